@@ -1,0 +1,117 @@
+// The one interface between the runtime and what runs kernels: device, memory, program, stream.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../frontend/ir/module.h"
+
+namespace weft::backend {
+
+/// What is known of a device.
+struct DeviceInfo {
+  std::string name;                ///< "vulkan:0", "reference"
+  std::string adapter;             ///< as the driver calls it
+  std::string driver;              ///< name and version
+  std::string cache_key;           ///< changes whenever compiled programs become invalid
+  std::uint64_t memory_bytes = 0;  ///< of the device's own heap
+  std::uint64_t max_allocation = ~0ull;
+  bool host_visible = false;  ///< MemoryKind::device is mapped: Allocation::host is set
+  bool software = false;      ///< runs on the CPU
+  std::uint32_t max_block = 128;
+  std::uint32_t max_groups = 65535;  ///< per dimension of a launch
+  std::uint32_t subgroup_size = 0;   ///< 0: has none
+};
+
+enum class MemoryKind { device, upload, readback };
+
+/// A piece of device memory. Alignment is at least 256 bytes.
+struct Allocation {
+  std::uint64_t address = 0;  ///< as kernels see it
+  std::size_t bytes = 0;
+  std::byte* host = nullptr;  ///< mapped, or null
+  std::uint64_t handle = 0;   ///< the backend's own
+};
+
+/// Memory that a launch touches.
+struct MemoryRange {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;  ///< ~0: everything (an address the host cannot see)
+  ir::Access access = ir::Access::none;
+};
+
+struct Grid {
+  std::uint32_t x = 1, y = 1, z = 1;  ///< workgroups
+};
+
+/// A moment on a stream: value v is reached when everything recorded up to it has run. Grows along a stream.
+using Ticket = std::uint64_t;
+
+/// A kernel, compiled for one device.
+class Program {
+ public:
+  virtual ~Program() = default;
+};
+
+/// What was asked of the compiler and its caches since the device was made.
+struct CompileStats {
+  std::uint64_t emitted = 0;   ///< modules translated (neither memory nor disk had them)
+  std::uint64_t loaded = 0;    ///< translations taken from the disk cache
+  std::uint64_t rejected = 0;  ///< damaged cache entries that were thrown away
+};
+
+/// Work in order. Recording is cheap; work starts at submit(), at wait(), or when enough has gathered.
+/// A stream may be used by one thread at a time; different streams by different threads.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  /// Records a launch. `args` is the argument block (see ir::Param); it is copied. `ranges` is what the launch
+  /// touches: a launch that overlaps an earlier write, or writes what was read, waits for it.
+  virtual Ticket launch(Program& program, Grid grid, std::span<const std::byte> args,
+                        std::span<const MemoryRange> ranges) = 0;
+  virtual Ticket copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) = 0;
+  /// `bytes` is a multiple of 4, as is the address.
+  virtual Ticket fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) = 0;
+  /// The source may be reused at once.
+  virtual Ticket upload(std::uint64_t to, const void* from, std::size_t bytes) = 0;
+  /// Returns when the data has arrived. `after`: the ticket of the last operation that writes it.
+  virtual void download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) = 0;
+
+  /// Starts all that has been recorded; returns the ticket of the last operation.
+  virtual Ticket submit() = 0;
+  virtual bool done(Ticket ticket) = 0;
+  /// Submits what is needed and blocks.
+  virtual void wait(Ticket ticket) = 0;
+  /// Waits for everything.
+  virtual void synchronize() = 0;
+  /// With false, no barriers are recorded between launches: only to show what they are for.
+  virtual void track_hazards(bool on) = 0;
+  /// A barrier after every launch: to tell a missing range from another error.
+  virtual void barrier_always(bool on) = 0;
+};
+
+/// A device. Thread-safe, its streams apart. Streams and programs must be gone before it.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+
+  /// Errors: Error(out_of_memory) with the bytes asked for and those the device has.
+  virtual Allocation allocate(std::size_t bytes, MemoryKind kind) = 0;
+  /// Takes effect when everything recorded so far on the device's streams has run. Never blocks.
+  virtual void free(const Allocation& allocation) = 0;
+
+  /// Compiles a kernel, through the disk cache. `hash` is ir::hash(module).
+  /// Errors: Error(unsupported) when the device lacks what the kernel needs.
+  virtual std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash hash) = 0;
+  virtual std::unique_ptr<Stream> create_stream() = 0;
+  virtual CompileStats stats() const = 0;
+};
+
+}  // namespace weft::backend

@@ -1,0 +1,121 @@
+// The reference device and its stream: every operation runs when it is recorded.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstring>
+#include <limits>
+
+#include "../../frontend/support/error.h"
+#include "interpreter.h"
+#include "memory.h"
+#include "plan.h"
+#include "reference.h"
+
+namespace weft::backend {
+
+namespace {
+
+// The host overcommits: what it grants may not be there. A bound turns a mistaken size into an error.
+constexpr std::uint64_t kMemoryLimit = sizeof(void*) == 8 ? 64ull << 30 : std::numeric_limits<std::uint32_t>::max() / 2;
+
+class HostStream : public Stream {
+ public:
+  explicit HostStream(HostMemory& memory) : memory_(memory) {}
+
+  Ticket launch(Program& program, Grid, std::span<const std::byte> args, std::span<const MemoryRange>) override {
+    const auto* plan = dynamic_cast<const Plan*>(&program);
+    if (!plan) throw Error(ErrorKind::invalid_argument, "a program of another device was launched on \"reference\"");
+    const HostMemory::Use use(memory_);
+    interpret(*plan, args, memory_, scratch_);
+    return ++last_;
+  }
+
+  Ticket copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) override {
+    const HostMemory::Use use(memory_);
+    if (bytes) std::memmove(device_bytes(to, bytes, "copy"), device_bytes(from, bytes, "copy"), bytes);
+    return ++last_;
+  }
+
+  Ticket fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) override {
+    if (bytes % 4 || to % 4) {
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("fill: {} bytes at address {:#x}: both must be multiples of 4", bytes, to));
+    }
+    const HostMemory::Use use(memory_);
+    if (bytes) {
+      auto* words = device_bytes(to, bytes, "fill");
+      for (std::size_t at = 0; at < bytes; at += 4) std::memcpy(words + at, &pattern, 4);
+    }
+    return ++last_;
+  }
+
+  Ticket upload(std::uint64_t to, const void* from, std::size_t bytes) override {
+    const HostMemory::Use use(memory_);
+    if (bytes) std::memcpy(device_bytes(to, bytes, "upload"), from, bytes);
+    return ++last_;
+  }
+
+  void download(void* to, std::uint64_t from, std::size_t bytes, Ticket) override {
+    const HostMemory::Use use(memory_);
+    if (bytes) std::memcpy(to, device_bytes(from, bytes, "download"), bytes);
+  }
+
+  Ticket submit() override { return last_; }
+  bool done(Ticket ticket) override { return ticket <= last_; }
+  void wait(Ticket) override {}
+  void synchronize() override {}
+  void track_hazards(bool) override {}
+  void barrier_always(bool) override {}
+
+ private:
+  std::byte* device_bytes(std::uint64_t address, std::size_t bytes, const char* operation) const {
+    if (!memory_.find(address).holds(address, bytes)) {
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("{}: {} bytes at address {:#x} are not in device memory", operation, bytes, address));
+    }
+    return reinterpret_cast<std::byte*>(address);
+  }
+
+  HostMemory& memory_;
+  Scratch scratch_;
+  Ticket last_ = 0;
+};
+
+class ReferenceDevice : public Device {
+ public:
+  ReferenceDevice() : memory_(kMemoryLimit) {
+    info_.name = "reference";
+    info_.adapter = "interpreter on the host";
+    info_.driver = "weft";
+    info_.cache_key = "reference";
+    info_.memory_bytes = kMemoryLimit;
+    info_.max_allocation = kMemoryLimit;
+    info_.host_visible = true;
+    info_.software = true;
+    info_.max_block = 1024;
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+  Allocation allocate(std::size_t bytes, MemoryKind) override { return memory_.allocate(bytes); }
+  void free(const Allocation& allocation) override { memory_.free(allocation); }
+
+  std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash) override {
+    auto plan = std::make_shared<Plan>(module);
+    ++emitted_;
+    return plan;
+  }
+
+  std::unique_ptr<Stream> create_stream() override { return std::make_unique<HostStream>(memory_); }
+  CompileStats stats() const override { return {emitted_, 0, 0}; }
+
+ private:
+  DeviceInfo info_;
+  HostMemory memory_;
+  std::atomic<std::uint64_t> emitted_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_reference() { return std::make_unique<ReferenceDevice>(); }
+
+}  // namespace weft::backend

@@ -1,0 +1,78 @@
+// A kernel made ready for the interpreter: a flat list of steps over numbered slots, control flow as jumps.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "../../frontend/ir/evaluate.h"
+#include "../../frontend/ir/module.h"
+#include "../backend.h"
+
+namespace weft::backend {
+
+/// Number of a place that holds one value's bits while a thread runs.
+using Slot = std::uint32_t;
+
+/// One step. What `a`, `b`, `c`, `to` mean depends on the code.
+struct Step {
+  enum class Code : std::uint8_t {
+    pure,         ///< to = function(a, b, c)
+    move,         ///< to = a
+    jump,         ///< go on at step `to`
+    jump_unless,  ///< go on at step `to` when a is false
+    load,         ///< accesses[a]
+    store,        ///< accesses[a]
+    atomic_add,   ///< accesses[a]
+    end           ///< of the thread
+  };
+  Code code = Code::end;
+  std::uint32_t to = 0, a = 0, b = 0, c = 0;
+  ir::Evaluator function = nullptr;
+};
+
+/// One memory operation: address = base + index * stride + offset.
+struct MemoryAccess {
+  Slot base = 0, index = 0;
+  std::array<Slot, 4> values{};  ///< loaded into, stored from; atomic_add: the operand, then the result
+  std::uint32_t stride = 0, offset = 0;
+  std::uint32_t align = 1;  ///< in bytes, a power of two
+  std::uint8_t width = 1;   ///< scalars
+  std::uint8_t scalar_bytes = 0;
+  std::uint8_t index_shift = 0;      ///< left and arithmetically right again: sign extension; 0 for unsigned indices
+  ir::Evaluator add = nullptr;       ///< atomic_add
+  const ir::Param* array = nullptr;  ///< the array argument that base is the address of, or null
+  ir::Id inst = ir::kNone;
+
+  std::uint32_t bytes() const { return std::uint32_t(width) * scalar_bytes; }
+};
+
+/// A value read from the argument block once a launch.
+struct ArgumentRead {
+  Slot slot = 0;
+  std::uint32_t offset = 0;
+  ir::Type type = ir::Type::none;
+};
+
+/// The program of the reference device. Constant once made: several streams may run it at the same time.
+class Plan : public Program {
+ public:
+  /// Keeps a copy of the module. Errors: internal_error() on a module that breaks the rules of the IR.
+  explicit Plan(const ir::Module& module);
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  const ir::Module& module() const { return module_; }
+
+  std::vector<Step> steps;
+  std::vector<MemoryAccess> accesses;
+  std::vector<ArgumentRead> arguments;
+  std::vector<std::uint64_t> initial;  ///< by slot: constants, else 0
+  Slot thread_slot = 0;
+  Slot first_local = 0;  ///< locals lie side by side; each thread starts with zeros there
+  std::uint32_t num_locals = 0;
+
+ private:
+  ir::Module module_;
+};
+
+}  // namespace weft::backend

@@ -1,0 +1,226 @@
+// Opening adapters; memory that waits for work; loss of the device.
+#include "device.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "../../frontend/support/error.h"
+#include "../../frontend/support/platform.h"
+#include "stream.h"
+
+namespace weft::backend {
+
+using vulkan::Adapter;
+using vulkan::Instance;
+using vulkan::VulkanDevice;
+
+std::vector<DeviceInfo> list_vulkan_devices() {
+  std::vector<DeviceInfo> result;
+  try {
+    const auto instance = Instance::get(false);
+    for (const Adapter& adapter : instance->adapters())
+      if (adapter.missing.empty()) result.push_back(adapter.info);
+  } catch (const Error& error) {
+    // A broken validation setup is worth a word; a machine without Vulkan is not.
+    if (error.kind() != ErrorKind::no_device) throw;
+  }
+  return result;
+}
+
+std::unique_ptr<Device> open_vulkan(int adapter_index, const VulkanOptions& options) {
+  if (options.on_message) set_vulkan_message_callback(options.on_message);
+  auto instance = Instance::get(options.validation);
+  const auto& adapters = instance->adapters();
+  if (adapters.empty()) throw Error(ErrorKind::no_device, "the Vulkan drivers on this machine have no adapter");
+  if (adapter_index < 0 || static_cast<std::size_t>(adapter_index) >= adapters.size()) {
+    std::string list;
+    for (const Adapter& a : adapters)
+      list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", a.info.name, a.info.adapter);
+    throw Error(ErrorKind::no_device, fmt::format("there is no vulkan:{}; there is {}", adapter_index, list));
+  }
+  const Adapter& adapter = adapters[static_cast<std::size_t>(adapter_index)];
+  if (!adapter.missing.empty())
+    throw Error(ErrorKind::no_device,
+                fmt::format("{} ({}) lacks {}", adapter.info.name, adapter.info.adapter, adapter.missing));
+  return std::make_unique<VulkanDevice>(std::move(instance), adapter);
+}
+
+std::shared_ptr<Program> load_spirv(Device& device, const SpirvDesc& desc) {
+  auto* vulkan_device = dynamic_cast<VulkanDevice*>(&device);
+  if (!vulkan_device)
+    throw Error(ErrorKind::invalid_argument, fmt::format("{} does not run SPIR-V", device.info().name), desc.name);
+  return vulkan_device->load(desc);
+}
+
+namespace vulkan {
+
+VulkanDevice::VulkanDevice(std::shared_ptr<Instance> instance, const Adapter& adapter, const Tuning& tuning)
+    : instance_(std::move(instance)), adapter_(adapter), info_(adapter.info), cache_(DiskCache::from_environment()) {
+  create();
+  try {
+    memory_ = std::make_unique<Memory>(adapter_, handle_, vk_, tuning.page_bytes, tuning.map_device_memory);
+    info_.host_visible = memory_->host_visible(MemoryKind::device);
+    pipelines_ = std::make_unique<Pipelines>(*this, cache_);
+    retirement_ = std::make_unique<Retirement>(
+        [this](const Retired& thing) {
+          if (thing.kind == Retired::Kind::memory)
+            memory_->free(thing.handle);
+          else
+            pipelines_->destroy(thing.handle);
+        },
+        [this](VkSemaphore semaphore) -> Ticket {
+          std::uint64_t value = 0;
+          const VkResult result = vk_.vkGetSemaphoreCounterValue(handle_, semaphore, &value);
+          if (result == VK_SUCCESS) return value;
+          if (result == VK_ERROR_DEVICE_LOST) mark_lost("vkGetSemaphoreCounterValue");
+          return 0;
+        });
+  } catch (...) {
+    pipelines_.reset();
+    memory_.reset();
+    vk_.vkDestroyDevice(handle_, nullptr);
+    throw;
+  }
+}
+
+void VulkanDevice::create() {
+  const float priority = 1;
+  VkDeviceQueueCreateInfo queue{};
+  queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+  queue.queueFamilyIndex = adapter_.queue_family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+
+  // The floor, and of the rest what kernels may use where it is there.
+  VkPhysicalDeviceFeatures2 features{};
+  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  features.features.shaderInt64 = adapter_.features.shaderInt64;
+  features.features.shaderInt16 = adapter_.features.shaderInt16;
+  features.features.shaderFloat64 = adapter_.features.shaderFloat64;
+  VkPhysicalDeviceVulkan11Features features11{};
+  features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+  features11.storageBuffer16BitAccess = adapter_.features11.storageBuffer16BitAccess;
+  features11.uniformAndStorageBuffer16BitAccess = adapter_.features11.uniformAndStorageBuffer16BitAccess;
+  features11.storagePushConstant16 = adapter_.features11.storagePushConstant16;
+  features11.variablePointersStorageBuffer = adapter_.features11.variablePointersStorageBuffer;
+  features11.variablePointers = adapter_.features11.variablePointers;
+  VkPhysicalDeviceVulkan12Features features12{};
+  features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  features12.bufferDeviceAddress = features12.scalarBlockLayout = features12.timelineSemaphore = VK_TRUE;
+  features12.storageBuffer8BitAccess = adapter_.features12.storageBuffer8BitAccess;
+  features12.uniformAndStorageBuffer8BitAccess = adapter_.features12.uniformAndStorageBuffer8BitAccess;
+  features12.storagePushConstant8 = adapter_.features12.storagePushConstant8;
+  features12.shaderFloat16 = adapter_.features12.shaderFloat16;
+  features12.shaderInt8 = adapter_.features12.shaderInt8;
+  features12.shaderBufferInt64Atomics = adapter_.features12.shaderBufferInt64Atomics;
+  features12.shaderSharedInt64Atomics = adapter_.features12.shaderSharedInt64Atomics;
+  features12.vulkanMemoryModel = adapter_.features12.vulkanMemoryModel;
+  features12.vulkanMemoryModelDeviceScope = adapter_.features12.vulkanMemoryModelDeviceScope;
+  features12.shaderSubgroupExtendedTypes = adapter_.features12.shaderSubgroupExtendedTypes;
+  VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float{};
+  atomic_float.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
+  atomic_float.shaderBufferFloat32AtomicAdd = VK_TRUE;
+  features.pNext = &features11;
+  features11.pNext = &features12;
+
+  std::vector<const char*> extensions;
+  if (adapter_.atomic_float) {
+    extensions.push_back(VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME);
+    features12.pNext = &atomic_float;
+  }
+  if (adapter_.memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  if (adapter_.portability_subset) extensions.push_back("VK_KHR_portability_subset");
+
+  VkDeviceCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  create.pNext = &features;
+  create.queueCreateInfoCount = 1;
+  create.pQueueCreateInfos = &queue;
+  create.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  create.ppEnabledExtensionNames = extensions.data();
+  const VkResult result = vkCreateDevice(adapter_.handle, &create, nullptr, &handle_);
+  if (result != VK_SUCCESS)
+    throw Error(ErrorKind::no_device,
+                fmt::format("{} ({}) does not open: {}", info_.name, info_.adapter, to_string(result)));
+  volkLoadDeviceTable(&vk_, handle_);
+  vk_.vkGetDeviceQueue(handle_, adapter_.queue_family, 0, &queue_);
+}
+
+VulkanDevice::~VulkanDevice() {
+  vk_.vkDeviceWaitIdle(handle_);
+  retirement_->release_all();
+  pipelines_.reset();
+  retirement_.reset();
+  memory_.reset();
+  vk_.vkDestroyDevice(handle_, nullptr);
+}
+
+Allocation VulkanDevice::allocate(std::size_t bytes, MemoryKind kind) {
+  check_alive();
+  if (bytes == 0) return {};
+  if (const auto found = memory_->find(bytes, kind)) return *found;
+  if (retirement_->collect())
+    if (const auto found = memory_->find(bytes, kind)) return *found;
+  // A new page is dear, and memory that waits for recorded work will be wanted again.
+  retirement_->hurry();
+  if (const auto made = memory_->grow(bytes, kind)) return *made;
+  // Polling, as another thread may end a stream while this one waits.
+  while (bytes <= info_.max_allocation && retirement_->comes_free()) {
+    check_alive();
+    if (!retirement_->collect()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      continue;
+    }
+    if (const auto found = memory_->find(bytes, kind)) return *found;
+    if (const auto made = memory_->grow(bytes, kind)) return *made;
+  }
+  memory_->refuse(bytes, kind);
+}
+
+void VulkanDevice::free(const Allocation& allocation) {
+  if (allocation.handle != 0) retirement_->drop({Retired::Kind::memory, allocation.handle});
+}
+
+std::unique_ptr<Stream> VulkanDevice::create_stream() {
+  check_alive();
+  return std::make_unique<VulkanStream>(*this);
+}
+
+VkResult VulkanDevice::submit(const VkSubmitInfo& info) {
+  std::lock_guard lock(queue_mutex_);
+  return vk_.vkQueueSubmit(queue_, 1, &info, VK_NULL_HANDLE);
+}
+
+CompileStats VulkanDevice::stats() const { return {emitted_.load(), loaded_.load(), cache_.rejected()}; }
+
+void VulkanDevice::check(VkResult result, const char* call) {
+  if (result >= 0) return;
+  if (result == VK_ERROR_DEVICE_LOST) {
+    mark_lost(call);
+    throw_lost();
+  }
+  if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY)
+    throw Error(ErrorKind::out_of_memory,
+                fmt::format("{} on {} ({}) gave {}", call, info_.name, info_.adapter, to_string(result)));
+  throw Error(ErrorKind::unsupported,
+              fmt::format("{} on {} ({}) gave {}", call, info_.name, info_.adapter, to_string(result)));
+}
+
+void VulkanDevice::mark_lost(const std::string& why) {
+  std::lock_guard lock(lost_mutex_);
+  if (lost_.load()) return;
+  lost_why_ = why;
+  lost_.store(true);
+}
+
+void VulkanDevice::throw_lost() const {
+  std::lock_guard lock(lost_mutex_);
+  throw Error(ErrorKind::device_lost, fmt::format("{} ({}) stopped answering in {}; open it again to go on", info_.name,
+                                                  info_.adapter, lost_why_));
+}
+
+}  // namespace vulkan
+}  // namespace weft::backend

@@ -1,0 +1,361 @@
+// Loading Vulkan, and routing the messages of the validation layers.
+#include "instance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "../../frontend/support/error.h"
+#include "../../frontend/support/platform.h"
+
+namespace weft::backend {
+
+namespace {
+
+struct Messages {
+  std::mutex mutex;
+  MessageCallback callback;
+  std::atomic<std::uint64_t> count{0};
+};
+
+// Lives as long as the process: drivers may speak while it ends.
+Messages& messages() {
+  static Messages* instance = new Messages;
+  return *instance;
+}
+
+}  // namespace
+
+void set_vulkan_message_callback(MessageCallback callback) {
+  std::lock_guard lock(messages().mutex);
+  messages().callback = std::move(callback);
+}
+
+std::uint64_t vulkan_message_count() { return messages().count.load(); }
+
+namespace vulkan {
+
+namespace {
+
+constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
+// Newer loaders and drivers exist; nothing here uses what came after, and some layers refuse versions they don't know.
+constexpr std::uint32_t kNewestVersion = VK_API_VERSION_1_3;
+
+VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                          VkDebugUtilsMessageTypeFlagsEXT,
+                                          const VkDebugUtilsMessengerCallbackDataEXT* data, void*) {
+  Messages& all = messages();
+  all.count.fetch_add(1);
+  MessageCallback callback;
+  {
+    std::lock_guard lock(all.mutex);
+    callback = all.callback;
+  }
+  const char* kind = severity & VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT ? "error" : "warning";
+  const std::string text = fmt::format("Vulkan validation {}: {}", kind, data->pMessage ? data->pMessage : "");
+  if (callback)
+    callback(text);
+  else
+    std::fprintf(stderr, "%s\n", text.c_str());
+  return VK_FALSE;
+}
+
+bool has(const std::vector<VkExtensionProperties>& list, const char* name) {
+  return std::any_of(list.begin(), list.end(), [&](const auto& e) { return std::strcmp(e.extensionName, name) == 0; });
+}
+
+std::vector<VkExtensionProperties> instance_extensions(const char* layer) {
+  std::uint32_t count = 0;
+  std::vector<VkExtensionProperties> list;
+  if (vkEnumerateInstanceExtensionProperties(layer, &count, nullptr) != VK_SUCCESS) return list;
+  list.resize(count);
+  if (vkEnumerateInstanceExtensionProperties(layer, &count, list.data()) < 0) count = 0;
+  list.resize(count);
+  return list;
+}
+
+bool layer_present(const char* name) {
+  std::uint32_t count = 0;
+  if (vkEnumerateInstanceLayerProperties(&count, nullptr) != VK_SUCCESS) return false;
+  std::vector<VkLayerProperties> list(count);
+  if (vkEnumerateInstanceLayerProperties(&count, list.data()) < 0) return false;
+  return std::any_of(list.begin(), list.begin() + count,
+                     [&](const auto& layer) { return std::strcmp(layer.layerName, name) == 0; });
+}
+
+std::string hex(const std::uint8_t (&bytes)[VK_UUID_SIZE]) {
+  std::string text;
+  for (const auto byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+// The first thing of the floor that an adapter lacks.
+std::string first_missing(const Adapter& a, bool has_queue) {
+  if (VK_API_VERSION_MAJOR(a.properties.apiVersion) == 1 && VK_API_VERSION_MINOR(a.properties.apiVersion) < 2)
+    return fmt::format("Vulkan 1.2 (its driver has {}.{})", VK_API_VERSION_MAJOR(a.properties.apiVersion),
+                       VK_API_VERSION_MINOR(a.properties.apiVersion));
+  if (!a.features12.bufferDeviceAddress) return "bufferDeviceAddress";
+  if (!a.features12.scalarBlockLayout) return "scalarBlockLayout";
+  if (!a.features12.timelineSemaphore) return "timelineSemaphore";
+  if (!a.features.shaderInt64) return "shaderInt64";
+  if (!has_queue) return "a queue for compute";
+  return {};
+}
+
+void fill_target(Adapter& a, const VkPhysicalDeviceVulkan12Properties& p, bool float_add) {
+  spirv::Target& t = a.target;
+  t.int8 = a.features12.shaderInt8;
+  t.int16 = a.features.shaderInt16;
+  t.int64 = a.features.shaderInt64;
+  t.float16 = a.features12.shaderFloat16;
+  t.float64 = a.features.shaderFloat64;
+  t.storage8 = a.features12.storageBuffer8BitAccess;
+  t.storage16 = a.features11.storageBuffer16BitAccess;
+  t.push8 = a.features12.storagePushConstant8;
+  t.push16 = a.features11.storagePushConstant16;
+  t.float32_atomic_add = float_add;
+  // Where widths depend on each other, only the one that matters is asked for: a kernel may use any set of them.
+  const bool free32 = p.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+  const bool free_all = p.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+  t.round_even16 = free_all && p.shaderRoundingModeRTEFloat16;
+  t.round_even32 = free32 && p.shaderRoundingModeRTEFloat32;
+  t.round_even64 = free_all && p.shaderRoundingModeRTEFloat64;
+  t.keep_nan16 = p.shaderSignedZeroInfNanPreserveFloat16;
+  t.keep_nan32 = p.shaderSignedZeroInfNanPreserveFloat32;
+  t.keep_nan64 = p.shaderSignedZeroInfNanPreserveFloat64;
+  t.max_block = a.info.max_block;
+}
+
+// Everything of an adapter but its number.
+Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
+  Adapter a;
+  a.handle = handle;
+  vkGetPhysicalDeviceProperties(handle, &a.properties);
+  a.info.adapter = a.properties.deviceName;
+  a.info.software = a.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  a.api_version = std::min(instance_version, a.properties.apiVersion);
+  if (a.api_version < VK_API_VERSION_1_2) {
+    a.missing = first_missing(a, true);
+    return a;
+  }
+
+  std::uint32_t count = 0;
+  std::vector<VkExtensionProperties> extensions;
+  if (vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, nullptr) == VK_SUCCESS) {
+    extensions.resize(count);
+    if (vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, extensions.data()) < 0) count = 0;
+    extensions.resize(count);
+  }
+  a.memory_budget = has(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  a.portability_subset = has(extensions, "VK_KHR_portability_subset");
+
+  VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float{};
+  atomic_float.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
+  a.features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+  a.features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &a.features11, {}};
+  a.features11.pNext = &a.features12;
+  if (has(extensions, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME)) a.features12.pNext = &atomic_float;
+  vkGetPhysicalDeviceFeatures2(handle, &features);
+  a.features = features.features;
+  a.features11.pNext = a.features12.pNext = nullptr;
+  a.atomic_float = atomic_float.shaderBufferFloat32AtomicAdd;
+
+  VkPhysicalDeviceVulkan11Properties properties11{};
+  properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+  VkPhysicalDeviceVulkan12Properties properties12{};
+  properties12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
+  VkPhysicalDeviceMaintenance4Properties maintenance4{};
+  maintenance4.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES;
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &properties11, {}};
+  properties11.pNext = &properties12;
+  if (a.api_version >= VK_API_VERSION_1_3 || has(extensions, VK_KHR_MAINTENANCE_4_EXTENSION_NAME))
+    properties12.pNext = &maintenance4;
+  vkGetPhysicalDeviceProperties2(handle, &properties);
+  vkGetPhysicalDeviceMemoryProperties(handle, &a.memory);
+
+  const VkPhysicalDeviceLimits& limits = a.properties.limits;
+  DeviceInfo& info = a.info;
+  info.driver = fmt::format("{} {}", properties12.driverName, properties12.driverInfo);
+  // The driver's version alone does not change with every build of Mesa; the UUID of its pipeline cache does.
+  info.cache_key =
+      fmt::format("{}-{:x}-{:x}-{:x}-{}-{}", hex(properties11.driverUUID), a.properties.vendorID, a.properties.deviceID,
+                  a.properties.driverVersion, hex(a.properties.pipelineCacheUUID), properties12.driverInfo);
+  std::uint32_t heap = VK_MAX_MEMORY_HEAPS;
+  for (std::uint32_t i = 0; i < a.memory.memoryHeapCount; ++i)
+    if ((a.memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) &&
+        a.memory.memoryHeaps[i].size > info.memory_bytes) {
+      heap = i;
+      info.memory_bytes = a.memory.memoryHeaps[i].size;
+    }
+  for (std::uint32_t i = 0; i < a.memory.memoryTypeCount; ++i) {
+    constexpr VkMemoryPropertyFlags kMapped = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
+                                              VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                              VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    const VkMemoryType& type = a.memory.memoryTypes[i];
+    info.host_visible = info.host_visible || (type.heapIndex == heap && (type.propertyFlags & kMapped) == kMapped);
+  }
+  info.max_allocation = properties11.maxMemoryAllocationSize;
+  if (maintenance4.maxBufferSize) info.max_allocation = std::min(info.max_allocation, maintenance4.maxBufferSize);
+  info.max_block = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
+  info.max_groups = *std::min_element(limits.maxComputeWorkGroupCount, limits.maxComputeWorkGroupCount + 3);
+  info.subgroup_size =
+      properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT ? properties11.subgroupSize : 0;
+
+  vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families.data());
+  const auto family = std::find_if(families.begin(), families.end(), [](const VkQueueFamilyProperties& f) {
+    return (f.queueFlags & VK_QUEUE_COMPUTE_BIT) && f.queueCount > 0;
+  });
+  a.queue_family = static_cast<std::uint32_t>(family - families.begin());
+  a.missing = first_missing(a, family != families.end());
+  fill_target(a, properties12, a.atomic_float);
+  return a;
+}
+
+}  // namespace
+
+std::shared_ptr<Instance> Instance::get(bool validation) {
+  // Two kinds, as a program that never asked for validation should not pay for another's wish. The one with validation
+  // stays: the layer leaks a little for each device, and while it is loaded, leak checkers can tell that from our own.
+  struct Shared {
+    std::mutex mutex;
+    std::weak_ptr<Instance> plain, validated;
+    std::shared_ptr<Instance> kept;
+  };
+  static Shared* const shared = new Shared;
+  std::lock_guard lock(shared->mutex);
+  validation = validation || platform::environment_flag("WEFT_VALIDATION", false);
+  std::weak_ptr<Instance>& slot = validation ? shared->validated : shared->plain;
+  std::shared_ptr<Instance> instance = slot.lock();
+  if (!instance) {
+    instance.reset(new Instance(validation));
+    slot = instance;
+    if (validation) shared->kept = instance;
+  }
+  return instance;
+}
+
+Instance::Instance(bool validation) {
+  if (vkGetInstanceProcAddr == nullptr && volkInitialize() != VK_SUCCESS)
+    throw Error(ErrorKind::no_device, "there is no Vulkan loader (libvulkan.so.1, vulkan-1.dll) on this machine");
+  api_version_ = std::min(volkGetInstanceVersion(), kNewestVersion);
+  if (api_version_ < VK_API_VERSION_1_2)
+    throw Error(ErrorKind::no_device, "the Vulkan loader on this machine is older than version 1.2");
+
+  std::vector<const char*> extensions, layers;
+  const auto available = instance_extensions(nullptr);
+  VkInstanceCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+  if (has(available, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
+    extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
+    create.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
+  }
+  const VkValidationFeatureEnableEXT enabled[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+  VkValidationFeaturesEXT features{};
+  features.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT;
+  features.enabledValidationFeatureCount = 1;
+  features.pEnabledValidationFeatures = enabled;
+  VkDebugUtilsMessengerCreateInfoEXT messenger{};
+  messenger.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
+  messenger.messageSeverity =
+      VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+  messenger.messageType =
+      VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
+  messenger.pfnUserCallback = on_message;
+  if (validation) {
+    if (!layer_present(kValidationLayer))
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("validation was asked for, and the Vulkan layer {} is not installed", kValidationLayer));
+    layers.push_back(kValidationLayer);
+    extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    create.pNext = &messenger;
+    if (has(instance_extensions(kValidationLayer), VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME)) {
+      extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
+      features.pNext = &messenger;
+      create.pNext = &features;
+    }
+  }
+  VkApplicationInfo application{};
+  application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+  application.pApplicationName = application.pEngineName = "weft";
+  application.apiVersion = api_version_;
+  create.pApplicationInfo = &application;
+  create.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  create.ppEnabledExtensionNames = extensions.data();
+  create.enabledLayerCount = static_cast<std::uint32_t>(layers.size());
+  create.ppEnabledLayerNames = layers.data();
+  const VkResult result = vkCreateInstance(&create, nullptr, &handle_);
+  if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
+    throw Error(ErrorKind::no_device, "there is no Vulkan driver on this machine (Mesa's lavapipe runs on any CPU)");
+  if (result != VK_SUCCESS)
+    throw Error(ErrorKind::no_device, fmt::format("Vulkan does not start: {}", to_string(result)));
+
+  // The loader's functions find their instance through the handle that they are given, so once is enough for all.
+  static const bool loaded = (volkLoadInstanceOnly(handle_), true);
+  (void)loaded;
+  if (validation) {
+    const auto create_messenger = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
+        vkGetInstanceProcAddr(handle_, "vkCreateDebugUtilsMessengerEXT"));
+    // The one that was given to vkCreateInstance sees only that call and its counterpart.
+    if (create_messenger) create_messenger(handle_, &messenger, nullptr, &messenger_);
+  }
+  find_adapters();
+}
+
+Instance::~Instance() {
+  if (messenger_) {
+    const auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
+        vkGetInstanceProcAddr(handle_, "vkDestroyDebugUtilsMessengerEXT"));
+    if (destroy) destroy(handle_, messenger_, nullptr);
+  }
+  vkDestroyInstance(handle_, nullptr);
+}
+
+void Instance::find_adapters() {
+  std::uint32_t count = 0;
+  std::vector<VkPhysicalDevice> handles;
+  if (vkEnumeratePhysicalDevices(handle_, &count, nullptr) == VK_SUCCESS) {
+    handles.resize(count);
+    if (vkEnumeratePhysicalDevices(handle_, &count, handles.data()) < 0) count = 0;
+    handles.resize(count);
+  }
+  for (const VkPhysicalDevice handle : handles) adapters_.push_back(describe(handle, api_version_));
+  std::stable_partition(adapters_.begin(), adapters_.end(), [](const Adapter& a) { return a.missing.empty(); });
+  for (std::size_t i = 0; i < adapters_.size(); ++i) adapters_[i].info.name = fmt::format("vulkan:{}", i);
+}
+
+std::string to_string(VkResult result) {
+  switch (result) {
+#define WEFT_NAME(name) \
+  case name: return #name;
+    WEFT_NAME(VK_SUCCESS)
+    WEFT_NAME(VK_NOT_READY)
+    WEFT_NAME(VK_TIMEOUT)
+    WEFT_NAME(VK_INCOMPLETE)
+    WEFT_NAME(VK_ERROR_OUT_OF_HOST_MEMORY)
+    WEFT_NAME(VK_ERROR_OUT_OF_DEVICE_MEMORY)
+    WEFT_NAME(VK_ERROR_INITIALIZATION_FAILED)
+    WEFT_NAME(VK_ERROR_DEVICE_LOST)
+    WEFT_NAME(VK_ERROR_MEMORY_MAP_FAILED)
+    WEFT_NAME(VK_ERROR_LAYER_NOT_PRESENT)
+    WEFT_NAME(VK_ERROR_EXTENSION_NOT_PRESENT)
+    WEFT_NAME(VK_ERROR_FEATURE_NOT_PRESENT)
+    WEFT_NAME(VK_ERROR_INCOMPATIBLE_DRIVER)
+    WEFT_NAME(VK_ERROR_TOO_MANY_OBJECTS)
+    WEFT_NAME(VK_ERROR_FRAGMENTED_POOL)
+    WEFT_NAME(VK_ERROR_UNKNOWN)
+    WEFT_NAME(VK_ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS)
+    WEFT_NAME(VK_ERROR_INVALID_SHADER_NV)
+#undef WEFT_NAME
+    default: return fmt::format("VkResult {}", static_cast<int>(result));
+  }
+}
+
+}  // namespace vulkan
+}  // namespace weft::backend

@@ -1,0 +1,64 @@
+// The Vulkan loader, the instance that all devices share, and what each adapter can do.
+#pragma once
+#include <volk.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../../spirv/emit.h"
+#include "../backend.h"
+#include "vulkan.h"
+
+namespace weft::backend::vulkan {
+
+/// What weft needs to know of one adapter.
+struct Adapter {
+  VkPhysicalDevice handle = VK_NULL_HANDLE;
+  std::string missing;  ///< the first feature of the floor that it lacks, or empty
+  DeviceInfo info;
+  spirv::Target target;
+  std::uint32_t api_version = 0;  ///< the lower of the instance's and the driver's
+  std::uint32_t queue_family = 0;
+  VkPhysicalDeviceProperties properties{};
+  VkPhysicalDeviceMemoryProperties memory{};
+  bool memory_budget = false;  ///< VK_EXT_memory_budget
+  bool atomic_float = false;   ///< VK_EXT_shader_atomic_float
+  bool portability_subset = false;
+
+  // What there is of what weft turns on where it can.
+  VkPhysicalDeviceFeatures features{};
+  VkPhysicalDeviceVulkan11Features features11{};
+  VkPhysicalDeviceVulkan12Features features12{};
+};
+
+/// A VkInstance. Shared by all devices with the same need of validation. The plain one is gone with the last of them;
+/// the one with validation stays.
+class Instance {
+ public:
+  /// The shared instance; with validation when asked for here or in the environment.
+  /// Errors: Error(no_device) without a loader or a driver; Error(unsupported) without the validation layer.
+  static std::shared_ptr<Instance> get(bool validation);
+
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  VkInstance handle() const { return handle_; }
+  /// Those that weft can use come first, each group in the driver's order.
+  const std::vector<Adapter>& adapters() const { return adapters_; }
+
+ private:
+  explicit Instance(bool validation);
+  void find_adapters();
+
+  VkInstance handle_ = VK_NULL_HANDLE;
+  VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+  std::uint32_t api_version_ = 0;
+  std::vector<Adapter> adapters_;
+};
+
+/// "VK_ERROR_OUT_OF_DEVICE_MEMORY", ...
+std::string to_string(VkResult result);
+
+}  // namespace weft::backend::vulkan

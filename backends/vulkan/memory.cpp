@@ -1,0 +1,294 @@
+// Pages of device memory: which type, how large, and when they go back to the driver.
+#include "memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "../../frontend/support/error.h"
+
+namespace weft::backend::vulkan {
+
+namespace {
+
+constexpr VkBufferUsageFlags kUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                      VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+constexpr VkMemoryPropertyFlags kMapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+constexpr VkMemoryPropertyFlags kCached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+
+std::uint64_t round_up(std::uint64_t bytes) {
+  return (bytes + Suballocator::kAlignment - 1) / Suballocator::kAlignment * Suballocator::kAlignment;
+}
+
+// A handle is never 0: two bits of kind, one that says "a page of its own", and the index above them.
+std::uint64_t make_handle(MemoryKind kind, bool own, std::uint32_t index) {
+  return (std::uint64_t(index) + 1) << 3 | std::uint64_t(own) << 2 | std::uint64_t(kind);
+}
+
+VkBuffer make_buffer(VkDevice device, const VolkDeviceTable& vk, std::uint64_t bytes) {
+  VkBufferCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  create.size = bytes;
+  create.usage = kUsage;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  return vk.vkCreateBuffer(device, &create, nullptr, &buffer) == VK_SUCCESS ? buffer : VK_NULL_HANDLE;
+}
+
+}  // namespace
+
+Memory::Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& vk, std::uint64_t max_page,
+               bool map_device)
+    : adapter_(adapter), device_(device), vk_(vk), max_page_(max_page) {
+  // All pages are buffers of the same usage, so one small buffer tells which types they may lie in.
+  const VkBuffer probe = make_buffer(device_, vk_, Suballocator::kAlignment);
+  VkMemoryRequirements needs{};
+  needs.memoryTypeBits = ~0u;
+  if (probe) vk_.vkGetBufferMemoryRequirements(device_, probe, &needs);
+  vk_.vkDestroyBuffer(device_, probe, nullptr);
+  choose_types(needs.memoryTypeBits);
+  if (!map_device) groups_[int(MemoryKind::device)].host_visible = groups_[int(MemoryKind::device)].cached = false;
+}
+
+void Memory::choose_types(std::uint32_t usable) {
+  const VkPhysicalDeviceMemoryProperties& p = adapter_.memory;
+  std::uint32_t local_heap = 0;
+  std::uint64_t local_bytes = 0;
+  for (std::uint32_t i = 0; i < p.memoryHeapCount; ++i)
+    if ((p.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && p.memoryHeaps[i].size > local_bytes) {
+      local_heap = i;
+      local_bytes = p.memoryHeaps[i].size;
+    }
+  // Types that some device extension must unlock, such as device-coherent memory of AMD, are not for us.
+  constexpr VkMemoryPropertyFlags kPlain = kLocal | kMapped | kCached | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT;
+  const auto find = [&](VkMemoryPropertyFlags wanted, bool on_local_heap) -> int {
+    for (std::uint32_t i = 0; i < p.memoryTypeCount; ++i) {
+      const VkMemoryType& type = p.memoryTypes[i];
+      if ((usable >> i & 1) && (type.propertyFlags & wanted) == wanted && !(type.propertyFlags & ~kPlain) &&
+          !(type.propertyFlags & VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT) &&
+          (!on_local_heap || type.heapIndex == local_heap))
+        return static_cast<int>(i);
+    }
+    return -1;
+  };
+  const auto first = [](std::initializer_list<int> candidates) {
+    for (const int c : candidates)
+      if (c >= 0) return static_cast<std::uint32_t>(c);
+    return 0u;
+  };
+  groups_[int(MemoryKind::device)].type = first({find(kLocal | kMapped | kCached, true), find(kLocal | kMapped, true),
+                                                 find(kLocal, true), find(kLocal, false), find(0, false)});
+  groups_[int(MemoryKind::upload)].type = first({find(kMapped, false)});
+  groups_[int(MemoryKind::readback)].type = first({find(kMapped | kCached, false), find(kMapped, false)});
+  for (int kind = 0; kind < 3; ++kind) {
+    Group& group = groups_[kind];
+    const VkMemoryType& type = p.memoryTypes[group.type];
+    group.heap = type.heapIndex;
+    group.host_visible = (type.propertyFlags & kMapped) == kMapped;
+    group.cached = group.host_visible && (type.propertyFlags & kCached);
+    // A small heap must not be used up by one page of each kind.
+    const std::uint64_t share = std::max<std::uint64_t>(p.memoryHeaps[group.heap].size / 16, 1 << 20);
+    group.page_bytes = std::min({max_page_, share, adapter_.info.max_allocation});
+    group.page_bytes = group.page_bytes / Suballocator::kAlignment * Suballocator::kAlignment;
+  }
+}
+
+Memory::~Memory() {
+  for (Group& group : groups_) {
+    for (auto& page : group.shared) give_back(std::move(page));
+    for (auto& page : group.own) give_back(std::move(page));
+    give_back(std::move(group.spare_own));
+  }
+}
+
+Allocation Memory::hand_out(Group& group, MemoryKind kind, const Suballocator::Piece& piece, std::uint64_t bytes) {
+  const Page& page = *group.shared[piece.region];
+  if (piece.region == group.empty) group.empty = kNoRegion;
+  return {page.address + piece.offset, bytes, page.host ? page.host + piece.offset : nullptr,
+          make_handle(kind, false, piece.id)};
+}
+
+Allocation Memory::hand_out_own(Group& group, MemoryKind kind, std::unique_ptr<Page> page, std::uint64_t bytes) {
+  std::uint32_t index = static_cast<std::uint32_t>(group.own.size());
+  if (group.own_free.empty()) {
+    group.own.emplace_back();
+  } else {
+    index = group.own_free.back();
+    group.own_free.pop_back();
+  }
+  group.own[index] = std::move(page);
+  return {group.own[index]->address, bytes, group.own[index]->host, make_handle(kind, true, index)};
+}
+
+std::optional<Allocation> Memory::find(std::uint64_t bytes, MemoryKind kind) {
+  std::lock_guard lock(mutex_);
+  Group& group = groups_[int(kind)];
+  if (bytes > group.page_bytes) {
+    if (!group.spare_own || group.spare_own->bytes < bytes || group.spare_own->bytes - bytes > bytes / 4)
+      return std::nullopt;
+    return hand_out_own(group, kind, std::move(group.spare_own), bytes);
+  }
+  auto piece = group.pieces.allocate(bytes);
+  if (!piece) return std::nullopt;
+  return hand_out(group, kind, *piece, bytes);
+}
+
+std::optional<Allocation> Memory::grow(std::uint64_t bytes, MemoryKind kind) {
+  std::lock_guard lock(mutex_);
+  Group& group = groups_[int(kind)];
+  const std::uint64_t least = round_up(bytes);
+  if (least < bytes || bytes > adapter_.info.max_allocation) return std::nullopt;
+  const bool own = bytes > group.page_bytes;
+  for (bool again = true; again;) {
+    // A full heap may still have room for a page that is just large enough.
+    for (std::uint64_t size = std::max(group.page_bytes, least);; size = std::max(size / 2, least)) {
+      size = round_up(size);
+      if (auto page = make_page(group, kind, own ? bytes : size)) {
+        if (own) return hand_out_own(group, kind, std::move(page), bytes);
+        const std::uint32_t region = group.pieces.add_region(page->bytes);
+        if (region >= group.shared.size()) group.shared.resize(region + 1);
+        group.shared[region] = std::move(page);
+        return hand_out(group, kind, *group.pieces.allocate(bytes), bytes);
+      }
+      if (own || size == least) break;
+    }
+    again = false;
+    for (Group& other : groups_) again = give_back_empty(other) || again;
+  }
+  return std::nullopt;
+}
+
+void Memory::free(std::uint64_t handle) {
+  if (handle == 0) return;
+  std::lock_guard lock(mutex_);
+  Group& group = groups_[handle & 3];
+  const std::uint32_t index = static_cast<std::uint32_t>((handle >> 3) - 1);
+  if (handle >> 2 & 1) {
+    if (index >= group.own.size() || !group.own[index]) internal_error("device memory is freed twice");
+    give_back(std::move(group.spare_own));
+    group.spare_own = std::move(group.own[index]);
+    group.own_free.push_back(index);
+    return;
+  }
+  const std::uint32_t region = group.pieces.free(index);
+  if (!group.pieces.empty(region)) return;
+  // One empty page stays, so that a program that frees all and allocates again does not go to the driver each time.
+  if (group.empty == kNoRegion) {
+    group.empty = region;
+    return;
+  }
+  group.pieces.remove_region(region);
+  give_back(std::move(group.shared[region]));
+}
+
+bool Memory::give_back_empty(Group& group) {
+  bool any = false;
+  if (group.spare_own) {
+    give_back(std::move(group.spare_own));
+    any = true;
+  }
+  if (group.empty != kNoRegion) {
+    group.pieces.remove_region(group.empty);
+    give_back(std::move(group.shared[group.empty]));
+    group.empty = kNoRegion;
+    any = true;
+  }
+  return any;
+}
+
+std::unique_ptr<Memory::Page> Memory::make_page(Group& group, MemoryKind kind, std::uint64_t bytes) {
+  // Software drivers promise more than there is and fail when it is touched, so the budget is checked here.
+  if (bytes > available_locked(group)) return nullptr;
+  auto page = std::make_unique<Page>();
+  page->kind = kind;
+  page->bytes = bytes;
+  page->buffer = make_buffer(device_, vk_, bytes);
+  if (!page->buffer) return nullptr;
+  VkMemoryRequirements needs{};
+  vk_.vkGetBufferMemoryRequirements(device_, page->buffer, &needs);
+  VkMemoryAllocateFlagsInfo flags{};
+  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo allocate{};
+  allocate.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+  allocate.pNext = &flags;
+  allocate.allocationSize = needs.size;
+  allocate.memoryTypeIndex = group.type;
+  void* host = nullptr;
+  const bool good =
+      vk_.vkAllocateMemory(device_, &allocate, nullptr, &page->memory) == VK_SUCCESS &&
+      vk_.vkBindBufferMemory(device_, page->buffer, page->memory, 0) == VK_SUCCESS &&
+      (!group.host_visible || vk_.vkMapMemory(device_, page->memory, 0, VK_WHOLE_SIZE, 0, &host) == VK_SUCCESS);
+  if (!good) {
+    vk_.vkDestroyBuffer(device_, page->buffer, nullptr);
+    vk_.vkFreeMemory(device_, page->memory, nullptr);
+    return nullptr;
+  }
+  page->host = static_cast<std::byte*>(host);
+  VkBufferDeviceAddressInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+  info.buffer = page->buffer;
+  page->address = vk_.vkGetBufferDeviceAddress(device_, &info);
+  held_[group.heap] += bytes;
+  by_address_[page->address] = page.get();
+  return page;
+}
+
+void Memory::give_back(std::unique_ptr<Page> page) {
+  if (!page) return;
+  held_[groups_[int(page->kind)].heap] -= page->bytes;
+  by_address_.erase(page->address);
+  vk_.vkDestroyBuffer(device_, page->buffer, nullptr);
+  vk_.vkFreeMemory(device_, page->memory, nullptr);
+}
+
+Place Memory::resolve(std::uint64_t address, std::uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  auto it = by_address_.upper_bound(address);
+  if (it != by_address_.begin()) {
+    const Page& page = *(--it)->second;
+    const std::uint64_t offset = address - page.address;
+    if (offset <= page.bytes && bytes <= page.bytes - offset)
+      return {page.buffer, offset, page.host ? page.host + offset : nullptr, groups_[int(page.kind)].cached};
+  }
+  throw Error(ErrorKind::invalid_argument,
+              fmt::format("{} bytes at address {:#x} are not memory of {}", bytes, address, adapter_.info.name));
+}
+
+std::uint64_t Memory::available_locked(const Group& group) {
+  const std::uint64_t size = adapter_.memory.memoryHeaps[group.heap].size;
+  if (!adapter_.memory_budget) return size - std::min(size, held_[group.heap]);
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
+  budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+  VkPhysicalDeviceMemoryProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+  properties.pNext = &budget;
+  vkGetPhysicalDeviceMemoryProperties2(adapter_.handle, &properties);
+  const std::uint64_t most = std::min(size, budget.heapBudget[group.heap]);
+  // Some drivers count only what was touched; what this device holds is taken for sure.
+  return most - std::min(most, std::max(budget.heapUsage[group.heap], held_[group.heap]));
+}
+
+std::uint64_t Memory::available(MemoryKind kind) {
+  std::lock_guard lock(mutex_);
+  return available_locked(groups_[int(kind)]);
+}
+
+void Memory::refuse(std::uint64_t bytes, MemoryKind kind) {
+  const char* names[] = {"device", "upload", "readback"};
+  std::string why = fmt::format("{} bytes of {} memory asked for", bytes, names[int(kind)]);
+  if (bytes > adapter_.info.max_allocation)
+    why += fmt::format("; {} ({}) gives at most {} bytes at once", adapter_.info.name, adapter_.info.adapter,
+                       adapter_.info.max_allocation);
+  else
+    why += fmt::format("; {} ({}) has {} bytes, {} of them available", adapter_.info.name, adapter_.info.adapter,
+                       adapter_.memory.memoryHeaps[groups_[int(kind)].heap].size, available(kind));
+  throw Error(ErrorKind::out_of_memory, why);
+}
+
+int Memory::pages() {
+  std::lock_guard lock(mutex_);
+  return static_cast<int>(by_address_.size());
+}
+
+}  // namespace weft::backend::vulkan

@@ -1,0 +1,103 @@
+// Device memory: pages from the driver, cut into allocations.
+#pragma once
+#include <volk.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../backend.h"
+#include "instance.h"
+#include "suballocator.h"
+
+namespace weft::backend::vulkan {
+
+/// Where an address lies, in Vulkan's terms.
+struct Place {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkDeviceSize offset = 0;
+  std::byte* host = nullptr;  ///< mapped, or null
+  bool cached = false;        ///< the host reads it fast
+};
+
+/// The memory of one device. Each page is one VkDeviceMemory and one VkBuffer with an address; host-visible ones stay
+/// mapped. Thread-safe. Frees at once: deferring is the device's business.
+class Memory {
+ public:
+  static constexpr std::uint64_t kPageBytes = 64ull << 20;
+
+  /// `max_page` is the largest page: requests beyond it get a page of their own. Without `map_device`, device memory
+  /// is used as if the host could not reach it.
+  Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& vk, std::uint64_t max_page, bool map_device);
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  /// From pages that are there.
+  std::optional<Allocation> find(std::uint64_t bytes, MemoryKind kind);
+  /// From a new page; nothing when the device has no room, even after empty pages were given back.
+  std::optional<Allocation> grow(std::uint64_t bytes, MemoryKind kind);
+  void free(std::uint64_t handle);
+
+  /// The page and offset of an address.
+  /// Errors: Error(invalid_argument) when the bytes do not lie in one page of this device.
+  Place resolve(std::uint64_t address, std::uint64_t bytes);
+
+  /// Bytes that the heap of this kind still has, as far as the driver tells.
+  std::uint64_t available(MemoryKind kind);
+  /// Throws Error(out_of_memory) for a request that cannot be met.
+  [[noreturn]] void refuse(std::uint64_t bytes, MemoryKind kind);
+  /// Memory of this kind is mapped.
+  bool host_visible(MemoryKind kind) const { return groups_[int(kind)].host_visible; }
+
+  /// Pages held, for tests.
+  int pages();
+
+ private:
+  struct Page {
+    VkDeviceMemory memory = VK_NULL_HANDLE;
+    VkBuffer buffer = VK_NULL_HANDLE;
+    std::uint64_t address = 0, bytes = 0;
+    std::byte* host = nullptr;
+    MemoryKind kind = MemoryKind::device;
+  };
+
+  static constexpr std::uint32_t kNoRegion = ~0u;
+
+  // All pages of one kind.
+  struct Group {
+    std::uint32_t type = 0, heap = 0;
+    bool host_visible = false, cached = false;
+    std::uint64_t page_bytes = 0;
+    Suballocator pieces;
+    std::vector<std::unique_ptr<Page>> shared;  // by the suballocator's region
+    std::vector<std::unique_ptr<Page>> own;     // pages with one allocation each; null where given back
+    std::vector<std::uint32_t> own_free;        // indices of nulls in `own`
+    std::unique_ptr<Page> spare_own;            // the last that came free, kept for the next of its size
+    std::uint32_t empty = kNoRegion;            // the one shared page without an allocation that is kept
+  };
+
+  void choose_types(std::uint32_t usable);
+  std::uint64_t available_locked(const Group& group);
+  std::unique_ptr<Page> make_page(Group& group, MemoryKind kind, std::uint64_t bytes);
+  void give_back(std::unique_ptr<Page> page);
+  bool give_back_empty(Group& group);
+  Allocation hand_out(Group& group, MemoryKind kind, const Suballocator::Piece& piece, std::uint64_t bytes);
+  Allocation hand_out_own(Group& group, MemoryKind kind, std::unique_ptr<Page> page, std::uint64_t bytes);
+
+  const Adapter& adapter_;
+  VkDevice device_;
+  const VolkDeviceTable& vk_;
+  std::uint64_t max_page_;
+  std::mutex mutex_;
+  std::array<Group, 3> groups_;
+  std::map<std::uint64_t, Page*> by_address_;
+  std::array<std::uint64_t, VK_MAX_MEMORY_HEAPS> held_{};  // bytes taken from each heap
+};
+
+}  // namespace weft::backend::vulkan

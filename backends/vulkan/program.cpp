@@ -1,0 +1,204 @@
+// Programs: translation through the disk cache, pipelines through the driver's.
+#include "program.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "../../frontend/support/error.h"
+#include "../../frontend/support/platform.h"
+#include "device.h"
+
+namespace weft::backend::vulkan {
+
+namespace {
+
+// Changes whenever the emitter may give other words for the same module and target.
+#ifdef WEFT_EMITTER_STAMP
+constexpr const char* kEmitterStamp = WEFT_EMITTER_STAMP;
+#else
+constexpr const char* kEmitterStamp = "1";
+#endif
+
+constexpr std::uint32_t kSpirvMagic = 0x07230203;
+// Reading a driver's whole cache to see whether it has grown is not free.
+constexpr int kCreationsPerSave = 32;
+
+// Why a valid module cannot be a program of weft, or empty: drivers do not look and would crash.
+std::string unfit(std::span<const std::uint32_t> words) {
+  constexpr std::uint32_t kEntryPoint = 15, kGlCompute = 5, kDecorate = 71, kDescriptorSet = 34;
+  bool main = false;
+  for (std::size_t at = 5; at < words.size();) {
+    const std::uint32_t op = words[at] & 0xffff, length = words[at] >> 16;
+    if (length == 0 || length > words.size() - at) return "an instruction is cut short";
+    if (op == kEntryPoint && length >= 5 && words[at + 1] == kGlCompute)
+      main = main || std::memcmp(&words[at + 3], "main\0\0\0\0", 8) == 0;
+    if (op == kDecorate && length >= 3 && words[at + 2] == kDescriptorSet)
+      return "it uses descriptor sets; memory is reached through 64-bit addresses in the arguments";
+    at += length;
+  }
+  return main ? "" : "it has no compute entry point \"main\"";
+}
+
+}  // namespace
+
+std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv::Target& t, bool optimised) {
+  std::string flags;
+  for (const bool flag : {t.int8, t.int16, t.int64, t.float16, t.float64, t.storage8, t.storage16, t.push8, t.push16,
+                          t.float32_atomic_add, t.round_even16, t.round_even32, t.round_even64, t.keep_nan16,
+                          t.keep_nan32, t.keep_nan64, optimised})
+    flags += flag ? '1' : '0';
+  return fmt::format("spv:{}:{}:{}:{}:{}", ir::to_string(hash), device_key, flags, t.max_block, kEmitterStamp);
+}
+
+std::string pipeline_key(const DeviceInfo& info) { return "pipelines:" + info.cache_key; }
+
+bool pipeline_cache_fits(std::span<const std::byte> bytes, const VkPhysicalDeviceProperties& properties) {
+  VkPipelineCacheHeaderVersionOne header{};
+  if (bytes.size() < sizeof header) return false;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return header.headerSize == sizeof header && header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
+         header.vendorID == properties.vendorID && header.deviceID == properties.deviceID &&
+         std::memcmp(header.pipelineCacheUUID, properties.pipelineCacheUUID, VK_UUID_SIZE) == 0;
+}
+
+VulkanProgram::~VulkanProgram() {
+  device_.retirement().drop({Retired::Kind::pipeline, reinterpret_cast<std::uint64_t>(pipeline_)});
+}
+
+Pipelines::Pipelines(VulkanDevice& device, DiskCache& cache) : device_(device), disk_(cache) {
+  VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, spirv::kPushConstantBytes};
+  VkPipelineLayoutCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+  create.pushConstantRangeCount = 1;
+  create.pPushConstantRanges = &range;
+  device_.check(device_.vk().vkCreatePipelineLayout(device_.handle(), &create, nullptr, &layout_),
+                "vkCreatePipelineLayout");
+  cache_ = load();
+  saved_bytes_ = bytes_of(cache_);
+}
+
+// What the driver would write of a cache now.
+std::size_t Pipelines::bytes_of(VkPipelineCache cache) {
+  std::size_t size = 0;
+  if (!cache || device_.vk().vkGetPipelineCacheData(device_.handle(), cache, &size, nullptr) != VK_SUCCESS) return 0;
+  return size;
+}
+
+Pipelines::~Pipelines() {
+  save();
+  device_.vk().vkDestroyPipelineCache(device_.handle(), cache_, nullptr);
+  device_.vk().vkDestroyPipelineLayout(device_.handle(), layout_, nullptr);
+}
+
+// A driver's cache with what is on disk, or an empty one. Null only when the driver fails; that costs time alone.
+VkPipelineCache Pipelines::load() {
+  const auto stored = disk_.get(pipeline_key(device_.info()));
+  VkPipelineCacheCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+  if (stored && pipeline_cache_fits(*stored, device_.adapter().properties)) {
+    create.initialDataSize = stored->size();
+    create.pInitialData = stored->data();
+  }
+  VkPipelineCache cache = VK_NULL_HANDLE;
+  if (device_.vk().vkCreatePipelineCache(device_.handle(), &create, nullptr, &cache) != VK_SUCCESS) {
+    create.initialDataSize = 0;
+    create.pInitialData = nullptr;
+    if (device_.vk().vkCreatePipelineCache(device_.handle(), &create, nullptr, &cache) != VK_SUCCESS)
+      return VK_NULL_HANDLE;
+  }
+  return cache;
+}
+
+void Pipelines::save() {
+  std::lock_guard lock(save_mutex_);
+  if (!cache_ || created_since_save_.exchange(0) == 0 || !disk_.enabled() || device_.lost()) return;
+  const VolkDeviceTable& vk = device_.vk();
+  const std::size_t own = bytes_of(cache_);
+  if (own <= saved_bytes_) return;
+  // Other processes and devices may have added theirs meanwhile. Merging into a fresh cache keeps ours usable by
+  // threads that are creating pipelines now.
+  const VkPipelineCache merged = load();
+  if (!merged) return;
+  std::vector<std::byte> data;
+  if (vk.vkMergePipelineCaches(device_.handle(), merged, 1, &cache_) == VK_SUCCESS) {
+    std::size_t size = bytes_of(merged);
+    data.resize(size);
+    if (vk.vkGetPipelineCacheData(device_.handle(), merged, &size, data.data()) != VK_SUCCESS) size = 0;
+    data.resize(size);
+  }
+  vk.vkDestroyPipelineCache(device_.handle(), merged, nullptr);
+  if (data.empty()) return;
+  disk_.put(pipeline_key(device_.info()), data);
+  saved_bytes_ = own;
+}
+
+VkPipeline Pipelines::create(std::span<const std::uint32_t> words, const std::string& name) {
+  const VolkDeviceTable& vk = device_.vk();
+  VkShaderModuleCreateInfo create_module{};
+  create_module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+  create_module.codeSize = words.size_bytes();
+  create_module.pCode = words.data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  VkResult result = vk.vkCreateShaderModule(device_.handle(), &create_module, nullptr, &module);
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  if (result == VK_SUCCESS) {
+    VkComputePipelineCreateInfo create{};
+    create.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    create.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    create.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    create.stage.module = module;
+    create.stage.pName = "main";
+    create.layout = layout_;
+    result = vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &create, nullptr, &pipeline);
+    vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
+  }
+  if (result == VK_ERROR_DEVICE_LOST || result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
+      result == VK_ERROR_OUT_OF_HOST_MEMORY)
+    device_.check(result, "vkCreateComputePipelines");
+  if (result != VK_SUCCESS || !pipeline)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("the driver of {} ({}, {}) refuses the shader: {}", device_.info().name,
+                            device_.info().adapter, device_.info().driver, to_string(result)),
+                name);
+  if (created_since_save_.fetch_add(1) + 1 >= kCreationsPerSave) save();
+  return pipeline;
+}
+
+void Pipelines::destroy(std::uint64_t pipeline) {
+  device_.vk().vkDestroyPipeline(device_.handle(), reinterpret_cast<VkPipeline>(pipeline), nullptr);
+}
+
+std::shared_ptr<Program> VulkanDevice::compile(const ir::Module& module, ir::Hash hash) {
+  check_alive();
+  const bool optimise = platform::environment_flag("WEFT_SPIRV_OPT", false);
+  const std::string key = spirv_key(hash, info_.cache_key, adapter_.target, optimise);
+  std::vector<std::uint32_t> words;
+  if (const auto stored = cache_.get(key); stored && stored->size() >= 20 && stored->size() % 4 == 0) {
+    words.resize(stored->size() / 4);
+    std::memcpy(words.data(), stored->data(), stored->size());
+  }
+  if (!words.empty() && words[0] == kSpirvMagic) {
+    loaded_.fetch_add(1);
+  } else {
+    words = spirv::emit(module, adapter_.target);
+    if (optimise) words = spirv::optimise(words);
+    emitted_.fetch_add(1);
+    cache_.put(key, std::as_bytes(std::span(words)));
+  }
+  return std::make_shared<VulkanProgram>(*this, module.name, pipelines_->create(words, module.name), module.args_bytes);
+}
+
+std::shared_ptr<Program> VulkanDevice::load(const SpirvDesc& desc) {
+  check_alive();
+  // Drivers trust what they are given: a damaged shader from elsewhere must not reach them.
+  if (desc.words.size() < 5 || desc.words[0] != kSpirvMagic)
+    throw Error(ErrorKind::invalid_argument, "not SPIR-V: it does not begin with the magic number", desc.name);
+  const std::string invalid = spirv::validate({desc.words.begin(), desc.words.end()});
+  if (!invalid.empty()) throw Error(ErrorKind::invalid_argument, "not a valid SPIR-V module: " + invalid, desc.name);
+  const std::string why = unfit(desc.words);
+  if (!why.empty()) throw Error(ErrorKind::invalid_argument, "not a program: " + why, desc.name);
+  return std::make_shared<VulkanProgram>(*this, desc.name, pipelines_->create(desc.words, desc.name), desc.args_bytes);
+}
+
+}  // namespace weft::backend::vulkan

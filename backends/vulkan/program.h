@@ -1,0 +1,81 @@
+// From SPIR-V to compute pipelines, and the caches on the way.
+#pragma once
+#include <volk.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../../spirv/emit.h"
+#include "../backend.h"
+#include "../disk_cache.h"
+
+namespace weft::backend::vulkan {
+
+class VulkanDevice;
+
+/// One pipeline. When it is dropped, the pipeline lives on until the work that uses it has run.
+class VulkanProgram final : public Program {
+ public:
+  VulkanProgram(VulkanDevice& device, std::string name, VkPipeline pipeline, std::uint32_t args_bytes)
+      : device_(device), name_(std::move(name)), pipeline_(pipeline), args_bytes_(args_bytes) {}
+  ~VulkanProgram() override;
+
+  const VulkanDevice* device() const { return &device_; }
+  const std::string& name() const { return name_; }
+  VkPipeline pipeline() const { return pipeline_; }
+  std::uint32_t args_bytes() const { return args_bytes_; }
+
+ private:
+  VulkanDevice& device_;
+  std::string name_;
+  VkPipeline pipeline_;
+  std::uint32_t args_bytes_;
+};
+
+/// The pipelines of a device: the layout they share and the driver's cache of them, kept on disk. Thread-safe.
+class Pipelines {
+ public:
+  Pipelines(VulkanDevice& device, DiskCache& cache);
+  ~Pipelines();
+  Pipelines(const Pipelines&) = delete;
+  Pipelines& operator=(const Pipelines&) = delete;
+
+  /// Errors: Error(unsupported) when the driver refuses the shader, Error(out_of_memory), Error(device_lost).
+  VkPipeline create(std::span<const std::uint32_t> words, const std::string& name);
+  void destroy(std::uint64_t pipeline);
+
+  /// All pipelines have the same: kPushConstantBytes of push constants and nothing else, so that constants need not be
+  /// pushed again for the sake of the layout.
+  VkPipelineLayout layout() const { return layout_; }
+
+  /// Writes the driver's cache to disk when it has grown.
+  void save();
+
+ private:
+  VkPipelineCache load();
+  std::size_t bytes_of(VkPipelineCache cache);
+
+  VulkanDevice& device_;
+  DiskCache& disk_;
+  VkPipelineLayout layout_ = VK_NULL_HANDLE;
+  VkPipelineCache cache_ = VK_NULL_HANDLE;
+  std::mutex save_mutex_;
+  std::size_t saved_bytes_ = 0;  // size of our own cache when it was last the same as on disk
+  std::atomic<int> created_since_save_{0};
+};
+
+/// The key of a module's SPIR-V on disk: all that decides the words.
+std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv::Target& target, bool optimised);
+
+/// The key of the driver's pipeline cache on disk.
+std::string pipeline_key(const DeviceInfo& info);
+
+/// Whether bytes from disk may be given to the driver as its pipeline cache.
+bool pipeline_cache_fits(std::span<const std::byte> bytes, const VkPhysicalDeviceProperties& properties);
+
+}  // namespace weft::backend::vulkan

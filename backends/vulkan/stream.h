@@ -1,0 +1,118 @@
+// Recording, batching and retiring the work of one thread.
+#pragma once
+#include <volk.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "../backend.h"
+#include "hazards.h"
+#include "retirement.h"
+
+namespace weft::backend::vulkan {
+
+class VulkanDevice;
+
+/// A stream is a ring of command buffers and one timeline semaphore, whose value is the last ticket that has run.
+///
+/// Operations gather in a command buffer; it goes to the queue at submit() and wait(), after kMost operations, and
+/// after kMostWhenIdle when nothing was in flight, so that the device starts early. A batch begins with a barrier
+/// against all that the queue was given before; within it, Hazards decides.
+class VulkanStream final : public Stream {
+ public:
+  explicit VulkanStream(VulkanDevice& device);
+  ~VulkanStream() override;
+  VulkanStream(const VulkanStream&) = delete;
+  VulkanStream& operator=(const VulkanStream&) = delete;
+
+  Ticket launch(Program& program, Grid grid, std::span<const std::byte> args,
+                std::span<const MemoryRange> ranges) override;
+  Ticket copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) override;
+  Ticket fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) override;
+  Ticket upload(std::uint64_t to, const void* from, std::size_t bytes) override;
+  void download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) override;
+
+  Ticket submit() override;
+  bool done(Ticket ticket) override;
+  void wait(Ticket ticket) override;
+  void synchronize() override { wait(recorded_); }
+  void track_hazards(bool on) override;
+  void barrier_always(bool on) override;
+
+  /// Barriers recorded so far, those at the beginnings of batches apart. For tests and tuning.
+  std::uint64_t memory_barriers() const { return memory_barriers_; }
+  std::uint64_t execution_barriers() const { return execution_barriers_; }
+
+  static constexpr int kMost = 128;
+  static constexpr int kMostWhenIdle = 16;
+  static constexpr int kBatches = 8;
+  static constexpr std::uint64_t kRingBytes = 1 << 20;
+  static constexpr std::uint64_t kStagingBytes = 16 << 20;
+
+ private:
+  struct Batch {
+    VkCommandPool pool = VK_NULL_HANDLE;
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    Ticket last = 0;             // of its operations
+    std::uint64_t ring_end = 0;  // the ring is free up to here when the batch has run
+  };
+
+  // Half of a download that goes through staging memory.
+  struct Slot {
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    Allocation staging;
+    std::uint64_t value = 0;  // of the download semaphore; 0: not in use
+    std::byte* to = nullptr;
+    std::size_t bytes = 0;
+  };
+
+  void create();
+  void destroy();
+  void begin();
+  void order(std::span<const MemoryRange> ranges);
+  void memory_barrier(VkPipelineStageFlags to, VkAccessFlags access);
+  Ticket recorded();
+  void flush();
+  bool idle();
+  Ticket poll();
+  void retire(Ticket completed);
+  void wait_semaphore(VkSemaphore semaphore, std::uint64_t value);
+  Allocation ring(std::uint64_t bytes);
+  void record_copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
+  void check_ticket(Ticket ticket) const;
+  void create_download();
+  void staged_download(std::byte* to, std::uint64_t from, std::size_t bytes, Ticket after);
+  void finish(Slot& slot);
+
+  VulkanDevice& device_;
+  const VolkDeviceTable& vk_;
+  VkPipelineLayout layout_;
+  std::shared_ptr<Timeline> timeline_;
+  Ticket recorded_ = 0;
+
+  std::array<Batch, kBatches> batches_{};
+  int current_ = 0;    // being recorded, or the next to be
+  int in_flight_ = 0;  // the batches before `current_`
+  bool recording_ = false;
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;
+  VkPipeline bound_ = VK_NULL_HANDLE;
+  int count_ = 0, limit_ = 0;  // operations in the batch, and how many it may have
+
+  Hazards hazards_;
+  bool track_ = true, always_ = false, barrier_due_ = false;
+  std::uint64_t memory_barriers_ = 0, execution_barriers_ = 0;
+
+  // Upload memory for argument blocks and small uploads; head and tail only grow, their place is modulo the size.
+  Allocation ring_;
+  std::uint64_t ring_head_ = 0, ring_tail_ = 0;
+
+  // Downloads have their own commands and semaphore: they wait for their producers and for nothing recorded later.
+  VkCommandPool download_pool_ = VK_NULL_HANDLE;
+  VkSemaphore download_semaphore_ = VK_NULL_HANDLE;
+  std::uint64_t download_value_ = 0;
+  std::array<Slot, 2> slots_{};
+};
+
+}  // namespace weft::backend::vulkan

@@ -1,0 +1,91 @@
+# Every third-party library, named once: how it is found, and which Debian package has it.
+#
+# The file is installed too: a program that links a static weft needs the same libraries.
+
+# Looks for the libraries of the groups named (library, examples, tests, bench). `out_missing` receives one line for
+# each that is not there. A macro, since what find_package() sets must reach the caller.
+macro(weft_find_dependencies out_missing)
+  set(${out_missing})
+  foreach(weft_group ${ARGN})
+    cmake_language(CALL weft_find_${weft_group}_dependencies ${out_missing})
+  endforeach()
+endmacro()
+
+# A library that comes with a CMake package: its target, the CMake package, the Debian package.
+macro(weft_need_package out_missing target package debian)
+  if(NOT TARGET ${target})
+    find_package(${package} CONFIG QUIET)
+  endif()
+  if(NOT TARGET ${target})
+    list(APPEND ${out_missing} "${package} (Debian: ${debian})")
+  endif()
+endmacro()
+
+# A library that comes without one: a header, and optionally the names under which its library may be found.
+macro(weft_need_header out_missing target header debian)
+  if(NOT TARGET ${target})
+    string(MAKE_C_IDENTIFIER "WEFT_${target}" weft_variable)
+    find_path(${weft_variable}_INCLUDE "${header}" PATH_SUFFIXES Volk volk stb)
+    set(weft_links)
+    if(NOT "${ARGN}" STREQUAL "")
+      find_library(${weft_variable}_LIBRARY NAMES ${ARGN})
+      set(weft_links "${${weft_variable}_LIBRARY}")
+    endif()
+    mark_as_advanced(${weft_variable}_INCLUDE ${weft_variable}_LIBRARY)
+    if(${weft_variable}_INCLUDE AND ("${ARGN}" STREQUAL "" OR weft_links))
+      add_library(${target} INTERFACE IMPORTED)
+      set_target_properties(${target} PROPERTIES
+        INTERFACE_INCLUDE_DIRECTORIES "${${weft_variable}_INCLUDE}" INTERFACE_LINK_LIBRARIES "${weft_links}")
+    else()
+      list(APPEND ${out_missing} "${header} (Debian: ${debian})")
+    endif()
+  endif()
+endmacro()
+
+macro(weft_find_library_dependencies out_missing)
+  weft_need_header(${out_missing} weft_dep::vulkan_headers vulkan/vulkan.h libvulkan-dev)
+  weft_need_header(${out_missing} weft_dep::volk volk.h libvulkan-volk-dev)
+  weft_need_header(${out_missing} weft_dep::spirv_headers spirv/unified1/spirv.hpp11 spirv-headers)
+  weft_need_package(${out_missing} SPIRV-Tools-static SPIRV-Tools spirv-tools)
+  weft_need_package(${out_missing} SPIRV-Tools-opt SPIRV-Tools-opt spirv-tools)
+  weft_need_package(${out_missing} fmt::fmt fmt libfmt-dev)
+  weft_need_header(${out_missing} weft_dep::xxhash xxhash.h libxxhash-dev xxhash)
+  weft_need_package(${out_missing} nlohmann_json::nlohmann_json nlohmann_json nlohmann-json3-dev)
+  set(THREADS_PREFER_PTHREAD_FLAG ON)
+  find_package(Threads QUIET)
+  if(NOT Threads_FOUND)
+    list(APPEND ${out_missing} "a threads library (Debian: libc6-dev)")
+  endif()
+endmacro()
+set(WEFT_LIBRARY_DEPENDENCIES
+  weft_dep::volk weft_dep::vulkan_headers weft_dep::spirv_headers SPIRV-Tools-opt SPIRV-Tools-static fmt::fmt
+  weft_dep::xxhash nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
+
+macro(weft_find_examples_dependencies out_missing)
+  weft_need_package(${out_missing} fmt::fmt fmt libfmt-dev)
+  weft_need_package(${out_missing} CLI11::CLI11 CLI11 libcli11-dev)
+  weft_need_header(${out_missing} weft_dep::stb stb_image_write.h libstb-dev)
+  weft_need_package(${out_missing} tinyobjloader::tinyobjloader tinyobjloader libtinyobjloader-dev)
+endmacro()
+set(WEFT_EXAMPLES_DEPENDENCIES fmt::fmt CLI11::CLI11 weft_dep::stb tinyobjloader::tinyobjloader)
+
+macro(weft_find_tests_dependencies out_missing)
+  weft_need_package(${out_missing} GTest::gtest GTest libgtest-dev)
+  find_program(WEFT_PYTHON NAMES python3 python)
+  mark_as_advanced(WEFT_PYTHON)
+  if(NOT WEFT_PYTHON)
+    list(APPEND ${out_missing} "python3 (Debian: python3)")
+  endif()
+endmacro()
+# Tests look inside the library, so they see what it is made of.
+set(WEFT_TESTS_DEPENDENCIES GTest::gtest ${WEFT_LIBRARY_DEPENDENCIES})
+
+macro(weft_find_bench_dependencies out_missing)
+  weft_need_package(${out_missing} fmt::fmt fmt libfmt-dev)
+  weft_need_package(${out_missing} CLI11::CLI11 CLI11 libcli11-dev)
+  weft_need_package(${out_missing} benchmark::benchmark benchmark libbenchmark-dev)
+  weft_need_package(${out_missing} glslang::SPIRV glslang glslang-dev)
+endmacro()
+set(WEFT_BENCH_DEPENDENCIES
+  fmt::fmt CLI11::CLI11 benchmark::benchmark glslang::SPIRV glslang::glslang glslang::glslang-default-resource-limits
+  ${WEFT_LIBRARY_DEPENDENCIES})

@@ -1,0 +1,21 @@
+# <weft/...> for users of the build tree, spelled as it is in an installed copy.
+
+# Makes `folder` show the source folders named, and weft.h beside them.
+function(weft_link_headers folder)
+  file(MAKE_DIRECTORY "${folder}")
+  foreach(name IN LISTS ARGN)
+    if(NOT IS_SYMLINK "${folder}/${name}" AND EXISTS "${folder}/${name}")
+      file(REMOVE_RECURSE "${folder}/${name}")  # an earlier copy may be stale
+    endif()
+    # Where links are refused (Windows without developer mode) the headers are copied, at each configuration.
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${name}" "${folder}/${name}" RESULT link_result SYMBOLIC)
+    if(NOT link_result STREQUAL "0")
+      file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
+        "${PROJECT_SOURCE_DIR}/${name}/*.h" "${PROJECT_SOURCE_DIR}/${name}/*.def")
+      foreach(header IN LISTS headers)
+        configure_file("${PROJECT_SOURCE_DIR}/${header}" "${folder}/${header}" COPYONLY)
+      endforeach()
+    endif()
+  endforeach()
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/weft.h.in" "${folder}/weft.h" @ONLY)
+endfunction()

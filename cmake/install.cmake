@@ -1,0 +1,31 @@
+# The installed copy: the library, its public headers, and the package that find_package(weft) reads.
+include(CMakePackageConfigHelpers)
+
+# Public are the headers of frontend and runtime, the emitter's interface, and each backend's one header of its own
+# name. The others need third-party headers that a user of weft does not have.
+foreach(folder frontend runtime)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft"
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+endforeach()
+file(GLOB weft_backend_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
+  "${PROJECT_SOURCE_DIR}/spirv/emit.h" "${PROJECT_SOURCE_DIR}/backends/*.h" "${PROJECT_SOURCE_DIR}/backends/*/*.h")
+foreach(header IN LISTS weft_backend_headers)
+  get_filename_component(folder "${header}" DIRECTORY)
+  get_filename_component(stem "${header}" NAME_WE)
+  if(NOT folder MATCHES "^backends/" OR folder STREQUAL "backends/${stem}")
+    install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft/${folder}")
+  endif()
+endforeach()
+install(FILES "${PROJECT_BINARY_DIR}/include/weft/weft.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft")
+
+set(weft_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weft")
+install(TARGETS weft_runtime EXPORT weftTargets
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+install(EXPORT weftTargets NAMESPACE weft:: DESTINATION "${weft_package_dir}")
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/weftConfig.cmake.in"
+  "${PROJECT_BINARY_DIR}/weftConfig.cmake" INSTALL_DESTINATION "${weft_package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/weftConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/weftConfig.cmake" "${PROJECT_BINARY_DIR}/weftConfigVersion.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/dependencies.cmake" DESTINATION "${weft_package_dir}")

@@ -1,0 +1,176 @@
+// Meshes: OBJ files by tinyobjloader, the torus knot, merging of equal vertices.
+#include "mesh.h"
+
+#include <fmt/core.h>
+#include <tiny_obj_loader.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <numbers>
+#include <numeric>
+#include <stdexcept>
+#include <tuple>
+
+using weft::vec3;
+using weft::vec3i;
+
+namespace {
+
+// Indices are 32 bits on the device, and so is a position in the list of a triangle grid.
+constexpr std::size_t kMostTriangles = 20'000'000;
+
+// Makes a Mesh of corners that may repeat positions (a file repeats a vertex along a seam of its texture, and a body
+// that is cut there would come apart). Drops triangles without area in the sense of indices and vertices without use.
+Mesh merge(const std::vector<vec3>& corners, const std::vector<vec3i>& triangles) {
+  auto key = [&](int i) {
+    const vec3& p = corners[std::size_t(i)];
+    return std::tuple(p.x, p.y, p.z);
+  };
+  std::vector<int> order(corners.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return std::tuple(key(a), a) < std::tuple(key(b), b); });
+  std::vector<int> representative(corners.size());
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    bool same = k > 0 && key(order[k]) == key(order[k - 1]);
+    representative[std::size_t(order[k])] = same ? representative[std::size_t(order[k - 1])] : order[k];
+  }
+
+  Mesh mesh;
+  std::vector<int> number(corners.size(), -1);
+  for (const vec3i& t : triangles) {
+    vec3i r;
+    for (int k = 0; k < 3; ++k) r[k] = representative[std::size_t(t[k])];
+    if (r.x == r.y || r.y == r.z || r.z == r.x) continue;
+    for (int k = 0; k < 3; ++k) {
+      int& n = number[std::size_t(r[k])];
+      if (n < 0) {
+        n = int(mesh.positions.size());
+        mesh.positions.push_back(corners[std::size_t(r[k])]);
+      }
+      r[k] = n;
+    }
+    mesh.triangles.push_back(r);
+  }
+
+  // The struts of a body start inwards, so the orientation matters: a closed surface has a positive volume.
+  double volume = 0;
+  for (const vec3i& t : mesh.triangles) {
+    const vec3 a = mesh.positions[std::size_t(t.x)], b = mesh.positions[std::size_t(t.y)];
+    volume += double(dot(a, cross(b, mesh.positions[std::size_t(t.z)])));
+  }
+  if (volume < 0)
+    for (vec3i& t : mesh.triangles) std::swap(t.y, t.z);
+  return mesh;
+}
+
+}  // namespace
+
+Mesh read_obj(const std::string& path) {
+  auto fail = [&](const std::string& reason) { throw std::runtime_error(fmt::format("{}: {}", path, reason)); };
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("the file cannot be opened");
+  if (file.peek() == std::ifstream::traits_type::eof()) fail("the file is empty or cannot be read");
+
+  tinyobj::attrib_t attributes;
+  std::vector<tinyobj::shape_t> shapes;
+  std::vector<tinyobj::material_t> materials;
+  std::string warnings, errors;
+  bool read = tinyobj::LoadObj(&attributes, &shapes, &materials, &warnings, &errors, &file, nullptr, true);
+  while (!errors.empty() && std::isspace(static_cast<unsigned char>(errors.back()))) errors.pop_back();
+  if (!read || !errors.empty()) fail("the file is damaged: " + (errors.empty() ? "it cannot be parsed" : errors));
+  if (file.bad()) fail("the file cannot be read to its end");
+
+  const std::size_t count = attributes.vertices.size() / 3;
+  std::vector<vec3> corners(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (int k = 0; k < 3; ++k) corners[i][k] = attributes.vertices[3 * i + std::size_t(k)];
+    const vec3& p = corners[i];
+    // Far beyond any mesh, but its square is still a number.
+    if (!(std::abs(p.x) < 1e15f && std::abs(p.y) < 1e15f && std::abs(p.z) < 1e15f))
+      fail(fmt::format("the file is damaged: vertex {} is not a finite position", i + 1));
+  }
+  std::vector<vec3i> triangles;
+  for (const tinyobj::shape_t& shape : shapes) {
+    const auto& index = shape.mesh.indices;
+    for (std::size_t t = 0; t + 2 < index.size(); t += 3) {
+      vec3i triangle;
+      for (int k = 0; k < 3; ++k) {
+        int v = index[t + std::size_t(k)].vertex_index;
+        if (v < 0 || std::size_t(v) >= count)
+          fail(fmt::format("the file is damaged: a face refers to vertex {} of {}", std::int64_t(v) + 1, count));
+        triangle[k] = v;
+      }
+      triangles.push_back(triangle);
+    }
+  }
+  if (triangles.size() > kMostTriangles)
+    fail(fmt::format("{} triangles are more than this example handles ({})", triangles.size(), kMostTriangles));
+
+  Mesh mesh = merge(corners, triangles);
+  if (mesh.triangles.empty()) {
+    // The loader leaves out a polygon with an index out of range and only warns.
+    bool out_of_range = warnings.find("out of bounds") != std::string::npos;
+    fail(out_of_range ? "the file is damaged: its faces refer to vertices that it does not have"
+         : count == 0 ? "the file has no vertices and no faces; is it an OBJ file?"
+                      : "the file has no faces");
+  }
+  return mesh;
+}
+
+Mesh torus_knot() {
+  constexpr int kRings = 500, kAround = 40;
+  constexpr float kRing = 1, kSwing = 0.5f, kTube = 0.3f;
+  constexpr float kTurn = 2 * std::numbers::pi_v<float>;
+  Mesh mesh;
+  for (int i = 0; i < kRings; ++i) {
+    float a = 2 * kTurn * float(i) / kRings;  // around the vertical axis, twice
+    float b = 3 * kTurn * float(i) / kRings;  // around the ring, three times
+    vec3 out{std::cos(a), 0, std::sin(a)};
+    // The normal of the torus on which the knot lies is perpendicular to the knot and, unlike the Frenet frame,
+    // comes back to itself.
+    vec3 normal = out * std::cos(b) + vec3{0, std::sin(b), 0};
+    vec3 centre = out * kRing + normal * kSwing;
+    vec3 tangent = vec3{-std::sin(a), 0, std::cos(a)} * (2 * (kRing + kSwing * std::cos(b))) +
+                   (vec3{0, std::cos(b), 0} - out * std::sin(b)) * (3 * kSwing);
+    vec3 binormal = normalize(cross(tangent, normal));
+    for (int j = 0; j < kAround; ++j) {
+      float c = kTurn * float(j) / kAround;
+      mesh.positions.push_back(centre + (normal * std::cos(c) + binormal * std::sin(c)) * kTube);
+    }
+  }
+  for (int i = 0; i < kRings; ++i)
+    for (int j = 0; j < kAround; ++j) {
+      int i1 = (i + 1) % kRings, j1 = (j + 1) % kAround;
+      int p = i * kAround + j, q = i1 * kAround + j, r = i1 * kAround + j1, s = i * kAround + j1;
+      mesh.triangles.push_back({p, q, r});
+      mesh.triangles.push_back({p, r, s});
+    }
+  return merge(mesh.positions, mesh.triangles);
+}
+
+void place(Mesh& mesh, float size, float lowest, float x, float z) {
+  vec3 lo = mesh.positions.front(), hi = lo;
+  for (const vec3& p : mesh.positions)
+    for (int k = 0; k < 3; ++k) {
+      lo[k] = std::min(lo[k], p[k]);
+      hi[k] = std::max(hi[k], p[k]);
+    }
+  vec3 sides = hi - lo;
+  float scale = size / std::max({sides.x, sides.y, sides.z});
+  vec3 from{(lo.x + hi.x) / 2, lo.y, (lo.z + hi.z) / 2};
+  for (vec3& p : mesh.positions) p = (p - from) * scale + vec3{x, lowest, z};
+}
+
+Adjacency triangles_of_vertices(const Mesh& mesh) {
+  Adjacency a;
+  a.first.assign(mesh.positions.size() + 1, 0);
+  for (const vec3i& t : mesh.triangles)
+    for (int k = 0; k < 3; ++k) ++a.first[std::size_t(t[k]) + 1];
+  std::partial_sum(a.first.begin(), a.first.end(), a.first.begin());
+  a.item.resize(std::size_t(a.first.back()));
+  std::vector<int> next(a.first.begin(), a.first.end() - 1);
+  for (std::size_t i = 0; i < mesh.triangles.size(); ++i)
+    for (int k = 0; k < 3; ++k) a.item[std::size_t(next[std::size_t(mesh.triangles[i][k])]++)] = int(i);
+  return a;
+}

@@ -1,0 +1,33 @@
+// Triangle meshes: read from OBJ files or generated, ready to become a body.
+#pragma once
+#include <string>
+#include <vector>
+
+#include <weft/weft.h>
+
+/// Triangles over shared vertices: no two vertices are equal, each belongs to a triangle, and no triangle repeats one.
+struct Mesh {
+  std::vector<weft::vec3> positions;
+  std::vector<weft::vec3i> triangles;  ///< counter-clockwise seen from outside
+};
+
+/// Several items for each of n owners, in one list: those of owner i are item[first[i]] up to item[first[i + 1]].
+struct Adjacency {
+  std::vector<int> first;
+  std::vector<int> item;
+};
+
+/// Reads the faces of an OBJ file; polygons are cut into triangles.
+/// Errors: std::runtime_error naming the file and the reason: unreadable, damaged, without faces, too large.
+Mesh read_obj(const std::string& path);
+
+/// A tube along the knot that winds 2 times around the vertical axis and 3 times around a ring of radius 1:
+/// 500 rings of 40 vertices.
+Mesh torus_knot();
+
+/// Scales a mesh so that its longest side is `size` and moves it: its lowest point to height `lowest`, its centre
+/// above (x, z).
+void place(Mesh& mesh, float size, float lowest, float x, float z);
+
+/// Which triangles each vertex belongs to.
+Adjacency triangles_of_vertices(const Mesh& mesh);

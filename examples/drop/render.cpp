@@ -1,0 +1,197 @@
+// The path tracer: surfaces, light, and the kernel that follows paths through pixels.
+#include "render.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "grid.h"
+#include "scene.h"
+
+using namespace weft;
+
+namespace {
+
+constexpr int kBounces = 3;
+constexpr float kFar = 1e6f;
+constexpr float kOffset = 1e-3f;  // a ray starts this far off the surface that it leaves
+constexpr float kTurn = 2 * std::numbers::pi_v<float>;
+const vec3 kSun = normalize(vec3{-0.55f, 0.75f, 0.42f});
+constexpr vec3 kSunLight{3.4f, 2.95f, 2.4f};
+constexpr float kSunSize = 0.035f;  // radius as seen from here, in radians: how soft shadows are
+
+/// What a ray met first. Nothing if t is kFar.
+struct Surface {
+  Float t;
+  Vec3 normal, facet, colour;  ///< facet: the true normal; normal: the smooth one, for shading
+  Float mirror;                ///< part of the light that is mirrored, seen straight on; 8 times as much at a grazing view
+};
+
+Vec3 sky(const Vec3& direction) {
+  Float up = sqrt(max(direction.y, 0));
+  Vec3 blue = vec3{0.72f, 0.8f, 0.88f} * (1 - up) + vec3{0.16f, 0.34f, 0.68f} * up;
+  Float glow = pow(max(dot(direction, kSun), 1e-3f), 200.f);
+  return blue + kSunLight * (glow * 3);
+}
+
+/// Distance to the sphere, kFar if it is missed or behind.
+Float to_sphere(const Vec3& origin, const Vec3& direction) {
+  Vec3 from = origin - kSphereCentre;
+  Float b = dot(from, direction);
+  Float under_root = b * b - dot(from, from) + kSphereRadius * kSphereRadius;
+  Float t = -b - sqrt(max(under_root, 0));
+  return select((under_root > 0) & (t > 0), t, kFar);
+}
+
+Surface nearest_surface(const GridView& grid, const Arr<const vec3>& normals, const Vec3& origin,
+                        const Vec3& direction) {
+  Surface s{kFar, vec3{0, 1, 0}, vec3{0, 1, 0}, vec3{}, 0};
+  If (direction.y < -1e-5f) {
+    s.t = min(-origin.y / direction.y, kFar);
+    Vec3 p = origin + direction * s.t;
+    Float square = floor(p.x * 2) + floor(p.z * 2);
+    Bool dark = square - 2 * floor(square * 0.5f) > 0.5f;
+    s.colour = select(dark, Vec3(0.2f, 0.22f, 0.25f), Vec3(0.42f, 0.42f, 0.4f));
+    s.mirror = 0.02f;
+  }
+  Float sphere = to_sphere(origin, direction);
+  If (sphere < s.t) {
+    s.t = sphere;
+    s.normal = normalize(origin + direction * sphere - kSphereCentre);
+    s.facet = s.normal;
+    s.colour = vec3{0.06f, 0.16f, 0.22f};
+    s.mirror = 0.1f;
+  }
+  Hit hit = cast(grid, origin, direction, s.t, Find::nearest);
+  If (hit.triangle >= 0) {
+    Vec3i corner = grid.triangles[hit.triangle];
+    Vec3 a = grid.positions[corner.x];
+    s.t = hit.t;
+    s.facet = normalize(cross(grid.positions[corner.y] - a, grid.positions[corner.z] - a));
+    s.normal = normalize(normals[corner.x] * (1 - hit.u - hit.v) + normals[corner.y] * hit.u +
+                         normals[corner.z] * hit.v);
+    // The back of an open mesh is drawn as its front, and shading must not see the far side of its surface.
+    s.facet = select(dot(s.facet, direction) > 0, -s.facet, s.facet);
+    s.normal = select(dot(s.normal, s.facet) < 0, -s.normal, s.normal);
+    s.normal = select(dot(s.normal, direction) > -0.01f, s.facet, s.normal);
+    s.colour = vec3{0.8f, 0.16f, 0.05f};
+    s.mirror = 0.025f;
+  }
+  return s;
+}
+
+/// Whether something stands between a point and the sun.
+Bool in_shadow(const GridView& grid, const Vec3& origin, const Vec3& to_sun) {
+  Bool shadow = to_sphere(origin, to_sun) < kFar;
+  If (!shadow) { shadow = cast(grid, origin, to_sun, kFar, Find::any).triangle >= 0; }
+  return shadow;
+}
+
+/// An integer that looks random: the permutation "PCG RXS-M-XS 32" (O'Neill, 2014).
+UInt scramble(const UInt& x) {
+  UInt state = x * 747796405u + 2891336453u;
+  UInt word = ((state >> ((state >> 28u) + 4u)) ^ state) * 277803737u;
+  return (word >> 22u) ^ word;
+}
+
+/// Point number `sample` of a sequence that covers the unit square evenly (Roberts' R2), shifted and shuffled in a
+/// way of its own for each seed: neighbouring pixels and successive bounces see different points.
+Vec2 spread(const UInt& seed, const Int& sample) {
+  UInt h = scramble(seed), g = scramble(h);
+  Float n = Float(UInt(sample) ^ (g & 63u));
+  Float x = n * 0.7548777f + Float(h >> 8u) * 0x1p-24f;
+  Float y = n * 0.5698403f + Float(g >> 8u) * 0x1p-24f;
+  return Vec2(x - floor(x), y - floor(y));
+}
+
+/// The direction at angle `turn` (of 1) around an axis whose sine to it is `sine`.
+Vec3 around(const Vec3& axis, const Float& turn, const Float& sine) {
+  Vec3 side = normalize(cross(axis, select(abs(axis.x) < 0.7f, Vec3(1, 0, 0), Vec3(0, 1, 0))));
+  Vec3 up = cross(axis, side);
+  Float cosine = sqrt(max(1 - sine * sine, 0));
+  return axis * cosine + (side * cos(turn * kTurn) + up * sin(turn * kTurn)) * sine;
+}
+
+// Strategy: one thread per pixel follows `samples` paths from the eye into the world. Where a path meets a surface
+// it gathers the sun's light through a shadow ray, and goes on in one direction: mirrored, with a probability in the
+// form of Schlick's law, else scattered by cosine around the normal. A path that leaves the world
+// brings the sky's light. The mean is mapped to 8 bits by a curve like that of film.
+// Edge cases: at the last bounce, where the walk is cut, the sky above is taken as if nothing hid it, dimmed; the
+// far floor fades into the sky, so that its squares do not flicker at the horizon.
+// Example: a pixel on the sunny floor, one sample: eye ray hits the floor at t, the shadow ray is free, so
+// colour * sun * cosine is added; the scattered ray leaves upwards and adds colour * sky.
+auto render_kernel = kernel("render", [](Arr<std::uint32_t, 2> image, Arr<const vec3> x, Arr<const vec3i> triangles,
+                                         Arr<const vec3> normals, Arr<const int> first, Arr<const int> list,
+                                         Vec3 grid_origin, Float cell, Vec3i cells, Vec3 eye, Vec3 forward, Vec3 right,
+                                         Vec3 up, Int samples) {
+  auto pixel = tid<2>();
+  Int row = pixel.i, column = pixel.j;
+  Float height = Float(image.shape(0)), width = Float(image.shape(1));
+  GridView grid{x, triangles, first, list, grid_origin, cell, cells};
+  UInt seed = UInt(row * image.shape(1) + column) * 16u;
+
+  Vec3 light;
+  for (auto sample : range(samples)) {
+    Vec2 jitter = spread(seed, sample);
+    Float across = 2 * (Float(column) + jitter.x) / width - 1, down = 2 * (Float(row) + jitter.y) / height - 1;
+    Vec3 origin = eye, direction = normalize(forward + right * across - up * down);
+    Vec3 carried(1);
+    for (auto bounce : range(kBounces)) {
+      Surface s = nearest_surface(grid, normals, origin, direction);
+      If (s.t >= kFar) {
+        light += carried * sky(direction);
+        Break();
+      }
+      If (bounce == 0) {  // haze
+        Float clear = exp(-0.0006f * s.t * s.t);
+        light += sky(Vec3(direction.x, 0, direction.z)) * (1 - clear);
+        carried *= clear;
+      }
+      origin += direction * s.t + s.facet * kOffset;
+      Float cosine = max(-dot(direction, s.normal), 0);
+      Float mirrored = s.mirror * (1 + 7 * pow(1 - min(cosine, 1), 5.f));
+      UInt bounce_seed = seed + UInt(bounce) * 4u + 1u;
+
+      Vec2 sun_point = spread(bounce_seed, sample);
+      Vec3 to_sun = around(Vec3(kSun), sun_point.x, sqrt(sun_point.y) * kSunSize);
+      Float facing = dot(s.normal, to_sun);
+      If ((facing > 0) & (dot(s.facet, to_sun) > 0)) {
+        If (!in_shadow(grid, origin, to_sun)) {
+          light += carried * s.colour * kSunLight * (facing * (1 - mirrored));
+        }
+      }
+      If (spread(bounce_seed + 1u, sample).x < mirrored) {
+        direction = direction - s.normal * (2 * dot(direction, s.normal));
+      }
+      Else {
+        Vec2 point = spread(bounce_seed + 2u, sample);
+        direction = around(s.normal, point.x, sqrt(point.y));
+        carried *= s.colour;
+      }
+      If (bounce == kBounces - 1) { light += carried * sky(direction) * 0.4f; }
+    }
+  }
+  light /= Float(samples);
+
+  UInt packed = 0xff000000u;
+  for (int k = 0; k < 3; ++k) {
+    Float c = light[k] * 0.6f;  // Narkowicz, "ACES filmic tone mapping curve" (2015)
+    Float film = min(c * (2.51f * c + 0.03f) / (c * (2.43f * c + 0.59f) + 0.14f), 1);
+    packed = packed | (UInt(pow(film, 1 / 2.2f) * 255 + 0.5f) << UInt(8 * k));
+  }
+  image(row, column) = packed;
+});
+
+}  // namespace
+
+Picture draw(const Body& body, const Camera& camera, int width, int height, int samples) {
+  const TriangleGrid grid = build_grid(body.positions(), body.triangles());
+  const vec3 forward = normalize(camera.target - camera.eye);
+  const float half = std::tan(camera.view * std::numbers::pi_v<float> / 360);
+  const vec3 right = normalize(cross(forward, vec3{0, 1, 0}));
+  const vec3 up = cross(right, forward) * half;
+  Array<std::uint32_t, 2> image = empty<std::uint32_t, 2>(body.positions().device(), {height, width});
+  launch(render_kernel, {height, width}, image, body.positions(), body.triangles(), body.normals(), grid.first,
+         grid.list, grid.origin, grid.cell, grid.cells, camera.eye, forward,
+         right * (half * float(width) / float(height)), up, samples);
+  return {width, height, image.to_vector()};
+}

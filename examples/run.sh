@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds the examples and runs the main one, `drop`, on the best device present.
+# Arguments go to the example: bash examples/run.sh --mesh bunny.obj
+set -euo pipefail
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+bash "$root/cmake/install_packages.sh"
+(cd "$root" && cmake --preset release --log-level=WARNING && cmake --build --preset release --target drop)
+
+arguments=("$@")
+out="$root/build/drop"
+given=0
+for ((i = 0; i < ${#arguments[@]}; i++)); do
+  case "${arguments[i]}" in
+    --out) out="${arguments[i + 1]:-}" given=1 ;;
+    --out=*) out="${arguments[i]#--out=}" given=1 ;;
+    -h | --help) exec "$root/build/release/examples/drop" --help ;;
+  esac
+done
+if [[ "$given" == 0 ]]; then
+  mkdir -p "$out"
+  arguments+=(--out "$out")
+fi
+# Not from the root: paths in the arguments are the caller's.
+"$root/build/release/examples/drop" ${arguments[@]+"${arguments[@]}"}
+echo "The pictures are in $out"

@@ -1,0 +1,114 @@
+// Addresses of array elements, parameters and slices.
+#include "arr.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "../support/error.h"
+
+namespace weft::detail {
+
+using ir::Op;
+using ir::Type;
+using trace::Id;
+
+namespace {
+Type type_of(Id id) { return Trace::current().module()[id].type; }
+
+// Two's complement keeps the value of every index that is in range.
+Id as(Type type, Id id, Loc loc) { return type_of(id) == type ? id : trace::convert(type, id, loc); }
+}  // namespace
+
+std::string type_name(Type scalar, int rows, int columns) {
+  if (rows == 1 && columns == 1) return user_name(scalar);
+  std::string shape = columns == 1 ? fmt::format("{}", rows) : fmt::format("{}, {}", rows, columns);
+  const char* family = columns == 1 ? "vec" : "mat";
+  if (scalar == Type::f32 && rows >= 2 && rows <= 4 && (columns == 1 || columns == rows))
+    return columns == 1 ? fmt::format("vec{}", rows) : fmt::format("mat{}{}", rows, columns);
+  return fmt::format("{}<{}, {}>", family, shape, user_name(scalar));
+}
+
+ArrLayout make_array_param(Type scalar, int count, int ndim, bool read_only, const std::string& type_name) {
+  Trace& t = Trace::current();
+  ArrLayout a;
+  a.strided = t.next_param_is_strided();
+  a.ndim = std::uint8_t(ndim);
+  a.element_bytes = std::uint32_t(bytes(scalar) * count);
+  // The greatest power of two that divides the size of an element, as far as wide accesses use it.
+  a.element_align = std::min(16u, a.element_bytes & (~a.element_bytes + 1));
+
+  ir::Param p;
+  p.kind = ir::Param::Kind::array;
+  p.type_name = ndim == 1 ? fmt::format("Array<{}>", type_name) : fmt::format("Array<{}, {}>", type_name, ndim);
+  p.ndim = a.ndim;
+  p.strided = a.strided;
+  p.read_only = read_only;
+  p.bytes = 8 + std::uint32_t(ndim) * (a.strided ? 16 : 4);
+  p.element_bytes = a.element_bytes;
+  // Strides are arbitrary multiples of a scalar: rows of a wider array, fields of a record.
+  p.element_align = a.strided ? std::uint32_t(bytes(scalar)) : a.element_align;
+  if (a.strided) a.element_align = p.element_align;
+  const std::uint32_t at = t.add_param(std::move(p)).offset;
+
+  ir::Builder& b = t.builder();
+  a.base = b.arg(Type::u64, at);
+  for (int k = 0; k < ndim; ++k) {
+    const std::uint32_t d = std::uint32_t(k);
+    a.shape[d] = a.strided ? b.pure(Op::convert, Type::i32, {b.arg(Type::i64, at + 8 + 8 * d)})
+                           : b.arg(Type::i32, at + 8 + 4 * d);
+    if (a.strided) a.stride[d] = b.arg(Type::i64, at + 8 + 8 * std::uint32_t(ndim) + 8 * d);
+  }
+  return a;
+}
+
+namespace {
+// Start of the part that the indices choose: in elements, scaled to the extent of dimension `first + n`, or in bytes.
+Id advance(const ArrLayout& a, const Index* indices, int n) {
+  const Loc loc = indices[0].loc;
+  Id at = a.start;
+  if (a.strided) {
+    for (int k = 0; k < n; ++k) {
+      Id step = trace::binary(Op::mul, as(Type::i64, indices[k].id, loc), a.stride[std::size_t(a.first + k)], loc);
+      at = at == ir::kNone ? step : trace::binary(Op::add, at, step, loc);
+    }
+    return at;
+  }
+  if (a.ndim == 1 && n == 1) return indices[0].id;
+  for (int k = 0; k < n; ++k) {
+    Id i = as(Type::i32, indices[k].id, loc);
+    if (at == ir::kNone) {
+      at = i;
+      continue;
+    }
+    at = trace::binary(Op::add, trace::binary(Op::mul, at, a.shape[std::size_t(a.first + k)], loc), i, loc);
+  }
+  return at;
+}
+}  // namespace
+
+trace::Address address_of(const ArrLayout& a, const Index* indices, int n) {
+  trace::Address at;
+  at.base = a.base;
+  at.index = advance(a, indices, n);
+  at.stride = a.strided ? 1 : a.element_bytes;
+  at.align = a.element_align;
+  at.loc = indices[0].loc;
+  return at;
+}
+
+ArrLayout slice_of(const ArrLayout& a, const Index& index) {
+  ArrLayout s = a;
+  s.start = advance(a, &index, 1);
+  ++s.first;
+  return s;
+}
+
+trace::Id shape_of(const ArrLayout& a, int k, Loc loc) {
+  if (k < 0 || k >= a.ndim - a.first)
+    ir::fail(Trace::current(loc).module(), loc,
+             fmt::format("shape({}) of an array of {} dimension(s)", k, a.ndim - a.first));
+  return a.shape[std::size_t(a.first + k)];
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,111 @@
+// Traced arrays: Arr<T, N>, their elements, slices, shapes and atomics.
+#pragma once
+#include "ref.h"
+
+namespace weft {
+
+/// An array on a device (runtime/array.h); here only the name that its traced face is made of.
+template <class T, int N>
+class Array;
+
+/// The traced face of an array of 1 to 4 dimensions: a kernel's parameter. Arr<const T> is read only.
+template <class T, int N = 1>
+using Arr = Var<Array<T, N>>;
+
+namespace detail {
+
+/// A traced integer index of any type, or a literal.
+class Index {
+ public:
+  template <IntegerScalar T>
+  Index(const Var<T>& v, Loc loc = Loc::here()) : id(v.read(loc)), loc(loc) {}
+  template <class T>
+  requires IntegerScalar<std::remove_const_t<T>> Index(const Ref<T>& r, Loc loc = Loc::here())
+      : id(r.read(loc)), loc(loc) {}
+  template <IntegerScalar T>
+  Index(T value, Loc loc = Loc::here())
+      : id(trace::literal_int(sizeof(T) == 8 ? ir::Type::i64 : ir::Type::i32, std::int64_t(value), loc)), loc(loc) {}
+
+  trace::Id id;
+  Loc loc;
+};
+
+/// All that an array knows at trace time; copied into slices.
+struct ArrLayout {
+  trace::Id base = ir::kNone;
+  trace::Id start = ir::kNone;        ///< of a slice: elements (contiguous) or bytes (strided); kNone: 0
+  std::array<trace::Id, 4> shape{};   ///< i32
+  std::array<trace::Id, 4> stride{};  ///< strided only: i64 bytes
+  std::uint32_t element_bytes = 0;
+  std::uint32_t element_align = 1;
+  std::uint8_t ndim = 0;
+  std::uint8_t first = 0;  ///< of a slice: how many dimensions are already indexed
+  bool strided = false;
+};
+
+/// Adds an array parameter to the kernel being traced.
+ArrLayout make_array_param(ir::Type scalar, int count, int ndim, bool read_only, const std::string& type_name);
+/// Where the element with these indices is; `n` indices complete the address.
+trace::Address address_of(const ArrLayout& arr, const Index* indices, int n);
+/// Fixes the next index.
+ArrLayout slice_of(const ArrLayout& arr, const Index& index);
+trace::Id shape_of(const ArrLayout& arr, int k, Loc loc);
+
+/// "float32", "vec3", "mat<2, 3, int32>", ...: the name of an element type in messages.
+std::string type_name(ir::Type scalar, int rows, int columns);
+template <class T>
+struct TypeName {
+  static std::string get() { return type_name(scalar_type<T>(), 1, 1); }
+};
+template <int N, class T>
+struct TypeName<vec<N, T>> {
+  static std::string get() { return type_name(scalar_type<T>(), N, 1); }
+};
+template <int R, int C, class T>
+struct TypeName<mat<R, C, T>> {
+  static std::string get() { return type_name(scalar_type<T>(), R, C); }
+};
+
+}  // namespace detail
+
+/// See Arr. Elements: a[i] (one dimension), a(i, j), a[i][j]; a[i] of more dimensions is a slice and may be passed to
+/// functions. Indices are not checked outside debug builds of a kernel: an index out of range is an error of the
+/// program, found by the reference device.
+template <class T, int N>
+class Var<Array<T, N>> {
+  static_assert(N >= 1 && N <= 4, "an array has 1 to 4 dimensions");
+  using Element = std::remove_const_t<T>;
+
+ public:
+  explicit Var(const detail::ArrLayout& layout) : layout_(layout) {}
+
+  template <class... I>
+  requires(sizeof...(I) == N && N > 1 && (std::convertible_to<I, detail::Index> && ...)) Ref<T>
+  operator()(const I&... i) const {
+    const detail::Index indices[] = {detail::Index(i)...};
+    return Ref<T>(detail::address_of(layout_, indices, N));
+  }
+  Ref<T> operator()(detail::Index i) const requires(N == 1) { return Ref<T>(detail::address_of(layout_, &i, 1)); }
+  Ref<T> operator[](detail::Index i) const requires(N == 1) { return Ref<T>(detail::address_of(layout_, &i, 1)); }
+  auto operator[](detail::Index i) const requires(N > 1) { return Var<Array<T, N - 1>>(detail::slice_of(layout_, i)); }
+
+  /// Extent of dimension k.
+  Var<int> shape(int k, Loc loc = Loc::here()) const {
+    return Var<int>(detail::shape_of(layout_, k, loc), detail::FromId{});
+  }
+
+  const detail::ArrLayout& layout() const { return layout_; }
+
+ private:
+  detail::ArrLayout layout_;
+};
+
+/// Adds to an element as one indivisible step and returns the value before. int32, uint32, float32.
+/// Order between threads is open: sums of floats may differ in their last bits between runs.
+template <class T>
+requires(std::is_same_v<T, int> || std::is_same_v<T, unsigned> ||
+         std::is_same_v<T, float>) Var<T> atomic_add(const Ref<T>& element, std::type_identity_t<In<T>> value) {
+  return Var<T>(trace::atomic_add(element.address(), scalar_type<T>(), value.id, value.loc), detail::FromId{});
+}
+
+}  // namespace weft

@@ -1,0 +1,166 @@
+// How traced control flow opens and closes the regions of the module.
+#include "control.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "../support/error.h"
+
+namespace weft {
+
+using ir::Op;
+using ir::Type;
+using trace::Id;
+
+namespace detail {
+
+namespace {
+ir::Builder& builder() { return Trace::current().builder(); }
+
+const char* name_of(Block::Kind kind) {
+  switch (kind) {
+    case Block::Kind::if_: return "If";
+    case Block::Kind::else_: return "Else";
+    case Block::Kind::else_if: return "ElseIf";
+    case Block::Kind::while_: return "While";
+  }
+  return "";
+}
+
+constexpr const char* kLeft =
+    "the body of {} is left by a native break, return or goto; use Break(), Return() or "
+    "Continue() in kernels";
+}  // namespace
+
+Block::Block(Kind kind, Loc loc) : kind_(kind), exceptions_(std::uncaught_exceptions()), loc_(loc) {
+  Trace::current(loc);
+}
+
+Block::~Block() {
+  if (state_ != State::open || std::uncaught_exceptions() != exceptions_) return;
+  Trace::current().defer_error(loc_, fmt::format(kLeft, name_of(kind_)));
+  close();
+}
+
+void Block::open_loop() { builder().open_loop({}, loc_); }
+
+void Block::begin(Id condition) {
+  ir::Builder& b = builder();
+  switch (kind_) {
+    case Kind::if_: b.open_if(condition, loc_); break;
+    case Kind::while_: b.loop_body(condition); break;
+    case Kind::else_:
+    case Kind::else_if:
+      // `If (a) {} ElseIf (b) {} Else {}` is if a {} else { if b {} else {} }: by the time the last Else is met, the
+      // first two are closed; go back into them.
+      while (b.reopen_chain()) ++reopened_;
+      if (!b.reopen_else()) ir::fail(b.module(), loc_, fmt::format("{} does not follow an If", name_of(kind_)));
+      if (kind_ == Kind::else_if) b.mark_chain();
+      break;
+  }
+  state_ = State::open;
+}
+
+void Block::leave() {
+  close();
+  state_ = State::closed;
+}
+
+void Block::close() {
+  ir::Builder& b = builder();
+  state_ = State::closed;
+  if (kind_ == Kind::while_) {
+    b.close_loop();
+    return;
+  }
+  b.close_if();
+  for (; reopened_; --reopened_) b.close_if();
+}
+
+// ---- Counted loops
+
+RangeLoop::RangeLoop(Id lo, Id hi, Id step, Loc loc)
+    : lo_(lo), hi_(hi), step_(step), exceptions_(std::uncaught_exceptions()), loc_(loc) {}
+
+RangeLoop::~RangeLoop() {
+  if (state_ != 1 || std::uncaught_exceptions() != exceptions_) return;
+  Trace::current().defer_error(loc_, fmt::format(kLeft, "for (.. : range(..))"));
+  close();
+}
+
+// A loop over range(lo, hi, 1) counts itself: lo <= i < hi cannot overflow. Any other step counts iterations, whose
+// number is computed before, so that i + step past the end of the type cannot wrap around to a valid index.
+Id RangeLoop::open() {
+  ir::Builder& b = builder();
+  const Type type = b.module()[lo_].type;
+  auto is = [&](Id id, std::int64_t v) {
+    const ir::Inst& inst = b.module()[id];
+    return inst.op == Op::constant && inst.imm == (std::uint64_t(v) & ir::mask(type));
+  };
+  counts_ = !is(step_, 1);
+  const Id zero = b.constant(type, 0);
+  if (!counts_) {
+    counter_ = b.local(type);
+    b.local_set(counter_, lo_, loc_);
+    b.open_loop({}, loc_);
+    Id i = b.local_get(counter_, loc_);
+    b.loop_body(b.pure(Op::lt, Type::b1, {i, hi_}, loc_));
+    state_ = 1;
+    return i;
+  }
+  const Type unsigned_type = to_unsigned(type);
+  auto as_unsigned = [&](Id id) { return b.pure(Op::bitcast, unsigned_type, {id}, loc_); };
+  auto distance = [&](Id from, Id to) {  // to - from where it is positive, else 0
+    Id ahead = b.pure(Op::lt, Type::b1, {from, to}, loc_);
+    Id span = b.pure(Op::sub, unsigned_type, {as_unsigned(to), as_unsigned(from)}, loc_);
+    return b.pure(Op::select, unsigned_type, {ahead, span, b.constant(unsigned_type, 0)}, loc_);
+  };
+  Id up = b.pure(Op::lt, Type::b1, {zero, step_}, loc_);
+  Id span = distance(lo_, hi_), size = as_unsigned(step_);
+  if (is_signed(type)) {
+    span = b.pure(Op::select, unsigned_type, {up, span, distance(hi_, lo_)}, loc_);
+    size = b.pure(Op::select, unsigned_type, {up, size, b.pure(Op::neg, unsigned_type, {size}, loc_)}, loc_);
+  }
+  // ceil(span / size) without overflow: (span - 1) / size + 1 where span > 0.
+  Id one = b.constant(unsigned_type, 1), none = b.constant(unsigned_type, 0);
+  Id some = b.pure(Op::bit_and, Type::b1,
+                   {b.pure(Op::ne, Type::b1, {span, none}, loc_), b.pure(Op::ne, Type::b1, {step_, zero}, loc_)}, loc_);
+  Id whole = b.pure(Op::div, unsigned_type, {b.pure(Op::sub, unsigned_type, {span, one}, loc_), size}, loc_);
+  count_ = b.pure(Op::select, unsigned_type, {some, b.pure(Op::add, unsigned_type, {whole, one}, loc_), none}, loc_);
+
+  counter_ = b.local(unsigned_type);
+  b.local_set(counter_, none, loc_);
+  b.open_loop({}, loc_);
+  Id k = b.local_get(counter_, loc_);
+  b.loop_body(b.pure(Op::lt, Type::b1, {k, count_}, loc_));
+  state_ = 1;
+  Id offset = b.pure(Op::mul, type, {b.pure(Op::bitcast, type, {k}, loc_), step_}, loc_);
+  return b.pure(Op::add, type, {lo_, offset}, loc_);
+}
+
+void RangeLoop::close() {
+  state_ = 2;
+  ir::Builder& b = builder();
+  b.loop_step();
+  const Type type = b.module().locals[counter_].type;
+  Id i = b.local_get(counter_, loc_);
+  b.local_set(counter_, b.pure(Op::add, type, {i, b.constant(type, 1)}, loc_), loc_);
+  b.close_loop();
+}
+
+}  // namespace detail
+
+namespace {
+void leave_loop(Op op, const char* what, Loc loc) {
+  Trace& t = Trace::current(loc);
+  if (!t.builder().in_loop()) ir::fail(t.module(), loc, fmt::format("{} outside a traced loop", what));
+  t.builder().leave(op, loc);
+}
+}  // namespace
+
+void Break(Loc loc) { leave_loop(Op::break_, "Break()", loc); }
+void Continue(Loc loc) { leave_loop(Op::continue_, "Continue()", loc); }
+void Return(Loc loc) { Trace::current(loc).builder().leave(Op::return_, loc); }
+
+}  // namespace weft

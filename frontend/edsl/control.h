@@ -1,0 +1,194 @@
+// Traced control flow: If, range, While, Break, Continue, Return, with and without macros.
+#pragma once
+#include "var.h"
+
+namespace weft {
+
+namespace detail {
+
+/// A block of traced control flow, open while its object lives in the header of a `for` that runs once. The step of
+/// that `for` closes it; a body left by a native break, return or goto never gets there, which the destructor sees.
+class Block {
+ public:
+  enum class Kind { if_, else_, else_if, while_ };
+  Block(Kind kind, Loc loc);
+  ~Block();
+  Block(const Block&) = delete;
+
+  /// True the first time. If and While evaluate their condition here: While's is part of the loop.
+  template <class C>
+  bool enter(C condition) {
+    if (state_ != State::fresh) return false;
+    if (kind_ == Kind::while_) open_loop();
+    In<bool> c = condition();
+    begin(c.id);
+    return true;
+  }
+  bool enter() {
+    if (state_ != State::fresh) return false;
+    begin(ir::kNone);
+    return true;
+  }
+  void leave();
+
+ private:
+  enum class State : std::uint8_t { fresh, open, closed };
+  void open_loop();
+  void begin(trace::Id condition);
+  void close();
+
+  Kind kind_;
+  State state_ = State::fresh;
+  std::uint8_t reopened_ = 0;  ///< else: how many regions were entered to reach the end of an ElseIf chain
+  int exceptions_;
+  Loc loc_;
+};
+
+/// A counted loop: begin() traces its head, the one increment its end.
+class RangeLoop {
+ public:
+  RangeLoop(trace::Id lo, trace::Id hi, trace::Id step, Loc loc);
+  ~RangeLoop();
+  RangeLoop(const RangeLoop&) = delete;
+  /// Opens the loop; returns the counter of this iteration.
+  trace::Id open();
+  void close();
+  bool fresh() const { return state_ == 0; }
+
+ private:
+  trace::Id lo_, hi_, step_;
+  std::uint32_t counter_ = 0;
+  bool counts_ = false;  ///< the counter is the iteration's number, not the value itself
+  trace::Id count_ = ir::kNone;
+  std::uint8_t state_ = 0;
+  int exceptions_;
+  Loc loc_;
+};
+
+}  // namespace detail
+
+/// The values lo, lo + step, ... below hi (above it for a negative step), as Python's range; none for a step of 0.
+/// Bounds and step are evaluated once; assigning the loop's variable does not change the course of the loop.
+template <IntegerScalar T>
+class Range {
+ public:
+  Range(trace::Id lo, trace::Id hi, trace::Id step, Loc loc) : loop_(lo, hi, step, loc) {}
+  struct End {};
+  struct Iterator {
+    detail::RangeLoop* loop;
+    Var<T> operator*() const { return Var<T>(loop->open(), detail::FromId{}); }
+    void operator++() { loop->close(); }
+    bool operator!=(End) const { return loop->fresh(); }
+  };
+  Iterator begin() { return {&loop_}; }
+  End end() { return {}; }
+
+ private:
+  detail::RangeLoop loop_;
+};
+
+namespace detail {
+// The type of a range: that of its traced bounds; int for host numbers alone.
+template <class T>
+struct IntegerOf {
+  using type = void;
+};
+template <IntegerScalar T>
+struct IntegerOf<Var<T>> {
+  using type = T;
+};
+template <class T>
+requires IntegerScalar<std::remove_const_t<T>>
+struct IntegerOf<Ref<T>> {
+  using type = std::remove_const_t<T>;
+};
+template <class A, class... B>
+struct RangeType {
+  using type = std::conditional_t<std::is_void_v<typename IntegerOf<A>::type>, typename RangeType<B...>::type,
+                                  typename IntegerOf<A>::type>;
+};
+template <class A>
+struct RangeType<A> {
+  using type = std::conditional_t<std::is_void_v<typename IntegerOf<A>::type>, int, typename IntegerOf<A>::type>;
+};
+}  // namespace detail
+
+/// `for (auto i : range(n)) {..}`: a loop of the kernel. A native `for` is unrolled while the kernel is traced.
+template <class H, class T = typename detail::RangeType<H>::type>
+Range<T> range(const H& hi, Loc loc = Loc::here()) {
+  return {In<T>(0, loc).id, In<T>(hi, loc).id, In<T>(1, loc).id, loc};
+}
+template <class L, class H, class T = typename detail::RangeType<L, H>::type>
+Range<T> range(const L& lo, const H& hi, Loc loc = Loc::here()) {
+  return {In<T>(lo, loc).id, In<T>(hi, loc).id, In<T>(1, loc).id, loc};
+}
+template <class L, class H, class S, class T = typename detail::RangeType<L, H, S>::type>
+Range<T> range(const L& lo, const H& hi, const S& step, Loc loc = Loc::here()) {
+  return {In<T>(lo, loc).id, In<T>(hi, loc).id, In<T>(step, loc).id, loc};
+}
+
+/// Leaves the innermost traced loop.
+void Break(Loc loc = Loc::here());
+/// Goes on with the next iteration of the innermost traced loop. (A native `continue` inside a traced block merely
+/// ends the block and cannot be noticed.)
+void Continue(Loc loc = Loc::here());
+/// Ends this thread's run of the kernel, from inside inlined functions too.
+void Return(Loc loc = Loc::here());
+
+/// If without macros: if_(c, [&] {..}).elif_(d, [&] {..}).else_([&] {..}). `elif_` takes a function that computes its
+/// condition, which runs only where the earlier ones are false.
+class IfChain {
+ public:
+  template <class C, class F>
+  IfChain elif_(C condition, F body, Loc loc = Loc::here()) {
+    detail::Block otherwise(detail::Block::Kind::else_if, loc);
+    otherwise.enter();
+    {
+      detail::Block block(detail::Block::Kind::if_, loc);
+      block.enter(condition);
+      body();
+      block.leave();
+    }
+    otherwise.leave();
+    return {};
+  }
+  template <class F>
+  void else_(F body, Loc loc = Loc::here()) {
+    detail::Block block(detail::Block::Kind::else_, loc);
+    block.enter();
+    body();
+    block.leave();
+  }
+};
+template <class F>
+IfChain if_(In<bool> condition, F body, Loc loc = Loc::here()) {
+  detail::Block block(detail::Block::Kind::if_, loc);
+  block.enter([&] { return condition; });
+  body();
+  block.leave();
+  return {};
+}
+/// While without macros; both are functions without arguments, run once by the trace.
+template <class C, class F>
+void while_(C condition, F body, Loc loc = Loc::here()) {
+  detail::Block block(detail::Block::Kind::while_, loc);
+  block.enter([&] { return In<bool>(condition(), loc); });
+  body();
+  block.leave();
+}
+
+}  // namespace weft
+
+#define WEFT_CAT_(a, b) a##b
+#define WEFT_CAT(a, b) WEFT_CAT_(a, b)
+#define WEFT_BLOCK_(id, kind, ...)                                                                              \
+  for (::weft::detail::Block WEFT_CAT(weft_block_, id)(::weft::detail::Block::Kind::kind, ::weft::Loc::here()); \
+       WEFT_CAT(weft_block_, id).enter(__VA_ARGS__); WEFT_CAT(weft_block_, id).leave())
+
+/// If (c) {..} ElseIf (d) {..} Else {..}: branches of the kernel. Conditions are evaluated in order, each only where
+/// those before it are false.
+#define If(...) WEFT_BLOCK_(__COUNTER__, if_, [&] { return ::weft::In<bool>(__VA_ARGS__); })
+#define Else WEFT_BLOCK_(__COUNTER__, else_)
+#define ElseIf(...) WEFT_BLOCK_(__COUNTER__, else_if) If(__VA_ARGS__)
+/// While (c) {..}: a loop of the kernel; the condition is evaluated before each iteration.
+#define While(...) WEFT_BLOCK_(__COUNTER__, while_, [&] { return ::weft::In<bool>(__VA_ARGS__); })

@@ -1,0 +1,123 @@
+// kernel(): a C++ function over traced values becomes the IR of a kernel.
+#pragma once
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+#include "arr.h"
+#include "control.h"
+
+namespace weft {
+
+namespace detail {
+
+/// How a parameter of a traced function is added to the kernel.
+template <class P>
+struct Parameter;
+
+/// Reserves the place of a value of `count` scalars; returns its offset in the argument block.
+std::uint32_t add_value_param(ir::Type scalar, int count, std::string type_name);
+/// The scalar at an offset of the argument block.
+trace::Id value_param(ir::Type type, std::uint32_t at);
+
+template <Scalar T>
+struct Parameter<Var<T>> {
+  static Var<T> make() {
+    std::uint32_t at = add_value_param(scalar_type<T>(), 1, TypeName<T>::get());
+    return Var<T>(value_param(scalar_type<T>(), at), FromId{});
+  }
+};
+template <class T>
+requires(!Scalar<T> && Flat<T>::count > 0) struct Parameter<Var<T>> {
+  static Var<T> make() {
+    using S = typename Flat<T>::scalar;
+    std::uint32_t at = add_value_param(scalar_type<S>(), Flat<T>::count, TypeName<T>::get());
+    trace::Id ids[Flat<T>::count];
+    for (int i = 0; i < Flat<T>::count; ++i) ids[i] = value_param(scalar_type<S>(), at + std::uint32_t(i * sizeof(S)));
+    return Var<T>(ids, FromId{});
+  }
+};
+template <class T, int N>
+struct Parameter<Var<Array<T, N>>> {
+  static Var<Array<T, N>> make() {
+    using E = std::remove_const_t<T>;
+    using S = typename Flat<E>::scalar;
+    return Var<Array<T, N>>(
+        make_array_param(scalar_type<S>(), Flat<E>::count, N, std::is_const_v<T>, TypeName<E>::get()));
+  }
+};
+
+/// What all kernels share, whatever their parameters: the recipe, and a place for the runtime's programs.
+class KernelCore {
+ public:
+  KernelCore(std::string name, Loc loc, int num_params, std::function<void()> body)
+      : name_(std::move(name)), loc_(loc), num_params_(num_params), body_(std::move(body)) {}
+
+  const std::string& name() const { return name_; }
+  Loc loc() const { return loc_; }
+  int num_params() const { return num_params_; }
+
+  /// Runs the function once and returns its IR, cleaned by the passes that every kernel gets.
+  /// \param strided  per parameter: an array that is not contiguous
+  /// Errors: Error(invalid_kernel) with the line of the mistake.
+  ir::Module trace(const std::vector<bool>& strided) const;
+
+  /// The runtime's cache of what this kernel was compiled to; guarded by `mutex`.
+  std::shared_ptr<void> programs;
+  std::mutex mutex;
+
+ private:
+  std::string name_;
+  Loc loc_;
+  int num_params_;
+  std::function<void()> body_;
+};
+
+}  // namespace detail
+
+/// A kernel with parameters P (Float, Vec3, Arr<float>, ...). Copies share the kernel and its compiled programs.
+template <class... P>
+class Kernel {
+ public:
+  explicit Kernel(std::shared_ptr<detail::KernelCore> core) : core_(std::move(core)) {}
+  const std::string& name() const { return core_->name(); }
+  Loc loc() const { return core_->loc(); }
+  /// The IR for contiguous arrays.
+  ir::Module trace() const { return core_->trace({}); }
+  detail::KernelCore& core() const { return *core_; }
+
+ private:
+  std::shared_ptr<detail::KernelCore> core_;
+};
+
+namespace detail {
+template <class F>
+struct Signature : Signature<decltype(&F::operator())> {};
+template <class... P>
+struct Signature<void (*)(P...)> {
+  template <class F>
+  static Kernel<std::decay_t<P>...> make(std::string name, F f, Loc loc) {
+    return Kernel<std::decay_t<P>...>(
+        std::make_shared<KernelCore>(std::move(name), loc, int(sizeof...(P)), [f = std::move(f)]() mutable {
+          // In braces the parameters are made from left to right.
+          std::tuple<std::decay_t<P>...> parameters{Parameter<std::decay_t<P>>::make()...};
+          std::apply(f, std::move(parameters));
+        }));
+  }
+};
+template <class C, class... P>
+struct Signature<void (C::*)(P...) const> : Signature<void (*)(P...)> {};
+template <class C, class... P>
+struct Signature<void (C::*)(P...)> : Signature<void (*)(P...)> {};
+}  // namespace detail
+
+/// Makes a kernel from a lambda or function whose parameters are traced types and which returns nothing. Nothing is
+/// traced or compiled before the first launch. Host values that the lambda captures become constants of the kernel.
+/// \param name  in messages, profiles and dumps
+template <class F>
+auto kernel(std::string name, F f, Loc loc = Loc::here()) {
+  return detail::Signature<F>::make(std::move(name), std::move(f), loc);
+}
+
+}  // namespace weft

@@ -1,0 +1,62 @@
+// Elements of arrays as references: Ref<T> reads when used and writes when assigned.
+#pragma once
+#include "mat_var.h"
+#include "var.h"
+#include "vec_var.h"
+
+namespace weft {
+
+template <Scalar T>
+class Ref<T> : public detail::ScalarOps<T> {
+ public:
+  using host = T;
+  static constexpr ir::Type kType = scalar_type<T>();
+
+  explicit Ref(const trace::Address& at) : at_(at) {}
+  Ref(const Ref&) = default;
+
+  /// Writes the element; assigning one element to another copies the value.
+  const Ref& operator=(const Ref& r) const { return *this = In<T>(r); }
+  const Ref& operator=(In<T> v) const {
+    trace::store(at_, kType, 1, &v.id, v.loc);
+    return *this;
+  }
+  WEFT_COMPOUND_ASSIGNMENTS(const Ref&, T, const)
+
+  trace::Id read(Loc loc = {}) const {
+    trace::Id id;
+    trace::load(at_, kType, 1, &id, loc);
+    return id;
+  }
+  const trace::Address& address() const { return at_; }
+
+ private:
+  const Ref& update(ir::Op op, In<T> b) const {
+    trace::Id v = trace::binary(op, read(b.loc), b.id, b.loc);
+    trace::store(at_, kType, 1, &v, b.loc);
+    return *this;
+  }
+  trace::Address at_;
+};
+
+/// An element of an Arr<const T>: read only.
+template <Scalar T>
+class Ref<const T> : public detail::ScalarOps<T> {
+ public:
+  using host = T;
+  explicit Ref(const trace::Address& at) : at_(at) {}
+  Ref(const Ref&) = default;
+  Ref& operator=(const Ref&) = delete;
+
+  trace::Id read(Loc loc = {}) const {
+    trace::Id id;
+    trace::load(at_, scalar_type<T>(), 1, &id, loc);
+    return id;
+  }
+  const trace::Address& address() const { return at_; }
+
+ private:
+  trace::Address at_;
+};
+
+}  // namespace weft

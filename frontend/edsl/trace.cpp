@@ -1,0 +1,321 @@
+// The trace itself: slots, literals, composite operations, memory access of elements.
+#include "trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../ir/evaluate.h"
+#include "../support/error.h"
+
+namespace weft {
+
+namespace {
+thread_local Trace* t_current = nullptr;
+
+constexpr std::uint32_t align_up(std::uint32_t n, std::uint32_t a) { return (n + a - 1) / a * a; }
+}  // namespace
+
+Trace::Trace(ir::Module& module, std::vector<bool> strided)
+    : builder_(module), strided_(std::move(strided)), outer_(t_current) {
+  if (outer_)
+    throw Error(ErrorKind::invalid_kernel,
+                "it is launched (and so traced) inside another kernel, \"" + outer_->module().name + "\"", module.name,
+                module.loc);
+  t_current = this;
+}
+
+Trace::~Trace() { t_current = outer_; }
+
+bool Trace::active() { return t_current != nullptr; }
+
+Trace& Trace::current(Loc loc) {
+  if (!t_current)
+    throw Error(ErrorKind::invalid_kernel,
+                "a traced value (Float, Vec3, ...) is used outside a kernel; on the host use float, vec3, ...", {},
+                loc);
+  return *t_current;
+}
+
+bool Trace::next_param_is_strided() {
+  std::size_t k = module().params.size();
+  return k < strided_.size() && strided_[k];
+}
+
+ir::Param& Trace::add_param(ir::Param param) {
+  ir::Module& m = module();
+  if (param.name.empty()) param.name = fmt::format("argument {}", m.params.size() + 1);
+  std::uint32_t align = param.kind == ir::Param::Kind::array ? 8 : std::min<std::uint32_t>(param.element_align, 8);
+  param.offset = align_up(m.args_bytes, align);
+  m.args_bytes = param.offset + param.bytes;
+  m.params.push_back(std::move(param));
+  return m.params.back();
+}
+
+void Trace::defer_error(Loc loc, std::string message) {
+  if (deferred_.empty()) {
+    deferred_loc_ = loc;
+    deferred_ = std::move(message);
+  }
+}
+
+void Trace::finish() {
+  if (!deferred_.empty()) ir::fail(module(), deferred_loc_, deferred_);
+  if (builder_.depth() != 1) internal_error("a kernel ended inside a block");
+  module().args_bytes = align_up(module().args_bytes, 4);
+}
+
+namespace trace {
+
+using ir::Op;
+using ir::Type;
+
+namespace {
+ir::Builder& builder(Loc loc = {}) { return Trace::current(loc).builder(); }
+Type type_of(Id id) { return Trace::current().module()[id].type; }
+
+Id out_of_range(Type type, const std::string& value, Loc loc) {
+  ir::fail(Trace::current(loc).module(), loc,
+           fmt::format("the literal {} is out of the range of {}", value, user_name(type)));
+}
+}  // namespace
+
+// ---- Slots
+
+Slot::Slot(Id value) : value_(value), region_(builder().region()) {}
+
+void Slot::make_local() const {
+  ir::Builder& b = builder();
+  local_ = b.local(type_of(value_));
+  b.local_set_in(region_, local_, value_);
+}
+
+Id Slot::read(Loc loc) const {
+  ir::Builder& b = builder(loc);
+  if (local_ == ir::kNone) {
+    if (!b.is_open(region_)) ir::fail(b.module(), loc, "a variable is used outside the block in which it was declared");
+    if (!b.loop_since(region_)) return value_;
+    make_local();
+  }
+  return b.local_get(local_, loc);
+}
+
+void Slot::assign(Id value, Loc loc) {
+  ir::Builder& b = builder(loc);
+  if (local_ == ir::kNone) {
+    if (!b.is_open(region_))
+      ir::fail(b.module(), loc, "a variable is assigned outside the block in which it was declared");
+    if (b.is_same(region_, b.region())) {
+      value_ = value;
+      return;
+    }
+    make_local();
+  }
+  b.local_set(local_, value, loc);
+}
+
+// ---- Literals
+
+Id zero(Type type) { return builder().constant(type, 0); }
+
+Id literal_int(Type type, std::int64_t value, Loc loc) {
+  ir::Builder& b = builder(loc);
+  if (is_float(type)) return b.constant_float(type, double(value));
+  if (is_unsigned(type) ? (value < 0 || std::uint64_t(value) > mask(type))
+                        : (bits(type) < 64 && (value < -(1ll << (bits(type) - 1)) || value >= 1ll << (bits(type) - 1))))
+    if (!is_bool(type)) return out_of_range(type, fmt::format("{}", value), loc);
+  return b.constant(type, std::uint64_t(value));
+}
+
+Id literal_uint(Type type, std::uint64_t value, Loc loc) {
+  if (value <= std::uint64_t(std::numeric_limits<std::int64_t>::max()))
+    return literal_int(type, std::int64_t(value), loc);
+  if (is_float(type)) return builder(loc).constant_float(type, double(value));
+  if (type != Type::u64) return out_of_range(type, fmt::format("{}", value), loc);
+  return builder(loc).constant(type, value);
+}
+
+Id literal_real(Type type, double value, Loc loc) {
+  std::uint64_t bits = ir::from_double(type, value);
+  if (std::isfinite(value) && !std::isfinite(ir::to_double(type, bits)))
+    return out_of_range(type, fmt::format("{}", value), loc);
+  return builder(loc).constant(type, bits);
+}
+
+// ---- Operations
+
+namespace {
+Type result_type(Op op, Type operand) { return ir::info(op).result == ir::ResultRule::boolean ? Type::b1 : operand; }
+}  // namespace
+
+Id unary(Op op, Id a, Loc loc) { return builder(loc).pure(op, result_type(op, type_of(a)), {a}, loc); }
+Id binary(Op op, Id a, Id b, Loc loc) { return builder(loc).pure(op, result_type(op, type_of(a)), {a, b}, loc); }
+Id ternary(Op op, Id a, Id b, Id c, Loc loc) { return builder(loc).pure(op, type_of(b), {a, b, c}, loc); }
+Id convert(Type type, Id a, Loc loc) { return builder(loc).pure(Op::convert, type, {a}, loc); }
+Id bitcast(Type type, Id a, Loc loc) { return builder(loc).pure(Op::bitcast, type, {a}, loc); }
+Id logical_not(Id a, Loc loc) { return builder(loc).pure(Op::bit_not, Type::b1, {a}, loc); }
+
+Id floor_div(Id a, Id b, Loc loc) {
+  Type t = type_of(a);
+  if (is_float(t)) return unary(Op::floor, binary(Op::div, a, b, loc), loc);
+  Id q = binary(Op::div, a, b, loc);
+  if (is_unsigned(t)) return q;
+  // One less where the division was not exact and the signs differ.
+  Id r = binary(Op::rem, a, b, loc), none = zero(t);
+  Id differ = binary(Op::lt, binary(Op::bit_xor, r, b, loc), none, loc);
+  Id lower = binary(Op::bit_and, binary(Op::ne, r, none, loc), differ, loc);
+  return ternary(Op::select, lower, binary(Op::sub, q, literal_int(t, 1, loc), loc), q, loc);
+}
+
+Id sign(Id a, Loc loc) {
+  Type t = type_of(a);
+  Id none = zero(t), one = literal_int(t, 1, loc);
+  Id positive = ternary(Op::select, binary(Op::lt, none, a, loc), one, none, loc);
+  if (is_unsigned(t)) return positive;
+  return ternary(Op::select, binary(Op::lt, a, none, loc), literal_int(t, -1, loc), positive, loc);
+}
+
+Id round_away(Id a, Loc loc) {
+  // trunc(|a| + 0.5) would round 0.49999997 up: compare the fraction instead, which is exact.
+  Type t = type_of(a);
+  Id whole = unary(Op::trunc, a, loc), part = unary(Op::abs, binary(Op::sub, a, whole, loc), loc);
+  Id step = ternary(Op::select, binary(Op::lt, a, zero(t), loc), literal_int(t, -1, loc), literal_int(t, 1, loc), loc);
+  Id up = binary(Op::le, literal_real(t, 0.5, loc), part, loc);
+  return ternary(Op::select, up, binary(Op::add, whole, step, loc), whole, loc);
+}
+
+Id is_finite(Id a, Loc loc) {
+  return logical_not(binary(Op::bit_or, unary(Op::is_nan, a, loc), unary(Op::is_inf, a, loc), loc), loc);
+}
+
+// ---- Vectors
+
+Id all_equal(const Id* a, const Id* b, int n, Loc loc) {
+  Id all = binary(Op::eq, a[0], b[0], loc);
+  for (int i = 1; i < n; ++i) all = binary(Op::bit_and, all, binary(Op::eq, a[i], b[i], loc), loc);
+  return all;
+}
+
+Id dot(const Id* a, const Id* b, int n, Loc loc) {
+  Id sum = binary(Op::mul, a[0], b[0], loc);
+  for (int i = 1; i < n; ++i) sum = binary(Op::add, sum, binary(Op::mul, a[i], b[i], loc), loc);
+  return sum;
+}
+
+void cross(const Id* a, const Id* b, Id* out, Loc loc) {
+  for (int i = 0; i < 3; ++i) {
+    int j = (i + 1) % 3, k = (i + 2) % 3;
+    out[i] = binary(Op::sub, binary(Op::mul, a[j], b[k], loc), binary(Op::mul, a[k], b[j], loc), loc);
+  }
+}
+
+void normalize(const Id* a, int n, Id* out, Loc loc) {
+  Id l = unary(Op::sqrt, dot(a, a, n, loc), loc), none = zero(type_of(l));
+  Id positive = binary(Op::lt, none, l, loc);
+  for (int i = 0; i < n; ++i) out[i] = ternary(Op::select, positive, binary(Op::div, a[i], l, loc), none, loc);
+}
+
+void matmul(const Id* a, const Id* b, int rows, int inner, int columns, Id* out, Loc loc) {
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j) {
+      Id sum = binary(Op::mul, a[i * inner], b[j], loc);
+      for (int k = 1; k < inner; ++k)
+        sum = binary(Op::add, sum, binary(Op::mul, a[i * inner + k], b[k * columns + j], loc), loc);
+      out[i * columns + j] = sum;
+    }
+}
+
+// ---- Memory
+
+namespace {
+ir::MemoryRef part(const Address& at, Type type, int first) {
+  ir::MemoryRef ref{at.base, at.index, at.stride, at.offset + std::uint32_t(first * bytes(type)), at.align};
+  // The greatest power of two that divides the offset as well.
+  if (ref.offset) ref.align = std::min(ref.align, ref.offset & (~ref.offset + 1));
+  return ref;
+}
+}  // namespace
+
+void load(const Address& from, Type type, int count, Id* out, Loc loc) {
+  if (!loc) loc = from.loc;
+  ir::Builder& b = builder(loc);
+  // A boolean is a byte in memory.
+  Type stored = is_bool(type) ? Type::u8 : type;
+  for (int k = 0; k < count; k += 4) {
+    int width = std::min(4, count - k);
+    Id wide = b.load(stored, width, part(from, stored, k), loc);
+    for (int j = 0; j < width; ++j) {
+      Id value = width == 1 ? wide : b.result(wide, std::uint32_t(j), stored);
+      out[k + j] = is_bool(type) ? binary(Op::ne, value, zero(stored), loc) : value;
+    }
+  }
+}
+
+void store(const Address& to, Type type, int count, const Id* values, Loc loc) {
+  if (!loc) loc = to.loc;
+  ir::Builder& b = builder(loc);
+  Type stored = is_bool(type) ? Type::u8 : type;
+  for (int k = 0; k < count; k += 4) {
+    int width = std::min(4, count - k);
+    Id group[4];
+    for (int j = 0; j < width; ++j) group[j] = is_bool(type) ? convert(stored, values[k + j], loc) : values[k + j];
+    b.store(stored, {group, std::size_t(width)}, part(to, stored, k), loc);
+  }
+}
+
+Id atomic_add(const Address& to, Type type, Id value, Loc loc) {
+  return builder(loc).atomic_add(type, value, part(to, type, 0), loc);
+}
+
+// ---- Threads
+
+namespace {
+std::string count_of_coordinates(int n) { return fmt::format("{} coordinate{}", n, n == 1 ? "" : "s"); }
+}  // namespace
+
+Id thread_coordinate(int k, int n, Loc loc) {
+  ir::Module& m = Trace::current(loc).module();
+  if (m.tid_rank == 0) {
+    m.tid_rank = std::uint32_t(n);
+    m.tid_offset = align_up(m.args_bytes, 4);
+    m.args_bytes = m.tid_offset + 12 * std::uint32_t(n - 1);
+  }
+  if (int(m.tid_rank) != n)
+    ir::fail(m, loc,
+             fmt::format("tid() is asked for {} here, but for {} before", count_of_coordinates(n),
+                         count_of_coordinates(int(m.tid_rank))));
+  ir::Builder& b = builder(loc);
+  // The last dimension runs fastest. Division by an extent is a multiplication by its reciprocal, which the host puts
+  // into the argument block: q = mul_hi(2 n, multiplier) >> shift (Granlund and Montgomery 1994), exact for n < 2^31.
+  Id rest = b.thread_id();
+  for (int d = n - 1; d > k; --d) {
+    std::uint32_t at = m.tid_offset + 12 * std::uint32_t(d - 1);
+    Id doubled = binary(Op::shl, rest, literal_int(Type::u32, 1, loc), loc);
+    Id high = binary(Op::mul_hi, doubled, b.arg(Type::u32, at + 4), loc);
+    rest = binary(Op::shr, high, b.arg(Type::u32, at + 8), loc);
+  }
+  if (k > 0) {
+    std::uint32_t at = m.tid_offset + 12 * std::uint32_t(k - 1);
+    Id extent = b.arg(Type::u32, at);
+    Id doubled = binary(Op::shl, rest, literal_int(Type::u32, 1, loc), loc);
+    Id high = binary(Op::mul_hi, doubled, b.arg(Type::u32, at + 4), loc);
+    Id quotient = binary(Op::shr, high, b.arg(Type::u32, at + 8), loc);
+    rest = binary(Op::sub, rest, binary(Op::mul, quotient, extent, loc), loc);
+  }
+  return bitcast(Type::i32, rest, loc);
+}
+
+// ---- Short circuit
+
+void begin_short_circuit(Id left, bool or_else, Loc loc) {
+  builder(loc).open_if(or_else ? logical_not(left, loc) : left, loc);
+}
+
+Id end_short_circuit(Id left, Id right, bool or_else, Loc loc) {
+  return builder(loc).close_short_circuit(left, right, or_else, loc);
+}
+
+}  // namespace trace
+}  // namespace weft

@@ -1,0 +1,125 @@
+// The kernel being traced on this thread, and the plain functions that the traced types are thin faces of.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../ir/builder.h"
+#include "../support/loc.h"
+
+namespace weft {
+
+/// One tracing of a kernel: the module under construction. Opened by Kernel, one at a time per thread.
+class Trace {
+ public:
+  Trace(ir::Module& module, std::vector<bool> strided);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  /// Errors: Error(invalid_kernel) when no kernel is being traced on this thread.
+  static Trace& current(Loc loc = {});
+  static bool active();
+
+  ir::Builder& builder() { return builder_; }
+  ir::Module& module() { return builder_.module(); }
+
+  /// Reserves space in the argument block for the next parameter and describes it.
+  ir::Param& add_param(ir::Param param);
+  /// The layout of the next array parameter, as the launch chose it.
+  bool next_param_is_strided();
+
+  /// Remembers an error that was found where none may be thrown (a destructor); the first one is reported at the end.
+  void defer_error(Loc loc, std::string message);
+  void finish();
+
+ private:
+  ir::Builder builder_;
+  std::vector<bool> strided_;
+  Loc deferred_loc_;
+  std::string deferred_;
+  Trace* outer_;
+};
+
+namespace trace {
+
+using ir::Id;
+
+/// A scalar variable of the kernel being traced.
+///
+/// C++ assigns to it; the trace must see the assignments that happen under traced control. A slot therefore starts as
+/// a name for a value, and is turned into a local of the module when it is first assigned in a block deeper than its
+/// own, or read inside a loop that began after its declaration (a later line of that loop may assign it). Locals that
+/// turn out to be assigned once are removed again by the `forward` pass.
+class Slot {
+ public:
+  explicit Slot(Id value);
+  /// Copying takes the present value; moving keeps the identity.
+  Slot(const Slot& other) : Slot(other.read()) {}
+  Slot(Slot&& other) = default;
+  Slot& operator=(const Slot& other) {
+    assign(other.read(), {});
+    return *this;
+  }
+
+  Id read(Loc loc = {}) const;
+  void assign(Id value, Loc loc);
+
+ private:
+  void make_local() const;
+
+  Id value_;
+  ir::RegionId region_;
+  mutable std::uint32_t local_ = ir::kNone;
+};
+
+/// An element of an array: where it lies, and what may be done there.
+struct Address {
+  Id base = ir::kNone;
+  Id index = ir::kNone;
+  std::uint32_t stride = 0;
+  std::uint32_t offset = 0;
+  std::uint32_t align = 1;  ///< of base + index * stride; the offset is taken into account by the functions below
+  Loc loc;                  ///< where the element was named: for accesses that come without a place of their own
+};
+
+Id zero(ir::Type type);
+Id literal_int(ir::Type type, std::int64_t value, Loc loc);
+Id literal_uint(ir::Type type, std::uint64_t value, Loc loc);
+Id literal_real(ir::Type type, double value, Loc loc);
+Id unary(ir::Op op, Id a, Loc loc);
+Id binary(ir::Op op, Id a, Id b, Loc loc);
+Id ternary(ir::Op op, Id a, Id b, Id c, Loc loc);
+Id convert(ir::Type type, Id a, Loc loc);
+Id bitcast(ir::Type type, Id a, Loc loc);
+/// Composite operations, written once here for every type.
+Id logical_not(Id a, Loc loc);
+Id floor_div(Id a, Id b, Loc loc);
+Id sign(Id a, Loc loc);
+Id round_away(Id a, Loc loc);
+Id is_finite(Id a, Loc loc);
+
+/// Vectors and matrices, component by component; sums run from the first to the last term.
+Id all_equal(const Id* a, const Id* b, int n, Loc loc);
+Id dot(const Id* a, const Id* b, int n, Loc loc);
+void cross(const Id* a, const Id* b, Id* out, Loc loc);
+/// a / |a|; zero for a zero vector.
+void normalize(const Id* a, int n, Id* out, Loc loc);
+/// a (rows by inner) times b (inner by columns), row-major.
+void matmul(const Id* a, const Id* b, int rows, int inner, int columns, Id* out, Loc loc);
+
+/// Reads or writes `count` scalars of one element; accesses are as wide as four scalars.
+void load(const Address& from, ir::Type type, int count, Id* out, Loc loc);
+void store(const Address& to, ir::Type type, int count, const Id* values, Loc loc);
+Id atomic_add(const Address& to, ir::Type type, Id value, Loc loc);
+
+/// Coordinate k of the thread, of n, as i32.
+Id thread_coordinate(int k, int n, Loc loc);
+
+/// Left operand of && and ||: opens the region in which the right operand is then evaluated.
+void begin_short_circuit(Id left, bool or_else, Loc loc);
+Id end_short_circuit(Id left, Id right, bool or_else, Loc loc);
+
+}  // namespace trace
+}  // namespace weft

@@ -1,0 +1,273 @@
+// Traced scalars: Var<T>, its operators and functions.
+#pragma once
+#include "../types/scalar.h"
+#include "trace.h"
+
+namespace weft {
+
+/// The traced face of the host type T: a variable of a kernel. Reading and assigning it records instructions.
+///
+/// `Float x = 1;` declares, `Float y = x;` copies the value, `x = y;` assigns, under If and in loops too.
+/// There is no implicit conversion between traced types; `Float(i)` converts. A host number adapts to the other
+/// operand (`2 * x`), an integer literal to any numeric type, a real one to real types only.
+template <class T>
+class Var;
+
+/// An element of an array: reads when used as a value, writes when assigned. `auto e = x[i]` is another name for the
+/// element, not a copy; `Float e = x[i]` reads it.
+template <class T>
+class Ref;
+
+template <class T>
+class In;
+
+/// An operand: a traced value or a literal that adapts to T, and the source line where it stands.
+template <Scalar T>
+class In<T> {
+ public:
+  static constexpr ir::Type kType = scalar_type<T>();
+
+  In(const Var<T>& v, Loc loc = Loc::here()) : id(v.read(loc)), loc(loc) {}
+  In(const Ref<T>& r, Loc loc = Loc::here()) : id(r.read(loc)), loc(loc) {}
+  In(const Ref<const T>& r, Loc loc = Loc::here()) : id(r.read(loc)), loc(loc) {}
+  template <LiteralFor<T> U>
+  In(U value, Loc loc = Loc::here()) : id(literal(value, loc)), loc(loc) {}
+
+  trace::Id id;
+  Loc loc;
+
+ private:
+  template <class U>
+  static trace::Id literal(U value, Loc loc) {
+    if constexpr (RealScalar<U>)
+      return trace::literal_real(kType, double(value), loc);
+    else if constexpr (std::is_unsigned_v<U>)
+      return trace::literal_uint(kType, std::uint64_t(value), loc);
+    else
+      return trace::literal_int(kType, std::int64_t(value), loc);
+  }
+};
+
+namespace detail {
+
+/// Marks the constructors that wrap an instruction.
+struct FromId {};
+
+/// Left operand of && and ||. Its construction opens the block in which the right operand is evaluated: operands of
+/// an operator are evaluated in order, so the right one's instructions land inside.
+template <bool Or>
+class ShortCircuit {
+ public:
+  ShortCircuit(const Var<bool>& v, Loc loc = Loc::here());
+  ShortCircuit(const Ref<bool>& v, Loc loc = Loc::here());
+  ShortCircuit(const Ref<const bool>& v, Loc loc = Loc::here());
+  ShortCircuit(bool v, Loc loc = Loc::here());
+
+  trace::Id id;
+  Loc loc;
+};
+
+/// What Var<T> and Ref<T> have in common; found by argument-dependent lookup through either.
+template <class T>
+struct ScalarOps {
+  using V = Var<T>;
+  using I = In<T>;
+  using B = Var<std::conditional_t<Scalar<T>, bool, T>>;  // dependent, so that it may be incomplete here
+#define WEFT_BINARY(symbol, op, R, constraint)                                \
+  friend R operator symbol(I a, I b) requires constraint {                    \
+    return R(trace::binary(ir::Op::op, a.id, b.id, b.loc), detail::FromId{}); \
+  }
+#define WEFT_REVERSED(symbol, op, R, constraint)                              \
+  friend R operator symbol(I a, I b) requires constraint {                    \
+    return R(trace::binary(ir::Op::op, b.id, a.id, b.loc), detail::FromId{}); \
+  }
+#define WEFT_UNARY_FUNCTION(name, op, R, constraint) \
+  friend R name(I a) requires constraint { return R(trace::unary(ir::Op::op, a.id, a.loc), detail::FromId{}); }
+#define WEFT_BINARY_FUNCTION(name, op, constraint)                            \
+  friend V name(I a, I b) requires constraint {                               \
+    return V(trace::binary(ir::Op::op, a.id, b.id, b.loc), detail::FromId{}); \
+  }
+  WEFT_BINARY(+, add, V, NumericScalar<T>)
+  WEFT_BINARY(-, sub, V, NumericScalar<T>)
+  WEFT_BINARY(*, mul, V, NumericScalar<T>)
+  WEFT_BINARY(/, div, V, NumericScalar<T>)
+  WEFT_BINARY(%, rem, V, NumericScalar<T>)
+  WEFT_BINARY(==, eq, B, true)
+  WEFT_BINARY(!=, ne, B, true)
+  WEFT_BINARY(<, lt, B, NumericScalar<T>)
+  WEFT_BINARY(<=, le, B, NumericScalar<T>)
+  WEFT_REVERSED(>, lt, B, NumericScalar<T>)
+  WEFT_REVERSED(>=, le, B, NumericScalar<T>)
+  WEFT_BINARY(&, bit_and, V, (!RealScalar<T>))
+  WEFT_BINARY(|, bit_or, V, (!RealScalar<T>))
+  WEFT_BINARY(^, bit_xor, V, (!RealScalar<T>))
+  WEFT_BINARY(<<, shl, V, IntegerScalar<T>)
+  WEFT_BINARY(>>, shr, V, IntegerScalar<T>)
+  WEFT_UNARY_FUNCTION(operator-, neg, V, NumericScalar<T>)
+  WEFT_UNARY_FUNCTION(operator~, bit_not, V, IntegerScalar<T>)
+  WEFT_UNARY_FUNCTION(operator!, bit_not, V, (std::is_same_v<T, bool>))
+
+  // Magnitude and choice. In parentheses: windows.h may define min and max.
+  WEFT_UNARY_FUNCTION(abs, abs, V, NumericScalar<T>)
+  WEFT_BINARY_FUNCTION((min), min, NumericScalar<T>)
+  WEFT_BINARY_FUNCTION((max), max, NumericScalar<T>)
+  friend V clamp(I x, I lo, I hi) requires NumericScalar<T> {
+    return V(trace::binary(ir::Op::min, trace::binary(ir::Op::max, x.id, lo.id, x.loc), hi.id, x.loc), FromId{});
+  }
+  friend V sign(I x) requires NumericScalar<T> { return V(trace::sign(x.id, x.loc), FromId{}); }
+  friend V select(In<bool> c, I a, I b) { return V(trace::ternary(ir::Op::select, c.id, a.id, b.id, c.loc), FromId{}); }
+  friend V floor_div(I a, I b) requires NumericScalar<T> { return V(trace::floor_div(a.id, b.id, b.loc), FromId{}); }
+  friend V mul_hi(I a, I b) requires(IntegerScalar<T> && sizeof(T) == 4) {
+    return V(trace::binary(ir::Op::mul_hi, a.id, b.id, b.loc), FromId{});
+  }
+
+  // Real functions; accuracy in docs/semantics.md.
+  WEFT_UNARY_FUNCTION(sqrt, sqrt, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(rsqrt, rsqrt, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(exp, exp, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(exp2, exp2, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(log, log, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(log2, log2, V, RealScalar<T>)
+  WEFT_BINARY_FUNCTION(pow, pow, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(sin, sin, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(cos, cos, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(tan, tan, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(asin, asin, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(acos, acos, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(atan, atan, V, RealScalar<T>)
+  WEFT_BINARY_FUNCTION(atan2, atan2, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(sinh, sinh, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(cosh, cosh, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(tanh, tanh, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(floor, floor, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(ceil, ceil, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(trunc, trunc, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(rint, round_even, V, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(isnan, is_nan, B, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(isinf, is_inf, B, RealScalar<T>)
+#undef WEFT_BINARY
+#undef WEFT_REVERSED
+#undef WEFT_UNARY_FUNCTION
+#undef WEFT_BINARY_FUNCTION
+  friend V round(I a) requires RealScalar<T> { return V(trace::round_away(a.id, a.loc), FromId{}); }
+  friend B isfinite(I a) requires RealScalar<T> { return B(trace::is_finite(a.id, a.loc), FromId{}); }
+  friend V fma(I a, I b, I c) requires RealScalar<T> {
+    return V(trace::ternary(ir::Op::fma, a.id, b.id, c.id, a.loc), FromId{});
+  }
+
+  /// Short circuit: the right operand is evaluated only where the left one does not decide.
+  friend V operator&&(ShortCircuit<false> a, I b) requires std::is_same_v<T, bool> {
+    return V(trace::end_short_circuit(a.id, b.id, false, a.loc), FromId{});
+  }
+  friend V operator||(ShortCircuit<true> a, I b) requires std::is_same_v<T, bool> {
+    return V(trace::end_short_circuit(a.id, b.id, true, a.loc), FromId{});
+  }
+};
+
+/// The assignments that Var and Ref have in common.
+#define WEFT_COMPOUND_ASSIGNMENTS(Self, T, qualifier)                       \
+  Self operator+=(In<T> b) qualifier { return update(ir::Op::add, b); }     \
+  Self operator-=(In<T> b) qualifier { return update(ir::Op::sub, b); }     \
+  Self operator*=(In<T> b) qualifier { return update(ir::Op::mul, b); }     \
+  Self operator/=(In<T> b) qualifier { return update(ir::Op::div, b); }     \
+  Self operator%=(In<T> b) qualifier { return update(ir::Op::rem, b); }     \
+  Self operator&=(In<T> b) qualifier { return update(ir::Op::bit_and, b); } \
+  Self operator|=(In<T> b) qualifier { return update(ir::Op::bit_or, b); }  \
+  Self operator^=(In<T> b) qualifier { return update(ir::Op::bit_xor, b); } \
+  Self operator<<=(In<T> b) qualifier { return update(ir::Op::shl, b); }    \
+  Self operator>>=(In<T> b) qualifier { return update(ir::Op::shr, b); }
+
+}  // namespace detail
+
+template <Scalar T>
+class Var<T> : public detail::ScalarOps<T> {
+ public:
+  using host = T;
+  static constexpr ir::Type kType = scalar_type<T>();
+
+  /// Zero (false).
+  Var() : slot_(trace::zero(kType)) {}
+  Var(const Var&) = default;
+  Var(Var&&) = default;
+  template <LiteralFor<T> U>
+  Var(U value, Loc loc = Loc::here()) : slot_(In<T>(value, loc).id) {}
+  /// Reads an element of an array.
+  Var(const Ref<T>& r, Loc loc = Loc::here()) : slot_(r.read(loc)) {}
+  Var(const Ref<const T>& r, Loc loc = Loc::here()) : slot_(r.read(loc)) {}
+  /// Converts by value: real to integer truncates toward zero and saturates, NaN gives 0 (docs/semantics.md).
+  template <Scalar U>
+  requires(!std::is_same_v<U, T>) explicit Var(const Var<U>& v, Loc loc = Loc::here())
+      : slot_(trace::convert(kType, v.read(loc), loc)) {}
+  template <Scalar U>
+  requires(!std::is_same_v<std::remove_const_t<U>, T>) explicit Var(const Ref<U>& r, Loc loc = Loc::here())
+      : slot_(trace::convert(kType, r.read(loc), loc)) {}
+  Var(trace::Id id, detail::FromId) : slot_(id) {}
+
+  Var& operator=(const Var&) = default;
+  Var& operator=(Var&& v) {
+    slot_ = static_cast<const Var&>(v).slot_;
+    return *this;
+  }
+  /// A literal or an element of an array. (A parameter of type In<T> would be ambiguous with the two above.)
+  template <class A>
+  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<T>>) Var& operator=(const A& a) {
+    In<T> v(a, Loc{});
+    slot_.assign(v.id, v.loc);
+    return *this;
+  }
+  WEFT_COMPOUND_ASSIGNMENTS(Var&, T, )
+
+  trace::Id read(Loc loc = {}) const { return slot_.read(loc); }
+
+ private:
+  Var& update(ir::Op op, In<T> b) {
+    slot_.assign(trace::binary(op, slot_.read(b.loc), b.id, b.loc), b.loc);
+    return *this;
+  }
+  trace::Slot slot_;
+};
+
+namespace detail {
+template <bool Or>
+ShortCircuit<Or>::ShortCircuit(const Var<bool>& v, Loc loc) : id(v.read(loc)), loc(loc) {
+  trace::begin_short_circuit(id, Or, loc);
+}
+template <bool Or>
+ShortCircuit<Or>::ShortCircuit(bool v, Loc loc) : id(trace::literal_int(ir::Type::b1, v, loc)), loc(loc) {
+  trace::begin_short_circuit(id, Or, loc);
+}
+}  // namespace detail
+
+/// The same bits as another type of the same width: bitcast<int>(x) of a Float.
+template <Scalar T, Scalar U>
+requires(sizeof(T) == sizeof(U) && NumericScalar<T> && NumericScalar<U>) Var<T> bitcast(const Var<U>& v,
+                                                                                        Loc loc = Loc::here()) {
+  return Var<T>(trace::bitcast(scalar_type<T>(), v.read(loc), loc), detail::FromId{});
+}
+
+/// Coordinates of this thread in the launch: `Int i = tid();` or `auto [i, j] = tid<2>();`, the last one running
+/// fastest. A kernel asks for one number of coordinates, and is launched over as many dimensions.
+inline Var<int> tid(Loc loc = Loc::here()) { return Var<int>(trace::thread_coordinate(0, 1, loc), detail::FromId{}); }
+
+template <int N>
+requires(N >= 2 && N <= 4) auto tid(Loc loc = Loc::here()) {
+  auto at = [&](int k) { return Var<int>(trace::thread_coordinate(k, N, loc), detail::FromId{}); };
+  if constexpr (N == 2) {
+    struct Coordinates2 {
+      Var<int> i, j;
+    };
+    return Coordinates2{at(0), at(1)};
+  } else if constexpr (N == 3) {
+    struct Coordinates3 {
+      Var<int> i, j, k;
+    };
+    return Coordinates3{at(0), at(1), at(2)};
+  } else {
+    struct Coordinates4 {
+      Var<int> i, j, k, l;
+    };
+    return Coordinates4{at(0), at(1), at(2), at(3)};
+  }
+}
+
+}  // namespace weft

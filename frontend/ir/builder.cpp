@@ -1,0 +1,380 @@
+// Regions, sharing and the appending of instructions; algebra is in simplify.cpp.
+#include "builder.h"
+
+#include <algorithm>
+
+#include "../support/error.h"
+#include "evaluate.h"
+
+namespace weft::ir {
+
+namespace {
+
+std::uint64_t mix(std::uint64_t h, std::uint64_t v) {
+  h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
+  return h * 0xff51afd7ed558ccdull;
+}
+
+bool commutes(Op op) {
+  switch (op) {
+    case Op::add:
+    case Op::mul:
+    case Op::mul_hi:
+    case Op::min:
+    case Op::max:
+    case Op::eq:
+    case Op::ne:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor: return true;
+    default: return false;
+  }
+}
+
+// Short-circuit operands of at most this many pure operations are evaluated without a branch.
+constexpr std::size_t kFlatOperations = 8;
+
+}  // namespace
+
+Builder::Builder(Module& module) : module_(module) {
+  if (!module.regions[0].insts.empty()) internal_error("a builder starts on an empty module");
+  ended_.assign(module.regions.size(), 0);
+  merged_.assign(module.regions.size(), kNone);
+  last_if_.assign(module.regions.size(), kNone);
+  is_condition_.assign(module.regions.size(), 0);
+  is_chain_.assign(module.regions.size(), 0);
+}
+
+// ---- Making instructions
+
+Id Builder::make(const Inst& inst, std::span<const Id> args) {
+  Id id = static_cast<Id>(module_.insts.size());
+  module_.insts.push_back(inst);
+  Inst& made = module_.insts.back();
+  made.first_arg = static_cast<std::uint32_t>(module_.operands.size());
+  made.num_args = static_cast<std::uint32_t>(args.size());
+  module_.operands.insert(module_.operands.end(), args.begin(), args.end());
+  home_.push_back(kNone);
+  return id;
+}
+
+void Builder::push(RegionId region, Id id) {
+  home_[id] = region;
+  last_if_[region] = module_[id].op == Op::if_ ? id : kNone;
+  if (!ended_[region]) module_.regions[region].insts.push_back(id);
+}
+
+Id Builder::append(Inst inst, std::span<const Id> args) {
+  for (Id a : args)
+    if (!is_visible(a)) fail(module_, inst.loc(), "a value is used outside the block in which it was computed");
+  Id id = make(inst, args);
+  push(region(), id);
+  return id;
+}
+
+Id Builder::share(const Inst& inst, std::span<const Id> args) {
+  std::uint64_t h = mix(mix(std::uint64_t(inst.op) << 8 | std::uint64_t(inst.type), inst.imm), args.size());
+  for (Id a : args) h = mix(h, a);
+  auto [it, end] = shared_.equal_range(h);
+  for (; it != end; ++it) {
+    const Inst& other = module_[it->second];
+    if (other.op == inst.op && other.type == inst.type && other.imm == inst.imm &&
+        std::ranges::equal(module_.args(it->second), args) && is_visible(it->second))
+      return it->second;
+  }
+  bool everywhere = args.empty();
+  Id id = everywhere ? make(inst, args) : append(inst, args);
+  shared_.emplace(h, id);
+  return id;
+}
+
+Id Builder::constant(Type type, std::uint64_t bits) {
+  Inst inst;
+  inst.op = Op::constant;
+  inst.type = type;
+  inst.imm = bits & mask(type);
+  return share(inst, {});
+}
+
+Id Builder::constant_float(Type type, double value) { return constant(type, from_double(type, value)); }
+Id Builder::constant_int(Type type, std::int64_t value) {
+  return is_float(type) ? constant_float(type, double(value)) : constant(type, std::uint64_t(value));
+}
+
+Id Builder::arg(Type type, std::uint32_t byte_offset) {
+  Inst inst;
+  inst.op = Op::arg;
+  inst.type = type;
+  inst.imm = byte_offset;
+  return share(inst, {});
+}
+
+Id Builder::thread_id() {
+  Inst inst;
+  inst.op = Op::thread_id;
+  inst.type = Type::u32;
+  return share(inst, {});
+}
+
+Id Builder::pure(Op op, Type type, std::initializer_list<Id> args, Loc loc) {
+  return pure(op, type, std::span<const Id>(args.begin(), args.size()), loc);
+}
+
+Id Builder::pure(Op op, Type type, std::span<const Id> given, Loc loc) {
+  Id args[4];
+  if (given.size() > 4) internal_error("a pure operation has at most four operands");
+  std::copy(given.begin(), given.end(), args);
+  std::span<const Id> ids(args, given.size());
+  for (Id a : ids)
+    if (!is_visible(a)) fail(module_, loc, "a value is used outside the block in which it was computed");
+  // Constants to the right, otherwise by number: equal expressions meet whatever the order they were written in.
+  if (commutes(op)) {
+    bool left = module_[args[0]].op == Op::constant, right = module_[args[1]].op == Op::constant;
+    if (left > right || (left == right && args[0] > args[1])) std::swap(args[0], args[1]);
+  }
+  if (Id simpler = simplify(op, type, ids, loc); simpler != kNone) return simpler;
+  Inst inst;
+  inst.op = op;
+  inst.type = type;
+  inst.file = loc.file;
+  inst.line = loc.line;
+  return share(inst, ids);
+}
+
+namespace {
+Inst memory(Op op, Type type, int width, const MemoryRef& ref, Loc loc) {
+  Inst inst;
+  inst.op = op;
+  inst.type = type;
+  inst.width = static_cast<std::uint8_t>(width);
+  inst.align = static_cast<std::uint8_t>(ref.align);
+  inst.stride = ref.stride;
+  inst.offset = ref.offset;
+  inst.file = loc.file;
+  inst.line = loc.line;
+  return inst;
+}
+}  // namespace
+
+Id Builder::load(Type type, int width, const MemoryRef& ref, Loc loc) {
+  const Id args[] = {ref.base, ref.index};
+  return append(memory(Op::load, type, width, ref, loc), args);
+}
+
+void Builder::store(Type type, std::span<const Id> values, const MemoryRef& ref, Loc loc) {
+  Id args[6] = {ref.base, ref.index};
+  std::copy(values.begin(), values.end(), args + 2);
+  append(memory(Op::store, type, int(values.size()), ref, loc), {args, values.size() + 2});
+}
+
+Id Builder::atomic_add(Type type, Id value, const MemoryRef& ref, Loc loc) {
+  const Id args[] = {ref.base, ref.index, value};
+  return append(memory(Op::atomic_add, type, 1, ref, loc), args);
+}
+
+Id Builder::result(Id inst, std::uint32_t k, Type type) {
+  Inst made;
+  made.op = Op::result;
+  made.type = type;
+  made.imm = k;
+  made.file = module_[inst].file;
+  made.line = module_[inst].line;
+  return share(made, {&inst, 1});
+}
+
+// ---- Locals
+
+std::uint32_t Builder::local(Type type) {
+  module_.locals.push_back({type});
+  return static_cast<std::uint32_t>(module_.locals.size() - 1);
+}
+
+Id Builder::local_get(std::uint32_t local, Loc loc) {
+  Inst inst;
+  inst.op = Op::local_get;
+  inst.type = module_.locals[local].type;
+  inst.imm = local;
+  inst.file = loc.file;
+  inst.line = loc.line;
+  return append(inst, {});
+}
+
+void Builder::local_set(std::uint32_t local, Id value, Loc loc) { local_set_in(region(), local, value, loc); }
+
+void Builder::local_set_in(RegionId where, std::uint32_t local, Id value, Loc loc) {
+  where = resolve(where);
+  Inst inst;
+  inst.op = Op::local_set;
+  inst.imm = local;
+  inst.file = loc.file;
+  inst.line = loc.line;
+  push(where, make(inst, {&value, 1}));
+}
+
+// ---- Regions
+
+RegionId Builder::open_region(RegionId parent) {
+  RegionId r = static_cast<RegionId>(module_.regions.size());
+  module_.regions.push_back({{}, parent});
+  ended_.push_back(0);
+  merged_.push_back(kNone);
+  last_if_.push_back(kNone);
+  is_condition_.push_back(0);
+  is_chain_.push_back(0);
+  stack_.push_back(r);
+  return r;
+}
+
+void Builder::close_region() { stack_.pop_back(); }
+
+RegionId Builder::resolve(RegionId region) const {
+  while (merged_[region] != kNone) region = merged_[region];
+  return region;
+}
+
+bool Builder::is_open(RegionId region) const {
+  return std::find(stack_.rbegin(), stack_.rend(), resolve(region)) != stack_.rend();
+}
+
+bool Builder::loop_since(RegionId region) const {
+  region = resolve(region);
+  for (auto it = stack_.rbegin(); it != stack_.rend() && *it != region; ++it)
+    if (is_condition_[*it]) return true;
+  return false;
+}
+
+bool Builder::is_visible(Id id) const { return home_[id] == kNone || is_open(home_[id]); }
+
+void Builder::open_if(Id condition, Loc loc) {
+  if (!is_visible(condition)) fail(module_, loc, "a condition is used outside the block in which it was computed");
+  Inst inst;
+  inst.op = Op::if_;
+  inst.file = loc.file;
+  inst.line = loc.line;
+  Id id = make(inst, {&condition, 1});
+  RegionId parent = region();
+  home_[id] = parent;
+  open_.push_back(id);
+  module_.insts[id].regions[0] = open_region(parent);
+}
+
+void Builder::open_else() {
+  Id id = open_.back();
+  close_region();
+  module_.insts[id].regions[1] = open_region(region());
+}
+
+Id Builder::close_if() {
+  Id id = open_.back();
+  open_.pop_back();
+  close_region();
+  push(region(), id);
+  return id;
+}
+
+bool Builder::reopen_else() {
+  Id last = last_if_[region()];
+  if (last == kNone || module_[last].regions[1] != kNone) return false;
+  if (!ended_[region()]) module_.regions[region()].insts.pop_back();
+  open_.push_back(last);
+  module_.insts[last].regions[1] = open_region(region());
+  return true;
+}
+
+bool Builder::reopen_chain() {
+  Id last = last_if_[region()];
+  if (last == kNone || module_[last].regions[1] == kNone || !is_chain_[module_[last].regions[1]]) return false;
+  if (!ended_[region()]) module_.regions[region()].insts.pop_back();
+  open_.push_back(last);
+  stack_.push_back(module_[last].regions[1]);
+  return true;
+}
+
+void Builder::open_loop(std::span<const Id> initial, Loc loc) {
+  Inst inst;
+  inst.op = Op::loop;
+  inst.file = loc.file;
+  inst.line = loc.line;
+  for (Id v : initial)
+    if (!is_visible(v)) internal_error("a loop starts from a value that is not visible");
+  Id id = make(inst, initial);
+  RegionId parent = region();
+  home_[id] = parent;
+  open_.push_back(id);
+  module_.insts[id].regions[0] = open_region(parent);
+  is_condition_[region()] = 1;
+  for (std::uint32_t k = 0; k < initial.size(); ++k) {
+    Inst param;
+    param.op = Op::param;
+    param.type = module_[module_.arg(id, int(k))].type;
+    param.imm = k;
+    append(param, {});
+  }
+}
+
+Id Builder::loop_param(std::uint32_t k) { return module_.regions[module_[open_.back()].regions[0]].insts[k]; }
+
+void Builder::loop_body(Id condition) {
+  Id id = open_.back();
+  yield({&condition, 1});
+  // The condition region stays on the stack: what it computed is visible in body and step.
+  module_.insts[id].regions[1] = open_region(module_.regions[region()].parent);
+}
+
+void Builder::loop_step() {
+  Id id = open_.back();
+  close_region();
+  module_.insts[id].regions[2] = open_region(module_.regions[region()].parent);
+}
+
+Id Builder::close_loop() {
+  Id id = open_.back();
+  open_.pop_back();
+  close_region();
+  close_region();
+  push(region(), id);
+  return id;
+}
+
+bool Builder::in_loop() const {
+  return std::ranges::any_of(open_, [&](Id id) { return module_[id].op == Op::loop; });
+}
+
+void Builder::leave(Op op, Loc loc) {
+  Inst inst;
+  inst.op = op;
+  inst.file = loc.file;
+  inst.line = loc.line;
+  append(inst, {});
+  ended_[region()] = 1;
+}
+
+void Builder::yield(std::span<const Id> values) {
+  Inst inst;
+  inst.op = Op::yield;
+  append(inst, values);
+  ended_[region()] = 1;
+}
+
+Id Builder::close_short_circuit(Id condition, Id value, bool or_else, Loc loc) {
+  RegionId inner = region(), outer = stack_[stack_.size() - 2];
+  const std::vector<Id>& insts = module_.regions[inner].insts;
+  bool flat = !ended_[inner] && insts.size() <= kFlatOperations && std::ranges::all_of(insts, [&](Id id) {
+    return info(module_[id].op).effect == Effect::pure || module_[id].op == Op::local_get;
+  });
+  if (flat) {
+    open_.pop_back();
+    close_region();
+    merged_[inner] = outer;
+    for (Id id : std::vector<Id>(insts)) push(outer, id);
+    module_.regions[inner].insts.clear();
+    return pure(or_else ? Op::bit_or : Op::bit_and, Type::b1, {condition, value}, loc);
+  }
+  std::uint32_t answer = local(Type::b1);
+  local_set_in(outer, answer, constant(Type::b1, or_else), loc);
+  local_set(answer, value, loc);
+  close_if();
+  return local_get(answer, loc);
+}
+
+}  // namespace weft::ir

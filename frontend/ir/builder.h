@@ -1,0 +1,129 @@
+// Builds modules: folds constants, shares equal pure values, keeps the stack of open regions.
+#pragma once
+#include <initializer_list>
+#include <unordered_map>
+#include <utility>
+
+#include "module.h"
+
+namespace weft::ir {
+
+/// Where a memory operation goes: base + index * stride + offset, known to be a multiple of `align`.
+struct MemoryRef {
+  Id base = kNone;   ///< u64
+  Id index = kNone;  ///< any integer; 64-bit when a byte offset may pass 2 GiB
+  std::uint32_t stride = 1;
+  std::uint32_t offset = 0;
+  std::uint32_t align = 1;
+};
+
+/// Appends instructions to a module.
+///
+/// `constant`, `arg` and `thread_id` belong to no region: they are visible everywhere. Every other instruction is a
+/// member of exactly one region and its value is visible in the rest of that region and in the regions inside it; a
+/// loop's condition region is also visible in its body and step (it runs before them).
+/// A control instruction joins its region's list when it is closed, so that what must happen before it can still be
+/// appended to that list while it is open.
+/// After break, continue or return, what is appended to the same region is dropped: it cannot run.
+class Builder {
+ public:
+  explicit Builder(Module& module);
+  Module& module() { return module_; }
+
+  /// A literal; `bits` is truncated to the type's width.
+  Id constant(Type type, std::uint64_t bits);
+  Id constant_float(Type type, double value);
+  Id constant_int(Type type, std::int64_t value);
+  Id arg(Type type, std::uint32_t byte_offset);
+  Id thread_id();
+
+  /// A pure operation of ops.def. `type` is the result type.
+  /// Folds when every operand is a constant, simplifies by exact identities (x + 0 for integers, x * 1, select on a
+  /// constant, ...), and returns an equal visible value where there is one.
+  Id pure(Op op, Type type, std::initializer_list<Id> args, Loc loc = {});
+  Id pure(Op op, Type type, std::span<const Id> args, Loc loc = {});
+
+  /// A read of `width` consecutive scalars; for width > 1 each is read by result(id, k).
+  Id load(Type type, int width, const MemoryRef& ref, Loc loc = {});
+  void store(Type type, std::span<const Id> values, const MemoryRef& ref, Loc loc = {});
+  Id atomic_add(Type type, Id value, const MemoryRef& ref, Loc loc = {});
+  /// Part k of a wide load, or result k of an `if_` or `loop` in normal form.
+  Id result(Id inst, std::uint32_t k, Type type);
+
+  std::uint32_t local(Type type);
+  Id local_get(std::uint32_t local, Loc loc = {});
+  void local_set(std::uint32_t local, Id value, Loc loc = {});
+  /// Appends the assignment at the present end of `region`, which must be open.
+  void local_set_in(RegionId region, std::uint32_t local, Id value, Loc loc = {});
+
+  void open_if(Id condition, Loc loc = {});
+  void open_else();
+  /// Returns the instruction. In normal form both regions must have ended with equally typed yields.
+  Id close_if();
+  /// Reopens the `if_` that was closed last in this region, in its else region, which must be empty.
+  /// Returns false when the last instruction of the region is no such `if_`.
+  bool reopen_else();
+  /// Marks the open else region as holding the rest of an else-if chain.
+  void mark_chain() { is_chain_[region()] = 1; }
+  /// Enters the else region of the `if_` that was closed last in this region when that region is marked as a chain.
+  bool reopen_chain();
+
+  /// Opens the condition region. `initial`: values carried by the loop (normal form); read by loop_param(k) in the
+  /// condition and the body, replaced by the yield that ends the body, and by result(loop, k) afterwards.
+  void open_loop(std::span<const Id> initial = {}, Loc loc = {});
+  Id loop_param(std::uint32_t k);
+  /// Ends the condition region with its value and opens the body.
+  void loop_body(Id condition);
+  /// Opens the step region, which runs after the body and after `continue`.
+  void loop_step();
+  Id close_loop();
+  bool in_loop() const;
+
+  /// break_, continue_ or return_.
+  void leave(Op op, Loc loc = {});
+  void yield(std::span<const Id> values);
+
+  RegionId region() const { return stack_.back(); }
+  /// Depth of the stack of open regions; 1 in the kernel's body.
+  std::size_t depth() const { return stack_.size(); }
+  /// Is the region open: does what happens now happen inside it?
+  bool is_open(RegionId region) const;
+  /// Is the region open, and has a loop been opened inside it that is still open?
+  bool loop_since(RegionId region) const;
+  /// Are these one region (a flat short circuit merges its region into the one around it)?
+  bool is_same(RegionId a, RegionId b) const { return resolve(a) == resolve(b); }
+  /// Is the value visible here?
+  bool is_visible(Id id) const;
+
+  /// Ends the region opened by open_if(condition) and computes "condition and value", or, where the region was opened
+  /// by open_if(not condition), "condition or value": a branch when the region does more than a few pure operations,
+  /// a plain bit operation otherwise.
+  Id close_short_circuit(Id condition, Id value, bool or_else, Loc loc = {});
+
+ private:
+  struct Open {
+    Id inst;
+    RegionId region;
+  };
+  Id append(Inst inst, std::span<const Id> args);
+  void push(RegionId region, Id id);
+  RegionId open_region(RegionId parent);
+  void close_region();
+  Id make(const Inst& inst, std::span<const Id> args);
+  Id simplify(Op op, Type type, std::span<const Id> args, Loc loc);
+  RegionId resolve(RegionId region) const;
+  Id share(const Inst& inst, std::span<const Id> args);
+
+  Module& module_;
+  std::vector<RegionId> stack_{0};
+  std::vector<Id> open_;            ///< control instructions that are open
+  std::vector<char> ended_;         ///< by region: a break, continue or return has been appended
+  std::vector<char> is_condition_;  ///< by region: it is the condition of a loop
+  std::vector<char> is_chain_;      ///< by region: see mark_chain
+  std::vector<RegionId> merged_;    ///< by region: the one it was merged into by a flat short circuit
+  std::vector<Id> last_if_;         ///< by region: its last instruction when that is an `if_`
+  std::vector<RegionId> home_;      ///< by instruction: its region; kNone for those visible everywhere
+  std::unordered_multimap<std::uint64_t, Id> shared_;  ///< pure values by hash
+};
+
+}  // namespace weft::ir

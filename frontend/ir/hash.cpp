@@ -1,0 +1,108 @@
+// The stable hash of a module: of its behaviour and its arguments' layout, not of names, lines or dead instructions.
+#include <fmt/format.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "module.h"
+
+namespace weft::ir {
+namespace {
+
+/// Changes when the table of operations does, so that an operation's number is never taken for another's.
+constexpr std::uint64_t op_table_salt() {
+  std::uint64_t h = 0xcbf29ce484222325ull;
+  const char* names[] = {
+#define WEFT_OP(name, arity, operands, result, effect, derivative) #name,
+#include "ops.def"
+#undef WEFT_OP
+  };
+  for (const char* name : names) {
+    for (; *name != 0; ++name) h = (h ^ static_cast<unsigned char>(*name)) * 0x100000001b3ull;
+    h = (h ^ 0xff) * 0x100000001b3ull;
+  }
+  return h;
+}
+
+/// Writes the module down in the order of execution, with values and locals numbered as they are met.
+class Canonical {
+ public:
+  explicit Canonical(const Module& module)
+      : module_(module), numbers_(module.insts.size(), kNone), locals_(module.locals.size(), kNone) {
+    words_.reserve(64 + 6 * module.insts.size());
+  }
+
+  Hash run() {
+    put(op_table_salt());
+    put(pack(module_.args_bytes, module_.tid_rank));
+    put(module_.tid_offset);
+    put(pack(module_.block, static_cast<std::uint32_t>(module_.params.size())));
+    for (const Param& param : module_.params) parameter(param);
+    region(0);
+    const XXH128_hash_t h = XXH3_128bits(words_.data(), words_.size() * sizeof(std::uint64_t));
+    return {h.low64, h.high64};
+  }
+
+ private:
+  enum Mark : std::uint64_t { kRegionBegin = 0xffff'0001, kRegionEnd, kNoRegion };
+
+  static constexpr std::uint64_t pack(std::uint32_t a, std::uint32_t b) { return a | std::uint64_t{b} << 32; }
+  void put(std::uint64_t word) { words_.push_back(word); }
+
+  void parameter(const Param& param) {
+    put(pack(static_cast<std::uint32_t>(param.kind), param.ndim | (param.strided ? 256u : 0u)));
+    put(pack(param.offset, param.bytes));
+    put(param.type_name.size());
+    put(XXH3_64bits(param.type_name.data(), param.type_name.size()));
+  }
+
+  void region(RegionId id) {
+    if (id >= module_.regions.size()) return put(kNoRegion);
+    put(kRegionBegin);
+    for (Id inst : module_.regions[id].insts) instruction(inst);
+    put(kRegionEnd);
+  }
+
+  void instruction(Id id) {
+    const Inst& inst = module_.insts[id];
+    // Operands that belong to no region are written down where they are met first.
+    for (Id arg : module_.args(id)) {
+      if (numbers_[arg] == kNone && is_global(module_.insts[arg].op)) record(arg);
+    }
+    record(id);
+    for (Id arg : module_.args(id)) put(numbers_[arg]);
+    if (inst.op == Op::if_ || inst.op == Op::loop) {
+      for (RegionId r : inst.regions) region(r);
+    }
+  }
+
+  void record(Id id) {
+    const Inst& inst = module_.insts[id];
+    numbers_[id] = next_++;
+    put(static_cast<std::uint64_t>(inst.op) | static_cast<std::uint64_t>(inst.type) << 8 |
+        std::uint64_t{inst.width} << 16 | std::uint64_t{inst.align} << 24 | std::uint64_t{inst.num_args} << 32);
+    std::uint64_t imm = inst.imm;
+    if (inst.op == Op::local_get || inst.op == Op::local_set) {
+      std::uint32_t& local = locals_[inst.imm];
+      if (local == kNone) local = next_local_++;
+      imm = pack(local, static_cast<std::uint32_t>(module_.locals[inst.imm].type));
+    }
+    put(imm);
+    if (inst.stride != 0 || inst.offset != 0) put(pack(inst.stride, inst.offset));
+  }
+
+  static bool is_global(Op op) { return op == Op::constant || op == Op::arg || op == Op::thread_id; }
+
+  const Module& module_;
+  std::vector<std::uint64_t> words_;
+  std::vector<std::uint32_t> numbers_, locals_;
+  std::uint32_t next_ = 0, next_local_ = 0;
+};
+
+}  // namespace
+
+Hash hash(const Module& module) { return Canonical(module).run(); }
+
+std::string to_string(Hash hash) { return fmt::format("{:016x}{:016x}", hash.hi, hash.lo); }
+
+}  // namespace weft::ir

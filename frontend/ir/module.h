@@ -1,0 +1,150 @@
+// The IR of one kernel: instructions in a tree of regions, mutable locals, and the layout of its arguments.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../support/loc.h"
+#include "type.h"
+
+namespace weft::ir {
+
+enum class Op : std::uint8_t {
+#define WEFT_OP(name, arity, operands, result, effect, derivative) name,
+#include "ops.def"
+#undef WEFT_OP
+  count
+};
+
+enum class OperandClass : std::uint8_t { any, numeric, integer, real, logical, boolean, special };
+enum class ResultRule : std::uint8_t { same, boolean, given, none };
+enum class Effect : std::uint8_t { pure, reads, writes, control };
+enum class Derivative : std::uint8_t { differentiable, nondifferentiable, structural };
+
+/// One row of ops.def.
+struct OpInfo {
+  const char* name;
+  int arity;
+  OperandClass operands;
+  ResultRule result;
+  Effect effect;
+  Derivative derivative;
+};
+const OpInfo& info(Op op);
+
+/// An instruction's number, and the name of the value that it defines. Stable for the life of the module.
+using Id = std::uint32_t;
+using RegionId = std::uint32_t;
+inline constexpr Id kNone = ~0u;
+
+/// One instruction. Values are defined once; those of width 2 to 4 (wide loads) and of control operations are
+/// read through `result`.
+struct Inst {
+  Op op = Op::constant;
+  Type type = Type::none;       ///< of the value, or of each part of a wide one; of the stored values for `store`
+  std::uint8_t width = 1;       ///< memory operations: number of consecutive scalars
+  std::uint8_t align = 0;       ///< memory operations: known alignment of the address in bytes, a power of two
+  std::uint32_t num_args = 0;   ///< operands, in Module::operands
+  std::uint32_t first_arg = 0;  //
+  std::array<RegionId, 3> regions = {kNone, kNone, kNone};
+  std::uint32_t stride = 0;    ///< memory operations: bytes per step of the index
+  std::uint32_t offset = 0;    ///< memory operations: bytes added
+  std::uint64_t imm = 0;       ///< see ops.def
+  const char* file = nullptr;  ///< where the user wrote it
+  std::int32_t line = 0;
+
+  Loc loc() const { return {file, line}; }
+};
+static_assert(sizeof(Inst) <= 64, "an instruction fits a cache line");
+
+/// A list of instructions that run in order, inside at most one control operation.
+struct Region {
+  std::vector<Id> insts;
+  RegionId parent = kNone;
+};
+
+/// What a kernel does to the memory behind one of its arguments.
+enum class Access : std::uint8_t { none = 0, read = 1, write = 2, atomic = 4 };
+constexpr Access operator|(Access a, Access b) { return Access(int(a) | int(b)); }
+constexpr bool any(Access a, Access b) { return (int(a) & int(b)) != 0; }
+
+/// One parameter of a kernel and its place in the argument block.
+///
+/// The block starts with the u32 number of threads. Values follow at their natural alignment. An array is u64 address,
+/// then for a contiguous one i32 shape[N], for a strided one i64 shape[N], i64 stride[N] in bytes. At the end, for
+/// tid<N>() with N > 1, stand for each dimension but the first: u32 extent, u32 multiplier, u32 shift (the reciprocal
+/// that turns a division into a multiplication).
+struct Param {
+  enum class Kind : std::uint8_t { value, array };
+  std::string name;       ///< "x"; by position ("argument 2") when the kernel gives none
+  std::string type_name;  ///< "float32", "vec3", "Array<vec3, 2>": for messages
+  Kind kind = Kind::value;
+  std::uint8_t ndim = 0;     ///< of an array
+  bool strided = false;      ///< layout of an array
+  bool read_only = false;    ///< Arr<const T>
+  std::uint32_t offset = 0;  ///< in the argument block, bytes
+  std::uint32_t bytes = 0;   ///< there
+  std::uint32_t element_bytes = 0;
+  std::uint32_t element_align = 0;  ///< alignment in bytes that the address must have
+  Access access = Access::none;     ///< what the kernel does there; filled after the trace
+};
+
+struct Local {
+  Type type = Type::none;
+};
+
+/// What a kernel is called by: the same whatever a pass does to its body.
+struct Interface {
+  std::string name;
+  Loc loc;
+  std::vector<Param> params;
+  std::uint32_t args_bytes = 4;  ///< size of the argument block
+  std::uint32_t tid_rank = 0;    ///< N of tid<N>(); 0 when the kernel never asks
+  std::uint32_t tid_offset = 0;  ///< in the argument block: the extents and reciprocals for N > 1
+  std::uint32_t block = 256;     ///< threads per workgroup
+};
+
+/// A kernel in traced form (locals, break, continue, return) or in normal form (results, loop-carried values).
+struct Module : Interface {
+  std::vector<Inst> insts;
+  std::vector<Id> operands;
+  std::vector<Region> regions{Region{}};  ///< regions[0] is the body
+  std::vector<Local> locals;
+
+  const Interface& interface() const { return *this; }
+
+  std::span<const Id> args(Id id) const { return {operands.data() + insts[id].first_arg, insts[id].num_args}; }
+  Id arg(Id id, int k) const { return operands[insts[id].first_arg + k]; }
+  const Inst& operator[](Id id) const { return insts[id]; }
+
+  /// The array parameter whose address `base` is, or null when the address is computed.
+  const Param* array_of(Id base) const;
+};
+
+/// Printed form, one instruction a line; the same for equal kernels. Numbers follow the order of execution.
+/// With `lines`, each instruction ends with its place in the user's source.
+std::string print(const Module& module, bool lines = false);
+
+/// Hash of all that decides a kernel's behaviour: not of its name nor of source lines.
+struct Hash {
+  std::uint64_t lo = 0, hi = 0;
+  bool operator==(const Hash&) const = default;
+};
+Hash hash(const Module& module);
+
+/// 32 hexadecimal digits.
+std::string to_string(Hash hash);
+
+/// Checks every rule of the IR.
+/// Errors: internal_error() with the first broken rule: a module that fails was built wrongly by the library.
+void verify(const Module& module);
+
+/// The first broken rule as text, or empty.
+std::string first_violation(const Module& module);
+
+/// Throws Error: where in the kernel, and what.
+[[noreturn]] void fail(const Module& module, Loc loc, const std::string& message);
+
+}  // namespace weft::ir

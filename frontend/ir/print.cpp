@@ -1,0 +1,324 @@
+// The printed form of a module.
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "../types/half.h"
+#include "module.h"
+
+namespace weft::ir {
+namespace {
+
+/// Numbers values and locals in the order in which they are met, so that equal kernels print equally.
+class Printer {
+ public:
+  Printer(const Module& module, bool lines)
+      : module_(module), lines_(lines), numbers_(module.insts.size(), kNone), locals_(module.locals.size(), kNone) {}
+
+  std::string run() {
+    out_ += fmt::format("kernel \"{}\": {} threads a workgroup, {} bytes of arguments", module_.name, module_.block,
+                        module_.args_bytes);
+    if (module_.tid_rank > 0) out_ += fmt::format(", tid of {}", module_.tid_rank);
+    out_ += '\n';
+    for (std::size_t i = 0; i < module_.params.size(); ++i) parameter(i, module_.params[i]);
+    out_ += "{\n";
+    region(0, 1);
+    out_ += "}\n";
+    return std::move(out_);
+  }
+
+ private:
+  void parameter(std::size_t number, const Param& param) {
+    out_ += fmt::format("  arg{} {}: {}", number, param.name, param.type_name);
+    if (param.strided) out_ += " strided";
+    if (param.read_only) out_ += " const";
+    out_ += fmt::format(" at {}, {} bytes", param.offset, param.bytes);
+    if (any(param.access, Access::read)) out_ += ", read";
+    if (any(param.access, Access::write)) out_ += ", written";
+    if (any(param.access, Access::atomic)) out_ += ", atomic";
+    out_ += '\n';
+  }
+
+  void indent(int depth) { out_.append(static_cast<std::size_t>(depth) * 2, ' '); }
+
+  void number(std::uint32_t n) {
+    char text[12];
+    out_.append(text, std::to_chars(text, text + sizeof text, n).ptr);
+  }
+
+  void region(RegionId id, int depth) {
+    // A module that is being debugged may be malformed: printing it must not crash.
+    if (id >= module_.regions.size() || depth > 1000) {
+      indent(depth);
+      out_ += "<no such region>\n";
+      return;
+    }
+    for (Id inst : module_.regions[id].insts) {
+      indent(depth);
+      if (inst >= module_.insts.size()) {
+        out_ += "<no such instruction>\n";
+      } else {
+        instruction(inst, depth);
+      }
+    }
+  }
+
+  void instruction(Id id, int depth) {
+    const Inst& inst = module_.insts[id];
+    // Control operations take a number only where it is read.
+    if (inst.type != Type::none && inst.op != Op::store && inst.op != Op::local_set) define(id);
+    switch (inst.op) {
+      case Op::if_: return print_if(id, depth);
+      case Op::loop: return print_loop(id, depth);
+      case Op::load:
+      case Op::store:
+      case Op::atomic_add: memory(id); break;
+      case Op::local_get:
+        out_ += "local_get ";
+        local(inst);
+        break;
+      case Op::local_set:
+        out_ += "local_set ";
+        local(inst);
+        out_ += " = ";
+        values(id, 0);
+        break;
+      case Op::param: out_ += fmt::format("param {} {}", ir::name(inst.type), inst.imm); break;
+      case Op::result:
+        out_ += fmt::format("result {} ", ir::name(inst.type));
+        values(id, 0);
+        out_ += fmt::format(".{}", inst.imm);
+        break;
+      default:
+        out_ += op_name(inst.op);
+        if (inst.type != Type::none) {
+          out_ += ' ';
+          out_ += ir::name(inst.type);
+        }
+        if (inst.num_args > 0) {
+          out_ += ' ';
+          values(id, 0);
+        }
+    }
+    end_line(inst);
+  }
+
+  void define(Id id) {
+    numbers_[id] = next_++;
+    out_ += '%';
+    number(numbers_[id]);
+    out_ += " = ";
+  }
+
+  void end_line(const Inst& inst) {
+    if (lines_ && inst.file != nullptr) {
+      std::string_view file = inst.file;
+      if (auto slash = file.find_last_of("/\\"); slash != file.npos) file.remove_prefix(slash + 1);
+      out_ += fmt::format("  ; {}:{}", file, inst.line);
+    }
+    out_ += '\n';
+  }
+
+  bool has_results(const Inst& inst) const {
+    if (inst.op == Op::loop) return inst.num_args > 0;
+    if (inst.regions[0] >= module_.regions.size()) return false;
+    const auto& list = module_.regions[inst.regions[0]].insts;
+    return !list.empty() && list.back() < module_.insts.size() && module_.insts[list.back()].op == Op::yield;
+  }
+
+  void print_if(Id id, int depth) {
+    const Inst& inst = module_.insts[id];
+    if (has_results(inst)) define(id);
+    out_ += "if ";
+    values(id, 0);
+    out_ += " {";
+    end_line(inst);
+    region(inst.regions[0], depth + 1);
+    if (inst.regions[1] != kNone) {
+      indent(depth);
+      out_ += "} else {\n";
+      region(inst.regions[1], depth + 1);
+    }
+    indent(depth);
+    out_ += "}\n";
+  }
+
+  void print_loop(Id id, int depth) {
+    const Inst& inst = module_.insts[id];
+    if (has_results(inst)) define(id);
+    out_ += "loop";
+    if (inst.num_args > 0) {
+      out_ += " (";
+      values(id, 0);
+      out_ += ')';
+    }
+    out_ += " while {";
+    end_line(inst);
+    region(inst.regions[0], depth + 1);
+    indent(depth);
+    out_ += "} do {\n";
+    region(inst.regions[1], depth + 1);
+    if (inst.regions[2] != kNone) {
+      indent(depth);
+      out_ += "} step {\n";
+      region(inst.regions[2], depth + 1);
+    }
+    indent(depth);
+    out_ += "}\n";
+  }
+
+  void memory(Id id) {
+    const Inst& inst = module_.insts[id];
+    out_ += op_name(inst.op);
+    out_ += ' ';
+    out_ += ir::name(inst.type);
+    if (inst.width > 1) out_ += fmt::format("x{}", inst.width);
+    out_ += ' ';
+    operand(id, 0);
+    out_ += '[';
+    operand(id, 1);
+    out_ += fmt::format("] stride {}", inst.stride);
+    if (inst.offset != 0) out_ += fmt::format(" offset {}", inst.offset);
+    out_ += fmt::format(" align {}", inst.align);
+    if (inst.num_args > 2) {
+      out_ += " = ";
+      values(id, 2);
+    }
+  }
+
+  void local(const Inst& inst) {
+    if (inst.imm >= locals_.size()) {
+      out_ += "<no such local>";
+      return;
+    }
+    if (locals_[inst.imm] == kNone) locals_[inst.imm] = next_local_++;
+    out_ += ir::name(module_.locals[inst.imm].type);
+    out_ += " $";
+    number(locals_[inst.imm]);
+  }
+
+  void values(Id id, std::uint32_t first) {
+    for (std::uint32_t k = first; k < module_.insts[id].num_args; ++k) {
+      if (k > first) out_ += ", ";
+      operand(id, k);
+    }
+  }
+
+  void operand(Id id, std::uint32_t k) {
+    const Inst& user = module_.insts[id];
+    if (k >= user.num_args || std::size_t{user.first_arg} + k >= module_.operands.size()) {
+      out_ += "<no such operand>";
+      return;
+    }
+    const Id value = module_.operands[user.first_arg + k];
+    if (value >= module_.insts.size()) {
+      out_ += "<no such value>";
+      return;
+    }
+    const Inst& inst = module_.insts[value];
+    switch (inst.op) {
+      case Op::constant: return literal(inst.type, inst.imm);
+      case Op::arg: return argument(inst);
+      case Op::thread_id: out_ += "tid"; return;
+      default: break;
+    }
+    if (numbers_[value] == kNone) {
+      out_ += "<value that is not defined here>";
+      return;
+    }
+    out_ += '%';
+    number(numbers_[value]);
+  }
+
+  void argument(const Inst& inst) {
+    for (std::size_t i = 0; i < module_.params.size(); ++i) {
+      const Param& param = module_.params[i];
+      if (inst.imm < param.offset || inst.imm >= std::uint64_t{param.offset} + param.bytes) continue;
+      out_ += fmt::format("arg{}", i);
+      if (inst.imm != param.offset) out_ += fmt::format("+{}", inst.imm - param.offset);
+      // An array's address needs no type to be told apart.
+      if (param.kind == Param::Kind::array && inst.imm == param.offset && inst.type == Type::u64) return;
+      out_ += fmt::format(":{}", ir::name(inst.type));
+      return;
+    }
+    out_ += fmt::format("args+{}:{}", inst.imm, ir::name(inst.type));
+  }
+
+  void literal(Type type, std::uint64_t bits) {
+    char text[64];
+    if (is_bool(type)) {
+      out_ += bits != 0 ? "true" : "false";
+      return;
+    }
+    if (is_float(type)) return float_literal(type, bits);
+    if (is_signed(type)) {
+      const int shift = 64 - ir::bits(type);
+      const auto value = static_cast<std::int64_t>(bits << shift) >> shift;
+      out_.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+    } else {
+      out_.append(text, std::to_chars(text, text + sizeof text, bits).ptr);
+    }
+    out_ += ir::name(type);
+  }
+
+  void float_literal(Type type, std::uint64_t bits) {
+    char text[64];
+    char* end = text;
+    double value = 0;
+    if (type == Type::f64) {
+      value = std::bit_cast<double>(bits);
+    } else if (type == Type::f32) {
+      value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    } else {
+      value = half_value(static_cast<std::uint16_t>(bits));
+    }
+    if (std::isnan(value)) {
+      out_ += fmt::format("nan_{}(0x{:x})", ir::name(type), bits);
+      return;
+    }
+    if (std::isinf(value)) {
+      out_ += fmt::format("{}inf_{}", value < 0 ? "-" : "", ir::name(type));
+      return;
+    }
+    if (type == Type::f64) {
+      end = std::to_chars(text, text + sizeof text, value).ptr;
+    } else if (type == Type::f32) {
+      end = std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr;
+    } else {
+      // Five significant digits tell every half from its neighbours.
+      double back = 0;
+      for (int digits = 1; digits <= 5; ++digits) {
+        end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits).ptr;
+        std::from_chars(text, end, back);
+        if (half_bits_from_double(back) == bits) break;
+      }
+      end = std::to_chars(text, text + sizeof text, back).ptr;
+    }
+    out_.append(text, end);
+    out_ += ir::name(type);
+  }
+
+  static const char* op_name(Op op) {
+    switch (op) {
+      case Op::break_: return "break";
+      case Op::continue_: return "continue";
+      case Op::return_: return "return";
+      default: return info(op).name;
+    }
+  }
+
+  const Module& module_;
+  bool lines_;
+  std::string out_;
+  std::vector<std::uint32_t> numbers_, locals_;
+  std::uint32_t next_ = 0, next_local_ = 0;
+};
+
+}  // namespace
+
+std::string print(const Module& module, bool lines) { return Printer(module, lines).run(); }
+
+}  // namespace weft::ir

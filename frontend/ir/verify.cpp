@@ -1,0 +1,398 @@
+// The rules that every module keeps, checked one by one.
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "../support/error.h"
+#include "module.h"
+
+namespace weft::ir {
+namespace {
+
+/// Walks the tree of regions once, with the set of values that are visible at each place.
+class Verifier {
+ public:
+  explicit Verifier(const Module& module)
+      : module_(module), state_(module.insts.size(), State::unseen), region_seen_(module.regions.size(), 0) {}
+
+  std::string run() {
+    header();
+    if (!ok()) return std::move(violation_);
+    region(0, kNone, Context{}, Ending::none);
+    return std::move(violation_);
+  }
+
+ private:
+  enum class State : std::uint8_t { unseen, visible, out_of_sight };
+  /// What a region must end with.
+  enum class Ending : std::uint8_t { none, condition, values };
+  /// What surrounds a region, as far as it decides which exits may be inside.
+  struct Context {
+    bool in_body = false;   ///< in the body of a loop: break and continue have a target
+    bool break_ok = true;   ///< it carries no values, and nothing with results lies between here and it
+    bool return_ok = true;  ///< nothing with results, no condition or step region lies between here and the body
+  };
+
+  bool ok() const { return violation_.empty(); }
+
+  void broken(const std::string& what) {
+    if (ok()) violation_ = what;
+  }
+
+  template <typename... Args>
+  void broken(Id id, fmt::format_string<Args...> text, Args&&... args) {
+    if (!ok()) return;
+    const Inst& inst = module_[id];
+    const char* name = inst.op < Op::count ? info(inst.op).name : "?";
+    std::string place = inst.file != nullptr ? fmt::format(", {}:{}", inst.file, inst.line) : std::string();
+    violation_ =
+        fmt::format("instruction {} ({}{}): ", id, name, place) + fmt::format(text, std::forward<Args>(args)...);
+  }
+
+  // ---- The module as a whole
+
+  void header() {
+    if (module_.regions.empty()) return broken("there is no body");
+    if (module_.regions[0].parent != kNone) return broken("the body has a parent");
+    if (module_.args_bytes < 4) return broken("the argument block has no room for the number of threads");
+    if (module_.block == 0) return broken("a workgroup has no threads");
+    if (module_.tid_rank > 4) return broken("tid has more than four dimensions");
+    for (const Param& param : module_.params) {
+      if (std::uint64_t{param.offset} + param.bytes > module_.args_bytes || param.offset < 4)
+        return broken(fmt::format("parameter {} lies outside the argument block", param.name));
+      if (param.kind == Param::Kind::array && (param.offset % 8 != 0 || param.ndim < 1 || param.ndim > 4))
+        return broken(fmt::format("parameter {} is no well-formed array", param.name));
+    }
+    for (const Local& local : module_.locals) {
+      if (!is_type(local.type) || local.type == Type::none) return broken("a local has no type");
+    }
+    // Instructions without a region may be dead, but those that are visible everywhere must be right.
+    for (Id id = 0; id < module_.insts.size() && ok(); ++id) {
+      const Inst& inst = module_[id];
+      if (inst.op >= Op::count || !is_type(inst.type)) return broken(fmt::format("instruction {} is no operation", id));
+      if (std::uint64_t{inst.first_arg} + inst.num_args > module_.operands.size())
+        return broken(id, "its operands lie outside the module");
+      if (is_global(inst.op)) source(id);
+    }
+  }
+
+  static bool is_global(Op op) { return op == Op::constant || op == Op::arg || op == Op::thread_id; }
+  static bool is_type(Type type) { return static_cast<int>(type) < kTypeCount; }
+
+  void source(Id id) {
+    const Inst& inst = module_[id];
+    shape(id);
+    if (inst.type == Type::none) return broken(id, "it has no type");
+    if (inst.op == Op::constant && (inst.imm & ~mask(inst.type)) != 0)
+      broken(id, "bits above the width of {} are set", name(inst.type));
+    if (inst.op == Op::thread_id && inst.type != Type::u32) broken(id, "the thread's number is u32");
+    if (inst.op == Op::arg) {
+      const auto size = static_cast<std::uint64_t>(bytes(inst.type));
+      if (inst.imm > module_.args_bytes || inst.imm + size > module_.args_bytes)
+        broken(id, "byte {} lies outside the argument block", inst.imm);
+      if (inst.imm % size != 0) broken(id, "byte {} is not aligned for {}", inst.imm, name(inst.type));
+    }
+  }
+
+  // ---- Regions
+
+  const std::vector<Id>& list(RegionId id) const { return module_.regions[id].insts; }
+
+  bool ends_with(RegionId id, Op op) const {
+    return id < module_.regions.size() && !list(id).empty() && list(id).back() < module_.insts.size() &&
+           module_[list(id).back()].op == op;
+  }
+
+  void leave_scope(std::size_t mark) {
+    for (std::size_t i = mark; i < scope_.size(); ++i) state_[scope_[i]] = State::out_of_sight;
+    scope_.resize(mark);
+  }
+
+  /// Checks a region and leaves its values visible: the caller ends their scope.
+  void region(RegionId id, RegionId parent, const Context& context, Ending ending, Id owner = kNone) {
+    if (id >= module_.regions.size()) return broken(owner, "it has no such region");
+    if (region_seen_[id]++) return broken(fmt::format("region {} has two owners", id));
+    if (module_.regions[id].parent != parent) return broken(fmt::format("region {} names another parent", id));
+    const std::vector<Id>& insts = list(id);
+    for (std::size_t i = 0; i < insts.size() && ok(); ++i) {
+      const Id inst = insts[i];
+      if (inst >= module_.insts.size()) return broken(fmt::format("region {} holds what is no instruction", id));
+      if (state_[inst] != State::unseen) return broken(inst, "it is a member of two regions");
+      const Op op = module_[inst].op;
+      if (is_global(op)) return broken(inst, "it is visible everywhere and yet a member of a region");
+      const bool exit = op == Op::break_ || op == Op::continue_ || op == Op::return_;
+      if ((exit || op == Op::yield) && i + 1 != insts.size()) return broken(inst, "something follows it");
+      if (op == Op::yield && ending == Ending::none) return broken(inst, "this region has no results");
+      if (op == Op::param) {
+        if (owner == kNone || ending != Ending::condition || i >= module_[owner].num_args)
+          return broken(inst, "parameters stand first in the condition region, one per carried value");
+        carried(inst, owner, static_cast<std::uint32_t>(i));
+      } else if (ending == Ending::condition && owner != kNone && i < module_[owner].num_args) {
+        return broken(inst, "a carried value's parameter is missing before it");
+      }
+      if (exit) leave(inst, context);
+      instruction(inst, id, context);
+      state_[inst] = State::visible;
+      scope_.push_back(inst);
+    }
+    if (!ok() || ending == Ending::none) return;
+    if (!ends_with(id, Op::yield)) return broken(owner, "region {} does not end with the values that it owes", id);
+    if (ending == Ending::condition) {
+      const auto values = module_.args(insts.back());
+      if (values.size() != 1 || module_[values[0]].type != Type::b1)
+        return broken(insts.back(), "a condition region yields one boolean");
+      if (insts.size() <= module_[owner].num_args) broken(owner, "a carried value's parameter is missing");
+    }
+  }
+
+  void leave(Id id, const Context& context) {
+    if (module_[id].op == Op::return_) {
+      if (!context.return_ok) broken(id, "it leaves what has results, or a loop's condition or step region");
+    } else {
+      if (!context.in_body) return broken(id, "it is in no loop's body");
+      if (!context.break_ok) broken(id, "it leaves what has results");
+    }
+  }
+
+  void carried(Id id, Id loop, std::uint32_t k) {
+    if (module_[id].imm != k) return broken(id, "parameters are numbered in order");
+    if (module_[id].type != module_[module_.arg(loop, static_cast<int>(k))].type)
+      broken(id, "its type differs from the initial value's");
+  }
+
+  // ---- Instructions
+
+  Type operand_type(Id id, int k) const { return module_[module_.arg(id, k)].type; }
+
+  /// What all instructions have in common: number of operands, fields that belong to others.
+  void shape(Id id) {
+    const Inst& inst = module_[id];
+    const OpInfo& row = info(inst.op);
+    if (row.arity >= 0 && inst.num_args != static_cast<std::uint32_t>(row.arity))
+      return broken(id, "it has {} operands, not {}", inst.num_args, row.arity);
+    const bool memory = inst.op == Op::load || inst.op == Op::store || inst.op == Op::atomic_add;
+    if (!memory && (inst.width != 1 || inst.align != 0 || inst.stride != 0 || inst.offset != 0))
+      return broken(id, "it has a memory operand");
+    if (inst.op != Op::if_ && inst.op != Op::loop) {
+      for (RegionId r : inst.regions) {
+        if (r != kNone) return broken(id, "it has a region");
+      }
+    }
+    const bool typed = row.result != ResultRule::none || inst.op == Op::store;
+    if (typed && inst.type == Type::none) return broken(id, "it has no type");
+    if (!typed && inst.type != Type::none) broken(id, "it has a type");
+  }
+
+  /// Every operand is a visible scalar; `result` reads from the others.
+  void operands(Id id) {
+    const Inst& inst = module_[id];
+    for (std::uint32_t k = 0; k < inst.num_args; ++k) {
+      const Id value = module_.arg(id, static_cast<int>(k));
+      if (value >= module_.insts.size()) return broken(id, "operand {} does not exist", k);
+      const Inst& operand = module_[value];
+      if (!is_global(operand.op) && state_[value] != State::visible)
+        return broken(id, "operand {} (instruction {}) is not visible here", k, value);
+      const bool parts =
+          operand.op == Op::if_ || operand.op == Op::loop || (operand.op == Op::load && operand.width > 1);
+      if (inst.op == Op::result ? !parts : parts || operand.type == Type::none || operand.op == Op::store)
+        return broken(id, "operand {} (instruction {}) is no {}", k, value,
+                      inst.op == Op::result ? "operation with several results" : "scalar value");
+    }
+  }
+
+  void instruction(Id id, RegionId home, const Context& context) {
+    const Inst& inst = module_[id];
+    shape(id);
+    if (ok()) operands(id);
+    if (!ok()) return;
+    switch (inst.op) {
+      case Op::constant:
+      case Op::arg:
+      case Op::thread_id: internal_error("sources of values belong to no region");
+      case Op::select: return select(id);
+      case Op::convert: return;
+      case Op::bitcast: return bitcast(id);
+      case Op::load:
+      case Op::store:
+      case Op::atomic_add: return memory(id);
+      case Op::local_get:
+      case Op::local_set: return local(id);
+      case Op::if_: return branch(id, home, context);
+      case Op::loop: return loop(id, home, context);
+      case Op::result: return result(id);
+      case Op::yield:
+        if (inst.num_args == 0) broken(id, "it has no values");
+        return;
+      case Op::break_:
+      case Op::continue_:
+      case Op::return_:
+      case Op::param: return;  // by their place: see region()
+      default: return generic(id);
+    }
+  }
+
+  static bool in_class(Type type, OperandClass wanted) {
+    switch (wanted) {
+      case OperandClass::any: return true;
+      case OperandClass::numeric: return is_numeric(type);
+      case OperandClass::integer: return is_int(type);
+      case OperandClass::real: return is_float(type);
+      case OperandClass::logical: return is_bool(type) || is_int(type);
+      case OperandClass::boolean: return is_bool(type);
+      case OperandClass::special: break;
+    }
+    return false;
+  }
+
+  void generic(Id id) {
+    const Inst& inst = module_[id];
+    const OpInfo& row = info(inst.op);
+    const Type type = operand_type(id, 0);
+    for (std::uint32_t k = 0; k < inst.num_args; ++k) {
+      const Type other = operand_type(id, static_cast<int>(k));
+      if (other != type) return broken(id, "operand {} is {}, operand 0 is {}", k, name(other), name(type));
+    }
+    if (!in_class(type, row.operands)) return broken(id, "it does not take operands of type {}", name(type));
+    if (inst.op == Op::mul_hi && bits(type) != 32) return broken(id, "it is for 32-bit integers, not {}", name(type));
+    const Type wanted = row.result == ResultRule::boolean ? Type::b1
+                        : row.result == ResultRule::same  ? type
+                                                          : inst.type;
+    if (inst.type != wanted) broken(id, "its result is {}, not {}", name(wanted), name(inst.type));
+  }
+
+  void select(Id id) {
+    const Type type = module_[id].type;
+    if (operand_type(id, 0) != Type::b1) return broken(id, "its condition is {}", name(operand_type(id, 0)));
+    if (operand_type(id, 1) != type || operand_type(id, 2) != type)
+      broken(id, "it chooses between {} and {} for {}", name(operand_type(id, 1)), name(operand_type(id, 2)),
+             name(type));
+  }
+
+  void bitcast(Id id) {
+    const Type from = operand_type(id, 0), to = module_[id].type;
+    if (bits(from) != bits(to) || is_bool(from))
+      broken(id, "{} and {} differ in width or are boolean", name(from), name(to));
+  }
+
+  void memory(Id id) {
+    const Inst& inst = module_[id];
+    if (inst.width < 1 || inst.width > 4) return broken(id, "it is {} scalars wide", inst.width);
+    if (inst.op == Op::atomic_add) {
+      if (inst.width != 1) return broken(id, "an atomic operation is one scalar wide");
+      if (!is_numeric(inst.type) || bits(inst.type) < 32)
+        return broken(id, "there are no atomic operations on {}", name(inst.type));
+    }
+    if (inst.op == Op::store && inst.num_args != 2u + inst.width)
+      return broken(id, "it stores {} values, {} wide", static_cast<int>(inst.num_args) - 2, inst.width);
+    if (operand_type(id, 0) != Type::u64) return broken(id, "the base address is {}", name(operand_type(id, 0)));
+    if (!is_int(operand_type(id, 1))) return broken(id, "the index is {}", name(operand_type(id, 1)));
+    if (is_bool(inst.type)) return broken(id, "booleans are bytes in memory");
+    for (std::uint32_t k = 2; k < inst.num_args; ++k) {
+      if (const Type type = operand_type(id, static_cast<int>(k)); type != inst.type)
+        return broken(id, "value {} is {}, not {}", k - 2, name(type), name(inst.type));
+    }
+    if (!std::has_single_bit(inst.align) || inst.align > 16) return broken(id, "its alignment is {}", inst.align);
+    if (inst.stride == 0) return broken(id, "its stride is 0");
+    // With a stride of one the index counts bytes, and what is known of its alignment is not written in the stride.
+    if (inst.stride != 1 && inst.stride % inst.align != 0)
+      return broken(id, "a stride of {} bytes does not keep an alignment of {}", inst.stride, inst.align);
+    if (inst.offset % inst.align != 0)
+      broken(id, "an offset of {} bytes does not keep an alignment of {}", inst.offset, inst.align);
+  }
+
+  void local(Id id) {
+    const Inst& inst = module_[id];
+    if (inst.imm >= module_.locals.size()) return broken(id, "there is no local {}", inst.imm);
+    const Type type = module_.locals[inst.imm].type;
+    const Type used = inst.op == Op::local_get ? inst.type : operand_type(id, 0);
+    if (used != type) broken(id, "local {} is {}, not {}", inst.imm, name(type), name(used));
+  }
+
+  void branch(Id id, RegionId home, const Context& outer) {
+    const Inst& inst = module_[id];
+    if (operand_type(id, 0) != Type::b1) return broken(id, "its condition is {}", name(operand_type(id, 0)));
+    if (inst.regions[2] != kNone) return broken(id, "it has three regions");
+    const bool has_results = ends_with(inst.regions[0], Op::yield) || ends_with(inst.regions[1], Op::yield);
+    if (has_results && inst.regions[1] == kNone) return broken(id, "it has results and no else region");
+    Context inner = outer;
+    if (has_results) inner.break_ok = inner.return_ok = false;
+    for (int k = 0; k < 2 && ok(); ++k) {
+      if (k == 1 && inst.regions[1] == kNone) break;
+      const std::size_t mark = scope_.size();
+      region(inst.regions[k], home, inner, has_results ? Ending::values : Ending::none, id);
+      leave_scope(mark);
+    }
+    if (!ok() || !has_results) return;
+    const auto a = yielded(inst.regions[0]), b = yielded(inst.regions[1]);
+    bool agree = a.size() == b.size();
+    for (std::size_t k = 0; agree && k < a.size(); ++k) agree = module_[a[k]].type == module_[b[k]].type;
+    if (!agree) broken(id, "its regions yield values of different types");
+  }
+
+  std::span<const Id> yielded(RegionId region) const { return module_.args(list(region).back()); }
+
+  void loop(Id id, RegionId home, const Context& outer) {
+    const Inst& inst = module_[id];
+    const bool carries = inst.num_args > 0;
+    if (carries && inst.regions[2] != kNone) return broken(id, "it carries values and has a step region");
+    Context head = outer;
+    head.in_body = head.return_ok = false;
+    Context body = outer;
+    body.in_body = true;
+    body.break_ok = !carries;
+    if (carries) body.return_ok = false;
+
+    const std::size_t mark = scope_.size();
+    region(inst.regions[0], home, head, Ending::condition, id);
+    for (int k = 1; k < 3 && ok(); ++k) {
+      if (k == 2 && inst.regions[2] == kNone) break;
+      const std::size_t inner = scope_.size();
+      const Ending ending = carries ? Ending::values : Ending::none;
+      region(inst.regions[k], home, k == 1 ? body : head, ending, id);
+      leave_scope(inner);
+    }
+    leave_scope(mark);
+    if (!ok() || !carries) return;
+    const auto next = yielded(inst.regions[1]);
+    if (next.size() != inst.num_args)
+      return broken(id, "it carries {} values and its body yields {}", inst.num_args, next.size());
+    for (std::uint32_t k = 0; k < inst.num_args; ++k) {
+      if (module_[next[k]].type != operand_type(id, static_cast<int>(k)))
+        return broken(id, "carried value {} changes its type", k);
+    }
+  }
+
+  void result(Id id) {
+    const Inst& inst = module_[id];
+    const Inst& source = module_[module_.arg(id, 0)];
+    Type type = Type::none;
+    if (source.op == Op::load) {
+      if (inst.imm < source.width) type = source.type;
+    } else if (source.op == Op::loop) {
+      if (inst.imm < source.num_args) type = operand_type(module_.arg(id, 0), static_cast<int>(inst.imm));
+    } else if (ends_with(source.regions[0], Op::yield)) {
+      const auto values = yielded(source.regions[0]);
+      if (inst.imm < values.size()) type = module_[values[inst.imm]].type;
+    }
+    if (type == Type::none) return broken(id, "there is no result {}", inst.imm);
+    if (type != inst.type) broken(id, "result {} is {}, not {}", inst.imm, name(type), name(inst.type));
+  }
+
+  const Module& module_;
+  std::vector<State> state_;
+  std::vector<char> region_seen_;
+  std::vector<Id> scope_;  ///< values in the order in which they came into sight
+  std::string violation_;
+};
+
+}  // namespace
+
+std::string first_violation(const Module& module) { return Verifier(module).run(); }
+
+void verify(const Module& module) {
+  if (std::string violation = first_violation(module); !violation.empty()) {
+    internal_error(fmt::format("kernel \"{}\": {}", module.name, violation).c_str(), module.loc);
+  }
+}
+
+}  // namespace weft::ir

@@ -1,0 +1,30 @@
+// The passes: each takes a module and returns another that does the same.
+#pragma once
+#include "../ir/module.h"
+
+namespace weft::ir {
+
+/// Cleans up what tracing leaves behind; run on every kernel before it is emitted.
+///
+/// Reads of locals whose value is known become that value, branches on constants are taken, and what nobody needs is
+/// removed: pure values, loads, assignments that are overwritten or never read, branches and loops without effect,
+/// results and carried values without reader. Takes traced and normal form and keeps the form.
+/// A loop whose only effect would be to never end is removed too.
+Module forward(const Module& module);
+
+/// Removes break, continue, return and step regions, by boolean locals and branches where the plain structure does
+/// not do. Locals remain. A loop may become one whose condition is a flag and whose body starts with what the
+/// condition computed: where the condition must not run again after a break, or assigns to locals that live on.
+/// Errors: internal_error() when a loop that carries values also assigns in its condition to locals that live on.
+Module normalise(const Module& module);
+
+/// Turns locals into results of branches and values carried by loops: normal form. Takes what normalise() returns.
+/// A local that is read before any assignment is zero.
+/// Errors: internal_error() when the module has exits or step regions.
+Module promote(const Module& module);
+
+/// Only what no one needs is removed: the last step of the other passes. `dropped`: by instruction, assignments to
+/// locals that are to be removed whoever reads the local; may be empty.
+Module sweep(const Module& module, const std::vector<char>& dropped = {});
+
+}  // namespace weft::ir

@@ -1,0 +1,156 @@
+// Copying through a Builder, and where locals are used.
+#include "rewrite.h"
+
+#include <algorithm>
+
+#include "../support/error.h"
+
+namespace weft::ir {
+
+// ---- Rewriter
+
+Rewriter::Rewriter(const Module& from) : from_(from), builder_(out_), map_(from.insts.size(), kNone) {
+  static_cast<Interface&>(out_) = from.interface();
+  out_.insts.reserve(from.insts.size());
+  out_.operands.reserve(from.operands.size());
+  out_.regions.reserve(from.regions.size());
+}
+
+Id Rewriter::value(Id old) {
+  if (map_[old] != kNone) return map_[old];
+  const Inst& inst = from_[old];
+  switch (inst.op) {
+    case Op::constant: return map_[old] = builder_.constant(inst.type, inst.imm);
+    case Op::arg: return map_[old] = builder_.arg(inst.type, static_cast<std::uint32_t>(inst.imm));
+    case Op::thread_id: return map_[old] = builder_.thread_id();
+    default: internal_error("a pass met a value before its definition", inst.loc());
+  }
+}
+
+std::span<const Id> Rewriter::values(Id old) {
+  scratch_.clear();
+  for (Id arg : from_.args(old)) scratch_.push_back(value(arg));
+  return scratch_;
+}
+
+void Rewriter::copy(Id old) {
+  const Inst& inst = from_[old];
+  const MemoryRef at{kNone, kNone, inst.stride, inst.offset, inst.align};
+  switch (inst.op) {
+    case Op::load: {
+      MemoryRef ref = at;
+      ref.base = value(from_.arg(old, 0));
+      ref.index = value(from_.arg(old, 1));
+      return map(old, builder_.load(inst.type, inst.width, ref, inst.loc()));
+    }
+    case Op::store:
+    case Op::atomic_add: {
+      const std::span<const Id> args = values(old);
+      MemoryRef ref = at;
+      ref.base = args[0];
+      ref.index = args[1];
+      if (inst.op == Op::atomic_add) return map(old, builder_.atomic_add(inst.type, args[2], ref, inst.loc()));
+      return builder_.store(inst.type, args.subspan(2), ref, inst.loc());
+    }
+    case Op::result: {
+      const Id source = from_.arg(old, 0);
+      if (auto found = inlined_.find(source); found != inlined_.end()) return map(old, found->second[inst.imm]);
+      return map(old, builder_.result(value(source), static_cast<std::uint32_t>(inst.imm), inst.type));
+    }
+    case Op::yield: return builder_.yield(values(old));
+    default: break;
+  }
+  if (info(inst.op).effect != Effect::pure) internal_error("a pass copies what it should have rebuilt", inst.loc());
+  map(old, builder_.pure(inst.op, inst.type, values(old), inst.loc()));
+}
+
+void Rewriter::inline_results(Id old, std::vector<Id> results) { inlined_.emplace(old, std::move(results)); }
+
+void Rewriter::open_loop(Id old, std::span<const Id> initial) {
+  const Inst& inst = from_[old];
+  builder_.open_loop(initial, inst.loc());
+  for (std::uint32_t k = 0; k < inst.num_args; ++k) {
+    map(from_.regions[inst.regions[0]].insts[k], builder_.loop_param(k));
+  }
+}
+
+int Rewriter::taken(Id branch) {
+  const Inst& condition = out_[value(from_.arg(branch, 0))];
+  if (condition.op != Op::constant) return -1;
+  return condition.imm != 0 ? 0 : 1;
+}
+
+bool Rewriter::has_results(Id branch) const {
+  const std::vector<Id>& insts = from_.regions[from_[branch].regions[0]].insts;
+  return !insts.empty() && from_[insts.back()].op == Op::yield;
+}
+
+// ---- LocalUses
+
+LocalUses::LocalUses(const Module& module)
+    : module_(module), ranges_(module.regions.size()), uses_(module.locals.size()) {
+  walk(0);
+}
+
+void LocalUses::walk(RegionId region) {
+  Range& range = ranges_[region];
+  range.first = position_;
+  range.set_first = static_cast<std::uint32_t>(all_sets_.size());
+  for (Id id : module_.regions[region].insts) {
+    const Inst& inst = module_[id];
+    ++position_;
+    if (inst.op == Op::local_get || inst.op == Op::local_set) {
+      const bool set = inst.op == Op::local_set;
+      uses_[inst.imm].push_back({position_, region, set});
+      if (set) all_sets_.push_back(static_cast<std::uint32_t>(inst.imm));
+    }
+    for (RegionId inner : inst.regions) {
+      if (inner != kNone) walk(inner);
+    }
+  }
+  range.last = ++position_;
+  range.set_last = static_cast<std::uint32_t>(all_sets_.size());
+}
+
+std::span<const std::uint32_t> LocalUses::sets(RegionId region) const {
+  if (region == kNone) return {};
+  const Range& range = ranges_[region];
+  return {all_sets_.data() + range.set_first, range.set_last - range.set_first};
+}
+
+std::span<const std::uint32_t> LocalUses::sets(const Inst& inst) const {
+  std::uint32_t first = ranges_[inst.regions[0]].set_first, last = first;
+  for (RegionId region : inst.regions) {
+    if (region != kNone) last = ranges_[region].set_last;
+  }
+  return {all_sets_.data() + first, last - first};
+}
+
+bool LocalUses::escapes_condition(Id loop) const {
+  const Inst& inst = module_[loop];
+  return std::ranges::any_of(sets(inst.regions[0]), [&](std::uint32_t local) { return escapes(local, inst); });
+}
+
+bool LocalUses::escapes(std::uint32_t local, const Inst& loop) const {
+  const Range& condition = ranges_[loop.regions[0]];
+  const RegionId end = loop.regions[2] != kNone ? loop.regions[2] : loop.regions[1];
+  const std::uint32_t last = ranges_[end].last;
+  const Use* definition = nullptr;
+  for (const Use& use : uses_[local]) {
+    const bool inside = use.position > condition.first && use.position < last;
+    if (!inside) {
+      if (!use.set) return true;
+      continue;
+    }
+    if (definition == nullptr) {
+      // The first use in an iteration must be an assignment in the condition region.
+      if (!use.set || use.position > condition.last) return true;
+      definition = &use;
+    } else if (!use.set && definition->region != loop.regions[0] && use.position > ranges_[definition->region].last) {
+      return true;  // the assignment may not have run before this read
+    }
+  }
+  return false;
+}
+
+}  // namespace weft::ir

@@ -1,0 +1,77 @@
+// What the passes share: copying a module instruction by instruction through a Builder, and where locals are used.
+#pragma once
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "../ir/builder.h"
+
+namespace weft::ir {
+
+/// Builds a new module from an old one; values are translated by `map_`.
+class Rewriter {
+ protected:
+  explicit Rewriter(const Module& from);
+
+  /// The new value for an old one; makes constants, arguments and the thread's number when they are met first.
+  Id value(Id old);
+  void map(Id old, Id made) { map_[old] = made; }
+  /// The new values for all operands of an old instruction. Valid until the next call.
+  std::span<const Id> values(Id old);
+  /// Copies an instruction that has no regions, is no exit and uses no local. `result` is looked up among the values
+  /// that inline_results() was told.
+  void copy(Id old);
+  /// The branch or loop `old` has not been rebuilt: its results are these values, already new.
+  void inline_results(Id old, std::vector<Id> results);
+  /// Opens the loop's condition region with these carried values and maps the first of its parameters.
+  void open_loop(Id old, std::span<const Id> initial);
+
+  /// The region taken by a branch whose condition is known: 0 or 1; -1 when it is not known.
+  int taken(Id branch);
+  /// Does the branch's region end with results?
+  bool has_results(Id branch) const;
+
+  const Module& from_;
+  Module out_;
+  Builder builder_;
+
+ private:
+  std::vector<Id> map_;
+  std::vector<Id> scratch_;
+  std::unordered_map<Id, std::vector<Id>> inlined_;
+};
+
+/// Where a module's locals are read and assigned, in the order of the walk through its regions.
+class LocalUses {
+ public:
+  explicit LocalUses(const Module& module);
+
+  /// Locals assigned in a region and the regions inside it; with repetitions.
+  std::span<const std::uint32_t> sets(RegionId region) const;
+  /// Locals assigned in all regions of a branch or loop.
+  std::span<const std::uint32_t> sets(const Inst& inst) const;
+
+  /// Does the loop's condition region assign to a local that may be read after the loop or in a later iteration?
+  bool escapes_condition(Id loop) const;
+
+ private:
+  struct Use {
+    std::uint32_t position;  ///< in the walk
+    RegionId region;
+    bool set;
+  };
+  struct Range {
+    std::uint32_t first = 0, last = 0;          ///< of positions
+    std::uint32_t set_first = 0, set_last = 0;  ///< of all_sets_
+  };
+  void walk(RegionId region);
+  bool escapes(std::uint32_t local, const Inst& loop) const;
+
+  const Module& module_;
+  std::vector<Range> ranges_;            ///< by region
+  std::vector<std::uint32_t> all_sets_;  ///< locals in order of assignment
+  std::vector<std::vector<Use>> uses_;   ///< by local
+  std::uint32_t position_ = 0;
+};
+
+}  // namespace weft::ir

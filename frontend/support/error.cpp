@@ -1,0 +1,45 @@
+// Messages of Error and the end of the program on a broken invariant.
+#include "error.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace weft {
+
+const char* to_string(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::invalid_argument: return "invalid argument";
+    case ErrorKind::invalid_kernel: return "invalid kernel";
+    case ErrorKind::unsupported: return "unsupported";
+    case ErrorKind::out_of_memory: return "out of memory";
+    case ErrorKind::no_device: return "no device";
+    case ErrorKind::device_lost: return "device lost";
+    case ErrorKind::io: return "i/o error";
+  }
+  return "error";
+}
+
+namespace {
+std::string compose(ErrorKind kind, const std::string& message, const std::string& kernel, Loc loc) {
+  std::string text = loc ? fmt::format("{}:{}: ", loc.file, loc.line) : std::string();
+  text += to_string(kind);
+  if (!kernel.empty()) text += fmt::format(" in kernel \"{}\"", kernel);
+  return text + ": " + message;
+}
+}  // namespace
+
+Error::Error(ErrorKind kind, const std::string& message, std::string kernel, Loc loc)
+    : std::runtime_error(compose(kind, message, kernel, loc)),
+      kind_(kind),
+      message_(message),
+      kernel_(std::move(kernel)),
+      loc_(loc) {}
+
+void internal_error(const char* what, Loc loc) {
+  std::fprintf(stderr, "weft: internal error at %s:%d: %s\n", loc.file, loc.line, what);
+  std::abort();
+}
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+// The one exception type: what a caller's mistake, a refused feature or a failing device raises.
+#pragma once
+#include <stdexcept>
+#include <string>
+
+#include "loc.h"
+
+namespace weft {
+
+/// What went wrong, coarse enough to branch on.
+enum class ErrorKind {
+  invalid_argument,  ///< a value that the call cannot take (shape, dimension, device, null array, negative size)
+  invalid_kernel,    ///< the traced kernel is not well formed (a native `break` out of a block, a value used out of
+                     ///< scope)
+  unsupported,       ///< the device or the library lacks a feature that the kernel or the call needs
+  out_of_memory,     ///< the device or the host cannot provide the memory
+  no_device,         ///< no Vulkan loader, no driver, or no device of that name
+  device_lost,       ///< the device stopped answering; every later call on it reports this
+  io                 ///< a file that cannot be read or is damaged
+};
+
+/// The name of a kind, as it appears in messages: "invalid argument", "device lost", ...
+const char* to_string(ErrorKind kind);
+
+/// Raised by every public call that fails. `what()` is complete by itself: it names the kernel and the source line
+/// where they are known.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message, std::string kernel = {}, Loc loc = {});
+
+  ErrorKind kind() const { return kind_; }
+  /// The message without kernel and place.
+  const std::string& message() const { return message_; }
+  /// The kernel's name, or empty.
+  const std::string& kernel() const { return kernel_; }
+  /// The place in the kernel's (or the caller's) source, or an empty Loc.
+  Loc loc() const { return loc_; }
+
+ private:
+  ErrorKind kind_;
+  std::string message_, kernel_;
+  Loc loc_;
+};
+
+/// Ends the program with a message: for a broken invariant of the library itself, never for a caller's mistake.
+[[noreturn]] void internal_error(const char* what, Loc loc = Loc::here());
+
+}  // namespace weft

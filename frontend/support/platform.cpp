@@ -1,0 +1,169 @@
+// The only file with calls that differ between operating systems.
+#include "platform.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+
+#ifdef _WIN32
+#include <process.h>
+#else
+#include <unistd.h>
+#endif
+
+namespace weft::platform {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, Close>;
+
+File open(const fs::path& path, bool write) {
+#ifdef _WIN32
+  return File(_wfopen(path.c_str(), write ? L"wb" : L"rb"));
+#else
+  return File(std::fopen(path.c_str(), write ? "wb" : "rb"));
+#endif
+}
+
+// Two threads, processes or machines that share the folder must not write the same temporary file.
+fs::path temporary_beside(const fs::path& path) {
+  static std::atomic<std::uint64_t> counter{0};
+  const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
+  fs::path result = path;
+  result += fmt::format(".{:x}-{:x}-{:x}.tmp", process_id(), counter.fetch_add(1), static_cast<std::uint64_t>(ticks));
+  return result;
+}
+
+}  // namespace
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (!value || !*value) return std::nullopt;
+  return std::string(value);
+}
+
+bool environment_flag(const char* name, bool otherwise) {
+  auto value = environment(name);
+  if (!value) return otherwise;
+  std::transform(value->begin(), value->end(), value->begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return !(*value == "0" || *value == "false" || *value == "off" || *value == "no");
+}
+
+std::uint64_t environment_number(const char* name, std::uint64_t otherwise) {
+  const auto value = environment(name);
+  if (!value) return otherwise;
+  std::uint64_t number = 0;
+  const char* end = value->data() + value->size();
+  const auto [stop, error] = std::from_chars(value->data(), end, number);
+  return error == std::errc() && stop == end ? number : otherwise;
+}
+
+void set_environment(const char* name, const char* value) {
+#ifdef _WIN32
+  _putenv_s(name, value ? value : "");
+#else
+  if (value)
+    setenv(name, value, 1);
+  else
+    unsetenv(name);
+#endif
+}
+
+fs::path cache_folder() {
+  if (const auto folder = environment("WEFT_CACHE_DIR")) return *folder;
+#ifdef _WIN32
+  if (const auto folder = environment("LOCALAPPDATA")) return fs::path(*folder) / "weft";
+#else
+  if (const auto folder = environment("XDG_CACHE_HOME")) return fs::path(*folder) / "weft";
+  if (const auto home = environment("HOME")) return fs::path(*home) / ".cache" / "weft";
+#endif
+  return {};
+}
+
+std::uint64_t process_id() {
+#ifdef _WIN32
+  return static_cast<std::uint64_t>(_getpid());
+#else
+  return static_cast<std::uint64_t>(getpid());
+#endif
+}
+
+std::optional<std::vector<std::byte>> read_file(const fs::path& path, std::uint64_t limit) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error) || error) return std::nullopt;
+  const std::uint64_t bytes = fs::file_size(path, error);
+  if (error || bytes > limit) return std::nullopt;
+  const File file = open(path, false);
+  if (!file) return std::nullopt;
+  std::vector<std::byte> content(bytes);
+  if (std::fread(content.data(), 1, content.size(), file.get()) != content.size()) return std::nullopt;
+  return content;
+}
+
+bool write_file(const fs::path& path, std::span<const std::byte> content) {
+  std::error_code error;
+  const fs::path folder = path.parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, error)) {
+    fs::create_directories(folder, error);
+    if (error) return false;
+  }
+  const fs::path temporary = temporary_beside(path);
+  File file = open(temporary, true);
+  if (!file) return false;
+  bool good = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size();
+  // Closing is what reports a full disk.
+  good = std::fclose(file.release()) == 0 && good;
+  if (good) fs::rename(temporary, path, error);
+  if (!good || error) {
+    fs::remove(temporary, error);
+    return false;
+  }
+  return true;
+}
+
+bool remove_file(const fs::path& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  return !error;
+}
+
+std::vector<FileInfo> list_files(const fs::path& folder) {
+  std::vector<FileInfo> result;
+  std::error_code error;
+  const auto now = fs::file_time_type::clock::now();
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    // A file may vanish between two of these calls: other processes share the folder.
+    std::error_code gone;
+    if (!it->is_regular_file(gone) || gone) continue;
+    const std::uint64_t bytes = it->file_size(gone);
+    if (gone) continue;
+    const auto time = it->last_write_time(gone);
+    if (gone) continue;
+    const auto age = std::chrono::duration_cast<std::chrono::seconds>(now - time).count();
+    result.push_back({it->path(), bytes, age, static_cast<std::int64_t>(time.time_since_epoch().count())});
+  }
+  return result;
+}
+
+void touch_file(const fs::path& path, std::int64_t seconds) {
+  std::error_code error;
+  const auto now = fs::file_time_type::clock::now();
+  const auto time = fs::last_write_time(path, error);
+  if (error || now - time < std::chrono::seconds(seconds)) return;
+  fs::last_write_time(path, now, error);
+}
+
+}  // namespace weft::platform

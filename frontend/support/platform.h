@@ -1,0 +1,56 @@
+// All that differs between operating systems: environment, files, process.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft::platform {
+
+/// The value of an environment variable; nothing when it is unset or empty.
+std::optional<std::string> environment(const char* name);
+
+/// False for "0", "false", "off" and "no", true for any other value, `otherwise` when unset.
+bool environment_flag(const char* name, bool otherwise);
+
+/// The value as a non-negative number; `otherwise` when it is unset or no such number.
+std::uint64_t environment_number(const char* name, std::uint64_t otherwise);
+
+/// Sets a variable for this process; null unsets it. Not to be called while other threads read the environment.
+void set_environment(const char* name, const char* value);
+
+/// Where weft keeps what it can rebuild: WEFT_CACHE_DIR, else the user's cache folder (XDG_CACHE_HOME, ~/.cache or
+/// LOCALAPPDATA) with "weft" below it. Empty when none of them is known. Not created.
+std::filesystem::path cache_folder();
+
+/// A number that no other running process on this machine has.
+std::uint64_t process_id();
+
+/// The whole file; nothing when it cannot be read or is larger than `limit` bytes.
+std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, std::uint64_t limit = ~0ull);
+
+/// Replaces a file so that readers see the old content or the new, never a part. Creates missing folders.
+/// \return false, and the old file as it was, when that is impossible.
+bool write_file(const std::filesystem::path& path, std::span<const std::byte> content);
+
+/// \return false when the file is still there.
+bool remove_file(const std::filesystem::path& path);
+
+/// A file in a folder.
+struct FileInfo {
+  std::filesystem::path path;
+  std::uint64_t bytes = 0;
+  std::int64_t age_seconds = 0;  ///< since it was last modified
+  std::int64_t time = 0;         ///< of the last modification; grows with time, in units of its own
+};
+
+/// The regular files of a folder; empty when it cannot be read.
+std::vector<FileInfo> list_files(const std::filesystem::path& folder);
+
+/// Makes now the time of a file's last modification, where that is allowed, if it is older than `seconds`.
+void touch_file(const std::filesystem::path& path, std::int64_t seconds);
+
+}  // namespace weft::platform

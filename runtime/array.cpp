@@ -1,0 +1,253 @@
+// Memory, shapes and transfers of arrays.
+#include "array.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "../frontend/support/error.h"
+#include "state.h"
+#include "strided_copy.h"
+
+namespace weft {
+
+namespace {
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+std::string shape_text(const std::array<std::int64_t, 4>& shape, int ndim) {
+  return fmt::format("({})", fmt::join(shape.begin(), shape.begin() + ndim, ", "));
+}
+}  // namespace
+
+Extent::Extent(std::initializer_list<std::int64_t> sizes) : rank(int(sizes.size())) {
+  if (sizes.size() == 0 || sizes.size() > 4) invalid(fmt::format("{} dimensions; 1 to 4 are possible", sizes.size()));
+  std::ranges::copy(sizes, n.begin());
+}
+
+namespace detail {
+void length_mismatch(std::size_t given, std::int64_t expected) {
+  invalid(fmt::format("{} elements are given where the array has {}", given, expected));
+}
+}  // namespace detail
+
+std::int64_t ArrayBase::shape(int k) const {
+  if (k < 0 || k >= ndim_) invalid(fmt::format("shape({}) of an array of {} dimension(s)", k, ndim_));
+  return shape_[std::size_t(k)];
+}
+
+std::int64_t ArrayBase::stride(int k) const {
+  if (k < 0 || k >= ndim_) invalid(fmt::format("stride({}) of an array of {} dimension(s)", k, ndim_));
+  return stride_[std::size_t(k)];
+}
+
+std::int64_t ArrayBase::size() const {
+  if (is_null()) return 0;
+  std::int64_t n = 1;
+  for (int k = 0; k < ndim_; ++k) n *= shape_[std::size_t(k)];
+  return n;
+}
+
+bool ArrayBase::is_contiguous() const {
+  std::int64_t expected = element_bytes_;
+  for (int k = ndim_ - 1; k >= 0; --k) {
+    if (shape_[std::size_t(k)] != 1 && stride_[std::size_t(k)] != expected) return false;
+    expected *= shape_[std::size_t(k)];
+  }
+  return true;
+}
+
+Device ArrayBase::device() const {
+  if (is_null()) invalid("the array is null: it was default constructed and has no device");
+  return Device(storage_->device);
+}
+
+std::uint64_t ArrayBase::extent_bytes() const {
+  if (size() == 0) return 0;
+  std::uint64_t last = 0;
+  for (int k = 0; k < ndim_; ++k)
+    last += std::uint64_t(shape_[std::size_t(k)] - 1) * std::uint64_t(stride_[std::size_t(k)]);
+  return last + element_bytes_;
+}
+
+void ArrayBase::wait() const {
+  if (storage_) storage_->wait_for_writers();
+}
+
+void ArrayBase::create(const Device& device, const Extent& extent, int ndim) {
+  if (extent.rank != ndim)
+    invalid(fmt::format("an array of {} dimension(s) is asked for with {} size(s)", ndim, extent.rank));
+  std::uint64_t bytes = element_bytes_;
+  for (int k = 0; k < ndim; ++k) {
+    if (extent[k] < 0) invalid(fmt::format("size {} of dimension {} is negative", extent[k], k));
+    if (__builtin_mul_overflow(bytes, std::uint64_t(extent[k]), &bytes) || bytes > std::uint64_t(INT64_MAX))
+      throw Error(ErrorKind::out_of_memory,
+                  fmt::format("an array of shape {} and {} bytes an element is larger than any memory",
+                              shape_text(extent.n, ndim), element_bytes_));
+  }
+  shape_ = extent.n;
+  std::int64_t stride = element_bytes_;
+  for (int k = ndim - 1; k >= 0; --k) {
+    stride_[std::size_t(k)] = stride;
+    stride *= std::max<std::int64_t>(shape_[std::size_t(k)], 1);
+  }
+  storage_ = detail::allocate(device.state(), bytes);
+  address_ = storage_->allocation.address;
+}
+
+namespace {
+detail::StreamState& stream_of(const detail::Storage& storage) { return *storage.device->streams.front(); }
+
+backend::Ticket written(detail::Storage& storage, backend::Ticket ticket) {
+  storage.touched(stream_of(storage), ticket, true);
+  return ticket;
+}
+}  // namespace
+
+void ArrayBase::upload(const void* data, std::uint64_t count) {
+  if (is_null()) invalid("elements are assigned to a null array");
+  if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
+  if (count == 0) return;
+  if (!is_contiguous()) {
+    ArrayBase packed(ndim_, element_bytes_);
+    Extent extent(0);
+    extent.n = shape_;
+    extent.rank = ndim_;
+    packed.create(device(), extent, ndim_);
+    packed.upload(data, count);
+    detail::strided_copy(*this, packed);
+    return;
+  }
+  detail::StreamState& stream = stream_of(*storage_);
+  storage_->order_before(stream, true);
+  written(*storage_, stream.stream->upload(address_, data, count * element_bytes_));
+}
+
+void ArrayBase::download(void* data) const {
+  if (is_null()) invalid("elements are read from a null array");
+  if (size() == 0) return;
+  if (!is_contiguous()) {
+    ArrayBase packed(ndim_, element_bytes_);
+    packed.copy_from(*this);
+    packed.download(data);
+    return;
+  }
+  // The stream that wrote last knows its ticket; without a writer any stream will do.
+  detail::StreamState& stream = storage_->writer ? *storage_->writer : stream_of(*storage_);
+  stream.stream->download(data, address_, std::uint64_t(size()) * element_bytes_, storage_->write);
+}
+
+void ArrayBase::fill_element(const void* element) {
+  if (is_null()) invalid("a null array is filled");
+  if (size() == 0) return;
+  const auto* bytes = static_cast<const std::byte*>(element);
+  const std::uint64_t total = std::uint64_t(size()) * element_bytes_;
+  // A pattern that repeats every word is the device's own fill; whole allocations are padded to words.
+  const bool repeats = [&] {
+    for (std::uint32_t i = 0; i < std::max(element_bytes_, 4u); ++i)
+      if (bytes[i % element_bytes_] != bytes[i % 4 % element_bytes_]) return false;
+    return 4 % element_bytes_ == 0 || element_bytes_ % 4 == 0;
+  }();
+  const bool whole = address_ == storage_->allocation.address && total + 4 > storage_->allocation.bytes;
+  if (is_contiguous() && repeats && (total % 4 == 0 || whole) && address_ % 4 == 0) {
+    std::uint32_t pattern;
+    std::byte word[4];
+    for (std::uint32_t i = 0; i < 4; ++i) word[i] = bytes[i % element_bytes_];
+    std::memcpy(&pattern, word, 4);
+    detail::StreamState& stream = stream_of(*storage_);
+    storage_->order_before(stream, true);
+    written(*storage_, stream.stream->fill(address_, (total + 3) / 4 * 4, pattern));
+    return;
+  }
+  std::vector<std::byte> repeated(total);
+  for (std::uint64_t at = 0; at < total; at += element_bytes_) std::memcpy(&repeated[at], bytes, element_bytes_);
+  upload(repeated.data(), std::uint64_t(size()));
+}
+
+void ArrayBase::copy_from(const ArrayBase& from) {
+  if (from.is_null()) invalid("the source of a copy is a null array");
+  if (is_null()) {  // a scratch array of the same shape
+    Extent extent(0);
+    extent.n = from.shape_;
+    extent.rank = ndim_;
+    create(from.device(), extent, ndim_);
+  }
+  if (shape_ != from.shape_)
+    invalid(fmt::format("a copy from shape {} to shape {}", shape_text(from.shape_, ndim_), shape_text(shape_, ndim_)));
+  if (size() == 0) return;
+  if (storage_->device != from.storage_->device) {
+    std::vector<std::byte> bytes(std::uint64_t(size()) * element_bytes_);
+    from.download(bytes.data());
+    upload(bytes.data(), std::uint64_t(size()));
+    return;
+  }
+  if (!is_contiguous() || !from.is_contiguous()) {
+    detail::strided_copy(*this, from);
+    return;
+  }
+  detail::StreamState& stream = stream_of(*storage_);
+  from.storage_->order_before(stream, false);
+  storage_->order_before(stream, true);
+  const std::uint64_t bytes = std::uint64_t(size()) * element_bytes_;
+  if (address_ == from.address_) return;
+  if (address_ < from.address_ + bytes && from.address_ < address_ + bytes)
+    invalid("a copy between views of one array that overlap");
+  backend::Ticket t = stream.stream->copy(address_, from.address_, bytes);
+  from.storage_->touched(stream, t, false);
+  written(*storage_, t);
+}
+
+void ArrayBase::restrict(int k, std::int64_t lo, std::int64_t hi, std::int64_t step) {
+  if (is_null()) invalid("a slice of a null array");
+  if (k < 0 || k >= ndim_) invalid(fmt::format("a slice along dimension {} of an array of {}", k, ndim_));
+  const std::int64_t n = shape_[std::size_t(k)];
+  if (lo < 0 || hi > n || lo > hi || step < 1)
+    invalid(fmt::format("a slice [{}, {}) with step {} of a dimension of size {}", lo, hi, step, n));
+  address_ += std::uint64_t(lo * stride_[std::size_t(k)]);
+  shape_[std::size_t(k)] = (hi - lo + step - 1) / step;
+  stride_[std::size_t(k)] *= step;
+}
+
+void ArrayBase::take_row(const ArrayBase& from, std::int64_t i) {
+  if (from.is_null()) invalid("a row of a null array");
+  if (i < 0 || i >= from.shape_[0]) invalid(fmt::format("row {} of an array of {} rows", i, from.shape_[0]));
+  storage_ = from.storage_;
+  address_ = from.address_ + std::uint64_t(i * from.stride_[0]);
+  for (int k = 0; k < ndim_; ++k) {
+    shape_[std::size_t(k)] = from.shape_[std::size_t(k) + 1];
+    stride_[std::size_t(k)] = from.stride_[std::size_t(k) + 1];
+  }
+}
+
+void ArrayBase::take_reshaped(const ArrayBase& from, const Extent& extent, int ndim) {
+  if (!from.is_contiguous()) invalid("a view that is not contiguous cannot be given another shape; clone() it first");
+  if (extent.rank != ndim) invalid(fmt::format("{} sizes for {} dimension(s)", extent.rank, ndim));
+  std::int64_t n = 1;
+  for (int k = 0; k < ndim; ++k) {
+    if (extent[k] < 0) invalid(fmt::format("size {} of dimension {} is negative", extent[k], k));
+    n *= extent[k];
+  }
+  if (n != from.size())
+    invalid(fmt::format("{} elements cannot take the shape {}", from.size(), shape_text(extent.n, ndim)));
+  storage_ = from.storage_;
+  address_ = from.address_;
+  shape_ = extent.n;
+  std::int64_t stride = element_bytes_;
+  for (int k = ndim - 1; k >= 0; --k) {
+    stride_[std::size_t(k)] = stride;
+    stride *= std::max<std::int64_t>(shape_[std::size_t(k)], 1);
+  }
+}
+
+std::byte* ArrayBase::host_bytes() const {
+  if (is_null()) invalid("a span of a null array");
+  if (!is_contiguous()) throw Error(ErrorKind::unsupported, "a span of a view that is not contiguous");
+  if (size() == 0) return nullptr;
+  if (!storage_->allocation.host)
+    throw Error(ErrorKind::unsupported, fmt::format("the memory of device {} is not the host's; use to_vector()",
+                                                    storage_->device->device->info().name));
+  storage_->wait_for_users();
+  return storage_->allocation.host + (address_ - storage_->allocation.address);
+}
+
+}  // namespace weft

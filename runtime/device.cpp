@@ -1,0 +1,196 @@
+// Opening devices by name, their streams, and who waits for whom.
+#include "device.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <optional>
+
+#include "../backends/reference/reference.h"
+#include "../backends/vulkan/vulkan.h"
+#include "../frontend/support/error.h"
+#include "../frontend/support/platform.h"
+#include "state.h"
+
+namespace weft {
+
+namespace detail {
+
+DeviceState::~DeviceState() {
+  // Streams wait for their work when they go; programs must outlive that, the device everything.
+  streams.clear();
+  programs.clear();
+}
+
+void Storage::order_before(StreamState& stream, bool writes) {
+  if (write && writer != &stream) writer->stream->wait(write);
+  if (writes && use && user != &stream) user->stream->wait(use);
+}
+
+void Storage::touched(StreamState& stream, backend::Ticket ticket, bool writes) {
+  user = &stream;
+  use = ticket;
+  if (!writes) return;
+  writer = &stream;
+  write = ticket;
+}
+
+void Storage::wait_for_writers() {
+  if (write) writer->stream->wait(write);
+}
+
+void Storage::wait_for_users() {
+  if (use) user->stream->wait(use);
+  wait_for_writers();
+}
+
+std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
+  auto storage = std::make_shared<Storage>();
+  storage->device = device;
+  // Fills work on whole words.
+  if (bytes) storage->allocation = device->device->allocate((bytes + 3) / 4 * 4, backend::MemoryKind::device);
+  return storage;
+}
+
+}  // namespace detail
+
+using detail::DeviceState;
+using detail::StreamState;
+
+namespace {
+
+std::mutex g_devices_mutex;
+std::map<std::string, std::weak_ptr<DeviceState>, std::less<>>& open_devices() {
+  static std::map<std::string, std::weak_ptr<DeviceState>, std::less<>> devices;
+  return devices;
+}
+
+StreamState* make_stream(DeviceState& device) {
+  auto s = std::make_unique<StreamState>();
+  s->stream = device.device->create_stream();
+  s->device = &device;
+  return device.streams.emplace_back(std::move(s)).get();
+}
+
+std::shared_ptr<DeviceState> make_state(std::unique_ptr<backend::Device> device) {
+  static std::atomic<std::uint64_t> next_id{1};
+  auto state = std::make_shared<DeviceState>();
+  state->id = next_id++;
+  state->device = std::move(device);
+  make_stream(*state);
+  return state;
+}
+
+std::optional<int> adapter_number(std::string_view name) {
+  constexpr std::string_view prefix = "vulkan:";
+  if (!name.starts_with(prefix)) return {};
+  name.remove_prefix(prefix.size());
+  int number = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size() || number < 0) return {};
+  return number;
+}
+
+// "cpu" is the first software adapter: resolved here, so that it shares its device with "vulkan:N".
+std::string resolve(std::string_view name) {
+  if (name == "cpu") {
+    for (const backend::DeviceInfo& info : backend::list_vulkan_devices())
+      if (info.software) return info.name;
+    throw Error(
+        ErrorKind::no_device,
+        "there is no software Vulkan device for \"cpu\"; install Mesa's lavapipe (Debian: mesa-vulkan-drivers)");
+  }
+  if (name == "vulkan") return "vulkan:0";
+  if (name == "reference" || adapter_number(name)) return std::string(name);
+  throw Error(ErrorKind::no_device,
+              fmt::format("there is no device \"{}\"; devices here: {}", name, fmt::join(Device::list(), ", ")));
+}
+
+std::unique_ptr<backend::Device> open_backend(const std::string& name) {
+  if (name == "reference") return backend::open_reference();
+  return backend::open_vulkan(*adapter_number(name));
+}
+
+std::shared_ptr<DeviceState> open_shared(std::string_view asked) {
+  std::string name = resolve(asked);
+  std::lock_guard lock(g_devices_mutex);
+  std::weak_ptr<DeviceState>& known = open_devices()[name];
+  std::shared_ptr<DeviceState> state = known.lock();
+  if (!state) known = state = make_state(open_backend(name));
+  return state;
+}
+
+}  // namespace
+
+Device::Device(std::string_view name) : state_(open_shared(name)) {}
+
+Device Device::open(std::string_view name) { return Device(make_state(open_backend(resolve(name)))); }
+
+Device Device::best() {
+  if (auto name = platform::environment("WEFT_DEVICE")) return Device(*name);
+  std::vector<backend::DeviceInfo> adapters = backend::list_vulkan_devices();
+  for (const backend::DeviceInfo& info : adapters)
+    if (!info.software) return Device(info.name);
+  return Device(adapters.empty() ? "vulkan:0" : adapters.front().name);
+}
+
+std::vector<std::string> Device::list() {
+  std::vector<std::string> names;
+  bool software = false;
+  for (const backend::DeviceInfo& info : backend::list_vulkan_devices()) {
+    names.push_back(info.name);
+    software = software || info.software;
+  }
+  if (software) names.push_back("cpu");
+  names.push_back("reference");
+  return names;
+}
+
+const std::string& Device::name() const { return state_->device->info().name; }
+const std::string& Device::adapter() const { return state_->device->info().adapter; }
+const std::string& Device::driver() const { return state_->device->info().driver; }
+bool Device::is_software() const { return state_->device->info().software; }
+std::uint64_t Device::memory_bytes() const { return state_->device->info().memory_bytes; }
+backend::Device& Device::native() const { return *state_->device; }
+
+Stream Device::stream() const {
+  // Aliased: the handle keeps the device, which owns its streams.
+  return Stream(std::shared_ptr<StreamState>(state_, state_->streams.front().get()));
+}
+
+Stream Device::create_stream() const {
+  std::lock_guard lock(state_->mutex);
+  StreamState* s = nullptr;
+  if (state_->idle.empty()) {
+    s = make_stream(*state_);
+  } else {
+    s = state_->idle.back();
+    state_->idle.pop_back();
+  }
+  return Stream(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
+    done->stream->submit();
+    std::lock_guard lock(keep->mutex);
+    keep->idle.push_back(done);
+  }));
+}
+
+void Device::synchronize() const {
+  std::lock_guard lock(state_->mutex);
+  for (const auto& s : state_->streams) s->stream->synchronize();
+}
+
+CompileCounts Device::compile_counts() const {
+  backend::CompileStats s = state_->device->stats();
+  return {s.emitted, s.loaded, s.rejected};
+}
+
+void Stream::submit() { state_->stream->submit(); }
+void Stream::synchronize() { state_->stream->synchronize(); }
+void Stream::track_hazards(bool on) { state_->stream->track_hazards(on); }
+void Stream::barrier_always(bool on) { state_->stream->barrier_always(on); }
+backend::Stream& Stream::native() { return *state_->stream; }
+
+StreamState& state_of(const Stream& stream) { return *stream.state_; }
+
+}  // namespace weft

@@ -1,0 +1,23 @@
+// What a kernel needs of the device that runs it.
+#pragma once
+#include "../frontend/ir/module.h"
+#include "emit.h"
+
+namespace weft::spirv {
+
+/// Features that a module uses, beyond the floor; each becomes a capability of the shader.
+struct Needs {
+  bool int8 = false, int16 = false, int64 = false;
+  bool float16 = false, float64 = false;
+  bool storage8 = false, storage16 = false;
+  bool float32_atomic_add = false;
+  /// Widths in which values are computed: their rounding and their NaN are asked to be kept.
+  bool real16 = false, real32 = false, real64 = false;
+  std::vector<ir::Id> arguments;  ///< `arg` instructions whose value is used, by first use
+};
+
+/// Walks the module in order of execution.
+/// Errors: Error(unsupported), naming the feature and the line of the first instruction that needs it.
+Needs survey(const ir::Module& module, const Target& target);
+
+}  // namespace weft::spirv

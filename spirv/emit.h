@@ -1,0 +1,59 @@
+// From the IR of a kernel to a SPIR-V compute shader.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../frontend/ir/module.h"
+
+namespace weft::spirv {
+
+/// Argument blocks up to this size are push constants (the least that Vulkan promises); a larger block lies in memory
+/// and the push constants hold its 64-bit address.
+inline constexpr std::uint32_t kPushConstantBytes = 128;
+
+/// What the device that will run the shader can do beyond the floor (Vulkan 1.2 with buffer device addresses, scalar
+/// block layout and timeline semaphores).
+struct Target {
+  bool int8 = false, int16 = false, int64 = false;                        ///< arithmetic
+  bool float16 = false, float64 = false;                                  ///< arithmetic
+  bool storage8 = false, storage16 = false;                               ///< storage buffer access
+  bool push8 = false, push16 = false;                                     ///< push constant access
+  bool float32_atomic_add = false;                                        ///< native; else a compare-exchange loop
+  bool round_even16 = false, round_even32 = false, round_even64 = false;  ///< RoundingModeRTE may be asked for
+  bool keep_nan16 = false, keep_nan32 = false, keep_nan64 = false;        ///< SignedZeroInfNanPreserve, likewise
+  std::uint32_t max_block = 128;                                          ///< threads per workgroup
+
+  /// Every capability: for dumps and for validation without a device.
+  static Target everything();
+  bool operator==(const Target&) const = default;
+};
+
+/// Changes whenever the words that equal modules give change: part of the key of every cache.
+inline constexpr std::uint32_t kEmitterVersion = 1;
+
+/// Threads per workgroup of the shader: what the kernel asks for, or as many as the device runs.
+inline std::uint32_t workgroup_size(const ir::Module& module, const Target& target) {
+  return std::max(1u, std::min(module.block, target.max_block));
+}
+
+/// A complete SPIR-V 1.5 module with the entry point "main".
+///
+/// Threads are numbered workgroup by workgroup: (WorkgroupId.y * NumWorkgroups.x + WorkgroupId.x) * block +
+/// LocalInvocationId.x, with block = workgroup_size(); those past the count in the argument block do nothing.
+/// The argument block is read in whole 32-bit words: it is args_bytes long, rounded up to a multiple of 4. One that
+/// lies in memory is aligned to 8 bytes.
+/// Errors: Error(unsupported) naming the first instruction's line that needs a capability which `target` lacks.
+std::vector<std::uint32_t> emit(const ir::Module& module, const Target& target);
+
+/// Text form, by SPIRV-Tools.
+std::string disassemble(const std::vector<std::uint32_t>& words);
+
+/// The validator's first complaint for Vulkan 1.2 with scalar block layout, or empty.
+std::string validate(const std::vector<std::uint32_t>& words);
+
+/// The optimiser's performance passes. Off by default in weft: it costs more time than drivers gain from it.
+std::vector<std::uint32_t> optimise(const std::vector<std::uint32_t>& words);
+
+}  // namespace weft::spirv

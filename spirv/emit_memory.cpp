@@ -1,0 +1,273 @@
+// The argument block, and memory behind 64-bit addresses.
+#include <algorithm>
+#include <utility>
+
+#include "../frontend/support/error.h"
+#include "emit.h"
+#include "emitter.h"
+
+namespace weft::spirv {
+
+using ir::Id;
+using ir::Inst;
+using ir::Op;
+using ir::Type;
+
+// ---- Arguments
+
+// One member for each 32- or 64-bit piece that the kernel reads. Narrower values are cut out of the word in which they
+// lie: that needs no 8- or 16-bit access.
+void Emitter::declare_arguments() {
+  fields_.push_back({0, Type::u32});
+  for (Id id : needs_.arguments) {
+    const Inst& inst = module_[id];
+    bool narrow = ir::bits(inst.type) < 32;
+    std::uint32_t offset = std::uint32_t(inst.imm);
+    if (offset % std::uint32_t(ir::bytes(inst.type))) internal_error("an argument is not aligned");
+    fields_.push_back({narrow ? offset & ~3u : offset, narrow ? Type::u32 : inst.type});
+  }
+  // Of those at one offset the widest comes first, and of equally wide ones the first that was asked for.
+  std::stable_sort(fields_.begin(), fields_.end(), [](const Field& a, const Field& b) {
+    return a.offset != b.offset ? a.offset < b.offset : ir::bits(a.type) > ir::bits(b.type);
+  });
+  std::uint32_t end = 0;
+  std::erase_if(fields_, [&](const Field& f) {
+    if (f.offset < end) return true;
+    end = f.offset + std::uint32_t(ir::bytes(f.type));
+    return false;
+  });
+
+  const bool in_memory = module_.args_bytes > kPushConstantBytes;
+  std::vector<Word> members;
+  for (Field& f : fields_) members.push_back(w_.type(f.type));
+  Word block = w_.struct_type(members);
+  w_.decorate(block, spv::Decoration::Block);
+  for (Word k = 0; k < fields_.size(); ++k) {
+    w_.decorate_member(block, k, spv::Decoration::Offset, {fields_[k].offset});
+    if (in_memory) w_.decorate_member(block, k, spv::Decoration::NonWritable);
+  }
+  if (!in_memory) {
+    push_ = w_.variable(w_.pointer_type(spv::StorageClass::PushConstant, block), spv::StorageClass::PushConstant);
+    return;
+  }
+  Word holder = w_.struct_type({w_.type(Type::u64)});
+  w_.decorate(holder, spv::Decoration::Block);
+  w_.decorate_member(holder, 0, spv::Decoration::Offset, {0});
+  push_ = w_.variable(w_.pointer_type(spv::StorageClass::PushConstant, holder), spv::StorageClass::PushConstant);
+  arguments_ = w_.pointer_type(spv::StorageClass::PhysicalStorageBuffer, block);
+}
+
+Word Emitter::load_field(Field& field) {
+  if (field.loaded) return field.loaded;
+  const bool in_memory = module_.args_bytes > kPushConstantBytes;
+  const spv::StorageClass storage =
+      in_memory ? spv::StorageClass::PhysicalStorageBuffer : spv::StorageClass::PushConstant;
+  Section* before = std::exchange(out_, &entry_);
+  Word base = push_;
+  if (in_memory) {
+    BaseKey key{ir::kNone, arguments_, 0};
+    auto [it, fresh] = bases_.try_emplace(key, 0);
+    if (fresh) {
+      Word to_address = w_.pointer_type(spv::StorageClass::PushConstant, w_.type(Type::u64));
+      Word at = make(spv::Op::OpAccessChain, to_address, {push_, w_.u32(0)});
+      it->second = make(spv::Op::OpConvertUToPtr, arguments_, {make(spv::Op::OpLoad, Type::u64, {at})});
+    }
+    base = it->second;
+  }
+  Word member = w_.u32(Word(&field - fields_.data()));
+  Word pointer = make(spv::Op::OpAccessChain, w_.pointer_type(storage, w_.type(field.type)), {base, member});
+  if (in_memory) {
+    Word aligned = Word(spv::MemoryAccessMask::Aligned);
+    field.loaded = make(spv::Op::OpLoad, field.type, {pointer, aligned, Word(ir::bytes(field.type))});
+  } else {
+    field.loaded = make(spv::Op::OpLoad, field.type, {pointer});
+  }
+  out_ = before;
+  return field.loaded;
+}
+
+// The 32-bit word at an offset, wherever it lies.
+Word Emitter::read_word(std::uint32_t offset) {
+  auto it = std::upper_bound(fields_.begin(), fields_.end(), offset,
+                             [](std::uint32_t at, const Field& f) { return at < f.offset; });
+  Field& field = *--it;
+  Word x = load_field(field);
+  if (ir::bits(field.type) == 32) return reinterpret(field.type, Type::u32, x);
+  Word all = reinterpret(field.type, Type::u64, x);
+  if (offset != field.offset) {
+    all = make(spv::Op::OpShiftRightLogical, Type::u64, {all, w_.u32(8 * (offset - field.offset))});
+  }
+  return make(spv::Op::OpUConvert, Type::u32, {all});
+}
+
+Word Emitter::argument(Type t, std::uint32_t offset) {
+  Section* before = std::exchange(out_, &entry_);
+  Word x;
+  if (ir::bits(t) >= 32) {
+    auto it = std::lower_bound(fields_.begin(), fields_.end(), offset,
+                               [](const Field& f, std::uint32_t at) { return f.offset < at; });
+    bool whole = it != fields_.end() && it->offset == offset && ir::bits(it->type) == ir::bits(t);
+    x = whole ? reinterpret(it->type, t, load_field(*it)) : reinterpret(Type::u32, t, read_word(offset));
+  } else if (t == Type::f16) {
+    // As a pair of halves: a cast from a 16-bit integer would ask for those too.
+    Word pair = make(spv::Op::OpBitcast, w_.vector_type(t, 2), {read_word(offset & ~3u)});
+    x = make(spv::Op::OpCompositeExtract, t, {pair, offset % 4 / 2});
+  } else {
+    x = read_word(offset & ~3u);
+    if (offset % 4) x = make(spv::Op::OpShiftRightLogical, Type::u32, {x, w_.u32(8 * (offset % 4))});
+    if (t == Type::b1) {
+      x = make(spv::Op::OpBitwiseAnd, Type::u32, {x, w_.u32(0xff)});
+      x = make(spv::Op::OpINotEqual, Type::b1, {x, w_.u32(0)});
+    } else {
+      x = integer_to_integer(Type::u32, t, x);
+    }
+  }
+  out_ = before;
+  return x;
+}
+
+// ---- Addresses
+
+const Emitter::PlaceTypes& Emitter::place_types(const Place& place) {
+  auto [it, fresh] = places_.try_emplace(place);
+  if (!fresh) return it->second;
+  Word value_type = w_.vector_type(place.type, place.width);
+  // Structures and their pointers are told apart by decorations, so each place has its own.
+  Word block = w_.struct_type({value_type});
+  w_.decorate(block, spv::Decoration::Block);
+  w_.decorate_member(block, 0, spv::Decoration::Offset, {place.offset});
+  it->second.to_block = w_.pointer_type(spv::StorageClass::PhysicalStorageBuffer, block);
+  if (place.stride) w_.decorate(it->second.to_block, spv::Decoration::ArrayStride, {place.stride});
+  it->second.to_value = w_.pointer_type(spv::StorageClass::PhysicalStorageBuffer, value_type);
+  return it->second;
+}
+
+// base + added as a pointer; once in the entry block where the base is known there.
+Word Emitter::base_pointer(Id base, std::uint64_t added, Word pointer_type) {
+  const bool once = is_uniform_entry(base);
+  if (once) {
+    auto it = bases_.find({base, pointer_type, added});
+    if (it != bases_.end()) return it->second;
+  }
+  Word address = value(base);
+  Section* before = once ? std::exchange(out_, &entry_) : out_;
+  if (added) address = make(spv::Op::OpIAdd, Type::u64, {address, w_.constant(Type::u64, added)});
+  Word pointer = make(spv::Op::OpConvertUToPtr, pointer_type, {address});
+  out_ = before;
+  if (once) bases_.emplace(BaseKey{base, pointer_type, added}, pointer);
+  return pointer;
+}
+
+// Indices of pointers are taken as signed, so that an unsigned one of 32 bits needs the wider type.
+Word Emitter::index_word(Id index, bool to_64_bits) {
+  Type t = module_[index].type;
+  if (!ir::is_int(t)) internal_error("an index that is no integer");
+  Word x = value(index);
+  if (ir::bits(t) == 64) return x;
+  if (ir::is_signed(t)) {
+    if (to_64_bits) return make(spv::Op::OpSConvert, Type::i64, {x});
+    return ir::bits(t) == 32 ? x : make(spv::Op::OpSConvert, Type::i32, {x});
+  }
+  if (ir::bits(t) < 32 && !to_64_bits) return make(spv::Op::OpUConvert, Type::u32, {x});
+  if (x != thread_) return make(spv::Op::OpUConvert, Type::u64, {x});
+  if (!wide_thread_) {
+    Section* before = std::exchange(out_, &entry_);
+    wide_thread_ = make(spv::Op::OpUConvert, Type::u64, {x});
+    out_ = before;
+  }
+  return wide_thread_;
+}
+
+Word Emitter::pointer(const Inst& inst, Id base, Id index, Type t) {
+  const std::uint32_t part = std::uint32_t(ir::bytes(t)), stride = inst.stride;
+  const Inst& by = module_[index];
+  Place place{t, inst.width, inst.offset, 0};
+  std::uint64_t added = 0;
+  // Members lie at multiples of their size; the rest of such an offset makes up for an odd base.
+  if (inst.offset % part) {
+    added = inst.offset;
+    place.offset = 0;
+  }
+  Word block;
+  if (by.op == Op::constant || stride == 0) {
+    std::uint64_t k = by.op == Op::constant ? by.imm : 0;
+    if (by.op == Op::constant && ir::is_signed(by.type) && (k >> (ir::bits(by.type) - 1) & 1)) k |= ~ir::mask(by.type);
+    block = base_pointer(base, added + k * stride, place_types(place).to_block);
+  } else if (stride % part == 0 && !added && place.offset % stride + part * inst.width <= stride) {
+    // Whole strides in the offset move to the base: what is accessed lies inside one element.
+    place.offset = inst.offset % stride;
+    place.stride = stride;
+    Word first = base_pointer(base, inst.offset - place.offset, place_types(place).to_block);
+    return make(spv::Op::OpPtrAccessChain, place_types(place).to_value, {first, index_word(index, false), w_.u32(0)});
+  } else {
+    Word steps = index_word(index, true);
+    if (stride != 1) steps = make(spv::Op::OpIMul, Type::u64, {steps, w_.constant(Type::u64, stride)});
+    Word address = make(spv::Op::OpIAdd, Type::u64, {value(base), steps});
+    if (added) address = make(spv::Op::OpIAdd, Type::u64, {address, w_.constant(Type::u64, added)});
+    block = make(spv::Op::OpConvertUToPtr, place_types(place).to_block, {address});
+  }
+  return make(spv::Op::OpAccessChain, place_types(place).to_value, {block, w_.u32(0)});
+}
+
+// ---- Accesses
+
+namespace {
+Word alignment(const Inst& inst) { return inst.align ? inst.align : Word(ir::bytes(inst.type)); }
+}  // namespace
+
+Word Emitter::load(Id id) {
+  const Inst& inst = module_[id];
+  Word from = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), inst.type);
+  return make(spv::Op::OpLoad, w_.vector_type(inst.type, inst.width),
+              {from, Word(spv::MemoryAccessMask::Aligned), alignment(inst)});
+}
+
+void Emitter::store(Id id) {
+  const Inst& inst = module_[id];
+  Word words[6] = {};
+  for (int k = 0; k < inst.width; ++k) words[k + 2] = value(module_.arg(id, k + 2));
+  Word what = words[2];
+  if (inst.width > 1) {
+    words[0] = w_.vector_type(inst.type, inst.width);
+    words[1] = what = w_.id();
+    body_.emit(spv::Op::OpCompositeConstruct, words, std::size_t(inst.width) + 2);
+  }
+  Word to = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), inst.type);
+  body_.emit(spv::Op::OpStore, {to, what, Word(spv::MemoryAccessMask::Aligned), alignment(inst)});
+}
+
+Word Emitter::atomic_add(Id id) {
+  const Inst& inst = module_[id];
+  const bool real = inst.type == Type::f32;
+  if (real && !target_.float32_atomic_add) return compare_exchange_add(id);
+  Word what = value(module_.arg(id, 2));
+  Word at = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), inst.type);
+  Word device = w_.u32(Word(spv::Scope::Device)), relaxed = w_.u32(0);
+  return make(real ? spv::Op::OpAtomicFAddEXT : spv::Op::OpAtomicIAdd, inst.type, {at, device, relaxed, what});
+}
+
+// do { old = atomic load; seen = compare-exchange(old -> old + x); } while (seen != old);
+Word Emitter::compare_exchange_add(Id id) {
+  const Inst& inst = module_[id];
+  Word what = value(module_.arg(id, 2));
+  Word at = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), Type::u32);
+  Word device = w_.u32(Word(spv::Scope::Device)), relaxed = w_.u32(0);
+  Word header = w_.id(), attempt = w_.id(), next = w_.id(), merge = w_.id();
+  branch(header);
+  open_block(header);
+  body_.emit(spv::Op::OpLoopMerge, {merge, next, Word(spv::LoopControlMask::MaskNone)});
+  branch(attempt);
+  open_block(attempt);
+  Word old = make(spv::Op::OpAtomicLoad, Type::u32, {at, device, relaxed});
+  Word before = make(spv::Op::OpBitcast, Type::f32, {old});
+  Word after = make(spv::Op::OpBitcast, Type::u32, {real(spv::Op::OpFAdd, Type::f32, {before, what})});
+  Word seen = make(spv::Op::OpAtomicCompareExchange, Type::u32, {at, device, relaxed, relaxed, after, old});
+  Word done = make(spv::Op::OpIEqual, Type::b1, {seen, old});
+  body_.emit(spv::Op::OpBranchConditional, {done, merge, next});
+  open_block(next);
+  branch(header);
+  open_block(merge);
+  return before;
+}
+
+}  // namespace weft::spirv

@@ -1,0 +1,170 @@
+// The state of one translation, shared by emit.cpp (module and control flow), emit_ops.cpp, emit_convert.cpp and
+// emit_memory.cpp.
+#pragma once
+#include <spirv/unified1/GLSL.std.450.h>
+
+#include <unordered_map>
+#include <vector>
+
+#include "capabilities.h"
+#include "writer.h"
+
+namespace weft::spirv {
+
+class Emitter {
+ public:
+  Emitter(const ir::Module& module, const Target& target);
+  std::vector<Word> run();
+
+ private:
+  using Id = ir::Id;
+  using Inst = ir::Inst;
+  using Type = ir::Type;
+
+  // ---- Module and control flow: emit.cpp
+
+  /// How a region ended: does control reach its end, and with which `yield` (kNone: without).
+  struct Flow {
+    bool falls = true;
+    Id yield = ir::kNone;
+  };
+  struct Loop {
+    Word merge, next;        ///< labels
+    bool continued = false;  ///< some `continue` jumps to `next`
+    std::vector<Word> carried;
+  };
+
+  void emit_entry();
+  void emit_thread_number();
+  Flow emit_region(ir::RegionId region);
+  bool emit_if(Id id);
+  void emit_loop(Id id);
+  void emit_inst(Id id);
+  std::vector<Word> assemble();
+
+  void open_block(Word label);
+  void branch(Word label) { body_.emit(spv::Op::OpBranch, {label}); }
+
+  /// The SPIR-V id of an IR value; constants, arguments and the thread number come into being at their first use.
+  Word value(Id id);
+  Word local(std::uint64_t number);
+  /// Does the value exist in the entry block, so that what is computed from it can be computed there?
+  bool is_uniform_entry(Id id) const;
+
+  // ---- Arithmetic: emit_ops.cpp
+
+  Word pure(Id id);
+  Word unary(ir::Op op, Type t, Word x);
+  Word binary(ir::Op op, Type t, Word x, Word y);
+  Word integer_divide(Id id, Type t);
+  Word real_remainder(Type t, Word x, Word y);
+  Word fma(Type t, Word a, Word b, Word c);
+  Word shift(Id id, Type t);
+  Word compare(Id id);
+  /// An extended function in float32; the result of the type t, through float32 for float16.
+  Word function(Type t, GLSLstd450 f, Word x);
+  Word function(Type t, GLSLstd450 f, Word x, Word y);
+  Word tanh32(Word x);
+
+  /// A new value: result type, operands.
+  Word make(spv::Op op, Word type, std::initializer_list<Word> operands);
+  Word make(spv::Op op, Type t, std::initializer_list<Word> operands) { return make(op, w_.type(t), operands); }
+  /// Float arithmetic that must not be contracted.
+  Word real(spv::Op op, Type t, std::initializer_list<Word> operands);
+  Word ext(GLSLstd450 f, Type t, std::initializer_list<Word> operands);
+  Word choose(Type t, Word condition, Word yes, Word no) { return make(spv::Op::OpSelect, t, {condition, yes, no}); }
+  Word number(Type t, double x);
+
+  // ---- Change of type: emit_convert.cpp
+
+  Word convert(Type from, Type to, Word x);
+  Word integer_to_integer(Type from, Type to, Word x);
+  Word integer_to_real(Type from, Type to, Word x);
+  Word real_to_integer(Type from, Type to, Word x);
+  Word real_to_real(Type from, Type to, Word x);
+  Word double_to_half(Word x);
+  Word round_to_odd(Word bits, Word inexact, Word outward);
+  Word bool_to_number(Type to, Word x);
+  /// A narrow integer as one of 32 bits with the same signedness; others as they are.
+  Word widen_integer(Type t, Word x);
+  Word reinterpret(Type from, Type to, Word x);
+  /// float16 to float32 and back.
+  Word up(Word x) { return make(spv::Op::OpFConvert, Type::f32, {x}); }
+  Word down(Word x) { return make(spv::Op::OpFConvert, Type::f16, {x}); }
+
+  // ---- Arguments and memory: emit_memory.cpp
+
+  /// A member of the argument block's structure.
+  struct Field {
+    std::uint32_t offset;
+    Type type;  ///< of 32 or 64 bits
+    Word loaded = 0;
+  };
+  /// Where a memory operation goes.
+  struct Place {
+    Type type;
+    int width;
+    std::uint32_t offset, stride;
+    bool operator==(const Place&) const = default;
+  };
+  struct PlaceTypes {
+    Word to_block, to_value;  ///< pointer types
+  };
+  struct PlaceHash {
+    std::size_t operator()(const Place& p) const {
+      std::uint64_t h = (std::uint64_t(p.offset) << 32 | p.stride) * 0x9e3779b97f4a7c15ull;
+      h ^= std::uint64_t(p.type) << 8 | std::uint64_t(p.width);
+      return std::size_t((h ^ (h >> 31)) * 0xff51afd7ed558ccdull >> 16);
+    }
+  };
+  struct BaseKey {
+    Id base;
+    Word pointer_type;
+    std::uint64_t added;
+    bool operator==(const BaseKey&) const = default;
+  };
+  struct BaseHash {
+    std::size_t operator()(const BaseKey& k) const {
+      std::uint64_t h = (std::uint64_t(k.base) << 32 | k.pointer_type) * 0x9e3779b97f4a7c15ull ^ k.added;
+      return std::size_t((h ^ (h >> 31)) * 0xff51afd7ed558ccdull >> 16);
+    }
+  };
+
+  void declare_arguments();
+  Word argument(Type t, std::uint32_t offset);
+  Word load_field(Field& field);
+  Word read_word(std::uint32_t offset);
+  const PlaceTypes& place_types(const Place& place);
+  Word base_pointer(Id base, std::uint64_t added, Word pointer_type);
+  Word index_word(Id index, bool to_64_bits);
+  /// A pointer to the value (a vector for width > 1) that the instruction accesses, seen as one of type t.
+  Word pointer(const Inst& inst, Id base, Id index, Type t);
+  Word load(Id id);
+  void store(Id id);
+  Word atomic_add(Id id);
+  Word compare_exchange_add(Id id);
+
+  const ir::Module& module_;
+  const Target& target_;
+  Needs needs_;
+  Writer w_;
+  Section entry_;   ///< entry block: what is computed once, before the guard
+  Section locals_;  ///< variables of the function
+  Section body_;
+  Section* out_ = &body_;  ///< where make() appends
+
+  Word glsl_ = 0, main_ = 0, block_ = 0, body_label_ = 0;
+  Word push_ = 0, arguments_ = 0;           ///< variable of the push constants; pointer to the argument block in memory
+  Word group_ = 0, groups_ = 0, lane_ = 0;  ///< built-in variables
+  Word thread_ = 0, wide_thread_ = 0;
+
+  std::vector<Word> value_;  ///< by instruction; of `if_` and `loop`: first of their results in results_
+  std::vector<Word> results_;
+  std::vector<Word> local_;
+  std::vector<Loop> loops_;
+  std::vector<Field> fields_;
+  std::unordered_map<Place, PlaceTypes, PlaceHash> places_;
+  std::unordered_map<BaseKey, Word, BaseHash> bases_;
+};
+
+}  // namespace weft::spirv

@@ -1,0 +1,163 @@
+// Suite compile: what it costs until a kernel can run, the driver's compiler apart.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+
+#include "../../backends/disk_cache.h"
+#include "../../backends/vulkan/program.h"
+#include "../../spirv/emit.h"
+#include "harness.h"
+
+namespace weft::bench {
+
+namespace {
+
+constexpr std::size_t kOperations = 1000;
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// A folder that goes when it is no longer needed.
+class TemporaryFolder {
+ public:
+  TemporaryFolder()
+      : path_(std::filesystem::temp_directory_path() / fmt::format("weft_bench_{:08x}", std::random_device()())) {
+    std::filesystem::create_directories(path_);
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// A kernel of a thousand operations of all kinds that stay when it is cleaned up: arithmetic that no rule folds, on
+// variables that loops and branches change.
+auto large_kernel() {
+  return kernel("large", [](Arr<const float> x, Arr<float> y, Float scale, Int count) {
+    Int i = tid();
+    Float a = x[i], b = scale;
+    for (int part = 0; part < 20; ++part) {
+      for (auto k : range(count)) {
+        Float t = Float(k) * a + b;
+        for (int step = 0; step < 4; ++step) {
+          t = t * a + sqrt(abs(t) + 0.5f * float(part + 1));
+          b = min(b * t, a) - sin(t + float(step));
+        }
+        If(t > b) { a += t * 0.25f; }
+        Else { b -= x[i + k]; }
+      }
+      y[i + part] = a * b;
+    }
+  });
+}
+
+std::size_t operations_of(const ir::Module& module) {
+  std::size_t n = 0;
+  for (const ir::Region& region : module.regions) n += region.insts.size();
+  return n;
+}
+
+ir::Module traced() {
+  ir::Module module = large_kernel().trace();
+  if (const std::size_t n = operations_of(module); n < kOperations)
+    throw std::runtime_error(fmt::format("the kernel has {} operations after cleaning up, not {}", n, kOperations));
+  return module;
+}
+
+void trace_and_emit(Run& run) {
+  const std::vector<std::uint32_t> words = spirv::emit(traced(), spirv::Target::everything());
+  if (const std::string wrong = spirv::validate(words); !wrong.empty()) throw std::runtime_error(wrong);
+  const Timing t = cost(
+      "trace and emit",
+      [] {
+        const auto start = Clock::now();
+        const ir::Module module = large_kernel().trace();
+        benchmark::DoNotOptimize(ir::hash(module).lo);
+        benchmark::DoNotOptimize(spirv::emit(module, spirv::Target::everything()).size());
+        return since(start);
+      },
+      run.rounds());
+  run.budget(t, 5e-3, "ms");
+}
+
+// All that Device::compile() does when the cache has the kernel, but for creating the pipeline: making the key, reading
+// and checking the entry, copying the words. The file is in the system's memory after the first time.
+void load_from_cache(Run& run) {
+  const TemporaryFolder folder;
+  backend::DiskCache cache(folder.path());
+  const ir::Module module = traced();
+  const ir::Hash hash = ir::hash(module);
+  const spirv::Target target = spirv::Target::everything();
+  const std::string device_key = run.device().native().info().cache_key;
+  const std::vector<std::uint32_t> words = spirv::emit(module, target);
+  cache.put(backend::vulkan::spirv_key(hash, device_key, target, false), std::as_bytes(std::span(words)));
+  auto load = [&] {
+    std::vector<std::uint32_t> loaded;
+    if (const auto stored = cache.get(backend::vulkan::spirv_key(hash, device_key, target, false))) {
+      loaded.resize(stored->size() / 4);
+      std::memcpy(loaded.data(), stored->data(), loaded.size() * 4);
+    }
+    return loaded;
+  };
+  if (load() != words) throw std::runtime_error("the cache does not give back what was put into it");
+  const Timing t = cost(
+      "load from cache",
+      [&] {
+        const auto start = Clock::now();
+        benchmark::DoNotOptimize(load().size());
+        return since(start);
+      },
+      run.rounds());
+  run.budget(t, 1e-3, "ms");
+}
+
+void compile_file(Run& run) {
+  const TemporaryFolder folder;
+  const std::filesystem::path source = folder.path() / "one_kernel.cpp", object = folder.path() / "one_kernel.o";
+  std::ofstream(source) << R"(#include <weft/weft.h>
+using namespace weft;
+int main() {
+  auto scale = kernel("scale", [](Arr<float> x, Float factor) {
+    Int i = tid();
+    x[i] *= factor;
+  });
+  Array<float> x = full<float>(Device::best(), 1000, 1);
+  launch(scale, 1000, x, 2);
+  return x.at(0) == 2 ? 0 : 1;
+}
+)";
+  const std::string command = fmt::format("\"{}\" -std=c++20 -O0 -I\"{}\" -c \"{}\" -o \"{}\"", WEFT_CXX_COMPILER,
+                                          WEFT_INCLUDE_DIR, source.string(), object.string());
+  auto once = [&] {
+    const auto start = Clock::now();
+    if (std::system(command.c_str()) != 0) throw std::runtime_error("the compiler fails: " + command);
+    return since(start);
+  };
+  once();  // brings the headers into the system's memory
+  std::vector<double> samples;
+  for (int i = 0; i < 3; ++i) samples.push_back(once());
+  run.budget(summarise(std::move(samples)), 2, "s");
+}
+
+}  // namespace
+
+void add_compile(Harness& harness) {
+  harness.add("compile", "trace and emit 1000 operations", trace_and_emit);
+  harness.add("compile", "load 1000 operations from disk", load_from_cache);
+  harness.add("compile", "compile a file at -O0", compile_file);
+}
+
+}  // namespace weft::bench

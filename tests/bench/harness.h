@@ -1,0 +1,83 @@
+// The frame of the benchmarks: cases by suite, timing side by side, the table and its file.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "../../runtime/weft.h"
+
+namespace weft::bench {
+
+/// How long something took.
+struct Timing {
+  double seconds = 0;  ///< median over the rounds
+  double spread = 0;   ///< distance of the quartiles over the median: tells a quiet machine from a busy one
+};
+
+/// Median and spread of samples in seconds.
+Timing summarise(std::vector<double> samples);
+
+/// Times candidates against each other: three rounds of warm-up, then `rounds` in which each runs once. The order turns
+/// round from one round to the next, so that what slows the machine down for a while slows all of them.
+std::vector<Timing> interleave(const std::vector<std::function<void()>>& candidates, int rounds);
+
+/// Google Benchmark's figure for one iteration. `body` does the work once and returns the seconds that count, so that
+/// what it does before and after is left out.
+Timing cost(const std::string& name, const std::function<double()>& body, int rounds);
+
+/// One line of the table. The ratio is weft over reference: lower is better, 1 is par.
+struct Row {
+  std::string suite, name, device;
+  double weft = 0, reference = 0;  ///< in `unit`
+  std::string reference_name;
+  std::string unit;  ///< "s", "ms" or "us"
+  double spread = 0;
+
+  double ratio() const { return weft / reference; }
+};
+
+/// What a case is given to work with.
+class Run {
+ public:
+  Run(Device device, int rounds) : device_(std::move(device)), rounds_(rounds) {}
+  const Device& device() const { return device_; }
+  int rounds() const { return rounds_; }
+
+  /// Adds a line to the output of --verbose, below the row.
+  void note(std::string line) { notes_.push_back(std::move(line)); }
+  /// Reports times of two that did the same work on the device.
+  void compare(const Timing& weft, const Timing& reference, std::string reference_name, std::string unit);
+  /// Reports a cost against what it may be at most. `on_device`: it depends on the device and its driver.
+  void budget(const Timing& weft, double seconds, std::string unit, bool on_device = false);
+
+ private:
+  friend class Harness;
+  Device device_;
+  int rounds_;
+  Row row_;
+  std::vector<std::string> notes_;
+};
+
+/// Runs the cases that a program adds, in their order.
+class Harness {
+ public:
+  /// \param body  reports one row, or throws when there is nothing to time: a wrong result is no benchmark
+  void add(std::string suite, std::string name, std::function<void(Run&)> body);
+
+  /// Reads the command line, runs, prints, writes the file. Returns the exit status: 1 when a case failed.
+  int main(int argc, char** argv);
+
+ private:
+  struct Case {
+    std::string suite, name;
+    std::function<void(Run&)> body;
+  };
+  std::vector<Case> cases_;
+};
+
+/// The suites, one file each.
+void add_codegen(Harness& harness);
+void add_compile(Harness& harness);
+void add_launch(Harness& harness);
+
+}  // namespace weft::bench

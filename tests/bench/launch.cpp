@@ -1,0 +1,48 @@
+// Suite launch: what a launch costs the host.
+#include <chrono>
+
+#include "harness.h"
+
+namespace weft::bench {
+
+namespace {
+
+constexpr double kBudget = 2e-6;
+
+// The device must neither be waited for nor share what is timed. So a launch has 32 threads of three additions, the
+// stream is idle when the clock starts, and the clock stops before the wait: 512 launches are at most five batches, and
+// a stream makes the host wait only when eight are in flight. What is timed is all of the host's part: checks, argument
+// block, hazards (each launch writes what the one before wrote, so each records a barrier), recording, and handing
+// batches to the driver. On a software device the work runs on other threads, which take time from the host's only
+// where all cores are busy.
+constexpr int kLaunches = 512;
+
+void four_arrays(Run& run) {
+  const Device& device = run.device();
+  auto a = full<float>(device, 32, 1), b = full<float>(device, 32, 2), c = full<float>(device, 32, 3);
+  auto out = zeros<float>(device, 32);
+  auto k = kernel("four_arrays", [](Arr<const float> a, Arr<const float> b, Arr<const float> c, Arr<float> out) {
+    Int i = tid();
+    out[i] = a[i] + b[i] + c[i];
+  });
+  launch(k, 32, a, b, c, out);
+  if (out.to_vector() != std::vector<float>(32, 6.0f)) throw std::runtime_error("the kernel gives wrong results");
+
+  Stream stream = device.stream();
+  const Timing all = cost(
+      "launch",
+      [&] {
+        stream.synchronize();
+        const auto start = std::chrono::steady_clock::now();
+        for (int i = 0; i < kLaunches; ++i) launch(k, 32, a, b, c, out);
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      },
+      run.rounds());
+  run.budget({all.seconds / kLaunches, all.spread}, kBudget, "us", true);
+}
+
+}  // namespace
+
+void add_launch(Harness& harness) { harness.add("launch", "launch with 4 arrays", four_arrays); }
+
+}  // namespace weft::bench

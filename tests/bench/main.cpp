@@ -1,0 +1,10 @@
+// weft_bench: the suites in the order of the table.
+#include "harness.h"
+
+int main(int argc, char** argv) {
+  weft::bench::Harness harness;
+  weft::bench::add_codegen(harness);
+  weft::bench::add_compile(harness);
+  weft::bench::add_launch(harness);
+  return harness.main(argc, argv);
+}

@@ -1,0 +1,45 @@
+// One test body, every device: the fixture, and what a device is in a test run.
+#pragma once
+#include <gtest/gtest.h>
+#include <weft/weft.h>
+
+#include <string>
+
+namespace weft::test {
+
+/// A test that runs once per device. "reference" and "vulkan" (the software device) are required: where one is missing
+/// the test fails. "gpu" is skipped, and counted as such, where there is none.
+class DeviceTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override;
+  /// The device that this run is about.
+  const Device& device() const { return *device_; }
+  bool on_reference() const { return GetParam() == "reference"; }
+
+ private:
+  std::shared_ptr<Device> device_;
+};
+
+/// The message of the weft::Error that `f` throws; fails the test when it throws none.
+template <class F>
+std::string error_of(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  ADD_FAILURE() << "no weft::Error was thrown";
+  return {};
+}
+
+inline void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "\"" << part << "\" is not in: " << text;
+}
+
+}  // namespace weft::test
+
+/// DEVICE_TEST(Suite) once per file, then TEST_P(Suite, behaviour).
+#define DEVICE_TEST(Suite)                                                             \
+  class Suite : public ::weft::test::DeviceTest {};                                    \
+  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::Values("reference", "vulkan", "gpu"), \
+                           [](const auto& info) { return std::string(info.param); })

@@ -1,0 +1,335 @@
+// Every operation of ops.def on every type, on random and edge values: each device against the meaning of the
+// operation (ir::evaluate), exactly where the result is exact, within the documented ulps elsewhere.
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <type_traits>
+
+#include "../../frontend/ir/evaluate.h"
+#include "device_test.h"
+
+using namespace weft;
+using ir::Op;
+using ir::Type;
+
+namespace {
+
+DEVICE_TEST(Operations);
+
+// How far a device may be from the exact result (docs/semantics.md): in ulps of the type, or absolutely.
+struct Tolerance {
+  double ulps = 0, absolute = 0;
+};
+
+Tolerance tolerance(Op op, Type type, double x) {
+  if (!is_float(type)) return {};
+  // float16 functions are float32 functions, rounded: at most one step away.
+  const double half_step = type == Type::f16 ? 1 : 0;
+  switch (op) {
+    case Op::div: return {2.5};
+    case Op::sqrt: return {type == Type::f16 ? 1.0 : 3.0};
+    case Op::rsqrt: return {type == Type::f16 ? 1.0 : 2.0};
+    case Op::exp:
+    case Op::exp2: return {half_step ? half_step + 1 : 3 + 2 * std::abs(x)};
+    case Op::log:
+    case Op::log2: return {half_step ? half_step + 1 : 3, std::ldexp(1, -21)};
+    case Op::sin:
+    case Op::cos: return {half_step, std::ldexp(1, -11)};
+    case Op::tan: return {4096};
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::atan2: return {4096, std::ldexp(1, -11)};
+    case Op::sinh:
+    case Op::cosh: return {64 + 8 * std::abs(x), std::ldexp(1, -20)};
+    case Op::tanh: return {64, std::ldexp(1, -11)};
+    case Op::pow: return {half_step ? 8.0 : 4096};
+    default: return {};
+  }
+}
+
+// Distance in representable values; NaN is at no distance from NaN.
+template <class T>
+double ulps(T a, T b) {
+  const double x = double(float(0)) + double(a), y = double(b);
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) == std::isnan(y) ? 0 : 1e300;
+  if (x == y) return 0;
+  using Bits =
+      std::conditional_t<sizeof(T) == 2, std::int16_t, std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
+  auto ordered = [](T v) {
+    Bits bits = std::bit_cast<Bits>(v);
+    return double(bits < 0 ? Bits(std::numeric_limits<Bits>::min() - bits) : bits);
+  };
+  return std::abs(ordered(a) - ordered(b));
+}
+
+template <class T>
+bool is_subnormal(T v) {
+  const double x = std::abs(double(v));
+  const double least = sizeof(T) == 2 ? 0x1p-14 : sizeof(T) == 4 ? 0x1p-126 : 0x1p-1022;
+  return x != 0 && x < least;
+}
+
+template <class T>
+double type_unit() {
+  return sizeof(T) == 2 ? 0x1p-11 : sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+}
+template <class T>
+double type_max() {
+  return sizeof(T) == 2   ? 65504.0
+         : sizeof(T) == 4 ? double(std::numeric_limits<float>::max())
+                          : std::numeric_limits<double>::max();
+}
+
+std::mt19937_64& random_bits() {
+  static std::mt19937_64 generator(20240229);
+  return generator;
+}
+
+// Edge values first, then random ones: of the whole range and near 1 alternately.
+template <class T>
+std::vector<T> values(std::size_t n) {
+  std::vector<T> v;
+  if constexpr (IntegerScalar<T>) {
+    for (std::int64_t e : {0, 1, 2, 3, 7, 31, 32, 63, 64, 127, 128, 255}) v.push_back(T(e)), v.push_back(T(-e));
+    v.insert(v.end(), {std::numeric_limits<T>::max(), std::numeric_limits<T>::min(),
+                       T(std::numeric_limits<T>::max() - 1), T(std::numeric_limits<T>::min() + 1)});
+    while (v.size() < n) v.push_back(T(random_bits()() >> (random_bits()() % 64)));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    while (v.size() < n) v.push_back(random_bits()() & 1);
+  } else {
+    for (double e : {0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, 10.0, -10.0, 100.25, 1e4, -1e4, 6e4})
+      v.push_back(T(e));
+    const double inf = std::numeric_limits<double>::infinity();
+    for (double e : {inf, -inf, std::numeric_limits<double>::quiet_NaN()}) v.push_back(T(e));
+    if (sizeof(T) > 2)
+      for (double e : {1e10, -1e10, 3e38, -3e38, 2147483647.0, 2147483648.0, 4294967295.0, 9.2e18, 1.9e19})
+        v.push_back(T(e));
+    std::normal_distribution<double> near_one(0, 3);
+    while (v.size() < n) {
+      const double wide = std::ldexp(near_one(random_bits()), int(random_bits()() % 24) - 12);
+      T x = T(v.size() % 2 ? near_one(random_bits()) : wide);
+      if (!is_subnormal(x)) v.push_back(x);
+    }
+  }
+  return v;
+}
+
+template <class T>
+std::uint64_t bits_of(T v) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &v, sizeof v);
+  return bits;
+}
+
+// The kernel out[i] = op(a[i], b[i], c[i]), through the same functions that the traced types call.
+template <class T, class R>
+auto kernel_of(Op op, int arity) {
+  return kernel(std::string(ir::info(op).name) + "_" + name(scalar_type<T>()), [=](Arr<R> out, Arr<const T> a,
+                                                                                   Arr<const T> b, Arr<const T> c) {
+    Int i = tid();
+    trace::Id x[3] = {Var<T>(a[i]).read(), Var<T>(b[i]).read(), Var<T>(c[i]).read()};
+    Trace& t = Trace::current();
+    trace::Id r = op == Op::select
+                      ? t.builder().pure(op, scalar_type<T>(), {(Var<T>(c[i]) != T(0)).read(), x[0], x[1]})
+                      : t.builder().pure(op, scalar_type<R>(), std::span<const trace::Id>(x, std::size_t(arity)));
+    out[i] = Var<R>(r, detail::FromId{});
+  });
+}
+
+template <class T, class R>
+void check(const Device& device, Op op) {
+  const ir::OpInfo& row = ir::info(op);
+  const int arity = op == Op::select ? 2 : row.arity;
+  const std::size_t n = 4096;
+  std::vector<T> in[3] = {values<T>(n), values<T>(n), values<T>(n)};
+  // Every edge value meets every other one.
+  const std::size_t edges = IntegerScalar<T> ? 28 : 19;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i < edges * edges)
+      in[0][i] = in[0][i % edges], in[1][i] = in[2][i / edges];
+    else
+      in[1][i] = in[1][random_bits()() % n];
+  }
+  // bool in memory: arrays of char with 0 and 1 would do; std::vector<bool> has no memory.
+  auto array = [&](const std::vector<T>& v) {
+    if constexpr (std::is_same_v<T, bool>) {
+      std::unique_ptr<bool[]> copy(new bool[n]);
+      std::copy(v.begin(), v.end(), copy.get());
+      return Array<T>(device, std::span<const bool>(copy.get(), n));
+    } else {
+      return Array<T>(device, v);
+    }
+  };
+  Array<R> out = zeros<R>(device, n);
+  const auto k = kernel_of<T, R>(op, arity);
+  try {
+    launch(k, n, out, array(in[0]), array(in[1]), array(in[2]));
+  } catch (const Error& e) {
+    // What a device lacks is refused by name, never computed wrongly.
+    ASSERT_EQ(e.kind(), ErrorKind::unsupported) << e.what();
+    ASSERT_TRUE(scalar_type<T>() == Type::f64 || scalar_type<T>() == Type::f16) << e.what();
+    return;
+  }
+  const std::vector<R> got = out.to_vector();
+
+  int wrong = 0;
+  for (std::size_t i = 0; i < n && wrong < 5; ++i) {
+    std::uint64_t args[3] = {bits_of(T(in[0][i])), bits_of(T(in[1][i])), bits_of(T(in[2][i]))};
+    std::uint64_t expected_bits;
+    if (op == Op::select) {
+      const bool c = !(in[2][i] == T(0));
+      expected_bits = args[c ? 0 : 1];
+    } else {
+      expected_bits = ir::evaluate(op, scalar_type<T>(), scalar_type<R>(), {args, std::size_t(arity)});
+    }
+    R expected;
+    std::memcpy(static_cast<void*>(&expected), &expected_bits, sizeof expected);
+    const R value = got[i];
+    bool ok = bits_of(value) == bits_of(expected);
+    if constexpr (RealScalar<R>) {
+      const double x = double(in[0][i]), e = double(expected), g = double(value);
+      const Tolerance allowed = tolerance(op, scalar_type<T>(), x);
+      ok = ok || (std::isnan(e) && std::isnan(g)) || (e == 0 && g == 0 && (op == Op::min || op == Op::max));
+      ok = ok || (is_subnormal(expected) && g == 0) || (is_subnormal(value) && e == 0 && !std::isnan(g));
+      ok = ok || (allowed.ulps > 0 && ulps(value, expected) <= allowed.ulps);
+      ok = ok || (allowed.absolute > 0 && std::abs(e - g) <= allowed.absolute);
+      // A device may round the product of fma before it adds.
+      const double unit = type_unit<T>(), product = x * double(in[1][i]);
+      if (op == Op::fma) ok = ok || std::abs(e - g) <= 2 * unit * (std::abs(product) + std::abs(e));
+      // Vulkan leaves sin and cos beyond pi, results that overflow, and pow of what is not positive to the device.
+      if (op == Op::sin || op == Op::cos || op == Op::tan) ok = ok || std::abs(x) > 3.14159;
+      if (op == Op::pow) ok = ok || !(x > 0) || std::isinf(x) || !std::isfinite(double(in[1][i])) || !std::isnormal(e);
+      if (op == Op::atan2)
+        ok = ok || x == 0 || in[1][i] == T(0) || !std::isfinite(x) || !std::isfinite(double(in[1][i]));
+      if (op == Op::div || op == Op::rem)
+        ok = ok || std::abs(double(in[1][i])) > 0x1p126 || (op == Op::rem && !std::isfinite(x / double(in[1][i])));
+      // Half of exp(|x|) may overflow where exp(|x|) / 2 does not.
+      if (op == Op::sinh || op == Op::cosh)
+        ok = ok || (std::isinf(g) && std::abs(e) > (type_max<T>() / 4) && (e > 0) == (g > 0));
+      if (op == Op::sqrt || op == Op::rsqrt || op == Op::log || op == Op::log2) ok = ok || (x < 0 && std::isnan(e));
+      if (op == Op::asin || op == Op::acos) ok = ok || !(std::abs(x) <= 1);
+    }
+    if (!ok) {
+      ++wrong;
+      ADD_FAILURE() << row.name << " on " << user_name(scalar_type<T>()) << " of (" << +double(in[0][i]) << ", "
+                    << +double(in[1][i]) << ", " << +double(in[2][i]) << "): " << std::hex << bits_of(value)
+                    << " where " << bits_of(expected) << " is right";
+    }
+  }
+}
+
+template <class T>
+void check_all(const Device& device) {
+  const Type type = scalar_type<T>();
+  for (int o = 0; o < int(Op::count); ++o) {
+    const Op op = Op(o);
+    const ir::OpInfo& row = ir::info(op);
+    if (row.effect != ir::Effect::pure) continue;
+    bool takes = false;
+    switch (row.operands) {
+      case ir::OperandClass::any: takes = true; break;
+      case ir::OperandClass::numeric: takes = is_numeric(type); break;
+      case ir::OperandClass::integer: takes = is_int(type); break;
+      case ir::OperandClass::real: takes = is_float(type); break;
+      case ir::OperandClass::logical: takes = is_int(type) || is_bool(type); break;
+      case ir::OperandClass::boolean: takes = is_bool(type); break;
+      case ir::OperandClass::special: takes = op == Op::select; break;
+    }
+    if (op == Op::mul_hi) takes = bits(type) == 32 && is_int(type);
+    if (!takes) continue;
+    SCOPED_TRACE(row.name);
+    if (row.result == ir::ResultRule::boolean)
+      check<T, bool>(device, op);
+    else
+      check<T, T>(device, op);
+  }
+}
+
+TEST_P(Operations, on_bool_agree_with_their_meaning) { check_all<bool>(device()); }
+TEST_P(Operations, on_int8_agree_with_their_meaning) { check_all<std::int8_t>(device()); }
+TEST_P(Operations, on_int16_agree_with_their_meaning) { check_all<std::int16_t>(device()); }
+TEST_P(Operations, on_int32_agree_with_their_meaning) { check_all<std::int32_t>(device()); }
+TEST_P(Operations, on_int64_agree_with_their_meaning) { check_all<std::int64_t>(device()); }
+TEST_P(Operations, on_uint8_agree_with_their_meaning) { check_all<std::uint8_t>(device()); }
+TEST_P(Operations, on_uint16_agree_with_their_meaning) { check_all<std::uint16_t>(device()); }
+TEST_P(Operations, on_uint32_agree_with_their_meaning) { check_all<std::uint32_t>(device()); }
+TEST_P(Operations, on_uint64_agree_with_their_meaning) { check_all<std::uint64_t>(device()); }
+TEST_P(Operations, on_float16_agree_with_their_meaning) { check_all<half>(device()); }
+TEST_P(Operations, on_float32_agree_with_their_meaning) { check_all<float>(device()); }
+TEST_P(Operations, on_float64_agree_with_their_meaning) { check_all<double>(device()); }
+
+template <class T, class R>
+void check_conversion(const Device& device) {
+  if constexpr (!std::is_same_v<T, R>) {
+    const std::size_t n = 1024;
+    std::vector<T> in = values<T>(n);
+    std::unique_ptr<T[]> copy(new T[n]);
+    std::copy(in.begin(), in.end(), copy.get());
+    Array<T> a(device, std::span<const T>(copy.get(), n));
+    Array<R> out = zeros<R>(device, n);
+    launch(kernel("convert",
+                  [](Arr<R> out, Arr<const T> a) {
+                    Int i = tid();
+                    out[i] = Var<R>(a[i]);
+                  }),
+           n, out, a);
+    const std::vector<R> got = out.to_vector();
+    int wrong = 0;
+    for (std::size_t i = 0; i < n && wrong < 4; ++i) {
+      std::uint64_t arg = bits_of(T(in[i]));
+      const std::uint64_t expected = ir::evaluate(Op::convert, scalar_type<T>(), scalar_type<R>(), {&arg, 1});
+      const R value = got[i];
+      bool ok = bits_of(value) == expected;
+      if constexpr (RealScalar<R>) {
+        R e;
+        std::memcpy(static_cast<void*>(&e), &expected, sizeof e);
+        ok = ok || (std::isnan(double(e)) && std::isnan(double(value))) || (is_subnormal(e) && double(value) == 0);
+      }
+      if (ok) continue;
+      ++wrong;
+      ADD_FAILURE() << user_name(scalar_type<T>()) << " " << +double(in[i]) << " to " << user_name(scalar_type<R>())
+                    << " gives " << std::hex << bits_of(value) << " where " << expected << " is right";
+    }
+  }
+}
+
+template <class T>
+void check_conversions(const Device& d) {
+  check_conversion<T, bool>(d), check_conversion<T, std::int8_t>(d), check_conversion<T, std::int16_t>(d);
+  check_conversion<T, std::int32_t>(d), check_conversion<T, std::int64_t>(d), check_conversion<T, std::uint8_t>(d);
+  check_conversion<T, std::uint16_t>(d), check_conversion<T, std::uint32_t>(d), check_conversion<T, std::uint64_t>(d);
+  check_conversion<T, half>(d), check_conversion<T, float>(d), check_conversion<T, double>(d);
+}
+
+TEST_P(Operations, conversions_from_integers_agree_with_their_meaning) {
+  check_conversions<bool>(device());
+  check_conversions<std::int8_t>(device()), check_conversions<std::uint8_t>(device());
+  check_conversions<std::int16_t>(device()), check_conversions<std::uint16_t>(device());
+  check_conversions<std::int32_t>(device()), check_conversions<std::uint32_t>(device());
+  check_conversions<std::int64_t>(device()), check_conversions<std::uint64_t>(device());
+}
+TEST_P(Operations, conversions_from_reals_agree_with_their_meaning) {
+  check_conversions<half>(device()), check_conversions<float>(device()), check_conversions<double>(device());
+}
+
+TEST_P(Operations, bitcast_keeps_all_bits) {
+  const std::vector<float> in = values<float>(512);
+  Array<float> a(device(), in);
+  Array<int> out = zeros<int>(device(), in.size());
+  Array<float> back = zeros<float>(device(), in.size());
+  launch(kernel("bitcast",
+                [](Arr<int> out, Arr<float> back, Arr<const float> a) {
+                  Int i = tid();
+                  Int b = bitcast<int>(Float(a[i]));
+                  out[i] = b;
+                  back[i] = bitcast<float>(b);
+                }),
+         in.size(), out, back, a);
+  const std::vector<int> got = out.to_vector();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(got[i], std::bit_cast<int>(in[i]));
+  EXPECT_EQ(0, std::memcmp(back.to_vector().data(), in.data(), in.size() * 4));
+}
+
+}  // namespace

@@ -1,0 +1,35 @@
+# Read by ctest when it starts: makes one entry of each suite of a GoogleTest program.
+# Given: program, label, folder (where the tests run).
+if(NOT EXISTS "${program}")
+  add_test("${label}.not-built" "${program}")
+  set_tests_properties("${label}.not-built" PROPERTIES LABELS "${label}")
+  return()
+endif()
+execute_process(COMMAND "${program}" --gtest_list_tests OUTPUT_VARIABLE listing ERROR_VARIABLE errors
+  RESULT_VARIABLE result TIMEOUT 120)
+if(NOT result EQUAL 0)
+  message(SEND_ERROR "cannot list the tests of ${program}: ${result}\n${errors}")
+endif()
+string(REGEX REPLACE "[][;]" "_" listing "${listing}")  # these would break CMake's lists
+string(REPLACE "\n" ";" listing "${listing}")
+# A suite is a line without indent that ends in a point (a comment may follow); its tests are indented.
+set(suites)
+foreach(line IN LISTS listing)
+  if(line MATCHES "^([^ ]+)\\.( *#.*)?$")
+    set(suite "${CMAKE_MATCH_1}")
+    list(APPEND suites "${suite}")
+    set(count_${suite} 0)
+  elseif(line MATCHES "^  [^ ]" AND suites)
+    math(EXPR count_${suite} "${count_${suite}} + 1")
+  endif()
+endforeach()
+foreach(suite IN LISTS suites)
+  if(suite MATCHES "^DISABLED_|/DISABLED_")
+    continue()
+  endif()
+  set(entry "${label}.${suite} (${count_${suite}})")
+  add_test("${entry}" "${program}" "--gtest_filter=${suite}.*" --gtest_brief=0)
+  # Skipped is a suite of which nothing ran and nothing failed; the expression ends where the list of failures would be.
+  set_tests_properties("${entry}" PROPERTIES LABELS "${label}" WORKING_DIRECTORY "${folder}" TIMEOUT 900
+    SKIP_REGULAR_EXPRESSION "PASSED  . 0 tests\\.\n(.  SKIPPED . [^\n]*\n)+$")
+endforeach()

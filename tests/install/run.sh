@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Installs weft into an empty prefix, then builds and runs a program against that copy alone.
+# Usage: run.sh CMAKE BUILD_FOLDER COMPILER GENERATOR
+set -euo pipefail
+
+cmake="$1" build="$2" compiler="$3" generator="$4"
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+# The space in the name is on purpose: a prefix may have one.
+work="$(mktemp -d "${TMPDIR:-/tmp}/weft install.XXXXXX")"
+trap 'rm -rf "$work"' EXIT
+
+"$cmake" --install "$build" --prefix "$work/first" >/dev/null
+# An installed copy may be moved.
+mv "$work/first" "$work/prefix"
+
+strays="$(find "$work/prefix" -name '*.cpp' -o -name '*.md' -o -name '*.py')"
+if [[ -n "$strays" ]]; then
+  printf 'installed, though no user needs it:\n%s\n' "$strays" >&2
+  exit 1
+fi
+# What is compiled must not lead back into this source tree or its build.
+if grep -rlF -e "$build" "$work/prefix/lib"*/cmake >&2; then
+  echo "the installed package names the build folder" >&2
+  exit 1
+fi
+
+"$cmake" -S "$here/consumer" -B "$work/build" -G "$generator" -DCMAKE_CXX_COMPILER="$compiler" \
+  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
+"$cmake" --build "$work/build"
+"$work/build/consumer"
