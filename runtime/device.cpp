@@ -48,8 +48,17 @@ void Storage::wait_for_users() {
 std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
   auto storage = std::make_shared<Storage>();
   storage->device = device;
+  if (!bytes) return storage;
   // Fills work on whole words.
-  if (bytes) storage->allocation = device->device->allocate((bytes + 3) / 4 * 4, backend::MemoryKind::device);
+  const std::uint64_t padded = (bytes + 3) / 4 * 4;
+  try {
+    storage->allocation = device->device->allocate(padded, backend::MemoryKind::device);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::out_of_memory || padded > device->device->info().memory_bytes) throw;
+    // Memory that was freed may still wait for work: finish it and try once more.
+    Device(device).synchronize();
+    storage->allocation = device->device->allocate(padded, backend::MemoryKind::device);
+  }
   return storage;
 }
 

@@ -6,7 +6,14 @@
 #pragma push_macro("Bool")
 #undef Bool
 
+// In this order the compiler's messages about mistakes in kernels name few headers.
+// clang-format off
+#include "../frontend/edsl/var.h"
+#include "../frontend/edsl/vec_var.h"
+#include "../frontend/edsl/mat_var.h"
+#include "../frontend/edsl/arr.h"
 #include "../frontend/edsl/names.h"
+// clang-format on
 #include "../frontend/support/error.h"
 #include "array.h"
 #include "device.h"

@@ -30,9 +30,6 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
-/// Changes whenever the words that equal modules give change: part of the key of every cache.
-inline constexpr std::uint32_t kEmitterVersion = 1;
-
 /// Threads per workgroup of the shader: what the kernel asks for, or as many as the device runs.
 inline std::uint32_t workgroup_size(const ir::Module& module, const Target& target) {
   return std::max(1u, std::min(module.block, target.max_block));

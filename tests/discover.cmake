@@ -1,5 +1,5 @@
 # Read by ctest when it starts: makes one entry of each suite of a GoogleTest program.
-# Given: program, label, folder (where the tests run).
+# Given: program, label, folder (where the tests run), cache (of compiled kernels: not the user's own).
 if(NOT EXISTS "${program}")
   add_test("${label}.not-built" "${program}")
   set_tests_properties("${label}.not-built" PROPERTIES LABELS "${label}")
@@ -31,5 +31,6 @@ foreach(suite IN LISTS suites)
   add_test("${entry}" "${program}" "--gtest_filter=${suite}.*" --gtest_brief=0)
   # Skipped is a suite of which nothing ran and nothing failed; the expression ends where the list of failures would be.
   set_tests_properties("${entry}" PROPERTIES LABELS "${label}" WORKING_DIRECTORY "${folder}" TIMEOUT 900
+    ENVIRONMENT "WEFT_CACHE_DIR=${cache}"
     SKIP_REGULAR_EXPRESSION "PASSED  . 0 tests\\.\n(.  SKIPPED . [^\n]*\n)+$")
 endforeach()

@@ -59,9 +59,7 @@ void write_scalar(void* to, int bytes, std::uint64_t bits) {
       std::memcpy(to, &value, 4);
       return;
     }
-    default:
-      std::memcpy(to, &bits, 8);
-      return;
+    default: std::memcpy(to, &bits, 8); return;
   }
 }
 
@@ -88,15 +86,9 @@ class Interpreter {
 
     for (const Step* step = steps;; ++step) {
       switch (step->code) {
-        case Code::pure:
-          values[step->to] = step->function(values[step->a], values[step->b], values[step->c]);
-          break;
-        case Code::move:
-          values[step->to] = values[step->a];
-          break;
-        case Code::jump:
-          step = steps + step->to - 1;
-          break;
+        case Code::pure: values[step->to] = step->function(values[step->a], values[step->b], values[step->c]); break;
+        case Code::move: values[step->to] = values[step->a]; break;
+        case Code::jump: step = steps + step->to - 1; break;
         case Code::jump_unless:
           if (!values[step->a]) step = steps + step->to - 1;
           break;
@@ -123,8 +115,7 @@ class Interpreter {
                                                               : add_atomically<std::uint64_t>(at, access.add, value);
           break;
         }
-        case Code::end:
-          return;
+        case Code::end: return;
       }
     }
   }

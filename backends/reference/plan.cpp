@@ -128,27 +128,17 @@ class Planner {
     switch (inst.op) {
       case Op::constant:
       case Op::arg:
-      case Op::thread_id:
-        return;
+      case Op::thread_id: return;
       case Op::load:
       case Op::store:
-      case Op::atomic_add:
-        return memory(id, inst);
-      case Op::local_get:
-        return move(define(id), local(inst));
-      case Op::local_set:
-        return move(local(inst), operand(inst, 0));
-      case Op::if_:
-        return branch(id, inst);
-      case Op::loop:
-        return loop(id, inst);
-      case Op::break_:
-        return leave(&Loop::breaks);
-      case Op::continue_:
-        return leave(&Loop::continues);
-      case Op::return_:
-        add({Code::end});
-        return;
+      case Op::atomic_add: return memory(id, inst);
+      case Op::local_get: return move(define(id), local(inst));
+      case Op::local_set: return move(local(inst), operand(inst, 0));
+      case Op::if_: return branch(id, inst);
+      case Op::loop: return loop(id, inst);
+      case Op::break_: return leave(&Loop::breaks);
+      case Op::continue_: return leave(&Loop::continues);
+      case Op::return_: add({Code::end}); return;
       case Op::param:
         if (loops_.empty() || inst.imm >= loops_.back().num_carried) internal_error("reference: a stray param");
         slots_[id] = loops_.back().carried + static_cast<Slot>(inst.imm);
@@ -157,8 +147,7 @@ class Planner {
         // The parts of a wide load, the results of an if_ and the carried values of a loop lie side by side.
         slots_[id] = operand(inst, 0) + static_cast<Slot>(inst.imm);
         return;
-      default:
-        return pure(id, inst);
+      default: return pure(id, inst);
     }
   }
 

@@ -14,11 +14,10 @@ namespace weft::backend::vulkan {
 namespace {
 
 // Changes whenever the emitter may give other words for the same module and target.
-#ifdef WEFT_EMITTER_STAMP
-constexpr const char* kEmitterStamp = WEFT_EMITTER_STAMP;
-#else
-constexpr const char* kEmitterStamp = "1";
+#ifndef WEFT_EMITTER_STAMP
+#error "the build defines WEFT_EMITTER_STAMP: a hash of the emitter's sources, part of the key of cached translations"
 #endif
+constexpr const char* kEmitterStamp = WEFT_EMITTER_STAMP;
 
 constexpr std::uint32_t kSpirvMagic = 0x07230203;
 // Reading a driver's whole cache to see whether it has grown is not free.

@@ -15,12 +15,12 @@ namespace {
 
 constexpr float kStiffness = 1.8e6f;       // of all springs at a vertex together, per mass: 1 / s^2
 constexpr float kInternalDamping = 5e-4f;  // s: a spring pulls as if it were this much ahead in time
-constexpr float kDrag = 0.4f;            // 1 / s
+constexpr float kDrag = 0.4f;              // 1 / s
 constexpr float kFriction = 0.5f;
-constexpr float kSkin = 0.01f;           // m: kept between vertices and obstacles, so that the faces do not touch
-constexpr float kStrutWeight = 1;     // of a strut's stiffness to an edge's
-constexpr int kStruts = 4;               // per vertex
-constexpr float kSlant = 1.2f;           // tangent of the angle between a strut and the normal
+constexpr float kSkin = 0.01f;     // m: kept between vertices and obstacles, so that the faces do not touch
+constexpr float kStrutWeight = 1;  // of a strut's stiffness to an edge's
+constexpr int kStruts = 4;         // per vertex
+constexpr float kSlant = 1.2f;     // tangent of the angle between a strut and the normal
 
 /// Pushes the velocity of a vertex so that its next position is not below a surface with this normal.
 void push_out(Vec3& velocity, const Vec3& normal, const Float& depth, const Float& dt) {
@@ -39,30 +39,30 @@ void push_out(Vec3& velocity, const Vec3& normal, const Float& depth, const Floa
 // need the old ones.
 // Edge cases: a spring of length 0 has no direction and no force; a vertex without springs falls freely.
 // Example: two vertices 1.1 apart, spring of rest length 1 and stiffness 100: each gets 10 toward the other.
-auto step_kernel = kernel("body_step", [](Arr<const vec3> x, Arr<const vec3> v, Arr<vec3> x_new, Arr<vec3> v_new,
-                                          Arr<const int> first, Arr<const int> other, Arr<const vec2> spring,
-                                          Float stiffness, Float dt) {
-  Int i = tid();
-  Vec3 here = x[i], velocity = v[i];
-  Vec3 pull;
-  for (auto k : range(first[i], first[i + 1])) {
-    Int j = other[k];
-    Vec2 rest_and_share = spring[k];
-    Vec3 along = x[j] - here;
-    Float distance = length(along);
-    Vec3 direction = along / max(distance, 1e-9f);
-    Float stretch = distance - rest_and_share.x + kInternalDamping * dot(v[j] - velocity, direction);
-    pull += direction * (rest_and_share.y * stretch);
-  }
-  velocity = (velocity + (pull * stiffness + vec3{0, -kGravity, 0}) * dt) * (1 - kDrag * dt);
+auto step_kernel =
+    kernel("body_step", [](Arr<const vec3> x, Arr<const vec3> v, Arr<vec3> x_new, Arr<vec3> v_new, Arr<const int> first,
+                           Arr<const int> other, Arr<const vec2> spring, Float stiffness, Float dt) {
+      Int i = tid();
+      Vec3 here = x[i], velocity = v[i];
+      Vec3 pull;
+      for (auto k : range(first[i], first[i + 1])) {
+        Int j = other[k];
+        Vec2 rest_and_share = spring[k];
+        Vec3 along = x[j] - here;
+        Float distance = length(along);
+        Vec3 direction = along / max(distance, 1e-9f);
+        Float stretch = distance - rest_and_share.x + kInternalDamping * dot(v[j] - velocity, direction);
+        pull += direction * (rest_and_share.y * stretch);
+      }
+      velocity = (velocity + (pull * stiffness + vec3{0, -kGravity, 0}) * dt) * (1 - kDrag * dt);
 
-  Vec3 ahead = here + velocity * dt;
-  push_out(velocity, vec3{0, 1, 0}, kSkin - ahead.y, dt);
-  Vec3 from_sphere = ahead - kSphereCentre;
-  push_out(velocity, normalize(from_sphere), kSphereRadius + kSkin - length(from_sphere), dt);
-  v_new[i] = velocity;
-  x_new[i] = here + velocity * dt;
-});
+      Vec3 ahead = here + velocity * dt;
+      push_out(velocity, vec3{0, 1, 0}, kSkin - ahead.y, dt);
+      Vec3 from_sphere = ahead - kSphereCentre;
+      push_out(velocity, normalize(from_sphere), kSphereRadius + kSkin - length(from_sphere), dt);
+      v_new[i] = velocity;
+      x_new[i] = here + velocity * dt;
+    });
 
 // The normal of a vertex: the mean of its triangles' normals, weighted by their areas. Zero where they cancel.
 auto normal_kernel = kernel("body_normals", [](Arr<const vec3> x, Arr<const vec3i> triangles, Arr<const int> first,
@@ -83,27 +83,27 @@ auto normal_kernel = kernel("body_normals", [](Arr<const vec3> x, Arr<const vec3
 // Edge cases: a ray that meets nothing (the mesh is open) or a triangle from outside (a neighbour in a fold) gives no
 // strut: -1. A flat sheet has none and behaves like cloth.
 // Example: vertex at the top of a unit cube's lid: its four rays leave through the floor or the walls.
-auto strut_kernel = kernel("body_struts", [](Arr<const vec3> x, Arr<const vec3i> triangles, Arr<const vec3> normal,
-                                             Arr<const int> first, Arr<const int> list, Vec3 origin, Float cell,
-                                             Vec3i cells, Arr<int, 2> end) {
-  auto [i, k] = tid<2>();
-  Vec3 inward = -Vec3(normal[i]);
-  Vec3 side = normalize(cross(inward, select(abs(inward.x) < 0.7f, Vec3(1, 0, 0), Vec3(0, 1, 0))));
-  Float angle = (Float(k) + 0.5f) * (2 * std::numbers::pi_v<float> / kStruts);
-  Vec3 direction = normalize(inward + (side * cos(angle) + cross(inward, side) * sin(angle)) * kSlant);
-  GridView grid{x, triangles, first, list, origin, cell, cells};
-  Hit hit = cast(grid, x[i] + direction * 1e-4f, direction, 1e6f, Find::nearest);
-  Int found = -1;
-  If (hit.triangle >= 0) {
-    Vec3i corner = triangles[hit.triangle];
-    Vec3 a = x[corner.x];
-    Float w = 1 - hit.u - hit.v;
-    If (dot(cross(x[corner.y] - a, x[corner.z] - a), direction) > 0) {
-      found = select(w >= max(hit.u, hit.v), corner.x, select(hit.u >= hit.v, corner.y, corner.z));
-    }
-  }
-  end(i, k) = found;
-});
+auto strut_kernel = kernel(
+    "body_struts", [](Arr<const vec3> x, Arr<const vec3i> triangles, Arr<const vec3> normal, Arr<const int> first,
+                      Arr<const int> list, Vec3 origin, Float cell, Vec3i cells, Arr<int, 2> end) {
+      auto [i, k] = tid<2>();
+      Vec3 inward = -Vec3(normal[i]);
+      Vec3 side = normalize(cross(inward, select(abs(inward.x) < 0.7f, Vec3(1, 0, 0), Vec3(0, 1, 0))));
+      Float angle = (Float(k) + 0.5f) * (2 * std::numbers::pi_v<float> / kStruts);
+      Vec3 direction = normalize(inward + (side * cos(angle) + cross(inward, side) * sin(angle)) * kSlant);
+      GridView grid{x, triangles, first, list, origin, cell, cells};
+      Hit hit = cast(grid, x[i] + direction * 1e-4f, direction, 1e6f, Find::nearest);
+      Int found = -1;
+      If (hit.triangle >= 0) {
+        Vec3i corner = triangles[hit.triangle];
+        Vec3 a = x[corner.x];
+        Float w = 1 - hit.u - hit.v;
+        If (dot(cross(x[corner.y] - a, x[corner.z] - a), direction) > 0) {
+          found = select(w >= max(hit.u, hit.v), corner.x, select(hit.u >= hit.v, corner.y, corner.z));
+        }
+      }
+      end(i, k) = found;
+    });
 
 struct Spring {
   int a, b;  // a < b

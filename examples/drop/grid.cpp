@@ -149,7 +149,9 @@ Hit cast(const GridView& grid, const Vec3& origin, const Vec3& direction, const 
         }
       }
       if (find == Find::any) {
-        If (hit.triangle >= 0) { Break(); }
+        If (hit.triangle >= 0) {
+          Break();
+        }
       }
       t = min(min(next.x, next.y), next.z);
       Bool outside = false;
@@ -159,7 +161,9 @@ Hit cast(const GridView& grid, const Vec3& origin, const Vec3& direction, const 
         next[k] += select(cross, delta[k], 0);
         outside = outside | (at[k] < 0) | (at[k] >= grid.cells[k]);
       }
-      If (outside) { Break(); }
+      If (outside) {
+        Break();
+      }
     }
   }
   return hit;

@@ -29,8 +29,8 @@ struct GridView {
 
 /// Where a ray meets a triangle: at (1 - u - v) a + u b + v c of its corners.
 struct Hit {
-  weft::Float t;         ///< distance, in lengths of the direction
-  weft::Int triangle;    ///< -1: the ray met nothing
+  weft::Float t;       ///< distance, in lengths of the direction
+  weft::Int triangle;  ///< -1: the ray met nothing
   weft::Float u, v;
 };
 

@@ -1,7 +1,7 @@
 // drop: a soft body of springs falls on a sphere and a floor; pictures of it become PNG files.
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -36,9 +36,12 @@ Options parse(int argc, char** argv) {
   Options o;
   std::string size = fmt::format("{}x{}", o.width, o.height);
   CLI::App app("Drops a soft body on a sphere and draws it.");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("--mesh", o.mesh, "OBJ file to drop; a torus knot without it");
   app.add_option("--device", o.device, "vulkan:0, cpu, reference; the best one present without it");
-  app.add_option("--frames", o.frames, "Frames of 1/60 s to simulate")->capture_default_str()->check(CLI::Range(1, 100000));
+  app.add_option("--frames", o.frames, "Frames of 1/60 s to simulate")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
   app.add_option("--substeps", o.substeps, "Steps per frame")->capture_default_str()->check(CLI::Range(1, 10000));
   app.add_option("--pictures", o.pictures, "Pictures to draw, the first at the start")
       ->capture_default_str()
@@ -77,7 +80,10 @@ void run(const Options& o) {
 
   const std::filesystem::path folder = o.out;
   std::filesystem::create_directories(folder);
-  const Camera camera{{2.9f, 2.3f, 4.7f}, {0.1f, 1.1f, 0}, 36};
+  // From the floor to the top of the body, however tall it is.
+  float top = 0;
+  for (const weft::vec3& p : mesh.positions) top = std::max(top, p.y);
+  const Camera camera{{1.13f * top, 0.89f * top, 1.83f * top}, {0, 0.44f * top, 0}, 36};
   std::vector<Picture> pictures;
   auto take_picture = [&](int frame) {
     pictures.push_back(draw(body, camera, o.width, o.height, o.samples));

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <numbers>
 #include <numeric>
+#include <sstream>
 #include <stdexcept>
 #include <tuple>
 
@@ -64,32 +66,58 @@ Mesh merge(const std::vector<vec3>& corners, const std::vector<vec3i>& triangles
   return mesh;
 }
 
+/// The number of the first line whose vertex is not three numbers (the loader would take 0 for what it cannot read);
+/// 0 if there is none.
+int damaged_vertex(const std::string& text) {
+  int number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    ++number;
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (text[at] == 'v' && at + 1 < end && (text[at + 1] == ' ' || text[at + 1] == '\t')) {
+      const std::string line = text.substr(at + 1, end - at - 1);
+      const char* p = line.c_str();
+      for (int k = 0; k < 3; ++k) {
+        char* after = nullptr;
+        const double value = std::strtod(p, &after);
+        // Far beyond any mesh, but its square is still a number.
+        if (after == p || !(std::abs(value) < 1e15)) return number;
+        p = after;
+      }
+    }
+    at = end + 1;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Mesh read_obj(const std::string& path) {
   auto fail = [&](const std::string& reason) { throw std::runtime_error(fmt::format("{}: {}", path, reason)); };
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("the file cannot be opened");
-  if (file.peek() == std::ifstream::traits_type::eof()) fail("the file is empty or cannot be read");
+  std::stringstream content;
+  content << file.rdbuf();
+  const std::string text = content.str();
+  if (text.empty()) fail("the file is empty or cannot be read");
+  if (int line = damaged_vertex(text))
+    fail(fmt::format("the file is damaged: line {} is not a vertex with three finite numbers", line));
 
   tinyobj::attrib_t attributes;
   std::vector<tinyobj::shape_t> shapes;
   std::vector<tinyobj::material_t> materials;
   std::string warnings, errors;
-  bool read = tinyobj::LoadObj(&attributes, &shapes, &materials, &warnings, &errors, &file, nullptr, true);
+  bool read = tinyobj::LoadObj(&attributes, &shapes, &materials, &warnings, &errors, &content, nullptr, true);
   while (!errors.empty() && std::isspace(static_cast<unsigned char>(errors.back()))) errors.pop_back();
   if (!read || !errors.empty()) fail("the file is damaged: " + (errors.empty() ? "it cannot be parsed" : errors));
-  if (file.bad()) fail("the file cannot be read to its end");
+
+  // The loader leaves out polygons with such indices and only warns.
+  if (warnings.find("Vertex indices out of bounds") != std::string::npos)
+    fail("the file is damaged: faces refer to vertices that it does not have");
 
   const std::size_t count = attributes.vertices.size() / 3;
   std::vector<vec3> corners(count);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i)
     for (int k = 0; k < 3; ++k) corners[i][k] = attributes.vertices[3 * i + std::size_t(k)];
-    const vec3& p = corners[i];
-    // Far beyond any mesh, but its square is still a number.
-    if (!(std::abs(p.x) < 1e15f && std::abs(p.y) < 1e15f && std::abs(p.z) < 1e15f))
-      fail(fmt::format("the file is damaged: vertex {} is not a finite position", i + 1));
-  }
   std::vector<vec3i> triangles;
   for (const tinyobj::shape_t& shape : shapes) {
     const auto& index = shape.mesh.indices;
@@ -108,13 +136,8 @@ Mesh read_obj(const std::string& path) {
     fail(fmt::format("{} triangles are more than this example handles ({})", triangles.size(), kMostTriangles));
 
   Mesh mesh = merge(corners, triangles);
-  if (mesh.triangles.empty()) {
-    // The loader leaves out a polygon with an index out of range and only warns.
-    bool out_of_range = warnings.find("out of bounds") != std::string::npos;
-    fail(out_of_range ? "the file is damaged: its faces refer to vertices that it does not have"
-         : count == 0 ? "the file has no vertices and no faces; is it an OBJ file?"
-                      : "the file has no faces");
-  }
+  if (mesh.triangles.empty())
+    fail(count == 0 ? "the file has no vertices and no faces; is it an OBJ file?" : "the file has no faces");
   return mesh;
 }
 
@@ -157,9 +180,10 @@ void place(Mesh& mesh, float size, float lowest, float x, float z) {
       hi[k] = std::max(hi[k], p[k]);
     }
   vec3 sides = hi - lo;
-  float scale = size / std::max({sides.x, sides.y, sides.z});
+  const double scale = double(size) / double(std::max({sides.x, sides.y, sides.z}));
   vec3 from{(lo.x + hi.x) / 2, lo.y, (lo.z + hi.z) / 2};
-  for (vec3& p : mesh.positions) p = (p - from) * scale + vec3{x, lowest, z};
+  for (vec3& p : mesh.positions)
+    for (int k = 0; k < 3; ++k) p[k] = float(double(p[k] - from[k]) * scale) + vec3{x, lowest, z}[k];
 }
 
 Adjacency triangles_of_vertices(const Mesh& mesh) {

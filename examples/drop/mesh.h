@@ -1,9 +1,9 @@
 // Triangle meshes: read from OBJ files or generated, ready to become a body.
 #pragma once
+#include <weft/weft.h>
+
 #include <string>
 #include <vector>
-
-#include <weft/weft.h>
 
 /// Triangles over shared vertices: no two vertices are equal, each belongs to a triangle, and no triangle repeats one.
 struct Mesh {

@@ -80,12 +80,13 @@ class Var<Array<T, N>> {
   explicit Var(const detail::ArrLayout& layout) : layout_(layout) {}
 
   template <class... I>
-  requires(sizeof...(I) == N && N > 1 && (std::convertible_to<I, detail::Index> && ...)) Ref<T>
-  operator()(const I&... i) const {
-    const detail::Index indices[] = {detail::Index(i)...};
-    return Ref<T>(detail::address_of(layout_, indices, N));
+  Ref<T> operator()(const I&... i) const {
+    static_assert(sizeof...(I) == N, "weft: an array takes as many indices as it has dimensions; a[i] makes a slice");
+    if constexpr (sizeof...(I) == N) {
+      const detail::Index indices[] = {detail::Index(i)...};
+      return Ref<T>(detail::address_of(layout_, indices, N));
+    }
   }
-  Ref<T> operator()(detail::Index i) const requires(N == 1) { return Ref<T>(detail::address_of(layout_, &i, 1)); }
   Ref<T> operator[](detail::Index i) const requires(N == 1) { return Ref<T>(detail::address_of(layout_, &i, 1)); }
   auto operator[](detail::Index i) const requires(N > 1) { return Var<Array<T, N - 1>>(detail::slice_of(layout_, i)); }
 

@@ -189,6 +189,6 @@ void while_(C condition, F body, Loc loc = Loc::here()) {
 /// those before it are false.
 #define If(...) WEFT_BLOCK_(__COUNTER__, if_, [&] { return ::weft::In<bool>(__VA_ARGS__); })
 #define Else WEFT_BLOCK_(__COUNTER__, else_)
-#define ElseIf(...) WEFT_BLOCK_(__COUNTER__, else_if) If(__VA_ARGS__)
+#define ElseIf(...) WEFT_BLOCK_(__COUNTER__, else_if) If (__VA_ARGS__)
 /// While (c) {..}: a loop of the kernel; the condition is evaluated before each iteration.
 #define While(...) WEFT_BLOCK_(__COUNTER__, while_, [&] { return ::weft::In<bool>(__VA_ARGS__); })

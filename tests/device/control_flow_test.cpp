@@ -29,11 +29,19 @@ TEST_P(ControlFlow, else_if_chains_take_the_first_true_branch) {
       device(),
       [](Int i) {
         Int r = 0;
-        If(i < 10) { r = 1; }
-        ElseIf(i < 20) { r = 2; }
-        ElseIf(i % 3 == 0) { r += 3; }
-        ElseIf(i % 3 == 1) {
-          If(i > 100) { r = 4; }
+        If (i < 10) {
+          r = 1;
+        }
+        ElseIf (i < 20) {
+          r = 2;
+        }
+        ElseIf (i % 3 == 0) {
+          r += 3;
+        }
+        ElseIf (i % 3 == 1) {
+          If (i > 100) {
+            r = 4;
+          }
           Else { r = 5; }
         }
         Else { r = 6; }
@@ -50,8 +58,12 @@ TEST_P(ControlFlow, loops_carry_locals_break_and_continue) {
       [](Int i) {
         Int sum = 0, last = -1;
         for (auto j : range(i)) {
-          If(j % 3 == 1) { Continue(); }
-          If(sum > 500) { Break(); }
+          If (j % 3 == 1) {
+            Continue();
+          }
+          If (sum > 500) {
+            Break();
+          }
           sum += j;
           last = j;
         }
@@ -74,17 +86,23 @@ TEST_P(ControlFlow, nested_loops_keep_their_own_exits) {
       device(),
       [](Int i) {
         Int n = 0, a = 0;
-        While(a < i) {
+        While (a < i) {
           a += 1;
           for (auto b : range(a)) {
-            If((a * b) % 7 == 3) { Break(); }
+            If ((a * b) % 7 == 3) {
+              Break();
+            }
             for (auto c : range(2, b, 3)) {
-              If(c % 2 == 0) { Continue(); }
+              If (c % 2 == 0) {
+                Continue();
+              }
               n += c;
             }
             n += 1;
           }
-          If(n > 3000) { Break(); }
+          If (n > 3000) {
+            Break();
+          }
         }
         return n + a;
       },
@@ -112,11 +130,15 @@ TEST_P(ControlFlow, return_ends_the_thread_from_any_depth) {
                 [](Arr<int> out) {
                   Int i = tid();
                   out[i] = 1;
-                  If(i % 2 == 0) { Return(); }
+                  If (i % 2 == 0) {
+                    Return();
+                  }
                   for (auto j : range(10)) {
                     out[i] += 1;
-                    While(out[i] > 3) {
-                      If(j == 5 || i > 100) { Return(); }
+                    While (out[i] > 3) {
+                      If (j == 5 || i > 100) {
+                        Return();
+                      }
                       Break();
                     }
                   }
@@ -215,11 +237,19 @@ TEST_P(ControlFlow, and_or_evaluate_the_right_operand_only_when_needed) {
                 [](Arr<const int> a, Arr<int> out) {
                   Int i = tid();
                   Int n = a.shape(0);
-                  If(i < n && a[i] > 5) { out[i] = 1; }
-                  If(i >= n || a[i] == 5) { out[i] += 2; }
+                  If (i < n && a[i] > 5) {
+                    out[i] = 1;
+                  }
+                  If (i >= n || a[i] == 5) {
+                    out[i] += 2;
+                  }
                   Bool both = i < n && (a[i] != 0 || a[i * 1000] == 5);
-                  If(both) { out[i] += 4; }
-                  If(!(i < n) && i < n + 2) { out[i] += 8; }
+                  If (both) {
+                    out[i] += 4;
+                  }
+                  If (!(i < n) && i < n + 2) {
+                    out[i] += 8;
+                  }
                 }),
          3 + 2, a, out);
   std::vector<int> got = out.to_vector();
@@ -237,8 +267,12 @@ TEST_P(ControlFlow, functions_called_in_conditions_may_assign) {
           return x % 2 == 1;
         };
         Int r = 0;
-        If(odd(i) && odd(i / 2)) { r = 1; }
-        ElseIf(odd(i / 4) || odd(i / 8)) { r = 2; }
+        If (odd(i) && odd(i / 2)) {
+          r = 1;
+        }
+        ElseIf (odd(i / 4) || odd(i / 8)) {
+          r = 2;
+        }
         return r * 10 + calls;
       },
       [](int i) {
@@ -286,7 +320,9 @@ TEST_P(ControlFlow, native_loops_unroll_and_copies_are_snapshots) {
           Int old = a;
           a = b;
           b = old + k;
-          If(i % 2 == 0) { a += 1; }
+          If (i % 2 == 0) {
+            a += 1;
+          }
         }
         return a * 100 + b;
       },
@@ -309,7 +345,7 @@ TEST_P(ControlFlow, variables_read_before_they_are_assigned_in_a_loop_see_the_la
         Int x = i, y = 0, z = 1;
         for (auto j : range(6)) {
           y += x * z;  // x and z are assigned further down
-          If(j > 2) {
+          If (j > 2) {
             for (auto k : range(2)) z += k;
           }
           x = x / 2 + j;

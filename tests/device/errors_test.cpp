@@ -60,7 +60,7 @@ TEST_P(Errors, a_native_break_out_of_a_traced_block_is_found) {
   expect_contains(error_of([&] { launch(in_range, 1, x); }), "left by a native break");
   auto in_if = kernel("in_if", [](Arr<float> x) {
     for (int k = 0; k < 3; ++k) {
-      If(x[0] > 1) {
+      If (x[0] > 1) {
         x[0] = 2;
         break;
       }
@@ -71,7 +71,9 @@ TEST_P(Errors, a_native_break_out_of_a_traced_block_is_found) {
   expect_contains(text, "body of If is left by a native break");
   expect_contains(text, "errors_test.cpp:" + std::to_string(line));
   auto returns = kernel("returns", [](Arr<float> x) {
-    While(x[0] > 1) { return; }
+    While (x[0] > 1) {
+      return;
+    }
   });
   expect_contains(error_of([&] { launch(returns, 1, x); }), "body of While is left by a native break, return or goto");
 }
@@ -93,7 +95,9 @@ TEST_P(Errors, misplaced_control_flow_is_found) {
   expect_contains(error_of([&] {
                     launch(kernel("k",
                                   [](Arr<float> x) {
-                                    If(x[0] > 0) { x[0] = 1; }
+                                    If (x[0] > 0) {
+                                      x[0] = 1;
+                                    }
                                     x[1] = 2;
                                     Else { x[0] = 3; }
                                   }),
@@ -106,7 +110,9 @@ TEST_P(Errors, values_outside_their_block_or_kernel_are_found) {
   Array<float> x = zeros<float>(device(), 4);
   auto leaks = kernel("leaks", [](Arr<float> x) {
     std::vector<Float> kept;
-    If(x[0] > 0) { kept.push_back(x[0] * 2); }
+    If (x[0] > 0) {
+      kept.push_back(x[0] * 2);
+    }
     x[1] = kept[0];
   });
   expect_contains(error_of([&] { launch(leaks, 1, x); }), "outside the block in which it was declared");
@@ -147,7 +153,9 @@ TEST_P(Errors, a_failed_trace_leaves_everything_usable) {
       launch(kernel("k",
                     [](Arr<float> x) {
                       for (auto i : range(3)) {
-                        If(x[i] > 0) { Break(); }
+                        If (x[i] > 0) {
+                          Break();
+                        }
                       }
                       Break();
                     }),

@@ -104,7 +104,9 @@ TEST_P(Language, all_scalar_types_travel_as_arguments_and_elements) {
                   [](Arr<const T> a, Arr<T> b, Var<T> add, Bool swap, Var<T> last) {
                     Int i = tid();
                     b[i] = select(swap, add, a[i]);
-                    If(i == 4) { b[i] = last; }
+                    If (i == 4) {
+                      b[i] = last;
+                    }
                   }),
            5, a, b, T(value), true, T(1));
     const std::vector<T> got = b.to_vector();

@@ -1,0 +1,67 @@
+# Mistakes that the compiler can see end in a short message: each case below must fail to compile, with at most
+# kMaxLines lines of diagnostics, one of which has the expected words. The case "correct" must compile, so that the
+# others fail for their own reason.
+# Usage: run.py COMPILER INCLUDE_FOLDER
+import subprocess
+import sys
+
+kMaxLines = 15
+
+HEAD = """#include <weft/weft.h>
+using namespace weft;
+auto k = kernel("k", [](Arr<float> x, Arr<const vec3, 2> v, Int n, Float s) {
+  Int i = tid();
+  x[i] = s * Float(n);
+"""
+TAIL = """});
+void use(Device d) {
+  Array<float> x = zeros<float>(d, 3);
+  Array<vec3, 2> v = zeros<vec3, 2>(d, {3, 3});
+  %s
+}
+"""
+
+# name: (line of the kernel, line of the host, words of the message; None: must compile)
+CASES = {
+    "correct": ("x[i] = v(i, 0).x + s;", "launch(k, 3, x, v, 4, 2);", None),
+    "mixed_types": ("x[i] = s + n;", "", "no match for"),
+    "implicit_conversion": ("Float f = n;", "", "conversion from"),
+    "real_literal_for_integer": ("Int f = n + 2.5;", "", "no match for"),
+    "native_if": ("if (s < 1) x[i] = 0;", "", "could not convert"),
+    "write_to_const": ("v(i, 0) = vec3{1, 2, 3};", "", "deleted"),
+    "too_few_indices": ("x[i] = v(i).x;", "", "as many indices as it has dimensions"),
+    "wrong_vector": ("Vec2 w = v(i, 0);", "", "conversion from"),
+    "wrong_element_type": ("", "launch(k, 3, zeros<int>(d, 3), v, 4, 2);", "another element type or dimension"),
+    "wrong_dimension": ("", "launch(k, 3, x, zeros<vec3>(d, 3), 4, 2);", "another element type or dimension"),
+    "value_for_array": ("", "launch(k, 3, 1.f, v, 4, 2);", "another element type or dimension"),
+    "too_few_arguments": ("", "launch(k, 3, x, v, 4);", "another number of parameters"),
+}
+
+
+def main():
+    compiler, include = sys.argv[1:]
+    failed = 0
+    for name, (kernel, host, words) in CASES.items():
+        source = HEAD + "  " + kernel + "\n" + TAIL % host
+        command = [compiler, "-std=c++20", "-fsyntax-only", "-fno-diagnostics-show-caret", "-I", include, "-x", "c++", "-"]
+        run = subprocess.run(command, input=source, capture_output=True, text=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"})
+        lines = [line for line in run.stderr.splitlines() if line.strip()]
+        if words is None:
+            problem = "" if run.returncode == 0 else "does not compile"
+        elif run.returncode == 0:
+            problem = "compiles"
+        elif not any(words in line for line in lines):
+            problem = f'lacks "{words}"'
+        elif len(lines) > kMaxLines:
+            problem = f"has {len(lines)} lines of diagnostics"
+        else:
+            problem = ""
+        print(f"{name}: {problem or 'ok'} ({len(lines)} lines)")
+        if problem:
+            failed += 1
+            print("\n".join("    " + line for line in lines[:30]))
+    print(f"{len(CASES) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# The example `drop` with bad input: each must end with exit code 1 and a message that says what is wrong.
+# Usage: drop_test.sh PATH_OF_DROP. Runs in a folder of its own, on the reference device: no GPU is needed.
+set -uo pipefail
+
+drop="$1"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+failures=0
+small=(--device reference --frames 1 --substeps 2 --pictures 1 --samples 1 --size 16x9 --out out)
+
+fail() {
+  echo "FAILED: $1"
+  sed 's/^/  | /' log
+  failures=$((failures + 1))
+}
+
+# refuses NAME TEXT... -- ARGUMENTS: the message must hold each TEXT.
+refuses() {
+  local name="$1" texts=() code=0
+  shift
+  while [[ "$1" != -- ]]; do
+    texts+=("$1")
+    shift
+  done
+  shift
+  "$drop" "${small[@]}" "$@" > log 2>&1 || code=$?
+  [[ "$code" == 1 ]] || { fail "$name: exit code $code instead of 1"; return; }
+  for text in "${texts[@]}"; do
+    grep -qF -- "$text" log || { fail "$name: no \"$text\" in the message"; return; }
+  done
+  echo "ok: $name"
+}
+
+accepts() {
+  local name="$1" code=0
+  shift
+  rm -rf out
+  "$drop" "${small[@]}" "$@" > log 2>&1 || code=$?
+  [[ "$code" == 0 && -s out/drop.png ]] || { fail "$name: exit code $code, or no picture"; return; }
+  echo "ok: $name"
+}
+
+mesh() { printf '%b' "$1" > "$2"; }
+tetrahedron='v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n'
+
+mesh "${tetrahedron}f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n" good.obj
+accepts "a tetrahedron" --mesh good.obj
+mesh "${tetrahedron}f -4 -2 -3\nf -4 -3 -1\nf -4 -1 -2\nf -3 -2 -1\n" relative.obj
+accepts "indices counted from the end" --mesh relative.obj
+mesh 'v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n' quad.obj
+accepts "one quad, flat" --mesh quad.obj
+mesh 'v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n' line.obj
+accepts "a triangle without area" --mesh line.obj
+mesh 'v 0 0 0\nv 1e-30 0 0\nv 0 1e-30 0\nf 1 2 3\n' tiny.obj
+accepts "a mesh as small as numbers go" --mesh tiny.obj
+mesh "mtllib missing.mtl\r\n${tetrahedron}usemtl none\r\nf 1/1/1 3//2 2\r\n" dos.obj
+accepts "line ends of another system, a missing material" --mesh dos.obj
+
+refuses "a file that is not there" nowhere.obj "cannot be opened" -- --mesh nowhere.obj
+mkdir folder.obj
+refuses "a folder" folder.obj "cannot be" -- --mesh folder.obj
+: > empty.obj
+refuses "an empty file" empty.obj "empty" -- --mesh empty.obj
+mesh 'hello\nworld\n' text.obj
+refuses "a text" text.obj "no faces" -- --mesh text.obj
+head -c 4096 "$drop" > binary.obj
+refuses "a program" binary.obj -- --mesh binary.obj
+mesh "$tetrahedron" points.obj
+refuses "vertices without faces" points.obj "no faces" -- --mesh points.obj
+mesh "${tetrahedron}f 1 2 9\n" range.obj
+refuses "an index out of range" range.obj "damaged" -- --mesh range.obj
+mesh "${tetrahedron}f 1 2 3 9\n" range4.obj
+refuses "an index out of range in a quad" range4.obj "damaged" -- --mesh range4.obj
+mesh "${tetrahedron}f 1 2 3 4 99999999\n" range5.obj
+refuses "an index out of range in a pentagon" range5.obj "damaged" -- --mesh range5.obj
+mesh "${tetrahedron}f 1 2 0\n" zero.obj
+mesh "${tetrahedron}f 1 2 3\nf 1 2 3 9\n" some.obj
+refuses "an index out of range beside a good face" some.obj "damaged" -- --mesh some.obj
+refuses "index 0" zero.obj "damaged" -- --mesh zero.obj
+mesh "${tetrahedron}f -1 -2 -9\n" negative.obj
+refuses "a negative index out of range" negative.obj "damaged" -- --mesh negative.obj
+mesh "${tetrahedron}f 1 2\n" short.obj
+refuses "a face cut short" short.obj "no faces" -- --mesh short.obj
+mesh "${tetrahedron}f 1 1 1\n" point.obj
+refuses "a face that is one point" point.obj "no faces" -- --mesh point.obj
+mesh "v nan 0 0\n${tetrahedron}f 1 2 3\n" nan.obj
+refuses "a position that is no number" nan.obj "damaged" -- --mesh nan.obj
+mesh "v 1e39 0 0\n${tetrahedron}f 1 2 3\n" infinite.obj
+refuses "a position beyond all numbers" infinite.obj "damaged" -- --mesh infinite.obj
+
+refuses "an unknown device" "abacus" -- --device abacus
+refuses "a size that is none" "--size" "WIDTHxHEIGHT" -- --mesh good.obj --size 640
+refuses "a picture without pixels" "--size" -- --mesh good.obj --size 0x10
+refuses "no frames" "--frames" -- --mesh good.obj --frames 0
+refuses "a number that is none" "--substeps" -- --mesh good.obj --substeps many
+refuses "an unknown option" "--colour" -- --mesh good.obj --colour red
+: > file
+refuses "an output folder that is a file" file -- --mesh good.obj --out file
+
+[[ "$failures" == 0 ]] || echo "$failures failed"
+exit $((failures > 0))
