@@ -96,11 +96,14 @@ void ArrayBase::create(const Device& device, const Extent& extent, int ndim) {
 }
 
 namespace {
-detail::StreamState& stream_of(const detail::Storage& storage) { return *storage.device->streams.front(); }
+detail::StreamState& stream_of(detail::Storage& storage) { return *storage.device->default_stream; }
 
-backend::Ticket written(detail::Storage& storage, backend::Ticket ticket) {
-  storage.touched(stream_of(storage), ticket, true);
-  return ticket;
+// Work on the device's default stream that writes an array.
+template <class F>
+void write_to(detail::Storage& storage, F record) {
+  detail::StreamState& stream = stream_of(storage);
+  storage.order_before(stream, true);
+  storage.touched(stream, stream.with(record), true);
 }
 }  // namespace
 
@@ -118,9 +121,7 @@ void ArrayBase::upload(const void* data, std::uint64_t count) {
     detail::strided_copy(*this, packed);
     return;
   }
-  detail::StreamState& stream = stream_of(*storage_);
-  storage_->order_before(stream, true);
-  written(*storage_, stream.stream->upload(address_, data, count * element_bytes_));
+  write_to(*storage_, [&](backend::Stream& s) { return s.upload(address_, data, count * element_bytes_); });
 }
 
 void ArrayBase::download(void* data) const {
@@ -132,9 +133,7 @@ void ArrayBase::download(void* data) const {
     packed.download(data);
     return;
   }
-  // The stream that wrote last knows its ticket; without a writer any stream will do.
-  detail::StreamState& stream = storage_->writer ? *storage_->writer : stream_of(*storage_);
-  stream.stream->download(data, address_, std::uint64_t(size()) * element_bytes_, storage_->write);
+  storage_->download(data, address_, std::uint64_t(size()) * element_bytes_);
 }
 
 void ArrayBase::fill_element(const void* element) {
@@ -154,9 +153,7 @@ void ArrayBase::fill_element(const void* element) {
     std::byte word[4];
     for (std::uint32_t i = 0; i < 4; ++i) word[i] = bytes[i % element_bytes_];
     std::memcpy(&pattern, word, 4);
-    detail::StreamState& stream = stream_of(*storage_);
-    storage_->order_before(stream, true);
-    written(*storage_, stream.stream->fill(address_, (total + 3) / 4 * 4, pattern));
+    write_to(*storage_, [&](backend::Stream& s) { return s.fill(address_, (total + 3) / 4 * 4, pattern); });
     return;
   }
   std::vector<std::byte> repeated(total);
@@ -185,16 +182,16 @@ void ArrayBase::copy_from(const ArrayBase& from) {
     detail::strided_copy(*this, from);
     return;
   }
-  detail::StreamState& stream = stream_of(*storage_);
-  from.storage_->order_before(stream, false);
-  storage_->order_before(stream, true);
   const std::uint64_t bytes = std::uint64_t(size()) * element_bytes_;
   if (address_ == from.address_) return;
   if (address_ < from.address_ + bytes && from.address_ < address_ + bytes)
     invalid("a copy between views of one array that overlap");
-  backend::Ticket t = stream.stream->copy(address_, from.address_, bytes);
+  detail::StreamState& stream = stream_of(*storage_);
+  from.storage_->order_before(stream, false);
+  storage_->order_before(stream, true);
+  backend::Ticket t = stream.with([&](backend::Stream& s) { return s.copy(address_, from.address_, bytes); });
   from.storage_->touched(stream, t, false);
-  written(*storage_, t);
+  storage_->touched(stream, t, true);
 }
 
 void ArrayBase::restrict(int k, std::int64_t lo, std::int64_t hi, std::int64_t step) {

@@ -17,7 +17,7 @@
 namespace weft {
 
 namespace detail {
-struct Storage;
+class Storage;
 }
 
 /// The sizes of up to four dimensions: `n`, or `{nx, ny}`. Checked where it is used.

@@ -23,45 +23,6 @@ DeviceState::~DeviceState() {
   programs.clear();
 }
 
-void Storage::order_before(StreamState& stream, bool writes) {
-  if (write && writer != &stream) writer->stream->wait(write);
-  if (writes && use && user != &stream) user->stream->wait(use);
-}
-
-void Storage::touched(StreamState& stream, backend::Ticket ticket, bool writes) {
-  user = &stream;
-  use = ticket;
-  if (!writes) return;
-  writer = &stream;
-  write = ticket;
-}
-
-void Storage::wait_for_writers() {
-  if (write) writer->stream->wait(write);
-}
-
-void Storage::wait_for_users() {
-  if (use) user->stream->wait(use);
-  wait_for_writers();
-}
-
-std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
-  auto storage = std::make_shared<Storage>();
-  storage->device = device;
-  if (!bytes) return storage;
-  // Fills work on whole words.
-  const std::uint64_t padded = (bytes + 3) / 4 * 4;
-  try {
-    storage->allocation = device->device->allocate(padded, backend::MemoryKind::device);
-  } catch (const Error& e) {
-    if (e.kind() != ErrorKind::out_of_memory || padded > device->device->info().memory_bytes) throw;
-    // Memory that was freed may still wait for work: finish it and try once more.
-    Device(device).synchronize();
-    storage->allocation = device->device->allocate(padded, backend::MemoryKind::device);
-  }
-  return storage;
-}
-
 }  // namespace detail
 
 using detail::DeviceState;
@@ -76,9 +37,7 @@ std::map<std::string, std::weak_ptr<DeviceState>, std::less<>>& open_devices() {
 }
 
 StreamState* make_stream(DeviceState& device) {
-  auto s = std::make_unique<StreamState>();
-  s->stream = device.device->create_stream();
-  s->device = &device;
+  auto s = std::make_unique<StreamState>(device, device.device->create_stream());
   return device.streams.emplace_back(std::move(s)).get();
 }
 
@@ -87,7 +46,7 @@ std::shared_ptr<DeviceState> make_state(std::unique_ptr<backend::Device> device)
   auto state = std::make_shared<DeviceState>();
   state->id = next_id++;
   state->device = std::move(device);
-  make_stream(*state);
+  state->default_stream = make_stream(*state);
   return state;
 }
 
@@ -165,7 +124,7 @@ backend::Device& Device::native() const { return *state_->device; }
 
 Stream Device::stream() const {
   // Aliased: the handle keeps the device, which owns its streams.
-  return Stream(std::shared_ptr<StreamState>(state_, state_->streams.front().get()));
+  return Stream(std::shared_ptr<StreamState>(state_, state_->default_stream));
 }
 
 Stream Device::create_stream() const {
@@ -178,7 +137,7 @@ Stream Device::create_stream() const {
     state_->idle.pop_back();
   }
   return Stream(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
-    done->stream->submit();
+    done->with([](backend::Stream& s) { s.submit(); });
     std::lock_guard lock(keep->mutex);
     keep->idle.push_back(done);
   }));
@@ -186,7 +145,7 @@ Stream Device::create_stream() const {
 
 void Device::synchronize() const {
   std::lock_guard lock(state_->mutex);
-  for (const auto& s : state_->streams) s->stream->synchronize();
+  for (const auto& s : state_->streams) s->with([](backend::Stream& stream) { stream.synchronize(); });
 }
 
 CompileCounts Device::compile_counts() const {
@@ -194,11 +153,19 @@ CompileCounts Device::compile_counts() const {
   return {s.emitted, s.loaded, s.rejected};
 }
 
-void Stream::submit() { state_->stream->submit(); }
-void Stream::synchronize() { state_->stream->synchronize(); }
-void Stream::track_hazards(bool on) { state_->stream->track_hazards(on); }
-void Stream::barrier_always(bool on) { state_->stream->barrier_always(on); }
-backend::Stream& Stream::native() { return *state_->stream; }
+void Stream::submit() {
+  state_->with([](backend::Stream& s) { s.submit(); });
+}
+void Stream::synchronize() {
+  state_->with([](backend::Stream& s) { s.synchronize(); });
+}
+void Stream::track_hazards(bool on) {
+  state_->with([&](backend::Stream& s) { s.track_hazards(on); });
+}
+void Stream::barrier_always(bool on) {
+  state_->with([&](backend::Stream& s) { s.barrier_always(on); });
+}
+backend::Stream& Stream::native() { return *state_->stream_; }
 
 StreamState& state_of(const Stream& stream) { return *stream.state_; }
 

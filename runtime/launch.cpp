@@ -159,7 +159,7 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
     refuse(kernel, fmt::format("the stream is on device {} but the arrays are on device {}",
                                on->device->device->info().name, checked.device->device->info().name));
   if (!on && !checked.device) refuse(kernel, "no argument is an array: launch on a stream to choose the device");
-  if (!on) on = checked.device->streams.front().get();
+  if (!on) on = checked.device->default_stream;
   DeviceState& device = *on->device;
 
   LoadedProgram& program = program_for(kernel, device, checked.strided);
@@ -197,8 +197,9 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
   const std::uint32_t groups = (n + program.block - 1) / program.block;
   const std::uint32_t limit = device.device->info().max_groups;
   const backend::Grid grid{std::min(groups, limit), (groups + limit - 1) / limit, 1};
-  const backend::Ticket ticket =
-      on->stream->launch(*program.program, grid, {block, program.args_bytes}, {ranges, num_ranges});
+  const backend::Ticket ticket = on->with([&](backend::Stream& s) {
+    return s.launch(*program.program, grid, {block, program.args_bytes}, {ranges, num_ranges});
+  });
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ir::Access access = program.params[k].access;
     if (args[k].array && access != ir::Access::none)

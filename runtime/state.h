@@ -9,14 +9,35 @@
 
 #include "../backends/backend.h"
 
+namespace weft {
+class Stream;
+}
+
 namespace weft::detail {
 
 struct DeviceState;
 
-/// A stream; lives as long as its device, so that arrays may name the stream that last worked on them.
+/// A stream; lives as long as its device, so that arrays may name the streams that worked on them.
 struct StreamState {
   DeviceState* device = nullptr;
-  std::unique_ptr<backend::Stream> stream;
+
+  /// Calls f(backend::Stream&) with the stream to itself: a wait may come from another thread than the launches.
+  template <class F>
+  auto with(F f) {
+    std::lock_guard lock(mutex_);
+    return f(*stream_);
+  }
+  void wait(backend::Ticket ticket) {
+    with([&](backend::Stream& s) { s.wait(ticket); });
+  }
+
+  StreamState(DeviceState& device, std::unique_ptr<backend::Stream> stream)
+      : device(&device), stream_(std::move(stream)) {}
+
+ private:
+  friend class weft::Stream;
+  std::mutex mutex_;
+  std::unique_ptr<backend::Stream> stream_;
 };
 
 /// A kernel as a device runs it.
@@ -31,31 +52,40 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
 
   std::uint64_t id = 0;  ///< never used again by another device
   std::unique_ptr<backend::Device> device;
+  StreamState* default_stream = nullptr;
   std::mutex mutex;                                                                            ///< guards what follows
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::unique_ptr<LoadedProgram>> programs;  ///< by module hash
   std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream
   std::vector<StreamState*> idle;                     ///< streams that no handle names
 };
 
-/// Memory of a device, shared by an array and its views.
-struct Storage {
-  std::shared_ptr<DeviceState> device;
-  backend::Allocation allocation;
-  // The last work on it, for those who wait: read by `wait_for_writers`, `wait_for_users`.
-  StreamState* writer = nullptr;
-  backend::Ticket write = 0;
-  StreamState* user = nullptr;
-  backend::Ticket use = 0;
+/// Memory of a device, shared by an array and its views, and the work on it that has not been waited for.
+class Storage {
+ public:
+  Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation)
+      : device(std::move(device)), allocation(allocation) {}
+  ~Storage();
 
-  ~Storage() {
-    if (allocation.bytes) device->device->free(allocation);
-  }
+  const std::shared_ptr<DeviceState> device;
+  const backend::Allocation allocation;
 
-  /// Before work on `stream`: what another stream still does here must be done.
+  /// Before work on `stream`: waits for what other streams still do here.
   void order_before(StreamState& stream, bool writes);
+  /// After it was recorded.
   void touched(StreamState& stream, backend::Ticket ticket, bool writes);
   void wait_for_writers();
   void wait_for_users();
+  /// Copies to the host when the last write has arrived, and no later than that.
+  void download(void* to, std::uint64_t from, std::size_t bytes);
+
+ private:
+  struct Use {
+    StreamState* stream = nullptr;
+    backend::Ticket ticket = 0;
+  };
+  std::mutex mutex_;
+  Use write_;              ///< the last one
+  std::vector<Use> uses_;  ///< since then, the write included: the last of each stream
 };
 
 std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes);

@@ -19,6 +19,7 @@ struct Options {
   int frames = 120, substeps = 32, pictures = 4, samples = 16, width = 640, height = 360;
 };
 
+constexpr std::int64_t kMostPixels = 300'000'000;  // of all pictures together: the sheet shows them side by side
 constexpr float kFrameTime = 1 / 60.f;
 constexpr float kBodySize = 2.2f;
 constexpr float kStartHeight = 1.6f;  // of the body's lowest point
@@ -52,6 +53,8 @@ Options parse(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     parse_size(size, o);
+    if (std::int64_t(o.width) * o.height * o.pictures > kMostPixels)
+      throw CLI::ValidationError("--pictures", "so many pictures of this size do not fit on one sheet");
   } catch (const CLI::ParseError& e) {
     std::exit(app.exit(e) == 0 ? 0 : 1);
   }
@@ -83,25 +86,25 @@ void run(const Options& o) {
   // From the floor to the top of the body, however tall it is.
   float top = 0;
   for (const weft::vec3& p : mesh.positions) top = std::max(top, p.y);
-  const Camera camera{{1.13f * top, 0.89f * top, 1.83f * top}, {0, 0.44f * top, 0}, 36};
+  const Camera camera{{1.0f * top, 0.8f * top, 1.65f * top}, {0, 0.44f * top, 0}, 36};
   std::vector<Picture> pictures;
+  double simulating = 0, drawing = 0;
   auto take_picture = [&](int frame) {
+    const auto start = Clock::now();
     pictures.push_back(draw(body, camera, o.width, o.height, o.samples));
     write_png(folder / fmt::format("frame_{:04}.png", frame), pictures.back());
+    drawing += std::chrono::duration<double>(Clock::now() - start).count();
   };
 
   take_picture(0);
-  double simulating = 0, drawing = 0;
   for (int frame = 1; frame <= o.frames; ++frame) {
     const auto start = Clock::now();
     body.advance(o.substeps, kFrameTime / float(o.substeps));
     body.positions().wait();
-    const auto middle = Clock::now();
+    simulating += std::chrono::duration<double>(Clock::now() - start).count();
     // Pictures are spread evenly over the frames: with 4 pictures after 0, 1/3, 2/3 and all of them.
     const int intervals = std::max(o.pictures - 1, 1);
     if (o.pictures > 1 && frame * intervals / o.frames > (frame - 1) * intervals / o.frames) take_picture(frame);
-    simulating += std::chrono::duration<double>(middle - start).count();
-    drawing += std::chrono::duration<double>(Clock::now() - middle).count();
     show_progress(frame, o.frames);
   }
   write_png(folder / "drop.png", contact_sheet(pictures));

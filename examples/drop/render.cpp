@@ -153,7 +153,8 @@ auto render_kernel =
           }
           origin += direction * s.t + s.facet * kOffset;
           Float cosine = max(-dot(direction, s.normal), 0);
-          Float mirrored = s.mirror * (1 + 7 * pow(1 - min(cosine, 1), 5.f));
+          Float slant = 1 - min(cosine, 1);
+          Float mirrored = s.mirror * (1 + 7 * slant * slant * slant * slant * slant);
           UInt bounce_seed = seed + UInt(bounce) * 4u + 1u;
 
           Vec2 sun_point = spread(bounce_seed, sample);
@@ -185,7 +186,7 @@ auto render_kernel =
       for (int k = 0; k < 3; ++k) {
         Float c = light[k] * 0.6f;  // Narkowicz, "ACES filmic tone mapping curve" (2015)
         Float film = min(c * (2.51f * c + 0.03f) / (c * (2.43f * c + 0.59f) + 0.14f), 1);
-        packed = packed | (UInt(pow(film, 1 / 2.2f) * 255 + 0.5f) << UInt(8 * k));
+        packed = packed | (UInt(pow(max(film, 1e-6f), 1 / 2.2f) * 255 + 0.5f) << UInt(8 * k));
       }
       image(row, column) = packed;
     });

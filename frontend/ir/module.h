@@ -113,7 +113,7 @@ struct Module : Interface {
   std::vector<Region> regions{Region{}};  ///< regions[0] is the body
   std::vector<Local> locals;
 
-  const Interface& interface() const { return *this; }
+  const Interface& as_interface() const { return *this; }
 
   std::span<const Id> args(Id id) const { return {operands.data() + insts[id].first_arg, insts[id].num_args}; }
   Id arg(Id id, int k) const { return operands[insts[id].first_arg + k]; }

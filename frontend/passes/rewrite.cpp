@@ -10,7 +10,7 @@ namespace weft::ir {
 // ---- Rewriter
 
 Rewriter::Rewriter(const Module& from) : from_(from), builder_(out_), map_(from.insts.size(), kNone) {
-  static_cast<Interface&>(out_) = from.interface();
+  static_cast<Interface&>(out_) = from.as_interface();
   out_.insts.reserve(from.insts.size());
   out_.operands.reserve(from.operands.size());
   out_.regions.reserve(from.regions.size());

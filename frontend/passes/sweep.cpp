@@ -28,7 +28,7 @@ class Sweeper {
       work_.pop_back();
       needs(id);
     }
-    static_cast<Interface&>(out_) = from_.interface();
+    static_cast<Interface&>(out_) = from_.as_interface();
     out_.insts.reserve(from_.insts.size());
     out_.operands.reserve(from_.operands.size());
     copy_region(0, 0);

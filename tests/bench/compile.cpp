@@ -56,7 +56,9 @@ auto large_kernel() {
           t = t * a + sqrt(abs(t) + 0.5f * float(part + 1));
           b = min(b * t, a) - sin(t + float(step));
         }
-        If(t > b) { a += t * 0.25f; }
+        If (t > b) {
+          a += t * 0.25f;
+        }
         Else { b -= x[i + k]; }
       }
       y[i + part] = a * b;

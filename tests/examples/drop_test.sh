@@ -93,6 +93,7 @@ refuses "a position beyond all numbers" infinite.obj "damaged" -- --mesh infinit
 refuses "an unknown device" "abacus" -- --device abacus
 refuses "a size that is none" "--size" "WIDTHxHEIGHT" -- --mesh good.obj --size 640
 refuses "a picture without pixels" "--size" -- --mesh good.obj --size 0x10
+refuses "more pictures than a sheet holds" "--pictures" -- --mesh good.obj --size 8192x8192 --pictures 100
 refuses "no frames" "--frames" -- --mesh good.obj --frames 0
 refuses "a number that is none" "--substeps" -- --mesh good.obj --substeps many
 refuses "an unknown option" "--colour" -- --mesh good.obj --colour red

@@ -1,0 +1,87 @@
+// Memory of a device and the order of work on it between streams.
+#include <algorithm>
+
+#include "../frontend/support/error.h"
+#include "device.h"
+#include "state.h"
+
+namespace weft::detail {
+
+Storage::~Storage() {
+  if (allocation.bytes) device->device->free(allocation);
+}
+
+void Storage::order_before(StreamState& stream, bool writes) {
+  Use write;
+  std::vector<Use> others;
+  {
+    std::lock_guard lock(mutex_);
+    if (write_.stream != &stream) write = write_;
+    if (writes)
+      std::ranges::copy_if(uses_, std::back_inserter(others), [&](const Use& u) { return u.stream != &stream; });
+  }
+  if (write.stream) write.stream->wait(write.ticket);
+  for (const Use& u : others) u.stream->wait(u.ticket);
+}
+
+void Storage::touched(StreamState& stream, backend::Ticket ticket, bool writes) {
+  std::lock_guard lock(mutex_);
+  if (writes) {
+    // Whatever used it before came before this write: waiting for the write covers it.
+    write_ = {&stream, ticket};
+    uses_.assign(1, write_);
+    return;
+  }
+  for (Use& u : uses_)
+    if (u.stream == &stream) {
+      u.ticket = ticket;
+      return;
+    }
+  uses_.push_back({&stream, ticket});
+}
+
+void Storage::wait_for_writers() {
+  Use write;
+  {
+    std::lock_guard lock(mutex_);
+    write = write_;
+  }
+  if (write.stream) write.stream->wait(write.ticket);
+}
+
+void Storage::wait_for_users() {
+  std::vector<Use> uses;
+  {
+    std::lock_guard lock(mutex_);
+    uses = uses_;
+  }
+  for (const Use& u : uses) u.stream->wait(u.ticket);
+}
+
+void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
+  Use write;
+  {
+    std::lock_guard lock(mutex_);
+    write = write_;
+  }
+  // Without a writer any stream will do.
+  StreamState& stream = write.stream ? *write.stream : *device->default_stream;
+  stream.with([&](backend::Stream& s) { s.download(to, from, bytes, write.ticket); });
+}
+
+std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
+  // Fills work on whole words.
+  const std::uint64_t padded = (bytes + 3) / 4 * 4;
+  backend::Allocation allocation;
+  try {
+    if (bytes) allocation = device->device->allocate(padded, backend::MemoryKind::device);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::out_of_memory || padded > device->device->info().memory_bytes) throw;
+    // Memory that was freed may still wait for work: finish it and try once more.
+    Device(device).synchronize();
+    allocation = device->device->allocate(padded, backend::MemoryKind::device);
+  }
+  return std::make_shared<Storage>(device, allocation);
+}
+
+}  // namespace weft::detail

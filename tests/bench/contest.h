@@ -1,0 +1,56 @@
+// A kernel of weft and its counterparts in GLSL: held to be right, then timed.
+#pragma once
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "glsl.h"
+#include "harness.h"
+
+namespace weft::bench {
+
+/// What results hold before a kernel runs: one that it leaves out is seen.
+inline constexpr float kUnwritten = std::numeric_limits<float>::quiet_NaN();
+
+/// Several ways to the same results.
+struct Contest {
+  std::function<void()> reset = [] {};         ///< brings the results to where each side starts from
+  std::function<std::vector<float>()> result;  ///< reads them
+  std::function<float(std::size_t)> expected;  ///< by the host
+  std::function<void()> weft;                  ///< one launch
+  std::vector<GlslKernel> glsl;                ///< the fastest is the reference
+  double tolerance = 1e-5;                     ///< relative; absolute below 1
+  double outliers = 0;                         ///< share of the results that may differ by more
+};
+
+/// Checks the results of all sides, then times them against each other and reports the row.
+/// Errors: std::runtime_error naming the side and the first wrong result.
+void race(Run& run, const Contest& contest);
+
+/// What a GLSL kernel touches, for GlslKernel.
+backend::MemoryRange reads(const ArrayBase& array);
+backend::MemoryRange writes(const ArrayBase& array);
+backend::MemoryRange updates(const ArrayBase& array);
+
+/// Workgroups of `block` threads for n threads.
+std::uint32_t groups(std::int64_t n, std::int64_t block);
+
+/// The text of a GLSL kernel: the extensions, the workgroup ("local_size_x = 256"), names for arrays at an address
+/// (Floats, Ints, Vec3s, Vec4s; ConstFloats, ConstInts, ConstVec4s and ConstMats, of row-major mat4, are read only),
+/// then `rest`.
+std::string glsl_kernel(const std::string& local_size, const std::string& rest);
+
+/// The same numbers at each run.
+std::vector<float> random_floats(std::size_t n, float lo, float hi, unsigned seed);
+
+/// The same bytes as elements of another type.
+template <class T>
+std::vector<T> packed(const std::vector<float>& values) {
+  std::vector<T> out(values.size() * sizeof(float) / sizeof(T));
+  std::memcpy(static_cast<void*>(out.data()), values.data(), out.size() * sizeof(T));
+  return out;
+}
+
+}  // namespace weft::bench
