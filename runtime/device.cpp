@@ -132,6 +132,7 @@ Stream Device::create_stream() const {
   StreamState* s = nullptr;
   if (state_->idle.empty()) {
     s = make_stream(*state_);
+    state_->several_streams = true;
   } else {
     s = state_->idle.back();
     state_->idle.pop_back();

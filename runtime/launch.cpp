@@ -196,7 +196,8 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
 
   const std::uint32_t groups = (n + program.block - 1) / program.block;
   const std::uint32_t limit = device.device->info().max_groups;
-  const backend::Grid grid{std::min(groups, limit), (groups + limit - 1) / limit, 1};
+  const std::uint32_t rows = (groups + limit - 1) / limit;  // as even as can be: the last row has few idle workgroups
+  const backend::Grid grid{(groups + rows - 1) / rows, rows, 1};
   const backend::Ticket ticket = on->with([&](backend::Stream& s) {
     return s.launch(*program.program, grid, {block, program.args_bytes}, {ranges, num_ranges});
   });

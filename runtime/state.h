@@ -57,6 +57,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::unique_ptr<LoadedProgram>> programs;  ///< by module hash
   std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream
   std::vector<StreamState*> idle;                     ///< streams that no handle names
+  std::atomic<bool> several_streams = false;          ///< work on one stream needs no order among streams
 };
 
 /// Memory of a device, shared by an array and its views, and the work on it that has not been waited for.

@@ -12,6 +12,7 @@ Storage::~Storage() {
 }
 
 void Storage::order_before(StreamState& stream, bool writes) {
+  if (!device->several_streams.load(std::memory_order_relaxed)) return;
   Use write;
   std::vector<Use> others;
   {

@@ -238,6 +238,12 @@ ShortCircuit<Or>::ShortCircuit(bool v, Loc loc) : id(trace::literal_int(ir::Type
 }
 }  // namespace detail
 
+/// select(c, 1, 0): host values in both branches take the type that they have.
+template <class A, class B>
+requires(Scalar<A>&& std::is_same_v<A, B>) Var<A> select(In<bool> c, A a, B b) {
+  return Var<A>(trace::ternary(ir::Op::select, c.id, In<A>(a).id, In<A>(b).id, c.loc), detail::FromId{});
+}
+
 /// The same bits as another type of the same width: bitcast<int>(x) of a Float.
 template <Scalar T, Scalar U>
 requires(sizeof(T) == sizeof(U) && NumericScalar<T> && NumericScalar<U>) Var<T> bitcast(const Var<U>& v,

@@ -184,6 +184,12 @@ class Ref<const vec<N, T>> : public detail::VecRef<N, T, Ref<const T>> {
   Ref& operator=(const Ref&) = delete;
 };
 
+/// select(c, vec3{..}, vec3{..}): host vectors in both branches.
+template <int N, class T>
+Var<vec<N, T>> select(In<bool> c, const vec<N, T>& a, const vec<N, T>& b) {
+  return select(c, Var<vec<N, T>>(a), Var<vec<N, T>>(b));
+}
+
 // A host vector scaled by a traced number: no class of the host's names the traced operators.
 template <int N, class T>
 Var<vec<N, T>> operator*(const vec<N, T>& a, const Var<T>& s) {

@@ -32,7 +32,7 @@ bool commutes(Op op) {
 }
 
 // Short-circuit operands of at most this many pure operations are evaluated without a branch.
-constexpr std::size_t kFlatOperations = 8;
+constexpr std::size_t kFlatOperations = 3;
 
 }  // namespace
 

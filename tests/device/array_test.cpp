@@ -1,5 +1,6 @@
 // Arrays: making, filling, copying, viewing, between devices, and what they refuse.
 #include <numeric>
+#include <thread>
 
 #include "device_test.h"
 
@@ -118,6 +119,23 @@ TEST_P(Arrays, streams_wait_for_each_other) {
   }
   EXPECT_EQ(a.at(0), 30);
   EXPECT_EQ(a.at(n - 1), 30);
+}
+
+TEST_P(Arrays, may_be_used_from_several_threads) {
+  const auto axpy = kernel("axpy", [](Arr<float> y, Arr<const float> x, Float a) { y[tid()] += a * x[tid()]; });
+  const int n = on_reference() ? 100 : 10000;
+  Array<float> x = full<float>(device(), n, 1.f);
+  std::vector<std::thread> threads;
+  std::vector<float> sums(4);
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      Stream stream = device().create_stream();
+      Array<float> y = zeros<float>(device(), n);
+      for (int k = 0; k < 50; ++k) launch(stream, axpy, n, y, x, float(t));
+      sums[std::size_t(t)] = y.at(n - 1);
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(sums, (std::vector<float>{0, 50, 100, 150}));
 }
 
 TEST_P(Arrays, freed_while_in_use_are_kept_until_the_device_is_done) {

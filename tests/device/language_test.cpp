@@ -251,6 +251,18 @@ TEST_P(Language, atomic_adds_lose_nothing) {
   EXPECT_EQ(reals.to_vector(), (std::vector<float>{0.25f * float(n), 0.25f * float(n)}));
 }
 
+TEST_P(Language, host_values_stand_where_traced_ones_do) {
+  Array<vec3> out = zeros<vec3>(device(), 3);
+  launch(kernel("host_values",
+                [](Arr<vec3> out, Float s) {
+                  Int i = tid();
+                  Int one = select(i > 0, 1, 0);
+                  out[i] = select(i > 1, vec3{1, 2, 3}, vec3{4, 5, 6}) + vec3{1, 0, 0} * s + Float(one) * vec3{0, 0, 1};
+                }),
+         3, out, 10.f);
+  EXPECT_EQ(out.to_vector(), (std::vector<vec3>{{14, 5, 6}, {14, 5, 7}, {11, 2, 4}}));
+}
+
 struct Config {
   static constexpr int kOffset = 4;
 };
