@@ -77,10 +77,13 @@ void ArrayBase::wait() const {
 void ArrayBase::create(const Device& device, const Extent& extent, int ndim) {
   if (extent.rank != ndim)
     invalid(fmt::format("an array of {} dimension(s) is asked for with {} size(s)", ndim, extent.rank));
-  std::uint64_t bytes = element_bytes_;
+  std::uint64_t bytes = element_bytes_, strides = element_bytes_;
   for (int k = 0; k < ndim; ++k) {
     if (extent[k] < 0) invalid(fmt::format("size {} of dimension {} is negative", extent[k], k));
-    if (__builtin_mul_overflow(bytes, std::uint64_t(extent[k]), &bytes) || bytes > std::uint64_t(INT64_MAX))
+    bytes *= std::uint64_t(extent[k]);
+    // Sizes beside an empty dimension must not overflow either: strides are made of them.
+    if (__builtin_mul_overflow(strides, std::max<std::uint64_t>(std::uint64_t(extent[k]), 1), &strides) ||
+        strides > std::uint64_t(INT64_MAX))
       throw Error(ErrorKind::out_of_memory,
                   fmt::format("an array of shape {} and {} bytes an element is larger than any memory",
                               shape_text(extent.n, ndim), element_bytes_));
@@ -147,7 +150,7 @@ void ArrayBase::fill_element(const void* element) {
       if (bytes[i % element_bytes_] != bytes[i % 4 % element_bytes_]) return false;
     return 4 % element_bytes_ == 0 || element_bytes_ % 4 == 0;
   }();
-  const bool whole = address_ == storage_->allocation.address && total + 4 > storage_->allocation.bytes;
+  const bool whole = address_ == storage_->allocation.address && total == storage_->bytes;
   if (is_contiguous() && repeats && (total % 4 == 0 || whole) && address_ % 4 == 0) {
     std::uint32_t pattern;
     std::byte word[4];
@@ -156,9 +159,14 @@ void ArrayBase::fill_element(const void* element) {
     write_to(*storage_, [&](backend::Stream& s) { return s.fill(address_, (total + 3) / 4 * 4, pattern); });
     return;
   }
-  std::vector<std::byte> repeated(total);
-  for (std::uint64_t at = 0; at < total; at += element_bytes_) std::memcpy(&repeated[at], bytes, element_bytes_);
-  upload(repeated.data(), std::uint64_t(size()));
+  // One element, seen as an array of this shape that does not advance.
+  ArrayBase one(1, element_bytes_);
+  one.create(device(), Extent(1), 1);
+  one.upload(element, 1);
+  one.ndim_ = ndim_;
+  one.shape_ = shape_;
+  one.stride_ = {};
+  detail::strided_copy(*this, one);
 }
 
 void ArrayBase::copy_from(const ArrayBase& from) {
@@ -178,14 +186,22 @@ void ArrayBase::copy_from(const ArrayBase& from) {
     upload(bytes.data(), std::uint64_t(size()));
     return;
   }
+  const bool overlap = storage_ == from.storage_ && address_ < from.address_ + from.extent_bytes() &&
+                       from.address_ < address_ + extent_bytes();
   if (!is_contiguous() || !from.is_contiguous()) {
-    detail::strided_copy(*this, from);
-    return;
+    if (!overlap) return detail::strided_copy(*this, from);
+    // Views that interleave or overlap: through a copy, so that no element is read after it was written.
+    ArrayBase packed(ndim_, element_bytes_);
+    packed.copy_from(from);
+    return detail::strided_copy(*this, packed);
   }
   const std::uint64_t bytes = std::uint64_t(size()) * element_bytes_;
   if (address_ == from.address_) return;
-  if (address_ < from.address_ + bytes && from.address_ < address_ + bytes)
-    invalid("a copy between views of one array that overlap");
+  if (overlap) {
+    ArrayBase packed(ndim_, element_bytes_);
+    packed.copy_from(from);
+    return copy_from(packed);
+  }
   detail::StreamState& stream = stream_of(*storage_);
   from.storage_->order_before(stream, false);
   storage_->order_before(stream, true);
@@ -201,8 +217,8 @@ void ArrayBase::restrict(int k, std::int64_t lo, std::int64_t hi, std::int64_t s
   if (lo < 0 || hi > n || lo > hi || step < 1)
     invalid(fmt::format("a slice [{}, {}) with step {} of a dimension of size {}", lo, hi, step, n));
   address_ += std::uint64_t(lo * stride_[std::size_t(k)]);
-  shape_[std::size_t(k)] = (hi - lo + step - 1) / step;
-  stride_[std::size_t(k)] *= step;
+  shape_[std::size_t(k)] = (hi - lo) / step + ((hi - lo) % step != 0);
+  if (shape_[std::size_t(k)] > 1) stride_[std::size_t(k)] *= step;
 }
 
 void ArrayBase::take_row(const ArrayBase& from, std::int64_t i) {
@@ -222,7 +238,8 @@ void ArrayBase::take_reshaped(const ArrayBase& from, const Extent& extent, int n
   std::int64_t n = 1;
   for (int k = 0; k < ndim; ++k) {
     if (extent[k] < 0) invalid(fmt::format("size {} of dimension {} is negative", extent[k], k));
-    n *= extent[k];
+    if (__builtin_mul_overflow(n, extent[k], &n)) n = -1;
+    if (n < 0) break;
   }
   if (n != from.size())
     invalid(fmt::format("{} elements cannot take the shape {}", from.size(), shape_text(extent.n, ndim)));

@@ -155,7 +155,8 @@ class Array : public ArrayBase {
   template <std::ranges::contiguous_range R>
   requires std::is_same_v<std::ranges::range_value_t<R>, T>
   void assign(const R& values) { upload(std::ranges::data(values), std::ranges::size(values)); }
-  /// Replaces all elements by those of an array of the same shape, on this device or another.
+  /// Replaces all elements by those of an array of the same shape, on this device or another. Views of one array may
+  /// overlap: the result is as if all were read first.
   void copy_from(const Array& other) { ArrayBase::copy_from(other); }
 
   /// The elements in row-major order. Waits for what writes them, nothing else.

@@ -138,9 +138,13 @@ Stream Device::create_stream() const {
     state_->idle.pop_back();
   }
   return Stream(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
-    done->with([](backend::Stream& s) { s.submit(); });
-    std::lock_guard lock(keep->mutex);
-    keep->idle.push_back(done);
+    try {
+      done->with([](backend::Stream& s) { s.submit(); });
+      std::lock_guard lock(keep->mutex);
+      keep->idle.push_back(done);
+    } catch (const std::exception&) {
+      // A lost device: the next call on it says so. The stream stays with the device, unused.
+    }
   }));
 }
 

@@ -19,8 +19,8 @@ struct StreamState;
 }  // namespace detail
 
 /// A queue of work on one device, which behaves as if everything ran in order. A handle: copies are the same stream.
-/// One host thread may use a stream at a time; different streams may be used by different threads. Work on an array
-/// that another stream has pending work on waits for it.
+/// Streams may be used by several threads; each call has the stream to itself. Before work on an array that another
+/// stream still works on, the host waits for that stream; while it waits, that stream records nothing.
 class Stream {
  public:
   /// Starts what has been recorded. Almost never needed: waiting starts what it waits for.

@@ -42,7 +42,9 @@ LoadedProgram* compile(KernelCore& kernel, DeviceState& device, std::uint64_t st
 
   std::lock_guard lock(device.mutex);
   // Kernels that are traced to the same IR share the program: a lambda in a function makes a new kernel each call.
-  std::unique_ptr<LoadedProgram>& known = device.programs[{hash.lo, hash.hi}];
+  // Messages name the kernel and its lines, so only kernels made at one place share.
+  std::unique_ptr<LoadedProgram>& known = device.programs[fmt::format("{} {} {}:{}", ir::to_string(hash), kernel.name(),
+                                                                      kernel.loc().file, kernel.loc().line)];
   if (!known) {
     auto loaded = std::make_unique<LoadedProgram>();
     loaded->program = device.device->compile(module, hash);
@@ -128,6 +130,12 @@ Checked check_arrays(const KernelCore& kernel, std::span<const HostArg> args, bo
       refuse(kernel, fmt::format("{} is on device {} but {} is on device {}", argument_name(first),
                                  c.device->device->info().name, argument_name(k), device->device->info().name));
     }
+    for (int d = 0; d < a->ndim(); ++d)
+      if (a->shape(d) > kMaxThreads)
+        throw Error(ErrorKind::unsupported,
+                    fmt::format("dimension {} of {} has {} elements; kernels count to 2^31 - 1", d, argument_name(k),
+                                a->shape(d)),
+                    kernel.name(), kernel.loc());
     if (needs_strided(*a)) c.strided |= 1ull << k;
   }
   return c;
@@ -148,7 +156,13 @@ std::int64_t count_threads(const KernelCore& kernel, const Extent& threads) {
 
 }  // namespace
 
+void value_out_of_range() {
+  throw Error(ErrorKind::invalid_argument,
+              "an integer argument of a launch is out of the range of the kernel's parameter");
+}
+
 void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args) {
+  if (Trace::active()) refuse(kernel, "it is launched while another kernel is traced: launch it from the host");
   if (args.size() > kMaxParams)
     throw Error(ErrorKind::unsupported, fmt::format("more than {} parameters", kMaxParams), kernel.name(),
                 kernel.loc());

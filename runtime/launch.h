@@ -15,6 +15,8 @@ struct HostArg {
 
 void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args);
 
+[[noreturn]] void value_out_of_range();
+
 /// Turns an argument of the caller into the host type of parameter P, which `storage` holds if need be.
 template <class P>
 struct Argument {
@@ -29,6 +31,11 @@ struct Argument {
   static Host make(const A& a) {
     static_assert(std::is_convertible_v<A, Host> || std::is_constructible_v<Host, A>,
                   "weft::launch: this argument does not convert to the kernel's parameter");
+    if constexpr (IntegerScalar<Host> && Scalar<A>) {
+      static_assert(!RealScalar<A>, "weft::launch: a real number is given where the kernel takes an integer");
+      const Host converted = static_cast<Host>(a);
+      if (static_cast<A>(converted) != a || (converted < Host(0)) != (a < A(0))) value_out_of_range();
+    }
     return Host(a);
   }
 };

@@ -53,22 +53,23 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::uint64_t id = 0;  ///< never used again by another device
   std::unique_ptr<backend::Device> device;
   StreamState* default_stream = nullptr;
-  std::mutex mutex;                                                                            ///< guards what follows
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::unique_ptr<LoadedProgram>> programs;  ///< by module hash
-  std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream
-  std::vector<StreamState*> idle;                     ///< streams that no handle names
-  std::atomic<bool> several_streams = false;          ///< work on one stream needs no order among streams
+  std::mutex mutex;                                                ///< guards what follows
+  std::map<std::string, std::unique_ptr<LoadedProgram>> programs;  ///< by hash and place of the kernel
+  std::vector<std::unique_ptr<StreamState>> streams;               ///< the first is the default stream
+  std::vector<StreamState*> idle;                                  ///< streams that no handle names
+  std::atomic<bool> several_streams = false;                       ///< work on one stream needs no order among streams
 };
 
 /// Memory of a device, shared by an array and its views, and the work on it that has not been waited for.
 class Storage {
  public:
-  Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation)
-      : device(std::move(device)), allocation(allocation) {}
+  Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation, std::uint64_t bytes)
+      : device(std::move(device)), allocation(allocation), bytes(bytes) {}
   ~Storage();
 
   const std::shared_ptr<DeviceState> device;
   const backend::Allocation allocation;
+  const std::uint64_t bytes;  ///< of the elements; the allocation is padded to words
 
   /// Before work on `stream`: waits for what other streams still do here.
   void order_before(StreamState& stream, bool writes);

@@ -82,7 +82,7 @@ std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, st
     Device(device).synchronize();
     allocation = device->device->allocate(padded, backend::MemoryKind::device);
   }
-  return std::make_shared<Storage>(device, allocation);
+  return std::make_shared<Storage>(device, allocation, bytes);
 }
 
 }  // namespace weft::detail

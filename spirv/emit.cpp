@@ -166,8 +166,11 @@ Word Emitter::local(std::uint64_t number) {
   if (number >= local_.size()) internal_error("a local that does not exist");
   Word& known = local_[number];
   if (!known) {
-    Word pointer = w_.pointer_type(spv::StorageClass::Function, w_.type(module_.locals[number].type));
-    locals_.emit(spv::Op::OpVariable, {pointer, known = w_.id(), Word(spv::StorageClass::Function)});
+    const Type type = module_.locals[number].type;
+    Word pointer = w_.pointer_type(spv::StorageClass::Function, w_.type(type));
+    // Zero at first, as on the reference device.
+    locals_.emit(spv::Op::OpVariable,
+                 {pointer, known = w_.id(), Word(spv::StorageClass::Function), w_.constant(type, 0)});
   }
   return known;
 }

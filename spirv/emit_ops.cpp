@@ -156,13 +156,17 @@ Word Emitter::integer_divide(Id id, Type t) {
   const bool rem = module_[id].op == Op::rem;
   const Id divisor = module_.arg(id, 1);
   const Word x = value(module_.arg(id, 0));
-  const spv::Op op =
-      is_signed(t) ? (rem ? spv::Op::OpSRem : spv::Op::OpSDiv) : (rem ? spv::Op::OpUMod : spv::Op::OpUDiv);
+  // Vulkan leaves OpSRem undefined for negative operands: a signed remainder is x - x / y * y.
+  auto divide = [&](Word y) {
+    if (!is_signed(t)) return make(rem ? spv::Op::OpUMod : spv::Op::OpUDiv, t, {x, y});
+    const Word quotient = make(spv::Op::OpSDiv, t, {x, y});
+    return rem ? make(spv::Op::OpISub, t, {x, make(spv::Op::OpIMul, t, {quotient, y})}) : quotient;
+  };
   if (module_[divisor].op == Op::constant) {
     std::uint64_t d = module_[divisor].imm;
     if (d == 0) return rem ? w_.constant(t, 0) : x;
     if (is_signed(t) && d == ir::mask(t)) return rem ? w_.constant(t, 0) : make(spv::Op::OpSNegate, t, {x});
-    return make(op, t, {x, value(divisor)});
+    return divide(value(divisor));
   }
   const Word y = value(divisor), zero = w_.constant(t, 0), one = w_.constant(t, 1);
   Word bad;
@@ -180,7 +184,7 @@ Word Emitter::integer_divide(Id id, Type t) {
              {make(spv::Op::OpIEqual, Type::b1, {x, least}), make(spv::Op::OpIEqual, Type::b1, {y, minus_one})});
     bad = make(spv::Op::OpLogicalOr, Type::b1, {make(spv::Op::OpIEqual, Type::b1, {y, zero}), overflow});
   }
-  return make(op, t, {x, choose(t, bad, one, y)});
+  return divide(choose(t, bad, one, y));
 }
 
 Word Emitter::shift(Id id, Type t) {

@@ -32,6 +32,7 @@ std::string type_name(Type scalar, int rows, int columns) {
 ArrLayout make_array_param(Type scalar, int count, int ndim, bool read_only, const std::string& type_name) {
   Trace& t = Trace::current();
   ArrLayout a;
+  a.trace = t.serial();
   a.strided = t.next_param_is_strided();
   a.ndim = std::uint8_t(ndim);
   a.element_bytes = std::uint32_t(bytes(scalar) * count);
@@ -66,6 +67,7 @@ namespace {
 // Start of the part that the indices choose: in elements, scaled to the extent of dimension `first + n`, or in bytes.
 Id advance(const ArrLayout& a, const Index* indices, int n) {
   const Loc loc = indices[0].loc;
+  Trace::owner_of(a.trace, loc);
   Id at = a.start;
   if (a.strided) {
     for (int k = 0; k < n; ++k) {
@@ -106,8 +108,9 @@ ArrLayout slice_of(const ArrLayout& a, const Index& index) {
 
 trace::Id shape_of(const ArrLayout& a, int k, Loc loc) {
   if (k < 0 || k >= a.ndim - a.first)
-    ir::fail(Trace::current(loc).module(), loc,
+    ir::fail(Trace::owner_of(a.trace, loc).module(), loc,
              fmt::format("shape({}) of an array of {} dimension(s)", k, a.ndim - a.first));
+  Trace::owner_of(a.trace, loc);
   return a.shape[std::size_t(a.first + k)];
 }
 

@@ -32,6 +32,7 @@ class Index {
 
 /// All that an array knows at trace time; copied into slices.
 struct ArrLayout {
+  std::uint32_t trace = 0;  ///< the trace that it belongs to
   trace::Id base = ir::kNone;
   trace::Id start = ir::kNone;        ///< of a slice: elements (contiguous) or bytes (strided); kNone: 0
   std::array<trace::Id, 4> shape{};   ///< i32

@@ -55,7 +55,9 @@ void Block::begin(Id condition) {
       // `If (a) {} ElseIf (b) {} Else {}` is if a {} else { if b {} else {} }: by the time the last Else is met, the
       // first two are closed; go back into them.
       while (b.reopen_chain()) ++reopened_;
-      if (!b.reopen_else()) ir::fail(b.module(), loc_, fmt::format("{} does not follow an If", name_of(kind_)));
+      if (!b.reopen_else())
+        ir::fail(b.module(), loc_,
+                 fmt::format("{} does not follow an If (a chain is written If, ElseIf, Else)", name_of(kind_)));
       if (kind_ == Kind::else_if) b.mark_chain();
       break;
   }

@@ -54,6 +54,10 @@ class RangeLoop {
   trace::Id open();
   void close();
   bool fresh() const { return state_ == 0; }
+  /// A range may be run through several times.
+  void restart() {
+    if (state_ == 2) state_ = 0;
+  }
 
  private:
   trace::Id lo_, hi_, step_;
@@ -80,7 +84,10 @@ class Range {
     void operator++() { loop->close(); }
     bool operator!=(End) const { return loop->fresh(); }
   };
-  Iterator begin() { return {&loop_}; }
+  Iterator begin() {
+    loop_.restart();
+    return {&loop_};
+  }
   End end() { return {}; }
 
  private:

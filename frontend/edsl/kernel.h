@@ -110,6 +110,16 @@ template <class C, class... P>
 struct Signature<void (C::*)(P...) const> : Signature<void (*)(P...)> {};
 template <class C, class... P>
 struct Signature<void (C::*)(P...)> : Signature<void (*)(P...)> {};
+template <class... P>
+struct Signature<void (*)(P...) noexcept> : Signature<void (*)(P...)> {};
+template <class C, class... P>
+struct Signature<void (C::*)(P...) const noexcept> : Signature<void (*)(P...)> {};
+template <class C, class... P>
+struct Signature<void (C::*)(P...) noexcept> : Signature<void (*)(P...)> {};
+template <class R, class C, class... P>
+struct Signature<R (C::*)(P...) const> {
+  static_assert(std::is_void_v<R>, "weft::kernel: a kernel returns nothing; write its results to an Arr");
+};
 }  // namespace detail
 
 /// Makes a kernel from a lambda or function whose parameters are traced types and which returns nothing. Nothing is

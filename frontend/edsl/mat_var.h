@@ -60,7 +60,6 @@ class Var<mat<R, C, T>> : public detail::MatOps<R, C, T> {
   /// Zero.
   Var() = default;
   Var(const Var&) = default;
-  Var(Var&&) = default;
   Var(const host& v, Loc loc = Loc::here()) : Var(In<host>(v, loc).id, detail::FromId{}) {}
   Var(const Ref<host>& r, Loc loc = Loc::here()) : Var(In<host>(r, loc).id, detail::FromId{}) {}
   Var(const Ref<const host>& r, Loc loc = Loc::here()) : Var(In<host>(r, loc).id, detail::FromId{}) {}
@@ -71,7 +70,6 @@ class Var<mat<R, C, T>> : public detail::MatOps<R, C, T> {
   Var(const trace::Id* ids, detail::FromId) : Var(std::make_index_sequence<R * C>(), ids) {}
 
   Var& operator=(const Var& v) { return assign(In<host>(v, Loc{})); }
-  Var& operator=(Var&& v) { return assign(In<host>(v, Loc{})); }
   template <class A>
   requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<host>>) Var& operator=(const A& v) {
     return assign(In<host>(v, Loc{}));
@@ -139,7 +137,9 @@ class Ref<mat<R, C, T>> : public detail::MatRef<R, C, T, Ref<T>> {
   using host = mat<R, C, T>;
   using detail::MatRef<R, C, T, Ref<T>>::MatRef;
   Ref(const Ref&) = default;
-  const Ref& operator=(const Ref& r) const { return *this = In<host>(r); }
+  const Ref& operator=(const Ref& r) const&& { return *this = In<host>(r); }
+  /// `auto e = x[i]; e = x[j];` is refused, and with it std::swap(x[i], x[j]): it would move names, not values.
+  const Ref& operator=(const Ref& r) const& = delete;
   const Ref& operator=(In<host> v) const {
     trace::store(this->address(), scalar_type<T>(), R * C, v.id, v.loc);
     return *this;

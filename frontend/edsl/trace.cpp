@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -14,12 +15,13 @@ namespace weft {
 
 namespace {
 thread_local Trace* t_current = nullptr;
+std::atomic<std::uint32_t> g_traces{0};
 
 constexpr std::uint32_t align_up(std::uint32_t n, std::uint32_t a) { return (n + a - 1) / a * a; }
 }  // namespace
 
 Trace::Trace(ir::Module& module, std::vector<bool> strided)
-    : builder_(module), strided_(std::move(strided)), outer_(t_current) {
+    : builder_(module), strided_(std::move(strided)), serial_(++g_traces), outer_(t_current) {
   if (outer_)
     throw Error(ErrorKind::invalid_kernel,
                 "it is launched (and so traced) inside another kernel, \"" + outer_->module().name + "\"", module.name,
@@ -37,6 +39,15 @@ Trace& Trace::current(Loc loc) {
                 "a traced value (Float, Vec3, ...) is used outside a kernel; on the host use float, vec3, ...", {},
                 loc);
   return *t_current;
+}
+
+Trace& Trace::owner_of(std::uint32_t serial, Loc loc) {
+  Trace& t = current(loc);
+  if (t.serial_ != serial)
+    ir::fail(t.module(), loc,
+             "a traced value of another kernel, or of another trace of this one, is used: keep no traced "
+             "values outside the kernel's function");
+  return t;
 }
 
 bool Trace::next_param_is_strided() {
@@ -84,7 +95,7 @@ Id out_of_range(Type type, const std::string& value, Loc loc) {
 
 // ---- Slots
 
-Slot::Slot(Id value) : value_(value), region_(builder().region()) {}
+Slot::Slot(Id value) : value_(value), region_(builder().region()), trace_(Trace::current().serial()) {}
 
 void Slot::make_local() const {
   ir::Builder& b = builder();
@@ -93,7 +104,7 @@ void Slot::make_local() const {
 }
 
 Id Slot::read(Loc loc) const {
-  ir::Builder& b = builder(loc);
+  ir::Builder& b = Trace::owner_of(trace_, loc).builder();
   if (local_ == ir::kNone) {
     if (!b.is_open(region_)) ir::fail(b.module(), loc, "a variable is used outside the block in which it was declared");
     if (!b.loop_since(region_)) return value_;
@@ -103,7 +114,7 @@ Id Slot::read(Loc loc) const {
 }
 
 void Slot::assign(Id value, Loc loc) {
-  ir::Builder& b = builder(loc);
+  ir::Builder& b = Trace::owner_of(trace_, loc).builder();
   if (local_ == ir::kNone) {
     if (!b.is_open(region_))
       ir::fail(b.module(), loc, "a variable is assigned outside the block in which it was declared");

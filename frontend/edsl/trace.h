@@ -21,6 +21,10 @@ class Trace {
   /// Errors: Error(invalid_kernel) when no kernel is being traced on this thread.
   static Trace& current(Loc loc = {});
   static bool active();
+  /// A number of its own for each trace of the process.
+  std::uint32_t serial() const { return serial_; }
+  /// Refuses what belongs to another trace.
+  static Trace& owner_of(std::uint32_t serial, Loc loc);
 
   ir::Builder& builder() { return builder_; }
   ir::Module& module() { return builder_.module(); }
@@ -37,6 +41,7 @@ class Trace {
  private:
   ir::Builder builder_;
   std::vector<bool> strided_;
+  std::uint32_t serial_;
   Loc deferred_loc_;
   std::string deferred_;
   Trace* outer_;
@@ -55,9 +60,8 @@ using ir::Id;
 class Slot {
  public:
   explicit Slot(Id value);
-  /// Copying takes the present value; moving keeps the identity.
+  /// Takes the present value, as C++ does; so do moves, or std::swap would make two names for one variable.
   Slot(const Slot& other) : Slot(other.read()) {}
-  Slot(Slot&& other) = default;
   Slot& operator=(const Slot& other) {
     assign(other.read(), {});
     return *this;
@@ -72,6 +76,7 @@ class Slot {
   Id value_;
   ir::RegionId region_;
   mutable std::uint32_t local_ = ir::kNone;
+  std::uint32_t trace_;  ///< which trace it belongs to: a captured container may keep it beyond
 };
 
 /// An element of an array: where it lies, and what may be done there.

@@ -188,7 +188,6 @@ class Var<T> : public detail::ScalarOps<T> {
   /// Zero (false).
   Var() : slot_(trace::zero(kType)) {}
   Var(const Var&) = default;
-  Var(Var&&) = default;
   template <LiteralFor<T> U>
   Var(U value, Loc loc = Loc::here()) : slot_(In<T>(value, loc).id) {}
   /// Reads an element of an array.
@@ -204,10 +203,6 @@ class Var<T> : public detail::ScalarOps<T> {
   Var(trace::Id id, detail::FromId) : slot_(id) {}
 
   Var& operator=(const Var&) = default;
-  Var& operator=(Var&& v) {
-    slot_ = static_cast<const Var&>(v).slot_;
-    return *this;
-  }
   /// A literal or an element of an array. (A parameter of type In<T> would be ambiguous with the two above.)
   template <class A>
   requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<T>>) Var& operator=(const A& a) {
@@ -216,6 +211,9 @@ class Var<T> : public detail::ScalarOps<T> {
     return *this;
   }
   WEFT_COMPOUND_ASSIGNMENTS(Var&, T, )
+
+  Var& operator++() requires NumericScalar<T> { return *this += 1; }
+  Var& operator--() requires NumericScalar<T> { return *this -= 1; }
 
   trace::Id read(Loc loc = {}) const { return slot_.read(loc); }
 

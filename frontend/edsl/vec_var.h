@@ -84,7 +84,6 @@ class Var<vec<N, T>> : public Components<N, Var<T>>, public detail::VecOps<N, T>
   /// Zero.
   Var() : Parts{} {}
   Var(const Var&) = default;
-  Var(Var&&) = default;
   /// All components equal.
   explicit Var(In<T> all) : Var(std::make_index_sequence<N>(), [&](int) { return all.id; }) {}
   Var(In<T> x, In<T> y) requires(N == 2) : Parts{Var<T>(x.id, detail::FromId{}), Var<T>(y.id, detail::FromId{})} {}
@@ -104,7 +103,6 @@ class Var<vec<N, T>> : public Components<N, Var<T>>, public detail::VecOps<N, T>
   Var(const trace::Id* ids, detail::FromId) : Var(std::make_index_sequence<N>(), [&](int i) { return ids[i]; }) {}
 
   Var& operator=(const Var& v) { return assign(In<host>(v, Loc{})); }
-  Var& operator=(Var&& v) { return assign(In<host>(v, Loc{})); }
   template <class A>
   requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<host>>) Var& operator=(const A& v) {
     return assign(In<host>(v, Loc{}));
@@ -163,7 +161,9 @@ class Ref<vec<N, T>> : public detail::VecRef<N, T, Ref<T>> {
   using host = vec<N, T>;
   using detail::VecRef<N, T, Ref<T>>::VecRef;
   Ref(const Ref&) = default;
-  const Ref& operator=(const Ref& r) const { return *this = In<host>(r); }
+  const Ref& operator=(const Ref& r) const&& { return *this = In<host>(r); }
+  /// `auto e = x[i]; e = x[j];` is refused, and with it std::swap(x[i], x[j]): it would move names, not values.
+  const Ref& operator=(const Ref& r) const& = delete;
   const Ref& operator=(In<host> v) const {
     trace::store(this->address(), scalar_type<T>(), N, v.id, v.loc);
     return *this;

@@ -208,7 +208,15 @@ void Builder::local_set_in(RegionId where, std::uint32_t local, Id value, Loc lo
   inst.imm = local;
   inst.file = loc.file;
   inst.line = loc.line;
-  push(where, make(inst, {&value, 1}));
+  const Id id = make(inst, {&value, 1});
+  std::vector<Id>& insts = module_.regions[where].insts;
+  if (is_condition_[where] && !insts.empty() && module_[insts.back()].op == Op::yield) {
+    // A variable of a loop's condition that the body assigns: it is set before the condition's value is handed over.
+    home_[id] = where;
+    insts.insert(insts.end() - 1, id);
+    return;
+  }
+  push(where, id);
 }
 
 // ---- Regions

@@ -104,12 +104,16 @@ std::uint64_t process_id() {
 std::optional<std::vector<std::byte>> read_file(const fs::path& path, std::uint64_t limit) {
   std::error_code error;
   if (!fs::is_regular_file(path, error) || error) return std::nullopt;
-  const std::uint64_t bytes = fs::file_size(path, error);
-  if (error || bytes > limit) return std::nullopt;
   const File file = open(path, false);
   if (!file) return std::nullopt;
-  std::vector<std::byte> content(bytes);
-  if (std::fread(content.data(), 1, content.size(), file.get()) != content.size()) return std::nullopt;
+  // To the end of what was opened: the file of this name may be replaced by another meanwhile.
+  std::vector<std::byte> content;
+  std::byte chunk[16384];
+  while (const std::size_t n = std::fread(chunk, 1, sizeof chunk, file.get())) {
+    if (content.size() + n > limit) return std::nullopt;
+    content.insert(content.end(), chunk, chunk + n);
+  }
+  if (std::ferror(file.get())) return std::nullopt;
   return content;
 }
 

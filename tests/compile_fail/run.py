@@ -31,6 +31,8 @@ CASES = {
     "write_to_const": ("v(i, 0) = vec3{1, 2, 3};", "", "deleted"),
     "too_few_indices": ("x[i] = v(i).x;", "", "as many indices as it has dimensions"),
     "wrong_vector": ("Vec2 w = v(i, 0);", "", "conversion from"),
+    "renamed_element": ("auto a = x[i]; a = x[0];", "", "deleted"),
+    "real_for_integer_argument": ("", "launch(k, 3, x, v, 4.5, 2);", "a real number is given"),
     "wrong_element_type": ("", "launch(k, 3, zeros<int>(d, 3), v, 4, 2);", "another element type or dimension"),
     "wrong_dimension": ("", "launch(k, 3, x, zeros<vec3>(d, 3), 4, 2);", "another element type or dimension"),
     "value_for_array": ("", "launch(k, 3, 1.f, v, 4, 2);", "another element type or dimension"),

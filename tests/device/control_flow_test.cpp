@@ -1,5 +1,7 @@
 // Traced control flow means what the same C++ means: each kernel against a host function, for many inputs.
 #include <functional>
+#include <optional>
+#include <utility>
 
 #include "device_test.h"
 
@@ -335,6 +337,88 @@ TEST_P(ControlFlow, native_loops_unroll_and_copies_are_snapshots) {
           if (i % 2 == 0) a += 1;
         }
         return a * 100 + b;
+      });
+}
+
+TEST_P(ControlFlow, swap_and_exchange_move_values_not_names) {
+  compare(
+      device(),
+      [](Int i) {
+        Int a = i % 5, b = i % 3, c = i % 7;
+        If (a > b) {
+          std::swap(a, b);
+        }
+        If (b > c) {
+          std::swap(b, c);
+        }
+        If (a > b) {
+          std::swap(a, b);
+        }
+        Int x = 1, y = 1;
+        for (auto k : range(i % 10)) {
+          Int old = std::exchange(x, y);
+          y = y + old;
+          If (k == 3) {
+            std::swap(x, y);
+          }
+        }
+        return ((a * 10 + b) * 10 + c) * 1000 + x * 3 + y;
+      },
+      [](int i) {
+        int a = i % 5, b = i % 3, c = i % 7;
+        if (a > b) std::swap(a, b);
+        if (b > c) std::swap(b, c);
+        if (a > b) std::swap(a, b);
+        int x = 1, y = 1;
+        for (int k = 0; k < i % 10; ++k) {
+          int old = std::exchange(x, y);
+          y = y + old;
+          if (k == 3) std::swap(x, y);
+        }
+        return ((a * 10 + b) * 10 + c) * 1000 + x * 3 + y;
+      });
+}
+
+TEST_P(ControlFlow, a_range_runs_as_often_as_it_is_used) {
+  compare(
+      device(),
+      [](Int i) {
+        Int n = 0;
+        auto five = range(i % 5);
+        for (auto j : five) n += j;
+        for (auto j : five) n += 10 * j;
+        return n;
+      },
+      [](int i) {
+        const int m = i % 5;
+        return 11 * (m * (m - 1) / 2);
+      });
+}
+
+TEST_P(ControlFlow, variables_of_a_condition_keep_their_value_in_the_body) {
+  compare(
+      device(),
+      [](Int i) {
+        Int n = 0, r = 0;
+        std::optional<Int> kept;
+        while_(
+            [&] {
+              kept.emplace(n * 10);
+              return n < 4;
+            },
+            [&] {
+              If (i % 2 == 0) {
+                *kept += 1;
+              }
+              r += *kept;
+              n += 1;
+            });
+        return r;
+      },
+      [](int i) {
+        int r = 0;
+        for (int n = 0; n < 4; ++n) r += n * 10 + (i % 2 == 0);
+        return r;
       });
 }
 

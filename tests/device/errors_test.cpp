@@ -1,4 +1,6 @@
 // Every mistake in a launch or a kernel is an Error that names the kernel, the argument and the line.
+#include <functional>
+
 #include "../../frontend/support/platform.h"
 #include "device_test.h"
 
@@ -125,7 +127,34 @@ TEST_P(Errors, values_outside_their_block_or_kernel_are_found) {
                                   }),
                            1, x);
                   }),
-                  "inside another kernel");
+                  "while another kernel is traced");
+  std::vector<Float> captured;
+  auto keeps = kernel("keeps", [&](Arr<float> x) { captured.push_back(x[0] * 2); });
+  launch(keeps, 1, x);
+  auto uses = kernel("uses", [&](Arr<float> x) { x[0] = captured[0]; });
+  expect_contains(error_of([&] { launch(uses, 1, x); }), "of another kernel, or of another trace");
+  std::function<void()> again;
+  auto recursive = kernel("recursive", [&](Arr<float>) { again(); });
+  again = [&] { launch(recursive, 1, x); };
+  expect_contains(error_of([&] { launch(recursive, 1, x); }), "while another kernel is traced");
+}
+
+TEST_P(Errors, integers_that_do_not_fit_a_parameter_are_refused) {
+  Array<int> x = zeros<int>(device(), 4);
+  auto put = kernel("put", [](Arr<int> x, Int v) noexcept { x[0] = v; });
+  launch(put, 1, x, std::int64_t(-5));
+  EXPECT_EQ(x.at(0), -5);
+  expect_contains(error_of([&] { launch(put, 1, x, std::int64_t(1) << 33); }), "out of the range");
+  expect_contains(error_of([&] { launch(put, 1, x, 4'000'000'000u); }), "out of the range");
+}
+
+TEST(Reference, names_the_kernel_that_was_launched) {
+  Device reference("reference");
+  Array<float> x = zeros<float>(reference, 4);
+  auto first = kernel("first", [](Arr<float> x) { x[tid() * 1000] = 1; });
+  auto second = kernel("second", [](Arr<float> x) { x[tid() * 1000] = 1; });
+  launch(first, 1, x);
+  expect_contains(error_of([&] { launch(second, 2, x); }), "kernel \"second\"");
 }
 
 TEST_P(Errors, coordinates_are_asked_for_in_one_number) {
