@@ -253,6 +253,11 @@ void ArrayBase::take_reshaped(const ArrayBase& from, const Extent& extent, int n
   }
 }
 
+void ArrayBase::check_index(std::int64_t i) const {
+  if (is_null()) invalid("an element of a null array");
+  if (i < 0 || i >= shape_[0]) invalid(fmt::format("index {} of an array of {} elements", i, shape_[0]));
+}
+
 std::byte* ArrayBase::host_bytes() const {
   if (is_null()) invalid("a span of a null array");
   if (!is_contiguous()) throw Error(ErrorKind::unsupported, "a span of a view that is not contiguous");

@@ -69,6 +69,7 @@ class ArrayBase {
   void take_row(const ArrayBase& from, std::int64_t i);
   void take_reshaped(const ArrayBase& from, const Extent& extent, int ndim);
   std::byte* host_bytes() const;
+  void check_index(std::int64_t i) const;
 
   std::shared_ptr<detail::Storage> storage_;
   std::uint64_t address_ = 0;
@@ -178,6 +179,7 @@ class Array : public ArrayBase {
   }
   /// One element. Waits; for a look at a result, not for loops.
   T at(std::int64_t i) const requires(N == 1) {
+    check_index(i);
     T value;
     slice(i, i + 1).copy_to({&value, 1});
     return value;

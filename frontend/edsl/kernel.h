@@ -16,6 +16,11 @@ namespace detail {
 template <class P>
 struct Parameter;
 
+template <class P>
+inline constexpr bool is_traced = false;
+template <class T>
+inline constexpr bool is_traced<Var<T>> = true;
+
 /// Reserves the place of a value of `count` scalars; returns its offset in the argument block.
 std::uint32_t add_value_param(ir::Type scalar, int count, std::string type_name);
 /// The scalar at an offset of the argument block.
@@ -97,13 +102,18 @@ struct Signature : Signature<decltype(&F::operator())> {};
 template <class... P>
 struct Signature<void (*)(P...)> {
   template <class F>
-  static Kernel<std::decay_t<P>...> make(std::string name, F f, Loc loc) {
-    return Kernel<std::decay_t<P>...>(
-        std::make_shared<KernelCore>(std::move(name), loc, int(sizeof...(P)), [f = std::move(f)]() mutable {
-          // In braces the parameters are made from left to right.
-          std::tuple<std::decay_t<P>...> parameters{Parameter<std::decay_t<P>>::make()...};
-          std::apply(f, std::move(parameters));
-        }));
+  static auto make(std::string name, F f, Loc loc) {
+    static_assert((is_traced<std::decay_t<P>> && ...),
+                  "weft::kernel: a parameter is not of a traced type; write Float, Int, Vec3, Arr<float>, ...");
+    if constexpr ((is_traced<std::decay_t<P>> && ...)) {
+      auto body = [f = std::move(f)]() mutable {
+        // In braces the parameters are made from left to right.
+        std::tuple<std::decay_t<P>...> parameters{Parameter<std::decay_t<P>>::make()...};
+        std::apply(f, std::move(parameters));
+      };
+      return Kernel<std::decay_t<P>...>(
+          std::make_shared<KernelCore>(std::move(name), loc, int(sizeof...(P)), std::move(body)));
+    }
   }
 };
 template <class C, class... P>

@@ -137,7 +137,7 @@ class Ref<mat<R, C, T>> : public detail::MatRef<R, C, T, Ref<T>> {
   using host = mat<R, C, T>;
   using detail::MatRef<R, C, T, Ref<T>>::MatRef;
   Ref(const Ref&) = default;
-  const Ref& operator=(const Ref& r) const&& { return *this = In<host>(r); }
+  const Ref& operator=(const Ref& r) const&& { return *this = In<host>(r, Loc{}); }
   /// `auto e = x[i]; e = x[j];` is refused, and with it std::swap(x[i], x[j]): it would move names, not values.
   const Ref& operator=(const Ref& r) const& = delete;
   const Ref& operator=(In<host> v) const {

@@ -16,7 +16,7 @@ class Ref<T> : public detail::ScalarOps<T> {
   Ref(const Ref&) = default;
 
   /// Writes the element; assigning one element to another copies the value.
-  const Ref& operator=(const Ref& r) const&& { return *this = In<T>(r); }
+  const Ref& operator=(const Ref& r) const&& { return *this = In<T>(r, Loc{}); }
   /// `auto e = x[i]; e = x[j];` is refused, and with it std::swap(x[i], x[j]): it would move names, not values.
   const Ref& operator=(const Ref& r) const& = delete;
   const Ref& operator=(In<T> v) const {

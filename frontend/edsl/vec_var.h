@@ -161,7 +161,7 @@ class Ref<vec<N, T>> : public detail::VecRef<N, T, Ref<T>> {
   using host = vec<N, T>;
   using detail::VecRef<N, T, Ref<T>>::VecRef;
   Ref(const Ref&) = default;
-  const Ref& operator=(const Ref& r) const&& { return *this = In<host>(r); }
+  const Ref& operator=(const Ref& r) const&& { return *this = In<host>(r, Loc{}); }
   /// `auto e = x[i]; e = x[j];` is refused, and with it std::swap(x[i], x[j]): it would move names, not values.
   const Ref& operator=(const Ref& r) const& = delete;
   const Ref& operator=(In<host> v) const {

@@ -34,6 +34,8 @@ bool commutes(Op op) {
 // Short-circuit operands of at most this many pure operations are evaluated without a branch.
 constexpr std::size_t kFlatOperations = 3;
 
+constexpr std::size_t kMaxDepth = 256;
+
 }  // namespace
 
 Builder::Builder(Module& module) : module_(module) {
@@ -222,6 +224,10 @@ void Builder::local_set_in(RegionId where, std::uint32_t local, Id value, Loc lo
 // ---- Regions
 
 RegionId Builder::open_region(RegionId parent) {
+  // A function that calls itself under a traced condition is traced without end: a trace takes both sides of a branch.
+  if (stack_.size() > kMaxDepth)
+    fail(module_, module_[open_.back()].loc(),
+         "more than 256 blocks are nested: does a function call itself under a traced condition?");
   RegionId r = static_cast<RegionId>(module_.regions.size());
   module_.regions.push_back({{}, parent});
   ended_.push_back(0);

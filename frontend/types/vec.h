@@ -69,6 +69,8 @@ struct vec : Components<N, T> {
     for (int i = 0; i < N; ++i) a[i] = T(a[i] * b[i]);
     return a;
   }
+  friend constexpr vec& operator*=(vec& a, T s) { return a *= vec(s); }
+  friend constexpr vec& operator/=(vec& a, T s) { return a /= vec(s); }
   friend constexpr vec& operator/=(vec& a, const vec& b) {
     for (int i = 0; i < N; ++i) a[i] = T(a[i] / b[i]);
     return a;

@@ -33,6 +33,7 @@ CASES = {
     "wrong_vector": ("Vec2 w = v(i, 0);", "", "conversion from"),
     "renamed_element": ("auto a = x[i]; a = x[0];", "", "deleted"),
     "real_for_integer_argument": ("", "launch(k, 3, x, v, 4.5, 2);", "a real number is given"),
+    "host_type_as_parameter": ("});\nauto k2 = kernel(\"k2\", [](Arr<float> x, float s) { x[0] = s;", "", "not of a traced type"),
     "wrong_element_type": ("", "launch(k, 3, zeros<int>(d, 3), v, 4, 2);", "another element type or dimension"),
     "wrong_dimension": ("", "launch(k, 3, x, zeros<vec3>(d, 3), 4, 2);", "another element type or dimension"),
     "value_for_array": ("", "launch(k, 3, 1.f, v, 4, 2);", "another element type or dimension"),

@@ -189,6 +189,7 @@ TEST_P(Arrays, refuse_what_cannot_be) {
   Array<float> a = zeros<float>(device(), 10);
   expect_contains(error_of([&] { a.assign(std::vector<float>(9)); }), "9 elements are given where the array has 10");
   expect_contains(error_of([&] { a.slice(3, 11); }), "slice [3, 11)");
+  expect_contains(error_of([&] { a.at(10); }), "index 10 of an array of 10 elements");
   expect_contains(error_of([&] { a.slice(5, 4); }), "slice");
   expect_contains(error_of([&] { a.slice(0, 4, 0); }), "step 0");
   expect_contains(error_of([&] { a.copy_from(zeros<float>(device(), 11)); }), "from shape (11) to shape (10)");

@@ -157,6 +157,28 @@ TEST(Reference, names_the_kernel_that_was_launched) {
   expect_contains(error_of([&] { launch(second, 2, x); }), "kernel \"second\"");
 }
 
+Int factorial(Int n) {
+  Int r = 1;
+  If (n > 1) {
+    r = n * factorial(n - 1);
+  }
+  return r;
+}
+
+TEST_P(Errors, recursion_is_found) {
+  Array<int> x = zeros<int>(device(), 4);
+  expect_contains(error_of([&] { launch(kernel("k", [](Arr<int> x) { x[0] = factorial(x[1]); }), 1, x); }),
+                  "call itself");
+}
+
+TEST(Reference, names_the_line_of_a_copy_between_elements) {
+  Device reference("reference");
+  Array<float> x = zeros<float>(reference, 4);
+  const std::string text = error_of([&] { launch(kernel("k", [](Arr<float> x) { x[tid()] = x[tid() + 1]; }), 4, x); });
+  expect_contains(text, "errors_test.cpp:");
+  expect_contains(text, "thread 3 reads");
+}
+
 TEST_P(Errors, coordinates_are_asked_for_in_one_number) {
   Array<float> x = zeros<float>(device(), 4);
   auto mixed = kernel("mixed", [](Arr<float> x) {
