@@ -20,6 +20,9 @@ class DeviceTest : public testing::TestWithParam<std::string> {
   std::shared_ptr<Device> device_;
 };
 
+/// Of this program: a test may run it again in another environment.
+std::string& program_path();
+
 /// The message of the weft::Error that `f` throws; fails the test when it throws none.
 template <class F>
 std::string error_of(F f) {

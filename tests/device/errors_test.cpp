@@ -1,5 +1,9 @@
 // Every mistake in a launch or a kernel is an Error that names the kernel, the argument and the line.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <sstream>
 
 #include "../../frontend/support/platform.h"
 #include "device_test.h"
@@ -224,6 +228,24 @@ TEST(Devices, that_do_not_exist_are_named_with_those_that_do) {
   expect_contains(text, "99");
   expect_contains(error_of([] { Device("vulkan:x"); }), "vulkan:x");
 }
+
+#ifdef __linux__
+TEST(Devices, without_a_vulkan_loader_are_the_reference_alone) {
+  namespace fs = std::filesystem;
+  // Files of the loader's names that are no libraries, where the system looks first.
+  const fs::path folder = fs::temp_directory_path() / ("weft_no_loader_" + std::to_string(platform::process_id()));
+  fs::create_directories(folder);
+  for (const char* name : {"libvulkan.so.1", "libvulkan.so"}) std::ofstream(folder / name) << "nothing";
+  const std::string command = "LD_LIBRARY_PATH='" + folder.string() + "' '" + test::program_path() +
+                              "' --report-devices > '" + (folder / "out").string() + "'";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::stringstream text;
+  text << std::ifstream(folder / "out").rdbuf();
+  fs::remove_all(folder);
+  expect_contains(text.str(), "no device: there is no Vulkan loader");
+  expect_contains(text.str(), "reference works");
+}
+#endif
 
 TEST(Devices, are_chosen_by_the_environment) {
   const auto before = platform::environment("WEFT_DEVICE");
