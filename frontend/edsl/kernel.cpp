@@ -52,6 +52,7 @@ ir::Module KernelCore::trace(const std::vector<bool>& strided) const {
   trace.finish();
   ir::Module clean = ir::forward(module);
   mark_accesses(clean);
+  ir::verify(clean);
   return clean;
 }
 
