@@ -1,31 +1,20 @@
 // The emitters and the interpreter take normal form as they take traced form: the same results from both.
-#include "../../backends/backend.h"
 #include "../../frontend/passes/passes.h"
-#include "device_test.h"
+#include "run_module.h"
 
 using namespace weft;
+using namespace weft::test;
 
 namespace {
 
 DEVICE_TEST(NormalForm);
 
-// Runs a kernel of one int array in a given form, through the backend itself.
+// The results of a kernel of one int array in a given form.
 std::vector<int> run(const Device& device, const ir::Module& module, int n) {
   Array<int> out = full<int>(device, n, -7);
-  std::shared_ptr<backend::Program> program = device.native().compile(module, ir::hash(module));
-  std::vector<std::byte> args(module.args_bytes);
-  const std::uint64_t address = out.address();
-  const std::int32_t count = n;
-  std::memcpy(args.data(), &count, 4);
-  std::memcpy(args.data() + module.params[0].offset, &address, 8);
-  std::memcpy(args.data() + module.params[0].offset + 8, &count, 4);
-  const backend::MemoryRange range{address, std::uint64_t(n) * 4, ir::Access::read | ir::Access::write};
-  backend::Stream& stream = device.stream().native();
-  const std::uint32_t groups = (std::uint32_t(n) + module.block - 1) / module.block;
-  stream.wait(stream.launch(*program, {groups, 1, 1}, args, {&range, 1}));
-  std::vector<int> result(static_cast<std::size_t>(n));
-  stream.download(result.data(), address, std::uint64_t(n) * 4, 0);
-  return result;
+  const ArrayBase* arrays[] = {&out};
+  run_module(device, module, n, arrays);
+  return out.to_vector();
 }
 
 template <class F>

@@ -1,0 +1,490 @@
+// The generator: it is the body of the kernel, and draws what to trace next.
+#include "random_program.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "../device/run_module.h"
+
+namespace weft::test {
+
+namespace {
+
+using ir::Op;
+using ir::Type;
+using trace::Id;
+
+/// SplitMix64 (Steele, Lea, Flood 2014): small, and the same everywhere.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t bits() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+  }
+  /// 0 to n - 1.
+  int below(int n) { return int(bits() % std::uint64_t(n)); }
+  bool chance(int percent) { return below(100) < percent; }
+  template <class T, std::size_t N>
+  T pick(const T (&of)[N]) {
+    return of[below(int(N))];
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+constexpr Type kTypes[] = {Type::b1,  Type::i8,  Type::u8,  Type::i16, Type::u16, Type::i32,
+                           Type::u32, Type::i64, Type::u64, Type::f16, Type::f32, Type::f64};
+
+/// An array of any element type: how to reach an element of it.
+struct Memory {
+  virtual ~Memory() = default;
+  virtual Id read(const Var<int>& i) const = 0;
+  virtual void write(const Var<int>& i, Id value) const = 0;
+  Type type = Type::none;
+};
+template <class T>
+struct MemoryOf : Memory {
+  explicit MemoryOf(Arr<T> a) : array(a) { type = scalar_type<T>(); }
+  Id read(const Var<int>& i) const override { return Var<T>(array[i]).read(); }
+  void write(const Var<int>& i, Id value) const override { array[i] = Var<T>(value, detail::FromId{}); }
+  Arr<T> array;
+};
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed), thread_(tid()) { statements_ = 6 + random_.below(30); }
+
+  template <class T>
+  void add(Arr<T> array) {
+    memories_.push_back(std::make_unique<MemoryOf<T>>(array));
+  }
+
+  void run(Arr<vec3> vectors, Arr<int> counters, Arr<std::int64_t> integers, Arr<double> reals) {
+    vectors_ = &vectors;
+    counters_ = &counters;
+    while (statements_ > 0) statement();
+    // What is alive at the end is the result.
+    Int own = thread_ * RandomArrays::kVariables;
+    for (int k = 0; k < RandomArrays::kVariables && k < int(variables_.size()); ++k) {
+      const Variable& v = variables_[std::size_t(k)];
+      const Id value = v.slot.read();
+      if (is_float(v.type))
+        reals[own + k] = Double(convert(Type::f64, value), detail::FromId{});
+      else
+        integers[own + k] = Int64(convert(Type::i64, value), detail::FromId{});
+    }
+  }
+
+ private:
+  struct Variable {
+    Type type;
+    trace::Slot slot;
+  };
+
+  Id convert(Type to, Id value) { return type_of(value) == to ? value : trace::convert(to, value, {}); }
+  Type type_of(Id id) { return Trace::current().module()[id].type; }
+  Bool boolean(int depth) { return Bool(expression(Type::b1, depth), detail::FromId{}); }
+  Int integer(int depth) { return Int(expression(Type::i32, depth), detail::FromId{}); }
+  /// One of this thread's own elements.
+  Int own_index(int depth) {
+    Int e = integer(depth);
+    return thread_ * RandomArrays::kOwn + (e & (RandomArrays::kOwn - 1));
+  }
+
+  // ---- Expressions
+
+  Id literal(Type type) {
+    if (type == Type::b1) return trace::literal_int(type, random_.below(2), {});
+    if (is_float(type)) {
+      const double values[] = {0, 1, -1, 0.5, 2, -3.25, 100, 1e-2, double(random_.below(2000) - 1000) / 8};
+      return trace::literal_real(type, random_.pick(values), {});
+    }
+    // Small ones, and those at the ends of the range.
+    if (random_.chance(70)) return trace::literal_int(type, random_.below(is_signed(type) ? 100 : 50), {});
+    return Trace::current().builder().constant(type, random_.bits() & ir::mask(type));
+  }
+
+  Id leaf(Type type) {
+    if (random_.chance(65)) {
+      // A variable of this type, or one converted.
+      std::vector<const Variable*> fitting;
+      for (const Variable& v : variables_)
+        if (v.type == type) fitting.push_back(&v);
+      if (!fitting.empty()) return fitting[std::size_t(random_.below(int(fitting.size())))]->slot.read();
+      if (!variables_.empty() && random_.chance(50))
+        return convert(type, variables_[std::size_t(random_.below(int(variables_.size())))].slot.read());
+    }
+    if (random_.chance(40)) {
+      const Memory& m = *memories_[std::size_t(random_.below(int(memories_.size())))];
+      return convert(type, m.read(own_index(0)));
+    }
+    if (random_.chance(20)) return convert(type, thread_.read());
+    return literal(type);
+  }
+
+  Id expression(Type type, int depth) {
+    if (depth <= 0 || random_.chance(15)) return leaf(type);
+    if (random_.chance(12)) {
+      const Type from = random_.pick(kTypes);
+      return convert(type, expression(from, depth - 1));
+    }
+    if (random_.chance(10)) {
+      // One draw per statement, here and below: the order in which C++ evaluates arguments is open.
+      const Id condition = expression(Type::b1, depth - 1), yes = expression(type, depth - 1);
+      const Id no = expression(type, depth - 1);
+      return trace::ternary(Op::select, condition, yes, no, {});
+    }
+    if (type == Type::b1) return logical(depth);
+    return is_float(type) ? real(type, depth) : whole(type, depth);
+  }
+
+  Id logical(int depth) {
+    switch (random_.below(6)) {
+      case 0:
+      case 1: {
+        const Op ops[] = {Op::eq, Op::ne, Op::lt, Op::le};
+        const Type t = kTypes[1 + random_.below(11)];
+        const Id a = expression(t, depth - 1), b = expression(t, depth - 1);
+        const Op op = random_.pick(ops);
+        return trace::binary(op, a, b, {});
+      }
+      case 2: {
+        const bool or_else = random_.chance(50);
+        const Id left = expression(Type::b1, depth - 1);
+        trace::begin_short_circuit(left, or_else, {});
+        const Id right = expression(Type::b1, depth - 1);
+        return trace::end_short_circuit(left, right, or_else, {});
+      }
+      case 3: return trace::logical_not(expression(Type::b1, depth - 1), {});
+      case 4: {
+        const Op ops[] = {Op::bit_and, Op::bit_or, Op::bit_xor};
+        const Id a = expression(Type::b1, depth - 1), b = expression(Type::b1, depth - 1);
+        const Op op = random_.pick(ops);
+        return trace::binary(op, a, b, {});
+      }
+      default: {
+        const Type reals[] = {Type::f16, Type::f32, Type::f64};
+        const Type type = random_.pick(reals);
+        const Id x = expression(type, depth - 1);
+        return trace::unary(random_.chance(50) ? Op::is_nan : Op::is_inf, x, {});
+      }
+    }
+  }
+
+  Id whole(Type type, int depth) {
+    const Id a = expression(type, depth - 1);
+    switch (random_.below(8)) {
+      case 0: {
+        const Op ops[] = {Op::neg, Op::abs, Op::bit_not};
+        return trace::unary(random_.pick(ops), a, {});
+      }
+      case 1: return trace::sign(a, {});
+      case 2: return trace::floor_div(a, expression(type, depth - 1), {});
+      case 3:
+        if (ir::bits(type) == 32) return trace::binary(Op::mul_hi, a, expression(type, depth - 1), {});
+        [[fallthrough]];
+      default: {
+        const Op ops[] = {Op::add, Op::sub, Op::mul,    Op::div,     Op::rem, Op::min,
+                          Op::max, Op::shl, Op::bit_or, Op::bit_and, Op::shr, Op::bit_xor};
+        const Op op = random_.pick(ops);
+        return trace::binary(op, a, expression(type, depth - 1), {});
+      }
+    }
+  }
+
+  /// Only what every device rounds correctly.
+  Id real(Type type, int depth) {
+    const Id a = expression(type, depth - 1);
+    switch (random_.below(6)) {
+      case 0: {
+        const Op ops[] = {Op::neg, Op::abs, Op::floor, Op::ceil, Op::trunc, Op::round_even};
+        return trace::unary(random_.pick(ops), a, {});
+      }
+      case 1: return random_.chance(50) ? trace::sign(a, {}) : trace::round_away(a, {});
+      default: {
+        const Op ops[] = {Op::add, Op::sub, Op::mul, Op::min, Op::max};
+        const Op op = random_.pick(ops);
+        return trace::binary(op, a, expression(type, depth - 1), {});
+      }
+    }
+  }
+
+  // ---- Statements
+
+  void statement() {
+    --statements_;
+    const int kind = random_.below(100);
+    if (kind < 28) return declare();
+    if (kind < 52) return assign();
+    if (kind < 64) return store();
+    if (kind < 68) return vectors();
+    if (kind < 71) return count();
+    if (kind < 74 && depth_ > 0) return leave();
+    if (depth_ >= 4) return assign();
+    if (kind < 88) return branch();
+    if (kind < 95) return counted_loop();
+    return while_loop();
+  }
+
+  void declare() {
+    const Type type = random_.pick(kTypes);
+    const Id value = expression(type, 3);
+    variables_.push_back({type, trace::Slot(value)});
+  }
+
+  void assign() {
+    if (variables_.empty()) return declare();
+    const std::size_t k = std::size_t(random_.below(int(variables_.size())));
+    const Id value = expression(variables_[k].type, 3);
+    variables_[k].slot.assign(value, {});
+  }
+
+  void store() {
+    const Memory& m = *memories_[std::size_t(random_.below(int(memories_.size())))];
+    Int at = own_index(2);
+    m.write(at, expression(m.type, 3));
+  }
+
+  void vectors() {
+    Int i = own_index(1), j = own_index(1);
+    switch (random_.below(4)) {
+      case 0: (*vectors_)[i] = (*vectors_)[j] - Vec3((*vectors_)[i].y, 1, (*vectors_)[j].x); break;
+      case 1: (*vectors_)[i] += (*vectors_)[j] * 0.5f; break;
+      case 2: (*vectors_)[i].z = Float(expression(Type::f32, 2), detail::FromId{}); break;
+      default: (*vectors_)[i] = cross(Vec3((*vectors_)[j]), vec3{1, 2, 3}); break;
+    }
+  }
+
+  /// Sums of integers do not depend on the order of the threads.
+  void count() {
+    Int which = integer(1) & (RandomArrays::kCounters - 1);
+    Int value = integer(2);
+    atomic_add((*counters_)[which], value);
+  }
+
+  template <class F>
+  void block(F body) {
+    const std::size_t alive = variables_.size();
+    ++depth_;
+    body();
+    --depth_;
+    while (variables_.size() > alive) variables_.pop_back();
+  }
+
+  void statements(int n) {
+    for (int k = 0; k < n && statements_ > 0; ++k) statement();
+  }
+
+  void leave() {
+    Bool when = boolean(2);
+    const int way = loops_ > 0 ? random_.below(5) : 4;
+    If (when) {
+      if (way < 2)
+        Break();
+      else if (way < 4)
+        Continue();
+      else
+        Return();
+    }
+  }
+
+  void branch() {
+    const int form = random_.below(3);
+    Bool first = boolean(2);
+    If (first) {
+      block([&] { statements(1 + random_.below(3)); });
+    }
+    if (form == 0) return;
+    if (form == 1) {
+      ElseIf (boolean(2)) {
+        block([&] { statements(1 + random_.below(2)); });
+      }
+    }
+    Else {
+      block([&] { statements(1 + random_.below(3)); });
+    }
+  }
+
+  void counted_loop() {
+    if (loops_ >= 2) return branch();
+    Int lo = integer(1) % 4, length = integer(1) & 7;
+    const int step = random_.below(3) + 1;
+    const bool down = random_.chance(30);
+    ++loops_;
+    auto body = [&](const Int& i) {
+      block([&] {
+        variables_.push_back({Type::i32, trace::Slot(i.read())});
+        statements(1 + random_.below(4));
+      });
+    };
+    if (down) {
+      for (auto i : range(lo, lo - length, -step)) body(i);
+    } else {
+      for (auto i : range(lo, lo + length, step)) body(i);
+    }
+    --loops_;
+  }
+
+  void while_loop() {
+    if (loops_ >= 2) return branch();
+    Int turns = 0;
+    const int most = 1 + random_.below(6);
+    ++loops_;
+    While (turns < most && boolean(2)) {
+      turns += 1;  // first, so that Continue() cannot skip it
+      block([&] { statements(1 + random_.below(4)); });
+    }
+    --loops_;
+  }
+
+  Random random_;
+  Int thread_;
+  int statements_ = 0, depth_ = 0, loops_ = 0;
+  std::deque<Variable> variables_;
+  std::vector<std::unique_ptr<Memory>> memories_;
+  const Arr<vec3>* vectors_ = nullptr;
+  const Arr<int>* counters_ = nullptr;
+};
+
+template <class T>
+std::vector<T> random_values(Random& random, int count) {
+  std::vector<T> values;
+  for (int k = 0; k < count; ++k) {
+    if constexpr (std::is_same_v<T, vec3>) {
+      float c[3];
+      for (float& x : c) x = float(random.below(400) - 200) / 16;
+      values.push_back({c[0], c[1], c[2]});
+    } else if constexpr (RealScalar<T>) {
+      values.push_back(T(float(random.below(4000) - 2000) / 64));
+    } else if (random.chance(75)) {
+      values.push_back(T(random.below(100) - 50));
+    } else {
+      values.push_back(T(random.bits()));
+    }
+  }
+  return values;
+}
+
+template <class T>
+Array<T> random_array(const Device& device, Random& random, int count) {
+  if constexpr (std::is_same_v<T, bool>) {
+    std::unique_ptr<bool[]> values(new bool[std::size_t(count)]);
+    for (int k = 0; k < count; ++k) values[std::size_t(k)] = random.chance(50);
+    return Array<bool>(device, std::span<const bool>(values.get(), std::size_t(count)));
+  } else {
+    return Array<T>(device, random_values<T>(random, count));
+  }
+}
+
+template <class T>
+bool same(T a, T b) {
+  if constexpr (RealScalar<T>) {
+    const double x = double(a), y = double(b);
+    return x == y || (std::isnan(x) && std::isnan(y));
+  } else {
+    return a == b;
+  }
+}
+inline bool same(const vec3& a, const vec3& b) { return same(a.x, b.x) && same(a.y, b.y) && same(a.z, b.z); }
+
+template <class T>
+std::string text(const T& value) {
+  if constexpr (std::is_same_v<T, vec3>)
+    return fmt::format("({}, {}, {})", value.x, value.y, value.z);
+  else if constexpr (RealScalar<T>)
+    return fmt::format("{}", double(value));
+  else
+    return fmt::format("{}", std::int64_t(value));
+}
+
+template <class T>
+std::string first_difference(const char* name, const Array<T>& a, const Array<T>& b, int per_thread) {
+  const std::vector<T> x = a.to_vector(), y = b.to_vector();
+  for (std::size_t k = 0; k < x.size(); ++k)
+    if (!same(T(x[k]), T(y[k])))
+      return fmt::format("{}[{}] of thread {}: {} and {}", name, k, k / std::size_t(per_thread), text(T(x[k])),
+                         text(T(y[k])));
+  return {};
+}
+
+}  // namespace
+
+RandomArrays::RandomArrays(const Device& device, int threads, std::uint64_t seed) {
+  Random random(seed ^ 0x5eed);
+  const int n = threads * kOwn;
+  flags = random_array<bool>(device, random, n);
+  bytes = random_array<std::uint8_t>(device, random, n);
+  shorts = random_array<std::int16_t>(device, random, n);
+  ints = random_array<int>(device, random, n);
+  words = random_array<unsigned>(device, random, n);
+  longs = random_array<std::int64_t>(device, random, n);
+  halves = random_array<half>(device, random, n);
+  floats = random_array<float>(device, random, n);
+  doubles = random_array<double>(device, random, n);
+  vectors = random_array<vec3>(device, random, n);
+  counters = zeros<int>(device, kCounters);
+  integers = zeros<std::int64_t>(device, threads * kVariables);
+  reals = zeros<double>(device, threads * kVariables);
+}
+
+std::string RandomArrays::difference(const RandomArrays& other) const {
+  std::string found;
+  auto check = [&](const char* name, const auto& a, const auto& b, int per_thread) {
+    if (found.empty()) found = first_difference(name, a, b, per_thread);
+  };
+  check("flags", flags, other.flags, kOwn);
+  check("bytes", bytes, other.bytes, kOwn);
+  check("shorts", shorts, other.shorts, kOwn);
+  check("ints", ints, other.ints, kOwn);
+  check("words", words, other.words, kOwn);
+  check("longs", longs, other.longs, kOwn);
+  check("halves", halves, other.halves, kOwn);
+  check("floats", floats, other.floats, kOwn);
+  check("doubles", doubles, other.doubles, kOwn);
+  check("vectors", vectors, other.vectors, kOwn);
+  check("counters", counters, other.counters, kCounters);
+  check("integers", integers, other.integers, kVariables);
+  check("reals", reals, other.reals, kVariables);
+  return found;
+}
+
+RandomKernel random_kernel(std::uint64_t seed) {
+  return kernel("random program", [seed](Arr<bool> flags, Arr<std::uint8_t> bytes, Arr<std::int16_t> shorts,
+                                         Arr<int> ints, Arr<unsigned> words, Arr<std::int64_t> longs, Arr<half> halves,
+                                         Arr<float> floats, Arr<double> doubles, Arr<vec3> vectors, Arr<int> counters,
+                                         Arr<std::int64_t> integers, Arr<double> reals) {
+    Generator g(seed);
+    g.add(flags);
+    g.add(bytes);
+    g.add(shorts);
+    g.add(ints);
+    g.add(words);
+    g.add(longs);
+    g.add(halves);
+    g.add(floats);
+    g.add(doubles);
+    g.run(vectors, counters, integers, reals);
+  });
+}
+
+void launch_random(const RandomKernel& kernel, int threads, RandomArrays& a) {
+  launch(kernel, threads, a.flags, a.bytes, a.shorts, a.ints, a.words, a.longs, a.halves, a.floats, a.doubles,
+         a.vectors, a.counters, a.integers, a.reals);
+}
+
+void run_random(const Device& device, const ir::Module& module, int threads, RandomArrays& a) {
+  const ArrayBase* arrays[] = {&a.flags,  &a.bytes,   &a.shorts,  &a.ints,     &a.words,    &a.longs, &a.halves,
+                               &a.floats, &a.doubles, &a.vectors, &a.counters, &a.integers, &a.reals};
+  run_module(device, module, threads, arrays);
+}
+
+}  // namespace weft::test

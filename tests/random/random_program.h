@@ -1,0 +1,45 @@
+// Random kernels: from a number to a kernel of typed arithmetic, nested control flow and arrays.
+#pragma once
+#include <weft/weft.h>
+
+#include <cstdint>
+#include <string>
+
+namespace weft::test {
+
+/// What a random kernel reads and writes. Each thread owns `kOwn` neighbours of every array but `counters`, which all
+/// threads add to, and leaves its variables in `integers` and `reals`.
+struct RandomArrays {
+  static constexpr int kOwn = 4, kVariables = 24, kCounters = 8;
+
+  RandomArrays(const Device& device, int threads, std::uint64_t seed);
+
+  Array<bool> flags;
+  Array<std::uint8_t> bytes;
+  Array<std::int16_t> shorts;
+  Array<int> ints;
+  Array<unsigned> words;
+  Array<std::int64_t> longs;
+  Array<half> halves;
+  Array<float> floats;
+  Array<double> doubles;
+  Array<vec3> vectors;
+  Array<int> counters;
+  Array<std::int64_t> integers;  ///< the variables of the kernel at its end
+  Array<double> reals;
+
+  /// The first difference to the same arrays after another run, as text; empty when there is none. NaNs are equal, and
+  /// so are zeros of both signs: docs/semantics.md leaves those open.
+  std::string difference(const RandomArrays& other) const;
+};
+
+/// The kernel of this number: always the same one. Its results are those that docs/semantics.md fixes to the bit.
+using RandomKernel = Kernel<Arr<bool>, Arr<std::uint8_t>, Arr<std::int16_t>, Arr<int>, Arr<unsigned>, Arr<std::int64_t>,
+                            Arr<half>, Arr<float>, Arr<double>, Arr<vec3>, Arr<int>, Arr<std::int64_t>, Arr<double>>;
+RandomKernel random_kernel(std::uint64_t seed);
+
+void launch_random(const RandomKernel& kernel, int threads, RandomArrays& arrays);
+/// Runs a form of the kernel through the backend itself.
+void run_random(const Device& device, const ir::Module& module, int threads, RandomArrays& arrays);
+
+}  // namespace weft::test
