@@ -175,6 +175,29 @@ IfChain if_(In<bool> condition, F body, Loc loc = Loc::here()) {
   block.leave();
   return {};
 }
+/// The same on the host: the branch that holds is run. So a template that is written with if_ also runs there.
+class HostIfChain {
+ public:
+  explicit HostIfChain(bool done) : done_(done) {}
+  template <class C, class F>
+  HostIfChain elif_(C condition, F body) {
+    if (done_ || !condition()) return *this;
+    body();
+    return HostIfChain(true);
+  }
+  template <class F>
+  void else_(F body) {
+    if (!done_) body();
+  }
+
+ private:
+  bool done_;
+};
+template <class F>
+HostIfChain if_(std::same_as<bool> auto condition, F body) {
+  if (condition) body();
+  return HostIfChain(condition);
+}
 /// While without macros; both are functions without arguments, run once by the trace.
 template <class C, class F>
 void while_(C condition, F body, Loc loc = Loc::here()) {

@@ -1,5 +1,6 @@
 // The names that kernels are written in: Float, Int, Vec3, Mat44, ...
 #pragma once
+#include "face.h"
 #include "kernel.h"
 
 namespace weft {

@@ -67,7 +67,7 @@ ir::Param& Trace::add_param(ir::Param param) {
 
 void Trace::defer_error(Loc loc, std::string message) {
   if (deferred_.empty()) {
-    deferred_loc_ = loc;
+    deferred_loc_ = module().place ? module().place : loc;
     deferred_ = std::move(message);
   }
 }
@@ -125,6 +125,19 @@ void Slot::assign(Id value, Loc loc) {
     make_local();
   }
   b.local_set(local_, value, loc);
+}
+
+// ---- Places
+
+CallPlace::CallPlace(Loc loc) : module_(&Trace::current(loc).module()) {
+  if (module_->place)
+    module_ = nullptr;
+  else
+    module_->place = loc;
+}
+
+CallPlace::~CallPlace() {
+  if (module_) module_->place = {};
 }
 
 // ---- Literals

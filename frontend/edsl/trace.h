@@ -79,6 +79,19 @@ class Slot {
   std::uint32_t trace_;  ///< which trace it belongs to: a captured container may keep it beyond
 };
 
+/// While it lives, everything that is recorded and every error names this place: the user's call of a library function
+/// instead of the lines inside it. Of nested ones the outermost counts.
+class CallPlace {
+ public:
+  explicit CallPlace(Loc loc);
+  ~CallPlace();
+  CallPlace(const CallPlace&) = delete;
+  CallPlace& operator=(const CallPlace&) = delete;
+
+ private:
+  ir::Module* module_;  ///< null inside another one
+};
+
 /// An element of an array: where it lies, and what may be done there.
 struct Address {
   Id base = ir::kNone;

@@ -55,6 +55,10 @@ Id Builder::make(const Inst& inst, std::span<const Id> args) {
   Inst& made = module_.insts.back();
   made.first_arg = static_cast<std::uint32_t>(module_.operands.size());
   made.num_args = static_cast<std::uint32_t>(args.size());
+  if (module_.place) {
+    made.file = module_.place.file;
+    made.line = module_.place.line;
+  }
   module_.operands.insert(module_.operands.end(), args.begin(), args.end());
   home_.push_back(kNone);
   return id;

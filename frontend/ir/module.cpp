@@ -26,6 +26,7 @@ const Param* Module::array_of(Id base) const {
 }
 
 void fail(const Module& module, Loc loc, const std::string& message) {
+  if (module.place) loc = module.place;
   throw Error(ErrorKind::invalid_kernel, message, module.name, loc ? loc : module.loc);
 }
 

@@ -112,6 +112,9 @@ struct Module : Interface {
   std::vector<Id> operands;
   std::vector<Region> regions{Region{}};  ///< regions[0] is the body
   std::vector<Local> locals;
+  /// While the body of a library function is recorded: the user's call, which then stands in every instruction and
+  /// every error instead of a line of the library.
+  Loc place;
 
   const Interface& as_interface() const { return *this; }
 
@@ -144,7 +147,7 @@ void verify(const Module& module);
 /// The first broken rule as text, or empty.
 std::string first_violation(const Module& module);
 
-/// Throws Error: where in the kernel, and what.
+/// Throws Error: where in the kernel (at `place` where that is set), and what.
 [[noreturn]] void fail(const Module& module, Loc loc, const std::string& message);
 
 }  // namespace weft::ir

@@ -1,6 +1,7 @@
-// The 16-bit IEEE float on the host: storage and exact conversion; arithmetic goes through float.
+// The 16-bit IEEE float on the host: storage, exact conversion, and arithmetic that rounds each operation.
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 namespace weft {
 
@@ -11,20 +12,39 @@ float half_value(std::uint16_t bits);
 /// Rounds once from double (going through float first would round twice).
 std::uint16_t half_bits_from_double(double value);
 
-/// IEEE binary16. Two bytes; converts implicitly to float, explicitly from it.
+/// IEEE binary16. Two bytes; converts implicitly to float, explicitly from it. Each of + - * / is rounded to half, as
+/// in kernels; a number of another type adapts to the half operand (`2 * h` is a half).
 struct half {
   std::uint16_t bits = 0;
 
   half() = default;
   explicit half(float value) : bits(half_bits(value)) {}
   explicit half(double value) : bits(half_bits_from_double(value)) {}
-  explicit half(int value) : bits(half_bits_from_double(value)) {}
+  template <class U>
+  requires std::is_integral_v<U>
+  explicit half(U value) : bits(half_bits_from_double(double(value))) {}
   operator float() const { return half_value(bits); }
   static half from_bits(std::uint16_t bits) {
     half h;
     h.bits = bits;
     return h;
   }
+
+  friend half operator-(half a) { return from_bits(a.bits ^ 0x8000); }
+#define WEFT_HALF_ARITHMETIC(symbol)                                                        \
+  friend half operator symbol(half a, half b) { return half(float(a) symbol float(b)); }    \
+  template <class U>                                                                        \
+  requires std::is_arithmetic_v<U>                                                          \
+  friend half operator symbol(half a, U b) { return half(float(a) symbol float(half(b))); } \
+  template <class U>                                                                        \
+  requires std::is_arithmetic_v<U>                                                          \
+  friend half operator symbol(U a, half b) { return half(float(half(a)) symbol float(b)); } \
+  half& operator symbol##=(half b) { return *this = *this symbol b; }
+  WEFT_HALF_ARITHMETIC(+)
+  WEFT_HALF_ARITHMETIC(-)
+  WEFT_HALF_ARITHMETIC(*)
+  WEFT_HALF_ARITHMETIC(/)
+#undef WEFT_HALF_ARITHMETIC
 };
 static_assert(sizeof(half) == 2);
 

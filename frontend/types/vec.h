@@ -109,6 +109,11 @@ vec<N, T> normalize(const vec<N, T>& a) {
   return l > T(0) ? a / l : vec<N, T>();
 }
 
+template <int N, class T>
+constexpr vec<N, T> select(std::same_as<bool> auto c, const vec<N, T>& a, const vec<N, T>& b) {
+  return c ? a : b;
+}
+
 using vec2 = vec<2, float>;
 using vec3 = vec<3, float>;
 using vec4 = vec<4, float>;

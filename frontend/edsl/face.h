@@ -1,0 +1,239 @@
+// The two faces of a type as one: templates that run on the host and in a kernel are written with these.
+#pragma once
+#include "../types/functions.h"
+#include "../types/mat.h"
+#include "control.h"
+#include "var.h"
+
+namespace weft {
+
+template <class T>
+struct quaternion;
+template <class T>
+struct transformation;
+
+/// The host type behind a value of any face, and whether it is traced: Var<T>, Ref<T> and Ref<const T> are traced faces
+/// of T; any other type is its own host type.
+template <class A>
+struct FaceTraits {
+  using host = A;
+  static constexpr bool traced = false;
+};
+template <class T>
+struct FaceTraits<Var<T>> {
+  using host = T;
+  static constexpr bool traced = true;
+};
+template <class T>
+struct FaceTraits<Ref<T>> {
+  using host = std::remove_const_t<T>;
+  static constexpr bool traced = true;
+};
+
+template <class A>
+using HostOf = typename FaceTraits<std::remove_cvref_t<A>>::host;
+template <class... A>
+inline constexpr bool any_traced = (FaceTraits<std::remove_cvref_t<A>>::traced || ...);
+template <bool Traced, class T>
+using Face = std::conditional_t<Traced, Var<T>, T>;
+/// The face of T that goes with S: FaceLike<Var<float>, int> is Int, FaceLike<float, int> is int.
+template <class S, class T>
+using FaceLike = Face<any_traced<S>, T>;
+
+/// The types of the library over a scalar face S (float, half, double, Float, Half, Double): VecOf<3, float> is vec3,
+/// VecOf<3, Float> is Vec3.
+template <int N, class S>
+using VecOf = FaceLike<S, vec<N, HostOf<S>>>;
+template <int R, int C, class S>
+using MatOf = FaceLike<S, mat<R, C, HostOf<S>>>;
+template <class S>
+using QuatOf = FaceLike<S, quaternion<HostOf<S>>>;
+template <class S>
+using TransformOf = FaceLike<S, transformation<HostOf<S>>>;
+
+/// The scalar type of which a value of any face consists.
+template <class A>
+using ElementOf = typename Flat<HostOf<A>>::scalar;
+
+namespace detail {
+template <class T>
+inline constexpr int vec_size = 0;
+template <int N, class T>
+inline constexpr int vec_size<vec<N, T>> = N;
+template <class T>
+struct MatSize {
+  static constexpr int rows = 0, cols = 0;
+};
+template <int R, int C, class T>
+struct MatSize<mat<R, C, T>> {
+  static constexpr int rows = R, cols = C;
+};
+template <class T>
+inline constexpr bool is_quaternion = false;
+template <class T>
+inline constexpr bool is_quaternion<quaternion<T>> = true;
+template <class T>
+inline constexpr bool is_transformation = false;
+template <class T>
+inline constexpr bool is_transformation<transformation<T>> = true;
+}  // namespace detail
+
+/// A scalar, vector (of N components), matrix (R by C), quaternion or transform of either face.
+template <class A>
+concept ScalarLike = Scalar<HostOf<A>>;
+template <class A, int N = 0>
+concept VecLike = detail::vec_size<HostOf<A>> >
+0 && (N == 0 || detail::vec_size<HostOf<A>> == N);
+template <class A, int R = 0, int C = 0>
+concept MatLike = detail::MatSize<HostOf<A>>::rows >
+0 && (R == 0 || detail::MatSize<HostOf<A>>::rows == R) && (C == 0 || detail::MatSize<HostOf<A>>::cols == C);
+template <class A>
+concept QuatLike = detail::is_quaternion<HostOf<A>>;
+template <class A>
+concept TransformLike = detail::is_transformation<HostOf<A>>;
+
+namespace detail {
+
+/// A host number adapts to the operands beside it; all else decides the element type.
+template <class A>
+inline constexpr bool is_literal = Scalar<std::remove_cvref_t<A>>;
+
+template <class T, class... A>
+inline constexpr bool fits = ((is_literal<A> || std::is_same_v<ElementOf<A>, T>)&&...);
+
+template <class... A>
+struct Deciding;
+template <class A, class... B>
+struct Deciding<A, B...> : std::conditional_t<is_literal<A>, Deciding<B...>, Deciding<A>> {};
+template <class A>
+struct Deciding<A> {
+  using type = ElementOf<A>;
+};
+
+template <class... A>
+struct ElementOfAll {
+  using type = typename Deciding<A...>::type;
+};
+template <class... A>
+requires(is_literal<A>&&...) struct ElementOfAll<A...> {
+  using type = HostCommon<std::remove_cvref_t<A>...>;
+};
+
+template <class... A>
+struct ScalarFace {
+  using T = typename ElementOfAll<A...>::type;
+  static_assert((is_literal<A> && ...) || fits<T, A...>,
+                "weft: operands of different element types; convert one of them, as in Vec3d(v)");
+  using type = Face<any_traced<A...>, T>;
+};
+
+}  // namespace detail
+
+/// The scalar face in which a function of these operands computes: traced if any of them is; their element types must
+/// agree, but host numbers adapt.
+template <class... A>
+using ScalarFaceOf = typename detail::ScalarFace<A...>::type;
+
+/// A value of any face as a value of the face of S, of the same host type: a host value becomes a constant of the
+/// trace, an element of an array is read. A host number takes the scalar type of S. What fits already is passed through
+/// by reference.
+template <class S, class A>
+decltype(auto) lift(const A& a, [[maybe_unused]] Loc loc = Loc::here()) {
+  using T = std::conditional_t<detail::is_literal<A>, HostOf<S>, HostOf<A>>;
+  using To = FaceLike<S, T>;
+  if constexpr (std::is_same_v<A, To>)
+    return static_cast<const A&>(a);
+  else if constexpr (any_traced<S>)
+    return To(a, loc);
+  else
+    return To(a);
+}
+
+/// Stands first in each public function that is written over a scalar face S. When S is traced, all that is recorded
+/// while it lives carries the caller's line, and so do errors.
+template <class S>
+class CallSite {
+ public:
+  explicit CallSite(Loc) {}
+  ~CallSite() {}  // not trivial: an unused object is meant
+};
+template <class T>
+class CallSite<Var<T>> {
+ public:
+  explicit CallSite(Loc loc) : place_(loc) {}
+
+ private:
+  trace::CallPlace place_;
+};
+
+/// Converts a scalar of either face by value, as `Float(i)` does in kernels.
+template <Scalar T, class A>
+requires(any_traced<A>&& ScalarLike<A>) Var<T> cast(const A& a, Loc loc = Loc::here()) {
+  if constexpr (std::is_same_v<T, HostOf<A>>)
+    return Var<T>(a.read(loc), detail::FromId{});
+  else
+    return Var<T>(a, loc);
+}
+
+namespace detail {
+/// lo, lo + step, ... on the host; the meaning is that of Range.
+template <IntegerScalar T>
+class HostRange {
+ public:
+  HostRange(T lo, T hi, T step) : lo_(lo), step_(step) {
+    using U = std::make_unsigned_t<T>;
+    // Distances of one sign fit the unsigned type.
+    if (step > 0 && lo < hi)
+      count_ = U(U(U(hi) - U(lo) - 1) / U(step) + 1);
+    else if (step < 0 && hi < lo)
+      count_ = U(U(U(lo) - U(hi) - 1) / U(U(0) - U(step)) + 1);
+  }
+  struct Iterator {
+    std::make_unsigned_t<T> left;
+    std::make_unsigned_t<T> value;
+    std::make_unsigned_t<T> step;
+    T operator*() const { return T(value); }
+    void operator++() {
+      --left;
+      value = std::make_unsigned_t<T>(value + step);
+    }
+    bool operator!=(Iterator end) const { return left != end.left; }
+  };
+  Iterator begin() const { return {count_, std::make_unsigned_t<T>(lo_), std::make_unsigned_t<T>(step_)}; }
+  Iterator end() const { return {}; }
+
+ private:
+  T lo_, step_;
+  std::make_unsigned_t<T> count_ = 0;
+};
+}  // namespace detail
+
+/// range(...) for templates that run on both faces: a loop of the kernel when S is traced, a native one when it is not.
+template <class S, class... B>
+auto range_of(const B&... bounds) {
+  if constexpr (any_traced<S>) {
+    return range(bounds...);
+  } else {
+    using T = HostCommon<B...>;
+    const T b[] = {T(bounds)...};
+    if constexpr (sizeof...(B) == 1)
+      return detail::HostRange<T>(0, b[0], 1);
+    else if constexpr (sizeof...(B) == 2)
+      return detail::HostRange<T>(b[0], b[1], 1);
+    else
+      return detail::HostRange<T>(b[0], b[1], b[2]);
+  }
+}
+
+/// while_(condition, body) for templates that run on both faces. (The type of the condition could not decide: a loop of
+/// a kernel may have a host condition, `while_([] { return true; }, ..)` with Break().) Break, Continue and Return
+/// belong to kernels: a template for both faces puts what ends its loop into the condition.
+template <class S, class C, class F>
+void while_of(C condition, F body, [[maybe_unused]] Loc loc = Loc::here()) {
+  if constexpr (any_traced<S>)
+    while_(condition, body, loc);
+  else
+    while (condition()) body();
+}
+
+}  // namespace weft

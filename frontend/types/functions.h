@@ -1,0 +1,197 @@
+// The scalar functions of the kernel language on the host: same names, same meaning (docs/semantics.md).
+#pragma once
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "scalar.h"
+
+namespace weft {
+
+// All are templates: where <cmath> declares the same function of the same type, a call means that one, and none is
+// ambiguous.
+
+namespace detail {
+template <class... T>
+struct CommonScalar;
+template <class T>
+struct CommonScalar<T> {
+  using type = T;
+};
+template <class A, class B, class... C>
+struct CommonScalar<A, B, C...> : CommonScalar<typename CommonScalar<A, B>::type, C...> {};
+template <class A, class B>
+requires(!std::is_same_v<A, half> && !std::is_same_v<B, half>) struct CommonScalar<A, B> : std::common_type<A, B> {
+};
+template <class B>
+struct CommonScalar<half, B> {
+  using type = half;
+};
+template <class A>
+requires(!std::is_same_v<A, half>) struct CommonScalar<A, half> {
+  using type = half;
+};
+}  // namespace detail
+
+/// The type in which host numbers of several types meet: as in C++, but a half keeps other numbers from widening it.
+template <class... T>
+using HostCommon = typename detail::CommonScalar<T...>::type;
+
+/// The type in which the host computes a function of T.
+template <RealScalar T>
+using HostReal = std::conditional_t<std::is_same_v<T, half>, float, T>;
+
+#define WEFT_HOST_FUNCTION(name)         \
+  template <RealScalar T>                \
+  T name(T x) {                          \
+    return T(std::name(HostReal<T>(x))); \
+  }
+WEFT_HOST_FUNCTION(sqrt)
+WEFT_HOST_FUNCTION(exp)
+WEFT_HOST_FUNCTION(exp2)
+WEFT_HOST_FUNCTION(log)
+WEFT_HOST_FUNCTION(log2)
+WEFT_HOST_FUNCTION(sin)
+WEFT_HOST_FUNCTION(cos)
+WEFT_HOST_FUNCTION(tan)
+WEFT_HOST_FUNCTION(asin)
+WEFT_HOST_FUNCTION(acos)
+WEFT_HOST_FUNCTION(atan)
+WEFT_HOST_FUNCTION(sinh)
+WEFT_HOST_FUNCTION(cosh)
+WEFT_HOST_FUNCTION(tanh)
+WEFT_HOST_FUNCTION(floor)
+WEFT_HOST_FUNCTION(ceil)
+WEFT_HOST_FUNCTION(trunc)
+/// To the nearest whole number, halves away from zero.
+WEFT_HOST_FUNCTION(round)
+#undef WEFT_HOST_FUNCTION
+
+/// To the nearest whole number, halves to the even one.
+template <RealScalar T>
+T rint(T x) {
+  const HostReal<T> v = x, whole = std::trunc(v), part = std::abs(v - whole);
+  const bool up = part > HostReal<T>(0.5) || (part == HostReal<T>(0.5) && std::fmod(whole, HostReal<T>(2)) != 0);
+  return T(std::copysign(up ? whole + std::copysign(HostReal<T>(1), v) : whole, v));
+}
+template <RealScalar T>
+T rsqrt(T x) {
+  return T(1 / std::sqrt(double(x)));
+}
+template <RealScalar T>
+T pow(T x, T y) {
+  return T(std::pow(HostReal<T>(x), HostReal<T>(y)));
+}
+template <RealScalar T>
+T atan2(T y, T x) {
+  return T(std::atan2(HostReal<T>(y), HostReal<T>(x)));
+}
+/// a * b + c, rounded once.
+template <RealScalar T>
+T fma(T a, T b, T c) {
+  if constexpr (std::is_same_v<T, half>)
+    return T(std::fma(double(a), double(b), double(c)));
+  else
+    return std::fma(a, b, c);
+}
+template <RealScalar T>
+bool isnan(T x) {
+  return std::isnan(HostReal<T>(x));
+}
+template <RealScalar T>
+bool isinf(T x) {
+  return std::isinf(HostReal<T>(x));
+}
+template <RealScalar T>
+bool isfinite(T x) {
+  return std::isfinite(HostReal<T>(x));
+}
+
+namespace detail {
+// Wraps where the arithmetic of a signed type would overflow.
+template <class T>
+constexpr T negated(T x) {
+  if constexpr (IntegerScalar<T>)
+    return T(std::make_unsigned_t<T>(0) - std::make_unsigned_t<T>(x));
+  else
+    return -x;
+}
+}  // namespace detail
+
+template <NumericScalar T>
+T abs(T x) {
+  if constexpr (RealScalar<T>)
+    return T(std::abs(HostReal<T>(x)));
+  else
+    return x < T(0) ? detail::negated(x) : x;
+}
+/// -1, 0 or 1; 0 for both zeros and for NaN.
+template <NumericScalar T>
+T sign(T x) {
+  return x < T(0) ? T(detail::negated(T(1))) : x > T(0) ? T(1) : T(0);
+}
+
+/// The smaller one; a number is preferred to a NaN. In parentheses: windows.h may define min and max.
+template <NumericScalar A, NumericScalar B>
+HostCommon<A, B>(min)(const A& a, const B& b) {
+  const HostCommon<A, B> x(a), y(b);
+  return x < y || y != y ? x : y;
+}
+template <NumericScalar A, NumericScalar B>
+HostCommon<A, B>(max)(const A& a, const B& b) {
+  const HostCommon<A, B> x(a), y(b);
+  return y < x || y != y ? x : y;
+}
+template <NumericScalar T, NumericScalar L, NumericScalar H>
+HostCommon<T, L, H> clamp(const T& x, const L& lo, const H& hi) {
+  return (min)((max)(x, lo), hi);
+}
+template <Scalar A, Scalar B>
+HostCommon<A, B> select(std::same_as<bool> auto c, const A& a, const B& b) {
+  return c ? HostCommon<A, B>(a) : HostCommon<A, B>(b);
+}
+
+/// The quotient rounded down. Integers: x / 0 is x, and MIN / -1 is MIN, as in kernels.
+template <NumericScalar T>
+T floor_div(T a, T b) {
+  if constexpr (RealScalar<T>) {
+    return T(std::floor(HostReal<T>(T(HostReal<T>(a) / HostReal<T>(b)))));
+  } else {
+    if (b == T(0)) return a;
+    if constexpr (std::is_signed_v<T>)
+      if (b == T(-1)) return detail::negated(a);
+    const T q = T(a / b), r = T(a % b);
+    return r != T(0) && (r < T(0)) != (b < T(0)) ? T(q - T(1)) : q;
+  }
+}
+/// The upper half of the full product.
+template <IntegerScalar T>
+requires(sizeof(T) == 4) T mul_hi(T a, T b) {
+  using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+  return T(Wide(a) * Wide(b) >> 32);
+}
+
+/// The same bits as another type of the same width.
+template <NumericScalar T, NumericScalar U>
+requires(sizeof(T) == sizeof(U)) T bitcast(U x) { return std::bit_cast<T>(x); }
+
+/// Converts by value, as `Float(i)` does in kernels: a real number is truncated toward zero to an integer, saturating,
+/// NaN gives 0; an integer keeps its low bits.
+template <Scalar T, Scalar U>
+T cast(U x) {
+  if constexpr (IntegerScalar<T> && RealScalar<U>) {
+    const double v = double(HostReal<U>(x)), end = std::ldexp(1., std::numeric_limits<T>::digits);
+    if (v != v) return T(0);
+    if (v >= end) return (std::numeric_limits<T>::max)();
+    if (v <= double((std::numeric_limits<T>::min)())) return (std::numeric_limits<T>::min)();
+    return T(v);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return x != U(0);
+  } else if constexpr (RealScalar<T> && RealScalar<U>) {
+    return T(HostReal<U>(x));
+  } else {
+    return T(x);
+  }
+}
+
+}  // namespace weft
