@@ -14,66 +14,70 @@ namespace weft::detail {
 namespace {
 
 constexpr std::size_t kMaxParams = 64;
-constexpr std::int64_t kMaxThreads = (1ll << 31) - 1;
+constexpr std::int64_t kMax32 = (1ll << 31) - 1;
 
-/// What one kernel was compiled to, by device and by which of its arrays are strided.
-struct KernelPrograms {
-  struct Entry {
-    std::uint64_t device;
-    std::uint64_t strided;
-    LoadedProgram* program;  // the device's: a kernel that is a global variable outlives the device
-    std::weak_ptr<DeviceState> alive;
-  };
-  std::vector<Entry> entries;
+/// A kernel's hold on a program. The program is the device's: a kernel that is a global variable outlives the device.
+struct ProgramUse {
+  std::uint64_t device;
+  ir::Variant variant;
+  LoadedProgram* program;
+  std::weak_ptr<DeviceState> alive;
+
+  ProgramUse(DeviceState& device, const ir::Variant& variant, LoadedProgram* program)
+      : device(device.id), variant(variant), program(program), alive(device.weak_from_this()) {}
+  ProgramUse(const ProgramUse&) = delete;
+  ~ProgramUse() {
+    if (const auto state = alive.lock()) state->programs.give_back(program);
+  }
 };
 
-std::string argument_name(std::size_t k) { return fmt::format("argument {}", k + 1); }
+/// What one kernel was compiled to.
+struct KernelPrograms {
+  std::vector<std::unique_ptr<ProgramUse>> uses;
+};
+
+// As the module's parameters are called, see Trace::begin_part.
+std::string argument_name(const HostArg& arg) {
+  if (arg.part == 0) return fmt::format("argument {}", arg.argument);
+  return fmt::format("argument {}, indices of dimension {}", arg.argument, arg.part - 1);
+}
 
 [[noreturn]] void refuse(const KernelCore& kernel, const std::string& message) {
   throw Error(ErrorKind::invalid_argument, message, kernel.name(), kernel.loc());
 }
 
-LoadedProgram* compile(KernelCore& kernel, DeviceState& device, std::uint64_t strided) {
-  std::vector<bool> layout(std::size_t(kernel.num_params()));
-  for (std::size_t k = 0; k < layout.size(); ++k) layout[k] = strided >> k & 1;
-  ir::Module module = kernel.trace(layout);
+LoadedProgram* compile(KernelCore& kernel, DeviceState& device, const ir::Variant& variant) {
+  ir::Module module = kernel.trace(variant);
   module.block = std::min(module.block, device.device->info().max_block);
   const ir::Hash hash = ir::hash(module);
 
-  std::lock_guard lock(device.mutex);
-  // Kernels that are traced to the same IR share the program: a lambda in a function makes a new kernel each call.
   // Messages name the kernel and its lines, so only kernels made at one place share.
-  std::unique_ptr<LoadedProgram>& known = device.programs[fmt::format("{} {} {}:{}", ir::to_string(hash), kernel.name(),
-                                                                      kernel.loc().file, kernel.loc().line)];
-  if (!known) {
+  const std::string key =
+      fmt::format("{} {} {}:{}", ir::to_string(hash), kernel.name(), kernel.loc().file, kernel.loc().line);
+  return device.programs.take(key, [&] {
     auto loaded = std::make_unique<LoadedProgram>();
     loaded->program = device.device->compile(module, hash);
-    loaded->params = module.params;
-    loaded->args_bytes = module.args_bytes;
-    loaded->tid_rank = module.tid_rank;
-    loaded->tid_offset = module.tid_offset;
-    loaded->block = module.block;
-    known = std::move(loaded);
-  }
-  return known.get();
+    loaded->call = module.as_interface();
+    return loaded;
+  });
 }
 
-LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, std::uint64_t strided) {
+LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Variant& variant) {
   std::lock_guard lock(kernel.mutex);
   if (!kernel.programs) kernel.programs = std::make_shared<KernelPrograms>();
-  auto& programs = *static_cast<KernelPrograms*>(kernel.programs.get());
-  for (KernelPrograms::Entry& e : programs.entries)
-    if (e.device == device.id && e.strided == strided) return *e.program;
-  std::erase_if(programs.entries, [](const KernelPrograms::Entry& e) { return e.alive.expired(); });
-  LoadedProgram* p = compile(kernel, device, strided);
-  programs.entries.push_back({device.id, strided, p, device.weak_from_this()});
+  auto& uses = static_cast<KernelPrograms*>(kernel.programs.get())->uses;
+  for (const auto& use : uses)
+    if (use->device == device.id && use->variant == variant) return *use->program;
+  std::erase_if(uses, [](const auto& use) { return use->alive.expired(); });
+  LoadedProgram* p = compile(kernel, device, variant);
+  uses.push_back(std::make_unique<ProgramUse>(device, variant, p));
   return *p;
 }
 
 // The compact layout holds i32 sizes and needs the alignment that wide accesses count on.
 bool needs_strided(const ArrayBase& a) {
   const std::uint32_t align = std::min(16u, a.element_bytes() & (~a.element_bytes() + 1));
-  return !a.is_contiguous() || a.address() % align != 0 || a.size() > kMaxThreads;
+  return !a.is_contiguous() || a.address() % align != 0 || a.size() > a.storage()->device->max_threads;
 }
 
 void pack_array(std::byte* block, const ir::Param& p, const ArrayBase& a) {
@@ -99,19 +103,21 @@ void pack_array(std::byte* block, const ir::Param& p, const ArrayBase& a) {
 }
 
 // See trace::thread_coordinate: q = mul_hi(2 n, multiplier) >> shift.
-void pack_extents(std::byte* block, const LoadedProgram& program, const Extent& threads) {
-  for (int k = 1; k < int(program.tid_rank); ++k) {
+void pack_extents(std::byte* block, const ir::Interface& i, const Extent& threads) {
+  std::byte* at = block + i.tid_offset + (i.wide ? 8 : 0);
+  for (int k = 1; k < int(i.tid_rank); ++k, at += 12) {
     const std::uint32_t d = std::uint32_t(threads[k]);
     const int shift = std::bit_width(d - 1);  // ceil(log2 d)
     const std::uint64_t multiplier = ((1ull << (31 + shift)) + d - 1) / d;
     const std::uint32_t packed[] = {d, std::uint32_t(multiplier), std::uint32_t(shift)};
-    std::memcpy(block + program.tid_offset + 12 * (k - 1), packed, 12);
+    std::memcpy(at, packed, 12);
   }
 }
 
 struct Checked {
   DeviceState* device = nullptr;
-  std::uint64_t strided = 0;
+  ir::Variant variant;
+  bool huge = false;  // some dimension is beyond 32 bits
 };
 
 Checked check_arrays(const KernelCore& kernel, std::span<const HostArg> args, bool any_threads) {
@@ -120,25 +126,43 @@ Checked check_arrays(const KernelCore& kernel, std::span<const HostArg> args, bo
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ArrayBase* a = args[k].array;
     if (!a) continue;
-    if (a->is_null()) refuse(kernel, fmt::format("{} is a null array", argument_name(k)));
-    if (any_threads && a->size() == 0) refuse(kernel, fmt::format("{} is an empty array", argument_name(k)));
+    if (a->is_null() && args[k].optional) {
+      c.variant.absent |= 1ull << k;
+      continue;
+    }
+    if (a->is_null()) refuse(kernel, fmt::format("{} is a null array", argument_name(args[k])));
+    if (any_threads && a->size() == 0) refuse(kernel, fmt::format("{} is an empty array", argument_name(args[k])));
     DeviceState* device = a->storage()->device.get();
     if (!c.device) {
       c.device = device;
       first = k;
     } else if (c.device != device) {
-      refuse(kernel, fmt::format("{} is on device {} but {} is on device {}", argument_name(first),
-                                 c.device->device->info().name, argument_name(k), device->device->info().name));
+      refuse(kernel, fmt::format("{} is on device {} but {} is on device {}", argument_name(args[first]),
+                                 c.device->device->info().name, argument_name(args[k]), device->device->info().name));
     }
-    for (int d = 0; d < a->ndim(); ++d)
-      if (a->shape(d) > kMaxThreads)
-        throw Error(ErrorKind::unsupported,
-                    fmt::format("dimension {} of {} has {} elements; kernels count to 2^31 - 1", d, argument_name(k),
-                                a->shape(d)),
-                    kernel.name(), kernel.loc());
-    if (needs_strided(*a)) c.strided |= 1ull << k;
+    for (int d = 0; d < a->ndim(); ++d) c.huge = c.huge || a->shape(d) > kMax32;
+    if (needs_strided(*a)) c.variant.strided |= 1ull << k;
   }
   return c;
+}
+
+// A kernel that reads a size in 32 bits must not be given one that has more.
+void check_sizes(const ir::Interface& i, std::span<const HostArg> args) {
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    if (!args[k].array || args[k].array->is_null()) continue;
+    for (int d = 0; d < args[k].array->ndim(); ++d) {
+      if (args[k].array->shape(d) <= kMax32) continue;
+      const std::uint32_t at = i.params[k].offset + 8 + 8 * std::uint32_t(d);
+      for (const ir::NarrowShape& narrow : i.narrow_shapes)
+        if (narrow.at == at || narrow.at == ir::kNone)
+          throw Error(
+              ErrorKind::unsupported,
+              fmt::format("dimension {} of {} has {} elements, and the kernel asks for a size by shape(), which "
+                          "counts to 2^31 - 1: use shape64()",
+                          d, argument_name(args[k]), args[k].array->shape(d)),
+              i.name, narrow.loc);
+    }
+  }
 }
 
 std::int64_t count_threads(const KernelCore& kernel, const Extent& threads) {
@@ -149,9 +173,28 @@ std::int64_t count_threads(const KernelCore& kernel, const Extent& threads) {
     none = none || threads[k] == 0;
   }
   for (int k = 0; k < threads.rank && !none; ++k)
-    if (__builtin_mul_overflow(n, threads[k], &n) || n > kMaxThreads)
-      throw Error(ErrorKind::unsupported, "a launch of 2^31 threads or more", kernel.name(), kernel.loc());
+    if (__builtin_mul_overflow(n, threads[k], &n))
+      throw Error(ErrorKind::unsupported, "a launch of 2^63 threads or more", kernel.name(), kernel.loc());
   return none ? 0 : n;
+}
+
+// How many steps of the first dimension (threads, when the kernel asks for no coordinates) one dispatch takes.
+std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& i, const Extent& threads,
+                                std::int64_t count) {
+  if (!i.wide || i.tid_rank == 0) return std::min(count, device.max_threads);
+  if (threads[0] > kMax32 && i.narrow_tid)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a launch over {} threads along dimension 0, where the kernel asks for tid(), which counts "
+                            "to 2^31 - 1: use tid64()",
+                            threads[0]),
+                i.name, i.narrow_tid);
+  const std::int64_t rest = count / threads[0];
+  if (rest > device.max_threads)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a launch over {} threads in the dimensions behind the first; {} are possible", rest,
+                            device.max_threads),
+                i.name, i.loc);
+  return std::min(threads[0], device.max_threads / rest);
 }
 
 }  // namespace
@@ -167,7 +210,7 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
     throw Error(ErrorKind::unsupported, fmt::format("more than {} parameters", kMaxParams), kernel.name(),
                 kernel.loc());
   const std::int64_t count = count_threads(kernel, threads);
-  const Checked checked = check_arrays(kernel, args, count > 0);
+  Checked checked = check_arrays(kernel, args, count > 0);
   StreamState* on = stream ? &state_of(*stream) : nullptr;
   if (on && checked.device && on->device != checked.device)
     refuse(kernel, fmt::format("the stream is on device {} but the arrays are on device {}",
@@ -176,47 +219,58 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
   if (!on) on = checked.device->default_stream;
   DeviceState& device = *on->device;
 
-  LoadedProgram& program = program_for(kernel, device, checked.strided);
-  if (program.tid_rank && int(program.tid_rank) != threads.rank)
+  checked.variant.wide = count > device.max_threads;
+  LoadedProgram& program = program_for(kernel, device, checked.variant);
+  const ir::Interface& call = program.call;
+  if (call.tid_rank && int(call.tid_rank) != threads.rank)
     refuse(kernel, fmt::format("the kernel asks tid() for {} coordinate(s) but is launched over {} dimension(s)",
-                               program.tid_rank, threads.rank));
+                               call.tid_rank, threads.rank));
+  if (checked.huge) check_sizes(call, args);
   if (count == 0) return;
+  const std::int64_t steps = steps_per_dispatch(device, call, threads, count);
 
   // Blocks beyond the usual size are rare; the common one stays off the heap.
   std::byte small[512];
   std::vector<std::byte> large;
   std::byte* block = small;
-  if (program.args_bytes > sizeof small) {
-    large.resize(program.args_bytes);
+  if (call.args_bytes > sizeof small) {
+    large.resize(call.args_bytes);
     block = large.data();
   }
-  const std::uint32_t n = std::uint32_t(count);
-  std::memcpy(block, &n, 4);
   backend::MemoryRange ranges[kMaxParams];
   std::size_t num_ranges = 0;
   for (std::size_t k = 0; k < args.size(); ++k) {
-    const ir::Param& p = program.params[k];
+    const ir::Param& p = call.params[k];
     if (!args[k].array) {
       std::memcpy(block + p.offset, args[k].value, p.bytes);
       continue;
     }
+    if (p.kind == ir::Param::Kind::absent) continue;
     const ArrayBase& a = *args[k].array;
     pack_array(block, p, a);
     if (p.access == ir::Access::none) continue;
     a.storage()->order_before(*on, any(p.access, ir::Access::write | ir::Access::atomic));
     ranges[num_ranges++] = {a.address(), a.extent_bytes(), p.access};
   }
-  pack_extents(block, program, threads);
+  pack_extents(block, call, threads);
 
-  const std::uint32_t groups = (n + program.block - 1) / program.block;
-  const std::uint32_t limit = device.device->info().max_groups;
-  const std::uint32_t rows = (groups + limit - 1) / limit;  // as even as can be: the last row has few idle workgroups
-  const backend::Grid grid{(groups + rows - 1) / rows, rows, 1};
-  const backend::Ticket ticket = on->with([&](backend::Stream& s) {
-    return s.launch(*program.program, grid, {block, program.args_bytes}, {ranges, num_ranges});
-  });
+  const bool by_rows = call.tid_rank > 0;
+  const std::int64_t all = by_rows ? threads[0] : count, rest = count / all;
+  backend::Ticket ticket = 0;
+  for (std::int64_t start = 0; start < all; start += steps) {
+    const std::uint32_t n = std::uint32_t(std::min(steps, all - start) * rest);
+    std::memcpy(block, &n, 4);
+    if (call.wide && by_rows) std::memcpy(block + call.tid_offset, &start, 8);
+    const std::uint32_t groups = (n + call.block - 1) / call.block;
+    const std::uint32_t limit = device.device->info().max_groups;
+    const std::uint32_t rows = (groups + limit - 1) / limit;  // as even as can be: the last row has few idle workgroups
+    const backend::Grid grid{(groups + rows - 1) / rows, rows, 1};
+    ticket = on->with([&](backend::Stream& s) {
+      return s.launch(*program.program, grid, {block, call.args_bytes}, {ranges, num_ranges});
+    });
+  }
   for (std::size_t k = 0; k < args.size(); ++k) {
-    const ir::Access access = program.params[k].access;
+    const ir::Access access = call.params[k].access;
     if (args[k].array && access != ir::Access::none)
       args[k].array->storage()->touched(*on, ticket, any(access, ir::Access::write | ir::Access::atomic));
   }

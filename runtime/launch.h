@@ -7,24 +7,27 @@ namespace weft {
 
 namespace detail {
 
-/// One argument of a launch: an array, or the bytes of a value.
+/// What one parameter of the module is given: an array, or the bytes of a value.
 struct HostArg {
   const ArrayBase* array = nullptr;
   const void* value = nullptr;
+  bool optional = false;  ///< the array may be null
+  int argument = 0;       ///< number of the argument of the launch that it is a part of, from 1
+  int part = 0;           ///< and which part of that
 };
 
 void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args);
 
 [[noreturn]] void value_out_of_range();
 
-/// Turns an argument of the caller into the host type of parameter P, which `storage` holds if need be.
+/// Turns an argument of the caller into what the Parameter<P>::parts parameters of P take.
 template <class P>
 struct Argument {
   using Host = typename P::host;
   Host value;
   template <class A>
   Argument(const A& a) : value(make(a)) {}
-  HostArg get() const { return {nullptr, &value}; }
+  void get(HostArg* parts) const { parts[0].value = &value; }
 
  private:
   template <class A>
@@ -48,8 +51,23 @@ struct Argument<Var<Array<T, N>>> {
     static_assert(std::is_same_v<A, Expected>,
                   "weft::launch: the kernel's parameter is an Arr<T, N> of another element type or dimension");
   }
-  HostArg get() const { return {array, nullptr}; }
+  void get(HostArg* parts) const { parts[0].array = array; }
 };
+
+template <class... P>
+void launch_with(KernelCore& kernel, const Stream* stream, const Extent& threads, const Argument<P>&... arguments) {
+  HostArg args[(Parameter<P>::parts + ... + 1)];
+  HostArg* at = args;
+  int number = 0;
+  const auto put = [&](const auto& argument, int parts) {
+    ++number;
+    for (int k = 0; k < parts; ++k) at[k].argument = number, at[k].part = k;
+    argument.get(at);
+    at += parts;
+  };
+  (put(arguments, Parameter<P>::parts), ...);
+  launch(kernel, stream, threads, std::span<const HostArg>(args, at));
+}
 
 }  // namespace detail
 
@@ -57,16 +75,14 @@ struct Argument<Var<Array<T, N>>> {
 /// arrays are on, in order with that device's default stream. Returns at once.
 /// Errors: Error(invalid_argument) naming the kernel and the argument: a null array, an empty array with threads to
 /// run, arrays on several devices, a negative size, another number of dimensions than tid<N>() has;
-/// Error(invalid_kernel) when the trace fails; Error(unsupported) when the device lacks what the kernel needs.
+/// Error(invalid_kernel) when the trace fails; Error(unsupported) when the device lacks what the kernel needs, or when
+/// the kernel counts in 32 bits (tid(), shape()) what this launch has 2^31 of or more.
 /// Cost: under 2 microseconds of the host's time once the kernel is compiled.
 template <class... P, class... A>
 void launch(const Kernel<P...>& kernel, std::type_identity_t<const Extent&> threads, const A&... args) {
   static_assert(sizeof...(P) == sizeof...(A), "weft::launch: the kernel has another number of parameters");
   if constexpr (sizeof...(P) == sizeof...(A)) {
-    [&](const detail::Argument<P>&... list) {
-      const detail::HostArg host[] = {list.get()..., {}};
-      detail::launch(kernel.core(), nullptr, threads, {host, sizeof...(P)});
-    }(detail::Argument<P>(args)...);
+    detail::launch_with<P...>(kernel.core(), nullptr, threads, detail::Argument<P>(args)...);
   }
 }
 
@@ -76,10 +92,7 @@ void launch(const Stream& stream, const Kernel<P...>& kernel, std::type_identity
             const A&... args) {
   static_assert(sizeof...(P) == sizeof...(A), "weft::launch: the kernel has another number of parameters");
   if constexpr (sizeof...(P) == sizeof...(A)) {
-    [&](const detail::Argument<P>&... list) {
-      const detail::HostArg host[] = {list.get()..., {}};
-      detail::launch(kernel.core(), &stream, threads, {host, sizeof...(P)});
-    }(detail::Argument<P>(args)...);
+    detail::launch_with<P...>(kernel.core(), &stream, threads, detail::Argument<P>(args)...);
   }
 }
 

@@ -1,13 +1,12 @@
 // What stands behind Device, Stream and Array. Internal to the runtime.
 #pragma once
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "../backends/backend.h"
+#include "programs.h"
 
 namespace weft {
 class Stream;
@@ -40,24 +39,19 @@ struct StreamState {
   std::unique_ptr<backend::Stream> stream_;
 };
 
-/// A kernel as a device runs it.
-struct LoadedProgram {
-  std::shared_ptr<backend::Program> program;
-  std::vector<ir::Param> params;
-  std::uint32_t args_bytes = 0, tid_rank = 0, tid_offset = 0, block = 0;
-};
-
 struct DeviceState : std::enable_shared_from_this<DeviceState> {
   ~DeviceState();
 
   std::uint64_t id = 0;  ///< never used again by another device
   std::unique_ptr<backend::Device> device;
   StreamState* default_stream = nullptr;
-  std::mutex mutex;                                                ///< guards what follows
-  std::map<std::string, std::unique_ptr<LoadedProgram>> programs;  ///< by hash and place of the kernel
-  std::vector<std::unique_ptr<StreamState>> streams;               ///< the first is the default stream
-  std::vector<StreamState*> idle;                                  ///< streams that no handle names
-  std::atomic<bool> several_streams = false;                       ///< work on one stream needs no order among streams
+  Programs programs;
+  /// A dispatch has no more threads, and no array of more elements is addressed in 32 bits. Tests lower it.
+  std::int64_t max_threads = (1ll << 31) - 1;
+  std::mutex mutex;                                   ///< guards what follows
+  std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream
+  std::vector<StreamState*> idle;                     ///< streams that no handle names
+  std::atomic<bool> several_streams = false;          ///< work on one stream needs no order among streams
 };
 
 /// Memory of a device, shared by an array and its views, and the work on it that has not been waited for.

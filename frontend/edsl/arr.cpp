@@ -40,9 +40,13 @@ ArrLayout make_array_param(Type scalar, int count, int ndim, bool read_only, con
   a.element_align = std::min(16u, a.element_bytes & (~a.element_bytes + 1));
 
   ir::Param p;
-  p.kind = ir::Param::Kind::array;
+  p.kind = t.next_param_is_absent() ? ir::Param::Kind::absent : ir::Param::Kind::array;
   p.type_name = ndim == 1 ? fmt::format("Array<{}>", type_name) : fmt::format("Array<{}, {}>", type_name, ndim);
   p.ndim = a.ndim;
+  if (p.kind == ir::Param::Kind::absent) {
+    t.add_param(std::move(p));
+    return a;
+  }
   p.strided = a.strided;
   p.read_only = read_only;
   p.bytes = 8 + std::uint32_t(ndim) * (a.strided ? 16 : 4);
@@ -56,8 +60,7 @@ ArrLayout make_array_param(Type scalar, int count, int ndim, bool read_only, con
   a.base = b.arg(Type::u64, at);
   for (int k = 0; k < ndim; ++k) {
     const std::uint32_t d = std::uint32_t(k);
-    a.shape[d] = a.strided ? b.pure(Op::convert, Type::i32, {b.arg(Type::i64, at + 8 + 8 * d)})
-                           : b.arg(Type::i32, at + 8 + 4 * d);
+    a.shape[d] = a.strided ? b.arg(Type::i64, at + 8 + 8 * d) : b.arg(Type::i32, at + 8 + 4 * d);
     if (a.strided) a.stride[d] = b.arg(Type::i64, at + 8 + 8 * std::uint32_t(ndim) + 8 * d);
   }
   return a;
@@ -106,12 +109,55 @@ ArrLayout slice_of(const ArrLayout& a, const Index& index) {
   return s;
 }
 
-trace::Id shape_of(const ArrLayout& a, int k, Loc loc) {
+namespace {
+// The same array with strides, as what follows is no longer contiguous.
+ArrLayout with_strides(const ArrLayout& a, Loc loc) {
+  Trace::owner_of(a.trace, loc);
+  if (a.strided) return a;
+  ArrLayout s = a;
+  s.strided = true;
+  Id step = trace::literal_int(Type::i64, a.element_bytes, loc);
+  for (std::size_t k = a.ndim; k-- > 0;) {
+    s.stride[k] = step;
+    if (k > 0) step = trace::binary(Op::mul, step, as(Type::i64, a.shape[k], loc), loc);
+  }
+  if (a.start != ir::kNone)
+    s.start = trace::binary(Op::mul, as(Type::i64, a.start, loc), s.stride[std::size_t(a.first - 1)], loc);
+  return s;
+}
+}  // namespace
+
+ArrLayout range_of(const ArrLayout& a, const Index& lo, const Index& hi, const Index& step) {
+  const Loc loc = lo.loc;
+  ArrLayout s = with_strides(a, loc);
+  const Id from = as(Type::i64, lo.id, loc), by = as(Type::i64, step.id, loc);
+  Id& stride = s.stride[a.first];
+  Id skipped = trace::binary(Op::mul, from, stride, loc);
+  s.start = s.start == ir::kNone ? skipped : trace::binary(Op::add, s.start, skipped, loc);
+  stride = trace::binary(Op::mul, stride, by, loc);
+  Id n = trace::binary(Op::sub, as(Type::i64, hi.id, loc), from, loc);
+  n = trace::binary(Op::add, n, trace::binary(Op::sub, by, trace::literal_int(Type::i64, 1, loc), loc), loc);
+  s.shape[a.first] = trace::binary(Op::div, n, by, loc);
+  return s;
+}
+
+ArrLayout transposed(const ArrLayout& a, Loc loc) {
+  ArrLayout s = with_strides(a, loc);
+  std::reverse(s.shape.begin() + s.first, s.shape.begin() + s.ndim);
+  std::reverse(s.stride.begin() + s.first, s.stride.begin() + s.ndim);
+  return s;
+}
+
+trace::Id shape_of(const ArrLayout& a, int k, Type type, Loc loc) {
   if (k < 0 || k >= a.ndim - a.first)
     ir::fail(Trace::owner_of(a.trace, loc).module(), loc,
              fmt::format("shape({}) of an array of {} dimension(s)", k, a.ndim - a.first));
-  Trace::owner_of(a.trace, loc);
-  return a.shape[std::size_t(a.first + k)];
+  ir::Module& m = Trace::owner_of(a.trace, loc).module();
+  const Id size = a.shape[std::size_t(a.first + k)];
+  // The launch checks that it fits.
+  if (type == Type::i32 && type_of(size) == Type::i64)
+    m.narrow_shapes.push_back({m[size].op == Op::arg ? std::uint32_t(m[size].imm) : ir::kNone, loc});
+  return as(type, size, loc);
 }
 
 }  // namespace weft::detail

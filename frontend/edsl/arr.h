@@ -26,6 +26,8 @@ class Index {
   Index(T value, Loc loc = Loc::here())
       : id(trace::literal_int(sizeof(T) == 8 ? ir::Type::i64 : ir::Type::i32, std::int64_t(value), loc)), loc(loc) {}
 
+  Index(trace::Id id, Loc loc, FromId) : id(id), loc(loc) {}
+
   trace::Id id;
   Loc loc;
 };
@@ -34,8 +36,9 @@ class Index {
 struct ArrLayout {
   std::uint32_t trace = 0;  ///< the trace that it belongs to
   trace::Id base = ir::kNone;
-  trace::Id start = ir::kNone;        ///< of a slice: elements (contiguous) or bytes (strided); kNone: 0
-  std::array<trace::Id, 4> shape{};   ///< i32
+  trace::Id start = ir::kNone;        ///< of a slice: rows of the last fixed dimension (contiguous) or bytes (strided);
+                                      ///< kNone: 0
+  std::array<trace::Id, 4> shape{};   ///< i32, or i64 in a strided layout
   std::array<trace::Id, 4> stride{};  ///< strided only: i64 bytes
   std::uint32_t element_bytes = 0;
   std::uint32_t element_align = 1;
@@ -44,13 +47,18 @@ struct ArrLayout {
   bool strided = false;
 };
 
-/// Adds an array parameter to the kernel being traced.
+/// Adds an array parameter to the kernel being traced. Its base is kNone when the launch leaves the array out.
 ArrLayout make_array_param(ir::Type scalar, int count, int ndim, bool read_only, const std::string& type_name);
 /// Where the element with these indices is; `n` indices complete the address.
 trace::Address address_of(const ArrLayout& arr, const Index* indices, int n);
 /// Fixes the next index.
 ArrLayout slice_of(const ArrLayout& arr, const Index& index);
-trace::Id shape_of(const ArrLayout& arr, int k, Loc loc);
+/// Elements lo, lo + step, ... below hi of the next dimension.
+ArrLayout range_of(const ArrLayout& arr, const Index& lo, const Index& hi, const Index& step);
+/// The dimensions that are left in reverse order.
+ArrLayout transposed(const ArrLayout& arr, Loc loc);
+/// As i32 or i64.
+trace::Id shape_of(const ArrLayout& arr, int k, ir::Type type, Loc loc);
 
 /// "float32", "vec3", "mat<2, 3, int32>", ...: the name of an element type in messages.
 std::string type_name(ir::Type scalar, int rows, int columns);
@@ -91,9 +99,21 @@ class Var<Array<T, N>> {
   Ref<T> operator[](detail::Index i) const requires(N == 1) { return Ref<T>(detail::address_of(layout_, &i, 1)); }
   auto operator[](detail::Index i) const requires(N > 1) { return Var<Array<T, N - 1>>(detail::slice_of(layout_, i)); }
 
-  /// Extent of dimension k.
+  /// A view of elements lo, lo + step, ... below hi of the first dimension; step >= 1. Shares the elements.
+  /// Cost: its elements are addressed in 64 bits, by strides.
+  Var slice(detail::Index lo, detail::Index hi, detail::Index step = 1) const {
+    return Var(detail::range_of(layout_, lo, hi, step));
+  }
+  /// A view with the dimensions in reverse order.
+  Var transpose(Loc loc = Loc::here()) const requires(N > 1) { return Var(detail::transposed(layout_, loc)); }
+
+  /// Extent of dimension k. A launch with an array that has 2^31 elements or more along it is refused: see shape64().
   Var<int> shape(int k, Loc loc = Loc::here()) const {
-    return Var<int>(detail::shape_of(layout_, k, loc), detail::FromId{});
+    return Var<int>(detail::shape_of(layout_, k, ir::Type::i32, loc), detail::FromId{});
+  }
+  /// The same in 64 bits.
+  Var<std::int64_t> shape64(int k, Loc loc = Loc::here()) const {
+    return Var<std::int64_t>(detail::shape_of(layout_, k, ir::Type::i64, loc), detail::FromId{});
   }
 
   const detail::ArrLayout& layout() const { return layout_; }

@@ -43,11 +43,11 @@ void mark_accesses(ir::Module& m) {
 }
 }  // namespace
 
-ir::Module KernelCore::trace(const std::vector<bool>& strided) const {
+ir::Module KernelCore::trace(const ir::Variant& variant) const {
   ir::Module module;
   module.name = name_;
   module.loc = loc_;
-  Trace trace(module, strided);
+  Trace trace(module, variant);
   body_();
   trace.finish();
   ir::Module clean = ir::forward(module);

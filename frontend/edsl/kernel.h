@@ -12,7 +12,7 @@ namespace weft {
 
 namespace detail {
 
-/// How a parameter of a traced function is added to the kernel.
+/// How an argument of type P is added to the kernel: make() adds `parts` parameters to the module (1 for most).
 template <class P>
 struct Parameter;
 
@@ -21,6 +21,13 @@ inline constexpr bool is_traced = false;
 template <class T>
 inline constexpr bool is_traced<Var<T>> = true;
 
+/// Makes the next argument of the kernel.
+template <class P>
+P make_argument() {
+  Trace::current().begin_argument();
+  return Parameter<P>::make();
+}
+
 /// Reserves the place of a value of `count` scalars; returns its offset in the argument block.
 std::uint32_t add_value_param(ir::Type scalar, int count, std::string type_name);
 /// The scalar at an offset of the argument block.
@@ -28,6 +35,7 @@ trace::Id value_param(ir::Type type, std::uint32_t at);
 
 template <Scalar T>
 struct Parameter<Var<T>> {
+  static constexpr int parts = 1;
   static Var<T> make() {
     std::uint32_t at = add_value_param(scalar_type<T>(), 1, TypeName<T>::get());
     return Var<T>(value_param(scalar_type<T>(), at), FromId{});
@@ -35,6 +43,7 @@ struct Parameter<Var<T>> {
 };
 template <class T>
 requires(!Scalar<T> && Flat<T>::count > 0) struct Parameter<Var<T>> {
+  static constexpr int parts = 1;
   static Var<T> make() {
     using S = typename Flat<T>::scalar;
     std::uint32_t at = add_value_param(scalar_type<S>(), Flat<T>::count, TypeName<T>::get());
@@ -45,6 +54,7 @@ requires(!Scalar<T> && Flat<T>::count > 0) struct Parameter<Var<T>> {
 };
 template <class T, int N>
 struct Parameter<Var<Array<T, N>>> {
+  static constexpr int parts = 1;
   static Var<Array<T, N>> make() {
     using E = std::remove_const_t<T>;
     using S = typename Flat<E>::scalar;
@@ -56,17 +66,15 @@ struct Parameter<Var<Array<T, N>>> {
 /// What all kernels share, whatever their parameters: the recipe, and a place for the runtime's programs.
 class KernelCore {
  public:
-  KernelCore(std::string name, Loc loc, int num_params, std::function<void()> body)
-      : name_(std::move(name)), loc_(loc), num_params_(num_params), body_(std::move(body)) {}
+  KernelCore(std::string name, Loc loc, std::function<void()> body)
+      : name_(std::move(name)), loc_(loc), body_(std::move(body)) {}
 
   const std::string& name() const { return name_; }
   Loc loc() const { return loc_; }
-  int num_params() const { return num_params_; }
 
   /// Runs the function once and returns its IR, cleaned by the passes that every kernel gets.
-  /// \param strided  per parameter: an array that is not contiguous
   /// Errors: Error(invalid_kernel) with the line of the mistake.
-  ir::Module trace(const std::vector<bool>& strided) const;
+  ir::Module trace(const ir::Variant& variant) const;
 
   /// The runtime's cache of what this kernel was compiled to; guarded by `mutex`.
   std::shared_ptr<void> programs;
@@ -75,7 +83,6 @@ class KernelCore {
  private:
   std::string name_;
   Loc loc_;
-  int num_params_;
   std::function<void()> body_;
 };
 
@@ -108,11 +115,10 @@ struct Signature<void (*)(P...)> {
     if constexpr ((is_traced<std::decay_t<P>> && ...)) {
       auto body = [f = std::move(f)]() mutable {
         // In braces the parameters are made from left to right.
-        std::tuple<std::decay_t<P>...> parameters{Parameter<std::decay_t<P>>::make()...};
+        std::tuple<std::decay_t<P>...> parameters{make_argument<std::decay_t<P>>()...};
         std::apply(f, std::move(parameters));
       };
-      return Kernel<std::decay_t<P>...>(
-          std::make_shared<KernelCore>(std::move(name), loc, int(sizeof...(P)), std::move(body)));
+      return Kernel<std::decay_t<P>...>(std::make_shared<KernelCore>(std::move(name), loc, std::move(body)));
     }
   }
 };

@@ -20,12 +20,13 @@ std::atomic<std::uint32_t> g_traces{0};
 constexpr std::uint32_t align_up(std::uint32_t n, std::uint32_t a) { return (n + a - 1) / a * a; }
 }  // namespace
 
-Trace::Trace(ir::Module& module, std::vector<bool> strided)
-    : builder_(module), strided_(std::move(strided)), serial_(++g_traces), outer_(t_current) {
+Trace::Trace(ir::Module& module, const ir::Variant& variant)
+    : builder_(module), variant_(variant), serial_(++g_traces), outer_(t_current) {
   if (outer_)
     throw Error(ErrorKind::invalid_kernel,
                 "it is launched (and so traced) inside another kernel, \"" + outer_->module().name + "\"", module.name,
                 module.loc);
+  module.wide = variant.wide;
   t_current = this;
 }
 
@@ -50,15 +51,16 @@ Trace& Trace::owner_of(std::uint32_t serial, Loc loc) {
   return t;
 }
 
-bool Trace::next_param_is_strided() {
-  std::size_t k = module().params.size();
-  return k < strided_.size() && strided_[k];
-}
+bool Trace::next_param_is_strided() { return variant_.strided >> module().params.size() & 1; }
+bool Trace::next_param_is_absent() { return variant_.absent >> module().params.size() & 1; }
 
 ir::Param& Trace::add_param(ir::Param param) {
   ir::Module& m = module();
-  if (param.name.empty()) param.name = fmt::format("argument {}", m.params.size() + 1);
-  std::uint32_t align = param.kind == ir::Param::Kind::array ? 8 : std::min<std::uint32_t>(param.element_align, 8);
+  if (m.params.size() == 64)
+    throw Error(ErrorKind::unsupported, "more than 64 parameters (an indexed array takes one a dimension besides)",
+                m.name, m.loc);
+  if (param.name.empty()) param.name = fmt::format("argument {}{}{}", argument_, part_.empty() ? "" : ", ", part_);
+  std::uint32_t align = param.kind == ir::Param::Kind::value ? std::min<std::uint32_t>(param.element_align, 8) : 8;
   param.offset = align_up(m.args_bytes, align);
   m.args_bytes = param.offset + param.bytes;
   m.params.push_back(std::move(param));
@@ -299,13 +301,15 @@ namespace {
 std::string count_of_coordinates(int n) { return fmt::format("{} coordinate{}", n, n == 1 ? "" : "s"); }
 }  // namespace
 
-Id thread_coordinate(int k, int n, Loc loc) {
+Id thread_coordinate(Type type, int k, int n, Loc loc) {
   ir::Module& m = Trace::current(loc).module();
+  const std::uint32_t start_bytes = m.wide ? 8 : 0;
   if (m.tid_rank == 0) {
     m.tid_rank = std::uint32_t(n);
-    m.tid_offset = align_up(m.args_bytes, 4);
-    m.args_bytes = m.tid_offset + 12 * std::uint32_t(n - 1);
+    m.tid_offset = align_up(m.args_bytes, m.wide ? 8 : 4);
+    m.args_bytes = m.tid_offset + start_bytes + 12 * std::uint32_t(n - 1);
   }
+  if (k == 0 && type == Type::i32 && !m.narrow_tid) m.narrow_tid = loc;
   if (int(m.tid_rank) != n)
     ir::fail(m, loc,
              fmt::format("tid() is asked for {} here, but for {} before", count_of_coordinates(n),
@@ -315,20 +319,24 @@ Id thread_coordinate(int k, int n, Loc loc) {
   // into the argument block: q = mul_hi(2 n, multiplier) >> shift (Granlund and Montgomery 1994), exact for n < 2^31.
   Id rest = b.thread_id();
   for (int d = n - 1; d > k; --d) {
-    std::uint32_t at = m.tid_offset + 12 * std::uint32_t(d - 1);
+    std::uint32_t at = m.tid_offset + start_bytes + 12 * std::uint32_t(d - 1);
     Id doubled = binary(Op::shl, rest, literal_int(Type::u32, 1, loc), loc);
     Id high = binary(Op::mul_hi, doubled, b.arg(Type::u32, at + 4), loc);
     rest = binary(Op::shr, high, b.arg(Type::u32, at + 8), loc);
   }
   if (k > 0) {
-    std::uint32_t at = m.tid_offset + 12 * std::uint32_t(k - 1);
+    std::uint32_t at = m.tid_offset + start_bytes + 12 * std::uint32_t(k - 1);
     Id extent = b.arg(Type::u32, at);
     Id doubled = binary(Op::shl, rest, literal_int(Type::u32, 1, loc), loc);
     Id high = binary(Op::mul_hi, doubled, b.arg(Type::u32, at + 4), loc);
     Id quotient = binary(Op::shr, high, b.arg(Type::u32, at + 8), loc);
     rest = binary(Op::sub, rest, binary(Op::mul, quotient, extent, loc), loc);
   }
-  return bitcast(Type::i32, rest, loc);
+  if (k == 0 && m.wide) {
+    Id whole = binary(Op::add, convert(Type::i64, rest, loc), b.arg(Type::i64, m.tid_offset), loc);
+    return type == Type::i64 ? whole : convert(type, whole, loc);
+  }
+  return type == Type::i64 ? convert(type, rest, loc) : bitcast(type, rest, loc);
 }
 
 // ---- Short circuit

@@ -13,7 +13,7 @@ namespace weft {
 /// One tracing of a kernel: the module under construction. Opened by Kernel, one at a time per thread.
 class Trace {
  public:
-  Trace(ir::Module& module, std::vector<bool> strided);
+  Trace(ir::Module& module, const ir::Variant& variant);
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
@@ -31,8 +31,12 @@ class Trace {
 
   /// Reserves space in the argument block for the next parameter and describes it.
   ir::Param& add_param(ir::Param param);
-  /// The layout of the next array parameter, as the launch chose it.
+  /// What the launch chose for the next array parameter.
   bool next_param_is_strided();
+  bool next_param_is_absent();
+  /// An argument of a launch may take several parameters, which messages call "argument 2", "argument 2, <part>".
+  void begin_argument() { ++argument_, part_.clear(); }
+  void begin_part(std::string part) { part_ = std::move(part); }
 
   /// Remembers an error that was found where none may be thrown (a destructor); the first one is reported at the end.
   void defer_error(Loc loc, std::string message);
@@ -40,7 +44,9 @@ class Trace {
 
  private:
   ir::Builder builder_;
-  std::vector<bool> strided_;
+  ir::Variant variant_;
+  int argument_ = 0;
+  std::string part_;
   std::uint32_t serial_;
   Loc deferred_loc_;
   std::string deferred_;
@@ -132,8 +138,8 @@ void load(const Address& from, ir::Type type, int count, Id* out, Loc loc);
 void store(const Address& to, ir::Type type, int count, const Id* values, Loc loc);
 Id atomic_add(const Address& to, ir::Type type, Id value, Loc loc);
 
-/// Coordinate k of the thread, of n, as i32.
-Id thread_coordinate(int k, int n, Loc loc);
+/// Coordinate k of the thread, of n, as i32 or i64.
+Id thread_coordinate(ir::Type type, int k, int n, Loc loc);
 
 /// Left operand of && and ||: opens the region in which the right operand is then evaluated.
 void begin_short_circuit(Id left, bool or_else, Loc loc);

@@ -249,29 +249,46 @@ requires(sizeof(T) == sizeof(U) && NumericScalar<T> && NumericScalar<U>) Var<T> 
   return Var<T>(trace::bitcast(scalar_type<T>(), v.read(loc), loc), detail::FromId{});
 }
 
-/// Coordinates of this thread in the launch: `Int i = tid();` or `auto [i, j] = tid<2>();`, the last one running
-/// fastest. A kernel asks for one number of coordinates, and is launched over as many dimensions.
-inline Var<int> tid(Loc loc = Loc::here()) { return Var<int>(trace::thread_coordinate(0, 1, loc), detail::FromId{}); }
-
-template <int N>
-requires(N >= 2 && N <= 4) auto tid(Loc loc = Loc::here()) {
-  auto at = [&](int k) { return Var<int>(trace::thread_coordinate(k, N, loc), detail::FromId{}); };
+namespace detail {
+template <class I>
+struct Coordinates2 {
+  Var<I> i, j;
+};
+template <class I>
+struct Coordinates3 {
+  Var<I> i, j, k;
+};
+template <class I>
+struct Coordinates4 {
+  Var<I> i, j, k, l;
+};
+template <class I>
+Var<I> coordinate(int k, int n, Loc loc) {
+  return Var<I>(trace::thread_coordinate(scalar_type<I>(), k, n, loc), FromId{});
+}
+template <class I, int N>
+auto coordinates(Loc loc) {
+  auto at = [&](int k) { return coordinate<I>(k, N, loc); };
   if constexpr (N == 2) {
-    struct Coordinates2 {
-      Var<int> i, j;
-    };
-    return Coordinates2{at(0), at(1)};
+    return Coordinates2<I>{at(0), at(1)};
   } else if constexpr (N == 3) {
-    struct Coordinates3 {
-      Var<int> i, j, k;
-    };
-    return Coordinates3{at(0), at(1), at(2)};
+    return Coordinates3<I>{at(0), at(1), at(2)};
   } else {
-    struct Coordinates4 {
-      Var<int> i, j, k, l;
-    };
-    return Coordinates4{at(0), at(1), at(2), at(3)};
+    return Coordinates4<I>{at(0), at(1), at(2), at(3)};
   }
 }
+}  // namespace detail
+
+/// Coordinates of this thread in the launch: `Int i = tid();` or `auto [i, j] = tid<2>();`, the last one running
+/// fastest. A kernel asks for one number of coordinates, and is launched over as many dimensions.
+/// A launch over 2^31 threads or more along the first dimension needs tid64().
+inline Var<int> tid(Loc loc = Loc::here()) { return detail::coordinate<int>(0, 1, loc); }
+template <int N>
+requires(N >= 2 && N <= 4) auto tid(Loc loc = Loc::here()) { return detail::coordinates<int, N>(loc); }
+
+/// The same in 64 bits.
+inline Var<std::int64_t> tid64(Loc loc = Loc::here()) { return detail::coordinate<std::int64_t>(0, 1, loc); }
+template <int N>
+requires(N >= 2 && N <= 4) auto tid64(Loc loc = Loc::here()) { return detail::coordinates<std::int64_t, N>(loc); }
 
 }  // namespace weft

@@ -35,7 +35,7 @@ class Canonical {
   Hash run() {
     put(op_table_salt());
     put(pack(module_.args_bytes, module_.tid_rank));
-    put(module_.tid_offset);
+    put(pack(module_.tid_offset, module_.wide));
     put(pack(module_.block, static_cast<std::uint32_t>(module_.params.size())));
     for (const Param& param : module_.params) parameter(param);
     region(0);

@@ -73,11 +73,16 @@ constexpr bool any(Access a, Access b) { return (int(a) & int(b)) != 0; }
 /// One parameter of a kernel and its place in the argument block.
 ///
 /// The block starts with the u32 number of threads. Values follow at their natural alignment. An array is u64 address,
-/// then for a contiguous one i32 shape[N], for a strided one i64 shape[N], i64 stride[N] in bytes. At the end, for
-/// tid<N>() with N > 1, stand for each dimension but the first: u32 extent, u32 multiplier, u32 shift (the reciprocal
-/// that turns a division into a multiplication).
+/// then for a contiguous one i32 shape[N], for a strided one i64 shape[N], i64 stride[N] in bytes. At the end stand, in
+/// a wide launch, the i64 first coordinate at which the dispatch begins, and for tid<N>() with N > 1, for each
+/// dimension but the first: u32 extent, u32 multiplier, u32 shift (the reciprocal that turns a division into a
+/// multiplication).
 struct Param {
-  enum class Kind : std::uint8_t { value, array };
+  enum class Kind : std::uint8_t {
+    value,
+    array,
+    absent  ///< an array that the launch leaves out (see Variant): it takes no place
+  };
   std::string name;       ///< "x"; by position ("argument 2") when the kernel gives none
   std::string type_name;  ///< "float32", "vec3", "Array<vec3, 2>": for messages
   Kind kind = Kind::value;
@@ -95,6 +100,20 @@ struct Local {
   Type type = Type::none;
 };
 
+/// Where a kernel asks for a size in 32 bits that the argument block holds in 64.
+struct NarrowShape {
+  std::uint32_t at = 0;  ///< of the size in the argument block; kNone: computed
+  Loc loc;
+};
+
+/// What the launches decide about a kernel's code: each combination is traced and compiled by itself.
+struct Variant {
+  std::uint64_t strided = 0;  ///< by parameter: an array that is not contiguous, or too large for 32-bit sizes
+  std::uint64_t absent = 0;   ///< by parameter: an array that is left out
+  bool wide = false;          ///< more threads than 32 bits count, in several dispatches
+  bool operator==(const Variant&) const = default;
+};
+
 /// What a kernel is called by: the same whatever a pass does to its body.
 struct Interface {
   std::string name;
@@ -102,8 +121,11 @@ struct Interface {
   std::vector<Param> params;
   std::uint32_t args_bytes = 4;  ///< size of the argument block
   std::uint32_t tid_rank = 0;    ///< N of tid<N>(); 0 when the kernel never asks
-  std::uint32_t tid_offset = 0;  ///< in the argument block: the extents and reciprocals for N > 1
-  std::uint32_t block = 256;     ///< threads per workgroup
+  std::uint32_t tid_offset = 0;  ///< in the argument block: start of a wide dispatch, extents and reciprocals for N > 1
+  bool wide = false;             ///< see Variant
+  Loc narrow_tid;                ///< where tid() was asked for in 32 bits, or empty
+  std::vector<NarrowShape> narrow_shapes;
+  std::uint32_t block = 256;  ///< threads per workgroup
 };
 
 /// A kernel in traced form (locals, break, continue, return) or in normal form (results, loop-carried values).

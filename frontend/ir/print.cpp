@@ -22,6 +22,7 @@ class Printer {
     out_ += fmt::format("kernel \"{}\": {} threads a workgroup, {} bytes of arguments", module_.name, module_.block,
                         module_.args_bytes);
     if (module_.tid_rank > 0) out_ += fmt::format(", tid of {}", module_.tid_rank);
+    if (module_.wide) out_ += ", wide";
     out_ += '\n';
     for (std::size_t i = 0; i < module_.params.size(); ++i) parameter(i, module_.params[i]);
     out_ += "{\n";
@@ -33,6 +34,7 @@ class Printer {
  private:
   void parameter(std::size_t number, const Param& param) {
     out_ += fmt::format("  arg{} {}: {}", number, param.name, param.type_name);
+    if (param.kind == Param::Kind::absent) out_ += " absent";
     if (param.strided) out_ += " strided";
     if (param.read_only) out_ += " const";
     out_ += fmt::format(" at {}, {} bytes", param.offset, param.bytes);

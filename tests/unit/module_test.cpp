@@ -280,6 +280,7 @@ TEST(Hash, SeesEverythingThatDecidesBehaviour) {
   changed("args_bytes", [](Module& m) { m.args_bytes = 64; });
   changed("tid_rank", [](Module& m) { m.tid_rank = 1; });
   changed("block", [](Module& m) { m.block = 64; });
+  changed("wide", [](Module& m) { m.wide = true; });
   changed("type name", [](Module& m) { m.params[0].type_name = "Array<int32, 1>"; });
   changed("kind", [](Module& m) { m.params[0].kind = Param::Kind::value; });
   changed("dimensions", [](Module& m) { m.params[0].ndim = 2; });
