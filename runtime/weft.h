@@ -13,6 +13,8 @@
 #include "../frontend/edsl/mat_var.h"
 #include "../frontend/edsl/arr.h"
 #include "../frontend/edsl/names.h"
+#include "../frontend/edsl/linalg.h"
+#include "../frontend/edsl/special.h"
 // clang-format on
 #include "../frontend/support/error.h"
 #include "array.h"

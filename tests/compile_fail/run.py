@@ -37,6 +37,11 @@ CASES = {
     "wrong_element_type": ("", "launch(k, 3, zeros<int>(d, 3), v, 4, 2);", "another element type or dimension"),
     "wrong_dimension": ("", "launch(k, 3, x, zeros<vec3>(d, 3), 4, 2);", "another element type or dimension"),
     "value_for_array": ("", "launch(k, 3, 1.f, v, 4, 2);", "another element type or dimension"),
+    "wrong_size_of_matrix": ("svd3(Mat22());", "", "svd3() takes 3x3 matrices"),
+    "determinant_of_a_large_matrix": ("determinant(Mat<5, 5, float>());", "", "determinant() takes 2x2, 3x3 and 4x4 matrices"),
+    "inverse_of_integers": ("inverse(Mat<2, 2, int>());", "", "matrices of real numbers"),
+    "wrong_result_of_a_factorisation": ("Mat33 q; Vec3 u; svd3(q, u, q, q);", "", "assigned to a variable of another type"),
+    "special_function_of_an_integer": ("erf(n);", "", "erf() takes real numbers"),
     "too_few_arguments": ("", "launch(k, 3, x, v, 4);", "another number of parameters"),
 }
 
