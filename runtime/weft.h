@@ -15,6 +15,9 @@
 #include "../frontend/edsl/names.h"
 #include "../frontend/edsl/linalg.h"
 #include "../frontend/edsl/special.h"
+#include "../frontend/edsl/random.h"
+#include "../frontend/edsl/noise.h"
+#include "../frontend/edsl/search.h"
 // clang-format on
 #include "../frontend/support/error.h"
 #include "array.h"
