@@ -45,6 +45,7 @@ Jacobi<S> jacobi(const S& d, const S& o) {
 template <class S>
 struct Symmetric {
   S d[3], o[3];
+  int zero = -1;  ///< the element of o that the last rotation has made zero; a product with it costs nothing
 
   /// Makes the element (p, q) zero.
   Rotation<S> annihilate(int p, int q) {
@@ -55,10 +56,18 @@ struct Symmetric {
     const S mean = T(0.5) * (d[p] + d[q]), half_h = T(0.5) * j.h;
     d[p] = mean + half_h;
     d[q] = mean - half_h;
-    o[r] = S(T(0));
     const S pr = o[q], qr = o[p];
-    o[q] = c * pr + s * qr;
-    o[p] = c * qr - s * pr;
+    if (zero == q) {
+      o[q] = s * qr;
+      o[p] = c * qr;
+    } else if (zero == p) {
+      o[q] = c * pr;
+      o[p] = -(s * pr);
+    } else {
+      o[q] = c * pr + s * qr;
+      o[p] = c * qr - s * pr;
+    }
+    zero = r;
     return j.rotation;
   }
 };
@@ -71,10 +80,9 @@ struct Frame {
 
   /// The product of rotations of the columns 0 1, 0 2 and 1 2.
   static Frame of(const Rotation<S>& a, const Rotation<S>& b, const Rotation<S>& c) {
-    const S zero = S(HostOf<S>(0));
-    Frame f{{V(a.c * b.c, a.s * b.c, b.s), V(-a.s, a.c, zero), V(-(a.c * b.s), -(a.s * b.s), b.c)}};
-    f.rotate(1, 2, c);
-    return f;
+    const S x = a.c * b.s, y = a.s * b.s;  // the third column, after two rotations, is (-x, -y, b.c)
+    return {{V(a.c * b.c, a.s * b.c, b.s), V(-(a.s * c.c + x * c.s), a.c * c.c - y * c.s, b.c * c.s),
+             V(a.s * c.s - x * c.c, -(a.c * c.s + y * c.c), b.c * c.c)}};
   }
   void rotate(int p, int q, const Rotation<S>& r) { lib::rotate<3, S>(c[p], c[q], r); }
   /// Takes away the rounding errors that rotations have left.

@@ -1,8 +1,9 @@
-// Suite compile: what it costs until a kernel can run, the driver's compiler apart.
+// Suite compile: what it costs until a kernel can run, first without and then with the driver's compiler.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -126,6 +127,35 @@ void load_from_cache(Run& run) {
   run.budget(t, 1e-3, "ms");
 }
 
+// All of it: trace, clean up, emit, the driver's compiler, one launch. The kernel is another one at each time, by a
+// constant, so that no cache has it.
+void first_use(Run& run) {
+  constexpr std::int64_t n = 1000;
+  const Device& device = run.device();
+  Array<mat33> a = full<mat33>(device, n, mat33(1, 2, 3, 4, 5, 6, 7, 8, 10));
+  Array<mat33> u = zeros<mat33>(device, n), v = zeros<mat33>(device, n);
+  Array<vec3> sigma = zeros<vec3>(device, n);
+  std::mt19937 random{std::random_device()()};
+  auto once = [&] {
+    const float scale = std::uniform_real_distribution<float>(1, 2)(random);
+    u.fill(mat33()), v.fill(mat33()), sigma.fill(vec3());
+    (void)sigma.to_vector();
+    const auto start = Clock::now();
+    auto k = kernel("svd3", [=](Arr<const mat33> a, Arr<mat33> u, Arr<vec3> sigma, Arr<mat33> v) {
+      Int i = tid();
+      svd3(a[i] * scale, u[i], sigma[i], v[i]);
+    });
+    launch(k, n, a, u, sigma, v);
+    const vec3 got = sigma.to_vector()[std::size_t(n - 1)];
+    const double seconds = since(start);
+    if (!(std::abs(got.x - 17.412506f * scale) < 1e-3f)) throw std::runtime_error("svd3 gives wrong values");
+    return seconds;
+  };
+  std::vector<double> samples;
+  for (int i = 0; i < 5; ++i) samples.push_back(once());
+  run.budget(summarise(std::move(samples)), 1, "s", true);
+}
+
 void compile_file(Run& run) {
   const TemporaryFolder folder;
   const std::filesystem::path source = folder.path() / "one_kernel.cpp", object = folder.path() / "one_kernel.o";
@@ -159,6 +189,7 @@ int main() {
 void add_compile(Harness& harness) {
   harness.add("compile", "trace and emit 1000 operations", trace_and_emit);
   harness.add("compile", "load 1000 operations from disk", load_from_cache);
+  harness.add("compile", "first use of svd3", first_use);
   harness.add("compile", "compile a file at -O0", compile_file);
 }
 

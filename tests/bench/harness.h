@@ -75,8 +75,9 @@ class Harness {
   std::vector<Case> cases_;
 };
 
-/// The suites, one file each.
+/// The suites, by file.
 void add_codegen(Harness& harness);
+void add_codegen_library(Harness& harness);
 void add_compile(Harness& harness);
 void add_launch(Harness& harness);
 

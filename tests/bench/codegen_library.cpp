@@ -1,0 +1,163 @@
+// Suite codegen, second part: functions of the library against the same algorithms written by hand in GLSL.
+#include <fmt/format.h>
+
+#include "contest.h"
+
+namespace weft::bench {
+
+namespace {
+
+using backend::Grid;
+using backend::MemoryRange;
+using Address = std::uint64_t;
+
+const std::string kBlock = "local_size_x = 256";
+
+/// Adds all numbers of an array's elements to a list.
+template <class T>
+void append(std::vector<float>& flat, const Array<T>& array) {
+  const std::vector<T> values = array.to_vector();
+  const auto* numbers = reinterpret_cast<const float*>(values.data());
+  flat.insert(flat.end(), numbers, numbers + values.size() * sizeof(T) / sizeof(float));
+}
+
+// a = u diag(sigma) v^T of a million matrices. GLSL's text is the algorithm of frontend/edsl/factor.cpp; `sweeps` is
+// how it repeats the sweeps: in a loop, or line by line.
+std::string svd3_text(const std::string& sweeps) {
+  return glsl_kernel(kBlock, R"(
+    layout(buffer_reference, scalar, row_major, buffer_reference_align = 4) readonly buffer ConstMat3s { mat3 v[]; };
+    layout(buffer_reference, scalar, row_major, buffer_reference_align = 4) writeonly buffer Mat3s { mat3 v[]; };
+    layout(push_constant, scalar) uniform Args { ConstMat3s a; Mat3s u; Vec3s sigma; Mat3s v; uint count; };
+    const float tiny = 1e-18;
+    float jacobi(float d, float o, out float c, out float s) {
+      float e = abs(d) + tiny, o2 = o + o;
+      float h2 = e * e + o2 * o2, ih = inversesqrt(h2);
+      float c2 = 0.5 + 0.5 * (e * ih), ic = inversesqrt(c2);
+      float large = c2 * ic, small = o * ih * ic;
+      c = d < 0.0 ? small : large;
+      s = d < 0.0 ? large : small;
+      return h2 * ih;
+    }
+    void rotate(inout vec3 p, inout vec3 q, float c, float s) {
+      vec3 old = p;
+      p = old * c + q * s;
+      q = q * c - old * s;
+    }
+    void annihilate(inout float dp, inout float dq, inout float opq, inout float opr, inout float oqr, out float c,
+                    out float s) {
+      float h = jacobi(dp - dq, opq, c, s);
+      float mean = 0.5 * (dp + dq);
+      dp = mean + 0.5 * h;
+      dq = mean - 0.5 * h;
+      opq = 0.0;
+      float pr = opr;
+      opr = c * pr + s * oqr;
+      oqr = c * oqr - s * pr;
+    }
+    void sweep(inout vec3 d, inout vec3 o, inout mat3 v) {
+      float c, s;
+      annihilate(d.x, d.y, o.z, o.y, o.x, c, s);
+      rotate(v[0], v[1], c, s);
+      annihilate(d.x, d.z, o.y, o.z, o.x, c, s);
+      rotate(v[0], v[2], c, s);
+      annihilate(d.y, d.z, o.x, o.z, o.y, c, s);
+      rotate(v[1], v[2], c, s);
+    }
+    void separate(inout vec3 p, inout vec3 q, inout vec3 vp, inout vec3 vq) {
+      float c, s;
+      jacobi(dot(p, p) - dot(q, q), dot(p, q), c, s);
+      rotate(p, q, c, s);
+      rotate(vp, vq, c, s);
+    }
+    void main() {
+      uint i = gl_GlobalInvocationID.x;
+      if (i >= count) return;
+      mat3 m = a.v[i];
+      vec3 m3 = max(max(abs(m[0]), abs(m[1])), abs(m[2]));
+      int exponent = clamp(floatBitsToInt(max(max(m3.x, m3.y), m3.z)) & 0x7f800000, 0x00800000, 0x7e800000);
+      m *= intBitsToFloat(0x7f000000 - exponent);
+      vec3 d = vec3(dot(m[0], m[0]), dot(m[1], m[1]), dot(m[2], m[2]));
+      vec3 o = vec3(dot(m[1], m[2]), dot(m[0], m[2]), dot(m[0], m[1]));
+      float c0, s0, c1, s1, c2, s2;
+      annihilate(d.x, d.y, o.z, o.y, o.x, c0, s0);
+      annihilate(d.x, d.z, o.y, o.z, o.x, c1, s1);
+      annihilate(d.y, d.z, o.x, o.z, o.y, c2, s2);
+      mat3 w = mat3(c0 * c1, s0 * c1, s1, -s0, c0, 0.0, -c0 * s1, -s0 * s1, c1);
+      rotate(w[1], w[2], c2, s2);
+      )" + sweeps + R"(
+      w[0] *= inversesqrt(dot(w[0], w[0]));
+      w[1] -= w[0] * dot(w[0], w[1]);
+      w[1] *= inversesqrt(dot(w[1], w[1]));
+      w[2] = cross(w[0], w[1]);
+      mat3 b = m * w;
+      separate(b[0], b[1], w[0], w[1]);
+      separate(b[0], b[2], w[0], w[2]);
+      separate(b[1], b[2], w[1], w[2]);
+      mat3 l;
+      vec3 first = vec3(b[0].x + tiny, b[0].yz);
+      l[0] = first * inversesqrt(dot(first, first));
+      vec3 across = b[1] - l[0] * dot(l[0], b[1]);
+      bool distinct = dot(across, across) > max(0.25 * dot(b[1], b[1]), tiny * tiny);
+      if (!distinct) across = abs(l[0].x) < 0.6 ? vec3(0.0, -l[0].z, l[0].y) : vec3(-l[0].y, l[0].x, 0.0);
+      l[1] = across * inversesqrt(dot(across, across));
+      l[2] = cross(l[0], l[1]);
+      float x = dot(l[0], b[0]), y = min(abs(dot(l[1], b[1])), x), z = clamp(dot(l[2], b[2]), -y, y);
+      u.v[i] = l;
+      sigma.v[i] = vec3(x, y, z) * intBitsToFloat(exponent);
+      v.v[i] = w;
+    })");
+}
+
+void svd3_of_random_matrices(Run& run) {
+  constexpr std::int64_t n = 1 << 20;
+  const Device& device = run.device();
+  const std::vector<mat33> a0 = packed<mat33>(random_floats(9 * n, -1, 1, 9));
+  Array<mat33> a(device, a0), u = empty<mat33>(device, n), v = empty<mat33>(device, n);
+  Array<vec3> sigma = empty<vec3>(device, n);
+
+  auto k = kernel("svd3", [](Arr<const mat33> a, Arr<mat33> u, Arr<vec3> sigma, Arr<mat33> v) {
+    Int i = tid();
+    svd3(a[i], u[i], sigma[i], v[i]);
+  });
+
+  struct Args {
+    Address a, u, sigma, v;
+    std::uint32_t count;
+  } args{a.address(), u.address(), sigma.address(), v.address(), n};
+  mat33 unwritten;
+  for (float& x : unwritten.m) x = kUnwritten;
+  Contest contest;
+  contest.reset = [&] {
+    u.fill(unwritten);
+    v.fill(unwritten);
+    sigma.fill(vec3(kUnwritten));
+  };
+  contest.result = [&] {
+    std::vector<float> flat;
+    append(flat, sigma);
+    append(flat, u);
+    append(flat, v);
+    return flat;
+  };
+  contest.expected = [&](std::size_t at) {
+    if (at < 3 * n) return svd3(a0[at / 3]).sigma[int(at % 3)];
+    const std::size_t e = at - 3 * n;
+    return e < 9 * n ? svd3(a0[e / 9]).u.m[e % 9] : svd3(a0[e / 9 - n]).v.m[e % 9];
+  };
+  contest.weft = [&] { launch(k, n, a, u, sigma, v); };
+  contest.tolerance = 1e-3;  // vectors of singular values that lie close together turn with rounding errors
+  contest.outliers = 0.01;
+  const std::vector<MemoryRange> ranges{reads(a), writes(u), writes(sigma), writes(v)};
+  backend::Device& native = device.native();
+  const Grid grid{groups(n, 256), 1, 1};
+  contest.glsl.emplace_back(native, "GLSL lines", svd3_text("sweep(d, o, w); sweep(d, o, w);"), grid, args, ranges);
+  contest.glsl.emplace_back(native, "GLSL loop", svd3_text("for (int k = 1; k < 3; ++k) sweep(d, o, w);"), grid, args,
+                            ranges);
+  race(run, contest);
+}
+
+}  // namespace
+
+void add_codegen_library(Harness& harness) { harness.add("codegen", "svd3 1M", svd3_of_random_matrices); }
+
+}  // namespace weft::bench
