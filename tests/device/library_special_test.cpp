@@ -71,6 +71,9 @@ std::vector<T> arguments(double lo, double hi) {
   return x;
 }
 
+/// How much more a device may be away whose quotients and roots are not rounded correctly.
+double slack() { return LibrarySpecial::GetParam() == "gpu" ? 4 : 0; }
+
 /// Holds a function to its limit on the device and on the host. `f` is generic over the faces.
 template <class T, class F, class G>
 void check(const Device& device, const char* name, F f, G truth, double lo, double hi, double limit) {
@@ -83,6 +86,7 @@ void check(const Device& device, const char* name, F f, G truth, double lo, doub
                 }),
          std::int64_t(x.size()), in, out);
   const std::vector<T> got = out.to_vector();
+  limit += slack();
   if (sizeof(T) == 2) limit = 1;  // rounded once from float32
   for (std::size_t i = 0; i < x.size(); ++i) {
     const Real wanted = truth(Real(double(x[i])));
@@ -131,10 +135,10 @@ void check_range(const Device& device) {
          std::int64_t(x.size()), in, roots, logs, tails);
   const auto r = roots.to_vector(), l = logs.to_vector(), t = tails.to_vector();
   for (std::size_t i = 0; i < x.size(); ++i) {
-    ASSERT_LE(ulps(r[i], std::cbrt(Real(x[i]))), 4) << double(x[i]);
-    ASSERT_LE(ulps(l[i], std::log10(Real(x[i]))), 4) << double(x[i]);
+    ASSERT_LE(ulps(r[i], std::cbrt(Real(x[i]))), 4 + slack()) << double(x[i]);
+    ASSERT_LE(ulps(l[i], std::log10(Real(x[i]))), 4 + slack()) << double(x[i]);
     if (x[i] < 2) {
-      ASSERT_LE(ulps(t[i], true_erfcinv(x[i])), 10) << double(x[i]);
+      ASSERT_LE(ulps(t[i], true_erfcinv(x[i])), 10 + slack()) << double(x[i]);
     }
     ASSERT_LE(ulps(T(log1p(x[i])), std::log1p(Real(x[i]))), 4) << double(x[i]);
   }
