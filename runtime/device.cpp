@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "../backends/reference/reference.h"
 #include "../backends/vulkan/vulkan.h"
@@ -16,6 +17,36 @@
 namespace weft {
 
 namespace detail {
+
+StreamState::~StreamState() {
+  try {
+    Reports found;
+    if (reports_) synchronize(found);
+    found.deliver_quietly();
+  } catch (const std::exception&) {
+    // A lost device: every call on it said so, and what its kernels reported went with it.
+  }
+}
+
+void StreamState::release() {
+  Reports found;
+  with([&](backend::Stream& s) {
+    if (!reports_ || !reports_->pending()) {
+      s.submit();
+      return;
+    }
+    s.synchronize();
+    collect(s, ~backend::Ticket(0), found);
+    kept_.first = found.first;
+    kept_.failures = std::exchange(found.failures, 0);
+  });
+  found.show();
+}
+
+ReportBuffer& StreamState::report_buffer() {
+  if (!reports_) reports_ = std::make_unique<ReportBuffer>(*device->device);
+  return *reports_;
+}
 
 DeviceState::~DeviceState() {
   // Streams wait for their work when they go; programs must outlive that, the device everything.
@@ -139,7 +170,7 @@ Stream Device::create_stream() const {
   }
   return Stream(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
     try {
-      done->with([](backend::Stream& s) { s.submit(); });
+      done->release();
       std::lock_guard lock(keep->mutex);
       keep->idle.push_back(done);
     } catch (const std::exception&) {
@@ -149,8 +180,12 @@ Stream Device::create_stream() const {
 }
 
 void Device::synchronize() const {
-  std::lock_guard lock(state_->mutex);
-  for (const auto& s : state_->streams) s->with([](backend::Stream& stream) { stream.synchronize(); });
+  detail::Reports found;
+  {
+    std::lock_guard lock(state_->mutex);
+    for (const auto& s : state_->streams) s->synchronize(found);
+  }
+  found.deliver();
 }
 
 CompileCounts Device::compile_counts() const {
@@ -162,7 +197,9 @@ void Stream::submit() {
   state_->with([](backend::Stream& s) { s.submit(); });
 }
 void Stream::synchronize() {
-  state_->with([](backend::Stream& s) { s.synchronize(); });
+  detail::Reports found;
+  state_->synchronize(found);
+  found.deliver();
 }
 void Stream::track_hazards(bool on) {
   state_->with([&](backend::Stream& s) { s.track_hazards(on); });

@@ -57,7 +57,7 @@ LoadedProgram* compile(KernelCore& kernel, DeviceState& device, const ir::Varian
   return device.programs.take(key, [&] {
     auto loaded = std::make_unique<LoadedProgram>();
     loaded->program = device.device->compile(module, hash);
-    loaded->call = module.as_interface();
+    loaded->call = std::make_shared<ir::Interface>(module.as_interface());
     return loaded;
   });
 }
@@ -220,8 +220,9 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
   DeviceState& device = *on->device;
 
   checked.variant.wide = count > device.max_threads;
+  checked.variant.debug = kernel.debug();
   LoadedProgram& program = program_for(kernel, device, checked.variant);
-  const ir::Interface& call = program.call;
+  const ir::Interface& call = *program.call;
   if (call.tid_rank && int(call.tid_rank) != threads.rank)
     refuse(kernel, fmt::format("the kernel asks tid() for {} coordinate(s) but is launched over {} dimension(s)",
                                call.tid_rank, threads.rank));
@@ -237,7 +238,7 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
     large.resize(call.args_bytes);
     block = large.data();
   }
-  backend::MemoryRange ranges[kMaxParams];
+  backend::MemoryRange ranges[kMaxParams + 1];  // the arrays, and the report buffer
   std::size_t num_ranges = 0;
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ir::Param& p = call.params[k];
@@ -266,7 +267,16 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
     const std::uint32_t rows = (groups + limit - 1) / limit;  // as even as can be: the last row has few idle workgroups
     const backend::Grid grid{(groups + rows - 1) / rows, rows, 1};
     ticket = on->with([&](backend::Stream& s) {
-      return s.launch(*program.program, grid, {block, call.args_bytes}, {ranges, num_ranges});
+      const auto launched = [&](std::size_t n) {
+        return s.launch(*program.program, grid, {block, call.args_bytes}, {ranges, n});
+      };
+      if (call.report_offset == 0) return launched(num_ranges);
+      ReportBuffer& reports = on->report_buffer();
+      const ReportBuffer::Launch about{program.call, {threads.n.data(), std::size_t(threads.rank)}, start * rest};
+      ranges[num_ranges] = reports.begin(s, about, block + call.report_offset);
+      const backend::Ticket t = launched(num_ranges + 1);
+      reports.recorded(t);
+      return t;
     });
   }
   for (std::size_t k = 0; k < args.size(); ++k) {

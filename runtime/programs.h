@@ -13,7 +13,7 @@ namespace weft::detail {
 /// A kernel as a device runs it.
 struct LoadedProgram {
   std::shared_ptr<backend::Program> program;
-  ir::Interface call;
+  std::shared_ptr<const ir::Interface> call;  ///< shared with reports, which may outlive the program
 
   std::string key;
   int users = 0;  ///< kernels that name it

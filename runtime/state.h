@@ -7,6 +7,7 @@
 
 #include "../backends/backend.h"
 #include "programs.h"
+#include "report_buffer.h"
 
 namespace weft {
 class Stream;
@@ -27,16 +28,47 @@ struct StreamState {
     return f(*stream_);
   }
   void wait(backend::Ticket ticket) {
-    with([&](backend::Stream& s) { s.wait(ticket); });
+    wait_with(ticket, [&](backend::Stream& s) { s.wait(ticket); });
   }
+  /// Calls f(backend::Stream&), which waits for the ticket. Shows what kernels reported up to there.
+  /// Errors: Error(kernel_fault) when a kernel's assert_ or check failed.
+  template <class F>
+  void wait_with(backend::Ticket ticket, F f) {
+    Reports found;
+    with([&](backend::Stream& s) {
+      f(s);
+      collect(s, ticket, found);
+    });
+    found.deliver();
+  }
+  /// Waits for everything; reports are added to `found`.
+  void synchronize(Reports& found) {
+    with([&](backend::Stream& s) {
+      s.synchronize();
+      collect(s, ~backend::Ticket(0), found);
+    });
+  }
+  /// Starts what was recorded, and shows what kernels print; failures are kept for the next wait.
+  void release();
+  /// Where kernels report to. The stream is locked.
+  ReportBuffer& report_buffer();
 
   StreamState(DeviceState& device, std::unique_ptr<backend::Stream> stream)
       : device(&device), stream_(std::move(stream)) {}
+  /// Waits, and shows what kernels reported.
+  ~StreamState();
 
  private:
   friend class weft::Stream;
+  void collect(backend::Stream& s, backend::Ticket ticket, Reports& found) {
+    if (!reports_) return;
+    reports_->collect(s, ticket, found);
+    if (kept_.failures) found.add(std::move(kept_));
+  }
   std::mutex mutex_;
   std::unique_ptr<backend::Stream> stream_;
+  std::unique_ptr<ReportBuffer> reports_;  ///< from the first launch of a kernel that reports
+  Reports kept_;                           ///< failures that no call could throw yet
 };
 
 struct DeviceState : std::enable_shared_from_this<DeviceState> {

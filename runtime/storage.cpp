@@ -67,7 +67,7 @@ void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
   }
   // Without a writer any stream will do.
   StreamState& stream = write.stream ? *write.stream : *device->default_stream;
-  stream.with([&](backend::Stream& s) { s.download(to, from, bytes, write.ticket); });
+  stream.wait_with(write.ticket, [&](backend::Stream& s) { s.download(to, from, bytes, write.ticket); });
 }
 
 std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {

@@ -18,10 +18,12 @@
 #include "../frontend/edsl/random.h"
 #include "../frontend/edsl/noise.h"
 #include "../frontend/edsl/search.h"
+#include "../frontend/edsl/report.h"
 // clang-format on
 #include "../frontend/support/error.h"
 #include "array.h"
 #include "device.h"
 #include "launch.h"
+#include "report.h"
 
 #pragma pop_macro("Bool")

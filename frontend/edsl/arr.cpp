@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "../support/error.h"
+#include "checks.h"
 
 namespace weft::detail {
 
@@ -33,6 +34,7 @@ ArrLayout make_array_param(Type scalar, int count, int ndim, bool read_only, con
   Trace& t = Trace::current();
   ArrLayout a;
   a.trace = t.serial();
+  a.param = std::uint16_t(t.module().params.size());
   a.strided = t.next_param_is_strided();
   a.ndim = std::uint8_t(ndim);
   a.element_bytes = std::uint32_t(bytes(scalar) * count);
@@ -99,12 +101,24 @@ trace::Address address_of(const ArrLayout& a, const Index* indices, int n) {
   at.stride = a.strided ? 1 : a.element_bytes;
   at.align = a.element_align;
   at.loc = indices[0].loc;
+  if (Trace& t = Trace::current(at.loc); t.debug() != Debug()) {
+    trace::Element e;
+    e.array = t.module().params[a.param].name;
+    e.ndim = a.ndim;
+    for (int k = 0; k < a.ndim; ++k) {
+      e.index[k] = k < a.first ? a.index[std::size_t(k)] : indices[k - a.first].id;
+      e.extent[k] = a.shape[std::size_t(k)];
+    }
+    t.elements.push_back(std::move(e));
+    at.element = std::uint32_t(t.elements.size());
+  }
   return at;
 }
 
 ArrLayout slice_of(const ArrLayout& a, const Index& index) {
   ArrLayout s = a;
   s.start = advance(a, &index, 1);
+  s.index[a.first] = index.id;
   ++s.first;
   return s;
 }
@@ -130,6 +144,8 @@ ArrLayout with_strides(const ArrLayout& a, Loc loc) {
 ArrLayout range_of(const ArrLayout& a, const Index& lo, const Index& hi, const Index& step) {
   const Loc loc = lo.loc;
   ArrLayout s = with_strides(a, loc);
+  trace::check_range(Trace::current(loc).module().params[a.param].name, as(Type::i64, lo.id, loc),
+                     as(Type::i64, hi.id, loc), as(Type::i64, step.id, loc), as(Type::i64, a.shape[a.first], loc), loc);
   const Id from = as(Type::i64, lo.id, loc), by = as(Type::i64, step.id, loc);
   Id& stride = s.stride[a.first];
   Id skipped = trace::binary(Op::mul, from, stride, loc);

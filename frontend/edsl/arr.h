@@ -40,11 +40,13 @@ struct ArrLayout {
                                       ///< kNone: 0
   std::array<trace::Id, 4> shape{};   ///< i32, or i64 in a strided layout
   std::array<trace::Id, 4> stride{};  ///< strided only: i64 bytes
+  std::array<trace::Id, 4> index{};   ///< of a slice: the indices of the dimensions before `first`
   std::uint32_t element_bytes = 0;
   std::uint32_t element_align = 1;
   std::uint8_t ndim = 0;
   std::uint8_t first = 0;  ///< of a slice: how many dimensions are already indexed
   bool strided = false;
+  std::uint16_t param = 0;  ///< number of the parameter
 };
 
 /// Adds an array parameter to the kernel being traced. Its base is kNone when the launch leaves the array out.
@@ -78,8 +80,8 @@ struct TypeName<mat<R, C, T>> {
 }  // namespace detail
 
 /// See Arr. Elements: a[i] (one dimension), a(i, j), a[i][j]; a[i] of more dimensions is a slice and may be passed to
-/// functions. Indices are not checked outside debug builds of a kernel: an index out of range is an error of the
-/// program, found by the reference device.
+/// functions. Indices are checked in debug mode only (debug.h); otherwise an index out of range is an error of the
+/// program, found by the reference device where it leaves the array's memory.
 template <class T, int N>
 class Var<Array<T, N>> {
   static_assert(N >= 1 && N <= 4, "an array has 1 to 4 dimensions");

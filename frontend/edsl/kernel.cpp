@@ -1,6 +1,8 @@
 // Parameters by value, and the one run of a kernel's function.
 #include "kernel.h"
 
+#include <algorithm>
+
 #include "../passes/passes.h"
 #include "../support/error.h"
 
@@ -41,6 +43,14 @@ void mark_accesses(ir::Module& m) {
     }
   }
 }
+
+// Reports that stood in code which never runs are forgotten, and the kernel needs no buffer for them.
+void drop_unused_messages(ir::Module& m) {
+  const auto reads = [&](const ir::Inst& inst) { return inst.op == ir::Op::arg && inst.imm == m.report_offset; };
+  if (std::ranges::any_of(m.insts, reads)) return;
+  m.report_offset = 0;
+  m.messages.clear();
+}
 }  // namespace
 
 ir::Module KernelCore::trace(const ir::Variant& variant) const {
@@ -52,6 +62,7 @@ ir::Module KernelCore::trace(const ir::Variant& variant) const {
   trace.finish();
   ir::Module clean = ir::forward(module);
   mark_accesses(clean);
+  if (clean.report_offset != 0) drop_unused_messages(clean);
   ir::verify(clean);
   return clean;
 }

@@ -10,6 +10,11 @@
 
 namespace weft {
 
+/// What a kernel asks for beside its function: `kernel("name", f, {.debug = true})`.
+struct KernelOptions {
+  Debug debug;  ///< checked beside what set_debug() and the environment ask for
+};
+
 namespace detail {
 
 /// How an argument of type P is added to the kernel: make() adds `parts` parameters to the module (1 for most).
@@ -66,11 +71,13 @@ struct Parameter<Var<Array<T, N>>> {
 /// What all kernels share, whatever their parameters: the recipe, and a place for the runtime's programs.
 class KernelCore {
  public:
-  KernelCore(std::string name, Loc loc, std::function<void()> body)
-      : name_(std::move(name)), loc_(loc), body_(std::move(body)) {}
+  KernelCore(std::string name, Loc loc, const KernelOptions& options, std::function<void()> body)
+      : name_(std::move(name)), loc_(loc), options_(options), body_(std::move(body)) {}
 
   const std::string& name() const { return name_; }
   Loc loc() const { return loc_; }
+  /// What a launch checks now.
+  Debug debug() const { return options_.debug | debug_mode(); }
 
   /// Runs the function once and returns its IR, cleaned by the passes that every kernel gets.
   /// Errors: Error(invalid_kernel) with the line of the mistake.
@@ -83,6 +90,7 @@ class KernelCore {
  private:
   std::string name_;
   Loc loc_;
+  KernelOptions options_;
   std::function<void()> body_;
 };
 
@@ -96,7 +104,11 @@ class Kernel {
   const std::string& name() const { return core_->name(); }
   Loc loc() const { return core_->loc(); }
   /// The IR for contiguous arrays.
-  ir::Module trace() const { return core_->trace({}); }
+  ir::Module trace() const {
+    ir::Variant variant;
+    variant.debug = core_->debug();
+    return core_->trace(variant);
+  }
   detail::KernelCore& core() const { return *core_; }
 
  private:
@@ -109,7 +121,7 @@ struct Signature : Signature<decltype(&F::operator())> {};
 template <class... P>
 struct Signature<void (*)(P...)> {
   template <class F>
-  static auto make(std::string name, F f, Loc loc) {
+  static auto make(std::string name, F f, const KernelOptions& options, Loc loc) {
     static_assert((is_traced<std::decay_t<P>> && ...),
                   "weft::kernel: a parameter is not of a traced type; write Float, Int, Vec3, Arr<float>, ...");
     if constexpr ((is_traced<std::decay_t<P>> && ...)) {
@@ -118,7 +130,7 @@ struct Signature<void (*)(P...)> {
         std::tuple<std::decay_t<P>...> parameters{make_argument<std::decay_t<P>>()...};
         std::apply(f, std::move(parameters));
       };
-      return Kernel<std::decay_t<P>...>(std::make_shared<KernelCore>(std::move(name), loc, std::move(body)));
+      return Kernel<std::decay_t<P>...>(std::make_shared<KernelCore>(std::move(name), loc, options, std::move(body)));
     }
   }
 };
@@ -142,8 +154,8 @@ struct Signature<R (C::*)(P...) const> {
 /// traced or compiled before the first launch. Host values that the lambda captures become constants of the kernel.
 /// \param name  in messages, profiles and dumps
 template <class F>
-auto kernel(std::string name, F f, Loc loc = Loc::here()) {
-  return detail::Signature<F>::make(std::move(name), std::move(f), loc);
+auto kernel(std::string name, F f, KernelOptions options = {}, Loc loc = Loc::here()) {
+  return detail::Signature<F>::make(std::move(name), std::move(f), options, loc);
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 
 #include "../ir/evaluate.h"
 #include "../support/error.h"
+#include "checks.h"
 
 namespace weft {
 
@@ -177,7 +178,10 @@ Type result_type(Op op, Type operand) { return ir::info(op).result == ir::Result
 }  // namespace
 
 Id unary(Op op, Id a, Loc loc) { return builder(loc).pure(op, result_type(op, type_of(a)), {a}, loc); }
-Id binary(Op op, Id a, Id b, Loc loc) { return builder(loc).pure(op, result_type(op, type_of(a)), {a, b}, loc); }
+Id binary(Op op, Id a, Id b, Loc loc) {
+  if (op == Op::div || op == Op::rem) check_divisor(op, a, b, loc);
+  return builder(loc).pure(op, result_type(op, type_of(a)), {a, b}, loc);
+}
 Id ternary(Op op, Id a, Id b, Id c, Loc loc) { return builder(loc).pure(op, type_of(b), {a, b, c}, loc); }
 Id convert(Type type, Id a, Loc loc) { return builder(loc).pure(Op::convert, type, {a}, loc); }
 Id bitcast(Type type, Id a, Loc loc) { return builder(loc).pure(Op::bitcast, type, {a}, loc); }
@@ -267,6 +271,7 @@ ir::MemoryRef part(const Address& at, Type type, int first) {
 void load(const Address& from, Type type, int count, Id* out, Loc loc) {
   if (!loc) loc = from.loc;
   ir::Builder& b = builder(loc);
+  Guard guard(from, loc);
   // A boolean is a byte in memory.
   Type stored = is_bool(type) ? Type::u8 : type;
   for (int k = 0; k < count; k += 4) {
@@ -277,11 +282,14 @@ void load(const Address& from, Type type, int count, Id* out, Loc loc) {
       out[k + j] = is_bool(type) ? binary(Op::ne, value, zero(stored), loc) : value;
     }
   }
+  guard.close(out, count);
 }
 
 void store(const Address& to, Type type, int count, const Id* values, Loc loc) {
   if (!loc) loc = to.loc;
   ir::Builder& b = builder(loc);
+  Guard guard(to, loc);
+  FiniteGuard finite(to, type, {values, std::size_t(count)}, loc);
   Type stored = is_bool(type) ? Type::u8 : type;
   for (int k = 0; k < count; k += 4) {
     int width = std::min(4, count - k);
@@ -289,10 +297,17 @@ void store(const Address& to, Type type, int count, const Id* values, Loc loc) {
     for (int j = 0; j < width; ++j) group[j] = is_bool(type) ? convert(stored, values[k + j], loc) : values[k + j];
     b.store(stored, {group, std::size_t(width)}, part(to, stored, k), loc);
   }
+  finite.close();
+  guard.close();
 }
 
 Id atomic_add(const Address& to, Type type, Id value, Loc loc) {
-  return builder(loc).atomic_add(type, value, part(to, type, 0), loc);
+  Guard guard(to, loc);
+  FiniteGuard finite(to, type, {&value, 1}, loc);
+  Id before = builder(loc).atomic_add(type, value, part(to, type, 0), loc);
+  finite.close(&before, 1);
+  guard.close(&before, 1);
+  return before;
 }
 
 // ---- Threads

@@ -10,6 +10,10 @@
 
 namespace weft {
 
+namespace trace {
+struct Element;
+}
+
 /// One tracing of a kernel: the module under construction. Opened by Kernel, one at a time per thread.
 class Trace {
  public:
@@ -37,6 +41,12 @@ class Trace {
   /// An argument of a launch may take several parameters, which messages call "argument 2", "argument 2, <part>".
   void begin_argument() { ++argument_, part_.clear(); }
   void begin_part(std::string part) { part_ = std::move(part); }
+
+  Debug debug() const { return variant_.debug; }
+  /// Debug mode: the elements that were named so far; Address::element is one more than a place here.
+  std::vector<trace::Element> elements;
+  /// The local that is true in a thread that failed where it could not return (see stop_thread); kNone: there is none.
+  std::uint32_t stopped = ir::kNone;
 
   /// Remembers an error that was found where none may be thrown (a destructor); the first one is reported at the end.
   void defer_error(Loc loc, std::string message);
@@ -104,8 +114,9 @@ struct Address {
   Id index = ir::kNone;
   std::uint32_t stride = 0;
   std::uint32_t offset = 0;
-  std::uint32_t align = 1;  ///< of base + index * stride; the offset is taken into account by the functions below
-  Loc loc;                  ///< where the element was named: for accesses that come without a place of their own
+  std::uint32_t align = 1;    ///< of base + index * stride; the offset is taken into account by the functions below
+  Loc loc;                    ///< where the element was named: for accesses that come without a place of their own
+  std::uint32_t element = 0;  ///< debug mode: one more than the place in Trace::elements
 };
 
 Id zero(ir::Type type);

@@ -358,6 +358,11 @@ bool Builder::in_loop() const {
   return std::ranges::any_of(open_, [&](Id id) { return module_[id].op == Op::loop; });
 }
 
+bool Builder::in_condition() const {
+  return std::ranges::any_of(open_,
+                             [&](Id id) { return module_[id].op == Op::loop && module_[id].regions[1] == kNone; });
+}
+
 void Builder::leave(Op op, Loc loc) {
   Inst inst;
   inst.op = op;

@@ -78,6 +78,8 @@ class Builder {
   void loop_step();
   Id close_loop();
   bool in_loop() const;
+  /// Is the condition of a loop being built, of an outer one too? Nothing may return from there.
+  bool in_condition() const;
 
   /// break_, continue_ or return_.
   void leave(Op op, Loc loc = {});

@@ -1,5 +1,8 @@
-// The stable hash of a module: of its behaviour and its arguments' layout, not of names, lines or dead instructions.
+// The stable hash of a module: of its behaviour, its messages and its arguments' layout, not of names, lines or dead
+// instructions.
 #include <fmt/format.h>
+
+#include <string_view>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -38,6 +41,10 @@ class Canonical {
     put(pack(module_.tid_offset, module_.wide));
     put(pack(module_.block, static_cast<std::uint32_t>(module_.params.size())));
     for (const Param& param : module_.params) parameter(param);
+    if (module_.report_offset != 0) {
+      put(pack(module_.report_offset, static_cast<std::uint32_t>(module_.messages.size())));
+      for (const Message& m : module_.messages) message(m);
+    }
     region(0);
     const XXH128_hash_t h = XXH3_128bits(words_.data(), words_.size() * sizeof(std::uint64_t));
     return {h.low64, h.high64};
@@ -52,8 +59,24 @@ class Canonical {
   void parameter(const Param& param) {
     put(pack(static_cast<std::uint32_t>(param.kind), param.ndim | (param.strided ? 256u : 0u)));
     put(pack(param.offset, param.bytes));
-    put(param.type_name.size());
-    put(XXH3_64bits(param.type_name.data(), param.type_name.size()));
+    text(param.type_name);
+  }
+
+  void text(std::string_view text) {
+    put(text.size());
+    put(XXH3_64bits(text.data(), text.size()));
+  }
+
+  /// Lines too: who has a program's hash tells the user where the message comes from.
+  void message(const Message& message) {
+    put(pack(static_cast<std::uint32_t>(message.kind), static_cast<std::uint32_t>(message.pieces.size())));
+    text(message.loc ? message.loc.file : "");
+    put(static_cast<std::uint64_t>(message.loc.line));
+    for (const MessagePiece& piece : message.pieces) {
+      text(piece.text);
+      put(static_cast<std::uint64_t>(piece.type) | (piece.composite ? 256u : 0u));
+      put(pack(piece.rows, piece.columns));
+    }
   }
 
   void region(RegionId id) {

@@ -17,6 +17,12 @@ const OpInfo& info(Op op) {
   return table[static_cast<std::size_t>(op)];
 }
 
+std::uint32_t Message::words() const {
+  std::uint32_t n = report::kRecordHead;
+  for (const MessagePiece& piece : pieces) n += piece.words();
+  return n;
+}
+
 const Param* Module::array_of(Id base) const {
   if (base >= insts.size() || insts[base].op != Op::arg || insts[base].type != Type::u64) return nullptr;
   for (const Param& param : params) {

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "../support/debug.h"
 #include "../support/loc.h"
+#include "report.h"
 #include "type.h"
 
 namespace weft::ir {
@@ -111,6 +113,7 @@ struct Variant {
   std::uint64_t strided = 0;  ///< by parameter: an array that is not contiguous, or too large for 32-bit sizes
   std::uint64_t absent = 0;   ///< by parameter: an array that is left out
   bool wide = false;          ///< more threads than 32 bits count, in several dispatches
+  Debug debug;                ///< what it checks
   bool operator==(const Variant&) const = default;
 };
 
@@ -125,7 +128,9 @@ struct Interface {
   bool wide = false;             ///< see Variant
   Loc narrow_tid;                ///< where tid() was asked for in 32 bits, or empty
   std::vector<NarrowShape> narrow_shapes;
-  std::uint32_t block = 256;  ///< threads per workgroup
+  std::uint32_t block = 256;        ///< threads per workgroup
+  std::uint32_t report_offset = 0;  ///< in the argument block: see report::kArgumentBytes; 0 when nothing is reported
+  std::vector<Message> messages;    ///< what may be reported; a record names its message by its place here
 };
 
 /// A kernel in traced form (locals, break, continue, return) or in normal form (results, loop-carried values).
@@ -152,7 +157,7 @@ struct Module : Interface {
 /// With `lines`, each instruction ends with its place in the user's source.
 std::string print(const Module& module, bool lines = false);
 
-/// Hash of all that decides a kernel's behaviour: not of its name nor of source lines.
+/// Hash of all that decides a kernel's behaviour: not of its name nor, its messages apart, of source lines.
 struct Hash {
   std::uint64_t lo = 0, hi = 0;
   bool operator==(const Hash&) const = default;

@@ -1,13 +1,13 @@
 // The printed form of a module.
 #include <fmt/format.h>
 
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <string_view>
 
-#include "../types/half.h"
+#include "evaluate.h"
 #include "module.h"
+#include "number.h"
 
 namespace weft::ir {
 namespace {
@@ -25,6 +25,10 @@ class Printer {
     if (module_.wide) out_ += ", wide";
     out_ += '\n';
     for (std::size_t i = 0; i < module_.params.size(); ++i) parameter(i, module_.params[i]);
+    if (module_.report_offset != 0) {
+      out_ += fmt::format("  reports at {}, {} bytes\n", module_.report_offset, report::kArgumentBytes);
+      for (std::size_t i = 0; i < module_.messages.size(); ++i) message(i, module_.messages[i]);
+    }
     out_ += "{\n";
     region(0, 1);
     out_ += "}\n";
@@ -41,6 +45,20 @@ class Printer {
     if (any(param.access, Access::read)) out_ += ", read";
     if (any(param.access, Access::write)) out_ += ", written";
     if (any(param.access, Access::atomic)) out_ += ", atomic";
+    out_ += '\n';
+  }
+
+  void message(std::size_t number, const Message& message) {
+    constexpr const char* kinds[] = {"print", "assertion", "index", "range", "division", "not_finite"};
+    out_ += fmt::format("  message{} {}:", number, kinds[static_cast<int>(message.kind)]);
+    for (const MessagePiece& piece : message.pieces) {
+      if (piece.is_text()) {
+        out_ += fmt::format(" \"{}\"", piece.text);
+      } else {
+        out_ += fmt::format(" {}", ir::name(piece.type));
+        if (piece.scalars() != 1) out_ += fmt::format("[{}x{}]", piece.rows, piece.columns);
+      }
+    }
     out_ += '\n';
   }
 
@@ -250,57 +268,12 @@ class Printer {
   }
 
   void literal(Type type, std::uint64_t bits) {
-    char text[64];
-    if (is_bool(type)) {
-      out_ += bits != 0 ? "true" : "false";
-      return;
-    }
-    if (is_float(type)) return float_literal(type, bits);
-    if (is_signed(type)) {
-      const int shift = 64 - ir::bits(type);
-      const auto value = static_cast<std::int64_t>(bits << shift) >> shift;
-      out_.append(text, std::to_chars(text, text + sizeof text, value).ptr);
-    } else {
-      out_.append(text, std::to_chars(text, text + sizeof text, bits).ptr);
-    }
-    out_ += ir::name(type);
-  }
-
-  void float_literal(Type type, std::uint64_t bits) {
-    char text[64];
-    char* end = text;
-    double value = 0;
-    if (type == Type::f64) {
-      value = std::bit_cast<double>(bits);
-    } else if (type == Type::f32) {
-      value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-    } else {
-      value = half_value(static_cast<std::uint16_t>(bits));
-    }
-    if (std::isnan(value)) {
-      out_ += fmt::format("nan_{}(0x{:x})", ir::name(type), bits);
-      return;
-    }
-    if (std::isinf(value)) {
-      out_ += fmt::format("{}inf_{}", value < 0 ? "-" : "", ir::name(type));
-      return;
-    }
-    if (type == Type::f64) {
-      end = std::to_chars(text, text + sizeof text, value).ptr;
-    } else if (type == Type::f32) {
-      end = std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr;
-    } else {
-      // Five significant digits tell every half from its neighbours.
-      double back = 0;
-      for (int digits = 1; digits <= 5; ++digits) {
-        end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits).ptr;
-        std::from_chars(text, end, back);
-        if (half_bits_from_double(back) == bits) break;
-      }
-      end = std::to_chars(text, text + sizeof text, back).ptr;
-    }
-    out_.append(text, end);
-    out_ += ir::name(type);
+    out_ += number_text(type, bits);
+    if (is_bool(type)) return;
+    // Which NaN it is decides what the kernel does.
+    const bool nan = is_float(type) && std::isnan(to_double(type, bits));
+    out_ += nan ? fmt::format("_{}(0x{:x})", ir::name(type), bits)
+                : fmt::format("{}{}", is_float(type) && std::isinf(to_double(type, bits)) ? "_" : "", ir::name(type));
   }
 
   static const char* op_name(Op op) {

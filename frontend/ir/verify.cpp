@@ -63,6 +63,9 @@ class Verifier {
       if (param.kind == Param::Kind::array && (param.offset % 8 != 0 || param.ndim < 1 || param.ndim > 4))
         return broken(fmt::format("parameter {} is no well-formed array", param.name));
     }
+    if (module_.report_offset % 8 != 0 ||
+        (module_.report_offset != 0 && module_.report_offset + report::kArgumentBytes > module_.args_bytes))
+      return broken("the address of its reports lies outside the argument block");
     for (const Local& local : module_.locals) {
       if (!is_type(local.type) || local.type == Type::none) return broken("a local has no type");
     }

@@ -16,6 +16,7 @@ const char* to_string(ErrorKind kind) {
     case ErrorKind::out_of_memory: return "out of memory";
     case ErrorKind::no_device: return "no device";
     case ErrorKind::device_lost: return "device lost";
+    case ErrorKind::kernel_fault: return "kernel fault";
     case ErrorKind::io: return "i/o error";
   }
   return "error";

@@ -16,6 +16,7 @@ enum class ErrorKind {
   out_of_memory,     ///< the device or the host cannot provide the memory
   no_device,         ///< no Vulkan loader, no driver, or no device of that name
   device_lost,       ///< the device stopped answering; every later call on it reports this
+  kernel_fault,      ///< found on the device: an assert_ or a check of debug mode failed; thrown by the call that waits
   io                 ///< a file that cannot be read or is damaged
 };
 

@@ -23,7 +23,10 @@ void use(Device d) {
 
 # name: (line of the kernel, line of the host, words of the message; None: must compile)
 CASES = {
-    "correct": ("x[i] = v(i, 0).x + s;", "launch(k, 3, x, v, 4, 2);", None),
+    "correct": ("x[i] = v(i, 0).x + s; print(\"x\", x[i], v(i, 0)); assert_(s > 0, s);", "launch(k, 3, x, v, 4, 2);", None),
+    "print_of_an_array": ("print(x);", "", "take texts, scalars, vectors and matrices"),
+    "print_of_a_row_behind_a_text": ("print(\"row\", v[i]);", "", "take texts, scalars, vectors and matrices"),
+    "assertion_of_an_integer": ("assert_(n, \"n\");", "", "cannot convert"),
     "mixed_types": ("x[i] = s + n;", "", "no match for"),
     "implicit_conversion": ("Float f = n;", "", "conversion from"),
     "real_literal_for_integer": ("Int f = n + 2.5;", "", "no match for"),

@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "../../frontend/edsl/names.h"
+#include "../../frontend/edsl/report.h"
 #include "../../frontend/ir/builder.h"
 #include "../../frontend/passes/passes.h"
 #include "../../frontend/support/platform.h"
@@ -176,6 +178,18 @@ TEST(Golden, Search) {
   const Id none[] = {b.constant_int(Type::i32, -1)};
   b.store(Type::i32, none, {b.arg(Type::u64, 24), me, 4, 0, 4});
   compare_forms("search", m);
+}
+
+/// A line of print, an assertion, and the check of an index in debug mode.
+TEST(Golden, Report) {
+  const auto body = [](Arr<const float> x) {
+    Int i = tid();
+    Float v = x[i];
+    ::weft::print("x", i, "=", v);
+    assert_(v > 0, "x is not positive:", v);
+  };
+  const auto plain = ::weft::kernel("report", body), checked = ::weft::kernel("report", body, {.debug = true});
+  compare("report", print(plain.trace()) + "\ndebug mode\n" + print(checked.trace()));
 }
 
 }  // namespace

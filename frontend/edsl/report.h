@@ -1,0 +1,96 @@
+// print() and assert_(): what kernels tell the host.
+#pragma once
+#include <string_view>
+
+#include "arr.h"
+
+namespace weft {
+
+namespace detail {
+
+/// The host type of what is printed: of a traced value, an element, or a host value.
+template <class T>
+struct Printed {
+  using type = T;
+};
+template <class T>
+struct Printed<Var<T>> {
+  using type = T;
+};
+template <class T>
+struct Printed<Ref<T>> {
+  using type = std::remove_const_t<T>;
+};
+template <class T>
+concept Printable = requires {
+  {Flat<T>::count};
+};
+
+/// A matrix has rows; everything else that has parts is a list of them.
+template <class T>
+inline constexpr int kColumns = 1;
+template <int R, int C, class T>
+inline constexpr int kColumns<mat<R, C, T>> = C;
+
+/// A part of a message: a text, or a traced or host value.
+class Item {
+ public:
+  template <class A>
+  Item(const A& a, Loc loc = Loc::here()) : loc(loc) {
+    using T = typename Printed<A>::type;
+    if constexpr (std::is_convertible_v<const A&, std::string_view>) {
+      piece.text = std::string_view(a);
+    } else if constexpr (!Printable<T>) {
+      static_assert(Printable<T>, "weft: print() and assert_() take texts, scalars, vectors and matrices");
+    } else {
+      const In<T> in(a, loc);
+      piece.type = scalar_type<typename Flat<T>::scalar>();
+      if constexpr (Scalar<T>) {
+        ids.push_back(in.id);
+      } else {
+        piece.composite = true;
+        piece.columns = kColumns<T>;
+        piece.rows = std::uint32_t(Flat<T>::count) / piece.columns;
+        ids.assign(in.id, in.id + Flat<T>::count);
+      }
+    }
+  }
+
+  ir::MessagePiece piece;
+  std::vector<trace::Id> ids;  ///< a value's scalars, row by row
+  Loc loc;
+};
+
+void record_print(std::span<Item> items, Loc loc);
+void record_assertion(trace::Id condition, std::span<Item> items, Loc loc);
+
+}  // namespace detail
+
+/// Prints a line: texts, scalars, vectors, matrices, separated by blanks. Floats take the fewest digits that tell them
+/// from their neighbours, vectors are "[1, 2, 3]", matrices "[[1, 2], [3, 4]]".
+///
+/// The host shows the lines when something next waits for the launch (reading an array, synchronize()), by launch,
+/// then by thread, then in the order in which the thread printed them; see set_print_sink(). What does not fit into the
+/// buffer of the stream is counted, and the host says how many lines of which kernel were lost; see set_report_bytes().
+/// Cost: a few words of memory traffic and one atomic addition a call.
+template <class... A>
+void print(detail::Item first, const A&... rest) {
+  const Loc loc = first.loc;
+  detail::Item items[] = {std::move(first), detail::Item(rest, loc)...};
+  detail::record_print(items, loc);
+}
+inline void print(Loc loc = Loc::here()) { detail::record_print({}, loc); }
+
+/// Ends the thread where the condition is false, and makes the call that next waits for the launch throw
+/// Error(kernel_fault) with the kernel, the line, the thread, and `items` in the form of print(). Always checked.
+/// Of several failures the one of the first launch and its lowest thread is thrown; it says how many others there were.
+/// In a kernel with barriers, in the condition of a While and in a func() the thread goes on: its siblings wait for it,
+/// or there is no way out; loops then end before their next iteration.
+/// Cost: a comparison and a branch.
+template <class... A>
+void assert_(In<bool> condition, const A&... items) {
+  detail::Item list[] = {detail::Item(items, condition.loc)..., detail::Item("", condition.loc)};
+  detail::record_assertion(condition.id, {list, sizeof...(items)}, condition.loc);
+}
+
+}  // namespace weft

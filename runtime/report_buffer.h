@@ -1,0 +1,92 @@
+// The records of a stream's kernels on their way from the device to the user.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../backends/backend.h"
+
+namespace weft::detail {
+
+/// What kernels reported: read from a device, not yet shown.
+struct Reports {
+  struct Failure {
+    std::string message, kernel;
+    Loc loc;
+  };
+  std::vector<std::string> lines;
+  Failure first;               ///< of the failures
+  std::uint64_t failures = 0;  ///< how many there were
+
+  /// Appends what another stream, or the same one later, reported.
+  void add(Reports&& more);
+  /// Gives the lines to the sink.
+  void show();
+  /// Shows the lines, then throws Error(kernel_fault) if anything failed. No stream may be locked.
+  void deliver();
+  /// The same where nothing may be thrown: failures go to the standard error stream.
+  void deliver_quietly() noexcept;
+};
+
+/// The buffer of one stream (ir::report) and the launches whose records it holds. Guarded by the stream's lock.
+///
+/// Records are read when something waits for one of these launches. All of them are waited for then: records of a
+/// launch that still runs could not be told from those not yet written.
+class ReportBuffer {
+ public:
+  ReportBuffer(backend::Device& device) : device_(device) {}
+  ReportBuffer(const ReportBuffer&) = delete;
+  ReportBuffer& operator=(const ReportBuffer&) = delete;
+  ~ReportBuffer();
+
+  struct Launch {
+    const std::shared_ptr<const ir::Interface>& kernel;
+    std::span<const std::int64_t> threads;  ///< of the whole launch, by dimension
+    std::int64_t first;                     ///< number of the first thread of this dispatch
+  };
+  /// Before a dispatch is recorded: makes the buffer ready and fills the dispatch's part of the argument block.
+  /// \return what the dispatch touches of it
+  backend::MemoryRange begin(backend::Stream& stream, const Launch& launch, std::byte* arguments);
+  /// After it was recorded.
+  void recorded(backend::Ticket ticket);
+
+  /// After a wait: reads what was reported if the ticket is one of the launches' or later.
+  void collect(backend::Stream& stream, backend::Ticket waited, Reports& into);
+  bool pending() const { return !runs_.empty(); }
+
+ private:
+  using Kernel = std::shared_ptr<const ir::Interface>;
+  /// Dispatches in a row of one kernel over the same threads.
+  struct Run {
+    Kernel kernel;
+    std::uint32_t first = 0;  ///< number of the first of them
+    std::int64_t first_thread = 0;
+    std::vector<std::int64_t> threads;
+  };
+  struct Record {
+    std::uint32_t launch, thread;
+    const std::uint32_t* words;  ///< of the values
+    const Run* run;
+    const ir::Message* message;
+  };
+
+  void prepare(backend::Stream& stream);
+  std::uint32_t slot_of(const Kernel& kernel);
+  /// The records of one part of the buffer, sorted by launch and thread. False when they make no sense.
+  bool parse(std::span<const std::uint32_t> words, std::vector<Record>& into) const;
+  std::vector<std::uint32_t> read(backend::Stream& stream, std::uint32_t first, std::uint32_t count) const;
+  Reports::Failure failure(const Record& record) const;
+
+  backend::Device& device_;
+  backend::Allocation memory_;
+  std::uint32_t capacity_ = 0;  ///< words for lines
+  bool clean_ = false;          ///< the header is as it was written by prepare()
+  std::vector<Run> runs_;
+  std::uint32_t launches_ = 0;
+  backend::Ticket first_ = 0, last_ = 0;  ///< of the launches; first_ is 0 while one has none
+  std::vector<Kernel> kernels_;           ///< by slot: the number of a kernel's counter of lost lines
+};
+
+}  // namespace weft::detail

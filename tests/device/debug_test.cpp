@@ -1,0 +1,336 @@
+// Debug mode: indices, divisors and stored values are checked, and what is wrong is named.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "device_test.h"
+
+using namespace weft;
+using weft::test::error_of;
+using weft::test::expect_contains;
+
+namespace {
+
+DEVICE_TEST(DebugMode);
+
+constexpr KernelOptions kDebug{.debug = true};
+constexpr KernelOptions kDebugAll{.debug = Debug::all()};
+
+std::string here(int line) { return "debug_test.cpp:" + std::to_string(line) + ": kernel fault in kernel "; }
+
+TEST_P(DebugMode, indices_outside_an_array_are_named) {
+  auto shift = kernel(
+      "shift",
+      [](Arr<const float> from, Arr<float> to, Int by) {
+        Int i = tid();
+        Float v = from[i + by];
+        to[i] = v + 1;
+      },
+      kDebug);
+  const int line = __LINE__ - 4;
+  Array<float> from = full<float>(device(), 8, 1.f), to = zeros<float>(device(), 8);
+  launch(shift, 8, from, to, 0);
+  EXPECT_EQ(to.to_vector(), std::vector<float>(8, 2.f));
+
+  to.zero();
+  launch(shift, 8, from, to, 3);
+  const std::string above = error_of([&] { to.to_vector(); });
+  expect_contains(above, here(line) + "\"shift\"");
+  expect_contains(above,
+                  "thread 5: index 8 is outside dimension 0 of argument 1, which has 8 elements (2 more failures)");
+  // The threads that failed ended there.
+  EXPECT_EQ(to.to_vector(), (std::vector<float>{2, 2, 2, 2, 2, 0, 0, 0}));
+
+  launch(shift, 8, from, to, -7);
+  expect_contains(error_of([&] { to.to_vector(); }), "thread 0: index -7 is outside dimension 0 of argument 1");
+  launch(shift, 9, from, to, -1);
+  expect_contains(error_of([&] { to.to_vector(); }), "thread 0: index -1 is outside dimension 0 of argument 1");
+  launch(shift, {9}, from, to, -8);
+  expect_contains(error_of([&] { to.to_vector(); }), "thread 0: index -8 is outside");
+}
+
+TEST_P(DebugMode, an_index_inside_the_memory_but_outside_its_dimension_is_found) {
+  auto at = kernel(
+      "at", [](Arr<int, 2> a, Int row, Int column) { a(row, column) = 1; }, kDebug);
+  Array<int, 2> a = zeros<int, 2>(device(), {3, 4});
+  launch(at, 1, a, 0, 4);
+  expect_contains(error_of([&] { a.to_vector(); }),
+                  "thread 0: index 4 is outside dimension 1 of argument 1, which has 4 elements (element (0, 4))");
+  launch(at, 1, a, 1, -1);
+  expect_contains(error_of([&] { a.to_vector(); }), "index -1 is outside dimension 1");
+  launch(at, 1, a, 3, 0);
+  expect_contains(error_of([&] { a.to_vector(); }), "index 3 is outside dimension 0");
+  EXPECT_EQ(a.to_vector(), std::vector<int>(12, 0)) << "what failed was not done";
+  launch(at, 1, a, 2, 3);
+  EXPECT_EQ(a.to_vector().back(), 1);
+}
+
+TEST_P(DebugMode, all_dimensions_of_arrays_of_three_and_four_are_checked) {
+  auto three = kernel(
+      "three", [](Arr<const float, 3> a, Arr<float> out, Vec3i i) { out[0] = a(i.x, i.y, i.z); }, kDebug);
+  auto four = kernel(
+      "four", [](Arr<float, 4> a, Vec4i i) { atomic_add(a(i.x, i.y, i.z, i.w), 1.f); }, kDebug);
+  Array<float, 3> a = zeros<float, 3>(device(), {2, 3, 4});
+  Array<float, 4> b = zeros<float, 4>(device(), {2, 3, 4, 5});
+  Array<float> out = zeros<float>(device(), 1);
+  launch(three, 1, a, out, vec<3, int>{1, 2, 3});
+  launch(four, 1, b, vec<4, int>{1, 2, 3, 4});
+  device().synchronize();
+  EXPECT_EQ(b.to_vector().back(), 1);
+  for (int k = 0; k < 3; ++k) {
+    vec<3, int> i{1, 2, 3};
+    i[k] += 1;
+    launch(three, 1, a, out, i);
+    expect_contains(error_of([&] { device().synchronize(); }),
+                    "index " + std::to_string(i[k]) + " is outside dimension " + std::to_string(k) + " of argument 1");
+  }
+  for (int k = 0; k < 4; ++k) {
+    vec<4, int> i{0, 0, 0, 0};
+    i[k] = -1;
+    launch(four, 1, b, i);
+    expect_contains(error_of([&] { device().synchronize(); }), "index -1 is outside dimension " + std::to_string(k));
+  }
+}
+
+TEST_P(DebugMode, slices_are_checked_where_their_elements_are_used) {
+  auto sum = [](Arr<const float> row) {
+    Float s = 0;
+    for (auto k : range(row.shape(0) + 1)) s += row[k];
+    return s;
+  };
+  auto sums = kernel(
+      "sums",
+      [=](Arr<const float, 2> a, Arr<float> out, Int rows) {
+        Int i = tid();
+        auto row = a[i];  // naming a row that is not there is no access
+        If (i < rows) {
+          out[i] = sum(row);
+        }
+      },
+      kDebug);
+  Array<float, 2> a = zeros<float, 2>(device(), {2, 3});
+  Array<float> out = zeros<float>(device(), 4);
+  launch(sums, 2, a, out, 0);
+  device().synchronize();
+  launch(sums, 4, a, out, 2);
+  expect_contains(
+      error_of([&] { device().synchronize(); }),
+      "thread 0: index 3 is outside dimension 1 of argument 1, which has 3 elements (element (0, 3)) (1 more");
+  auto cell = kernel(
+      "cell", [](Arr<vec3, 3> a, Int i) { a[i][1][2].y = 5; }, kDebug);
+  Array<vec3, 3> b = zeros<vec3, 3>(device(), {2, 2, 3});
+  launch(cell, 1, b, 2);
+  expect_contains(error_of([&] { device().synchronize(); }), "index 2 is outside dimension 0 of argument 1");
+  launch(cell, 1, b, 1);
+  EXPECT_EQ(b.to_vector().back().y, 5);
+}
+
+TEST_P(DebugMode, strided_views_are_checked_by_their_own_shape) {
+  auto put = kernel(
+      "put", [](Arr<int, 2> a, Int i, Int j) { a(i, j) = 1; }, kDebug);
+  Array<int, 2> a = zeros<int, 2>(device(), {4, 6});
+  Array<int, 2> view = a.slice(0, 6, 2, 1).slice(1, 3);
+  ASSERT_FALSE(view.is_contiguous());
+  launch(put, 1, view, 1, 2);
+  EXPECT_EQ(view.to_vector(), (std::vector<int>{0, 0, 0, 0, 0, 1}));
+  launch(put, 1, view, 1, 3);
+  expect_contains(error_of([&] { device().synchronize(); }),
+                  "index 3 is outside dimension 1 of argument 1, which has 3");
+  launch(put, 1, view, -1, 0);
+  expect_contains(error_of([&] { device().synchronize(); }),
+                  "index -1 is outside dimension 0 of argument 1, which has 2");
+}
+
+TEST_P(DebugMode, ranges_and_transposes_in_kernels_are_checked) {
+  auto put = kernel(
+      "put",
+      [](Arr<int, 2> a, Int lo, Int hi, Int step, Int k) {
+        Arr<int> part = a[1].slice(lo, hi, step);
+        part[k] = 1;
+        a.transpose()(k, 0) = 2;
+      },
+      kDebug);
+  Array<int, 2> a = zeros<int, 2>(device(), {2, 6});
+  launch(put, 1, a, 1, 6, 2, 2);
+  EXPECT_EQ(a.to_vector(), (std::vector<int>{0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1}));
+  launch(put, 1, a, 1, 6, 2, 3);
+  expect_contains(error_of([&] { device().synchronize(); }),
+                  "index 3 is outside dimension 1 of argument 1, which has 3");
+  const auto refused = [&](int lo, int hi, int step) {
+    launch(put, 1, a, lo, hi, step, 0);
+    expect_contains(error_of([&] { device().synchronize(); }),
+                    "thread 0: the range [" + std::to_string(lo) + ", " + std::to_string(hi) + ") with step " +
+                        std::to_string(step) + " is not one of a dimension of argument 1, which has 6 elements");
+  };
+  refused(0, 7, 1);
+  refused(-1, 3, 1);
+  refused(4, 3, 1);
+  refused(0, 6, 0);
+}
+
+TEST_P(DebugMode, indices_of_every_integer_type_are_checked) {
+  const auto with = [&](auto index) {
+    using T = decltype(index);
+    auto get = kernel(
+        "get", [](Arr<const int> a, Arr<int> out, Var<T> i) { out[0] = a[i]; }, kDebug);
+    Array<int> a(device(), {5, 6, 7}), out = zeros<int>(device(), 1);
+    launch(get, 1, a, out, T(2));
+    EXPECT_EQ(out.at(0), 7);
+    launch(get, 1, a, out, index);
+    expect_contains(error_of([&] { device().synchronize(); }), "index " + std::to_string(index) + " is outside");
+  };
+  with(std::int8_t(-1));
+  with(std::uint8_t(200));
+  with(std::int16_t(-300));
+  with(std::uint16_t(60000));
+  with(-5);
+  with(4000000000u);
+  with(std::int64_t(1) << 32);  // whose low half is a valid index
+  with(std::int64_t(-1));
+  with(~std::uint64_t(0));
+}
+
+TEST_P(DebugMode, what_is_right_is_left_alone) {
+  auto same = [](KernelOptions options) {
+    return kernel(
+        "blur",
+        [](Arr<const float, 2> from, Arr<float, 2> to, Int n) {
+          auto [i, j] = tid<2>();
+          Float sum = 0;
+          Int count = 0;
+          for (auto k : range(-1, 2)) {
+            If (i + k >= 0 && i + k < from.shape(0)) {
+              sum += from(i + k, j);
+              count += 1;
+            }
+          }
+          // A neighbour is looked at only where there is one, and so is a quotient.
+          If (j > 0 && from(i, j - 1) > 2) {
+            sum += 1;
+          }
+          If (n != 0 && 7 / n > 1) {
+            sum += 2;
+          }
+          to(i, j) = sum / Float(count);
+          atomic_add(to(i, j), 1.f);
+        },
+        options);
+  };
+  std::vector<float> values;
+  for (int i = 0; i < 12; ++i) values.push_back(float(i % 5));
+  Array<float, 2> x(device(), {3, 4}, values);
+  Array<float, 2> a = zeros_like(x), b = zeros_like(x), c = zeros_like(x);
+  for (int n : {0, 2}) {
+    launch(same({}), {3, 4}, x, a, n);
+    launch(same(kDebug), {3, 4}, x, b, n);
+    launch(same(kDebugAll), {3, 4}, x, c, n);
+    device().synchronize();
+    EXPECT_EQ(a.to_vector(), b.to_vector());
+    EXPECT_EQ(a.to_vector(), c.to_vector());
+  }
+}
+
+TEST_P(DebugMode, integer_division_by_zero_is_named) {
+  auto divide = kernel(
+      "divide",
+      [](Arr<const int> x, Arr<int> out) {
+        Int i = tid();
+        out[i] = 100 / x[i];
+        out[i] %= x[i] - 1;
+      },
+      kDebug);
+  const int line = __LINE__ - 3;
+  Array<int> x(device(), {2, 5, 0, 7}), out = zeros<int>(device(), 4);
+  launch(divide, 4, x, out);
+  std::string text = error_of([&] { out.to_vector(); });
+  expect_contains(text, here(line - 1) + "\"divide\": thread 2: division of 100 by zero");
+  x.fill(1);
+  launch(divide, 4, x, out);
+  text = error_of([&] { out.to_vector(); });
+  expect_contains(text, here(line) + "\"divide\": thread 0: remainder of 100 by zero (3 more failures)");
+  // Reals have infinities.
+  auto reals = kernel(
+      "reals", [](Arr<float> y, Float by) { y[tid()] = 1 / by; }, kDebug);
+  Array<float> y = zeros<float>(device(), 1);
+  launch(reals, 1, y, 0.f);
+  EXPECT_NO_THROW(y.at(0));
+}
+
+TEST_P(DebugMode, stores_of_nan_are_named_when_asked_for) {
+  const auto with = [](KernelOptions options) {
+    return kernel(
+        "grow", [](Arr<vec3, 2> a, Float x) { a(tid(), 1) = Vec3(1, x, 2); }, options);
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  Array<vec3, 2> a = zeros<vec3, 2>(device(), {2, 2});
+  launch(with(kDebug), 2, a, nan);
+  EXPECT_TRUE(std::isnan(a.to_vector()[1].y)) << "nobody asked";
+  a.zero();
+  launch(with(kDebugAll), 2, a, -infinity);
+  expect_contains(error_of([&] { device().synchronize(); }),
+                  "thread 0: -inf is stored to element (0, 1) of argument 1 (1 more failure)");
+  launch(with(kDebugAll), 2, a, nan);
+  expect_contains(error_of([&] { device().synchronize(); }), "nan is stored to element (0, 1) of argument 1");
+  EXPECT_EQ(a.to_vector()[1].x, 0) << "nothing of it was stored";
+  launch(with(kDebugAll), 2, a, 1.f);
+  EXPECT_EQ(a.to_vector()[3].y, 1);
+  auto add = kernel(
+      "add", [](Arr<float> sum, Float x) { atomic_add(sum[0], x); }, kDebugAll);
+  Array<float> sum = zeros<float>(device(), 1);
+  launch(add, 1, sum, nan);
+  expect_contains(error_of([&] { device().synchronize(); }), "nan is stored to element (0) of argument 1");
+}
+
+TEST_P(DebugMode, a_loop_that_runs_off_an_array_ends) {
+  auto find = kernel(
+      "find",
+      [](Arr<const int> a, Arr<int> out, Int what) {
+        Int i = tid(), at = 0;
+        While (a[at] != what) {
+          at += 1;
+        }
+        out[i] = at;
+      },
+      kDebug);
+  Array<int> a(device(), {4, 5, 6}), out = full<int>(device(), 1, -1);
+  launch(find, 1, a, out, 6);
+  EXPECT_EQ(out.at(0), 2);
+  launch(find, 1, a, out, 7);
+  expect_contains(error_of([&] { out.to_vector(); }), "thread 0: index 3 is outside dimension 0 of argument 1");
+  EXPECT_EQ(out.at(0), 2) << "the thread ended after its loop";
+}
+
+TEST_P(DebugMode, is_switched_for_all_kernels_between_launches) {
+  auto get = kernel("get", [](Arr<const int> a, Arr<int> out, Int i) { out[0] = a[i]; });
+  // An index beyond the view is inside the memory: no error without debug mode, on any device.
+  Array<int> whole(device(), {5, 6, 7, 8}), out = zeros<int>(device(), 1);
+  Array<int> a = whole.slice(0, 2);
+  launch(get, 1, a, out, 2);
+  EXPECT_EQ(out.at(0), 7);
+  const Debug before = debug_mode();
+  set_debug(true);
+  launch(get, 1, a, out, 3);
+  const std::string text = error_of([&] { out.to_vector(); });
+  set_debug(before);
+  expect_contains(text, "index 3 is outside dimension 0 of argument 1, which has 2 elements");
+  launch(get, 1, a, out, 3);
+  EXPECT_EQ(out.at(0), 8);
+}
+
+TEST_P(DebugMode, costs_nothing_when_it_is_off) {
+  const auto body = [](Arr<float, 2> a, Int n) {
+    auto [i, j] = tid<2>();
+    While (a(i, j) > 1) {
+      a(i, j) /= 2;
+    }
+    a[i][j] += Float(i / n);
+  };
+  const ir::Module off = kernel("k", body).trace(), on = kernel("k", body, kDebug).trace();
+  EXPECT_EQ(off.report_offset, 0u);
+  EXPECT_TRUE(off.messages.empty());
+  EXPECT_EQ(ir::print(off).find("return"), std::string::npos);
+  EXPECT_NE(on.report_offset, 0u);
+  EXPECT_FALSE(on.messages.empty());
+}
+
+}  // namespace
