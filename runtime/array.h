@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "../frontend/types/mat.h"
+#include "../frontend/types/names.h"
 #include "../frontend/types/scalar.h"
-#include "../frontend/types/vec.h"
 #include "device.h"
 
 namespace weft {

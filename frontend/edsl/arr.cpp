@@ -21,13 +21,20 @@ Type type_of(Id id) { return Trace::current().module()[id].type; }
 Id as(Type type, Id id, Loc loc) { return type_of(id) == type ? id : trace::convert(type, id, loc); }
 }  // namespace
 
+std::string named_type(const char* base, Type scalar) {
+  constexpr const char* letters[ir::kTypeCount] = {"", "", "b", "s", "i", "l", "ub", "us", "u", "ul", "h", "", "d"};
+  return std::string(base) + letters[int(scalar)];
+}
+
 std::string type_name(Type scalar, int rows, int columns) {
   if (rows == 1 && columns == 1) return user_name(scalar);
-  std::string shape = columns == 1 ? fmt::format("{}", rows) : fmt::format("{}, {}", rows, columns);
-  const char* family = columns == 1 ? "vec" : "mat";
-  if (scalar == Type::f32 && rows >= 2 && rows <= 4 && (columns == 1 || columns == rows))
-    return columns == 1 ? fmt::format("vec{}", rows) : fmt::format("mat{}{}", rows, columns);
-  return fmt::format("{}<{}, {}>", family, shape, user_name(scalar));
+  const bool is_vec = columns == 1;
+  if (!is_bool(scalar) && rows >= 2 && rows <= 4) {
+    if (is_vec) return named_type(fmt::format("vec{}", rows).c_str(), scalar);
+    if (columns == rows && is_float(scalar)) return named_type(fmt::format("mat{}{}", rows, rows).c_str(), scalar);
+  }
+  if (is_vec) return fmt::format("vec<{}, {}>", rows, user_name(scalar));
+  return fmt::format("mat<{}, {}, {}>", rows, columns, user_name(scalar));
 }
 
 ArrLayout make_array_param(Type scalar, int count, int ndim, bool read_only, const std::string& type_name) {

@@ -1,5 +1,7 @@
 // Traced arrays: Arr<T, N>, their elements, slices, shapes and atomics.
 #pragma once
+#include "mat_var.h"
+#include "quaternion_var.h"
 #include "ref.h"
 
 namespace weft {
@@ -22,6 +24,8 @@ class Index {
   template <class T>
   requires IntegerScalar<std::remove_const_t<T>> Index(const Ref<T>& r, Loc loc = Loc::here())
       : id(r.read(loc)), loc(loc) {}
+  template <IntegerScalar T>
+  Index(const ComponentAt<T>& c, Loc loc = Loc::here()) : id(c.read(loc)), loc(loc) {}
   template <IntegerScalar T>
   Index(T value, Loc loc = Loc::here())
       : id(trace::literal_int(sizeof(T) == 8 ? ir::Type::i64 : ir::Type::i32, std::int64_t(value), loc)), loc(loc) {}
@@ -64,6 +68,8 @@ trace::Id shape_of(const ArrLayout& arr, int k, ir::Type type, Loc loc);
 
 /// "float32", "vec3", "mat<2, 3, int32>", ...: the name of an element type in messages.
 std::string type_name(ir::Type scalar, int rows, int columns);
+/// `base` with the letter of the scalar type (types/names.h).
+std::string named_type(const char* base, ir::Type scalar);
 template <class T>
 struct TypeName {
   static std::string get() { return type_name(scalar_type<T>(), 1, 1); }
@@ -75,6 +81,14 @@ struct TypeName<vec<N, T>> {
 template <int R, int C, class T>
 struct TypeName<mat<R, C, T>> {
   static std::string get() { return type_name(scalar_type<T>(), R, C); }
+};
+template <class T>
+struct TypeName<quaternion<T>> {
+  static std::string get() { return named_type("quat", scalar_type<T>()); }
+};
+template <class T>
+struct TypeName<transformation<T>> {
+  static std::string get() { return named_type("transform", scalar_type<T>()); }
 };
 
 }  // namespace detail

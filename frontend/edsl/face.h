@@ -2,18 +2,14 @@
 #pragma once
 #include "../types/functions.h"
 #include "../types/mat.h"
+#include "../types/quaternion.h"
 #include "control.h"
 #include "var.h"
 
 namespace weft {
 
-template <class T>
-struct quaternion;
-template <class T>
-struct transformation;
-
-/// The host type behind a value of any face, and whether it is traced: Var<T>, Ref<T> and Ref<const T> are traced faces
-/// of T; any other type is its own host type.
+/// The host type behind a value of any face, and whether it is traced: Var<T>, Ref<T>, Ref<const T> and a component by
+/// traced index are traced faces of T; any other type is its own host type.
 template <class A>
 struct FaceTraits {
   using host = A;
@@ -27,6 +23,11 @@ struct FaceTraits<Var<T>> {
 template <class T>
 struct FaceTraits<Ref<T>> {
   using host = std::remove_const_t<T>;
+  static constexpr bool traced = true;
+};
+template <class T>
+struct FaceTraits<detail::ComponentAt<T>> {
+  using host = T;
   static constexpr bool traced = true;
 };
 
@@ -124,7 +125,32 @@ struct ScalarFace {
   using T = typename ElementOfAll<A...>::type;
   static_assert((is_literal<A> && ...) || fits<T, A...>,
                 "weft: operands of different element types; convert one of them, as in Vec3d(v)");
-  using type = Face<any_traced<A...>, T>;
+  using type = weft::Face<any_traced<A...>, T>;
+};
+
+template <class X, class T>
+struct Rebound {
+  using type = X;
+};
+template <int N, class U, class T>
+struct Rebound<vec<N, U>, T> {
+  using type = vec<N, T>;
+};
+template <int R, int C, class U, class T>
+struct Rebound<mat<R, C, U>, T> {
+  using type = mat<R, C, T>;
+};
+template <class U, class T>
+struct Rebound<quaternion<U>, T> {
+  using type = quaternion<T>;
+};
+template <class U, class T>
+struct Rebound<transformation<U>, T> {
+  using type = transformation<T>;
+};
+template <Scalar U, class T>
+struct Rebound<U, T> {
+  using type = T;
 };
 
 }  // namespace detail
@@ -134,17 +160,20 @@ struct ScalarFace {
 template <class... A>
 using ScalarFaceOf = typename detail::ScalarFace<A...>::type;
 
-/// A value of any face as a value of the face of S, of the same host type: a host value becomes a constant of the
-/// trace, an element of an array is read. A host number takes the scalar type of S. What fits already is passed through
-/// by reference.
+/// A value of any face as one of the face of S: a host value becomes a constant of the trace, an element of an array is
+/// read, a host number takes the scalar type of S. S comes from ScalarFaceOf, which refuses operands of different
+/// element types; here such a one is converted, so that the refusal stays the only message. What fits already is passed
+/// through by reference.
 template <class S, class A>
 decltype(auto) lift(const A& a, [[maybe_unused]] Loc loc = Loc::here()) {
-  using T = std::conditional_t<detail::is_literal<A>, HostOf<S>, HostOf<A>>;
-  using To = FaceLike<S, T>;
+  using Host = typename detail::Rebound<HostOf<A>, HostOf<S>>::type;
+  using To = FaceLike<S, Host>;
   if constexpr (std::is_same_v<A, To>)
     return static_cast<const A&>(a);
-  else if constexpr (any_traced<S>)
+  else if constexpr (any_traced<S> && (any_traced<A> || detail::is_literal<A>))
     return To(a, loc);
+  else if constexpr (any_traced<S>)
+    return To(Host(a), loc);
   else
     return To(a);
 }

@@ -5,156 +5,167 @@
 
 namespace weft {
 
-template <int R, int C, class T>
-class In<mat<R, C, T>> {
- public:
-  In(const Var<mat<R, C, T>>& v, Loc loc = Loc::here()) : loc(loc) {
-    for (int i = 0; i < R * C; ++i) id[i] = v.m[i].read(loc);
-  }
-  In(const Ref<mat<R, C, T>>& r, Loc loc = Loc::here()) : loc(loc) { r.read(id, loc); }
-  In(const Ref<const mat<R, C, T>>& r, Loc loc = Loc::here()) : loc(loc) { r.read(id, loc); }
-  In(const mat<R, C, T>& v, Loc loc = Loc::here()) : loc(loc) {
-    for (int i = 0; i < R * C; ++i) id[i] = In<T>(v.m[i], loc).id;
-  }
-
-  trace::Id id[R * C];
-  Loc loc;
-};
-
 namespace detail {
 
-/// What Var<mat> and Ref<mat> have in common. Products are by the rules of matrices, not component by component.
-template <int R, int C, class T>
-struct MatOps {
-  using V = Var<mat<R, C, T>>;
-  using I = In<mat<R, C, T>>;
+template <int R, int C, class T, class U>
+inline constexpr bool same_shape<mat<R, C, T>, mat<R, C, U>> = !std::is_same_v<T, U>;
 
-  friend V operator+(I a, I b) { return V::each(ir::Op::add, a.id, b.id, b.loc); }
-  friend V operator-(I a, I b) { return V::each(ir::Op::sub, a.id, b.id, b.loc); }
-  friend V operator*(I a, In<T> s) { return V::each_scalar(ir::Op::mul, a.id, s.id, s.loc); }
-  friend V operator*(In<T> s, I a) { return V::each_scalar(ir::Op::mul, a.id, s.id, a.loc); }
-  friend V operator/(I a, In<T> s) { return V::each_scalar(ir::Op::div, a.id, s.id, s.loc); }
-  friend V operator-(I a) { return V::each(ir::Op::neg, a.id, nullptr, a.loc); }
+/// a * b of two matrices whose numbers of columns and rows agree.
+template <int R, int K, int C, class T>
+Var<mat<R, C, T>> product(const In<mat<R, K, T>>& a, const In<mat<K, C, T>>& b, Loc loc) {
+  trace::Id out[R * C];
+  trace::matmul(a.id, b.id, R, K, C, out, loc);
+  return Var<mat<R, C, T>>(out, FromId{});
+}
+
+/// What Var<mat> and Ref<mat> have in common. Products are by the rules of matrices, not element by element.
+template <int R, int C, class T>
+struct PackOps<mat<R, C, T>> {
+  using X = mat<R, C, T>;
+  using V = Var<X>;
+  using I = In<X>;
+  using S = In<T>;
+
+  WEFT_PACK_COMMON
+  WEFT_PACK_BY_PACK(+, add, NumericScalar<T>)
+  WEFT_PACK_BY_PACK(-, sub, NumericScalar<T>)
+  WEFT_PACK_BY_SCALAR(*, mul, NumericScalar<T>)
+  WEFT_PACK_BY_SCALAR(/, div, NumericScalar<T>)
+  WEFT_SCALAR_BY_PACK(*, mul, NumericScalar<T>)
+  friend V operator-(I a) requires NumericScalar<T> { return detail::each<X>(ir::Op::neg, a.id, a.loc); }
   friend Var<vec<R, T>> operator*(I a, In<vec<C, T>> v) {
     trace::Id r[R];
     trace::matmul(a.id, v.id, R, C, 1, r, v.loc);
     return Var<vec<R, T>>(r, FromId{});
   }
-  friend Var<mat<C, R, T>> transpose(I a) {
-    trace::Id r[R * C];
-    for (int i = 0; i < R; ++i)
-      for (int j = 0; j < C; ++j) r[j * R + i] = a.id[i * C + j];
-    return Var<mat<C, R, T>>(r, FromId{});
+  /// The vector as a row.
+  friend Var<vec<C, T>> operator*(In<vec<R, T>> v, I a) {
+    trace::Id r[C];
+    trace::matmul(v.id, a.id, 1, R, C, r, a.loc);
+    return Var<vec<C, T>>(r, FromId{});
+  }
+  // The left factor is converted, which gives the line; the right one tells its type.
+  template <class B>
+  requires MatLike<B, C> && std::is_same_v<ElementOf<B>, T>
+  friend auto operator*(I a, const B& b) {
+    return detail::product<R, C, MatSize<HostOf<B>>::cols, T>(a, In<HostOf<B>>(b, a.loc), a.loc);
+  }
+  template <class A>
+  requires(MatLike<A, 0, R> && !any_traced<A> && !std::is_same_v<A, X> && std::is_same_v<ElementOf<A>, T>) friend auto
+  operator*(const A& a, I b) {
+    return detail::product<MatSize<A>::rows, R, C, T>(In<A>(a, b.loc), b, b.loc);
+  }
+  friend V& operator*=(V& a, I b) requires(R == C) { return a = detail::product<R, C, C, T>(I(a, b.loc), b, b.loc); }
+  friend const Ref<X>& operator*=(const Ref<X>& a, I b) requires(R == C) {
+    return a = detail::product<R, C, C, T>(I(a, b.loc), b, b.loc);
   }
 };
 
-}  // namespace detail
-
-/// A traced matrix: m(i, j) with host indices is row i, column j.
 template <int R, int C, class T>
-class Var<mat<R, C, T>> : public detail::MatOps<R, C, T> {
- public:
-  using host = mat<R, C, T>;
+struct VarParts<mat<R, C, T>> {
   Var<T> m[R * C];
 
-  /// Zero.
-  Var() = default;
-  Var(const Var&) = default;
-  Var(const host& v, Loc loc = Loc::here()) : Var(In<host>(v, loc).id, detail::FromId{}) {}
-  Var(const Ref<host>& r, Loc loc = Loc::here()) : Var(In<host>(r, loc).id, detail::FromId{}) {}
-  Var(const Ref<const host>& r, Loc loc = Loc::here()) : Var(In<host>(r, loc).id, detail::FromId{}) {}
+  VarParts() = default;
+  /// All elements equal.
+  explicit VarParts(In<T> all) {
+    for (Var<T>& e : m) e = Var<T>(all.id, FromId{});
+  }
   /// R * C elements, row by row.
   template <class... A>
-  requires(sizeof...(A) == R * C && R * C > 1 && (std::convertible_to<A, In<T>> && ...)) Var(const A&... parts)
-      : m{Var<T>(In<T>(parts).id, detail::FromId{})...} {}
-  Var(const trace::Id* ids, detail::FromId) : Var(std::make_index_sequence<R * C>(), ids) {}
+  requires(sizeof...(A) > 1 && (ScalarLike<A> && ...)) VarParts(const A&... parts)
+      : VarParts(Gathered<R * C, T>(parts...).id, FromId{}) {}
+  VarParts(const trace::Id* ids, FromId) : VarParts(ids, std::make_index_sequence<std::size_t(R* C)>()) {}
 
-  Var& operator=(const Var& v) { return assign(In<host>(v, Loc{})); }
-  template <class A>
-  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<host>>) Var& operator=(const A& v) {
-    return assign(In<host>(v, Loc{}));
+  static Var<mat<R, C, T>> identity(Loc loc = Loc::here()) requires(R == C) {
+    return Var<mat<R, C, T>>(mat<R, C, T>::identity(), loc);
   }
-  Var& operator+=(In<host> b) { return *this = *this + b; }
-  Var& operator-=(In<host> b) { return *this = *this - b; }
-  Var& operator*=(In<T> b) { return *this = *this * b; }
 
-  Var<T>& operator()(int i, int j) { return m[i * C + j]; }
-  const Var<T>& operator()(int i, int j) const { return m[i * C + j]; }
-
-  static Var each(ir::Op op, const trace::Id* a, const trace::Id* b, Loc loc) {
-    trace::Id r[R * C];
-    for (int i = 0; i < R * C; ++i) r[i] = b ? trace::binary(op, a[i], b[i], loc) : trace::unary(op, a[i], loc);
-    return Var(r, detail::FromId{});
+  /// Row i, column j. Traced indices cost a select for each element, and those out of range name the nearest.
+  Var<T>& operator()(HostIndex i, HostIndex j) { return m[i.in(R)*C + j.in(C)]; }
+  const Var<T>& operator()(HostIndex i, HostIndex j) const { return m[i.in(R)*C + j.in(C)]; }
+  ComponentAt<T> operator()(const TracedIndex& i, const TracedIndex& j) {
+    return ComponentAt<T>(
+        this, [](void* v, int k) -> Var<T>& { return static_cast<VarParts*>(v)->m[k]; }, i.id, R, j.id, C);
   }
-  static Var each_scalar(ir::Op op, const trace::Id* a, trace::Id s, Loc loc) {
-    trace::Id r[R * C];
-    for (int i = 0; i < R * C; ++i) r[i] = trace::binary(op, a[i], s, loc);
-    return Var(r, detail::FromId{});
+  ComponentAt<T> operator()(HostIndex i, const TracedIndex& j) { return (*this)(TracedIndex(i, R), j); }
+  ComponentAt<T> operator()(const TracedIndex& i, HostIndex j) { return (*this)(i, TracedIndex(j, C)); }
+  Var<T> operator()(const TracedIndex& i, const TracedIndex& j) const {
+    trace::Id ids[R * C];
+    read(ids, i.loc);
+    return Var<T>(trace::pick(ids, R, C, i.id, j.id, j.loc), FromId{});
+  }
+  Var<T> operator()(HostIndex i, const TracedIndex& j) const { return (*this)(TracedIndex(i, R), j); }
+  Var<T> operator()(const TracedIndex& i, HostIndex j) const { return (*this)(i, TracedIndex(j, C)); }
+
+  /// Copies; const, since an assignment to them would be lost. Indices of either face.
+  template <class I>
+  const Var<vec<C, T>> row(const I& i, Loc loc = Loc::here()) const {
+    trace::Id r[C];
+    for (int j = 0; j < C; ++j) r[j] = element(i, j, loc);
+    return Var<vec<C, T>>(r, FromId{});
+  }
+  template <class I>
+  const Var<vec<R, T>> col(const I& j, Loc loc = Loc::here()) const {
+    trace::Id r[R];
+    for (int i = 0; i < R; ++i) r[i] = element(i, j, loc);
+    return Var<vec<R, T>>(r, FromId{});
+  }
+  template <class I>
+  void set_row(const I& i, In<vec<C, T>> v) {
+    for (int j = 0; j < C; ++j) (*this)(index(i, v.loc), HostIndex(j)) = Var<T>(v.id[j], FromId{});
+  }
+  template <class I>
+  void set_col(const I& j, In<vec<R, T>> v) {
+    for (int i = 0; i < R; ++i) (*this)(HostIndex(i), index(j, v.loc)) = Var<T>(v.id[i], FromId{});
+  }
+
+  Var<T>& part(int i) { return m[i]; }
+  void read(trace::Id* out, Loc loc) const {
+    for (int i = 0; i < R * C; ++i) out[i] = m[i].read(loc);
   }
 
  private:
-  Var& assign(const In<host>& v) {
-    for (int i = 0; i < R * C; ++i) m[i] = Var<T>(v.id[i], detail::FromId{});
-    return *this;
-  }
   template <std::size_t... I>
-  Var(std::index_sequence<I...>, const trace::Id* ids) : m{Var<T>(ids[I], detail::FromId{})...} {}
+  VarParts(const trace::Id* ids, std::index_sequence<I...>) : m{Var<T>(ids[I], FromId{})...} {}
+  template <class I>
+  static auto index(const I& i, Loc loc) {
+    if constexpr (IntegerScalar<I>)
+      return HostIndex(i, loc);
+    else
+      return TracedIndex(i, loc);
+  }
+  template <class I, class J>
+  trace::Id element(const I& i, const J& j, Loc loc) const {
+    return (*this)(index(i, loc), index(j, loc)).read(loc);
+  }
 };
 
-/// Product of two matrices.
-template <int R, int K, int C, class T>
-Var<mat<R, C, T>> operator*(const Var<mat<R, K, T>>& a, const Var<mat<K, C, T>>& b) {
-  In<mat<R, K, T>> l(a);
-  In<mat<K, C, T>> r(b);
-  trace::Id out[R * C];
-  trace::matmul(l.id, r.id, R, K, C, out, l.loc);
-  return Var<mat<R, C, T>>(out, detail::FromId{});
-}
-
-namespace detail {
 template <int R, int C, class T, class E>
-class MatRef : public MatOps<R, C, T> {
+class RefParts<mat<R, C, T>, E> : public RefBase<mat<R, C, T>> {
+  using Row = std::conditional_t<std::is_const_v<E>, const vec<C, T>, vec<C, T>>;
+
  public:
-  explicit MatRef(const trace::Address& at) : at_(at) {}
-  MatRef(const MatRef&) = default;
-  void read(trace::Id* out, Loc loc) const { trace::load(at_, scalar_type<T>(), R * C, out, loc); }
-  const trace::Address& address() const { return at_; }
-  /// One element of the matrix in the array.
-  E operator()(int i, int j) const {
-    trace::Address at = at_;
-    at.offset += std::uint32_t((i * C + j) * ir::bytes(scalar_type<T>()));
-    return E(at);
+  using RefBase<mat<R, C, T>>::RefBase;
+  RefParts(const RefParts&) = default;
+  /// One element of the matrix in the array. Traced indices out of range name the nearest.
+  Ref<E> operator()(HostIndex i, HostIndex j) const { return Ref<E>(this->part(this->address(), i.in(R)*C + j.in(C))); }
+  Ref<E> operator()(const TracedIndex& i, const TracedIndex& j) const {
+    return Ref<E>(trace::part_at(row_at(i), scalar_type<T>(), 1, j.id, C, j.loc));
   }
+  Ref<E> operator()(HostIndex i, const TracedIndex& j) const {
+    return Ref<E>(trace::part_at(this->part(this->address(), i.in(R)*C), scalar_type<T>(), 1, j.id, C, j.loc));
+  }
+  Ref<E> operator()(const TracedIndex& i, HostIndex j) const { return Ref<E>(this->part(row_at(i), j.in(C))); }
+  /// A row of the matrix in the array, to read and to assign.
+  Ref<Row> row(HostIndex i) const { return Ref<Row>(this->part(this->address(), i.in(R)*C)); }
+  Ref<Row> row(const TracedIndex& i) const { return Ref<Row>(row_at(i)); }
 
  private:
-  trace::Address at_;
-};
-}  // namespace detail
-
-template <int R, int C, class T>
-class Ref<mat<R, C, T>> : public detail::MatRef<R, C, T, Ref<T>> {
- public:
-  using host = mat<R, C, T>;
-  using detail::MatRef<R, C, T, Ref<T>>::MatRef;
-  Ref(const Ref&) = default;
-  const Ref& operator=(const Ref& r) const&& { return *this = In<host>(r, Loc{}); }
-  /// `auto e = x[i]; e = x[j];` is refused, and with it std::swap(x[i], x[j]): it would move names, not values.
-  const Ref& operator=(const Ref& r) const& = delete;
-  const Ref& operator=(In<host> v) const {
-    trace::store(this->address(), scalar_type<T>(), R * C, v.id, v.loc);
-    return *this;
+  trace::Address row_at(const TracedIndex& i) const {
+    return trace::part_at(this->address(), scalar_type<T>(), C, i.id, R, i.loc);
   }
-  const Ref& operator+=(In<host> b) const { return *this = *this + b; }
-  const Ref& operator-=(In<host> b) const { return *this = *this - b; }
-  const Ref& operator*=(In<T> b) const { return *this = *this * b; }
 };
-template <int R, int C, class T>
-class Ref<const mat<R, C, T>> : public detail::MatRef<R, C, T, Ref<const T>> {
- public:
-  using host = mat<R, C, T>;
-  using detail::MatRef<R, C, T, Ref<const T>>::MatRef;
-  Ref(const Ref&) = default;
-  Ref& operator=(const Ref&) = delete;
-};
+
+}  // namespace detail
 
 }  // namespace weft

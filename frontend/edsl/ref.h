@@ -1,8 +1,6 @@
 // Elements of arrays as references: Ref<T> reads when used and writes when assigned.
 #pragma once
-#include "mat_var.h"
 #include "var.h"
-#include "vec_var.h"
 
 namespace weft {
 
@@ -24,6 +22,22 @@ class Ref<T> : public detail::ScalarOps<T> {
     return *this;
   }
   WEFT_COMPOUND_ASSIGNMENTS(const Ref&, T, const)
+
+  const Ref& operator++() const requires NumericScalar<T> { return *this += 1; }
+  const Ref& operator--() const requires NumericScalar<T> { return *this -= 1; }
+  /// Gives the value before.
+  Var<T> operator++(int) const requires NumericScalar<T> {
+    Var<T> before(*this);
+    trace::Id v = trace::binary(ir::Op::add, before.read(), In<T>(1).id, at_.loc);
+    trace::store(at_, kType, 1, &v, at_.loc);
+    return before;
+  }
+  Var<T> operator--(int) const requires NumericScalar<T> {
+    Var<T> before(*this);
+    trace::Id v = trace::binary(ir::Op::sub, before.read(), In<T>(1).id, at_.loc);
+    trace::store(at_, kType, 1, &v, at_.loc);
+    return before;
+  }
 
   trace::Id read(Loc loc = {}) const {
     trace::Id id;

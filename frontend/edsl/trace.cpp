@@ -228,23 +228,8 @@ Id all_equal(const Id* a, const Id* b, int n, Loc loc) {
   return all;
 }
 
-Id dot(const Id* a, const Id* b, int n, Loc loc) {
-  Id sum = binary(Op::mul, a[0], b[0], loc);
-  for (int i = 1; i < n; ++i) sum = binary(Op::add, sum, binary(Op::mul, a[i], b[i], loc), loc);
-  return sum;
-}
-
-void cross(const Id* a, const Id* b, Id* out, Loc loc) {
-  for (int i = 0; i < 3; ++i) {
-    int j = (i + 1) % 3, k = (i + 2) % 3;
-    out[i] = binary(Op::sub, binary(Op::mul, a[j], b[k], loc), binary(Op::mul, a[k], b[j], loc), loc);
-  }
-}
-
-void normalize(const Id* a, int n, Id* out, Loc loc) {
-  Id l = unary(Op::sqrt, dot(a, a, n, loc), loc), none = zero(type_of(l));
-  Id positive = binary(Op::lt, none, l, loc);
-  for (int i = 0; i < n; ++i) out[i] = ternary(Op::select, positive, binary(Op::div, a[i], l, loc), none, loc);
+void each(Op op, const Id* a, int a_step, const Id* b, int b_step, int n, Id* out, Loc loc) {
+  for (int i = 0; i < n; ++i) out[i] = binary(op, a[i * a_step], b[i * b_step], loc);
 }
 
 void matmul(const Id* a, const Id* b, int rows, int inner, int columns, Id* out, Loc loc) {
@@ -255,6 +240,64 @@ void matmul(const Id* a, const Id* b, int rows, int inner, int columns, Id* out,
         sum = binary(Op::add, sum, binary(Op::mul, a[i * inner + k], b[k * columns + j], loc), loc);
       out[i * columns + j] = sum;
     }
+}
+
+// ---- Parts by traced index
+
+namespace {
+// Wide enough for the number of any part.
+Id wide_index(Id index, Loc loc) {
+  const Type t = type_of(index);
+  return bits(t) < 32 ? convert(Type::i32, index, loc) : index;
+}
+}  // namespace
+
+Id pick(const Id* values, int n, int step, Id index, Loc loc) {
+  index = wide_index(index, loc);
+  Id r = values[(n - 1) * step];
+  for (int k = n - 2; k >= 0; --k) {
+    const Id here = binary(Op::le, index, literal_int(type_of(index), k, loc), loc);
+    r = ternary(Op::select, here, values[k * step], r, loc);
+  }
+  return r;
+}
+
+Id pick(const Id* values, int rows, int columns, Id row, Id column, Loc loc) {
+  std::vector<Id> picked(static_cast<std::size_t>(rows));
+  for (int i = 0; i < rows; ++i) picked[std::size_t(i)] = pick(values + i * columns, columns, 1, column, loc);
+  return pick(picked.data(), rows, 1, row, loc);
+}
+
+Id picks(Id index, int k, int n, Loc loc) {
+  if (n == 1) return literal_int(Type::b1, 1, loc);
+  index = wide_index(index, loc);
+  const Id here = literal_int(type_of(index), k, loc);
+  if (k == 0) return binary(Op::le, index, here, loc);
+  if (k == n - 1) return binary(Op::le, here, index, loc);
+  return binary(Op::eq, index, here, loc);
+}
+
+Address part_at(Address at, Type scalar, int count, Id index, int n, Loc loc) {
+  // In 64 bits: the scalars of an array may be more than a 32-bit index counts.
+  index = wide_index(index, loc);
+  const Type t = type_of(index);
+  Id part = binary(Op::min, index, literal_int(t, n - 1, loc), loc);
+  if (is_signed(t)) part = binary(Op::max, part, zero(t), loc);
+  const std::uint32_t size = std::uint32_t(bytes(scalar)), step = size * std::uint32_t(count);
+  const auto in_bytes = [&](Id i, std::uint32_t scale) {
+    if (type_of(i) != Type::i64) i = convert(Type::i64, i, loc);
+    return binary(Op::mul, i, literal_int(Type::i64, scale, loc), loc);
+  };
+  at.index = binary(Op::add, in_bytes(at.index, at.stride), in_bytes(part, step), loc);
+  at.stride = 1;
+  at.align = std::min(at.align, step & (~step + 1));
+  at.loc = loc;
+  return at;
+}
+
+void index_out_of_range(std::int64_t index, int n, Loc loc) {
+  ir::fail(Trace::current(loc).module(), loc,
+           fmt::format("index {} is out of range: there are {} components, from 0", index, n));
 }
 
 // ---- Memory

@@ -137,12 +137,20 @@ Id is_finite(Id a, Loc loc);
 
 /// Vectors and matrices, component by component; sums run from the first to the last term.
 Id all_equal(const Id* a, const Id* b, int n, Loc loc);
-Id dot(const Id* a, const Id* b, int n, Loc loc);
-void cross(const Id* a, const Id* b, Id* out, Loc loc);
-/// a / |a|; zero for a zero vector.
-void normalize(const Id* a, int n, Id* out, Loc loc);
+/// out[i] = op(a[i * a_step], b[i * b_step])
+void each(ir::Op op, const Id* a, int a_step, const Id* b, int b_step, int n, Id* out, Loc loc);
 /// a (rows by inner) times b (inner by columns), row-major.
 void matmul(const Id* a, const Id* b, int rows, int inner, int columns, Id* out, Loc loc);
+
+/// The value at a traced index, by selection; an index out of range gives the nearest value.
+Id pick(const Id* values, int n, int step, Id index, Loc loc);
+/// The same for row and column of a matrix.
+Id pick(const Id* values, int rows, int columns, Id row, Id column, Loc loc);
+/// Is k the nearest of 0 .. n-1 to the traced index?
+Id picks(Id index, int k, int n, Loc loc);
+/// The address of part `index` of n parts of `count` scalars, that lie one after the other; out of range: the nearest.
+Address part_at(Address at, ir::Type scalar, int count, Id index, int n, Loc loc);
+[[noreturn]] void index_out_of_range(std::int64_t index, int n, Loc loc);
 
 /// Reads or writes `count` scalars of one element; accesses are as wide as four scalars.
 void load(const Address& from, ir::Type type, int count, Id* out, Loc loc);

@@ -1,5 +1,7 @@
 // Traced scalars: Var<T>, its operators and functions.
 #pragma once
+#include <vector>
+
 #include "../types/scalar.h"
 #include "trace.h"
 
@@ -21,6 +23,11 @@ class Ref;
 template <class T>
 class In;
 
+namespace detail {
+template <class T>
+class ComponentAt;
+}
+
 /// An operand: a traced value or a literal that adapts to T, and the source line where it stands.
 template <Scalar T>
 class In<T> {
@@ -30,6 +37,7 @@ class In<T> {
   In(const Var<T>& v, Loc loc = Loc::here()) : id(v.read(loc)), loc(loc) {}
   In(const Ref<T>& r, Loc loc = Loc::here()) : id(r.read(loc)), loc(loc) {}
   In(const Ref<const T>& r, Loc loc = Loc::here()) : id(r.read(loc)), loc(loc) {}
+  In(const detail::ComponentAt<T>& c, Loc loc = Loc::here()) : id(c.read(loc)), loc(loc) {}
   template <LiteralFor<T> U>
   In(U value, Loc loc = Loc::here()) : id(literal(value, loc)), loc(loc) {}
 
@@ -61,6 +69,7 @@ class ShortCircuit {
   ShortCircuit(const Var<bool>& v, Loc loc = Loc::here());
   ShortCircuit(const Ref<bool>& v, Loc loc = Loc::here());
   ShortCircuit(const Ref<const bool>& v, Loc loc = Loc::here());
+  ShortCircuit(const ComponentAt<bool>& v, Loc loc = Loc::here());
   ShortCircuit(bool v, Loc loc = Loc::here());
 
   trace::Id id;
@@ -193,6 +202,8 @@ class Var<T> : public detail::ScalarOps<T> {
   /// Reads an element of an array.
   Var(const Ref<T>& r, Loc loc = Loc::here()) : slot_(r.read(loc)) {}
   Var(const Ref<const T>& r, Loc loc = Loc::here()) : slot_(r.read(loc)) {}
+  /// Reads a component of a variable, chosen by a traced index.
+  Var(const detail::ComponentAt<T>& c, Loc loc = Loc::here()) : slot_(c.read(loc)) {}
   /// Converts by value: real to integer truncates toward zero and saturates, NaN gives 0 (docs/semantics.md).
   template <Scalar U>
   requires(!std::is_same_v<U, T>) explicit Var(const Var<U>& v, Loc loc = Loc::here())
@@ -200,20 +211,34 @@ class Var<T> : public detail::ScalarOps<T> {
   template <Scalar U>
   requires(!std::is_same_v<std::remove_const_t<U>, T>) explicit Var(const Ref<U>& r, Loc loc = Loc::here())
       : slot_(trace::convert(kType, r.read(loc), loc)) {}
+  template <class U>
+  requires(!std::is_same_v<U, T>) explicit Var(const detail::ComponentAt<U>& c, Loc loc = Loc::here())
+      : slot_(trace::convert(kType, c.read(loc), loc)) {}
   Var(trace::Id id, detail::FromId) : slot_(id) {}
 
-  Var& operator=(const Var&) = default;
+  /// Only of a variable: what an expression gives is lost when it is assigned.
+  Var& operator=(const Var&) & = default;
   /// A literal or an element of an array. (A parameter of type In<T> would be ambiguous with the two above.)
   template <class A>
-  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<T>>) Var& operator=(const A& a) {
+  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<T>>) Var& operator=(const A& a) & {
     In<T> v(a, Loc{});
     slot_.assign(v.id, v.loc);
     return *this;
   }
-  WEFT_COMPOUND_ASSIGNMENTS(Var&, T, )
+  WEFT_COMPOUND_ASSIGNMENTS(Var&, T, &)
 
-  Var& operator++() requires NumericScalar<T> { return *this += 1; }
-  Var& operator--() requires NumericScalar<T> { return *this -= 1; }
+  Var& operator++() & requires NumericScalar<T> { return *this += 1; }
+  Var& operator--() & requires NumericScalar<T> { return *this -= 1; }
+  Var operator++(int) & requires NumericScalar<T> {
+    Var before(*this);
+    *this += 1;
+    return before;
+  }
+  Var operator--(int) & requires NumericScalar<T> {
+    Var before(*this);
+    *this -= 1;
+    return before;
+  }
 
   trace::Id read(Loc loc = {}) const { return slot_.read(loc); }
 
@@ -226,6 +251,54 @@ class Var<T> : public detail::ScalarOps<T> {
 };
 
 namespace detail {
+
+/// A component of a traced vector or matrix, chosen by a traced index: v[i] of a variable v. Reads by selection when it
+/// is used as a value; assigned, it gives each component its old or the new value.
+template <class T>
+class ComponentAt : public ScalarOps<T> {
+ public:
+  using host = T;
+  using Part = Var<T>& (*)(void* whole, int k);
+  ComponentAt(void* whole, Part part, trace::Id row, int rows, trace::Id column, int columns)
+      : whole_(whole), part_(part), row_(row), column_(column), rows_(rows), columns_(columns) {}
+  ComponentAt(const ComponentAt&) = default;
+
+  const ComponentAt& operator=(const ComponentAt& c) const&& { return *this = In<T>(c, Loc{}); }
+  /// `auto e = v[i]; e = v[j];` is refused: it would move names, not values.
+  const ComponentAt& operator=(const ComponentAt& c) const& = delete;
+  const ComponentAt& operator=(In<T> v) const {
+    for (int i = 0; i < rows_; ++i)
+      for (int j = 0; j < columns_; ++j) {
+        trace::Id here = trace::picks(column_, j, columns_, v.loc);
+        if (rows_ > 1) here = trace::binary(ir::Op::bit_and, trace::picks(row_, i, rows_, v.loc), here, v.loc);
+        Var<T>& part = part_(whole_, i * columns_ + j);
+        part = Var<T>(trace::ternary(ir::Op::select, here, v.id, part.read(v.loc), v.loc), FromId{});
+      }
+    return *this;
+  }
+  WEFT_COMPOUND_ASSIGNMENTS(const ComponentAt&, T, const)
+
+  trace::Id read(Loc loc = {}) const {
+    std::vector<trace::Id> ids;
+    for (int k = 0; k < rows_ * columns_; ++k) ids.push_back(part_(whole_, k).read(loc));
+    return rows_ > 1 ? trace::pick(ids.data(), rows_, columns_, row_, column_, loc)
+                     : trace::pick(ids.data(), columns_, 1, column_, loc);
+  }
+
+ private:
+  const ComponentAt& update(ir::Op op, In<T> b) const {
+    return *this = In<T>(Var<T>(trace::binary(op, read(b.loc), b.id, b.loc), FromId{}), b.loc);
+  }
+  void* whole_;
+  Part part_;
+  trace::Id row_, column_;
+  int rows_, columns_;
+};
+
+template <bool Or>
+ShortCircuit<Or>::ShortCircuit(const ComponentAt<bool>& v, Loc loc) : id(v.read(loc)), loc(loc) {
+  trace::begin_short_circuit(id, Or, loc);
+}
 template <bool Or>
 ShortCircuit<Or>::ShortCircuit(const Var<bool>& v, Loc loc) : id(v.read(loc)), loc(loc) {
   trace::begin_short_circuit(id, Or, loc);

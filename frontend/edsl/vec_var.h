@@ -1,203 +1,186 @@
 // Traced vectors: N traced scalars; operators and functions are C++ over those.
 #pragma once
-#include <utility>
-
 #include "../types/vec.h"
-#include "var.h"
+#include "face.h"
+#include "pack.h"
 
 namespace weft {
 
-template <int N, class T>
-class In<vec<N, T>> {
- public:
-  In(const Var<vec<N, T>>& v, Loc loc = Loc::here()) : loc(loc) {
-    for (int i = 0; i < N; ++i) id[i] = v[i].read(loc);
-  }
-  In(const Ref<vec<N, T>>& r, Loc loc = Loc::here()) : loc(loc) { r.read(id, loc); }
-  In(const Ref<const vec<N, T>>& r, Loc loc = Loc::here()) : loc(loc) { r.read(id, loc); }
-  In(const vec<N, T>& v, Loc loc = Loc::here()) : loc(loc) {
-    for (int i = 0; i < N; ++i) id[i] = In<T>(v[i], loc).id;
-  }
-
-  trace::Id id[N];
-  Loc loc;
-};
-
 namespace detail {
+
+template <int N, class T, class U>
+inline constexpr bool same_shape<vec<N, T>, vec<N, U>> = !std::is_same_v<T, U>;
 
 /// What Var<vec> and Ref<vec> have in common.
 template <int N, class T>
-struct VecOps {
-  using V = Var<vec<N, T>>;
-  using I = In<vec<N, T>>;
+struct PackOps<vec<N, T>> {
+  using X = vec<N, T>;
+  using V = Var<X>;
+  using I = In<X>;
   using S = In<T>;
 
-  friend V operator+(I a, I b) { return V::each(ir::Op::add, a.id, b.id, b.loc); }
-  friend V operator-(I a, I b) { return V::each(ir::Op::sub, a.id, b.id, b.loc); }
-  friend V operator*(I a, I b) { return V::each(ir::Op::mul, a.id, b.id, b.loc); }
-  friend V operator/(I a, I b) { return V::each(ir::Op::div, a.id, b.id, b.loc); }
-  friend V operator*(I a, S s) { return V::each_scalar(ir::Op::mul, a.id, s.id, s.loc); }
-  friend V operator*(S s, I a) { return V::each_scalar(ir::Op::mul, a.id, s.id, a.loc); }
-  friend V operator/(I a, S s) { return V::each_scalar(ir::Op::div, a.id, s.id, s.loc); }
-  friend V operator-(I a) { return V::each(ir::Op::neg, a.id, nullptr, a.loc); }
-  friend V(min)(I a, I b) { return V::each(ir::Op::min, a.id, b.id, b.loc); }
-  friend V(max)(I a, I b) { return V::each(ir::Op::max, a.id, b.id, b.loc); }
-  friend V abs(I a) { return V::each(ir::Op::abs, a.id, nullptr, a.loc); }
-  friend V select(In<bool> c, I a, I b) {
-    trace::Id r[N];
-    for (int i = 0; i < N; ++i) r[i] = trace::ternary(ir::Op::select, c.id, a.id[i], b.id[i], c.loc);
-    return V(r, FromId{});
-  }
-  /// True where all components are equal.
-  friend Var<bool> operator==(I a, I b) { return Var<bool>(trace::all_equal(a.id, b.id, N, b.loc), FromId{}); }
-  friend Var<bool> operator!=(I a, I b) {
-    return Var<bool>(trace::logical_not(trace::all_equal(a.id, b.id, N, b.loc), b.loc), FromId{});
-  }
-  friend Var<T> dot(I a, I b) { return Var<T>(trace::dot(a.id, b.id, N, a.loc), FromId{}); }
-  friend Var<T> length(I a) requires RealScalar<T> {
-    return Var<T>(trace::unary(ir::Op::sqrt, trace::dot(a.id, a.id, N, a.loc), a.loc), FromId{});
-  }
-  friend Var<T> length_sq(I a) { return Var<T>(trace::dot(a.id, a.id, N, a.loc), FromId{}); }
-  /// a / |a|; zero for a zero vector.
-  friend V normalize(I a) requires RealScalar<T> {
-    trace::Id r[N];
-    trace::normalize(a.id, N, r, a.loc);
-    return V(r, FromId{});
-  }
-  friend V cross(I a, I b) requires(N == 3) {
-    trace::Id r[3];
-    trace::cross(a.id, b.id, r, a.loc);
-    return V(r, FromId{});
-  }
+  WEFT_PACK_COMMON
+  WEFT_PACK_BY_PACK(+, add, NumericScalar<T>)
+  WEFT_PACK_BY_PACK(-, sub, NumericScalar<T>)
+  WEFT_PACK_BY_PACK(*, mul, NumericScalar<T>)
+  WEFT_PACK_BY_PACK(/, div, NumericScalar<T>)
+  WEFT_PACK_BY_PACK(%, rem, IntegerScalar<T>)
+  WEFT_PACK_BY_PACK(&, bit_and, !RealScalar<T>)
+  WEFT_PACK_BY_PACK(|, bit_or, !RealScalar<T>)
+  WEFT_PACK_BY_PACK(^, bit_xor, !RealScalar<T>)
+  WEFT_PACK_BY_PACK(<<, shl, IntegerScalar<T>)
+  WEFT_PACK_BY_PACK(>>, shr, IntegerScalar<T>)
+  WEFT_PACK_BY_SCALAR(*, mul, NumericScalar<T>)
+  WEFT_PACK_BY_SCALAR(/, div, NumericScalar<T>)
+  WEFT_PACK_BY_SCALAR(%, rem, IntegerScalar<T>)
+  WEFT_PACK_BY_SCALAR(&, bit_and, IntegerScalar<T>)
+  WEFT_PACK_BY_SCALAR(|, bit_or, IntegerScalar<T>)
+  WEFT_PACK_BY_SCALAR(^, bit_xor, IntegerScalar<T>)
+  WEFT_PACK_BY_SCALAR(<<, shl, IntegerScalar<T>)
+  WEFT_PACK_BY_SCALAR(>>, shr, IntegerScalar<T>)
+  WEFT_SCALAR_BY_PACK(*, mul, NumericScalar<T>)
+  WEFT_SCALAR_BY_PACK(/, div, NumericScalar<T>)
+  friend V operator-(I a) requires NumericScalar<T> { return detail::each<X>(ir::Op::neg, a.id, a.loc); }
+  friend V operator~(I a) requires IntegerScalar<T> { return detail::each<X>(ir::Op::bit_not, a.id, a.loc); }
+  friend V operator!(I a) requires std::is_same_v<T, bool> { return detail::each<X>(ir::Op::bit_not, a.id, a.loc); }
+  /// Component by component.
+  friend V select(In<vec<N, bool>> c, I a, I b) { return detail::each_select<X>(c.id, 1, a.id, b.id, c.loc); }
 };
 
-}  // namespace detail
+template <std::size_t, class A>
+using Each = A;
 
-/// A traced vector with the components x, y, z, w (or v[i] with a host index). Operators work component by component.
+/// The constructor from N numbers: no template, so that each operand brings the line on which it stands.
+template <int N, class T, class I = std::make_index_sequence<std::size_t(N)>>
+struct VecInit;
+template <int N, class T, std::size_t... I>
+struct VecInit<N, T, std::index_sequence<I...>> : Components<N, Var<T>> {
+  VecInit() : Components<N, Var<T>>{} {}
+  VecInit(Each<I, In<T>>... parts) requires(N > 1) : Components<N, Var<T>>{Var<T>(parts.id, FromId{})...} {}
+  VecInit(const trace::Id* ids, FromId) : Components<N, Var<T>>{Var<T>(ids[I], FromId{})...} {}
+};
+
+/// The components of a vector that is put together from numbers and shorter vectors.
 template <int N, class T>
-class Var<vec<N, T>> : public Components<N, Var<T>>, public detail::VecOps<N, T> {
-  using Parts = Components<N, Var<T>>;
+struct Gathered {
+  trace::Id id[N];
 
- public:
-  using host = vec<N, T>;
+  template <class... A>
+  explicit Gathered(const A&... parts) {
+    constexpr bool right_count = ((Scalar<HostOf<A>> ? 1 : Flat<HostOf<A>>::count) + ...) == N;
+    constexpr bool right_types =
+        ((std::is_convertible_v<const A&, In<T>> || (!ScalarLike<A> && std::is_same_v<ElementOf<A>, T>)) && ...);
+    static_assert(right_count, "weft: the parts of a vector do not add up to its number of components");
+    static_assert(right_types,
+                  "weft: a part of a vector is of another element type; convert it, as in Float(i) or Vec2(v)");
+    if constexpr (right_count && right_types) {
+      trace::Id* at = id;
+      (put(at, parts), ...);
+    }
+  }
 
-  /// Zero.
-  Var() : Parts{} {}
-  Var(const Var&) = default;
-  /// All components equal.
-  explicit Var(In<T> all) : Var(std::make_index_sequence<N>(), [&](int) { return all.id; }) {}
-  Var(In<T> x, In<T> y) requires(N == 2) : Parts{Var<T>(x.id, detail::FromId{}), Var<T>(y.id, detail::FromId{})} {}
-  Var(In<T> x, In<T> y, In<T> z) requires(N == 3)
-      : Parts{Var<T>(x.id, detail::FromId{}), Var<T>(y.id, detail::FromId{}), Var<T>(z.id, detail::FromId{})} {}
-  Var(In<T> x, In<T> y, In<T> z, In<T> w) requires(N == 4)
-      : Parts{Var<T>(x.id, detail::FromId{}), Var<T>(y.id, detail::FromId{}), Var<T>(z.id, detail::FromId{}),
-              Var<T>(w.id, detail::FromId{})} {}
-  Var(const host& v, Loc loc = Loc::here()) : Var(In<host>(v, loc).id, detail::FromId{}) {}
-  Var(const Ref<host>& r, Loc loc = Loc::here()) : Var(In<host>(r, loc).id, detail::FromId{}) {}
-  Var(const Ref<const host>& r, Loc loc = Loc::here()) : Var(In<host>(r, loc).id, detail::FromId{}) {}
-  /// Converts each component by value.
-  template <class U>
-  requires(!std::is_same_v<U, T>) explicit Var(const Var<vec<N, U>>& v, Loc loc = Loc::here())
-      : Var(std::make_index_sequence<N>(),
-            [&](int i) { return trace::convert(scalar_type<T>(), v[i].read(loc), loc); }) {}
-  Var(const trace::Id* ids, detail::FromId) : Var(std::make_index_sequence<N>(), [&](int i) { return ids[i]; }) {}
-
-  Var& operator=(const Var& v) { return assign(In<host>(v, Loc{})); }
+ private:
   template <class A>
-  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<host>>) Var& operator=(const A& v) {
-    return assign(In<host>(v, Loc{}));
+  static void put(trace::Id*& at, const A& part) {
+    if constexpr (ScalarLike<A>) {
+      *at++ = In<T>(part, Loc{}).id;
+    } else {
+      const In<HostOf<A>> ids(part, Loc{});
+      for (trace::Id i : ids.id) *at++ = i;
+    }
   }
-  Var& operator+=(In<host> b) { return *this = *this + b; }
-  Var& operator-=(In<host> b) { return *this = *this - b; }
-  Var& operator*=(In<host> b) { return *this = *this * b; }
-  Var& operator/=(In<host> b) { return *this = *this / b; }
-  Var& operator*=(In<T> b) { return *this = *this * b; }
-  Var& operator/=(In<T> b) { return *this = *this / b; }
+};
 
-  static Var each(ir::Op op, const trace::Id* a, const trace::Id* b, Loc loc) {
-    trace::Id r[N];
-    for (int i = 0; i < N; ++i) r[i] = b ? trace::binary(op, a[i], b[i], loc) : trace::unary(op, a[i], loc);
-    return Var(r, detail::FromId{});
+template <int N, class T>
+struct VarParts<vec<N, T>> : VecInit<N, T> {
+  using Parts = Components<N, Var<T>>;
+  using VecInit<N, T>::VecInit;
+
+  VarParts() = default;
+  /// All components equal.
+  explicit VarParts(In<T> all) : VecInit<N, T>(Repeated(all.id).id, FromId{}) {}
+  /// From as many numbers and shorter vectors as fill it: Vec4(v, 1) of a Vec3 v.
+  template <class... A>
+  requires(sizeof...(A) > 1 && ((ScalarLike<A> || VecLike<A>)&&...) &&
+           !(sizeof...(A) == N && (std::is_convertible_v<const A&, In<T>> && ...))) VarParts(const A&... parts)
+      : VecInit<N, T>(Gathered<N, T>(parts...).id, FromId{}) {}
+
+  /// Component i. A traced index costs a select for each component, and one out of range names the nearest.
+  Var<T>& operator[](HostIndex i) { return part(i.in(N)); }
+  const Var<T>& operator[](HostIndex i) const { return part(i.in(N)); }
+  ComponentAt<T> operator[](const TracedIndex& i) {
+    return ComponentAt<T>(
+        this, [](void* v, int k) -> Var<T>& { return static_cast<VarParts*>(v)->part(k); }, ir::kNone, 1, i.id, N);
   }
-  static Var each_scalar(ir::Op op, const trace::Id* a, trace::Id s, Loc loc) {
-    trace::Id r[N];
-    for (int i = 0; i < N; ++i) r[i] = trace::binary(op, a[i], s, loc);
-    return Var(r, detail::FromId{});
+  Var<T> operator[](const TracedIndex& i) const {
+    trace::Id ids[N];
+    read(ids, i.loc);
+    return Var<T>(trace::pick(ids, N, 1, i.id, i.loc), FromId{});
+  }
+
+  Var<T>& part(int i) { return static_cast<Parts&>(*this)[i]; }
+  const Var<T>& part(int i) const { return static_cast<const Parts&>(*this)[i]; }
+  void read(trace::Id* out, Loc loc) const {
+    for (int i = 0; i < N; ++i) out[i] = part(i).read(loc);
   }
 
  private:
-  Var& assign(const In<host>& v) {
-    for (int i = 0; i < N; ++i) (*this)[i] = Var<T>(v.id[i], detail::FromId{});
-    return *this;
-  }
-  template <std::size_t... I, class F>
-  Var(std::index_sequence<I...>, F id) : Parts{Var<T>(id(int(I)), detail::FromId{})...} {}
+  struct Repeated {
+    trace::Id id[N];
+    explicit Repeated(trace::Id all) {
+      for (trace::Id& i : id) i = all;
+    }
+  };
 };
 
-namespace detail {
-/// The element functions of Ref<vec> and Ref<const vec>.
-template <int N, class T, class R>
-class VecRef : public Components<N, R>, public VecOps<N, std::remove_const_t<T>> {
+/// The names of the components of a vector in memory; those of more than four have none.
+template <int N, class E>
+struct NamedRefs {
+  template <class F>
+  explicit NamedRefs(F) {}
+};
+template <int N, class E>
+requires(N >= 2 && N <= 4) struct NamedRefs<N, E> : Components<N, Ref<E>> {
+  template <class F>
+  explicit NamedRefs(F at) : NamedRefs(at, std::make_index_sequence<std::size_t(N)>()) {}
+  template <class F, std::size_t... I>
+  NamedRefs(F at, std::index_sequence<I...>) : Components<N, Ref<E>>{Ref<E>(at(int(I)))...} {}
+};
+
+template <int N, class T, class E>
+class RefParts<vec<N, T>, E> : public RefBase<vec<N, T>>, public NamedRefs<N, E> {
+  using Base = RefBase<vec<N, T>>;
+
  public:
-  explicit VecRef(const trace::Address& at) : VecRef(at, std::make_index_sequence<N>()) {}
-  VecRef(const VecRef&) = default;
-  const trace::Address& address() const { return (*this)[0].address(); }
-  void read(trace::Id* out, Loc loc) const { trace::load(address(), scalar_type<T>(), N, out, loc); }
-
- private:
-  static trace::Address part(trace::Address at, std::size_t i) {
-    at.offset += std::uint32_t(i * ir::bytes(scalar_type<T>()));
-    return at;
+  explicit RefParts(const trace::Address& at) : Base(at), NamedRefs<N, E>([&](int k) { return Base::part(at, k); }) {}
+  RefParts(const RefParts&) = default;
+  /// Component i, in the array. An index out of range names the nearest.
+  Ref<E> operator[](HostIndex i) const { return Ref<E>(this->part(this->address(), i.in(N))); }
+  Ref<E> operator[](const TracedIndex& i) const {
+    return Ref<E>(trace::part_at(this->address(), scalar_type<T>(), 1, i.id, N, i.loc));
   }
-  template <std::size_t... I>
-  VecRef(const trace::Address& at, std::index_sequence<I...>) : Components<N, R>{R(part(at, I))...} {}
 };
+
 }  // namespace detail
 
-/// A vector in an array; its components are references too (`x[i].y = 0`).
+/// select(c, vec3{..}, vec3{..}) component by component: host vectors in both branches.
 template <int N, class T>
-class Ref<vec<N, T>> : public detail::VecRef<N, T, Ref<T>> {
- public:
-  using host = vec<N, T>;
-  using detail::VecRef<N, T, Ref<T>>::VecRef;
-  Ref(const Ref&) = default;
-  const Ref& operator=(const Ref& r) const&& { return *this = In<host>(r, Loc{}); }
-  /// `auto e = x[i]; e = x[j];` is refused, and with it std::swap(x[i], x[j]): it would move names, not values.
-  const Ref& operator=(const Ref& r) const& = delete;
-  const Ref& operator=(In<host> v) const {
-    trace::store(this->address(), scalar_type<T>(), N, v.id, v.loc);
-    return *this;
+Var<vec<N, T>> select(std::type_identity_t<In<vec<N, bool>>> c, const vec<N, T>& a, const vec<N, T>& b) {
+  return select(Var<vec<N, bool>>(c.id, detail::FromId{}), Var<vec<N, T>>(a, c.loc), Var<vec<N, T>>(b, c.loc));
+}
+
+// A host vector and a traced number: no class of the host's names the traced operators.
+#define WEFT_HOST_VEC_BY_VAR(symbol)                                    \
+  template <int N, class T>                                             \
+  Var<vec<N, T>> operator symbol(const vec<N, T>& a, const Var<T>& s) { \
+    return Var<vec<N, T>>(a) symbol s;                                  \
+  }                                                                     \
+  template <int N, class T>                                             \
+  Var<vec<N, T>> operator symbol(const Var<T>& s, const vec<N, T>& a) { \
+    return s symbol Var<vec<N, T>>(a);                                  \
   }
-  const Ref& operator+=(In<host> b) const { return *this = *this + b; }
-  const Ref& operator-=(In<host> b) const { return *this = *this - b; }
-  const Ref& operator*=(In<host> b) const { return *this = *this * b; }
-  const Ref& operator/=(In<host> b) const { return *this = *this / b; }
-  const Ref& operator*=(In<T> b) const { return *this = *this * b; }
-  const Ref& operator/=(In<T> b) const { return *this = *this / b; }
-};
-template <int N, class T>
-class Ref<const vec<N, T>> : public detail::VecRef<N, T, Ref<const T>> {
- public:
-  using host = vec<N, T>;
-  using detail::VecRef<N, T, Ref<const T>>::VecRef;
-  Ref(const Ref&) = default;
-  Ref& operator=(const Ref&) = delete;
-};
-
-/// select(c, vec3{..}, vec3{..}): host vectors in both branches.
-template <int N, class T>
-Var<vec<N, T>> select(In<bool> c, const vec<N, T>& a, const vec<N, T>& b) {
-  return select(c, Var<vec<N, T>>(a), Var<vec<N, T>>(b));
-}
-
-// A host vector scaled by a traced number: no class of the host's names the traced operators.
-template <int N, class T>
-Var<vec<N, T>> operator*(const vec<N, T>& a, const Var<T>& s) {
-  return Var<vec<N, T>>(a) * s;
-}
-template <int N, class T>
-Var<vec<N, T>> operator*(const Var<T>& s, const vec<N, T>& a) {
-  return Var<vec<N, T>>(a) * s;
-}
+WEFT_HOST_VEC_BY_VAR(*)
+WEFT_HOST_VEC_BY_VAR(/)
+#undef WEFT_HOST_VEC_BY_VAR
 
 }  // namespace weft

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-/// A matrix. `m(i, j)` is row i, column j.
+/// A matrix. `m(i, j)` is row i, column j. Products are those of matrices; + and - work element by element.
 template <int R, int C, Scalar T>
 struct mat {
   static_assert(R >= 1 && C >= 1);
@@ -13,10 +13,20 @@ struct mat {
   T m[R * C];
 
   constexpr mat() : m{} {}
+  /// All elements equal.
+  template <LiteralFor<T> U>
+  explicit constexpr mat(U all) : m{} {
+    for (int i = 0; i < R * C; ++i) m[i] = detail::literal_as<T>(all);
+  }
   /// All R * C elements, row by row.
   template <class... A>
-  requires(sizeof...(A) == R * C && R * C > 1 && (std::convertible_to<A, T> && ...)) constexpr mat(A... parts)
-      : m{static_cast<T>(parts)...} {}
+  requires(sizeof...(A) == R * C && R * C > 1 && (LiteralFor<A, T> && ...)) constexpr mat(const A&... parts)
+      : m{detail::literal_as<T>(parts)...} {}
+  /// Converts each element by value (cast).
+  template <class U>
+  requires(!std::is_same_v<U, T>) explicit constexpr mat(const mat<R, C, U>& a) : m{} {
+    for (int i = 0; i < R * C; ++i) m[i] = cast<T>(a.m[i]);
+  }
 
   static constexpr mat identity() requires(R == C) {
     mat a;
@@ -27,19 +37,55 @@ struct mat {
   constexpr T& operator()(int i, int j) { return m[i * C + j]; }
   constexpr const T& operator()(int i, int j) const { return m[i * C + j]; }
 
-  friend constexpr mat operator+(mat a, const mat& b) {
-    for (int i = 0; i < R * C; ++i) a.m[i] = T(a.m[i] + b.m[i]);
-    return a;
+  /// Copies; const, since an assignment to them would be lost.
+  constexpr const vec<C, T> row(int i) const {
+    vec<C, T> r;
+    for (int j = 0; j < C; ++j) r[j] = (*this)(i, j);
+    return r;
   }
-  friend constexpr mat operator-(mat a, const mat& b) {
-    for (int i = 0; i < R * C; ++i) a.m[i] = T(a.m[i] - b.m[i]);
-    return a;
+  constexpr const vec<R, T> col(int j) const {
+    vec<R, T> r;
+    for (int i = 0; i < R; ++i) r[i] = (*this)(i, j);
+    return r;
   }
-  friend constexpr mat operator*(mat a, T s) {
-    for (int i = 0; i < R * C; ++i) a.m[i] = T(a.m[i] * s);
-    return a;
+  constexpr void set_row(int i, const vec<C, T>& v) {
+    for (int j = 0; j < C; ++j) (*this)(i, j) = v[j];
   }
-  friend constexpr mat operator*(T s, mat a) { return a * s; }
+  constexpr void set_col(int j, const vec<R, T>& v) {
+    for (int i = 0; i < R; ++i) (*this)(i, j) = v[i];
+  }
+
+  friend constexpr mat operator+(const mat& a, const mat& b) {
+    mat r;
+    for (int i = 0; i < R * C; ++i) r.m[i] = T(a.m[i] + b.m[i]);
+    return r;
+  }
+  friend constexpr mat operator-(const mat& a, const mat& b) {
+    mat r;
+    for (int i = 0; i < R * C; ++i) r.m[i] = T(a.m[i] - b.m[i]);
+    return r;
+  }
+  friend constexpr mat operator-(const mat& a) {
+    mat r;
+    for (int i = 0; i < R * C; ++i) r.m[i] = detail::negated(a.m[i]);
+    return r;
+  }
+  template <LiteralFor<T> U>
+  friend constexpr mat operator*(const mat& a, U s) {
+    mat r;
+    for (int i = 0; i < R * C; ++i) r.m[i] = T(a.m[i] * detail::literal_as<T>(s));
+    return r;
+  }
+  template <LiteralFor<T> U>
+  friend constexpr mat operator*(U s, const mat& a) {
+    return a * s;
+  }
+  template <LiteralFor<T> U>
+  friend constexpr mat operator/(const mat& a, U s) {
+    mat r;
+    for (int i = 0; i < R * C; ++i) r.m[i] = T(a.m[i] / detail::literal_as<T>(s));
+    return r;
+  }
   friend constexpr vec<R, T> operator*(const mat& a, const vec<C, T>& v) {
     vec<R, T> r;
     for (int i = 0; i < R; ++i) {
@@ -49,6 +95,27 @@ struct mat {
     }
     return r;
   }
+  /// The vector as a row.
+  friend constexpr vec<C, T> operator*(const vec<R, T>& v, const mat& a) {
+    vec<C, T> r;
+    for (int j = 0; j < C; ++j) {
+      T sum = T(v[0] * a(0, j));
+      for (int i = 1; i < R; ++i) sum = T(sum + v[i] * a(i, j));
+      r[j] = sum;
+    }
+    return r;
+  }
+  friend constexpr mat& operator+=(mat& a, const mat& b) { return a = a + b; }
+  friend constexpr mat& operator-=(mat& a, const mat& b) { return a = a - b; }
+  template <LiteralFor<T> U>
+  friend constexpr mat& operator*=(mat& a, U s) {
+    return a = a * s;
+  }
+  template <LiteralFor<T> U>
+  friend constexpr mat& operator/=(mat& a, U s) {
+    return a = a / s;
+  }
+  friend constexpr mat& operator*=(mat& a, const mat& b) requires(R == C) { return a = a * b; }
   friend constexpr bool operator==(const mat& a, const mat& b) {
     for (int i = 0; i < R * C; ++i)
       if (!(a.m[i] == b.m[i])) return false;
@@ -69,25 +136,14 @@ constexpr mat<R, C, T> operator*(const mat<R, K, T>& a, const mat<K, C, T>& b) {
 }
 
 template <int R, int C, class T>
-constexpr mat<C, R, T> transpose(const mat<R, C, T>& a) {
-  mat<C, R, T> r;
-  for (int i = 0; i < R; ++i)
-    for (int j = 0; j < C; ++j) r(j, i) = a(i, j);
-  return r;
-}
-
-template <int R, int C, class T>
 struct Flat<mat<R, C, T>> {
   using scalar = T;
   static constexpr int count = R * C;
 };
 
-using mat22 = mat<2, 2, float>;
-using mat33 = mat<3, 3, float>;
-using mat44 = mat<4, 4, float>;
-using mat22d = mat<2, 2, double>;
-using mat33d = mat<3, 3, double>;
-using mat44d = mat<4, 4, double>;
-static_assert(sizeof(mat33) == 36 && std::is_trivially_copyable_v<mat44>);
+template <int R, int C, class T>
+constexpr mat<R, C, T> select(std::same_as<bool> auto c, const mat<R, C, T>& a, const mat<R, C, T>& b) {
+  return c ? a : b;
+}
 
 }  // namespace weft

@@ -1,11 +1,13 @@
 // Vectors on the host: N scalars, tight in memory (vec3 is 12 bytes).
 #pragma once
-#include <cmath>
 #include <cstddef>
 
-#include "scalar.h"
+#include "functions.h"
 
 namespace weft {
+
+template <int N, Scalar T>
+struct vec;
 
 /// N elements, named x, y, z, w up to four of them. Shared by vec (of scalars), Var<vec> and Ref<vec>.
 template <int N, class E>
@@ -33,7 +35,30 @@ struct Components<4, E> {
   constexpr const E& operator[](int i) const { return i == 0 ? x : i == 1 ? y : i == 2 ? z : w; }
 };
 
-/// A vector of N scalars. Operators work component by component.
+namespace detail {
+
+/// The value of a literal as T; without the warnings of an implicit conversion.
+template <class T, class U>
+constexpr T literal_as(U value) {
+  if constexpr (std::is_same_v<T, half> && std::is_integral_v<U>)
+    return half(double(value));
+  else
+    return static_cast<T>(value);
+}
+
+/// What a vector of T may be put together from: numbers that may stand for a T, and shorter vectors of T.
+template <class A, class T>
+inline constexpr int parts_of = LiteralFor<A, T> ? 1 : 0;
+template <int N, class T>
+inline constexpr int parts_of<vec<N, T>, T> = N;
+template <class A>
+inline constexpr bool is_part = Scalar<A>;
+template <int N, class T>
+inline constexpr bool is_part<vec<N, T>> = true;
+
+}  // namespace detail
+
+/// A vector of N scalars. Operators work component by component; == and != give one bool.
 template <int N, Scalar T>
 struct vec : Components<N, T> {
   static_assert(N >= 1);
@@ -42,43 +67,94 @@ struct vec : Components<N, T> {
 
   constexpr vec() : Components<N, T>{} {}
   /// All components equal.
-  explicit constexpr vec(T all) : Components<N, T>{} {
-    for (int i = 0; i < N; ++i) (*this)[i] = all;
+  template <LiteralFor<T> U>
+  explicit constexpr vec(U all) : Components<N, T>{} {
+    for (int i = 0; i < N; ++i) (*this)[i] = detail::literal_as<T>(all);
   }
+  /// From as many numbers and shorter vectors as fill it: vec4{v, 1} of a vec3 v.
   template <class... A>
-  requires(sizeof...(A) == N && N > 1 && (std::convertible_to<A, T> && ...)) constexpr vec(A... parts)
-      : Components<N, T>{static_cast<T>(parts)...} {}
+  requires(sizeof...(A) > 1 && (detail::is_part<A> && ...)) constexpr vec(const A&... parts) : Components<N, T>{} {
+    constexpr bool right_types = ((detail::parts_of < A, T >> 0) && ...);
+    static_assert(right_types, "weft: a part of a vector is of another element type; convert it");
+    if constexpr (right_types) {
+      static_assert((detail::parts_of<A, T> + ...) == N,
+                    "weft: the parts of a vector do not add up to its number of components");
+      int at = 0;
+      (put(at, parts), ...);
+    }
+  }
+  /// Converts each component by value (cast).
+  template <class U>
+  requires(!std::is_same_v<U, T>) explicit constexpr vec(const vec<N, U>& v) : Components<N, T>{} {
+    for (int i = 0; i < N; ++i) (*this)[i] = cast<T>(v[i]);
+  }
 
-  friend constexpr vec operator+(vec a, const vec& b) { return a += b; }
-  friend constexpr vec operator-(vec a, const vec& b) { return a -= b; }
-  friend constexpr vec operator*(vec a, const vec& b) { return a *= b; }
-  friend constexpr vec operator/(vec a, const vec& b) { return a /= b; }
-  friend constexpr vec operator*(vec a, T s) { return a *= vec(s); }
-  friend constexpr vec operator*(T s, vec a) { return a *= vec(s); }
-  friend constexpr vec operator/(vec a, T s) { return a /= vec(s); }
-  friend constexpr vec operator-(vec a) { return a *= vec(T(-1)); }
-  friend constexpr vec& operator+=(vec& a, const vec& b) {
-    for (int i = 0; i < N; ++i) a[i] = T(a[i] + b[i]);
-    return a;
+#define WEFT_VEC_OPERATOR(symbol, constraint)                                             \
+  friend constexpr vec operator symbol(const vec& a, const vec& b) requires(constraint) { \
+    vec r;                                                                                \
+    for (int i = 0; i < N; ++i) r[i] = T(a[i] symbol b[i]);                               \
+    return r;                                                                             \
+  }                                                                                       \
+  friend constexpr vec& operator symbol##=(vec& a, const vec& b) requires(constraint) { return a = a symbol b; }
+#define WEFT_VEC_BY_SCALAR(symbol, constraint)                                                             \
+  template <LiteralFor<T> U>                                                                               \
+  requires(constraint) friend constexpr vec operator symbol(const vec& a, U s) { return a symbol vec(s); } \
+  template <LiteralFor<T> U>                                                                               \
+  requires(constraint) friend constexpr vec& operator symbol##=(vec& a, U s) { return a = a symbol vec(s); }
+#define WEFT_SCALAR_BY_VEC(symbol, constraint) \
+  template <LiteralFor<T> U>                   \
+  requires(constraint) friend constexpr vec operator symbol(U s, const vec& a) { return vec(s) symbol a; }
+  WEFT_VEC_OPERATOR(+, NumericScalar<T>)
+  WEFT_VEC_OPERATOR(-, NumericScalar<T>)
+  WEFT_VEC_OPERATOR(*, NumericScalar<T>)
+  WEFT_VEC_OPERATOR(/, NumericScalar<T>)
+  WEFT_VEC_OPERATOR(%, IntegerScalar<T>)
+  WEFT_VEC_OPERATOR(&, !RealScalar<T>)
+  WEFT_VEC_OPERATOR(|, !RealScalar<T>)
+  WEFT_VEC_OPERATOR(^, !RealScalar<T>)
+  WEFT_VEC_OPERATOR(<<, IntegerScalar<T>)
+  WEFT_VEC_OPERATOR(>>, IntegerScalar<T>)
+  WEFT_VEC_BY_SCALAR(*, NumericScalar<T>)
+  WEFT_VEC_BY_SCALAR(/, NumericScalar<T>)
+  WEFT_VEC_BY_SCALAR(%, IntegerScalar<T>)
+  WEFT_VEC_BY_SCALAR(&, IntegerScalar<T>)
+  WEFT_VEC_BY_SCALAR(|, IntegerScalar<T>)
+  WEFT_VEC_BY_SCALAR(^, IntegerScalar<T>)
+  WEFT_VEC_BY_SCALAR(<<, IntegerScalar<T>)
+  WEFT_VEC_BY_SCALAR(>>, IntegerScalar<T>)
+  WEFT_SCALAR_BY_VEC(*, NumericScalar<T>)
+  WEFT_SCALAR_BY_VEC(/, NumericScalar<T>)
+#undef WEFT_VEC_OPERATOR
+#undef WEFT_VEC_BY_SCALAR
+#undef WEFT_SCALAR_BY_VEC
+  friend constexpr vec operator-(const vec& a) requires NumericScalar<T> {
+    vec r;
+    for (int i = 0; i < N; ++i) r[i] = detail::negated(a[i]);
+    return r;
   }
-  friend constexpr vec& operator-=(vec& a, const vec& b) {
-    for (int i = 0; i < N; ++i) a[i] = T(a[i] - b[i]);
-    return a;
+  friend constexpr vec operator~(const vec& a) requires IntegerScalar<T> {
+    vec r;
+    for (int i = 0; i < N; ++i) r[i] = T(~a[i]);
+    return r;
   }
-  friend constexpr vec& operator*=(vec& a, const vec& b) {
-    for (int i = 0; i < N; ++i) a[i] = T(a[i] * b[i]);
-    return a;
-  }
-  friend constexpr vec& operator*=(vec& a, T s) { return a *= vec(s); }
-  friend constexpr vec& operator/=(vec& a, T s) { return a /= vec(s); }
-  friend constexpr vec& operator/=(vec& a, const vec& b) {
-    for (int i = 0; i < N; ++i) a[i] = T(a[i] / b[i]);
-    return a;
+  friend constexpr vec operator!(const vec& a) requires std::is_same_v<T, bool> {
+    vec r;
+    for (int i = 0; i < N; ++i) r[i] = !a[i];
+    return r;
   }
   friend constexpr bool operator==(const vec& a, const vec& b) {
     for (int i = 0; i < N; ++i)
       if (!(a[i] == b[i])) return false;
     return true;
+  }
+
+ private:
+  template <class A>
+  constexpr void put(int& at, const A& part) {
+    if constexpr (Scalar<A>)
+      (*this)[at++] = detail::literal_as<T>(part);
+    else
+      for (int i = 0; i < A::size; ++i) (*this)[at++] = part[i];
   }
 };
 
@@ -89,43 +165,15 @@ struct Flat<vec<N, T>> {
 };
 
 template <int N, class T>
-constexpr T dot(const vec<N, T>& a, const vec<N, T>& b) {
-  T sum = T(a[0] * b[0]);
-  for (int i = 1; i < N; ++i) sum = T(sum + a[i] * b[i]);
-  return sum;
-}
-template <class T>
-constexpr vec<3, T> cross(const vec<3, T>& a, const vec<3, T>& b) {
-  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
-template <int N, RealScalar T>
-T length(const vec<N, T>& a) {
-  return T(std::sqrt(dot(a, a)));
-}
-/// a / |a|; zero for a zero vector.
-template <int N, RealScalar T>
-vec<N, T> normalize(const vec<N, T>& a) {
-  T l = length(a);
-  return l > T(0) ? a / l : vec<N, T>();
-}
-
-template <int N, class T>
 constexpr vec<N, T> select(std::same_as<bool> auto c, const vec<N, T>& a, const vec<N, T>& b) {
   return c ? a : b;
 }
-
-using vec2 = vec<2, float>;
-using vec3 = vec<3, float>;
-using vec4 = vec<4, float>;
-using vec2d = vec<2, double>;
-using vec3d = vec<3, double>;
-using vec4d = vec<4, double>;
-using vec2h = vec<2, half>;
-using vec3h = vec<3, half>;
-using vec4h = vec<4, half>;
-using vec2i = vec<2, int>;
-using vec3i = vec<3, int>;
-using vec4i = vec<4, int>;
-static_assert(sizeof(vec3) == 12 && alignof(vec4) == 4 && std::is_trivially_copyable_v<vec3>);
+/// Component by component.
+template <int N, class T>
+constexpr vec<N, T> select(const vec<N, bool>& c, const vec<N, T>& a, const vec<N, T>& b) {
+  vec<N, T> r;
+  for (int i = 0; i < N; ++i) r[i] = c[i] ? a[i] : b[i];
+  return r;
+}
 
 }  // namespace weft

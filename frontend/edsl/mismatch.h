@@ -1,0 +1,62 @@
+// Operators between traced numbers, vectors and matrices that do not go together: each is a short message of the
+// compiler instead of a list of all that exist.
+#pragma once
+#include "face.h"
+
+namespace weft {
+
+namespace detail {
+
+template <class A>
+concept Linear = ScalarLike<A> || VecLike<A> || MatLike<A>;
+
+/// A host number that adapts to B, or a traced scalar of B's element type.
+template <class A, class B>
+inline constexpr bool scales = is_literal<A> ? LiteralFor<HostOf<A>, ElementOf<B>>
+                                             : (ScalarLike<A>&& std::is_same_v<HostOf<A>, ElementOf<B>>);
+template <class A, class B>
+inline constexpr bool is_sum = std::is_same_v<HostOf<A>, HostOf<B>> ||
+                               (ScalarLike<A> && ScalarLike<B> && (scales<A, B> || scales<B, A>));
+template <class A, class B>
+inline constexpr bool is_quotient = is_sum<A, B> || scales<B, A> || scales<A, B>;
+template <class A, class B>
+inline constexpr bool is_product = [] {
+  if constexpr (is_quotient<A, B>)
+    return true;
+  else if constexpr (!std::is_same_v<ElementOf<A>, ElementOf<B>>)
+    return false;
+  else if constexpr (MatLike<A> && MatLike<B>)
+    return MatSize<HostOf<A>>::cols == MatSize<HostOf<B>>::rows;
+  else if constexpr (MatLike<A>)
+    return MatSize<HostOf<A>>::cols == vec_size<HostOf<B>>;
+  else
+    return vec_size<HostOf<A>> == MatSize<HostOf<B>>::rows;
+}();
+
+}  // namespace detail
+
+#define WEFT_MISMATCH(symbol, goes_together)                                                                          \
+  template <class A, class B>                                                                                         \
+  requires(any_traced<A, B> && detail::Linear<A> && detail::Linear<B> && !detail::goes_together<A, B>) Var<HostOf<A>> \
+  operator symbol(const A&, const B&) {                                                                               \
+    static_assert(detail::goes_together<A, B>,                                                                        \
+                  "weft: operands of different types or sizes; convert one of them, as in Float(i) or Vec3d(v)");     \
+    return {};                                                                                                        \
+  }
+WEFT_MISMATCH(+, is_sum)
+WEFT_MISMATCH(-, is_sum)
+WEFT_MISMATCH(==, is_sum)
+WEFT_MISMATCH(!=, is_sum)
+WEFT_MISMATCH(<, is_sum)
+WEFT_MISMATCH(<=, is_sum)
+WEFT_MISMATCH(>, is_sum)
+WEFT_MISMATCH(>=, is_sum)
+WEFT_MISMATCH(*, is_product)
+WEFT_MISMATCH(/, is_quotient)
+WEFT_MISMATCH(%, is_quotient)
+WEFT_MISMATCH(&, is_quotient)
+WEFT_MISMATCH(|, is_quotient)
+WEFT_MISMATCH(^, is_quotient)
+#undef WEFT_MISMATCH
+
+}  // namespace weft

@@ -1,0 +1,249 @@
+// Traced packs: what vectors, matrices, quaternions and transforms have in common. A pack is a fixed number of scalars
+// of one type.
+#pragma once
+#include <cstring>
+#include <utility>
+
+#include "ref.h"
+
+namespace weft {
+
+namespace detail {
+
+template <class X>
+concept Pack = !Scalar<X> && !std::is_const_v<X> && requires {
+  Flat<X>::count;
+};
+
+/// What each type of pack adds: the variables and constructors of Var<X>, the elements of Ref<X> (E is the scalar,
+/// const where the array is), the operators of both.
+template <class X>
+struct VarParts;
+template <class X, class E>
+class RefParts;
+template <class X>
+struct PackOps;
+
+/// The same pack of another scalar type.
+template <class X, class Y>
+inline constexpr bool same_shape = false;
+
+/// A host index of a component. Errors: Error(invalid_kernel) where it is checked against the number of components.
+class HostIndex {
+ public:
+  template <IntegerScalar T>
+  HostIndex(T value, Loc loc = Loc::here()) : value_(static_cast<std::int64_t>(value)), loc_(loc) {}
+  int in(int n) const {
+    if (value_ < 0 || value_ >= n) trace::index_out_of_range(value_, n, loc_);
+    return int(value_);
+  }
+
+ private:
+  std::int64_t value_;
+  Loc loc_;
+};
+
+/// A traced index of a component; one out of range means the nearest component.
+class TracedIndex {
+ public:
+  template <IntegerScalar T>
+  TracedIndex(const Var<T>& v, Loc loc = Loc::here()) : id(v.read(loc)), loc(loc) {}
+  template <class T>
+  requires IntegerScalar<std::remove_const_t<T>> TracedIndex(const Ref<T>& r, Loc loc = Loc::here())
+      : id(r.read(loc)), loc(loc) {}
+  template <IntegerScalar T>
+  TracedIndex(const ComponentAt<T>& c, Loc loc = Loc::here()) : id(c.read(loc)), loc(loc) {}
+  /// The index that a host number is, for the row of m(1, j).
+  TracedIndex(const HostIndex& i, int n) : id(trace::literal_int(ir::Type::i32, i.in(n), {})) {}
+
+  trace::Id id;
+  Loc loc;
+};
+
+}  // namespace detail
+
+template <detail::Pack X>
+class In<X> {
+  using T = typename Flat<X>::scalar;
+
+ public:
+  In(const Var<X>& v, Loc loc = Loc::here()) : loc(loc) { v.read(id, loc); }
+  In(const Ref<X>& r, Loc loc = Loc::here()) : loc(loc) { r.read(id, loc); }
+  In(const Ref<const X>& r, Loc loc = Loc::here()) : loc(loc) { r.read(id, loc); }
+  In(const X& v, Loc loc = Loc::here()) : loc(loc) {
+    T parts[Flat<X>::count];
+    std::memcpy(static_cast<void*>(parts), &v, sizeof parts);
+    for (int i = 0; i < Flat<X>::count; ++i) id[i] = In<T>(parts[i], loc).id;
+  }
+
+  trace::Id id[Flat<X>::count];
+  Loc loc;
+};
+
+/// A traced vector, matrix, quaternion or transform; its parts are traced scalars.
+template <detail::Pack X>
+class Var<X> : public detail::VarParts<X>, public detail::PackOps<X> {
+  using Parts = detail::VarParts<X>;
+  using T = typename Flat<X>::scalar;
+  struct Converted {
+    trace::Id id[Flat<X>::count];
+  };
+
+ public:
+  using host = X;
+  using Parts::Parts;
+
+  /// Zero.
+  Var() = default;
+  Var(const Var&) = default;
+  Var(const X& v, Loc loc = Loc::here()) : Parts(In<X>(v, loc).id, detail::FromId{}) {}
+  /// Reads an element of an array.
+  Var(const Ref<X>& r, Loc loc = Loc::here()) : Parts(In<X>(r, loc).id, detail::FromId{}) {}
+  Var(const Ref<const X>& r, Loc loc = Loc::here()) : Parts(In<X>(r, loc).id, detail::FromId{}) {}
+  /// Converts each scalar by value.
+  template <class Y>
+  requires detail::same_shape<X, Y>
+  explicit Var(const Var<Y>& v, Loc loc = Loc::here()) : Parts(convert(In<Y>(v, loc).id, loc).id, detail::FromId{}) {}
+  template <class Y>
+  requires detail::same_shape<X, std::remove_const_t<Y>>
+  explicit Var(const Ref<Y>& r, Loc loc = Loc::here())
+      : Parts(convert(In<std::remove_const_t<Y>>(r, loc).id, loc).id, detail::FromId{}) {}
+
+  /// Only of a variable: what an expression gives is lost when it is assigned.
+  Var& operator=(const Var& v) & { return assign(In<X>(v, Loc{})); }
+  template <class A>
+  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<X>>) Var& operator=(const A& v) & {
+    return assign(In<X>(v, Loc{}));
+  }
+
+ private:
+  Var& assign(const In<X>& v) {
+    for (int i = 0; i < Flat<X>::count; ++i) this->part(i) = Var<T>(v.id[i], detail::FromId{});
+    return *this;
+  }
+  static Converted convert(const trace::Id* ids, Loc loc) {
+    Converted c;
+    for (int i = 0; i < Flat<X>::count; ++i) c.id[i] = trace::convert(scalar_type<T>(), ids[i], loc);
+    return c;
+  }
+};
+
+/// A pack in an array; its parts are elements too (`x[i].y = 0`).
+template <detail::Pack X>
+class Ref<X> : public detail::RefParts<X, typename Flat<X>::scalar>, public detail::PackOps<X> {
+ public:
+  using host = X;
+  using detail::RefParts<X, typename Flat<X>::scalar>::RefParts;
+  Ref(const Ref&) = default;
+  const Ref& operator=(const Ref& r) const&& { return *this = In<X>(r, Loc{}); }
+  /// `auto e = x[i]; e = x[j];` is refused, and with it std::swap(x[i], x[j]): it would move names, not values.
+  const Ref& operator=(const Ref& r) const& = delete;
+  const Ref& operator=(In<X> v) const {
+    trace::store(this->address(), scalar_type<typename Flat<X>::scalar>(), Flat<X>::count, v.id, v.loc);
+    return *this;
+  }
+};
+template <detail::Pack X>
+class Ref<const X> : public detail::RefParts<X, const typename Flat<X>::scalar>, public detail::PackOps<X> {
+ public:
+  using host = X;
+  using detail::RefParts<X, const typename Flat<X>::scalar>::RefParts;
+  Ref(const Ref&) = default;
+  Ref& operator=(const Ref&) = delete;
+};
+
+namespace detail {
+
+/// A pack in memory as a whole.
+template <class X>
+class RefBase {
+  using T = typename Flat<X>::scalar;
+
+ public:
+  explicit RefBase(const trace::Address& at) : at_(at) {}
+  const trace::Address& address() const { return at_; }
+  void read(trace::Id* out, Loc loc) const { trace::load(at_, scalar_type<T>(), Flat<X>::count, out, loc); }
+
+ protected:
+  /// Of the part that begins with scalar k.
+  static trace::Address part(trace::Address at, int k) {
+    at.offset += std::uint32_t(k * ir::bytes(scalar_type<T>()));
+    return at;
+  }
+
+ private:
+  trace::Address at_;
+};
+
+/// The same operation on each scalar of two packs.
+template <class X>
+Var<X> each(ir::Op op, const trace::Id* a, const trace::Id* b, Loc loc) {
+  trace::Id r[Flat<X>::count];
+  trace::each(op, a, 1, b, 1, Flat<X>::count, r, loc);
+  return Var<X>(r, FromId{});
+}
+/// ... of a pack and one scalar.
+template <class X>
+Var<X> each_by_scalar(ir::Op op, const trace::Id* a, trace::Id s, Loc loc) {
+  trace::Id r[Flat<X>::count];
+  trace::each(op, a, 1, &s, 0, Flat<X>::count, r, loc);
+  return Var<X>(r, FromId{});
+}
+template <class X>
+Var<X> scalar_by_each(ir::Op op, trace::Id s, const trace::Id* a, Loc loc) {
+  trace::Id r[Flat<X>::count];
+  trace::each(op, &s, 0, a, 1, Flat<X>::count, r, loc);
+  return Var<X>(r, FromId{});
+}
+template <class X>
+Var<X> each(ir::Op op, const trace::Id* a, Loc loc) {
+  trace::Id r[Flat<X>::count];
+  for (int i = 0; i < Flat<X>::count; ++i) r[i] = trace::unary(op, a[i], loc);
+  return Var<X>(r, FromId{});
+}
+template <class X>
+Var<X> each_select(const trace::Id* c, int step, const trace::Id* a, const trace::Id* b, Loc loc) {
+  trace::Id r[Flat<X>::count];
+  for (int i = 0; i < Flat<X>::count; ++i) r[i] = trace::ternary(ir::Op::select, c[i * step], a[i], b[i], loc);
+  return Var<X>(r, FromId{});
+}
+
+// Operators of packs, as friends of PackOps<X>: V is Var<X>, I is In<X>, S is In of the scalar.
+#define WEFT_PACK_BY_PACK(symbol, op, constraint)                                                                    \
+  friend V operator symbol(I a, I b) requires(constraint) { return detail::each<X>(ir::Op::op, a.id, b.id, b.loc); } \
+  friend V& operator symbol##=(V& a, I b) requires(constraint) { return a = a symbol b; }                            \
+  friend const Ref<X>& operator symbol##=(const Ref<X>& a, I b) requires(constraint) {                               \
+    return a = detail::each<X>(ir::Op::op, I(a, b.loc).id, b.id, b.loc);                                             \
+  }
+#define WEFT_PACK_BY_SCALAR(symbol, op, constraint)                                       \
+  friend V operator symbol(I a, S s) requires(constraint) {                               \
+    return detail::each_by_scalar<X>(ir::Op::op, a.id, s.id, s.loc);                      \
+  }                                                                                       \
+  friend V& operator symbol##=(V& a, S s) requires(constraint) { return a = a symbol s; } \
+  friend const Ref<X>& operator symbol##=(const Ref<X>& a, S s) requires(constraint) {    \
+    return a = detail::each_by_scalar<X>(ir::Op::op, I(a, s.loc).id, s.id, s.loc);        \
+  }
+#define WEFT_SCALAR_BY_PACK(symbol, op, constraint)                  \
+  friend V operator symbol(S s, I a) requires(constraint) {          \
+    return detail::scalar_by_each<X>(ir::Op::op, s.id, a.id, a.loc); \
+  }
+/// What every pack has.
+#define WEFT_PACK_COMMON                                                                                        \
+  /** True where all scalars are equal. */                                                                      \
+  friend Var<bool> operator==(I a, I b) {                                                                       \
+    return Var<bool>(trace::all_equal(a.id, b.id, Flat<X>::count, b.loc), FromId{});                            \
+  }                                                                                                             \
+  friend Var<bool> operator!=(I a, I b) {                                                                       \
+    return Var<bool>(trace::logical_not(trace::all_equal(a.id, b.id, Flat<X>::count, b.loc), b.loc), FromId{}); \
+  }                                                                                                             \
+  friend V select(In<bool> c, I a, I b) { return detail::each_select<X>(&c.id, 0, a.id, b.id, c.loc); }
+
+}  // namespace detail
+
+/// select(c, vec3{..}, vec3{..}): host values in both branches.
+template <detail::Pack X>
+Var<X> select(In<bool> c, const X& a, const X& b) {
+  return select(c, Var<X>(a, c.loc), Var<X>(b, c.loc));
+}
+
+}  // namespace weft

@@ -1,0 +1,113 @@
+// Traced quaternions and rigid transforms.
+#pragma once
+#include "../types/quaternion.h"
+#include "vec_var.h"
+
+namespace weft {
+
+namespace detail {
+
+template <class T, class U>
+inline constexpr bool same_shape<quaternion<T>, quaternion<U>> = !std::is_same_v<T, U>;
+template <class T, class U>
+inline constexpr bool same_shape<transformation<T>, transformation<U>> = !std::is_same_v<T, U>;
+
+template <class T>
+struct PackOps<quaternion<T>> {
+  using X = quaternion<T>;
+  using V = Var<X>;
+  using I = In<X>;
+  using S = In<T>;
+
+  WEFT_PACK_COMMON
+  WEFT_PACK_BY_PACK(+, add, true)
+  WEFT_PACK_BY_PACK(-, sub, true)
+  WEFT_PACK_BY_SCALAR(*, mul, true)
+  WEFT_PACK_BY_SCALAR(/, div, true)
+  WEFT_SCALAR_BY_PACK(*, mul, true)
+  friend V operator-(I a) { return detail::each<X>(ir::Op::neg, a.id, a.loc); }
+  /// The product of Hamilton: the rotation b, then a.
+  friend V operator*(I a, I b) {
+    trace::CallPlace place(b.loc);
+    return detail::hamilton(V(a.id, FromId{}), V(b.id, FromId{}));
+  }
+  friend V& operator*=(V& a, I b) { return a = a * b; }
+  friend const Ref<X>& operator*=(const Ref<X>& a, I b) { return a = V(a, b.loc) * b; }
+};
+
+/// x, y, z, w; like a vector of four, but for its operators.
+template <class T>
+struct VarParts<quaternion<T>> : VecInit<4, T> {
+  using VecInit<4, T>::VecInit;
+  using Parts = Components<4, Var<T>>;
+
+  VarParts() = default;
+  /// From the vector part and the real part.
+  VarParts(In<vec<3, T>> v, In<T> w)
+      : VecInit<4, T>(Gathered<4, T>(Var<vec<3, T>>(v.id, FromId{}), Var<T>(w.id, FromId{})).id, FromId{}) {}
+  Var<T>& operator[](HostIndex i) { return part(i.in(4)); }
+  const Var<T>& operator[](HostIndex i) const { return part(i.in(4)); }
+  Var<T>& part(int i) { return static_cast<Parts&>(*this)[i]; }
+  const Var<T>& part(int i) const { return static_cast<const Parts&>(*this)[i]; }
+  void read(trace::Id* out, Loc loc) const {
+    for (int i = 0; i < 4; ++i) out[i] = part(i).read(loc);
+  }
+};
+
+template <class T, class E>
+class RefParts<quaternion<T>, E> : public RefBase<quaternion<T>>, public NamedRefs<4, E> {
+  using Base = RefBase<quaternion<T>>;
+
+ public:
+  explicit RefParts(const trace::Address& at) : Base(at), NamedRefs<4, E>([&](int k) { return Base::part(at, k); }) {}
+  RefParts(const RefParts&) = default;
+  Ref<E> operator[](HostIndex i) const { return Ref<E>(this->part(this->address(), i.in(4))); }
+};
+
+template <class T>
+struct PackOps<transformation<T>> {
+  using X = transformation<T>;
+  using V = Var<X>;
+  using I = In<X>;
+
+  WEFT_PACK_COMMON
+  /// First b, then a.
+  friend V operator*(I a, I b) {
+    trace::CallPlace place(b.loc);
+    return detail::composed(V(a.id, FromId{}), V(b.id, FromId{}));
+  }
+  friend V& operator*=(V& a, I b) { return a = a * b; }
+  friend const Ref<X>& operator*=(const Ref<X>& a, I b) { return a = V(a, b.loc) * b; }
+};
+
+template <class T>
+struct VarParts<transformation<T>> {
+  Var<vec<3, T>> p;
+  Var<quaternion<T>> q;
+
+  VarParts() = default;
+  VarParts(In<vec<3, T>> p, In<quaternion<T>> q) : p(p.id, FromId{}), q(q.id, FromId{}) {}
+  VarParts(const trace::Id* ids, FromId) : p(ids, FromId{}), q(ids + 3, FromId{}) {}
+  Var<T>& part(int i) { return i < 3 ? p.part(i) : q.part(i - 3); }
+  void read(trace::Id* out, Loc loc) const {
+    p.read(out, loc);
+    q.read(out + 3, loc);
+  }
+};
+
+template <class T, class E>
+class RefParts<transformation<T>, E> : public RefBase<transformation<T>> {
+  using Base = RefBase<transformation<T>>;
+  template <class X>
+  using Part = Ref<std::conditional_t<std::is_const_v<E>, const X, X>>;
+
+ public:
+  Part<vec<3, T>> p;
+  Part<quaternion<T>> q;
+  explicit RefParts(const trace::Address& at) : Base(at), p(at), q(Base::part(at, 3)) {}
+  RefParts(const RefParts&) = default;
+};
+
+}  // namespace detail
+
+}  // namespace weft
