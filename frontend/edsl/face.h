@@ -1,8 +1,7 @@
 // The two faces of a type as one: templates that run on the host and in a kernel are written with these.
 #pragma once
 #include "../types/functions.h"
-#include "../types/mat.h"
-#include "../types/quaternion.h"
+#include "../types/names.h"
 #include "control.h"
 #include "var.h"
 

@@ -1,7 +1,7 @@
 // Small dense linear algebra on both faces: determinant, inverse, and the factorisations SVD, QR and of eigenvalues.
 #pragma once
 #include "face.h"
-#include "ref.h"
+#include "mat_var.h"
 
 namespace weft {
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "float_format.h"
 #include "linalg.h"
+#include "matrix.h"
 
 namespace weft::lib {
 
