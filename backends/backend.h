@@ -22,6 +22,7 @@ struct DeviceInfo {
   std::uint64_t memory_bytes = 0;  ///< of the device's own heap
   std::uint64_t max_allocation = ~0ull;
   bool host_visible = false;  ///< MemoryKind::device is mapped: Allocation::host is set
+  bool wraps_host = false;    ///< wrap() works
   bool software = false;      ///< runs on the CPU
   std::uint32_t max_block = 128;
   std::uint32_t max_groups = 65535;  ///< per dimension of a launch
@@ -106,6 +107,11 @@ class Device {
   virtual Allocation allocate(std::size_t bytes, MemoryKind kind) = 0;
   /// Takes effect when everything recorded so far on the device's streams has run. Never blocks.
   virtual void free(const Allocation& allocation) = 0;
+
+  /// The caller's memory as the device's own, without a copy: Allocation::host is `memory`. It must stay until free(),
+  /// which takes effect at once: by then all work that uses it must have run.
+  /// Errors: Error(unsupported) when the device cannot, Error(out_of_memory).
+  virtual Allocation wrap(std::byte* memory, std::size_t bytes) = 0;
 
   /// Compiles a kernel, through the disk cache. `hash` is ir::hash(module).
   /// Errors: Error(unsupported) when the device lacks what the kernel needs.

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "../frontend/support/error.h"
+#include "host_copy_state.h"
 #include "state.h"
 #include "strided_copy.h"
 
@@ -74,10 +75,29 @@ void ArrayBase::wait() const {
   if (storage_) storage_->wait_for_writers();
 }
 
-void ArrayBase::create(const Device& device, const Extent& extent, int ndim) {
+namespace {
+// Of row-major elements.
+std::array<std::int64_t, 4> tight_strides(const std::array<std::int64_t, 4>& shape, int ndim, std::int64_t bytes) {
+  std::array<std::int64_t, 4> strides{};
+  for (int k = ndim - 1; k >= 0; --k) {
+    strides[std::size_t(k)] = bytes;
+    bytes *= std::max<std::int64_t>(shape[std::size_t(k)], 1);
+  }
+  return strides;
+}
+
+Extent extent_of(const std::array<std::int64_t, 4>& shape, int ndim) {
+  Extent extent(0);
+  extent.n = shape;
+  extent.rank = ndim;
+  return extent;
+}
+
+// Checks the sizes of a new array; returns its bytes.
+std::uint64_t checked_bytes(const Extent& extent, int ndim, std::uint32_t element_bytes) {
   if (extent.rank != ndim)
     invalid(fmt::format("an array of {} dimension(s) is asked for with {} size(s)", ndim, extent.rank));
-  std::uint64_t bytes = element_bytes_, strides = element_bytes_;
+  std::uint64_t bytes = element_bytes, strides = element_bytes;
   for (int k = 0; k < ndim; ++k) {
     if (extent[k] < 0) invalid(fmt::format("size {} of dimension {} is negative", extent[k], k));
     bytes *= std::uint64_t(extent[k]);
@@ -86,15 +106,27 @@ void ArrayBase::create(const Device& device, const Extent& extent, int ndim) {
         strides > std::uint64_t(INT64_MAX))
       throw Error(ErrorKind::out_of_memory,
                   fmt::format("an array of shape {} and {} bytes an element is larger than any memory",
-                              shape_text(extent.n, ndim), element_bytes_));
+                              shape_text(extent.n, ndim), element_bytes));
   }
+  return bytes;
+}
+}  // namespace
+
+void ArrayBase::create(const Device& device, const Extent& extent, int ndim) {
+  const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes_);
   shape_ = extent.n;
-  std::int64_t stride = element_bytes_;
-  for (int k = ndim - 1; k >= 0; --k) {
-    stride_[std::size_t(k)] = stride;
-    stride *= std::max<std::int64_t>(shape_[std::size_t(k)], 1);
-  }
+  stride_ = tight_strides(shape_, ndim, element_bytes_);
   storage_ = detail::allocate(device.state(), bytes);
+  address_ = storage_->allocation.address;
+}
+
+void ArrayBase::create_around(const Device& device, const Extent& extent, int ndim, void* data, std::uint64_t count,
+                              std::shared_ptr<void> owner) {
+  const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes_);
+  if (count * element_bytes_ != bytes) detail::length_mismatch(count, std::int64_t(bytes / element_bytes_));
+  shape_ = extent.n;
+  stride_ = tight_strides(shape_, ndim, element_bytes_);
+  storage_ = detail::wrap(device.state(), static_cast<std::byte*>(data), bytes, std::move(owner));
   address_ = storage_->allocation.address;
 }
 
@@ -116,10 +148,7 @@ void ArrayBase::upload(const void* data, std::uint64_t count) {
   if (count == 0) return;
   if (!is_contiguous()) {
     ArrayBase packed(ndim_, element_bytes_);
-    Extent extent(0);
-    extent.n = shape_;
-    extent.rank = ndim_;
-    packed.create(device(), extent, ndim_);
+    packed.create(device(), extent_of(shape_, ndim_), ndim_);
     packed.upload(data, count);
     detail::strided_copy(*this, packed);
     return;
@@ -137,6 +166,18 @@ void ArrayBase::download(void* data) const {
     return;
   }
   storage_->download(data, address_, std::uint64_t(size()) * element_bytes_);
+}
+
+HostCopy ArrayBase::start_download(void* data) const {
+  if (is_null()) invalid("elements are read from a null array");
+  if (size() == 0) return {};
+  if (!is_contiguous()) {
+    ArrayBase packed(ndim_, element_bytes_);
+    packed.copy_from(*this);
+    return packed.start_download(data);
+  }
+  return HostCopy(detail::start_host_copy(*storage_, address_, std::uint64_t(size()) * element_bytes_,
+                                          static_cast<std::byte*>(data)));
 }
 
 void ArrayBase::fill_element(const void* element) {
@@ -171,21 +212,11 @@ void ArrayBase::fill_element(const void* element) {
 
 void ArrayBase::copy_from(const ArrayBase& from) {
   if (from.is_null()) invalid("the source of a copy is a null array");
-  if (is_null()) {  // a scratch array of the same shape
-    Extent extent(0);
-    extent.n = from.shape_;
-    extent.rank = ndim_;
-    create(from.device(), extent, ndim_);
-  }
+  if (is_null()) create(from.device(), extent_of(from.shape_, ndim_), ndim_);  // a scratch array of the same shape
   if (shape_ != from.shape_)
     invalid(fmt::format("a copy from shape {} to shape {}", shape_text(from.shape_, ndim_), shape_text(shape_, ndim_)));
   if (size() == 0) return;
-  if (storage_->device != from.storage_->device) {
-    std::vector<std::byte> bytes(std::uint64_t(size()) * element_bytes_);
-    from.download(bytes.data());
-    upload(bytes.data(), std::uint64_t(size()));
-    return;
-  }
+  if (storage_->device != from.storage_->device) return copy_between_devices(from);
   const bool overlap = storage_ == from.storage_ && address_ < from.address_ + from.extent_bytes() &&
                        from.address_ < address_ + extent_bytes();
   if (!is_contiguous() || !from.is_contiguous()) {
@@ -210,12 +241,65 @@ void ArrayBase::copy_from(const ArrayBase& from) {
   storage_->touched(stream, t, true);
 }
 
+void ArrayBase::copy_between_devices(const ArrayBase& from) {
+  // Strided views are packed by their own devices.
+  if (!from.is_contiguous()) {
+    ArrayBase packed(ndim_, element_bytes_);
+    packed.copy_from(from);
+    return copy_between_devices(packed);
+  }
+  if (!is_contiguous()) {
+    ArrayBase packed(ndim_, element_bytes_);
+    packed.create(device(), extent_of(shape_, ndim_), ndim_);
+    packed.copy_between_devices(from);
+    return detail::strided_copy(*this, packed);
+  }
+  const std::uint64_t bytes = std::uint64_t(size()) * element_bytes_;
+  if (storage_->allocation.host) return from.storage_->download(host_bytes(), from.address_, bytes);
+  // Through the host, a part at a time: it may have less memory than the devices.
+  std::vector<std::byte> part(std::min<std::uint64_t>(bytes, 64 << 20));
+  for (std::uint64_t at = 0; at < bytes; at += part.size()) {
+    const std::uint64_t n = std::min<std::uint64_t>(part.size(), bytes - at);
+    from.storage_->download(part.data(), from.address_ + at, n);
+    write_to(*storage_, [&](backend::Stream& s) { return s.upload(address_ + at, part.data(), n); });
+  }
+}
+
+void ArrayBase::copy_range(const ArrayBase& to, const ArrayBase& from, std::int64_t to_offset, std::int64_t from_offset,
+                           std::int64_t count) {
+  if (to.is_null()) invalid("the target of a copy is a null array");
+  if (from.is_null()) invalid("the source of a copy is a null array");
+  const auto part = [](const ArrayBase& a, std::int64_t offset, std::int64_t n, const char* what) {
+    if (!a.is_contiguous())
+      invalid(fmt::format("a copy of a range of elements, where the {} is a view that is not contiguous", what));
+    if (offset < 0 || n < 0 || offset > a.size() || n > a.size() - offset)
+      invalid(fmt::format("a copy of {} elements at number {} of a {} with {} elements", n, offset, what, a.size()));
+    ArrayBase p(1, a.element_bytes_);
+    p.storage_ = a.storage_;
+    p.address_ = a.address_ + std::uint64_t(offset) * a.element_bytes_;
+    p.shape_ = {n};
+    p.stride_ = {a.element_bytes_};
+    return p;
+  };
+  if (count == -1) count = std::max<std::int64_t>(from.size() - from_offset, 0);
+  const ArrayBase source = part(from, from_offset, count, "source");
+  part(to, to_offset, count, "target").copy_from(source);
+}
+
+namespace {
+// As in Python, where negative numbers count from the end; but nothing is clipped.
+std::int64_t from_end(std::int64_t i, std::int64_t n) { return i < 0 ? i + n : i; }
+}  // namespace
+
 void ArrayBase::restrict(int k, std::int64_t lo, std::int64_t hi, std::int64_t step) {
   if (is_null()) invalid("a slice of a null array");
   if (k < 0 || k >= ndim_) invalid(fmt::format("a slice along dimension {} of an array of {}", k, ndim_));
   const std::int64_t n = shape_[std::size_t(k)];
+  const std::int64_t asked_lo = lo, asked_hi = hi;
+  lo = from_end(lo, n);
+  hi = from_end(hi, n);
   if (lo < 0 || hi > n || lo > hi || step < 1)
-    invalid(fmt::format("a slice [{}, {}) with step {} of a dimension of size {}", lo, hi, step, n));
+    invalid(fmt::format("a slice [{}, {}) with step {} of a dimension of size {}", asked_lo, asked_hi, step, n));
   address_ += std::uint64_t(lo * stride_[std::size_t(k)]);
   shape_[std::size_t(k)] = (hi - lo) / step + ((hi - lo) % step != 0);
   if (shape_[std::size_t(k)] > 1) stride_[std::size_t(k)] *= step;
@@ -223,7 +307,9 @@ void ArrayBase::restrict(int k, std::int64_t lo, std::int64_t hi, std::int64_t s
 
 void ArrayBase::take_row(const ArrayBase& from, std::int64_t i) {
   if (from.is_null()) invalid("a row of a null array");
-  if (i < 0 || i >= from.shape_[0]) invalid(fmt::format("row {} of an array of {} rows", i, from.shape_[0]));
+  if (i < -from.shape_[0] || i >= from.shape_[0])
+    invalid(fmt::format("row {} of an array of {} rows", i, from.shape_[0]));
+  i = from_end(i, from.shape_[0]);
   storage_ = from.storage_;
   address_ = from.address_ + std::uint64_t(i * from.stride_[0]);
   for (int k = 0; k < ndim_; ++k) {
@@ -232,30 +318,81 @@ void ArrayBase::take_row(const ArrayBase& from, std::int64_t i) {
   }
 }
 
-void ArrayBase::take_reshaped(const ArrayBase& from, const Extent& extent, int ndim) {
+void ArrayBase::take_reshaped(const ArrayBase& from, const Extent& asked, int ndim) {
+  if (from.is_null()) invalid("another shape of a null array");
+  Extent extent = asked;
   if (!from.is_contiguous()) invalid("a view that is not contiguous cannot be given another shape; clone() it first");
   if (extent.rank != ndim) invalid(fmt::format("{} sizes for {} dimension(s)", extent.rank, ndim));
   std::int64_t n = 1;
-  for (int k = 0; k < ndim; ++k) {
+  int open = -1;
+  for (int k = 0; k < ndim && n >= 0; ++k) {
+    if (extent[k] == -1 && open < 0) {
+      open = k;
+      continue;
+    }
     if (extent[k] < 0) invalid(fmt::format("size {} of dimension {} is negative", extent[k], k));
     if (__builtin_mul_overflow(n, extent[k], &n)) n = -1;
-    if (n < 0) break;
   }
-  if (n != from.size())
-    invalid(fmt::format("{} elements cannot take the shape {}", from.size(), shape_text(extent.n, ndim)));
+  if (open >= 0 && n > 0 && from.size() % n == 0) {
+    extent.n[std::size_t(open)] = from.size() / n;
+    n = from.size();
+  }
+  if (n != from.size() || extent[std::max(open, 0)] < 0)
+    invalid(fmt::format("{} elements cannot take the shape {}", from.size(), shape_text(asked.n, ndim)));
   storage_ = from.storage_;
   address_ = from.address_;
   shape_ = extent.n;
-  std::int64_t stride = element_bytes_;
-  for (int k = ndim - 1; k >= 0; --k) {
-    stride_[std::size_t(k)] = stride;
-    stride *= std::max<std::int64_t>(shape_[std::size_t(k)], 1);
+  stride_ = tight_strides(shape_, ndim, element_bytes_);
+}
+
+void ArrayBase::take_permuted(const ArrayBase& from, const Extent& axes) {
+  if (from.is_null()) invalid("a transpose of a null array");
+  bool used[4] = {};
+  bool good = axes.rank == ndim_;
+  for (int k = 0; k < ndim_ && good; ++k) {
+    good = axes[k] >= 0 && axes[k] < ndim_ && !used[axes[k]];
+    if (good) used[axes[k]] = true;
+  }
+  if (!good)
+    invalid(fmt::format("a transpose of {} dimensions by {}, which does not name each once", ndim_,
+                        shape_text(axes.n, axes.rank)));
+  storage_ = from.storage_;
+  address_ = from.address_;
+  for (int k = 0; k < ndim_; ++k) {
+    shape_[std::size_t(k)] = from.shape_[std::size_t(axes[k])];
+    stride_[std::size_t(k)] = from.stride_[std::size_t(axes[k])];
   }
 }
 
-void ArrayBase::check_index(std::int64_t i) const {
+void ArrayBase::take_scalars(const ArrayBase& from) {
+  if (from.is_null()) invalid("the scalars of a null array");
+  storage_ = from.storage_;
+  address_ = from.address_;
+  shape_ = from.shape_;
+  stride_ = from.stride_;
+  shape_[std::size_t(ndim_ - 1)] = from.element_bytes_ / element_bytes_;
+  stride_[std::size_t(ndim_ - 1)] = element_bytes_;
+}
+
+void ArrayBase::take_same(const ArrayBase& from) {
+  storage_ = from.storage_;
+  address_ = from.address_;
+  shape_ = from.shape_;
+  stride_ = from.stride_;
+}
+
+void ArrayBase::read_element(const std::int64_t* indices, void* out) const {
   if (is_null()) invalid("an element of a null array");
-  if (i < 0 || i >= shape_[0]) invalid(fmt::format("index {} of an array of {} elements", i, shape_[0]));
+  std::uint64_t at = address_;
+  for (int k = 0; k < ndim_; ++k) {
+    const std::int64_t n = shape_[std::size_t(k)];
+    if (indices[k] < -n || indices[k] >= n) {
+      if (ndim_ == 1) invalid(fmt::format("index {} of an array of {} elements", indices[k], n));
+      invalid(fmt::format("index {} of dimension {}, which has {}", indices[k], k, n));
+    }
+    at += std::uint64_t(from_end(indices[k], n) * stride_[std::size_t(k)]);
+  }
+  storage_->download(out, at, element_bytes_);
 }
 
 std::byte* ArrayBase::host_bytes() const {

@@ -3,21 +3,33 @@
 #include <array>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
-#include <ranges>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "../frontend/types/names.h"
 #include "../frontend/types/scalar.h"
 #include "device.h"
+#include "host_copy.h"
 
 namespace weft {
 
 namespace detail {
 class Storage;
-}
+
+/// What lies side by side on the host: a vector, a span, an array. (A std::vector<bool> does not.)
+template <class R>
+concept HostSequence = requires(const R& r) {
+  *std::data(r);
+  std::size(r);
+};
+template <HostSequence R>
+using SequenceElement = std::remove_cvref_t<decltype(*std::data(std::declval<const R&>()))>;
+/// A host range of T.
+template <class R, class T>
+concept SequenceOf = HostSequence<R> && std::is_same_v<SequenceElement<R>, T>;
+}  // namespace detail
 
 /// The sizes of up to four dimensions: `n`, or `{nx, ny}`. Checked where it is used.
 struct Extent {
@@ -58,17 +70,29 @@ class ArrayBase {
  protected:
   ArrayBase(int ndim, std::uint32_t element_bytes) : ndim_(ndim), element_bytes_(element_bytes) {}
   void create(const Device& device, const Extent& extent, int ndim);
+  /// The caller's memory, without a copy; kept by `owner`, or by the caller.
+  void create_around(const Device& device, const Extent& extent, int ndim, void* data, std::uint64_t count,
+                     std::shared_ptr<void> owner);
   void upload(const void* data, std::uint64_t count);
   void download(void* data) const;
+  HostCopy start_download(void* data) const;
   void fill_element(const void* element);
   void copy_from(const ArrayBase& from);
+  void copy_between_devices(const ArrayBase& from);
+  static void copy_range(const ArrayBase& to, const ArrayBase& from, std::int64_t to_offset, std::int64_t from_offset,
+                         std::int64_t count);
   /// Keeps elements lo, lo + step, ... below hi of dimension k.
   void restrict(int k, std::int64_t lo, std::int64_t hi, std::int64_t step);
   /// Drops the first dimension at index i.
   void take_row(const ArrayBase& from, std::int64_t i);
   void take_reshaped(const ArrayBase& from, const Extent& extent, int ndim);
+  /// Dimension k becomes dimension axes[k] of `from`.
+  void take_permuted(const ArrayBase& from, const Extent& axes);
+  /// Each element as a row of scalars.
+  void take_scalars(const ArrayBase& from);
+  void take_same(const ArrayBase& from);
   std::byte* host_bytes() const;
-  void check_index(std::int64_t i) const;
+  void read_element(const std::int64_t* indices, void* out) const;
 
   std::shared_ptr<detail::Storage> storage_;
   std::uint64_t address_ = 0;
@@ -83,6 +107,8 @@ class ArrayBase {
 /// Row-major; the last dimension is contiguous unless the array is a view. Creating, filling and copying is done in
 /// order with launches on the device's default stream; only functions that bring data to the host wait.
 /// Errors: Error(invalid_argument) for negative sizes, shapes that differ, null arrays; Error(out_of_memory).
+///
+/// Negative indices and bounds of slices count from the end, as in Python: row -1 is the last one.
 template <class T, int N = 1>
 class Array : public ArrayBase {
   static_assert(N >= 1 && N <= 4, "an array has 1 to 4 dimensions");
@@ -94,21 +120,15 @@ class Array : public ArrayBase {
   /// A null array.
   Array() : ArrayBase(N, sizeof(T)) {}
   /// From a contiguous range of T, by copy.
-  template <std::ranges::contiguous_range R>
-  requires(N == 1 && std::is_same_v<std::ranges::range_value_t<R>, T>) Array(const Device& device, const R& values)
-      : Array() {
-    create(device, Extent(std::ranges::size(values)), N);
-    upload(std::ranges::data(values), std::ranges::size(values));
-  }
+  template <detail::SequenceOf<T> R>
+  requires(N == 1) Array(const Device& device, const R& values) : Array(device, Extent(std::size(values)), values) {}
   Array(const Device& device, std::initializer_list<T> values) requires(N == 1)
       : Array(device, std::span<const T>(values.begin(), values.size())) {}
   /// From a contiguous range in row-major order; its length must be the product of the sizes.
-  template <std::ranges::contiguous_range R>
-  requires std::is_same_v<std::ranges::range_value_t<R>, T> Array(const Device& device, const Extent& extent,
-                                                                  const R& values)
-      : Array() {
+  template <detail::SequenceOf<T> R>
+  Array(const Device& device, const Extent& extent, const R& values) : Array() {
     create(device, extent, N);
-    upload(std::ranges::data(values), std::ranges::size(values));
+    upload(std::data(values), std::size(values));
   }
 
   /// Not initialised.
@@ -125,6 +145,13 @@ class Array : public ArrayBase {
   static Array zeros(const Device& device, const Extent& extent) {
     Array a = empty(device, extent);
     a.zero();
+    return a;
+  }
+  /// See weft::wrap().
+  static Array around(const Device& device, const Extent& extent, std::span<T> memory,
+                      std::shared_ptr<void> owner = {}) {
+    Array a;
+    a.create_around(device, extent, N, memory.data(), memory.size(), std::move(owner));
     return a;
   }
   /// The array on another device: itself when it is there already, else a copy.
@@ -152,12 +179,14 @@ class Array : public ArrayBase {
     fill_element(bytes.data());
   }
   /// Replaces all elements, in row-major order.
-  template <std::ranges::contiguous_range R>
-  requires std::is_same_v<std::ranges::range_value_t<R>, T>
-  void assign(const R& values) { upload(std::ranges::data(values), std::ranges::size(values)); }
+  template <detail::SequenceOf<T> R>
+  void assign(const R& values) {
+    upload(std::data(values), std::size(values));
+  }
   /// Replaces all elements by those of an array of the same shape, on this device or another. Views of one array may
   /// overlap: the result is as if all were read first.
   void copy_from(const Array& other) { ArrayBase::copy_from(other); }
+  using ArrayBase::copy_range;
 
   /// The elements in row-major order. Waits for what writes them, nothing else.
   std::vector<T> to_vector() const {
@@ -176,18 +205,28 @@ class Array : public ArrayBase {
     check_length(out.size());
     download(out.data());
   }
-  /// One element. Waits; for a look at a result, not for loops.
-  T at(std::int64_t i) const requires(N == 1) {
-    check_index(i);
+  /// The same without waiting: `out`, which must stay, holds the elements as they are at this point of the stream when
+  /// the result's wait() has returned.
+  HostCopy copy_to_async(std::span<T> out) const {
+    check_length(out.size());
+    return start_download(out.data());
+  }
+  /// One element: a.at(i), a.at(i, j). Waits; for a look at a result, not for loops.
+  template <std::integral... I>
+  requires(sizeof...(I) == N) T at(I... i)
+  const {
+    const std::int64_t indices[] = {static_cast<std::int64_t>(i)...};
     T value;
-    slice(i, i + 1).copy_to({&value, 1});
+    read_element(indices, &value);
     return value;
   }
 
   /// The elements themselves, without a copy, where the device's memory is the host's too (software and integrated
-  /// devices). Waits for all work that uses them. Valid until the next launch that uses the array.
+  /// devices, wrapped memory). Waits for all work that uses them. Valid until the next launch that uses the array, and
+  /// while an array (of a name: a temporary one is refused) keeps the memory.
   /// Errors: Error(unsupported) on a device with memory of its own, or for a view that is not contiguous.
-  std::span<T> host_span() { return {reinterpret_cast<T*>(host_bytes()), static_cast<std::size_t>(size())}; }
+  std::span<T> host_span() && = delete;
+  std::span<T> host_span() & { return {reinterpret_cast<T*>(host_bytes()), static_cast<std::size_t>(size())}; }
 
   /// A view of elements lo, lo + step, ... below hi of the first dimension (of dimension k). Shares the elements.
   Array slice(std::int64_t lo, std::int64_t hi, std::int64_t step = 1, int k = 0) const {
@@ -195,17 +234,50 @@ class Array : public ArrayBase {
     a.restrict(k, lo, hi, step);
     return a;
   }
+  /// The same from lo to the end.
+  Array slice(std::int64_t lo) const { return slice(lo, this->shape(0)); }
   /// A view of row i: the array without its first dimension.
   Array<T, N - 1> operator[](std::int64_t i) const requires(N > 1) {
     Array<T, N - 1> a;
     a.take_row(*this, i);
     return a;
   }
-  /// A view of the same elements in another shape. The array must be contiguous.
+  /// A view of the same elements in another shape, of which one size may be -1: what is left for it. The array must
+  /// be contiguous.
   template <int M>
   Array<T, M> reshape(const Extent& extent) const {
     Array<T, M> a;
     a.take_reshaped(*this, extent, M);
+    return a;
+  }
+  /// A view with one dimension. The array must be contiguous.
+  Array<T, 1> flatten() const { return reshape<1>(-1); }
+  /// A view with the dimensions in reverse order, or in the order given: dimension k is dimension axes[k] of this.
+  Array transpose() const requires(N > 1) {
+    Extent axes(0);
+    axes.rank = N;
+    for (int k = 0; k < N; ++k) axes.n[static_cast<std::size_t>(k)] = N - 1 - k;
+    return transpose(axes);
+  }
+  Array transpose(const Extent& axes) const requires(N > 1) {
+    Array a;
+    a.take_permuted(*this, axes);
+    return a;
+  }
+  /// The array itself where it is contiguous, else a copy that is.
+  Array contiguous() const { return is_contiguous() ? *this : clone(); }
+  /// A view with one more dimension: each element as a row of its scalars.
+  auto scalars() const requires(N < 4) {
+    Array<typename Flat<T>::scalar, N + 1> a;
+    a.take_scalars(*this);
+    return a;
+  }
+  /// A view of the same bytes as elements of another type of the same size: floats as unsigned, vec3 as vec3i.
+  template <class U>
+  Array<U, N> view_as() const {
+    static_assert(sizeof(U) == sizeof(T), "weft: an array can be viewed as elements of the same size only");
+    Array<U, N> a;
+    a.take_same(*this);
     return a;
   }
 
@@ -224,30 +296,17 @@ void Array<T, N>::check_length(std::size_t n) const {
   if (static_cast<std::int64_t>(n) != size()) detail::length_mismatch(n, size());
 }
 
-template <class T, int N = 1>
-Array<T, N> empty(const Device& device, const Extent& extent) {
-  return Array<T, N>::empty(device, extent);
-}
-template <class T, int N = 1>
-Array<T, N> zeros(const Device& device, const Extent& extent) {
-  return Array<T, N>::zeros(device, extent);
-}
-template <class T, int N = 1>
-Array<T, N> full(const Device& device, const Extent& extent, const std::type_identity_t<T>& value) {
-  return Array<T, N>::full(device, extent, value);
-}
-template <class T, int N>
-Array<T, N> empty_like(const Array<T, N>& a) {
-  return Array<T, N>::empty(a.device(), a.extent());
-}
-template <class T, int N>
-Array<T, N> zeros_like(const Array<T, N>& a) {
-  return Array<T, N>::zeros(a.device(), a.extent());
-}
 /// Copies all elements between arrays of one shape, on one device or two.
 template <class T, int N>
-void copy(Array<T, N>& to, const Array<T, N>& from) {
+void copy(Array<T, N> to, const Array<T, N>& from) {
   to.copy_from(from);
+}
+/// Copies `count` elements (-1: all from there on) beginning with number `from_offset` of `from` to number `to_offset`
+/// of `to` and on, in row-major order of each. Both arrays must be contiguous; they may overlap.
+template <class T, int N, int M>
+void copy(Array<T, N> to, const Array<T, M>& from, std::int64_t to_offset, std::int64_t from_offset = 0,
+          std::int64_t count = -1) {
+  Array<T, N>::copy_range(to, from, to_offset, from_offset, count);
 }
 
 }  // namespace weft

@@ -75,6 +75,8 @@ class Device {
   const std::string& driver() const;
   bool is_software() const;
   std::uint64_t memory_bytes() const;
+  /// Whether an array can stand on memory of the host: see wrap().
+  bool wraps_host() const;
 
   /// The stream that launches use when none is given.
   Stream stream() const;

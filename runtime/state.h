@@ -1,6 +1,7 @@
 // What stands behind Device, Stream and Array. Internal to the runtime.
 #pragma once
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -83,6 +84,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::mutex mutex;                                   ///< guards what follows
   std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream
   std::vector<StreamState*> idle;                     ///< streams that no handle names
+  std::map<std::uintptr_t, std::uint64_t> wrapped;    ///< memory of the host that arrays stand on: address, bytes
   std::atomic<bool> several_streams = false;          ///< work on one stream needs no order among streams
 };
 
@@ -91,11 +93,19 @@ class Storage {
  public:
   Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation, std::uint64_t bytes)
       : device(std::move(device)), allocation(allocation), bytes(bytes) {}
+  /// Around memory of the host, which `owner` keeps where it is set. The end waits for the work that uses it.
+  Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation, std::shared_ptr<void> owner)
+      : device(std::move(device)),
+        allocation(allocation),
+        bytes(allocation.bytes),
+        wrapped(true),
+        owner_(std::move(owner)) {}
   ~Storage();
 
   const std::shared_ptr<DeviceState> device;
   const backend::Allocation allocation;
   const std::uint64_t bytes;  ///< of the elements; the allocation is padded to words
+  const bool wrapped = false;
 
   /// Before work on `stream`: waits for what other streams still do here.
   void order_before(StreamState& stream, bool writes);
@@ -111,11 +121,17 @@ class Storage {
     StreamState* stream = nullptr;
     backend::Ticket ticket = 0;
   };
+  std::shared_ptr<void> owner_;
   std::mutex mutex_;
   Use write_;              ///< the last one
   std::vector<Use> uses_;  ///< since then, the write included: the last of each stream
 };
 
-std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes);
+/// The allocation is padded to whole words.
+std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes,
+                                  backend::MemoryKind kind = backend::MemoryKind::device);
+/// Around memory of the host: see weft::wrap().
+std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, std::byte* memory, std::uint64_t bytes,
+                              std::shared_ptr<void> owner);
 
 }  // namespace weft::detail

@@ -1,4 +1,6 @@
 // Memory of a device and the order of work on it between streams.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "../frontend/support/error.h"
@@ -8,6 +10,15 @@
 namespace weft::detail {
 
 Storage::~Storage() {
+  if (wrapped) {
+    try {
+      wait_for_users();
+    } catch (const std::exception&) {
+      // A lost device runs nothing any more.
+    }
+    std::lock_guard lock(device->mutex);
+    device->wrapped.erase(reinterpret_cast<std::uintptr_t>(allocation.host));
+  }
   if (allocation.bytes) device->device->free(allocation);
 }
 
@@ -70,19 +81,47 @@ void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
   stream.wait_with(write.ticket, [&](backend::Stream& s) { s.download(to, from, bytes, write.ticket); });
 }
 
-std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
-  // Fills work on whole words.
+std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes,
+                                  backend::MemoryKind kind) {
+  // Fills work on whole words, and so do atomic operations on less.
   const std::uint64_t padded = (bytes + 3) / 4 * 4;
   backend::Allocation allocation;
   try {
-    if (bytes) allocation = device->device->allocate(padded, backend::MemoryKind::device);
+    if (bytes) allocation = device->device->allocate(padded, kind);
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::out_of_memory || padded > device->device->info().memory_bytes) throw;
     // Memory that was freed may still wait for work: finish it and try once more.
     Device(device).synchronize();
-    allocation = device->device->allocate(padded, backend::MemoryKind::device);
+    allocation = device->device->allocate(padded, kind);
   }
   return std::make_shared<Storage>(device, allocation, bytes);
+}
+
+std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, std::byte* memory, std::uint64_t bytes,
+                              std::shared_ptr<void> owner) {
+  const backend::DeviceInfo& info = device->device->info();
+  if (!info.wraps_host)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{} ({}) cannot use memory of the host without a copy", info.name, info.adapter));
+  if (bytes == 0) return std::make_shared<Storage>(device, backend::Allocation{}, 0);
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  if (begin % 4 || bytes % 4)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} bytes at address {:#x} are wrapped: both must be multiples of 4", bytes, begin));
+  std::lock_guard lock(device->mutex);
+  // Two arrays on the same memory would not know of each other's work.
+  auto after = device->wrapped.upper_bound(begin);
+  if (after != device->wrapped.begin()) {
+    const auto before = std::prev(after);
+    if (begin - before->first < before->second) after = before;
+  }
+  if (after != device->wrapped.end() && after->first < begin + bytes)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} bytes at address {:#x} are wrapped, a part of which an array on {} stands on already",
+                            bytes, begin, info.name));
+  const backend::Allocation allocation = device->device->wrap(memory, bytes);
+  device->wrapped.emplace(begin, bytes);
+  return std::make_shared<Storage>(device, allocation, std::move(owner));
 }
 
 }  // namespace weft::detail

@@ -1,44 +1,64 @@
-// An element is seen as words (or bytes where its size or place demands it): one more, innermost dimension.
+// An element is seen as words (or bytes where its size or place demands it): a fourth, innermost dimension where there
+// is one left, else a copy for each word.
 #include "strided_copy.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "../frontend/support/error.h"
+#include "indexed_array.h"
 #include "launch.h"
+#include "state.h"
 
 namespace weft::detail {
 
 namespace {
 
-// A view of another view's memory with elements of one word or byte.
+// A view of another array's memory with elements of one word or byte. Its dimensions stand last, before that of the
+// words: behind dimensions of size 1.
 template <class T>
 class Words : public Array<T, 4> {
  public:
-  // Dimensions `first`... of the original, from `offset` bytes on, padded in front with dimensions of size 1.
-  Words(const ArrayBase& a, int first, std::int64_t offset) {
+  Words(const ArrayBase& a, std::int64_t word) {
     this->storage_ = a.storage();
-    this->address_ = a.address() + std::uint64_t(offset);
-    const int n = a.ndim() - first;
-    for (int k = 0; k < 3; ++k) {
-      const int from = first + k - (3 - n);
-      this->shape_[std::size_t(k)] = from < first ? 1 : a.shape(from);
-      this->stride_[std::size_t(k)] = from < first ? std::int64_t(sizeof(T)) : a.stride(from);
+    this->address_ = a.address() + std::uint64_t(word) * sizeof(T);
+    const int last = a.ndim() == 4 ? 4 : 3;
+    for (int k = 0; k < last; ++k) {
+      const int from = k - (last - a.ndim());
+      this->shape_[std::size_t(k)] = from < 0 ? 1 : a.shape(from);
+      this->stride_[std::size_t(k)] = from < 0 ? std::int64_t(sizeof(T)) : a.stride(from);
     }
+    if (last == 4) return;
     this->shape_[3] = a.element_bytes() / sizeof(T);
     this->stride_[3] = sizeof(T);
   }
 };
 
-template <class T>
-void copy_words(const ArrayBase& to, const ArrayBase& from) {
-  static const auto copy = kernel("strided_copy", [](Arr<T, 4> to, Arr<const T, 4> from) {
-    auto [i, j, k, l] = tid<4>();
-    to(i, j, k, l) = from(i, j, k, l);
-  });
-  const int first = to.ndim() == 4 ? 1 : 0;
-  const std::int64_t rows = first ? to.shape(0) : 1;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    Array<T, 4> target = Words<T>(to, first, first ? r * to.stride(0) : 0);
-    Array<T, 4> source = Words<T>(from, first, first ? r * from.stride(0) : 0);
-    launch(copy, target.extent(), target, source);
+// A view that can be cut.
+class Part : public ArrayBase {
+ public:
+  explicit Part(const ArrayBase& a) : ArrayBase(a) {}
+  Part cut(int k, std::int64_t lo, std::int64_t hi) const {
+    Part p = *this;
+    p.restrict(k, lo, hi, 1);
+    return p;
   }
+};
+
+// The longest dimension where a view has more words than one dispatch has threads, else -1.
+int dimension_to_cut(const ArrayBase& a, std::size_t word_bytes) {
+  const std::int64_t words = a.ndim() == 4 ? 1 : a.element_bytes() / std::int64_t(word_bytes);
+  if (a.size() <= a.storage()->device->max_threads / words) return -1;
+  int k = 0;
+  for (int d = 1; d < a.ndim(); ++d)
+    if (a.shape(d) > a.shape(k)) k = d;
+  return a.shape(k) > 1 ? k : -1;
+}
+
+// How many copies of one word an element takes.
+std::int64_t rounds(const ArrayBase& a, std::size_t word_bytes) {
+  return a.ndim() == 4 ? std::int64_t(a.element_bytes() / word_bytes) : 1;
 }
 
 bool in_words(const ArrayBase& a) {
@@ -47,13 +67,103 @@ bool in_words(const ArrayBase& a) {
   return whole;
 }
 
+template <class T>
+void copy_words(const Part& to, const Part& from) {
+  static const auto copy = kernel("strided_copy", [](Arr<T, 4> to, Arr<const T, 4> from) {
+    auto [i, j, k, l] = tid<4>();
+    to(i, j, k, l) = from(i, j, k, l);
+  });
+  if (const int k = dimension_to_cut(to, sizeof(T)); k >= 0) {
+    const std::int64_t n = to.shape(k);
+    copy_words<T>(to.cut(k, 0, n / 2), from.cut(k, 0, n / 2));
+    return copy_words<T>(to.cut(k, n / 2, n), from.cut(k, n / 2, n));
+  }
+  for (std::int64_t word = 0; word < rounds(to, sizeof(T)); ++word) {
+    const Array<T, 4> target = Words<T>(to, word), source = Words<T>(from, word);
+    launch(copy, target.extent(), target, source);
+  }
+}
+
+template <class T>
+void indexed_words(const Part& packed, const Part& data, const IndexLists& lists, bool scatter) {
+  static const auto gather = kernel("gather", [](Arr<T, 4> packed, IndexedArr<const T, 4> data) {
+    auto [i, j, k, l] = tid<4>();
+    packed(i, j, k, l) = data(i, j, k, l);
+  });
+  static const auto scatter_words = kernel("scatter", [](Arr<const T, 4> packed, IndexedArr<T, 4> data) {
+    auto [i, j, k, l] = tid<4>();
+    data(i, j, k, l) = packed(i, j, k, l);
+  });
+  if (const int k = dimension_to_cut(packed, sizeof(T)); k >= 0) {
+    const std::int64_t n = packed.shape(k);
+    for (const auto& [lo, hi] : {std::pair(std::int64_t(0), n / 2), std::pair(n / 2, n)}) {
+      IndexLists some = lists;
+      Array<int>& list = some[std::size_t(k)];
+      if (!list.is_null()) list = list.slice(lo, hi);
+      indexed_words<T>(packed.cut(k, lo, hi), list.is_null() ? data.cut(k, lo, hi) : data, some, scatter);
+    }
+    return;
+  }
+  IndexLists shifted;
+  const int last = data.ndim() == 4 ? 4 : 3;
+  for (int k = 0; k < data.ndim(); ++k) shifted[std::size_t(last - data.ndim() + k)] = lists[std::size_t(k)];
+  for (std::int64_t word = 0; word < rounds(packed, sizeof(T)); ++word) {
+    const Array<T, 4> tight = Words<T>(packed, word);
+    const IndexedArray<T, 4> chosen(Words<T>(data, word), shifted);
+    if (scatter)
+      launch(scatter_words, tight.extent(), tight, chosen);
+    else
+      launch(gather, tight.extent(), tight, chosen);
+  }
+}
+
 }  // namespace
 
 void strided_copy(const ArrayBase& to, const ArrayBase& from) {
   if (in_words(to) && in_words(from))
-    copy_words<std::uint32_t>(to, from);
+    copy_words<std::uint32_t>(Part(to), Part(from));
   else
-    copy_words<std::uint8_t>(to, from);
+    copy_words<std::uint8_t>(Part(to), Part(from));
+}
+
+void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLists& lists, bool scatter) {
+  const Extent chosen = indexed_extent(data, lists);
+  if (packed.is_null()) throw Error(ErrorKind::invalid_argument, "the source of a copy is a null array");
+  for (int k = 0; k < data.ndim(); ++k)
+    if (packed.shape(k) != chosen[k])
+      throw Error(ErrorKind::invalid_argument, fmt::format("dimension {} of the source has {} elements, that of the "
+                                                           "indexed array {}",
+                                                           k, packed.shape(k), chosen[k]));
+  if (packed.size() == 0) return;
+  if (in_words(packed) && in_words(data))
+    indexed_words<std::uint32_t>(Part(packed), Part(data), lists, scatter);
+  else
+    indexed_words<std::uint8_t>(Part(packed), Part(data), lists, scatter);
+}
+
+void check_indexed(const ArrayBase& data, const IndexLists& lists) {
+  if (data.is_null()) throw Error(ErrorKind::invalid_argument, "indices into a null array");
+  for (int k = 0; k < 4; ++k) {
+    const Array<int>& list = lists[std::size_t(k)];
+    if (list.is_null()) continue;
+    if (k >= data.ndim())
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("indices for dimension {} of an array of {} dimension(s)", k, data.ndim()));
+    if (!(list.device() == data.device()))
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("the indices of dimension {} are on device {}, the array on {}", k, list.device().name(),
+                              data.device().name()));
+  }
+}
+
+Extent indexed_extent(const ArrayBase& data, const IndexLists& lists) {
+  Extent extent(0);
+  extent.rank = data.ndim();
+  for (int k = 0; k < data.ndim(); ++k) {
+    const Array<int>& list = lists[std::size_t(k)];
+    extent.n[std::size_t(k)] = list.is_null() ? data.shape(k) : list.shape(0);
+  }
+  return extent;
 }
 
 }  // namespace weft::detail

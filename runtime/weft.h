@@ -24,10 +24,13 @@
 #include "../frontend/edsl/noise.h"
 #include "../frontend/edsl/search.h"
 #include "../frontend/edsl/report.h"
+#include "../frontend/edsl/indexed_arr.h"
 // clang-format on
 #include "../frontend/support/error.h"
 #include "array.h"
+#include "array_create.h"
 #include "device.h"
+#include "indexed_array.h"
 #include "launch.h"
 #include "report.h"
 

@@ -91,6 +91,7 @@ class ReferenceDevice : public Device {
     info_.memory_bytes = kMemoryLimit;
     info_.max_allocation = kMemoryLimit;
     info_.host_visible = true;
+    info_.wraps_host = true;
     info_.software = true;
     info_.max_block = 1024;
   }
@@ -98,6 +99,7 @@ class ReferenceDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
   Allocation allocate(std::size_t bytes, MemoryKind) override { return memory_.allocate(bytes); }
   void free(const Allocation& allocation) override { memory_.free(allocation); }
+  Allocation wrap(std::byte* memory, std::size_t bytes) override { return memory_.wrap(memory, bytes); }
 
   std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash) override {
     auto plan = std::make_shared<Plan>(module);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <new>
 
 #include "../../frontend/support/error.h"
@@ -14,7 +15,8 @@ constexpr std::align_val_t kAlignment{256};
 }
 
 HostMemory::~HostMemory() {
-  for (const auto& [address, block] : live_) ::operator delete(reinterpret_cast<void*>(address), kAlignment);
+  for (const auto& [address, block] : live_)
+    if (!block.wrapped) ::operator delete(reinterpret_cast<void*>(address), kAlignment);
 }
 
 Allocation HostMemory::allocate(std::size_t bytes) {
@@ -28,13 +30,27 @@ Allocation HostMemory::allocate(std::size_t bytes) {
   }
   const auto address = reinterpret_cast<std::uint64_t>(host);
   try {
-    live_.emplace(address, Block{bytes, false});
+    live_.emplace(address, Block{bytes, false, false});
   } catch (...) {
     ::operator delete(host, kAlignment);
     throw;
   }
   used_ += bytes;
   return {address, bytes, static_cast<std::byte*>(host), address};
+}
+
+Allocation HostMemory::wrap(std::byte* memory, std::size_t bytes) {
+  std::unique_lock lock(mutex_);
+  const auto address = reinterpret_cast<std::uint64_t>(memory);
+  // Look-ups by address need allocations that do not overlap.
+  const auto after = live_.lower_bound(address);
+  const bool inside = after != live_.begin() && address - std::prev(after)->first < std::prev(after)->second.bytes;
+  if (inside || (after != live_.end() && after->first - address < bytes)) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} bytes at address {:#x} are memory of device \"reference\" already", bytes, address));
+  }
+  live_.emplace(address, Block{bytes, false, true});
+  return {address, bytes, memory, address};
 }
 
 void HostMemory::free(const Allocation& allocation) {
@@ -45,7 +61,7 @@ void HostMemory::free(const Allocation& allocation) {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("free: device \"reference\" has no allocation at address {:#x}", allocation.address));
   }
-  if (uses_.empty()) {
+  if (uses_.empty() || it->second.wrapped) {
     release(allocation.address);
   } else {
     it->second.freed = true;
@@ -55,9 +71,10 @@ void HostMemory::free(const Allocation& allocation) {
 
 void HostMemory::release(std::uint64_t address) {
   const auto it = live_.find(address);
-  used_ -= it->second.bytes;
+  const bool wrapped = it->second.wrapped;
+  if (!wrapped) used_ -= it->second.bytes;
   live_.erase(it);
-  ::operator delete(reinterpret_cast<void*>(address), kAlignment);
+  if (!wrapped) ::operator delete(reinterpret_cast<void*>(address), kAlignment);
 }
 
 Extent HostMemory::find(std::uint64_t address) const {

@@ -33,6 +33,8 @@ class HostMemory {
 
   /// Contents are undefined. Errors: Error(out_of_memory).
   Allocation allocate(std::size_t bytes);
+  /// Memory of the caller, which free() leaves to them. Errors: Error(invalid_argument) for memory of this device.
+  Allocation wrap(std::byte* memory, std::size_t bytes);
   /// At once, or when the work that was running at this moment has ended. The address 0 is nothing to free.
   /// Errors: Error(invalid_argument) when there is no such allocation.
   void free(const Allocation& allocation);
@@ -56,7 +58,8 @@ class HostMemory {
  private:
   struct Block {
     std::uint64_t bytes;
-    bool freed;  ///< and kept only for the work that was running then
+    bool freed;    ///< and kept only for the work that was running then
+    bool wrapped;  ///< the caller's
   };
   struct Freed {
     std::uint64_t moment;  ///< uses that began before it keep the memory

@@ -131,6 +131,7 @@ void VulkanDevice::create() {
     extensions.push_back(VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME);
     features12.pNext = &atomic_float;
   }
+  if (adapter_.host_import_alignment) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   if (adapter_.memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   if (adapter_.portability_subset) extensions.push_back("VK_KHR_portability_subset");
 
@@ -180,8 +181,17 @@ Allocation VulkanDevice::allocate(std::size_t bytes, MemoryKind kind) {
   memory_->refuse(bytes, kind);
 }
 
+Allocation VulkanDevice::wrap(std::byte* memory, std::size_t bytes) {
+  check_alive();
+  return memory_->wrap(memory, bytes);
+}
+
 void VulkanDevice::free(const Allocation& allocation) {
-  if (allocation.handle != 0) retirement_->drop({Retired::Kind::memory, allocation.handle});
+  // The caller's memory may be gone in a moment.
+  if (Memory::is_wrapped(allocation.handle))
+    memory_->free(allocation.handle);
+  else if (allocation.handle != 0)
+    retirement_->drop({Retired::Kind::memory, allocation.handle});
 }
 
 std::unique_ptr<Stream> VulkanDevice::create_stream() {

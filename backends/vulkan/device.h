@@ -31,6 +31,7 @@ class VulkanDevice final : public Device {
   const DeviceInfo& info() const override { return info_; }
   Allocation allocate(std::size_t bytes, MemoryKind kind) override;
   void free(const Allocation& allocation) override;
+  Allocation wrap(std::byte* memory, std::size_t bytes) override;
   std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash hash) override;
   std::unique_ptr<Stream> create_stream() override;
   CompileStats stats() const override;

@@ -134,6 +134,20 @@ void fill_target(Adapter& a, const VkPhysicalDeviceVulkan12Properties& p, bool f
   t.max_block = a.info.max_block;
 }
 
+// Buffers may be placed in memory of the host, without being its only contents.
+bool can_import_host_memory(VkPhysicalDevice handle) {
+  VkPhysicalDeviceExternalBufferInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO;
+  info.usage = kBufferUsage;
+  info.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  VkExternalBufferProperties found{};
+  found.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES;
+  vkGetPhysicalDeviceExternalBufferProperties(handle, &info, &found);
+  const VkExternalMemoryFeatureFlags features = found.externalMemoryProperties.externalMemoryFeatures;
+  return (features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) &&
+         !(features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
+}
+
 // Everything of an adapter but its number.
 Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
   Adapter a;
@@ -179,8 +193,17 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
   properties11.pNext = &properties12;
   if (a.api_version >= VK_API_VERSION_1_3 || has(extensions, VK_KHR_MAINTENANCE_4_EXTENSION_NAME))
     properties12.pNext = &maintenance4;
+  VkPhysicalDeviceExternalMemoryHostPropertiesEXT external_host{};
+  external_host.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT;
+  const bool imports_host =
+      has(extensions, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) && can_import_host_memory(handle);
+  if (imports_host) {
+    external_host.pNext = properties.pNext;
+    properties.pNext = &external_host;
+  }
   vkGetPhysicalDeviceProperties2(handle, &properties);
   vkGetPhysicalDeviceMemoryProperties(handle, &a.memory);
+  a.host_import_alignment = external_host.minImportedHostPointerAlignment;
 
   const VkPhysicalDeviceLimits& limits = a.properties.limits;
   DeviceInfo& info = a.info;
@@ -203,6 +226,7 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
     const VkMemoryType& type = a.memory.memoryTypes[i];
     info.host_visible = info.host_visible || (type.heapIndex == heap && (type.propertyFlags & kMapped) == kMapped);
   }
+  info.wraps_host = a.host_import_alignment > 0;
   info.max_allocation = properties11.maxMemoryAllocationSize;
   if (maintenance4.maxBufferSize) info.max_allocation = std::min(info.max_allocation, maintenance4.maxBufferSize);
   info.max_block = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);

@@ -12,6 +12,11 @@
 
 namespace weft::backend::vulkan {
 
+/// What every buffer of weft's is used for.
+constexpr VkBufferUsageFlags kBufferUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                            VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+                                            VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+
 /// What weft needs to know of one adapter.
 struct Adapter {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
@@ -25,6 +30,8 @@ struct Adapter {
   bool memory_budget = false;  ///< VK_EXT_memory_budget
   bool atomic_float = false;   ///< VK_EXT_shader_atomic_float
   bool portability_subset = false;
+  /// VK_EXT_external_memory_host: what memory of the host must begin and end at to be shown to the device; 0: cannot.
+  std::uint64_t host_import_alignment = 0;
 
   // What there is of what weft turns on where it can.
   VkPhysicalDeviceFeatures features{};

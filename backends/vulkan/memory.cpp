@@ -11,8 +11,6 @@ namespace weft::backend::vulkan {
 
 namespace {
 
-constexpr VkBufferUsageFlags kUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                      VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
 constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
 constexpr VkMemoryPropertyFlags kMapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 constexpr VkMemoryPropertyFlags kCached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
@@ -21,16 +19,16 @@ std::uint64_t round_up(std::uint64_t bytes) {
   return (bytes + Suballocator::kAlignment - 1) / Suballocator::kAlignment * Suballocator::kAlignment;
 }
 
-// A handle is never 0: two bits of kind, one that says "a page of its own", and the index above them.
-std::uint64_t make_handle(MemoryKind kind, bool own, std::uint32_t index) {
-  return (std::uint64_t(index) + 1) << 3 | std::uint64_t(own) << 2 | std::uint64_t(kind);
+// A handle is never 0: two bits of group, one that says "a page of its own", and the index above them.
+std::uint64_t make_handle(int group, bool own, std::uint32_t index) {
+  return (std::uint64_t(index) + 1) << 3 | std::uint64_t(own) << 2 | std::uint64_t(group);
 }
 
 VkBuffer make_buffer(VkDevice device, const VolkDeviceTable& vk, std::uint64_t bytes) {
   VkBufferCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   create.size = bytes;
-  create.usage = kUsage;
+  create.usage = kBufferUsage;
   VkBuffer buffer = VK_NULL_HANDLE;
   return vk.vkCreateBuffer(device, &create, nullptr, &buffer) == VK_SUCCESS ? buffer : VK_NULL_HANDLE;
 }
@@ -47,7 +45,22 @@ Memory::Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& v
   if (probe) vk_.vkGetBufferMemoryRequirements(device_, probe, &needs);
   vk_.vkDestroyBuffer(device_, probe, nullptr);
   choose_types(needs.memoryTypeBits);
+  groups_[kWrapped].host_visible = groups_[kWrapped].cached = true;
   if (!map_device) groups_[int(MemoryKind::device)].host_visible = groups_[int(MemoryKind::device)].cached = false;
+}
+
+// On a heap, or on any (-1); -1 when there is none.
+int Memory::find_type(std::uint32_t usable, VkMemoryPropertyFlags wanted, int heap) const {
+  // Types that some device extension must unlock, such as device-coherent memory of AMD, are not for us.
+  constexpr VkMemoryPropertyFlags kPlain = kLocal | kMapped | kCached;
+  const VkPhysicalDeviceMemoryProperties& p = adapter_.memory;
+  for (std::uint32_t i = 0; i < p.memoryTypeCount; ++i) {
+    const VkMemoryType& type = p.memoryTypes[i];
+    if ((usable >> i & 1) && (type.propertyFlags & wanted) == wanted && !(type.propertyFlags & ~kPlain) &&
+        (heap < 0 || static_cast<int>(type.heapIndex) == heap))
+      return static_cast<int>(i);
+  }
+  return -1;
 }
 
 void Memory::choose_types(std::uint32_t usable) {
@@ -59,17 +72,8 @@ void Memory::choose_types(std::uint32_t usable) {
       local_heap = i;
       local_bytes = p.memoryHeaps[i].size;
     }
-  // Types that some device extension must unlock, such as device-coherent memory of AMD, are not for us.
-  constexpr VkMemoryPropertyFlags kPlain = kLocal | kMapped | kCached | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT;
-  const auto find = [&](VkMemoryPropertyFlags wanted, bool on_local_heap) -> int {
-    for (std::uint32_t i = 0; i < p.memoryTypeCount; ++i) {
-      const VkMemoryType& type = p.memoryTypes[i];
-      if ((usable >> i & 1) && (type.propertyFlags & wanted) == wanted && !(type.propertyFlags & ~kPlain) &&
-          !(type.propertyFlags & VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT) &&
-          (!on_local_heap || type.heapIndex == local_heap))
-        return static_cast<int>(i);
-    }
-    return -1;
+  const auto find = [&](VkMemoryPropertyFlags wanted, bool on_local_heap) {
+    return find_type(usable, wanted, on_local_heap ? static_cast<int>(local_heap) : -1);
   };
   const auto first = [](std::initializer_list<int> candidates) {
     for (const int c : candidates)
@@ -105,10 +109,11 @@ Allocation Memory::hand_out(Group& group, MemoryKind kind, const Suballocator::P
   const Page& page = *group.shared[piece.region];
   if (piece.region == group.empty) group.empty = kNoRegion;
   return {page.address + piece.offset, bytes, page.host ? page.host + piece.offset : nullptr,
-          make_handle(kind, false, piece.id)};
+          make_handle(int(kind), false, piece.id)};
 }
 
-Allocation Memory::hand_out_own(Group& group, MemoryKind kind, std::unique_ptr<Page> page, std::uint64_t bytes) {
+Allocation Memory::hand_out_own(int number, std::unique_ptr<Page> page, std::uint64_t bytes) {
+  Group& group = groups_[number];
   std::uint32_t index = static_cast<std::uint32_t>(group.own.size());
   if (group.own_free.empty()) {
     group.own.emplace_back();
@@ -117,7 +122,7 @@ Allocation Memory::hand_out_own(Group& group, MemoryKind kind, std::unique_ptr<P
     group.own_free.pop_back();
   }
   group.own[index] = std::move(page);
-  return {group.own[index]->address, bytes, group.own[index]->host, make_handle(kind, true, index)};
+  return {group.own[index]->address, bytes, group.own[index]->host, make_handle(number, true, index)};
 }
 
 std::optional<Allocation> Memory::find(std::uint64_t bytes, MemoryKind kind) {
@@ -126,7 +131,7 @@ std::optional<Allocation> Memory::find(std::uint64_t bytes, MemoryKind kind) {
   if (bytes > group.page_bytes) {
     if (!group.spare_own || group.spare_own->bytes < bytes || group.spare_own->bytes - bytes > bytes / 4)
       return std::nullopt;
-    return hand_out_own(group, kind, std::move(group.spare_own), bytes);
+    return hand_out_own(int(kind), std::move(group.spare_own), bytes);
   }
   auto piece = group.pieces.allocate(bytes);
   if (!piece) return std::nullopt;
@@ -144,7 +149,7 @@ std::optional<Allocation> Memory::grow(std::uint64_t bytes, MemoryKind kind) {
     for (std::uint64_t size = std::max(group.page_bytes, least);; size = std::max(size / 2, least)) {
       size = round_up(size);
       if (auto page = make_page(group, kind, own ? bytes : size)) {
-        if (own) return hand_out_own(group, kind, std::move(page), bytes);
+        if (own) return hand_out_own(int(kind), std::move(page), bytes);
         const std::uint32_t region = group.pieces.add_region(page->bytes);
         if (region >= group.shared.size()) group.shared.resize(region + 1);
         group.shared[region] = std::move(page);
@@ -165,9 +170,10 @@ void Memory::free(std::uint64_t handle) {
   const std::uint32_t index = static_cast<std::uint32_t>((handle >> 3) - 1);
   if (handle >> 2 & 1) {
     if (index >= group.own.size() || !group.own[index]) internal_error("device memory is freed twice");
+    group.own_free.push_back(index);
+    if (is_wrapped(handle)) return give_back(std::move(group.own[index]));
     give_back(std::move(group.spare_own));
     group.spare_own = std::move(group.own[index]);
-    group.own_free.push_back(index);
     return;
   }
   const std::uint32_t region = group.pieces.free(index);
@@ -200,7 +206,7 @@ std::unique_ptr<Memory::Page> Memory::make_page(Group& group, MemoryKind kind, s
   // Software drivers promise more than there is and fail when it is touched, so the budget is checked here.
   if (bytes > available_locked(group)) return nullptr;
   auto page = std::make_unique<Page>();
-  page->kind = kind;
+  page->group = int(kind);
   page->bytes = bytes;
   page->buffer = make_buffer(device_, vk_, bytes);
   if (!page->buffer) return nullptr;
@@ -236,7 +242,10 @@ std::unique_ptr<Memory::Page> Memory::make_page(Group& group, MemoryKind kind, s
 
 void Memory::give_back(std::unique_ptr<Page> page) {
   if (!page) return;
-  held_[groups_[int(page->kind)].heap] -= page->bytes;
+  if (page->group == kWrapped)
+    --wrapped_;
+  else
+    held_[groups_[page->group].heap] -= page->bytes;
   by_address_.erase(page->address);
   vk_.vkDestroyBuffer(device_, page->buffer, nullptr);
   vk_.vkFreeMemory(device_, page->memory, nullptr);
@@ -249,7 +258,7 @@ Place Memory::resolve(std::uint64_t address, std::uint64_t bytes) {
     const Page& page = *(--it)->second;
     const std::uint64_t offset = address - page.address;
     if (offset <= page.bytes && bytes <= page.bytes - offset)
-      return {page.buffer, offset, page.host ? page.host + offset : nullptr, groups_[int(page.kind)].cached};
+      return {page.buffer, offset, page.host ? page.host + offset : nullptr, groups_[page.group].cached};
   }
   throw Error(ErrorKind::invalid_argument,
               fmt::format("{} bytes at address {:#x} are not memory of {}", bytes, address, adapter_.info.name));

@@ -3,6 +3,7 @@
 #include <volk.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -42,7 +43,11 @@ class Memory {
   std::optional<Allocation> find(std::uint64_t bytes, MemoryKind kind);
   /// From a new page; nothing when the device has no room, even after empty pages were given back.
   std::optional<Allocation> grow(std::uint64_t bytes, MemoryKind kind);
+  /// Memory of the host, as a page of its own that begins and ends with the host's pages around it.
+  /// Errors: Error(unsupported) when the device cannot use this memory, or any.
+  Allocation wrap(std::byte* memory, std::uint64_t bytes);
   void free(std::uint64_t handle);
+  static bool is_wrapped(std::uint64_t handle) { return handle != 0 && (handle & 3) == kWrapped; }
 
   /// The page and offset of an address.
   /// Errors: Error(invalid_argument) when the bytes do not lie in one page of this device.
@@ -52,6 +57,8 @@ class Memory {
   std::uint64_t available(MemoryKind kind);
   /// Throws Error(out_of_memory) for a request that cannot be met.
   [[noreturn]] void refuse(std::uint64_t bytes, MemoryKind kind);
+  /// The host may read what the device writes without a copy, besides memory of a kind that is mapped.
+  bool any_wrapped() const { return wrapped_.load(std::memory_order_relaxed) > 0; }
   /// Memory of this kind is mapped.
   bool host_visible(MemoryKind kind) const { return groups_[int(kind)].host_visible; }
 
@@ -64,12 +71,13 @@ class Memory {
     VkBuffer buffer = VK_NULL_HANDLE;
     std::uint64_t address = 0, bytes = 0;
     std::byte* host = nullptr;
-    MemoryKind kind = MemoryKind::device;
+    int group = 0;
   };
 
   static constexpr std::uint32_t kNoRegion = ~0u;
+  static constexpr int kWrapped = 3;  // the group behind those of the kinds
 
-  // All pages of one kind.
+  // All pages of one kind, or all that are the host's.
   struct Group {
     std::uint32_t type = 0, heap = 0;
     bool host_visible = false, cached = false;
@@ -87,15 +95,18 @@ class Memory {
   std::unique_ptr<Page> make_page(Group& group, MemoryKind kind, std::uint64_t bytes);
   void give_back(std::unique_ptr<Page> page);
   bool give_back_empty(Group& group);
+  int find_type(std::uint32_t usable, VkMemoryPropertyFlags wanted, int heap) const;
+  bool import(Page& page);
   Allocation hand_out(Group& group, MemoryKind kind, const Suballocator::Piece& piece, std::uint64_t bytes);
-  Allocation hand_out_own(Group& group, MemoryKind kind, std::unique_ptr<Page> page, std::uint64_t bytes);
+  Allocation hand_out_own(int group, std::unique_ptr<Page> page, std::uint64_t bytes);
 
   const Adapter& adapter_;
   VkDevice device_;
   const VolkDeviceTable& vk_;
   std::uint64_t max_page_;
   std::mutex mutex_;
-  std::array<Group, 3> groups_;
+  std::array<Group, 4> groups_;
+  std::atomic<int> wrapped_{0};  // pages that are the host's
   std::map<std::uint64_t, Page*> by_address_;
   std::array<std::uint64_t, VK_MAX_MEMORY_HEAPS> held_{};  // bytes taken from each heap
 };

@@ -77,6 +77,7 @@ class VulkanStream final : public Stream {
   void flush();
   bool idle();
   Ticket poll();
+  Ticket signal_of(Ticket ticket) const;
   void retire(Ticket completed);
   void wait_semaphore(VkSemaphore semaphore, std::uint64_t value);
   Allocation ring(std::uint64_t bytes);
@@ -102,6 +103,7 @@ class VulkanStream final : public Stream {
 
   Hazards hazards_;
   bool track_ = true, always_ = false, barrier_due_ = false;
+  bool to_host_ = false;  // the batch copies into mapped memory
   std::uint64_t memory_barriers_ = 0, execution_barriers_ = 0;
 
   // Upload memory for argument blocks and small uploads; head and tail only grow, their place is modulo the size.

@@ -140,7 +140,7 @@ void VulkanStream::staged_download(std::byte* to, std::uint64_t from, std::size_
     // The waits make what they wait for visible to the copy: the producers' writes, and the last use of the staging
     // memory.
     const VkSemaphore waits[] = {timeline_->semaphore, download_semaphore_};
-    const std::uint64_t wait_values[] = {after, download_value_};
+    const std::uint64_t wait_values[] = {signal_of(after), download_value_};
     const VkPipelineStageFlags stages[] = {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT};
     const std::uint64_t signal_value = download_value_ + 1;
     VkTimelineSemaphoreSubmitInfo timeline{};

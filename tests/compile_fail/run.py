@@ -71,6 +71,11 @@ CASES = {
     "curl_of_a_number": ("x[i] = curlnoise(1, s).x;", "", "curlnoise a vector"),
     "search_for_another_type": ("Int k = lower_bound(x, n);", "", "not of the type of what is searched"),
     "search_in_two_dimensions": ("Int k = upper_bound(v, s);", "", "an Arr of numbers with one dimension"),
+    "span_of_a_temporary_array": ("", "auto s = zeros<float>(d, 3).host_span();", "deleted"),
+    "wrapped_constants": ("", "const std::vector<float> c(4); wrap(d, c);", "this one is const"),
+    "array_for_indexed_array": ("});\nauto k2 = kernel(\"k2\", [](IndexedArr<float> x) { x[0] = 1;", "launch(k2, 3, x);", "no indexed array: see indexed()"),
+    "elements_of_another_type": ("", "from_flat<vec3>(d, std::vector<double>(3));", "no matching function"),
+    "other_element_size": ("", "x.view_as<vec3>();", "elements of the same size only"),
     "too_few_arguments": ("", "launch(k, 3, x, v, 4);", "another number of parameters"),
 }
 

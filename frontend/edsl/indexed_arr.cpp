@@ -1,0 +1,49 @@
+// Indices that go through a list before they choose an element.
+#include "indexed_arr.h"
+
+#include <fmt/format.h>
+
+namespace weft::detail {
+
+namespace {
+Index through_list(const IndexedLayout& a, int k, const Index& index) {
+  const ArrLayout& list = a.indices[std::size_t(a.data.first + k)];
+  if (list.base == ir::kNone) return index;
+  trace::Id value;
+  trace::load(address_of(list, &index, 1), ir::Type::i32, 1, &value, index.loc);
+  return {value, index.loc, FromId{}};
+}
+}  // namespace
+
+IndexedLayout make_indices(const ArrLayout& data) {
+  IndexedLayout a;
+  a.data = data;
+  for (int k = 0; k < data.ndim; ++k) {
+    Trace::current().begin_part(fmt::format("indices of dimension {}", k));
+    a.indices[std::size_t(k)] = make_array_param(ir::Type::i32, 1, 1, true, type_name(ir::Type::i32, 1, 1));
+  }
+  return a;
+}
+
+trace::Address address_of(const IndexedLayout& a, const Index* indices, int n) {
+  Index through[4] = {indices[0], indices[0], indices[0], indices[0]};
+  for (int k = 0; k < n; ++k) through[k] = through_list(a, k, indices[k]);
+  return address_of(a.data, through, n);
+}
+
+IndexedLayout slice_of(const IndexedLayout& a, const Index& index) {
+  IndexedLayout s = a;
+  s.data = slice_of(a.data, through_list(a, 0, index));
+  return s;
+}
+
+trace::Id shape_of(const IndexedLayout& a, int k, ir::Type type, Loc loc) {
+  const int left = a.data.ndim - a.data.first;
+  if (k >= 0 && k < left) {
+    const ArrLayout& list = a.indices[std::size_t(a.data.first + k)];
+    if (list.base != ir::kNone) return shape_of(list, 0, type, loc);
+  }
+  return shape_of(a.data, k, type, loc);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,133 @@
+// Functions that make arrays: empty, zeros, ones, full, arange, from other groupings, around the caller's memory.
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+
+#include "array.h"
+
+namespace weft {
+
+/// Not initialised.
+template <class T, int N = 1>
+Array<T, N> empty(const Device& device, const Extent& extent) {
+  return Array<T, N>::empty(device, extent);
+}
+template <class T, int N = 1>
+Array<T, N> zeros(const Device& device, const Extent& extent) {
+  return Array<T, N>::zeros(device, extent);
+}
+template <class T, int N = 1>
+Array<T, N> full(const Device& device, const Extent& extent, const std::type_identity_t<T>& value) {
+  return Array<T, N>::full(device, extent, value);
+}
+/// All scalars of all elements are 1: a matrix of ones, not the identity.
+template <class T, int N = 1>
+Array<T, N> ones(const Device& device, const Extent& extent) {
+  using S = typename Flat<T>::scalar;
+  S scalars[Flat<T>::count];
+  for (S& s : scalars) s = S(1);
+  T value;
+  static_assert(sizeof value == sizeof scalars);
+  std::memcpy(static_cast<void*>(&value), scalars, sizeof value);
+  return Array<T, N>::full(device, extent, value);
+}
+
+/// Arrays of the shape, type and device of another one.
+template <class T, int N>
+Array<T, N> empty_like(const Array<T, N>& a) {
+  return Array<T, N>::empty(a.device(), a.extent());
+}
+template <class T, int N>
+Array<T, N> zeros_like(const Array<T, N>& a) {
+  return Array<T, N>::zeros(a.device(), a.extent());
+}
+template <class T, int N>
+Array<T, N> ones_like(const Array<T, N>& a) {
+  return ones<T, N>(a.device(), a.extent());
+}
+template <class T, int N>
+Array<T, N> full_like(const Array<T, N>& a, const std::type_identity_t<T>& value) {
+  return Array<T, N>::full(a.device(), a.extent(), value);
+}
+
+namespace detail {
+/// How many values start, start + step, ... lie before stop. Errors: Error(invalid_argument) for a step of 0, NaN, or
+/// more values than can be counted.
+std::int64_t arange_size(double start, double stop, double step);
+/// The same for integers: `distance` from start to stop in the direction of the step, whose magnitude is given.
+std::int64_t arange_size(std::uint64_t distance, std::uint64_t step);
+/// How many elements of `each` scalars there are. Errors: Error(invalid_argument) when some are left over.
+std::int64_t whole_elements(std::size_t scalars, int each);
+}  // namespace detail
+
+/// The values start, start + step, ... below stop (above it for a negative step), as numpy's arange. Real values are
+/// computed in float64 as start + i * step and rounded once. arange(device, n) counts from 0.
+/// Errors: Error(invalid_argument) for a step of 0 or NaN.
+/// Cost: made by the host; one upload.
+template <NumericScalar T>
+Array<T> arange(const Device& device, T start, T stop, T step = T(1)) {
+  std::int64_t n = 0;
+  // Integers in 64 bits without sign, where nothing overflows that is not cut off again.
+  using Wide = std::conditional_t<RealScalar<T>, double, std::uint64_t>;
+  const Wide first = static_cast<Wide>(start), last = static_cast<Wide>(stop), by = static_cast<Wide>(step);
+  if constexpr (RealScalar<T>) {
+    n = detail::arange_size(first, last, by);
+  } else {
+    const bool down = step < T(0), any = down ? stop < start : start < stop;
+    n = detail::arange_size(!any ? 0 : down ? first - last : last - first, down ? 0 - by : by);
+  }
+  Array<T> a = Array<T>::empty(device, n);
+  std::vector<T> values;
+  for (std::int64_t at = 0; at < n; at += std::int64_t(values.size())) {
+    values.resize(std::size_t(std::min<std::int64_t>(n - at, 1 << 20)));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<T>(first + static_cast<Wide>(at + std::int64_t(i)) * by);
+    a.slice(at, at + std::int64_t(values.size())).assign(values);
+  }
+  return a;
+}
+template <NumericScalar T>
+Array<T> arange(const Device& device, T stop) {
+  return arange<T>(device, T(0), stop);
+}
+
+/// An array of T from the scalars of its elements, one after the other: from_flat<vec3>(device, floats) of 3 n floats
+/// has n elements. By copy.
+/// Errors: Error(invalid_argument) when the number of scalars is no multiple of those of an element, or does not fit
+/// the extent.
+template <class T, int N, detail::SequenceOf<typename Flat<T>::scalar> R>
+Array<T, N> from_flat(const Device& device, const Extent& extent, const R& scalars) {
+  Array<T, N> a = Array<T, N>::empty(device, extent);
+  a.flatten().scalars().assign(scalars);
+  return a;
+}
+template <class T, detail::SequenceOf<typename Flat<T>::scalar> R>
+Array<T> from_flat(const Device& device, const R& scalars) {
+  return from_flat<T, 1>(device, detail::whole_elements(std::size(scalars), Flat<T>::count), scalars);
+}
+
+/// An array around memory of the host, without a copy: kernels read and write the memory itself.
+///
+/// wrap(device, x) uses a vector, a span or an array of the caller's: it must stay, unmoved, until the last array that
+/// shares it is gone (the end of that array waits for the device). wrap(device, std::move(vector)) keeps the vector
+/// itself, and nothing can dangle. The host reads the elements at wait() or through host_span(), and writes them
+/// through host_span(). The memory must begin at a multiple of 4 bytes and have a multiple of 4; on Vulkan the whole
+/// pages that it lies in are shown to the device. Errors: Error(unsupported) on a device that cannot use the host's
+/// memory (Device::wraps_host()) or not this one; Error(invalid_argument) for memory that is badly aligned, or of which
+/// a part is wrapped on this device already.
+template <detail::HostSequence R>
+requires(std::is_lvalue_reference_v<R> ||
+         std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>) auto wrap(const Device& device, R&& memory) {
+  using T = std::remove_pointer_t<decltype(std::data(memory))>;
+  static_assert(!std::is_const_v<T>, "weft::wrap: kernels may write the memory of an array, and this one is const");
+  if constexpr (!std::is_const_v<T>)
+    return Array<T>::around(device, std::size(memory), std::span<T>(std::data(memory), std::size(memory)));
+}
+template <class T>
+Array<T> wrap(const Device& device, std::vector<T>&& values) {
+  auto owner = std::make_shared<std::vector<T>>(std::move(values));
+  return Array<T>::around(device, owner->size(), *owner, owner);
+}
+
+}  // namespace weft

@@ -1,0 +1,73 @@
+// The device copies into staging memory in the order of its stream; wait() brings that to its place.
+#include "host_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "host_copy_state.h"
+
+namespace weft {
+
+HostCopy::HostCopy() = default;
+HostCopy::HostCopy(std::unique_ptr<detail::HostCopyState> state) : state_(std::move(state)) {}
+HostCopy::HostCopy(HostCopy&& other) noexcept = default;
+HostCopy& HostCopy::operator=(HostCopy&& other) noexcept {
+  if (this == &other) return *this;
+  finish();
+  state_ = std::move(other.state_);
+  return *this;
+}
+HostCopy::~HostCopy() { finish(); }
+
+void HostCopy::finish() noexcept {
+  try {
+    wait();
+  } catch (const std::exception&) {
+    // A lost device: the next call on it says so.
+  }
+}
+
+bool HostCopy::done() const {
+  if (!state_ || state_->parts.empty()) return true;
+  const backend::Ticket last = state_->parts.back().ticket;
+  return state_->stream->with([&](backend::Stream& s) { return s.done(last); });
+}
+
+void HostCopy::wait() {
+  const std::unique_ptr<detail::HostCopyState> state = std::move(state_);
+  if (!state) return;
+  for (detail::HostCopyState::Part& part : state->parts) {
+    state->stream->wait(part.ticket);
+    std::memcpy(part.to, part.staging->allocation.host, part.bytes);
+    part.staging.reset();
+  }
+}
+
+namespace detail {
+
+std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t from, std::uint64_t bytes,
+                                               std::byte* to) {
+  // Staging memory goes back part by part.
+  constexpr std::uint64_t kPart = 64ull << 20;
+  auto state = std::make_unique<HostCopyState>();
+  state->device = storage.device;
+  state->stream = storage.device->default_stream;
+  storage.order_before(*state->stream, false);
+  for (std::uint64_t at = 0; at < bytes; at += kPart) {
+    HostCopyState::Part part;
+    part.bytes = std::min(kPart, bytes - at);
+    part.to = to + at;
+    part.staging = allocate(storage.device, part.bytes, backend::MemoryKind::readback);
+    part.ticket = state->stream->with(
+        [&](backend::Stream& s) { return s.copy(part.staging->allocation.address, from + at, part.bytes); });
+    storage.touched(*state->stream, part.ticket, false);
+    part.staging->touched(*state->stream, part.ticket, true);
+    state->parts.push_back(std::move(part));
+  }
+  // So that the device begins while the host does something else.
+  state->stream->with([](backend::Stream& s) { s.submit(); });
+  return state;
+}
+
+}  // namespace detail
+}  // namespace weft

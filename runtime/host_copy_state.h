@@ -1,0 +1,23 @@
+// What stands behind a HostCopy. Internal to the runtime.
+#pragma once
+#include "state.h"
+
+namespace weft::detail {
+
+struct HostCopyState {
+  struct Part {
+    std::shared_ptr<Storage> staging;
+    std::byte* to = nullptr;
+    std::uint64_t bytes = 0;
+    backend::Ticket ticket = 0;
+  };
+  std::shared_ptr<DeviceState> device;
+  StreamState* stream = nullptr;
+  std::vector<Part> parts;
+};
+
+/// Starts a copy of `bytes` from an address in `storage`, in order with the device's default stream.
+std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t from, std::uint64_t bytes,
+                                               std::byte* to);
+
+}  // namespace weft::detail

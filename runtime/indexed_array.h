@@ -1,0 +1,108 @@
+// Indexed arrays on the host: an array seen through lists of indices.
+#pragma once
+#include "../frontend/edsl/indexed_arr.h"
+#include "array.h"
+#include "launch.h"
+
+namespace weft {
+
+namespace detail {
+/// The lists of indices of an indexed array, by dimension.
+using IndexLists = std::array<Array<int>, 4>;
+
+void check_indexed(const ArrayBase& data, const IndexLists& lists);
+Extent indexed_extent(const ArrayBase& data, const IndexLists& lists);
+/// Copies the elements of `data` that the lists choose to `packed`, which has the shape of the lists; or back, with
+/// `scatter`.
+/// Cost: one launch of a thread for each word; for arrays of four dimensions one for each word of an element.
+void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLists& lists, bool scatter);
+}  // namespace detail
+
+/// An array seen through a list of indices for each of its dimensions, or for some: element (i, j) is element
+/// (rows[i], columns[j]) of the array behind it. A view: shares the elements and the lists.
+///
+/// Made by indexed(); kernels take it as an IndexedArr<T, N>. The lists' values must lie inside the array, which
+/// nothing checks but the reference device and debug builds of a kernel.
+template <class T, int N = 1>
+class IndexedArray {
+ public:
+  using value_type = T;
+
+  /// A null array.
+  IndexedArray() = default;
+  /// \param indices  by dimension; a null list takes all indices of its dimension
+  /// Errors: Error(invalid_argument) for a null array, or lists on another device.
+  IndexedArray(const Array<T, N>& data, const detail::IndexLists& indices) : data_(data), indices_(indices) {
+    detail::check_indexed(data_, indices_);
+  }
+
+  bool is_null() const { return data_.is_null(); }
+  Device device() const { return data_.device(); }
+  /// How many indices dimension k takes: the length of its list, or the extent of the array where it has none.
+  std::int64_t shape(int k) const {
+    return k >= 0 && k < N && !indices(k).is_null() ? indices(k).shape(0) : data_.shape(k);
+  }
+  std::int64_t size() const {
+    std::int64_t n = 1;
+    for (int k = 0; k < N; ++k) n *= shape(k);
+    return n;
+  }
+  Extent extent() const { return detail::indexed_extent(data_, indices_); }
+
+  /// The array behind it, and the list of dimension k (null where all indices are taken).
+  const Array<T, N>& data() const { return data_; }
+  const Array<int>& indices(int k) const { return indices_[static_cast<std::size_t>(k)]; }
+
+  /// The elements chosen, as an array of their own, gathered on the device.
+  Array<T, N> clone() const {
+    Array<T, N> a = Array<T, N>::empty(device(), extent());
+    detail::indexed_copy(a, data_, indices_, false);
+    return a;
+  }
+  std::vector<T> to_vector() const { return clone().to_vector(); }
+  /// Replaces the elements chosen by those of an array of the same shape on the same device. An element that is chosen
+  /// twice gets one of its values.
+  void copy_from(const Array<T, N>& values) {
+    // What lies on the array itself is read before it is written.
+    if (values.storage() == data_.storage() && !values.is_null()) return copy_from(values.clone());
+    detail::indexed_copy(values, data_, indices_, true);
+  }
+  void fill(const T& value) { copy_from(Array<T, N>::full(device(), extent(), value)); }
+
+ private:
+  Array<T, N> data_;
+  detail::IndexLists indices_;
+};
+
+/// The array seen through a list of indices for each dimension: indexed(a, rows), indexed(a, {}, columns). A list that
+/// is not given (or null) takes all indices. Errors: Error(invalid_argument) for a null array, more lists than
+/// dimensions, or lists on another device.
+template <class T, int N>
+IndexedArray<T, N> indexed(const Array<T, N>& a, const Array<int>& list0, const Array<int>& list1 = {},
+                           const Array<int>& list2 = {}, const Array<int>& list3 = {}) {
+  return IndexedArray<T, N>(a, {list0, list1, list2, list3});
+}
+
+namespace detail {
+template <class T, int N>
+struct Argument<Var<IndexedArray<T, N>>> {
+  using Expected = IndexedArray<std::remove_const_t<T>, N>;
+  const Expected* array;
+  template <class A>
+  Argument(const A& a) : array(&a) {
+    static_assert(
+        std::is_same_v<A, Expected>,
+        "weft::launch: the kernel's parameter is an IndexedArr<T, N> of another element type or dimension, or "
+        "the argument is no indexed array: see indexed()");
+  }
+  void get(HostArg* parts) const {
+    parts[0].array = &array->data();
+    for (int k = 0; k < N; ++k) {
+      parts[1 + k].array = &array->indices(k);
+      parts[1 + k].optional = true;
+    }
+  }
+};
+}  // namespace detail
+
+}  // namespace weft
