@@ -9,16 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "../frontend/types/layout.h"
 #include "../frontend/types/mat.h"
-#include "../frontend/types/scalar.h"
 #include "../frontend/types/vec.h"
 #include "device.h"
+#include "packed.h"
 
 namespace weft {
-
-namespace detail {
-class Storage;
-}
 
 /// The sizes of up to four dimensions: `n`, or `{nx, ny}`. Checked where it is used.
 struct Extent {
@@ -58,10 +55,17 @@ class ArrayBase {
 
  protected:
   ArrayBase(int ndim, std::uint32_t element_bytes) : ndim_(ndim), element_bytes_(element_bytes) {}
+  friend void detail::unpack_handle(ArrayBase& array, const std::byte* from, const detail::References& references);
+
   void create(const Device& device, const Extent& extent, int ndim);
   void upload(const void* data, std::uint64_t count);
   void download(void* data) const;
   void fill_element(const void* element);
+  /// Elements that hold arrays, packed; the memory keeps what they refer to.
+  void upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references);
+  void fill_packed(const std::byte* element, const detail::References& references);
+  /// In order of address.
+  detail::References references() const;
   void copy_from(const ArrayBase& from);
   /// Keeps elements lo, lo + step, ... below hi of dimension k.
   void restrict(int k, std::int64_t lo, std::int64_t hi, std::int64_t step);
@@ -78,8 +82,9 @@ class ArrayBase {
   std::uint32_t element_bytes_;
 };
 
-/// An array of T (a scalar, vec or mat) in the memory of a device. A handle: copies share the elements; `clone()`
-/// copies them. Memory is freed when the last handle is gone and the device has finished with it.
+/// An array of T (a scalar, vector, matrix, struct, ...) in the memory of a device. A handle: copies share the
+/// elements; `clone()` copies them. Memory is freed when the last handle is gone and the device has finished with it;
+/// arrays that its elements hold live as long.
 ///
 /// Row-major; the last dimension is contiguous unless the array is a view. Creating, filling and copying is done in
 /// order with launches on the device's default stream; only functions that bring data to the host wait.
@@ -87,19 +92,20 @@ class ArrayBase {
 template <class T, int N = 1>
 class Array : public ArrayBase {
   static_assert(N >= 1 && N <= 4, "an array has 1 to 4 dimensions");
-  static_assert(Flat<T>::count > 0 && std::is_trivially_copyable_v<T>);
+  static constexpr bool kHoldsArrays = detail::Layout<T>::holds_arrays;
+  static constexpr std::size_t kBytes = detail::Layout<T>::size;
 
  public:
   using value_type = T;
 
   /// A null array.
-  Array() : ArrayBase(N, sizeof(T)) {}
+  Array() : ArrayBase(N, kBytes) { static_assert(detail::check_layout<T>()); }
   /// From a contiguous range of T, by copy.
   template <std::ranges::contiguous_range R>
   requires(N == 1 && std::is_same_v<std::ranges::range_value_t<R>, T>) Array(const Device& device, const R& values)
       : Array() {
     create(device, Extent(std::ranges::size(values)), N);
-    upload(std::ranges::data(values), std::ranges::size(values));
+    write(std::ranges::data(values), std::ranges::size(values));
   }
   Array(const Device& device, std::initializer_list<T> values) requires(N == 1)
       : Array(device, std::span<const T>(values.begin(), values.size())) {}
@@ -109,13 +115,14 @@ class Array : public ArrayBase {
                                                                   const R& values)
       : Array() {
     create(device, extent, N);
-    upload(std::ranges::data(values), std::ranges::size(values));
+    write(std::ranges::data(values), std::ranges::size(values));
   }
 
-  /// Not initialised.
+  /// Not initialised, but for arrays in structs, which are null.
   static Array empty(const Device& device, const Extent& extent) {
     Array a;
     a.create(device, extent, N);
+    if constexpr (kHoldsArrays) a.zero();
     return a;
   }
   static Array full(const Device& device, const Extent& extent, const T& value) {
@@ -147,15 +154,25 @@ class Array : public ArrayBase {
     e.n = shape_;
     return e;
   }
-  void fill(const T& value) { fill_element(&value); }
+  void fill(const T& value) {
+    if constexpr (kHoldsArrays) {
+      if (is_null()) return fill_element(nullptr);
+      std::array<std::byte, kBytes> bytes{};
+      detail::References references;
+      detail::pack(value, *storage(), bytes.data(), references);
+      fill_packed(bytes.data(), references);
+    } else {
+      fill_element(&value);
+    }
+  }
   void zero() {
-    const std::array<std::byte, sizeof(T)> bytes{};
+    const std::array<std::byte, kBytes> bytes{};
     fill_element(bytes.data());
   }
   /// Replaces all elements, in row-major order.
   template <std::ranges::contiguous_range R>
   requires std::is_same_v<std::ranges::range_value_t<R>, T>
-  void assign(const R& values) { upload(std::ranges::data(values), std::ranges::size(values)); }
+  void assign(const R& values) { write(std::ranges::data(values), std::ranges::size(values)); }
   /// Replaces all elements by those of an array of the same shape, on this device or another. Views of one array may
   /// overlap: the result is as if all were read first.
   void copy_from(const Array& other) { ArrayBase::copy_from(other); }
@@ -168,14 +185,14 @@ class Array : public ArrayBase {
       return {bytes.begin(), bytes.end()};
     } else {
       std::vector<T> values(static_cast<std::size_t>(size()));
-      download(values.data());
+      read(values.data());
       return values;
     }
   }
   /// Copies to memory of the caller, which holds exactly size() elements.
   void copy_to(std::span<T> out) const {
     check_length(out.size());
-    download(out.data());
+    read(out.data());
   }
   /// One element. Waits; for a look at a result, not for loops.
   T at(std::int64_t i) const requires(N == 1) {
@@ -188,7 +205,9 @@ class Array : public ArrayBase {
   /// The elements themselves, without a copy, where the device's memory is the host's too (software and integrated
   /// devices). Waits for all work that uses them. Valid until the next launch that uses the array.
   /// Errors: Error(unsupported) on a device with memory of its own, or for a view that is not contiguous.
-  std::span<T> host_span() { return {reinterpret_cast<T*>(host_bytes()), static_cast<std::size_t>(size())}; }
+  std::span<T> host_span() requires(!kHoldsArrays) {
+    return {reinterpret_cast<T*>(host_bytes()), static_cast<std::size_t>(size())};
+  }
 
   /// A view of elements lo, lo + step, ... below hi of the first dimension (of dimension k). Shares the elements.
   Array slice(std::int64_t lo, std::int64_t hi, std::int64_t step = 1, int k = 0) const {
@@ -214,6 +233,27 @@ class Array : public ArrayBase {
   template <class U, int M>
   friend class Array;
   void check_length(std::size_t n) const;
+  void write(const T* values, std::size_t n) {
+    if constexpr (kHoldsArrays) {
+      std::vector<std::byte> bytes(n * kBytes);
+      detail::References references;
+      for (std::size_t i = 0; i < n; ++i) detail::pack(values[i], *storage(), bytes.data() + i * kBytes, references);
+      upload_packed(bytes.data(), n, references);
+    } else {
+      upload(values, n);
+    }
+  }
+  void read(T* values) const {
+    if constexpr (kHoldsArrays) {
+      const std::size_t n = static_cast<std::size_t>(size());
+      std::vector<std::byte> bytes(n * kBytes);
+      download(bytes.data());
+      const detail::References known = references();
+      for (std::size_t i = 0; i < n; ++i) detail::unpack(values[i], bytes.data() + i * kBytes, known);
+    } else {
+      download(values);
+    }
+  }
 };
 
 namespace detail {
