@@ -180,6 +180,75 @@ HostCopy ArrayBase::start_download(void* data) const {
                                           static_cast<std::byte*>(data)));
 }
 
+void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references) {
+  if (is_null()) invalid("elements are assigned to a null array");
+  const bool whole = is_contiguous() && size() * element_bytes_ == std::int64_t(storage_->bytes);
+  storage_->refer_to(references);
+  upload(data, count);
+  if (whole) storage_->refer_only_to(references);
+}
+
+void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
+  storage_->refer_to(references);
+  fill_element(element);
+}
+
+detail::References ArrayBase::references() const {
+  if (!storage_) return {};
+  detail::References list = storage_->references();
+  list.push_back(storage_);  // elements may hold views of their own array
+  std::ranges::sort(list, {}, [](const auto& s) { return s->allocation.address; });
+  return list;
+}
+
+namespace detail {
+void pack_handle(const ArrayBase& array, const Storage& holder, std::byte* to, References& references) {
+  std::memset(to, 0, 8 + 4 * std::size_t(array.ndim()));
+  if (array.is_null()) return;
+  const std::shared_ptr<Storage>& storage = array.storage();
+  if (storage->device != holder.device)
+    invalid(fmt::format("a struct for device {} holds an array on device {}", holder.device->device->info().name,
+                        storage->device->device->info().name));
+  if (!array.is_contiguous() || array.address() % wide_alignment(array.element_bytes()) != 0)
+    throw Error(ErrorKind::unsupported,
+                "a struct in an array holds a strided view: elements hold contiguous arrays; clone() it first");
+  const std::uint64_t address = array.address();
+  std::memcpy(to, &address, 8);
+  for (int k = 0; k < array.ndim(); ++k) {
+    if (array.shape(k) > INT32_MAX)
+      throw Error(
+          ErrorKind::unsupported,
+          fmt::format("a struct in an array holds an array of {} elements; kernels count to 2^31 - 1", array.shape(k)));
+    const std::int32_t n = std::int32_t(array.shape(k));
+    std::memcpy(to + 8 + 4 * k, &n, 4);
+  }
+  if (storage.get() != &holder) references.push_back(storage);
+}
+
+void unpack_handle(ArrayBase& array, const std::byte* from, const References& references) {
+  std::uint64_t address;
+  std::memcpy(&address, from, 8);
+  array.storage_.reset();
+  if (!address) return;
+  // By address: a device's allocations do not overlap.
+  const auto after = std::ranges::upper_bound(references, address, {},
+                                              [](const std::shared_ptr<Storage>& s) { return s->allocation.address; });
+  if (after == references.begin()) return;
+  const auto found = after - 1;
+  if (address - (*found)->allocation.address > (*found)->bytes) return;
+  array.storage_ = *found;
+  array.address_ = address;
+  std::int64_t stride = array.element_bytes_;
+  for (int k = array.ndim_ - 1; k >= 0; --k) {
+    std::int32_t n;
+    std::memcpy(&n, from + 8 + 4 * k, 4);
+    array.shape_[std::size_t(k)] = n;
+    array.stride_[std::size_t(k)] = stride;
+    stride *= std::max(n, 1);
+  }
+}
+}  // namespace detail
+
 void ArrayBase::fill_element(const void* element) {
   if (is_null()) invalid("a null array is filled");
   if (size() == 0) return;
@@ -216,6 +285,12 @@ void ArrayBase::copy_from(const ArrayBase& from) {
   if (shape_ != from.shape_)
     invalid(fmt::format("a copy from shape {} to shape {}", shape_text(from.shape_, ndim_), shape_text(shape_, ndim_)));
   if (size() == 0) return;
+  if (from.storage_->has_references()) {
+    if (storage_->device != from.storage_->device)
+      throw Error(ErrorKind::unsupported,
+                  "an array of structs that hold arrays is copied to another device: their arrays would stay behind");
+    storage_->refer_to(from.references());
+  }
   if (storage_->device != from.storage_->device) return copy_between_devices(from);
   const bool overlap = storage_ == from.storage_ && address_ < from.address_ + from.extent_bytes() &&
                        from.address_ < address_ + extent_bytes();

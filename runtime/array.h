@@ -8,16 +8,15 @@
 #include <span>
 #include <vector>
 
+#include "../frontend/types/layout.h"
 #include "../frontend/types/names.h"
-#include "../frontend/types/scalar.h"
 #include "device.h"
 #include "host_copy.h"
+#include "packed.h"
 
 namespace weft {
 
 namespace detail {
-class Storage;
-
 /// What lies side by side on the host: a vector, a span, an array. (A std::vector<bool> does not.)
 template <class R>
 concept HostSequence = requires(const R& r) {
@@ -69,6 +68,8 @@ class ArrayBase {
 
  protected:
   ArrayBase(int ndim, std::uint32_t element_bytes) : ndim_(ndim), element_bytes_(element_bytes) {}
+  friend void detail::unpack_handle(ArrayBase& array, const std::byte* from, const detail::References& references);
+
   void create(const Device& device, const Extent& extent, int ndim);
   /// The caller's memory, without a copy; kept by `owner`, or by the caller.
   void create_around(const Device& device, const Extent& extent, int ndim, void* data, std::uint64_t count,
@@ -77,6 +78,11 @@ class ArrayBase {
   void download(void* data) const;
   HostCopy start_download(void* data) const;
   void fill_element(const void* element);
+  /// Elements that hold arrays, packed; the memory keeps what they refer to.
+  void upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references);
+  void fill_packed(const std::byte* element, const detail::References& references);
+  /// In order of address.
+  detail::References references() const;
   void copy_from(const ArrayBase& from);
   void copy_between_devices(const ArrayBase& from);
   static void copy_range(const ArrayBase& to, const ArrayBase& from, std::int64_t to_offset, std::int64_t from_offset,
@@ -101,8 +107,9 @@ class ArrayBase {
   std::uint32_t element_bytes_;
 };
 
-/// An array of T (a scalar, vec or mat) in the memory of a device. A handle: copies share the elements; `clone()`
-/// copies them. Memory is freed when the last handle is gone and the device has finished with it.
+/// An array of T (a scalar, vector, matrix, struct, ...) in the memory of a device. A handle: copies share the
+/// elements; `clone()` copies them. Memory is freed when the last handle is gone and the device has finished with it;
+/// arrays that its elements hold live as long.
 ///
 /// Row-major; the last dimension is contiguous unless the array is a view. Creating, filling and copying is done in
 /// order with launches on the device's default stream; only functions that bring data to the host wait.
@@ -112,13 +119,14 @@ class ArrayBase {
 template <class T, int N = 1>
 class Array : public ArrayBase {
   static_assert(N >= 1 && N <= 4, "an array has 1 to 4 dimensions");
-  static_assert(Flat<T>::count > 0 && std::is_trivially_copyable_v<T>);
+  static constexpr bool kHoldsArrays = detail::Layout<T>::holds_arrays;
+  static constexpr std::size_t kBytes = detail::Layout<T>::size;
 
  public:
   using value_type = T;
 
   /// A null array.
-  Array() : ArrayBase(N, sizeof(T)) {}
+  Array() : ArrayBase(N, kBytes) { static_assert(detail::check_layout<T>()); }
   /// From a contiguous range of T, by copy.
   template <detail::SequenceOf<T> R>
   requires(N == 1) Array(const Device& device, const R& values) : Array(device, Extent(std::size(values)), values) {}
@@ -128,13 +136,14 @@ class Array : public ArrayBase {
   template <detail::SequenceOf<T> R>
   Array(const Device& device, const Extent& extent, const R& values) : Array() {
     create(device, extent, N);
-    upload(std::data(values), std::size(values));
+    write(std::data(values), std::size(values));
   }
 
-  /// Not initialised.
+  /// Not initialised, but for arrays in structs, which are null.
   static Array empty(const Device& device, const Extent& extent) {
     Array a;
     a.create(device, extent, N);
+    if constexpr (kHoldsArrays) a.zero();
     return a;
   }
   static Array full(const Device& device, const Extent& extent, const T& value) {
@@ -149,7 +158,7 @@ class Array : public ArrayBase {
   }
   /// See weft::wrap().
   static Array around(const Device& device, const Extent& extent, std::span<T> memory,
-                      std::shared_ptr<void> owner = {}) {
+                      std::shared_ptr<void> owner = {}) requires(!kHoldsArrays) {
     Array a;
     a.create_around(device, extent, N, memory.data(), memory.size(), std::move(owner));
     return a;
@@ -173,15 +182,25 @@ class Array : public ArrayBase {
     e.n = shape_;
     return e;
   }
-  void fill(const T& value) { fill_element(&value); }
+  void fill(const T& value) {
+    if constexpr (kHoldsArrays) {
+      if (is_null()) return fill_element(nullptr);
+      std::array<std::byte, kBytes> bytes{};
+      detail::References references;
+      detail::pack(value, *storage(), bytes.data(), references);
+      fill_packed(bytes.data(), references);
+    } else {
+      fill_element(&value);
+    }
+  }
   void zero() {
-    const std::array<std::byte, sizeof(T)> bytes{};
+    const std::array<std::byte, kBytes> bytes{};
     fill_element(bytes.data());
   }
   /// Replaces all elements, in row-major order.
   template <detail::SequenceOf<T> R>
   void assign(const R& values) {
-    upload(std::data(values), std::size(values));
+    write(std::data(values), std::size(values));
   }
   /// Replaces all elements by those of an array of the same shape, on this device or another. Views of one array may
   /// overlap: the result is as if all were read first.
@@ -196,18 +215,18 @@ class Array : public ArrayBase {
       return {bytes.begin(), bytes.end()};
     } else {
       std::vector<T> values(static_cast<std::size_t>(size()));
-      download(values.data());
+      read(values.data());
       return values;
     }
   }
   /// Copies to memory of the caller, which holds exactly size() elements.
   void copy_to(std::span<T> out) const {
     check_length(out.size());
-    download(out.data());
+    read(out.data());
   }
   /// The same without waiting: `out`, which must stay, holds the elements as they are at this point of the stream when
   /// the result's wait() has returned.
-  HostCopy copy_to_async(std::span<T> out) const {
+  HostCopy copy_to_async(std::span<T> out) const requires(!kHoldsArrays) {
     check_length(out.size());
     return start_download(out.data());
   }
@@ -217,7 +236,13 @@ class Array : public ArrayBase {
   const {
     const std::int64_t indices[] = {static_cast<std::int64_t>(i)...};
     T value;
-    read_element(indices, &value);
+    if constexpr (kHoldsArrays) {
+      std::array<std::byte, kBytes> bytes;
+      read_element(indices, bytes.data());
+      detail::unpack(value, bytes.data(), references());
+    } else {
+      read_element(indices, &value);
+    }
     return value;
   }
 
@@ -226,7 +251,9 @@ class Array : public ArrayBase {
   /// while an array (of a name: a temporary one is refused) keeps the memory.
   /// Errors: Error(unsupported) on a device with memory of its own, or for a view that is not contiguous.
   std::span<T> host_span() && = delete;
-  std::span<T> host_span() & { return {reinterpret_cast<T*>(host_bytes()), static_cast<std::size_t>(size())}; }
+  std::span<T> host_span() & requires(!kHoldsArrays) {
+    return {reinterpret_cast<T*>(host_bytes()), static_cast<std::size_t>(size())};
+  }
 
   /// A view of elements lo, lo + step, ... below hi of the first dimension (of dimension k). Shares the elements.
   Array slice(std::int64_t lo, std::int64_t hi, std::int64_t step = 1, int k = 0) const {
@@ -275,7 +302,7 @@ class Array : public ArrayBase {
   /// A view of the same bytes as elements of another type of the same size: floats as unsigned, vec3 as vec3i.
   template <class U>
   Array<U, N> view_as() const {
-    static_assert(sizeof(U) == sizeof(T), "weft: an array can be viewed as elements of the same size only");
+    static_assert(!kHoldsArrays && sizeof(U) == sizeof(T), "weft: an array can be viewed as elements of the same size only");
     Array<U, N> a;
     a.take_same(*this);
     return a;
@@ -285,6 +312,27 @@ class Array : public ArrayBase {
   template <class U, int M>
   friend class Array;
   void check_length(std::size_t n) const;
+  void write(const T* values, std::size_t n) {
+    if constexpr (kHoldsArrays) {
+      std::vector<std::byte> bytes(n * kBytes);
+      detail::References references;
+      for (std::size_t i = 0; i < n; ++i) detail::pack(values[i], *storage(), bytes.data() + i * kBytes, references);
+      upload_packed(bytes.data(), n, references);
+    } else {
+      upload(values, n);
+    }
+  }
+  void read(T* values) const {
+    if constexpr (kHoldsArrays) {
+      const std::size_t n = static_cast<std::size_t>(size());
+      std::vector<std::byte> bytes(n * kBytes);
+      download(bytes.data());
+      const detail::References known = references();
+      for (std::size_t i = 0; i < n; ++i) detail::unpack(values[i], bytes.data() + i * kBytes, known);
+    } else {
+      download(values);
+    }
+  }
 };
 
 namespace detail {

@@ -38,8 +38,9 @@ struct KernelPrograms {
 
 // As the module's parameters are called, see Trace::begin_part.
 std::string argument_name(const HostArg& arg) {
-  if (arg.part == 0) return fmt::format("argument {}", arg.argument);
-  return fmt::format("argument {}, indices of dimension {}", arg.argument, arg.part - 1);
+  std::string name = fmt::format("argument {}", arg.argument);
+  if (arg.field_name) name += arg.field_name(arg.field);
+  return arg.part == 0 ? name : fmt::format("{}, indices of dimension {}", name, arg.part - 1);
 }
 
 [[noreturn]] void refuse(const KernelCore& kernel, const std::string& message) {
@@ -76,8 +77,8 @@ LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Va
 
 // The compact layout holds i32 sizes and needs the alignment that wide accesses count on.
 bool needs_strided(const ArrayBase& a) {
-  const std::uint32_t align = std::min(16u, a.element_bytes() & (~a.element_bytes() + 1));
-  return !a.is_contiguous() || a.address() % align != 0 || a.size() > a.storage()->device->max_threads;
+  return !a.is_contiguous() || a.address() % wide_alignment(a.element_bytes()) != 0 ||
+         a.size() > a.storage()->device->max_threads;
 }
 
 void pack_array(std::byte* block, const ir::Param& p, const ArrayBase& a) {
@@ -238,8 +239,10 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
     large.resize(call.args_bytes);
     block = large.data();
   }
-  backend::MemoryRange ranges[kMaxParams + 1];  // the arrays, and the report buffer
+  // The arrays, the report buffer, and what the elements of arrays hold.
+  backend::MemoryRange ranges[kMaxParams + 2];
   std::size_t num_ranges = 0;
+  References held;
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ir::Param& p = call.params[k];
     if (!args[k].array) {
@@ -252,6 +255,15 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
     if (p.access == ir::Access::none) continue;
     a.storage()->order_before(*on, any(p.access, ir::Access::write | ir::Access::atomic));
     ranges[num_ranges++] = {a.address(), a.extent_bytes(), p.access};
+    if (a.storage()->has_references()) a.storage()->reach(held);
+  }
+  // What a kernel does to arrays that it finds in structs is not known: it may read and write all of them.
+  constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
+  for (const std::shared_ptr<Storage>& s : held) s->order_before(*on, true);
+  if (num_ranges + held.size() < std::size(ranges)) {
+    for (const std::shared_ptr<Storage>& s : held) ranges[num_ranges++] = {s->allocation.address, s->bytes, kAnything};
+  } else {
+    ranges[num_ranges++] = {0, ~0ull, kAnything};
   }
   pack_extents(block, call, threads);
 
@@ -284,6 +296,7 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
     if (args[k].array && access != ir::Access::none)
       args[k].array->storage()->touched(*on, ticket, any(access, ir::Access::write | ir::Access::atomic));
   }
+  for (const std::shared_ptr<Storage>& s : held) s->touched(*on, ticket, true);
 }
 
 }  // namespace weft::detail

@@ -14,6 +14,9 @@ struct HostArg {
   bool optional = false;  ///< the array may be null
   int argument = 0;       ///< number of the argument of the launch that it is a part of, from 1
   int part = 0;           ///< and which part of that
+  /// Of a field of a struct that holds arrays: ".points", and which it is of all fields.
+  std::string (*field_name)(int field) = nullptr;
+  int field = 0;
 };
 
 void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args);
@@ -52,6 +55,39 @@ struct Argument<Var<Array<T, N>>> {
                   "weft::launch: the kernel's parameter is an Arr<T, N> of another element type or dimension");
   }
   void get(HostArg* parts) const { parts[0].array = array; }
+};
+template <SpreadStruct T>
+struct Argument<Var<T>> {
+  const T& value;
+  template <class A>
+  Argument(const A& a) : value(a) {
+    static_assert(std::is_same_v<A, T>, "weft::launch: the kernel's parameter is another struct");
+  }
+  void get(HostArg* parts) const {
+    HostArg* at = parts;
+    put_fields(value, at);
+    for (int k = 0; at != parts + k; ++k) parts[k].part = 0, parts[k].field = k, parts[k].field_name = &field_name;
+  }
+
+ private:
+  static std::string field_name(int field) {
+    std::vector<std::string> names;
+    Parameter<Var<T>>::add_names(names, "");
+    return names[std::size_t(field)];
+  }
+  template <class S>
+  static void put_fields(const S& s, HostArg*& at) {
+    with_fields<FieldTypes<S>::count>(s, [&](const auto&... f) { (put_field(f, at), ...); });
+  }
+  template <class F>
+  static void put_field(const F& f, HostArg*& at) {
+    if constexpr (SpreadStruct<F>)
+      put_fields(f, at);
+    else if constexpr (std::is_base_of_v<ArrayBase, F>)
+      at++->array = &f;
+    else
+      at++->value = &f;
+  }
 };
 
 template <class... P>

@@ -1,5 +1,6 @@
 // What stands behind Device, Stream and Array. Internal to the runtime.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "../backends/backend.h"
+#include "packed.h"
 #include "programs.h"
 #include "report_buffer.h"
 
@@ -113,6 +115,16 @@ class Storage {
   void touched(StreamState& stream, backend::Ticket ticket, bool writes);
   void wait_for_writers();
   void wait_for_users();
+  /// Other memory that the elements hold the addresses of. It lives as long as this one refers to it, and what works
+  /// on this memory may work on that.
+  /// Errors: Error(unsupported) for memory that refers to this one in turn: it would never be freed.
+  void refer_to(References references);
+  void refer_only_to(References references);
+  References references();
+  bool has_references() const { return has_references_.load(std::memory_order_relaxed); }
+  /// Adds all memory that can be reached from here, this one left out.
+  void reach(References& found);
+
   /// Copies to the host when the last write has arrived, and no later than that.
   void download(void* to, std::uint64_t from, std::size_t bytes);
 
@@ -123,9 +135,16 @@ class Storage {
   };
   std::shared_ptr<void> owner_;
   std::mutex mutex_;
+  References references_;
+  std::atomic<bool> has_references_ = false;
   Use write_;              ///< the last one
   std::vector<Use> uses_;  ///< since then, the write included: the last of each stream
 };
+
+/// Of the addresses of contiguous arrays: what wide accesses count on.
+constexpr std::uint64_t wide_alignment(std::uint32_t element_bytes) {
+  return std::min(16u, element_bytes & (~element_bytes + 1));
+}
 
 /// The allocation is padded to whole words.
 std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes,

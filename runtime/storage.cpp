@@ -70,6 +70,58 @@ void Storage::wait_for_users() {
   for (const Use& u : uses) u.stream->wait(u.ticket);
 }
 
+namespace {
+// Each once. Lists may be long: an array for each element.
+void make_unique(References& list) {
+  std::ranges::sort(list);
+  const auto rest = std::ranges::unique(list);
+  list.erase(rest.begin(), rest.end());
+}
+}  // namespace
+
+void Storage::reach(References& found) {
+  std::vector<Storage*> visited, open{this};
+  while (!open.empty()) {
+    Storage* at = open.back();
+    open.pop_back();
+    if (std::ranges::find(visited, at) != visited.end()) continue;
+    visited.push_back(at);
+    for (const std::shared_ptr<Storage>& s : at->references()) {
+      if (s->has_references()) open.push_back(s.get());
+      found.push_back(s);
+    }
+  }
+  make_unique(found);
+}
+
+void Storage::refer_to(References references) {
+  make_unique(references);
+  std::erase_if(references, [&](const auto& s) { return s.get() == this; });
+  for (const std::shared_ptr<Storage>& s : references) {
+    if (!s->has_references()) continue;
+    References beyond;
+    s->reach(beyond);
+    if (std::ranges::any_of(beyond, [&](const auto& b) { return b.get() == this; }))
+      throw Error(ErrorKind::unsupported, "arrays of structs hold each other in a circle");
+  }
+  std::lock_guard lock(mutex_);
+  references_.insert(references_.end(), references.begin(), references.end());
+  make_unique(references_);
+  has_references_ = !references_.empty();
+}
+
+void Storage::refer_only_to(References references) {
+  make_unique(references);
+  std::lock_guard lock(mutex_);
+  references.swap(references_);  // what is dropped is freed after the lock is
+  has_references_ = !references_.empty();
+}
+
+References Storage::references() {
+  std::lock_guard lock(mutex_);
+  return references_;
+}
+
 void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
   Use write;
   {

@@ -129,7 +129,10 @@ class Interpreter {
     const MemoryAccess& access = plan_.accesses[number];
     const std::uint64_t address =
         values_[access.base] + static_cast<std::uint64_t>(index_of(access)) * access.stride + access.offset;
-    if (!extents_[number].holds(address, access.bytes())) extents_[number] = locate(access, address);
+    // Where the base is not an argument, each thread may find another array.
+    if (!extents_[number].holds(address, access.bytes()) ||
+        (!access.array && !extents_[number].holds(values_[access.base], 0)))
+      extents_[number] = locate(access, address);
     if (address & (access.align - 1)) misaligned(access, address);
     return address;
   }
@@ -137,8 +140,8 @@ class Interpreter {
   /// The allocation that the access lies in.
   Extent locate(const MemoryAccess& access, std::uint64_t address) const {
     // An array lies in one allocation: an access past its end must not pass for one to its neighbour in memory.
-    const Extent own = access.array ? memory_.find(values_[access.base]) : Extent{};
-    const Extent extent = own.address ? own : memory_.find(address);
+    const Extent own = memory_.find(values_[access.base]);
+    const Extent extent = own.address || values_[access.base] == 0 ? own : memory_.find(address);
     if (extent.holds(address, access.bytes())) return extent;
     outside(access, address, own);
   }
@@ -146,7 +149,7 @@ class Interpreter {
   [[noreturn]] void outside(const MemoryAccess& access, std::uint64_t address, const Extent& own) const {
     std::string place = "outside device memory";
     if (own.address) place = fmt::format("outside the array's {} bytes at {:#x}", own.bytes, own.address);
-    if (access.array && values_[access.base] == 0) place = "in an empty array";
+    if (values_[access.base] == 0) place = access.array ? "in an empty array" : "in a null or empty array of a struct";
     fail(access, address, place);
   }
 

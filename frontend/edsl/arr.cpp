@@ -37,16 +37,21 @@ std::string type_name(Type scalar, int rows, int columns) {
   return fmt::format("mat<{}, {}, {}>", rows, columns, user_name(scalar));
 }
 
-ArrLayout make_array_param(Type scalar, int count, int ndim, bool read_only, const std::string& type_name) {
+namespace {
+// The greatest power of two that divides the size of an element, as far as wide accesses use it.
+std::uint32_t compact_align(std::uint32_t element_bytes) { return std::min(16u, element_bytes & (~element_bytes + 1)); }
+}  // namespace
+
+ArrLayout make_array_param(std::uint32_t element_bytes, std::uint32_t align, int ndim, bool read_only,
+                           const std::string& type_name) {
   Trace& t = Trace::current();
   ArrLayout a;
   a.trace = t.serial();
   a.param = std::uint16_t(t.module().params.size());
   a.strided = t.next_param_is_strided();
   a.ndim = std::uint8_t(ndim);
-  a.element_bytes = std::uint32_t(bytes(scalar) * count);
-  // The greatest power of two that divides the size of an element, as far as wide accesses use it.
-  a.element_align = std::min(16u, a.element_bytes & (~a.element_bytes + 1));
+  a.element_bytes = element_bytes;
+  a.element_align = compact_align(element_bytes);
 
   ir::Param p;
   p.kind = t.next_param_is_absent() ? ir::Param::Kind::absent : ir::Param::Kind::array;
@@ -61,7 +66,7 @@ ArrLayout make_array_param(Type scalar, int count, int ndim, bool read_only, con
   p.bytes = 8 + std::uint32_t(ndim) * (a.strided ? 16 : 4);
   p.element_bytes = a.element_bytes;
   // Strides are arbitrary multiples of a scalar: rows of a wider array, fields of a record.
-  p.element_align = a.strided ? std::uint32_t(bytes(scalar)) : a.element_align;
+  p.element_align = a.strided ? align : a.element_align;
   if (a.strided) a.element_align = p.element_align;
   const std::uint32_t at = t.add_param(std::move(p)).offset;
 
@@ -75,7 +80,30 @@ ArrLayout make_array_param(Type scalar, int count, int ndim, bool read_only, con
   return a;
 }
 
+ArrLayout load_array_handle(const trace::Address& at, int ndim, std::uint32_t element_bytes, Loc loc) {
+  ArrLayout a;
+  a.trace = Trace::current(loc).serial();
+  a.ndim = std::uint8_t(ndim);
+  a.element_bytes = element_bytes;
+  a.element_align = compact_align(element_bytes);
+  trace::load(at, Type::u64, 1, &a.base, loc);
+  if (Trace& t = Trace::current(loc); t.debug() != Debug()) {
+    t.held_arrays.push_back("an array in " + (at.element ? t.elements[at.element - 1].array : "a struct"));
+    a.held = std::uint16_t(t.held_arrays.size());
+  }
+  trace::Address shape = at;
+  shape.offset += 8;
+  trace::load(shape, Type::i32, ndim, a.shape.data(), loc);
+  return a;
+}
+
 namespace {
+// In messages.
+std::string name_of(const ArrLayout& a) {
+  Trace& t = Trace::current();
+  return a.held ? t.held_arrays[std::size_t(a.held - 1)] : t.module().params[a.param].name;
+}
+
 // Start of the part that the indices choose: in elements, scaled to the extent of dimension `first + n`, or in bytes.
 Id advance(const ArrLayout& a, const Index* indices, int n) {
   const Loc loc = indices[0].loc;
@@ -110,7 +138,7 @@ trace::Address address_of(const ArrLayout& a, const Index* indices, int n) {
   at.loc = indices[0].loc;
   if (Trace& t = Trace::current(at.loc); t.debug() != Debug()) {
     trace::Element e;
-    e.array = t.module().params[a.param].name;
+    e.array = name_of(a);
     e.ndim = a.ndim;
     for (int k = 0; k < a.ndim; ++k) {
       e.index[k] = k < a.first ? a.index[std::size_t(k)] : indices[k - a.first].id;
@@ -151,8 +179,8 @@ ArrLayout with_strides(const ArrLayout& a, Loc loc) {
 ArrLayout range_of(const ArrLayout& a, const Index& lo, const Index& hi, const Index& step) {
   const Loc loc = lo.loc;
   ArrLayout s = with_strides(a, loc);
-  trace::check_range(Trace::current(loc).module().params[a.param].name, as(Type::i64, lo.id, loc),
-                     as(Type::i64, hi.id, loc), as(Type::i64, step.id, loc), as(Type::i64, a.shape[a.first], loc), loc);
+  trace::check_range(name_of(a), as(Type::i64, lo.id, loc), as(Type::i64, hi.id, loc), as(Type::i64, step.id, loc),
+                     as(Type::i64, a.shape[a.first], loc), loc);
   const Id from = as(Type::i64, lo.id, loc), by = as(Type::i64, step.id, loc);
   Id& stride = s.stride[a.first];
   Id skipped = trace::binary(Op::mul, from, stride, loc);

@@ -1,14 +1,11 @@
 // Traced arrays: Arr<T, N>, their elements, slices, shapes and atomics.
 #pragma once
+#include "../types/layout.h"
 #include "mat_var.h"
 #include "quaternion_var.h"
 #include "ref.h"
 
 namespace weft {
-
-/// An array on a device (runtime/array.h); here only the name that its traced face is made of.
-template <class T, int N>
-class Array;
 
 /// The traced face of an array of 1 to 4 dimensions: a kernel's parameter. Arr<const T> is read only.
 template <class T, int N = 1>
@@ -51,10 +48,16 @@ struct ArrLayout {
   std::uint8_t first = 0;  ///< of a slice: how many dimensions are already indexed
   bool strided = false;
   std::uint16_t param = 0;  ///< number of the parameter
+  std::uint16_t held =
+      0;  ///< debug mode, an array that an element holds: one more than its place in Trace::held_arrays
 };
 
 /// Adds an array parameter to the kernel being traced. Its base is kNone when the launch leaves the array out.
-ArrLayout make_array_param(ir::Type scalar, int count, int ndim, bool read_only, const std::string& type_name);
+/// \param align  that each scalar of an element has, whatever the view
+ArrLayout make_array_param(std::uint32_t element_bytes, std::uint32_t align, int ndim, bool read_only,
+                           const std::string& type_name);
+/// The array whose handle (ArrayHandle) lies at an address; always contiguous.
+ArrLayout load_array_handle(const trace::Address& at, int ndim, std::uint32_t element_bytes, Loc loc);
 /// Where the element with these indices is; `n` indices complete the address.
 trace::Address address_of(const ArrLayout& arr, const Index* indices, int n);
 /// Fixes the next index.
@@ -99,10 +102,15 @@ struct TypeName<transformation<T>> {
 template <class T, int N>
 class Var<Array<T, N>> {
   static_assert(N >= 1 && N <= 4, "an array has 1 to 4 dimensions");
-  using Element = std::remove_const_t<T>;
+  static_assert(detail::Layout<T>::size > 0);
 
  public:
   explicit Var(const detail::ArrLayout& layout) : layout_(layout) {}
+  Var(const Var&) = default;
+  /// An array that a struct in memory holds.
+  Var(const Ref<Array<T, N>>& r, Loc loc = Loc::here()) : Var(r.load(loc)) {}
+  /// Which array a name means is fixed: it could not depend on traced conditions.
+  Var& operator=(const Var&) = delete;
 
   template <class... I>
   Ref<T> operator()(const I&... i) const {

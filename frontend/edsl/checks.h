@@ -18,12 +18,13 @@ Id unless_stopped(Id condition, Loc loc);
 /// After a While: makes up for a return that was not possible in its condition.
 void return_if_stopped(Loc loc);
 
-/// What debug mode knows of an element: the array and the indices that name it.
+/// What debug mode knows of an element: the array and the indices that name it, those of fixed arrays inside included.
 struct Element {
+  static constexpr int kMostIndices = 12;
   std::string array;
   int ndim = 0;
-  Id index[4] = {};
-  Id extent[4] = {};
+  Id index[kMostIndices] = {};
+  Id extent[kMostIndices] = {};
 };
 
 /// Guards an access while it lives: what is traced between construction and close() runs only where the element exists.

@@ -8,17 +8,18 @@
 
 namespace weft::detail {
 
-std::uint32_t add_value_param(ir::Type scalar, int count, std::string type_name) {
+void make_value_param(std::uint32_t bytes, std::uint32_t align, std::string type_name, std::span<const Leaf> leaves,
+                      trace::Id* out) {
   ir::Param p;
   p.kind = ir::Param::Kind::value;
   p.type_name = std::move(type_name);
-  p.element_bytes = std::uint32_t(bytes(scalar));
-  p.element_align = p.element_bytes;
-  p.bytes = p.element_bytes * std::uint32_t(count);
-  return Trace::current().add_param(std::move(p)).offset;
+  p.element_bytes = align;
+  p.element_align = align;
+  p.bytes = bytes;
+  Trace& t = Trace::current();
+  const std::uint32_t at = t.add_param(std::move(p)).offset;
+  for (std::size_t i = 0; i < leaves.size(); ++i) out[i] = t.builder().arg(leaves[i].type, at + leaves[i].offset);
 }
-
-trace::Id value_param(ir::Type type, std::uint32_t at) { return Trace::current().builder().arg(type, at); }
 
 namespace {
 // What the kernel does to each array, as it stands after dead code is gone.

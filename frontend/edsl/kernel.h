@@ -5,8 +5,8 @@
 #include <mutex>
 #include <tuple>
 
-#include "arr.h"
 #include "control.h"
+#include "struct_var.h"
 
 namespace weft {
 
@@ -33,28 +33,19 @@ P make_argument() {
   return Parameter<P>::make();
 }
 
-/// Reserves the place of a value of `count` scalars; returns its offset in the argument block.
-std::uint32_t add_value_param(ir::Type scalar, int count, std::string type_name);
-/// The scalar at an offset of the argument block.
-trace::Id value_param(ir::Type type, std::uint32_t at);
+/// Adds a value to the parameters: its scalars, as they come from the argument block.
+void make_value_param(std::uint32_t bytes, std::uint32_t align, std::string type_name, std::span<const Leaf> leaves,
+                      trace::Id* out);
 
-template <Scalar T>
+template <class T>
 struct Parameter<Var<T>> {
   static constexpr int parts = 1;
   static Var<T> make() {
-    std::uint32_t at = add_value_param(scalar_type<T>(), 1, TypeName<T>::get());
-    return Var<T>(value_param(scalar_type<T>(), at), FromId{});
-  }
-};
-template <class T>
-requires(!Scalar<T> && Flat<T>::count > 0) struct Parameter<Var<T>> {
-  static constexpr int parts = 1;
-  static Var<T> make() {
-    using S = typename Flat<T>::scalar;
-    std::uint32_t at = add_value_param(scalar_type<S>(), Flat<T>::count, TypeName<T>::get());
-    trace::Id ids[Flat<T>::count];
-    for (int i = 0; i < Flat<T>::count; ++i) ids[i] = value_param(scalar_type<S>(), at + std::uint32_t(i * sizeof(S)));
-    return Var<T>(ids, FromId{});
+    static_assert(check_layout<T>());
+    using L = Layout<T>;
+    trace::Id ids[L::count];
+    make_value_param(L::size, L::align, TypeName<T>::get(), L::leaves, ids);
+    return from_ids<T>(ids);
   }
 };
 template <class T, int N>
@@ -62,9 +53,55 @@ struct Parameter<Var<Array<T, N>>> {
   static constexpr int parts = 1;
   static Var<Array<T, N>> make() {
     using E = std::remove_const_t<T>;
-    using S = typename Flat<E>::scalar;
+    static_assert(check_layout<E>());
     return Var<Array<T, N>>(
-        make_array_param(scalar_type<S>(), Flat<E>::count, N, std::is_const_v<T>, TypeName<E>::get()));
+        make_array_param(Layout<E>::size, Layout<E>::align, N, std::is_const_v<T>, TypeName<E>::get()));
+  }
+};
+
+/// A struct that holds arrays is not one parameter but as many as it has fields, those of fields included.
+template <class T>
+concept SpreadStruct = Struct<T> && Layout<T>::holds_arrays;
+
+template <SpreadStruct T>
+struct Parameter<Var<T>> {
+  static constexpr int parts = []<class... F>(Types<F...>) {
+    return (Parameter<Var<F>>::parts + ...);
+  }(FieldTypes<T>());
+  static Var<T> make() { return make_fields(""); }
+  static Var<T> make_fields(const std::string& path) { return make_each(path, FieldTypes<T>(), Numbers()); }
+  /// ".points", ".grid.cells", ...: what messages call the parameters beside the argument's number.
+  static void add_names(std::vector<std::string>& names, const std::string& path) {
+    add_each(names, path, FieldTypes<T>(), Numbers());
+  }
+
+ private:
+  using Numbers = std::make_index_sequence<FieldTypes<T>::count>;
+  template <class... F, std::size_t... K>
+  static Var<T> make_each(const std::string& path, Types<F...>, std::index_sequence<K...>) {
+    // In braces they are made from left to right.
+    return StructFace<T, Var>{make_field<F>(path + "." + struct_field_name<T, int(K)>())...};
+  }
+  template <class F>
+  static Var<F> make_field(const std::string& path) {
+    if constexpr (SpreadStruct<F>) {
+      return Parameter<Var<F>>::make_fields(path);
+    } else {
+      Trace::current().begin_field(path);
+      return Parameter<Var<F>>::make();
+    }
+  }
+  template <class... F, std::size_t... K>
+  static void add_each(std::vector<std::string>& names, const std::string& path, Types<F...>,
+                       std::index_sequence<K...>) {
+    (add_name<F>(names, path + "." + struct_field_name<T, int(K)>()), ...);
+  }
+  template <class F>
+  static void add_name(std::vector<std::string>& names, const std::string& path) {
+    if constexpr (SpreadStruct<F>)
+      Parameter<Var<F>>::add_names(names, path);
+    else
+      names.push_back(path);
   }
 };
 

@@ -60,7 +60,8 @@ ir::Param& Trace::add_param(ir::Param param) {
   if (m.params.size() == 64)
     throw Error(ErrorKind::unsupported, "more than 64 parameters (an indexed array takes one a dimension besides)",
                 m.name, m.loc);
-  if (param.name.empty()) param.name = fmt::format("argument {}{}{}", argument_, part_.empty() ? "" : ", ", part_);
+  if (param.name.empty())
+    param.name = fmt::format("argument {}{}{}{}", argument_, field_, part_.empty() ? "" : ", ", part_);
   std::uint32_t align = param.kind == ir::Param::Kind::value ? std::min<std::uint32_t>(param.element_align, 8) : 8;
   param.offset = align_up(m.args_bytes, align);
   m.args_bytes = param.offset + param.bytes;

@@ -38,13 +38,17 @@ class Trace {
   /// What the launch chose for the next array parameter.
   bool next_param_is_strided();
   bool next_param_is_absent();
-  /// An argument of a launch may take several parameters, which messages call "argument 2", "argument 2, <part>".
-  void begin_argument() { ++argument_, part_.clear(); }
+  /// An argument of a launch may take several parameters, which messages call "argument 2", "argument 2.field",
+  /// "argument 2, <part>".
+  void begin_argument() { ++argument_, field_.clear(), part_.clear(); }
+  void begin_field(std::string field) { field_ = std::move(field), part_.clear(); }
   void begin_part(std::string part) { part_ = std::move(part); }
 
   Debug debug() const { return variant_.debug; }
   /// Debug mode: the elements that were named so far; Address::element is one more than a place here.
   std::vector<trace::Element> elements;
+  /// Debug mode: what messages call the arrays that elements hold.
+  std::vector<std::string> held_arrays;
   /// The local that is true in a thread that failed where it could not return (see stop_thread); kNone: there is none.
   std::uint32_t stopped = ir::kNone;
 
@@ -56,7 +60,7 @@ class Trace {
   ir::Builder builder_;
   ir::Variant variant_;
   int argument_ = 0;
-  std::string part_;
+  std::string field_, part_;
   std::uint32_t serial_;
   Loc deferred_loc_;
   std::string deferred_;

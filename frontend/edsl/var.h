@@ -13,7 +13,11 @@ namespace weft {
 /// There is no implicit conversion between traced types; `Float(i)` converts. A host number adapts to the other
 /// operand (`2 * x`), an integer literal to any numeric type, a real one to real types only.
 template <class T>
-class Var;
+class Var {
+  static_assert(!std::is_same_v<T, T>,
+                "weft: kernels do not know this type; declare a struct with WEFT_STRUCT(S, fields...) or as a two-face "
+                "template");
+};
 
 /// An element of an array: reads when used as a value, writes when assigned. `auto e = x[i]` is another name for the
 /// element, not a copy; `Float e = x[i]` reads it.

@@ -78,6 +78,7 @@ class Harness {
 /// The suites, by file.
 void add_codegen(Harness& harness);
 void add_codegen_library(Harness& harness);
+void add_structs(Harness& harness);
 void add_compile(Harness& harness);
 void add_launch(Harness& harness);
 

@@ -5,6 +5,7 @@ int main(int argc, char** argv) {
   weft::bench::Harness harness;
   weft::bench::add_codegen(harness);
   weft::bench::add_codegen_library(harness);
+  weft::bench::add_structs(harness);
   weft::bench::add_compile(harness);
   weft::bench::add_launch(harness);
   return harness.main(argc, argv);

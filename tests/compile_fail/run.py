@@ -9,6 +9,17 @@ kMaxLines = 15
 
 HEAD = """#include <weft/weft.h>
 using namespace weft;
+template <template <class> class F = Host>
+struct Particle {
+  F<vec3> pos;
+  F<float> mass;
+};
+template <template <class> class F = Host>
+struct Mesh {
+  F<int> id;
+  F<Array<vec3>> points;
+};
+struct Plain { float a; };
 auto k = kernel("k", [](Arr<float> x, Arr<const vec3, 2> v, Int n, Float s) {
   Int i = tid();
   x[i] = s * Float(n);
@@ -20,6 +31,20 @@ void use(Device d) {
   %s
 }
 """
+
+def structs(line, declarations=""):
+    """A second kernel, over structs, and what stands before it."""
+    return f'}});\n{declarations}auto k2 = kernel("k2", [](Arr<Particle<>> p, Arr<Mesh<>> m) {{ Int i = tid(); {line}'
+
+
+def element(type, declarations):
+    """A kernel over an array of this type."""
+    return f'}});\n{declarations}\nauto k2 = kernel("k2", [](Arr<{type}> a) {{ {type} x{{}}; a[0] = x;'
+
+
+def two_face(name, fields):
+    return f"template <template <class> class F = Host>\nstruct {name} {{ {fields} }};"
+
 
 # name: (line of the kernel, line of the host, words of the message; None: must compile)
 CASES = {
@@ -77,6 +102,29 @@ CASES = {
     "elements_of_another_type": ("", "from_flat<vec3>(d, std::vector<double>(3));", "no matching function"),
     "other_element_size": ("", "x.view_as<vec3>();", "elements of the same size only"),
     "too_few_arguments": ("", "launch(k, 3, x, v, 4);", "another number of parameters"),
+    "struct_correct": (structs("Var<Particle<>> q = p[i]; q = Var<Particle<>>(q.pos, 2.f); p[i] = q; p[i].pos.x = p[0].mass; p[i] = p[i + 1]; m[i].points[0] = p[i].pos;"), "", None),
+    "unknown_field": (structs("p[i].masss = 1;"), "", "has no member"),
+    "wrong_type_of_field": (structs("p[i].mass = p[i].pos;"), "", "no match for"),
+    "wrong_struct": (structs("p[i] = m[i];"), "", "no match for"),
+    "wrong_field_of_variable": (structs("Var<Particle<>> q = p[i]; q.pos = i;"), "", "no match for"),
+    "undeclared_struct": (element("Plain", ""), "", "declare a struct with WEFT_STRUCT"),
+    "undeclared_variable": (structs("Var<Plain> q;"), "", "declare a struct with WEFT_STRUCT"),
+    "undeclared_array": ("", "zeros<Plain>(d, 3);", "declare a struct with WEFT_STRUCT"),
+    "struct_declared_in_part": (element("Part", "struct Part { double a; int b; char c; };\nWEFT_STRUCT(Part, a, b);"), "", "do not add up"),
+    "struct_declared_out_of_order": (element("Part", "struct Part { int a, b; };\nWEFT_STRUCT(Part, b, a);"), "", "do not add up"),
+    "struct_aligned_by_hand": (element("Part", "struct alignas(16) Part { int a; };\nWEFT_STRUCT(Part, a);"), "", "do not add up"),
+    "struct_with_bit_field": (element("Part", "struct Part { int a : 3; int b; };\nWEFT_STRUCT(Part, a, b);"), "", "do not add up"),
+    "struct_with_pointer": (element("Part", "struct Part { int* a; };\nWEFT_STRUCT(Part, a);"), "", "of a type that kernels do not know"),
+    "two_faces_with_c_array": (element("Part<>", two_face("Part", "F<int> a; F<float> b[4];")), "", "declared as F<type>"),
+    "two_faces_with_plain_field": (element("Part<>", two_face("Part", "F<int> a; float b;")), "", "declared as F<type>"),
+    "two_faces_without_fields": (element("Part<>", two_face("Part", "")), "", "declared as F<type>"),
+    "two_faces_with_bad_field": (element("Part<>", two_face("Part", "F<int> a; F<Plain> b;")), "", "of a type that kernels do not know"),
+    "array_in_memory_replaced": (structs("m[i].points = m[0].points;"), "", "deleted"),
+    "array_in_memory_replaced_by_argument": ("});\nauto k2 = kernel(\"k2\", [](Arr<Mesh<>> m, Arr<vec3> p) { m[0].points = p;", "", "cannot replace an array"),
+    "struct_with_arrays_copied_in_memory": (structs("m[i] = m[0];"), "", "arrays are no values there"),
+    "array_name_assigned": (structs("Arr<vec3> a = m[i].points; a = m[0].points;"), "", "deleted"),
+    "lost_assignment_to_fixed_array": (structs("Var<std::array<float, 3>> w; w[i] = 1;"), "", "discards qualifiers"),
+    "wrong_struct_argument": (structs("i = 1;"), "launch(k2, 3, zeros<Mesh<>>(d, 3), zeros<Mesh<>>(d, 3));", "another element type or dimension"),
 }
 
 

@@ -1,0 +1,146 @@
+// Wide accesses to the fields of structs, constants and choices of many scalars.
+#include "flatten.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "../support/error.h"
+#include "checks.h"
+
+namespace weft::detail {
+
+using ir::Op;
+using ir::Type;
+using trace::Address;
+using trace::Id;
+
+namespace {
+std::uint32_t lowest_bit(std::uint32_t n) { return n & (~n + 1); }
+
+// f(first leaf, how many) for each access. One takes what belongs together, and more where the alignment allows an
+// access of 2 or 4 scalars: narrow ones of fields that nobody needs are dropped later, wide ones are kept whole.
+template <class F>
+void for_accesses(const Address& at, std::span<const Leaf> leaves, F f) {
+  const auto follows = [&](std::size_t j) {
+    const Leaf& before = leaves[j - 1];
+    return leaves[j].type == before.type && leaves[j].offset == before.offset + std::uint32_t(bytes(before.type));
+  };
+  for (std::size_t i = 0, n; i < leaves.size(); i += n) {
+    std::size_t own = 1, side_by_side = 1;
+    while (i + own < leaves.size() && !leaves[i + own].first && follows(i + own)) ++own;
+    while (i + side_by_side < leaves.size() && side_by_side < 4 && follows(i + side_by_side)) ++side_by_side;
+    const std::uint32_t offset = at.offset + leaves[i].offset, size = std::uint32_t(bytes(leaves[i].type));
+    const std::uint32_t align = offset ? std::min(at.align, lowest_bit(offset)) : at.align;
+    std::size_t aligned = 1;
+    for (std::size_t width : {2, 4})
+      if (side_by_side >= width && align >= width * size) aligned = width;
+    n = std::max(std::min<std::size_t>(own, 4), aligned);
+    f(i, int(n));
+  }
+}
+}  // namespace
+
+void load_leaves(const Address& from, std::span<const Leaf> leaves, Id* out, Loc loc) {
+  for_accesses(from, leaves, [&](std::size_t i, int n) {
+    trace::load(field_at(from, leaves[i].offset), leaves[i].type, n, out + i, loc);
+  });
+}
+
+void store_leaves(const Address& to, std::span<const Leaf> leaves, const Id* values, Loc loc) {
+  for_accesses(to, leaves, [&](std::size_t i, int n) {
+    trace::store(field_at(to, leaves[i].offset), leaves[i].type, n, values + i, loc);
+  });
+}
+
+void leaf_constants(const void* value, std::span<const Leaf> leaves, Id* out, Loc loc) {
+  ir::Builder& b = Trace::current(loc).builder();
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, static_cast<const std::byte*>(value) + leaves[i].offset, std::size_t(bytes(leaves[i].type)));
+    out[i] = b.constant(leaves[i].type, is_bool(leaves[i].type) ? bits != 0 : bits);
+  }
+}
+
+void select_leaves(Id condition, const Id* a, const Id* b, int count, Id* out, Loc loc) {
+  for (int i = 0; i < count; ++i) out[i] = trace::ternary(Op::select, condition, a[i], b[i], loc);
+}
+
+void pick_leaves(const Index& index, const Id* values, int n, int count, Id* out) {
+  ir::Builder& b = Trace::current(index.loc).builder();
+  const Type type = b.module()[index.id].type;
+  for (int j = 0; j < count; ++j) out[j] = values[j];
+  for (int k = 1; k < n; ++k) {
+    Id here = trace::binary(Op::eq, index.id, b.constant_int(type, k), index.loc);
+    for (int j = 0; j < count; ++j) out[j] = trace::ternary(Op::select, here, values[k * count + j], out[j], index.loc);
+  }
+}
+
+Address field_at(const Address& at, std::uint32_t offset) {
+  Address field = at;
+  field.offset += offset;
+  return field;
+}
+
+Address element_at(const Address& at, const Index& index, std::uint32_t element_bytes, std::size_t n) {
+  const Loc loc = index.loc;
+  const auto wide = [&](Id id) { return trace::convert(Type::i64, id, loc); };
+  const auto times = [&](Id id, std::uint32_t n) {
+    return trace::binary(Op::mul, id, trace::literal_int(Type::i64, n, loc), loc);
+  };
+  Address element = at;
+  element.loc = loc;
+  // In 64 bits: elements of elements may be more than 2^31 in one array.
+  Id outer = wide(at.index), inner = wide(index.id);
+  if (at.stride % element_bytes == 0) {
+    outer = times(outer, at.stride / element_bytes);
+    element.stride = element_bytes;
+  } else {
+    outer = times(outer, at.stride);
+    inner = times(inner, element_bytes);
+    element.stride = 1;
+  }
+  element.index = trace::binary(Op::add, outer, inner, loc);
+  if (Trace& t = Trace::current(loc); at.element) {
+    trace::Element e = t.elements[at.element - 1];
+    if (e.ndim == trace::Element::kMostIndices)
+      ir::fail(t.module(), loc, "debug mode follows no more than 12 indices into one element");
+    e.index[e.ndim] = index.id;
+    e.extent[e.ndim++] = trace::literal_int(Type::i32, std::int64_t(n), loc);
+    t.elements.push_back(std::move(e));
+    element.element = std::uint32_t(t.elements.size());
+  }
+  element.align = std::min(at.align, lowest_bit(element_bytes));
+  return element;
+}
+
+void check_array_index(int i, std::size_t n, Loc loc) {
+  if (i < 0 || std::size_t(i) >= n)
+    ir::fail(Trace::current(loc).module(), loc, fmt::format("element {} of an array of {}", i, n));
+}
+
+std::string struct_name(const char* pretty) {
+  std::string_view name = pretty;
+  // "... [with T = app::Particle<>]", "... [T = app::Particle<>]", "... pretty_type<struct app::Particle<...>>(void)"
+  if (std::size_t at = name.find("T = "); at != name.npos) {
+    name.remove_prefix(at + 4);
+    name = name.substr(0, name.find_first_of(";]"));
+  } else if (at = name.find("pretty_type<"); at != name.npos) {
+    name.remove_prefix(at + 12);
+  }
+  name = name.substr(0, name.find('<'));
+  if (std::size_t at = name.find_last_of(": "); at != name.npos) name.remove_prefix(at + 1);
+  return std::string(name);
+}
+
+std::string field_name(const char* pretty, int k) {
+  std::string_view name = pretty;
+  const std::size_t at = name.rfind("::");
+  if (at == name.npos) return fmt::format("field {}", k + 1);
+  name.remove_prefix(at + 2);
+  return std::string(name.substr(0, name.find_first_of(")]>")));
+}
+
+}  // namespace weft::detail

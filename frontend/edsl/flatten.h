@@ -1,0 +1,56 @@
+// Values of any type as a row of scalars: how structs and std::array pass through memory, parameters and operators.
+#pragma once
+#include <span>
+
+#include "../types/layout.h"
+#include "arr.h"
+
+namespace weft::detail {
+
+/// Read and write the scalars of one element; equal ones side by side take accesses as wide as four.
+void load_leaves(const trace::Address& from, std::span<const Leaf> leaves, trace::Id* out, Loc loc);
+void store_leaves(const trace::Address& to, std::span<const Leaf> leaves, const trace::Id* values, Loc loc);
+/// The scalars of a host value.
+void leaf_constants(const void* value, std::span<const Leaf> leaves, trace::Id* out, Loc loc);
+void select_leaves(trace::Id condition, const trace::Id* a, const trace::Id* b, int count, trace::Id* out, Loc loc);
+/// Element `index` of `n` values of `count` scalars each, by selection: an index out of range gives the first.
+void pick_leaves(const Index& index, const trace::Id* values, int n, int count, trace::Id* out);
+
+/// A field or element of what lies at an address.
+trace::Address field_at(const trace::Address& at, std::uint32_t offset);
+trace::Address element_at(const trace::Address& at, const Index& index, std::uint32_t element_bytes, std::size_t n);
+/// Errors: Error(invalid_kernel) for a host index outside [0, n).
+void check_array_index(int i, std::size_t n, Loc loc);
+
+/// "Particle": the last part of a type as the compiler prints it (pretty_type).
+std::string struct_name(const char* pretty);
+/// "mass": the last name in a compiler's description of field k (pretty_field_of); "field 3" where it gives none.
+std::string field_name(const char* pretty, int k);
+template <class T, int K>
+std::string struct_field_name() {
+  if constexpr (Faces<T>::by_macro)
+    return weft_fields(static_cast<const T*>(nullptr))[std::size_t(K)].name;
+  else
+    return field_name(pretty_field_of<T, K>(), K);
+}
+
+/// The scalars of a traced value, Layout<T>::count of them, and back. What passes values on (calls of functions, shared
+/// memory) needs no more of a type than these.
+template <class T>
+void read_ids(const Var<T>& v, trace::Id* out, Loc loc) {
+  if constexpr (Scalar<T>) {
+    *out = v.read(loc);
+  } else {
+    const In<T> in(v, loc);
+    for (int i = 0; i < Layout<T>::count; ++i) out[i] = in.id[i];
+  }
+}
+template <class T>
+Var<T> from_ids(const trace::Id* ids) {
+  if constexpr (Scalar<T>)
+    return Var<T>(*ids, FromId{});
+  else
+    return Var<T>(ids, FromId{});
+}
+
+}  // namespace weft::detail
