@@ -51,13 +51,13 @@ bool needs_no_arithmetic(Op op) {
 
 class Survey {
  public:
-  Survey(const ir::Module& module, const Target& target) : module_(module), target_(target) {}
+  /// Adds what a kernel's body or one of its functions needs.
+  Survey(const ir::Module& module, const Target& target, Needs& needs)
+      : module_(module), target_(target), needs_(needs), seen_(module.insts.size(), false) {}
 
-  Needs run() {
-    seen_.assign(module_.insts.size(), false);
+  void run() {
     if (module_.args_bytes > kPushConstantBytes) require_int64(module_.loc);
     visit(0);
-    return needs_;
   }
 
  private:
@@ -151,7 +151,7 @@ class Survey {
       const bool argument = module_[a].op == Op::arg;
       if (argument && !seen_[a]) {
         seen_[a] = true;
-        needs_.arguments.push_back(a);
+        needs_.arguments.push_back({t, std::uint32_t(module_[a].imm)});
       }
       // Narrow integers are compared, and index, through 32 bits where the device does not compute in them.
       bool widens = ir::is_int(t) && (compares || is_index);
@@ -175,13 +175,18 @@ class Survey {
 
   const ir::Module& module_;
   const Target& target_;
-  Needs needs_;
+  Needs& needs_;
   std::vector<bool> seen_;
 };
 
 }  // namespace
 
-Needs survey(const ir::Module& module, const Target& target) { return Survey(module, target).run(); }
+Needs survey(const ir::Module& module, const Target& target) {
+  Needs needs;
+  for (const auto& function : module.functions) Survey(*function, target, needs).run();
+  Survey(module, target, needs).run();
+  return needs;
+}
 
 Target Target::everything() {
   Target t;

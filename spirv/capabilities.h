@@ -13,10 +13,15 @@ struct Needs {
   bool float32_atomic_add = false;
   /// Widths in which values are computed: their rounding and their NaN are asked to be kept.
   bool real16 = false, real32 = false, real64 = false;
-  std::vector<ir::Id> arguments;  ///< `arg` instructions whose value is used, by first use
+  struct Argument {
+    ir::Type type;
+    std::uint32_t offset;
+    bool operator==(const Argument&) const = default;
+  };
+  std::vector<Argument> arguments;  ///< parts of the argument block whose value is used, by first use
 };
 
-/// Walks the module in order of execution.
+/// Walks the functions and the body of a kernel in their order.
 /// Errors: Error(unsupported), naming the feature and the line of the first instruction that needs it.
 Needs survey(const ir::Module& module, const Target& target);
 

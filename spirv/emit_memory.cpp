@@ -18,20 +18,19 @@ using ir::Type;
 // One member for each 32- or 64-bit piece that the kernel reads. Narrower values are cut out of the word in which they
 // lie: that needs no 8- or 16-bit access.
 void Emitter::declare_arguments() {
-  fields_.push_back({0, Type::u32});
-  for (Id id : needs_.arguments) {
-    const Inst& inst = module_[id];
-    bool narrow = ir::bits(inst.type) < 32;
-    std::uint32_t offset = std::uint32_t(inst.imm);
-    if (offset % std::uint32_t(ir::bytes(inst.type))) internal_error("an argument is not aligned");
-    fields_.push_back({narrow ? offset & ~3u : offset, narrow ? Type::u32 : inst.type});
+  std::vector<Field>& fields = shader_.fields;
+  fields.push_back({0, Type::u32});
+  for (const auto& [type, offset] : needs_.arguments) {
+    bool narrow = ir::bits(type) < 32;
+    if (offset % std::uint32_t(ir::bytes(type))) internal_error("an argument is not aligned");
+    fields.push_back({narrow ? offset & ~3u : offset, narrow ? Type::u32 : type});
   }
   // Of those at one offset the widest comes first, and of equally wide ones the first that was asked for.
-  std::stable_sort(fields_.begin(), fields_.end(), [](const Field& a, const Field& b) {
+  std::stable_sort(fields.begin(), fields.end(), [](const Field& a, const Field& b) {
     return a.offset != b.offset ? a.offset < b.offset : ir::bits(a.type) > ir::bits(b.type);
   });
   std::uint32_t end = 0;
-  std::erase_if(fields_, [&](const Field& f) {
+  std::erase_if(fields, [&](const Field& f) {
     if (f.offset < end) return true;
     end = f.offset + std::uint32_t(ir::bytes(f.type));
     return false;
@@ -39,59 +38,63 @@ void Emitter::declare_arguments() {
 
   const bool in_memory = module_.args_bytes > kPushConstantBytes;
   std::vector<Word> members;
-  for (Field& f : fields_) members.push_back(w_.type(f.type));
+  for (const Field& f : fields) members.push_back(w_.type(f.type));
   Word block = w_.struct_type(members);
   w_.decorate(block, spv::Decoration::Block);
-  for (Word k = 0; k < fields_.size(); ++k) {
-    w_.decorate_member(block, k, spv::Decoration::Offset, {fields_[k].offset});
+  for (Word k = 0; k < fields.size(); ++k) {
+    w_.decorate_member(block, k, spv::Decoration::Offset, {fields[k].offset});
     if (in_memory) w_.decorate_member(block, k, spv::Decoration::NonWritable);
   }
   if (!in_memory) {
-    push_ = w_.variable(w_.pointer_type(spv::StorageClass::PushConstant, block), spv::StorageClass::PushConstant);
+    shader_.push =
+        w_.variable(w_.pointer_type(spv::StorageClass::PushConstant, block), spv::StorageClass::PushConstant);
     return;
   }
   Word holder = w_.struct_type({w_.type(Type::u64)});
   w_.decorate(holder, spv::Decoration::Block);
   w_.decorate_member(holder, 0, spv::Decoration::Offset, {0});
-  push_ = w_.variable(w_.pointer_type(spv::StorageClass::PushConstant, holder), spv::StorageClass::PushConstant);
-  arguments_ = w_.pointer_type(spv::StorageClass::PhysicalStorageBuffer, block);
+  shader_.push = w_.variable(w_.pointer_type(spv::StorageClass::PushConstant, holder), spv::StorageClass::PushConstant);
+  shader_.arguments = w_.pointer_type(spv::StorageClass::PhysicalStorageBuffer, block);
 }
 
-Word Emitter::load_field(Field& field) {
-  if (field.loaded) return field.loaded;
+Word Emitter::load_field(std::size_t number) {
+  Word& loaded = fields_[number];
+  if (loaded) return loaded;
+  const Field& field = shader_.fields[number];
   const bool in_memory = module_.args_bytes > kPushConstantBytes;
   const spv::StorageClass storage =
       in_memory ? spv::StorageClass::PhysicalStorageBuffer : spv::StorageClass::PushConstant;
   Section* before = std::exchange(out_, &entry_);
-  Word base = push_;
+  Word base = shader_.push;
   if (in_memory) {
-    BaseKey key{ir::kNone, arguments_, 0};
+    BaseKey key{ir::kNone, shader_.arguments, 0};
     auto [it, fresh] = bases_.try_emplace(key, 0);
     if (fresh) {
       Word to_address = w_.pointer_type(spv::StorageClass::PushConstant, w_.type(Type::u64));
-      Word at = make(spv::Op::OpAccessChain, to_address, {push_, w_.u32(0)});
-      it->second = make(spv::Op::OpConvertUToPtr, arguments_, {make(spv::Op::OpLoad, Type::u64, {at})});
+      Word at = make(spv::Op::OpAccessChain, to_address, {shader_.push, w_.u32(0)});
+      it->second = make(spv::Op::OpConvertUToPtr, shader_.arguments, {make(spv::Op::OpLoad, Type::u64, {at})});
     }
     base = it->second;
   }
-  Word member = w_.u32(Word(&field - fields_.data()));
+  Word member = w_.u32(Word(number));
   Word pointer = make(spv::Op::OpAccessChain, w_.pointer_type(storage, w_.type(field.type)), {base, member});
   if (in_memory) {
     Word aligned = Word(spv::MemoryAccessMask::Aligned);
-    field.loaded = make(spv::Op::OpLoad, field.type, {pointer, aligned, Word(ir::bytes(field.type))});
+    loaded = make(spv::Op::OpLoad, field.type, {pointer, aligned, Word(ir::bytes(field.type))});
   } else {
-    field.loaded = make(spv::Op::OpLoad, field.type, {pointer});
+    loaded = make(spv::Op::OpLoad, field.type, {pointer});
   }
   out_ = before;
-  return field.loaded;
+  return loaded;
 }
 
 // The 32-bit word at an offset, wherever it lies.
 Word Emitter::read_word(std::uint32_t offset) {
-  auto it = std::upper_bound(fields_.begin(), fields_.end(), offset,
+  const std::vector<Field>& fields = shader_.fields;
+  auto it = std::upper_bound(fields.begin(), fields.end(), offset,
                              [](std::uint32_t at, const Field& f) { return at < f.offset; });
-  Field& field = *--it;
-  Word x = load_field(field);
+  const Field& field = *--it;
+  Word x = load_field(std::size_t(it - fields.begin()));
   if (ir::bits(field.type) == 32) return reinterpret(field.type, Type::u32, x);
   Word all = reinterpret(field.type, Type::u64, x);
   if (offset != field.offset) {
@@ -104,10 +107,12 @@ Word Emitter::argument(Type t, std::uint32_t offset) {
   Section* before = std::exchange(out_, &entry_);
   Word x;
   if (ir::bits(t) >= 32) {
-    auto it = std::lower_bound(fields_.begin(), fields_.end(), offset,
+    const std::vector<Field>& fields = shader_.fields;
+    auto it = std::lower_bound(fields.begin(), fields.end(), offset,
                                [](const Field& f, std::uint32_t at) { return f.offset < at; });
-    bool whole = it != fields_.end() && it->offset == offset && ir::bits(it->type) == ir::bits(t);
-    x = whole ? reinterpret(it->type, t, load_field(*it)) : reinterpret(Type::u32, t, read_word(offset));
+    bool whole = it != fields.end() && it->offset == offset && ir::bits(it->type) == ir::bits(t);
+    x = whole ? reinterpret(it->type, t, load_field(std::size_t(it - fields.begin())))
+              : reinterpret(Type::u32, t, read_word(offset));
   } else if (t == Type::f16) {
     // As a pair of halves: a cast from a 16-bit integer would ask for those too.
     Word pair = make(spv::Op::OpBitcast, w_.vector_type(t, 2), {read_word(offset & ~3u)});
@@ -129,7 +134,7 @@ Word Emitter::argument(Type t, std::uint32_t offset) {
 // ---- Addresses
 
 const Emitter::PlaceTypes& Emitter::place_types(const Place& place) {
-  auto [it, fresh] = places_.try_emplace(place);
+  auto [it, fresh] = shader_.places.try_emplace(place);
   if (!fresh) return it->second;
   Word value_type = w_.vector_type(place.type, place.width);
   // Structures and their pointers are told apart by decorations, so each place has its own.
@@ -169,7 +174,7 @@ Word Emitter::index_word(Id index, bool to_64_bits) {
     return ir::bits(t) == 32 ? x : make(spv::Op::OpSConvert, Type::i32, {x});
   }
   if (ir::bits(t) < 32 && !to_64_bits) return make(spv::Op::OpUConvert, Type::u32, {x});
-  if (x != thread_) return make(spv::Op::OpUConvert, Type::u64, {x});
+  if (module_[index].op != Op::thread_id) return make(spv::Op::OpUConvert, Type::u64, {x});
   if (!wide_thread_) {
     Section* before = std::exchange(out_, &entry_);
     wide_thread_ = make(spv::Op::OpUConvert, Type::u64, {x});

@@ -1,5 +1,5 @@
-// The state of one translation, shared by emit.cpp (module and control flow), emit_ops.cpp, emit_convert.cpp and
-// emit_memory.cpp.
+// The state of one translation, shared by emit.cpp (the shader as a whole), emit_control.cpp (values and control flow),
+// emit_ops.cpp, emit_convert.cpp and emit_memory.cpp.
 #pragma once
 #include <spirv/unified1/GLSL.std.450.h>
 
@@ -11,17 +11,73 @@
 
 namespace weft::spirv {
 
+/// What the bodies of a shader share: its entry point and the functions that it calls.
+struct Shader {
+  using Type = ir::Type;
+
+  /// A member of the argument block's structure.
+  struct Field {
+    std::uint32_t offset;
+    Type type;  ///< of 32 or 64 bits
+  };
+  /// Where a memory operation goes.
+  struct Place {
+    Type type;
+    int width;
+    std::uint32_t offset, stride;
+    bool operator==(const Place&) const = default;
+  };
+  struct PlaceTypes {
+    Word to_block, to_value;  ///< pointer types
+  };
+  struct PlaceHash {
+    std::size_t operator()(const Place& p) const {
+      std::uint64_t h = (std::uint64_t(p.offset) << 32 | p.stride) * 0x9e3779b97f4a7c15ull;
+      h ^= std::uint64_t(p.type) << 8 | std::uint64_t(p.width);
+      return std::size_t((h ^ (h >> 31)) * 0xff51afd7ed558ccdull >> 16);
+    }
+  };
+  /// A function as calls name it.
+  struct Function {
+    Word id = 0, result_type = 0;
+  };
+
+  Shader(const ir::Module& kernel, const Target& target)
+      : kernel(kernel), target(target), needs(survey(kernel, target)) {}
+
+  const ir::Module& kernel;
+  const Target& target;
+  Needs needs;
+  Writer writer;
+  Word glsl = 0;                         ///< the extended instructions
+  Word push = 0, arguments = 0;          ///< variable of the push constants; pointer to the argument block in memory
+  Word group = 0, groups = 0, lane = 0;  ///< built-in variables
+  std::vector<Field> fields;
+  std::unordered_map<Place, PlaceTypes, PlaceHash> places;
+  std::vector<Function> functions;  ///< by number
+};
+
+/// Translates one body: the kernel's, which becomes the entry point, or that of a function.
 class Emitter {
  public:
-  Emitter(const ir::Module& module, const Target& target);
-  std::vector<Word> run();
+  Emitter(const ir::Module& body, Shader& shader);
+
+  /// Variables and constants of the module that every body may use.
+  void declare();
+  /// The code of the kernel's body, from its OpFunction on.
+  std::vector<Word> entry_point(Word main);
+  /// The code of a function; `made` receives its names.
+  std::vector<Word> function(Shader::Function& made);
 
  private:
   using Id = ir::Id;
   using Inst = ir::Inst;
   using Type = ir::Type;
+  using Field = Shader::Field;
+  using Place = Shader::Place;
+  using PlaceTypes = Shader::PlaceTypes;
 
-  // ---- Module and control flow: emit.cpp
+  // ---- The body as a whole: emit.cpp
 
   /// How a region ended: does control reach its end, and with which `yield` (kNone: without).
   struct Flow {
@@ -34,13 +90,19 @@ class Emitter {
     std::vector<Word> carried;
   };
 
-  void emit_entry();
-  void emit_thread_number();
+  void declare_builtins();
+  Word thread_number();
+  /// The code: `head`, then the entry block with the variables, then the body.
+  std::vector<Word> assemble(const Section& head) const;
+
+  // ---- Values and control flow: emit_control.cpp
+
   Flow emit_region(ir::RegionId region);
   bool emit_if(Id id);
   void emit_loop(Id id);
   void emit_inst(Id id);
-  std::vector<Word> assemble();
+  Word call(Id id);
+  Word call_result(Id id);
 
   void open_block(Word label);
   void branch(Word label) { body_.emit(spv::Op::OpBranch, {label}); }
@@ -94,29 +156,6 @@ class Emitter {
 
   // ---- Arguments and memory: emit_memory.cpp
 
-  /// A member of the argument block's structure.
-  struct Field {
-    std::uint32_t offset;
-    Type type;  ///< of 32 or 64 bits
-    Word loaded = 0;
-  };
-  /// Where a memory operation goes.
-  struct Place {
-    Type type;
-    int width;
-    std::uint32_t offset, stride;
-    bool operator==(const Place&) const = default;
-  };
-  struct PlaceTypes {
-    Word to_block, to_value;  ///< pointer types
-  };
-  struct PlaceHash {
-    std::size_t operator()(const Place& p) const {
-      std::uint64_t h = (std::uint64_t(p.offset) << 32 | p.stride) * 0x9e3779b97f4a7c15ull;
-      h ^= std::uint64_t(p.type) << 8 | std::uint64_t(p.width);
-      return std::size_t((h ^ (h >> 31)) * 0xff51afd7ed558ccdull >> 16);
-    }
-  };
   struct BaseKey {
     Id base;
     Word pointer_type;
@@ -132,7 +171,7 @@ class Emitter {
 
   void declare_arguments();
   Word argument(Type t, std::uint32_t offset);
-  Word load_field(Field& field);
+  Word load_field(std::size_t number);
   Word read_word(std::uint32_t offset);
   const PlaceTypes& place_types(const Place& place);
   Word base_pointer(Id base, std::uint64_t added, Word pointer_type);
@@ -145,25 +184,24 @@ class Emitter {
   Word compare_exchange_add(Id id);
 
   const ir::Module& module_;
+  Shader& shader_;
   const Target& target_;
-  Needs needs_;
-  Writer w_;
-  Section entry_;   ///< entry block: what is computed once, before the guard
+  const Needs& needs_;
+  Writer& w_;
+  Section entry_;   ///< entry block: what is computed once, before the rest
   Section locals_;  ///< variables of the function
   Section body_;
   Section* out_ = &body_;  ///< where make() appends
 
-  Word glsl_ = 0, main_ = 0, block_ = 0, body_label_ = 0;
-  Word push_ = 0, arguments_ = 0;           ///< variable of the push constants; pointer to the argument block in memory
-  Word group_ = 0, groups_ = 0, lane_ = 0;  ///< built-in variables
+  Word block_ = 0;
   Word thread_ = 0, wide_thread_ = 0;
 
   std::vector<Word> value_;  ///< by instruction; of `if_` and `loop`: first of their results in results_
   std::vector<Word> results_;
   std::vector<Word> local_;
   std::vector<Loop> loops_;
-  std::vector<Field> fields_;
-  std::unordered_map<Place, PlaceTypes, PlaceHash> places_;
+  std::vector<Word> inputs_;  ///< of a function
+  std::vector<Word> fields_;  ///< by field: its value, once loaded
   std::unordered_map<BaseKey, Word, BaseHash> bases_;
 };
 

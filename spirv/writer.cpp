@@ -36,12 +36,15 @@ Word Writer::void_type() {
   return void_;
 }
 
-Word Writer::function_type() {
-  if (!function_) {
-    Word result = void_type();
-    declarations.emit(spv::Op::OpTypeFunction, {function_ = id(), result});
+Word Writer::function_type(Word result, const std::vector<Word>& parameters) {
+  std::vector<Word> operands{0, result};
+  operands.insert(operands.end(), parameters.begin(), parameters.end());
+  Word& known = functions_[operands];
+  if (!known) {
+    operands[0] = known = id();
+    declarations.emit(spv::Op::OpTypeFunction, operands.data(), operands.size());
   }
-  return function_;
+  return known;
 }
 
 Word Writer::type(Type t) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <spirv/unified1/spirv.hpp11>
 #include <string>
 #include <unordered_map>
@@ -52,7 +53,7 @@ class Writer {
   Word struct_type(const std::vector<Word>& members);
   /// The pair that an extended multiplication gives.
   Word pair_type(ir::Type t);
-  Word function_type();
+  Word function_type(Word result, const std::vector<Word>& parameters);
 
   /// A literal from the bits of an IR constant.
   Word constant(ir::Type t, std::uint64_t bits);
@@ -81,7 +82,8 @@ class Writer {
   std::pair<Word, bool> intern(const Key& key);
 
   Word next_ = 1;
-  Word void_ = 0, function_ = 0;
+  Word void_ = 0;
+  std::map<std::vector<Word>, Word> functions_;
   std::array<Word, ir::kTypeCount> scalars_{};
   std::array<std::array<Word, 5>, ir::kTypeCount> vectors_{};
   std::unordered_map<Key, Word, KeyHash> interned_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "../../frontend/passes/passes.h"
 #include "../../frontend/support/error.h"
 
 namespace weft::backend {
@@ -139,6 +140,7 @@ class Planner {
       case Op::break_: return leave(&Loop::breaks);
       case Op::continue_: return leave(&Loop::continues);
       case Op::return_: add({Code::end}); return;
+      case Op::call: internal_error("reference: a call that was not inlined");
       case Op::param:
         if (loops_.empty() || inst.imm >= loops_.back().num_carried) internal_error("reference: a stray param");
         slots_[id] = loops_.back().carried + static_cast<Slot>(inst.imm);
@@ -255,6 +257,6 @@ class Planner {
 
 }  // namespace
 
-Plan::Plan(const ir::Module& module) : module_(module) { Planner(*this, module_).run(); }
+Plan::Plan(const ir::Module& module) : module_(ir::inline_calls(module)) { Planner(*this, module_).run(); }
 
 }  // namespace weft::backend

@@ -56,7 +56,8 @@ struct ArgumentRead {
 /// The program of the reference device. Constant once made: several streams may run it at the same time.
 class Plan : public Program {
  public:
-  /// Keeps a copy of the module. Errors: internal_error() on a module that breaks the rules of the IR.
+  /// Keeps a copy of the module, in which every call is replaced by the function's body. Errors: internal_error() on a
+  /// module that breaks the rules of the IR.
   explicit Plan(const ir::Module& module);
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;

@@ -207,7 +207,8 @@ trace::Id shape_of(const ArrLayout& a, int k, Type type, Loc loc) {
   const Id size = a.shape[std::size_t(a.first + k)];
   // The launch checks that it fits.
   if (type == Type::i32 && type_of(size) == Type::i64)
-    m.narrow_shapes.push_back({m[size].op == Op::arg ? std::uint32_t(m[size].imm) : ir::kNone, loc});
+    Trace::current(loc).kernel().module().narrow_shapes.push_back(
+        {m[size].op == Op::arg ? std::uint32_t(m[size].imm) : ir::kNone, loc});
   return as(type, size, loc);
 }
 

@@ -85,7 +85,12 @@ void Block::close() {
 // ---- Counted loops
 
 RangeLoop::RangeLoop(Id lo, Id hi, Id step, Loc loc)
-    : lo_(lo), hi_(hi), step_(step), exceptions_(std::uncaught_exceptions()), loc_(loc) {}
+    : lo_(lo),
+      hi_(hi),
+      step_(step),
+      trace_(Trace::current(loc).serial()),
+      exceptions_(std::uncaught_exceptions()),
+      loc_(loc) {}
 
 RangeLoop::~RangeLoop() {
   if (state_ != 1 || std::uncaught_exceptions() != exceptions_) return;
@@ -96,7 +101,7 @@ RangeLoop::~RangeLoop() {
 // A loop over range(lo, hi, 1) counts itself: lo <= i < hi cannot overflow. Any other step counts iterations, whose
 // number is computed before, so that i + step past the end of the type cannot wrap around to a valid index.
 Id RangeLoop::open() {
-  ir::Builder& b = builder();
+  ir::Builder& b = Trace::owner_of(trace_, loc_).builder();
   const Type type = b.module()[lo_].type;
   auto is = [&](Id id, std::int64_t v) {
     const ir::Inst& inst = b.module()[id];
@@ -165,6 +170,13 @@ void leave_loop(Op op, const char* what, Loc loc) {
 
 void Break(Loc loc) { leave_loop(Op::break_, "Break()", loc); }
 void Continue(Loc loc) { leave_loop(Op::continue_, "Continue()", loc); }
-void Return(Loc loc) { Trace::current(loc).builder().leave(Op::return_, loc); }
+void Return(Loc loc) {
+  Trace& t = Trace::current(loc);
+  if (t.caller())
+    ir::fail(t.module(), loc,
+             "Return() ends the kernel's thread and may not stand in a func: use If and Else, and return the value at "
+             "the end");
+  t.builder().leave(Op::return_, loc);
+}
 
 }  // namespace weft

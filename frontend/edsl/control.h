@@ -61,6 +61,7 @@ class RangeLoop {
 
  private:
   trace::Id lo_, hi_, step_;
+  std::uint32_t trace_;
   std::uint32_t counter_ = 0;
   bool counts_ = false;  ///< the counter is the iteration's number, not the value itself
   trace::Id count_ = ir::kNone;

@@ -1,7 +1,7 @@
 // The names that kernels are written in: Float, Int, Vec3, Mat44, ...
 #pragma once
 #include "face.h"
-#include "kernel.h"
+#include "func.h"
 #include "quaternion_var.h"
 
 namespace weft {

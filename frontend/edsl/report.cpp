@@ -41,16 +41,17 @@ void append_words(ir::Builder& b, Id value, std::vector<Id>& words) {
 void report(ir::Message message, std::span<const Id> values, Loc loc) {
   namespace layout = ir::report;
   ir::Builder& b = Trace::current(loc).builder();
-  ir::Module& m = b.module();
+  ir::Module& m = Trace::current().kernel().module();
   if (m.report_offset == 0) {
     m.report_offset = (m.args_bytes + 7) / 8 * 8;
     m.args_bytes = m.report_offset + layout::kArgumentBytes;
   }
-  message.loc = m.place ? m.place : loc ? loc : m.loc;
+  message.loc = b.module().place ? b.module().place : loc ? loc : b.module().loc;
   const bool failure = message.is_failure();
   const std::uint32_t total = message.words();
   if (total > layout::kFailureCapacity)
-    ir::fail(m, loc, fmt::format("a message of {} words; at most {} are possible", total, layout::kFailureCapacity));
+    ir::fail(b.module(), loc,
+             fmt::format("a message of {} words; at most {} are possible", total, layout::kFailureCapacity));
 
   const auto u32 = [&](std::uint32_t v) { return b.constant(Type::u32, v); };
   const Id base = b.arg(Type::u64, m.report_offset);

@@ -31,7 +31,18 @@ Trace::Trace(ir::Module& module, const ir::Variant& variant)
   t_current = this;
 }
 
+Trace::Trace(ir::Module& function, Trace& caller)
+    : builder_(function), serial_(++g_traces), outer_(&caller), is_function_(true) {
+  t_current = this;
+}
+
 Trace::~Trace() { t_current = outer_; }
+
+Trace& Trace::kernel() {
+  Trace* t = this;
+  while (t->caller()) t = t->caller();
+  return *t;
+}
 
 bool Trace::active() { return t_current != nullptr; }
 
@@ -45,11 +56,13 @@ Trace& Trace::current(Loc loc) {
 
 Trace& Trace::owner_of(std::uint32_t serial, Loc loc) {
   Trace& t = current(loc);
-  if (t.serial_ != serial)
-    ir::fail(t.module(), loc,
-             "a traced value of another kernel, or of another trace of this one, is used: keep no traced "
-             "values outside the kernel's function");
-  return t;
+  if (t.serial_ == serial) return t;
+  for (const Trace* around = t.caller(); around; around = around->caller())
+    if (around->serial_ == serial)
+      ir::fail(t.module(), loc, "it uses a traced value of its caller that it captured: pass that as an argument");
+  ir::fail(t.module(), loc,
+           "a traced value of another kernel, or of another trace of this one, is used: keep no traced "
+           "values outside the kernel's function");
 }
 
 bool Trace::next_param_is_strided() { return variant_.strided >> module().params.size() & 1; }
@@ -76,10 +89,23 @@ void Trace::defer_error(Loc loc, std::string message) {
   }
 }
 
+void Trace::fail(Loc loc, const std::string& message) {
+  const bool deferred = !deferred_.empty();
+  ir::fail(module(), deferred ? deferred_loc_ : loc, deferred ? deferred_ : message);
+}
+
 void Trace::finish() {
   if (!deferred_.empty()) ir::fail(module(), deferred_loc_, deferred_);
   if (builder_.depth() != 1) internal_error("a kernel ended inside a block");
+  if (is_function_) return;
   module().args_bytes = align_up(module().args_bytes, 4);
+  // What a function knows of its kernel is known only now: another function may have asked for more coordinates.
+  for (Instance& instance : instances) {
+    const Loc loc = instance.function->loc;
+    static_cast<ir::Interface&>(*instance.function) = module().as_interface();
+    instance.function->loc = loc;
+    module().functions.push_back(std::move(instance.function));
+  }
 }
 
 namespace trace {
@@ -108,9 +134,10 @@ void Slot::make_local() const {
 }
 
 Id Slot::read(Loc loc) const {
-  ir::Builder& b = Trace::owner_of(trace_, loc).builder();
+  Trace& t = Trace::owner_of(trace_, loc);
+  ir::Builder& b = t.builder();
   if (local_ == ir::kNone) {
-    if (!b.is_open(region_)) ir::fail(b.module(), loc, "a variable is used outside the block in which it was declared");
+    if (!b.is_open(region_)) t.fail(loc, "a variable is used outside the block in which it was declared");
     if (!b.loop_since(region_)) return value_;
     make_local();
   }
@@ -118,10 +145,10 @@ Id Slot::read(Loc loc) const {
 }
 
 void Slot::assign(Id value, Loc loc) {
-  ir::Builder& b = Trace::owner_of(trace_, loc).builder();
+  Trace& t = Trace::owner_of(trace_, loc);
+  ir::Builder& b = t.builder();
   if (local_ == ir::kNone) {
-    if (!b.is_open(region_))
-      ir::fail(b.module(), loc, "a variable is assigned outside the block in which it was declared");
+    if (!b.is_open(region_)) t.fail(loc, "a variable is assigned outside the block in which it was declared");
     if (b.is_same(region_, b.region())) {
       value_ = value;
       return;
@@ -304,7 +331,8 @@ void index_out_of_range(std::int64_t index, int n, Loc loc) {
 // ---- Memory
 
 namespace {
-ir::MemoryRef part(const Address& at, Type type, int first) {
+ir::MemoryRef part(const Address& at, Type type, int first, Loc loc) {
+  Trace::owner_of(at.trace, loc);
   ir::MemoryRef ref{at.base, at.index, at.stride, at.offset + std::uint32_t(first * bytes(type)), at.align};
   // The greatest power of two that divides the offset as well.
   if (ref.offset) ref.align = std::min(ref.align, ref.offset & (~ref.offset + 1));
@@ -320,7 +348,7 @@ void load(const Address& from, Type type, int count, Id* out, Loc loc) {
   Type stored = is_bool(type) ? Type::u8 : type;
   for (int k = 0; k < count; k += 4) {
     int width = std::min(4, count - k);
-    Id wide = b.load(stored, width, part(from, stored, k), loc);
+    Id wide = b.load(stored, width, part(from, stored, k, loc), loc);
     for (int j = 0; j < width; ++j) {
       Id value = width == 1 ? wide : b.result(wide, std::uint32_t(j), stored);
       out[k + j] = is_bool(type) ? binary(Op::ne, value, zero(stored), loc) : value;
@@ -339,7 +367,7 @@ void store(const Address& to, Type type, int count, const Id* values, Loc loc) {
     int width = std::min(4, count - k);
     Id group[4];
     for (int j = 0; j < width; ++j) group[j] = is_bool(type) ? convert(stored, values[k + j], loc) : values[k + j];
-    b.store(stored, {group, std::size_t(width)}, part(to, stored, k), loc);
+    b.store(stored, {group, std::size_t(width)}, part(to, stored, k, loc), loc);
   }
   finite.close();
   guard.close();
@@ -348,7 +376,7 @@ void store(const Address& to, Type type, int count, const Id* values, Loc loc) {
 Id atomic_add(const Address& to, Type type, Id value, Loc loc) {
   Guard guard(to, loc);
   FiniteGuard finite(to, type, {&value, 1}, loc);
-  Id before = builder(loc).atomic_add(type, value, part(to, type, 0), loc);
+  Id before = builder(loc).atomic_add(type, value, part(to, type, 0, loc), loc);
   finite.close(&before, 1);
   guard.close(&before, 1);
   return before;
@@ -361,7 +389,7 @@ std::string count_of_coordinates(int n) { return fmt::format("{} coordinate{}", 
 }  // namespace
 
 Id thread_coordinate(Type type, int k, int n, Loc loc) {
-  ir::Module& m = Trace::current(loc).module();
+  ir::Module& m = Trace::current(loc).kernel().module();
   const std::uint32_t start_bytes = m.wide ? 8 : 0;
   if (m.tid_rank == 0) {
     m.tid_rank = std::uint32_t(n);

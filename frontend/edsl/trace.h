@@ -1,8 +1,10 @@
 // The kernel being traced on this thread, and the plain functions that the traced types are thin faces of.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../ir/builder.h"
@@ -18,6 +20,8 @@ struct Element;
 class Trace {
  public:
   Trace(ir::Module& module, const ir::Variant& variant);
+  /// The trace of a function that `caller` calls.
+  Trace(ir::Module& function, Trace& caller);
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
@@ -27,6 +31,11 @@ class Trace {
   static bool active();
   /// A number of its own for each trace of the process.
   std::uint32_t serial() const { return serial_; }
+  /// The trace of the kernel: this one, or of a function the one at the end of its callers.
+  Trace& kernel();
+  /// Of a function: the trace that it is called from. Null for a kernel.
+  Trace* caller() const { return is_function_ ? outer_ : nullptr; }
+
   /// Refuses what belongs to another trace.
   static Trace& owner_of(std::uint32_t serial, Loc loc);
 
@@ -54,7 +63,27 @@ class Trace {
 
   /// Remembers an error that was found where none may be thrown (a destructor); the first one is reported at the end.
   void defer_error(Loc loc, std::string message);
+  /// Throws the error that was deferred, as the cause of this one, or else this one.
+  [[noreturn]] void fail(Loc loc, const std::string& message);
   void finish();
+
+  /// A function of the kernel, as traced for one form of its arguments.
+  struct Instance {
+    const void* identity;
+    std::vector<std::uint32_t> form;  ///< what else decides its code: types of the inputs, layouts of arrays
+    std::shared_ptr<ir::Module> function;
+  };
+  /// By number; kept by the kernel's trace, as is what follows.
+  std::vector<Instance> instances;
+  /// func()s whose bodies are being traced, the innermost last: who they are, their names.
+  std::vector<std::pair<const void*, std::string>> calls;
+
+  /// Thrown out of a function's trace: the call is traced in its place instead.
+  struct InlineRequired {};
+  /// For what only code of the kernel itself can do, such as to end the thread.
+  void require_inline() const {
+    if (is_function_) throw InlineRequired{};
+  }
 
  private:
   ir::Builder builder_;
@@ -65,6 +94,7 @@ class Trace {
   Loc deferred_loc_;
   std::string deferred_;
   Trace* outer_;
+  bool is_function_ = false;
 };
 
 namespace trace {
@@ -121,6 +151,7 @@ struct Address {
   std::uint32_t align = 1;    ///< of base + index * stride; the offset is taken into account by the functions below
   Loc loc;                    ///< where the element was named: for accesses that come without a place of their own
   std::uint32_t element = 0;  ///< debug mode: one more than the place in Trace::elements
+  std::uint32_t trace = Trace::current().serial();  ///< the one in which it was named
 };
 
 Id zero(ir::Type type);

@@ -178,6 +178,26 @@ Id Builder::atomic_add(Type type, Id value, const MemoryRef& ref, Loc loc) {
   return append(memory(Op::atomic_add, type, 1, ref, loc), args);
 }
 
+Id Builder::input(Type type, Loc loc) {
+  if (depth() != 1 || module_.regions[0].insts.size() != module_.num_inputs) internal_error("an input comes too late");
+  Inst inst;
+  inst.op = Op::param;
+  inst.type = type;
+  inst.imm = module_.num_inputs++;
+  inst.file = loc.file;
+  inst.line = loc.line;
+  return append(inst, {});
+}
+
+Id Builder::call(std::uint32_t function, std::span<const Id> args, Loc loc) {
+  Inst inst;
+  inst.op = Op::call;
+  inst.imm = function;
+  inst.file = loc.file;
+  inst.line = loc.line;
+  return append(inst, args);
+}
+
 Id Builder::result(Id inst, std::uint32_t k, Type type) {
   Inst made;
   made.op = Op::result;
@@ -377,6 +397,18 @@ void Builder::yield(std::span<const Id> values) {
   inst.op = Op::yield;
   append(inst, values);
   ended_[region()] = 1;
+}
+
+Id Builder::copy(const Inst& inst, std::span<const Id> args) {
+  switch (inst.op) {
+    case Op::result: return result(args[0], static_cast<std::uint32_t>(inst.imm), inst.type);
+    case Op::yield: yield(args); return kNone;
+    default: break;
+  }
+  const Effect effect = info(inst.op).effect;
+  if (effect == Effect::pure) return pure(inst.op, inst.type, args, inst.loc());
+  if (effect == Effect::control) internal_error("a pass copies what it should have rebuilt", inst.loc());
+  return append(inst, args);
 }
 
 Id Builder::close_short_circuit(Id condition, Id value, bool or_else, Loc loc) {

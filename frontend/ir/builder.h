@@ -47,7 +47,11 @@ class Builder {
   Id load(Type type, int width, const MemoryRef& ref, Loc loc = {});
   void store(Type type, std::span<const Id> values, const MemoryRef& ref, Loc loc = {});
   Id atomic_add(Type type, Id value, const MemoryRef& ref, Loc loc = {});
-  /// Part k of a wide load, or result k of an `if_` or `loop` in normal form.
+  /// The next input of the function that is built; all come before anything else.
+  Id input(Type type, Loc loc = {});
+  /// Calls a function of the kernel's table; its results are read by result(id, k).
+  Id call(std::uint32_t function, std::span<const Id> args, Loc loc = {});
+  /// Part k of a wide load, result k of a call, or of an `if_` or `loop` in normal form.
   Id result(Id inst, std::uint32_t k, Type type);
 
   std::uint32_t local(Type type);
@@ -84,6 +88,10 @@ class Builder {
   /// break_, continue_ or return_.
   void leave(Op op, Loc loc = {});
   void yield(std::span<const Id> values);
+
+  /// The same operation on other operands: folded and shared if it is pure, else appended. Not for operations with
+  /// regions, nor for exits and locals, which a copy may have to rename.
+  Id copy(const Inst& inst, std::span<const Id> args);
 
   RegionId region() const { return stack_.back(); }
   /// Depth of the stack of open regions; 1 in the kernel's body.

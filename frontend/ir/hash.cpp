@@ -45,6 +45,12 @@ class Canonical {
       put(pack(module_.report_offset, static_cast<std::uint32_t>(module_.messages.size())));
       for (const Message& m : module_.messages) message(m);
     }
+    for (const auto& function : module_.functions) {
+      Canonical canonical(*function);
+      canonical.region(0);
+      put(canonical.words_.size());
+      words_.insert(words_.end(), canonical.words_.begin(), canonical.words_.end());
+    }
     region(0);
     const XXH128_hash_t h = XXH3_128bits(words_.data(), words_.size() * sizeof(std::uint64_t));
     return {h.low64, h.high64};

@@ -1,6 +1,8 @@
 // The table of operations and the small functions of a module.
 #include "module.h"
 
+#include <algorithm>
+
 #include "../support/error.h"
 
 namespace weft::ir {
@@ -31,9 +33,31 @@ const Param* Module::array_of(Id base) const {
   return nullptr;
 }
 
+std::span<const Id> Module::outputs() const {
+  const std::vector<Id>& body = regions[0].insts;
+  if (body.empty() || body.back() >= insts.size() || insts[body.back()].op != Op::yield) return {};
+  return args(body.back());
+}
+
+std::vector<char> have_effects(std::span<const std::shared_ptr<const Module>> functions) {
+  std::vector<char> known;
+  for (const auto& function : functions) {
+    const Module& f = *function;
+    known.push_back(std::ranges::any_of(f.regions, [&](const Region& region) {
+      return std::ranges::any_of(region.insts, [&](Id id) {
+        const Inst& inst = f[id];
+        if (inst.op == Op::call) return known[inst.imm] != 0;
+        return info(inst.op).effect == Effect::writes && inst.op != Op::local_set;
+      });
+    }));
+  }
+  return known;
+}
+
 void fail(const Module& module, Loc loc, const std::string& message) {
   if (module.place) loc = module.place;
-  throw Error(ErrorKind::invalid_kernel, message, module.name, loc ? loc : module.loc);
+  const std::string place = module.function.empty() ? "" : "in func \"" + module.function + "\": ";
+  throw Error(ErrorKind::invalid_kernel, place + message, module.name, loc ? loc : module.loc);
 }
 
 }  // namespace weft::ir

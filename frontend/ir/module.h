@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -133,12 +134,20 @@ struct Interface {
   std::vector<Message> messages;    ///< what may be reported; a record names its message by its place here
 };
 
-/// A kernel in traced form (locals, break, continue, return) or in normal form (results, loop-carried values).
+/// A kernel in traced form (locals, break, continue, return) or in normal form (results, loop-carried values), with the
+/// functions that it calls; or one of these functions.
+///
+/// A function is a module of its own with the interface of its kernel, so that it reads the kernel's arguments and the
+/// thread's number. Its body starts with a `param` for each input, ends with a `yield` of its results if it has any,
+/// and holds no `return_`. It calls functions that stand before it in the kernel's table: there is no recursion.
 struct Module : Interface {
   std::vector<Inst> insts;
   std::vector<Id> operands;
   std::vector<Region> regions{Region{}};  ///< regions[0] is the body
   std::vector<Local> locals;
+  std::vector<std::shared_ptr<const Module>> functions;  ///< of a kernel; numbered by `call`, also inside functions
+  std::string function;                                  ///< the name of a function; empty for a kernel
+  std::uint32_t num_inputs = 0;                          ///< of a function
   /// While the body of a library function is recorded: the user's call, which then stands in every instruction and
   /// every error instead of a line of the library.
   Loc place;
@@ -148,6 +157,9 @@ struct Module : Interface {
   std::span<const Id> args(Id id) const { return {operands.data() + insts[id].first_arg, insts[id].num_args}; }
   Id arg(Id id, int k) const { return operands[insts[id].first_arg + k]; }
   const Inst& operator[](Id id) const { return insts[id]; }
+
+  /// What a function returns: the operands of the `yield` that ends its body.
+  std::span<const Id> outputs() const;
 
   /// The array parameter whose address `base` is, or null when the address is computed.
   const Param* array_of(Id base) const;
@@ -174,7 +186,10 @@ void verify(const Module& module);
 /// The first broken rule as text, or empty.
 std::string first_violation(const Module& module);
 
-/// Throws Error: where in the kernel (at `place` where that is set), and what.
+/// By function of a kernel's table: does a call do more than compute values, does it write to memory, for one?
+std::vector<char> have_effects(std::span<const std::shared_ptr<const Module>> functions);
+
+/// Throws Error: where in the kernel (at `place` where that is set; in which of its functions), and what.
 [[noreturn]] void fail(const Module& module, Loc loc, const std::string& message);
 
 }  // namespace weft::ir

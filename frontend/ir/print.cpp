@@ -19,6 +19,13 @@ class Printer {
       : module_(module), lines_(lines), numbers_(module.insts.size(), kNone), locals_(module.locals.size(), kNone) {}
 
   std::string run() {
+    for (std::size_t i = 0; i < module_.functions.size(); ++i) {
+      const Module& function = *module_.functions[i];
+      out_ += fmt::format("func{} \"{}\"\n{{\n", i, function.function);
+      Printer printer(function, lines_);
+      printer.region(0, 1);
+      out_ += printer.out_ + "}\n";
+    }
     out_ += fmt::format("kernel \"{}\": {} threads a workgroup, {} bytes of arguments", module_.name, module_.block,
                         module_.args_bytes);
     if (module_.tid_rank > 0) out_ += fmt::format(", tid of {}", module_.tid_rank);
@@ -106,6 +113,12 @@ class Printer {
         out_ += " = ";
         values(id, 0);
         break;
+      case Op::call:
+        if (is_read(id)) define(id);
+        out_ += fmt::format("call func{}", inst.imm);
+        if (inst.num_args > 0) out_ += ' ';
+        values(id, 0);
+        break;
       case Op::param: out_ += fmt::format("param {} {}", ir::name(inst.type), inst.imm); break;
       case Op::result:
         out_ += fmt::format("result {} ", ir::name(inst.type));
@@ -140,6 +153,18 @@ class Printer {
       out_ += fmt::format("  ; {}:{}", file, inst.line);
     }
     out_ += '\n';
+  }
+
+  /// Does a `result` name the call?
+  bool is_read(Id call) {
+    if (read_.empty()) {
+      read_.assign(module_.insts.size(), 0);
+      for (const Inst& inst : module_.insts) {
+        if (inst.op != Op::result || inst.num_args != 1 || inst.first_arg >= module_.operands.size()) continue;
+        if (const Id source = module_.operands[inst.first_arg]; source < read_.size()) read_[source] = 1;
+      }
+    }
+    return read_[call] != 0;
   }
 
   bool has_results(const Inst& inst) const {
@@ -289,6 +314,7 @@ class Printer {
   bool lines_;
   std::string out_;
   std::vector<std::uint32_t> numbers_, locals_;
+  std::vector<char> read_;
   std::uint32_t next_ = 0, next_local_ = 0;
 };
 

@@ -12,13 +12,27 @@ namespace {
 /// Walks the tree of regions once, with the set of values that are visible at each place.
 class Verifier {
  public:
-  explicit Verifier(const Module& module)
-      : module_(module), state_(module.insts.size(), State::unseen), region_seen_(module.regions.size(), 0) {}
+  /// \param functions  those that may be called here: for a function, the ones before it in its kernel's table
+  Verifier(const Module& module, std::span<const std::shared_ptr<const Module>> functions)
+      : module_(module),
+        functions_(functions),
+        state_(module.insts.size(), State::unseen),
+        region_seen_(module.regions.size(), 0) {}
 
   std::string run() {
-    header();
+    for (std::size_t i = 0; i < module_.functions.size() && ok(); ++i) {
+      const Module& function = *module_.functions[i];
+      if (!function.functions.empty()) return fmt::format("func {} has functions of its own", i);
+      violation_ = Verifier(function, functions_.first(i)).run();
+      if (!ok()) violation_ = fmt::format("func {}: ", i) + violation_;
+    }
+    if (ok()) header();
     if (!ok()) return std::move(violation_);
-    region(0, kNone, Context{}, Ending::none);
+    Context context;
+    const bool is_function = !module_.function.empty();
+    context.return_ok = !is_function;
+    region(0, kNone, context, is_function && !module_.outputs().empty() ? Ending::values : Ending::none);
+    if (list(0).size() < module_.num_inputs) broken("an input is missing");
     return std::move(violation_);
   }
 
@@ -56,6 +70,7 @@ class Verifier {
     if (module_.regions[0].parent != kNone) return broken("the body has a parent");
     if (module_.args_bytes < 4) return broken("the argument block has no room for the number of threads");
     if (module_.block == 0) return broken("a workgroup has no threads");
+    if (module_.num_inputs > 0 && module_.function.empty()) return broken("a kernel has inputs");
     if (module_.tid_rank > 4) return broken("tid has more than four dimensions");
     for (const Param& param : module_.params) {
       if (std::uint64_t{param.offset} + param.bytes > module_.args_bytes || param.offset < 4)
@@ -127,9 +142,13 @@ class Verifier {
       if ((exit || op == Op::yield) && i + 1 != insts.size()) return broken(inst, "something follows it");
       if (op == Op::yield && ending == Ending::none) return broken(inst, "this region has no results");
       if (op == Op::param) {
-        if (owner == kNone || ending != Ending::condition || i >= module_[owner].num_args)
+        const bool input = id == 0 && i < module_.num_inputs;
+        if (!input && (owner == kNone || ending != Ending::condition || i >= module_[owner].num_args))
           return broken(inst, "parameters stand first in the condition region, one per carried value");
-        carried(inst, owner, static_cast<std::uint32_t>(i));
+        if (!input) carried(inst, owner, static_cast<std::uint32_t>(i));
+        if (input && module_[inst].imm != i) return broken(inst, "inputs are numbered in order");
+      } else if (id == 0 && i < module_.num_inputs) {
+        return broken(inst, "an input is missing before it");
       } else if (ending == Ending::condition && owner != kNone && i < module_[owner].num_args) {
         return broken(inst, "a carried value's parameter is missing before it");
       }
@@ -195,8 +214,8 @@ class Verifier {
       const Inst& operand = module_[value];
       if (!is_global(operand.op) && state_[value] != State::visible)
         return broken(id, "operand {} (instruction {}) is not visible here", k, value);
-      const bool parts =
-          operand.op == Op::if_ || operand.op == Op::loop || (operand.op == Op::load && operand.width > 1);
+      const bool parts = operand.op == Op::if_ || operand.op == Op::loop || operand.op == Op::call ||
+                         (operand.op == Op::load && operand.width > 1);
       if (inst.op == Op::result ? !parts : parts || operand.type == Type::none || operand.op == Op::store)
         return broken(id, "operand {} (instruction {}) is no {}", k, value,
                       inst.op == Op::result ? "operation with several results" : "scalar value");
@@ -222,6 +241,7 @@ class Verifier {
       case Op::local_set: return local(id);
       case Op::if_: return branch(id, home, context);
       case Op::loop: return loop(id, home, context);
+      case Op::call: return call(id);
       case Op::result: return result(id);
       case Op::yield:
         if (inst.num_args == 0) broken(id, "it has no values");
@@ -371,6 +391,10 @@ class Verifier {
     Type type = Type::none;
     if (source.op == Op::load) {
       if (inst.imm < source.width) type = source.type;
+    } else if (source.op == Op::call) {
+      const Module& function = *functions_[source.imm];
+      const auto values = function.outputs();
+      if (inst.imm < values.size()) type = function[values[inst.imm]].type;
     } else if (source.op == Op::loop) {
       if (inst.imm < source.num_args) type = operand_type(module_.arg(id, 0), static_cast<int>(inst.imm));
     } else if (ends_with(source.regions[0], Op::yield)) {
@@ -381,7 +405,21 @@ class Verifier {
     if (type != inst.type) broken(id, "result {} is {}, not {}", inst.imm, name(type), name(inst.type));
   }
 
+  void call(Id id) {
+    const Inst& inst = module_[id];
+    if (inst.imm >= functions_.size()) return broken(id, "it calls no function before it");
+    const Module& function = *functions_[inst.imm];
+    if (inst.num_args != function.num_inputs)
+      return broken(id, "it has {} operands for {} inputs", inst.num_args, function.num_inputs);
+    for (std::uint32_t k = 0; k < inst.num_args; ++k) {
+      const Type wanted = function[function.regions[0].insts[k]].type;
+      if (operand_type(id, static_cast<int>(k)) != wanted)
+        return broken(id, "operand {} is {}, not {}", k, name(operand_type(id, static_cast<int>(k))), name(wanted));
+    }
+  }
+
   const Module& module_;
+  std::span<const std::shared_ptr<const Module>> functions_;
   std::vector<State> state_;
   std::vector<char> region_seen_;
   std::vector<Id> scope_;  ///< values in the order in which they came into sight
@@ -390,7 +428,7 @@ class Verifier {
 
 }  // namespace
 
-std::string first_violation(const Module& module) { return Verifier(module).run(); }
+std::string first_violation(const Module& module) { return Verifier(module, module.functions).run(); }
 
 void verify(const Module& module) {
   if (std::string violation = first_violation(module); !violation.empty()) {

@@ -16,7 +16,7 @@ class Forwarder : Rewriter {
     out_.locals = from_.locals;
     region(0);
     dropped_.resize(out_.insts.size(), 0);
-    return sweep(out_, dropped_);
+    return sweep_body(out_, dropped_);
   }
 
  private:
@@ -164,6 +164,12 @@ class Forwarder : Rewriter {
 
 }  // namespace
 
-Module forward(const Module& module) { return Forwarder(module).run(); }
+Module forward_body(const Module& module) { return Forwarder(module).run(); }
+
+Module forward(const Module& module) {
+  Module clean = for_each_body(module, forward_body);
+  drop_unused_functions(clean);
+  return clean;
+}
 
 }  // namespace weft::ir

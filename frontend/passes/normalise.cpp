@@ -25,7 +25,7 @@ class Normaliser : Rewriter {
     out_.locals = from_.locals;
     if (survey(0) & kReturn) returned_ = new_flag(from_.loc);
     sequence(0, 0, nullptr);
-    return sweep(out_);
+    return sweep_body(out_);
   }
 
  private:
@@ -242,6 +242,8 @@ class Normaliser : Rewriter {
 
 }  // namespace
 
-Module normalise(const Module& module) { return Normaliser(module).run(); }
+Module normalise(const Module& module) {
+  return for_each_body(module, [](const Module& body) { return Normaliser(body).run(); });
+}
 
 }  // namespace weft::ir

@@ -1,4 +1,4 @@
-// The passes: each takes a module and returns another that does the same.
+// The passes: each takes a kernel and returns another that does the same. They go through its functions too.
 #pragma once
 #include "../ir/module.h"
 
@@ -23,8 +23,15 @@ Module normalise(const Module& module);
 /// Errors: internal_error() when the module has exits or step regions.
 Module promote(const Module& module);
 
-/// Only what no one needs is removed: the last step of the other passes. `dropped`: by instruction, assignments to
-/// locals that are to be removed whoever reads the local; may be empty.
-Module sweep(const Module& module, const std::vector<char>& dropped = {});
+/// Only what no one needs is removed.
+Module sweep(const Module& module);
+
+/// Puts the bodies of functions in place of the calls; keeps the form. A kernel without calls comes back as it is.
+/// Errors: Error(unsupported) when the kernel would grow beyond a million instructions.
+Module inline_calls(const Module& module);
+
+/// Fills Param::access: what the kernel, and the functions that it calls, do to each of its arrays. An address that is
+/// computed counts for every array that it is computed from, or for all of them where that cannot be followed.
+void mark_accesses(Module& module);
 
 }  // namespace weft::ir

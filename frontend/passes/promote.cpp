@@ -15,7 +15,8 @@ class Promoter : Rewriter {
 
   Module run() {
     region(0);
-    return forward(sweep(out_));
+    if (!from_.outputs().empty()) builder_.yield(handed_on(0, {}));
+    return forward_body(sweep_body(out_));
   }
 
  private:
@@ -140,6 +141,8 @@ class Promoter : Rewriter {
 
 }  // namespace
 
-Module promote(const Module& module) { return Promoter(module).run(); }
+Module promote(const Module& module) {
+  return for_each_body(module, [](const Module& body) { return Promoter(body).run(); });
+}
 
 }  // namespace weft::ir

@@ -14,6 +14,12 @@ Rewriter::Rewriter(const Module& from) : from_(from), builder_(out_), map_(from.
   out_.insts.reserve(from.insts.size());
   out_.operands.reserve(from.operands.size());
   out_.regions.reserve(from.regions.size());
+  out_.functions = from.functions;
+  out_.function = from.function;
+  for (std::uint32_t k = 0; k < from.num_inputs; ++k) {
+    const Id input = from.regions[0].insts[k];
+    map(input, builder_.input(from[input].type, from[input].loc()));
+  }
 }
 
 Id Rewriter::value(Id old) {
@@ -35,33 +41,11 @@ std::span<const Id> Rewriter::values(Id old) {
 
 void Rewriter::copy(Id old) {
   const Inst& inst = from_[old];
-  const MemoryRef at{kNone, kNone, inst.stride, inst.offset, inst.align};
-  switch (inst.op) {
-    case Op::load: {
-      MemoryRef ref = at;
-      ref.base = value(from_.arg(old, 0));
-      ref.index = value(from_.arg(old, 1));
-      return map(old, builder_.load(inst.type, inst.width, ref, inst.loc()));
-    }
-    case Op::store:
-    case Op::atomic_add: {
-      const std::span<const Id> args = values(old);
-      MemoryRef ref = at;
-      ref.base = args[0];
-      ref.index = args[1];
-      if (inst.op == Op::atomic_add) return map(old, builder_.atomic_add(inst.type, args[2], ref, inst.loc()));
-      return builder_.store(inst.type, args.subspan(2), ref, inst.loc());
-    }
-    case Op::result: {
-      const Id source = from_.arg(old, 0);
-      if (auto found = inlined_.find(source); found != inlined_.end()) return map(old, found->second[inst.imm]);
-      return map(old, builder_.result(value(source), static_cast<std::uint32_t>(inst.imm), inst.type));
-    }
-    case Op::yield: return builder_.yield(values(old));
-    default: break;
+  if (inst.op == Op::result) {
+    if (auto found = inlined_.find(from_.arg(old, 0)); found != inlined_.end())
+      return map(old, found->second[inst.imm]);
   }
-  if (info(inst.op).effect != Effect::pure) internal_error("a pass copies what it should have rebuilt", inst.loc());
-  map(old, builder_.pure(inst.op, inst.type, values(old), inst.loc()));
+  map(old, builder_.copy(inst, values(old)));
 }
 
 void Rewriter::inline_results(Id old, std::vector<Id> results) { inlined_.emplace(old, std::move(results)); }
@@ -83,6 +67,54 @@ int Rewriter::taken(Id branch) {
 bool Rewriter::has_results(Id branch) const {
   const std::vector<Id>& insts = from_.regions[from_[branch].regions[0]].insts;
   return !insts.empty() && from_[insts.back()].op == Op::yield;
+}
+
+Module for_each_body(const Module& kernel, Module (*pass)(const Module&)) {
+  if (kernel.functions.empty()) return pass(kernel);
+  Module body = kernel;
+  body.functions.clear();
+  for (const auto& function : kernel.functions) {
+    Module before = *function;
+    before.functions = body.functions;
+    auto after = std::make_shared<Module>(pass(before));
+    after->functions.clear();
+    body.functions.push_back(std::move(after));
+  }
+  return pass(body);
+}
+
+void drop_unused_functions(Module& kernel) {
+  const std::size_t count = kernel.functions.size();
+  std::vector<char> used(count, 0);
+  auto mark = [&](const Module& body) {
+    for (const Region& region : body.regions) {
+      for (Id id : region.insts) {
+        if (body[id].op == Op::call) used[body[id].imm] = 1;
+      }
+    }
+  };
+  mark(kernel);
+  for (std::size_t i = count; i-- > 0;) {
+    if (used[i]) mark(*kernel.functions[i]);
+  }
+  std::vector<std::uint64_t> numbers;
+  std::uint64_t next = 0;
+  for (char is_used : used) numbers.push_back(is_used ? next++ : next);
+  if (next == count) return;
+  auto renumber = [&](Module& body) {
+    for (Inst& inst : body.insts) {
+      if (inst.op == Op::call) inst.imm = numbers[inst.imm];
+    }
+  };
+  std::vector<std::shared_ptr<const Module>> kept;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!used[i]) continue;
+    auto function = std::make_shared<Module>(*kernel.functions[i]);
+    renumber(*function);
+    kept.push_back(std::move(function));
+  }
+  renumber(kernel);
+  kernel.functions = std::move(kept);
 }
 
 // ---- LocalUses

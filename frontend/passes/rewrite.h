@@ -11,6 +11,7 @@ namespace weft::ir {
 /// Builds a new module from an old one; values are translated by `map_`.
 class Rewriter {
  protected:
+  /// The new module has the inputs of the old one and calls the same functions.
   explicit Rewriter(const Module& from);
 
   /// The new value for an old one; makes constants, arguments and the thread's number when they are met first.
@@ -40,6 +41,20 @@ class Rewriter {
   std::vector<Id> scratch_;
   std::unordered_map<Id, std::vector<Id>> inlined_;
 };
+
+/// Runs a pass on the functions of a kernel, the called before the calling ones, then on its body. While it runs on a
+/// function, that module's own table holds the functions before it.
+Module for_each_body(const Module& kernel, Module (*pass)(const Module&));
+
+/// Removes functions that nothing calls any more.
+void drop_unused_functions(Module& kernel);
+
+/// What forward() does to one body.
+Module forward_body(const Module& module);
+
+/// What sweep() does to one body: the last step of the other passes. `dropped`: by instruction,
+/// assignments to locals that are to be removed whoever reads the local; may be empty.
+Module sweep_body(const Module& module, const std::vector<char>& dropped = {});
 
 /// Where a module's locals are read and assigned, in the order of the walk through its regions.
 class LocalUses {

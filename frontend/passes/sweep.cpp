@@ -1,5 +1,5 @@
 // Removes what no one needs: marks from the effects, then copies what is marked.
-#include "passes.h"
+#include "rewrite.h"
 
 namespace weft::ir {
 namespace {
@@ -18,7 +18,8 @@ class Sweeper {
         map_(from.insts.size(), kNone),
         local_sets_(from.locals.size(), kNone),
         local_live_(from.locals.size(), 0),
-        local_map_(from.locals.size(), kNone) {}
+        local_map_(from.locals.size(), kNone),
+        effects_(have_effects(from.functions)) {}
 
   Module run() {
     survey(0, kNone, kNone);
@@ -31,6 +32,9 @@ class Sweeper {
     static_cast<Interface&>(out_) = from_.as_interface();
     out_.insts.reserve(from_.insts.size());
     out_.operands.reserve(from_.operands.size());
+    out_.function = from_.function;
+    out_.functions = from_.functions;
+    out_.num_inputs = from_.num_inputs;
     copy_region(0, 0);
     return std::move(out_);
   }
@@ -60,6 +64,14 @@ class Sweeper {
         case Op::if_: survey_branch(id, loop); break;
         case Op::loop: survey_loop(id); break;
         case Op::result: alias_result(id); break;
+        case Op::call:
+          if (effects_[inst.imm]) roots_.push_back(id);
+          break;
+        // What a function takes and returns stays.
+        case Op::param:
+        case Op::yield:
+          if (region == 0) roots_.push_back(id);
+          break;
         default: break;
       }
     }
@@ -104,6 +116,9 @@ class Sweeper {
     column_live_.resize(column_live_.size() + count, 0);
   }
 
+  /// Do its results come from regions, each wanted or not?
+  bool has_columns(Id id) const { return from_[id].op == Op::if_ || from_[id].op == Op::loop; }
+
   Id resolve(Id id) const {
     while (alias_[id] != kNone) id = alias_[id];
     return id;
@@ -130,11 +145,13 @@ class Sweeper {
         mark(yielded(inst.regions[0], 0));
         for (Id exit = exits_[id]; exit != kNone; exit = next_[exit]) mark(exit);
         break;
-      case Op::param: need_column(owner_[id], static_cast<std::uint32_t>(inst.imm)); break;
+      case Op::param:
+        if (owner_[id] != kNone) need_column(owner_[id], static_cast<std::uint32_t>(inst.imm));
+        break;
       case Op::result: {
         const Id source = from_.arg(id, 0);
         mark(source);
-        if (from_[source].op != Op::load) need_column(source, static_cast<std::uint32_t>(inst.imm));
+        if (has_columns(source)) need_column(source, static_cast<std::uint32_t>(inst.imm));
         break;
       }
       case Op::local_get:
@@ -201,9 +218,9 @@ class Sweeper {
 
   void copy(Id id, RegionId to) {
     Inst inst = from_[id];
-    if (inst.op == Op::param) {
+    if (inst.op == Op::param && owner_[id] != kNone) {
       inst.imm = column(owner_[id], static_cast<std::uint32_t>(inst.imm));
-    } else if (inst.op == Op::result && from_[from_.arg(id, 0)].op != Op::load) {
+    } else if (inst.op == Op::result && has_columns(from_.arg(id, 0))) {
       inst.imm = column(from_.arg(id, 0), static_cast<std::uint32_t>(inst.imm));
     } else if (inst.op == Op::local_get || inst.op == Op::local_set) {
       std::uint32_t& local = local_map_[inst.imm];
@@ -287,11 +304,18 @@ class Sweeper {
   std::vector<Id> local_sets_;  ///< by local: its first assignment
   std::vector<char> local_live_;
   std::vector<std::uint32_t> local_map_;
+  std::vector<char> effects_;  ///< by function
   std::vector<Id> roots_, work_, args_;
 };
 
 }  // namespace
 
-Module sweep(const Module& module, const std::vector<char>& dropped) { return Sweeper(module, dropped).run(); }
+Module sweep_body(const Module& module, const std::vector<char>& dropped) { return Sweeper(module, dropped).run(); }
+
+Module sweep(const Module& module) {
+  Module swept = for_each_body(module, [](const Module& body) { return sweep_body(body); });
+  drop_unused_functions(swept);
+  return swept;
+}
 
 }  // namespace weft::ir

@@ -192,5 +192,42 @@ TEST(Golden, Report) {
   compare("report", print(plain.trace()) + "\ndebug mode\n" + print(checked.trace()));
 }
 
+/// A function of two results with a loop, called twice, one of its results unread.
+TEST(Golden, Calls) {
+  auto newton = std::make_shared<Module>(kernel("roots", 32));
+  newton->function = "newton";
+  add_array(*newton, "x", "Array<float32, 1>", 8, false);
+  {
+    Builder b(*newton);
+    const Id a = b.input(Type::f32), count = b.input(Type::i32);
+    const std::uint32_t x = b.local(Type::f32), k = b.local(Type::i32);
+    b.local_set(x, a);
+    b.local_set(k, b.constant_int(Type::i32, 0));
+    b.open_loop();
+    b.loop_body(b.pure(Op::lt, Type::b1, {b.local_get(k), count}));
+    const Id now = b.local_get(x);
+    const Id sum = b.pure(Op::add, Type::f32, {now, b.pure(Op::div, Type::f32, {a, now})});
+    b.local_set(x, b.pure(Op::mul, Type::f32, {sum, b.constant_float(Type::f32, 0.5)}));
+    b.loop_step();
+    b.local_set(k, b.pure(Op::add, Type::i32, {b.local_get(k), b.constant_int(Type::i32, 1)}));
+    b.close_loop();
+    const Id root = b.local_get(x);
+    const Id out[] = {root, b.pure(Op::sub, Type::f32, {b.pure(Op::mul, Type::f32, {root, root}), a})};
+    b.yield(out);
+  }
+  Module m = kernel("roots", 32);
+  add_array(m, "x", "Array<float32, 1>", 8, false);
+  Builder b(m);
+  m.functions = {newton};
+  const MemoryRef x{b.arg(Type::u64, 8), b.thread_id(), 4, 0, 4};
+  const Id first[] = {b.load(Type::f32, 1, x), b.constant_int(Type::i32, 3)};
+  const Id root = b.result(b.call(0, first), 0, Type::f32);
+  const Id second[] = {root, b.constant_int(Type::i32, 4)};
+  const Id call = b.call(0, second);
+  const Id sum[] = {b.pure(Op::add, Type::f32, {b.result(call, 0, Type::f32), b.result(call, 1, Type::f32)})};
+  b.store(Type::f32, sum, x);
+  compare_forms("calls", m);
+}
+
 }  // namespace
 }  // namespace weft::ir

@@ -99,6 +99,32 @@ Module normal() {
   return m;
 }
 
+/// A function of two results and its call.
+Module calling() {
+  Module m = with_arguments();
+  Module f = with_arguments();
+  f.function = "f";
+  {
+    Builder b(f);
+    const Id x = b.input(Type::f32), n = b.input(Type::i32);
+    const Id out[] = {b.pure(Op::neg, Type::f32, {x}), b.pure(Op::add, Type::i32, {n, n})};
+    b.yield(out);
+  }
+  m.functions = {std::make_shared<Module>(f)};
+  Builder b(m);
+  const Id args[] = {b.arg(Type::f32, 40), b.constant_int(Type::i32, 3)};
+  const Id out[] = {b.result(b.call(0, args, kLoc), 0, Type::f32)};
+  b.store(Type::f32, out, element(b, 8));
+  return m;
+}
+
+/// Changes the function of calling().
+Module& function_of(Module& m) {
+  auto copy = std::make_shared<Module>(*m.functions[0]);
+  m.functions[0] = copy;
+  return *copy;
+}
+
 Id find(const Module& m, Op op, int nth = 0) {
   for (Id id = 0; id < m.insts.size(); ++id) {
     if (m.insts[id].op == op && nth-- == 0) return id;
@@ -267,6 +293,11 @@ TEST(Hash, SeesEverythingThatDecidesBehaviour) {
   fresh(saxpy(), "saxpy");
   fresh(traced(), "traced");
   fresh(normal(), "normal");
+  fresh(calling(), "calling");
+  Module other = calling();
+  Module& function = function_of(other);
+  function.insts[find(function, Op::neg)].op = Op::abs;
+  fresh(other, "body of a function");
   const auto changed = [&](const char* what, auto change) {
     for (Module m : {saxpy(), traced(), normal()}) {
       const std::string before = to_string(hash(m));
@@ -323,6 +354,7 @@ TEST(Verify, AcceptsWhatTheBuilderMakes) {
   EXPECT_EQ(first_violation(saxpy()), "");
   EXPECT_EQ(first_violation(traced()), "");
   EXPECT_EQ(first_violation(normal()), "");
+  EXPECT_EQ(first_violation(calling()), "");
   verify(normal());
 }
 
@@ -500,6 +532,36 @@ const Broken kBroken[] = {
     {"operands outside", plain, [](Module& m) { m.insts[find(m, Op::add)].first_arg = 1u << 31; },
      "outside the module"},
     {"parameter of the kernel outside", plain, [](Module& m) { m.params[1].bytes = 400; }, "parameter y lies outside"},
+    {"no such function", calling, [](Module& m) { m.insts[find(m, Op::call)].imm = 1; }, "no function before it"},
+    {"recursion", calling,
+     [](Module& m) {
+       Module& f = function_of(m);
+       f.regions[0].insts.pop_back();
+       force(f, 0, Op::call, Type::none, {f.regions[0].insts[0], f.regions[0].insts[1]});
+     },
+     "func 0: instruction 5 (call): it calls no function before it"},
+    {"number of inputs", calling, [](Module& m) { m.insts[find(m, Op::call)].num_args = 1; },
+     "1 operands for 2 inputs"},
+    {"type of an input", calling, [](Module& m) { set_operand(m, Op::call, 1, find(m, Op::arg)); },
+     "operand 1 is f32, not i32"},
+    {"result of a call", calling, [](Module& m) { m.insts[find(m, Op::result)].imm = 2; }, "there is no result 2"},
+    {"type of a call's result", calling, [](Module& m) { m.insts[find(m, Op::result)].imm = 1; }, "result 1 is i32"},
+    {"a call as a value", calling, [](Module& m) { set_operand(m, Op::store, 2, find(m, Op::call)); },
+     "is no scalar value"},
+    {"missing input", calling, [](Module& m) { function_of(m).num_inputs = 3; }, "an input is missing"},
+    {"order of inputs", calling, [](Module& m) { function_of(m).insts[0].imm = 1; }, "inputs are numbered in order"},
+    {"return in a function", calling,
+     [](Module& m) {
+       Module& f = function_of(m);
+       f.regions[0].insts.pop_back();
+       force(f, 0, Op::return_, Type::none, {});
+     },
+     "func 0: instruction 5 (return_): it leaves"},
+    {"functions of a function", calling, [](Module& m) { function_of(m).functions = calling().functions; },
+     "has functions of its own"},
+    {"results of a kernel", calling, [](Module& m) { force(m, 0, Op::yield, Type::none, {find(m, Op::result)}); },
+     "this region has no results"},
+    {"inputs of a kernel", plain, [](Module& m) { m.num_inputs = 1; }, "a kernel has inputs"},
     {"atomic on a small type", plain,
      [](Module& m) {
        const Id c = force(m, 0, Op::convert, Type::i16, {find(m, Op::mul)});

@@ -1,0 +1,273 @@
+// func(): a C++ function over traced values that a kernel holds once and calls.
+#pragma once
+#include <array>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "kernel.h"
+
+namespace weft {
+
+namespace detail {
+
+/// What the calls of one func() have in common; its address tells it from others.
+struct FuncCore {
+  std::string name;
+  Loc loc;
+};
+template <class F>
+struct FuncHolder : FuncCore {
+  F f;
+  FuncHolder(std::string name, Loc loc, F f) : FuncCore{std::move(name), loc}, f(std::move(f)) {}
+};
+
+/// The arguments of a call, as scalars of the caller, and what else decides which code is called.
+struct FuncArgs {
+  std::vector<trace::Id> ids;
+  std::vector<std::uint32_t> form;
+  std::vector<ArrLayout> arrays;
+
+  void add(const trace::Id* values, int n) { ids.insert(ids.end(), values, values + n); }
+  void add(const ArrLayout& arr, Loc loc);
+};
+
+/// The same arguments inside the function, taken in the same order. `inlined`: in the caller's own trace.
+class FuncInputs {
+ public:
+  FuncInputs(const FuncArgs& args, bool inlined) : args_(args), inlined_(inlined) {}
+  trace::Id next();
+  void next(trace::Id* out, int n) {
+    for (int i = 0; i < n; ++i) out[i] = next();
+  }
+  ArrLayout next_array();
+
+ private:
+  const FuncArgs& args_;
+  bool inlined_;
+  std::size_t id_ = 0, form_ = 0, array_ = 0;
+};
+
+/// Runs the C++ function with these inputs and appends the scalars that it returns.
+using FuncBody = void (*)(const FuncCore& core, FuncInputs& inputs, std::vector<trace::Id>& outputs);
+
+/// Calls the instance for these arguments, which is traced when there is none yet. Returns the scalars of its result.
+/// A function that may end the thread, and every one in debug mode, is traced in place of the call instead.
+std::vector<trace::Id> call_func(const FuncCore& core, FuncBody body, FuncArgs& args, Loc loc);
+
+/// How a type of parameter or result crosses a call: `Arg`, what a caller may write; the scalars on either side.
+template <class V>
+struct Passed;
+
+template <class T>
+requires(Flat<T>::count > 0) struct Passed<Var<T>> {
+  using Arg = In<T>;
+  static void put(const Arg& a, FuncArgs& to) { append(a, to.ids); }
+  static void append(const Arg& a, std::vector<trace::Id>& to) {
+    const trace::Id* first;
+    if constexpr (std::is_array_v<decltype(a.id)>)
+      first = a.id;
+    else
+      first = &a.id;
+    to.insert(to.end(), first, first + Flat<T>::count);
+  }
+  static Var<T> get(const trace::Id*& from) {
+    const trace::Id* ids = std::exchange(from, from + Flat<T>::count);
+    if constexpr (std::is_array_v<decltype(Arg::id)>)
+      return Var<T>(ids, FromId{});
+    else
+      return Var<T>(*ids, FromId{});
+  }
+  static Var<T> make(FuncInputs& from) {
+    trace::Id ids[Flat<T>::count];
+    from.next(ids, Flat<T>::count);
+    const trace::Id* first = ids;
+    return get(first);
+  }
+};
+
+/// An array as an argument; Arr<T> may be given for Arr<const T>.
+template <class T, int N>
+struct ArrArg {
+  ArrArg(const Var<Array<T, N>>& a, Loc loc = Loc::here()) : layout(a.layout()), loc(loc) {}
+  template <class U>
+  requires std::is_same_v<const U, T> ArrArg(const Var<Array<U, N>>& a, Loc loc = Loc::here())
+      : layout(a.layout()), loc(loc) {}
+  ArrLayout layout;
+  Loc loc;
+};
+template <class T, int N>
+struct Passed<Var<Array<T, N>>> {
+  using Arg = ArrArg<T, N>;
+  static void put(const Arg& a, FuncArgs& to) { to.add(a.layout, a.loc); }
+  static Var<Array<T, N>> make(FuncInputs& from) { return Var<Array<T, N>>(from.next_array()); }
+};
+
+/// What a function that returns an R gives: the type that its caller receives, the scalars on either side.
+template <class R>
+struct Results {
+  static_assert(is_traced<R>,
+                "weft::func: a result is not of a traced type; return Float, Vec3, .. or a tuple of them");
+};
+template <>
+struct Results<void> {
+  using type = void;
+};
+template <class T>
+requires(Flat<T>::count > 0) struct Results<Var<T>> {
+  using type = Var<T>;
+  static void append(const Var<T>& v, std::vector<trace::Id>& to) { Passed<type>::append({v, Loc{}}, to); }
+  static type get(const trace::Id*& from) { return Passed<type>::get(from); }
+};
+/// An element of an array is read.
+template <class T>
+struct Results<Ref<T>> {
+  using type = Var<std::remove_const_t<T>>;
+  static void append(const Ref<T>& v, std::vector<trace::Id>& to) { Passed<type>::append({v, Loc{}}, to); }
+  static type get(const trace::Id*& from) { return Passed<type>::get(from); }
+};
+template <class Tuple, class... R>
+struct TupleResults {
+  using type = Tuple;
+  template <class T>
+  static void append(const T& v, std::vector<trace::Id>& to) {
+    std::apply([&](const R&... part) { (Results<R>::append(part, to), ...); }, v);
+  }
+  static type get(const trace::Id*& from) {
+    // In braces the parts are made from left to right.
+    return type{Results<R>::get(from)...};
+  }
+};
+template <class... R>
+struct Results<std::tuple<R...>> : TupleResults<std::tuple<typename Results<R>::type...>, R...> {};
+template <class A, class B>
+struct Results<std::pair<A, B>> : TupleResults<std::pair<typename Results<A>::type, typename Results<B>::type>, A, B> {
+};
+template <class R, std::size_t N, class Numbers = std::make_index_sequence<N>>
+struct ArrayResults;
+template <class R, std::size_t N, std::size_t... I>
+struct ArrayResults<R, N, std::index_sequence<I...>>
+    : TupleResults<std::array<typename Results<R>::type, N>, std::enable_if_t<(I < N), R>...> {};
+template <class R, std::size_t N>
+struct Results<std::array<R, N>> : ArrayResults<R, N> {};
+
+template <class F, class... P>
+void func_body(const FuncCore& core, FuncInputs& inputs, std::vector<trace::Id>& outputs) {
+  const F& f = static_cast<const FuncHolder<F>&>(core).f;
+  std::tuple<P...> parameters{Passed<P>::make(inputs)...};
+  using R = std::invoke_result_t<const F&, P&...>;
+  if constexpr (std::is_void_v<R>) {
+    std::apply(f, parameters);
+  } else {
+    Results<std::decay_t<R>>::append(std::apply(f, parameters), outputs);
+  }
+}
+
+/// Calls with parameters P, from arguments that have been converted to what these take.
+template <class F, class... P>
+auto call_func(const FuncHolder<F>& holder, Loc loc, const typename Passed<P>::Arg&... given) {
+  using R = std::invoke_result_t<const F&, P&...>;
+  FuncArgs args;
+  (Passed<P>::put(given, args), ...);
+  const std::vector<trace::Id> ids = call_func(holder, &func_body<F, P...>, args, loc);
+  if constexpr (!std::is_void_v<R>) {
+    const trace::Id* first = ids.data();
+    return Results<std::decay_t<R>>::get(first);
+  }
+}
+
+/// The traced type of an argument of a function with `auto` parameters.
+template <class A>
+struct TracedFace {
+  using type = Var<A>;
+};
+template <class T>
+struct TracedFace<Var<T>> {
+  using type = Var<T>;
+};
+template <class T>
+struct TracedFace<Ref<T>> {
+  using type = Var<std::remove_const_t<T>>;
+};
+
+}  // namespace detail
+
+/// See func(). Copies are the same function.
+template <class F, class... P>
+class Func {
+ public:
+  explicit Func(std::shared_ptr<const detail::FuncHolder<F>> holder) : holder_(std::move(holder)) {}
+
+  auto operator()(typename detail::Passed<P>::Arg... args, Loc loc = Loc::here()) const {
+    return detail::call_func<F, P...>(*holder_, loc, args...);
+  }
+
+ private:
+  std::shared_ptr<const detail::FuncHolder<F>> holder_;
+};
+
+/// See func(): of a lambda with `auto` parameters.
+template <class F>
+class GenericFunc {
+ public:
+  explicit GenericFunc(std::shared_ptr<const detail::FuncHolder<F>> holder) : holder_(std::move(holder)) {}
+
+  template <class... A>
+  auto operator()(const A&... args) const {
+    return detail::call_func<F, Face<A>...>(*holder_, holder_->loc,
+                                            typename detail::Passed<Face<A>>::Arg(args, Loc{})...);
+  }
+
+ private:
+  template <class A>
+  using Face = typename detail::TracedFace<A>::type;
+
+  std::shared_ptr<const detail::FuncHolder<F>> holder_;
+};
+
+namespace detail {
+/// The parameters of a function object that has one operator(), or of a function.
+template <class F>
+struct FuncParameters : FuncParameters<decltype(&F::operator())> {};
+template <class R, class... P>
+struct FuncParameters<R (*)(P...)> {
+  template <class F>
+  static auto make(std::string name, F f, Loc loc) {
+    constexpr bool traced = (is_traced<std::decay_t<P>> && ...);
+    static_assert(traced, "weft::func: a parameter is not of a traced type; write Float, Int, Vec3, Arr<float>, ...");
+    constexpr bool by_value = ((!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>)&&...);
+    static_assert(by_value, "weft::func: arguments are passed by value; return what the function changes");
+    if constexpr (traced && by_value)
+      return Func<F, std::decay_t<P>...>(std::make_shared<FuncHolder<F>>(std::move(name), loc, std::move(f)));
+  }
+};
+template <class R, class... P>
+struct FuncParameters<R (*)(P...) noexcept> : FuncParameters<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct FuncParameters<R (C::*)(P...) const> : FuncParameters<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct FuncParameters<R (C::*)(P...) const noexcept> : FuncParameters<R (*)(P...)> {};
+}  // namespace detail
+
+/// Makes a function that kernels call: its code is held once in each kernel that calls it, however often it does.
+///
+///   auto spring = func("spring", [](Vec3 a, Vec3 b, Float k) { return (b - a) * k; });
+///   auto forces = kernel("forces", [=](Arr<const vec3> x, Arr<vec3> f) { ... f[i] = spring(x[i], x[j], 20); });
+///
+/// Parameters are traced types, taken by value: scalars, vectors, matrices, Arr<T, N> (rows and other slices too).
+/// Arguments are converted as by assignment: host numbers adapt. A parameter declared `auto` takes any traced type. A
+/// function returns nothing, a value, or a std::tuple, std::pair or std::array of values.
+/// The code is made once for each kind of layout among the arrays given (contiguous, strided, slice) and each choice of
+/// types for `auto` parameters. tid() may be asked inside. Captured host values are constants.
+/// Errors: Error(invalid_kernel) with kernel, function and line when the function calls itself, directly or through
+/// others (the chain is named), uses a traced value that it captured, or says Return().
+/// \param name  in messages, profiles and dumps
+template <class F>
+auto func(std::string name, F f, Loc loc = Loc::here()) {
+  if constexpr (std::is_pointer_v<F> || requires { &F::operator(); })
+    return detail::FuncParameters<F>::make(std::move(name), std::move(f), loc);
+  else
+    return GenericFunc<F>(std::make_shared<detail::FuncHolder<F>>(std::move(name), loc, std::move(f)));
+}
+
+}  // namespace weft

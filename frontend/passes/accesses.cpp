@@ -1,0 +1,98 @@
+// What a kernel does to the memory behind its arguments, through the functions that it calls.
+#include "passes.h"
+
+namespace weft::ir {
+namespace {
+
+/// What a body does through its own address inputs (a function) and to the arrays among the kernel's arguments.
+struct Summary {
+  std::vector<Access> inputs;
+  std::vector<Access> params;
+};
+
+Access access_of(Op op) {
+  switch (op) {
+    case Op::load: return Access::read;
+    case Op::store: return Access::write;
+    case Op::atomic_add: return Access::atomic;
+    default: return Access::none;
+  }
+}
+
+class Marker {
+ public:
+  Marker(const Module& module, const std::vector<Summary>& callees)
+      : module_(module), callees_(callees), seen_(module.insts.size(), Access::none) {
+    summary_.inputs.assign(module.num_inputs, Access::none);
+    summary_.params.assign(module.params.size(), Access::none);
+  }
+
+  Summary run() {
+    region(0);
+    return std::move(summary_);
+  }
+
+ private:
+  void region(RegionId id) {
+    for (Id inst : module_.regions[id].insts) instruction(inst);
+  }
+
+  void instruction(Id id) {
+    const Inst& inst = module_[id];
+    for (RegionId inner : inst.regions) {
+      if (inner != kNone) region(inner);
+    }
+    if (const Access access = access_of(inst.op); access != Access::none) mark(module_.arg(id, 0), access);
+    if (inst.op != Op::call) return;
+    const Summary& callee = callees_[inst.imm];
+    for (std::size_t k = 0; k < callee.inputs.size(); ++k) {
+      if (callee.inputs[k] != Access::none) mark(module_.arg(id, static_cast<int>(k)), callee.inputs[k]);
+    }
+    for (std::size_t k = 0; k < callee.params.size(); ++k) add(summary_.params[k], callee.params[k]);
+  }
+
+  static void add(Access& to, Access access) { to = to | access; }
+
+  /// Follows an address, or a part of one, to what it comes from.
+  void mark(Id address, Access access) {
+    const Inst& inst = module_[address];
+    if (bits(inst.type) != 64 || (seen_[address] | access) == seen_[address]) return;  // a narrow value is no address
+    add(seen_[address], access);
+    if (const Param* param = module_.array_of(address)) {
+      return add(summary_.params[static_cast<std::size_t>(param - module_.params.data())], access);
+    }
+    if (inst.op == Op::constant || inst.op == Op::arg || inst.op == Op::thread_id) return;
+    if (inst.op == Op::param && inst.imm < module_.num_inputs && module_.regions[0].insts[inst.imm] == address)
+      return add(summary_.inputs[inst.imm], access);
+    if (info(inst.op).effect == Effect::pure && inst.op != Op::param && inst.op != Op::result) {
+      for (Id arg : module_.args(address)) mark(arg, access);
+      return;
+    }
+    // Out of a variable, a branch, a loop, a function or memory: it may be the address of any array.
+    for (Access& input : summary_.inputs) add(input, access);
+    for (std::size_t k = 0; k < summary_.params.size(); ++k) {
+      if (module_.params[k].kind == Param::Kind::array) add(summary_.params[k], access);
+    }
+  }
+
+  const Module& module_;
+  const std::vector<Summary>& callees_;
+  std::vector<Access> seen_;  ///< by value: what has been followed
+  Summary summary_;
+};
+
+}  // namespace
+
+void mark_accesses(Module& module) {
+  std::vector<Summary> callees;
+  for (const auto& function : module.functions) {
+    Summary summary = Marker(*function, callees).run();
+    callees.push_back(std::move(summary));
+  }
+  const Summary kernel = Marker(module, callees).run();
+  for (std::size_t k = 0; k < module.params.size(); ++k) {
+    module.params[k].access = module.params[k].access | kernel.params[k];
+  }
+}
+
+}  // namespace weft::ir

@@ -1,0 +1,223 @@
+// Values, regions and structured control flow.
+#include "../frontend/support/error.h"
+#include "emitter.h"
+
+namespace weft::spirv {
+
+using ir::Id;
+using ir::kNone;
+using ir::Op;
+using ir::Type;
+
+// ---- Values
+
+void Emitter::open_block(Word label) {
+  block_ = label;
+  body_.emit(spv::Op::OpLabel, {label});
+}
+
+bool Emitter::is_uniform_entry(Id id) const {
+  Op op = module_[id].op;
+  return op == Op::constant || op == Op::arg || op == Op::thread_id;
+}
+
+Word Emitter::value(Id id) {
+  Word& known = value_[id];
+  if (known) return known;
+  const ir::Inst& inst = module_[id];
+  switch (inst.op) {
+    case Op::constant: return known = w_.constant(inst.type, inst.imm);
+    case Op::arg: return known = argument(inst.type, std::uint32_t(inst.imm));
+    case Op::thread_id: return known = thread_number();
+    default: internal_error("a value is used before it is computed");
+  }
+}
+
+Word Emitter::local(std::uint64_t number) {
+  if (number >= local_.size()) internal_error("a local that does not exist");
+  Word& known = local_[number];
+  if (!known) {
+    const Type type = module_.locals[number].type;
+    Word pointer = w_.pointer_type(spv::StorageClass::Function, w_.type(type));
+    // Zero at first, as on the reference device.
+    locals_.emit(spv::Op::OpVariable,
+                 {pointer, known = w_.id(), Word(spv::StorageClass::Function), w_.constant(type, 0)});
+  }
+  return known;
+}
+
+// ---- Regions
+
+Emitter::Flow Emitter::emit_region(ir::RegionId region) {
+  for (Id id : module_.regions[region].insts) {
+    switch (module_[id].op) {
+      case Op::yield: return {true, id};
+      case Op::break_:
+      case Op::continue_:
+        if (loops_.empty()) internal_error("break or continue outside a loop");
+        if (module_[id].op == Op::break_) {
+          branch(loops_.back().merge);
+        } else {
+          loops_.back().continued = true;
+          branch(loops_.back().next);
+        }
+        return {false, kNone};
+      case Op::return_: body_.emit(spv::Op::OpReturn, {}); return {false, kNone};
+      case Op::if_:
+        if (!emit_if(id)) return {false, kNone};
+        break;
+      case Op::loop: emit_loop(id); break;
+      default: emit_inst(id);
+    }
+  }
+  return {};
+}
+
+void Emitter::emit_inst(Id id) {
+  const ir::Inst& inst = module_[id];
+  switch (inst.op) {
+    case Op::load: value_[id] = load(id); break;
+    case Op::store: store(id); break;
+    case Op::atomic_add: value_[id] = atomic_add(id); break;
+    case Op::local_get: value_[id] = make(spv::Op::OpLoad, inst.type, {local(inst.imm)}); break;
+    case Op::local_set: body_.emit(spv::Op::OpStore, {local(inst.imm), value(module_.arg(id, 0))}); break;
+    case Op::param: value_[id] = loops_.empty() ? inputs_.at(inst.imm) : loops_.back().carried.at(inst.imm); break;
+    case Op::call: value_[id] = call(id); break;
+    case Op::result: {
+      Id from = module_.arg(id, 0);
+      Op op = module_[from].op;
+      if (op == Op::load) {
+        value_[id] = module_[from].width == 1
+                         ? value(from)
+                         : make(spv::Op::OpCompositeExtract, inst.type, {value(from), Word(inst.imm)});
+      } else if (op == Op::call) {
+        value_[id] = call_result(id);
+      } else {
+        value_[id] = results_.at(value_[from] + inst.imm);
+      }
+      break;
+    }
+    case Op::constant:
+    case Op::arg:
+    case Op::thread_id: break;
+    default: value_[id] = pure(id);
+  }
+}
+
+Word Emitter::call(Id id) {
+  const Shader::Function& function = shader_.functions.at(module_[id].imm);
+  std::vector<Word> words{function.result_type, w_.id(), function.id};
+  for (Id arg : module_.args(id)) words.push_back(value(arg));
+  body_.emit(spv::Op::OpFunctionCall, words.data(), words.size());
+  return words[1];
+}
+
+// One result is what the function returns; several are members of it.
+Word Emitter::call_result(Id id) {
+  const Id from = module_.arg(id, 0);
+  if (shader_.kernel.functions[module_[from].imm]->outputs().size() == 1) return value(from);
+  return make(spv::Op::OpCompositeExtract, module_[id].type, {value(from), Word(module_[id].imm)});
+}
+
+// Returns whether control reaches what follows.
+bool Emitter::emit_if(Id id) {
+  const ir::Inst& inst = module_[id];
+  const bool has_else = inst.regions[1] != kNone && !module_.regions[inst.regions[1]].insts.empty();
+  Word condition = value(module_.arg(id, 0));
+  Word before = block_, then = w_.id(), otherwise = has_else ? w_.id() : 0, merge = w_.id();
+  body_.emit(spv::Op::OpSelectionMerge, {merge, Word(spv::SelectionControlMask::MaskNone)});
+  body_.emit(spv::Op::OpBranchConditional, {condition, then, has_else ? otherwise : merge});
+
+  open_block(then);
+  Flow yes = emit_region(inst.regions[0]);
+  Word yes_end = block_;
+  if (yes.falls) branch(merge);
+
+  Flow no;
+  Word no_end = before;
+  if (has_else) {
+    open_block(otherwise);
+    no = emit_region(inst.regions[1]);
+    no_end = block_;
+    if (no.falls) branch(merge);
+  }
+
+  open_block(merge);
+  if (!yes.falls && !no.falls) {
+    body_.emit(spv::Op::OpUnreachable, {});
+    return false;
+  }
+  std::size_t count = yes.yield != kNone ? module_[yes.yield].num_args : 0;
+  if (count && (no.yield == kNone || module_[no.yield].num_args != count)) {
+    internal_error("the two sides of an if differ in their results");
+  }
+  value_[id] = Word(results_.size());
+  for (std::size_t k = 0; k < count; ++k) {
+    Id a = module_.arg(yes.yield, int(k)), b = module_.arg(no.yield, int(k));
+    // Only literals, arguments and the like are visible in both regions and still unnamed here; they belong to the
+    // entry block, so that naming them does not part the phis.
+    Word va = value(a), vb = value(b);
+    results_.push_back(va == vb ? va : make(spv::Op::OpPhi, module_[a].type, {va, yes_end, vb, no_end}));
+  }
+  return true;
+}
+
+// header: phis; merge        the values carried round
+// check:  condition region   -> body or merge
+// body:   body region        -> next
+// next:   step region        -> header
+void Emitter::emit_loop(Id id) {
+  const ir::Inst& inst = module_[id];
+  const std::size_t count = inst.num_args;
+  Word before = block_, header = w_.id(), check = w_.id(), body = w_.id();
+  Loop loop;
+  loop.next = w_.id();
+  loop.merge = w_.id();
+  std::vector<Word> initial(count);
+  for (std::size_t k = 0; k < count; ++k) initial[k] = value(module_.arg(id, int(k)));
+  branch(header);
+  open_block(header);
+
+  // What the second predecessor brings is known only when the body has been translated: filled in below.
+  std::vector<std::size_t> holes(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    Type t = module_[module_.arg(id, int(k))].type;
+    loop.carried.push_back(make(spv::Op::OpPhi, t, {initial[k], before, 0, 0}));
+    holes[k] = body_.size() - 2;
+  }
+  const std::vector<Word> carried = loop.carried;
+  body_.emit(spv::Op::OpLoopMerge, {loop.merge, loop.next, Word(spv::LoopControlMask::MaskNone)});
+  branch(check);
+  loops_.push_back(std::move(loop));
+
+  open_block(check);
+  Flow condition = emit_region(inst.regions[0]);
+  Flow end{false, kNone};
+  if (condition.falls) {
+    if (condition.yield == kNone) internal_error("a loop without a condition");
+    Word go = value(module_.arg(condition.yield, 0));
+    body_.emit(spv::Op::OpBranchConditional, {go, body, loops_.back().merge});
+    open_block(body);
+    end = emit_region(inst.regions[1]);
+    if (end.falls) branch(loops_.back().next);
+  }
+  if (count && (!end.falls || end.yield == kNone || module_[end.yield].num_args != count)) {
+    internal_error("a loop's body does not end with its carried values");
+  }
+
+  open_block(loops_.back().next);
+  if ((end.falls || loops_.back().continued) && inst.regions[2] != kNone) emit_region(inst.regions[2]);
+  for (std::size_t k = 0; k < count; ++k) {
+    body_[holes[k]] = value(module_.arg(end.yield, int(k)));
+    body_[holes[k] + 1] = block_;
+  }
+  branch(header);
+  Word merge = loops_.back().merge;
+  loops_.pop_back();
+
+  open_block(merge);
+  value_[id] = Word(results_.size());
+  results_.insert(results_.end(), carried.begin(), carried.end());
+}
+
+}  // namespace weft::spirv
