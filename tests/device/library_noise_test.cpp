@@ -228,6 +228,55 @@ TEST_P(Noise, each_coordinate_has_a_period_of_its_own_which_may_be_traced) {
   EXPECT_EQ(v[0], pnoise(1, vec3{0.25f, 1.5f, 2.75f}, 2, 3, 4));
 }
 
+TEST(NoiseOnTheHost, gradients_at_whole_coordinates_are_unit_vectors_without_a_preferred_direction) {
+  for_each_dimension([&](auto n) {
+    constexpr int N = n, kCount = 40000;
+    constexpr double h = 1e-6;
+    double mean[N] = {}, product[N][N] = {};
+    for (auto p : points<N, double>(kCount, 11)) {
+      for (int k = 0; k < N; ++k) coordinate<N, double>(p, k) = std::floor(1000 * coordinate<N, double>(p, k));
+      double g[N], squared = 0;
+      for (int k = 0; k < N; ++k) {
+        auto q = p;
+        coordinate<N, double>(q, k) += h;
+        g[k] = noise(5, q) / h;
+        squared += g[k] * g[k];
+      }
+      if (N == 1)
+        ASSERT_LE(squared, 1);
+      else
+        ASSERT_NEAR(squared, 1, 1e-4);
+      for (int k = 0; k < N; ++k) {
+        mean[k] += g[k] / kCount;
+        for (int l = 0; l < N; ++l) product[k][l] += g[k] * g[l] / kCount;
+      }
+    }
+    // Four standard deviations; on the line lengths are uniform up to 1.
+    const double limit = 4 * 0.6 / std::sqrt(double(kCount));
+    for (int k = 0; k < N; ++k) {
+      EXPECT_NEAR(mean[k], 0, limit) << N;
+      for (int l = 0; l < N; ++l) EXPECT_NEAR(product[k][l], k != l ? 0 : N == 1 ? 1 / 3. : 1. / N, limit) << N;
+    }
+  });
+}
+
+TEST(NoiseOnTheHost, curl_noise_flows_as_much_in_one_direction_as_in_another) {
+  for_each_dimension([&](auto n) {
+    constexpr int N = n, D = N == 2 ? 2 : 3, kCount = 10000;
+    if constexpr (N > 1) {
+      double product[D][D] = {};
+      for (const auto& p : points<N, double>(kCount, 12)) {
+        const auto v = curlnoise(6, p);
+        for (int k = 0; k < D; ++k)
+          for (int l = 0; l < D; ++l) product[k][l] += v[k] * v[l] / kCount;
+      }
+      for (int k = 0; k < D; ++k)
+        for (int l = 0; l < D; ++l)
+          EXPECT_NEAR(product[k][l] / product[0][0], k == l ? 1 : 0, N == 2 ? 0.15 : 0.1) << N << " " << k << " " << l;
+    }
+  });
+}
+
 TEST(NoiseOnTheHost, curl_noise_has_no_divergence) {
   constexpr double h = 1e-4;
   for_each_dimension([&](auto n) {

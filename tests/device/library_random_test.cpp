@@ -79,6 +79,23 @@ double correlation(const std::vector<double>& a, const std::vector<double>& b) {
   return ab / std::sqrt(aa * bb);
 }
 
+/// Uniform if the probabilities are right: the distribution function below each number, and a random part of the step
+/// there.
+void expect_poisson(const std::vector<unsigned>& events, double mean) {
+  const unsigned least = unsigned(std::max(0., mean - 12 * std::sqrt(mean)));
+  std::vector<double> probability, below{0}, part;
+  for (unsigned k = least; k < mean + 12 * std::sqrt(mean) + 20; ++k) {
+    probability.push_back(std::exp(k * std::log(mean) - mean - std::lgamma(k + 1.)));
+    below.push_back(below.back() + probability.back());
+  }
+  std::uint32_t rng = rand_init(kSeed + 1);
+  for (unsigned k : events) {
+    ASSERT_TRUE(k >= least && k - least < probability.size()) << k;
+    part.push_back(below[k - least] + probability[k - least] * randf(rng));
+  }
+  expect_uniform(part, "poisson");
+}
+
 /// A fraction of a turn in [0, 1].
 double turn(double x, double y) { return std::atan2(y, x) / (2 * std::numbers::pi) + 0.5; }
 
@@ -364,23 +381,22 @@ TEST_P(RandomNumbers, poisson_has_the_probabilities_of_its_mean) {
       sum += x[i];
       squares += (x[i] - double(mean)) * (x[i] - double(mean));
     }
-    // Uniform if the probabilities are right: the distribution function below the number drawn, and a random part of
-    // the step there.
-    const unsigned least = unsigned(std::max(0., mean - 12 * std::sqrt(double(mean))));
-    std::vector<double> probability, below{0}, part;
-    for (unsigned k = least; k < mean + 12 * std::sqrt(mean) + 20; ++k) {
-      probability.push_back(std::exp(k * std::log(double(mean)) - mean - std::lgamma(k + 1.)));
-      below.push_back(below.back() + probability.back());
-    }
-    std::uint32_t rng = rand_init(kSeed + 1);
-    for (unsigned k : x) {
-      ASSERT_TRUE(k >= least && k - least < probability.size()) << k;
-      part.push_back(below[k - least] + probability[k - least] * randf(rng));
-    }
-    expect_uniform(part, "poisson");
+    expect_poisson(x, mean);
     EXPECT_NEAR(sum / kCount, mean, 4 * std::sqrt(mean / kCount)) << mean;
     EXPECT_NEAR(squares / kCount / mean, 1, 4 * std::sqrt((2 + 1 / mean) / kCount)) << mean;
     EXPECT_GT(double(same), 0.99 * kCount) << mean << ": unlike the host";
+  }
+}
+
+TEST(RandomNumbersOnTheHost, poisson_is_right_in_the_third_digit) {
+  // As many draws as show an error of the constants of the rejection.
+  for (float mean : {4.f, 10.f, 12.5f, 50.f}) {
+    std::vector<unsigned> events;
+    for (int i = 0; i < 2000; ++i) {
+      std::uint32_t rng = rand_init(kSeed, i);
+      for (int k = 0; k < 1000; ++k) events.push_back(poisson(rng, mean));
+    }
+    expect_poisson(events, mean);
   }
 }
 
