@@ -21,7 +21,8 @@ std::string shortest(T value) {
 
 std::string shortest_half(std::uint16_t bits) {
   const double value = half_value(bits);
-  if (!std::isfinite(value)) return shortest(value);
+  // Whole numbers are written as they are, as the wider formats' are: 65504, though 65500 would do.
+  if (!std::isfinite(value) || value == std::trunc(value)) return shortest(value);
   // Five significant digits tell every half from its neighbours.
   char text[64];
   double back = 0;

@@ -120,8 +120,8 @@ vec3d special_values(int kind, double decades) {
   }
 }
 
-/// n matrices: random ones, products of rotations and special values (of either sign of determinant), matrices of small
-/// whole numbers with zeros in all places, and the same at the ends of the range of T.
+/// n matrices: random ones, products of rotations and special values (of either sign of determinant), small whole
+/// numbers with zeros in all places, products of a column and a row, and all of them at the ends of the range of T.
 template <class T, int N>
 std::vector<mat<N, N, T>> matrices(int n, bool symmetric = false) {
   const double far = sizeof(T) == 2 ? 8 : sizeof(T) == 4 ? 100 : 900;
@@ -131,7 +131,14 @@ std::vector<mat<N, N, T>> matrices(int n, bool symmetric = false) {
     if (k % 4 == 0) {
       a = random_matrix<N>();
     } else if (k % 4 == 1) {
-      for (int e = 0; e < N * N; ++e) a(e / N, e % N) = double(int(generator()() % 3) - 1);
+      auto whole = [](int most) { return double(int(generator()() % (2 * most + 1)) - most); };
+      for (int e = 0; e < N * N; ++e) a(e / N, e % N) = whole(1);
+      // Of rank 1: all but one column of a v is nothing but rounding errors.
+      if (k % 8 == 5) {
+        vec<N, double> u, v;
+        for (int i = 0; i < N; ++i) u[i] = whole(2), v[i] = symmetric ? u[i] : whole(2);
+        for (int e = 0; e < N * N; ++e) a(e / N, e % N) = u[e / N] * v[e % N];
+      }
       if (k % 8 == 1)
         for (int e = 0; e < N * N; ++e)
           if ((e / N + k / 8) % N != e % N) a(e / N, e % N) = 0;
