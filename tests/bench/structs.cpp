@@ -95,10 +95,11 @@ void array_of_structs(Run& run) {
   Array<Particle<>> particles(device, particles0);
 
   auto k = kernel("aos_update", [](Arr<Particle<>> particles, Vec3 force, Float dt) {
-    auto p = particles[tid()];
-    Vec3 v = p.vel + force * p.inv_mass * dt;
-    p.vel = v;
-    p.pos += v * dt;
+    Int i = tid();
+    Var<Particle<>> p = particles[i];
+    p.vel += force * p.inv_mass * dt;
+    p.pos += p.vel * dt;
+    particles[i] = p;
   });
 
   struct Args {
