@@ -223,7 +223,7 @@ std::string line_of(const ir::Message& message, const std::uint32_t* words) {
   Values values(words);
   std::string line;
   for (std::size_t k = 0; k < message.pieces.size(); ++k) {
-    if (k) line += ' ';
+    if (k && !message.pieces[k].joined) line += ' ';
     line += values.piece(message.pieces[k]);
   }
   return line;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "../support/error.h"
 #include "checks.h"
@@ -92,6 +93,14 @@ void report(ir::Message message, std::span<const Id> values, Loc loc) {
 
 namespace detail {
 
+ir::MessagePiece& Item::add() {
+  const bool joined = !pieces.empty();
+  pieces.emplace_back().joined = joined;
+  return pieces.back();
+}
+
+void Item::add_text(std::string text) { add().text = std::move(text); }
+
 namespace {
 
 // The message of the items, with their values in order.
@@ -99,7 +108,7 @@ ir::Message message_of(ir::Message::Kind kind, std::span<Item> items, std::vecto
   ir::Message message;
   message.kind = kind;
   for (Item& item : items) {
-    message.pieces.push_back(std::move(item.piece));
+    std::ranges::move(item.pieces, std::back_inserter(message.pieces));
     values.insert(values.end(), item.ids.begin(), item.ids.end());
   }
   return message;

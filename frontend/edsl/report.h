@@ -2,7 +2,7 @@
 #pragma once
 #include <string_view>
 
-#include "arr.h"
+#include "struct_var.h"
 
 namespace weft {
 
@@ -22,11 +22,11 @@ struct Printed<Ref<T>> {
   using type = std::remove_const_t<T>;
 };
 template <class T>
-concept Printable = requires {
+concept Printable = Record<T> || requires {
   {Flat<T>::count};
 };
 
-/// A matrix has rows; everything else that has parts is a list of them.
+/// A matrix has rows; everything else that is made of scalars is a list of them.
 template <class T>
 inline constexpr int kColumns = 1;
 template <int R, int C, class T>
@@ -39,26 +39,53 @@ class Item {
   Item(const A& a, Loc loc = Loc::here()) : loc(loc) {
     using T = typename Printed<A>::type;
     if constexpr (std::is_convertible_v<const A&, std::string_view>) {
-      piece.text = std::string_view(a);
+      add_text(std::string(std::string_view(a)));
     } else if constexpr (!Printable<T>) {
-      static_assert(Printable<T>, "weft: print() and assert_() take texts, scalars, vectors and matrices");
+      static_assert(Printable<T>, "weft: print() and assert_() take texts, scalars, vectors, matrices and structs");
     } else {
       const In<T> in(a, loc);
-      piece.type = scalar_type<typename Flat<T>::scalar>();
       if constexpr (Scalar<T>) {
         ids.push_back(in.id);
       } else {
-        piece.composite = true;
-        piece.columns = kColumns<T>;
-        piece.rows = std::uint32_t(Flat<T>::count) / piece.columns;
-        ids.assign(in.id, in.id + Flat<T>::count);
+        ids.assign(in.id, in.id + Layout<T>::count);
       }
+      add_value<T>();
     }
   }
 
-  ir::MessagePiece piece;
-  std::vector<trace::Id> ids;  ///< a value's scalars, row by row
+  std::vector<ir::MessagePiece> pieces;
+  std::vector<trace::Id> ids;  ///< a value's scalars, in order
   Loc loc;
+
+ private:
+  ir::MessagePiece& add();
+  void add_text(std::string text);
+
+  template <class T>
+  void add_value() {
+    if constexpr (is_std_array<T>) {
+      add_text("[");
+      for (std::size_t i = 0; i < std::tuple_size_v<T>; ++i) {
+        if (i) add_text(", ");
+        add_value<typename T::value_type>();
+      }
+      add_text("]");
+    } else if constexpr (Record<T>) {
+      add_text(TypeName<T>::get() + "(");
+      add_fields<T>(FieldTypes<T>(), std::make_index_sequence<std::size_t(FieldTypes<T>::count)>());
+      add_text(")");
+    } else {
+      ir::MessagePiece& piece = add();
+      piece.type = scalar_type<typename Flat<T>::scalar>();
+      piece.composite = !Scalar<T>;
+      piece.columns = kColumns<T>;
+      piece.rows = std::uint32_t(Flat<T>::count) / piece.columns;
+    }
+  }
+  template <class T, class... F, std::size_t... K>
+  void add_fields(Types<F...>, std::index_sequence<K...>) {
+    ((add_text((K ? ", " : "") + struct_field_name<T, int(K)>() + "="), add_value<F>()), ...);
+  }
 };
 
 void record_print(std::span<Item> items, Loc loc);
@@ -66,8 +93,9 @@ void record_assertion(trace::Id condition, std::span<Item> items, Loc loc);
 
 }  // namespace detail
 
-/// Prints a line: texts, scalars, vectors, matrices, separated by blanks. Floats take the fewest digits that tell them
-/// from their neighbours, vectors are "[1, 2, 3]", matrices "[[1, 2], [3, 4]]".
+/// Prints a line: texts, scalars, vectors, matrices, structs, separated by blanks. Floats take the fewest digits that
+/// tell them from their neighbours, vectors are "[1, 2, 3]", matrices "[[1, 2], [3, 4]]", structs
+/// "Ball(center=[1, 2, 3], radius=0.5)".
 ///
 /// The host shows the lines when something next waits for the launch (reading an array, synchronize()), by launch,
 /// then by thread, then in the order in which the thread printed them; see set_print_sink(). What does not fit into the
@@ -84,8 +112,8 @@ inline void print(Loc loc = Loc::here()) { detail::record_print({}, loc); }
 /// Ends the thread where the condition is false, and makes the call that next waits for the launch throw
 /// Error(kernel_fault) with the kernel, the line, the thread, and `items` in the form of print(). Always checked.
 /// Of several failures the one of the first launch and its lowest thread is thrown; it says how many others there were.
-/// In a kernel with barriers, in the condition of a While and in a func() the thread goes on: its siblings wait for it,
-/// or there is no way out; loops then end before their next iteration.
+/// In the condition of a While the thread goes on, as there is no way out: its While loops end before their next
+/// iteration, and then the thread.
 /// Cost: a comparison and a branch.
 template <class... A>
 void assert_(In<bool> condition, const A&... items) {

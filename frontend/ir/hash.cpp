@@ -80,7 +80,7 @@ class Canonical {
     put(static_cast<std::uint64_t>(message.loc.line));
     for (const MessagePiece& piece : message.pieces) {
       text(piece.text);
-      put(static_cast<std::uint64_t>(piece.type) | (piece.composite ? 256u : 0u));
+      put(static_cast<std::uint64_t>(piece.type) | (piece.composite ? 256u : 0u) | (piece.joined ? 512u : 0u));
       put(pack(piece.rows, piece.columns));
     }
   }

@@ -15,6 +15,7 @@ struct MessagePiece {
   Type type = Type::none;     ///< of a value's scalars; none for a text
   std::uint32_t rows = 1;     ///< of a value
   std::uint32_t columns = 1;  ///< of a value; 1 for scalars and vectors
+  bool joined = false;        ///< no blank stands before it
   bool composite = false;     ///< a vector or matrix, of one component even
   bool is_text() const { return type == Type::none; }
   std::uint32_t scalars() const { return is_text() ? 0 : rows * columns; }

@@ -49,8 +49,8 @@ def two_face(name, fields):
 # name: (line of the kernel, line of the host, words of the message; None: must compile)
 CASES = {
     "correct": ("x[i] = v(i, 0).x + s; print(\"x\", x[i], v(i, 0)); assert_(s > 0, s);", "launch(k, 3, x, v, 4, 2);", None),
-    "print_of_an_array": ("print(x);", "", "take texts, scalars, vectors and matrices"),
-    "print_of_a_row_behind_a_text": ("print(\"row\", v[i]);", "", "take texts, scalars, vectors and matrices"),
+    "print_of_an_array": ("print(x);", "", "take texts, scalars, vectors, matrices and structs"),
+    "print_of_a_row_behind_a_text": ("print(\"row\", v[i]);", "", "take texts, scalars, vectors, matrices and structs"),
     "assertion_of_an_integer": ("assert_(n, \"n\");", "", "cannot convert"),
     "mixed_types": ("x[i] = s + n;", "", "operands of different types"),
     "implicit_conversion": ("Float f = n;", "", "conversion from"),

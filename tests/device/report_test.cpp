@@ -104,6 +104,32 @@ TEST_P(Report, values_of_every_type_are_printed_with_the_fewest_digits) {
                    "host 3 2.5 true 7 text 1099511627776", "", "", "1 element"}));
 }
 
+template <template <class> class F = Host>
+struct Ball {
+  F<vec3> center;
+  F<float> radius;
+};
+template <template <class> class F = Host>
+struct Scene {
+  F<Ball<>> ball;
+  F<std::array<int, 2>> ids;
+  F<bool> shown;
+};
+
+TEST_P(Report, structs_are_printed_field_by_field) {
+  Printed printed;
+  auto scene = kernel("scene", [](Arr<const Scene<>> scenes, Var<Ball<>> ball) {
+    print("scene", scenes[tid()], "of", tid());
+    print(ball, ball.center);
+  });
+  Array<Scene<>> scenes(device(), {Scene<>{{{1, 2.5f, 3}, 0.5f}, {4, 5}, true}});
+  launch(scene, 1, scenes, Ball<>{{0, 0, 1}, 2});
+  device().synchronize();
+  EXPECT_EQ(printed.lines(),
+            (Lines{"scene Scene(ball=Ball(center=[1, 2.5, 3], radius=0.5), ids=[4, 5], shown=true) of 0",
+                   "Ball(center=[0, 0, 1], radius=2) [0, 0, 1]"}));
+}
+
 TEST_P(Report, doubles_are_printed_where_the_device_has_them) {
   Printed printed;
   auto doubles = kernel("doubles", [](Arr<double> x) { print(x[0], Vec2d(x[1], 3)); });
