@@ -231,11 +231,55 @@ void noise_image(Run& run) {
   race(run, contest);
 }
 
+// out[i] = v[i] turned by q[i]
+
+void rotation_of_vectors(Run& run) {
+  constexpr std::int64_t n = 4 << 20;
+  const Device& device = run.device();
+  std::vector<quat> q0 = packed<quat>(random_floats(4 * n, -1, 1, 10));
+  for (quat& q : q0) q = normalize(q);
+  const std::vector<vec3> v0 = packed<vec3>(random_floats(3 * n, -1, 1, 11));
+  Array<quat> q(device, q0);
+  Array<vec3> v(device, v0), out = empty<vec3>(device, n);
+
+  auto k = kernel("rotation", [](Arr<const quat> q, Arr<const vec3> v, Arr<vec3> out) {
+    Int i = tid();
+    out[i] = quat_rotate(q[i], v[i]);
+  });
+
+  struct Args {
+    Address q, v, out;
+    std::uint32_t count;
+  } args{q.address(), v.address(), out.address(), n};
+  const std::string text = glsl_kernel(kBlock, R"(
+    layout(push_constant, scalar) uniform Args { ConstVec4s q; Vec3s v; Vec3s result; uint count; };
+    void main() {
+      uint i = gl_GlobalInvocationID.x;
+      if (i >= count) return;
+      vec4 r = q.v[i];
+      vec3 x = v.v[i], t = 2.0 * cross(r.xyz, x);
+      result.v[i] = x + r.w * t + cross(r.xyz, t);
+    })");
+  Contest contest;
+  contest.reset = [&] { out.fill(vec3(kUnwritten)); };
+  contest.result = [&] {
+    std::vector<float> flat;
+    append(flat, out);
+    return flat;
+  };
+  contest.expected = [&](std::size_t at) { return quat_rotate(q0[at / 3], v0[at / 3])[int(at % 3)]; };
+  contest.weft = [&] { launch(k, n, q, v, out); };
+  contest.glsl.emplace_back(device.native(), "GLSL 256", text, Grid{groups(n, 256), 1, 1}, args,
+                            std::vector<MemoryRange>{reads(q), reads(v), writes(out)});
+  race(run, contest);
+}
+
 }  // namespace
 
 void add_codegen_library(Harness& harness) {
   harness.add("codegen", "svd3 1M", svd3_of_random_matrices);
   harness.add("codegen", "noise 2048^2", noise_image);
+  harness.add("codegen", "quaternion rotation 4M", rotation_of_vectors);
 }
 
 }  // namespace weft::bench
