@@ -302,7 +302,9 @@ class Array : public ArrayBase {
   /// A view of the same bytes as elements of another type of the same size: floats as unsigned, vec3 as vec3i.
   template <class U>
   Array<U, N> view_as() const {
-    static_assert(!kHoldsArrays && sizeof(U) == sizeof(T), "weft: an array can be viewed as elements of the same size only");
+    static_assert(
+        sizeof(U) == sizeof(T) && !kHoldsArrays && !detail::Layout<U>::holds_arrays,
+        "weft: an array can be viewed as elements of the same size only, and not of structs that hold arrays");
     Array<U, N> a;
     a.take_same(*this);
     return a;

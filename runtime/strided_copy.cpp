@@ -135,6 +135,13 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
                                                            "indexed array {}",
                                                            k, packed.shape(k), chosen[k]));
   if (packed.size() == 0) return;
+  // Structs take the arrays along that they hold.
+  const std::shared_ptr<Storage>& from = (scatter ? packed : data).storage();
+  if (from->has_references()) {
+    References list = from->references();
+    list.push_back(from);
+    (scatter ? data : packed).storage()->refer_to(list);
+  }
   if (in_words(packed) && in_words(data))
     indexed_words<std::uint32_t>(Part(packed), Part(data), lists, scatter);
   else

@@ -181,4 +181,27 @@ TEST_P(Views, of_kernels_are_written_through) {
   EXPECT_EQ(a.to_vector(), expected);
 }
 
+TEST_P(Views, of_kernels_go_to_functions) {
+  const auto sum = func("sum", [](Arr<const float> a) -> Float {
+    Float s = 0;
+    for (auto i : range(a.shape(0))) s += a[i];
+    return s;
+  });
+  const auto corner =
+      func("corner", [](Arr<const float, 2> a) -> Float { return a(a.shape(0) - 1, 0) + 100 * Float(a.shape(1)); });
+  Array<float, 2> a(device(), {4, 7}, counting(28));
+  Array<float> out = zeros<float>(device(), 6);
+  launch(kernel("sums",
+                [=](Arr<const float, 2> a, Arr<float> out, Int lo) {
+                  out[0] = sum(a[1]);
+                  out[1] = sum(a[1].slice(lo, 5));
+                  out[2] = sum(a.transpose()[lo]);
+                  out[3] = corner(a);
+                  out[4] = corner(a.transpose());
+                  out[5] = corner(a.slice(lo, 4)) + corner(a.slice(0, 3).transpose());
+                }),
+         1, a, out, 2);
+  EXPECT_EQ(out.to_vector(), (std::vector<float>{70, 9 + 10 + 11, 2 + 9 + 16 + 23, 721, 406, 721 + 306}));
+}
+
 }  // namespace

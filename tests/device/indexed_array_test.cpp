@@ -134,6 +134,32 @@ TEST_P(Indexed, are_copied_part_by_part_where_threads_are_few) {
   for (std::size_t i = 0; i < 900; ++i) ASSERT_EQ(filled[i], i / 30 % 3 == 1 ? 2 : 0) << i;
 }
 
+template <template <class> class F = Host>
+struct Holder {
+  F<int> id;
+  F<Array<float>> values;
+};
+
+TEST_P(Indexed, structs_that_are_gathered_keep_the_arrays_that_they_hold) {
+  const auto chosen = [&] {  // the array behind, and all handles of what it holds, end here
+    std::vector<Holder<>> host;
+    for (int k = 0; k < 5; ++k) host.push_back({k, full<float>(device(), 100, float(k))});
+    Array<Holder<>> all(device(), host);
+    return indexed(all, Array<int>(device(), {4, 1})).clone();
+  }();
+  for (int k = 0; k < 5; ++k) full<float>(device(), 100, -1.f);  // takes the memory that came free
+  Array<float> sums = zeros<float>(device(), 2);
+  launch(kernel("sums",
+                [](Arr<const Holder<>> a, Arr<float> sums) {
+                  Int i = tid();
+                  for (auto k : range(100)) sums[i] += a[i].values[k];
+                }),
+         2, chosen, sums);
+  EXPECT_EQ(sums.to_vector(), (std::vector<float>{400, 100}));
+  EXPECT_EQ(chosen.at(-1).id, 1);
+  EXPECT_EQ(chosen.at(0).values.at(99), 4);
+}
+
 TEST_P(Indexed, mistakes_are_refused_by_name) {
   Array<float, 2> a = zeros<float, 2>(device(), {4, 5});
   Array<int> list(device(), {1, 2});
