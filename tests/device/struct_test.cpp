@@ -344,6 +344,44 @@ TEST_P(Structs, a_fixed_array_is_indexed_by_traced_integers) {
   EXPECT_EQ(out.to_vector(), (std::vector<int>{5, 6, 7, 3 + 6, 1 + 6, 5 + 6}));
 }
 
+template <template <class> class F = Host>
+struct Joint {
+  F<transform> frame;
+  F<quat> turn;
+  F<Particle<>> tip;
+};
+
+TEST_P(Structs, fields_may_be_rotations_and_transformations) {
+  const auto swing = [](Var<Joint<>> joint, Var<Body> body, Float by) {
+    Var<Joint<>> j = joint;
+    j.tip.pos = quat_rotate(joint.turn, joint.tip.pos) + body.pos * by;
+    j.frame = transform_multiply(joint.frame, joint.frame);
+    j.tip.mass += body.weights[2];
+    return j;
+  };
+  std::vector<Joint<>> in(4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    in[i].tip = particle(int(i));
+    in[i].turn = quat_from_axis_angle(vec3{0, 0, 1}, 0.5f * float(i));
+    in[i].frame = transform(vec3{1, float(i), 0}, quat_identity());
+  }
+  Array<Joint<>> joints(device(), in);
+  launch(kernel("swing_all",
+                [=](Arr<Joint<>> joints, Var<Body> body) {
+                  Int i = tid();
+                  joints[i] = swing(joints[i], body, 2.f);
+                }),
+         4, joints, Body{{1, 2, 3}, {}, {0, 0, 5, 0}, 0});
+  const auto out = joints.to_vector();
+  for (std::size_t i = 0; i < 4; ++i) {
+    const vec3 expected = quat_rotate(in[i].turn, in[i].tip.pos) + vec3{2, 4, 6};
+    for (int k = 0; k < 3; ++k) EXPECT_NEAR(out[i].tip.pos[k], expected[k], 1e-3);
+    EXPECT_EQ(out[i].tip.mass, in[i].tip.mass + 5);
+    EXPECT_EQ(out[i].tip.vel, in[i].tip.vel);
+    EXPECT_EQ(transform_get_translation(out[i].frame), (vec3{2, 2 * float(i), 0}));
+  }
+}
+
 TEST_P(Structs, debug_mode_checks_indices_of_fixed_arrays) {
   Array<Cluster<>> clusters(device(), std::vector<Cluster<>>(3));
   const auto put =
