@@ -48,6 +48,8 @@ macro(weft_find_library_dependencies out_missing)
   weft_need_header(${out_missing} weft_dep::spirv_headers spirv/unified1/spirv.hpp11 spirv-headers)
   weft_need_package(${out_missing} SPIRV-Tools-static SPIRV-Tools spirv-tools)
   weft_need_package(${out_missing} SPIRV-Tools-opt SPIRV-Tools-opt spirv-tools)
+  weft_need_package(${out_missing} spirv-cross-core spirv_cross_core libspirv-cross-c-shared-dev)
+  weft_need_package(${out_missing} spirv-cross-glsl spirv_cross_glsl libspirv-cross-c-shared-dev)
   weft_need_package(${out_missing} fmt::fmt fmt libfmt-dev)
   weft_need_header(${out_missing} weft_dep::xxhash xxhash.h libxxhash-dev xxhash)
   weft_need_package(${out_missing} nlohmann_json::nlohmann_json nlohmann_json nlohmann-json3-dev)
@@ -58,7 +60,8 @@ macro(weft_find_library_dependencies out_missing)
   endif()
 endmacro()
 set(WEFT_LIBRARY_DEPENDENCIES
-  weft_dep::volk weft_dep::vulkan_headers weft_dep::spirv_headers SPIRV-Tools-opt SPIRV-Tools-static fmt::fmt
+  weft_dep::volk weft_dep::vulkan_headers weft_dep::spirv_headers SPIRV-Tools-opt SPIRV-Tools-static
+  spirv-cross-glsl spirv-cross-core fmt::fmt
   weft_dep::xxhash nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
 
 macro(weft_find_examples_dependencies out_missing)
@@ -71,6 +74,7 @@ set(WEFT_EXAMPLES_DEPENDENCIES fmt::fmt CLI11::CLI11 weft_dep::stb tinyobjloader
 
 macro(weft_find_tests_dependencies out_missing)
   weft_need_package(${out_missing} GTest::gtest GTest libgtest-dev)
+  weft_need_package(${out_missing} glslang::SPIRV glslang glslang-dev)
   find_program(WEFT_PYTHON NAMES python3 python)
   mark_as_advanced(WEFT_PYTHON)
   if(NOT WEFT_PYTHON)
@@ -78,7 +82,8 @@ macro(weft_find_tests_dependencies out_missing)
   endif()
 endmacro()
 # Tests look inside the library, so they see what it is made of.
-set(WEFT_TESTS_DEPENDENCIES GTest::gtest ${WEFT_LIBRARY_DEPENDENCIES})
+set(WEFT_TESTS_DEPENDENCIES
+  GTest::gtest glslang::SPIRV glslang::glslang glslang::glslang-default-resource-limits ${WEFT_LIBRARY_DEPENDENCIES})
 
 macro(weft_find_bench_dependencies out_missing)
   weft_need_package(${out_missing} fmt::fmt fmt libfmt-dev)

@@ -23,7 +23,8 @@ struct Target {
   bool float32_atomic_add = false;                                        ///< native; else a compare-exchange loop
   bool round_even16 = false, round_even32 = false, round_even64 = false;  ///< RoundingModeRTE may be asked for
   bool keep_nan16 = false, keep_nan32 = false, keep_nan64 = false;        ///< SignedZeroInfNanPreserve, likewise
-  std::uint32_t max_block = 128;                                          ///< threads per workgroup
+  bool pointer_steps = true;      ///< OpPtrAccessChain; else addresses are computed as integers: GLSL has none
+  std::uint32_t max_block = 128;  ///< threads per workgroup
 
   /// Every capability: for dumps and for validation without a device.
   static Target everything();
@@ -43,6 +44,9 @@ inline std::uint32_t workgroup_size(const ir::Module& module, const Target& targ
 /// lies in memory is aligned to 8 bytes.
 /// Errors: Error(unsupported) naming the first instruction's line that needs a capability which `target` lacks.
 std::vector<std::uint32_t> emit(const ir::Module& module, const Target& target);
+
+/// The kernel in GLSL, by SPIRV-Cross. Errors: Error(unsupported) for what GLSL lacks.
+std::string to_glsl(const ir::Module& module);
 
 /// Text form, by SPIRV-Tools.
 std::string disassemble(const std::vector<std::uint32_t>& words);

@@ -198,7 +198,8 @@ Word Emitter::pointer(const Inst& inst, Id base, Id index, Type t) {
     std::uint64_t k = by.op == Op::constant ? by.imm : 0;
     if (by.op == Op::constant && ir::is_signed(by.type) && (k >> (ir::bits(by.type) - 1) & 1)) k |= ~ir::mask(by.type);
     block = base_pointer(base, added + k * stride, place_types(place).to_block);
-  } else if (stride % part == 0 && !added && place.offset % stride + part * inst.width <= stride) {
+  } else if (target_.pointer_steps && stride % part == 0 && !added &&
+             place.offset % stride + part * inst.width <= stride) {
     // Whole strides in the offset move to the base: what is accessed lies inside one element.
     place.offset = inst.offset % stride;
     place.stride = stride;

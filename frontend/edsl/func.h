@@ -59,8 +59,13 @@ std::vector<trace::Id> call_func(const FuncCore& core, FuncBody body, FuncArgs& 
 template <class V>
 struct Passed;
 
+/// Values whose scalars make them up: no arrays among them.
 template <class T>
-requires(Flat<T>::count > 0) struct Passed<Var<T>> {
+concept Value = Layout<T>::count >
+0 && !Layout<T>::holds_arrays;
+
+template <Value T>
+struct Passed<Var<T>> {
   using Arg = In<T>;
   static void put(const Arg& a, FuncArgs& to) { append(a, to.ids); }
   static void append(const Arg& a, std::vector<trace::Id>& to) {
@@ -69,20 +74,13 @@ requires(Flat<T>::count > 0) struct Passed<Var<T>> {
       first = a.id;
     else
       first = &a.id;
-    to.insert(to.end(), first, first + Flat<T>::count);
+    to.insert(to.end(), first, first + Layout<T>::count);
   }
-  static Var<T> get(const trace::Id*& from) {
-    const trace::Id* ids = std::exchange(from, from + Flat<T>::count);
-    if constexpr (std::is_array_v<decltype(Arg::id)>)
-      return Var<T>(ids, FromId{});
-    else
-      return Var<T>(*ids, FromId{});
-  }
+  static Var<T> get(const trace::Id*& from) { return from_ids<T>(std::exchange(from, from + Layout<T>::count)); }
   static Var<T> make(FuncInputs& from) {
-    trace::Id ids[Flat<T>::count];
-    from.next(ids, Flat<T>::count);
-    const trace::Id* first = ids;
-    return get(first);
+    trace::Id ids[Layout<T>::count];
+    from.next(ids, Layout<T>::count);
+    return from_ids<T>(ids);
   }
 };
 
@@ -93,6 +91,11 @@ struct ArrArg {
   template <class U>
   requires std::is_same_v<const U, T> ArrArg(const Var<Array<U, N>>& a, Loc loc = Loc::here())
       : layout(a.layout()), loc(loc) {}
+  /// An array that an element holds.
+  ArrArg(const Ref<Array<T, N>>& a, Loc loc = Loc::here()) : ArrArg(Var<Array<T, N>>(a, loc), loc) {}
+  template <class U>
+  requires std::is_same_v<const U, T> ArrArg(const Ref<Array<U, N>>& a, Loc loc = Loc::here())
+      : ArrArg(Var<Array<U, N>>(a, loc), loc) {}
   ArrLayout layout;
   Loc loc;
 };
@@ -103,24 +106,52 @@ struct Passed<Var<Array<T, N>>> {
   static Var<Array<T, N>> make(FuncInputs& from) { return Var<Array<T, N>>(from.next_array()); }
 };
 
+/// A struct that holds arrays: field by field.
+template <SpreadStruct T>
+struct Passed<Var<T>> {
+  struct Arg {
+    Arg(const Var<T>& v, Loc loc = Loc::here()) : value(v), loc(loc) {}
+    Arg(const Ref<T>& r, Loc loc = Loc::here()) : value(r, loc), loc(loc) {}
+    Arg(const Ref<const T>& r, Loc loc = Loc::here()) : value(r, loc), loc(loc) {}
+    Var<T> value;
+    Loc loc;
+  };
+  static void put(const Arg& a, FuncArgs& to) {
+    const FieldsOf<T, Var>& fields = a.value;
+    with_fields<FieldTypes<T>::count>(fields, [&]<class... F>(const Var<F>&... f) {
+      (Passed<Var<F>>::put(typename Passed<Var<F>>::Arg(f, a.loc), to), ...);
+    });
+  }
+  static Var<T> make(FuncInputs& from) {
+    return [&]<class... F>(Types<F...>) {
+      // In braces the fields are made from left to right.
+      return Var<T>(StructFace<T, Var>{Passed<Var<F>>::make(from)...});
+    }(FieldTypes<T>());
+  }
+};
+
 /// What a function that returns an R gives: the type that its caller receives, the scalars on either side.
 template <class R>
 struct Results {
   static_assert(is_traced<R>,
                 "weft::func: a result is not of a traced type; return Float, Vec3, .. or a tuple of them");
+  // So that the compiler says no more than that.
+  using type = R;
+  static void append(const R&, std::vector<trace::Id>&) {}
+  static R get(const trace::Id*& from);
 };
 template <>
 struct Results<void> {
   using type = void;
 };
-template <class T>
-requires(Flat<T>::count > 0) struct Results<Var<T>> {
+template <Value T>
+struct Results<Var<T>> {
   using type = Var<T>;
   static void append(const Var<T>& v, std::vector<trace::Id>& to) { Passed<type>::append({v, Loc{}}, to); }
   static type get(const trace::Id*& from) { return Passed<type>::get(from); }
 };
 /// An element of an array is read.
-template <class T>
+template <Value T>
 struct Results<Ref<T>> {
   using type = Var<std::remove_const_t<T>>;
   static void append(const Ref<T>& v, std::vector<trace::Id>& to) { Passed<type>::append({v, Loc{}}, to); }
@@ -226,27 +257,17 @@ class GenericFunc {
 };
 
 namespace detail {
-/// The parameters of a function object that has one operator(), or of a function.
-template <class F>
-struct FuncParameters : FuncParameters<decltype(&F::operator())> {};
-template <class R, class... P>
-struct FuncParameters<R (*)(P...)> {
-  template <class F>
-  static auto make(std::string name, F f, Loc loc) {
-    constexpr bool traced = (is_traced<std::decay_t<P>> && ...);
-    static_assert(traced, "weft::func: a parameter is not of a traced type; write Float, Int, Vec3, Arr<float>, ...");
-    constexpr bool by_value = ((!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>)&&...);
-    static_assert(by_value, "weft::func: arguments are passed by value; return what the function changes");
-    if constexpr (traced && by_value)
-      return Func<F, std::decay_t<P>...>(std::make_shared<FuncHolder<F>>(std::move(name), loc, std::move(f)));
-  }
-};
-template <class R, class... P>
-struct FuncParameters<R (*)(P...) noexcept> : FuncParameters<R (*)(P...)> {};
-template <class R, class C, class... P>
-struct FuncParameters<R (C::*)(P...) const> : FuncParameters<R (*)(P...)> {};
-template <class R, class C, class... P>
-struct FuncParameters<R (C::*)(P...) const noexcept> : FuncParameters<R (*)(P...)> {};
+template <class R, class... P, class F>
+auto make_func(CallSignature<R, P...>, std::string name, F f, Loc loc) {
+  constexpr bool traced = (is_traced<std::decay_t<P>> && ...);
+  static_assert(traced, "weft::func: a parameter is not of a traced type; write Float, Int, Vec3, Arr<float>, ...");
+  constexpr bool by_value = ((!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>)&&...);
+  static_assert(by_value, "weft::func: arguments are passed by value; return what the function changes");
+  constexpr bool callable = std::is_invocable_v<const F&, P...>;
+  static_assert(callable, "weft::func: a mutable lambda is no function: what it keeps would be lost between calls");
+  if constexpr (traced && by_value && callable)
+    return Func<F, std::decay_t<P>...>(std::make_shared<FuncHolder<F>>(std::move(name), loc, std::move(f)));
+}
 }  // namespace detail
 
 /// Makes a function that kernels call: its code is held once in each kernel that calls it, however often it does.
@@ -254,7 +275,7 @@ struct FuncParameters<R (C::*)(P...) const noexcept> : FuncParameters<R (*)(P...
 ///   auto spring = func("spring", [](Vec3 a, Vec3 b, Float k) { return (b - a) * k; });
 ///   auto forces = kernel("forces", [=](Arr<const vec3> x, Arr<vec3> f) { ... f[i] = spring(x[i], x[j], 20); });
 ///
-/// Parameters are traced types, taken by value: scalars, vectors, matrices, Arr<T, N> (rows and other slices too).
+/// Parameters are traced types, taken by value: scalars, vectors, matrices, structs, Arr<T, N> (slices too).
 /// Arguments are converted as by assignment: host numbers adapt. A parameter declared `auto` takes any traced type. A
 /// function returns nothing, a value, or a std::tuple, std::pair or std::array of values.
 /// The code is made once for each kind of layout among the arrays given (contiguous, strided, slice) and each choice of
@@ -264,8 +285,8 @@ struct FuncParameters<R (C::*)(P...) const noexcept> : FuncParameters<R (*)(P...
 /// \param name  in messages, profiles and dumps
 template <class F>
 auto func(std::string name, F f, Loc loc = Loc::here()) {
-  if constexpr (std::is_pointer_v<F> || requires { &F::operator(); })
-    return detail::FuncParameters<F>::make(std::move(name), std::move(f), loc);
+  if constexpr (detail::HasSignature<F>)
+    return detail::make_func(detail::SignatureOf<F>(), std::move(name), std::move(f), loc);
   else
     return GenericFunc<F>(std::make_shared<detail::FuncHolder<F>>(std::move(name), loc, std::move(f)));
 }

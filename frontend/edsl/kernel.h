@@ -120,6 +120,9 @@ class KernelCore {
   /// Errors: Error(invalid_kernel) with the line of the mistake.
   ir::Module trace(const ir::Variant& variant) const;
 
+  /// See Kernel::dump. Defined in spirv/dump.cpp: this folder knows no emitter.
+  std::string dump(std::string_view form) const;
+
   /// The runtime's cache of what this kernel was compiled to; guarded by `mutex`.
   std::shared_ptr<void> programs;
   std::mutex mutex;
@@ -146,6 +149,12 @@ class Kernel {
     variant.debug = core_->debug();
     return core_->trace(variant);
   }
+  /// The kernel as text, for contiguous arrays and for a device that has every feature: "ir" (the operations, each with
+  /// its source line), "spirv" (disassembled), or "glsl" (by SPIRV-Cross; a compute shader that glslang takes, whose
+  /// addresses are computed as integers since GLSL has no steps of references).
+  /// Errors: Error(invalid_argument) for another form, which lists these; Error(invalid_kernel) when the trace fails;
+  /// Error(unsupported) for what GLSL lacks.
+  std::string dump(std::string_view form) const { return core_->dump(form); }
   detail::KernelCore& core() const { return *core_; }
 
  private:
@@ -153,38 +162,46 @@ class Kernel {
 };
 
 namespace detail {
-template <class F>
-struct Signature : Signature<decltype(&F::operator())> {};
-template <class... P>
-struct Signature<void (*)(P...)> {
-  template <class F>
-  static auto make(std::string name, F f, const KernelOptions& options, Loc loc) {
-    static_assert((is_traced<std::decay_t<P>> && ...),
-                  "weft::kernel: a parameter is not of a traced type; write Float, Int, Vec3, Arr<float>, ...");
-    if constexpr ((is_traced<std::decay_t<P>> && ...)) {
-      auto body = [f = std::move(f)]() mutable {
-        // In braces the parameters are made from left to right.
-        std::tuple<std::decay_t<P>...> parameters{make_argument<std::decay_t<P>>()...};
-        std::apply(f, std::move(parameters));
-      };
-      return Kernel<std::decay_t<P>...>(std::make_shared<KernelCore>(std::move(name), loc, options, std::move(body)));
-    }
-  }
-};
-template <class C, class... P>
-struct Signature<void (C::*)(P...) const> : Signature<void (*)(P...)> {};
-template <class C, class... P>
-struct Signature<void (C::*)(P...)> : Signature<void (*)(P...)> {};
-template <class... P>
-struct Signature<void (*)(P...) noexcept> : Signature<void (*)(P...)> {};
-template <class C, class... P>
-struct Signature<void (C::*)(P...) const noexcept> : Signature<void (*)(P...)> {};
-template <class C, class... P>
-struct Signature<void (C::*)(P...) noexcept> : Signature<void (*)(P...)> {};
+/// What a function returns and takes.
+template <class R, class... P>
+struct CallSignature {};
+template <class R, class... P>
+CallSignature<R, P...> signature_of(R (*)(P...));
 template <class R, class C, class... P>
-struct Signature<R (C::*)(P...) const> {
-  static_assert(std::is_void_v<R>, "weft::kernel: a kernel returns nothing; write its results to an Arr");
+CallSignature<R, P...> signature_of(R (C::*)(P...));
+template <class R, class C, class... P>
+CallSignature<R, P...> signature_of(R (C::*)(P...) const);
+
+template <class F>
+concept HasSignature = std::is_pointer_v<F> || requires {
+  &F::operator();
 };
+template <class F>
+constexpr auto call_operator() {
+  if constexpr (std::is_pointer_v<F>)
+    return F();
+  else
+    return &F::operator();
+}
+template <HasSignature F>
+using SignatureOf = decltype(signature_of(call_operator<F>()));
+
+template <class R, class... P, class F>
+auto make_kernel(CallSignature<R, P...>, std::string name, F f, const KernelOptions& options, Loc loc) {
+  constexpr bool traced = (is_traced<std::decay_t<P>> && ...);
+  static_assert(traced, "weft::kernel: a parameter is not of a traced type; write Float, Int, Vec3, Arr<float>, ...");
+  static_assert(std::is_void_v<R>, "weft::kernel: a kernel returns nothing; write its results to an Arr");
+  constexpr bool by_value = ((!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>)&&...);
+  static_assert(by_value, "weft::kernel: arguments are passed by value; write results to an Arr");
+  if constexpr (traced && by_value && std::is_void_v<R>) {
+    auto body = [f = std::move(f)]() mutable {
+      // In braces the parameters are made from left to right.
+      std::tuple<std::decay_t<P>...> parameters{make_argument<std::decay_t<P>>()...};
+      std::apply(f, std::move(parameters));
+    };
+    return Kernel<std::decay_t<P>...>(std::make_shared<KernelCore>(std::move(name), loc, options, std::move(body)));
+  }
+}
 }  // namespace detail
 
 /// Makes a kernel from a lambda or function whose parameters are traced types and which returns nothing. Nothing is
@@ -192,7 +209,11 @@ struct Signature<R (C::*)(P...) const> {
 /// \param name  in messages, profiles and dumps
 template <class F>
 auto kernel(std::string name, F f, KernelOptions options = {}, Loc loc = Loc::here()) {
-  return detail::Signature<F>::make(std::move(name), std::move(f), options, loc);
+  static_assert(
+      detail::HasSignature<F>,
+      "weft::kernel: the types of a kernel's parameters are written out (`auto` is for func() and functions)");
+  if constexpr (detail::HasSignature<F>)
+    return detail::make_kernel(detail::SignatureOf<F>(), std::move(name), std::move(f), options, loc);
 }
 
 }  // namespace weft

@@ -10,6 +10,22 @@ using namespace weft::test;
 
 namespace {
 
+template <template <class> class F>
+struct BallS {
+  F<vec3> center;
+  F<float> radius;
+  F<int> count;
+};
+using Ball = BallS<Host>;
+
+template <template <class> class F>
+struct CloudS {
+  F<Array<vec3>> points;
+  F<Array<Ball>> balls;
+  F<int> offset;
+};
+using Cloud = CloudS<Host>;
+
 DEVICE_TEST(Function);
 
 /// The IR for a launch with strided arrays: a bit for each parameter.
@@ -185,6 +201,36 @@ TEST_P(Function, takes_arrays_rows_and_strided_views) {
     EXPECT_EQ(out2[i].at(2), 6.f);
     EXPECT_EQ(out2[i].at(3), sum_all);
   }
+}
+
+TEST_P(Function, takes_and_returns_structs) {
+  auto grow = func("grow", [](Var<Ball> ball, Float by) {
+    ball.radius += by;
+    ball.count += 1;
+    return ball;
+  });
+  auto place = func("place", [=](Var<Cloud> cloud, Int i) {
+    cloud.balls[i] = grow(cloud.balls[i], 2);
+    cloud.points[i] = Vec3(cloud.balls[i].center) * Float(cloud.offset);
+  });
+  auto k = kernel("cloud", [=](Var<Cloud> cloud, Var<Ball> first) {
+    Int i = tid();
+    If (i == 0) {
+      cloud.balls[i] = grow(first, 1);
+    }
+    place(cloud, i);
+  });
+  EXPECT_EQ(k.trace().functions.size(), 2u);
+  spirv_of(k.trace());
+  Array<vec3> points = zeros<vec3>(device(), 3);
+  Array<Ball> balls(device(), std::vector<Ball>(3, Ball{{1, 2, 3}, 4, 5}));
+  launch(k, 3, Cloud{points, balls, 10}, Ball{{7, 8, 9}, 1, 0});
+  EXPECT_EQ(points.to_vector(), (std::vector<vec3>{{70, 80, 90}, {10, 20, 30}, {10, 20, 30}}));
+  const std::vector<Ball> out = balls.to_vector();
+  EXPECT_EQ(out[0].radius, 4);
+  EXPECT_EQ(out[0].count, 2);
+  EXPECT_EQ(out[2].radius, 6);
+  EXPECT_EQ(out[2].count, 6);
 }
 
 TEST_P(Function, has_one_instance_for_each_layout) {

@@ -1,0 +1,42 @@
+// A kernel as text: its IR, its SPIR-V, its GLSL.
+#include <fmt/format.h>
+
+#include <spirv_cross/spirv_glsl.hpp>
+
+#include "../frontend/edsl/kernel.h"
+#include "../frontend/support/error.h"
+#include "emit.h"
+
+namespace weft {
+
+namespace spirv {
+
+std::string to_glsl(const ir::Module& module) {
+  Target target = Target::everything();
+  target.pointer_steps = false;  // GLSL has no arithmetic on references: addresses are computed as integers
+  try {
+    spirv_cross::CompilerGLSL compiler(emit(module, target));
+    spirv_cross::CompilerGLSL::Options options;
+    options.version = 460;
+    options.vulkan_semantics = true;
+    compiler.set_common_options(options);
+    return compiler.compile();
+  } catch (const spirv_cross::CompilerError& e) {
+    throw Error(ErrorKind::unsupported, fmt::format("SPIRV-Cross has no GLSL for it: {}", e.what()), module.name,
+                module.loc);
+  }
+}
+
+}  // namespace spirv
+
+// Declared by the frontend, which knows no emitter; this is the first folder that does.
+std::string detail::KernelCore::dump(std::string_view form) const {
+  const ir::Module module = trace({});
+  if (form == "ir") return ir::print(module, true);
+  if (form == "spirv") return spirv::disassemble(spirv::emit(module, spirv::Target::everything()));
+  if (form == "glsl") return spirv::to_glsl(module);
+  throw Error(ErrorKind::invalid_argument,
+              fmt::format("dump(\"{}\"): the forms are \"ir\", \"spirv\" and \"glsl\"", form), name_, loc_);
+}
+
+}  // namespace weft
