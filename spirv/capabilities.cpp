@@ -14,28 +14,6 @@ using ir::Type;
 
 namespace {
 
-/// Functions that neither SPIR-V nor its extended instructions have in 64 bits.
-bool only_up_to_32_bits(Op op) {
-  switch (op) {
-    case Op::exp:
-    case Op::exp2:
-    case Op::log:
-    case Op::log2:
-    case Op::pow:
-    case Op::sin:
-    case Op::cos:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::atan2:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::tanh: return true;
-    default: return false;
-  }
-}
-
 bool is_memory(Op op) { return op == Op::load || op == Op::store || op == Op::atomic_add; }
 
 /// Operations that storage capabilities alone allow on narrow values: the emitter widens before it does more.
@@ -157,9 +135,6 @@ class Survey {
       bool widens = ir::is_int(t) && (compares || is_index);
       bool literal = module_[a].op == Op::constant && !widens;
       require(t, (arithmetic && !widens) || literal || argument, inst.loc());
-      if (t == Type::f64 && only_up_to_32_bits(inst.op)) {
-        refuse(inst.loc(), fmt::format("{} on float64: Vulkan has it up to float32 only", ir::info(inst.op).name));
-      }
     }
     if (inst.op == Op::mul_hi && ir::bits(inst.type) != 32) {
       refuse(inst.loc(), fmt::format("mul_hi on {}: it is for 32-bit integers", ir::user_name(inst.type)));

@@ -5,6 +5,7 @@
 
 #include "../frontend/support/error.h"
 #include "emitter.h"
+#include "lower_real64.h"
 
 namespace weft::spirv {
 
@@ -63,7 +64,9 @@ Section header(const Shader& shader, Word main) {
 
 }  // namespace
 
-std::vector<std::uint32_t> emit(const ir::Module& module, const Target& target) {
+std::vector<std::uint32_t> emit(const ir::Module& kernel_module, const Target& target) {
+  const std::optional<ir::Module> lowered = lower_real64(kernel_module);
+  const ir::Module& module = lowered ? *lowered : kernel_module;
   Shader shader(module, target);
   Writer& w = shader.writer;
   shader.glsl = w.id();

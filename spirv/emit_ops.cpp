@@ -1,5 +1,6 @@
 // Pure operations, with the guards that give them their one meaning (docs/semantics.md) on every driver.
 #include <algorithm>
+#include <limits>
 
 #include "../frontend/ir/evaluate.h"
 #include "../frontend/support/error.h"
@@ -139,13 +140,33 @@ Word Emitter::binary(Op op, Type t, Word x, Word y) {
     }
     case Op::min: return ext(floating ? GLSLstd450NMin : is_signed(t) ? GLSLstd450SMin : GLSLstd450UMin, t, {x, y});
     case Op::max: return ext(floating ? GLSLstd450NMax : is_signed(t) ? GLSLstd450SMax : GLSLstd450UMax, t, {x, y});
-    case Op::pow: return function(t, GLSLstd450Pow, x, y);
+    case Op::pow: return power(t, x, y);
     case Op::atan2: return function(t, GLSLstd450Atan2, x, y);
     case Op::bit_and: return make(logical ? spv::Op::OpLogicalAnd : spv::Op::OpBitwiseAnd, t, {x, y});
     case Op::bit_or: return make(logical ? spv::Op::OpLogicalOr : spv::Op::OpBitwiseOr, t, {x, y});
     case Op::bit_xor: return make(logical ? spv::Op::OpLogicalNotEqual : spv::Op::OpBitwiseXor, t, {x, y});
     default: internal_error("not an operation on two operands");
   }
+}
+
+// SPIR-V's Pow leaves open what a base of zero and a negative one give. With a constant exponent the driver folds most
+// of this away.
+Word Emitter::power(Type t, Word x, Word y) {
+  if (t == Type::f16) return down(power(Type::f32, up(x), up(y)));
+  const Word zero = number(t, 0), one = number(t, 1), infinity = number(t, std::numeric_limits<double>::infinity());
+  auto is = [&](spv::Op op, Word a, Word b) { return make(op, Type::b1, {a, b}); };
+  Word base = ext(GLSLstd450FAbs, t, {x});
+  Word p = ext(GLSLstd450Pow, t, {base, y});
+  p = choose(t, is(spv::Op::OpFOrdEqual, base, zero), choose(t, is(spv::Op::OpFOrdLessThan, y, zero), infinity, zero),
+             p);
+  // A negative base: only whole exponents, odd ones keep the sign.
+  const Word half = real(spv::Op::OpFMul, t, {y, number(t, 0.5)});
+  const Word whole = is(spv::Op::OpFOrdEqual, ext(GLSLstd450Trunc, t, {y}), y);
+  const Word odd = is(spv::Op::OpFOrdNotEqual, ext(GLSLstd450Trunc, t, {half}), half);
+  const Word signed_power = choose(t, odd, make(spv::Op::OpFNegate, t, {p}), p);
+  const Word negative = choose(t, whole, signed_power, number(t, std::numeric_limits<double>::quiet_NaN()));
+  p = choose(t, is(spv::Op::OpFOrdLessThan, x, zero), negative, p);
+  return choose(t, is(spv::Op::OpFOrdEqual, y, zero), one, p);
 }
 
 // ---- Integers

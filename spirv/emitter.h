@@ -121,6 +121,7 @@ class Emitter {
   Word integer_divide(Id id, Type t);
   Word real_remainder(Type t, Word x, Word y);
   Word fma(Type t, Word a, Word b, Word c);
+  Word power(Type t, Word x, Word y);
   Word shift(Id id, Type t);
   Word compare(Id id);
   /// An extended function in float32; the result of the type t, through float32 for float16.

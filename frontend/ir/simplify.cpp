@@ -53,6 +53,11 @@ Id Builder::simplify(Op op, Type type, std::span<const Id> args, Loc loc) {
     case Op::rem:
       if (integer && is_value(1, 1)) return constant(type, 0);
       break;
+    case Op::pow:
+      if (is_value(1, 0)) return constant_float(type, 1);
+      if (is_value(1, 1)) return args[0];
+      if (is_value(1, 2)) return pure(Op::mul, type, {args[0], args[0]}, loc);
+      break;
     case Op::neg:
     case Op::bit_not:
       if (in[0]->op == op) return module_.arg(args[0], 0);

@@ -111,8 +111,8 @@ TEST_P(LibraryVector, interpolation_has_its_closed_forms) {
     const auto mixed = faces_agree(
         device(), eps, "lerp", [](auto&& x, auto&& y, auto&& s) { return lerp(x, y, s); }, a, b, t);
     const auto smooth = faces_agree(
-        device(), eps, "smoothstep", [](auto&& x, auto&&, auto&& s) { return smoothstep(0 * x - T(0.25f), T(1), s); }, a, b,
-        t);
+        device(), eps, "smoothstep", [](auto&& x, auto&&, auto&& s) { return smoothstep(0 * x - T(0.25f), T(1), s); },
+        a, b, t);
     for (std::size_t i = 0; i < a.size(); ++i) {
       const double s = double(t[i]), u = std::min(std::max((s + 0.25) / 1.25, 0.), 1.);
       expect_near(double(mixed[i]), double(a[i]) * (1 - s) + double(b[i]) * s, 2 * eps, "lerp");

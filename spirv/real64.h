@@ -1,0 +1,13 @@
+// The functions of float64 that SPIR-V lacks, written in the kernel language.
+#pragma once
+#include "../frontend/edsl/names.h"
+
+namespace weft::spirv {
+
+/// exp, exp2, log, ... of a float64, by additions, multiplications, divisions, square roots and operations on bits.
+/// \param op  an operation of one operand; errors: internal_error() for one that SPIR-V has itself
+Double real64(ir::Op op, const Double& x);
+/// pow and atan2.
+Double real64(ir::Op op, const Double& x, const Double& y);
+
+}  // namespace weft::spirv
