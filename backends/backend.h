@@ -26,8 +26,13 @@ struct DeviceInfo {
   bool software = false;      ///< runs on the CPU
   std::uint32_t max_block = 128;
   std::uint32_t max_groups = 65535;  ///< per dimension of a launch
-  std::uint32_t subgroup_size = 0;   ///< 0: has none
+  std::uint32_t subgroup_size = 0;   ///< threads that run in step; 0: kernels cannot use it
+  std::uint32_t max_shared = 16384;  ///< bytes of memory that a workgroup shares
 };
+
+/// Refuses a kernel whose workgroups do not fit the device.
+/// Errors: Error(unsupported) naming the kernel's line, what it asks for and what the device has.
+void check_groups(const ir::Module& module, const DeviceInfo& info);
 
 enum class MemoryKind { device, upload, readback };
 

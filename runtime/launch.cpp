@@ -48,8 +48,10 @@ std::string argument_name(const HostArg& arg) {
 }
 
 LoadedProgram* compile(KernelCore& kernel, DeviceState& device, const ir::Variant& variant) {
-  ir::Module module = kernel.trace(variant);
-  module.block = std::min(module.block, device.device->info().max_block);
+  const std::uint32_t max_block = device.device->info().max_block;
+  ir::Module module = kernel.trace(variant, max_block);
+  // Whoever asks for larger workgroups and depends on it is refused by the device.
+  if (!module.fixed_block) module.block = std::min(module.block, max_block);
   const ir::Hash hash = ir::hash(module);
 
   // Messages name the kernel and its lines, so only kernels made at one place share.
@@ -59,6 +61,7 @@ LoadedProgram* compile(KernelCore& kernel, DeviceState& device, const ir::Varian
     auto loaded = std::make_unique<LoadedProgram>();
     loaded->program = device.device->compile(module, hash);
     loaded->call = std::make_shared<ir::Interface>(module.as_interface());
+    loaded->together = ir::group_use(module).together;
     return loaded;
   });
 }
@@ -229,6 +232,15 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
                                call.tid_rank, threads.rank));
   if (checked.huge) check_sizes(call, args);
   if (count == 0) return;
+  if (program.together && count % call.block != 0)
+    refuse(kernel, fmt::format("the kernel's threads work together in workgroups of {}, and {} threads are no whole "
+                               "number of those: launch {} and let the kernel guard what it accesses",
+                               call.block, count, (count + call.block - 1) / call.block * call.block));
+  if (call.fixed_block && call.wide)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a launch of {} threads of a kernel that works in workgroups; those count to {}", count,
+                            device.max_threads),
+                kernel.name(), kernel.loc());
   const std::int64_t steps = steps_per_dispatch(device, call, threads, count);
 
   // Blocks beyond the usual size are rare; the common one stays off the heap.

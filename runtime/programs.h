@@ -14,6 +14,7 @@ namespace weft::detail {
 struct LoadedProgram {
   std::shared_ptr<backend::Program> program;
   std::shared_ptr<const ir::Interface> call;  ///< shared with reports, which may outlive the program
+  bool together = false;                      ///< threads of a workgroup work together: launched over whole ones only
 
   std::string key;
   int users = 0;  ///< kernels that name it

@@ -17,6 +17,8 @@
 #include "../frontend/edsl/matrix.h"
 #include "../frontend/edsl/quaternion.h"
 #include "../frontend/edsl/transform.h"
+#include "../frontend/edsl/atomic.h"
+#include "../frontend/edsl/group.h"
 #include "../frontend/edsl/names.h"
 #include "../frontend/edsl/linalg.h"
 #include "../frontend/edsl/special.h"

@@ -14,8 +14,6 @@ using ir::Type;
 
 namespace {
 
-bool is_memory(Op op) { return op == Op::load || op == Op::store || op == Op::atomic_add; }
-
 /// Operations that storage capabilities alone allow on narrow values: the emitter widens before it does more.
 bool needs_no_arithmetic(Op op) {
   switch (op) {
@@ -23,7 +21,7 @@ bool needs_no_arithmetic(Op op) {
     case Op::store:
     case Op::result:
     case Op::convert: return true;
-    default: return false;
+    default: return is_atomic(op);  // computed in 32 bits
   }
 }
 
@@ -34,6 +32,15 @@ class Survey {
       : module_(module), target_(target), needs_(needs), seen_(module.insts.size(), false) {}
 
   void run() {
+    if (!module_.shared.empty()) needs_.as_bits.assign(module_.shared.size(), false);
+    if (const ir::GroupUse use = ir::group_use(module_); use.together && module_.block > target_.max_block)
+      refuse(use.loc, fmt::format("the kernel's workgroups have {} threads; the device runs up to {}", module_.block,
+                                  target_.max_block));
+    for (const ir::SharedArray& array : module_.shared) {
+      // Where narrow scalars lie in words of their own, only conversions happen to them.
+      require(array.type, !array.words, array.loc);
+      if (array.words) needs_.as_bits[std::size_t(&array - module_.shared.data())] = true;
+    }
     if (module_.args_bytes > kPushConstantBytes) require_int64(module_.loc);
     visit(0);
   }
@@ -98,26 +105,85 @@ class Survey {
     }
   }
 
-  void visit_memory(const Inst& inst) {
+  void visit_atomic(const Inst& inst, bool shared, std::size_t array) {
+    const Type t = inst.type;
+    const bool add = inst.op == Op::atomic_add;
+    // Seeing its bits counts as arithmetic.
+    if (t == Type::f16) require(t, true, inst.loc());
+    if (add && t == Type::f32 && (shared ? target_.float32_shared_atomic_add : target_.float32_atomic_add)) {
+      needs_.float32_atomic_add = true;
+      return;
+    }
+    if (add && t == Type::f64 && (shared ? target_.float64_shared_atomic_add : target_.float64_atomic_add)) {
+      needs_.float64_atomic_add = true;
+      return;
+    }
+    if (ir::bits(t) == 64) {
+      if (!(shared ? target_.int64_shared_atomics : target_.int64_atomics))
+        refuse_device(inst.loc(), shared ? "64-bit atomic operations on shared memory" : "64-bit atomic operations",
+                      shared ? "shaderSharedInt64Atomics" : "shaderBufferInt64Atomics");
+      require_int64(inst.loc());
+      needs_.int64_atomics = true;
+    }
+    if (shared && is_float(t)) needs_.as_bits[array] = true;
+  }
+
+  void visit_subgroup(Id id, const Inst& inst) {
+    needs_.subgroup = true;
+    if (target_.subgroup_size == 0) refuse_device(inst.loc(), "whole subgroups", "computeFullSubgroups");
+    const Type t = module_[module_.arg(id, 0)].type;
+    if (t != Type::b1 && ir::bits(t) != 32 && t != Type::f64 && !target_.subgroup_narrow_wide)
+      refuse_device(inst.loc(), fmt::format("operations of subgroups on {}", ir::user_name(t)),
+                    "shaderSubgroupExtendedTypes");
+    auto feature = [&](bool has, bool& need, const char* name) {
+      if (!has) refuse_device(inst.loc(), fmt::format("{} in subgroups", ir::info(inst.op).name), name);
+      need = true;
+    };
+    const bool vote = t == Type::b1 && (Op(inst.imm) == Op::bit_and || Op(inst.imm) == Op::bit_or);
+    switch (inst.op) {
+      case Op::subgroup_reduce:
+        if (vote)
+          feature(target_.subgroup_vote, needs_.vote, "VK_SUBGROUP_FEATURE_VOTE_BIT");
+        else
+          feature(target_.subgroup_arithmetic, needs_.arithmetic, "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT");
+        break;
+      case Op::subgroup_inclusive:
+      case Op::subgroup_exclusive:
+        feature(target_.subgroup_arithmetic, needs_.arithmetic, "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT");
+        break;
+      case Op::subgroup_ballot:
+        feature(target_.subgroup_ballot, needs_.ballot, "VK_SUBGROUP_FEATURE_BALLOT_BIT");
+        break;
+      case Op::subgroup_broadcast:
+        if (module_[module_.arg(id, 1)].op == Op::constant) {
+          feature(target_.subgroup_ballot, needs_.ballot, "VK_SUBGROUP_FEATURE_BALLOT_BIT");
+          break;
+        }
+        [[fallthrough]];
+      default: feature(target_.subgroup_shuffle, needs_.shuffle, "VK_SUBGROUP_FEATURE_SHUFFLE_BIT");
+    }
+  }
+
+  void visit_memory(const Inst& inst, Id base) {
     Loc loc = inst.loc();
-    require_int64(loc);
     Type t = inst.type;
+    const bool shared = module_[base].op == Op::shared;
+    if (is_atomic(inst.op)) visit_atomic(inst, shared, std::size_t(module_[base].imm));
+    if (shared) return;
+    require_int64(loc);
     if (t == Type::b1 || t == Type::none) internal_error("booleans never lie in memory as such");
     int align = inst.align ? inst.align : ir::bytes(t);
     if (align < ir::bytes(t)) {
       refuse(inst.loc(), fmt::format("{} aligned to {} byte{}: Vulkan accesses a value at a multiple of its size only",
                                      ir::user_name(t), align, align == 1 ? "" : "s"));
     }
-    require_storage(t, loc);
-    if (inst.op != Op::atomic_add) return;
-    if (t != Type::i32 && t != Type::u32 && t != Type::f32) {
-      refuse(inst.loc(), fmt::format("atomic_add on {}: only int32, uint32 and float32 have it", ir::user_name(t)));
-    }
-    if (t == Type::f32 && target_.float32_atomic_add) needs_.float32_atomic_add = true;
+    // Narrow atomic operations go through the word around the scalar.
+    if (!is_atomic(inst.op)) require_storage(t, loc);
   }
 
   void visit(Id id, const Inst& inst) {
-    if (is_memory(inst.op)) visit_memory(inst);
+    if (is_memory(inst.op)) visit_memory(inst, module_.arg(id, 0));
+    if (is_subgroup(inst.op)) visit_subgroup(id, inst);
     bool compares = inst.op == Op::eq || inst.op == Op::ne || inst.op == Op::lt || inst.op == Op::le;
     bool arithmetic = !needs_no_arithmetic(inst.op);
     if (inst.type != Type::none) require(inst.type, arithmetic, inst.loc());
@@ -125,7 +191,12 @@ class Survey {
     for (Id a : module_.args(id)) {
       Type t = module_[a].type;
       bool is_index = is_memory(inst.op) && number++ == 1;
-      if (t == Type::none) continue;
+      const Op source = module_[a].op;
+      if (source == Op::subgroup_size || source == Op::subgroup_lane || source == Op::subgroup_id) {
+        needs_.subgroup = true;
+        if (target_.subgroup_size == 0) refuse_device(inst.loc(), "whole subgroups", "computeFullSubgroups");
+      }
+      if (t == Type::none || source == Op::shared) continue;
       const bool argument = module_[a].op == Op::arg;
       if (argument && !seen_[a]) {
         seen_[a] = true;
@@ -169,7 +240,12 @@ Target Target::everything() {
   t.float16 = t.float64 = true;
   t.storage8 = t.storage16 = true;
   t.push8 = t.push16 = true;
-  t.float32_atomic_add = true;
+  t.float32_atomic_add = t.float64_atomic_add = true;
+  t.float32_shared_atomic_add = t.float64_shared_atomic_add = true;
+  t.int64_atomics = t.int64_shared_atomics = true;
+  t.subgroup_vote = t.subgroup_arithmetic = t.subgroup_ballot = t.subgroup_shuffle = true;
+  t.subgroup_narrow_wide = t.subgroup_uniform_flow = true;
+  t.subgroup_size = 32;
   t.round_even16 = t.round_even32 = t.round_even64 = true;
   t.keep_nan16 = t.keep_nan32 = t.keep_nan64 = true;
   t.max_block = 1024;

@@ -10,7 +10,12 @@ struct Needs {
   bool int8 = false, int16 = false, int64 = false;
   bool float16 = false, float64 = false;
   bool storage8 = false, storage16 = false;
-  bool float32_atomic_add = false;
+  bool float32_atomic_add = false, float64_atomic_add = false, int64_atomics = false;
+  bool subgroup = false;  ///< some operation of subgroups or number of one
+  bool vote = false, arithmetic = false, ballot = false, shuffle = false;
+  /// By array of the workgroup: its scalars lie there as bits, in unsigned integers of at least 32, because an atomic
+  /// operation on it has no native form.
+  std::vector<bool> as_bits;
   /// Widths in which values are computed: their rounding and their NaN are asked to be kept.
   bool real16 = false, real32 = false, real64 = false;
   struct Argument {

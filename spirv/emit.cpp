@@ -37,16 +37,26 @@ Section header(const Shader& shader, Word main) {
   capability(needs.storage8, spv::Capability::StorageBuffer8BitAccess);
   capability(needs.storage16, spv::Capability::StorageBuffer16BitAccess);
   capability(needs.float32_atomic_add, spv::Capability::AtomicFloat32AddEXT);
+  capability(needs.float64_atomic_add, spv::Capability::AtomicFloat64AddEXT);
+  capability(needs.int64_atomics, spv::Capability::Int64Atomics);
+  capability(needs.subgroup, spv::Capability::GroupNonUniform);
+  capability(needs.vote, spv::Capability::GroupNonUniformVote);
+  capability(needs.arithmetic, spv::Capability::GroupNonUniformArithmetic);
+  capability(needs.ballot, spv::Capability::GroupNonUniformBallot);
+  capability(needs.shuffle, spv::Capability::GroupNonUniformShuffle);
   capability(even16 || even32 || even64, spv::Capability::RoundingModeRTE);
   capability(keep16 || keep32 || keep64, spv::Capability::SignedZeroInfNanPreserve);
-  if (needs.float32_atomic_add) head.emit_text(spv::Op::OpExtension, {}, "SPV_EXT_shader_atomic_float_add");
+  if (needs.float32_atomic_add || needs.float64_atomic_add)
+    head.emit_text(spv::Op::OpExtension, {}, "SPV_EXT_shader_atomic_float_add");
+  const bool meet_again = needs.subgroup && target.subgroup_uniform_flow;
+  if (meet_again) head.emit_text(spv::Op::OpExtension, {}, "SPV_KHR_subgroup_uniform_control_flow");
   head.emit_text(spv::Op::OpExtInstImport, {shader.glsl}, "GLSL.std.450");
   head.emit(spv::Op::OpMemoryModel,
             {Word(spv::AddressingModel::PhysicalStorageBuffer64), Word(spv::MemoryModel::GLSL450)});
-  head.emit_text(spv::Op::OpEntryPoint, {Word(spv::ExecutionModel::GLCompute), main}, "main",
-                 {shader.group, shader.groups, shader.lane, shader.push});
+  head.emit_text(spv::Op::OpEntryPoint, {Word(spv::ExecutionModel::GLCompute), main}, "main", shader.interface);
   head.emit(spv::Op::OpExecutionMode,
             {main, Word(spv::ExecutionMode::LocalSize), workgroup_size(shader.kernel, target), 1, 1});
+  if (meet_again) head.emit(spv::Op::OpExecutionMode, {main, Word(spv::ExecutionMode::SubgroupUniformControlFlowKHR)});
   auto mode = [&](bool used, spv::ExecutionMode m, Word width) {
     if (used) head.emit(spv::Op::OpExecutionMode, {main, Word(m), width});
   };
@@ -112,7 +122,11 @@ std::vector<Word> Emitter::entry_point(Word main) {
   out_ = &entry_;
   fields_.assign(shader_.fields.size(), 0);
   Word count = argument(Type::u32, 0);
-  Word inside = make(spv::Op::OpULessThan, Type::b1, {thread_number(), count});
+  // Threads that work together come or stay away as whole workgroups, by a condition that is the same in each.
+  Word number = shader_.together
+                    ? make(spv::Op::OpIMul, Type::u32, {workgroup_number(), w_.u32(workgroup_size(module_, target_))})
+                    : thread_number();
+  Word inside = make(spv::Op::OpULessThan, Type::b1, {number, count});
 
   out_ = &body_;
   open_block(first);
@@ -174,31 +188,73 @@ std::vector<Word> Emitter::assemble(const Section& head) const {
 }
 
 void Emitter::declare_builtins() {
-  const Word pointer = w_.pointer_type(spv::StorageClass::Input, w_.vector_type(Type::u32, 3));
-  auto builtin = [&](spv::BuiltIn which) {
+  const Word triple = w_.pointer_type(spv::StorageClass::Input, w_.vector_type(Type::u32, 3));
+  auto builtin = [&](spv::BuiltIn which, Word pointer) {
     Word v = w_.variable(pointer, spv::StorageClass::Input);
     w_.decorate(v, spv::Decoration::BuiltIn, {Word(which)});
+    shader_.interface.push_back(v);
     return v;
   };
-  shader_.group = builtin(spv::BuiltIn::WorkgroupId);
-  shader_.groups = builtin(spv::BuiltIn::NumWorkgroups);
-  shader_.lane = builtin(spv::BuiltIn::LocalInvocationId);
+  shader_.group = builtin(spv::BuiltIn::WorkgroupId, triple);
+  shader_.groups = builtin(spv::BuiltIn::NumWorkgroups, triple);
+  if (needs_.subgroup) {
+    const Word scalar = w_.pointer_type(spv::StorageClass::Input, w_.type(Type::u32));
+    shader_.subgroup = builtin(spv::BuiltIn::SubgroupId, scalar);
+    shader_.lane = builtin(spv::BuiltIn::SubgroupLocalInvocationId, scalar);
+  } else {
+    shader_.local = builtin(spv::BuiltIn::LocalInvocationId, triple);
+  }
 }
 
 // Workgroups beyond what one dimension of a launch holds continue in the next row.
-Word Emitter::thread_number() {
-  if (thread_) return thread_;
+Word Emitter::workgroup_number() {
+  if (workgroup_) return workgroup_;
   Section* before = std::exchange(out_, &entry_);
   const Word triple = w_.vector_type(Type::u32, 3);
   auto part = [&](Word all, Word k) { return make(spv::Op::OpCompositeExtract, Type::u32, {all, k}); };
   const Word group = make(spv::Op::OpLoad, triple, {shader_.group});
   const Word x = part(group, 0), y = part(group, 1);
   const Word row = make(spv::Op::OpIMul, Type::u32, {y, part(make(spv::Op::OpLoad, triple, {shader_.groups}), 0)});
-  const Word number = make(spv::Op::OpIAdd, Type::u32, {row, x});
-  const Word size = w_.u32(workgroup_size(module_, target_));
-  const Word first = make(spv::Op::OpIMul, Type::u32, {number, size});
-  const Word lane = part(make(spv::Op::OpLoad, triple, {shader_.lane}), 0);
-  thread_ = make(spv::Op::OpIAdd, Type::u32, {first, lane});
+  workgroup_ = make(spv::Op::OpIAdd, Type::u32, {row, x});
+  out_ = before;
+  return workgroup_;
+}
+
+Word Emitter::subgroup_number() {
+  Section* before = std::exchange(out_, &entry_);
+  if (!subgroup_) subgroup_ = make(spv::Op::OpLoad, Type::u32, {shader_.subgroup});
+  out_ = before;
+  return subgroup_;
+}
+
+Word Emitter::lane_number() {
+  Section* before = std::exchange(out_, &entry_);
+  if (!lane_) lane_ = make(spv::Op::OpLoad, Type::u32, {shader_.lane});
+  out_ = before;
+  return lane_;
+}
+
+// Where subgroups are used, the numbers of the threads follow them, whichever way the device deals threads out to them.
+Word Emitter::local_number() {
+  if (local_id_) return local_id_;
+  Section* before = std::exchange(out_, &entry_);
+  if (needs_.subgroup) {
+    const Word first = make(spv::Op::OpIMul, Type::u32, {subgroup_number(), w_.u32(target_.subgroup_size)});
+    local_id_ = make(spv::Op::OpIAdd, Type::u32, {first, lane_number()});
+  } else {
+    const Word all = make(spv::Op::OpLoad, w_.vector_type(Type::u32, 3), {shader_.local});
+    local_id_ = make(spv::Op::OpCompositeExtract, Type::u32, {all, 0});
+  }
+  out_ = before;
+  return local_id_;
+}
+
+Word Emitter::thread_number() {
+  if (thread_) return thread_;
+  Section* before = std::exchange(out_, &entry_);
+  const Word size = w_.u32(workgroup_size(shader_.kernel, target_));
+  const Word first = make(spv::Op::OpIMul, Type::u32, {workgroup_number(), size});
+  thread_ = make(spv::Op::OpIAdd, Type::u32, {first, local_number()});
   out_ = before;
   return thread_;
 }

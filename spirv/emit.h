@@ -16,11 +16,19 @@ inline constexpr std::uint32_t kPushConstantBytes = 128;
 /// What the device that will run the shader can do beyond the floor (Vulkan 1.2 with buffer device addresses, scalar
 /// block layout and timeline semaphores).
 struct Target {
-  bool int8 = false, int16 = false, int64 = false;                        ///< arithmetic
-  bool float16 = false, float64 = false;                                  ///< arithmetic
-  bool storage8 = false, storage16 = false;                               ///< storage buffer access
-  bool push8 = false, push16 = false;                                     ///< push constant access
-  bool float32_atomic_add = false;                                        ///< native; else a compare-exchange loop
+  bool int8 = false, int16 = false, int64 = false;  ///< arithmetic
+  bool float16 = false, float64 = false;            ///< arithmetic
+  bool storage8 = false, storage16 = false;         ///< storage buffer access
+  bool push8 = false, push16 = false;               ///< push constant access
+  // Native additions; else compare-exchange loops.
+  bool float32_atomic_add = false, float64_atomic_add = false;                ///< on buffers
+  bool float32_shared_atomic_add = false, float64_shared_atomic_add = false;  ///< on workgroup memory
+  bool int64_atomics = false, int64_shared_atomics = false;                   ///< on buffers and on workgroup memory
+  // Operations of subgroups.
+  bool subgroup_vote = false, subgroup_arithmetic = false, subgroup_ballot = false, subgroup_shuffle = false;
+  bool subgroup_narrow_wide = false;   ///< on types of 8, 16 and 64 bits as well
+  bool subgroup_uniform_flow = false;  ///< SPV_KHR_subgroup_uniform_control_flow: threads that part meet again
+  std::uint32_t subgroup_size = 0;     ///< every subgroup has exactly this many threads; 0: that cannot be had
   bool round_even16 = false, round_even32 = false, round_even64 = false;  ///< RoundingModeRTE may be asked for
   bool keep_nan16 = false, keep_nan32 = false, keep_nan64 = false;        ///< SignedZeroInfNanPreserve, likewise
   bool pointer_steps = true;      ///< OpPtrAccessChain; else addresses are computed as integers: GLSL has none
@@ -38,8 +46,10 @@ inline std::uint32_t workgroup_size(const ir::Module& module, const Target& targ
 
 /// A complete SPIR-V 1.5 module with the entry point "main".
 ///
-/// Threads are numbered workgroup by workgroup: (WorkgroupId.y * NumWorkgroups.x + WorkgroupId.x) * block +
-/// LocalInvocationId.x, with block = workgroup_size(); those past the count in the argument block do nothing.
+/// Threads are numbered workgroup by workgroup: (WorkgroupId.y * NumWorkgroups.x + WorkgroupId.x) * block + local, with
+/// block = workgroup_size() and local = LocalInvocationId.x, or where the kernel uses subgroups, SubgroupId *
+/// subgroup_size + SubgroupLocalInvocationId; such a shader must be run with full subgroups. Threads past the count in
+/// the argument block do nothing; where threads work together, that is for whole workgroups only.
 /// The argument block is read in whole 32-bit words: it is args_bytes long, rounded up to a multiple of 4. One that
 /// lies in memory is aligned to 8 bytes.
 /// Errors: Error(unsupported) naming the first instruction's line that needs a capability which `target` lacks.

@@ -16,10 +16,7 @@ void Emitter::open_block(Word label) {
   body_.emit(spv::Op::OpLabel, {label});
 }
 
-bool Emitter::is_uniform_entry(Id id) const {
-  Op op = module_[id].op;
-  return op == Op::constant || op == Op::arg || op == Op::thread_id;
-}
+bool Emitter::is_uniform_entry(Id id) const { return is_global(module_[id].op); }
 
 Word Emitter::value(Id id) {
   Word& known = value_[id];
@@ -29,6 +26,11 @@ Word Emitter::value(Id id) {
     case Op::constant: return known = w_.constant(inst.type, inst.imm);
     case Op::arg: return known = argument(inst.type, std::uint32_t(inst.imm));
     case Op::thread_id: return known = thread_number();
+    case Op::local_id: return known = local_number();
+    case Op::workgroup_id: return known = workgroup_number();
+    case Op::subgroup_size: return known = w_.u32(target_.subgroup_size);
+    case Op::subgroup_lane: return known = lane_number();
+    case Op::subgroup_id: return known = subgroup_number();
     default: internal_error("a value is used before it is computed");
   }
 }
@@ -75,10 +77,19 @@ Emitter::Flow Emitter::emit_region(ir::RegionId region) {
 
 void Emitter::emit_inst(Id id) {
   const ir::Inst& inst = module_[id];
+  if (is_atomic(inst.op)) {
+    value_[id] = atomic(id);
+    return;
+  }
+  if (is_subgroup(inst.op)) {
+    value_[id] = subgroup(id);
+    return;
+  }
+  const bool shared = is_memory(inst.op) && module_[module_.arg(id, 0)].op == Op::shared;
   switch (inst.op) {
-    case Op::load: value_[id] = load(id); break;
-    case Op::store: store(id); break;
-    case Op::atomic_add: value_[id] = atomic_add(id); break;
+    case Op::load: value_[id] = shared ? shared_load(id) : load(id); break;
+    case Op::store: shared ? shared_store(id) : store(id); break;
+    case Op::barrier: emit_barrier(); break;
     case Op::local_get: value_[id] = make(spv::Op::OpLoad, inst.type, {local(inst.imm)}); break;
     case Op::local_set: body_.emit(spv::Op::OpStore, {local(inst.imm), value(module_.arg(id, 0))}); break;
     case Op::param: value_[id] = loops_.empty() ? inputs_.at(inst.imm) : loops_.back().carried.at(inst.imm); break;
@@ -97,9 +108,6 @@ void Emitter::emit_inst(Id id) {
       }
       break;
     }
-    case Op::constant:
-    case Op::arg:
-    case Op::thread_id: break;
     default: value_[id] = pure(id);
   }
 }

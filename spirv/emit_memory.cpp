@@ -48,12 +48,14 @@ void Emitter::declare_arguments() {
   if (!in_memory) {
     shader_.push =
         w_.variable(w_.pointer_type(spv::StorageClass::PushConstant, block), spv::StorageClass::PushConstant);
+    shader_.interface.push_back(shader_.push);
     return;
   }
   Word holder = w_.struct_type({w_.type(Type::u64)});
   w_.decorate(holder, spv::Decoration::Block);
   w_.decorate_member(holder, 0, spv::Decoration::Offset, {0});
   shader_.push = w_.variable(w_.pointer_type(spv::StorageClass::PushConstant, holder), spv::StorageClass::PushConstant);
+  shader_.interface.push_back(shader_.push);
   shader_.arguments = w_.pointer_type(spv::StorageClass::PhysicalStorageBuffer, block);
 }
 
@@ -141,6 +143,7 @@ const Emitter::PlaceTypes& Emitter::place_types(const Place& place) {
   Word block = w_.struct_type({value_type});
   w_.decorate(block, spv::Decoration::Block);
   w_.decorate_member(block, 0, spv::Decoration::Offset, {place.offset});
+  if (place.coherent) w_.decorate_member(block, 0, spv::Decoration::Coherent);
   it->second.to_block = w_.pointer_type(spv::StorageClass::PhysicalStorageBuffer, block);
   if (place.stride) w_.decorate(it->second.to_block, spv::Decoration::ArrayStride, {place.stride});
   it->second.to_value = w_.pointer_type(spv::StorageClass::PhysicalStorageBuffer, value_type);
@@ -186,7 +189,7 @@ Word Emitter::index_word(Id index, bool to_64_bits) {
 Word Emitter::pointer(const Inst& inst, Id base, Id index, Type t) {
   const std::uint32_t part = std::uint32_t(ir::bytes(t)), stride = inst.stride;
   const Inst& by = module_[index];
-  Place place{t, inst.width, inst.offset, 0};
+  Place place{t, inst.width, inst.offset, 0, is_coherent(inst, base)};
   std::uint64_t added = 0;
   // Members lie at multiples of their size; the rest of such an offset makes up for an odd base.
   if (inst.offset % part) {
@@ -221,6 +224,15 @@ namespace {
 Word alignment(const Inst& inst) { return inst.align ? inst.align : Word(ir::bytes(inst.type)); }
 }  // namespace
 
+// Threads of one workgroup may hand each other what they write, behind a barrier: in memory that the kernel both reads
+// and writes, caches of single threads are not to be trusted.
+bool Emitter::is_coherent(const Inst& inst, Id base) const {
+  if (!shader_.together || is_atomic(inst.op)) return false;
+  const ir::Param* array = module_.array_of(base);
+  if (!array || array->access == ir::Access::none) return true;
+  return any(array->access, ir::Access::read) && any(array->access, ir::Access::write | ir::Access::atomic);
+}
+
 Word Emitter::load(Id id) {
   const Inst& inst = module_[id];
   Word from = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), inst.type);
@@ -240,40 +252,6 @@ void Emitter::store(Id id) {
   }
   Word to = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), inst.type);
   body_.emit(spv::Op::OpStore, {to, what, Word(spv::MemoryAccessMask::Aligned), alignment(inst)});
-}
-
-Word Emitter::atomic_add(Id id) {
-  const Inst& inst = module_[id];
-  const bool real = inst.type == Type::f32;
-  if (real && !target_.float32_atomic_add) return compare_exchange_add(id);
-  Word what = value(module_.arg(id, 2));
-  Word at = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), inst.type);
-  Word device = w_.u32(Word(spv::Scope::Device)), relaxed = w_.u32(0);
-  return make(real ? spv::Op::OpAtomicFAddEXT : spv::Op::OpAtomicIAdd, inst.type, {at, device, relaxed, what});
-}
-
-// do { old = atomic load; seen = compare-exchange(old -> old + x); } while (seen != old);
-Word Emitter::compare_exchange_add(Id id) {
-  const Inst& inst = module_[id];
-  Word what = value(module_.arg(id, 2));
-  Word at = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), Type::u32);
-  Word device = w_.u32(Word(spv::Scope::Device)), relaxed = w_.u32(0);
-  Word header = w_.id(), attempt = w_.id(), next = w_.id(), merge = w_.id();
-  branch(header);
-  open_block(header);
-  body_.emit(spv::Op::OpLoopMerge, {merge, next, Word(spv::LoopControlMask::MaskNone)});
-  branch(attempt);
-  open_block(attempt);
-  Word old = make(spv::Op::OpAtomicLoad, Type::u32, {at, device, relaxed});
-  Word before = make(spv::Op::OpBitcast, Type::f32, {old});
-  Word after = make(spv::Op::OpBitcast, Type::u32, {real(spv::Op::OpFAdd, Type::f32, {before, what})});
-  Word seen = make(spv::Op::OpAtomicCompareExchange, Type::u32, {at, device, relaxed, relaxed, after, old});
-  Word done = make(spv::Op::OpIEqual, Type::b1, {seen, old});
-  body_.emit(spv::Op::OpBranchConditional, {done, merge, next});
-  open_block(next);
-  branch(header);
-  open_block(merge);
-  return before;
 }
 
 }  // namespace weft::spirv

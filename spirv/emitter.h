@@ -1,5 +1,5 @@
 // The state of one translation, shared by emit.cpp (the shader as a whole), emit_control.cpp (values and control flow),
-// emit_ops.cpp, emit_convert.cpp and emit_memory.cpp.
+// emit_ops.cpp, emit_convert.cpp, emit_memory.cpp and emit_group.cpp (atomic operations, what threads do together).
 #pragma once
 #include <spirv/unified1/GLSL.std.450.h>
 
@@ -25,6 +25,7 @@ struct Shader {
     Type type;
     int width;
     std::uint32_t offset, stride;
+    bool coherent = false;  ///< what one thread writes, another may read behind a barrier
     bool operator==(const Place&) const = default;
   };
   struct PlaceTypes {
@@ -33,7 +34,7 @@ struct Shader {
   struct PlaceHash {
     std::size_t operator()(const Place& p) const {
       std::uint64_t h = (std::uint64_t(p.offset) << 32 | p.stride) * 0x9e3779b97f4a7c15ull;
-      h ^= std::uint64_t(p.type) << 8 | std::uint64_t(p.width);
+      h ^= std::uint64_t(p.type) << 8 | std::uint64_t(p.width) << 1 | std::uint64_t(p.coherent);
       return std::size_t((h ^ (h >> 31)) * 0xff51afd7ed558ccdull >> 16);
     }
   };
@@ -43,15 +44,21 @@ struct Shader {
   };
 
   Shader(const ir::Module& kernel, const Target& target)
-      : kernel(kernel), target(target), needs(survey(kernel, target)) {}
+      : kernel(kernel), target(target), needs(survey(kernel, target)), together(ir::group_use(kernel).together) {
+    shared.assign(kernel.shared.size(), 0);
+  }
 
   const ir::Module& kernel;
   const Target& target;
   Needs needs;
+  bool together;  ///< see GroupUse
   Writer writer;
-  Word glsl = 0;                         ///< the extended instructions
-  Word push = 0, arguments = 0;          ///< variable of the push constants; pointer to the argument block in memory
-  Word group = 0, groups = 0, lane = 0;  ///< built-in variables
+  Word glsl = 0;                 ///< the extended instructions
+  Word push = 0, arguments = 0;  ///< variable of the push constants; pointer to the argument block in memory
+  // Built-in variables; those of subgroups where the kernel uses them, `local` where not.
+  Word group = 0, groups = 0, local = 0, subgroup = 0, lane = 0;
+  std::vector<Word> interface;  ///< variables that the entry point names
+  std::vector<Word> shared;     ///< variables of workgroup memory, by array
   std::vector<Field> fields;
   std::unordered_map<Place, PlaceTypes, PlaceHash> places;
   std::vector<Function> functions;  ///< by number
@@ -91,7 +98,12 @@ class Emitter {
   };
 
   void declare_builtins();
+  // Numbers of the thread, computed once a body where they are asked for first.
   Word thread_number();
+  Word workgroup_number();
+  Word local_number();
+  Word subgroup_number();
+  Word lane_number();
   /// The code: `head`, then the entry block with the variables, then the body.
   std::vector<Word> assemble(const Section& head) const;
 
@@ -181,8 +193,35 @@ class Emitter {
   Word pointer(const Inst& inst, Id base, Id index, Type t);
   Word load(Id id);
   void store(Id id);
-  Word atomic_add(Id id);
-  Word compare_exchange_add(Id id);
+  bool is_coherent(const Inst& inst, Id base) const;
+
+  // ---- Threads together: emit_group.cpp
+
+  /// Which scalar of its array an access of workgroup memory begins with; u32.
+  Word shared_index(Id id);
+  Word shared_pointer(std::uint64_t array, Word index);
+  /// The type in which an array's scalars lie in workgroup memory.
+  Type shared_type(std::uint64_t array) const;
+  Word shared_load(Id id);
+  void shared_store(Id id);
+
+  /// A scalar's bits as an unsigned integer of 32 bits, or 64 for wide types, and back.
+  Word to_bits(Type t, Word x);
+  Word from_bits(Type t, Word bits);
+
+  Word atomic(Id id);
+  Word native_atomic(Id id, Word at, Word what);
+  /// do { old = load; } while (compare-exchange(old -> after(old)) fails), on an unsigned integer of type t; gives the
+  /// last old.
+  template <class F>
+  Word exchange_loop(Type t, Word at, Word scope, F after);
+  Word narrow_atomic(Id id, Word at, Word shift);
+  /// The new value of a scalar by one of the atomic operations that compute.
+  Word combined(ir::Op op, Type t, Word before, Word what);
+
+  void emit_barrier();
+  Word subgroup(Id id);
+  Word subgroup_reduction(const Inst& inst, Word x);
 
   const ir::Module& module_;
   Shader& shader_;
@@ -195,7 +234,9 @@ class Emitter {
   Section* out_ = &body_;  ///< where make() appends
 
   Word block_ = 0;
-  Word thread_ = 0, wide_thread_ = 0;
+  Word thread_ = 0, wide_thread_ = 0, workgroup_ = 0, local_id_ = 0, subgroup_ = 0, lane_ = 0;
+  Word ballot_ = 0, ballot_block_ = 0;  ///< the last ballot, its block and operand
+  Id ballot_of_ = ir::kNone;
 
   std::vector<Word> value_;  ///< by instruction; of `if_` and `loop`: first of their results in results_
   std::vector<Word> results_;

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <limits>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/platform.h"
 #include "interpreter.h"
 #include "memory.h"
 #include "plan.h"
@@ -94,6 +96,12 @@ class ReferenceDevice : public Device {
     info_.wraps_host = true;
     info_.software = true;
     info_.max_block = 1024;
+    info_.max_shared = 65536;
+    const std::uint64_t lanes = platform::environment_number("WEFT_SUBGROUP_SIZE", 32);
+    if (lanes < 4 || lanes > 128 || !std::has_single_bit(lanes))
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("WEFT_SUBGROUP_SIZE is {}; a subgroup has 4, 8, 16, 32, 64 or 128 threads", lanes));
+    info_.subgroup_size = static_cast<std::uint32_t>(lanes);
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -102,7 +110,8 @@ class ReferenceDevice : public Device {
   Allocation wrap(std::byte* memory, std::size_t bytes) override { return memory_.wrap(memory, bytes); }
 
   std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash) override {
-    auto plan = std::make_shared<Plan>(module);
+    check_groups(module, info_);
+    auto plan = std::make_shared<Plan>(module, info_.subgroup_size);
     ++emitted_;
     return plan;
   }

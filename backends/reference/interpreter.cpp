@@ -65,26 +65,151 @@ void write_scalar(void* to, int bytes, std::uint64_t bits) {
 
 /// Atomic also against other streams, which run on other host threads. Returns the value before.
 template <class Word>
-std::uint64_t add_atomically(std::uint64_t address, ir::Evaluator add, std::uint64_t value) {
+std::uint64_t exchange(std::uint64_t address, const MemoryAccess& access, const std::uint64_t* values) {
   std::atomic_ref<Word> word(*reinterpret_cast<Word*>(address));
   Word before = word.load(std::memory_order_relaxed);
-  while (!word.compare_exchange_weak(before, static_cast<Word>(add(before, value, 0)), std::memory_order_relaxed)) {
+  const std::uint64_t given = values[access.values[0]];
+  for (;;) {
+    if (access.compares && before != static_cast<Word>(given)) return before;
+    const std::uint64_t after = access.compares  ? values[access.values[2]]
+                                : access.combine ? access.combine(before, given, 0)
+                                                 : given;
+    if (word.compare_exchange_weak(before, static_cast<Word>(after), std::memory_order_relaxed)) return before;
   }
-  return before;
+}
+
+std::uint64_t exchange(std::uint64_t address, const MemoryAccess& access, const std::uint64_t* values) {
+  switch (access.scalar_bytes) {
+    case 1: return exchange<std::uint8_t>(address, access, values);
+    case 2: return exchange<std::uint16_t>(address, access, values);
+    case 4: return exchange<std::uint32_t>(address, access, values);
+    default: return exchange<std::uint64_t>(address, access, values);
+  }
 }
 
 class Interpreter {
  public:
-  Interpreter(const Plan& plan, const HostMemory& memory, Scratch& scratch)
-      : plan_(plan), memory_(memory), values_(scratch.values.data()), extents_(scratch.extents.data()) {}
+  Interpreter(const Plan& plan, const HostMemory& memory, Scratch& scratch, std::uint64_t shared)
+      : plan_(plan),
+        memory_(memory),
+        block_(plan.module().block),
+        values_(scratch.values.data()),
+        extents_(scratch.extents.data()),
+        shared_(shared),
+        written_(scratch.written.data()),
+        first_values_(scratch.values.data()),
+        places_(scratch.places.data()) {}
 
   void run_thread(std::uint32_t thread) {
+    begin(thread);
+    run(plan_.steps.data());
+  }
+
+  /// The threads of a workgroup, in turns.
+  void run_group(std::uint32_t group) {
+    std::fill_n(written_, plan_.shared_bytes, std::uint8_t{0});
+    for (std::uint32_t t = 0; t < block_; ++t) {
+      enter(t);
+      begin(group * block_ + t);
+      places_[t] = plan_.steps.data();
+    }
+    for (;;) {
+      for (std::uint32_t first = 0; first < block_; first += plan_.subgroup_size)
+        run_subgroup(first, std::min(plan_.subgroup_size, block_ - first));
+      if (together(0, block_)->code == Code::end) return;
+      for (std::uint32_t t = 0; t < block_; ++t) ++places_[t];
+    }
+  }
+
+ private:
+  void enter(std::uint32_t t) { values_ = first_values_ + std::size_t{t} * plan_.initial.size(); }
+
+  void begin(std::uint32_t thread) {
+    values_[plan_.thread_slot] = thread;
+    std::fill_n(values_ + plan_.first_local, plan_.num_locals, 0);
+    for (const ThreadNumber& number : plan_.numbers) {
+      std::uint64_t& value = values_[number.slot];
+      switch (number.op) {
+        case ir::Op::local_id: value = thread % block_; break;
+        case ir::Op::workgroup_id: value = thread / block_; break;
+        case ir::Op::subgroup_lane: value = thread % block_ % plan_.subgroup_size; break;
+        default: value = thread % block_ / plan_.subgroup_size;
+      }
+    }
+  }
+
+  /// Up to the next barrier, or the end, of all threads of a subgroup.
+  void run_subgroup(std::uint32_t first, std::uint32_t count) {
+    for (;;) {
+      bool exchanges = false;
+      for (std::uint32_t t = first; t < first + count; ++t) {
+        enter(t);
+        places_[t] = run(places_[t]);
+        exchanges = exchanges || places_[t]->code == Code::collective;
+      }
+      if (!exchanges) return;
+      collective(plan_.collectives[together(first, count)->a], first, count);
+      for (std::uint32_t t = first; t < first + count; ++t) ++places_[t];
+    }
+  }
+
+  /// The step at which all these threads stopped.
+  const Step* together(std::uint32_t first, std::uint32_t count) {
+    const Step* const at = places_[first];
+    for (std::uint32_t t = first + 1; t < first + count; ++t) {
+      if (places_[t] == at || (places_[t]->code == Code::end && at->code == Code::end)) continue;
+      apart(first, t);
+    }
+    return at;
+  }
+
+  /// Two threads that should have met have not.
+  [[noreturn]] void apart(std::uint32_t a, std::uint32_t b) {
+    if (places_[a]->code == Code::end) std::swap(a, b);
+    const Step& waits = *places_[a];
+    const ir::Inst& inst = plan_.module()[waits.code == Code::barrier ? waits.a : plan_.collectives[waits.a].inst];
+    enter(a);
+    const std::uint64_t waiting = values_[plan_.thread_slot];
+    enter(b);
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("thread {} waits here for thread {}, which {}", waiting, values_[plan_.thread_slot],
+                            places_[b]->code == Code::end ? "has ended" : "waits elsewhere"),
+                plan_.module().name, inst.loc() ? inst.loc() : plan_.module().loc);
+  }
+
+  void collective(const Collective& what, std::uint32_t first, std::uint32_t count) {
+    std::uint64_t given[128] = {}, lanes[128] = {};
+    for (std::uint32_t k = 0; k < count; ++k) {
+      enter(first + k);
+      given[k] = values_[what.value];
+      lanes[k] = values_[what.lane] % count;
+    }
+    std::uint64_t all = given[0], ballot = 0;
+    if (what.op == ir::Op::subgroup_reduce)
+      for (std::uint32_t k = 1; k < count; ++k) all = what.combine(all, given[k], 0);
+    for (std::uint32_t k = what.word * 32; k < std::min(count, what.word * 32 + 32); ++k)
+      ballot |= given[k] << (k - what.word * 32);
+    std::uint64_t before = what.neutral;
+    for (std::uint32_t k = 0; k < count; ++k) {
+      enter(first + k);
+      std::uint64_t& to = values_[what.to];
+      const std::uint64_t next = !what.combine ? 0 : k == 0 ? given[0] : what.combine(before, given[k], 0);
+      switch (what.op) {
+        case ir::Op::subgroup_reduce: to = all; break;
+        case ir::Op::subgroup_inclusive: to = next; break;
+        case ir::Op::subgroup_exclusive: to = before; break;
+        case ir::Op::subgroup_ballot: to = ballot; break;
+        default: to = given[lanes[k]];  // broadcast and shuffle
+      }
+      before = next;
+    }
+  }
+
+  /// Runs the present thread until it ends or has to wait; returns the step at which it stopped.
+  const Step* run(const Step* step) {
     const Step* const steps = plan_.steps.data();
     std::uint64_t* const values = values_;
-    values[plan_.thread_slot] = thread;
-    std::fill_n(values + plan_.first_local, plan_.num_locals, 0);
-
-    for (const Step* step = steps;; ++step) {
+    for (;; ++step) {
       switch (step->code) {
         case Code::pure: values[step->to] = step->function(values[step->a], values[step->b], values[step->c]); break;
         case Code::move: values[step->to] = values[step->a]; break;
@@ -108,19 +233,46 @@ class Interpreter {
           }
           break;
         }
-        case Code::atomic_add: {
+        case Code::atomic: {
           const MemoryAccess& access = plan_.accesses[step->a];
-          const std::uint64_t at = checked_address(step->a), value = values[access.values[0]];
-          values[access.values[1]] = access.scalar_bytes == 4 ? add_atomically<std::uint32_t>(at, access.add, value)
-                                                              : add_atomically<std::uint64_t>(at, access.add, value);
+          const std::uint64_t at = checked_address(step->a);
+          if (access.shared != ir::kNone) require_written(access, at);
+          values[access.values[1]] = exchange(at, access, values);
           break;
         }
-        case Code::end: return;
+        case Code::load_shared: {
+          const MemoryAccess& access = plan_.accesses[step->a];
+          const std::uint64_t at = checked_address(step->a);
+          require_written(access, at);
+          auto* from = reinterpret_cast<const std::byte*>(at);
+          for (int k = 0; k < access.width; ++k) {
+            values[access.values[k]] = read_scalar(from + k * access.scalar_bytes, access.scalar_bytes);
+          }
+          break;
+        }
+        case Code::store_shared: {
+          const MemoryAccess& access = plan_.accesses[step->a];
+          const std::uint64_t at = checked_address(step->a);
+          auto* to = reinterpret_cast<std::byte*>(at);
+          for (int k = 0; k < access.width; ++k) {
+            write_scalar(to + k * access.scalar_bytes, access.scalar_bytes, values[access.values[k]]);
+          }
+          std::fill_n(written_ + (at - shared_), access.bytes(), std::uint8_t{1});
+          break;
+        }
+        case Code::barrier:
+        case Code::collective:
+        case Code::end: return step;
       }
     }
   }
 
- private:
+  void require_written(const MemoryAccess& access, std::uint64_t at) const {
+    const std::uint8_t* const first = written_ + (at - shared_);
+    if (std::find(first, first + access.bytes(), 0) != first + access.bytes())
+      fail(access, at, "no thread of the workgroup has written there");
+  }
+
   std::int64_t index_of(const MemoryAccess& access) const {
     return static_cast<std::int64_t>(values_[access.index] << access.index_shift) >> access.index_shift;
   }
@@ -139,6 +291,12 @@ class Interpreter {
 
   /// The allocation that the access lies in.
   Extent locate(const MemoryAccess& access, std::uint64_t address) const {
+    if (access.shared != ir::kNone) {
+      const SharedPlace& place = plan_.shared[access.shared];
+      const Extent own{shared_ + place.offset, place.bytes};
+      if (own.holds(address, access.bytes())) return own;
+      outside(access, address, own);
+    }
     // An array lies in one allocation: an access past its end must not pass for one to its neighbour in memory.
     const Extent own = memory_.find(values_[access.base]);
     const Extent extent = own.address || values_[access.base] == 0 ? own : memory_.find(address);
@@ -160,9 +318,14 @@ class Interpreter {
   [[noreturn]] void fail(const MemoryAccess& access, std::uint64_t address, const std::string& what) const {
     const ir::Module& module = plan_.module();
     const ir::Inst& inst = module[access.inst];
-    const char* verb = inst.op == ir::Op::load ? "reads" : inst.op == ir::Op::store ? "writes" : "adds to";
+    const char* verb = inst.op == ir::Op::load         ? "reads"
+                       : inst.op == ir::Op::store      ? "writes"
+                       : inst.op == ir::Op::atomic_add ? "adds to"
+                                                       : "changes";
     std::string element;
-    if (access.array) {
+    if (access.shared != ir::kNone) {
+      element = fmt::format(", index {} of shared array {}", index_of(access), access.shared + 1);
+    } else if (access.array) {
       // Unsigned 64-bit indices above 2^63 are negative ones that lost their sign: the signed form tells more.
       element = fmt::format(", index {} of {}", index_of(access), access.array->name);
     }
@@ -174,8 +337,13 @@ class Interpreter {
 
   const Plan& plan_;
   const HostMemory& memory_;
-  std::uint64_t* const values_;
+  const std::uint32_t block_;
+  std::uint64_t* values_;  ///< of the present thread
   Extent* const extents_;
+  const std::uint64_t shared_;   ///< address of the workgroup's memory
+  std::uint8_t* const written_;  ///< see Scratch
+  std::uint64_t* const first_values_;
+  const Step** const places_;
 };
 
 }  // namespace
@@ -187,15 +355,39 @@ void interpret(const Plan& plan, std::span<const std::byte> args, const HostMemo
                 fmt::format("the argument block has {} bytes, the kernel takes {}", args.size(), module.args_bytes),
                 module.name, module.loc);
   }
+  const auto count = static_cast<std::uint32_t>(read_scalar(args.data(), 4));
+  const std::uint32_t block = plan.together ? module.block : 1;
+  if (count % block != 0) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} threads are no whole number of workgroups of {}", count, block), module.name,
+                module.loc);
+  }
   scratch.values.assign(plan.initial.begin(), plan.initial.end());
   scratch.extents.assign(plan.accesses.size(), Extent{});
   for (const ArgumentRead& read : plan.arguments) {
     const std::uint64_t bits = read_scalar(args.data() + read.offset, ir::bytes(read.type));
     scratch.values[read.slot] = ir::is_bool(read.type) ? bits != 0 : bits;
   }
-  const auto count = static_cast<std::uint32_t>(read_scalar(args.data(), 4));
-  Interpreter interpreter(plan, memory, scratch);
-  for (std::uint32_t thread = 0; thread < count; ++thread) interpreter.run_thread(thread);
+  if (plan.together) {
+    scratch.shared.resize(plan.shared_bytes / 8 + 3);
+    scratch.written.resize(plan.shared_bytes);
+    scratch.places.resize(block);
+  }
+  // The memory of the workgroup begins at a multiple of 16 bytes, as on devices.
+  std::uint64_t shared = reinterpret_cast<std::uint64_t>(scratch.shared.data());
+  shared = (shared + 15) / 16 * 16;
+  for (const SharedPlace& place : plan.shared)
+    if (place.slot != ir::kNone) scratch.values[place.slot] = shared + place.offset;
+  const std::size_t slots = plan.initial.size();
+  scratch.values.resize(slots * block);
+  for (std::uint32_t t = 1; t < block; ++t)
+    std::copy_n(scratch.values.data(), slots, scratch.values.data() + slots * t);
+  Interpreter interpreter(plan, memory, scratch, shared);
+  if (plan.together) {
+    for (std::uint32_t group = 0; group < count / block; ++group) interpreter.run_group(group);
+  } else {
+    for (std::uint32_t thread = 0; thread < count; ++thread) interpreter.run_thread(thread);
+  }
 }
 
 }  // namespace weft::backend

@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "../../frontend/passes/passes.h"
@@ -27,6 +28,13 @@ class Planner {
 
   void run() {
     plan_.thread_slot = new_slot();
+    plan_.together = ir::group_use(module_).together;
+    for (const ir::SharedArray& array : module_.shared) {
+      const std::uint64_t at = (plan_.shared_bytes + 15) / 16 * 16,
+                          size = std::uint64_t{array.count} * ir::bytes(array.type);
+      plan_.shared.push_back({at, size, kNone});
+      plan_.shared_bytes = at + size;
+    }
     for (Id id = 0; id < module_.insts.size(); ++id) place_global(id);
     plan_.num_locals = static_cast<std::uint32_t>(module_.locals.size());
     plan_.first_local = new_slots(plan_.num_locals);
@@ -79,8 +87,24 @@ class Planner {
         internal_error("reference: a value lies outside the argument block");
       }
       plan_.arguments.push_back({define(id), static_cast<std::uint32_t>(inst.imm), inst.type});
-    } else if (inst.op == Op::thread_id) {
-      slots_[id] = plan_.thread_slot;
+    } else if (ir::is_global(inst.op)) {
+      place_number(id, inst);
+    }
+  }
+
+  void place_number(Id id, const Inst& inst) {
+    switch (inst.op) {
+      case Op::thread_id: slots_[id] = plan_.thread_slot; return;
+      case Op::subgroup_size: plan_.initial[define(id)] = plan_.subgroup_size; return;
+      case Op::local_id:
+      case Op::workgroup_id:
+      case Op::subgroup_lane:
+      case Op::subgroup_id: plan_.numbers.push_back({inst.op, define(id)}); return;
+      case Op::shared:
+        if (inst.imm >= plan_.shared.size()) internal_error("reference: a shared array that does not exist");
+        plan_.shared[inst.imm].slot = define(id);
+        return;
+      default: internal_error("reference: a value that is visible everywhere and unknown");
     }
   }
 
@@ -126,13 +150,16 @@ class Planner {
 
   void instruction(Id id) {
     const Inst& inst = module_.insts[id];
+    if (ir::is_memory(inst.op)) return memory(id, inst);
+    if (ir::is_global(inst.op)) return;
     switch (inst.op) {
-      case Op::constant:
-      case Op::arg:
-      case Op::thread_id: return;
-      case Op::load:
-      case Op::store:
-      case Op::atomic_add: return memory(id, inst);
+      case Op::barrier: add({Code::barrier, 0, id}); return;
+      case Op::subgroup_reduce:
+      case Op::subgroup_inclusive:
+      case Op::subgroup_exclusive:
+      case Op::subgroup_broadcast:
+      case Op::subgroup_shuffle:
+      case Op::subgroup_ballot: return collective(id, inst);
       case Op::local_get: return move(define(id), local(inst));
       case Op::local_set: return move(local(inst), operand(inst, 0));
       case Op::if_: return branch(id, inst);
@@ -179,27 +206,78 @@ class Planner {
     access.scalar_bytes = static_cast<std::uint8_t>(ir::bytes(inst.type));
     access.index_shift = ir::is_signed(index_type) ? static_cast<std::uint8_t>(64 - ir::bits(index_type)) : 0;
     access.array = module_.array_of(module_.operands[inst.first_arg]);
+    const Inst& base = module_.insts[module_.operands[inst.first_arg]];
+    const bool shared = base.op == Op::shared;
+    if (shared) access.shared = static_cast<std::uint32_t>(base.imm);
     access.inst = id;
     if (!ir::is_numeric(inst.type) || inst.width < 1 || inst.width > 4 || !ir::is_int(index_type)) {
       internal_error("reference: a memory operation of a wrong type or width");
     }
 
-    Code code = Code::load;
+    Code code = shared ? Code::load_shared : Code::load;
     if (inst.op == Op::load) {
       slots_[id] = new_slots(inst.width);
       for (std::uint32_t k = 0; k < inst.width; ++k) access.values[k] = slots_[id] + k;
     } else if (inst.op == Op::store) {
-      code = Code::store;
+      code = shared ? Code::store_shared : Code::store;
       for (std::uint32_t k = 0; k < inst.width; ++k) access.values[k] = operand(inst, 2 + k);
     } else {
-      if (access.scalar_bytes < 4) internal_error("reference: atomic_add on less than 32 bits");
-      code = Code::atomic_add;
-      access.add = ir::evaluator(Op::add, inst.type, inst.type);
+      code = Code::atomic;
+      access.combine = combine(inst);
+      access.compares = inst.op == Op::atomic_cas;
       access.align = std::max<std::uint32_t>(access.align, access.scalar_bytes);
-      access.values = {operand(inst, 2), define(id)};
+      access.values = {operand(inst, 2), 0, access.compares ? operand(inst, 3) : 0};
+      access.values[1] = define(id);
     }
     add({code, 0, static_cast<std::uint32_t>(plan_.accesses.size())});
     plan_.accesses.push_back(access);
+  }
+
+  /// How an atomic operation finds the new value.
+  static ir::Evaluator combine(const Inst& inst) {
+    switch (inst.op) {
+      case Op::atomic_add:
+      case Op::atomic_min:
+      case Op::atomic_max:
+      case Op::atomic_and:
+      case Op::atomic_or:
+      case Op::atomic_xor: {
+        const ir::Evaluator found = ir::evaluator(ir::combination(inst.op), inst.type, inst.type);
+        if (!found) internal_error("reference: an atomic operation on a type that it is not defined on");
+        return found;
+      }
+      case Op::atomic_exchange:
+      case Op::atomic_cas: return nullptr;
+      default: internal_error("reference: not an atomic operation");
+    }
+  }
+
+  void collective(Id id, const Inst& inst) {
+    Collective made;
+    made.op = inst.op;
+    made.value = operand(inst, 0);
+    made.inst = id;
+    if (inst.num_args > 1) made.lane = operand(inst, 1);
+    if (inst.op == Op::subgroup_ballot) made.word = static_cast<std::uint32_t>(inst.imm);
+    if (inst.op <= Op::subgroup_exclusive) {
+      made.combine = ir::evaluator(Op(inst.imm), inst.type, inst.type);
+      if (!made.combine) internal_error("reference: a reduction that is not defined on its type");
+      made.neutral = neutral(Op(inst.imm), inst.type);
+    }
+    made.to = define(id);
+    add({Code::collective, 0, static_cast<std::uint32_t>(plan_.collectives.size())});
+    plan_.collectives.push_back(made);
+  }
+
+  /// The value that changes no other by this operation.
+  static std::uint64_t neutral(Op op, Type type) {
+    switch (op) {
+      case Op::mul: return ir::from_double(type, 1);
+      case Op::min: return ir::from_double(type, std::numeric_limits<double>::infinity());
+      case Op::max: return ir::from_double(type, -std::numeric_limits<double>::infinity());
+      case Op::bit_and: return ir::mask(type);
+      default: return 0;
+    }
   }
 
   void branch(Id id, const Inst& inst) {
@@ -257,6 +335,8 @@ class Planner {
 
 }  // namespace
 
-Plan::Plan(const ir::Module& module) : module_(ir::inline_calls(module)) { Planner(*this, module_).run(); }
+Plan::Plan(const ir::Module& module, std::uint32_t size) : subgroup_size(size), module_(ir::inline_calls(module)) {
+  Planner(*this, module_).run();
+}
 
 }  // namespace weft::backend

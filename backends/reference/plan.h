@@ -16,14 +16,19 @@ using Slot = std::uint32_t;
 /// One step. What `a`, `b`, `c`, `to` mean depends on the code.
 struct Step {
   enum class Code : std::uint8_t {
-    pure,         ///< to = function(a, b, c)
-    move,         ///< to = a
-    jump,         ///< go on at step `to`
-    jump_unless,  ///< go on at step `to` when a is false
-    load,         ///< accesses[a]
-    store,        ///< accesses[a]
-    atomic_add,   ///< accesses[a]
-    end           ///< of the thread
+    pure,          ///< to = function(a, b, c)
+    move,          ///< to = a
+    jump,          ///< go on at step `to`
+    jump_unless,   ///< go on at step `to` when a is false
+    load,          ///< accesses[a]
+    store,         ///< accesses[a]
+    atomic,        ///< accesses[a]
+    load_shared,   ///< accesses[a]
+    store_shared,  ///< accesses[a]
+    // Here a thread stops: until the others have come, or for good.
+    barrier,     ///< a: the instruction
+    collective,  ///< collectives[a]
+    end          ///< of the thread
   };
   Code code = Code::end;
   std::uint32_t to = 0, a = 0, b = 0, c = 0;
@@ -33,17 +38,42 @@ struct Step {
 /// One memory operation: address = base + index * stride + offset.
 struct MemoryAccess {
   Slot base = 0, index = 0;
-  std::array<Slot, 4> values{};  ///< loaded into, stored from; atomic_add: the operand, then the result
+  std::array<Slot, 4> values{};  ///< loaded into, stored from; atomic: operand or expected, result, desired
   std::uint32_t stride = 0, offset = 0;
   std::uint32_t align = 1;  ///< in bytes, a power of two
   std::uint8_t width = 1;   ///< scalars
   std::uint8_t scalar_bytes = 0;
   std::uint8_t index_shift = 0;      ///< left and arithmetically right again: sign extension; 0 for unsigned indices
-  ir::Evaluator add = nullptr;       ///< atomic_add
+  bool compares = false;             ///< atomic: only where the value is the expected one
+  ir::Evaluator combine = nullptr;   ///< atomic: of the value before and the operand; null: the operand replaces it
+  std::uint32_t shared = ir::kNone;  ///< the array of the workgroup, or kNone
   const ir::Param* array = nullptr;  ///< the array argument that base is the address of, or null
   ir::Id inst = ir::kNone;
 
   std::uint32_t bytes() const { return std::uint32_t(width) * scalar_bytes; }
+};
+
+/// One operation of a subgroup.
+struct Collective {
+  ir::Op op = ir::Op::count;
+  Slot value = 0, lane = 0, to = 0;
+  ir::Evaluator combine = nullptr;  ///< of reductions and scans
+  std::uint64_t neutral = 0;        ///< of an exclusive scan
+  std::uint32_t word = 0;           ///< of a ballot
+  ir::Id inst = ir::kNone;
+};
+
+/// An array of the workgroup.
+struct SharedPlace {
+  std::uint64_t offset = 0;  ///< in the workgroup's memory
+  std::uint64_t bytes = 0;
+  Slot slot = ir::kNone;  ///< of its address; kNone when no one uses it
+};
+
+/// A number of a thread that is not its linear index.
+struct ThreadNumber {
+  ir::Op op = ir::Op::count;
+  Slot slot = 0;
 };
 
 /// A value read from the argument block once a launch.
@@ -58,7 +88,7 @@ class Plan : public Program {
  public:
   /// Keeps a copy of the module, in which every call is replaced by the function's body. Errors: internal_error() on a
   /// module that breaks the rules of the IR.
-  explicit Plan(const ir::Module& module);
+  Plan(const ir::Module& module, std::uint32_t subgroup_size);
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
@@ -66,6 +96,12 @@ class Plan : public Program {
 
   std::vector<Step> steps;
   std::vector<MemoryAccess> accesses;
+  std::vector<Collective> collectives;
+  std::vector<SharedPlace> shared;
+  std::uint64_t shared_bytes = 0;
+  std::vector<ThreadNumber> numbers;  ///< those that the kernel asks for
+  std::uint32_t subgroup_size = 0;
+  bool together = false;  ///< threads of a workgroup wait for each other
   std::vector<ArgumentRead> arguments;
   std::vector<std::uint64_t> initial;  ///< by slot: constants, else 0
   Slot thread_slot = 0;

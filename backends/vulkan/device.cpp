@@ -122,15 +122,31 @@ void VulkanDevice::create() {
   features12.shaderSubgroupExtendedTypes = adapter_.features12.shaderSubgroupExtendedTypes;
   VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float{};
   atomic_float.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
-  atomic_float.shaderBufferFloat32AtomicAdd = VK_TRUE;
+  atomic_float.shaderBufferFloat32AtomicAdd = adapter_.float_add.shaderBufferFloat32AtomicAdd;
+  atomic_float.shaderBufferFloat64AtomicAdd = adapter_.float_add.shaderBufferFloat64AtomicAdd;
+  atomic_float.shaderSharedFloat32AtomicAdd = adapter_.float_add.shaderSharedFloat32AtomicAdd;
+  atomic_float.shaderSharedFloat64AtomicAdd = adapter_.float_add.shaderSharedFloat64AtomicAdd;
+  VkPhysicalDeviceSubgroupSizeControlFeatures sizes{};
+  sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
+  sizes.subgroupSizeControl = sizes.computeFullSubgroups = VK_TRUE;
+  VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR flow{};
+  flow.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_FEATURES_KHR;
+  flow.shaderSubgroupUniformControlFlow = VK_TRUE;
   features.pNext = &features11;
   features11.pNext = &features12;
 
   std::vector<const char*> extensions;
-  if (adapter_.atomic_float) {
-    extensions.push_back(VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME);
-    features12.pNext = &atomic_float;
-  }
+  // What is turned on, and the extension that has it where it is not part of the device's version.
+  auto turn_on = [&](bool there, auto& more, const char* extension) {
+    if (!there) return;
+    more.pNext = features12.pNext;
+    features12.pNext = &more;
+    if (extension) extensions.push_back(extension);
+  };
+  turn_on(adapter_.atomic_float, atomic_float, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME);
+  turn_on(adapter_.full_subgroups, sizes,
+          adapter_.api_version >= VK_API_VERSION_1_3 ? nullptr : VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  turn_on(adapter_.subgroup_flow, flow, VK_KHR_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_EXTENSION_NAME);
   if (adapter_.host_import_alignment) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   if (adapter_.memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   if (adapter_.portability_subset) extensions.push_back("VK_KHR_portability_subset");

@@ -110,7 +110,8 @@ std::string first_missing(const Adapter& a, bool has_queue) {
   return {};
 }
 
-void fill_target(Adapter& a, const VkPhysicalDeviceVulkan12Properties& p, bool float_add) {
+void fill_target(Adapter& a, const VkPhysicalDeviceVulkan11Properties& p11,
+                 const VkPhysicalDeviceVulkan12Properties& p) {
   spirv::Target& t = a.target;
   t.int8 = a.features12.shaderInt8;
   t.int16 = a.features.shaderInt16;
@@ -121,7 +122,20 @@ void fill_target(Adapter& a, const VkPhysicalDeviceVulkan12Properties& p, bool f
   t.storage16 = a.features11.storageBuffer16BitAccess;
   t.push8 = a.features12.storagePushConstant8;
   t.push16 = a.features11.storagePushConstant16;
-  t.float32_atomic_add = float_add;
+  t.float32_atomic_add = a.float_add.shaderBufferFloat32AtomicAdd;
+  t.float64_atomic_add = a.float_add.shaderBufferFloat64AtomicAdd;
+  t.float32_shared_atomic_add = a.float_add.shaderSharedFloat32AtomicAdd;
+  t.float64_shared_atomic_add = a.float_add.shaderSharedFloat64AtomicAdd;
+  t.int64_atomics = a.features12.shaderBufferInt64Atomics;
+  t.int64_shared_atomics = a.features12.shaderSharedInt64Atomics;
+  const VkSubgroupFeatureFlags subgroup = p11.subgroupSupportedOperations;
+  t.subgroup_vote = subgroup & VK_SUBGROUP_FEATURE_VOTE_BIT;
+  t.subgroup_arithmetic = subgroup & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
+  t.subgroup_ballot = subgroup & VK_SUBGROUP_FEATURE_BALLOT_BIT;
+  t.subgroup_shuffle = subgroup & VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+  t.subgroup_narrow_wide = a.features12.shaderSubgroupExtendedTypes;
+  t.subgroup_uniform_flow = a.subgroup_flow;
+  t.subgroup_size = a.info.subgroup_size;
   // Where widths depend on each other, only the one that matters is asked for: a kernel may use any set of them.
   const bool free32 = p.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
   const bool free_all = p.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
@@ -171,17 +185,29 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
   a.memory_budget = has(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   a.portability_subset = has(extensions, "VK_KHR_portability_subset");
 
-  VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float{};
-  atomic_float.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
+  a.float_add.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
+  VkPhysicalDeviceSubgroupSizeControlFeatures sizes{};
+  sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
+  VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR flow{};
+  flow.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_FEATURES_KHR;
   a.features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
   a.features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &a.features11, {}};
   a.features11.pNext = &a.features12;
-  if (has(extensions, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME)) a.features12.pNext = &atomic_float;
+  auto ask = [&](bool there, auto& more) {
+    if (!there) return;
+    more.pNext = a.features12.pNext;
+    a.features12.pNext = &more;
+  };
+  a.atomic_float = has(extensions, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME);
+  ask(a.atomic_float, a.float_add);
+  ask(a.api_version >= VK_API_VERSION_1_3 || has(extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME), sizes);
+  ask(has(extensions, VK_KHR_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_EXTENSION_NAME), flow);
   vkGetPhysicalDeviceFeatures2(handle, &features);
   a.features = features.features;
-  a.features11.pNext = a.features12.pNext = nullptr;
-  a.atomic_float = atomic_float.shaderBufferFloat32AtomicAdd;
+  a.features11.pNext = a.features12.pNext = a.float_add.pNext = nullptr;
+  a.full_subgroups = sizes.subgroupSizeControl && sizes.computeFullSubgroups;
+  a.subgroup_flow = flow.shaderSubgroupUniformControlFlow;
 
   VkPhysicalDeviceVulkan11Properties properties11{};
   properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
@@ -231,8 +257,11 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
   if (maintenance4.maxBufferSize) info.max_allocation = std::min(info.max_allocation, maintenance4.maxBufferSize);
   info.max_block = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
   info.max_groups = *std::min_element(limits.maxComputeWorkGroupCount, limits.maxComputeWorkGroupCount + 3);
-  info.subgroup_size =
-      properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT ? properties11.subgroupSize : 0;
+  info.max_shared = limits.maxComputeSharedMemorySize;
+  // Only whole subgroups of one known size are used.
+  const bool usable = a.full_subgroups && (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                      properties11.subgroupSize >= 4 && properties11.subgroupSize <= 128;
+  info.subgroup_size = usable ? properties11.subgroupSize : 0;
 
   vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
@@ -242,7 +271,7 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
   });
   a.queue_family = static_cast<std::uint32_t>(family - families.begin());
   a.missing = first_missing(a, family != families.end());
-  fill_target(a, properties12, a.atomic_float);
+  fill_target(a, properties11, properties12);
   return a;
 }
 

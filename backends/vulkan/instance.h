@@ -27,8 +27,10 @@ struct Adapter {
   std::uint32_t queue_family = 0;
   VkPhysicalDeviceProperties properties{};
   VkPhysicalDeviceMemoryProperties memory{};
-  bool memory_budget = false;  ///< VK_EXT_memory_budget
-  bool atomic_float = false;   ///< VK_EXT_shader_atomic_float
+  bool memory_budget = false;   ///< VK_EXT_memory_budget
+  bool atomic_float = false;    ///< VK_EXT_shader_atomic_float, with `float_add`
+  bool full_subgroups = false;  ///< VK_EXT_subgroup_size_control or Vulkan 1.3, with computeFullSubgroups
+  bool subgroup_flow = false;   ///< VK_KHR_shader_subgroup_uniform_control_flow
   bool portability_subset = false;
   /// VK_EXT_external_memory_host: what memory of the host must begin and end at to be shown to the device; 0: cannot.
   std::uint64_t host_import_alignment = 0;
@@ -37,6 +39,7 @@ struct Adapter {
   VkPhysicalDeviceFeatures features{};
   VkPhysicalDeviceVulkan11Features features11{};
   VkPhysicalDeviceVulkan12Features features12{};
+  VkPhysicalDeviceShaderAtomicFloatFeaturesEXT float_add{};
 };
 
 /// A VkInstance. Shared by all devices with the same need of validation. The plain one is gone with the last of them;

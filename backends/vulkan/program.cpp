@@ -43,11 +43,37 @@ std::string unfit(std::span<const std::uint32_t> words) {
 
 std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv::Target& t, bool optimised) {
   std::string flags;
-  for (const bool flag : {t.int8, t.int16, t.int64, t.float16, t.float64, t.storage8, t.storage16, t.push8, t.push16,
-                          t.float32_atomic_add, t.round_even16, t.round_even32, t.round_even64, t.keep_nan16,
-                          t.keep_nan32, t.keep_nan64, optimised})
+  for (const bool flag : {t.int8,
+                          t.int16,
+                          t.int64,
+                          t.float16,
+                          t.float64,
+                          t.storage8,
+                          t.storage16,
+                          t.push8,
+                          t.push16,
+                          t.float32_atomic_add,
+                          t.float64_atomic_add,
+                          t.float32_shared_atomic_add,
+                          t.float64_shared_atomic_add,
+                          t.int64_atomics,
+                          t.int64_shared_atomics,
+                          t.subgroup_vote,
+                          t.subgroup_arithmetic,
+                          t.subgroup_ballot,
+                          t.subgroup_shuffle,
+                          t.subgroup_narrow_wide,
+                          t.subgroup_uniform_flow,
+                          t.round_even16,
+                          t.round_even32,
+                          t.round_even64,
+                          t.keep_nan16,
+                          t.keep_nan32,
+                          t.keep_nan64,
+                          optimised})
     flags += flag ? '1' : '0';
-  return fmt::format("spv:{}:{}:{}:{}:{}", ir::to_string(hash), device_key, flags, t.max_block, kEmitterStamp);
+  return fmt::format("spv:{}:{}:{}:{}:{}:{}", ir::to_string(hash), device_key, flags, t.max_block, t.subgroup_size,
+                     kEmitterStamp);
 }
 
 std::string pipeline_key(const DeviceInfo& info) { return "pipelines:" + info.cache_key; }
@@ -132,7 +158,7 @@ void Pipelines::save() {
   saved_bytes_ = own;
 }
 
-VkPipeline Pipelines::create(std::span<const std::uint32_t> words, const std::string& name) {
+VkPipeline Pipelines::create(std::span<const std::uint32_t> words, const std::string& name, bool full_subgroups) {
   const VolkDeviceTable& vk = device_.vk();
   VkShaderModuleCreateInfo create_module{};
   create_module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
@@ -148,6 +174,7 @@ VkPipeline Pipelines::create(std::span<const std::uint32_t> words, const std::st
     create.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
     create.stage.module = module;
     create.stage.pName = "main";
+    if (full_subgroups) create.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
     create.layout = layout_;
     result = vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &create, nullptr, &pipeline);
     vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
@@ -170,6 +197,7 @@ void Pipelines::destroy(std::uint64_t pipeline) {
 
 std::shared_ptr<Program> VulkanDevice::compile(const ir::Module& module, ir::Hash hash) {
   check_alive();
+  check_groups(module, info_);
   const bool optimise = platform::environment_flag("WEFT_SPIRV_OPT", false);
   const std::string key = spirv_key(hash, info_.cache_key, adapter_.target, optimise);
   std::vector<std::uint32_t> words;
@@ -185,7 +213,8 @@ std::shared_ptr<Program> VulkanDevice::compile(const ir::Module& module, ir::Has
     emitted_.fetch_add(1);
     cache_.put(key, std::as_bytes(std::span(words)));
   }
-  return std::make_shared<VulkanProgram>(*this, module.name, pipelines_->create(words, module.name), module.args_bytes);
+  const VkPipeline pipeline = pipelines_->create(words, module.name, ir::group_use(module).subgroups);
+  return std::make_shared<VulkanProgram>(*this, module.name, pipeline, module.args_bytes);
 }
 
 std::shared_ptr<Program> VulkanDevice::load(const SpirvDesc& desc) {
@@ -197,7 +226,8 @@ std::shared_ptr<Program> VulkanDevice::load(const SpirvDesc& desc) {
   if (!invalid.empty()) throw Error(ErrorKind::invalid_argument, "not a valid SPIR-V module: " + invalid, desc.name);
   const std::string why = unfit(desc.words);
   if (!why.empty()) throw Error(ErrorKind::invalid_argument, "not a program: " + why, desc.name);
-  return std::make_shared<VulkanProgram>(*this, desc.name, pipelines_->create(desc.words, desc.name), desc.args_bytes);
+  return std::make_shared<VulkanProgram>(*this, desc.name, pipelines_->create(desc.words, desc.name, false),
+                                         desc.args_bytes);
 }
 
 }  // namespace weft::backend::vulkan

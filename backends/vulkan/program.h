@@ -46,7 +46,8 @@ class Pipelines {
   Pipelines& operator=(const Pipelines&) = delete;
 
   /// Errors: Error(unsupported) when the driver refuses the shader, Error(out_of_memory), Error(device_lost).
-  VkPipeline create(std::span<const std::uint32_t> words, const std::string& name);
+  /// `full_subgroups`: every subgroup has as many threads as the device's subgroups have.
+  VkPipeline create(std::span<const std::uint32_t> words, const std::string& name, bool full_subgroups);
   void destroy(std::uint64_t pipeline);
 
   /// All pipelines have the same: kPushConstantBytes of push constants and nothing else, so that constants need not be

@@ -101,6 +101,7 @@ namespace {
 // In messages.
 std::string name_of(const ArrLayout& a) {
   Trace& t = Trace::current();
+  if (t.module().shared_of(a.base)) return fmt::format("shared array {}", t.module()[a.base].imm + 1);
   return a.held ? t.held_arrays[std::size_t(a.held - 1)] : t.module().params[a.param].name;
 }
 

@@ -1,4 +1,4 @@
-// Traced arrays: Arr<T, N>, their elements, slices, shapes and atomics.
+// Traced arrays: Arr<T, N>, their elements, slices and shapes.
 #pragma once
 #include "../types/layout.h"
 #include "mat_var.h"
@@ -145,13 +145,5 @@ class Var<Array<T, N>> {
  private:
   detail::ArrLayout layout_;
 };
-
-/// Adds to an element as one indivisible step and returns the value before. int32, uint32, float32.
-/// Order between threads is open: sums of floats may differ in their last bits between runs.
-template <class T>
-requires(std::is_same_v<T, int> || std::is_same_v<T, unsigned> ||
-         std::is_same_v<T, float>) Var<T> atomic_add(const Ref<T>& element, std::type_identity_t<In<T>> value) {
-  return Var<T>(trace::atomic_add(element.address(), scalar_type<T>(), value.id, value.loc), detail::FromId{});
-}
 
 }  // namespace weft

@@ -29,7 +29,7 @@ void stop_thread(Loc loc) {
   ir::Builder& b = t.builder();
   t.require_inline();
   if (!b.in_condition()) {
-    b.leave(Op::return_, loc);
+    b.leave(Op::return_, loc, 1);
     return;
   }
   if (t.stopped == ir::kNone) {
@@ -51,8 +51,10 @@ void return_if_stopped(Loc loc) {
   if (t.stopped == ir::kNone || b.in_condition()) return;
   b.open_if(logical_not(b.local_get(t.stopped, loc), loc), loc);
   b.open_else();
-  b.leave(Op::return_, loc);
+  b.leave(Op::return_, loc, 1);
   b.close_if();
+  // Whoever comes here has not stopped; a later loop has a local of its own, so that its condition is not this one's.
+  t.stopped = ir::kNone;
 }
 
 // ---- Guards

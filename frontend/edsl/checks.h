@@ -10,8 +10,8 @@ namespace weft::trace {
 /// Appends a record with the values of the message's pieces, scalar by scalar.
 void report(ir::Message message, std::span<const Id> values, Loc loc);
 
-/// Ends the thread after a failure. Where a return is not possible, a local remembers the failure, and While loops end
-/// by it.
+/// Ends the thread after a failure (see ir::outlive_failures where others wait for it). Where a return is not possible,
+/// a local remembers the failure, and While loops end by it.
 void stop_thread(Loc loc);
 /// A While's condition, false once a thread has failed where it could not return.
 Id unless_stopped(Id condition, Loc loc);

@@ -33,17 +33,20 @@ void drop_unused_messages(ir::Module& m) {
 }
 }  // namespace
 
-ir::Module KernelCore::trace(const ir::Variant& variant) const {
+ir::Module KernelCore::trace(const ir::Variant& variant, std::uint32_t max_block) const {
   ir::Module module;
   module.name = name_;
   module.loc = loc_;
+  module.block = options_.block ? options_.block : std::min(module.block, max_block);
   Trace trace(module, variant);
   body_();
   trace.finish();
+  ir::outlive_failures(module);
   ir::Module clean = ir::forward(module);
   ir::mark_accesses(clean);
   if (clean.report_offset != 0) drop_unused_messages(clean);
   ir::verify(clean);
+  ir::check_uniform(clean);
   return clean;
 }
 

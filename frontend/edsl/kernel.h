@@ -6,13 +6,17 @@
 #include <tuple>
 
 #include "control.h"
+#include "group.h"
 #include "struct_var.h"
 
 namespace weft {
 
-/// What a kernel asks for beside its function: `kernel("name", f, {.debug = true})`.
+/// What a kernel asks for beside its function: `kernel("name", f, {.block = 128, .debug = true})`.
 struct KernelOptions {
-  Debug debug;  ///< checked beside what set_debug() and the environment ask for
+  /// Threads per workgroup; 0: 256, or as many as the device runs. A kernel that works in workgroups (barrier(),
+  /// block_dim(), ...) is refused by devices that run fewer; another kernel runs in smaller ones there.
+  std::uint32_t block = 0;
+  Debug debug = {};  ///< checked beside what set_debug() and the environment ask for
 };
 
 namespace detail {
@@ -117,8 +121,9 @@ class KernelCore {
   Debug debug() const { return options_.debug | debug_mode(); }
 
   /// Runs the function once and returns its IR, cleaned by the passes that every kernel gets.
+  /// \param max_block  threads that a workgroup of the device has at most
   /// Errors: Error(invalid_kernel) with the line of the mistake.
-  ir::Module trace(const ir::Variant& variant) const;
+  ir::Module trace(const ir::Variant& variant, std::uint32_t max_block) const;
 
   /// See Kernel::dump. Defined in spirv/dump.cpp: this folder knows no emitter.
   std::string dump(std::string_view form) const;
@@ -147,7 +152,7 @@ class Kernel {
   ir::Module trace() const {
     ir::Variant variant;
     variant.debug = core_->debug();
-    return core_->trace(variant);
+    return core_->trace(variant, ~0u);
   }
   /// The kernel as text, for contiguous arrays and for a device that has every feature: "ir" (the operations, each with
   /// its source line), "spirv" (disassembled), or "glsl" (by SPIRV-Cross; a compute shader that glslang takes, whose

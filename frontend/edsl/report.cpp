@@ -62,7 +62,7 @@ void report(ir::Message message, std::span<const Id> values, Loc loc) {
   const std::uint32_t start = failure ? layout::kFailures : layout::kPrints;
 
   // The counter never passes 2^31 by more than what threads are adding at one moment (see layout): no sum wraps.
-  const Id at = b.atomic_add(Type::u32, size, word(zero, used), loc);
+  const Id at = b.atomic(Op::atomic_add, Type::u32, {size}, word(zero, used), loc);
   const Id capacity =
       failure ? u32(layout::kFailureCapacity) : b.load(Type::u32, 1, word(zero, layout::kPrintCapacity), loc);
   b.open_if(b.pure(Op::le, Type::b1, {at, b.pure(Op::sub, Type::u32, {capacity, size})}), loc);
@@ -76,13 +76,14 @@ void report(ir::Message message, std::span<const Id> values, Loc loc) {
   b.open_else();
   {
     const Id slot = failure ? zero : b.arg(Type::u32, m.report_offset + 12);
-    b.atomic_add(Type::u32, u32(1), word(slot, failure ? layout::kFailuresLost : layout::kPrintsLost), loc);
+    b.atomic(Op::atomic_add, Type::u32, {u32(1)}, word(slot, failure ? layout::kFailuresLost : layout::kPrintsLost),
+             loc);
     b.open_if(b.pure(Op::lt, Type::b1, {at, capacity}), loc);
     const Id end[] = {u32(layout::kEnd)};
     b.store(Type::u32, end, word(at, start), loc);
     b.close_if();
     b.open_if(b.pure(Op::le, Type::b1, {u32(layout::kHighWater), at}), loc);
-    b.atomic_add(Type::u32, u32(0u - total), word(zero, used), loc);
+    b.atomic(Op::atomic_add, Type::u32, {u32(0u - total)}, word(zero, used), loc);
     b.close_if();
   }
   b.close_if();

@@ -373,13 +373,24 @@ void store(const Address& to, Type type, int count, const Id* values, Loc loc) {
   guard.close();
 }
 
-Id atomic_add(const Address& to, Type type, Id value, Loc loc) {
+void atomic(Op op, const Address& to, Type type, int count, const Id* values, const Id* expected, Id* out, Loc loc) {
+  if (!loc) loc = to.loc;
+  ir::Builder& b = builder(loc);
   Guard guard(to, loc);
-  FiniteGuard finite(to, type, {&value, 1}, loc);
-  Id before = builder(loc).atomic_add(type, value, part(to, type, 0, loc), loc);
-  finite.close(&before, 1);
-  guard.close(&before, 1);
-  return before;
+  FiniteGuard finite(to, type, {values, std::size_t(count)}, loc);
+  const Type stored = is_bool(type) ? Type::u8 : type;
+  if (b.module()[to.base].op == Op::shared && bytes(stored) < 4)
+    b.module().shared[b.module()[to.base].imm].words = true;
+  auto in = [&](Id x) { return is_bool(type) ? convert(stored, x, loc) : x; };
+  for (int k = 0; k < count; ++k) {
+    const Id value = in(values[k]);
+    const ir::MemoryRef at = part(to, stored, k, loc);
+    const Id before =
+        expected ? b.atomic(op, stored, {in(expected[k]), value}, at, loc) : b.atomic(op, stored, {value}, at, loc);
+    out[k] = is_bool(type) ? binary(Op::ne, before, zero(stored), loc) : before;
+  }
+  finite.close(out, count);
+  guard.close(out, count);
 }
 
 // ---- Threads

@@ -190,10 +190,28 @@ Address part_at(Address at, ir::Type scalar, int count, Id index, int n, Loc loc
 /// Reads or writes `count` scalars of one element; accesses are as wide as four scalars.
 void load(const Address& from, ir::Type type, int count, Id* out, Loc loc);
 void store(const Address& to, ir::Type type, int count, const Id* values, Loc loc);
-Id atomic_add(const Address& to, ir::Type type, Id value, Loc loc);
+/// One of the atomic_* operations on each scalar of an element, one after the other; `out`: the values before.
+/// `expected`: of atomic_cas, else null.
+void atomic(ir::Op op, const Address& to, ir::Type type, int count, const Id* values, const Id* expected, Id* out,
+            Loc loc);
 
 /// Coordinate k of the thread, of n, as i32 or i64.
 Id thread_coordinate(ir::Type type, int k, int n, Loc loc);
+
+/// local_id, workgroup_id or one of the numbers of subgroups, as i32.
+Id thread_number(ir::Op op, Loc loc);
+/// Threads of a workgroup, workgroups of the launch, as i32.
+Id block_dim(Loc loc);
+Id workgroup_count(Loc loc);
+void barrier(Loc loc);
+/// A new array of the workgroup; its base.
+Id shared_array(ir::Type type, std::int64_t count, Loc loc);
+/// One of the subgroup_* operations on each of `count` values; `lane`: any integer, or kNone where none is taken.
+void subgroup(ir::Op op, const Id* values, int count, Id lane, std::uint64_t imm, Id* out, Loc loc);
+/// The lane that lies `delta` before this one (behind it, for down), or this one where there is none.
+Id lane_before(Id delta, Loc loc);
+Id lane_behind(Id delta, Loc loc);
+Id lane_across(Id mask, Loc loc);
 
 /// Left operand of && and ||: opens the region in which the right operand is then evaluated.
 void begin_short_circuit(Id left, bool or_else, Loc loc);

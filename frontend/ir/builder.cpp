@@ -115,10 +115,13 @@ Id Builder::arg(Type type, std::uint32_t byte_offset) {
   return share(inst, {});
 }
 
-Id Builder::thread_id() {
+Id Builder::source(Op op, Type type, std::uint64_t imm, Loc loc) {
   Inst inst;
-  inst.op = Op::thread_id;
-  inst.type = Type::u32;
+  inst.op = op;
+  inst.type = type;
+  inst.imm = imm;
+  inst.file = loc.file;
+  inst.line = loc.line;
   return share(inst, {});
 }
 
@@ -173,9 +176,32 @@ void Builder::store(Type type, std::span<const Id> values, const MemoryRef& ref,
   append(memory(Op::store, type, int(values.size()), ref, loc), {args, values.size() + 2});
 }
 
-Id Builder::atomic_add(Type type, Id value, const MemoryRef& ref, Loc loc) {
-  const Id args[] = {ref.base, ref.index, value};
-  return append(memory(Op::atomic_add, type, 1, ref, loc), args);
+Id Builder::atomic(Op op, Type type, std::span<const Id> values, const MemoryRef& ref, Loc loc) {
+  if (!is_atomic(op) || values.size() > 2) internal_error("not an atomic operation");
+  Id args[4] = {ref.base, ref.index};
+  std::copy(values.begin(), values.end(), args + 2);
+  return append(memory(op, type, 1, ref, loc), {args, values.size() + 2});
+}
+
+// ---- Threads together
+
+void Builder::barrier(Loc loc) {
+  Inst inst;
+  inst.op = Op::barrier;
+  inst.file = loc.file;
+  inst.line = loc.line;
+  append(inst, {});
+}
+
+Id Builder::subgroup(Op op, Type type, std::span<const Id> args, std::uint64_t imm, Loc loc) {
+  if (!is_subgroup(op)) internal_error("not an operation of subgroups");
+  Inst inst;
+  inst.op = op;
+  inst.type = type;
+  inst.imm = imm;
+  inst.file = loc.file;
+  inst.line = loc.line;
+  return append(inst, args);
 }
 
 Id Builder::input(Type type, Loc loc) {
@@ -383,9 +409,10 @@ bool Builder::in_condition() const {
                              [&](Id id) { return module_[id].op == Op::loop && module_[id].regions[1] == kNone; });
 }
 
-void Builder::leave(Op op, Loc loc) {
+void Builder::leave(Op op, Loc loc, std::uint64_t imm) {
   Inst inst;
   inst.op = op;
+  inst.imm = imm;
   inst.file = loc.file;
   inst.line = loc.line;
   append(inst, {});

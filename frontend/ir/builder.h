@@ -19,12 +19,12 @@ struct MemoryRef {
 
 /// Appends instructions to a module.
 ///
-/// `constant`, `arg` and `thread_id` belong to no region: they are visible everywhere. Every other instruction is a
-/// member of exactly one region and its value is visible in the rest of that region and in the regions inside it; a
-/// loop's condition region is also visible in its body and step (it runs before them).
-/// A control instruction joins its region's list when it is closed, so that what must happen before it can still be
-/// appended to that list while it is open.
-/// After break, continue or return, what is appended to the same region is dropped: it cannot run.
+/// `constant`, `arg`, `thread_id` and the like (is_global) belong to no region: they are visible everywhere. Every
+/// other instruction is a member of exactly one region and its value is visible in the rest of that region and in the
+/// regions inside it; a loop's condition region is also visible in its body and step (it runs before them). A control
+/// instruction joins its region's list when it is closed, so that what must happen before it can still be appended to
+/// that list while it is open. After break, continue or return, what is appended to the same region is dropped: it
+/// cannot run.
 class Builder {
  public:
   explicit Builder(Module& module);
@@ -35,7 +35,9 @@ class Builder {
   Id constant_float(Type type, double value);
   Id constant_int(Type type, std::int64_t value);
   Id arg(Type type, std::uint32_t byte_offset);
-  Id thread_id();
+  Id thread_id() { return source(Op::thread_id, Type::u32); }
+  /// Any other value that is visible everywhere: local_id, workgroup_id, subgroup_*, shared.
+  Id source(Op op, Type type, std::uint64_t imm = 0, Loc loc = {});
 
   /// A pure operation of ops.def. `type` is the result type.
   /// Folds when every operand is a constant, simplifies by exact identities (x + 0 for integers, x * 1, select on a
@@ -46,7 +48,14 @@ class Builder {
   /// A read of `width` consecutive scalars; for width > 1 each is read by result(id, k).
   Id load(Type type, int width, const MemoryRef& ref, Loc loc = {});
   void store(Type type, std::span<const Id> values, const MemoryRef& ref, Loc loc = {});
-  Id atomic_add(Type type, Id value, const MemoryRef& ref, Loc loc = {});
+  /// One of the atomic_* operations; `values` are its operands behind base and index.
+  Id atomic(Op op, Type type, std::span<const Id> values, const MemoryRef& ref, Loc loc = {});
+  Id atomic(Op op, Type type, std::initializer_list<Id> values, const MemoryRef& ref, Loc loc = {}) {
+    return atomic(op, type, std::span<const Id>(values.begin(), values.size()), ref, loc);
+  }
+  void barrier(Loc loc = {});
+  /// One of the subgroup_* operations; `type` is the result's.
+  Id subgroup(Op op, Type type, std::span<const Id> args, std::uint64_t imm, Loc loc = {});
   /// The next input of the function that is built; all come before anything else.
   Id input(Type type, Loc loc = {});
   /// Calls a function of the kernel's table; its results are read by result(id, k).
@@ -86,7 +95,7 @@ class Builder {
   bool in_condition() const;
 
   /// break_, continue_ or return_.
-  void leave(Op op, Loc loc = {});
+  void leave(Op op, Loc loc = {}, std::uint64_t imm = 0);
   void yield(std::span<const Id> values);
 
   /// The same operation on other operands: folded and shared if it is pure, else appended. Not for operations with

@@ -54,6 +54,33 @@ std::vector<char> have_effects(std::span<const std::shared_ptr<const Module>> fu
   return known;
 }
 
+const SharedArray* Module::shared_of(Id base) const {
+  if (base >= insts.size() || insts[base].op != Op::shared || insts[base].imm >= shared.size()) return nullptr;
+  return &shared[insts[base].imm];
+}
+
+GroupUse group_use(const Module& module) {
+  GroupUse use;
+  for (const Inst& inst : module.insts) {
+    const bool subgroup = is_subgroup(inst.op) || inst.op == Op::subgroup_size || inst.op == Op::subgroup_lane ||
+                          inst.op == Op::subgroup_id;
+    if (subgroup && !use.subgroups) {
+      use.subgroups = true;
+      use.subgroup_loc = inst.loc();
+    }
+    if ((subgroup || inst.op == Op::barrier) && !use.together) {
+      use.together = true;
+      use.loc = inst.loc();
+    }
+  }
+  for (const SharedArray& array : module.shared) {
+    if (!use.together) use.loc = array.loc;
+    use.together = true;
+    use.shared_bytes = (use.shared_bytes + 15) / 16 * 16 + array.bytes();
+  }
+  return use;
+}
+
 void fail(const Module& module, Loc loc, const std::string& message) {
   if (module.place) loc = module.place;
   const std::string place = module.function.empty() ? "" : "in func \"" + module.function + "\": ";

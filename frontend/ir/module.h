@@ -37,6 +37,26 @@ struct OpInfo {
 };
 const OpInfo& info(Op op);
 
+/// Values that belong to no region and are visible everywhere.
+constexpr bool is_global(Op op) { return op <= Op::shared; }
+constexpr bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
+/// Operations on an address: base, index, then values.
+constexpr bool is_memory(Op op) { return op == Op::load || op == Op::store || is_atomic(op); }
+/// Operations in which the threads of a subgroup exchange values.
+constexpr bool is_subgroup(Op op) { return op >= Op::subgroup_reduce && op <= Op::subgroup_ballot; }
+/// The pure operation by which an atomic one computes the new value; `constant` for exchange and cas, which do not.
+constexpr Op combination(Op atomic) {
+  switch (atomic) {
+    case Op::atomic_add: return Op::add;
+    case Op::atomic_min: return Op::min;
+    case Op::atomic_max: return Op::max;
+    case Op::atomic_and: return Op::bit_and;
+    case Op::atomic_or: return Op::bit_or;
+    case Op::atomic_xor: return Op::bit_xor;
+    default: return Op::constant;
+  }
+}
+
 /// An instruction's number, and the name of the value that it defines. Stable for the life of the module.
 using Id = std::uint32_t;
 using RegionId = std::uint32_t;
@@ -118,6 +138,16 @@ struct Variant {
   bool operator==(const Variant&) const = default;
 };
 
+/// An array in the memory that the threads of a workgroup share. Its content is undefined when the workgroup starts.
+struct SharedArray {
+  Type type = Type::none;   ///< of its scalars; no other type is accessed there
+  std::uint32_t count = 0;  ///< scalars
+  bool words = false;       ///< scalars narrower than 32 bits lie in a word each: atomic operations work on them
+  Loc loc;
+
+  std::uint64_t bytes() const { return std::uint64_t{count} * static_cast<std::uint64_t>(words ? 4 : ir::bytes(type)); }
+};
+
 /// What a kernel is called by: the same whatever a pass does to its body.
 struct Interface {
   std::string name;
@@ -129,7 +159,9 @@ struct Interface {
   bool wide = false;             ///< see Variant
   Loc narrow_tid;                ///< where tid() was asked for in 32 bits, or empty
   std::vector<NarrowShape> narrow_shapes;
-  std::uint32_t block = 256;        ///< threads per workgroup
+  std::uint32_t block = 256;  ///< threads per workgroup
+  bool fixed_block = false;   ///< the body was built for workgroups of this very block, numbered through the launch
+  std::vector<SharedArray> shared;  ///< named by the operation `shared`
   std::uint32_t report_offset = 0;  ///< in the argument block: see report::kArgumentBytes; 0 when nothing is reported
   std::vector<Message> messages;    ///< what may be reported; a record names its message by its place here
 };
@@ -163,7 +195,19 @@ struct Module : Interface {
 
   /// The array parameter whose address `base` is, or null when the address is computed.
   const Param* array_of(Id base) const;
+  /// The workgroup's array that `base` names, or null when it is an address of device memory.
+  const SharedArray* shared_of(Id base) const;
 };
+
+/// What a kernel asks of its workgroups.
+struct GroupUse {
+  bool together = false;           ///< threads exchange values: every workgroup must be whole
+  bool subgroups = false;          ///< uses subgroups: the block must be a multiple of their size
+  std::uint64_t shared_bytes = 0;  ///< of workgroup memory, alignment included
+  Loc loc;                         ///< of the first operation that makes threads work together
+  Loc subgroup_loc;                ///< of the first operation on subgroups
+};
+GroupUse group_use(const Module& module);
 
 /// Printed form, one instruction a line; the same for equal kernels. Numbers follow the order of execution.
 /// With `lines`, each instruction ends with its place in the user's source.

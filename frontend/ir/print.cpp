@@ -32,6 +32,11 @@ class Printer {
     if (module_.wide) out_ += ", wide";
     out_ += '\n';
     for (std::size_t i = 0; i < module_.params.size(); ++i) parameter(i, module_.params[i]);
+    for (std::size_t i = 0; i < module_.shared.size(); ++i) {
+      const SharedArray& array = module_.shared[i];
+      out_ +=
+          fmt::format("  shared{}: {} {}{}\n", i, array.count, ir::name(array.type), array.words ? " in words" : "");
+    }
     if (module_.report_offset != 0) {
       out_ += fmt::format("  reports at {}, {} bytes\n", module_.report_offset, report::kArgumentBytes);
       for (std::size_t i = 0; i < module_.messages.size(); ++i) message(i, module_.messages[i]);
@@ -95,14 +100,16 @@ class Printer {
 
   void instruction(Id id, int depth) {
     const Inst& inst = module_.insts[id];
+    if (is_memory(inst.op)) {
+      if (inst.op != Op::store) define(id);
+      memory(id);
+      return end_line(inst);
+    }
     // Control operations take a number only where it is read.
-    if (inst.type != Type::none && inst.op != Op::store && inst.op != Op::local_set) define(id);
+    if (inst.type != Type::none && inst.op != Op::local_set) define(id);
     switch (inst.op) {
       case Op::if_: return print_if(id, depth);
       case Op::loop: return print_loop(id, depth);
-      case Op::load:
-      case Op::store:
-      case Op::atomic_add: memory(id); break;
       case Op::local_get:
         out_ += "local_get ";
         local(inst);
@@ -127,6 +134,7 @@ class Printer {
         break;
       default:
         out_ += op_name(inst.op);
+        if (is_subgroup(inst.op)) subgroup_detail(inst);
         if (inst.type != Type::none) {
           out_ += ' ';
           out_ += ir::name(inst.type);
@@ -234,6 +242,14 @@ class Printer {
     }
   }
 
+  void subgroup_detail(const Inst& inst) {
+    if (inst.op == Op::subgroup_ballot) {
+      out_ += fmt::format(".{}", inst.imm);
+    } else if (inst.op <= Op::subgroup_exclusive) {
+      out_ += fmt::format(".{}", inst.imm < static_cast<std::uint64_t>(Op::count) ? op_name(Op(inst.imm)) : "?");
+    }
+  }
+
   void local(const Inst& inst) {
     if (inst.imm >= locals_.size()) {
       out_ += "<no such local>";
@@ -268,7 +284,12 @@ class Printer {
       case Op::constant: return literal(inst.type, inst.imm);
       case Op::arg: return argument(inst);
       case Op::thread_id: out_ += "tid"; return;
+      case Op::shared: out_ += fmt::format("shared{}", inst.imm); return;
       default: break;
+    }
+    if (is_global(inst.op)) {
+      out_ += op_name(inst.op);
+      return;
     }
     if (numbers_[value] == kNone) {
       out_ += "<value that is not defined here>";

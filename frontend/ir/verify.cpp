@@ -81,6 +81,11 @@ class Verifier {
     if (module_.report_offset % 8 != 0 ||
         (module_.report_offset != 0 && module_.report_offset + report::kArgumentBytes > module_.args_bytes))
       return broken("the address of its reports lies outside the argument block");
+    for (const SharedArray& array : module_.shared) {
+      if (!is_type(array.type) || !is_numeric(array.type) || array.count == 0)
+        return broken("an array of the workgroup has no type or no elements");
+      if (array.words && bits(array.type) >= 32) return broken("an array of words in words");
+    }
     for (const Local& local : module_.locals) {
       if (!is_type(local.type) || local.type == Type::none) return broken("a local has no type");
     }
@@ -94,7 +99,6 @@ class Verifier {
     }
   }
 
-  static bool is_global(Op op) { return op == Op::constant || op == Op::arg || op == Op::thread_id; }
   static bool is_type(Type type) { return static_cast<int>(type) < kTypeCount; }
 
   void source(Id id) {
@@ -103,7 +107,12 @@ class Verifier {
     if (inst.type == Type::none) return broken(id, "it has no type");
     if (inst.op == Op::constant && (inst.imm & ~mask(inst.type)) != 0)
       broken(id, "bits above the width of {} are set", name(inst.type));
-    if (inst.op == Op::thread_id && inst.type != Type::u32) broken(id, "the thread's number is u32");
+    if (inst.op == Op::shared) {
+      if (inst.type != Type::u64) broken(id, "an address is u64");
+      if (inst.imm >= module_.shared.size()) broken(id, "there is no array {} of the workgroup", inst.imm);
+    } else if (inst.op != Op::constant && inst.op != Op::arg && inst.type != Type::u32) {
+      broken(id, "the thread's number is u32");
+    }
     if (inst.op == Op::arg) {
       const auto size = static_cast<std::uint64_t>(bytes(inst.type));
       if (inst.imm > module_.args_bytes || inst.imm + size > module_.args_bytes)
@@ -192,8 +201,7 @@ class Verifier {
     const OpInfo& row = info(inst.op);
     if (row.arity >= 0 && inst.num_args != static_cast<std::uint32_t>(row.arity))
       return broken(id, "it has {} operands, not {}", inst.num_args, row.arity);
-    const bool memory = inst.op == Op::load || inst.op == Op::store || inst.op == Op::atomic_add;
-    if (!memory && (inst.width != 1 || inst.align != 0 || inst.stride != 0 || inst.offset != 0))
+    if (!is_memory(inst.op) && (inst.width != 1 || inst.align != 0 || inst.stride != 0 || inst.offset != 0))
       return broken(id, "it has a memory operand");
     if (inst.op != Op::if_ && inst.op != Op::loop) {
       for (RegionId r : inst.regions) {
@@ -219,6 +227,8 @@ class Verifier {
       if (inst.op == Op::result ? !parts : parts || operand.type == Type::none || operand.op == Op::store)
         return broken(id, "operand {} (instruction {}) is no {}", k, value,
                       inst.op == Op::result ? "operation with several results" : "scalar value");
+      if (operand.op == Op::shared && (k != 0 || !is_memory(inst.op)))
+        return broken(id, "operand {} is an array of the workgroup: those are named by memory operations only", k);
     }
   }
 
@@ -230,13 +240,33 @@ class Verifier {
     switch (inst.op) {
       case Op::constant:
       case Op::arg:
-      case Op::thread_id: internal_error("sources of values belong to no region");
+      case Op::thread_id:
+      case Op::local_id:
+      case Op::workgroup_id:
+      case Op::subgroup_size:
+      case Op::subgroup_lane:
+      case Op::subgroup_id:
+      case Op::shared: internal_error("sources of values belong to no region");
       case Op::select: return select(id);
       case Op::convert: return;
       case Op::bitcast: return bitcast(id);
       case Op::load:
       case Op::store:
-      case Op::atomic_add: return memory(id);
+      case Op::atomic_add:
+      case Op::atomic_min:
+      case Op::atomic_max:
+      case Op::atomic_and:
+      case Op::atomic_or:
+      case Op::atomic_xor:
+      case Op::atomic_exchange:
+      case Op::atomic_cas: return memory(id);
+      case Op::barrier: return;
+      case Op::subgroup_reduce:
+      case Op::subgroup_inclusive:
+      case Op::subgroup_exclusive: return reduction(id);
+      case Op::subgroup_broadcast:
+      case Op::subgroup_shuffle: return exchange(id);
+      case Op::subgroup_ballot: return ballot(id);
       case Op::local_get:
       case Op::local_set: return local(id);
       case Op::if_: return branch(id, home, context);
@@ -300,10 +330,19 @@ class Verifier {
   void memory(Id id) {
     const Inst& inst = module_[id];
     if (inst.width < 1 || inst.width > 4) return broken(id, "it is {} scalars wide", inst.width);
-    if (inst.op == Op::atomic_add) {
+    if (is_atomic(inst.op)) {
       if (inst.width != 1) return broken(id, "an atomic operation is one scalar wide");
-      if (!is_numeric(inst.type) || bits(inst.type) < 32)
-        return broken(id, "there are no atomic operations on {}", name(inst.type));
+      const Op step = combination(inst.op);
+      if (step != Op::constant && !in_class(inst.type, info(step).operands))
+        return broken(id, "it is not defined on {}", name(inst.type));
+    }
+    if (const SharedArray* array = module_.shared_of(module_.arg(id, 0))) {
+      const auto part = static_cast<std::uint32_t>(bytes(array->type));
+      if (inst.type != array->type)
+        return broken(id, "it accesses an array of {} as {}", name(array->type), name(inst.type));
+      if (inst.stride % part != 0 || inst.offset % part != 0) return broken(id, "it accesses parts of scalars");
+      if (is_atomic(inst.op) && part < 4 && !array->words)
+        return broken(id, "atomic operations on narrow scalars of a workgroup take those that lie in words");
     }
     if (inst.op == Op::store && inst.num_args != 2u + inst.width)
       return broken(id, "it stores {} values, {} wide", static_cast<int>(inst.num_args) - 2, inst.width);
@@ -321,6 +360,36 @@ class Verifier {
       return broken(id, "a stride of {} bytes does not keep an alignment of {}", inst.stride, inst.align);
     if (inst.offset % inst.align != 0)
       broken(id, "an offset of {} bytes does not keep an alignment of {}", inst.offset, inst.align);
+  }
+
+  void reduction(Id id) {
+    const Inst& inst = module_[id];
+    const Type type = operand_type(id, 0);
+    switch (inst.imm < static_cast<std::uint64_t>(Op::count) ? Op(inst.imm) : Op::count) {
+      case Op::add:
+      case Op::mul:
+      case Op::min:
+      case Op::max:
+      case Op::bit_and:
+      case Op::bit_or:
+      case Op::bit_xor: break;
+      default: return broken(id, "it combines by no operation that reductions know");
+    }
+    if (!in_class(type, info(Op(inst.imm)).operands)) return broken(id, "it is not defined on {}", name(type));
+    if (is_bool(type) && inst.op != Op::subgroup_reduce) return broken(id, "there are no scans of booleans");
+    if (inst.type != type) broken(id, "its result is {}, not {}", name(type), name(inst.type));
+  }
+
+  void exchange(Id id) {
+    if (operand_type(id, 1) != Type::u32) return broken(id, "the lane is {}", name(operand_type(id, 1)));
+    if (operand_type(id, 0) != module_[id].type)
+      broken(id, "its result is {}, not {}", name(operand_type(id, 0)), name(module_[id].type));
+  }
+
+  void ballot(Id id) {
+    const Inst& inst = module_[id];
+    if (operand_type(id, 0) != Type::b1) return broken(id, "it counts {}", name(operand_type(id, 0)));
+    if (inst.type != Type::u32 || inst.imm > 3) broken(id, "it is one of four words");
   }
 
   void local(Id id) {

@@ -14,8 +14,7 @@ Access access_of(Op op) {
   switch (op) {
     case Op::load: return Access::read;
     case Op::store: return Access::write;
-    case Op::atomic_add: return Access::atomic;
-    default: return Access::none;
+    default: return is_atomic(op) ? Access::atomic : Access::none;
   }
 }
 
@@ -61,7 +60,7 @@ class Marker {
     if (const Param* param = module_.array_of(address)) {
       return add(summary_.params[static_cast<std::size_t>(param - module_.params.data())], access);
     }
-    if (inst.op == Op::constant || inst.op == Op::arg || inst.op == Op::thread_id) return;
+    if (is_global(inst.op)) return;
     if (inst.op == Op::param && inst.imm < module_.num_inputs && module_.regions[0].insts[inst.imm] == address)
       return add(summary_.inputs[inst.imm], access);
     if (info(inst.op).effect == Effect::pure && inst.op != Op::param && inst.op != Op::result) {

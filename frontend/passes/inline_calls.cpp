@@ -47,8 +47,9 @@ class Inliner {
     switch (inst.op) {
       case Op::constant: return made = builder_.constant(inst.type, inst.imm);
       case Op::arg: return made = builder_.arg(inst.type, static_cast<std::uint32_t>(inst.imm));
-      case Op::thread_id: return made = builder_.thread_id();
-      default: internal_error("a pass met a value before its definition", inst.loc());
+      default:
+        if (!is_global(inst.op)) internal_error("a pass met a value before its definition", inst.loc());
+        return made = builder_.source(inst.op, inst.type, inst.imm, inst.loc());
     }
   }
 

@@ -23,6 +23,17 @@ Module normalise(const Module& module);
 /// Errors: internal_error() when the module has exits or step regions.
 Module promote(const Module& module);
 
+/// In a kernel whose threads meet at barriers or in subgroups, a thread that fails (assert_, the checks of debug mode)
+/// goes on: its `return_` becomes a `break_` out of a loop in which threads do not meet, or nothing.
+void outlive_failures(Module& module);
+
+/// Refuses a barrier that not all threads of a workgroup may reach, and an operation of subgroups that not all threads
+/// of a subgroup may reach: one under a condition, in a loop or behind an exit that depends on what may differ among
+/// them. Sure to agree are constants, arguments, shapes and the number of the workgroup; within a subgroup its number
+/// and what its threads computed together; and what follows from these. Values read from memory may differ. Errors:
+/// Error(invalid_kernel) with the line of the operation and that of the condition.
+void check_uniform(const Module& module);
+
 /// Only what no one needs is removed.
 Module sweep(const Module& module);
 

@@ -28,8 +28,9 @@ Id Rewriter::value(Id old) {
   switch (inst.op) {
     case Op::constant: return map_[old] = builder_.constant(inst.type, inst.imm);
     case Op::arg: return map_[old] = builder_.arg(inst.type, static_cast<std::uint32_t>(inst.imm));
-    case Op::thread_id: return map_[old] = builder_.thread_id();
-    default: internal_error("a pass met a value before its definition", inst.loc());
+    default:
+      if (!is_global(inst.op)) internal_error("a pass met a value before its definition", inst.loc());
+      return map_[old] = builder_.source(inst.op, inst.type, inst.imm, inst.loc());
   }
 }
 

@@ -48,8 +48,6 @@ class Sweeper {
       const Inst& inst = from_[id];
       owner_[id] = owner;
       switch (inst.op) {
-        case Op::store:
-        case Op::atomic_add:
         case Op::return_: roots_.push_back(id); break;
         case Op::break_:
         case Op::continue_:
@@ -72,7 +70,8 @@ class Sweeper {
         case Op::yield:
           if (region == 0) roots_.push_back(id);
           break;
-        default: break;
+        default:
+          if (info(inst.op).effect == Effect::writes) roots_.push_back(id);
       }
     }
   }

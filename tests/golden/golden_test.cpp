@@ -164,7 +164,7 @@ TEST(Golden, Search) {
   };
   const Id small = b.pure(Op::le, Type::b1, {element(), me});
   b.loop_body(b.close_short_circuit(inside, small, false));
-  b.atomic_add(Type::u32, b.constant_int(Type::u32, 1), {b.arg(Type::u64, 40), zero, 4, 0, 4});
+  b.atomic(Op::atomic_add, Type::u32, {b.constant_int(Type::u32, 1)}, {b.arg(Type::u64, 40), zero, 4, 0, 4});
   b.open_if(b.pure(Op::eq, Type::b1, {element(), me}));
   const Id out[] = {b.local_get(row)};
   b.store(Type::i32, out, {b.arg(Type::u64, 24), me, 4, 0, 4});

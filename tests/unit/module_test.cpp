@@ -562,13 +562,13 @@ const Broken kBroken[] = {
     {"results of a kernel", calling, [](Module& m) { force(m, 0, Op::yield, Type::none, {find(m, Op::result)}); },
      "this region has no results"},
     {"inputs of a kernel", plain, [](Module& m) { m.num_inputs = 1; }, "a kernel has inputs"},
-    {"atomic on a small type", plain,
+    {"atomic of another type", plain,
      [](Module& m) {
-       const Id c = force(m, 0, Op::convert, Type::i16, {find(m, Op::mul)});
-       const Id add = force(m, 0, Op::atomic_add, Type::i16, {find(m, Op::arg), find(m, Op::thread_id), c});
-       m.insts[add].stride = m.insts[add].align = 2;
+       const Id c = force(m, 0, Op::convert, Type::f16, {find(m, Op::mul)});
+       const Id change = force(m, 0, Op::atomic_xor, Type::f16, {find(m, Op::arg), find(m, Op::thread_id), c});
+       m.insts[change].stride = m.insts[change].align = 2;
      },
-     "no atomic operations on i16"},
+     "not defined on f16"},
 };
 
 TEST(Verify, FindsEveryBrokenRule) {

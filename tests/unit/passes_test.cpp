@@ -287,8 +287,8 @@ TEST(Forward, AssignmentBeforeAnExitIsNotSeenAfterIt) {
 TEST(Sweep, KeepsAtomicAddsWithoutReaders) {
   Module m = kernel("atomic");
   Builder b(m);
-  b.atomic_add(Type::i32, b.constant_int(Type::i32, 1),
-               {b.arg(Type::u64, kOut), b.constant_int(Type::i32, 0), 4, 0, 4});
+  b.atomic(Op::atomic_add, Type::i32, {b.constant_int(Type::i32, 1)},
+           {b.arg(Type::u64, kOut), b.constant_int(Type::i32, 0), 4, 0, 4});
   EXPECT_EQ(count(sweep(m), Op::atomic_add), 1);
   EXPECT_EQ(check(m, counting())[0], kThreads);
 }

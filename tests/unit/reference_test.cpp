@@ -212,10 +212,10 @@ TEST_F(Reference, ArgumentsOfSmallTypes) {
 
 TEST_F(Reference, AtomicAddGivesTheValueBefore) {
   const Kernel kernel([](Kernel& k) {
-    const Id before = k.b.atomic_add(Type::i32, k.add(k.tid(), k.i32(1)), k.at(k.x(), k.i32(0)));
+    const Id before = k.b.atomic(Op::atomic_add, Type::i32, {k.add(k.tid(), k.i32(1))}, k.at(k.x(), k.i32(0)));
     k.store(Type::i32, before, k.y(), k.tid());
-    k.b.atomic_add(Type::f32, k.b.constant_float(Type::f32, 0.5), k.at(k.x(), k.i32(1)));
-    k.b.atomic_add(Type::u64, k.b.constant_int(Type::u64, -1), k.at(k.x(), k.i32(1), 8));
+    k.b.atomic(Op::atomic_add, Type::f32, {k.b.constant_float(Type::f32, 0.5)}, k.at(k.x(), k.i32(1)));
+    k.b.atomic(Op::atomic_add, Type::u64, {k.b.constant_int(Type::u64, -1)}, k.at(k.x(), k.i32(1), 8));
   });
   const Allocation x = array(std::vector<std::int32_t>(4)), y = array(std::vector<std::int32_t>(4));
   launch(kernel, 4, x.address, y.address);
@@ -226,8 +226,9 @@ TEST_F(Reference, AtomicAddGivesTheValueBefore) {
 }
 
 TEST_F(Reference, AtomicsOfTwoStreamsLoseNothing) {
-  const Kernel kernel(
-      [](Kernel& k) { k.b.atomic_add(Type::f32, k.b.constant_float(Type::f32, 1), k.at(k.x(), k.i32(0))); });
+  const Kernel kernel([](Kernel& k) {
+    k.b.atomic(Op::atomic_add, Type::f32, {k.b.constant_float(Type::f32, 1)}, k.at(k.x(), k.i32(0)));
+  });
   const Allocation x = array(std::vector<float>(1));
   const auto program = device_->compile(kernel.module, {});
   std::byte args[28] = {};
@@ -569,7 +570,7 @@ TEST_F(Reference, TooMuchMemory) {
 TEST_F(Reference, MemoryFreedDuringALaunchOutlivesIt) {
   const Kernel kernel([](Kernel& k) {
     count_to(k, k.n(), [&](Id) {
-      k.b.atomic_add(Type::i32, k.i32(1), k.at(k.x(), k.i32(0)));
+      k.b.atomic(Op::atomic_add, Type::i32, {k.i32(1)}, k.at(k.x(), k.i32(0)));
       k.store(Type::i32, k.tid(), k.y(), k.i32(0));
     });
     k.store(Type::i32, k.i32(1), k.y(), k.i32(0));  // looks the array up for the first time
@@ -589,7 +590,7 @@ TEST_F(Reference, MemoryFreedDuringALaunchOutlivesIt) {
 TEST_F(Reference, ManyAllocationsCostNoLaunchDearly) {
   std::vector<Allocation> many;
   for (int i = 0; i < 20000; ++i) many.push_back(device_->allocate(4, MemoryKind::device));
-  const Kernel kernel([](Kernel& k) { k.b.atomic_add(Type::i32, k.i32(1), k.at(k.x(), k.i32(0))); });
+  const Kernel kernel([](Kernel& k) { k.b.atomic(Op::atomic_add, Type::i32, {k.i32(1)}, k.at(k.x(), k.i32(0))); });
   const auto program = device_->compile(kernel.module, {});
   for (const Allocation& a : many) {
     stream_->fill(a.address, 4, 0);

@@ -324,11 +324,11 @@ TEST(Spirv, AtomicAdd) {
       Builder b(m);
       MemoryRef ref = place(t, b.arg(Type::u64, kOut), load(b, Type::i32));
       // Twice, and inside a loop: the compare-exchange loop must nest.
-      store(b, b.atomic_add(t, load(b, t), ref));
+      store(b, b.atomic(Op::atomic_add, t, {load(b, t)}, ref));
       b.open_loop();
       b.loop_body(b.pure(Op::lt, Type::b1, {load(b, Type::i32), b.arg(Type::i32, kValues)}));
       b.open_if(b.pure(Op::lt, Type::b1, {load(b, Type::i32), b.arg(Type::i32, kValues)}));
-      store(b, b.atomic_add(t, b.constant_int(t, 1), ref));
+      store(b, b.atomic(Op::atomic_add, t, {b.constant_int(t, 1)}, ref));
       b.leave(Op::break_);
       b.close_if();
       b.close_loop();

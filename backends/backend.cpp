@@ -1,0 +1,34 @@
+// What every backend asks of a kernel before it compiles it.
+#include "backend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "../frontend/support/error.h"
+
+namespace weft::backend {
+
+void check_groups(const ir::Module& module, const DeviceInfo& info) {
+  const ir::GroupUse use = ir::group_use(module);
+  auto refuse = [&](Loc loc, const std::string& what) {
+    throw Error(ErrorKind::unsupported, what, module.name, loc ? loc : module.loc);
+  };
+  if ((use.together || module.fixed_block) && module.block > info.max_block)
+    refuse(module.loc, fmt::format("the kernel asks for workgroups of {} threads; {} has at most {}", module.block,
+                                   info.name, info.max_block));
+  const auto largest = std::max_element(module.shared.begin(), module.shared.end(),
+                                        [](const auto& a, const auto& b) { return a.bytes() < b.bytes(); });
+  if (use.shared_bytes > info.max_shared)
+    refuse(largest->loc, fmt::format("the kernel asks for {} bytes of shared memory; {} has {}", use.shared_bytes,
+                                     info.name, info.max_shared));
+  if (!use.subgroups) return;
+  if (info.subgroup_size == 0)
+    refuse(use.subgroup_loc, fmt::format("{} lacks whole subgroups (computeFullSubgroups)", info.name));
+  if (module.block % info.subgroup_size != 0)
+    refuse(use.subgroup_loc, fmt::format("a workgroup of {} threads is no whole number of subgroups, which have {} "
+                                         "threads on {}; multiples of 128 are on every device",
+                                         module.block, info.subgroup_size, info.name));
+}
+
+}  // namespace weft::backend

@@ -1,0 +1,104 @@
+// Atomic operations on elements of arrays and of shared arrays.
+#pragma once
+#include "arr.h"
+
+namespace weft {
+
+namespace detail {
+
+/// The type of an element's scalars; none for structs, which have several.
+template <class T>
+constexpr ir::Type flat_scalar() {
+  if constexpr (requires { Flat<T>::count; }) {
+    return scalar_type<typename Flat<T>::scalar>();
+  } else {
+    return ir::Type::none;
+  }
+}
+
+template <class T>
+const trace::Id* ids_of(const In<T>& v) {
+  if constexpr (Scalar<T>) {
+    return &v.id;
+  } else {
+    return v.id;
+  }
+}
+template <class T>
+Var<T> var_of(const trace::Id* ids) {
+  if constexpr (Scalar<T>) {
+    return Var<T>(ids[0], FromId{});
+  } else {
+    return Var<T>(ids, FromId{});
+  }
+}
+
+template <class T>
+Var<T> atomic(ir::Op op, const trace::Address& element, const In<T>& value, const In<T>* expected = nullptr) {
+  trace::Id before[Flat<T>::count];
+  trace::atomic(op, element, scalar_type<typename Flat<T>::scalar>(), Flat<T>::count, ids_of<T>(value),
+                expected ? ids_of<T>(*expected) : nullptr, before, value.loc);
+  return var_of<T>(before);
+}
+
+template <class T>
+In<T> negative(const In<T>& v) {
+  trace::Id ids[Flat<T>::count];
+  for (int k = 0; k < Flat<T>::count; ++k) ids[k] = trace::unary(ir::Op::neg, ids_of<T>(v)[k], v.loc);
+  return In<T>(var_of<T>(ids), v.loc);
+}
+
+// An operand of an element that may be read only.
+template <class T>
+using Operand = std::type_identity_t<In<std::remove_const_t<T>>>;
+
+}  // namespace detail
+
+#define WEFT_ATOMIC(name, op, allowed, wrong, operand)                                            \
+  template <class T>                                                                              \
+  auto name(const Ref<T>& element, detail::Operand<T> value) {                                    \
+    using Host = std::remove_const_t<T>;                                                          \
+    static_assert(!std::is_const_v<T>, "weft::" #name ": the array is read only (Arr<const T>)"); \
+    constexpr bool fits = allowed(detail::flat_scalar<Host>());                                   \
+    static_assert(fits, "weft::" #name ": the elements " wrong);                                  \
+    if constexpr (fits) return detail::atomic<Host>(ir::Op::op, element.address(), operand);      \
+  }
+
+/// The atomic operations: each changes an element in one indivisible step and returns the value before. They order
+/// nothing else, and the order in which threads come is open: sums of floats may differ in their last bits between
+/// runs. All numeric types; vectors and matrices are changed component by component, which is not one step.
+/// Min and max of reals prefer a number to a NaN. Integers wrap.
+/// Errors: Error(unsupported) for types of 64 bits where the device has no 64-bit atomic operations.
+/// Cost: one instruction where the device has it (int32, uint32; with its features int64, uint64, and the addition of
+/// float32 and float64); else a loop of compare-exchanges, for 8 and 16 bits on the word around the element.
+WEFT_ATOMIC(atomic_add, atomic_add, ir::is_numeric, "are not numbers", value)
+WEFT_ATOMIC(atomic_sub, atomic_add, ir::is_numeric, "are not numbers", detail::negative<Host>(value))
+WEFT_ATOMIC(atomic_min, atomic_min, ir::is_numeric, "are not numbers", value)
+WEFT_ATOMIC(atomic_max, atomic_max, ir::is_numeric, "are not numbers", value)
+/// Bits of integers.
+WEFT_ATOMIC(atomic_and, atomic_and, ir::is_int, "are not integers", value)
+WEFT_ATOMIC(atomic_or, atomic_or, ir::is_int, "are not integers", value)
+WEFT_ATOMIC(atomic_xor, atomic_xor, ir::is_int, "are not integers", value)
+#undef WEFT_ATOMIC
+
+/// Replaces the element; booleans too.
+template <class T>
+auto atomic_exchange(const Ref<T>& element, detail::Operand<T> value) {
+  static_assert(!std::is_const_v<T>, "weft::atomic_exchange: the array is read only (Arr<const T>)");
+  constexpr bool fits = detail::flat_scalar<T>() != ir::Type::none;
+  static_assert(fits, "weft::atomic_exchange: the elements are structs; name a field");
+  if constexpr (fits) return detail::atomic<std::remove_const_t<T>>(ir::Op::atomic_exchange, element.address(), value);
+}
+
+/// Replaces the element by `desired` where its bits are those of `expected`; the value before tells whether. Booleans
+/// too. Comparing bits, a NaN may be expected, and 0 is not -0.
+template <class T>
+auto atomic_cas(const Ref<T>& element, detail::Operand<T> expected, detail::Operand<T> desired) {
+  static_assert(!std::is_const_v<T>, "weft::atomic_cas: the array is read only (Arr<const T>)");
+  constexpr bool fits = detail::flat_scalar<T>() != ir::Type::none;
+  static_assert(fits, "weft::atomic_cas: the elements are structs; name a field");
+  if constexpr (fits)
+    return detail::atomic<std::remove_const_t<T>>(ir::Op::atomic_cas, element.address(), desired, &expected);
+}
+
+}  // namespace weft

@@ -1,0 +1,182 @@
+// Workgroups and subgroups: shared arrays, barriers, numbers of threads, exchange of values.
+#pragma once
+#include "atomic.h"
+
+namespace weft {
+
+namespace detail {
+/// An array of the workgroup; elements of `count` scalars.
+ArrLayout make_shared(ir::Type scalar, int count, const int* shape, int ndim, Loc loc);
+
+template <int N>
+struct SharedShape {
+  int extent[N];
+};
+}  // namespace detail
+
+/// An array that the threads of a workgroup share. Elements are used like those of an Arr: s[i], s(i, j), s[i][j].
+///
+/// Its content is undefined when the workgroup starts; the reference device refuses to read what no thread has written.
+/// What one thread writes others read behind a barrier(). It cannot be passed where an Arr is asked for: it lies in
+/// another memory.
+template <class T, int N = 1>
+class Shared {
+ public:
+  explicit Shared(const detail::ArrLayout& layout) : layout_(layout) {}
+
+  template <class... I>
+  Ref<T> operator()(const I&... i) const {
+    static_assert(sizeof...(I) == N, "weft: a shared array takes as many indices as it has dimensions");
+    if constexpr (sizeof...(I) == N) {
+      const detail::Index indices[] = {detail::Index(i)...};
+      return Ref<T>(detail::address_of(layout_, indices, N));
+    }
+  }
+  Ref<T> operator[](detail::Index i) const requires(N == 1) { return Ref<T>(detail::address_of(layout_, &i, 1)); }
+  auto operator[](detail::Index i) const requires(N > 1) { return Shared<T, N - 1>(detail::slice_of(layout_, i)); }
+
+  /// Extent of dimension k.
+  Var<int> shape(int k, Loc loc = Loc::here()) const {
+    return Var<int>(detail::shape_of(layout_, k, ir::Type::i32, loc), detail::FromId{});
+  }
+
+ private:
+  detail::ArrLayout layout_;
+};
+
+/// Workgroup memory for N dimensions of elements of T, a scalar, vector or matrix: `auto tile = shared<vec3, 2>({16,
+/// 17});`. Extents are numbers of the host. A kernel that uses it is launched over whole workgroups only: see
+/// barrier(). Errors: Error(unsupported) with the bytes asked for and those that the device has (16 KiB at least).
+template <class T, int N>
+Shared<T, N> shared(const detail::SharedShape<N>& shape, Loc loc = Loc::here()) {
+  static_assert(N >= 1 && N <= 4, "weft: a shared array has 1 to 4 dimensions");
+  constexpr bool fits = detail::flat_scalar<T>() != ir::Type::none;
+  static_assert(fits, "weft::shared: elements are scalars, vectors or matrices; share a struct field by field");
+  if constexpr (fits)
+    return Shared<T, N>(detail::make_shared(detail::flat_scalar<T>(), Flat<T>::count, shape.extent, N, loc));
+}
+/// The same with one dimension: `auto s = shared<float>(256);`.
+template <class T>
+Shared<T> shared(int n, Loc loc = Loc::here()) {
+  return shared<T, 1>({{n}}, loc);
+}
+
+/// Waits until all threads of the workgroup have come here. What they wrote before, to shared arrays and to arrays of
+/// the device, they all read afterwards. Every thread must come: not under a condition that may differ among them.
+/// A kernel whose threads work together (by barrier(), shared() or operations of subgroups) runs whole workgroups: it
+/// is launched over a multiple of block_dim() threads, and guards accesses with If (tid() < n), not with Return().
+/// Errors: Error(invalid_kernel) with the line where not all threads may come; Error(invalid_argument) by a launch over
+/// another number of threads.
+inline void barrier(Loc loc = Loc::here()) { trace::barrier(loc); }
+
+#define WEFT_THREAD_NUMBER(name, ...) \
+  inline Var<int> name(Loc loc = Loc::here()) { return Var<int>(trace::__VA_ARGS__, detail::FromId{}); }
+/// Threads of a workgroup: KernelOptions::block, or 256 (less on a device that cannot run as many).
+WEFT_THREAD_NUMBER(block_dim, block_dim(loc))
+/// Number of this thread in its workgroup.
+WEFT_THREAD_NUMBER(local_id, thread_number(ir::Op::local_id, loc))
+/// Number of the workgroup in the launch; threads are numbered workgroup by workgroup.
+WEFT_THREAD_NUMBER(workgroup_id, thread_number(ir::Op::workgroup_id, loc))
+/// Workgroups of the launch.
+WEFT_THREAD_NUMBER(workgroup_count, workgroup_count(loc))
+/// Threads of a subgroup: 4 to 128, a power of two, the same in all of a device's subgroups. A workgroup is divided
+/// into whole ones; a block that is no multiple is refused (multiples of 128 never are).
+WEFT_THREAD_NUMBER(subgroup_size, thread_number(ir::Op::subgroup_size, loc))
+/// local_id() % subgroup_size().
+WEFT_THREAD_NUMBER(subgroup_lane, thread_number(ir::Op::subgroup_lane, loc))
+/// local_id() / subgroup_size().
+WEFT_THREAD_NUMBER(subgroup_id, thread_number(ir::Op::subgroup_id, loc))
+#undef WEFT_THREAD_NUMBER
+
+namespace detail {
+/// The host type behind a traced value, an element or a literal.
+template <class V>
+struct HostOfOperand {
+  using type = V;
+};
+template <class V>
+requires requires { typename V::host; }
+struct HostOfOperand<V> {
+  using type = std::remove_const_t<typename V::host>;
+};
+template <class V>
+using HostOf = typename HostOfOperand<V>::type;
+
+template <class T>
+Var<T> subgroup(ir::Op op, const In<T>& v, trace::Id lane, ir::Op by) {
+  trace::Id out[Flat<T>::count];
+  trace::subgroup(op, ids_of<T>(v), Flat<T>::count, lane, by == ir::Op::count ? 0 : std::uint64_t(by), out, v.loc);
+  return var_of<T>(out);
+}
+}  // namespace detail
+
+// Operations of subgroups. Every thread of the subgroup must come: not under a condition that may differ among them
+// (select(c, x, 0) takes part with a 0). Each takes numbers of any type, and vectors and matrices component by
+// component; types other than 32 bits, float64 and bool need the device's feature shaderSubgroupExtendedTypes.
+// Errors: Error(invalid_kernel) with the line where not all threads may come; Error(unsupported) naming what a device
+// lacks.
+#define WEFT_SUBGROUP(name, op, by)                                               \
+  template <class V, class T = detail::HostOf<V>>                                 \
+  Var<T> name(const V& x, Loc loc = Loc::here()) {                                \
+    return detail::subgroup<T>(ir::Op::op, In<T>(x, loc), ir::kNone, ir::Op::by); \
+  }
+/// Combined over the subgroup; the same in all its threads. The order is open: sums of reals may differ in their last
+/// bits between devices. Of reals min and max prefer a number to a NaN; over NaNs alone the result is open.
+WEFT_SUBGROUP(subgroup_add, subgroup_reduce, add)
+WEFT_SUBGROUP(subgroup_mul, subgroup_reduce, mul)
+WEFT_SUBGROUP(subgroup_min, subgroup_reduce, min)
+WEFT_SUBGROUP(subgroup_max, subgroup_reduce, max)
+/// Of integers and booleans.
+WEFT_SUBGROUP(subgroup_and, subgroup_reduce, bit_and)
+WEFT_SUBGROUP(subgroup_or, subgroup_reduce, bit_or)
+WEFT_SUBGROUP(subgroup_xor, subgroup_reduce, bit_xor)
+/// Sum over the lanes up to and with this one.
+WEFT_SUBGROUP(subgroup_inclusive_add, subgroup_inclusive, add)
+/// Sum over the lanes before this one; 0 in the first.
+WEFT_SUBGROUP(subgroup_exclusive_add, subgroup_exclusive, add)
+#undef WEFT_SUBGROUP
+
+#define WEFT_SUBGROUP_EXCHANGE(name, op, lane)                                  \
+  template <class V, class T = detail::HostOf<V>>                               \
+  Var<T> name(const V& x, detail::Index by, Loc loc = Loc::here()) {            \
+    return detail::subgroup<T>(ir::Op::op, In<T>(x, loc), lane, ir::Op::count); \
+  }
+/// The value of one lane, the same for all threads, taken modulo the subgroup's size.
+WEFT_SUBGROUP_EXCHANGE(subgroup_broadcast, subgroup_broadcast, by.id)
+/// The value of any lane, taken modulo the subgroup's size.
+WEFT_SUBGROUP_EXCHANGE(subgroup_shuffle, subgroup_shuffle, by.id)
+/// The value of lane (subgroup_lane() ^ mask), modulo the size.
+WEFT_SUBGROUP_EXCHANGE(subgroup_shuffle_xor, subgroup_shuffle, trace::lane_across(by.id, loc))
+/// The value of the lane `delta` before this one; its own value where there is none.
+WEFT_SUBGROUP_EXCHANGE(subgroup_shuffle_up, subgroup_shuffle, trace::lane_before(by.id, loc))
+/// The value of the lane `delta` behind this one; its own value where there is none.
+WEFT_SUBGROUP_EXCHANGE(subgroup_shuffle_down, subgroup_shuffle, trace::lane_behind(by.id, loc))
+#undef WEFT_SUBGROUP_EXCHANGE
+
+/// The value of the first lane.
+template <class V>
+auto subgroup_broadcast_first(const V& x, Loc loc = Loc::here()) {
+  return subgroup_broadcast(x, 0, loc);
+}
+/// True in one thread of the subgroup, the first.
+inline Var<bool> subgroup_elect(Loc loc = Loc::here()) { return subgroup_lane(loc) == 0; }
+/// True where it is true in some, in all threads of the subgroup.
+inline Var<bool> subgroup_any(In<bool> b) {
+  return detail::subgroup<bool>(ir::Op::subgroup_reduce, b, ir::kNone, ir::Op::bit_or);
+}
+inline Var<bool> subgroup_all(In<bool> b) {
+  return detail::subgroup<bool>(ir::Op::subgroup_reduce, b, ir::kNone, ir::Op::bit_and);
+}
+/// A bit for each lane where it is true: bit k % 32 of component k / 32.
+inline Var<vec<4, unsigned>> subgroup_ballot(In<bool> b) {
+  trace::Id words[4];
+  for (std::uint64_t k = 0; k < 4; ++k)
+    trace::subgroup(ir::Op::subgroup_ballot, &b.id, 1, ir::kNone, k, words + k, b.loc);
+  return Var<vec<4, unsigned>>(words, detail::FromId{});
+}
+/// In how many threads of the subgroup it is true.
+inline Var<int> subgroup_count(In<bool> b) {
+  return subgroup_add(Var<int>(trace::convert(ir::Type::i32, b.id, b.loc), detail::FromId{}), b.loc);
+}
+
+}  // namespace weft

@@ -1,0 +1,185 @@
+// Where all threads of a workgroup or of a subgroup come together: refuses what needs them and stands elsewhere.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "passes.h"
+
+namespace weft::ir {
+namespace {
+
+/// How many threads are sure to agree: on a value, or on being at a place.
+enum Agreement : std::uint8_t { kWorkgroup, kSubgroup, kNobody };
+
+struct Level {
+  Agreement agreement = kWorkgroup;
+  Loc cause;  ///< the condition on which threads may part
+};
+
+/// A fixed point over the tree of regions: levels only fall, from the whole workgroup to the single thread. Values by
+/// their operands, locals by all that is assigned to them and where, places by the conditions around them and the exits
+/// taken before them.
+class Uniformity {
+ public:
+  explicit Uniformity(const Module& module)
+      : module_(module),
+        values_(module.insts.size(), kWorkgroup),
+        locals_(module.locals.size()),
+        loops_(module.insts.size()) {
+    for (Id id = 0; id < module.insts.size(); ++id) values_[id] = source(module[id].op);
+  }
+
+  void run() {
+    do {
+      changed_ = false;
+      walk();
+    } while (changed_);
+    checks_ = true;
+    walk();
+  }
+
+ private:
+  static Agreement source(Op op) {
+    switch (op) {
+      case Op::thread_id:
+      case Op::local_id:
+      case Op::subgroup_lane: return kNobody;
+      case Op::subgroup_id: return kSubgroup;
+      default: return kWorkgroup;
+    }
+  }
+
+  static Level lower(Level a, const Level& b) { return b.agreement > a.agreement ? b : a; }
+
+  void lower_to(Level& level, const Level& by) {
+    if (by.agreement <= level.agreement) return;
+    level = by;
+    changed_ = true;
+  }
+
+  void set(Id id, Agreement agreement) {
+    if (agreement <= values_[id]) return;
+    values_[id] = agreement;
+    changed_ = true;
+  }
+
+  void walk() {
+    returned_ = skipped_ = {};
+    open_.clear();
+    region(0, {});
+  }
+
+  Agreement operands(Id id) const {
+    Agreement all = kWorkgroup;
+    for (Id arg : module_.args(id)) all = std::max(all, values_[arg]);
+    return all;
+  }
+
+  void region(RegionId id, const Level& around) {
+    for (Id inst : module_.regions[id].insts) instruction(inst, lower(lower(around, returned_), skipped_));
+  }
+
+  void instruction(Id id, const Level& here) {
+    const Inst& inst = module_[id];
+    switch (inst.op) {
+      case Op::local_get: return set(id, locals_[inst.imm].agreement);
+      case Op::local_set: return lower_to(locals_[inst.imm], lower(here, {operands(id), inst.loc()}));
+      case Op::if_: return branch(id, here);
+      case Op::loop: return loop(id, here);
+      case Op::break_: return lower_to(loops_[open_.back()], here);
+      case Op::continue_: skipped_ = lower(skipped_, here); return;
+      case Op::return_:
+        returned_ = lower(returned_, here);
+        for (Id outer : open_) lower_to(loops_[outer], here);
+        return;
+      case Op::param: {
+        const Id carrier = open_.back();
+        const Id next = module_.regions[module_[carrier].regions[1]].insts.back();
+        const int k = static_cast<int>(inst.imm);
+        return set(
+            id, std::max({values_[module_.arg(carrier, k)], values_[module_.arg(next, k)], loops_[carrier].agreement}));
+      }
+      case Op::barrier:
+        if (here.agreement != kWorkgroup) refuse(id, "barrier()", "workgroup", here);
+        return;
+      case Op::subgroup_reduce:
+      case Op::subgroup_broadcast:
+      case Op::subgroup_ballot: together(id, here); return set(id, std::min(kSubgroup, operands(id)));
+      case Op::subgroup_inclusive:
+      case Op::subgroup_exclusive:
+      case Op::subgroup_shuffle: together(id, here); return set(id, kNobody);
+      default: set(id, inst.op == Op::load || inst.op == Op::call || is_atomic(inst.op) ? kNobody : operands(id));
+    }
+  }
+
+  void branch(Id id, const Level& here) {
+    const Inst& inst = module_[id];
+    const Level inner = lower(here, {values_[module_.arg(id, 0)], inst.loc()});
+    Agreement results = values_[module_.arg(id, 0)];
+    for (RegionId r : inst.regions) {
+      if (r == kNone) continue;
+      region(r, inner);
+      const std::vector<Id>& insts = module_.regions[r].insts;
+      if (!insts.empty() && module_[insts.back()].op == Op::yield) results = std::max(results, operands(insts.back()));
+    }
+    set(id, results);
+  }
+
+  void loop(Id id, const Level& here) {
+    const Inst& inst = module_[id];
+    const Level outer = skipped_;
+    skipped_ = {};
+    open_.push_back(id);
+    region(inst.regions[0], lower(here, loops_[id]));
+    const Id yield = module_.regions[inst.regions[0]].insts.back();
+    lower_to(loops_[id], {operands(yield), inst.loc()});
+    region(inst.regions[1], lower(here, loops_[id]));
+    // Those that went on early are back with the others here.
+    skipped_ = {};
+    if (inst.regions[2] != kNone) region(inst.regions[2], lower(here, loops_[id]));
+    open_.pop_back();
+    skipped_ = outer;
+    Agreement results = loops_[id].agreement;
+    for (std::uint32_t k = 0; k < inst.num_args; ++k)
+      results = std::max(results, values_[module_.regions[inst.regions[0]].insts[k]]);
+    set(id, results);
+  }
+
+  void together(Id id, const Level& here) {
+    const Inst& inst = module_[id];
+    if (here.agreement == kNobody) refuse(id, "an operation of subgroups", "subgroup", here);
+    if (checks_ && inst.op == Op::subgroup_broadcast && values_[module_.arg(id, 1)] == kNobody)
+      fail(module_, inst.loc(),
+           "subgroup_broadcast() takes a lane that is the same in the whole subgroup; subgroup_shuffle() takes any");
+  }
+
+  void refuse(Id id, const char* what, const char* group, const Level& here) const {
+    if (!checks_) return;
+    std::string_view file = here.cause.file ? here.cause.file : "?";
+    if (auto slash = file.find_last_of("/\\"); slash != file.npos) file.remove_prefix(slash + 1);
+    fail(
+        module_, module_[id].loc(),
+        fmt::format("{} stands where not every thread of the {} may come: the condition at {}:{} can differ among them",
+                    what, group, file, here.cause.line));
+  }
+
+  const Module& module_;
+  std::vector<Agreement> values_;
+  std::vector<Level> locals_;
+  std::vector<Level> loops_;  ///< by loop: who runs the same iterations
+  std::vector<Id> open_;      ///< loops around the present place
+  Level returned_;            ///< by the exits passed so far
+  Level skipped_;             ///< by a `continue` in this iteration
+  bool changed_ = false, checks_ = false;
+};
+
+}  // namespace
+
+void check_uniform(const Module& module) {
+  const bool needed = std::any_of(module.insts.begin(), module.insts.end(),
+                                  [](const Inst& inst) { return inst.op == Op::barrier || is_subgroup(inst.op); });
+  if (needed) Uniformity(module).run();
+}
+
+}  // namespace weft::ir

@@ -1,0 +1,301 @@
+// Atomic operations, the memory of a workgroup, barriers and the operations of subgroups.
+#include "../frontend/support/error.h"
+#include "emit.h"
+#include "emitter.h"
+
+namespace weft::spirv {
+
+using ir::Id;
+using ir::Inst;
+using ir::is_float;
+using ir::is_signed;
+using ir::Op;
+using ir::Type;
+
+// ---- Bits of a scalar
+
+// Narrow scalars take up a word, with zeros above. None of this computes in the narrow type, so that storage of it
+// suffices.
+Word Emitter::to_bits(Type t, Word x) {
+  if (t == Type::f16) {
+    Word zero = down(number(Type::f32, 0));
+    Word pair = make(spv::Op::OpCompositeConstruct, w_.vector_type(t, 2), {x, zero});
+    return make(spv::Op::OpBitcast, Type::u32, {pair});
+  }
+  if (ir::bits(t) >= 32) return reinterpret(t, ir::bits(t) == 64 ? Type::u64 : Type::u32, x);
+  Word wide = integer_to_integer(t, Type::u32, x);
+  return is_signed(t) ? make(spv::Op::OpBitwiseAnd, Type::u32, {wide, w_.u32(Word(ir::mask(t)))}) : wide;
+}
+
+Word Emitter::from_bits(Type t, Word bits) {
+  if (t == Type::f16) {
+    Word pair = make(spv::Op::OpBitcast, w_.vector_type(t, 2), {bits});
+    return make(spv::Op::OpCompositeExtract, t, {pair, 0});
+  }
+  if (ir::bits(t) >= 32) return reinterpret(ir::bits(t) == 64 ? Type::u64 : Type::u32, t, bits);
+  return integer_to_integer(Type::u32, t, bits);
+}
+
+// ---- Memory of the workgroup: one variable for each array, indexed by scalars
+
+Type Emitter::shared_type(std::uint64_t array) const {
+  const Type t = module_.shared[array].type;
+  return !needs_.as_bits[array] ? t : ir::bits(t) == 64 ? Type::u64 : Type::u32;
+}
+
+Word Emitter::shared_pointer(std::uint64_t array, Word index) {
+  const Word part = w_.type(shared_type(array));
+  Word& variable = shader_.shared[array];
+  if (!variable) {
+    const Word length = w_.u32(module_.shared[array].count), type = w_.id();
+    w_.declarations.emit(spv::Op::OpTypeArray, {type, part, length});
+    variable = w_.variable(w_.pointer_type(spv::StorageClass::Workgroup, type), spv::StorageClass::Workgroup);
+    shader_.interface.push_back(variable);
+  }
+  return make(spv::Op::OpAccessChain, w_.pointer_type(spv::StorageClass::Workgroup, part), {variable, index});
+}
+
+Word Emitter::shared_index(Id id) {
+  const Inst& inst = module_[id];
+  const Id by = module_.arg(id, 1);
+  const auto part = std::uint32_t(ir::bytes(inst.type));
+  Word index = integer_to_integer(module_[by].type, Type::u32, value(by));
+  if (inst.stride != part) index = make(spv::Op::OpIMul, Type::u32, {index, w_.u32(inst.stride / part)});
+  if (inst.offset) index = make(spv::Op::OpIAdd, Type::u32, {index, w_.u32(inst.offset / part)});
+  return index;
+}
+
+Word Emitter::shared_load(Id id) {
+  const Inst& inst = module_[id];
+  const std::uint64_t array = module_[module_.arg(id, 0)].imm;
+  const Type lies = shared_type(array);
+  const Word first = shared_index(id);
+  Word words[6] = {};
+  for (int k = 0; k < inst.width; ++k) {
+    Word at = k ? make(spv::Op::OpIAdd, Type::u32, {first, w_.u32(Word(k))}) : first;
+    Word x = make(spv::Op::OpLoad, lies, {shared_pointer(array, at)});
+    words[k + 2] = needs_.as_bits[array] ? from_bits(inst.type, x) : x;
+  }
+  if (inst.width == 1) return words[2];
+  words[0] = w_.vector_type(inst.type, inst.width);
+  words[1] = w_.id();
+  body_.emit(spv::Op::OpCompositeConstruct, words, std::size_t(inst.width) + 2);
+  return words[1];
+}
+
+void Emitter::shared_store(Id id) {
+  const Inst& inst = module_[id];
+  const std::uint64_t array = module_[module_.arg(id, 0)].imm;
+  const Word first = shared_index(id);
+  for (int k = 0; k < inst.width; ++k) {
+    Word x = value(module_.arg(id, k + 2));
+    if (needs_.as_bits[array]) x = to_bits(inst.type, x);
+    Word at = k ? make(spv::Op::OpIAdd, Type::u32, {first, w_.u32(Word(k))}) : first;
+    body_.emit(spv::Op::OpStore, {shared_pointer(array, at), x});
+  }
+}
+
+// ---- Atomic operations
+
+// Relaxed: they order nothing else (docs/semantics.md).
+Word Emitter::native_atomic(Id id, Word at, Word what) {
+  const Inst& inst = module_[id];
+  const Type t = inst.type;
+  const bool shared = module_[module_.arg(id, 0)].op == Op::shared;
+  Word scope = w_.u32(Word(shared ? spv::Scope::Workgroup : spv::Scope::Device)), relaxed = w_.u32(0);
+  if (inst.op == Op::atomic_cas) {
+    Word desired = value(module_.arg(id, 3));
+    return make(spv::Op::OpAtomicCompareExchange, t, {at, scope, relaxed, relaxed, desired, what});
+  }
+  spv::Op op;
+  switch (inst.op) {
+    case Op::atomic_add: op = is_float(t) ? spv::Op::OpAtomicFAddEXT : spv::Op::OpAtomicIAdd; break;
+    case Op::atomic_min: op = is_signed(t) ? spv::Op::OpAtomicSMin : spv::Op::OpAtomicUMin; break;
+    case Op::atomic_max: op = is_signed(t) ? spv::Op::OpAtomicSMax : spv::Op::OpAtomicUMax; break;
+    case Op::atomic_and: op = spv::Op::OpAtomicAnd; break;
+    case Op::atomic_or: op = spv::Op::OpAtomicOr; break;
+    case Op::atomic_xor: op = spv::Op::OpAtomicXor; break;
+    case Op::atomic_exchange: op = spv::Op::OpAtomicExchange; break;
+    default: internal_error("not an atomic operation");
+  }
+  return make(op, t, {at, scope, relaxed, what});
+}
+
+Word Emitter::combined(Op op, Type t, Word before, Word what) {
+  const Op step = ir::combination(op);
+  if (step == Op::constant) return what;
+  if (t == Type::f16) return down(binary(step, Type::f32, up(before), up(what)));
+  if (ir::bits(t) >= 32) return binary(step, t, before, what);
+  const Type wide = is_signed(t) ? Type::i32 : Type::u32;
+  return integer_to_integer(wide, t, binary(step, wide, widen_integer(t, before), widen_integer(t, what)));
+}
+
+template <class F>
+Word Emitter::exchange_loop(Type t, Word at, Word scope, F after) {
+  Word relaxed = w_.u32(0);
+  Word header = w_.id(), attempt = w_.id(), next = w_.id(), merge = w_.id();
+  branch(header);
+  open_block(header);
+  body_.emit(spv::Op::OpLoopMerge, {merge, next, Word(spv::LoopControlMask::MaskNone)});
+  branch(attempt);
+  open_block(attempt);
+  Word old = make(spv::Op::OpAtomicLoad, t, {at, scope, relaxed});
+  Word seen = make(spv::Op::OpAtomicCompareExchange, t, {at, scope, relaxed, relaxed, after(old), old});
+  Word done = make(spv::Op::OpIEqual, Type::b1, {seen, old});
+  body_.emit(spv::Op::OpBranchConditional, {done, merge, next});
+  open_block(next);
+  branch(header);
+  open_block(merge);
+  return old;
+}
+
+// On the word around a narrow scalar, whose bits begin at `shift`; the neighbours' bits are put back as they were.
+Word Emitter::narrow_atomic(Id id, Word at, Word shift) {
+  const Inst& inst = module_[id];
+  const Type t = inst.type, u = Type::u32;
+  const bool shared = module_[module_.arg(id, 0)].op == Op::shared;
+  const Word scope = w_.u32(Word(shared ? spv::Scope::Workgroup : spv::Scope::Device));
+  const Word what = value(module_.arg(id, 2)), mask = w_.u32(Word(ir::mask(t)));
+  Word expected = 0, desired = 0;
+  if (inst.op == Op::atomic_cas) {
+    expected = to_bits(t, what);
+    desired = to_bits(t, value(module_.arg(id, 3)));
+  }
+  const Word others = make(spv::Op::OpNot, u, {make(spv::Op::OpShiftLeftLogical, u, {mask, shift})});
+  auto own = [&](Word word) {
+    return make(spv::Op::OpBitwiseAnd, u, {make(spv::Op::OpShiftRightLogical, u, {word, shift}), mask});
+  };
+  Word old = exchange_loop(u, at, scope, [&](Word word) {
+    Word before = own(word), after;
+    if (expected) {
+      // Another value than the expected one is put back.
+      after = choose(u, make(spv::Op::OpIEqual, Type::b1, {before, expected}), desired, before);
+    } else {
+      after = to_bits(t, combined(inst.op, t, from_bits(t, before), what));
+    }
+    Word kept = make(spv::Op::OpBitwiseAnd, u, {word, others});
+    return make(spv::Op::OpBitwiseOr, u, {kept, make(spv::Op::OpShiftLeftLogical, u, {after, shift})});
+  });
+  return from_bits(t, own(old));
+}
+
+Word Emitter::atomic(Id id) {
+  const Inst& inst = module_[id];
+  const Id base = module_.arg(id, 0), by = module_.arg(id, 1);
+  const Type t = inst.type;
+  const bool shared = module_[base].op == Op::shared;
+  const std::uint64_t array = module_[base].imm;
+  const bool add = inst.op == Op::atomic_add;
+  bool native = !is_float(t);
+  if (shared) {
+    native = native || !needs_.as_bits[array];
+  } else {
+    native = native || (add && t == Type::f32 && target_.float32_atomic_add) ||
+             (add && t == Type::f64 && target_.float64_atomic_add);
+  }
+  if (ir::bits(t) < 32) {
+    if (shared) return narrow_atomic(id, shared_pointer(array, shared_index(id)), w_.u32(0));
+    const Type u = Type::u64;
+    Word steps =
+        make(spv::Op::OpIMul, u, {integer_to_integer(module_[by].type, u, value(by)), w_.constant(u, inst.stride)});
+    Word address = make(spv::Op::OpIAdd, u, {value(base), steps});
+    if (inst.offset) address = make(spv::Op::OpIAdd, u, {address, w_.constant(u, inst.offset)});
+    Word aligned = make(spv::Op::OpBitwiseAnd, u, {address, w_.constant(u, ~3ull)});
+    Word low = make(spv::Op::OpBitwiseAnd, Type::u32, {make(spv::Op::OpUConvert, Type::u32, {address}), w_.u32(3)});
+    Word shift = make(spv::Op::OpIMul, Type::u32, {low, w_.u32(8)});
+    const PlaceTypes& types = place_types({Type::u32, 1, 0, 0});
+    Word block = make(spv::Op::OpConvertUToPtr, types.to_block, {aligned});
+    return narrow_atomic(id, make(spv::Op::OpAccessChain, types.to_value, {block, w_.u32(0)}), shift);
+  }
+  const Type word = ir::bits(t) == 64 ? Type::u64 : Type::u32;
+  const Word what = value(module_.arg(id, 2));
+  Word at = shared ? shared_pointer(array, shared_index(id)) : pointer(inst, base, by, native ? t : word);
+  if (native) return native_atomic(id, at, what);
+  const Word scope = w_.u32(Word(shared ? spv::Scope::Workgroup : spv::Scope::Device)), relaxed = w_.u32(0);
+  const Word bits = to_bits(t, what);
+  if (inst.op == Op::atomic_exchange)
+    return from_bits(t, make(spv::Op::OpAtomicExchange, word, {at, scope, relaxed, bits}));
+  if (inst.op == Op::atomic_cas) {
+    Word desired = to_bits(t, value(module_.arg(id, 3)));
+    return from_bits(t, make(spv::Op::OpAtomicCompareExchange, word, {at, scope, relaxed, relaxed, desired, bits}));
+  }
+  Word old = exchange_loop(word, at, scope,
+                           [&](Word before) { return to_bits(t, combined(inst.op, t, from_bits(t, before), what)); });
+  return from_bits(t, old);
+}
+
+// ---- Barriers and subgroups
+
+void Emitter::emit_barrier() {
+  const Word group = w_.u32(Word(spv::Scope::Workgroup));
+  const Word order = Word(spv::MemorySemanticsMask::AcquireRelease) | Word(spv::MemorySemanticsMask::UniformMemory) |
+                     Word(spv::MemorySemanticsMask::WorkgroupMemory);
+  body_.emit(spv::Op::OpControlBarrier, {group, group, w_.u32(order)});
+}
+
+Word Emitter::subgroup_reduction(const Inst& inst, Word x) {
+  const Type t = inst.type;
+  const bool real = is_float(t), sign = is_signed(t), logical = ir::is_bool(t);
+  const Word scope = w_.u32(Word(spv::Scope::Subgroup));
+  if (logical && Op(inst.imm) != Op::bit_xor) {
+    const spv::Op vote = Op(inst.imm) == Op::bit_and ? spv::Op::OpGroupNonUniformAll : spv::Op::OpGroupNonUniformAny;
+    return make(vote, t, {scope, x});
+  }
+  spv::Op op;
+  switch (Op(inst.imm)) {
+    case Op::add: op = real ? spv::Op::OpGroupNonUniformFAdd : spv::Op::OpGroupNonUniformIAdd; break;
+    case Op::mul: op = real ? spv::Op::OpGroupNonUniformFMul : spv::Op::OpGroupNonUniformIMul; break;
+    case Op::min:
+      op = real   ? spv::Op::OpGroupNonUniformFMin
+           : sign ? spv::Op::OpGroupNonUniformSMin
+                  : spv::Op::OpGroupNonUniformUMin;
+      break;
+    case Op::max:
+      op = real   ? spv::Op::OpGroupNonUniformFMax
+           : sign ? spv::Op::OpGroupNonUniformSMax
+                  : spv::Op::OpGroupNonUniformUMax;
+      break;
+    case Op::bit_and: op = spv::Op::OpGroupNonUniformBitwiseAnd; break;
+    case Op::bit_or: op = spv::Op::OpGroupNonUniformBitwiseOr; break;
+    case Op::bit_xor: op = logical ? spv::Op::OpGroupNonUniformLogicalXor : spv::Op::OpGroupNonUniformBitwiseXor; break;
+    default: internal_error("a reduction by an operation that has none");
+  }
+  const spv::GroupOperation what = inst.op == Op::subgroup_reduce      ? spv::GroupOperation::Reduce
+                                   : inst.op == Op::subgroup_inclusive ? spv::GroupOperation::InclusiveScan
+                                                                       : spv::GroupOperation::ExclusiveScan;
+  return make(op, t, {scope, Word(what), x});
+}
+
+Word Emitter::subgroup(Id id) {
+  const Inst& inst = module_[id];
+  const Word scope = w_.u32(Word(spv::Scope::Subgroup)), x = value(module_.arg(id, 0));
+  const Word last = target_.subgroup_size - 1;
+  switch (inst.op) {
+    case Op::subgroup_reduce:
+    case Op::subgroup_inclusive:
+    case Op::subgroup_exclusive: return subgroup_reduction(inst, x);
+    case Op::subgroup_ballot:
+      // The four words of one ballot are read one after the other.
+      if (ballot_of_ != module_.arg(id, 0) || ballot_block_ != block_) {
+        ballot_of_ = module_.arg(id, 0);
+        ballot_block_ = block_;
+        ballot_ = make(spv::Op::OpGroupNonUniformBallot, w_.vector_type(Type::u32, 4), {scope, x});
+      }
+      return make(spv::Op::OpCompositeExtract, Type::u32, {ballot_, Word(inst.imm)});
+    case Op::subgroup_broadcast:
+    case Op::subgroup_shuffle: {
+      const Inst& lane = module_[module_.arg(id, 1)];
+      if (lane.op == Op::constant) {
+        const Word from = w_.u32(Word(lane.imm) & last);
+        const bool broadcast = inst.op == Op::subgroup_broadcast;
+        return make(broadcast ? spv::Op::OpGroupNonUniformBroadcast : spv::Op::OpGroupNonUniformShuffle, inst.type,
+                    {scope, x, from});
+      }
+      Word from = make(spv::Op::OpBitwiseAnd, Type::u32, {value(module_.arg(id, 1)), w_.u32(last)});
+      return make(spv::Op::OpGroupNonUniformShuffle, inst.type, {scope, x, from});
+    }
+    default: internal_error("not an operation of subgroups");
+  }
+}
+
+}  // namespace weft::spirv
