@@ -31,7 +31,9 @@ std::string to_glsl(const ir::Module& module) {
 
 // Declared by the frontend, which knows no emitter; this is the first folder that does.
 std::string detail::KernelCore::dump(std::string_view form) const {
-  const ir::Module module = trace({});
+  ir::Variant variant;
+  variant.debug = debug();
+  const ir::Module module = trace(variant, ~0u);
   if (form == "ir") return ir::print(module, true);
   if (form == "spirv") return spirv::disassemble(spirv::emit(module, spirv::Target::everything()));
   if (form == "glsl") return spirv::to_glsl(module);

@@ -81,6 +81,7 @@ class Lint:
         self.check_words()
         self.check_platform()
         self.check_operations()
+        self.check_table_of_names()
         self.check_format()
         return self.problems
 
@@ -205,6 +206,25 @@ class Lint:
                 self.report(table, line, f"{name}: differentiable without a rule in frontend/adjoint")
         if rows == 0:
             self.report(table, 1, "no operation")
+
+    # The table of names: each row names a test that exists
+
+    def check_table_of_names(self):
+        page = Path("docs/language.md")
+        tests = {f"{suite}.{name}" for code in self.code.values()
+                 for suite, name in re.findall(r"\bTEST(?:_P|_F)?\((\w+),\s*(\w+)\)", code)}
+        text = self.texts.get(page, "")
+        start = text.find("\n| Warp |")
+        if start < 0:
+            return
+        for number, row in enumerate(text[start + 1:].split("\n"), line_of(text, start + 1)):
+            if not row.startswith("|"):
+                break
+            last = row.rstrip("| ").rpartition("|")[2].strip()
+            if last in ("test", "---"):
+                continue
+            if last.strip("`") not in tests:
+                self.report(page, number, f"no test {last}")
 
     # Format
 

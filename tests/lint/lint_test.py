@@ -49,6 +49,12 @@ class LintTest(unittest.TestCase):
     def test_upward_include_between_folders(self):
         self.expect({"spirv/a.h": '// A.\n#pragma once\n#include "../runtime/weft.h"\n'}, "spirv/a.h", "upward")
 
+    def test_table_of_names_needs_tests_that_exist(self):
+        table = "# L\n\n| Warp | here | test |\n|---|---|---|\n| `a` | `a` | `Suite.here` |\n| `b` | `b` | `Suite.gone` |\n"
+        test = {"tests/device/a.cpp": "// A.\nTEST_P(Suite, here) {}\n"}
+        self.expect({"docs/language.md": table, **test}, "docs/language.md", "no test `Suite.gone`")
+        self.assertEqual(self.problems({"docs/language.md": table.replace("gone", "here"), **test}), [])
+
     def test_upward_include_inside_frontend(self):
         self.expect({"frontend/support/a.h": '// A.\n#pragma once\n#include "../types/vec.h"\n'},
                     "frontend/support/a.h", "upward")
