@@ -123,7 +123,7 @@ class KernelCore {
   /// Runs the function once and returns its IR, cleaned by the passes that every kernel gets.
   /// \param max_block  threads that a workgroup of the device has at most
   /// Errors: Error(invalid_kernel) with the line of the mistake.
-  ir::Module trace(const ir::Variant& variant, std::uint32_t max_block) const;
+  ir::Module trace(const ir::Variant& variant, std::uint32_t max_block = ~0u) const;
 
   /// See Kernel::dump. Defined in spirv/dump.cpp: this folder knows no emitter.
   std::string dump(std::string_view form) const;
@@ -152,7 +152,7 @@ class Kernel {
   ir::Module trace() const {
     ir::Variant variant;
     variant.debug = core_->debug();
-    return core_->trace(variant, ~0u);
+    return core_->trace(variant);
   }
   /// The kernel as text, for contiguous arrays and for a device that has every feature: "ir" (the operations, each with
   /// its source line), "spirv" (disassembled), or "glsl" (by SPIRV-Cross; a compute shader that glslang takes, whose
