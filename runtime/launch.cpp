@@ -106,7 +106,7 @@ void pack_array(std::byte* block, const ir::Param& p, const ArrayBase& a) {
   }
 }
 
-// See trace::thread_coordinate: q = mul_hi(2 n, multiplier) >> shift.
+// See tracing::thread_coordinate: q = mul_hi(2 n, multiplier) >> shift.
 void pack_extents(std::byte* block, const ir::Interface& i, const Extent& threads) {
   std::byte* at = block + i.tid_offset + (i.wide ? 8 : 0);
   for (int k = 1; k < int(i.tid_rank); ++k, at += 12) {

@@ -12,13 +12,13 @@ namespace weft::detail {
 
 using ir::Op;
 using ir::Type;
-using trace::Id;
+using tracing::Id;
 
 namespace {
 Type type_of(Id id) { return Trace::current().module()[id].type; }
 
 // Two's complement keeps the value of every index that is in range.
-Id as(Type type, Id id, Loc loc) { return type_of(id) == type ? id : trace::convert(type, id, loc); }
+Id as(Type type, Id id, Loc loc) { return type_of(id) == type ? id : tracing::convert(type, id, loc); }
 }  // namespace
 
 std::string named_type(const char* base, Type scalar) {
@@ -80,20 +80,20 @@ ArrLayout make_array_param(std::uint32_t element_bytes, std::uint32_t align, int
   return a;
 }
 
-ArrLayout load_array_handle(const trace::Address& at, int ndim, std::uint32_t element_bytes, Loc loc) {
+ArrLayout load_array_handle(const tracing::Address& at, int ndim, std::uint32_t element_bytes, Loc loc) {
   ArrLayout a;
   a.trace = Trace::current(loc).serial();
   a.ndim = std::uint8_t(ndim);
   a.element_bytes = element_bytes;
   a.element_align = compact_align(element_bytes);
-  trace::load(at, Type::u64, 1, &a.base, loc);
+  tracing::load(at, Type::u64, 1, &a.base, loc);
   if (Trace& t = Trace::current(loc); t.debug() != Debug()) {
     t.held_arrays.push_back("an array in " + (at.element ? t.elements[at.element - 1].array : "a struct"));
     a.held = std::uint16_t(t.held_arrays.size());
   }
-  trace::Address shape = at;
+  tracing::Address shape = at;
   shape.offset += 8;
-  trace::load(shape, Type::i32, ndim, a.shape.data(), loc);
+  tracing::load(shape, Type::i32, ndim, a.shape.data(), loc);
   return a;
 }
 
@@ -112,8 +112,8 @@ Id advance(const ArrLayout& a, const Index* indices, int n) {
   Id at = a.start;
   if (a.strided) {
     for (int k = 0; k < n; ++k) {
-      Id step = trace::binary(Op::mul, as(Type::i64, indices[k].id, loc), a.stride[std::size_t(a.first + k)], loc);
-      at = at == ir::kNone ? step : trace::binary(Op::add, at, step, loc);
+      Id step = tracing::binary(Op::mul, as(Type::i64, indices[k].id, loc), a.stride[std::size_t(a.first + k)], loc);
+      at = at == ir::kNone ? step : tracing::binary(Op::add, at, step, loc);
     }
     return at;
   }
@@ -124,21 +124,21 @@ Id advance(const ArrLayout& a, const Index* indices, int n) {
       at = i;
       continue;
     }
-    at = trace::binary(Op::add, trace::binary(Op::mul, at, a.shape[std::size_t(a.first + k)], loc), i, loc);
+    at = tracing::binary(Op::add, tracing::binary(Op::mul, at, a.shape[std::size_t(a.first + k)], loc), i, loc);
   }
   return at;
 }
 }  // namespace
 
-trace::Address address_of(const ArrLayout& a, const Index* indices, int n) {
-  trace::Address at;
+tracing::Address address_of(const ArrLayout& a, const Index* indices, int n) {
+  tracing::Address at;
   at.base = a.base;
   at.index = advance(a, indices, n);
   at.stride = a.strided ? 1 : a.element_bytes;
   at.align = a.element_align;
   at.loc = indices[0].loc;
   if (Trace& t = Trace::current(at.loc); t.debug() != Debug()) {
-    trace::Element e;
+    tracing::Element e;
     e.array = name_of(a);
     e.ndim = a.ndim;
     for (int k = 0; k < a.ndim; ++k) {
@@ -166,13 +166,13 @@ ArrLayout with_strides(const ArrLayout& a, Loc loc) {
   if (a.strided) return a;
   ArrLayout s = a;
   s.strided = true;
-  Id step = trace::literal_int(Type::i64, a.element_bytes, loc);
+  Id step = tracing::literal_int(Type::i64, a.element_bytes, loc);
   for (std::size_t k = a.ndim; k-- > 0;) {
     s.stride[k] = step;
-    if (k > 0) step = trace::binary(Op::mul, step, as(Type::i64, a.shape[k], loc), loc);
+    if (k > 0) step = tracing::binary(Op::mul, step, as(Type::i64, a.shape[k], loc), loc);
   }
   if (a.start != ir::kNone)
-    s.start = trace::binary(Op::mul, as(Type::i64, a.start, loc), s.stride[std::size_t(a.first - 1)], loc);
+    s.start = tracing::binary(Op::mul, as(Type::i64, a.start, loc), s.stride[std::size_t(a.first - 1)], loc);
   return s;
 }
 }  // namespace
@@ -180,16 +180,16 @@ ArrLayout with_strides(const ArrLayout& a, Loc loc) {
 ArrLayout range_of(const ArrLayout& a, const Index& lo, const Index& hi, const Index& step) {
   const Loc loc = lo.loc;
   ArrLayout s = with_strides(a, loc);
-  trace::check_range(name_of(a), as(Type::i64, lo.id, loc), as(Type::i64, hi.id, loc), as(Type::i64, step.id, loc),
-                     as(Type::i64, a.shape[a.first], loc), loc);
+  tracing::check_range(name_of(a), as(Type::i64, lo.id, loc), as(Type::i64, hi.id, loc), as(Type::i64, step.id, loc),
+                       as(Type::i64, a.shape[a.first], loc), loc);
   const Id from = as(Type::i64, lo.id, loc), by = as(Type::i64, step.id, loc);
   Id& stride = s.stride[a.first];
-  Id skipped = trace::binary(Op::mul, from, stride, loc);
-  s.start = s.start == ir::kNone ? skipped : trace::binary(Op::add, s.start, skipped, loc);
-  stride = trace::binary(Op::mul, stride, by, loc);
-  Id n = trace::binary(Op::sub, as(Type::i64, hi.id, loc), from, loc);
-  n = trace::binary(Op::add, n, trace::binary(Op::sub, by, trace::literal_int(Type::i64, 1, loc), loc), loc);
-  s.shape[a.first] = trace::binary(Op::div, n, by, loc);
+  Id skipped = tracing::binary(Op::mul, from, stride, loc);
+  s.start = s.start == ir::kNone ? skipped : tracing::binary(Op::add, s.start, skipped, loc);
+  stride = tracing::binary(Op::mul, stride, by, loc);
+  Id n = tracing::binary(Op::sub, as(Type::i64, hi.id, loc), from, loc);
+  n = tracing::binary(Op::add, n, tracing::binary(Op::sub, by, tracing::literal_int(Type::i64, 1, loc), loc), loc);
+  s.shape[a.first] = tracing::binary(Op::div, n, by, loc);
   return s;
 }
 
@@ -200,7 +200,7 @@ ArrLayout transposed(const ArrLayout& a, Loc loc) {
   return s;
 }
 
-trace::Id shape_of(const ArrLayout& a, int k, Type type, Loc loc) {
+tracing::Id shape_of(const ArrLayout& a, int k, Type type, Loc loc) {
   if (k < 0 || k >= a.ndim - a.first)
     ir::fail(Trace::owner_of(a.trace, loc).module(), loc,
              fmt::format("shape({}) of an array of {} dimension(s)", k, a.ndim - a.first));

@@ -25,23 +25,23 @@ class Index {
   Index(const ComponentAt<T>& c, Loc loc = Loc::here()) : id(c.read(loc)), loc(loc) {}
   template <IntegerScalar T>
   Index(T value, Loc loc = Loc::here())
-      : id(trace::literal_int(sizeof(T) == 8 ? ir::Type::i64 : ir::Type::i32, std::int64_t(value), loc)), loc(loc) {}
+      : id(tracing::literal_int(sizeof(T) == 8 ? ir::Type::i64 : ir::Type::i32, std::int64_t(value), loc)), loc(loc) {}
 
-  Index(trace::Id id, Loc loc, FromId) : id(id), loc(loc) {}
+  Index(tracing::Id id, Loc loc, FromId) : id(id), loc(loc) {}
 
-  trace::Id id;
+  tracing::Id id;
   Loc loc;
 };
 
 /// All that an array knows at trace time; copied into slices.
 struct ArrLayout {
   std::uint32_t trace = 0;  ///< the trace that it belongs to
-  trace::Id base = ir::kNone;
-  trace::Id start = ir::kNone;        ///< of a slice: rows of the last fixed dimension (contiguous) or bytes (strided);
-                                      ///< kNone: 0
-  std::array<trace::Id, 4> shape{};   ///< i32, or i64 in a strided layout
-  std::array<trace::Id, 4> stride{};  ///< strided only: i64 bytes
-  std::array<trace::Id, 4> index{};   ///< of a slice: the indices of the dimensions before `first`
+  tracing::Id base = ir::kNone;
+  tracing::Id start = ir::kNone;  ///< of a slice: rows of the last fixed dimension (contiguous) or bytes (strided);
+                                  ///< kNone: 0
+  std::array<tracing::Id, 4> shape{};   ///< i32, or i64 in a strided layout
+  std::array<tracing::Id, 4> stride{};  ///< strided only: i64 bytes
+  std::array<tracing::Id, 4> index{};   ///< of a slice: the indices of the dimensions before `first`
   std::uint32_t element_bytes = 0;
   std::uint32_t element_align = 1;
   std::uint8_t ndim = 0;
@@ -57,9 +57,9 @@ struct ArrLayout {
 ArrLayout make_array_param(std::uint32_t element_bytes, std::uint32_t align, int ndim, bool read_only,
                            const std::string& type_name);
 /// The array whose handle (ArrayHandle) lies at an address; always contiguous.
-ArrLayout load_array_handle(const trace::Address& at, int ndim, std::uint32_t element_bytes, Loc loc);
+ArrLayout load_array_handle(const tracing::Address& at, int ndim, std::uint32_t element_bytes, Loc loc);
 /// Where the element with these indices is; `n` indices complete the address.
-trace::Address address_of(const ArrLayout& arr, const Index* indices, int n);
+tracing::Address address_of(const ArrLayout& arr, const Index* indices, int n);
 /// Fixes the next index.
 ArrLayout slice_of(const ArrLayout& arr, const Index& index);
 /// Elements lo, lo + step, ... below hi of the next dimension.
@@ -67,7 +67,7 @@ ArrLayout range_of(const ArrLayout& arr, const Index& lo, const Index& hi, const
 /// The dimensions that are left in reverse order.
 ArrLayout transposed(const ArrLayout& arr, Loc loc);
 /// As i32 or i64.
-trace::Id shape_of(const ArrLayout& arr, int k, ir::Type type, Loc loc);
+tracing::Id shape_of(const ArrLayout& arr, int k, ir::Type type, Loc loc);
 
 /// "float32", "vec3", "mat<2, 3, int32>", ...: the name of an element type in messages.
 std::string type_name(ir::Type scalar, int rows, int columns);

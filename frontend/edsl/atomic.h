@@ -17,7 +17,7 @@ constexpr ir::Type flat_scalar() {
 }
 
 template <class T>
-const trace::Id* ids_of(const In<T>& v) {
+const tracing::Id* ids_of(const In<T>& v) {
   if constexpr (Scalar<T>) {
     return &v.id;
   } else {
@@ -25,7 +25,7 @@ const trace::Id* ids_of(const In<T>& v) {
   }
 }
 template <class T>
-Var<T> var_of(const trace::Id* ids) {
+Var<T> var_of(const tracing::Id* ids) {
   if constexpr (Scalar<T>) {
     return Var<T>(ids[0], FromId{});
   } else {
@@ -34,17 +34,17 @@ Var<T> var_of(const trace::Id* ids) {
 }
 
 template <class T>
-Var<T> atomic(ir::Op op, const trace::Address& element, const In<T>& value, const In<T>* expected = nullptr) {
-  trace::Id before[Flat<T>::count];
-  trace::atomic(op, element, scalar_type<typename Flat<T>::scalar>(), Flat<T>::count, ids_of<T>(value),
-                expected ? ids_of<T>(*expected) : nullptr, before, value.loc);
+Var<T> atomic(ir::Op op, const tracing::Address& element, const In<T>& value, const In<T>* expected = nullptr) {
+  tracing::Id before[Flat<T>::count];
+  tracing::atomic(op, element, scalar_type<typename Flat<T>::scalar>(), Flat<T>::count, ids_of<T>(value),
+                  expected ? ids_of<T>(*expected) : nullptr, before, value.loc);
   return var_of<T>(before);
 }
 
 template <class T>
 In<T> negative(const In<T>& v) {
-  trace::Id ids[Flat<T>::count];
-  for (int k = 0; k < Flat<T>::count; ++k) ids[k] = trace::unary(ir::Op::neg, ids_of<T>(v)[k], v.loc);
+  tracing::Id ids[Flat<T>::count];
+  for (int k = 0; k < Flat<T>::count; ++k) ids[k] = tracing::unary(ir::Op::neg, ids_of<T>(v)[k], v.loc);
   return In<T>(var_of<T>(ids), v.loc);
 }
 

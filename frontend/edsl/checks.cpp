@@ -6,7 +6,7 @@ namespace weft {
 using ir::Op;
 using ir::Type;
 
-namespace trace {
+namespace tracing {
 
 namespace {
 
@@ -200,5 +200,5 @@ void check_divisor(Op op, Id dividend, Id divisor, Loc loc) {
   b.close_if();
 }
 
-}  // namespace trace
+}  // namespace tracing
 }  // namespace weft

@@ -12,7 +12,7 @@ namespace weft {
 
 using ir::Op;
 using ir::Type;
-using trace::Id;
+using tracing::Id;
 
 namespace detail {
 
@@ -50,7 +50,7 @@ void Block::begin(Id condition) {
   ir::Builder& b = builder();
   switch (kind_) {
     case Kind::if_: b.open_if(condition, loc_); break;
-    case Kind::while_: b.loop_body(trace::unless_stopped(condition, loc_)); break;
+    case Kind::while_: b.loop_body(tracing::unless_stopped(condition, loc_)); break;
     case Kind::else_:
     case Kind::else_if:
       // `If (a) {} ElseIf (b) {} Else {}` is if a {} else { if b {} else {} }: by the time the last Else is met, the
@@ -75,7 +75,7 @@ void Block::close() {
   state_ = State::closed;
   if (kind_ == Kind::while_) {
     b.close_loop();
-    trace::return_if_stopped(loc_);
+    tracing::return_if_stopped(loc_);
     return;
   }
   b.close_if();

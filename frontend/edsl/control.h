@@ -34,7 +34,7 @@ class Block {
  private:
   enum class State : std::uint8_t { fresh, open, closed };
   void open_loop();
-  void begin(trace::Id condition);
+  void begin(tracing::Id condition);
   void close();
 
   Kind kind_;
@@ -47,11 +47,11 @@ class Block {
 /// A counted loop: begin() traces its head, the one increment its end.
 class RangeLoop {
  public:
-  RangeLoop(trace::Id lo, trace::Id hi, trace::Id step, Loc loc);
+  RangeLoop(tracing::Id lo, tracing::Id hi, tracing::Id step, Loc loc);
   ~RangeLoop();
   RangeLoop(const RangeLoop&) = delete;
   /// Opens the loop; returns the counter of this iteration.
-  trace::Id open();
+  tracing::Id open();
   void close();
   bool fresh() const { return state_ == 0; }
   /// A range may be run through several times.
@@ -60,11 +60,11 @@ class RangeLoop {
   }
 
  private:
-  trace::Id lo_, hi_, step_;
+  tracing::Id lo_, hi_, step_;
   std::uint32_t trace_;
   std::uint32_t counter_ = 0;
   bool counts_ = false;  ///< the counter is the iteration's number, not the value itself
-  trace::Id count_ = ir::kNone;
+  tracing::Id count_ = ir::kNone;
   std::uint8_t state_ = 0;
   int exceptions_;
   Loc loc_;
@@ -77,7 +77,7 @@ class RangeLoop {
 template <IntegerScalar T>
 class Range {
  public:
-  Range(trace::Id lo, trace::Id hi, trace::Id step, Loc loc) : loop_(lo, hi, step, loc) {}
+  Range(tracing::Id lo, tracing::Id hi, tracing::Id step, Loc loc) : loop_(lo, hi, step, loc) {}
   struct End {};
   struct Iterator {
     detail::RangeLoop* loop;

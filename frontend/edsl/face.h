@@ -191,7 +191,7 @@ class CallSite<Var<T>> {
   explicit CallSite(Loc loc) : place_(loc) {}
 
  private:
-  trace::CallPlace place_;
+  tracing::CallPlace place_;
 };
 
 /// Converts a scalar of either face by value, as `Float(i)` does in kernels.

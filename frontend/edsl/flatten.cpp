@@ -14,8 +14,8 @@ namespace weft::detail {
 
 using ir::Op;
 using ir::Type;
-using trace::Address;
-using trace::Id;
+using tracing::Address;
+using tracing::Id;
 
 namespace {
 std::uint32_t lowest_bit(std::uint32_t n) { return n & (~n + 1); }
@@ -45,13 +45,13 @@ void for_accesses(const Address& at, std::span<const Leaf> leaves, F f) {
 
 void load_leaves(const Address& from, std::span<const Leaf> leaves, Id* out, Loc loc) {
   for_accesses(from, leaves, [&](std::size_t i, int n) {
-    trace::load(field_at(from, leaves[i].offset), leaves[i].type, n, out + i, loc);
+    tracing::load(field_at(from, leaves[i].offset), leaves[i].type, n, out + i, loc);
   });
 }
 
 void store_leaves(const Address& to, std::span<const Leaf> leaves, const Id* values, Loc loc) {
   for_accesses(to, leaves, [&](std::size_t i, int n) {
-    trace::store(field_at(to, leaves[i].offset), leaves[i].type, n, values + i, loc);
+    tracing::store(field_at(to, leaves[i].offset), leaves[i].type, n, values + i, loc);
   });
 }
 
@@ -65,7 +65,7 @@ void leaf_constants(const void* value, std::span<const Leaf> leaves, Id* out, Lo
 }
 
 void select_leaves(Id condition, const Id* a, const Id* b, int count, Id* out, Loc loc) {
-  for (int i = 0; i < count; ++i) out[i] = trace::ternary(Op::select, condition, a[i], b[i], loc);
+  for (int i = 0; i < count; ++i) out[i] = tracing::ternary(Op::select, condition, a[i], b[i], loc);
 }
 
 void pick_leaves(const Index& index, const Id* values, int n, int count, Id* out) {
@@ -73,8 +73,9 @@ void pick_leaves(const Index& index, const Id* values, int n, int count, Id* out
   const Type type = b.module()[index.id].type;
   for (int j = 0; j < count; ++j) out[j] = values[j];
   for (int k = 1; k < n; ++k) {
-    Id here = trace::binary(Op::eq, index.id, b.constant_int(type, k), index.loc);
-    for (int j = 0; j < count; ++j) out[j] = trace::ternary(Op::select, here, values[k * count + j], out[j], index.loc);
+    Id here = tracing::binary(Op::eq, index.id, b.constant_int(type, k), index.loc);
+    for (int j = 0; j < count; ++j)
+      out[j] = tracing::ternary(Op::select, here, values[k * count + j], out[j], index.loc);
   }
 }
 
@@ -86,9 +87,9 @@ Address field_at(const Address& at, std::uint32_t offset) {
 
 Address element_at(const Address& at, const Index& index, std::uint32_t element_bytes, std::size_t n) {
   const Loc loc = index.loc;
-  const auto wide = [&](Id id) { return trace::convert(Type::i64, id, loc); };
+  const auto wide = [&](Id id) { return tracing::convert(Type::i64, id, loc); };
   const auto times = [&](Id id, std::uint32_t n) {
-    return trace::binary(Op::mul, id, trace::literal_int(Type::i64, n, loc), loc);
+    return tracing::binary(Op::mul, id, tracing::literal_int(Type::i64, n, loc), loc);
   };
   Address element = at;
   element.loc = loc;
@@ -102,13 +103,13 @@ Address element_at(const Address& at, const Index& index, std::uint32_t element_
     inner = times(inner, element_bytes);
     element.stride = 1;
   }
-  element.index = trace::binary(Op::add, outer, inner, loc);
+  element.index = tracing::binary(Op::add, outer, inner, loc);
   if (Trace& t = Trace::current(loc); at.element) {
-    trace::Element e = t.elements[at.element - 1];
-    if (e.ndim == trace::Element::kMostIndices)
+    tracing::Element e = t.elements[at.element - 1];
+    if (e.ndim == tracing::Element::kMostIndices)
       ir::fail(t.module(), loc, "debug mode follows no more than 12 indices into one element");
     e.index[e.ndim] = index.id;
-    e.extent[e.ndim++] = trace::literal_int(Type::i32, std::int64_t(n), loc);
+    e.extent[e.ndim++] = tracing::literal_int(Type::i32, std::int64_t(n), loc);
     t.elements.push_back(std::move(e));
     element.element = std::uint32_t(t.elements.size());
   }

@@ -8,17 +8,18 @@
 namespace weft::detail {
 
 /// Read and write the scalars of one element; equal ones side by side take accesses as wide as four.
-void load_leaves(const trace::Address& from, std::span<const Leaf> leaves, trace::Id* out, Loc loc);
-void store_leaves(const trace::Address& to, std::span<const Leaf> leaves, const trace::Id* values, Loc loc);
+void load_leaves(const tracing::Address& from, std::span<const Leaf> leaves, tracing::Id* out, Loc loc);
+void store_leaves(const tracing::Address& to, std::span<const Leaf> leaves, const tracing::Id* values, Loc loc);
 /// The scalars of a host value.
-void leaf_constants(const void* value, std::span<const Leaf> leaves, trace::Id* out, Loc loc);
-void select_leaves(trace::Id condition, const trace::Id* a, const trace::Id* b, int count, trace::Id* out, Loc loc);
+void leaf_constants(const void* value, std::span<const Leaf> leaves, tracing::Id* out, Loc loc);
+void select_leaves(tracing::Id condition, const tracing::Id* a, const tracing::Id* b, int count, tracing::Id* out,
+                   Loc loc);
 /// Element `index` of `n` values of `count` scalars each, by selection: an index out of range gives the first.
-void pick_leaves(const Index& index, const trace::Id* values, int n, int count, trace::Id* out);
+void pick_leaves(const Index& index, const tracing::Id* values, int n, int count, tracing::Id* out);
 
 /// A field or element of what lies at an address.
-trace::Address field_at(const trace::Address& at, std::uint32_t offset);
-trace::Address element_at(const trace::Address& at, const Index& index, std::uint32_t element_bytes, std::size_t n);
+tracing::Address field_at(const tracing::Address& at, std::uint32_t offset);
+tracing::Address element_at(const tracing::Address& at, const Index& index, std::uint32_t element_bytes, std::size_t n);
 /// Errors: Error(invalid_kernel) for a host index outside [0, n).
 void check_array_index(int i, std::size_t n, Loc loc);
 
@@ -37,7 +38,7 @@ std::string struct_field_name() {
 /// The scalars of a traced value, Layout<T>::count of them, and back. What passes values on (calls of functions, shared
 /// memory) needs no more of a type than these.
 template <class T>
-void read_ids(const Var<T>& v, trace::Id* out, Loc loc) {
+void read_ids(const Var<T>& v, tracing::Id* out, Loc loc) {
   if constexpr (Scalar<T>) {
     *out = v.read(loc);
   } else {
@@ -46,7 +47,7 @@ void read_ids(const Var<T>& v, trace::Id* out, Loc loc) {
   }
 }
 template <class T>
-Var<T> from_ids(const trace::Id* ids) {
+Var<T> from_ids(const tracing::Id* ids) {
   if constexpr (Scalar<T>)
     return Var<T>(*ids, FromId{});
   else

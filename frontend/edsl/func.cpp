@@ -9,7 +9,7 @@
 
 namespace weft::detail {
 
-using trace::Id;
+using tracing::Id;
 
 // ---- Arrays as arguments: the scalars of a layout, and what of it is known at trace time.
 

@@ -24,11 +24,11 @@ struct FuncHolder : FuncCore {
 
 /// The arguments of a call, as scalars of the caller, and what else decides which code is called.
 struct FuncArgs {
-  std::vector<trace::Id> ids;
+  std::vector<tracing::Id> ids;
   std::vector<std::uint32_t> form;
   std::vector<ArrLayout> arrays;
 
-  void add(const trace::Id* values, int n) { ids.insert(ids.end(), values, values + n); }
+  void add(const tracing::Id* values, int n) { ids.insert(ids.end(), values, values + n); }
   void add(const ArrLayout& arr, Loc loc);
 };
 
@@ -36,8 +36,8 @@ struct FuncArgs {
 class FuncInputs {
  public:
   FuncInputs(const FuncArgs& args, bool inlined) : args_(args), inlined_(inlined) {}
-  trace::Id next();
-  void next(trace::Id* out, int n) {
+  tracing::Id next();
+  void next(tracing::Id* out, int n) {
     for (int i = 0; i < n; ++i) out[i] = next();
   }
   ArrLayout next_array();
@@ -49,11 +49,11 @@ class FuncInputs {
 };
 
 /// Runs the C++ function with these inputs and appends the scalars that it returns.
-using FuncBody = void (*)(const FuncCore& core, FuncInputs& inputs, std::vector<trace::Id>& outputs);
+using FuncBody = void (*)(const FuncCore& core, FuncInputs& inputs, std::vector<tracing::Id>& outputs);
 
 /// Calls the instance for these arguments, which is traced when there is none yet. Returns the scalars of its result.
 /// A function that may end the thread, and every one in debug mode, is traced in place of the call instead.
-std::vector<trace::Id> call_func(const FuncCore& core, FuncBody body, FuncArgs& args, Loc loc);
+std::vector<tracing::Id> call_func(const FuncCore& core, FuncBody body, FuncArgs& args, Loc loc);
 
 /// How a type of parameter or result crosses a call: `Arg`, what a caller may write; the scalars on either side.
 template <class V>
@@ -68,17 +68,17 @@ template <Value T>
 struct Passed<Var<T>> {
   using Arg = In<T>;
   static void put(const Arg& a, FuncArgs& to) { append(a, to.ids); }
-  static void append(const Arg& a, std::vector<trace::Id>& to) {
-    const trace::Id* first;
+  static void append(const Arg& a, std::vector<tracing::Id>& to) {
+    const tracing::Id* first;
     if constexpr (std::is_array_v<decltype(a.id)>)
       first = a.id;
     else
       first = &a.id;
     to.insert(to.end(), first, first + Layout<T>::count);
   }
-  static Var<T> get(const trace::Id*& from) { return from_ids<T>(std::exchange(from, from + Layout<T>::count)); }
+  static Var<T> get(const tracing::Id*& from) { return from_ids<T>(std::exchange(from, from + Layout<T>::count)); }
   static Var<T> make(FuncInputs& from) {
-    trace::Id ids[Layout<T>::count];
+    tracing::Id ids[Layout<T>::count];
     from.next(ids, Layout<T>::count);
     return from_ids<T>(ids);
   }
@@ -137,8 +137,8 @@ struct Results {
                 "weft::func: a result is not of a traced type; return Float, Vec3, .. or a tuple of them");
   // So that the compiler says no more than that.
   using type = R;
-  static void append(const R&, std::vector<trace::Id>&) {}
-  static R get(const trace::Id*& from);
+  static void append(const R&, std::vector<tracing::Id>&) {}
+  static R get(const tracing::Id*& from);
 };
 template <>
 struct Results<void> {
@@ -147,24 +147,24 @@ struct Results<void> {
 template <Value T>
 struct Results<Var<T>> {
   using type = Var<T>;
-  static void append(const Var<T>& v, std::vector<trace::Id>& to) { Passed<type>::append({v, Loc{}}, to); }
-  static type get(const trace::Id*& from) { return Passed<type>::get(from); }
+  static void append(const Var<T>& v, std::vector<tracing::Id>& to) { Passed<type>::append({v, Loc{}}, to); }
+  static type get(const tracing::Id*& from) { return Passed<type>::get(from); }
 };
 /// An element of an array is read.
 template <Value T>
 struct Results<Ref<T>> {
   using type = Var<std::remove_const_t<T>>;
-  static void append(const Ref<T>& v, std::vector<trace::Id>& to) { Passed<type>::append({v, Loc{}}, to); }
-  static type get(const trace::Id*& from) { return Passed<type>::get(from); }
+  static void append(const Ref<T>& v, std::vector<tracing::Id>& to) { Passed<type>::append({v, Loc{}}, to); }
+  static type get(const tracing::Id*& from) { return Passed<type>::get(from); }
 };
 template <class Tuple, class... R>
 struct TupleResults {
   using type = Tuple;
   template <class T>
-  static void append(const T& v, std::vector<trace::Id>& to) {
+  static void append(const T& v, std::vector<tracing::Id>& to) {
     std::apply([&](const R&... part) { (Results<R>::append(part, to), ...); }, v);
   }
-  static type get(const trace::Id*& from) {
+  static type get(const tracing::Id*& from) {
     // In braces the parts are made from left to right.
     return type{Results<R>::get(from)...};
   }
@@ -183,7 +183,7 @@ template <class R, std::size_t N>
 struct Results<std::array<R, N>> : ArrayResults<R, N> {};
 
 template <class F, class... P>
-void func_body(const FuncCore& core, FuncInputs& inputs, std::vector<trace::Id>& outputs) {
+void func_body(const FuncCore& core, FuncInputs& inputs, std::vector<tracing::Id>& outputs) {
   const F& f = static_cast<const FuncHolder<F>&>(core).f;
   std::tuple<P...> parameters{Passed<P>::make(inputs)...};
   using R = std::invoke_result_t<const F&, P&...>;
@@ -200,9 +200,9 @@ auto call_func(const FuncHolder<F>& holder, Loc loc, const typename Passed<P>::A
   using R = std::invoke_result_t<const F&, P&...>;
   FuncArgs args;
   (Passed<P>::put(given, args), ...);
-  const std::vector<trace::Id> ids = call_func(holder, &func_body<F, P...>, args, loc);
+  const std::vector<tracing::Id> ids = call_func(holder, &func_body<F, P...>, args, loc);
   if constexpr (!std::is_void_v<R>) {
-    const trace::Id* first = ids.data();
+    const tracing::Id* first = ids.data();
     return Results<std::decay_t<R>>::get(first);
   }
 }

@@ -10,7 +10,7 @@ namespace weft {
 using ir::Op;
 using ir::Type;
 
-namespace trace {
+namespace tracing {
 
 namespace {
 // The builder, for what belongs to workgroups: the kernel's, where it is known from where a function is called.
@@ -79,7 +79,7 @@ Id lane_across(Id mask, Loc loc) {
   return binary(Op::bit_xor, u32_source(Op::subgroup_lane, loc), convert(Type::u32, mask, loc), loc);
 }
 
-}  // namespace trace
+}  // namespace tracing
 
 namespace detail {
 
@@ -97,7 +97,7 @@ ArrLayout make_shared(Type scalar, int count, const int* shape, int ndim, Loc lo
   a.ndim = std::uint8_t(ndim);
   a.element_bytes = std::uint32_t(bytes(stored) * count);
   a.element_align = std::min(16u, a.element_bytes & (~a.element_bytes + 1));
-  a.base = trace::shared_array(stored, elements > 1ll << 28 ? -1 : elements * count, loc);
+  a.base = tracing::shared_array(stored, elements > 1ll << 28 ? -1 : elements * count, loc);
   for (int k = 0; k < ndim; ++k) a.shape[std::size_t(k)] = t.builder().constant_int(Type::i32, shape[k]);
   return a;
 }

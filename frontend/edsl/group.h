@@ -67,10 +67,10 @@ Shared<T> shared(int n, Loc loc = Loc::here()) {
 /// is launched over a multiple of block_dim() threads, and guards accesses with If (tid() < n), not with Return().
 /// Errors: Error(invalid_kernel) with the line where not all threads may come; Error(invalid_argument) by a launch over
 /// another number of threads.
-inline void barrier(Loc loc = Loc::here()) { trace::barrier(loc); }
+inline void barrier(Loc loc = Loc::here()) { tracing::barrier(loc); }
 
 #define WEFT_THREAD_NUMBER(name, ...) \
-  inline Var<int> name(Loc loc = Loc::here()) { return Var<int>(trace::__VA_ARGS__, detail::FromId{}); }
+  inline Var<int> name(Loc loc = Loc::here()) { return Var<int>(tracing::__VA_ARGS__, detail::FromId{}); }
 /// Threads of a workgroup: KernelOptions::block, or 256 (less on a device that cannot run as many).
 WEFT_THREAD_NUMBER(block_dim, block_dim(loc))
 /// Number of this thread in its workgroup.
@@ -103,9 +103,9 @@ template <class V>
 using HostOf = typename HostOfOperand<V>::type;
 
 template <class T>
-Var<T> subgroup(ir::Op op, const In<T>& v, trace::Id lane, ir::Op by) {
-  trace::Id out[Flat<T>::count];
-  trace::subgroup(op, ids_of<T>(v), Flat<T>::count, lane, by == ir::Op::count ? 0 : std::uint64_t(by), out, v.loc);
+Var<T> subgroup(ir::Op op, const In<T>& v, tracing::Id lane, ir::Op by) {
+  tracing::Id out[Flat<T>::count];
+  tracing::subgroup(op, ids_of<T>(v), Flat<T>::count, lane, by == ir::Op::count ? 0 : std::uint64_t(by), out, v.loc);
   return var_of<T>(out);
 }
 }  // namespace detail
@@ -146,11 +146,11 @@ WEFT_SUBGROUP_EXCHANGE(subgroup_broadcast, subgroup_broadcast, by.id)
 /// The value of any lane, taken modulo the subgroup's size.
 WEFT_SUBGROUP_EXCHANGE(subgroup_shuffle, subgroup_shuffle, by.id)
 /// The value of lane (subgroup_lane() ^ mask), modulo the size.
-WEFT_SUBGROUP_EXCHANGE(subgroup_shuffle_xor, subgroup_shuffle, trace::lane_across(by.id, loc))
+WEFT_SUBGROUP_EXCHANGE(subgroup_shuffle_xor, subgroup_shuffle, tracing::lane_across(by.id, loc))
 /// The value of the lane `delta` before this one; its own value where there is none.
-WEFT_SUBGROUP_EXCHANGE(subgroup_shuffle_up, subgroup_shuffle, trace::lane_before(by.id, loc))
+WEFT_SUBGROUP_EXCHANGE(subgroup_shuffle_up, subgroup_shuffle, tracing::lane_before(by.id, loc))
 /// The value of the lane `delta` behind this one; its own value where there is none.
-WEFT_SUBGROUP_EXCHANGE(subgroup_shuffle_down, subgroup_shuffle, trace::lane_behind(by.id, loc))
+WEFT_SUBGROUP_EXCHANGE(subgroup_shuffle_down, subgroup_shuffle, tracing::lane_behind(by.id, loc))
 #undef WEFT_SUBGROUP_EXCHANGE
 
 /// The value of the first lane.
@@ -169,14 +169,14 @@ inline Var<bool> subgroup_all(In<bool> b) {
 }
 /// A bit for each lane where it is true: bit k % 32 of component k / 32.
 inline Var<vec<4, unsigned>> subgroup_ballot(In<bool> b) {
-  trace::Id words[4];
+  tracing::Id words[4];
   for (std::uint64_t k = 0; k < 4; ++k)
-    trace::subgroup(ir::Op::subgroup_ballot, &b.id, 1, ir::kNone, k, words + k, b.loc);
+    tracing::subgroup(ir::Op::subgroup_ballot, &b.id, 1, ir::kNone, k, words + k, b.loc);
   return Var<vec<4, unsigned>>(words, detail::FromId{});
 }
 /// In how many threads of the subgroup it is true.
 inline Var<int> subgroup_count(In<bool> b) {
-  return subgroup_add(Var<int>(trace::convert(ir::Type::i32, b.id, b.loc), detail::FromId{}), b.loc);
+  return subgroup_add(Var<int>(tracing::convert(ir::Type::i32, b.id, b.loc), detail::FromId{}), b.loc);
 }
 
 }  // namespace weft

@@ -9,8 +9,8 @@ namespace {
 Index through_list(const IndexedLayout& a, int k, const Index& index) {
   const ArrLayout& list = a.indices[std::size_t(a.data.first + k)];
   if (list.base == ir::kNone) return index;
-  trace::Id value;
-  trace::load(address_of(list, &index, 1), ir::Type::i32, 1, &value, index.loc);
+  tracing::Id value;
+  tracing::load(address_of(list, &index, 1), ir::Type::i32, 1, &value, index.loc);
   return {value, index.loc, FromId{}};
 }
 }  // namespace
@@ -25,7 +25,7 @@ IndexedLayout make_indices(const ArrLayout& data) {
   return a;
 }
 
-trace::Address address_of(const IndexedLayout& a, const Index* indices, int n) {
+tracing::Address address_of(const IndexedLayout& a, const Index* indices, int n) {
   Index through[4] = {indices[0], indices[0], indices[0], indices[0]};
   for (int k = 0; k < n; ++k) through[k] = through_list(a, k, indices[k]);
   return address_of(a.data, through, n);
@@ -37,7 +37,7 @@ IndexedLayout slice_of(const IndexedLayout& a, const Index& index) {
   return s;
 }
 
-trace::Id shape_of(const IndexedLayout& a, int k, ir::Type type, Loc loc) {
+tracing::Id shape_of(const IndexedLayout& a, int k, ir::Type type, Loc loc) {
   const int left = a.data.ndim - a.data.first;
   if (k >= 0 && k < left) {
     const ArrLayout& list = a.indices[std::size_t(a.data.first + k)];

@@ -22,9 +22,9 @@ struct IndexedLayout {
 
 /// Adds the parameters of the lists that belong to `data`.
 IndexedLayout make_indices(const ArrLayout& data);
-trace::Address address_of(const IndexedLayout& arr, const Index* indices, int n);
+tracing::Address address_of(const IndexedLayout& arr, const Index* indices, int n);
 IndexedLayout slice_of(const IndexedLayout& arr, const Index& index);
-trace::Id shape_of(const IndexedLayout& arr, int k, ir::Type type, Loc loc);
+tracing::Id shape_of(const IndexedLayout& arr, int k, ir::Type type, Loc loc);
 
 }  // namespace detail
 

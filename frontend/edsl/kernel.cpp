@@ -9,7 +9,7 @@
 namespace weft::detail {
 
 void make_value_param(std::uint32_t bytes, std::uint32_t align, std::string type_name, std::span<const Leaf> leaves,
-                      trace::Id* out) {
+                      tracing::Id* out) {
   ir::Param p;
   p.kind = ir::Param::Kind::value;
   p.type_name = std::move(type_name);

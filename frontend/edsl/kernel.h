@@ -39,7 +39,7 @@ P make_argument() {
 
 /// Adds a value to the parameters: its scalars, as they come from the argument block.
 void make_value_param(std::uint32_t bytes, std::uint32_t align, std::string type_name, std::span<const Leaf> leaves,
-                      trace::Id* out);
+                      tracing::Id* out);
 
 template <class T>
 struct Parameter<Var<T>> {
@@ -47,7 +47,7 @@ struct Parameter<Var<T>> {
   static Var<T> make() {
     static_assert(check_layout<T>());
     using L = Layout<T>;
-    trace::Id ids[L::count];
+    tracing::Id ids[L::count];
     make_value_param(L::size, L::align, TypeName<T>::get(), L::leaves, ids);
     return from_ids<T>(ids);
   }

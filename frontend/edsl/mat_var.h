@@ -13,8 +13,8 @@ inline constexpr bool same_shape<mat<R, C, T>, mat<R, C, U>> = !std::is_same_v<T
 /// a * b of two matrices whose numbers of columns and rows agree.
 template <int R, int K, int C, class T>
 Var<mat<R, C, T>> product(const In<mat<R, K, T>>& a, const In<mat<K, C, T>>& b, Loc loc) {
-  trace::Id out[R * C];
-  trace::matmul(a.id, b.id, R, K, C, out, loc);
+  tracing::Id out[R * C];
+  tracing::matmul(a.id, b.id, R, K, C, out, loc);
   return Var<mat<R, C, T>>(out, FromId{});
 }
 
@@ -34,14 +34,14 @@ struct PackOps<mat<R, C, T>> {
   WEFT_SCALAR_BY_PACK(*, mul, NumericScalar<T>)
   friend V operator-(I a) requires NumericScalar<T> { return detail::each<X>(ir::Op::neg, a.id, a.loc); }
   friend Var<vec<R, T>> operator*(I a, In<vec<C, T>> v) {
-    trace::Id r[R];
-    trace::matmul(a.id, v.id, R, C, 1, r, v.loc);
+    tracing::Id r[R];
+    tracing::matmul(a.id, v.id, R, C, 1, r, v.loc);
     return Var<vec<R, T>>(r, FromId{});
   }
   /// The vector as a row.
   friend Var<vec<C, T>> operator*(In<vec<R, T>> v, I a) {
-    trace::Id r[C];
-    trace::matmul(v.id, a.id, 1, R, C, r, a.loc);
+    tracing::Id r[C];
+    tracing::matmul(v.id, a.id, 1, R, C, r, a.loc);
     return Var<vec<C, T>>(r, FromId{});
   }
   // The left factor is converted, which gives the line; the right one tells its type.
@@ -74,7 +74,7 @@ struct VarParts<mat<R, C, T>> {
   template <class... A>
   requires(sizeof...(A) > 1 && (ScalarLike<A> && ...)) VarParts(const A&... parts)
       : VarParts(Gathered<R * C, T>(parts...).id, FromId{}) {}
-  VarParts(const trace::Id* ids, FromId) : VarParts(ids, std::make_index_sequence<std::size_t(R* C)>()) {}
+  VarParts(const tracing::Id* ids, FromId) : VarParts(ids, std::make_index_sequence<std::size_t(R* C)>()) {}
 
   static Var<mat<R, C, T>> identity(Loc loc = Loc::here()) requires(R == C) {
     return Var<mat<R, C, T>>(mat<R, C, T>::identity(), loc);
@@ -90,9 +90,9 @@ struct VarParts<mat<R, C, T>> {
   ComponentAt<T> operator()(HostIndex i, const TracedIndex& j) { return (*this)(TracedIndex(i, R), j); }
   ComponentAt<T> operator()(const TracedIndex& i, HostIndex j) { return (*this)(i, TracedIndex(j, C)); }
   Var<T> operator()(const TracedIndex& i, const TracedIndex& j) const {
-    trace::Id ids[R * C];
+    tracing::Id ids[R * C];
     read(ids, i.loc);
-    return Var<T>(trace::pick(ids, R, C, i.id, j.id, j.loc), FromId{});
+    return Var<T>(tracing::pick(ids, R, C, i.id, j.id, j.loc), FromId{});
   }
   Var<T> operator()(HostIndex i, const TracedIndex& j) const { return (*this)(TracedIndex(i, R), j); }
   Var<T> operator()(const TracedIndex& i, HostIndex j) const { return (*this)(i, TracedIndex(j, C)); }
@@ -100,13 +100,13 @@ struct VarParts<mat<R, C, T>> {
   /// Copies; const, since an assignment to them would be lost. Indices of either face.
   template <class I>
   const Var<vec<C, T>> row(const I& i, Loc loc = Loc::here()) const {
-    trace::Id r[C];
+    tracing::Id r[C];
     for (int j = 0; j < C; ++j) r[j] = element(i, j, loc);
     return Var<vec<C, T>>(r, FromId{});
   }
   template <class I>
   const Var<vec<R, T>> col(const I& j, Loc loc = Loc::here()) const {
-    trace::Id r[R];
+    tracing::Id r[R];
     for (int i = 0; i < R; ++i) r[i] = element(i, j, loc);
     return Var<vec<R, T>>(r, FromId{});
   }
@@ -120,13 +120,13 @@ struct VarParts<mat<R, C, T>> {
   }
 
   Var<T>& part(int i) { return m[i]; }
-  void read(trace::Id* out, Loc loc) const {
+  void read(tracing::Id* out, Loc loc) const {
     for (int i = 0; i < R * C; ++i) out[i] = m[i].read(loc);
   }
 
  private:
   template <std::size_t... I>
-  VarParts(const trace::Id* ids, std::index_sequence<I...>) : m{Var<T>(ids[I], FromId{})...} {}
+  VarParts(const tracing::Id* ids, std::index_sequence<I...>) : m{Var<T>(ids[I], FromId{})...} {}
   template <class I>
   static auto index(const I& i, Loc loc) {
     if constexpr (IntegerScalar<I>)
@@ -135,7 +135,7 @@ struct VarParts<mat<R, C, T>> {
       return TracedIndex(i, loc);
   }
   template <class I, class J>
-  trace::Id element(const I& i, const J& j, Loc loc) const {
+  tracing::Id element(const I& i, const J& j, Loc loc) const {
     return (*this)(index(i, loc), index(j, loc)).read(loc);
   }
 };
@@ -150,10 +150,10 @@ class RefParts<mat<R, C, T>, E> : public RefBase<mat<R, C, T>> {
   /// One element of the matrix in the array. Traced indices out of range name the nearest.
   Ref<E> operator()(HostIndex i, HostIndex j) const { return Ref<E>(this->part(this->address(), i.in(R)*C + j.in(C))); }
   Ref<E> operator()(const TracedIndex& i, const TracedIndex& j) const {
-    return Ref<E>(trace::part_at(row_at(i), scalar_type<T>(), 1, j.id, C, j.loc));
+    return Ref<E>(tracing::part_at(row_at(i), scalar_type<T>(), 1, j.id, C, j.loc));
   }
   Ref<E> operator()(HostIndex i, const TracedIndex& j) const {
-    return Ref<E>(trace::part_at(this->part(this->address(), i.in(R)*C), scalar_type<T>(), 1, j.id, C, j.loc));
+    return Ref<E>(tracing::part_at(this->part(this->address(), i.in(R)*C), scalar_type<T>(), 1, j.id, C, j.loc));
   }
   Ref<E> operator()(const TracedIndex& i, HostIndex j) const { return Ref<E>(this->part(row_at(i), j.in(C))); }
   /// A row of the matrix in the array, to read and to assign.
@@ -161,8 +161,8 @@ class RefParts<mat<R, C, T>, E> : public RefBase<mat<R, C, T>> {
   Ref<Row> row(const TracedIndex& i) const { return Ref<Row>(row_at(i)); }
 
  private:
-  trace::Address row_at(const TracedIndex& i) const {
-    return trace::part_at(this->address(), scalar_type<T>(), C, i.id, R, i.loc);
+  tracing::Address row_at(const TracedIndex& i) const {
+    return tracing::part_at(this->address(), scalar_type<T>(), C, i.id, R, i.loc);
   }
 };
 

@@ -76,6 +76,16 @@ requires(detail::rows_of<A> == detail::cols_of<A>) auto get_diag(const A& a, Loc
   for (int i = 0; i < detail::rows_of<A>; ++i) r[i] = m(i, i);
   return r;
 }
+/// The sum of the diagonal of a square matrix, from the first to the last element.
+template <MatLike A>
+requires(detail::rows_of<A> == detail::cols_of<A>) auto trace(const A& a, Loc loc = Loc::here()) {
+  using S = ScalarFaceOf<A>;
+  CallSite<S> site(loc);
+  const auto& m = lift<S>(a, loc);
+  S sum = m(0, 0);
+  for (int i = 1; i < detail::rows_of<A>; ++i) sum = S(sum + m(i, i));
+  return sum;
+}
 /// The sum of the products of equal elements: trace(transpose(a) * b).
 template <class A, class B>
 requires detail::SameMats<A, B>

@@ -34,7 +34,7 @@ class HostIndex {
   template <IntegerScalar T>
   HostIndex(T value, Loc loc = Loc::here()) : value_(static_cast<std::int64_t>(value)), loc_(loc) {}
   int in(int n) const {
-    if (value_ < 0 || value_ >= n) trace::index_out_of_range(value_, n, loc_);
+    if (value_ < 0 || value_ >= n) tracing::index_out_of_range(value_, n, loc_);
     return int(value_);
   }
 
@@ -54,9 +54,9 @@ class TracedIndex {
   template <IntegerScalar T>
   TracedIndex(const ComponentAt<T>& c, Loc loc = Loc::here()) : id(c.read(loc)), loc(loc) {}
   /// The index that a host number is, for the row of m(1, j).
-  TracedIndex(const HostIndex& i, int n) : id(trace::literal_int(ir::Type::i32, i.in(n), {})) {}
+  TracedIndex(const HostIndex& i, int n) : id(tracing::literal_int(ir::Type::i32, i.in(n), {})) {}
 
-  trace::Id id;
+  tracing::Id id;
   Loc loc;
 };
 
@@ -76,7 +76,7 @@ class In<X> {
     for (int i = 0; i < Flat<X>::count; ++i) id[i] = In<T>(parts[i], loc).id;
   }
 
-  trace::Id id[Flat<X>::count];
+  tracing::Id id[Flat<X>::count];
   Loc loc;
 };
 
@@ -86,7 +86,7 @@ class Var<X> : public detail::VarParts<X>, public detail::PackOps<X> {
   using Parts = detail::VarParts<X>;
   using T = typename Flat<X>::scalar;
   struct Converted {
-    trace::Id id[Flat<X>::count];
+    tracing::Id id[Flat<X>::count];
   };
 
  public:
@@ -121,9 +121,9 @@ class Var<X> : public detail::VarParts<X>, public detail::PackOps<X> {
     for (int i = 0; i < Flat<X>::count; ++i) this->part(i) = Var<T>(v.id[i], detail::FromId{});
     return *this;
   }
-  static Converted convert(const trace::Id* ids, Loc loc) {
+  static Converted convert(const tracing::Id* ids, Loc loc) {
     Converted c;
-    for (int i = 0; i < Flat<X>::count; ++i) c.id[i] = trace::convert(scalar_type<T>(), ids[i], loc);
+    for (int i = 0; i < Flat<X>::count; ++i) c.id[i] = tracing::convert(scalar_type<T>(), ids[i], loc);
     return c;
   }
 };
@@ -139,7 +139,7 @@ class Ref<X> : public detail::RefParts<X, typename Flat<X>::scalar>, public deta
   /// `auto e = x[i]; e = x[j];` is refused, and with it std::swap(x[i], x[j]): it would move names, not values.
   const Ref& operator=(const Ref& r) const& = delete;
   const Ref& operator=(In<X> v) const {
-    trace::store(this->address(), scalar_type<typename Flat<X>::scalar>(), Flat<X>::count, v.id, v.loc);
+    tracing::store(this->address(), scalar_type<typename Flat<X>::scalar>(), Flat<X>::count, v.id, v.loc);
     return *this;
   }
 };
@@ -160,51 +160,51 @@ class RefBase {
   using T = typename Flat<X>::scalar;
 
  public:
-  explicit RefBase(const trace::Address& at) : at_(at) {}
-  const trace::Address& address() const { return at_; }
-  void read(trace::Id* out, Loc loc) const { trace::load(at_, scalar_type<T>(), Flat<X>::count, out, loc); }
+  explicit RefBase(const tracing::Address& at) : at_(at) {}
+  const tracing::Address& address() const { return at_; }
+  void read(tracing::Id* out, Loc loc) const { tracing::load(at_, scalar_type<T>(), Flat<X>::count, out, loc); }
 
  protected:
   /// Of the part that begins with scalar k.
-  static trace::Address part(trace::Address at, int k) {
+  static tracing::Address part(tracing::Address at, int k) {
     at.offset += std::uint32_t(k * ir::bytes(scalar_type<T>()));
     return at;
   }
 
  private:
-  trace::Address at_;
+  tracing::Address at_;
 };
 
 /// The same operation on each scalar of two packs.
 template <class X>
-Var<X> each(ir::Op op, const trace::Id* a, const trace::Id* b, Loc loc) {
-  trace::Id r[Flat<X>::count];
-  trace::each(op, a, 1, b, 1, Flat<X>::count, r, loc);
+Var<X> each(ir::Op op, const tracing::Id* a, const tracing::Id* b, Loc loc) {
+  tracing::Id r[Flat<X>::count];
+  tracing::each(op, a, 1, b, 1, Flat<X>::count, r, loc);
   return Var<X>(r, FromId{});
 }
 /// ... of a pack and one scalar.
 template <class X>
-Var<X> each_by_scalar(ir::Op op, const trace::Id* a, trace::Id s, Loc loc) {
-  trace::Id r[Flat<X>::count];
-  trace::each(op, a, 1, &s, 0, Flat<X>::count, r, loc);
+Var<X> each_by_scalar(ir::Op op, const tracing::Id* a, tracing::Id s, Loc loc) {
+  tracing::Id r[Flat<X>::count];
+  tracing::each(op, a, 1, &s, 0, Flat<X>::count, r, loc);
   return Var<X>(r, FromId{});
 }
 template <class X>
-Var<X> scalar_by_each(ir::Op op, trace::Id s, const trace::Id* a, Loc loc) {
-  trace::Id r[Flat<X>::count];
-  trace::each(op, &s, 0, a, 1, Flat<X>::count, r, loc);
+Var<X> scalar_by_each(ir::Op op, tracing::Id s, const tracing::Id* a, Loc loc) {
+  tracing::Id r[Flat<X>::count];
+  tracing::each(op, &s, 0, a, 1, Flat<X>::count, r, loc);
   return Var<X>(r, FromId{});
 }
 template <class X>
-Var<X> each(ir::Op op, const trace::Id* a, Loc loc) {
-  trace::Id r[Flat<X>::count];
-  for (int i = 0; i < Flat<X>::count; ++i) r[i] = trace::unary(op, a[i], loc);
+Var<X> each(ir::Op op, const tracing::Id* a, Loc loc) {
+  tracing::Id r[Flat<X>::count];
+  for (int i = 0; i < Flat<X>::count; ++i) r[i] = tracing::unary(op, a[i], loc);
   return Var<X>(r, FromId{});
 }
 template <class X>
-Var<X> each_select(const trace::Id* c, int step, const trace::Id* a, const trace::Id* b, Loc loc) {
-  trace::Id r[Flat<X>::count];
-  for (int i = 0; i < Flat<X>::count; ++i) r[i] = trace::ternary(ir::Op::select, c[i * step], a[i], b[i], loc);
+Var<X> each_select(const tracing::Id* c, int step, const tracing::Id* a, const tracing::Id* b, Loc loc) {
+  tracing::Id r[Flat<X>::count];
+  for (int i = 0; i < Flat<X>::count; ++i) r[i] = tracing::ternary(ir::Op::select, c[i * step], a[i], b[i], loc);
   return Var<X>(r, FromId{});
 }
 
@@ -228,14 +228,14 @@ Var<X> each_select(const trace::Id* c, int step, const trace::Id* a, const trace
     return detail::scalar_by_each<X>(ir::Op::op, s.id, a.id, a.loc); \
   }
 /// What every pack has.
-#define WEFT_PACK_COMMON                                                                                        \
-  /** True where all scalars are equal. */                                                                      \
-  friend Var<bool> operator==(I a, I b) {                                                                       \
-    return Var<bool>(trace::all_equal(a.id, b.id, Flat<X>::count, b.loc), FromId{});                            \
-  }                                                                                                             \
-  friend Var<bool> operator!=(I a, I b) {                                                                       \
-    return Var<bool>(trace::logical_not(trace::all_equal(a.id, b.id, Flat<X>::count, b.loc), b.loc), FromId{}); \
-  }                                                                                                             \
+#define WEFT_PACK_COMMON                                                                                            \
+  /** True where all scalars are equal. */                                                                          \
+  friend Var<bool> operator==(I a, I b) {                                                                           \
+    return Var<bool>(tracing::all_equal(a.id, b.id, Flat<X>::count, b.loc), FromId{});                              \
+  }                                                                                                                 \
+  friend Var<bool> operator!=(I a, I b) {                                                                           \
+    return Var<bool>(tracing::logical_not(tracing::all_equal(a.id, b.id, Flat<X>::count, b.loc), b.loc), FromId{}); \
+  }                                                                                                                 \
   friend V select(In<bool> c, I a, I b) { return detail::each_select<X>(&c.id, 0, a.id, b.id, c.loc); }
 
 }  // namespace detail

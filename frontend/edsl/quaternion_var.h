@@ -28,7 +28,7 @@ struct PackOps<quaternion<T>> {
   friend V operator-(I a) { return detail::each<X>(ir::Op::neg, a.id, a.loc); }
   /// The product of Hamilton: the rotation b, then a.
   friend V operator*(I a, I b) {
-    trace::CallPlace place(b.loc);
+    tracing::CallPlace place(b.loc);
     return detail::hamilton(V(a.id, FromId{}), V(b.id, FromId{}));
   }
   friend V& operator*=(V& a, I b) { return a = a * b; }
@@ -49,7 +49,7 @@ struct VarParts<quaternion<T>> : VecInit<4, T> {
   const Var<T>& operator[](HostIndex i) const { return part(i.in(4)); }
   Var<T>& part(int i) { return static_cast<Parts&>(*this)[i]; }
   const Var<T>& part(int i) const { return static_cast<const Parts&>(*this)[i]; }
-  void read(trace::Id* out, Loc loc) const {
+  void read(tracing::Id* out, Loc loc) const {
     for (int i = 0; i < 4; ++i) out[i] = part(i).read(loc);
   }
 };
@@ -59,7 +59,7 @@ class RefParts<quaternion<T>, E> : public RefBase<quaternion<T>>, public NamedRe
   using Base = RefBase<quaternion<T>>;
 
  public:
-  explicit RefParts(const trace::Address& at) : Base(at), NamedRefs<4, E>([&](int k) { return Base::part(at, k); }) {}
+  explicit RefParts(const tracing::Address& at) : Base(at), NamedRefs<4, E>([&](int k) { return Base::part(at, k); }) {}
   RefParts(const RefParts&) = default;
   Ref<E> operator[](HostIndex i) const { return Ref<E>(this->part(this->address(), i.in(4))); }
 };
@@ -73,7 +73,7 @@ struct PackOps<transformation<T>> {
   WEFT_PACK_COMMON
   /// First b, then a.
   friend V operator*(I a, I b) {
-    trace::CallPlace place(b.loc);
+    tracing::CallPlace place(b.loc);
     return detail::composed(V(a.id, FromId{}), V(b.id, FromId{}));
   }
   friend V& operator*=(V& a, I b) { return a = a * b; }
@@ -87,9 +87,9 @@ struct VarParts<transformation<T>> {
 
   VarParts() = default;
   VarParts(In<vec<3, T>> p, In<quaternion<T>> q) : p(p.id, FromId{}), q(q.id, FromId{}) {}
-  VarParts(const trace::Id* ids, FromId) : p(ids, FromId{}), q(ids + 3, FromId{}) {}
+  VarParts(const tracing::Id* ids, FromId) : p(ids, FromId{}), q(ids + 3, FromId{}) {}
   Var<T>& part(int i) { return i < 3 ? p.part(i) : q.part(i - 3); }
-  void read(trace::Id* out, Loc loc) const {
+  void read(tracing::Id* out, Loc loc) const {
     p.read(out, loc);
     q.read(out + 3, loc);
   }
@@ -104,7 +104,7 @@ class RefParts<transformation<T>, E> : public RefBase<transformation<T>> {
  public:
   Part<vec<3, T>> p;
   Part<quaternion<T>> q;
-  explicit RefParts(const trace::Address& at) : Base(at), p(at), q(Base::part(at, 3)) {}
+  explicit RefParts(const tracing::Address& at) : Base(at), p(at), q(Base::part(at, 3)) {}
   RefParts(const RefParts&) = default;
 };
 

@@ -185,7 +185,7 @@ Var<int> cdf_index(Var<std::uint32_t>& state, const ArrLayout& cdf, Loc loc) {
   DrawSite<Var<std::uint32_t>> site(loc);
   const Var<float> u = uniform(state);
   const Var<int> size(shape_of(cdf, 0, ir::Type::i32, loc), FromId{});
-  const trace::Id none = trace::zero(ir::Type::i32);
+  const tracing::Id none = tracing::zero(ir::Type::i32);
   const Var<int> found(search(cdf, ir::Type::f32, none, size.read(loc), u.read(loc), true, loc), FromId{});
   return min(found, size - 1);
 }

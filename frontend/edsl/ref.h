@@ -10,7 +10,7 @@ class Ref<T> : public detail::ScalarOps<T> {
   using host = T;
   static constexpr ir::Type kType = scalar_type<T>();
 
-  explicit Ref(const trace::Address& at) : at_(at) {}
+  explicit Ref(const tracing::Address& at) : at_(at) {}
   Ref(const Ref&) = default;
 
   /// Writes the element; assigning one element to another copies the value.
@@ -18,7 +18,7 @@ class Ref<T> : public detail::ScalarOps<T> {
   /// `auto e = x[i]; e = x[j];` is refused, and with it std::swap(x[i], x[j]): it would move names, not values.
   const Ref& operator=(const Ref& r) const& = delete;
   const Ref& operator=(In<T> v) const {
-    trace::store(at_, kType, 1, &v.id, v.loc);
+    tracing::store(at_, kType, 1, &v.id, v.loc);
     return *this;
   }
   WEFT_COMPOUND_ASSIGNMENTS(const Ref&, T, const)
@@ -28,31 +28,31 @@ class Ref<T> : public detail::ScalarOps<T> {
   /// Gives the value before.
   Var<T> operator++(int) const requires NumericScalar<T> {
     Var<T> before(*this);
-    trace::Id v = trace::binary(ir::Op::add, before.read(), In<T>(1).id, at_.loc);
-    trace::store(at_, kType, 1, &v, at_.loc);
+    tracing::Id v = tracing::binary(ir::Op::add, before.read(), In<T>(1).id, at_.loc);
+    tracing::store(at_, kType, 1, &v, at_.loc);
     return before;
   }
   Var<T> operator--(int) const requires NumericScalar<T> {
     Var<T> before(*this);
-    trace::Id v = trace::binary(ir::Op::sub, before.read(), In<T>(1).id, at_.loc);
-    trace::store(at_, kType, 1, &v, at_.loc);
+    tracing::Id v = tracing::binary(ir::Op::sub, before.read(), In<T>(1).id, at_.loc);
+    tracing::store(at_, kType, 1, &v, at_.loc);
     return before;
   }
 
-  trace::Id read(Loc loc = {}) const {
-    trace::Id id;
-    trace::load(at_, kType, 1, &id, loc);
+  tracing::Id read(Loc loc = {}) const {
+    tracing::Id id;
+    tracing::load(at_, kType, 1, &id, loc);
     return id;
   }
-  const trace::Address& address() const { return at_; }
+  const tracing::Address& address() const { return at_; }
 
  private:
   const Ref& update(ir::Op op, In<T> b) const {
-    trace::Id v = trace::binary(op, read(b.loc), b.id, b.loc);
-    trace::store(at_, kType, 1, &v, b.loc);
+    tracing::Id v = tracing::binary(op, read(b.loc), b.id, b.loc);
+    tracing::store(at_, kType, 1, &v, b.loc);
     return *this;
   }
-  trace::Address at_;
+  tracing::Address at_;
 };
 
 /// An element of an Arr<const T>: read only.
@@ -60,19 +60,19 @@ template <Scalar T>
 class Ref<const T> : public detail::ScalarOps<T> {
  public:
   using host = T;
-  explicit Ref(const trace::Address& at) : at_(at) {}
+  explicit Ref(const tracing::Address& at) : at_(at) {}
   Ref(const Ref&) = default;
   Ref& operator=(const Ref&) = delete;
 
-  trace::Id read(Loc loc = {}) const {
-    trace::Id id;
-    trace::load(at_, scalar_type<T>(), 1, &id, loc);
+  tracing::Id read(Loc loc = {}) const {
+    tracing::Id id;
+    tracing::load(at_, scalar_type<T>(), 1, &id, loc);
     return id;
   }
-  const trace::Address& address() const { return at_; }
+  const tracing::Address& address() const { return at_; }
 
  private:
-  trace::Address at_;
+  tracing::Address at_;
 };
 
 }  // namespace weft

@@ -13,9 +13,9 @@ namespace weft {
 
 using ir::Op;
 using ir::Type;
-using trace::Id;
+using tracing::Id;
 
-namespace trace {
+namespace tracing {
 
 namespace {
 
@@ -90,7 +90,7 @@ void report(ir::Message message, std::span<const Id> values, Loc loc) {
   m.messages.push_back(std::move(message));
 }
 
-}  // namespace trace
+}  // namespace tracing
 
 namespace detail {
 
@@ -120,7 +120,7 @@ ir::Message message_of(ir::Message::Kind kind, std::span<Item> items, std::vecto
 void record_print(std::span<Item> items, Loc loc) {
   std::vector<Id> values;
   ir::Message message = message_of(ir::Message::Kind::print, items, values);
-  trace::report(std::move(message), values, loc);
+  tracing::report(std::move(message), values, loc);
 }
 
 void record_assertion(Id condition, std::span<Item> items, Loc loc) {
@@ -131,8 +131,8 @@ void record_assertion(Id condition, std::span<Item> items, Loc loc) {
   // The failure stands in an else, so that no Else of the user's can follow this branch.
   b.open_if(condition, loc);
   b.open_else();
-  trace::report(std::move(message), values, loc);
-  trace::stop_thread(loc);
+  tracing::report(std::move(message), values, loc);
+  tracing::stop_thread(loc);
   b.close_if();
 }
 

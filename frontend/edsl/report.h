@@ -54,7 +54,7 @@ class Item {
   }
 
   std::vector<ir::MessagePiece> pieces;
-  std::vector<trace::Id> ids;  ///< a value's scalars, in order
+  std::vector<tracing::Id> ids;  ///< a value's scalars, in order
   Loc loc;
 
  private:
@@ -89,7 +89,7 @@ class Item {
 };
 
 void record_print(std::span<Item> items, Loc loc);
-void record_assertion(trace::Id condition, std::span<Item> items, Loc loc);
+void record_assertion(tracing::Id condition, std::span<Item> items, Loc loc);
 
 }  // namespace detail
 

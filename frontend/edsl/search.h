@@ -7,7 +7,8 @@ namespace weft {
 namespace detail {
 
 /// In [lo, hi): the first index whose element is not below the value, or with `above` is above it; else hi.
-trace::Id search(const ArrLayout& arr, ir::Type type, trace::Id lo, trace::Id hi, trace::Id value, bool above, Loc loc);
+tracing::Id search(const ArrLayout& arr, ir::Type type, tracing::Id lo, tracing::Id hi, tracing::Id value, bool above,
+                   Loc loc);
 
 template <class T>
 int search(const T* sorted, int lo, int hi, T value, bool above) {
@@ -56,7 +57,7 @@ struct Search<Var<Array<E, 1>>> {
     static_assert(indices, "weft: lo and hi are Ints");
     static_assert(match, "weft: the value is not of the type of what is searched; convert it, as in Float(i)");
     if constexpr (indices && match) {
-      trace::CallPlace place(loc);
+      tracing::CallPlace place(loc);
       return {search(sorted.layout(), scalar_type<T>(), In<int>(lo).id, In<int>(hi).id, In<T>(value).id, above, loc),
               FromId{}};
     } else {

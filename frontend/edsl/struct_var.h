@@ -51,7 +51,7 @@ constexpr bool converts_to(Types<F...>) {
 }
 
 template <class T>
-void read_parts(const typename PartsOf<T>::type& parts, trace::Id* out, Loc loc) {
+void read_parts(const typename PartsOf<T>::type& parts, tracing::Id* out, Loc loc) {
   if constexpr (is_std_array<T>) {
     for (const auto& e : parts) {
       read_ids(e, out, loc);
@@ -80,7 +80,7 @@ class In<T> {
   In(const Ref<const T>& r, Loc loc = Loc::here()) : loc(loc) { r.read(id, loc); }
   In(const T& v, Loc loc = Loc::here()) : loc(loc) { detail::leaf_constants(&v, detail::Layout<T>::leaves, id, loc); }
 
-  trace::Id id[detail::Layout<T>::count > 0 ? detail::Layout<T>::count : 1];
+  tracing::Id id[detail::Layout<T>::count > 0 ? detail::Layout<T>::count : 1];
   Loc loc;
 };
 
@@ -94,13 +94,13 @@ struct RecordOps {
 
   /// True where all fields are equal.
   friend Var<bool> operator==(I a, I b) {
-    return Var<bool>(trace::all_equal(a.id, b.id, Layout<T>::count, b.loc), FromId{});
+    return Var<bool>(tracing::all_equal(a.id, b.id, Layout<T>::count, b.loc), FromId{});
   }
   friend Var<bool> operator!=(I a, I b) {
-    return Var<bool>(trace::logical_not(trace::all_equal(a.id, b.id, Layout<T>::count, b.loc), b.loc), FromId{});
+    return Var<bool>(tracing::logical_not(tracing::all_equal(a.id, b.id, Layout<T>::count, b.loc), b.loc), FromId{});
   }
   friend V select(In<bool> c, I a, I b) {
-    trace::Id r[Layout<T>::count];
+    tracing::Id r[Layout<T>::count];
     select_leaves(c.id, a.id, b.id, Layout<T>::count, r, c.loc);
     return V(r, FromId{});
   }
@@ -110,15 +110,15 @@ struct RecordOps {
 template <class T>
 class RecordRef : public RecordOps<T> {
  public:
-  explicit RecordRef(const trace::Address& at) : at_(at) {}
-  const trace::Address& address() const { return at_; }
-  void read(trace::Id* out, Loc loc) const { load_leaves(at_, Layout<T>::leaves, out, loc); }
+  explicit RecordRef(const tracing::Address& at) : at_(at) {}
+  const tracing::Address& address() const { return at_; }
+  void read(tracing::Id* out, Loc loc) const { load_leaves(at_, Layout<T>::leaves, out, loc); }
 
  protected:
   void write(const In<T>& v) const { store_leaves(at_, Layout<T>::leaves, v.id, v.loc); }
 
  private:
-  trace::Address at_;
+  tracing::Address at_;
 };
 
 }  // namespace detail
@@ -149,7 +149,7 @@ class Var<T> : public detail::FieldsOf<T, Var>, public detail::RecordOps<T> {
   /// One value a field, in order.
   template <class... A>
   requires(sizeof...(A) > 1 && detail::converts_to<A...>(Types())) Var(const A&... values) : Var(Types(), values...) {}
-  Var(const trace::Id* ids, detail::FromId) : Var(ids, Types(), std::make_index_sequence<Types::count>()) {}
+  Var(const tracing::Id* ids, detail::FromId) : Var(ids, Types(), std::make_index_sequence<Types::count>()) {}
 
   Var& operator=(const Var&) = default;
   template <class A>
@@ -159,15 +159,15 @@ class Var<T> : public detail::FieldsOf<T, Var>, public detail::RecordOps<T> {
 
  private:
   template <class... F, std::size_t... K>
-  Var(const trace::Id* ids, detail::Types<F...>, std::index_sequence<K...>)
+  Var(const tracing::Id* ids, detail::Types<F...>, std::index_sequence<K...>)
       : Fields{detail::from_ids<F>(ids + L::fields[K].first_leaf)...} {}
   template <class... F, class... A>
   Var(detail::Types<F...>, const A&... values) : Fields{Var<F>(values)...} {}
   template <class... F>
-  Var(const trace::Address& at, Loc loc, detail::Types<F...> types)
+  Var(const tracing::Address& at, Loc loc, detail::Types<F...> types)
       : Var(at, loc, types, std::make_index_sequence<sizeof...(F)>()) {}
   template <class... F, std::size_t... K>
-  Var(const trace::Address& at, Loc loc, detail::Types<F...>, std::index_sequence<K...>)
+  Var(const tracing::Address& at, Loc loc, detail::Types<F...>, std::index_sequence<K...>)
       : Fields{Var<F>(Ref<F>(detail::field_at(at, L::fields[K].offset)), loc)...} {}
 };
 
@@ -178,12 +178,12 @@ class StructRef : public FieldsOf<T, R>, public RecordRef<T> {
   static_assert(check_layout<T>());
 
  public:
-  explicit StructRef(const trace::Address& at)
+  explicit StructRef(const tracing::Address& at)
       : StructRef(at, FieldTypes<T>(), std::make_index_sequence<FieldTypes<T>::count>()) {}
 
  private:
   template <class... F, std::size_t... K>
-  StructRef(const trace::Address& at, Types<F...>, std::index_sequence<K...>)
+  StructRef(const tracing::Address& at, Types<F...>, std::index_sequence<K...>)
       : FieldsOf<T, R>{R<F>(field_at(at, Layout<T>::fields[K].offset))...}, RecordRef<T>(at) {}
 };
 }  // namespace detail
@@ -225,7 +225,7 @@ class Var<std::array<T, N>> : public detail::RecordOps<std::array<T, N>> {
   Var(const host& v, Loc loc = Loc::here()) : Var(In<host>(v, loc).id, detail::FromId{}) {}
   Var(const Ref<host>& r, Loc loc = Loc::here()) : Var(In<host>(r, loc).id, detail::FromId{}) {}
   Var(const Ref<const host>& r, Loc loc = Loc::here()) : Var(In<host>(r, loc).id, detail::FromId{}) {}
-  Var(const trace::Id* ids, detail::FromId) : Var(ids, std::make_index_sequence<N>()) {}
+  Var(const tracing::Id* ids, detail::FromId) : Var(ids, std::make_index_sequence<N>()) {}
 
   Var& operator=(const Var&) = default;
   template <class A>
@@ -243,7 +243,7 @@ class Var<std::array<T, N>> : public detail::RecordOps<std::array<T, N>> {
   }
   /// The value; const, since an assignment to it would be lost.
   const Var<T> operator[](detail::Index i) const {
-    trace::Id ids[N * std::size_t(kCount)], out[kCount];
+    tracing::Id ids[N * std::size_t(kCount)], out[kCount];
     detail::read_parts<host>(*this, ids, i.loc);
     detail::pick_leaves(i, ids, int(N), kCount, out);
     return detail::from_ids<T>(out);
@@ -257,7 +257,7 @@ class Var<std::array<T, N>> : public detail::RecordOps<std::array<T, N>> {
  private:
   static constexpr int kCount = detail::Layout<T>::count;
   template <std::size_t... K>
-  Var(const trace::Id* ids, std::index_sequence<K...>) : elements_{detail::from_ids<T>(ids + K * kCount)...} {}
+  Var(const tracing::Id* ids, std::index_sequence<K...>) : elements_{detail::from_ids<T>(ids + K * kCount)...} {}
   Var<T> elements_[N];
 };
 
@@ -306,7 +306,7 @@ template <class T, int N>
 class Ref<Array<T, N>> {
  public:
   using host = Array<T, N>;
-  explicit Ref(const trace::Address& at) : at_(at) {}
+  explicit Ref(const tracing::Address& at) : at_(at) {}
   Ref(const Ref&) = default;
   Ref& operator=(const Ref&) = delete;
   template <class A>
@@ -327,7 +327,7 @@ class Ref<Array<T, N>> {
     using L = detail::Layout<T>;
     return Var<Array<T, N>>(detail::load_array_handle(at_, N, L::size, loc));
   }
-  trace::Address at_;
+  tracing::Address at_;
 };
 template <class T, int N>
 class Ref<const Array<T, N>> : public Ref<Array<T, N>> {

@@ -108,7 +108,7 @@ void Trace::finish() {
   }
 }
 
-namespace trace {
+namespace tracing {
 
 using ir::Op;
 using ir::Type;
@@ -447,5 +447,5 @@ Id end_short_circuit(Id left, Id right, bool or_else, Loc loc) {
   return builder(loc).close_short_circuit(left, right, or_else, loc);
 }
 
-}  // namespace trace
+}  // namespace tracing
 }  // namespace weft

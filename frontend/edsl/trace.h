@@ -12,7 +12,7 @@
 
 namespace weft {
 
-namespace trace {
+namespace tracing {
 struct Element;
 }
 
@@ -55,7 +55,7 @@ class Trace {
 
   Debug debug() const { return variant_.debug; }
   /// Debug mode: the elements that were named so far; Address::element is one more than a place here.
-  std::vector<trace::Element> elements;
+  std::vector<tracing::Element> elements;
   /// Debug mode: what messages call the arrays that elements hold.
   std::vector<std::string> held_arrays;
   /// The local that is true in a thread that failed where it could not return (see stop_thread); kNone: there is none.
@@ -97,7 +97,7 @@ class Trace {
   bool is_function_ = false;
 };
 
-namespace trace {
+namespace tracing {
 
 using ir::Id;
 
@@ -217,5 +217,5 @@ Id lane_across(Id mask, Loc loc);
 void begin_short_circuit(Id left, bool or_else, Loc loc);
 Id end_short_circuit(Id left, Id right, bool or_else, Loc loc);
 
-}  // namespace trace
+}  // namespace tracing
 }  // namespace weft

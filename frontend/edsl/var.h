@@ -45,18 +45,18 @@ class In<T> {
   template <LiteralFor<T> U>
   In(U value, Loc loc = Loc::here()) : id(literal(value, loc)), loc(loc) {}
 
-  trace::Id id;
+  tracing::Id id;
   Loc loc;
 
  private:
   template <class U>
-  static trace::Id literal(U value, Loc loc) {
+  static tracing::Id literal(U value, Loc loc) {
     if constexpr (RealScalar<U>)
-      return trace::literal_real(kType, double(value), loc);
+      return tracing::literal_real(kType, double(value), loc);
     else if constexpr (std::is_unsigned_v<U>)
-      return trace::literal_uint(kType, std::uint64_t(value), loc);
+      return tracing::literal_uint(kType, std::uint64_t(value), loc);
     else
-      return trace::literal_int(kType, std::int64_t(value), loc);
+      return tracing::literal_int(kType, std::int64_t(value), loc);
   }
 };
 
@@ -76,7 +76,7 @@ class ShortCircuit {
   ShortCircuit(const ComponentAt<bool>& v, Loc loc = Loc::here());
   ShortCircuit(bool v, Loc loc = Loc::here());
 
-  trace::Id id;
+  tracing::Id id;
   Loc loc;
 };
 
@@ -86,19 +86,19 @@ struct ScalarOps {
   using V = Var<T>;
   using I = In<T>;
   using B = Var<std::conditional_t<Scalar<T>, bool, T>>;  // dependent, so that it may be incomplete here
-#define WEFT_BINARY(symbol, op, R, constraint)                                \
-  friend R operator symbol(I a, I b) requires constraint {                    \
-    return R(trace::binary(ir::Op::op, a.id, b.id, b.loc), detail::FromId{}); \
+#define WEFT_BINARY(symbol, op, R, constraint)                                  \
+  friend R operator symbol(I a, I b) requires constraint {                      \
+    return R(tracing::binary(ir::Op::op, a.id, b.id, b.loc), detail::FromId{}); \
   }
-#define WEFT_REVERSED(symbol, op, R, constraint)                              \
-  friend R operator symbol(I a, I b) requires constraint {                    \
-    return R(trace::binary(ir::Op::op, b.id, a.id, b.loc), detail::FromId{}); \
+#define WEFT_REVERSED(symbol, op, R, constraint)                                \
+  friend R operator symbol(I a, I b) requires constraint {                      \
+    return R(tracing::binary(ir::Op::op, b.id, a.id, b.loc), detail::FromId{}); \
   }
 #define WEFT_UNARY_FUNCTION(name, op, R, constraint) \
-  friend R name(I a) requires constraint { return R(trace::unary(ir::Op::op, a.id, a.loc), detail::FromId{}); }
-#define WEFT_BINARY_FUNCTION(name, op, constraint)                            \
-  friend V name(I a, I b) requires constraint {                               \
-    return V(trace::binary(ir::Op::op, a.id, b.id, b.loc), detail::FromId{}); \
+  friend R name(I a) requires constraint { return R(tracing::unary(ir::Op::op, a.id, a.loc), detail::FromId{}); }
+#define WEFT_BINARY_FUNCTION(name, op, constraint)                              \
+  friend V name(I a, I b) requires constraint {                                 \
+    return V(tracing::binary(ir::Op::op, a.id, b.id, b.loc), detail::FromId{}); \
   }
   WEFT_BINARY(+, add, V, NumericScalar<T>)
   WEFT_BINARY(-, sub, V, NumericScalar<T>)
@@ -125,13 +125,15 @@ struct ScalarOps {
   WEFT_BINARY_FUNCTION((min), min, NumericScalar<T>)
   WEFT_BINARY_FUNCTION((max), max, NumericScalar<T>)
   friend V clamp(I x, I lo, I hi) requires NumericScalar<T> {
-    return V(trace::binary(ir::Op::min, trace::binary(ir::Op::max, x.id, lo.id, x.loc), hi.id, x.loc), FromId{});
+    return V(tracing::binary(ir::Op::min, tracing::binary(ir::Op::max, x.id, lo.id, x.loc), hi.id, x.loc), FromId{});
   }
-  friend V sign(I x) requires NumericScalar<T> { return V(trace::sign(x.id, x.loc), FromId{}); }
-  friend V select(In<bool> c, I a, I b) { return V(trace::ternary(ir::Op::select, c.id, a.id, b.id, c.loc), FromId{}); }
-  friend V floor_div(I a, I b) requires NumericScalar<T> { return V(trace::floor_div(a.id, b.id, b.loc), FromId{}); }
+  friend V sign(I x) requires NumericScalar<T> { return V(tracing::sign(x.id, x.loc), FromId{}); }
+  friend V select(In<bool> c, I a, I b) {
+    return V(tracing::ternary(ir::Op::select, c.id, a.id, b.id, c.loc), FromId{});
+  }
+  friend V floor_div(I a, I b) requires NumericScalar<T> { return V(tracing::floor_div(a.id, b.id, b.loc), FromId{}); }
   friend V mul_hi(I a, I b) requires(IntegerScalar<T> && sizeof(T) == 4) {
-    return V(trace::binary(ir::Op::mul_hi, a.id, b.id, b.loc), FromId{});
+    return V(tracing::binary(ir::Op::mul_hi, a.id, b.id, b.loc), FromId{});
   }
 
   // Real functions; accuracy in docs/semantics.md.
@@ -162,18 +164,18 @@ struct ScalarOps {
 #undef WEFT_REVERSED
 #undef WEFT_UNARY_FUNCTION
 #undef WEFT_BINARY_FUNCTION
-  friend V round(I a) requires RealScalar<T> { return V(trace::round_away(a.id, a.loc), FromId{}); }
-  friend B isfinite(I a) requires RealScalar<T> { return B(trace::is_finite(a.id, a.loc), FromId{}); }
+  friend V round(I a) requires RealScalar<T> { return V(tracing::round_away(a.id, a.loc), FromId{}); }
+  friend B isfinite(I a) requires RealScalar<T> { return B(tracing::is_finite(a.id, a.loc), FromId{}); }
   friend V fma(I a, I b, I c) requires RealScalar<T> {
-    return V(trace::ternary(ir::Op::fma, a.id, b.id, c.id, a.loc), FromId{});
+    return V(tracing::ternary(ir::Op::fma, a.id, b.id, c.id, a.loc), FromId{});
   }
 
   /// Short circuit: the right operand is evaluated only where the left one does not decide.
   friend V operator&&(ShortCircuit<false> a, I b) requires std::is_same_v<T, bool> {
-    return V(trace::end_short_circuit(a.id, b.id, false, a.loc), FromId{});
+    return V(tracing::end_short_circuit(a.id, b.id, false, a.loc), FromId{});
   }
   friend V operator||(ShortCircuit<true> a, I b) requires std::is_same_v<T, bool> {
-    return V(trace::end_short_circuit(a.id, b.id, true, a.loc), FromId{});
+    return V(tracing::end_short_circuit(a.id, b.id, true, a.loc), FromId{});
   }
 };
 
@@ -199,7 +201,7 @@ class Var<T> : public detail::ScalarOps<T> {
   static constexpr ir::Type kType = scalar_type<T>();
 
   /// Zero (false).
-  Var() : slot_(trace::zero(kType)) {}
+  Var() : slot_(tracing::zero(kType)) {}
   Var(const Var&) = default;
   template <LiteralFor<T> U>
   Var(U value, Loc loc = Loc::here()) : slot_(In<T>(value, loc).id) {}
@@ -211,14 +213,14 @@ class Var<T> : public detail::ScalarOps<T> {
   /// Converts by value: real to integer truncates toward zero and saturates, NaN gives 0 (docs/semantics.md).
   template <Scalar U>
   requires(!std::is_same_v<U, T>) explicit Var(const Var<U>& v, Loc loc = Loc::here())
-      : slot_(trace::convert(kType, v.read(loc), loc)) {}
+      : slot_(tracing::convert(kType, v.read(loc), loc)) {}
   template <Scalar U>
   requires(!std::is_same_v<std::remove_const_t<U>, T>) explicit Var(const Ref<U>& r, Loc loc = Loc::here())
-      : slot_(trace::convert(kType, r.read(loc), loc)) {}
+      : slot_(tracing::convert(kType, r.read(loc), loc)) {}
   template <class U>
   requires(!std::is_same_v<U, T>) explicit Var(const detail::ComponentAt<U>& c, Loc loc = Loc::here())
-      : slot_(trace::convert(kType, c.read(loc), loc)) {}
-  Var(trace::Id id, detail::FromId) : slot_(id) {}
+      : slot_(tracing::convert(kType, c.read(loc), loc)) {}
+  Var(tracing::Id id, detail::FromId) : slot_(id) {}
 
   /// Only of a variable: what an expression gives is lost when it is assigned.
   Var& operator=(const Var&) & = default;
@@ -244,14 +246,14 @@ class Var<T> : public detail::ScalarOps<T> {
     return before;
   }
 
-  trace::Id read(Loc loc = {}) const { return slot_.read(loc); }
+  tracing::Id read(Loc loc = {}) const { return slot_.read(loc); }
 
  private:
   Var& update(ir::Op op, In<T> b) {
-    slot_.assign(trace::binary(op, slot_.read(b.loc), b.id, b.loc), b.loc);
+    slot_.assign(tracing::binary(op, slot_.read(b.loc), b.id, b.loc), b.loc);
     return *this;
   }
-  trace::Slot slot_;
+  tracing::Slot slot_;
 };
 
 namespace detail {
@@ -263,7 +265,7 @@ class ComponentAt : public ScalarOps<T> {
  public:
   using host = T;
   using Part = Var<T>& (*)(void* whole, int k);
-  ComponentAt(void* whole, Part part, trace::Id row, int rows, trace::Id column, int columns)
+  ComponentAt(void* whole, Part part, tracing::Id row, int rows, tracing::Id column, int columns)
       : whole_(whole), part_(part), row_(row), column_(column), rows_(rows), columns_(columns) {}
   ComponentAt(const ComponentAt&) = default;
 
@@ -273,57 +275,57 @@ class ComponentAt : public ScalarOps<T> {
   const ComponentAt& operator=(In<T> v) const {
     for (int i = 0; i < rows_; ++i)
       for (int j = 0; j < columns_; ++j) {
-        trace::Id here = trace::picks(column_, j, columns_, v.loc);
-        if (rows_ > 1) here = trace::binary(ir::Op::bit_and, trace::picks(row_, i, rows_, v.loc), here, v.loc);
+        tracing::Id here = tracing::picks(column_, j, columns_, v.loc);
+        if (rows_ > 1) here = tracing::binary(ir::Op::bit_and, tracing::picks(row_, i, rows_, v.loc), here, v.loc);
         Var<T>& part = part_(whole_, i * columns_ + j);
-        part = Var<T>(trace::ternary(ir::Op::select, here, v.id, part.read(v.loc), v.loc), FromId{});
+        part = Var<T>(tracing::ternary(ir::Op::select, here, v.id, part.read(v.loc), v.loc), FromId{});
       }
     return *this;
   }
   WEFT_COMPOUND_ASSIGNMENTS(const ComponentAt&, T, const)
 
-  trace::Id read(Loc loc = {}) const {
-    std::vector<trace::Id> ids;
+  tracing::Id read(Loc loc = {}) const {
+    std::vector<tracing::Id> ids;
     for (int k = 0; k < rows_ * columns_; ++k) ids.push_back(part_(whole_, k).read(loc));
-    return rows_ > 1 ? trace::pick(ids.data(), rows_, columns_, row_, column_, loc)
-                     : trace::pick(ids.data(), columns_, 1, column_, loc);
+    return rows_ > 1 ? tracing::pick(ids.data(), rows_, columns_, row_, column_, loc)
+                     : tracing::pick(ids.data(), columns_, 1, column_, loc);
   }
 
  private:
   const ComponentAt& update(ir::Op op, In<T> b) const {
-    return *this = In<T>(Var<T>(trace::binary(op, read(b.loc), b.id, b.loc), FromId{}), b.loc);
+    return *this = In<T>(Var<T>(tracing::binary(op, read(b.loc), b.id, b.loc), FromId{}), b.loc);
   }
   void* whole_;
   Part part_;
-  trace::Id row_, column_;
+  tracing::Id row_, column_;
   int rows_, columns_;
 };
 
 template <bool Or>
 ShortCircuit<Or>::ShortCircuit(const ComponentAt<bool>& v, Loc loc) : id(v.read(loc)), loc(loc) {
-  trace::begin_short_circuit(id, Or, loc);
+  tracing::begin_short_circuit(id, Or, loc);
 }
 template <bool Or>
 ShortCircuit<Or>::ShortCircuit(const Var<bool>& v, Loc loc) : id(v.read(loc)), loc(loc) {
-  trace::begin_short_circuit(id, Or, loc);
+  tracing::begin_short_circuit(id, Or, loc);
 }
 template <bool Or>
-ShortCircuit<Or>::ShortCircuit(bool v, Loc loc) : id(trace::literal_int(ir::Type::b1, v, loc)), loc(loc) {
-  trace::begin_short_circuit(id, Or, loc);
+ShortCircuit<Or>::ShortCircuit(bool v, Loc loc) : id(tracing::literal_int(ir::Type::b1, v, loc)), loc(loc) {
+  tracing::begin_short_circuit(id, Or, loc);
 }
 }  // namespace detail
 
 /// select(c, 1, 0): host values in both branches take the type that they have.
 template <class A, class B>
 requires(Scalar<A>&& std::is_same_v<A, B>) Var<A> select(In<bool> c, A a, B b) {
-  return Var<A>(trace::ternary(ir::Op::select, c.id, In<A>(a).id, In<A>(b).id, c.loc), detail::FromId{});
+  return Var<A>(tracing::ternary(ir::Op::select, c.id, In<A>(a).id, In<A>(b).id, c.loc), detail::FromId{});
 }
 
 /// The same bits as another type of the same width: bitcast<int>(x) of a Float.
 template <Scalar T, Scalar U>
 requires(sizeof(T) == sizeof(U) && NumericScalar<T> && NumericScalar<U>) Var<T> bitcast(const Var<U>& v,
                                                                                         Loc loc = Loc::here()) {
-  return Var<T>(trace::bitcast(scalar_type<T>(), v.read(loc), loc), detail::FromId{});
+  return Var<T>(tracing::bitcast(scalar_type<T>(), v.read(loc), loc), detail::FromId{});
 }
 
 namespace detail {
@@ -341,7 +343,7 @@ struct Coordinates4 {
 };
 template <class I>
 Var<I> coordinate(int k, int n, Loc loc) {
-  return Var<I>(trace::thread_coordinate(scalar_type<I>(), k, n, loc), FromId{});
+  return Var<I>(tracing::thread_coordinate(scalar_type<I>(), k, n, loc), FromId{});
 }
 template <class I, int N>
 auto coordinates(Loc loc) {

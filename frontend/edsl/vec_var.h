@@ -57,13 +57,13 @@ template <int N, class T, std::size_t... I>
 struct VecInit<N, T, std::index_sequence<I...>> : Components<N, Var<T>> {
   VecInit() : Components<N, Var<T>>{} {}
   VecInit(Each<I, In<T>>... parts) requires(N > 1) : Components<N, Var<T>>{Var<T>(parts.id, FromId{})...} {}
-  VecInit(const trace::Id* ids, FromId) : Components<N, Var<T>>{Var<T>(ids[I], FromId{})...} {}
+  VecInit(const tracing::Id* ids, FromId) : Components<N, Var<T>>{Var<T>(ids[I], FromId{})...} {}
 };
 
 /// The components of a vector that is put together from numbers and shorter vectors.
 template <int N, class T>
 struct Gathered {
-  trace::Id id[N];
+  tracing::Id id[N];
 
   template <class... A>
   explicit Gathered(const A&... parts) {
@@ -74,19 +74,19 @@ struct Gathered {
     static_assert(right_types,
                   "weft: a part of a vector is of another element type; convert it, as in Float(i) or Vec2(v)");
     if constexpr (right_count && right_types) {
-      trace::Id* at = id;
+      tracing::Id* at = id;
       (put(at, parts), ...);
     }
   }
 
  private:
   template <class A>
-  static void put(trace::Id*& at, const A& part) {
+  static void put(tracing::Id*& at, const A& part) {
     if constexpr (ScalarLike<A>) {
       *at++ = In<T>(part, Loc{}).id;
     } else {
       const In<HostOf<A>> ids(part, Loc{});
-      for (trace::Id i : ids.id) *at++ = i;
+      for (tracing::Id i : ids.id) *at++ = i;
     }
   }
 };
@@ -113,22 +113,22 @@ struct VarParts<vec<N, T>> : VecInit<N, T> {
         this, [](void* v, int k) -> Var<T>& { return static_cast<VarParts*>(v)->part(k); }, ir::kNone, 1, i.id, N);
   }
   Var<T> operator[](const TracedIndex& i) const {
-    trace::Id ids[N];
+    tracing::Id ids[N];
     read(ids, i.loc);
-    return Var<T>(trace::pick(ids, N, 1, i.id, i.loc), FromId{});
+    return Var<T>(tracing::pick(ids, N, 1, i.id, i.loc), FromId{});
   }
 
   Var<T>& part(int i) { return static_cast<Parts&>(*this)[i]; }
   const Var<T>& part(int i) const { return static_cast<const Parts&>(*this)[i]; }
-  void read(trace::Id* out, Loc loc) const {
+  void read(tracing::Id* out, Loc loc) const {
     for (int i = 0; i < N; ++i) out[i] = part(i).read(loc);
   }
 
  private:
   struct Repeated {
-    trace::Id id[N];
-    explicit Repeated(trace::Id all) {
-      for (trace::Id& i : id) i = all;
+    tracing::Id id[N];
+    explicit Repeated(tracing::Id all) {
+      for (tracing::Id& i : id) i = all;
     }
   };
 };
@@ -152,12 +152,12 @@ class RefParts<vec<N, T>, E> : public RefBase<vec<N, T>>, public NamedRefs<N, E>
   using Base = RefBase<vec<N, T>>;
 
  public:
-  explicit RefParts(const trace::Address& at) : Base(at), NamedRefs<N, E>([&](int k) { return Base::part(at, k); }) {}
+  explicit RefParts(const tracing::Address& at) : Base(at), NamedRefs<N, E>([&](int k) { return Base::part(at, k); }) {}
   RefParts(const RefParts&) = default;
   /// Component i, in the array. An index out of range names the nearest.
   Ref<E> operator[](HostIndex i) const { return Ref<E>(this->part(this->address(), i.in(N))); }
   Ref<E> operator[](const TracedIndex& i) const {
-    return Ref<E>(trace::part_at(this->address(), scalar_type<T>(), 1, i.id, N, i.loc));
+    return Ref<E>(tracing::part_at(this->address(), scalar_type<T>(), 1, i.id, N, i.loc));
   }
 };
 

@@ -159,6 +159,8 @@ TEST_P(LibraryVector, matrices_from_vectors_and_back) {
         device(), 0, "diag", [](auto&& x, auto&&) { return diag(x); }, a, b);
     const auto same = faces_agree(
         device(), 0, "get_diag", [](auto&& x, auto&&) { return get_diag(diag(x)); }, a, b);
+    const auto traces = faces_agree(
+        device(), eps, "trace", [](auto&& x, auto&& y) { return trace(outer(x, y)); }, a, b);
     const auto rows = faces_agree(
         device(), 0, "rows",
         [](auto&& x, auto&& y) {
@@ -187,6 +189,7 @@ TEST_P(LibraryVector, matrices_from_vectors_and_back) {
           sum += double(m[i](r, c)) * double(n[i](r, c));
         }
       EXPECT_EQ(same[i], a[i]);
+      EXPECT_NEAR(double(traces[i]), double(dot(a[i], b[i])), 8 * eps);
       EXPECT_EQ(rows[i].row(0), a[i]);
       EXPECT_EQ(rows[i].row(2), (vec<3, T>{1, 2, 3}));
       EXPECT_EQ(columns[i].col(1), b[i]);

@@ -146,11 +146,11 @@ auto kernel_of(Op op, int arity) {
   return kernel(std::string(ir::info(op).name) + "_" + name(scalar_type<T>()), [=](Arr<R> out, Arr<const T> a,
                                                                                    Arr<const T> b, Arr<const T> c) {
     Int i = tid();
-    trace::Id x[3] = {Var<T>(a[i]).read(), Var<T>(b[i]).read(), Var<T>(c[i]).read()};
+    tracing::Id x[3] = {Var<T>(a[i]).read(), Var<T>(b[i]).read(), Var<T>(c[i]).read()};
     Trace& t = Trace::current();
-    trace::Id r = op == Op::select
-                      ? t.builder().pure(op, scalar_type<T>(), {(Var<T>(c[i]) != T(0)).read(), x[0], x[1]})
-                      : t.builder().pure(op, scalar_type<R>(), std::span<const trace::Id>(x, std::size_t(arity)));
+    tracing::Id r = op == Op::select
+                        ? t.builder().pure(op, scalar_type<T>(), {(Var<T>(c[i]) != T(0)).read(), x[0], x[1]})
+                        : t.builder().pure(op, scalar_type<R>(), std::span<const tracing::Id>(x, std::size_t(arity)));
     out[i] = Var<R>(r, detail::FromId{});
   });
 }

@@ -17,7 +17,7 @@ namespace {
 
 using ir::Op;
 using ir::Type;
-using trace::Id;
+using tracing::Id;
 
 /// SplitMix64 (Steele, Lea, Flood 2014): small, and the same everywhere.
 class Random {
@@ -87,10 +87,10 @@ class Generator {
  private:
   struct Variable {
     Type type;
-    trace::Slot slot;
+    tracing::Slot slot;
   };
 
-  Id convert(Type to, Id value) { return type_of(value) == to ? value : trace::convert(to, value, {}); }
+  Id convert(Type to, Id value) { return type_of(value) == to ? value : tracing::convert(to, value, {}); }
   Type type_of(Id id) { return Trace::current().module()[id].type; }
   Bool boolean(int depth) { return Bool(expression(Type::b1, depth), detail::FromId{}); }
   Int integer(int depth) { return Int(expression(Type::i32, depth), detail::FromId{}); }
@@ -103,13 +103,13 @@ class Generator {
   // ---- Expressions
 
   Id literal(Type type) {
-    if (type == Type::b1) return trace::literal_int(type, random_.below(2), {});
+    if (type == Type::b1) return tracing::literal_int(type, random_.below(2), {});
     if (is_float(type)) {
       const double values[] = {0, 1, -1, 0.5, 2, -3.25, 100, 1e-2, double(random_.below(2000) - 1000) / 8};
-      return trace::literal_real(type, random_.pick(values), {});
+      return tracing::literal_real(type, random_.pick(values), {});
     }
     // Small ones, and those at the ends of the range.
-    if (random_.chance(70)) return trace::literal_int(type, random_.below(is_signed(type) ? 100 : 50), {});
+    if (random_.chance(70)) return tracing::literal_int(type, random_.below(is_signed(type) ? 100 : 50), {});
     return Trace::current().builder().constant(type, random_.bits() & ir::mask(type));
   }
 
@@ -141,7 +141,7 @@ class Generator {
       // One draw per statement, here and below: the order in which C++ evaluates arguments is open.
       const Id condition = expression(Type::b1, depth - 1), yes = expression(type, depth - 1);
       const Id no = expression(type, depth - 1);
-      return trace::ternary(Op::select, condition, yes, no, {});
+      return tracing::ternary(Op::select, condition, yes, no, {});
     }
     if (type == Type::b1) return logical(depth);
     return is_float(type) ? real(type, depth) : whole(type, depth);
@@ -155,27 +155,27 @@ class Generator {
         const Type t = kTypes[1 + random_.below(11)];
         const Id a = expression(t, depth - 1), b = expression(t, depth - 1);
         const Op op = random_.pick(ops);
-        return trace::binary(op, a, b, {});
+        return tracing::binary(op, a, b, {});
       }
       case 2: {
         const bool or_else = random_.chance(50);
         const Id left = expression(Type::b1, depth - 1);
-        trace::begin_short_circuit(left, or_else, {});
+        tracing::begin_short_circuit(left, or_else, {});
         const Id right = expression(Type::b1, depth - 1);
-        return trace::end_short_circuit(left, right, or_else, {});
+        return tracing::end_short_circuit(left, right, or_else, {});
       }
-      case 3: return trace::logical_not(expression(Type::b1, depth - 1), {});
+      case 3: return tracing::logical_not(expression(Type::b1, depth - 1), {});
       case 4: {
         const Op ops[] = {Op::bit_and, Op::bit_or, Op::bit_xor};
         const Id a = expression(Type::b1, depth - 1), b = expression(Type::b1, depth - 1);
         const Op op = random_.pick(ops);
-        return trace::binary(op, a, b, {});
+        return tracing::binary(op, a, b, {});
       }
       default: {
         const Type reals[] = {Type::f16, Type::f32, Type::f64};
         const Type type = random_.pick(reals);
         const Id x = expression(type, depth - 1);
-        return trace::unary(random_.chance(50) ? Op::is_nan : Op::is_inf, x, {});
+        return tracing::unary(random_.chance(50) ? Op::is_nan : Op::is_inf, x, {});
       }
     }
   }
@@ -185,18 +185,18 @@ class Generator {
     switch (random_.below(8)) {
       case 0: {
         const Op ops[] = {Op::neg, Op::abs, Op::bit_not};
-        return trace::unary(random_.pick(ops), a, {});
+        return tracing::unary(random_.pick(ops), a, {});
       }
-      case 1: return trace::sign(a, {});
-      case 2: return trace::floor_div(a, expression(type, depth - 1), {});
+      case 1: return tracing::sign(a, {});
+      case 2: return tracing::floor_div(a, expression(type, depth - 1), {});
       case 3:
-        if (ir::bits(type) == 32) return trace::binary(Op::mul_hi, a, expression(type, depth - 1), {});
+        if (ir::bits(type) == 32) return tracing::binary(Op::mul_hi, a, expression(type, depth - 1), {});
         [[fallthrough]];
       default: {
         const Op ops[] = {Op::add, Op::sub, Op::mul,    Op::div,     Op::rem, Op::min,
                           Op::max, Op::shl, Op::bit_or, Op::bit_and, Op::shr, Op::bit_xor};
         const Op op = random_.pick(ops);
-        return trace::binary(op, a, expression(type, depth - 1), {});
+        return tracing::binary(op, a, expression(type, depth - 1), {});
       }
     }
   }
@@ -207,13 +207,13 @@ class Generator {
     switch (random_.below(6)) {
       case 0: {
         const Op ops[] = {Op::neg, Op::abs, Op::floor, Op::ceil, Op::trunc, Op::round_even};
-        return trace::unary(random_.pick(ops), a, {});
+        return tracing::unary(random_.pick(ops), a, {});
       }
-      case 1: return random_.chance(50) ? trace::sign(a, {}) : trace::round_away(a, {});
+      case 1: return random_.chance(50) ? tracing::sign(a, {}) : tracing::round_away(a, {});
       default: {
         const Op ops[] = {Op::add, Op::sub, Op::mul, Op::min, Op::max};
         const Op op = random_.pick(ops);
-        return trace::binary(op, a, expression(type, depth - 1), {});
+        return tracing::binary(op, a, expression(type, depth - 1), {});
       }
     }
   }
@@ -238,7 +238,7 @@ class Generator {
   void declare() {
     const Type type = random_.pick(kTypes);
     const Id value = expression(type, 3);
-    variables_.push_back({type, trace::Slot(value)});
+    variables_.push_back({type, tracing::Slot(value)});
   }
 
   void assign() {
@@ -322,7 +322,7 @@ class Generator {
     ++loops_;
     auto body = [&](const Int& i) {
       block([&] {
-        variables_.push_back({Type::i32, trace::Slot(i.read())});
+        variables_.push_back({Type::i32, tracing::Slot(i.read())});
         statements(1 + random_.below(4));
       });
     };

@@ -388,8 +388,8 @@ TEST(Spirv, FunctionsOfFloat64AreFunctionsOfTheModule) {
     };
     store(b, call(call(x)));  // used twice, held once
     const std::vector<std::uint32_t> words = emit(m, Target::everything());
-    EXPECT_EQ(validate(words), "") << ir::info(op).name;
-    const std::string text = disassemble(words);
+    EXPECT_EQ(spirv::validate(words), "") << ir::info(op).name;
+    const std::string text = spirv::disassemble(words);
     std::size_t functions = 0;
     for (std::size_t at = 0; (at = text.find("= OpFunction ", at)) != std::string::npos; ++at) ++functions;
     EXPECT_EQ(functions, 2u) << ir::info(op).name;

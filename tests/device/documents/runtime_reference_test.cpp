@@ -191,9 +191,9 @@ TEST_P(RuntimeReference, quaternions) {
     // a 30 degree rotation around the x axis
     Quat q = quat_from_axis_angle(Vec3(1.0, 0.0, 0.0), radians(30.f));
     out[0] = quat_rotate(q, Vec3(0.0, 1.0, 0.0));
-    Quatd qd = Quatd::identity();
+    Quatd qd = quat_identity<double>();
     qd_out[0] = qd;
-    Quat qf = Quat::identity();
+    Quat qf = quat_identity();
     out[1] = quat_rotate(qf, Vec3(1.0, 2.0, 3.0));
     Quath qh(0.0, 0.0, 0.0, 1.0);
     qh_out[0] = qh;
@@ -215,7 +215,7 @@ TEST_P(RuntimeReference, transforms) {
     Transform t(Vec3(1.0, 2.0, 3.0), quat_from_axis_angle(Vec3(0.0, 1.0, 0.0), radians(90.f)));
     out[0] = transform_point(t, Vec3(10.0, 0.5, 1.0));
     out[1] = transform_vector(t, Vec3(10.0, 0.5, 1.0));
-    td[0] = Transformd::identity();
+    td[0] = transform_identity<double>();
   });
   Array<vec3> out = zeros<vec3>(device(), 2);
   Array<transformd> td = zeros<transformd>(device(), 1);
