@@ -225,7 +225,7 @@ TEST(Print, Literals) {
   EXPECT_EQ(literal(Type::f64, of(1.0 / 3)), "0.3333333333333333f64");
   EXPECT_EQ(literal(Type::f16, 0x3c00), "1f16");
   EXPECT_EQ(literal(Type::f16, 0x2e66), "0.1f16");
-  EXPECT_EQ(literal(Type::f16, 0x7bff), "65500f16");
+  EXPECT_EQ(literal(Type::f16, 0x7bff), "65504f16");
   EXPECT_EQ(literal(Type::f16, 0x0001), "6e-08f16");
 }
 
