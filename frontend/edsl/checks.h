@@ -5,7 +5,7 @@
 
 #include "trace.h"
 
-namespace weft::trace {
+namespace weft::tracing {
 
 /// Appends a record with the values of the message's pieces, scalar by scalar.
 void report(ir::Message message, std::span<const Id> values, Loc loc);
@@ -65,4 +65,4 @@ void check_range(const std::string& array, Id lo, Id hi, Id step, Id extent, Loc
 /// Reports an integer division by zero.
 void check_divisor(ir::Op op, Id dividend, Id divisor, Loc loc);
 
-}  // namespace weft::trace
+}  // namespace weft::tracing
