@@ -63,9 +63,11 @@ template <MatLike A>
 auto determinant(const A& a, Loc loc = Loc::here()) {
   constexpr int N = lib::square_size<A>;
   static_assert(N >= 2 && N <= 4, "weft: determinant() takes 2x2, 3x3 and 4x4 matrices of real numbers");
-  using S = ScalarFaceOf<A>;
-  [[maybe_unused]] CallSite<S> site(loc);
-  return lib::determinant<N, S>(lift<S>(a, loc));
+  if constexpr (N >= 2 && N <= 4) {
+    using S = ScalarFaceOf<A>;
+    [[maybe_unused]] CallSite<S> site(loc);
+    return lib::determinant<N, S>(lift<S>(a, loc));
+  }
 }
 
 /// Inverse of a 2x2, 3x3 or 4x4 matrix; the zero matrix where the computed determinant is 0. Elements of any size do:
@@ -75,9 +77,11 @@ template <MatLike A>
 auto inverse(const A& a, Loc loc = Loc::here()) {
   constexpr int N = lib::square_size<A>;
   static_assert(N >= 2 && N <= 4, "weft: inverse() takes 2x2, 3x3 and 4x4 matrices of real numbers");
-  using S = ScalarFaceOf<A>;
-  [[maybe_unused]] CallSite<S> site(loc);
-  return lib::inverse<N, S>(lift<S>(a, loc));
+  if constexpr (N >= 2 && N <= 4) {
+    using S = ScalarFaceOf<A>;
+    [[maybe_unused]] CallSite<S> site(loc);
+    return lib::inverse<N, S>(lift<S>(a, loc));
+  }
 }
 
 /// Singular value decomposition a = u diag(sigma) v^T of a 2x2 or 3x3 matrix: `auto [u, sigma, v] = svd3(a);`.
