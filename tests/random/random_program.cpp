@@ -7,6 +7,7 @@
 #include <deque>
 #include <limits>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "../device/run_module.h"
@@ -59,9 +60,31 @@ struct MemoryOf : Memory {
   Arr<T> array;
 };
 
+std::tuple<Int, Float> random_function_body(std::uint64_t seed, const Int& a, const Float& b, const Double& c);
+
+auto random_function(std::uint64_t seed) {
+  return func("random function", [seed](Int a, Float b, Double c) { return random_function_body(seed, a, b, c); });
+}
+
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed) : random_(seed), thread_(tid()) { statements_ = 6 + random_.below(30); }
+  explicit Generator(std::uint64_t seed) : random_(seed), thread_(tid()) {
+    statements_ = 6 + random_.below(30);
+    for (int k = random_.below(3); k > 0; --k) functions_.push_back(random_function(random_.bits()));
+  }
+  /// The body of a function: it has variables, but neither memory nor `Return()`.
+  Generator(std::uint64_t seed, const Int& a, const Float& b, const Double& c) : random_(seed), thread_(tid()) {
+    in_function_ = true;
+    variables_.push_back({Type::i32, tracing::Slot(a.read())});
+    variables_.push_back({Type::f32, tracing::Slot(b.read())});
+    variables_.push_back({Type::f64, tracing::Slot(c.read())});
+    statements_ = 2 + random_.below(10);
+  }
+  std::tuple<Int, Float> results() {
+    while (statements_ > 0) statement();
+    Int whole = integer(2);
+    return {whole, Float(expression(Type::f32, 2), detail::FromId{})};
+  }
 
   template <class T>
   void add(Arr<T> array) {
@@ -123,7 +146,7 @@ class Generator {
       if (!variables_.empty() && random_.chance(50))
         return convert(type, variables_[std::size_t(random_.below(int(variables_.size())))].slot.read());
     }
-    if (random_.chance(40)) {
+    if (!in_function_ && random_.chance(40)) {
       const Memory& m = *memories_[std::size_t(random_.below(int(memories_.size())))];
       return convert(type, m.read(own_index(0)));
     }
@@ -225,10 +248,12 @@ class Generator {
     const int kind = random_.below(100);
     if (kind < 28) return declare();
     if (kind < 52) return assign();
-    if (kind < 64) return store();
-    if (kind < 68) return vectors();
-    if (kind < 71) return count();
-    if (kind < 74 && depth_ > 0) return leave();
+    if (in_function_ && kind < 73) return assign();
+    if (kind < 62) return store();
+    if (kind < 67) return vectors();
+    if (kind < 70) return count();
+    if (kind < 73) return functions_.empty() ? assign() : call();
+    if (kind < 76 && depth_ > 0) return leave();
     if (depth_ >= 4) return assign();
     if (kind < 88) return branch();
     if (kind < 95) return counted_loop();
@@ -256,19 +281,50 @@ class Generator {
 
   void vectors() {
     Int i = own_index(1), j = own_index(1);
-    switch (random_.below(4)) {
+    switch (random_.below(6)) {
       case 0: (*vectors_)[i] = (*vectors_)[j] - Vec3((*vectors_)[i].y, 1, (*vectors_)[j].x); break;
       case 1: (*vectors_)[i] += (*vectors_)[j] * 0.5f; break;
       case 2: (*vectors_)[i].z = Float(expression(Type::f32, 2), detail::FromId{}); break;
-      default: (*vectors_)[i] = cross(Vec3((*vectors_)[j]), vec3{1, 2, 3}); break;
+      case 3: (*vectors_)[i] = cross(Vec3((*vectors_)[j]), vec3{1, 2, 3}); break;
+      case 4: {
+        // By traced index, inside the vector and outside.
+        Vec3 v = (*vectors_)[j];
+        Int k = integer(1) % 5, l = integer(1) % 3;
+        v[k] = v[l] + 1;
+        (*vectors_)[i] = v;
+        break;
+      }
+      default: {
+        Int k = integer(1) & 3;
+        Float x = (*vectors_)[j][k];
+        (*vectors_)[i][k] = x - 2;
+      }
     }
   }
 
-  /// Sums of integers do not depend on the order of the threads.
+  /// One counter for each operation: results do not depend on the order of the threads.
   void count() {
-    Int which = integer(1) & (RandomArrays::kCounters - 1);
+    const int which = random_.below(6);
     Int value = integer(2);
-    atomic_add((*counters_)[which], value);
+    Ref<int> counter = (*counters_)[which];
+    switch (which) {
+      case 0: atomic_add(counter, value); break;
+      case 1: atomic_min(counter, value); break;
+      case 2: atomic_max(counter, value); break;
+      case 3: atomic_and(counter, value); break;
+      case 4: atomic_or(counter, value); break;
+      default: atomic_xor(counter, value);
+    }
+  }
+
+  void call() {
+    const auto& f = functions_[std::size_t(random_.below(int(functions_.size())))];
+    Int a = integer(2);
+    Float b(expression(Type::f32, 2), detail::FromId{});
+    Double c(expression(Type::f64, 2), detail::FromId{});
+    auto [whole, real] = f(a, b, c);
+    variables_.push_back({Type::i32, tracing::Slot(whole.read())});
+    variables_.push_back({Type::f32, tracing::Slot(real.read())});
   }
 
   template <class F>
@@ -286,7 +342,8 @@ class Generator {
 
   void leave() {
     Bool when = boolean(2);
-    const int way = loops_ > 0 ? random_.below(5) : 4;
+    const int way = loops_ > 0 ? random_.below(in_function_ ? 4 : 5) : 4;
+    if (way == 4 && in_function_) return;
     If (when) {
       if (way < 2)
         Break();
@@ -349,11 +406,17 @@ class Generator {
   Random random_;
   Int thread_;
   int statements_ = 0, depth_ = 0, loops_ = 0;
+  bool in_function_ = false;
+  std::vector<decltype(random_function(0))> functions_;
   std::deque<Variable> variables_;
   std::vector<std::unique_ptr<Memory>> memories_;
   const Arr<vec3>* vectors_ = nullptr;
   const Arr<int>* counters_ = nullptr;
 };
+
+std::tuple<Int, Float> random_function_body(std::uint64_t seed, const Int& a, const Float& b, const Double& c) {
+  return Generator(seed, a, b, c).results();
+}
 
 template <class T>
 std::vector<T> random_values(Random& random, int count) {
