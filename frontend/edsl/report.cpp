@@ -65,7 +65,10 @@ void report(ir::Message message, std::span<const Id> values, Loc loc) {
   const Id at = b.atomic(Op::atomic_add, Type::u32, {size}, word(zero, used), loc);
   const Id capacity =
       failure ? u32(layout::kFailureCapacity) : b.load(Type::u32, 1, word(zero, layout::kPrintCapacity), loc);
-  b.open_if(b.pure(Op::le, Type::b1, {at, b.pure(Op::sub, Type::u32, {capacity, size})}), loc);
+  // The place for lines may be smaller than one record: the difference wraps then.
+  Id fits = b.pure(Op::le, Type::b1, {at, b.pure(Op::sub, Type::u32, {capacity, size})});
+  if (!failure) fits = b.pure(Op::bit_and, Type::b1, {b.pure(Op::le, Type::b1, {size, capacity}), fits});
+  b.open_if(fits, loc);
   {
     std::vector<Id> words{u32(std::uint32_t(m.messages.size())), b.arg(Type::u32, m.report_offset + 8), b.thread_id()};
     for (Id value : values) append_words(b, value, words);

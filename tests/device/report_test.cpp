@@ -222,6 +222,30 @@ TEST_P(Report, lines_beyond_the_buffer_are_counted) {
   EXPECT_EQ(printed.lines(), Lines{"0 5 1"});
 }
 
+TEST_P(Report, a_line_longer_than_the_buffer_is_lost_and_overwrites_nothing) {
+  Printed printed;
+  set_report_bytes(4096);
+  auto large = kernel("large", [](Arr<const int> x) {
+    print(tid());
+    print(x[0], Mat<40, 40, float>());
+  });
+  Array<int> x = zeros<int>(device(), 1);
+  launch(large, 1, x);
+  device().synchronize();
+  Lines lines = printed.lines();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0], "0");
+  expect_contains(lines[1], "1 line of print() in kernel \"large\" was lost");
+  set_report_bytes(16384);
+  launch(large, 1, x);
+  device().synchronize();
+  lines = printed.lines();
+  set_report_bytes(1 << 20);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0], "0");
+  expect_contains(lines[1], "0 [[0, 0, ");
+}
+
 TEST_P(Report, streams_report_apart) {
   Printed printed;
   Stream one = device().create_stream(), two = device().create_stream();
