@@ -49,6 +49,8 @@ struct MemoryRange {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;  ///< ~0: everything (an address the host cannot see)
   ir::Access access = ir::Access::none;
+  /// Whatever launches do there in any order gives the same: each fills places of its own, taken by atomic additions.
+  bool appends = false;
 };
 
 struct Grid {

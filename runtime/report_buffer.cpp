@@ -142,7 +142,7 @@ backend::MemoryRange ReportBuffer::begin(backend::Stream& stream, const Launch& 
   if (runs_.empty() || !same(runs_.back()))
     runs_.push_back({launch.kernel, number, launch.first, {launch.threads.begin(), launch.threads.end()}});
   // Dispatches only add to it: they need no order among themselves.
-  return {memory_.address, memory_.bytes, ir::Access::atomic};
+  return {memory_.address, memory_.bytes, ir::Access::atomic, true};
 }
 
 void ReportBuffer::recorded(backend::Ticket ticket) {

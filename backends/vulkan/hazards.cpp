@@ -13,18 +13,18 @@ constexpr Access kChanges = Access::write | Access::atomic;
 
 bool changes(Access a) { return ir::any(a, kChanges); }
 
-// Two operations on the same memory that may run side by side.
-bool independent(Access a, Access b) {
-  return (a == Access::read && b == Access::read) || (a == Access::atomic && b == Access::atomic);
-}
-
 }  // namespace
+
+// Atomic operations of two launches are in order as all others are: an exchange after an addition gives another sum.
+bool Hazards::independent(const Interval& a, const Interval& b) {
+  return (a.access == Access::read && b.access == Access::read) || (a.appends && b.appends);
+}
 
 Barrier Hazards::check(const Interval& range) const {
   Barrier needed = Barrier::none;
   for (int i = 0; i < count_; ++i) {
     const Interval& old = intervals_[i];
-    if (old.end <= range.begin || range.end <= old.begin || independent(old.access, range.access)) continue;
+    if (old.end <= range.begin || range.end <= old.begin || independent(old, range)) continue;
     if (changes(old.access)) return Barrier::memory;
     needed = Barrier::execution;
   }
@@ -36,6 +36,7 @@ void Hazards::note(const Interval& range) {
     Interval& old = intervals_[i];
     if (old.begin == range.begin && old.end == range.end) {
       old.access = old.access | range.access;
+      old.appends = old.appends && range.appends;
       return;
     }
   }
@@ -45,7 +46,7 @@ void Hazards::note(const Interval& range) {
 Barrier Hazards::add(std::span<const MemoryRange> ranges) {
   // More ranges than can be remembered count as everything.
   if (ranges.size() > kMost) {
-    Interval everything{0, ~0ull, Access::none};
+    Interval everything{0, ~0ull, Access::none, false};
     for (const MemoryRange& r : ranges) everything.access = everything.access | r.access;
     count_ = 0;
     if (everything.access != Access::none) note(everything);
@@ -55,7 +56,7 @@ Barrier Hazards::add(std::span<const MemoryRange> ranges) {
   const auto interval = [](const MemoryRange& r) {
     const bool open = r.bytes == ~0ull;
     return Interval{open ? 0 : r.address, open || r.address + r.bytes < r.address ? ~0ull : r.address + r.bytes,
-                    r.access};
+                    r.access, r.appends};
   };
   Barrier needed = Barrier::none;
   for (const MemoryRange& r : ranges) {

@@ -22,8 +22,8 @@ class Hazards {
   /// Notes an operation that touches `ranges`; returns the barrier that must come before it.
   ///
   /// After Barrier::memory everything earlier is forgotten. After Barrier::execution earlier writes are still
-  /// remembered: they have not been made visible. Ranges that several operations only change atomically, or only
-  /// read, need nothing between them.
+  /// remembered: they have not been made visible. Ranges that several operations only read, or only append to, need
+  /// nothing between them.
   Barrier add(std::span<const MemoryRange> ranges);
 
   /// A memory barrier was recorded for another reason.
@@ -36,8 +36,10 @@ class Hazards {
   struct Interval {
     std::uint64_t begin, end;
     ir::Access access;
+    bool appends;
   };
 
+  static bool independent(const Interval& a, const Interval& b);
   Barrier check(const Interval& range) const;
   void note(const Interval& range);
 

@@ -99,6 +99,8 @@ TEST(VulkanSuballocator, RegionsComeAndGo) {
 
 MemoryRange range(std::uint64_t at, std::uint64_t bytes, Access access) { return {at, bytes, access}; }
 
+MemoryRange appended(std::uint64_t at, std::uint64_t bytes) { return {at, bytes, Access::atomic, true}; }
+
 Barrier add(Hazards& hazards, std::initializer_list<MemoryRange> ranges) {
   return hazards.add(std::span(ranges.begin(), ranges.size()));
 }
@@ -114,7 +116,7 @@ TEST(VulkanHazards, WaitsExactlyWhereItMust) {
       {Access::write, Access::read, Barrier::memory},
       {Access::write, Access::write, Barrier::memory},
       {Access::write, Access::atomic, Barrier::memory},
-      {Access::atomic, Access::atomic, Barrier::none},
+      {Access::atomic, Access::atomic, Barrier::memory},
       {Access::atomic, Access::read, Barrier::memory},
       {Access::atomic, Access::write, Barrier::memory},
       {Access::atomic | Access::read, Access::atomic | Access::read, Barrier::memory},
@@ -137,6 +139,19 @@ TEST(VulkanHazards, WaitsExactlyWhereItMust) {
     add(reverse, {range(5000, 4, c.before)});
     EXPECT_EQ(add(reverse, {range(0, ~0ull, c.after)}), c.needed);
   }
+}
+
+TEST(VulkanHazards, OnlyAppendedMemoryTakesAtomicOperationsInAnyOrder) {
+  Hazards hazards;
+  EXPECT_EQ(add(hazards, {appended(0, 64)}), Barrier::none);
+  EXPECT_EQ(add(hazards, {appended(32, 64)}), Barrier::none);
+  EXPECT_EQ(add(hazards, {range(0, 64, Access::atomic)}), Barrier::memory) << "one of both appends";
+  EXPECT_EQ(add(hazards, {appended(0, 64)}), Barrier::memory) << "the other one does";
+  EXPECT_EQ(add(hazards, {range(0, 64, Access::read)}), Barrier::memory) << "what was appended is read";
+  EXPECT_EQ(add(hazards, {appended(0, 64)}), Barrier::execution);
+  Hazards both;
+  EXPECT_EQ(add(both, {appended(0, 64), range(0, 64, Access::atomic)}), Barrier::none);
+  EXPECT_EQ(add(both, {appended(0, 64)}), Barrier::memory);
 }
 
 TEST(VulkanHazards, AnOrderingAloneDoesNotMakeWritesVisible) {
@@ -171,8 +186,7 @@ TEST(VulkanHazards, WhatCannotBeRememberedIsABarrier) {
 
 TEST(VulkanHazards, RepeatedRangesTakeNoRoom) {
   Hazards hazards;
-  for (int i = 0; i < 500; ++i)
-    EXPECT_EQ(add(hazards, {range(0, 64, Access::read), range(64, 64, Access::atomic)}), Barrier::none);
+  for (int i = 0; i < 500; ++i) EXPECT_EQ(add(hazards, {range(0, 64, Access::read), appended(64, 64)}), Barrier::none);
   EXPECT_EQ(hazards.count(), 2);
 }
 
