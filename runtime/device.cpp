@@ -37,10 +37,16 @@ void StreamState::release() {
     }
     s.synchronize();
     collect(s, ~backend::Ticket(0), found);
-    kept_.first = found.first;
-    kept_.failures = std::exchange(found.failures, 0);
   });
-  found.show();
+  keep(std::move(found));
+}
+
+void StreamState::keep(Reports&& found) {
+  Reports lines;
+  lines.lines = std::move(found.lines);
+  found.lines.clear();
+  if (found.failures) with([&](backend::Stream&) { kept_.add(std::move(found)); });
+  lines.show();
 }
 
 ReportBuffer& StreamState::report_buffer() {

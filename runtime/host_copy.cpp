@@ -19,9 +19,24 @@ HostCopy& HostCopy::operator=(HostCopy&& other) noexcept {
 }
 HostCopy::~HostCopy() { finish(); }
 
+namespace {
+// All parts come to their places, whatever kernels before them reported.
+void arrive(detail::HostCopyState& state, detail::Reports& found) {
+  for (detail::HostCopyState::Part& part : state.parts) {
+    state.stream->wait(part.ticket, found);
+    std::memcpy(part.to, part.staging->allocation.host, part.bytes);
+    part.staging.reset();
+  }
+}
+}  // namespace
+
 void HostCopy::finish() noexcept {
+  const std::unique_ptr<detail::HostCopyState> state = std::move(state_);
+  if (!state) return;
   try {
-    wait();
+    detail::Reports found;
+    arrive(*state, found);
+    state->stream->keep(std::move(found));
   } catch (const std::exception&) {
     // A lost device: the next call on it says so.
   }
@@ -36,11 +51,9 @@ bool HostCopy::done() const {
 void HostCopy::wait() {
   const std::unique_ptr<detail::HostCopyState> state = std::move(state_);
   if (!state) return;
-  for (detail::HostCopyState::Part& part : state->parts) {
-    state->stream->wait(part.ticket);
-    std::memcpy(part.to, part.staging->allocation.host, part.bytes);
-    part.staging.reset();
-  }
+  detail::Reports found;
+  arrive(*state, found);
+  found.deliver();
 }
 
 namespace detail {

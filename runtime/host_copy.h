@@ -23,7 +23,7 @@ class [[nodiscard]] HostCopy {
   /// Whether wait() would return without waiting for the device.
   bool done() const;
   /// Returns when the elements have arrived in the memory. Does nothing a second time.
-  /// Errors: Error(device_lost).
+  /// Errors: Error(device_lost); Error(kernel_fault) when a kernel before the copy failed: the elements have arrived.
   void wait();
 
  private:

@@ -44,6 +44,15 @@ struct StreamState {
     });
     found.deliver();
   }
+  /// Waits for the ticket; reports are added to `found`, which the caller delivers or keeps.
+  void wait(backend::Ticket ticket, Reports& found) {
+    with([&](backend::Stream& s) {
+      s.wait(ticket);
+      collect(s, ticket, found);
+    });
+  }
+  /// Shows what kernels print; failures are for the next wait that can throw them.
+  void keep(Reports&& found);
   /// Waits for everything; reports are added to `found`.
   void synchronize(Reports& found) {
     with([&](backend::Stream& s) {
@@ -65,8 +74,8 @@ struct StreamState {
   friend class weft::Stream;
   void collect(backend::Stream& s, backend::Ticket ticket, Reports& found) {
     if (!reports_) return;
-    reports_->collect(s, ticket, found);
     if (kept_.failures) found.add(std::move(kept_));
+    reports_->collect(s, ticket, found);
   }
   std::mutex mutex_;
   std::unique_ptr<backend::Stream> stream_;
@@ -114,6 +123,7 @@ class Storage {
   /// After it was recorded.
   void touched(StreamState& stream, backend::Ticket ticket, bool writes);
   void wait_for_writers();
+  /// Errors: Error(kernel_fault) when all are done.
   void wait_for_users();
   /// Other memory that the elements hold the addresses of. It lives as long as this one refers to it, and what works
   /// on this memory may work on that.
@@ -133,6 +143,7 @@ class Storage {
     StreamState* stream = nullptr;
     backend::Ticket ticket = 0;
   };
+  std::vector<Use> users();
   std::shared_ptr<void> owner_;
   std::mutex mutex_;
   References references_;

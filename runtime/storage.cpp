@@ -11,10 +11,14 @@ namespace weft::detail {
 
 Storage::~Storage() {
   if (wrapped) {
-    try {
-      wait_for_users();
-    } catch (const std::exception&) {
-      // A lost device runs nothing any more.
+    for (const Use& u : users()) {
+      try {
+        Reports found;
+        u.stream->wait(u.ticket, found);
+        u.stream->keep(std::move(found));
+      } catch (const std::exception&) {
+        // A lost device runs nothing any more.
+      }
     }
     std::lock_guard lock(device->mutex);
     device->wrapped.erase(reinterpret_cast<std::uintptr_t>(allocation.host));
@@ -61,13 +65,16 @@ void Storage::wait_for_writers() {
   if (write.stream) write.stream->wait(write.ticket);
 }
 
+std::vector<Storage::Use> Storage::users() {
+  std::lock_guard lock(mutex_);
+  return uses_;
+}
+
 void Storage::wait_for_users() {
-  std::vector<Use> uses;
-  {
-    std::lock_guard lock(mutex_);
-    uses = uses_;
-  }
-  for (const Use& u : uses) u.stream->wait(u.ticket);
+  // What one stream's kernels reported ends no wait for another.
+  Reports found;
+  for (const Use& u : users()) u.stream->wait(u.ticket, found);
+  found.deliver();
 }
 
 namespace {

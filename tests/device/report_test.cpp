@@ -338,6 +338,61 @@ TEST_P(Report, the_failure_of_the_first_launch_and_its_lowest_thread_is_thrown) 
   }
 }
 
+TEST_P(Report, a_copy_to_the_host_keeps_no_failure_to_itself) {
+  auto fail = kernel("fail", [](Arr<int> x) {
+    x[tid()] += 1;
+    assert_(x[tid()] < 0, "not negative");
+  });
+  Array<int> x = zeros<int>(device(), 2);
+  std::vector<int> out(2);
+  launch(fail, 2, x);
+  { HostCopy dropped = x.copy_to_async(out); }
+  EXPECT_EQ(out, (std::vector<int>{1, 1}));
+  expect_contains(error_of([&] { device().synchronize(); }), "thread 0: an assertion failed: not negative");
+  device().synchronize();
+
+  launch(fail, 2, x);
+  HostCopy copy = x.copy_to_async(out);
+  launch(fail, 2, x);
+  expect_contains(error_of([&] { copy.wait(); }), "not negative");
+  EXPECT_EQ(out, (std::vector<int>{2, 2})) << "the copy arrives before the failure is told";
+  copy.wait();
+  device().synchronize();
+}
+
+TEST_P(Report, memory_of_the_host_that_is_given_back_keeps_no_failure_to_itself) {
+  std::vector<int> host(1024);
+  if (!device().wraps_host()) {
+    expect_contains(error_of([&] { wrap(device(), host); }), "without a copy");
+    return;
+  }
+  auto fail = kernel("fail", [](Arr<int> x, Int who) {
+    x[tid()] = who;
+    assert_(x[tid()] < 0, "not negative:", who);
+  });
+  launch(fail, 1, wrap(device(), host), 3);
+  EXPECT_EQ(host[0], 3) << "the end of the array waited";
+  Array<int> other = zeros<int>(device(), 1);
+  launch(fail, 1, other, 4);
+  expect_contains(error_of([&] { other.to_vector(); }), "not negative: 3 (1 more failure)");
+  other.to_vector();
+}
+
+TEST_P(Report, whoever_waits_for_two_streams_hears_of_both) {
+  Stream one = device().create_stream(), two = device().create_stream();
+  auto fail = kernel("fail", [](Arr<const int> x, Int who) { assert_(x[0] < 0, "stream", who); });
+  Array<int> x = zeros<int>(device(), 1);
+  launch(one, fail, 1, x, 1);
+  launch(two, fail, 1, x, 2);
+  const std::string text = error_of([&] { (void)x.host_span(); });
+  if (text.find("is not the host's") != text.npos) {
+    expect_contains(error_of([&] { device().synchronize(); }), "(1 more failure)");
+    return;
+  }
+  expect_contains(text, "stream 1 (1 more failure)");
+  device().synchronize();
+}
+
 TEST_P(Report, more_failures_than_fit_are_counted) {
   auto check = kernel("check", [](Arr<const int> x) { assert_(x[0] != 0); });
   Array<int> x = zeros<int>(device(), 1);
