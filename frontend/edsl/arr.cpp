@@ -180,8 +180,8 @@ ArrLayout with_strides(const ArrLayout& a, Loc loc) {
 ArrLayout range_of(const ArrLayout& a, const Index& lo, const Index& hi, const Index& step) {
   const Loc loc = lo.loc;
   ArrLayout s = with_strides(a, loc);
-  tracing::check_range(name_of(a), as(Type::i64, lo.id, loc), as(Type::i64, hi.id, loc), as(Type::i64, step.id, loc),
-                       as(Type::i64, a.shape[a.first], loc), loc);
+  const Id good = tracing::check_range(name_of(a), as(Type::i64, lo.id, loc), as(Type::i64, hi.id, loc),
+                                       as(Type::i64, step.id, loc), as(Type::i64, a.shape[a.first], loc), loc);
   const Id from = as(Type::i64, lo.id, loc), by = as(Type::i64, step.id, loc);
   Id& stride = s.stride[a.first];
   Id skipped = tracing::binary(Op::mul, from, stride, loc);
@@ -189,7 +189,10 @@ ArrLayout range_of(const ArrLayout& a, const Index& lo, const Index& hi, const I
   stride = tracing::binary(Op::mul, stride, by, loc);
   Id n = tracing::binary(Op::sub, as(Type::i64, hi.id, loc), from, loc);
   n = tracing::binary(Op::add, n, tracing::binary(Op::sub, by, tracing::literal_int(Type::i64, 1, loc), loc), loc);
-  s.shape[a.first] = tracing::binary(Op::div, n, by, loc);
+  n = tracing::binary(Op::div, n, by, loc);
+  // A thread that failed may have to go on, for others wait for it: a range that is not there has no elements.
+  if (good != ir::kNone) n = tracing::ternary(Op::select, good, n, tracing::literal_int(Type::i64, 0, loc), loc);
+  s.shape[a.first] = n;
   return s;
 }
 

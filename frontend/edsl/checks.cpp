@@ -160,15 +160,16 @@ void FiniteGuard::close(Id* values, int count) {
   });
 }
 
-void check_range(const std::string& array, Id lo, Id hi, Id step, Id extent, Loc loc) {
+Id check_range(const std::string& array, Id lo, Id hi, Id step, Id extent, Loc loc) {
   Trace& t = Trace::current(loc);
-  if (!t.debug().checks) return;
+  if (!t.debug().checks) return ir::kNone;
   ir::Builder& b = t.builder();
   const auto all = [&](Id x, Id y) { return b.pure(Op::bit_and, Type::b1, {x, y}, loc); };
   const auto in_order = [&](Id x, Id y) { return b.pure(Op::le, Type::b1, {x, y}, loc); };
   const Id none = zero(type_of(lo));
   const Id inside = all(in_order(none, lo), all(in_order(lo, hi), in_order(hi, extent)));
-  b.open_if(all(inside, b.pure(Op::lt, Type::b1, {none, step}, loc)), loc);
+  const Id good = all(inside, b.pure(Op::lt, Type::b1, {none, step}, loc));
+  b.open_if(good, loc);
   b.open_else();
   ir::Message message;
   message.kind = ir::Message::Kind::range;
@@ -178,6 +179,7 @@ void check_range(const std::string& array, Id lo, Id hi, Id step, Id extent, Loc
   report(std::move(message), values, loc);
   stop_thread(loc);
   b.close_if();
+  return good;
 }
 
 // ---- Division

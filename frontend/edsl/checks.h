@@ -60,7 +60,8 @@ class FiniteGuard {
 };
 
 /// Reports a range of a dimension that leaves it, or does not advance.
-void check_range(const std::string& array, Id lo, Id hi, Id step, Id extent, Loc loc);
+/// \return whether it is right; kNone without checks
+Id check_range(const std::string& array, Id lo, Id hi, Id step, Id extent, Loc loc);
 
 /// Reports an integer division by zero.
 void check_divisor(ir::Op op, Id dividend, Id divisor, Loc loc);

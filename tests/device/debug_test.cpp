@@ -281,6 +281,45 @@ TEST_P(DebugMode, stores_of_nan_are_named_when_asked_for) {
   expect_contains(error_of([&] { device().synchronize(); }), "nan is stored to element (0) of argument 1");
 }
 
+TEST_P(DebugMode, nothing_is_reached_through_a_wrong_range_where_the_thread_goes_on) {
+  Array<int> all = zeros<int>(device(), 8), middle = all.slice(2, 6);
+  auto put = kernel("put",
+                    [](Arr<int> a, Int lo, Int hi) {
+                      Arr<int> part = a.slice(lo, hi);
+                      barrier();
+                      part[tid()] = 1;
+                    },
+                    {.block = 4, .debug = true});
+  launch(put, 4, middle, 0, 4);
+  const std::vector<int> right{0, 0, 1, 1, 1, 1, 0, 0};
+  EXPECT_EQ(all.to_vector(), right);
+  launch(put, 4, middle, -2, 2);
+  expect_contains(error_of([&] { device().synchronize(); }),
+                  "thread 0: the range [-2, 2) with step 1 is not one of a dimension of argument 1");
+  EXPECT_EQ(all.to_vector(), right);
+
+  auto condition = kernel(
+      "condition",
+      [](Arr<int> a, Int lo, Int hi) {
+        Int k = 0;
+        const auto next = [&] {
+          Arr<int> part = a.slice(lo, hi);
+          part[k] += 7;
+          return part[k];
+        };
+        While (next() != 8) {
+          k += 1;
+        }
+      },
+      kDebug);
+  launch(condition, 1, middle, -1, 3);
+  expect_contains(error_of([&] { device().synchronize(); }),
+                  "thread 0: the range [-1, 3) with step 1 is not one of a dimension of argument 1");
+  EXPECT_EQ(all.to_vector(), right);
+  launch(condition, 1, middle, 0, 4);
+  EXPECT_EQ(all.to_vector(), (std::vector<int>{0, 0, 8, 1, 1, 1, 0, 0}));
+}
+
 TEST_P(DebugMode, a_loop_that_runs_off_an_array_ends) {
   auto find = kernel(
       "find",
