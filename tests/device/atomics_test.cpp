@@ -219,10 +219,10 @@ void check_cas(const Device& device, bool in_shared) {
   EXPECT_EQ(drawn, all);
 }
 
-/// On a GPU that lacks what the type needs, it is refused by name.
-template <class F>
+/// A GPU may lack what float16 and types of 64 bits need; it is refused by name then.
+template <class T, class F>
 void check_or_refused(const std::string& device, F check) {
-  if (device != "gpu") return check();
+  if (device != "gpu" || !(std::is_same_v<T, half> || sizeof(T) == 8)) return check();
   try {
     check();
   } catch (const Error& e) {
@@ -234,12 +234,12 @@ void check_or_refused(const std::string& device, F check) {
 template <class T>
 void check_type(const Device& device, const std::string& kind_of_device) {
   for (Kind kind : kinds<T>()) {
-    check_or_refused(kind_of_device, [&] { check_alone<T>(device, kind); });
-    check_or_refused(kind_of_device, [&] { check_contended<T>(device, kind, false); });
-    check_or_refused(kind_of_device, [&] { check_contended<T>(device, kind, true); });
+    check_or_refused<T>(kind_of_device, [&] { check_alone<T>(device, kind); });
+    check_or_refused<T>(kind_of_device, [&] { check_contended<T>(device, kind, false); });
+    check_or_refused<T>(kind_of_device, [&] { check_contended<T>(device, kind, true); });
   }
-  check_or_refused(kind_of_device, [&] { check_cas<T>(device, false); });
-  check_or_refused(kind_of_device, [&] { check_cas<T>(device, true); });
+  check_or_refused<T>(kind_of_device, [&] { check_cas<T>(device, false); });
+  check_or_refused<T>(kind_of_device, [&] { check_cas<T>(device, true); });
 }
 
 TEST_P(Atomics, agree_with_the_model_on_int8) { check_type<std::int8_t>(device(), GetParam()); }

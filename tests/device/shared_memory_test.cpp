@@ -240,7 +240,7 @@ TEST_P(SharedMemory, threads_that_fail_keep_no_one_waiting) {
   const int line = __LINE__ + 5;
   auto outside = kernel(
       "outside",
-      [](Arr<int> x, Int at) {
+      [](Arr<int> x, Int at, Int spin) {
         auto s = shared<int>(64);
         s[local_id() + at] = tid();
         If (local_id() == 0 && at > 0) {
@@ -252,21 +252,26 @@ TEST_P(SharedMemory, threads_that_fail_keep_no_one_waiting) {
             x[tid()] += 1;
           }
         }
-        While (x[tid()] == 1000) {
+        While (spin > 0 && x[tid()] <= 64) {
           x[tid() + 1000] = 1;
         }  // ends, as its threads do not meet
         barrier();
         x[tid()] += 1000;
       },
       checked);
-  launch(outside, 128, x, 0);
+  launch(outside, 128, x, 0, 0);
   EXPECT_EQ(x.to_vector(), std::vector<int>(128, 1064));
   x.zero();
-  launch(outside, 128, x, 1);
+  launch(outside, 128, x, 1, 0);
   const std::string text = error_of([&] { x.to_vector(); });
   expect_contains(text, "thread 63: index 64 is outside dimension 0 of shared array 1, which has 64 elements");
   expect_contains(text, "shared_memory_test.cpp:" + std::to_string(line));
   EXPECT_EQ(x.to_vector(), std::vector<int>(128, 1063));
+  x.zero();
+  launch(outside, 128, x, 0, 1);
+  expect_contains(error_of([&] { x.to_vector(); }),
+                  "thread 0: index 1000 is outside dimension 0 of argument 1, which has 128");
+  EXPECT_EQ(x.to_vector(), std::vector<int>(128, 1064)) << "all left the loop and met at the second barrier";
 
   auto asserted = kernel("asserted", [](Arr<int> x) {
     Int i = tid();
