@@ -66,7 +66,7 @@ auto determinant(const A& a, Loc loc = Loc::here()) {
   if constexpr (N >= 2 && N <= 4) {
     using S = ScalarFaceOf<A>;
     [[maybe_unused]] CallSite<S> site(loc);
-    if constexpr (N >= 2 && N <= 4) return lib::determinant<N, S>(lift<S>(a, loc));
+    return lib::determinant<N, S>(lift<S>(a, loc));
   }
 }
 
@@ -80,7 +80,7 @@ auto inverse(const A& a, Loc loc = Loc::here()) {
   if constexpr (N >= 2 && N <= 4) {
     using S = ScalarFaceOf<A>;
     [[maybe_unused]] CallSite<S> site(loc);
-    if constexpr (N >= 2 && N <= 4) return lib::inverse<N, S>(lift<S>(a, loc));
+    return lib::inverse<N, S>(lift<S>(a, loc));
   }
 }
 
