@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "../frontend/passes/passes.h"
 #include "../frontend/support/error.h"
 
 namespace weft::spirv {
@@ -43,6 +44,11 @@ class Survey {
     }
     if (module_.args_bytes > kPushConstantBytes) require_int64(module_.loc);
     visit(0);
+    // SPIR-V alone brings together again only what a condition that is the same for the workgroup has parted.
+    if (!needs_.subgroup || target_.subgroups_meet_again) return;
+    if (const Id id = ir::first_in_subgroup_flow(module_); id != ir::kNone)
+      refuse_device(module_[id].loc(), "operations of subgroups under conditions that differ in the workgroup",
+                    "shaderSubgroupUniformControlFlow");
   }
 
  private:
@@ -244,7 +250,7 @@ Target Target::everything() {
   t.float32_shared_atomic_add = t.float64_shared_atomic_add = true;
   t.int64_atomics = t.int64_shared_atomics = true;
   t.subgroup_vote = t.subgroup_arithmetic = t.subgroup_ballot = t.subgroup_shuffle = true;
-  t.subgroup_narrow_wide = t.subgroup_uniform_flow = true;
+  t.subgroup_narrow_wide = t.subgroup_uniform_flow = t.subgroups_meet_again = true;
   t.subgroup_size = 32;
   t.round_even16 = t.round_even32 = t.round_even64 = true;
   t.keep_nan16 = t.keep_nan32 = t.keep_nan64 = true;

@@ -135,6 +135,9 @@ void fill_target(Adapter& a, const VkPhysicalDeviceVulkan11Properties& p11,
   t.subgroup_shuffle = subgroup & VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
   t.subgroup_narrow_wide = a.features12.shaderSubgroupExtendedTypes;
   t.subgroup_uniform_flow = a.subgroup_flow;
+  // llvmpipe runs a subgroup as one vector with a mask of its lanes: no lane can run ahead, with or without the
+  // extension.
+  t.subgroups_meet_again = a.subgroup_flow || p.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
   t.subgroup_size = a.info.subgroup_size;
   // Where widths depend on each other, only the one that matters is asked for: a kernel may use any set of them.
   const bool free32 = p.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;

@@ -33,6 +33,9 @@ void outlive_failures(Module& module);
 /// and what its threads computed together; and what follows from these. Values read from memory may differ. Errors:
 /// Error(invalid_kernel) with the line of the operation and that of the condition.
 void check_uniform(const Module& module);
+/// The first operation of subgroups that is sure to be reached by whole subgroups, but not by the whole workgroup;
+/// kNone without one. Only a device that brings the threads of a subgroup together again has them all there.
+Id first_in_subgroup_flow(const Module& module);
 
 /// Only what no one needs is removed.
 Module sweep(const Module& module);

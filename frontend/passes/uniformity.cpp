@@ -31,15 +31,26 @@ class Uniformity {
   }
 
   void run() {
-    do {
-      changed_ = false;
-      walk();
-    } while (changed_);
+    settle();
     checks_ = true;
     walk();
   }
 
+  Id first_in_subgroup_flow() {
+    settle();
+    first_ = kNone;
+    walk();
+    return first_;
+  }
+
  private:
+  void settle() {
+    do {
+      changed_ = false;
+      walk();
+    } while (changed_);
+  }
+
   static Agreement source(Op op) {
     switch (op) {
       case Op::thread_id:
@@ -149,6 +160,7 @@ class Uniformity {
   void together(Id id, const Level& here) {
     const Inst& inst = module_[id];
     if (here.agreement == kNobody) refuse(id, "an operation of subgroups", "subgroup", here);
+    if (here.agreement != kWorkgroup && first_ == kNone) first_ = id;
     if (checks_ && inst.op == Op::subgroup_broadcast && values_[module_.arg(id, 1)] == kNobody)
       fail(module_, inst.loc(),
            "subgroup_broadcast() takes a lane that is the same in the whole subgroup; subgroup_shuffle() takes any");
@@ -171,6 +183,7 @@ class Uniformity {
   std::vector<Id> open_;      ///< loops around the present place
   Level returned_;            ///< by the exits passed so far
   Level skipped_;             ///< by a `continue` in this iteration
+  Id first_ = kNone;          ///< operation of subgroups that the whole workgroup may not reach
   bool changed_ = false, checks_ = false;
 };
 
@@ -181,5 +194,7 @@ void check_uniform(const Module& module) {
                                   [](const Inst& inst) { return inst.op == Op::barrier || is_subgroup(inst.op); });
   if (needed) Uniformity(module).run();
 }
+
+Id first_in_subgroup_flow(const Module& module) { return Uniformity(module).first_in_subgroup_flow(); }
 
 }  // namespace weft::ir

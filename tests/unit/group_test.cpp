@@ -351,6 +351,35 @@ TEST(GroupSpirv, SubgroupOperationsValidateAndAreRefusedByName) {
       Op::subgroup_shuffle, [](Target& t) { t.subgroup_size = 0; }, "whole subgroups (computeFullSubgroups)");
 }
 
+TEST(GroupSpirv, SubgroupOperationsOfSomeSubgroupsNeedThatTheirThreadsMeetAgain) {
+  const auto under = [](Op source) {
+    return Kernel([&](Kernel& k) {
+             const Id who = source == Op::arg ? k.b.arg(Type::u32, 0) : k.b.source(source, Type::u32);
+             // Threads that part for other work hold nobody up.
+             k.b.open_if(k.b.pure(Op::lt, Type::b1, {k.tid(), k.u32(3)}));
+             k.store(k.u32(1), k.array(), k.tid());
+             k.b.close_if();
+             k.b.open_if(k.b.pure(Op::lt, Type::b1, {who, k.u32(1)}));
+             k.store(k.subgroup(Op::subgroup_inclusive, Type::u32, {k.tid()}, std::uint64_t(Op::add)), k.array(),
+                     k.tid());
+             k.b.close_if();
+           })
+        .m;
+  };
+  Target parted = Target::everything();
+  parted.subgroup_uniform_flow = parted.subgroups_meet_again = false;
+  check(under(Op::arg), parted);
+  const Module one = under(Op::subgroup_id);
+  check(one);
+  Target vector = parted;
+  vector.subgroups_meet_again = true;
+  check(one, vector);
+  const std::string text = error_of([&] { spirv::emit(one, parted); });
+  expect_contains(text, "here.cpp:7: ");
+  expect_contains(text, "the device lacks operations of subgroups under conditions that differ in the workgroup");
+  expect_contains(text, "(shaderSubgroupUniformControlFlow)");
+}
+
 TEST(GroupSpirv, FourWordsOfABallotAreOneBallot) {
   const Module m = Kernel([](Kernel& k) {
                      const Id b = k.b.pure(Op::lt, Type::b1, {k.tid(), k.u32(9)});
