@@ -4,12 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "../support/error.h"
 
 namespace weft::detail {
 
 using tracing::Id;
+
+std::uint64_t new_func_number() {
+  static std::atomic<std::uint64_t> made{0};
+  return ++made;
+}
 
 // ---- Arrays as arguments: the scalars of a layout, and what of it is known at trace time.
 
@@ -75,19 +81,19 @@ namespace {
 class Open {
  public:
   Open(const FuncCore& core, Loc loc) : calls_(Trace::current(loc).kernel().calls) {
-    const auto found = std::ranges::find(calls_, &core, [](const auto& call) { return call.first; });
+    const auto found = std::ranges::find(calls_, core.number, [](const auto& call) { return call.first; });
     if (found != calls_.end()) {
       std::string names;
       for (auto call = found; call != calls_.end(); ++call) names += call->second + " -> ";
       ir::fail(Trace::current().module(), loc, fmt::format("recursion is not supported: {}{}", names, core.name));
     }
-    calls_.emplace_back(&core, core.name);
+    calls_.emplace_back(core.number, core.name);
   }
   ~Open() { calls_.pop_back(); }
   Open(const Open&) = delete;
 
  private:
-  std::vector<std::pair<const void*, std::string>>& calls_;
+  std::vector<std::pair<std::uint64_t, std::string>>& calls_;
 };
 
 /// Traces a function of its own. Null when it does what only the kernel itself can do.
@@ -140,7 +146,7 @@ std::vector<Id> call_func(const FuncCore& core, FuncBody body, FuncArgs& args, L
   form.push_back(std::uint32_t(which));
   form.push_back(std::uint32_t(std::uint64_t(which) >> 32));
 
-  const auto same = [&](const Trace::Instance& i) { return i.identity == &core && i.form == form; };
+  const auto same = [&](const Trace::Instance& i) { return i.func == core.number && i.form == form; };
   auto found = std::ranges::find_if(kernel.instances, same);
   if (found == kernel.instances.end()) {
     std::shared_ptr<ir::Module> function = trace_function(core, body, args);
@@ -149,7 +155,7 @@ std::vector<Id> call_func(const FuncCore& core, FuncBody body, FuncArgs& args, L
       return call_in_place(core, body, args);
     }
     // After the functions that it calls: each calls only those before it.
-    found = kernel.instances.insert(kernel.instances.end(), {&core, std::move(form), std::move(function)});
+    found = kernel.instances.insert(kernel.instances.end(), {core.number, std::move(form), std::move(function)});
   }
   ir::Builder& b = caller.builder();
   const ir::Module& function = *found->function;

@@ -11,10 +11,16 @@ namespace weft {
 
 namespace detail {
 
-/// What the calls of one func() have in common; its address tells it from others.
+/// A number that no other func() of the process has.
+std::uint64_t new_func_number();
+
+/// What the calls of one func() have in common.
 struct FuncCore {
   std::string name;
   Loc loc;
+  /// Tells it from others. Its address does not: a func() made inside a kernel may be gone before the trace ends, and
+  /// the next one lie in its place.
+  std::uint64_t number = new_func_number();
 };
 template <class F>
 struct FuncHolder : FuncCore {

@@ -69,14 +69,14 @@ class Trace {
 
   /// A function of the kernel, as traced for one form of its arguments.
   struct Instance {
-    const void* identity;
+    std::uint64_t func;               ///< FuncCore::number
     std::vector<std::uint32_t> form;  ///< what else decides its code: types of the inputs, layouts of arrays
     std::shared_ptr<ir::Module> function;
   };
   /// By number; kept by the kernel's trace, as is what follows.
   std::vector<Instance> instances;
-  /// func()s whose bodies are being traced, the innermost last: who they are, their names.
-  std::vector<std::pair<const void*, std::string>> calls;
+  /// func()s whose bodies are being traced, the innermost last: FuncCore::number, name.
+  std::vector<std::pair<std::uint64_t, std::string>> calls;
 
   /// Thrown out of a function's trace: the call is traced in its place instead.
   struct InlineRequired {};

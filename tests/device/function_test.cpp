@@ -448,6 +448,21 @@ TEST_P(Function, keeps_the_alignment_of_its_arrays) {
   EXPECT_EQ(a.at(9), (vec4{1, 2, 3, 4}));
 }
 
+Float scaled(Float y, float by) {
+  auto f = func("scaled", [by](Float v) { return v * by; });
+  return f(y);
+}
+
+TEST_P(Function, made_in_a_kernel_keeps_to_what_it_captured) {
+  Array<float> out = zeros<float>(device(), 8);
+  launch(kernel("factors",
+                [](Arr<float> out) {
+                  for (int k = 0; k < 8; ++k) out[k] = scaled(1.f, float(k + 1));
+                }),
+         1, out);
+  EXPECT_EQ(out.to_vector(), (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
 TEST_P(Function, without_a_use_is_not_kept) {
   auto idle = func("idle", [](Float x) { return x * 2; });
   auto live = func("live", [](Float x) { return x * 3; });
