@@ -163,7 +163,7 @@ void RangeLoop::close() {
 namespace {
 void leave_loop(Op op, const char* what, Loc loc) {
   Trace& t = Trace::current(loc);
-  if (!t.builder().in_loop()) ir::fail(t.module(), loc, fmt::format("{} outside a traced loop", what));
+  if (!t.in_loop()) ir::fail(t.module(), loc, fmt::format("{} outside a traced loop", what));
   t.builder().leave(op, loc);
 }
 }  // namespace
@@ -172,7 +172,8 @@ void Break(Loc loc) { leave_loop(Op::break_, "Break()", loc); }
 void Continue(Loc loc) { leave_loop(Op::continue_, "Continue()", loc); }
 void Return(Loc loc) {
   Trace& t = Trace::current(loc);
-  if (t.caller())
+  // In a function that is traced in place of its call as well, which has no trace of its own.
+  if (!t.kernel().calls.empty())
     ir::fail(t.module(), loc,
              "Return() ends the kernel's thread and may not stand in a func: use If and Else, and return the value at "
              "the end");

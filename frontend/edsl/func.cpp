@@ -57,6 +57,7 @@ ArrLayout FuncInputs::next_array() {
   if (inlined_) {
     ArrLayout arr = args_.arrays.at(array_++);
     each_id(arr, [&](Id) { ++id_; });
+    arr.trace = Trace::current().serial();
     return arr;
   }
   auto known = [&] { return args_.form.at(form_++); };
@@ -124,6 +125,7 @@ std::shared_ptr<ir::Module> trace_function(const FuncCore& core, FuncBody body, 
 }
 
 std::vector<Id> call_in_place(const FuncCore& core, FuncBody body, const FuncArgs& args) {
+  const Trace::InPlace in_place(Trace::current(), core.name);
   FuncInputs inputs(args, true);
   std::vector<Id> outputs;
   body(core, inputs, outputs);

@@ -54,11 +54,26 @@ Trace& Trace::current(Loc loc) {
   return *t_current;
 }
 
+Trace::InPlace::InPlace(Trace& caller, const std::string& function)
+    : trace_(caller), function_(caller.module().function), serial_(caller.serial_), start_(caller.start_) {
+  trace_.module().function = function;
+  trace_.around_.push_back(serial_);
+  trace_.serial_ = ++g_traces;
+  trace_.start_ = trace_.builder_.region();
+}
+
+Trace::InPlace::~InPlace() {
+  trace_.module().function = std::move(function_);
+  trace_.around_.pop_back();
+  trace_.serial_ = serial_;
+  trace_.start_ = start_;
+}
+
 Trace& Trace::owner_of(std::uint32_t serial, Loc loc) {
   Trace& t = current(loc);
   if (t.serial_ == serial) return t;
-  for (const Trace* around = t.caller(); around; around = around->caller())
-    if (around->serial_ == serial)
+  for (const Trace* around = &t; around; around = around->caller())
+    if (around->serial_ == serial || std::ranges::find(around->around_, serial) != around->around_.end())
       ir::fail(t.module(), loc, "it uses a traced value of its caller that it captured: pass that as an argument");
   ir::fail(t.module(), loc,
            "a traced value of another kernel, or of another trace of this one, is used: keep no traced "

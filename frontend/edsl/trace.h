@@ -29,7 +29,7 @@ class Trace {
   /// Errors: Error(invalid_kernel) when no kernel is being traced on this thread.
   static Trace& current(Loc loc = {});
   static bool active();
-  /// A number of its own for each trace of the process.
+  /// A number of its own for each trace of the process, and for each function while it is traced in place of a call.
   std::uint32_t serial() const { return serial_; }
   /// The trace of the kernel: this one, or of a function the one at the end of its callers.
   Trace& kernel();
@@ -78,8 +78,27 @@ class Trace {
   /// func()s whose bodies are being traced, the innermost last: FuncCore::number, name.
   std::vector<std::pair<std::uint64_t, std::string>> calls;
 
+  /// While it lives, what is traced belongs to a function that is traced in place of its call. Messages name it, and
+  /// values and loops of the caller are refused there as in a function that is called: what is right must not depend on
+  /// what else a function does.
+  class InPlace {
+   public:
+    InPlace(Trace& caller, const std::string& function);
+    ~InPlace();
+    InPlace(const InPlace&) = delete;
+    InPlace& operator=(const InPlace&) = delete;
+
+   private:
+    Trace& trace_;
+    std::string function_;
+    std::uint32_t serial_;
+    ir::RegionId start_;
+  };
+
   /// Thrown out of a function's trace: the call is traced in its place instead.
   struct InlineRequired {};
+  /// Is what happens now in a loop of the kernel, or of the function that is being traced?
+  bool in_loop() const { return builder_.loop_since(start_); }
   /// For what only code of the kernel itself can do, such as to end the thread.
   void require_inline() const {
     if (is_function_) throw InlineRequired{};
@@ -91,6 +110,8 @@ class Trace {
   int argument_ = 0;
   std::string field_, part_;
   std::uint32_t serial_;
+  ir::RegionId start_ = 0;             ///< in which what belongs to the kernel or function began
+  std::vector<std::uint32_t> around_;  ///< serials of the callers of what is traced in place
   Loc deferred_loc_;
   std::string deferred_;
   Trace* outer_;

@@ -400,10 +400,6 @@ Id Builder::close_loop() {
   return id;
 }
 
-bool Builder::in_loop() const {
-  return std::ranges::any_of(open_, [&](Id id) { return module_[id].op == Op::loop; });
-}
-
 bool Builder::in_condition() const {
   return std::ranges::any_of(open_,
                              [&](Id id) { return module_[id].op == Op::loop && module_[id].regions[1] == kNone; });

@@ -90,7 +90,6 @@ class Builder {
   /// Opens the step region, which runs after the body and after `continue`.
   void loop_step();
   Id close_loop();
-  bool in_loop() const;
   /// Is the condition of a loop being built, of an outer one too? Nothing may return from there.
   bool in_condition() const;
 

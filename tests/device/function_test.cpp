@@ -622,6 +622,96 @@ TEST(FunctionErrors, refuse_return_and_exits_of_the_callers_loop) {
   expect_contains(message, "Break() outside a traced loop");
 }
 
+TEST(FunctionErrors, are_the_same_where_a_function_is_traced_in_place_of_its_call) {
+  for (int how = 0; how < 3; ++how) {
+    auto plain = func("plain", [=](Float y) { return y; });
+    auto first = [=](Float y) {
+      if (how == 0) assert_(y > 0);
+      if (how == 1) local_id();
+    };
+    auto calls = [&](auto f) {
+      return kernel("refused",
+                    [=](Arr<float> out) {
+                      for (auto i : range(3)) out[i] = f(plain(1));
+                      Return();  // after functions that have ended
+                    },
+                    {.debug = how == 2});
+    };
+    auto fine = func("fine", [=](Float y) {
+      first(y);
+      for (auto i : range(3)) {
+        If (i == 1) {
+          Break();
+        }
+        y += plain(y);
+      }
+      return y;
+    });
+    EXPECT_NO_THROW(calls(fine).trace()) << how;
+    auto returns = func("returns", [=](Float y) {
+      first(y);
+      If (plain(y) > 1) {
+        Return();
+      }
+      return y;
+    });
+    std::string message = error_of([&] { calls(returns).trace(); });
+    expect_contains(message, "in func \"returns\"");
+    expect_contains(message, "Return()");
+    auto breaks = func("breaks", [=](Float y) {
+      first(y);
+      If (y > 1) {
+        Break();
+      }
+      return y;
+    });
+    message = error_of([&] { calls(breaks).trace(); });
+    expect_contains(message, "in func \"breaks\"");
+    expect_contains(message, "Break() outside a traced loop");
+  }
+}
+
+TEST(FunctionErrors, name_a_captured_value_where_a_function_is_traced_in_place_of_its_call) {
+  for (int which = 0; which < 8; ++which)
+    for (bool debug : {false, true}) {
+      auto k = kernel("refused",
+                      [=](Arr<float> out) {
+                        Float x = 2;
+                        auto tile = shared<float>(256);
+                        auto element = out[0];
+                        auto f = func("captures", [&](Float y, Arr<float> a) -> Float {
+                          If (y > 5) {
+                            assert_(y > 0);
+                          }
+                          if (which == 0) return x + y;
+                          if (which == 1) x = y;
+                          if (which == 2) return out[1] + y;
+                          if (which == 3) return element + y;
+                          if (which == 4) return tile[local_id()] + y;
+                          if (which == 5) return func("inner", [&](Float z) -> Float { return z + x; })(y);
+                          if (which == 6) return func("inner", [&](Float z) -> Float { return z + y; })(y);
+                          for (auto i : range(3)) {
+                            If (i == 1) {
+                              Continue();
+                            }
+                            y += a[i];
+                          }
+                          return y;
+                        });
+                        out[0] = f(1, out) + f(element, out) + x;
+                      },
+                      {.debug = debug});
+      if (which == 7) {
+        EXPECT_NO_THROW(k.trace()) << debug;
+        continue;
+      }
+      const std::string message = error_of([&] { k.trace(); });
+      expect_contains(message, which == 5 || which == 6 ? "in func \"inner\"" : "in func \"captures\"");
+      expect_contains(message, "captured");
+      expect_contains(message, "function_test.cpp:");
+    }
+}
+
 TEST(FunctionErrors, report_a_native_exit_inside_a_function) {
   auto broken = func("broken", [](Float x) -> Float {
     If (x > 1) {
