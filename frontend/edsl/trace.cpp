@@ -327,12 +327,14 @@ Address part_at(Address at, Type scalar, int count, Id index, int n, Loc loc) {
   Id part = binary(Op::min, index, literal_int(t, n - 1, loc), loc);
   if (is_signed(t)) part = binary(Op::max, part, zero(t), loc);
   const std::uint32_t size = std::uint32_t(bytes(scalar)), step = size * std::uint32_t(count);
-  const auto in_bytes = [&](Id i, std::uint32_t scale) {
+  const auto times = [&](Id i, std::uint32_t scale) {
     if (type_of(i) != Type::i64) i = convert(Type::i64, i, loc);
     return binary(Op::mul, i, literal_int(Type::i64, scale, loc), loc);
   };
-  at.index = binary(Op::add, in_bytes(at.index, at.stride), in_bytes(part, step), loc);
-  at.stride = 1;
+  // Whole parts where they divide the stride, as they always do in shared memory, which has no addresses of bytes.
+  const std::uint32_t unit = at.stride % step == 0 ? step : 1;
+  at.index = binary(Op::add, times(at.index, at.stride / unit), times(part, step / unit), loc);
+  at.stride = unit;
   at.align = std::min(at.align, step & (~step + 1));
   at.loc = loc;
   return at;

@@ -232,6 +232,54 @@ TEST_P(SharedMemory, functions_take_part_in_what_threads_do_together) {
   EXPECT_EQ(most.to_vector(), (std::vector<int>{510, 511, 509}));
 }
 
+TEST_P(SharedMemory, components_are_chosen_by_traced_indices) {
+  // Thread i writes one component of each of its elements, and reads its neighbour's.
+  const int n = 256;
+  Array<vec3> v = zeros<vec3>(device(), n);
+  Array<mat33> m = zeros<mat33>(device(), n);
+  Array<float> read = zeros<float>(device(), n), added = zeros<float>(device(), n);
+  auto k = kernel("components",
+                  [](Arr<vec3> v, Arr<mat33> m, Arr<float> read, Arr<float> added) {
+                    Int i = local_id(), row = i % 3, column = i / 3 % 3;
+                    auto sv = shared<vec3>(256);
+                    auto sm = shared<mat33, 2>({16, 16});
+                    sv[i] = vec3{1, 2, 3};
+                    sm(i / 16, i % 16) = mat33{};
+                    sv[i][row] = 5.f;
+                    sm(i / 16, i % 16)(row, column) = Float(i + 1);
+                    sm(i / 16, i % 16).row(row)[(column + 1) % 3] += 0.5f;
+                    atomic_add(sv[i][column], 10.f);
+                    barrier();
+                    v[i] = sv[i];
+                    m[i] = sm(i / 16, i % 16);
+                    Int j = 255 - i;
+                    read[i] = sm(j / 16, j % 16)(j % 3, j / 3 % 3);
+                    added[i] = sv[j][j % 3];
+                  },
+                  {.block = 256});
+  launch(k, n, v, m, read, added);
+  const std::vector<vec3> vs = v.to_vector();
+  const std::vector<mat33> ms = m.to_vector();
+  auto expected_vector = [](int i) {
+    vec3 e{1, 2, 3};
+    e[i % 3] = 5;
+    e[i / 3 % 3] += 10;
+    return e;
+  };
+  for (int i = 0; i < n; ++i) {
+    const int row = i % 3, column = i / 3 % 3, j = n - 1 - i;
+    mat33 e{};
+    e(row, column) = float(i + 1);
+    e(row, (column + 1) % 3) += 0.5f;
+    for (int a = 0; a < 3; ++a) {
+      EXPECT_EQ(vs[std::size_t(i)][a], expected_vector(i)[a]) << i;
+      for (int b = 0; b < 3; ++b) EXPECT_EQ(ms[std::size_t(i)](a, b), e(a, b)) << i;
+    }
+    EXPECT_EQ(read.at(i), float(j + 1)) << i;
+    EXPECT_EQ(added.at(i), expected_vector(j)[j % 3]) << i;
+  }
+}
+
 // ---- Failures
 
 TEST_P(SharedMemory, threads_that_fail_keep_no_one_waiting) {
