@@ -1,6 +1,7 @@
 // Workgroups and subgroups: shared arrays, barriers, numbers of threads, exchange of values.
 #pragma once
 #include "atomic.h"
+#include "face.h"
 
 namespace weft {
 
@@ -89,18 +90,11 @@ WEFT_THREAD_NUMBER(subgroup_id, thread_number(ir::Op::subgroup_id, loc))
 #undef WEFT_THREAD_NUMBER
 
 namespace detail {
-/// The host type behind a traced value, an element or a literal.
-template <class V>
-struct HostOfOperand {
-  using type = V;
-};
-template <class V>
-requires requires { typename V::host; }
-struct HostOfOperand<V> {
-  using type = std::remove_const_t<typename V::host>;
-};
-template <class V>
-using HostOf = typename HostOfOperand<V>::type;
+/// What operations of subgroups combine, alone or as components.
+template <class T>
+inline constexpr bool kNumbers = ir::is_numeric(flat_scalar<T>());
+template <class T>
+inline constexpr bool kBits = ir::is_bool(flat_scalar<T>()) || ir::is_int(flat_scalar<T>());
 
 template <class T>
 Var<T> subgroup(ir::Op op, const In<T>& v, tracing::Id lane, ir::Op by) {
@@ -115,29 +109,31 @@ Var<T> subgroup(ir::Op op, const In<T>& v, tracing::Id lane, ir::Op by) {
 // component; types other than 32 bits, float64 and bool need the device's feature shaderSubgroupExtendedTypes.
 // Errors: Error(invalid_kernel) with the line where not all threads may come; Error(unsupported) naming what a device
 // lacks.
-#define WEFT_SUBGROUP(name, op, by)                                               \
-  template <class V, class T = detail::HostOf<V>>                                 \
-  Var<T> name(const V& x, Loc loc = Loc::here()) {                                \
-    return detail::subgroup<T>(ir::Op::op, In<T>(x, loc), ir::kNone, ir::Op::by); \
+#define WEFT_SUBGROUP(name, op, by, Taken, words)                                                      \
+  template <class V, class T = HostOf<V>>                                                              \
+  Var<T> name(const V& x, Loc loc = Loc::here()) {                                                     \
+    constexpr bool taken = detail::Taken<T>;                                                           \
+    static_assert(taken, "weft: " #name "() takes " words);                                            \
+    if constexpr (taken) return detail::subgroup<T>(ir::Op::op, In<T>(x, loc), ir::kNone, ir::Op::by); \
   }
 /// Combined over the subgroup; the same in all its threads. The order is open: sums of reals may differ in their last
 /// bits between devices. Of reals min and max prefer a number to a NaN; over NaNs alone the result is open.
-WEFT_SUBGROUP(subgroup_add, subgroup_reduce, add)
-WEFT_SUBGROUP(subgroup_mul, subgroup_reduce, mul)
-WEFT_SUBGROUP(subgroup_min, subgroup_reduce, min)
-WEFT_SUBGROUP(subgroup_max, subgroup_reduce, max)
+WEFT_SUBGROUP(subgroup_add, subgroup_reduce, add, kNumbers, "numbers and vectors and matrices of them")
+WEFT_SUBGROUP(subgroup_mul, subgroup_reduce, mul, kNumbers, "numbers and vectors and matrices of them")
+WEFT_SUBGROUP(subgroup_min, subgroup_reduce, min, kNumbers, "numbers and vectors and matrices of them")
+WEFT_SUBGROUP(subgroup_max, subgroup_reduce, max, kNumbers, "numbers and vectors and matrices of them")
 /// Of integers and booleans.
-WEFT_SUBGROUP(subgroup_and, subgroup_reduce, bit_and)
-WEFT_SUBGROUP(subgroup_or, subgroup_reduce, bit_or)
-WEFT_SUBGROUP(subgroup_xor, subgroup_reduce, bit_xor)
+WEFT_SUBGROUP(subgroup_and, subgroup_reduce, bit_and, kBits, "integers, booleans and vectors and matrices of them")
+WEFT_SUBGROUP(subgroup_or, subgroup_reduce, bit_or, kBits, "integers, booleans and vectors and matrices of them")
+WEFT_SUBGROUP(subgroup_xor, subgroup_reduce, bit_xor, kBits, "integers, booleans and vectors and matrices of them")
 /// Sum over the lanes up to and with this one.
-WEFT_SUBGROUP(subgroup_inclusive_add, subgroup_inclusive, add)
+WEFT_SUBGROUP(subgroup_inclusive_add, subgroup_inclusive, add, kNumbers, "numbers and vectors and matrices of them")
 /// Sum over the lanes before this one; 0 in the first.
-WEFT_SUBGROUP(subgroup_exclusive_add, subgroup_exclusive, add)
+WEFT_SUBGROUP(subgroup_exclusive_add, subgroup_exclusive, add, kNumbers, "numbers and vectors and matrices of them")
 #undef WEFT_SUBGROUP
 
 #define WEFT_SUBGROUP_EXCHANGE(name, op, lane)                                  \
-  template <class V, class T = detail::HostOf<V>>                               \
+  template <class V, class T = HostOf<V>>                                       \
   Var<T> name(const V& x, detail::Index by, Loc loc = Loc::here()) {            \
     return detail::subgroup<T>(ir::Op::op, In<T>(x, loc), lane, ir::Op::count); \
   }
