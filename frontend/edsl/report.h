@@ -2,25 +2,13 @@
 #pragma once
 #include <string_view>
 
+#include "face.h"
 #include "struct_var.h"
 
 namespace weft {
 
 namespace detail {
 
-/// The host type of what is printed: of a traced value, an element, or a host value.
-template <class T>
-struct Printed {
-  using type = T;
-};
-template <class T>
-struct Printed<Var<T>> {
-  using type = T;
-};
-template <class T>
-struct Printed<Ref<T>> {
-  using type = std::remove_const_t<T>;
-};
 template <class T>
 concept Printable = Record<T> || requires {
   {Flat<T>::count};
@@ -37,7 +25,7 @@ class Item {
  public:
   template <class A>
   Item(const A& a, Loc loc = Loc::here()) : loc(loc) {
-    using T = typename Printed<A>::type;
+    using T = HostOf<A>;
     if constexpr (std::is_convertible_v<const A&, std::string_view>) {
       add_text(std::string(std::string_view(a)));
     } else if constexpr (!Printable<T>) {

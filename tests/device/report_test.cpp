@@ -104,6 +104,24 @@ TEST_P(Report, values_of_every_type_are_printed_with_the_fewest_digits) {
                    "host 3 2.5 true 7 text 1099511627776", "", "", "1 element"}));
 }
 
+TEST_P(Report, components_by_traced_index_are_printed) {
+  Printed printed;
+  auto k = kernel("parts", [](Arr<const vec3> x, Int limit) {
+    Int i = tid();
+    Vec3 v = x[i];
+    Mat22 m(1, 2, 3, 4);
+    print(v[i], x[i][i], m(i, 0), m(i, 1 - i));
+    print("at", i, v[i]);
+    assert_(i < limit, v[i], "and", m(1, i));
+  });
+  Array<vec3> x(device(), {{1, 2, 3}, {4, 5, 6}});
+  launch(k, 2, x, 2);
+  device().synchronize();
+  EXPECT_EQ(printed.lines(), (Lines{"1 1 1 2", "at 0 1", "5 5 3 3", "at 1 5"}));
+  launch(k, 2, x, 1);
+  expect_contains(error_of([&] { device().synchronize(); }), "5 and 4");
+}
+
 template <template <class> class F = Host>
 struct Ball {
   F<vec3> center;
