@@ -198,8 +198,11 @@ auto make_kernel(CallSignature<R, P...>, std::string name, F f, const KernelOpti
   static_assert(std::is_void_v<R>, "weft::kernel: a kernel returns nothing; write its results to an Arr");
   constexpr bool by_value = ((!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>)&&...);
   static_assert(by_value, "weft::kernel: arguments are passed by value; write results to an Arr");
-  if constexpr (traced && by_value && std::is_void_v<R>) {
-    auto body = [f = std::move(f)]() mutable {
+  constexpr bool callable = std::is_invocable_v<const F&, std::decay_t<P>...>;
+  static_assert(callable,
+                "weft::kernel: a mutable lambda is no kernel: each variant would be traced with other constants");
+  if constexpr (traced && by_value && std::is_void_v<R> && callable) {
+    auto body = [f = std::move(f)] {
       // In braces the parameters are made from left to right.
       std::tuple<std::decay_t<P>...> parameters{make_argument<std::decay_t<P>>()...};
       std::apply(f, std::move(parameters));

@@ -88,6 +88,7 @@ CASES = {
     "kernel_that_returns": ("});\nauto k2 = kernel(\"k2\", [](Arr<float> x) { return Float(x[0]);", "", "a kernel returns nothing"),
     "kernel_of_a_reference": ("});\nauto k2 = kernel(\"k2\", [](Arr<float> x, Float& y) { x[0] = y;", "", "passed by value"),
     "pointer_as_parameter": ("});\nauto k2 = kernel(\"k2\", [](float* x) { x[0] = 1;", "", "not of a traced type"),
+    "mutable_kernel": ("});\nauto k2 = kernel(\"k2\", [m = 1.f](Arr<float> x) mutable { x[0] = m++;", "", "a mutable lambda is no kernel"),
     "func_of_a_host_type": ("auto f = func(\"f\", [](float y) { return Float(y); });", "", "not of a traced type"),
     "func_of_a_reference": ("auto f = func(\"f\", [](Float& y) { y = 2; });", "", "passed by value"),
     "func_that_returns_a_host_value": ("auto f = func(\"f\", [](Float y) { return 2.f; }); f(s);", "", "a result is not of a traced type"),
