@@ -116,6 +116,68 @@ constexpr T negated(T x) {
   else
     return -x;
 }
+
+// Unsigned, and never promoted to a signed type: arithmetic in it wraps.
+template <IntegerScalar T>
+using Wrapping = std::conditional_t<sizeof(T) < 4, std::uint32_t, std::make_unsigned_t<T>>;
+
+// The operators of kernels, where C++ leaves those of integers undefined.
+template <NumericScalar T>
+constexpr T sum(T a, T b) {
+  if constexpr (IntegerScalar<T>)
+    return T(Wrapping<T>(a) + Wrapping<T>(b));
+  else
+    return T(a + b);
+}
+template <NumericScalar T>
+constexpr T difference(T a, T b) {
+  if constexpr (IntegerScalar<T>)
+    return T(Wrapping<T>(a) - Wrapping<T>(b));
+  else
+    return T(a - b);
+}
+template <NumericScalar T>
+constexpr T product(T a, T b) {
+  if constexpr (IntegerScalar<T>)
+    return T(Wrapping<T>(a) * Wrapping<T>(b));
+  else
+    return T(a * b);
+}
+template <NumericScalar T>
+constexpr T quotient(T a, T b) {
+  if constexpr (IntegerScalar<T>) {
+    if (b == T(0)) return a;
+    if constexpr (std::is_signed_v<T>)
+      if (b == T(-1)) return negated(a);
+  }
+  return T(a / b);
+}
+template <IntegerScalar T>
+constexpr T remainder(T a, T b) {
+  if constexpr (std::is_signed_v<T>)
+    if (b == T(-1)) return T(0);
+  return b == T(0) ? T(0) : T(a % b);
+}
+template <IntegerScalar T>
+constexpr T shifted_left(T a, T by) {
+  return T(Wrapping<T>(a) << (Wrapping<T>(by) % (8 * sizeof(T))));
+}
+template <IntegerScalar T>
+constexpr T shifted_right(T a, T by) {
+  return T(a >> (Wrapping<T>(by) % (8 * sizeof(T))));
+}
+template <Scalar T>
+constexpr T bits_of_both(T a, T b) {
+  return T(a & b);
+}
+template <Scalar T>
+constexpr T bits_of_either(T a, T b) {
+  return T(a | b);
+}
+template <Scalar T>
+constexpr T bits_of_one(T a, T b) {
+  return T(a ^ b);
+}
 }  // namespace detail
 
 template <NumericScalar T>

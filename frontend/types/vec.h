@@ -89,10 +89,10 @@ struct vec : Components<N, T> {
     for (int i = 0; i < N; ++i) (*this)[i] = cast<T>(v[i]);
   }
 
-#define WEFT_VEC_OPERATOR(symbol, constraint)                                             \
+#define WEFT_VEC_OPERATOR(symbol, combine, constraint)                                    \
   friend constexpr vec operator symbol(const vec& a, const vec& b) requires(constraint) { \
     vec r;                                                                                \
-    for (int i = 0; i < N; ++i) r[i] = T(a[i] symbol b[i]);                               \
+    for (int i = 0; i < N; ++i) r[i] = detail::combine(a[i], b[i]);                       \
     return r;                                                                             \
   }                                                                                       \
   friend constexpr vec& operator symbol##=(vec& a, const vec& b) requires(constraint) { return a = a symbol b; }
@@ -104,16 +104,16 @@ struct vec : Components<N, T> {
 #define WEFT_SCALAR_BY_VEC(symbol, constraint) \
   template <LiteralFor<T> U>                   \
   requires(constraint) friend constexpr vec operator symbol(U s, const vec& a) { return vec(s) symbol a; }
-  WEFT_VEC_OPERATOR(+, NumericScalar<T>)
-  WEFT_VEC_OPERATOR(-, NumericScalar<T>)
-  WEFT_VEC_OPERATOR(*, NumericScalar<T>)
-  WEFT_VEC_OPERATOR(/, NumericScalar<T>)
-  WEFT_VEC_OPERATOR(%, IntegerScalar<T>)
-  WEFT_VEC_OPERATOR(&, !RealScalar<T>)
-  WEFT_VEC_OPERATOR(|, !RealScalar<T>)
-  WEFT_VEC_OPERATOR(^, !RealScalar<T>)
-  WEFT_VEC_OPERATOR(<<, IntegerScalar<T>)
-  WEFT_VEC_OPERATOR(>>, IntegerScalar<T>)
+  WEFT_VEC_OPERATOR(+, sum, NumericScalar<T>)
+  WEFT_VEC_OPERATOR(-, difference, NumericScalar<T>)
+  WEFT_VEC_OPERATOR(*, product, NumericScalar<T>)
+  WEFT_VEC_OPERATOR(/, quotient, NumericScalar<T>)
+  WEFT_VEC_OPERATOR(%, remainder, IntegerScalar<T>)
+  WEFT_VEC_OPERATOR(&, bits_of_both, !RealScalar<T>)
+  WEFT_VEC_OPERATOR(|, bits_of_either, !RealScalar<T>)
+  WEFT_VEC_OPERATOR(^, bits_of_one, !RealScalar<T>)
+  WEFT_VEC_OPERATOR(<<, shifted_left, IntegerScalar<T>)
+  WEFT_VEC_OPERATOR(>>, shifted_right, IntegerScalar<T>)
   WEFT_VEC_BY_SCALAR(*, NumericScalar<T>)
   WEFT_VEC_BY_SCALAR(/, NumericScalar<T>)
   WEFT_VEC_BY_SCALAR(%, IntegerScalar<T>)

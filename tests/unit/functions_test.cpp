@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../../frontend/ir/evaluate.h"
+#include "../../frontend/types/vec.h"
 
 namespace weft {
 namespace {
@@ -165,6 +166,28 @@ TEST(HostFunctions, integer_functions_follow_the_semantics_of_kernels) {
   };
   check(std::int8_t()), check(std::int16_t()), check(int()), check(std::int64_t());
   check(std::uint8_t()), check(std::uint16_t()), check(unsigned()), check(std::uint64_t());
+}
+
+TEST(HostFunctions, operators_of_integer_vectors_follow_the_semantics_of_kernels) {
+  auto check = [&]<class T>(T) {
+    for (T x : samples<T>())
+      for (T y : samples<T>()) {
+        const vec<2, T> a{T(1), x}, b{T(1), y};
+        expect_same((a + b).y, interpreted<T>(Op::add, x, y), at("+", x, y));
+        expect_same((a - b).y, interpreted<T>(Op::sub, x, y), at("-", x, y));
+        expect_same((a * b).y, interpreted<T>(Op::mul, x, y), at("*", x, y));
+        expect_same((a / b).y, interpreted<T>(Op::div, x, y), at("/", x, y));
+        expect_same((a % b).y, interpreted<T>(Op::rem, x, y), at("%", x, y));
+        expect_same((a << b).y, interpreted<T>(Op::shl, x, y), at("<<", x, y));
+        expect_same((a >> b).y, interpreted<T>(Op::shr, x, y), at(">>", x, y));
+        expect_same((a & b).y, interpreted<T>(Op::bit_and, x, y), at("&", x, y));
+        expect_same((a | b).y, interpreted<T>(Op::bit_or, x, y), at("|", x, y));
+        expect_same((a ^ b).y, interpreted<T>(Op::bit_xor, x, y), at("^", x, y));
+      }
+  };
+  check(std::int8_t()), check(std::int16_t()), check(int()), check(std::int64_t());
+  check(std::uint8_t()), check(std::uint16_t()), check(unsigned()), check(std::uint64_t());
+  static_assert(vec<2, int>{1, 2} / vec<2, int>{0, 2} == vec<2, int>{1, 1});
 }
 
 TEST(HostFunctions, casts_follow_the_semantics_of_kernels) {
