@@ -14,6 +14,7 @@
 #include "../frontend/edsl/arr.h"
 #include "../frontend/edsl/mismatch.h"
 #include "../frontend/edsl/vector.h"
+#include "../frontend/edsl/function_mismatch.h"
 #include "../frontend/edsl/matrix.h"
 #include "../frontend/edsl/quaternion.h"
 #include "../frontend/edsl/transform.h"

@@ -6,6 +6,17 @@ namespace weft {
 
 namespace detail {
 
+/// A condition of If and While: anything but a boolean ends here, not in the list of In's constructors.
+template <class C>
+In<bool> condition(const C& c, Loc loc = Loc::here()) {
+  constexpr bool is_bool = std::is_convertible_v<const C&, In<bool>>;
+  static_assert(is_bool, "weft: a condition is a Bool; compare numbers, as in n != 0");
+  if constexpr (is_bool)
+    return In<bool>(c, loc);
+  else
+    return In<bool>(true, loc);
+}
+
 /// A block of traced control flow, open while its object lives in the header of a `for` that runs once. The step of
 /// that `for` closes it; a body left by a native break, return or goto never gets there, which the destructor sees.
 class Block {
@@ -119,20 +130,30 @@ template <class A>
 struct RangeType<A> {
   using type = std::conditional_t<std::is_void_v<typename IntegerOf<A>::type>, int, typename IntegerOf<A>::type>;
 };
+/// A bound or the step of a range.
+template <class T, class A>
+tracing::Id bound(const A& a, Loc loc) {
+  constexpr bool fits = std::is_convertible_v<const A&, In<T>>;
+  static_assert(fits, "weft: the bounds and the step of a range are integers of one type; convert, as in Int(x)");
+  if constexpr (fits)
+    return In<T>(a, loc).id;
+  else
+    return ir::kNone;
+}
 }  // namespace detail
 
 /// `for (auto i : range(n)) {..}`: a loop of the kernel. A native `for` is unrolled while the kernel is traced.
 template <class H, class T = typename detail::RangeType<H>::type>
 Range<T> range(const H& hi, Loc loc = Loc::here()) {
-  return {In<T>(0, loc).id, In<T>(hi, loc).id, In<T>(1, loc).id, loc};
+  return {In<T>(0, loc).id, detail::bound<T>(hi, loc), In<T>(1, loc).id, loc};
 }
 template <class L, class H, class T = typename detail::RangeType<L, H>::type>
 Range<T> range(const L& lo, const H& hi, Loc loc = Loc::here()) {
-  return {In<T>(lo, loc).id, In<T>(hi, loc).id, In<T>(1, loc).id, loc};
+  return {detail::bound<T>(lo, loc), detail::bound<T>(hi, loc), In<T>(1, loc).id, loc};
 }
 template <class L, class H, class S, class T = typename detail::RangeType<L, H, S>::type>
 Range<T> range(const L& lo, const H& hi, const S& step, Loc loc = Loc::here()) {
-  return {In<T>(lo, loc).id, In<T>(hi, loc).id, In<T>(step, loc).id, loc};
+  return {detail::bound<T>(lo, loc), detail::bound<T>(hi, loc), detail::bound<T>(step, loc), loc};
 }
 
 /// Leaves the innermost traced loop.
@@ -153,7 +174,7 @@ class IfChain {
     otherwise.enter();
     {
       detail::Block block(detail::Block::Kind::if_, loc);
-      block.enter(condition);
+      block.enter([&] { return detail::condition(condition(), loc); });
       body();
       block.leave();
     }
@@ -168,10 +189,10 @@ class IfChain {
     block.leave();
   }
 };
-template <class F>
-IfChain if_(In<bool> condition, F body, Loc loc = Loc::here()) {
+template <class C, class F>
+requires(!std::same_as<C, bool>) IfChain if_(const C& condition, F body, Loc loc = Loc::here()) {
   detail::Block block(detail::Block::Kind::if_, loc);
-  block.enter([&] { return condition; });
+  block.enter([&] { return detail::condition(condition, loc); });
   body();
   block.leave();
   return {};
@@ -203,7 +224,7 @@ HostIfChain if_(std::same_as<bool> auto condition, F body) {
 template <class C, class F>
 void while_(C condition, F body, Loc loc = Loc::here()) {
   detail::Block block(detail::Block::Kind::while_, loc);
-  block.enter([&] { return In<bool>(condition(), loc); });
+  block.enter([&] { return detail::condition(condition(), loc); });
   body();
   block.leave();
 }
@@ -218,8 +239,8 @@ void while_(C condition, F body, Loc loc = Loc::here()) {
 
 /// If (c) {..} ElseIf (d) {..} Else {..}: branches of the kernel. Conditions are evaluated in order, each only where
 /// those before it are false.
-#define If(...) WEFT_BLOCK_(__COUNTER__, if_, [&] { return ::weft::In<bool>(__VA_ARGS__); })
+#define If(...) WEFT_BLOCK_(__COUNTER__, if_, [&] { return ::weft::detail::condition(__VA_ARGS__); })
 #define Else WEFT_BLOCK_(__COUNTER__, else_)
 #define ElseIf(...) WEFT_BLOCK_(__COUNTER__, else_if) If (__VA_ARGS__)
 /// While (c) {..}: a loop of the kernel; the condition is evaluated before each iteration.
-#define While(...) WEFT_BLOCK_(__COUNTER__, while_, [&] { return ::weft::In<bool>(__VA_ARGS__); })
+#define While(...) WEFT_BLOCK_(__COUNTER__, while_, [&] { return ::weft::detail::condition(__VA_ARGS__); })

@@ -7,6 +7,10 @@ namespace weft {
 
 namespace detail {
 
+/// What an assertion of a refusal tests: a concept there would be explained at length.
+template <class...>
+inline constexpr bool taken = false;
+
 template <class A>
 concept Linear = ScalarLike<A> || VecLike<A> || MatLike<A>;
 
@@ -58,5 +62,40 @@ WEFT_MISMATCH(&, is_quotient)
 WEFT_MISMATCH(|, is_quotient)
 WEFT_MISMATCH(^, is_quotient)
 #undef WEFT_MISMATCH
+
+// Of operands that go together, but are of a kind that the operator does not take.
+#define WEFT_REFUSED(symbol, goes_together, condition, Result, words)                                                 \
+  template <class A, class B>                                                                                         \
+  requires(any_traced<A, B> && detail::Linear<A> && detail::Linear<B> && detail::goes_together<A, B> && !(condition)) \
+      Result                                                                                                          \
+      operator symbol(const A&, const B&) {                                                                           \
+    static_assert(detail::taken<A, B>, "weft: " #symbol " " words);                                                   \
+    return {};                                                                                                        \
+  }
+#define WEFT_REFUSED_ARITHMETIC(symbol, goes_together)                                                           \
+  WEFT_REFUSED(symbol, goes_together, NumericScalar<ElementOf<A>>&& NumericScalar<ElementOf<B>>, Var<HostOf<A>>, \
+               "takes numbers; Bools have &, |, ^, && and ||")
+#define WEFT_REFUSED_ORDER(symbol)                                                                     \
+  WEFT_REFUSED(symbol, is_sum, ScalarLike<A>&& ScalarLike<B>&& NumericScalar<ElementOf<A>>, Var<bool>, \
+               "compares two numbers; less(), greater() .. compare the components of vectors")
+#define WEFT_REFUSED_BITS(symbol)                                                                             \
+  WEFT_REFUSED(symbol, is_quotient, (!RealScalar<ElementOf<A>> && !RealScalar<ElementOf<B>>), Var<HostOf<A>>, \
+               "takes integers and Bools, no real numbers")
+WEFT_REFUSED_ARITHMETIC(+, is_sum)
+WEFT_REFUSED_ARITHMETIC(-, is_sum)
+WEFT_REFUSED_ARITHMETIC(*, is_product)
+WEFT_REFUSED_ARITHMETIC(/, is_quotient)
+WEFT_REFUSED_ARITHMETIC(%, is_quotient)
+WEFT_REFUSED_ORDER(<)
+WEFT_REFUSED_ORDER(<=)
+WEFT_REFUSED_ORDER(>)
+WEFT_REFUSED_ORDER(>=)
+WEFT_REFUSED_BITS(&)
+WEFT_REFUSED_BITS(|)
+WEFT_REFUSED_BITS(^)
+#undef WEFT_REFUSED
+#undef WEFT_REFUSED_ARITHMETIC
+#undef WEFT_REFUSED_ORDER
+#undef WEFT_REFUSED_BITS
 
 }  // namespace weft

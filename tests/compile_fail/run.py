@@ -1,7 +1,9 @@
 # Mistakes that the compiler can see end in a short message: each case below must fail to compile, with at most
 # kMaxLines lines of diagnostics, one of which has the expected words. The case "correct" must compile, so that the
 # others fail for their own reason.
-# Usage: run.py COMPILER INCLUDE_FOLDER
+# Usage: run.py COMPILER INCLUDE_FOLDER [CASE...]
+import concurrent.futures
+import os
 import subprocess
 import sys
 
@@ -56,6 +58,44 @@ CASES = {
     "implicit_conversion": ("Float f = n;", "", "conversion from"),
     "real_literal_for_integer": ("Int f = n + 2.5;", "", "operands of different types"),
     "native_if": ("if (s < 1) x[i] = 0;", "", "could not convert"),
+    "condition_of_an_integer": ("If (n) x[i] = 0;", "", "a condition is a Bool"),
+    "condition_of_a_real": ("If (s) x[i] = 0;", "", "a condition is a Bool"),
+    "second_condition_of_an_integer": ("If (s > 0) x[i] = 0; ElseIf (n) x[i] = 1;", "", "a condition is a Bool"),
+    "loop_condition_of_an_integer": ("While (n) n -= 1;", "", "a condition is a Bool"),
+    "condition_of_an_integer_without_macros": ("if_(n, [&] { x[i] = 0; });", "", "a condition is a Bool"),
+    "loop_condition_without_macros": ("while_([&] { return n; }, [&] { n -= 1; });", "", "a condition is a Bool"),
+    "range_of_a_real": ("for (auto j : range(s)) x[j] = 0;", "", "the bounds and the step of a range are integers"),
+    "range_of_a_real_literal": ("for (auto j : range(0, 2.5)) x[j] = 0;", "", "the bounds and the step of a range"),
+    "range_of_two_types": ("for (auto j : range(n, Int64(9))) x[0] = 0;", "", "the bounds and the step of a range"),
+    "minimum_of_two_types": ("x[i] = min(s, n);", "", "min() takes numbers of one type"),
+    "maximum_of_an_element": ("x[i] = max(n, x[i]);", "", "max() takes numbers of one type"),
+    "integer_by_a_real_bound": ("Int m = min(n, 2.5f);", "", "min() takes numbers of one type"),
+    "clamp_of_two_types": ("x[i] = clamp(s, n, 2.f);", "", "clamp() takes numbers of one type"),
+    "power_of_an_integer": ("x[i] = pow(n, 2);", "", "pow() takes real numbers of one type"),
+    "power_by_an_integer": ("x[i] = pow(s, n);", "", "pow() takes real numbers of one type"),
+    "sine_of_an_integer": ("x[i] = sin(n);", "", "sin() takes real numbers"),
+    "sine_of_integers": ("Vec3 w = sin(Vec3i());", "", "sin() takes real numbers"),
+    "sine_of_a_matrix": ("Mat33 m = sin(Mat33());", "", "sin() takes real numbers"),
+    "absolute_value_of_a_boolean": ("abs(s < 1);", "", "abs() takes numbers"),
+    "is_an_integer_nan": ("If (isnan(n)) x[i] = 0;", "", "isnan() takes real numbers"),
+    "minimum_of_two_sizes": ("x[i] = min(v(i, 0), Vec4()).x;", "", "min() takes numbers of one type"),
+    "choice_by_an_integer": ("x[i] = select(n, s, s);", "", "select() takes a Bool"),
+    "choice_of_two_types": ("x[i] = select(s > 0, s, n);", "", "two values of one type"),
+    "choice_of_two_host_types": ("x[i] = select(s > 0, 1, 2.5);", "", "two values of one type"),
+    "choice_of_two_sizes": ("Vec3 w = select(s > 0, v(i, 0), Vec4());", "", "two values of one type"),
+    "logical_and_of_numbers": ("If (s && n) x[i] = 0;", "", "the operands of && are Bools"),
+    "logical_or_of_a_number": ("If (s > 0 || n) x[i] = 0;", "", "the operands of || are Bools"),
+    "logical_not_of_an_integer": ("If (!n) x[i] = 0;", "", "! takes Bools"),
+    "negative_boolean": ("Bool b = -(s > 0);", "", "unary - takes numbers"),
+    "complement_of_a_real": ("x[i] = ~s;", "", "~ takes integers"),
+    "shift_of_a_real": ("x[i] = s << 1;", "", "the operands of << are integers of one type"),
+    "bits_of_a_real": ("x[i] = s & s;", "", "& takes integers and Bools"),
+    "order_of_vectors": ("Bool b = v(i, 0) < v(i, 1);", "", "< compares two numbers"),
+    "sum_of_booleans": ("Bool b = (s > 0) + (s > 1);", "", "+ takes numbers"),
+    "compound_assignment_of_another_type": ("s += n;", "", "no match for"),
+    "power_of_a_vector_by_an_integer": ("Vec3 w = pow(v(i, 0), n);", "", "operands of different element types"),
+    "clamp_of_a_vector_by_an_integer": ("Vec3 w = clamp(v(i, 0), 0, n);", "", "operands of different element types"),
+    "shift_by_another_type": ("Int m = n >> UInt(1);", "", "the operands of >> are integers of one type"),
     "write_to_const": ("v(i, 0) = vec3{1, 2, 3};", "", "deleted"),
     "too_few_indices": ("x[i] = v(i).x;", "", "as many indices as it has dimensions"),
     "wrong_vector": ("Vec2 w = v(i, 0);", "", "conversion from"),
@@ -149,29 +189,37 @@ CASES = {
 }
 
 
+def check(compiler, include, name):
+    """What is wrong with a case ("" for nothing), and the lines of the compiler."""
+    kernel, host, words = CASES[name]
+    source = HEAD + "  " + kernel + "\n" + TAIL % host
+    command = [compiler, "-std=c++20", "-fsyntax-only", "-fno-diagnostics-show-caret", "-I", include, "-x", "c++", "-"]
+    run = subprocess.run(command, input=source, capture_output=True, text=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"})
+    lines = [line for line in run.stderr.splitlines() if line.strip()]
+    if words is None:
+        return "" if run.returncode == 0 else "does not compile", lines
+    if run.returncode == 0:
+        return "compiles", lines
+    if not any(words in line for line in lines):
+        return f'lacks "{words}"', lines
+    return f"has {len(lines)} lines of diagnostics" if len(lines) > kMaxLines else "", lines
+
+
 def main():
-    compiler, include = sys.argv[1:]
+    compiler, include, *names = sys.argv[1:]
+    names = names or list(CASES)
+    unknown = [name for name in names if name not in CASES]
+    if unknown:
+        print("no such case:", *unknown)
+        return 2
     failed = 0
-    for name, (kernel, host, words) in CASES.items():
-        source = HEAD + "  " + kernel + "\n" + TAIL % host
-        command = [compiler, "-std=c++20", "-fsyntax-only", "-fno-diagnostics-show-caret", "-I", include, "-x", "c++", "-"]
-        run = subprocess.run(command, input=source, capture_output=True, text=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"})
-        lines = [line for line in run.stderr.splitlines() if line.strip()]
-        if words is None:
-            problem = "" if run.returncode == 0 else "does not compile"
-        elif run.returncode == 0:
-            problem = "compiles"
-        elif not any(words in line for line in lines):
-            problem = f'lacks "{words}"'
-        elif len(lines) > kMaxLines:
-            problem = f"has {len(lines)} lines of diagnostics"
-        else:
-            problem = ""
-        print(f"{name}: {problem or 'ok'} ({len(lines)} lines)")
-        if problem:
-            failed += 1
-            print("\n".join("    " + line for line in lines[:30]))
-    print(f"{len(CASES) - failed} passed, {failed} failed")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, (problem, lines) in zip(names, pool.map(lambda n: check(compiler, include, n), names)):
+            print(f"{name}: {problem or 'ok'} ({len(lines)} lines)", flush=True)
+            if problem:
+                failed += 1
+                print("\n".join("    " + line for line in lines[:30]))
+    print(f"{len(names) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 
