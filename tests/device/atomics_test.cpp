@@ -38,6 +38,25 @@ Var<T> apply(Kind kind, const R& element, const Var<T>& v) {
   return v;
 }
 
+/// Integers wrap.
+template <class T>
+T sum(T a, T b) {
+  if constexpr (IntegerScalar<T>) {
+    using U = std::make_unsigned_t<T>;
+    return T(U(U(a) + U(b)));
+  } else {
+    return a + b;
+  }
+}
+template <class T>
+T negative(T a) {
+  if constexpr (IntegerScalar<T>) {
+    return T(~std::make_unsigned_t<T>(a) + 1u);
+  } else {
+    return -a;
+  }
+}
+
 /// One step of the model; values are whole numbers, small enough for every type.
 template <class T>
 T step(Kind kind, T before, T v) {
@@ -45,8 +64,8 @@ T step(Kind kind, T before, T v) {
     return half(step<float>(kind, before, v));
   } else {
     switch (kind) {
-      case Kind::add: return T(before + v);
-      case Kind::sub: return T(before - v);
+      case Kind::add: return sum<T>(before, v);
+      case Kind::sub: return sum<T>(before, negative<T>(v));
       case Kind::min: return std::min(before, v);
       case Kind::max: return std::max(before, v);
       case Kind::exchange: return v;
