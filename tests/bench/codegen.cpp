@@ -361,81 +361,6 @@ void transform(Run& run) {
   race(run, contest);
 }
 
-// Gradient noise in space, on a plane through it.
-
-void noise_image(Run& run) {
-  constexpr std::int64_t n = 2048;
-  const Device& device = run.device();
-  auto out = empty<float, 2>(device, {n, n});
-
-  auto k = kernel("noise", [](Arr<float, 2> out, UInt seed, Float z) {
-    auto [i, j] = tid<2>();
-    out(i, j) = noise(seed, Vec3(Float(j), Float(i), z) * 0.07f);
-  });
-
-  constexpr unsigned seed = 7;
-  constexpr float z = 3.3f;
-  struct Args {
-    Address out;
-    std::int32_t n;
-    std::uint32_t seed;
-    float z;
-  } args{out.address(), n, seed, z};
-  const std::string head = R"(
-    layout(push_constant, scalar) uniform Args { Floats result; int n; uint seed; float z; };
-    uint pcg(uint x) {
-      uint state = x * 747796405u + 2891336453u;
-      uint word = ((state >> ((state >> 28u) + 4u)) ^ state) * 277803737u;
-      return (word >> 22u) ^ word;
-    }
-    float corner(uint hash, vec3 d) {
-      bool first = hash < 0x55555555u, second = hash < 0xaaaaaaaau;
-      vec3 g = mix(vec3(0.70710678), vec3(-0.70710678), notEqual(hash & uvec3(0x1000u, 0x2000u, 0x4000u), uvec3(0)));
-      return dot(mix(g, vec3(0), bvec3(first, second && !first, !second)), d);
-    }
-    float edge(uint hash, uint z, vec3 d, float f) {
-      return mix(corner(pcg(hash ^ z), d), corner(pcg(hash ^ (z + 1u)), d - vec3(0, 0, 1)), f);
-    }
-    float face(uint hash, uvec3 c, vec3 d, vec3 f) {
-      return mix(edge(pcg(hash ^ c.y), c.z, d, f.z), edge(pcg(hash ^ (c.y + 1u)), c.z, d - vec3(0, 1, 0), f.z), f.y);
-    }
-    float noise3(uint seed, vec3 p) {
-      vec3 below = floor(p), t = p - below, f = t * t * t * (t * (t * 6 - 15) + 10);
-      uvec3 c = uvec3(ivec3(below));
-      uint hash = pcg(seed);
-      return mix(face(pcg(hash ^ c.x), c, t, f), face(pcg(hash ^ (c.x + 1u)), c, t - vec3(1, 0, 0), f), f.x);
-    })";
-  const std::string body = R"(
-      result.v[at] = noise3(seed, vec3(j, i, z) * 0.07);
-    })";
-  const std::string line = head + R"(
-    void main() {
-      int at = int(gl_GlobalInvocationID.x);
-      if (at >= n * n) return;
-      int i = at / n, j = at - i * n;)" +
-                           body;
-  const std::string plane = head + R"(
-    void main() {
-      int i = int(gl_GlobalInvocationID.y), j = int(gl_GlobalInvocationID.x);
-      if (i >= n || j >= n) return;
-      int at = i * n + j;)" +
-                            body;
-  backend::Device& native = device.native();
-  Contest contest;
-  contest.reset = [&] { out.fill(kUnwritten); };
-  contest.result = [&] { return out.to_vector(); };
-  contest.expected = [&](std::size_t at) { return noise(seed, vec3(float(at % n), float(at / n), z) * 0.07f); };
-  contest.weft = [&] { launch(k, {n, n}, out, seed, z); };
-  const std::vector<MemoryRange> ranges{writes(out)};
-  contest.glsl.emplace_back(native, "GLSL 256", glsl_kernel(block_1d(256), line), Grid{groups(n * n, 256), 1, 1}, args,
-                            ranges);
-  contest.glsl.emplace_back(native, "GLSL 16x16", glsl_kernel(block_2d(16, 16), plane),
-                            Grid{groups(n, 16), groups(n, 16), 1}, args, ranges);
-  contest.glsl.emplace_back(native, "GLSL 32x8", glsl_kernel(block_2d(32, 8), plane),
-                            Grid{groups(n, 32), groups(n, 8), 1}, args, ranges);
-  race(run, contest);
-}
-
 }  // namespace
 
 void add_codegen(Harness& harness) {
@@ -445,7 +370,6 @@ void add_codegen(Harness& harness) {
   harness.add("codegen", "mandelbrot 1024^2", mandelbrot);
   harness.add("codegen", "gather 4M", gather);
   harness.add("codegen", "mat44 * vec4 1M", transform);
-  harness.add("codegen", "noise 2048^2", noise_image);
 }
 
 }  // namespace weft::bench
