@@ -98,6 +98,7 @@ Word Emitter::unary(Op op, Type t, Word x) {
     case Op::abs:
       if (is_float(t)) return ext(GLSLstd450FAbs, t, {x});
       return is_signed(t) ? ext(GLSLstd450SAbs, t, {x}) : x;
+    case Op::detach: return x;
     case Op::sqrt: return function(t, GLSLstd450Sqrt, x);
     case Op::rsqrt: return function(t, GLSLstd450InverseSqrt, x);
     case Op::exp: return function(t, GLSLstd450Exp, x);

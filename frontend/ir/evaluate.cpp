@@ -298,6 +298,7 @@ Evaluator evaluator(Op op, Type operands, Type result) {
     case Op::mul_hi: return on_values<word, [](auto x, auto y) { return ((x * y) >> 32); }>(t);
     case Op::neg: return on_bits<numeric, negate>(t);
     case Op::abs: return on_bits<numeric, absolute>(t);
+    case Op::detach: return on_bits<real, [](auto, Bits a, Bits, Bits) { return a; }>(t);
     case Op::min: return choice<[](auto x, auto y) { return x < y; }>(t);
     case Op::max: return choice<[](auto x, auto y) { return y < x; }>(t);
     case Op::fma: return on_bits<real, fused>(t);

@@ -62,6 +62,9 @@ Id Builder::simplify(Op op, Type type, std::span<const Id> args, Loc loc) {
     case Op::bit_not:
       if (in[0]->op == op) return module_.arg(args[0], 0);
       break;
+    case Op::detach:
+      if (in[0]->op == op) return args[0];
+      break;
     case Op::abs:
       if (in[0]->op == Op::abs || is_unsigned(type)) return args[0];
       break;

@@ -17,6 +17,7 @@ const char* to_string(ErrorKind kind) {
     case ErrorKind::no_device: return "no device";
     case ErrorKind::device_lost: return "device lost";
     case ErrorKind::kernel_fault: return "kernel fault";
+    case ErrorKind::not_differentiable: return "not differentiable";
     case ErrorKind::io: return "i/o error";
   }
   return "error";

@@ -186,6 +186,7 @@ TEST(Evaluate, RoundedArithmetic) {
     for (const Bits a : float_samples(t)) {
       const double x = as_double(t, a);
       EXPECT_EQ(run(Op::neg, t, {a}), a ^ (1ull << (bits(t) - 1)));
+      EXPECT_EQ(run(Op::detach, t, {a}), a);
       EXPECT_EQ(run(Op::abs, t, {a}), a & (mask(t) >> 1));
       EXPECT_EQ(run(Op::is_nan, t, Type::b1, {a}), Bits(std::isnan(x)));
       EXPECT_EQ(run(Op::is_inf, t, Type::b1, {a}), Bits(std::isinf(x)));

@@ -1,0 +1,58 @@
+// The adjoint of a kernel: a kernel that carries gradients from what the kernel wrote back to what it read.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "../ir/module.h"
+
+namespace weft::ir {
+
+/// What a launch decides about an adjoint's code.
+struct AdjointOptions {
+  std::uint64_t with_gradient = 0;  ///< by parameter: arrays that have gradient storage
+  std::uint32_t slots = 8;  ///< saved states for each loop that must be run again; the result is the same for all
+  bool aliased = false;     ///< arguments overlap: what is written to one array may be read from any other
+  bool operator==(const AdjointOptions&) const = default;
+};
+
+/// A parameter that an adjoint has behind those of its kernel.
+struct AdjointParam {
+  enum class Kind : std::uint8_t {
+    gradient,      ///< array: the gradient of parameter `of`, laid out as that is
+    after,         ///< array: parameter `of` as it was after the launch
+    owners,        ///< contiguous array of u32, zeros: a word for each 4 bytes from the start of parameter `of`
+    scratch,       ///< contiguous array of u32; see Adjoint::scratch_bytes
+    first_thread,  ///< u32: the number of the first thread of this dispatch
+    lanes,         ///< u32, a multiple of 8: threads for which the scratch has room; a dispatch has no more
+  };
+  Kind kind = Kind::gradient;
+  std::uint32_t of = 0;
+};
+
+/// A kernel's adjoint and how it is launched: over the threads of the kernel's launch, in dispatches of at most
+/// `lanes` threads where it has scratch, with the arguments of that launch and then those of `extra`.
+struct Adjoint {
+  Module module;
+  std::vector<AdjointParam> extra;  ///< module.params from that number on that the kernel's end with
+  std::uint64_t reads = 0;          ///< by parameter: arrays whose elements it needs as they were before the launch
+  std::uint64_t writes = 0;         ///< of these: arrays that it changes while it runs and then puts back
+  std::uint32_t scratch_bytes = 0;  ///< for each lane, beside the log
+  std::uint32_t log_bytes = 0;      ///< for each lane and entry of the undo log; 0: there is no log
+  std::uint32_t log_entries = 0;    ///< that a thread needs; kNone: not known before `counter` has run
+  /// Counts the entries: launched as the kernel is, on copies of the arrays in `writes`. It has the parameters of the
+  /// adjoint, writes no gradient, and leaves the largest count of a thread in the first word of its scratch, which
+  /// must be 0 before.
+  std::vector<Module> counter;  ///< one or none
+};
+
+/// By parameter: arrays of whose elements the kernel reads or writes real numbers.
+std::uint64_t real_arrays(const Module& kernel);
+
+/// Builds the adjoint of a kernel, for the gradients that there are.
+/// \param kernel  as Kernel traces it
+/// Errors: Error(not_differentiable) with the kernel, the line and what has no derivative.
+/// Cost: some milliseconds for a kernel of thousands of operations; the result has about twice the operations outside
+/// loops, and those of a loop at depth d some 2 (d + 1) times.
+Adjoint adjoint(const Module& kernel, const AdjointOptions& options);
+
+}  // namespace weft::ir
