@@ -23,6 +23,7 @@ struct AdjointParam {
     owners,        ///< contiguous array of u32, zeros: a word for each 4 bytes from the start of parameter `of`
     scratch,       ///< contiguous array of u32; see Adjoint::scratch_bytes
     first_thread,  ///< u32: the number of the first thread of this dispatch
+    log,           ///< contiguous array of u32: log_bytes for each lane and entry
     lanes,         ///< u32, a multiple of 8: threads for which the scratch has room; a dispatch has no more
   };
   Kind kind = Kind::gradient;
@@ -36,7 +37,7 @@ struct Adjoint {
   std::vector<AdjointParam> extra;  ///< module.params from that number on that the kernel's end with
   std::uint64_t reads = 0;          ///< by parameter: arrays whose elements it needs as they were before the launch
   std::uint64_t writes = 0;         ///< of these: arrays that it changes while it runs and then puts back
-  std::uint32_t scratch_bytes = 0;  ///< for each lane, beside the log
+  std::uint32_t scratch_bytes = 0;  ///< of the scratch, for each lane; at least 4 bytes are given
   std::uint32_t log_bytes = 0;      ///< for each lane and entry of the undo log; 0: there is no log
   std::uint32_t log_entries = 0;    ///< that a thread needs; kNone: not known before `counter` has run
   /// Counts the entries: launched as the kernel is, on copies of the arrays in `writes`. It has the parameters of the

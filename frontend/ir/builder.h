@@ -144,4 +144,9 @@ class Builder {
   std::unordered_multimap<std::uint64_t, Id> shared_;  ///< pure values by hash
 };
 
+/// Appends what reports a message: a record with these values, if there is room, or a count of what was lost.
+/// \param kernel  keeps the message; that of the builder, or the kernel whose function the builder builds
+/// Errors: Error(invalid_kernel) for a message that is longer than the buffer of failures.
+void append_report(Builder& builder, Module& kernel, Message message, std::span<const Id> values, Loc loc);
+
 }  // namespace weft::ir

@@ -1,0 +1,119 @@
+// From a kernel to its adjoint: normal form, analysis, the walk, and the parameters around it.
+#include "adjoint.h"
+
+#include <fmt/format.h>
+
+#include "../passes/passes.h"
+#include "../support/error.h"
+#include "reverser.h"
+
+namespace weft::ir {
+
+namespace {
+
+/// The interface of the adjoint: that of the kernel, and what stands behind its parameters.
+class Interfacer {
+ public:
+  Interfacer(const Module& kernel, Adjoint& to) : to_(to) {
+    static_cast<Interface&>(to_.module) = kernel.as_interface();
+    for (Param& param : to_.module.params) param.access = Access::none;
+    to_.module.report_offset = 0;
+    to_.module.messages.clear();
+  }
+
+  std::uint32_t add_array(AdjointParam::Kind kind, std::uint32_t of, std::string name, const Param& like) {
+    Param param = like;
+    param.name = std::move(name);
+    param.read_only = false;
+    return add(kind, of, std::move(param), 8);
+  }
+  std::uint32_t add_words(AdjointParam::Kind kind, std::uint32_t of, std::string name) {
+    Param param;
+    param.kind = Param::Kind::array;
+    param.ndim = 1;
+    param.bytes = 12;
+    param.element_bytes = param.element_align = 4;
+    param.type_name = "Array<uint32>";
+    param.name = std::move(name);
+    return add(kind, of, std::move(param), 8);
+  }
+  std::uint32_t add_number(AdjointParam::Kind kind, std::string name) {
+    Param param;
+    param.kind = Param::Kind::value;
+    param.bytes = param.element_bytes = param.element_align = 4;
+    param.type_name = "uint32";
+    param.name = std::move(name);
+    return add(kind, 0, std::move(param), 4);
+  }
+
+ private:
+  std::uint32_t add(AdjointParam::Kind kind, std::uint32_t of, Param param, std::uint32_t align) {
+    Module& m = to_.module;
+    param.offset = (m.args_bytes + align - 1) / align * align;
+    m.args_bytes = param.offset + param.bytes;
+    to_.extra.push_back({kind, of});
+    m.params.push_back(std::move(param));
+    return static_cast<std::uint32_t>(m.params.size() - 1);
+  }
+
+  Adjoint& to_;
+};
+
+Module finished(const Module& raw) {
+  Module clean = forward(raw);
+  mark_accesses(clean);
+  verify(clean);
+  return clean;
+}
+
+}  // namespace
+
+Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
+  const Module normal = promote(normalise(inline_calls(kernel)));
+  const Analysis analysis(normal, options);
+
+  Adjoint made;
+  Interfacer interface(normal, made);
+  ExtraParams extra;
+  extra.gradient.assign(normal.params.size(), kNone);
+  extra.owners.assign(normal.params.size(), kNone);
+  using Kind = AdjointParam::Kind;
+  for (std::uint32_t k = 0; k < normal.params.size(); ++k) {
+    const Param& param = normal.params[k];
+    const ArrayUse& use = analysis.array(k);
+    if (!use.gradient) continue;
+    extra.gradient[k] = interface.add_array(Kind::gradient, k, "gradient of " + param.name, param);
+    if (use.stored && !use.stores_own)
+      extra.owners[k] = interface.add_words(Kind::owners, k, "owners of " + param.name);
+  }
+  if (analysis.has_slots() || analysis.has_log()) {
+    extra.scratch = interface.add_words(Kind::scratch, 0, "scratch");
+    if (analysis.has_log()) extra.log = interface.add_words(Kind::log, 0, "undo log");
+    extra.first_thread = interface.add_number(Kind::first_thread, "first thread");
+    extra.lanes = interface.add_number(Kind::lanes, "lanes");
+  }
+
+  const Module frame = made.module;
+  Reverser reverser(normal, analysis, extra, options.slots == 0 ? 1 : options.slots, made.module);
+  reverser.run();
+  made.scratch_bytes = reverser.scratch_bytes();
+  made.module = finished(made.module);
+  for (std::size_t k = 0; k < normal.params.size(); ++k) {
+    const Access access = made.module.params[k].access;
+    if (any(access, Access::read)) made.reads |= 1ull << k;
+    if (any(access, Access::write)) made.writes |= 1ull << k;
+  }
+  if (!analysis.has_log()) return made;
+  made.log_bytes = 16;
+  if (const auto entries = analysis.log_entries()) {
+    made.log_entries = *entries;
+    return made;
+  }
+  made.log_entries = kNone;
+  Module counter = frame;
+  Reverser(normal, analysis, extra, 1, counter).count();
+  made.counter.push_back(finished(counter));
+  return made;
+}
+
+}  // namespace weft::ir

@@ -1,0 +1,336 @@
+// Where gradients flow through a kernel, and what is refused.
+//
+// A value is varied when it depends, through operations that have a derivative, on an element of an array with gradient
+// storage; it is useful when such an array's elements depend on it. Only values that are both get code in the adjoint.
+#include "analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "../support/error.h"
+#include "rules.h"
+
+namespace weft::ir {
+
+Analysis::Analysis(const Module& module, const AdjointOptions& options)
+    : module_(module),
+      options_(options),
+      owner_(module.insts.size(), kNone),
+      arrays_(module.params.size()),
+      varied_(module.insts.size(), 0),
+      useful_(module.insts.size(), 0),
+      replays_(module.insts.size(), 0),
+      reverses_(module.insts.size(), 0),
+      runs_(module.insts.size(), 0),
+      needed_(module.insts.size(), 0),
+      results_(module.insts.size()),
+      outer_(module.insts.size()),
+      loaded_groups_(module.insts.size()),
+      stored_groups_(module.insts.size()),
+      plans_(module.insts.size()),
+      replayed_groups_(module.params.size(), 0) {
+  group_arrays(options.aliased);
+  survey(0, kNone);
+  while (flow_varied(0)) {
+  }
+  while (flow_useful(0)) {
+  }
+  check(0);
+  find_reverses(0);
+  find_outer();
+  need_for_reverse();
+  find_plans();
+}
+
+void Analysis::refuse(Id id, const std::string& what) const {
+  const Loc loc = module_[id].loc();
+  throw Error(ErrorKind::not_differentiable, what, module_.name, loc ? loc : module_.loc);
+}
+
+bool Analysis::is_inside(Id inner, Id control) const {
+  for (Id at = owner_[inner]; at != kNone; at = owner_[at])
+    if (at == control) return true;
+  return false;
+}
+
+// ---- What there is
+
+void Analysis::group_arrays(bool aliased) {
+  for (std::size_t k = 0; k < arrays_.size(); ++k) {
+    arrays_[k].group = aliased ? 0 : static_cast<std::uint32_t>(k);
+    arrays_[k].gradient = module_.params[k].kind == Param::Kind::array && (options_.with_gradient >> k & 1) != 0;
+  }
+}
+
+void Analysis::survey(RegionId region, Id owner) {
+  for (Id id : module_.regions[region].insts) {
+    const Inst& inst = module_[id];
+    owner_[id] = owner;
+    order_.push_back(id);
+    if (is_memory(inst.op)) survey_memory(id);
+    if (inst.op == Op::result) results_[module_.arg(id, 0)].push_back(id);
+    for (RegionId inner : inst.regions) {
+      if (inner == kNone) continue;
+      survey(inner, id);
+      for (Id k : module_.regions[inner].insts) {
+        for (auto [from, to] :
+             {std::pair(&loaded_groups_[k], &loaded_groups_[id]), {&stored_groups_[k], &stored_groups_[id]}}) {
+          for (std::uint32_t group : *from)
+            if (std::ranges::find(*to, group) == to->end()) to->push_back(group);
+        }
+      }
+    }
+  }
+}
+
+void Analysis::survey_memory(Id id) {
+  const Root at = root(module_.arg(id, 0));
+  if (at.kind != Root::array) return;
+  ArrayUse& use = arrays_[at.param];
+  const Op op = module_[id].op;
+  const bool own = is_own(id);
+  if (op == Op::load) loaded_groups_[id].push_back(use.group);
+  if (op == Op::store) {
+    use.stored = true;
+    use.stores_own = use.stores_own && own;
+    stored_groups_[id].push_back(use.group);
+  }
+  if (is_atomic(op)) use.atomic = true;
+  use.own_element = use.own_element && own;
+}
+
+std::uint32_t Analysis::group_of(Id memory) const { return arrays_[root(module_.arg(memory, 0)).param].group; }
+
+bool Analysis::loads_group(Id id, std::uint32_t group) const {
+  return std::ranges::find(loaded_groups_[id], group) != loaded_groups_[id].end();
+}
+bool Analysis::stores_group(Id id, std::uint32_t group) const {
+  return std::ranges::find(stored_groups_[id], group) != stored_groups_[id].end();
+}
+
+bool Analysis::stores_any(std::uint32_t group) const {
+  return std::ranges::any_of(arrays_, [&](const ArrayUse& use) { return use.group == group && use.stored; });
+}
+
+Root Analysis::root(Id base) const {
+  const Inst& inst = module_[base];
+  if (inst.op == Op::shared) return {Root::shared, 0};
+  if (inst.op == Op::arg) {
+    if (module_.report_offset != 0 && inst.imm == module_.report_offset) return {Root::report, 0};
+    if (const Param* param = module_.array_of(base))
+      return {Root::array, static_cast<std::uint32_t>(param - module_.params.data())};
+    return {};
+  }
+  // A slice: an array's address, and a number of bytes.
+  if (inst.op == Op::add) {
+    for (Id arg : module_.args(base))
+      if (const Root found = root(arg); found.kind != Root::held) return found;
+  }
+  return {};
+}
+
+bool Analysis::is_own(Id id) const {
+  const Inst& inst = module_[id];
+  if (module_[module_.arg(id, 0)].op != Op::arg || options_.aliased) return false;
+  if (inst.offset + inst.width * static_cast<std::uint32_t>(bytes(inst.type)) > inst.stride) return false;
+  Id index = module_.arg(id, 1);
+  const auto opened = [&](Id value) {
+    while (module_[value].op == Op::bitcast || module_[value].op == Op::convert) value = module_.arg(value, 0);
+    return value;
+  };
+  index = opened(index);
+  return !module_.wide && module_[index].op == Op::thread_id;
+}
+
+// ---- Where gradients flow
+
+bool Analysis::set(std::vector<char>& flags, Id id, bool value) {
+  if (!value || flags[id]) return false;
+  flags[id] = 1;
+  return true;
+}
+
+bool Analysis::is_varying_load(Id id) const {
+  if (module_[id].op != Op::load || !is_float(module_[id].type)) return false;
+  const Root at = root(module_.arg(id, 0));
+  // What an array inside an element holds may have a gradient, for all that is known; check() refuses it.
+  return at.kind == Root::held || (at.kind == Root::array && arrays_[at.param].gradient);
+}
+
+bool Analysis::is_gradient_store(Id id) const {
+  const Inst& inst = module_[id];
+  if ((inst.op != Op::store && !is_atomic(inst.op)) || !is_float(inst.type)) return false;
+  const Root at = root(module_.arg(id, 0));
+  return at.kind == Root::array && arrays_[at.param].gradient;
+}
+
+bool Analysis::flow_varied(RegionId region) {
+  bool changed = false;
+  for (Id id : module_.regions[region].insts) {
+    const Inst& inst = module_[id];
+    bool varied = false;
+    switch (inst.op) {
+      case Op::load: varied = is_varying_load(id); break;
+      case Op::result: {
+        const Id source = module_.arg(id, 0);
+        const Inst& from = module_[source];
+        const auto k = static_cast<std::uint32_t>(inst.imm);
+        if (!is_float(inst.type)) break;
+        if (from.op == Op::load) varied = varied_[source];
+        if (from.op == Op::if_) varied = varied_[yielded(from.regions[0], k)] || varied_[yielded(from.regions[1], k)];
+        if (from.op == Op::loop) varied = varied_[param(source, k)];
+        break;
+      }
+      case Op::param: {
+        const Id loop = owner_[id];
+        const auto k = static_cast<std::uint32_t>(inst.imm);
+        varied = is_float(inst.type) &&
+                 (varied_[module_.arg(loop, static_cast<int>(k))] || varied_[yielded(module_[loop].regions[1], k)]);
+        break;
+      }
+      default:
+        if (is_atomic(inst.op) && is_float(inst.type)) {
+          varied = is_gradient_store(id);
+          break;
+        }
+        for (std::uint32_t k = 0; k < inst.num_args && !varied; ++k)
+          varied = is_differentiable(module_, id, static_cast<int>(k)) && varied_[module_.arg(id, static_cast<int>(k))];
+    }
+    changed |= set(varied_, id, varied);
+    for (RegionId inner : inst.regions)
+      if (inner != kNone) changed |= flow_varied(inner);
+  }
+  return changed;
+}
+
+bool Analysis::flow_useful(RegionId region) {
+  bool changed = false;
+  const std::vector<Id>& insts = module_.regions[region].insts;
+  const auto use = [&](Id id) { changed |= is_float(module_[id].type) && set(useful_, id, true); };
+  for (std::size_t i = insts.size(); i-- > 0;) {
+    const Id id = insts[i];
+    const Inst& inst = module_[id];
+    for (std::size_t r = inst.regions.size(); r-- > 0;)
+      if (inst.regions[r] != kNone) changed |= flow_useful(inst.regions[r]);
+    if (is_gradient_store(id) || (inst.op == Op::store && root(module_.arg(id, 0)).kind == Root::held)) {
+      for (std::uint32_t k = 2; k < inst.num_args; ++k) use(module_.arg(id, static_cast<int>(k)));
+    }
+    if (!useful_[id]) continue;
+    if (inst.op == Op::result) {
+      const Id source = module_.arg(id, 0);
+      const Inst& from = module_[source];
+      const auto k = static_cast<std::uint32_t>(inst.imm);
+      if (from.op == Op::load) use(source);
+      if (from.op == Op::if_) use(yielded(from.regions[0], k)), use(yielded(from.regions[1], k));
+      if (from.op == Op::loop) {
+        use(param(source, k));
+        use(module_.arg(source, static_cast<int>(k)));
+        use(yielded(from.regions[1], k));
+      }
+    } else if (inst.op == Op::param) {
+      const Id loop = owner_[id];
+      const auto k = static_cast<std::uint32_t>(inst.imm);
+      use(module_.arg(loop, static_cast<int>(k)));
+      use(yielded(module_[loop].regions[1], k));
+    } else {
+      for (std::uint32_t k = 0; k < inst.num_args; ++k)
+        if (is_differentiable(module_, id, static_cast<int>(k))) use(module_.arg(id, static_cast<int>(k)));
+    }
+  }
+  return changed;
+}
+
+// ---- What is refused
+
+void Analysis::check(RegionId region) {
+  for (Id id : module_.regions[region].insts) {
+    const Inst& inst = module_[id];
+    if (inst.op == Op::barrier || is_subgroup(inst.op))
+      refuse(id, fmt::format("{} has no adjoint: threads that work together cannot be run backwards yet",
+                             info(inst.op).name));
+    if (is_memory(inst.op)) check_memory(id);
+    for (RegionId inner : inst.regions)
+      if (inner != kNone) check(inner);
+  }
+}
+
+void Analysis::check_memory(Id id) {
+  const Inst& inst = module_[id];
+  const Root at = root(module_.arg(id, 0));
+  if (at.kind == Root::report) return;
+  if (at.kind == Root::shared) refuse(id, "memory that a workgroup shares has no adjoint");
+  const bool value_varied = [&] {
+    for (std::uint32_t k = 2; k < inst.num_args; ++k)
+      if (varied_[module_.arg(id, static_cast<int>(k))]) return true;
+    return false;
+  }();
+  if (at.kind == Root::held) {
+    if (inst.op == Op::load && active(id))
+      refuse(id,
+             "a number is read from an array that an element of another array holds, or of which it depends on a "
+             "condition which array it is: it has no gradient; pass the array as an argument, or detach() the number");
+    if (inst.op != Op::load && value_varied)
+      refuse(id, "a number with a gradient is written to an array that an element of another array holds");
+    return;
+  }
+  const ArrayUse& use = arrays_[at.param];
+  const std::string& name = module_.params[at.param].name;
+  if (!is_atomic(inst.op) || !is_float(inst.type) || !use.gradient) return;
+  if (active(id))
+    refuse(id, fmt::format("the value that {} returns for {} is used, and has no gradient", info(inst.op).name, name));
+  if (inst.op != Op::atomic_add)
+    refuse(id, fmt::format("{} of real numbers on {} has no adjoint", info(inst.op).name, name));
+  for (std::uint32_t k = 0; k < arrays_.size(); ++k) {
+    if (arrays_[k].group != use.group) continue;
+    for (Id other : order_)
+      if (module_[other].op == Op::load && is_float(module_[other].type)) {
+        const Root from = root(module_.arg(other, 0));
+        if (from.kind == Root::array && from.param == k && active(other))
+          refuse(other,
+                 fmt::format("{} is read here and changed by atomic_add in the same kernel: what is read depends "
+                             "on the order of the threads, and has no gradient",
+                             module_.params[k].name));
+      }
+  }
+}
+
+// ---- What is reversed
+
+bool Analysis::find_reverses(RegionId region) {
+  bool any = false;
+  for (Id id : module_.regions[region].insts) {
+    const Inst& inst = module_[id];
+    bool here = active(id) || is_gradient_store(id);
+    for (RegionId inner : inst.regions)
+      if (inner != kNone && find_reverses(inner)) here = true;
+    for (Id result : results_[id]) here = here || active(result);
+    reverses_[id] = here;
+    any = any || here;
+  }
+  return any;
+}
+
+void Analysis::find_outer() {
+  const auto uses = [&](Id user, Id value) {
+    if (!active(value) || is_global(module_[value].op)) return;
+    // Every branch and loop between the user and the place where the value is defined.
+    for (Id at = owner_[user]; at != kNone && at != owner_[value]; at = owner_[at]) {
+      std::vector<Id>& list = outer_[at];
+      if (std::ranges::find(list, value) == list.end()) list.push_back(value);
+    }
+  };
+  for (Id id : order_) {
+    const Inst& inst = module_[id];
+    if (inst.op == Op::yield || inst.op == Op::store || is_atomic(inst.op)) {
+      for (Id arg : module_.args(id)) uses(id, arg);
+    } else {
+      for (std::uint32_t k = 0; k < inst.num_args; ++k) {
+        if (inst.op == Op::loop || is_differentiable(module_, id, static_cast<int>(k)))
+          uses(id, module_.arg(id, static_cast<int>(k)));
+      }
+    }
+  }
+}
+
+}  // namespace weft::ir

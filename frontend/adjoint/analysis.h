@@ -1,0 +1,132 @@
+// What of a kernel its adjoint needs: where gradients flow, which values and stores are run again, what loops carry.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "adjoint.h"
+
+namespace weft::ir {
+
+/// How a kernel in normal form treats one of its arrays.
+struct ArrayUse {
+  bool gradient = false;    ///< it has gradient storage and holds real numbers
+  bool stored = false;      ///< plainly stored
+  bool atomic = false;      ///< the target of an atomic operation
+  bool own_element = true;  ///< each thread loads and stores one element of its own only, if any
+  bool stores_own = true;   ///< the same of the stores alone
+  std::uint32_t group = 0;  ///< arrays of one group may overlap: the number of one of them
+};
+
+/// A loop whose trips are known without running it: as long as the counter is below (above) a bound.
+struct ClosedTrips {
+  std::uint32_t param = 0;  ///< number of the counter among the carried values
+  Id bound = kNone;
+  bool or_equal = false;
+};
+
+/// One loop as it is reversed.
+struct LoopPlan {
+  std::vector<std::uint32_t> state;                             ///< carried values that are saved
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> affine;  ///< carried integers that grow by a constant, and that
+  std::optional<ClosedTrips> trips;
+  bool replays_stores = false;  ///< its iterations store what they or others load
+  /// Nothing but counters is needed of an iteration: any can be computed by itself.
+  bool is_direct() const { return state.empty() && !replays_stores; }
+};
+
+/// Where a memory operation goes.
+struct Root {
+  enum Kind : std::uint8_t { array, held, report, shared };
+  Kind kind = held;
+  std::uint32_t param = 0;  ///< of an array
+};
+
+/// Copies of a region's code in the adjoint: reversed there and then, one more step of its loop, run through.
+enum CopyMask : std::uint8_t { kAdjointCopy = 1, kStepCopy = 2, kRunCopy = 4, kAllCopies = 7 };
+
+class Analysis {
+ public:
+  /// \param module  in normal form, without calls
+  /// Errors: Error(not_differentiable).
+  Analysis(const Module& module, const AdjointOptions& options);
+
+  bool active(Id id) const { return varied_[id] && useful_[id]; }
+  /// In which copies the value is needed.
+  std::uint8_t needed(Id id) const { return needed_[id]; }
+  /// Must this store, or a store in this branch or loop, be done again for loads that are needed?
+  bool replays(Id id) const { return replays_[id]; }
+  /// Is there anything to reverse in this branch or loop?
+  bool reverses(Id id) const { return reverses_[id]; }
+  /// Is the branch or loop run through for its results, its trips or its stores?
+  bool runs(Id id) const { return runs_[id]; }
+  /// The branch or loop that the instruction stands in.
+  Id owner(Id id) const { return owner_[id]; }
+  /// Is `inner` inside the branch or loop?
+  bool is_inside(Id inner, Id control) const;
+  Root root(Id base) const;
+  const ArrayUse& array(std::uint32_t param) const { return arrays_[param]; }
+  const std::vector<Id>& results(Id control) const { return results_[control]; }
+  const LoopPlan& plan(Id loop) const { return plans_[loop]; }
+  /// Values from outside whose gradient changes inside the branch or loop.
+  const std::vector<Id>& outer(Id control) const { return outer_[control]; }
+  /// Loads inside a branch or loop, with what they load.
+  bool loads_group(Id id, std::uint32_t group) const;
+  bool stores_group(Id id, std::uint32_t group) const;
+  /// Is any array of the group plainly stored?
+  bool stores_any(std::uint32_t group) const;
+  /// What is added to a carried integer in each iteration; it is known to be constant.
+  std::uint64_t step_of(Id loop, std::uint32_t k) const { return *constant_step(loop, k); }
+  /// Most entries that the undo log gets; nothing when that depends on loops.
+  std::optional<std::uint32_t> log_entries() const;
+  bool has_slots() const { return has_slots_; }
+  bool has_log() const { return has_log_; }
+  /// Does the memory operation access the element of the thread's own number?
+  bool is_own(Id id) const;
+  Id yield_of(RegionId region) const { return module_.regions[region].insts.back(); }
+  Id yielded(RegionId region, std::uint32_t k) const { return module_.arg(yield_of(region), static_cast<int>(k)); }
+  Id param(Id loop, std::uint32_t k) const { return module_.regions[module_[loop].regions[0]].insts[k]; }
+
+ private:
+  void survey(RegionId region, Id owner);
+  void survey_memory(Id id);
+  void group_arrays(bool aliased);
+  [[noreturn]] void refuse(Id id, const std::string& what) const;
+  bool flow_varied(RegionId region);
+  bool flow_useful(RegionId region);
+  bool set(std::vector<char>& flags, Id id, bool value);
+  bool find_reverses(RegionId region);
+  void check(RegionId region);
+  void check_memory(Id id);
+  void find_outer();
+  void find_plans();
+  std::optional<ClosedTrips> find_trips(Id loop) const;
+  std::optional<std::uint64_t> constant_step(Id loop, std::uint32_t k) const;
+
+  void need_for_reverse();
+  void mark(Id id, std::uint8_t copies);
+  void operand(Id user, Id value, std::uint8_t copies);
+  void follow(Id id, std::uint8_t copies);
+  void run(Id control);
+  void replay(std::uint32_t group);
+
+  bool is_varying_load(Id id) const;
+  bool is_gradient_store(Id id) const;
+  std::optional<std::uint32_t> stores_in(RegionId region, bool nested) const;
+  std::uint32_t group_of(Id memory) const;
+
+  const Module& module_;
+  const AdjointOptions& options_;
+  std::vector<Id> owner_;
+  std::vector<Id> order_;  ///< all instructions, in the order of the regions
+  std::vector<ArrayUse> arrays_;
+  std::vector<char> varied_, useful_, replays_, reverses_, runs_;
+  std::vector<std::uint8_t> needed_;
+  std::vector<std::vector<Id>> results_, outer_;
+  std::vector<std::vector<std::uint32_t>> loaded_groups_, stored_groups_;  ///< by instruction
+  std::vector<LoopPlan> plans_;
+  std::vector<char> replayed_groups_;
+  std::vector<std::pair<Id, std::uint8_t>> work_;
+  bool has_slots_ = false, has_log_ = false;
+};
+
+}  // namespace weft::ir

@@ -1,0 +1,243 @@
+// Which values, stores, branches and loops of a kernel its adjoint runs again, and how loops are reversed.
+//
+// A value is marked for each kind of copy of its region that computes it. What a copy of a branch or loop needs from
+// around it is marked for all copies: it may be part of any of them.
+#include <algorithm>
+
+#include "analysis.h"
+#include "rules.h"
+
+namespace weft::ir {
+
+void Analysis::need_for_reverse() {
+  for (Id id : order_) {
+    const Inst& inst = module_[id];
+    if (is_memory(inst.op) && ((inst.op == Op::load && active(id)) || is_gradient_store(id))) {
+      operand(id, module_.arg(id, 0), kAdjointCopy);
+      operand(id, module_.arg(id, 1), kAdjointCopy);
+    } else if (inst.op == Op::if_ && reverses_[id]) {
+      operand(id, module_.arg(id, 0), kAdjointCopy);
+    } else if (active(id) && inst.op != Op::result && inst.op != Op::param && inst.op != Op::load) {
+      std::uint8_t uses = 0;
+      for (std::uint32_t k = 0; k < inst.num_args; ++k) {
+        const Id arg = module_.arg(id, static_cast<int>(k));
+        if (is_differentiable(module_, id, static_cast<int>(k)) && active(arg))
+          uses |= derivative_uses(inst.op, static_cast<int>(k));
+      }
+      for (int k = 0; k < 3; ++k)
+        if (uses >> k & 1) operand(id, module_.arg(id, k), kAdjointCopy);
+      if (uses & kUseResult) mark(id, kAdjointCopy);
+    }
+  }
+  // Trips: of the plain form without running the loop, where its counter is not needed for more.
+  for (Id id : order_) {
+    if (module_[id].op != Op::loop || !reverses_[id]) continue;
+    if (const auto trips = find_trips(id)) {
+      operand(id, module_.arg(id, static_cast<int>(trips->param)), kAdjointCopy);
+      operand(id, trips->bound, kAdjointCopy);
+    } else {
+      run(id);
+    }
+  }
+  while (!work_.empty()) {
+    const auto [id, copies] = work_.back();
+    work_.pop_back();
+    follow(id, copies);
+  }
+}
+
+void Analysis::mark(Id id, std::uint8_t copies) {
+  const std::uint8_t fresh = copies & ~needed_[id];
+  if (fresh == 0) return;
+  needed_[id] |= fresh;
+  if (!is_global(module_[id].op)) work_.emplace_back(id, fresh);
+}
+
+void Analysis::operand(Id user, Id value, std::uint8_t copies) {
+  if (owner_[value] != owner_[user] && (copies & (kStepCopy | kRunCopy)) != 0) copies = kAllCopies;
+  mark(value, copies);
+}
+
+void Analysis::follow(Id id, std::uint8_t copies) {
+  const Inst& inst = module_[id];
+  switch (inst.op) {
+    case Op::param: {
+      const Id loop = owner_[id];
+      const auto k = static_cast<std::uint32_t>(inst.imm);
+      const Id next = yielded(module_[loop].regions[1], k), first = module_.arg(loop, static_cast<int>(k));
+      if (copies & (kAdjointCopy | kStepCopy)) {
+        mark(id, kStepCopy);
+        operand(loop, first, kAdjointCopy);
+        operand(id, next, kStepCopy);
+      }
+      if (copies & kRunCopy) {
+        mark(first, kAllCopies);
+        operand(id, next, kRunCopy);
+      }
+      return;
+    }
+    case Op::result: {
+      const Id source = module_.arg(id, 0);
+      const auto k = static_cast<std::uint32_t>(inst.imm);
+      const Inst& from = module_[source];
+      if (from.op == Op::load) return operand(id, source, copies);
+      run(source);
+      if (from.op == Op::if_) {
+        for (int r = 0; r < 2; ++r) operand(yield_of(from.regions[r]), yielded(from.regions[r], k), kRunCopy);
+      } else {
+        mark(param(source, k), kRunCopy);
+      }
+      return;
+    }
+    case Op::load:
+      if (const Root at = root(module_.arg(id, 0)); at.kind == Root::array) replay(arrays_[at.param].group);
+      break;
+    default: break;
+  }
+  if (is_atomic(inst.op))
+    refuse(id,
+           "the adjoint needs the value that an atomic operation returns, and running it again gives another: put "
+           "it into a func() with replay()");
+  if (inst.op == Op::load && root(module_.arg(id, 0)).kind == Root::array) {
+    const std::uint32_t group = group_of(id);
+    for (std::size_t k = 0; k < arrays_.size(); ++k)
+      if (arrays_[k].group == group && arrays_[k].atomic)
+        refuse(id, "the adjoint needs a value that is read here from " + module_.params[k].name +
+                       ", which atomic operations of the same kernel change: it depends on the order of the threads");
+  }
+  for (Id arg : module_.args(id)) operand(id, arg, copies);
+}
+
+void Analysis::run(Id control) {
+  if (runs_[control]) return;
+  runs_[control] = 1;
+  const Inst& inst = module_[control];
+  if (inst.op == Op::if_) {
+    mark(module_.arg(control, 0), kAllCopies);
+  } else {
+    operand(yield_of(inst.regions[0]), yielded(inst.regions[0], 0), kRunCopy);
+  }
+}
+
+// Loads of these arrays are needed: all stores to them are done again.
+void Analysis::replay(std::uint32_t group) {
+  if (replayed_groups_[group]) return;
+  replayed_groups_[group] = 1;
+  for (Id id : order_) {
+    if (module_[id].op != Op::store) continue;
+    const Root at = root(module_.arg(id, 0));
+    if (at.kind != Root::array || arrays_[at.param].group != group) continue;
+    replays_[id] = 1;
+    for (Id arg : module_.args(id)) mark(arg, kAllCopies);
+    for (Id control = owner_[id]; control != kNone; control = owner_[control]) {
+      replays_[control] = 1;
+      run(control);
+    }
+  }
+}
+
+// ---- Loops
+
+std::optional<std::uint64_t> Analysis::constant_step(Id loop, std::uint32_t k) const {
+  const Id p = param(loop, k);
+  const Inst& next = module_[yielded(module_[loop].regions[1], k)];
+  const Type type = module_[p].type;
+  if (!is_int(type) || bits(type) < 32 || next.op != Op::add || next.num_args != 2) return std::nullopt;
+  const Id a = module_.operands[next.first_arg], b = module_.operands[next.first_arg + 1];
+  if (a == p && module_[b].op == Op::constant) return module_[b].imm;
+  if (b == p && module_[a].op == Op::constant) return module_[a].imm;
+  return std::nullopt;
+}
+
+std::optional<ClosedTrips> Analysis::find_trips(Id loop) const {
+  const Inst& inst = module_[loop];
+  const Id condition = yielded(inst.regions[0], 0);
+  const Inst& test = module_[condition];
+  if (test.op != Op::lt && test.op != Op::le) return std::nullopt;
+  for (int side = 0; side < 2; ++side) {
+    const Id counter = module_.arg(condition, side), bound = module_.arg(condition, 1 - side);
+    const Inst& p = module_[counter];
+    if (p.op != Op::param || owner_[counter] != loop || (p.type != Type::i32 && p.type != Type::u32)) continue;
+    if (owner_[bound] == loop && !is_global(module_[bound].op)) continue;
+    const auto k = static_cast<std::uint32_t>(p.imm);
+    const auto step = constant_step(loop, k);
+    if (!step || *step == 0) continue;
+    const bool down = p.type == Type::i32 && (*step >> 31 & 1) != 0;
+    // Below a bound upwards, above it downwards; an inclusive bound may be the last number there is.
+    if (down != (side == 1) || test.op == Op::le) continue;
+    return ClosedTrips{k, bound, false};
+  }
+  return std::nullopt;
+}
+
+void Analysis::find_plans() {
+  for (Id id : order_) {
+    if (module_[id].op != Op::loop) continue;
+    LoopPlan& plan = plans_[id];
+    plan.trips = find_trips(id);
+    plan.replays_stores = replays_[id];
+    for (std::uint32_t k = 0; k < module_[id].num_args; ++k) {
+      if ((needed_[param(id, k)] & (kAdjointCopy | kStepCopy)) == 0) continue;
+      if (const auto step = constant_step(id, k))
+        plan.affine.emplace_back(k, *step);
+      else
+        plan.state.push_back(k);
+    }
+    if (reverses_[id] && !plan.is_direct()) has_slots_ = true;
+  }
+  for (Id id : order_)
+    if (module_[id].op == Op::store && replays_[id] && owner_[id] != kNone) has_log_ = true;
+}
+
+std::optional<std::uint32_t> Analysis::log_entries() const { return stores_in(0, false); }
+
+std::optional<std::uint32_t> Analysis::stores_in(RegionId region, bool nested) const {
+  std::uint32_t n = 0;
+  for (Id id : module_.regions[region].insts) {
+    const Inst& inst = module_[id];
+    if (!replays_[id]) continue;
+    if (inst.op == Op::store) {
+      n += nested ? inst.width : 0;
+    } else if (inst.op == Op::loop) {
+      return std::nullopt;
+    } else {
+      std::uint32_t most = 0;
+      for (RegionId inner : inst.regions) {
+        if (inner == kNone) continue;
+        const auto count = stores_in(inner, true);
+        if (!count) return std::nullopt;
+        most = std::max(most, *count);
+      }
+      n += most;
+    }
+  }
+  return n;
+}
+
+std::uint64_t real_arrays(const Module& kernel) {
+  std::uint64_t found = 0;
+  const auto look = [&](const Module& body) {
+    for (const Inst& inst : body.insts) {
+      if (!is_memory(inst.op) || !is_float(inst.type)) continue;
+      std::vector<Id> work{body.operands[inst.first_arg]};
+      while (!work.empty()) {
+        const Id at = work.back();
+        work.pop_back();
+        if (const Param* param = body.array_of(at)) {
+          found |= 1ull << (param - body.params.data());
+        } else if (body[at].op == Op::param && &body != &kernel) {
+          // An array that a function is given: any of the kernel's.
+          for (std::size_t k = 0; k < kernel.params.size(); ++k)
+            if (kernel.params[k].kind == Param::Kind::array) found |= 1ull << k;
+        } else if (bits(body[at].type) == 64) {
+          for (Id arg : body.args(at)) work.push_back(arg);
+        }
+      }
+    }
+  };
+  look(kernel);
+  for (const auto& function : kernel.functions) look(*function);
+  return found;
+}
+
+}  // namespace weft::ir

@@ -1,0 +1,290 @@
+// Loops backwards: by binomial checkpointing with a fixed number of slots, whatever the number of trips.
+//
+// Slots lie in the scratch: component c of slot s of a lane at (s * lanes + lane) of the area of c. The topmost slot
+// holds the state before the iteration from which the one to be reversed next is reached soonest. Where slots are left,
+// new ones are filled on the way (Griewank and Walther 2000, "revolve"): with s slots and t runs over each iteration,
+// loops of binomial(s + t, t) trips are reversed. Which iterations are saved decides the cost only.
+#include <algorithm>
+
+#include "../support/error.h"
+#include "reverser.h"
+
+namespace weft::ir {
+
+namespace {
+
+/// How a value is held in the scratch, where scalars have 4 or 8 bytes.
+Type held_as(Type type) {
+  if (type == Type::f16) return Type::f32;
+  if (type == Type::b1 || (is_unsigned(type) && bits(type) < 32)) return Type::u32;
+  if (is_signed(type) && bits(type) < 32) return Type::i32;
+  return type;
+}
+
+}  // namespace
+
+/// The saved states of one loop.
+struct Reverser::Slots {
+  struct Component {
+    Type type;            ///< of the value
+    std::uint32_t local;  ///< that holds the present one
+    Id base;
+  };
+  std::vector<Component> components;  ///< the last: the iteration; before it, with a log, its height
+
+  void save(Reverser& r, Id slot) const {
+    const Id at = r.pure(Op::add, Type::u32, {r.pure(Op::mul, Type::u32, {slot, r.lanes_}), r.lane_});
+    for (const Component& c : components) {
+      const Type held = held_as(c.type);
+      Id v = r.get(c.local);
+      if (c.type == Type::b1)
+        v = r.pure(Op::select, held, {v, r.u32(1), r.u32(0)});
+      else if (held != c.type)
+        v = r.pure(Op::convert, held, {v});
+      const auto size = static_cast<std::uint32_t>(bytes(held));
+      r.builder_.store(held, {&v, 1}, {c.base, at, size, 0, size});
+    }
+  }
+  void restore(Reverser& r, Id slot) const {
+    const Id at = r.pure(Op::add, Type::u32, {r.pure(Op::mul, Type::u32, {slot, r.lanes_}), r.lane_});
+    for (const Component& c : components) {
+      const Type held = held_as(c.type);
+      const auto size = static_cast<std::uint32_t>(bytes(held));
+      Id v = r.builder_.load(held, 1, {c.base, at, size, 0, size});
+      if (c.type == Type::b1)
+        v = r.pure(Op::ne, Type::b1, {v, r.u32(0)});
+      else if (held != c.type)
+        v = r.pure(Op::convert, c.type, {v});
+      r.set(c.local, v);
+    }
+  }
+};
+
+Id Reverser::trips_of(Id id) {
+  const auto& closed = analysis_.plan(id).trips;
+  if (!closed) return trips_[id];
+  const Id param = analysis_.param(id, closed->param);
+  const Type type = from_[param].type;
+  const std::uint64_t step = analysis_.step_of(id, closed->param);
+  const bool down = type == Type::i32 && (step >> 31 & 1) != 0;
+  const Id first = value(from_.arg(id, static_cast<int>(closed->param))), bound = value(closed->bound);
+  const Id low = down ? bound : first, high = down ? first : bound;
+  // The distance fits 32 bits without a sign, whatever the signs of the ends.
+  Id distance = pure(Op::sub, type, {high, low});
+  if (type == Type::i32) distance = pure(Op::bitcast, Type::u32, {distance});
+  const auto stride = static_cast<std::uint32_t>(down ? 0 - step : step);
+  Id trips = distance;
+  if (stride != 1) {
+    trips = pure(Op::div, Type::u32, {pure(Op::sub, Type::u32, {distance, u32(1)}), u32(stride)});
+    trips = pure(Op::add, Type::u32, {trips, u32(1)});
+  }
+  return pure(Op::select, Type::u32, {pure(Op::lt, Type::b1, {low, high}), trips, u32(0)});
+}
+
+void Reverser::map_affine(Id id, Id iteration) {
+  for (const auto& [k, step] : analysis_.plan(id).affine) {
+    const Id param = analysis_.param(id, k);
+    const Type type = from_[param].type;
+    Id n = iteration;
+    if (type == Type::i32)
+      n = pure(Op::bitcast, type, {n});
+    else if (type != Type::u32)
+      n = pure(Op::convert, type, {n});
+    const Id way = pure(Op::mul, type, {n, builder_.constant(type, step)});
+    map_[param] = pure(Op::add, type, {way, value(from_.arg(id, static_cast<int>(k)))});
+  }
+}
+
+void Reverser::reverse_loop(Id id) {
+  const std::vector<Id> pending = std::exchange(pending_[id], {});
+  if (heights_[id] != kNone) rollback(heights_[id]);
+  if (!analysis_.reverses(id)) return;
+  const Inst& inst = from_[id];
+  LoopGradients gradients;
+  for (std::uint32_t k = 0; k < inst.num_args; ++k) {
+    const Id param = analysis_.param(id, k);
+    if (!analysis_.active(param)) continue;
+    const Type type = from_[param].type;
+    const std::uint32_t local = builder_.local(type);
+    set(local, k < pending.size() && pending[k] != kNone ? pending[k] : constant(type, 0));
+    gradients.carried.emplace_back(k, local);
+  }
+  const Id trips = trips_of(id);
+  gradients.spilled = spill(analysis_.outer(id));
+  open_sinks(id, gradients);
+  if (analysis_.plan(id).is_direct())
+    reverse_direct(id, gradients, trips);
+  else
+    reverse_checkpointed(id, gradients, trips);
+  close_sinks(gradients);
+  unspill(gradients.spilled);
+  for (const auto& [k, local] : gradients.carried) add_gradient(from_.arg(id, static_cast<int>(k)), get(local));
+}
+
+/// One iteration, whose carried values are mapped.
+void Reverser::reverse_iteration(Id id, const LoopGradients& gradients) {
+  const Inst& inst = from_[id];
+  std::vector<Id> next;
+  for (const auto& [k, local] : gradients.carried) next.push_back(get(local));
+  for (std::size_t i = 0; i < next.size(); ++i)
+    add_gradient(analysis_.yielded(inst.regions[1], gradients.carried[i].first), next[i]);
+  const std::vector<Id> body = body_of(id);
+  reverse_block(body);
+  for (const auto& [k, local] : gradients.carried) {
+    const Id param = analysis_.param(id, k), gradient = take_gradient(param);
+    set(local, gradient == kNone ? constant(from_[param].type, 0) : gradient);
+  }
+}
+
+void Reverser::reverse_direct(Id id, LoopGradients& gradients, Id trips) {
+  const std::uint32_t left = builder_.local(Type::u32);
+  set(left, trips);
+  builder_.open_loop({}, from_[id].loc());
+  builder_.loop_body(pure(Op::lt, Type::b1, {u32(0), get(left)}));
+  const Id iteration = pure(Op::sub, Type::u32, {get(left), u32(1)});
+  set(left, iteration);
+  map_affine(id, iteration);
+  reverse_iteration(id, gradients);
+  builder_.close_loop();
+}
+
+void Reverser::reverse_checkpointed(Id id, LoopGradients& gradients, Id trips) {
+  const Inst& inst = from_[id];
+  const LoopPlan& plan = analysis_.plan(id);
+  const std::uint32_t before = scratch_now_;
+  Slots slots;
+  const auto add = [&](Type type, Id first) {
+    const std::uint32_t local = builder_.local(type);
+    set(local, first);
+    const Id base =
+        pure(Op::add, Type::u64,
+             {array_base(extra_.scratch), pure(Op::mul, Type::u64, {lanes64_, constant(Type::u64, scratch_now_)})});
+    scratch_now_ += slots_ * static_cast<std::uint32_t>(bytes(held_as(type)));
+    slots.components.push_back({type, local, base});
+    return local;
+  };
+  for (std::uint32_t k : plan.state) add(from_[analysis_.param(id, k)].type, value(from_.arg(id, static_cast<int>(k))));
+  const bool logs = plan.replays_stores;
+  const std::uint32_t height = logs ? add(Type::u32, get(log_height_)) : kNone;
+  const std::uint32_t iteration = add(Type::u32, u32(0));
+  scratch_most_ = std::max(scratch_most_, scratch_now_);
+
+  const auto map_state = [&] {
+    for (std::size_t i = 0; i < plan.state.size(); ++i)
+      map_[analysis_.param(id, plan.state[i])] = get(slots.components[i].local);
+    map_affine(id, get(iteration));
+  };
+  // Runs the loop on: the next `steps` iterations.
+  const auto advance = [&](Id steps) {
+    const std::uint32_t left = builder_.local(Type::u32);
+    set(left, steps);
+    builder_.open_loop({}, inst.loc());
+    builder_.loop_body(pure(Op::lt, Type::b1, {u32(0), get(left)}));
+    set(left, pure(Op::sub, Type::u32, {get(left), u32(1)}));
+    map_state();
+    for (Id step : body_of(id)) forward(step, kStepCopy, false);
+    std::vector<Id> next;
+    for (std::uint32_t k : plan.state) next.push_back(value(analysis_.yielded(inst.regions[1], k)));
+    for (std::size_t i = 0; i < next.size(); ++i) set(slots.components[i].local, next[i]);
+    set(iteration, pure(Op::add, Type::u32, {get(iteration), u32(1)}));
+    builder_.close_loop();
+  };
+
+  const std::uint32_t end = builder_.local(Type::u32), top = builder_.local(Type::u32),
+                      start = builder_.local(Type::u32);
+  set(end, trips);
+  set(top, u32(0));
+  slots.save(*this, u32(0));
+  builder_.open_loop({}, inst.loc());
+  builder_.loop_body(pure(Op::lt, Type::b1, {u32(0), get(end)}));
+  {
+    slots.restore(*this, get(top));
+    set(start, get(iteration));
+    if (logs) rollback(get(height));
+    builder_.open_loop({}, inst.loc());
+    const Id gap = pure(Op::sub, Type::u32, {get(end), get(iteration)});
+    const Id free = pure(Op::sub, Type::u32, {u32(slots_ - 1), get(top)});
+    builder_.loop_body(
+        pure(Op::bit_and, Type::b1, {pure(Op::lt, Type::b1, {u32(1), gap}), pure(Op::lt, Type::b1, {u32(0), free})}));
+    advance(split(gap, free));
+    set(top, pure(Op::add, Type::u32, {get(top), u32(1)}));
+    set(start, get(iteration));
+    if (logs) set(height, get(log_height_));
+    slots.save(*this, get(top));
+    builder_.close_loop();
+
+    const Id last = pure(Op::sub, Type::u32, {get(end), u32(1)});
+    advance(pure(Op::sub, Type::u32, {last, get(iteration)}));
+    map_state();
+    reverse_iteration(id, gradients);
+    // The slot of the iteration that was reversed is done with; the first one is at the end.
+    const Id done = pure(Op::bit_and, Type::b1,
+                         {pure(Op::eq, Type::b1, {get(start), last}), pure(Op::lt, Type::b1, {u32(0), get(top)})});
+    set(top, pure(Op::sub, Type::u32, {get(top), pure(Op::select, Type::u32, {done, u32(1), u32(0)})}));
+    set(end, last);
+  }
+  builder_.close_loop();
+  scratch_now_ = before;
+}
+
+/// After how many of `gap` iterations the next of `free` slots is filled, 1 to gap - 1. In float32: a bound that is off
+/// by a rounding costs a step, not the result.
+Id Reverser::split(Id gap, Id free) {
+  const auto f32 = [&](double x) { return builder_.constant_float(Type::f32, x); };
+  const auto real = [&](Op op, Id a, Id b) { return pure(op, Type::f32, {a, b}); };
+  const Id n = pure(Op::convert, Type::f32, {gap});
+  const Id s = real(Op::add, pure(Op::convert, Type::f32, {free}), f32(1));
+  const std::uint32_t t = builder_.local(Type::f32), b = builder_.local(Type::f32);
+  set(t, f32(0));
+  set(b, f32(1));
+  builder_.open_loop();
+  builder_.loop_body(pure(Op::lt, Type::b1, {get(b), n}));
+  set(t, real(Op::add, get(t), f32(1)));
+  set(b, real(Op::div, real(Op::mul, get(b), real(Op::add, s, get(t))), get(t)));
+  builder_.close_loop();
+  const Id scale = real(Op::div, get(b), real(Op::add, s, get(t)));
+  const Id low = real(Op::max, f32(1), real(Op::sub, n, real(Op::mul, scale, s)));
+  const Id high = real(Op::min, real(Op::sub, n, f32(1)), real(Op::mul, scale, get(t)));
+  const Id middle = pure(Op::convert, Type::u32, {real(Op::mul, real(Op::add, low, high), f32(0.5))});
+  // All states fit: one by one.
+  const Id fits = pure(Op::le, Type::b1, {n, s});
+  const Id bounded =
+      pure(Op::min, Type::u32, {pure(Op::max, Type::u32, {middle, u32(1)}), pure(Op::sub, Type::u32, {gap, u32(1)})});
+  return pure(Op::select, Type::u32, {fits, u32(1), bounded});
+}
+
+// ---- Gradients of one element, gathered around a loop
+
+void Reverser::open_sinks(Id id, LoopGradients& gradients) {
+  for (Id load = 0; load < from_.insts.size(); ++load) {
+    const Inst& inst = from_[load];
+    if (inst.op != Op::load || !analysis_.active(load) || !analysis_.is_inside(load, id)) continue;
+    const Root root = analysis_.root(from_.arg(load, 0));
+    if (root.kind != Root::array || analysis_.stores_any(analysis_.array(root.param).group)) continue;
+    const auto is_outside = [&](Id value) { return is_global(from_[value].op) || !analysis_.is_inside(value, id); };
+    if (!is_outside(from_.arg(load, 0)) || !is_outside(from_.arg(load, 1)) || sinks_.contains(std::uint64_t{load} << 2))
+      continue;
+    for (std::uint32_t part = 0; part < inst.width; ++part) {
+      const std::uint32_t local = builder_.local(inst.type);
+      set(local, constant(inst.type, 0));
+      sinks_.emplace(std::uint64_t{load} << 2 | part, local);
+    }
+    gradients.sinks.push_back(load);
+  }
+}
+
+void Reverser::close_sinks(LoopGradients& gradients) {
+  for (Id load : gradients.sinks) {
+    for (std::uint32_t part = 0; part < from_[load].width; ++part) {
+      const auto sink = sinks_.find(std::uint64_t{load} << 2 | part);
+      const Id sum = get(sink->second);
+      sinks_.erase(sink);
+      // A loop that never loads the element may name one that does not exist.
+      builder_.open_if(pure(Op::ne, Type::b1, {sum, constant(from_[load].type, 0)}));
+      accumulate(load, part, sum);
+      builder_.close_if();
+    }
+  }
+}
+
+}  // namespace weft::ir
