@@ -28,6 +28,8 @@
 #include "../frontend/edsl/search.h"
 #include "../frontend/edsl/report.h"
 #include "../frontend/edsl/indexed_arr.h"
+#include "../frontend/edsl/detach.h"
+#include "../frontend/edsl/func_derivatives.h"
 // clang-format on
 #include "../frontend/support/error.h"
 #include "array.h"

@@ -120,6 +120,8 @@ Word Emitter::unary(Op op, Type t, Word x) {
     case Op::round_even: return ext(GLSLstd450RoundEven, t, {x});
     case Op::is_nan: return make(spv::Op::OpIsNan, t, {x});
     case Op::is_inf: return make(spv::Op::OpIsInf, t, {x});
+    case Op::gradient_base:
+    case Op::after_base: internal_error("a state of an array that only an adjoint knows");
     case Op::bit_not: return make(ir::is_bool(t) ? spv::Op::OpLogicalNot : spv::Op::OpNot, t, {x});
     default: internal_error("an operation that the SPIR-V emitter does not know");
   }

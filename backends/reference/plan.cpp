@@ -168,6 +168,8 @@ class Planner {
       case Op::continue_: return leave(&Loop::continues);
       case Op::return_: add({Code::end}); return;
       case Op::call: internal_error("reference: a call that was not inlined");
+      case Op::gradient_base:
+      case Op::after_base: internal_error("reference: a state of an array that only an adjoint knows");
       case Op::param:
         if (loops_.empty() || inst.imm >= loops_.back().num_carried) internal_error("reference: a stray param");
         slots_[id] = loops_.back().carried + static_cast<Slot>(inst.imm);

@@ -50,7 +50,7 @@ struct Adjoint {
 std::uint64_t real_arrays(const Module& kernel);
 
 /// Builds the adjoint of a kernel, for the gradients that there are.
-/// \param kernel  as Kernel traces it
+/// \param kernel  as Kernel traces it with Variant::adjoint
 /// Errors: Error(not_differentiable) with the kernel, the line and what has no derivative.
 /// Cost: some milliseconds for a kernel of thousands of operations; the result has about twice the operations outside
 /// loops, and those of a loop at depth d some 2 (d + 1) times.

@@ -27,6 +27,7 @@ Id in_range(ir::Builder& b, Id index, Id extent, Loc loc) {
 void stop_thread(Loc loc) {
   Trace& t = Trace::current(loc);
   ir::Builder& b = t.builder();
+  if (t.stays_function) return;
   t.require_inline();
   if (!b.in_condition()) {
     b.leave(Op::return_, loc, 1);

@@ -36,7 +36,12 @@ void each_id(Layout& arr, F f) {
 }  // namespace
 
 void FuncArgs::add(const ArrLayout& arr, Loc loc) {
-  Trace::owner_of(arr.trace, loc);
+  const ir::Module& m = Trace::owner_of(arr.trace, loc).module();
+  if (arr.base != ir::kNone && m[arr.base].op == ir::Op::gradient_base)
+    ir::fail(
+        m, loc,
+        "the gradient of an array is no argument of a func(): use it in the gradient function itself or in a plain "
+        "C++ function");
   each_id(arr, [&](Id id) { ids.push_back(id); });
   arrays.push_back(arr);
   for (std::uint32_t known :
@@ -78,43 +83,64 @@ ArrLayout FuncInputs::next_array() {
 
 namespace {
 
-/// Of a call: refuses a function that is being traced, with the names on the way.
+/// While it lives, what is traced belongs to a function. Refuses one that is being traced, with the names on the way.
 class Open {
  public:
   Open(const FuncCore& core, Loc loc) : calls_(Trace::current(loc).kernel().calls) {
-    const auto found = std::ranges::find(calls_, core.number, [](const auto& call) { return call.first; });
+    const auto found = std::ranges::find(calls_, core.number, &Trace::Call::func);
     if (found != calls_.end()) {
       std::string names;
-      for (auto call = found; call != calls_.end(); ++call) names += call->second + " -> ";
+      for (auto call = found; call != calls_.end(); ++call) names += call->name + " -> ";
       ir::fail(Trace::current().module(), loc, fmt::format("recursion is not supported: {}{}", names, core.name));
     }
-    calls_.emplace_back(core.number, core.name);
+    calls_.push_back({core.number, core.name});
+  }
+  /// Its gradient function, which may call it.
+  explicit Open(std::string gradient) : calls_(Trace::current().kernel().calls) {
+    calls_.push_back({0, std::move(gradient), true});
   }
   ~Open() { calls_.pop_back(); }
   Open(const Open&) = delete;
 
  private:
-  std::vector<std::pair<std::uint64_t, std::string>>& calls_;
+  std::vector<Trace::Call>& calls_;
+};
+
+/// What is traced as a function of its own.
+struct Code {
+  std::string name;
+  Loc loc;
+  FuncBody body;
+  std::vector<ir::Type> inputs;
+  bool stays = false;     ///< it cannot be traced in place of the call
+  bool gradient = false;  ///< its outputs are the real ones
 };
 
 /// Traces a function of its own. Null when it does what only the kernel itself can do.
-std::shared_ptr<ir::Module> trace_function(const FuncCore& core, FuncBody body, const FuncArgs& args) {
+std::shared_ptr<ir::Module> trace_function(const FuncCore& core, const Code& code, const FuncArgs& args) {
   Trace& caller = Trace::current();
   Trace& kernel = caller.kernel();
   auto function = std::make_shared<ir::Module>();
   function->name = kernel.module().name;
-  function->function = core.name;
-  function->loc = core.loc;
+  function->function = code.name;
+  function->loc = code.loc;
   const std::size_t instances = kernel.instances.size(), messages = kernel.module().messages.size();
   try {
     Trace trace(*function, caller);
-    for (Id id : args.ids) trace.builder().input(caller.module()[id].type, core.loc);
+    trace.stays_function = caller.stays_function || code.stays;
+    for (ir::Type type : code.inputs) trace.builder().input(type, code.loc);
     FuncInputs inputs(args, false);
     std::vector<Id> outputs;
-    body(core, inputs, outputs);
+    code.body(core, inputs, outputs);
     trace.finish();
+    if (code.gradient) std::erase_if(outputs, [&](Id id) { return !ir::is_float((*function)[id].type); });
     if (!outputs.empty()) trace.builder().yield(outputs);
   } catch (const Trace::InlineRequired&) {
+    if (code.stays)
+      ir::fail(kernel.module(), code.loc,
+               fmt::format("func \"{}\" works with the other threads of its workgroup: with derivatives of its own it "
+                           "can not",
+                           code.name));
     // What it has left behind in the kernel is nobody's.
     kernel.instances.erase(kernel.instances.begin() + std::ptrdiff_t(instances), kernel.instances.end());
     kernel.module().messages.erase(kernel.module().messages.begin() + std::ptrdiff_t(messages),
@@ -132,36 +158,76 @@ std::vector<Id> call_in_place(const FuncCore& core, FuncBody body, const FuncArg
   return outputs;
 }
 
+std::vector<ir::Type> types_of(const ir::Module& m, std::span<const Id> ids) {
+  std::vector<ir::Type> types;
+  for (Id id : ids) types.push_back(m[id].type);
+  return types;
+}
+
+/// Traces the user's derivatives of function k of the kernel's table, and tells it their numbers.
+void trace_replay(const FuncCore& core, FuncBody body, const FuncArgs& args, std::vector<ir::Type> inputs,
+                  std::size_t k) {
+  std::vector<Trace::Instance>& instances = Trace::current().kernel().instances;
+  auto replay = trace_function(core, {"replay of " + core.name, core.replay_loc, body, std::move(inputs), true}, args);
+  instances[k].function->derivatives.replay = std::uint32_t(instances.size());
+  instances.push_back({0, {}, std::move(replay)});
+}
+
+void trace_gradient(const FuncCore& core, FuncBody body, const FuncArgs& args, std::vector<ir::Type> inputs,
+                    std::size_t k) {
+  std::vector<Trace::Instance>& instances = Trace::current().kernel().instances;
+  const std::string name = "gradient of " + core.name;
+  const Open open(name);
+  const ir::Module& function = *instances[k].function;
+  for (ir::Type type : types_of(function, function.outputs()))
+    if (ir::is_float(type)) inputs.push_back(type);
+  auto gradient = trace_function(core, {name, core.gradient_loc, body, std::move(inputs), true, true}, args);
+  instances[k].function->derivatives.gradient = std::uint32_t(instances.size());
+  instances.push_back({0, {}, std::move(gradient)});
+}
+
 }  // namespace
 
-std::vector<Id> call_func(const FuncCore& core, FuncBody body, FuncArgs& args, Loc loc) {
+std::vector<Id> call_func(const FuncCore& core, const FuncBodies& bodies, FuncArgs& args, Loc loc) {
   Trace& caller = Trace::current(loc);
   Trace& kernel = caller.kernel();
-  const Open open(core, loc);
-  if (core.name.empty()) ir::fail(caller.module(), loc, "a func() has no name");
-  if (kernel.debug().checks || kernel.debug().finite) return call_in_place(core, body, args);
+  const bool own = bodies.gradient || bodies.replay, stays = own && kernel.adjoint();
+  if (own && !stays) kernel.module().derivatives.left_out = true;
 
+  std::vector<ir::Type> inputs = types_of(caller.module(), args.ids);
   std::vector<std::uint32_t> form = args.form;
-  for (Id id : args.ids) form.push_back(std::uint32_t(caller.module()[id].type));
+  for (ir::Type type : inputs) form.push_back(std::uint32_t(type));
   // One function object may have several bodies: of its `auto` parameters.
-  const auto which = reinterpret_cast<std::uintptr_t>(body);
+  const auto which = reinterpret_cast<std::uintptr_t>(bodies.body);
   form.push_back(std::uint32_t(which));
   form.push_back(std::uint32_t(std::uint64_t(which) >> 32));
 
   const auto same = [&](const Trace::Instance& i) { return i.func == core.number && i.form == form; };
-  auto found = std::ranges::find_if(kernel.instances, same);
-  if (found == kernel.instances.end()) {
-    std::shared_ptr<ir::Module> function = trace_function(core, body, args);
-    if (!function) {
-      caller.require_inline();
-      return call_in_place(core, body, args);
+  std::size_t number = 0;
+  bool is_new = false;
+  {
+    const Open open(core, loc);
+    if (core.name.empty()) ir::fail(caller.module(), loc, "a func() has no name");
+    if ((kernel.debug().checks || kernel.debug().finite) && !stays) return call_in_place(core, bodies.body, args);
+    number = std::size_t(std::ranges::find_if(kernel.instances, same) - kernel.instances.begin());
+    is_new = number == kernel.instances.size();
+    if (is_new) {
+      auto function = trace_function(core, {core.name, core.loc, bodies.body, inputs, stays}, args);
+      if (!function) {
+        caller.require_inline();
+        return call_in_place(core, bodies.body, args);
+      }
+      // After the functions that it calls: each calls only those before it.
+      number = kernel.instances.size();
+      kernel.instances.push_back({core.number, std::move(form), std::move(function)});
+      if (stays && bodies.replay) trace_replay(core, bodies.replay, args, inputs, number);
     }
-    // After the functions that it calls: each calls only those before it.
-    found = kernel.instances.insert(kernel.instances.end(), {core.number, std::move(form), std::move(function)});
   }
+  if (is_new && stays && bodies.gradient) trace_gradient(core, bodies.gradient, args, std::move(inputs), number);
+
   ir::Builder& b = caller.builder();
-  const ir::Module& function = *found->function;
-  const Id call = b.call(std::uint32_t(found - kernel.instances.begin()), args.ids, loc);
+  const ir::Module& function = *kernel.instances[number].function;
+  const Id call = b.call(std::uint32_t(number), args.ids, loc);
   std::vector<Id> results;
   for (Id output : function.outputs())
     results.push_back(b.result(call, std::uint32_t(results.size()), function[output].type));

@@ -21,6 +21,8 @@ struct FuncCore {
   /// Tells it from others. Its address does not: a func() made inside a kernel may be gone before the trace ends, and
   /// the next one lie in its place.
   std::uint64_t number = new_func_number();
+  /// Where its gradient function and its replay stand.
+  Loc gradient_loc = {}, replay_loc = {};
 };
 template <class F>
 struct FuncHolder : FuncCore {
@@ -57,9 +59,17 @@ class FuncInputs {
 /// Runs the C++ function with these inputs and appends the scalars that it returns.
 using FuncBody = void (*)(const FuncCore& core, FuncInputs& inputs, std::vector<tracing::Id>& outputs);
 
+/// The C++ functions behind a call; null: the gradient is derived, the function itself is run again.
+struct FuncBodies {
+  FuncBody body;
+  FuncBody gradient = nullptr;  ///< its outputs that are not real count for nothing
+  FuncBody replay = nullptr;
+};
+
 /// Calls the instance for these arguments, which is traced when there is none yet. Returns the scalars of its result.
-/// A function that may end the thread, and every one in debug mode, is traced in place of the call instead.
-std::vector<tracing::Id> call_func(const FuncCore& core, FuncBody body, FuncArgs& args, Loc loc);
+/// A function that may end the thread, and every one in debug mode, is traced in place of the call instead; but for the
+/// adjoint one with derivatives of its own stays a call, of an instance that knows them.
+std::vector<tracing::Id> call_func(const FuncCore& core, const FuncBodies& bodies, FuncArgs& args, Loc loc);
 
 /// How a type of parameter or result crosses a call: `Arg`, what a caller may write; the scalars on either side.
 template <class V>
@@ -200,13 +210,19 @@ void func_body(const FuncCore& core, FuncInputs& inputs, std::vector<tracing::Id
   }
 }
 
+/// What is behind a call of F with parameters P.
+template <class F, class... P>
+struct BodiesOf {
+  static constexpr FuncBodies value{&func_body<F, P...>};
+};
+
 /// Calls with parameters P, from arguments that have been converted to what these take.
 template <class F, class... P>
 auto call_func(const FuncHolder<F>& holder, Loc loc, const typename Passed<P>::Arg&... given) {
   using R = std::invoke_result_t<const F&, P&...>;
   FuncArgs args;
   (Passed<P>::put(given, args), ...);
-  const std::vector<tracing::Id> ids = call_func(holder, &func_body<F, P...>, args, loc);
+  const std::vector<tracing::Id> ids = call_func(holder, BodiesOf<F, P...>::value, args, loc);
   if constexpr (!std::is_void_v<R>) {
     const tracing::Id* first = ids.data();
     return Results<std::decay_t<R>>::get(first);
@@ -238,6 +254,7 @@ class Func {
   auto operator()(typename detail::Passed<P>::Arg... args, Loc loc = Loc::here()) const {
     return detail::call_func<F, P...>(*holder_, loc, args...);
   }
+  const detail::FuncHolder<F>& holder() const { return *holder_; }
 
  private:
   std::shared_ptr<const detail::FuncHolder<F>> holder_;
@@ -254,6 +271,7 @@ class GenericFunc {
     return detail::call_func<F, Face<A>...>(*holder_, holder_->loc,
                                             typename detail::Passed<Face<A>>::Arg(args, Loc{})...);
   }
+  const detail::FuncHolder<F>& holder() const { return *holder_; }
 
  private:
   template <class A>

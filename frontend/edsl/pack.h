@@ -190,6 +190,10 @@ Var<X> each_by_scalar(ir::Op op, const tracing::Id* a, tracing::Id s, Loc loc) {
   return Var<X>(r, FromId{});
 }
 template <class X>
+void update(ir::Op op, const Ref<X>& at, const tracing::Id* values, int step, Loc loc) {
+  tracing::update(op, at.address(), scalar_type<typename Flat<X>::scalar>(), Flat<X>::count, values, step, loc);
+}
+template <class X>
 Var<X> scalar_by_each(ir::Op op, tracing::Id s, const tracing::Id* a, Loc loc) {
   tracing::Id r[Flat<X>::count];
   tracing::each(op, &s, 0, a, 1, Flat<X>::count, r, loc);
@@ -213,7 +217,8 @@ Var<X> each_select(const tracing::Id* c, int step, const tracing::Id* a, const t
   friend V operator symbol(I a, I b) requires(constraint) { return detail::each<X>(ir::Op::op, a.id, b.id, b.loc); } \
   friend V& operator symbol##=(V& a, I b) requires(constraint) { return a = a symbol b; }                            \
   friend const Ref<X>& operator symbol##=(const Ref<X>& a, I b) requires(constraint) {                               \
-    return a = detail::each<X>(ir::Op::op, I(a, b.loc).id, b.id, b.loc);                                             \
+    detail::update<X>(ir::Op::op, a, b.id, 1, b.loc);                                                                \
+    return a;                                                                                                        \
   }
 #define WEFT_PACK_BY_SCALAR(symbol, op, constraint)                                       \
   friend V operator symbol(I a, S s) requires(constraint) {                               \
@@ -221,7 +226,8 @@ Var<X> each_select(const tracing::Id* c, int step, const tracing::Id* a, const t
   }                                                                                       \
   friend V& operator symbol##=(V& a, S s) requires(constraint) { return a = a symbol s; } \
   friend const Ref<X>& operator symbol##=(const Ref<X>& a, S s) requires(constraint) {    \
-    return a = detail::each_by_scalar<X>(ir::Op::op, I(a, s.loc).id, s.id, s.loc);        \
+    detail::update<X>(ir::Op::op, a, &s.id, 0, s.loc);                                    \
+    return a;                                                                             \
   }
 #define WEFT_SCALAR_BY_PACK(symbol, op, constraint)                  \
   friend V operator symbol(S s, I a) requires(constraint) {          \

@@ -48,8 +48,7 @@ class Ref<T> : public detail::ScalarOps<T> {
 
  private:
   const Ref& update(ir::Op op, In<T> b) const {
-    tracing::Id v = tracing::binary(op, read(b.loc), b.id, b.loc);
-    tracing::store(at_, kType, 1, &v, b.loc);
+    tracing::update(op, at_, kType, 1, &b.id, 1, b.loc);
     return *this;
   }
   tracing::Address at_;

@@ -17,6 +17,7 @@ namespace tracing {
 
 void report(ir::Message message, std::span<const Id> values, Loc loc) {
   ir::Builder& b = Trace::current(loc).builder();
+  if (Trace::current().adjoint()) return;  // the launch itself has said it
   ir::append_report(b, Trace::current().kernel().module(), std::move(message), values, loc);
 }
 

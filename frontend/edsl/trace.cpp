@@ -32,7 +32,12 @@ Trace::Trace(ir::Module& module, const ir::Variant& variant)
 }
 
 Trace::Trace(ir::Module& function, Trace& caller)
-    : builder_(function), serial_(++g_traces), outer_(&caller), is_function_(true) {
+    : stays_function(caller.stays_function),
+      builder_(function),
+      variant_(caller.variant_),
+      serial_(++g_traces),
+      outer_(&caller),
+      is_function_(true) {
   t_current = this;
 }
 
@@ -388,6 +393,19 @@ void store(const Address& to, Type type, int count, const Id* values, Loc loc) {
   }
   finite.close();
   guard.close();
+}
+
+void update(Op op, const Address& at, Type type, int count, const Id* values, int step, Loc loc) {
+  const auto value = [&](int k) { return values[k * step]; };
+  std::vector<Id> ids(static_cast<std::size_t>(count));
+  if ((op == Op::add || op == Op::sub) && builder(loc).module()[at.base].op == Op::gradient_base) {
+    std::vector<Id> added;
+    for (int k = 0; k < count; ++k) added.push_back(op == Op::add ? value(k) : unary(Op::neg, value(k), loc));
+    return atomic(Op::atomic_add, at, type, count, added.data(), nullptr, ids.data(), loc);
+  }
+  load(at, type, count, ids.data(), loc);
+  for (int k = 0; k < count; ++k) ids[std::size_t(k)] = binary(op, ids[std::size_t(k)], value(k), loc);
+  store(at, type, count, ids.data(), loc);
 }
 
 void atomic(Op op, const Address& to, Type type, int count, const Id* values, const Id* expected, Id* out, Loc loc) {

@@ -54,6 +54,8 @@ class Trace {
   void begin_part(std::string part) { part_ = std::move(part); }
 
   Debug debug() const { return variant_.debug; }
+  /// Is it for the adjoint (Variant::adjoint)?
+  bool adjoint() const { return variant_.adjoint; }
   /// Debug mode: the elements that were named so far; Address::element is one more than a place here.
   std::vector<tracing::Element> elements;
   /// Debug mode: what messages call the arrays that elements hold.
@@ -75,8 +77,14 @@ class Trace {
   };
   /// By number; kept by the kernel's trace, as is what follows.
   std::vector<Instance> instances;
-  /// func()s whose bodies are being traced, the innermost last: FuncCore::number, name.
-  std::vector<std::pair<std::uint64_t, std::string>> calls;
+  /// A func() whose body is being traced, or its gradient function.
+  struct Call {
+    std::uint64_t func;  ///< FuncCore::number; 0 for a gradient function
+    std::string name;
+    bool gradient = false;
+  };
+  /// The innermost last.
+  std::vector<Call> calls;
 
   /// While it lives, what is traced belongs to a function that is traced in place of its call. Messages name it, and
   /// values and loops of the caller are refused there as in a function that is called: what is right must not depend on
@@ -103,6 +111,8 @@ class Trace {
   void require_inline() const {
     if (is_function_) throw InlineRequired{};
   }
+  /// Of a function, with all that it calls: it is never traced in place of its call. Threads that fail go on in it.
+  bool stays_function = false;
 
  private:
   ir::Builder builder_;
@@ -211,6 +221,9 @@ Address part_at(Address at, ir::Type scalar, int count, Id index, int n, Loc loc
 /// Reads or writes `count` scalars of one element; accesses are as wide as four scalars.
 void load(const Address& from, ir::Type type, int count, Id* out, Loc loc);
 void store(const Address& to, ir::Type type, int count, const Id* values, Loc loc);
+/// What `element op= values` does to each scalar; `step` is 0 for one value for all of them. Others add to gradients at
+/// the same time: there additions and subtractions are atomic.
+void update(ir::Op op, const Address& at, ir::Type type, int count, const Id* values, int step, Loc loc);
 /// One of the atomic_* operations on each scalar of an element, one after the other; `out`: the values before.
 /// `expected`: of atomic_cas, else null.
 void atomic(ir::Op op, const Address& to, ir::Type type, int count, const Id* values, const Id* expected, Id* out,

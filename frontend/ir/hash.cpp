@@ -47,6 +47,7 @@ class Canonical {
       for (const Message& m : module_.messages) message(m);
     }
     for (const auto& function : module_.functions) {
+      put(pack(function->derivatives.gradient, function->derivatives.replay));
       Canonical canonical(*function);
       canonical.region(0);
       put(canonical.words_.size());

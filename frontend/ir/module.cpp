@@ -43,13 +43,14 @@ std::vector<char> have_effects(std::span<const std::shared_ptr<const Module>> fu
   std::vector<char> known;
   for (const auto& function : functions) {
     const Module& f = *function;
-    known.push_back(std::ranges::any_of(f.regions, [&](const Region& region) {
-      return std::ranges::any_of(region.insts, [&](Id id) {
-        const Inst& inst = f[id];
-        if (inst.op == Op::call) return known[inst.imm] != 0;
-        return info(inst.op).effect == Effect::writes && inst.op != Op::local_set;
-      });
-    }));
+    // What its gradient function adds to is a reason to call it.
+    known.push_back(f.derivatives.gradient != kNone || std::ranges::any_of(f.regions, [&](const Region& region) {
+                      return std::ranges::any_of(region.insts, [&](Id id) {
+                        const Inst& inst = f[id];
+                        if (inst.op == Op::call) return known[inst.imm] != 0;
+                        return info(inst.op).effect == Effect::writes && inst.op != Op::local_set;
+                      });
+                    }));
   }
   return known;
 }

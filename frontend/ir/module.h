@@ -135,6 +135,8 @@ struct Variant {
   std::uint64_t absent = 0;   ///< by parameter: an array that is left out
   bool wide = false;          ///< more threads than 32 bits count, in several dispatches
   Debug debug;                ///< what it checks
+  bool adjoint = false;       ///< for ir::adjoint: calls of functions with derivatives of their own stay calls, with
+                              ///< these functions (Derivatives); nothing is reported
   bool operator==(const Variant&) const = default;
 };
 
@@ -166,12 +168,26 @@ struct Interface {
   std::vector<Message> messages;    ///< what may be reported; a record names its message by its place here
 };
 
+/// What the user says about the derivatives of a function, by numbers in the kernel's table.
+struct Derivatives {
+  /// Of a function: the one that computes its gradient; kNone: that is derived from the body. It takes the inputs, then
+  /// a gradient for each real output; it returns a gradient for each real input.
+  std::uint32_t gradient = kNone;
+  /// Of a function: the one, of the same inputs and outputs, that stands for it when the adjoint runs the kernel again.
+  std::uint32_t replay = kNone;
+  /// Of a kernel: a function has derivatives of its own, which are not here; see Variant::adjoint.
+  bool left_out = false;
+
+  bool any() const { return gradient != kNone || replay != kNone; }
+};
+
 /// A kernel in traced form (locals, break, continue, return) or in normal form (results, loop-carried values), with the
 /// functions that it calls; or one of these functions.
 ///
 /// A function is a module of its own with the interface of its kernel, so that it reads the kernel's arguments and the
 /// thread's number. Its body starts with a `param` for each input, ends with a `yield` of its results if it has any,
-/// and holds no `return_`. It calls functions that stand before it in the kernel's table: there is no recursion.
+/// and holds no `return_`. It calls functions that stand before it in the kernel's table: there is no recursion. The
+/// functions that compute its gradient and replay it may stand anywhere.
 struct Module : Interface {
   std::vector<Inst> insts;
   std::vector<Id> operands;
@@ -180,6 +196,7 @@ struct Module : Interface {
   std::vector<std::shared_ptr<const Module>> functions;  ///< of a kernel; numbered by `call`, also inside functions
   std::string function;                                  ///< the name of a function; empty for a kernel
   std::uint32_t num_inputs = 0;                          ///< of a function
+  Derivatives derivatives;
   /// While the body of a library function is recorded: the user's call, which then stands in every instruction and
   /// every error instead of a line of the library.
   Loc place;

@@ -21,7 +21,11 @@ class Printer {
   std::string run() {
     for (std::size_t i = 0; i < module_.functions.size(); ++i) {
       const Module& function = *module_.functions[i];
-      out_ += fmt::format("func{} \"{}\"\n{{\n", i, function.function);
+      out_ += fmt::format("func{} \"{}\"", i, function.function);
+      const Derivatives& own = function.derivatives;
+      if (own.gradient != kNone) out_ += fmt::format(", gradient func{}", own.gradient);
+      if (own.replay != kNone) out_ += fmt::format(", replay func{}", own.replay);
+      out_ += "\n{\n";
       Printer printer(function, lines_);
       printer.region(0, 1);
       out_ += printer.out_ + "}\n";

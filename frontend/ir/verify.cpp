@@ -1,7 +1,9 @@
 // The rules that every module keeps, checked one by one.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "../support/error.h"
 #include "module.h"
@@ -25,6 +27,14 @@ class Verifier {
       if (!function.functions.empty()) return fmt::format("func {} has functions of its own", i);
       violation_ = Verifier(function, functions_.first(i)).run();
       if (!ok()) violation_ = fmt::format("func {}: ", i) + violation_;
+    }
+    for (std::size_t i = 0; i < module_.functions.size() && ok(); ++i) {
+      violation_ = broken_derivatives(i);
+      if (!ok()) violation_ = fmt::format("func {}: ", i) + violation_;
+    }
+    if (ok() && module_.function.empty()) {
+      if (module_.derivatives.any()) broken("a kernel has derivatives of its own");
+      if (names_gradients(module_)) broken("a kernel names gradients");
     }
     if (ok()) header();
     if (!ok()) return std::move(violation_);
@@ -61,6 +71,73 @@ class Verifier {
     std::string place = inst.file != nullptr ? fmt::format(", {}:{}", inst.file, inst.line) : std::string();
     violation_ =
         fmt::format("instruction {} ({}{}): ", id, name, place) + fmt::format(text, std::forward<Args>(args)...);
+  }
+
+  // ---- Derivatives that functions have of their own
+
+  using Types = std::vector<Type>;
+
+  static Types input_types(const Module& function) {
+    Types types;
+    for (std::uint32_t k = 0; k < function.num_inputs; ++k)
+      types.push_back(function[function.regions[0].insts[k]].type);
+    return types;
+  }
+  static Types output_types(const Module& function) {
+    Types types;
+    for (Id id : function.outputs()) types.push_back(function[id].type);
+    return types;
+  }
+  static Types real(Types types) {
+    std::erase_if(types, [](Type type) { return !is_float(type); });
+    return types;
+  }
+
+  static bool names_gradients(const Module& body) {
+    return std::ranges::any_of(body.regions, [&](const Region& region) {
+      return std::ranges::any_of(region.insts,
+                                 [&](Id id) { return id < body.insts.size() && body[id].op == Op::gradient_base; });
+    });
+  }
+
+  /// Does function `from`, or what it calls as the adjoint does, with replays in place of functions, call function i?
+  bool reaches(std::uint64_t from, std::size_t i, std::vector<char>& seen) const {
+    if (from == i) return true;
+    if (std::exchange(seen[from], 1)) return false;
+    const Module& body = *module_.functions[from];
+    if (body.derivatives.replay != kNone && reaches(body.derivatives.replay, i, seen)) return true;
+    return std::ranges::any_of(body.insts, [&](const Inst& inst) {
+      return inst.op == Op::call && inst.imm < module_.functions.size() && reaches(inst.imm, i, seen);
+    });
+  }
+
+  /// What is wrong about function i as far as derivatives go; all functions are right by themselves.
+  std::string broken_derivatives(std::size_t i) const {
+    const Module& function = *module_.functions[i];
+    const Derivatives& own = function.derivatives;
+    for (std::uint32_t number : {own.gradient, own.replay}) {
+      if (number == kNone) continue;
+      if (number >= module_.functions.size() || number == i) return "its derivative is no other function";
+      if (module_.functions[number]->derivatives.any()) return "its derivative has derivatives";
+    }
+    const Types inputs = input_types(function), outputs = output_types(function);
+    if (own.gradient != kNone) {
+      const Module& gradient = *module_.functions[own.gradient];
+      Types wanted = inputs;
+      const Types given = real(outputs);
+      wanted.insert(wanted.end(), given.begin(), given.end());
+      if (input_types(gradient) != wanted) return "its gradient takes other inputs";
+      if (output_types(gradient) != real(inputs)) return "its gradient returns other outputs";
+    }
+    if (own.replay != kNone) {
+      const Module& replay = *module_.functions[own.replay];
+      if (input_types(replay) != inputs || output_types(replay) != outputs) return "its replay has another signature";
+      std::vector<char> seen(module_.functions.size(), 0);
+      if (reaches(own.replay, i, seen)) return "its replay calls it";
+    }
+    const bool is_gradient =
+        std::ranges::any_of(module_.functions, [&](const auto& f) { return f->derivatives.gradient == i; });
+    return !is_gradient && names_gradients(function) ? "it names gradients and is no gradient function" : "";
   }
 
   // ---- The module as a whole
@@ -250,6 +327,8 @@ class Verifier {
       case Op::select: return select(id);
       case Op::convert: return;
       case Op::bitcast: return bitcast(id);
+      case Op::gradient_base:
+      case Op::after_base: return state(id);
       case Op::load:
       case Op::store:
       case Op::atomic_add:
@@ -325,6 +404,10 @@ class Verifier {
     const Type from = operand_type(id, 0), to = module_[id].type;
     if (bits(from) != bits(to) || is_bool(from))
       broken(id, "{} and {} differ in width or are boolean", name(from), name(to));
+  }
+
+  void state(Id id) {
+    if (operand_type(id, 0) != Type::u64 || module_[id].type != Type::u64) broken(id, "an address is u64");
   }
 
   void memory(Id id) {

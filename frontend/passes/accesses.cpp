@@ -82,12 +82,25 @@ class Marker {
 
 }  // namespace
 
-void mark_accesses(Module& module) {
-  std::vector<Summary> callees;
-  for (const auto& function : module.functions) {
-    Summary summary = Marker(*function, callees).run();
-    callees.push_back(std::move(summary));
+namespace {
+std::vector<Summary> summaries(std::span<const std::shared_ptr<const Module>> functions) {
+  std::vector<Summary> made;
+  for (const auto& function : functions) {
+    Summary summary = Marker(*function, made).run();
+    made.push_back(std::move(summary));
   }
+  return made;
+}
+}  // namespace
+
+std::vector<std::vector<Access>> input_accesses(std::span<const std::shared_ptr<const Module>> functions) {
+  std::vector<std::vector<Access>> accesses;
+  for (Summary& summary : summaries(functions)) accesses.push_back(std::move(summary.inputs));
+  return accesses;
+}
+
+void mark_accesses(Module& module) {
+  const std::vector<Summary> callees = summaries(module.functions);
   const Summary kernel = Marker(module, callees).run();
   for (std::size_t k = 0; k < module.params.size(); ++k) {
     module.params[k].access = module.params[k].access | kernel.params[k];

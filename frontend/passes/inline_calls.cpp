@@ -1,5 +1,9 @@
 // Puts the bodies of functions in place of the calls.
+#include <fmt/format.h>
+
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "../ir/builder.h"
 #include "../support/error.h"
@@ -11,16 +15,44 @@ namespace {
 /// Functions that call others twice each double the kernel with each level.
 constexpr std::size_t kMaxInsts = 1u << 20;
 
+/// What stands for the functions of a kernel.
+struct Functions {
+  const Module& kernel;
+  std::vector<std::uint32_t> kept;            ///< by function: its number in the new table, or kNone
+  std::vector<std::vector<Access>> replayed;  ///< by function: what it does through its inputs, when a replay stands
+                                              ///< for it or it is the gradient of such a function; else empty
+  bool replay = false;                        ///< take replays
+};
+
 class Inliner {
  public:
-  explicit Inliner(const Module& kernel) : kernel_(kernel), builder_(out_) {
-    static_cast<Interface&>(out_) = kernel.as_interface();
+  explicit Inliner(const Functions& functions)
+      : functions_(functions), kernel_(functions.kernel), builder_(out_), keeps_(true) {
+    static_cast<Interface&>(out_) = kernel_.as_interface();
   }
 
+  /// The kernel itself.
   Module run() {
     Body body(kernel_);
     open(body);
     region(body, 0);
+    if (functions_.replay) refuse_other_uses();
+    return std::move(out_);
+  }
+
+  /// A function of its table, in which nothing is called.
+  Module run(std::uint64_t number) {
+    keeps_ = false;
+    const Module& code = code_of(number);
+    out_.function = kernel_.functions[number]->function;
+    out_.loc = kernel_.functions[number]->loc;
+    std::vector<Id> inputs;
+    for (std::uint32_t k = 0; k < code.num_inputs; ++k) {
+      const Inst& input = code[code.regions[0].insts[k]];
+      inputs.push_back(builder_.input(input.type, input.loc()));
+    }
+    const std::vector<Id> outputs = expand(number, inputs, out_.loc);
+    if (!outputs.empty()) builder_.yield(outputs);
     return std::move(out_);
   }
 
@@ -96,6 +128,11 @@ class Inliner {
       body.map[id] = builder_.local_get(local, inst.loc());
     } else if (inst.op == Op::local_set) {
       builder_.local_set(local, value(body, body.from.arg(id, 0)), inst.loc());
+    } else if (inst.op == Op::gradient_base) {
+      // There is one gradient, whichever state of the elements a function sees.
+      const Id array = value(body, body.from.arg(id, 0));
+      const Id base = out_[array].op == Op::after_base ? out_.arg(array, 0) : array;
+      body.map[id] = builder_.pure(Op::gradient_base, Type::u64, {base}, inst.loc());
     } else {
       body.map[id] = builder_.copy(inst, values(body, id));
     }
@@ -103,17 +140,64 @@ class Inliner {
 
   void call(Body& body, Id id) {
     const Inst& inst = body.from[id];
-    const Module& function = *kernel_.functions[inst.imm];
-    Body callee(function);
+    const std::vector<Id> args = values(body, id);
+    if (keeps_ && functions_.kept[inst.imm] != kNone) {
+      body.map[id] = builder_.call(functions_.kept[inst.imm], args, inst.loc());
+      written_states(inst.imm, args, inst.loc());
+    } else {
+      body.called.emplace(id, expand(inst.imm, args, inst.loc()));
+    }
+  }
+
+  const Module& code_of(std::uint64_t number) const {
+    const Module& function = *kernel_.functions[number];
+    const bool replay = functions_.replay && function.derivatives.replay != kNone;
+    return replay ? *kernel_.functions[function.derivatives.replay] : function;
+  }
+
+  /// The code of a function, with these inputs, here. Returns its outputs.
+  std::vector<Id> expand(std::uint64_t number, std::vector<Id> args, Loc loc) {
+    const Module& code = code_of(number);
+    Body callee(code);
     open(callee);
     // A local that is read before it is assigned is zero, in each call anew.
-    for (std::uint32_t k = 0; k < function.locals.size(); ++k) {
-      builder_.local_set(callee.first_local + k, builder_.constant(function.locals[k].type, 0), inst.loc());
+    for (std::uint32_t k = 0; k < code.locals.size(); ++k) {
+      builder_.local_set(callee.first_local + k, builder_.constant(code.locals[k].type, 0), loc);
     }
-    const std::vector<Id> args = values(body, id);
-    for (std::uint32_t k = 0; k < function.num_inputs; ++k) callee.map[function.regions[0].insts[k]] = args[k];
+    args = written_states(number, std::move(args), loc);
+    for (std::uint32_t k = 0; k < code.num_inputs; ++k) callee.map[code.regions[0].insts[k]] = args[k];
     region(callee, 0);
-    body.called.emplace(id, std::move(callee.outputs));
+    return std::move(callee.outputs);
+  }
+
+  /// The inputs of a call, with the state after the launch for arrays that a replayed function writes to.
+  std::vector<Id> written_states(std::uint64_t number, std::vector<Id> args, Loc loc) {
+    const std::vector<Access>& accesses = functions_.replayed[number];
+    for (std::size_t k = 0; k < accesses.size(); ++k) {
+      if (!any(accesses[k], Access::write | Access::atomic) || out_[args[k]].type != Type::u64) continue;
+      if (const Param* array = out_.array_of(args[k])) owners_.push_back({array, number, loc});
+      args[k] = builder_.pure(Op::after_base, Type::u64, {args[k]}, loc);
+    }
+    return args;
+  }
+
+  /// What the array held at some moment of the launch is not known where something else changes or reads it.
+  void refuse_other_uses() const {
+    for (const Owned& owned : owners_) {
+      const std::string& name = kernel_.functions[owned.function]->function;
+      const auto refuse = [&](Loc loc, const std::string& what) {
+        throw Error(
+            ErrorKind::not_differentiable,
+            fmt::format("{} is written by func \"{}\", which has a replay, and {}", owned.array->name, name, what),
+            kernel_.name, loc ? loc : owned.loc);
+      };
+      for (const Inst& inst : out_.insts)
+        if (is_memory(inst.op) && out_.array_of(out_.operands[inst.first_arg]) == owned.array)
+          refuse(inst.loc(), "used by the kernel beside it");
+      for (const Owned& other : owners_)
+        if (other.array == owned.array && kernel_.functions[other.function] != kernel_.functions[owned.function])
+          refuse(other.loc, fmt::format("by func \"{}\"", kernel_.functions[other.function]->function));
+    }
   }
 
   void branch(Body& body, Id id) {
@@ -142,16 +226,58 @@ class Inliner {
     body.map[id] = builder_.close_loop();
   }
 
+  /// An array that a function with a replay writes to.
+  struct Owned {
+    const Param* array;
+    std::uint64_t function;
+    Loc loc;
+  };
+
+  const Functions& functions_;
   const Module& kernel_;
   Module out_;
   Builder builder_;
+  bool keeps_;  ///< calls of functions that are kept stay
+  std::vector<Owned> owners_;
 };
+
+Module with_gradients_kept(const Module& module) {
+  if (module.derivatives.left_out) internal_error("the adjoint of a kernel that was traced without Variant::adjoint");
+  if (module.functions.empty()) return module;
+  const std::size_t count = module.functions.size();
+  Functions functions{module, std::vector<std::uint32_t>(count, kNone), std::vector<std::vector<Access>>(count), true};
+  const std::vector<std::vector<Access>> accesses = input_accesses(module.functions);
+  std::vector<std::uint64_t> table;
+  const auto keep = [&](std::uint64_t number) {
+    if (functions.kept[number] != kNone) return;
+    functions.kept[number] = static_cast<std::uint32_t>(table.size());
+    table.push_back(number);
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    const Derivatives& own = module.functions[i]->derivatives;
+    if (own.gradient != kNone) keep(i), keep(own.gradient);
+    if (own.replay == kNone) continue;
+    functions.replayed[i] = accesses[i];
+    if (own.gradient != kNone) functions.replayed[own.gradient] = accesses[i];
+  }
+  Module made = Inliner(functions).run();
+  for (std::uint64_t number : table) {
+    auto function = std::make_shared<Module>(Inliner(functions).run(number));
+    const std::uint32_t gradient = module.functions[number]->derivatives.gradient;
+    if (gradient != kNone) function->derivatives.gradient = functions.kept[gradient];
+    made.functions.push_back(std::move(function));
+  }
+  return forward(made);
+}
 
 }  // namespace
 
-Module inline_calls(const Module& module) {
+Module inline_calls(const Module& module, Keep keep) {
+  if (keep == Keep::gradients) return with_gradients_kept(module);
   if (module.functions.empty()) return module;
-  return forward(Inliner(module).run());
+  const std::size_t count = module.functions.size();
+  const Functions functions{module, std::vector<std::uint32_t>(count, kNone), std::vector<std::vector<Access>>(count)};
+  return forward(Inliner(functions).run());
 }
 
 }  // namespace weft::ir

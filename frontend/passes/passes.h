@@ -40,9 +40,23 @@ Id first_in_subgroup_flow(const Module& module);
 /// Only what no one needs is removed.
 Module sweep(const Module& module);
 
+/// Which calls inline_calls() leaves.
+enum class Keep : std::uint8_t {
+  none,
+  gradients,  ///< for the adjoint: of functions that have a gradient function
+};
 /// Puts the bodies of functions in place of the calls; keeps the form. A kernel without calls comes back as it is.
-/// Errors: Error(unsupported) when the kernel would grow beyond a million instructions.
-Module inline_calls(const Module& module);
+///
+/// With Keep::gradients, which takes what is traced with Variant::adjoint, the table then holds the functions whose
+/// calls stay and their gradient functions; inside these nothing is called. A function that has a replay is replaced by
+/// it everywhere. The replay, and the gradient function, see the arrays that the function itself writes to as the
+/// launch has left them (after_base). Errors: Error(unsupported) when the kernel would grow beyond a million
+/// instructions; Error(not_differentiable) when the kernel uses an array that a function with a replay writes to, other
+/// than by that function: the adjoint does not know when which value stood there.
+Module inline_calls(const Module& module, Keep keep = Keep::none);
+
+/// By function of a kernel's table and input: what it does to memory through an address that it takes.
+std::vector<std::vector<Access>> input_accesses(std::span<const std::shared_ptr<const Module>> functions);
 
 /// Fills Param::access: what the kernel, and the functions that it calls, do to each of its arrays. An address that is
 /// computed counts for every array that it is computed from, or for all of them where that cannot be followed.

@@ -2,6 +2,7 @@
 #include "rewrite.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "../support/error.h"
 
@@ -16,6 +17,7 @@ Rewriter::Rewriter(const Module& from) : from_(from), builder_(out_), map_(from.
   out_.regions.reserve(from.regions.size());
   out_.functions = from.functions;
   out_.function = from.function;
+  out_.derivatives = from.derivatives;
   for (std::uint32_t k = 0; k < from.num_inputs; ++k) {
     const Id input = from.regions[0].insts[k];
     map(input, builder_.input(from[input].type, from[input].loc()));
@@ -87,16 +89,25 @@ Module for_each_body(const Module& kernel, Module (*pass)(const Module&)) {
 void drop_unused_functions(Module& kernel) {
   const std::size_t count = kernel.functions.size();
   std::vector<char> used(count, 0);
+  std::vector<std::uint64_t> found;
+  auto use = [&](std::uint64_t function) {
+    if (!std::exchange(used[function], 1)) found.push_back(function);
+  };
   auto mark = [&](const Module& body) {
     for (const Region& region : body.regions) {
       for (Id id : region.insts) {
-        if (body[id].op == Op::call) used[body[id].imm] = 1;
+        if (body[id].op == Op::call) use(body[id].imm);
       }
+    }
+    for (std::uint32_t linked : {body.derivatives.gradient, body.derivatives.replay}) {
+      if (linked != kNone) use(linked);
     }
   };
   mark(kernel);
-  for (std::size_t i = count; i-- > 0;) {
-    if (used[i]) mark(*kernel.functions[i]);
+  while (!found.empty()) {
+    const std::uint64_t function = found.back();
+    found.pop_back();
+    mark(*kernel.functions[function]);
   }
   std::vector<std::uint64_t> numbers;
   std::uint64_t next = 0;
@@ -105,6 +116,9 @@ void drop_unused_functions(Module& kernel) {
   auto renumber = [&](Module& body) {
     for (Inst& inst : body.insts) {
       if (inst.op == Op::call) inst.imm = numbers[inst.imm];
+    }
+    for (std::uint32_t* linked : {&body.derivatives.gradient, &body.derivatives.replay}) {
+      if (*linked != kNone) *linked = static_cast<std::uint32_t>(numbers[*linked]);
     }
   };
   std::vector<std::shared_ptr<const Module>> kept;

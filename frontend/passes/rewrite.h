@@ -46,7 +46,7 @@ class Rewriter {
 /// function, that module's own table holds the functions before it.
 Module for_each_body(const Module& kernel, Module (*pass)(const Module&));
 
-/// Removes functions that nothing calls any more.
+/// Removes functions that nothing calls any more, nor takes derivatives from.
 void drop_unused_functions(Module& kernel);
 
 /// What forward() does to one body.

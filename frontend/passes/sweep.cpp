@@ -33,6 +33,7 @@ class Sweeper {
     out_.insts.reserve(from_.insts.size());
     out_.operands.reserve(from_.operands.size());
     out_.function = from_.function;
+    out_.derivatives = from_.derivatives;
     out_.functions = from_.functions;
     out_.num_inputs = from_.num_inputs;
     copy_region(0, 0);
