@@ -69,7 +69,7 @@ Module finished(const Module& raw) {
 }  // namespace
 
 Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
-  const Module normal = promote(normalise(inline_calls(kernel)));
+  const Module normal = promote(normalise(inline_calls(kernel, Keep::gradients)));
   const Analysis analysis(normal, options);
 
   Adjoint made;

@@ -249,6 +249,9 @@ void Analysis::check(RegionId region) {
     if (inst.op == Op::barrier || is_subgroup(inst.op))
       refuse(id, fmt::format("{} has no adjoint: threads that work together cannot be run backwards yet",
                              info(inst.op).name));
+    if (inst.op == Op::call)
+      refuse(id, fmt::format("func \"{}\" has a gradient of its own, which adjoints do not call yet",
+                             module_.functions[inst.imm]->function));
     if (is_memory(inst.op)) check_memory(id);
     for (RegionId inner : inst.regions)
       if (inner != kNone) check(inner);
