@@ -35,6 +35,7 @@ void stop_thread(Loc loc) {
   }
   if (t.stopped == ir::kNone) {
     t.stopped = b.local(Type::b1);
+    t.module().locals[t.stopped].failure = true;
     b.local_set_in(0, t.stopped, b.constant(Type::b1, 0), loc);
   }
   b.local_set(t.stopped, b.constant(Type::b1, 1), loc);

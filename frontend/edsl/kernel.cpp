@@ -41,8 +41,8 @@ ir::Module KernelCore::trace(const ir::Variant& variant, std::uint32_t max_block
   Trace trace(module, variant);
   body_();
   trace.finish();
-  ir::outlive_failures(module);
   ir::Module clean = ir::forward(module);
+  ir::outlive_failures(clean);
   ir::mark_accesses(clean);
   if (clean.report_offset != 0) drop_unused_messages(clean);
   ir::verify(clean);

@@ -121,6 +121,7 @@ struct Param {
 
 struct Local {
   Type type = Type::none;
+  bool failure = false;  ///< true in a thread that failed where it could not return: see outlive_failures()
 };
 
 /// Where a kernel asks for a size in 32 bits that the argument block holds in 64.

@@ -2,26 +2,23 @@
 #include <algorithm>
 
 #include "passes.h"
+#include "uniformity.h"
 
 namespace weft::ir {
 namespace {
 
 class Survivors {
  public:
-  explicit Survivors(Module& module) : module_(module) {}
-  void region(RegionId id, Id loop) {
+  explicit Survivors(Module& module) : module_(module), parts_(failures_that_part(module)) {}
+
+  void region(RegionId id, bool in_loop) {
     std::vector<Id>& insts = module_.regions[id].insts;
+    std::erase_if(insts, [&](Id inst) { return forget(inst); });
     for (std::size_t k = 0; k < insts.size(); ++k) {
       Inst& inst = module_.insts[insts[k]];
-      if (inst.op == Op::if_) {
-        for (RegionId r : inst.regions)
-          if (r != kNone) region(r, loop);
-      } else if (inst.op == Op::loop) {
-        for (RegionId r : inst.regions)
-          if (r != kNone) region(r, r == inst.regions[1] && !meets(inst) ? insts[k] : kNone);
-      } else if (inst.op == Op::return_ && inst.imm == 1) {
+      if (inst.op == Op::return_ && inst.imm == 1) {
         // A loop may wait for what the failure kept from happening: it ends, unless others count on this thread there.
-        if (loop != kNone) {
+        if (in_loop && !parts_[insts[k]]) {
           inst.op = Op::break_;
           inst.imm = 0;
         } else {
@@ -29,28 +26,40 @@ class Survivors {
         }
         return;
       }
+      const bool is_loop = inst.op == Op::loop;
+      for (int r = 0; r < 3; ++r) {
+        if (const RegionId inner = module_[insts[k]].regions[std::size_t(r)]; inner != kNone)
+          region(inner, is_loop ? r == 1 : in_loop);
+      }
     }
   }
 
  private:
-  /// Do threads meet inside this instruction?
-  bool meets(const Inst& inst) const {
-    if (inst.op == Op::barrier || is_subgroup(inst.op)) return true;
-    return std::any_of(inst.regions.begin(), inst.regions.end(), [&](RegionId r) {
-      return r != kNone && std::any_of(module_.regions[r].insts.begin(), module_.regions[r].insts.end(),
-                                       [&](Id id) { return meets(module_[id]); });
-    });
+  /// A condition that would part the threads does not ask who failed.
+  bool forget(Id id) {
+    Inst& inst = module_.insts[id];
+    if (inst.op != Op::local_get || !parts_[id]) return false;
+    inst.op = Op::constant;
+    inst.imm = 0;
+    return true;
   }
 
   Module& module_;
+  std::vector<char> parts_;
 };
 
 }  // namespace
 
 void outlive_failures(Module& module) {
-  const bool meet = std::any_of(module.insts.begin(), module.insts.end(),
-                                [](const Inst& inst) { return inst.op == Op::barrier || is_subgroup(inst.op); });
-  if (meet) Survivors(module).region(0, kNone);
+  const auto fails = [](const Inst& inst) { return inst.op == Op::return_ && inst.imm == 1; };
+  if (std::ranges::none_of(module.insts, fails) && std::ranges::none_of(module.locals, &Local::failure)) return;
+  if (needs_agreement(module)) {
+    Survivors(module).region(0, false);
+    module = forward(module);
+  } else {
+    for (Inst& inst : module.insts)
+      if (fails(inst)) inst.imm = 0;
+  }
 }
 
 }  // namespace weft::ir

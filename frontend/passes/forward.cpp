@@ -62,7 +62,7 @@ class Forwarder : Rewriter {
       case Op::local_set: assign(id, local); return false;
       case Op::break_:
       case Op::continue_:
-      case Op::return_: builder_.leave(inst.op, inst.loc()); return true;
+      case Op::return_: builder_.leave(inst.op, inst.loc(), inst.imm); return true;
       case Op::if_: return branch(id);
       case Op::loop: loop(id); return false;
       default: copy(id); return false;

@@ -23,8 +23,11 @@ Module normalise(const Module& module);
 /// Errors: internal_error() when the module has exits or step regions.
 Module promote(const Module& module);
 
-/// In a kernel whose threads meet at barriers or in subgroups, a thread that fails (assert_, the checks of debug mode)
-/// goes on: its `return_` becomes a `break_` out of a loop in which threads do not meet, or nothing.
+/// Settles what becomes of a thread that fails (assert_, the checks of debug mode), after forward(), which keeps the
+/// marks of failures. In a kernel whose threads meet at barriers or in subgroups it goes on: its `return_` becomes a
+/// `break_` out of the innermost loop, unless other threads run that loop in step with it and do not fail; then it
+/// becomes nothing. Nor does a While's condition ask there whether the thread has failed. So what can be proved of a
+/// kernel (check_uniform) is the same with and without checks.
 void outlive_failures(Module& module);
 
 /// Refuses a barrier that not all threads of a workgroup may reach, and an operation of subgroups that not all threads

@@ -1,4 +1,6 @@
 // Where all threads of a workgroup or of a subgroup come together: refuses what needs them and stands elsewhere.
+#include "uniformity.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +21,8 @@ struct Level {
 
 /// A fixed point over the tree of regions: levels only fall, from the whole workgroup to the single thread. Values by
 /// their operands, locals by all that is assigned to them and where, places by the conditions around them and the exits
-/// taken before them.
+/// taken before them. Failures count for nothing: where threads meet, one that failed goes on (outlive_failures), and
+/// leaves no loop that the others run in step.
 class Uniformity {
  public:
   explicit Uniformity(const Module& module)
@@ -41,6 +44,13 @@ class Uniformity {
     first_ = kNone;
     walk();
     return first_;
+  }
+
+  std::vector<char> failures_that_part() {
+    settle();
+    parts_.assign(module_.insts.size(), 0);
+    walk();
+    return std::move(parts_);
   }
 
  private:
@@ -101,6 +111,7 @@ class Uniformity {
       case Op::break_: return lower_to(loops_[open_.back()], here);
       case Op::continue_: skipped_ = lower(skipped_, here); return;
       case Op::return_:
+        if (inst.imm == 1) return failure(id, here);
         returned_ = lower(returned_, here);
         for (Id outer : open_) lower_to(loops_[outer], here);
         return;
@@ -143,8 +154,10 @@ class Uniformity {
     skipped_ = {};
     open_.push_back(id);
     region(inst.regions[0], lower(here, loops_[id]));
-    const Id yield = module_.regions[inst.regions[0]].insts.back();
-    lower_to(loops_[id], {operands(yield), inst.loc()});
+    const std::vector<Id>& condition = module_.regions[inst.regions[0]].insts;
+    lower_to(loops_[id], {but_for_failures(module_.arg(condition.back(), 0)), inst.loc()});
+    for (Id get : condition)
+      if (is_failure(get)) failure(get, locals_[module_[get].imm]);
     region(inst.regions[1], lower(here, loops_[id]));
     // Those that went on early are back with the others here.
     skipped_ = {};
@@ -155,6 +168,25 @@ class Uniformity {
     for (std::uint32_t k = 0; k < inst.num_args; ++k)
       results = std::max(results, values_[module_.regions[inst.regions[0]].insts[k]]);
     set(id, results);
+  }
+
+  /// Is it a read of a local that remembers a failure?
+  bool is_failure(Id id) const { return module_[id].op == Op::local_get && module_.locals[module_[id].imm].failure; }
+
+  /// The agreement on a loop's condition without its question whether the thread has failed (unless_stopped).
+  Agreement but_for_failures(Id condition) const {
+    const auto asks = [&](Id id) { return module_[id].op == Op::bit_not && is_failure(module_.arg(id, 0)); };
+    if (asks(condition)) return kWorkgroup;
+    if (module_[condition].op != Op::bit_and) return values_[condition];
+    Agreement all = kWorkgroup;
+    for (Id part : module_.args(condition))
+      if (!asks(part)) all = std::max(all, values_[part]);
+    return all;
+  }
+
+  /// A failure in the innermost loop, on which threads agree so far.
+  void failure(Id id, const Level& on) {
+    if (!parts_.empty() && !open_.empty()) parts_[id] = on.agreement > loops_[open_.back()].agreement;
   }
 
   void together(Id id, const Level& here) {
@@ -183,16 +215,22 @@ class Uniformity {
   std::vector<Id> open_;      ///< loops around the present place
   Level returned_;            ///< by the exits passed so far
   Level skipped_;             ///< by a `continue` in this iteration
+  std::vector<char> parts_;   ///< see failures_that_part; empty where nobody asks
   Id first_ = kNone;          ///< operation of subgroups that the whole workgroup may not reach
   bool changed_ = false, checks_ = false;
 };
 
 }  // namespace
 
+bool needs_agreement(const Module& module) {
+  return std::any_of(module.insts.begin(), module.insts.end(),
+                     [](const Inst& inst) { return inst.op == Op::barrier || is_subgroup(inst.op); });
+}
+
+std::vector<char> failures_that_part(const Module& module) { return Uniformity(module).failures_that_part(); }
+
 void check_uniform(const Module& module) {
-  const bool needed = std::any_of(module.insts.begin(), module.insts.end(),
-                                  [](const Inst& inst) { return inst.op == Op::barrier || is_subgroup(inst.op); });
-  if (needed) Uniformity(module).run();
+  if (needs_agreement(module)) Uniformity(module).run();
 }
 
 Id first_in_subgroup_flow(const Module& module) { return Uniformity(module).first_in_subgroup_flow(); }

@@ -320,6 +320,157 @@ TEST_P(DebugMode, nothing_is_reached_through_a_wrong_range_where_the_thread_goes
   EXPECT_EQ(all.to_vector(), (std::vector<int>{0, 0, 8, 1, 1, 1, 0, 0}));
 }
 
+/// Gives `check` the same body as a kernel of each debug mode: what is accepted in one is accepted in all.
+template <class F, class Check>
+void in_every_mode(const char* name, F body, Check check) {
+  for (Debug debug : {Debug(false), Debug(true), Debug::all()}) {
+    SCOPED_TRACE(testing::Message() << name << ": checks " << debug.checks << ", finite " << debug.finite);
+    check(kernel(name, body, {.block = 4, .debug = debug}));
+  }
+}
+
+TEST_P(DebugMode, checks_in_a_loop_leave_what_it_counts_the_same_for_all) {
+  const auto count = [](Arr<const float> x, Arr<float> out, Int n) {
+    Int i = tid(), rounds = 0;
+    Float sum = 0;
+    for (auto k : range(n)) {
+      sum += x[(i + k) % n];
+      out[i] = sum;
+      rounds += 1;
+    }
+    auto shown = shared<float>(4);
+    shown[i] = sum;
+    If (rounds == n) {
+      barrier();
+    }
+    out[i] = shown[3 - i];
+  };
+  Array<float> x(device(), {1, 2, 3, 4}), out = zeros<float>(device(), 4);
+  in_every_mode("count", count, [&](const auto& k) {
+    launch(k, 4, x, out, 3);
+    EXPECT_EQ(out.to_vector(), std::vector<float>(4, 6));
+  });
+  // Beyond the array: the threads that fail come to the barrier as well.
+  auto debug = kernel("count", count, {.block = 4, .debug = true});
+  launch(debug, 4, x.slice(0, 3), out, 4);
+  expect_contains(error_of([&] { device().synchronize(); }), "index 3 is outside dimension 0 of argument 1");
+}
+
+TEST_P(DebugMode, checks_in_a_loop_stand_beside_barriers_in_the_same_loop) {
+  const auto blur = [](Arr<const float> x, Arr<float> out, Int rounds) {
+    Int i = tid();
+    auto row = shared<float>(4);
+    row[i] = x[i];
+    for (auto r : range(rounds)) {
+      Int terms = 0;
+      Float sum = 0;
+      barrier();
+      While (terms < 4) {
+        sum += row[(i + terms) % 4] * x[terms];
+        assert_(sum >= 0, "a negative sum");
+        terms += 1;
+      }
+      While (terms > 0) {
+        terms -= 2;
+        barrier();
+      }
+      row[i] = sum / 4;
+      out[i] = sum + Float(r) * 0;
+    }
+  };
+  Array<float> x = full<float>(device(), 4, 2.f), out = zeros<float>(device(), 4);
+  in_every_mode("blur", blur, [&](const auto& k) {
+    launch(k, 4, x, out, 3);
+    EXPECT_EQ(out.to_vector(), std::vector<float>(4, 64));
+  });
+  Array<float> wrong(device(), {2, 2, -9, 2});
+  auto plain = kernel("blur", blur, {.block = 4});
+  launch(plain, 4, wrong, out, 1);
+  expect_contains(error_of([&] { device().synchronize(); }), "a negative sum");
+}
+
+TEST_P(DebugMode, checks_in_the_condition_of_a_loop_with_barriers_are_no_part_of_it) {
+  const auto walk = [](Arr<const int> x, Arr<int> out, Int n) {
+    Int i = tid(), k = 0, seen = 0;
+    const auto more = [&] {
+      seen += x[i + k];
+      assert_(seen >= 0, "seen", seen);
+      return k < n;
+    };
+    While (more()) {
+      barrier();
+      k += 1;
+    }
+    out[i] = seen;
+  };
+  Array<int> x(device(), {1, 2, 3, 4, 5, 6}), out = zeros<int>(device(), 4);
+  in_every_mode("walk", walk, [&](const auto& k) {
+    launch(k, 4, x, out, 2);
+    EXPECT_EQ(out.to_vector(), (std::vector<int>{6, 9, 12, 15}));
+  });
+  auto debug = kernel("walk", walk, {.block = 4, .debug = true});
+  launch(debug, 4, x, out, 3);
+  expect_contains(error_of([&] { device().synchronize(); }), "thread 3: index 6 is outside dimension 0 of argument 1");
+}
+
+TEST_P(DebugMode, a_failure_ends_a_loop_that_waits_for_what_it_kept_from_happening) {
+  auto find = kernel("find",
+                     [](Arr<const int> x, Arr<int> out, Int what) {
+                       Int i = tid(), at = i;
+                       barrier();
+                       While (x[at] != what) {
+                         at += 1;
+                       }
+                       Int back = 0;
+                       While (true) {
+                         If (x[at - back] == 1) {
+                           Break();
+                         }
+                         back += 1;
+                       }
+                       barrier();
+                       out[i] = back;
+                     },
+                     {.block = 4, .debug = true});
+  Array<int> x(device(), {1, 4, 5, 6}), out = zeros<int>(device(), 4);
+  launch(find, 4, x, out, 6);
+  EXPECT_EQ(out.to_vector(), std::vector<int>(4, 3));
+  launch(find, 4, x, out, 7);
+  expect_contains(error_of([&] { device().synchronize(); }), "thread 0: index 4 is outside dimension 0 of argument 1");
+  // All threads fail alike: they leave together a loop whose end none of them would see.
+  auto divide = kernel("divide",
+                       [](Arr<int> out, Int n, Int by) {
+                         Int k = 0;
+                         While (k < n) {
+                           k += select(by == 0, Int(0), n / by);
+                           barrier();
+                         }
+                         out[tid()] = k;
+                       },
+                       {.block = 4, .debug = true});
+  launch(divide, 4, out, 8, 4);
+  EXPECT_EQ(out.to_vector(), std::vector<int>(4, 8));
+  launch(divide, 4, out, 8, 0);
+  expect_contains(error_of([&] { device().synchronize(); }), "division of 8 by zero");
+}
+
+TEST_P(DebugMode, what_threads_of_different_fates_count_is_still_refused) {
+  const auto body = [](Arr<const int> x, Arr<int> out) {
+    Int k = 0;
+    While (x[k] != 0) {
+      k += 1;
+    }
+    If (k == 3) {
+      barrier();
+    }
+    out[tid()] = k;
+  };
+  for (Debug debug : {Debug(false), Debug(true)}) {
+    auto k = kernel("fates", body, {.block = 4, .debug = debug});
+    expect_contains(error_of([&] { k.trace(); }), "barrier() stands where not every thread of the workgroup may come");
+  }
+}
+
 TEST_P(DebugMode, a_loop_that_runs_off_an_array_ends) {
   auto find = kernel(
       "find",
