@@ -65,9 +65,11 @@ Trace::InPlace::InPlace(Trace& caller, const std::string& function)
   trace_.around_.push_back(serial_);
   trace_.serial_ = ++g_traces;
   trace_.start_ = trace_.builder_.region();
+  trace_.builder_.end_chain();
 }
 
 Trace::InPlace::~InPlace() {
+  trace_.builder_.end_chain();
   trace_.module().function = std::move(function_);
   trace_.around_.pop_back();
   trace_.serial_ = serial_;

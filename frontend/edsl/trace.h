@@ -87,8 +87,8 @@ class Trace {
   std::vector<Call> calls;
 
   /// While it lives, what is traced belongs to a function that is traced in place of its call. Messages name it, and
-  /// values and loops of the caller are refused there as in a function that is called: what is right must not depend on
-  /// what else a function does.
+  /// values and loops of the caller are refused there as in a function that is called; no Else goes on with an If that
+  /// stands on the other side of the call. What is right must not depend on what else a function does.
   class InPlace {
    public:
     InPlace(Trace& caller, const std::string& function);

@@ -76,6 +76,8 @@ class Builder {
   /// Reopens the `if_` that was closed last in this region, in its else region, which must be empty.
   /// Returns false when the last instruction of the region is no such `if_`.
   bool reopen_else();
+  /// No reopening of the `if_` that was closed last in this region.
+  void end_chain() { last_if_[region()] = kNone; }
   /// Marks the open else region as holding the rest of an else-if chain.
   void mark_chain() { is_chain_[region()] = 1; }
   /// Enters the else region of the `if_` that was closed last in this region when that region is marked as a chain.

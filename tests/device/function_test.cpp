@@ -712,6 +712,32 @@ TEST(FunctionErrors, name_a_captured_value_where_a_function_is_traced_in_place_o
     }
 }
 
+TEST(FunctionErrors, name_an_else_whose_if_stands_on_the_other_side_of_a_call) {
+  for (bool debug : {false, true})
+    for (bool inside : {false, true}) {
+      auto k = kernel("split",
+                      [=](Arr<float> out) {
+                        auto f = func("half", [=](Arr<float> a) {
+                          if (inside) {
+                            Else { a[0] = 2; }
+                          }
+                          If (a[1] > 0) {
+                            a[2] = 3;
+                          }
+                        });
+                        If (out[0] > 0) {
+                          out[1] = 1;
+                        }
+                        f(out);
+                        Else { out[3] = 4; }
+                      },
+                      {.debug = debug});
+      const std::string message = error_of([&] { k.trace(); });
+      expect_contains(message, "Else does not follow an If");
+      EXPECT_EQ(message.find("in func \"half\"") != message.npos, inside) << message;
+    }
+}
+
 TEST(FunctionErrors, report_a_native_exit_inside_a_function) {
   auto broken = func("broken", [](Float x) -> Float {
     If (x > 1) {
