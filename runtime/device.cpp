@@ -21,7 +21,7 @@ namespace detail {
 StreamState::~StreamState() {
   try {
     Reports found;
-    if (reports_) synchronize(found);
+    if (reports_ || kept_.failures) synchronize(found);
     found.deliver_quietly();
   } catch (const std::exception&) {
     // A lost device: every call on it said so, and what its kernels reported went with it.
@@ -174,6 +174,7 @@ Stream Device::create_stream() const {
   } else {
     s = state_->idle.back();
     state_->idle.pop_back();
+    state_->default_stream->keep(s->take_kept());
   }
   return Stream(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
     try {

@@ -80,6 +80,10 @@ class Device {
 
   /// The stream that launches use when none is given.
   Stream stream() const;
+  /// A stream of its own, until its last handle goes; what was launched there is then waited for where kernels may
+  /// report. A failure that nobody has been told of by then is thrown by the next call that waits for an array which
+  /// the stream worked on, or for the device; once a later call of this function takes the stream up again, by the next
+  /// wait on the default stream.
   Stream create_stream() const;
   /// Waits for all streams of the device.
   void synchronize() const;

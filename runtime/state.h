@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "../backends/backend.h"
@@ -62,6 +63,11 @@ struct StreamState {
   }
   /// Starts what was recorded, and shows what kernels print; failures are kept for the next wait.
   void release();
+  /// Before the stream is handed out again: its failures, which are no business of the next owner.
+  Reports take_kept() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(kept_, {});
+  }
   /// Where kernels report to. The stream is locked.
   ReportBuffer& report_buffer();
 
@@ -73,9 +79,8 @@ struct StreamState {
  private:
   friend class weft::Stream;
   void collect(backend::Stream& s, backend::Ticket ticket, Reports& found) {
-    if (!reports_) return;
-    if (kept_.failures) found.add(std::move(kept_));
-    reports_->collect(s, ticket, found);
+    if (kept_.failures) found.add(std::exchange(kept_, {}));
+    if (reports_) reports_->collect(s, ticket, found);
   }
   std::mutex mutex_;
   std::unique_ptr<backend::Stream> stream_;

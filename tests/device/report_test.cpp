@@ -396,6 +396,42 @@ TEST_P(Report, memory_of_the_host_that_is_given_back_keeps_no_failure_to_itself)
   other.to_vector();
 }
 
+TEST_P(Report, a_stream_that_is_handed_out_again_brings_no_failure_of_its_former_owner) {
+  auto fail = kernel("fail", [](Arr<const int> x, Int who) { assert_(x[0] < 0, "stream", who); });
+  Array<int> x = zeros<int>(device(), 1);
+  const auto reuse = [&](int who) {
+    Stream stream = device().create_stream();
+    const detail::StreamState* before = &state_of(stream);
+    launch(stream, fail, 1, x, who);
+    stream = device().stream();  // the last handle
+    stream = device().create_stream();
+    EXPECT_EQ(&state_of(stream), before) << "the test needs the same one again";
+    return stream;
+  };
+  Stream next = reuse(1);
+  launch(next, kernel("fine", [](Int zero) { assert_(zero == 0); }), 1, 0);
+  EXPECT_NO_THROW(next.synchronize());
+  // They are for whoever next waits on the default stream, which needs no reports of its own for that.
+  Stream standard = device().stream();
+  expect_contains(error_of([&] { standard.synchronize(); }), "an assertion failed: stream 1");
+  EXPECT_NO_THROW(device().synchronize());
+  next = reuse(2);
+  expect_contains(error_of([&] { device().synchronize(); }), "stream 2");
+  EXPECT_NO_THROW(device().synchronize());
+
+  // Nobody waits any more: the failure is still told, when the device goes.
+  testing::internal::CaptureStderr();
+  {
+    Device own = Device::open(device().name());
+    Array<int> y = zeros<int>(own, 1);
+    Stream stream = own.create_stream();
+    launch(stream, fail, 1, y, 3);
+    stream = own.stream();
+    stream = own.create_stream();
+  }
+  expect_contains(testing::internal::GetCapturedStderr(), "an assertion failed: stream 3");
+}
+
 TEST_P(Report, whoever_waits_for_two_streams_hears_of_both) {
   Stream one = device().create_stream(), two = device().create_stream();
   auto fail = kernel("fail", [](Arr<const int> x, Int who) { assert_(x[0] < 0, "stream", who); });
