@@ -69,14 +69,7 @@ void select_leaves(Id condition, const Id* a, const Id* b, int count, Id* out, L
 }
 
 void pick_leaves(const Index& index, const Id* values, int n, int count, Id* out) {
-  ir::Builder& b = Trace::current(index.loc).builder();
-  const Type type = b.module()[index.id].type;
-  for (int j = 0; j < count; ++j) out[j] = values[j];
-  for (int k = 1; k < n; ++k) {
-    Id here = tracing::binary(Op::eq, index.id, b.constant_int(type, k), index.loc);
-    for (int j = 0; j < count; ++j)
-      out[j] = tracing::ternary(Op::select, here, values[k * count + j], out[j], index.loc);
-  }
+  for (int j = 0; j < count; ++j) out[j] = tracing::pick(values + j, n, count, index.id, index.loc);
 }
 
 Address field_at(const Address& at, std::uint32_t offset) {
@@ -87,23 +80,7 @@ Address field_at(const Address& at, std::uint32_t offset) {
 
 Address element_at(const Address& at, const Index& index, std::uint32_t element_bytes, std::size_t n) {
   const Loc loc = index.loc;
-  const auto wide = [&](Id id) { return tracing::convert(Type::i64, id, loc); };
-  const auto times = [&](Id id, std::uint32_t n) {
-    return tracing::binary(Op::mul, id, tracing::literal_int(Type::i64, n, loc), loc);
-  };
-  Address element = at;
-  element.loc = loc;
-  // In 64 bits: elements of elements may be more than 2^31 in one array.
-  Id outer = wide(at.index), inner = wide(index.id);
-  if (at.stride % element_bytes == 0) {
-    outer = times(outer, at.stride / element_bytes);
-    element.stride = element_bytes;
-  } else {
-    outer = times(outer, at.stride);
-    inner = times(inner, element_bytes);
-    element.stride = 1;
-  }
-  element.index = tracing::binary(Op::add, outer, inner, loc);
+  Address element = tracing::part_at(at, element_bytes, index.id, int(n), loc);
   if (Trace& t = Trace::current(loc); at.element) {
     tracing::Element e = t.elements[at.element - 1];
     if (e.ndim == tracing::Element::kMostIndices)
@@ -113,7 +90,6 @@ Address element_at(const Address& at, const Index& index, std::uint32_t element_
     t.elements.push_back(std::move(e));
     element.element = std::uint32_t(t.elements.size());
   }
-  element.align = std::min(at.align, lowest_bit(element_bytes));
   return element;
 }
 

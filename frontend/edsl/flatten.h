@@ -14,11 +14,12 @@ void store_leaves(const tracing::Address& to, std::span<const Leaf> leaves, cons
 void leaf_constants(const void* value, std::span<const Leaf> leaves, tracing::Id* out, Loc loc);
 void select_leaves(tracing::Id condition, const tracing::Id* a, const tracing::Id* b, int count, tracing::Id* out,
                    Loc loc);
-/// Element `index` of `n` values of `count` scalars each, by selection: an index out of range gives the first.
+/// Element `index` of `n` values of `count` scalars each, by selection; out of range: the nearest.
 void pick_leaves(const Index& index, const tracing::Id* values, int n, int count, tracing::Id* out);
 
-/// A field or element of what lies at an address.
+/// A field of what lies at an address.
 tracing::Address field_at(const tracing::Address& at, std::uint32_t offset);
+/// Element `index` of the `n` of a std::array there; out of range: the nearest, which debug mode does not take.
 tracing::Address element_at(const tracing::Address& at, const Index& index, std::uint32_t element_bytes, std::size_t n);
 /// Errors: Error(invalid_kernel) for a host index outside [0, n).
 void check_array_index(int i, std::size_t n, Loc loc);

@@ -150,10 +150,10 @@ class RefParts<mat<R, C, T>, E> : public RefBase<mat<R, C, T>> {
   /// One element of the matrix in the array. Traced indices out of range name the nearest.
   Ref<E> operator()(HostIndex i, HostIndex j) const { return Ref<E>(this->part(this->address(), i.in(R)*C + j.in(C))); }
   Ref<E> operator()(const TracedIndex& i, const TracedIndex& j) const {
-    return Ref<E>(tracing::part_at(row_at(i), scalar_type<T>(), 1, j.id, C, j.loc));
+    return Ref<E>(tracing::part_at(row_at(i), std::uint32_t(sizeof(T)), j.id, C, j.loc));
   }
   Ref<E> operator()(HostIndex i, const TracedIndex& j) const {
-    return Ref<E>(tracing::part_at(this->part(this->address(), i.in(R)*C), scalar_type<T>(), 1, j.id, C, j.loc));
+    return Ref<E>(tracing::part_at(this->part(this->address(), i.in(R)*C), std::uint32_t(sizeof(T)), j.id, C, j.loc));
   }
   Ref<E> operator()(const TracedIndex& i, HostIndex j) const { return Ref<E>(this->part(row_at(i), j.in(C))); }
   /// A row of the matrix in the array, to read and to assign.
@@ -162,7 +162,7 @@ class RefParts<mat<R, C, T>, E> : public RefBase<mat<R, C, T>> {
 
  private:
   tracing::Address row_at(const TracedIndex& i) const {
-    return tracing::part_at(this->address(), scalar_type<T>(), C, i.id, R, i.loc);
+    return tracing::part_at(this->address(), std::uint32_t(C * sizeof(T)), i.id, R, i.loc);
   }
 };
 

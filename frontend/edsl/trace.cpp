@@ -327,13 +327,12 @@ Id picks(Id index, int k, int n, Loc loc) {
   return binary(Op::eq, index, here, loc);
 }
 
-Address part_at(Address at, Type scalar, int count, Id index, int n, Loc loc) {
+Address part_at(Address at, std::uint32_t step, Id index, int n, Loc loc) {
   // In 64 bits: the scalars of an array may be more than a 32-bit index counts.
   index = wide_index(index, loc);
   const Type t = type_of(index);
   Id part = binary(Op::min, index, literal_int(t, n - 1, loc), loc);
   if (is_signed(t)) part = binary(Op::max, part, zero(t), loc);
-  const std::uint32_t size = std::uint32_t(bytes(scalar)), step = size * std::uint32_t(count);
   const auto times = [&](Id i, std::uint32_t scale) {
     if (type_of(i) != Type::i64) i = convert(Type::i64, i, loc);
     return binary(Op::mul, i, literal_int(Type::i64, scale, loc), loc);

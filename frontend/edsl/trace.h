@@ -214,8 +214,8 @@ Id pick(const Id* values, int n, int step, Id index, Loc loc);
 Id pick(const Id* values, int rows, int columns, Id row, Id column, Loc loc);
 /// Is k the nearest of 0 .. n-1 to the traced index?
 Id picks(Id index, int k, int n, Loc loc);
-/// The address of part `index` of n parts of `count` scalars, that lie one after the other; out of range: the nearest.
-Address part_at(Address at, ir::Type scalar, int count, Id index, int n, Loc loc);
+/// The address of part `index` of n parts of `step` bytes, that lie one after the other; out of range: the nearest.
+Address part_at(Address at, std::uint32_t step, Id index, int n, Loc loc);
 [[noreturn]] void index_out_of_range(std::int64_t index, int n, Loc loc);
 
 /// Reads or writes `count` scalars of one element; accesses are as wide as four scalars.

@@ -157,7 +157,7 @@ class RefParts<vec<N, T>, E> : public RefBase<vec<N, T>>, public NamedRefs<N, E>
   /// Component i, in the array. An index out of range names the nearest.
   Ref<E> operator[](HostIndex i) const { return Ref<E>(this->part(this->address(), i.in(N))); }
   Ref<E> operator[](const TracedIndex& i) const {
-    return Ref<E>(tracing::part_at(this->address(), scalar_type<T>(), 1, i.id, N, i.loc));
+    return Ref<E>(tracing::part_at(this->address(), std::uint32_t(sizeof(T)), i.id, N, i.loc));
   }
 };
 

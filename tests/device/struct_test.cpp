@@ -382,6 +382,39 @@ TEST_P(Structs, fields_may_be_rotations_and_transformations) {
   }
 }
 
+TEST_P(Structs, an_index_out_of_a_fixed_array_means_the_nearest_element) {
+  Array<Cluster<>> clusters(device(), std::vector<Cluster<>>(3));
+  Array<float> read = zeros<float>(device(), 12);
+  const auto ends = kernel("ends", [](Arr<Cluster<>> clusters, Arr<float> read, Int far) {
+    Int i = tid();
+    for (int k = 0; k < 5; ++k) clusters[i].weights[k] = Float(10 * i + k);
+    Var<std::array<float, 5>> w = clusters[i].weights;
+    Var<std::array<vec2, 3>> pairs;
+    for (int k = 0; k < 3; ++k) pairs[k] = Vec2(Float(k), Float(100 + k));
+    read[4 * i] = w[far] + pairs[far].y;
+    read[4 * i + 1] = w[-far - 1] + pairs[Int64(-1) - Int64(far)].y;
+    read[4 * i + 2] = clusters[i].weights[far];
+    read[4 * i + 3] = clusters[i].weights[Int16(-far)];
+    clusters[i].weights[far] = -1;
+    clusters[i].weights[UInt(far) + 0x80000000u] -= 1;
+    clusters[i].weights[-far] = -3;
+    clusters[i].members[far].mass = Float(i + 1);
+  });
+  launch(ends, 3, clusters, read, 7);
+  const std::vector<float> values = read.to_vector();
+  const std::vector<Cluster<>> out = clusters.to_vector();
+  for (std::size_t i = 0; i < 3; ++i) {
+    const float first = 10 * float(i), last = first + 4;
+    EXPECT_EQ(values[4 * i], last + 102);
+    EXPECT_EQ(values[4 * i + 1], first + 100);
+    EXPECT_EQ(values[4 * i + 2], last);
+    EXPECT_EQ(values[4 * i + 3], first);
+    EXPECT_EQ(out[i].weights, (std::array<float, 5>{-3, first + 1, first + 2, first + 3, -2}));
+    EXPECT_EQ(out[i].members[0].mass, 0);
+    EXPECT_EQ(out[i].members[1].mass, float(i + 1));
+  }
+}
+
 TEST_P(Structs, debug_mode_checks_indices_of_fixed_arrays) {
   Array<Cluster<>> clusters(device(), std::vector<Cluster<>>(3));
   const auto put =
