@@ -1,6 +1,6 @@
 // Atomic operations on elements of arrays and of shared arrays.
 #pragma once
-#include "arr.h"
+#include "flatten.h"
 
 namespace weft {
 
@@ -17,35 +17,18 @@ constexpr ir::Type flat_scalar() {
 }
 
 template <class T>
-const tracing::Id* ids_of(const In<T>& v) {
-  if constexpr (Scalar<T>) {
-    return &v.id;
-  } else {
-    return v.id;
-  }
-}
-template <class T>
-Var<T> var_of(const tracing::Id* ids) {
-  if constexpr (Scalar<T>) {
-    return Var<T>(ids[0], FromId{});
-  } else {
-    return Var<T>(ids, FromId{});
-  }
-}
-
-template <class T>
 Var<T> atomic(ir::Op op, const tracing::Address& element, const In<T>& value, const In<T>* expected = nullptr) {
   tracing::Id before[Flat<T>::count];
   tracing::atomic(op, element, scalar_type<typename Flat<T>::scalar>(), Flat<T>::count, ids_of<T>(value),
                   expected ? ids_of<T>(*expected) : nullptr, before, value.loc);
-  return var_of<T>(before);
+  return from_ids<T>(before);
 }
 
 template <class T>
 In<T> negative(const In<T>& v) {
   tracing::Id ids[Flat<T>::count];
   for (int k = 0; k < Flat<T>::count; ++k) ids[k] = tracing::unary(ir::Op::neg, ids_of<T>(v)[k], v.loc);
-  return In<T>(var_of<T>(ids), v.loc);
+  return In<T>(from_ids<T>(ids), v.loc);
 }
 
 // An operand of an element that may be read only.

@@ -1,5 +1,6 @@
 // Values of any type as a row of scalars: how structs and std::array pass through memory, parameters and operators.
 #pragma once
+#include <algorithm>
 #include <span>
 
 #include "../types/layout.h"
@@ -37,15 +38,18 @@ std::string struct_field_name() {
 }
 
 /// The scalars of a traced value, Layout<T>::count of them, and back. What passes values on (calls of functions, shared
-/// memory) needs no more of a type than these.
+/// memory, atomic operations) needs no more of a type than these.
+template <class T>
+const tracing::Id* ids_of(const In<T>& v) {
+  if constexpr (Scalar<T>)
+    return &v.id;
+  else
+    return v.id;
+}
 template <class T>
 void read_ids(const Var<T>& v, tracing::Id* out, Loc loc) {
-  if constexpr (Scalar<T>) {
-    *out = v.read(loc);
-  } else {
-    const In<T> in(v, loc);
-    for (int i = 0; i < Layout<T>::count; ++i) out[i] = in.id[i];
-  }
+  const In<T> in(v, loc);
+  std::copy_n(ids_of<T>(in), Layout<T>::count, out);
 }
 template <class T>
 Var<T> from_ids(const tracing::Id* ids) {

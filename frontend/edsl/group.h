@@ -100,7 +100,7 @@ template <class T>
 Var<T> subgroup(ir::Op op, const In<T>& v, tracing::Id lane, ir::Op by) {
   tracing::Id out[Flat<T>::count];
   tracing::subgroup(op, ids_of<T>(v), Flat<T>::count, lane, by == ir::Op::count ? 0 : std::uint64_t(by), out, v.loc);
-  return var_of<T>(out);
+  return from_ids<T>(out);
 }
 }  // namespace detail
 
