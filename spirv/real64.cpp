@@ -7,6 +7,10 @@
 // (1993), whose errors are below one ulp; pow takes its logarithm from a series in pairs, to 2^-63; large angles are
 // reduced with 192 bits of 2/pi (Payne and Hanek 1983).
 //
+// edsl/special.cpp has an exp and a log of its own: they are written for both widths, give e^r - 1 and log(1 + f)
+// beside the power of two, and are accurate to what erf and expm1 need. Here the last bit counts, and log2 and pow take
+// the parts of the logarithm before they are rounded. Only coefficients would be common.
+//
 // Edge cases: NaN goes through; infinities, zeros and domain errors give what C's functions give. Subnormal arguments
 // and results are handled where the device keeps them.
 #include "real64.h"
