@@ -8,6 +8,7 @@
 
 #include "../frontend/support/error.h"
 #include "host_copy_state.h"
+#include "observe.h"
 #include "state.h"
 #include "strided_copy.h"
 
@@ -133,6 +134,28 @@ void ArrayBase::create_around(const Device& device, const Extent& extent, int nd
 namespace {
 detail::StreamState& stream_of(detail::Storage& storage) { return *storage.device->default_stream; }
 
+// What an operation on arrays is made of is no business of the recorder that was told of the operation.
+class Told : detail::Recording {
+ public:
+  // All elements get values of the host.
+  explicit Told(const ArrayBase& to) : Recording(tell_of(to)) { before_write(to); }
+  Told(const ArrayBase& to, const ArrayBase& from, std::span<const detail::Leaf> leaves)
+      : Recording(tell_of(to, from, leaves)) {
+    before_write(to);
+  }
+
+ private:
+  static detail::Recorder* tell_of(const ArrayBase& to) {
+    if (detail::Recorder* r = detail::recorder()) r->overwriting(to);
+    return nullptr;
+  }
+  static detail::Recorder* tell_of(const ArrayBase& to, const ArrayBase& from, std::span<const detail::Leaf> leaves) {
+    if (detail::Recorder* r = detail::recorder()) r->copying(to, from, leaves);
+    return nullptr;
+  }
+  static void before_write(const ArrayBase& to) { detail::before_write(to, stream_of(*to.storage())); }
+};
+
 // Work on the device's default stream that writes an array.
 template <class F>
 void write_to(detail::Storage& storage, F record) {
@@ -146,6 +169,7 @@ void ArrayBase::upload(const void* data, std::uint64_t count) {
   if (is_null()) invalid("elements are assigned to a null array");
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   if (count == 0) return;
+  const Told told(*this);
   if (!is_contiguous()) {
     ArrayBase packed(ndim_, element_bytes_);
     packed.create(device(), extent_of(shape_, ndim_), ndim_);
@@ -161,7 +185,7 @@ void ArrayBase::download(void* data) const {
   if (size() == 0) return;
   if (!is_contiguous()) {
     ArrayBase packed(ndim_, element_bytes_);
-    packed.copy_from(*this);
+    packed.copy_elements(*this);
     packed.download(data);
     return;
   }
@@ -173,7 +197,7 @@ HostCopy ArrayBase::start_download(void* data) const {
   if (size() == 0) return {};
   if (!is_contiguous()) {
     ArrayBase packed(ndim_, element_bytes_);
-    packed.copy_from(*this);
+    packed.copy_elements(*this);
     return packed.start_download(data);
   }
   return HostCopy(detail::start_host_copy(*storage_, address_, std::uint64_t(size()) * element_bytes_,
@@ -252,6 +276,7 @@ void unpack_handle(ArrayBase& array, const std::byte* from, const References& re
 void ArrayBase::fill_element(const void* element) {
   if (is_null()) invalid("a null array is filled");
   if (size() == 0) return;
+  const Told told(*this);
   const auto* bytes = static_cast<const std::byte*>(element);
   const std::uint64_t total = std::uint64_t(size()) * element_bytes_;
   // A pattern that repeats every word is the device's own fill; whole allocations are padded to words.
@@ -279,7 +304,16 @@ void ArrayBase::fill_element(const void* element) {
   detail::strided_copy(*this, one);
 }
 
-void ArrayBase::copy_from(const ArrayBase& from) {
+void ArrayBase::copy_from(const ArrayBase& from, std::span<const detail::Leaf> leaves) {
+  const bool differs = !is_null() && !from.is_null() && shape_ == from.shape_ && size() > 0 &&
+                       (storage_ != from.storage_ || address_ != from.address_ || stride_ != from.stride_);
+  if (!differs) return copy_elements(from);
+  const Told told(*this, from, leaves);
+  copy_elements(from);
+}
+
+void ArrayBase::copy_elements(const ArrayBase& from) {
+  const detail::Recording nobody(nullptr);
   if (from.is_null()) invalid("the source of a copy is a null array");
   if (is_null()) create(from.device(), extent_of(from.shape_, ndim_), ndim_);  // a scratch array of the same shape
   if (shape_ != from.shape_)
@@ -298,15 +332,15 @@ void ArrayBase::copy_from(const ArrayBase& from) {
     if (!overlap) return detail::strided_copy(*this, from);
     // Views that interleave or overlap: through a copy, so that no element is read after it was written.
     ArrayBase packed(ndim_, element_bytes_);
-    packed.copy_from(from);
+    packed.copy_elements(from);
     return detail::strided_copy(*this, packed);
   }
   const std::uint64_t bytes = std::uint64_t(size()) * element_bytes_;
   if (address_ == from.address_) return;
   if (overlap) {
     ArrayBase packed(ndim_, element_bytes_);
-    packed.copy_from(from);
-    return copy_from(packed);
+    packed.copy_elements(from);
+    return copy_elements(packed);
   }
   detail::StreamState& stream = stream_of(*storage_);
   from.storage_->order_before(stream, false);
@@ -320,7 +354,7 @@ void ArrayBase::copy_between_devices(const ArrayBase& from) {
   // Strided views are packed by their own devices.
   if (!from.is_contiguous()) {
     ArrayBase packed(ndim_, element_bytes_);
-    packed.copy_from(from);
+    packed.copy_elements(from);
     return copy_between_devices(packed);
   }
   if (!is_contiguous()) {
@@ -341,7 +375,7 @@ void ArrayBase::copy_between_devices(const ArrayBase& from) {
 }
 
 void ArrayBase::copy_range(const ArrayBase& to, const ArrayBase& from, std::int64_t to_offset, std::int64_t from_offset,
-                           std::int64_t count) {
+                           std::int64_t count, std::span<const detail::Leaf> leaves) {
   if (to.is_null()) invalid("the target of a copy is a null array");
   if (from.is_null()) invalid("the source of a copy is a null array");
   const auto part = [](const ArrayBase& a, std::int64_t offset, std::int64_t n, const char* what) {
@@ -358,7 +392,7 @@ void ArrayBase::copy_range(const ArrayBase& to, const ArrayBase& from, std::int6
   };
   if (count == -1) count = std::max<std::int64_t>(from.size() - from_offset, 0);
   const ArrayBase source = part(from, from_offset, count, "source");
-  part(to, to_offset, count, "target").copy_from(source);
+  part(to, to_offset, count, "target").copy_from(source, leaves);
 }
 
 namespace {
@@ -477,6 +511,8 @@ std::byte* ArrayBase::host_bytes() const {
   if (!storage_->allocation.host)
     throw Error(ErrorKind::unsupported, fmt::format("the memory of device {} is not the host's; use to_vector()",
                                                     storage_->device->device->info().name));
+  if (detail::Recorder* r = detail::recorder()) r->exposing(*this);
+  detail::before_write(*this, stream_of(*storage_));
   storage_->wait_for_users();
   return storage_->allocation.host + (address_ - storage_->allocation.address);
 }

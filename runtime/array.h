@@ -23,6 +23,13 @@ concept HostSequence = requires(const R& r) {
   *std::data(r);
   std::size(r);
 };
+/// Whether an element holds a real number.
+template <class T>
+inline constexpr bool holds_reals = [] {
+  for (const Leaf& l : Layout<T>::leaves)
+    if (l.type == ir::Type::f16 || l.type == ir::Type::f32 || l.type == ir::Type::f64) return true;
+  return false;
+}();
 template <HostSequence R>
 using SequenceElement = std::remove_cvref_t<decltype(*std::data(std::declval<const R&>()))>;
 /// A host range of T.
@@ -61,6 +68,8 @@ class ArrayBase {
 
   /// Waits until everything that writes the array has run.
   void wait() const;
+  /// Whether the array's memory has gradient storage: see Array::requires_grad().
+  bool has_grad() const;
 
   const std::shared_ptr<detail::Storage>& storage() const { return storage_; }
   /// First byte and length of the memory from the first to the last element.
@@ -68,6 +77,7 @@ class ArrayBase {
 
  protected:
   ArrayBase(int ndim, std::uint32_t element_bytes) : ndim_(ndim), element_bytes_(element_bytes) {}
+  friend class Tape;
   friend void detail::unpack_handle(ArrayBase& array, const std::byte* from, const detail::References& references);
 
   void create(const Device& device, const Extent& extent, int ndim);
@@ -83,10 +93,15 @@ class ArrayBase {
   void fill_packed(const std::byte* element, const detail::References& references);
   /// In order of address.
   detail::References references() const;
-  void copy_from(const ArrayBase& from);
+  /// \param leaves  the scalars of an element; with none a tape takes the elements for numbers without gradients
+  void copy_from(const ArrayBase& from, std::span<const detail::Leaf> leaves = {});
+  void copy_elements(const ArrayBase& from);
   void copy_between_devices(const ArrayBase& from);
   static void copy_range(const ArrayBase& to, const ArrayBase& from, std::int64_t to_offset, std::int64_t from_offset,
-                         std::int64_t count);
+                         std::int64_t count, std::span<const detail::Leaf> leaves);
+  void make_gradient(std::span<const detail::Leaf> leaves) const;
+  /// The same place in the memory of the gradients.
+  void take_gradient(const ArrayBase& of);
   /// Keeps elements lo, lo + step, ... below hi of dimension k.
   void restrict(int k, std::int64_t lo, std::int64_t hi, std::int64_t step);
   /// Drops the first dimension at index i.
@@ -204,8 +219,34 @@ class Array : public ArrayBase {
   }
   /// Replaces all elements by those of an array of the same shape, on this device or another. Views of one array may
   /// overlap: the result is as if all were read first.
-  void copy_from(const Array& other) { ArrayBase::copy_from(other); }
-  using ArrayBase::copy_range;
+  void copy_from(const Array& other) { ArrayBase::copy_from(other, detail::Layout<T>::leaves); }
+  template <int M>
+  static void copy_range(const Array& to, const Array<T, M>& from, std::int64_t to_offset, std::int64_t from_offset,
+                         std::int64_t count) {
+    ArrayBase::copy_range(to, from, to_offset, from_offset, count, detail::Layout<T>::leaves);
+  }
+
+  /// Gives the array's memory gradient storage, zeros, unless it has it already: Tape::backward() adds to it. Returns
+  /// the array itself: `auto x = zeros<float>(device, n).requires_grad();`. Views of one array share the storage: the
+  /// gradient of a slice is a slice of the gradient.
+  /// Errors: Error(invalid_argument) for a null array; Error(out_of_memory).
+  /// Cost: as much memory as the whole array has, whatever part of it this is.
+  Array requires_grad() const {
+    static_assert(detail::holds_reals<T>, "weft: only arrays of real numbers have gradients");
+    make_gradient(detail::Layout<T>::leaves);
+    return *this;
+  }
+  /// The gradient: an array of the same shape, of which each element is the derivative by that element of this one
+  /// (integers in structs stay 0). A view: it shows what later calls of backward() and zero() make of it.
+  /// Errors: Error(invalid_argument) for an array without: call requires_grad(), or ask the tape by
+  /// Tape::gradient().
+  Array grad() const {
+    Array a;
+    a.take_gradient(*this);
+    return a;
+  }
+  /// Sets the gradient to zero. Errors: as grad().
+  void zero_grad() const { grad().zero(); }
 
   /// The elements in row-major order. Waits for what writes them, nothing else.
   std::vector<T> to_vector() const {

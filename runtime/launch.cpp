@@ -1,13 +1,12 @@
-// Checks of a launch, the packing of its arguments, and the programs that a kernel was compiled to.
+// Checks of a launch.
 #include "launch.h"
 
 #include <fmt/format.h>
 
-#include <bit>
-#include <cstring>
-
 #include "../frontend/support/error.h"
-#include "state.h"
+#include "dispatch.h"
+#include "kernel_programs.h"
+#include "observe.h"
 
 namespace weft::detail {
 
@@ -16,106 +15,14 @@ namespace {
 constexpr std::size_t kMaxParams = 64;
 constexpr std::int64_t kMax32 = (1ll << 31) - 1;
 
-/// A kernel's hold on a program. The program is the device's: a kernel that is a global variable outlives the device.
-struct ProgramUse {
-  std::uint64_t device;
-  ir::Variant variant;
-  LoadedProgram* program;
-  std::weak_ptr<DeviceState> alive;
-
-  ProgramUse(DeviceState& device, const ir::Variant& variant, LoadedProgram* program)
-      : device(device.id), variant(variant), program(program), alive(device.weak_from_this()) {}
-  ProgramUse(const ProgramUse&) = delete;
-  ~ProgramUse() {
-    if (const auto state = alive.lock()) state->programs.give_back(program);
-  }
-};
-
-/// What one kernel was compiled to.
-struct KernelPrograms {
-  std::vector<std::unique_ptr<ProgramUse>> uses;
-};
-
-// As the module's parameters are called, see Trace::begin_part.
-std::string argument_name(const HostArg& arg) {
-  std::string name = fmt::format("argument {}", arg.argument);
-  if (arg.field_name) name += arg.field_name(arg.field);
-  return arg.part == 0 ? name : fmt::format("{}, indices of dimension {}", name, arg.part - 1);
-}
-
 [[noreturn]] void refuse(const KernelCore& kernel, const std::string& message) {
   throw Error(ErrorKind::invalid_argument, message, kernel.name(), kernel.loc());
-}
-
-LoadedProgram* compile(KernelCore& kernel, DeviceState& device, const ir::Variant& variant) {
-  const std::uint32_t max_block = device.device->info().max_block;
-  ir::Module module = kernel.trace(variant, max_block);
-  // Whoever asks for larger workgroups and depends on it is refused by the device.
-  if (!module.fixed_block) module.block = std::min(module.block, max_block);
-  const ir::Hash hash = ir::hash(module);
-
-  // Messages name the kernel and its lines, so only kernels made at one place share.
-  const std::string key =
-      fmt::format("{} {} {}:{}", ir::to_string(hash), kernel.name(), kernel.loc().file, kernel.loc().line);
-  return device.programs.take(key, [&] {
-    auto loaded = std::make_unique<LoadedProgram>();
-    loaded->program = device.device->compile(module, hash);
-    loaded->call = std::make_shared<ir::Interface>(module.as_interface());
-    loaded->together = ir::group_use(module).together;
-    return loaded;
-  });
-}
-
-LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Variant& variant) {
-  std::lock_guard lock(kernel.mutex);
-  if (!kernel.programs) kernel.programs = std::make_shared<KernelPrograms>();
-  auto& uses = static_cast<KernelPrograms*>(kernel.programs.get())->uses;
-  for (const auto& use : uses)
-    if (use->device == device.id && use->variant == variant) return *use->program;
-  std::erase_if(uses, [](const auto& use) { return use->alive.expired(); });
-  LoadedProgram* p = compile(kernel, device, variant);
-  uses.push_back(std::make_unique<ProgramUse>(device, variant, p));
-  return *p;
 }
 
 // The compact layout holds i32 sizes and needs the alignment that wide accesses count on.
 bool needs_strided(const ArrayBase& a) {
   return !a.is_contiguous() || a.address() % wide_alignment(a.element_bytes()) != 0 ||
          a.size() > a.storage()->device->max_threads;
-}
-
-void pack_array(std::byte* block, const ir::Param& p, const ArrayBase& a) {
-  std::byte* at = block + p.offset;
-  const std::uint64_t address = a.address();
-  std::memcpy(at, &address, 8);
-  at += 8;
-  if (!p.strided) {
-    for (int k = 0; k < p.ndim; ++k, at += 4) {
-      const std::int32_t n = std::int32_t(a.shape(k));
-      std::memcpy(at, &n, 4);
-    }
-    return;
-  }
-  for (int k = 0; k < p.ndim; ++k, at += 8) {
-    const std::int64_t n = a.shape(k);
-    std::memcpy(at, &n, 8);
-  }
-  for (int k = 0; k < p.ndim; ++k, at += 8) {
-    const std::int64_t n = a.stride(k);
-    std::memcpy(at, &n, 8);
-  }
-}
-
-// See tracing::thread_coordinate: q = mul_hi(2 n, multiplier) >> shift.
-void pack_extents(std::byte* block, const ir::Interface& i, const Extent& threads) {
-  std::byte* at = block + i.tid_offset + (i.wide ? 8 : 0);
-  for (int k = 1; k < int(i.tid_rank); ++k, at += 12) {
-    const std::uint32_t d = std::uint32_t(threads[k]);
-    const int shift = std::bit_width(d - 1);  // ceil(log2 d)
-    const std::uint64_t multiplier = ((1ull << (31 + shift)) + d - 1) / d;
-    const std::uint32_t packed[] = {d, std::uint32_t(multiplier), std::uint32_t(shift)};
-    std::memcpy(at, packed, 12);
-  }
 }
 
 struct Checked {
@@ -182,25 +89,6 @@ std::int64_t count_threads(const KernelCore& kernel, const Extent& threads) {
   return none ? 0 : n;
 }
 
-// How many steps of the first dimension (threads, when the kernel asks for no coordinates) one dispatch takes.
-std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& i, const Extent& threads,
-                                std::int64_t count) {
-  if (!i.wide || i.tid_rank == 0) return std::min(count, device.max_threads);
-  if (threads[0] > kMax32 && i.narrow_tid)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("a launch over {} threads along dimension 0, where the kernel asks for tid(), which counts "
-                            "to 2^31 - 1: use tid64()",
-                            threads[0]),
-                i.name, i.narrow_tid);
-  const std::int64_t rest = count / threads[0];
-  if (rest > device.max_threads)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("a launch over {} threads in the dimensions behind the first; {} are possible", rest,
-                            device.max_threads),
-                i.name, i.loc);
-  return std::min(threads[0], device.max_threads / rest);
-}
-
 }  // namespace
 
 void value_out_of_range() {
@@ -241,74 +129,13 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
                 fmt::format("a launch of {} threads of a kernel that works in workgroups; those count to {}", count,
                             device.max_threads),
                 kernel.name(), kernel.loc());
-  const std::int64_t steps = steps_per_dispatch(device, call, threads, count);
-
-  // Blocks beyond the usual size are rare; the common one stays off the heap.
-  std::byte small[512];
-  std::vector<std::byte> large;
-  std::byte* block = small;
-  if (call.args_bytes > sizeof small) {
-    large.resize(call.args_bytes);
-    block = large.data();
+  const Dispatch work{program, *on, threads, count, args, steps_per_dispatch(device, call, threads, count)};
+  if (Recorder* r = recorder()) {
+    r->launching({kernel, program, checked.variant, threads, count, args, *on});
+    dispatch(work);
+    return r->launched();
   }
-  // The arrays, the report buffer, and what the elements of arrays hold.
-  backend::MemoryRange ranges[kMaxParams + 2];
-  std::size_t num_ranges = 0;
-  References held;
-  for (std::size_t k = 0; k < args.size(); ++k) {
-    const ir::Param& p = call.params[k];
-    if (!args[k].array) {
-      std::memcpy(block + p.offset, args[k].value, p.bytes);
-      continue;
-    }
-    if (p.kind == ir::Param::Kind::absent) continue;
-    const ArrayBase& a = *args[k].array;
-    pack_array(block, p, a);
-    if (p.access == ir::Access::none) continue;
-    a.storage()->order_before(*on, any(p.access, ir::Access::write | ir::Access::atomic));
-    ranges[num_ranges++] = {a.address(), a.extent_bytes(), p.access};
-    if (a.storage()->has_references()) a.storage()->reach(held);
-  }
-  // What a kernel does to arrays that it finds in structs is not known: it may read and write all of them.
-  constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
-  for (const std::shared_ptr<Storage>& s : held) s->order_before(*on, true);
-  if (num_ranges + held.size() < std::size(ranges)) {
-    for (const std::shared_ptr<Storage>& s : held) ranges[num_ranges++] = {s->allocation.address, s->bytes, kAnything};
-  } else {
-    ranges[num_ranges++] = {0, ~0ull, kAnything};
-  }
-  pack_extents(block, call, threads);
-
-  const bool by_rows = call.tid_rank > 0;
-  const std::int64_t all = by_rows ? threads[0] : count, rest = count / all;
-  backend::Ticket ticket = 0;
-  for (std::int64_t start = 0; start < all; start += steps) {
-    const std::uint32_t n = std::uint32_t(std::min(steps, all - start) * rest);
-    std::memcpy(block, &n, 4);
-    if (call.wide && by_rows) std::memcpy(block + call.tid_offset, &start, 8);
-    const std::uint32_t groups = (n + call.block - 1) / call.block;
-    const std::uint32_t limit = device.device->info().max_groups;
-    const std::uint32_t rows = (groups + limit - 1) / limit;  // as even as can be: the last row has few idle workgroups
-    const backend::Grid grid{(groups + rows - 1) / rows, rows, 1};
-    ticket = on->with([&](backend::Stream& s) {
-      const auto launched = [&](std::size_t n) {
-        return s.launch(*program.program, grid, {block, call.args_bytes}, {ranges, n});
-      };
-      if (call.report_offset == 0) return launched(num_ranges);
-      ReportBuffer& reports = on->report_buffer();
-      const ReportBuffer::Launch about{program.call, {threads.n.data(), std::size_t(threads.rank)}, start * rest};
-      ranges[num_ranges] = reports.begin(s, about, block + call.report_offset);
-      const backend::Ticket t = launched(num_ranges + 1);
-      reports.recorded(t);
-      return t;
-    });
-  }
-  for (std::size_t k = 0; k < args.size(); ++k) {
-    const ir::Access access = call.params[k].access;
-    if (args[k].array && access != ir::Access::none)
-      args[k].array->storage()->touched(*on, ticket, any(access, ir::Access::write | ir::Access::atomic));
-  }
-  for (const std::shared_ptr<Storage>& s : held) s->touched(*on, ticket, true);
+  dispatch(work);
 }
 
 }  // namespace weft::detail

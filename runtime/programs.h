@@ -15,6 +15,7 @@ struct LoadedProgram {
   std::shared_ptr<backend::Program> program;
   std::shared_ptr<const ir::Interface> call;  ///< shared with reports, which may outlive the program
   bool together = false;                      ///< threads of a workgroup work together: launched over whole ones only
+  std::uint64_t reals = 0;                    ///< see ir::real_arrays
 
   std::string key;
   int users = 0;  ///< kernels that name it

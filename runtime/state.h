@@ -104,6 +104,9 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::atomic<bool> several_streams = false;          ///< work on one stream needs no order among streams
 };
 
+struct Gradient;
+class Watcher;
+
 /// Memory of a device, shared by an array and its views, and the work on it that has not been waited for.
 class Storage {
  public:
@@ -140,6 +143,17 @@ class Storage {
   /// Adds all memory that can be reached from here, this one left out.
   void reach(References& found);
 
+  /// Where the gradients of the elements lie; null without requires_grad().
+  std::shared_ptr<const Gradient> gradient();
+  bool has_gradient() const { return has_gradient_.load(std::memory_order_acquire); }
+  /// Keeps the one that is there already.
+  void set_gradient(std::shared_ptr<const Gradient> gradient);
+
+  /// From now on `watcher` hears of everything that is about to change elements, as long as it lives.
+  void watch(const std::shared_ptr<Watcher>& watcher);
+  bool watched() const { return watched_.load(std::memory_order_relaxed); }
+  std::vector<std::shared_ptr<Watcher>> watchers();
+
   /// Copies to the host when the last write has arrived, and no later than that.
   void download(void* to, std::uint64_t from, std::size_t bytes);
 
@@ -153,6 +167,10 @@ class Storage {
   std::mutex mutex_;
   References references_;
   std::atomic<bool> has_references_ = false;
+  std::shared_ptr<const Gradient> gradient_;
+  std::atomic<bool> has_gradient_ = false;
+  std::vector<std::weak_ptr<Watcher>> watchers_;
+  std::atomic<bool> watched_ = false;
   Use write_;              ///< the last one
   std::vector<Use> uses_;  ///< since then, the write included: the last of each stream
 };

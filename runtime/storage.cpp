@@ -129,6 +129,38 @@ References Storage::references() {
   return references_;
 }
 
+std::shared_ptr<const Gradient> Storage::gradient() {
+  if (!has_gradient()) return nullptr;
+  std::lock_guard lock(mutex_);
+  return gradient_;
+}
+
+void Storage::set_gradient(std::shared_ptr<const Gradient> gradient) {
+  std::lock_guard lock(mutex_);
+  if (gradient_) return;
+  gradient_ = std::move(gradient);
+  has_gradient_.store(true, std::memory_order_release);
+}
+
+void Storage::watch(const std::shared_ptr<Watcher>& watcher) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(watchers_, [](const auto& w) { return w.expired(); });
+  watchers_.push_back(watcher);
+  watched_ = true;
+}
+
+std::vector<std::shared_ptr<Watcher>> Storage::watchers() {
+  std::vector<std::shared_ptr<Watcher>> alive;
+  std::lock_guard lock(mutex_);
+  for (const auto& w : watchers_)
+    if (auto watcher = w.lock()) alive.push_back(std::move(watcher));
+  if (alive.empty()) {
+    watchers_.clear();
+    watched_ = false;
+  }
+  return alive;
+}
+
 void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
   Use write;
   {

@@ -9,6 +9,7 @@
 #include "../frontend/support/error.h"
 #include "indexed_array.h"
 #include "launch.h"
+#include "observe.h"
 #include "state.h"
 
 namespace weft::detail {
@@ -135,6 +136,10 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
                                                            "indexed array {}",
                                                            k, packed.shape(k), chosen[k]));
   if (packed.size() == 0) return;
+  if (Recorder* r = recorder())
+    scatter ? r->untaped(data, packed, "a copy to an indexed array")
+            : r->untaped(packed, data, "a copy of an indexed array");
+  const Recording nobody(nullptr);
   // Structs take the arrays along that they hold.
   const std::shared_ptr<Storage>& from = (scatter ? packed : data).storage();
   if (from->has_references()) {

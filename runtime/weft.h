@@ -38,5 +38,6 @@
 #include "indexed_array.h"
 #include "launch.h"
 #include "report.h"
+#include "tape.h"
 
 #pragma pop_macro("Bool")

@@ -110,7 +110,7 @@ struct Parameter<Var<T>> {
 };
 
 /// What all kernels share, whatever their parameters: the recipe, and a place for the runtime's programs.
-class KernelCore {
+class KernelCore : public std::enable_shared_from_this<KernelCore> {
  public:
   KernelCore(std::string name, Loc loc, const KernelOptions& options, std::function<void()> body)
       : name_(std::move(name)), loc_(loc), options_(options), body_(std::move(body)) {}

@@ -1,0 +1,174 @@
+// Packing of arguments, hazards and dispatches of a launch.
+#include "dispatch.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "../frontend/support/error.h"
+#include "observe.h"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr std::int64_t kMax32 = (1ll << 31) - 1;
+constexpr ir::Access kWrites = ir::Access::write | ir::Access::atomic;
+
+void pack_array(std::byte* block, const ir::Param& p, const ArrayBase& a) {
+  std::byte* at = block + p.offset;
+  const std::uint64_t address = a.address();
+  std::memcpy(at, &address, 8);
+  at += 8;
+  if (!p.strided) {
+    for (int k = 0; k < p.ndim; ++k, at += 4) {
+      const std::int32_t n = std::int32_t(a.shape(k));
+      std::memcpy(at, &n, 4);
+    }
+    return;
+  }
+  for (int k = 0; k < p.ndim; ++k, at += 8) {
+    const std::int64_t n = a.shape(k);
+    std::memcpy(at, &n, 8);
+  }
+  for (int k = 0; k < p.ndim; ++k, at += 8) {
+    const std::int64_t n = a.stride(k);
+    std::memcpy(at, &n, 8);
+  }
+}
+
+// See tracing::thread_coordinate: q = mul_hi(2 n, multiplier) >> shift.
+void pack_extents(std::byte* block, const ir::Interface& i, const Extent& threads) {
+  std::byte* at = block + i.tid_offset + (i.wide ? 8 : 0);
+  for (int k = 1; k < int(i.tid_rank); ++k, at += 12) {
+    const std::uint32_t d = std::uint32_t(threads[k]);
+    const int shift = std::bit_width(d - 1);  // ceil(log2 d)
+    const std::uint64_t multiplier = ((1ull << (31 + shift)) + d - 1) / d;
+    const std::uint32_t packed[] = {d, std::uint32_t(multiplier), std::uint32_t(shift)};
+    std::memcpy(at, packed, 12);
+  }
+}
+
+}  // namespace
+
+// As the module's parameters are called, see Trace::begin_part.
+std::string argument_name(const HostArg& arg) {
+  std::string name = fmt::format("argument {}", arg.argument);
+  if (arg.field_name) name += arg.field_name(arg.field);
+  return arg.part == 0 ? name : fmt::format("{}, indices of dimension {}", name, arg.part - 1);
+}
+
+std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& i, const Extent& threads,
+                                std::int64_t count) {
+  if (!i.wide || i.tid_rank == 0) return std::min(count, device.max_threads);
+  if (threads[0] > kMax32 && i.narrow_tid)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a launch over {} threads along dimension 0, where the kernel asks for tid(), which counts "
+                            "to 2^31 - 1: use tid64()",
+                            threads[0]),
+                i.name, i.narrow_tid);
+  const std::int64_t rest = count / threads[0];
+  if (rest > device.max_threads)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a launch over {} threads in the dimensions behind the first; {} are possible", rest,
+                            device.max_threads),
+                i.name, i.loc);
+  return std::min(threads[0], device.max_threads / rest);
+}
+
+void dispatch(const Dispatch& work) {
+  const LoadedProgram& program = work.program;
+  const ir::Interface& call = *program.call;
+  const std::span<const HostArg> args = work.args;
+  const Extent& threads = work.threads;
+  StreamState* const on = &work.on;
+  DeviceState& device = *on->device;
+  // Blocks beyond the usual size are rare; the common one stays off the heap.
+  std::byte small[512];
+  std::vector<std::byte> large;
+  std::byte* block = small;
+  if (call.args_bytes > sizeof small) {
+    large.resize(call.args_bytes);
+    block = large.data();
+  }
+  // The arrays, the report buffer, and what the elements of arrays hold.
+  backend::MemoryRange few[66];
+  std::vector<backend::MemoryRange> many;
+  std::span<backend::MemoryRange> ranges = few;
+  if (args.size() + 2 > ranges.size()) {
+    many.resize(args.size() + 2);
+    ranges = many;
+  }
+  std::size_t num_ranges = 0;
+  References held;
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    const ir::Param& p = call.params[k];
+    if (!args[k].array) {
+      std::memcpy(block + p.offset, args[k].value, p.bytes);
+      continue;
+    }
+    if (p.kind == ir::Param::Kind::absent) continue;
+    const ArrayBase& a = *args[k].array;
+    pack_array(block, p, a);
+    if (p.access == ir::Access::none) continue;
+    if (any(p.access, kWrites)) before_write(a, *on);
+    a.storage()->order_before(*on, any(p.access, kWrites));
+    ranges[num_ranges++] = {a.address(), a.extent_bytes(), p.access};
+    if (a.storage()->has_references()) a.storage()->reach(held);
+  }
+  // What a kernel does to arrays that it finds in structs is not known: it may read and write all of them.
+  constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
+  for (const std::shared_ptr<Storage>& s : held) {
+    if (s->bytes) before_write(View(s, s->allocation.address, std::int64_t(s->bytes), 1), *on);
+    s->order_before(*on, true);
+  }
+  if (num_ranges + held.size() < ranges.size()) {
+    for (const std::shared_ptr<Storage>& s : held) ranges[num_ranges++] = {s->allocation.address, s->bytes, kAnything};
+  } else {
+    ranges[num_ranges++] = {0, ~0ull, kAnything};
+  }
+  pack_extents(block, call, threads);
+
+  const bool by_rows = call.tid_rank > 0;
+  const std::int64_t all = by_rows ? threads[0] : work.count, rest = work.count / all;
+  backend::Ticket ticket = 0;
+  const auto record = [&](std::int64_t start, std::int64_t first, std::uint32_t n) {
+    std::memcpy(block, &n, 4);
+    if (call.wide && by_rows) std::memcpy(block + call.tid_offset, &start, 8);
+    if (work.first_thread < args.size()) {
+      const std::uint32_t number = std::uint32_t(first);
+      std::memcpy(block + call.params[work.first_thread].offset, &number, 4);
+    }
+    const std::uint32_t groups = (n + call.block - 1) / call.block;
+    const std::uint32_t limit = device.device->info().max_groups;
+    const std::uint32_t rows = (groups + limit - 1) / limit;  // as even as can be: the last row has few idle workgroups
+    const backend::Grid grid{(groups + rows - 1) / rows, rows, 1};
+    return on->with([&](backend::Stream& s) {
+      const auto launched = [&](std::size_t n) {
+        return s.launch(*program.program, grid, {block, call.args_bytes}, {ranges.data(), n});
+      };
+      if (call.report_offset == 0) return launched(num_ranges);
+      ReportBuffer& reports = on->report_buffer();
+      const ReportBuffer::Launch about{
+          program.call, {threads.n.data(), std::size_t(threads.rank)}, start * rest + first};
+      ranges[num_ranges] = reports.begin(s, about, block + call.report_offset);
+      const backend::Ticket t = launched(num_ranges + 1);
+      reports.recorded(t);
+      return t;
+    });
+  };
+  for (std::int64_t start = 0; start < all; start += work.steps) {
+    const std::int64_t n = std::min(work.steps, all - start) * rest;
+    for (std::int64_t first = 0; first < n; first += std::min(n, work.lanes))
+      ticket = record(start, first, std::uint32_t(std::min(n - first, work.lanes)));
+  }
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    const ir::Access access = call.params[k].access;
+    if (args[k].array && access != ir::Access::none)
+      args[k].array->storage()->touched(*on, ticket, any(access, kWrites));
+  }
+  for (const std::shared_ptr<Storage>& s : held) s->touched(*on, ticket, true);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,32 @@
+// A launch of a compiled kernel whose arguments were checked: to the stream, in as many dispatches as it takes.
+// Internal to the runtime.
+#pragma once
+#include "launch.h"
+#include "state.h"
+
+namespace weft::detail {
+
+struct Dispatch {
+  const LoadedProgram& program;
+  StreamState& on;
+  const Extent& threads;
+  std::int64_t count;             ///< of threads, more than 0
+  std::span<const HostArg> args;  ///< by parameter of the program
+  std::int64_t steps;             ///< of the first dimension in one dispatch: see steps_per_dispatch()
+  /// Threads of a dispatch at most, whatever `steps` says; parameter `first_thread`, a u32, gets the number of the
+  /// first of them, counted from where the step begins.
+  std::int64_t lanes = INT64_MAX;
+  std::size_t first_thread = SIZE_MAX;
+};
+
+/// How many steps of the first dimension (threads, when the kernel asks for no coordinates) one dispatch takes.
+/// Errors: Error(unsupported) for a launch that is too large for how the kernel counts.
+std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& i, const Extent& threads,
+                                std::int64_t count);
+
+void dispatch(const Dispatch& work);
+
+/// What messages call a part of an argument: "argument 2", "argument 2.points".
+std::string argument_name(const HostArg& arg);
+
+}  // namespace weft::detail

@@ -1,0 +1,121 @@
+// Tracing and compiling kernels and their adjoints, once for each way in which they are launched.
+#include "kernel_programs.h"
+
+#include <fmt/format.h>
+
+namespace weft::detail {
+
+namespace {
+
+/// A kernel's hold on a program. The program is the device's: a kernel that is a global variable outlives the device.
+struct ProgramUse {
+  std::uint64_t device;
+  ir::Variant variant;
+  LoadedProgram* program;
+  std::weak_ptr<DeviceState> alive;
+
+  ProgramUse(DeviceState& device, const ir::Variant& variant, LoadedProgram* program)
+      : device(device.id), variant(variant), program(program), alive(device.weak_from_this()) {}
+  ProgramUse(const ProgramUse&) = delete;
+  ~ProgramUse() {
+    if (const auto state = alive.lock()) state->programs.give_back(program);
+  }
+};
+using ProgramUses = std::vector<std::unique_ptr<ProgramUse>>;
+
+LoadedProgram* find(const ProgramUses& uses, const DeviceState& device, const ir::Variant& variant) {
+  for (const auto& use : uses)
+    if (use->device == device.id && use->variant == variant) return use->program;
+  return nullptr;
+}
+
+LoadedProgram& add(ProgramUses& uses, DeviceState& device, const ir::Variant& variant, LoadedProgram* program) {
+  std::erase_if(uses, [](const auto& use) { return use->alive.expired(); });
+  uses.push_back(std::make_unique<ProgramUse>(device, variant, program));
+  return *program;
+}
+
+/// What one kernel was compiled to.
+struct KernelPrograms {
+  struct KnownAdjoint {
+    ir::Variant variant;
+    ir::AdjointOptions options;
+    std::uint32_t max_block;
+    std::shared_ptr<KernelAdjoint> adjoint;
+  };
+  ProgramUses uses;
+  std::vector<KnownAdjoint> adjoints;
+};
+
+// The kernel is locked.
+KernelPrograms& programs_of(KernelCore& kernel) {
+  if (!kernel.programs) kernel.programs = std::make_shared<KernelPrograms>();
+  return *static_cast<KernelPrograms*>(kernel.programs.get());
+}
+
+ir::Module trace(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block) {
+  ir::Module module = kernel.trace(variant, max_block);
+  // Whoever asks for larger workgroups and depends on it is refused by the device.
+  if (!module.fixed_block) module.block = std::min(module.block, max_block);
+  return module;
+}
+
+LoadedProgram* compile(const ir::Module& module, DeviceState& device) {
+  const ir::Hash hash = ir::hash(module);
+  // Messages name the kernel and its lines, so only kernels made at one place share.
+  const std::string key =
+      fmt::format("{} {} {}:{}", ir::to_string(hash), module.name, module.loc.file, module.loc.line);
+  return device.programs.take(key, [&] {
+    auto loaded = std::make_unique<LoadedProgram>();
+    loaded->program = device.device->compile(module, hash);
+    loaded->call = std::make_shared<ir::Interface>(module.as_interface());
+    loaded->together = ir::group_use(module).together;
+    loaded->reals = ir::real_arrays(module);
+    return loaded;
+  });
+}
+
+}  // namespace
+
+LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Variant& variant) {
+  std::lock_guard lock(kernel.mutex);
+  ProgramUses& uses = programs_of(kernel).uses;
+  if (LoadedProgram* known = find(uses, device, variant)) return *known;
+  return add(uses, device, variant, compile(trace(kernel, variant, device.device->info().max_block), device));
+}
+
+struct KernelAdjoint::Programs {
+  ProgramUses uses;
+};
+
+LoadedProgram& KernelAdjoint::program(DeviceState& device, const ir::Module& module,
+                                      std::shared_ptr<Programs>& programs) {
+  std::lock_guard lock(mutex_);
+  if (!programs) programs = std::make_shared<Programs>();
+  if (LoadedProgram* known = find(programs->uses, device, {})) return *known;
+  return add(programs->uses, device, {}, compile(module, device));
+}
+
+LoadedProgram& KernelAdjoint::program(DeviceState& device) { return program(device, adjoint_.module, programs_); }
+
+LoadedProgram& KernelAdjoint::counter(DeviceState& device) {
+  return program(device, adjoint_.counter.front(), counters_);
+}
+
+std::shared_ptr<KernelAdjoint> adjoint_of(KernelCore& kernel, DeviceState& device, const ir::Variant& launched,
+                                          const ir::AdjointOptions& options) {
+  // What a debug build checks was checked and reported by the launch itself.
+  ir::Variant variant = launched;
+  variant.debug = {};
+  variant.adjoint = true;
+  const std::uint32_t max_block = device.device->info().max_block;
+  std::lock_guard lock(kernel.mutex);
+  auto& adjoints = programs_of(kernel).adjoints;
+  for (const auto& known : adjoints)
+    if (known.variant == variant && known.options == options && known.max_block == max_block) return known.adjoint;
+  auto made = std::make_shared<KernelAdjoint>(ir::adjoint(trace(kernel, variant, max_block), options));
+  adjoints.push_back({variant, options, max_block, made});
+  return made;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,39 @@
+// What a kernel was compiled to, and its adjoints. Internal to the runtime.
+#pragma once
+#include "../frontend/adjoint/adjoint.h"
+#include "../frontend/edsl/kernel.h"
+#include "state.h"
+
+namespace weft::detail {
+
+/// The program of a kernel for launches of this variant, compiled when it is first asked for.
+/// Errors: Error(invalid_kernel) when the trace fails; Error(unsupported) when the device lacks what it needs.
+LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Variant& variant);
+
+/// The adjoint of a kernel for launches of one variant and one choice of gradients, and what it was compiled to.
+class KernelAdjoint {
+ public:
+  KernelAdjoint(ir::Adjoint adjoint) : adjoint_(std::move(adjoint)) {}
+
+  const ir::Adjoint& get() const { return adjoint_; }
+  /// Compiles it for a device when it is first asked for.
+  LoadedProgram& program(DeviceState& device);
+  /// The same for the program that counts the entries of the undo log, where there is one.
+  LoadedProgram& counter(DeviceState& device);
+
+ private:
+  struct Programs;
+  LoadedProgram& program(DeviceState& device, const ir::Module& module, std::shared_ptr<Programs>& programs);
+
+  const ir::Adjoint adjoint_;
+  std::mutex mutex_;
+  std::shared_ptr<Programs> programs_, counters_;
+};
+
+/// Traces the kernel and builds the adjoint, or finds it among those that the kernel has. `variant` as it was launched.
+/// Errors: Error(not_differentiable) with the line of what has no derivative.
+/// Cost: milliseconds for each variant and choice of options; the adjoint is compiled when it is run.
+std::shared_ptr<KernelAdjoint> adjoint_of(KernelCore& kernel, DeviceState& device, const ir::Variant& variant,
+                                          const ir::AdjointOptions& options);
+
+}  // namespace weft::detail

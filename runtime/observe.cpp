@@ -1,0 +1,44 @@
+// The recorder of a thread, and which views share elements.
+#include "observe.h"
+
+#include <algorithm>
+
+namespace weft::detail {
+
+namespace {
+thread_local Recorder* current = nullptr;
+}
+
+Recorder* recorder() { return current; }
+
+Recording::Recording(Recorder* recorder) : before_(current) { current = recorder; }
+Recording::~Recording() { current = before_; }
+
+bool may_overlap(const ArrayBase& a, const ArrayBase& b) {
+  if (a.storage() != b.storage() || a.size() == 0 || b.size() == 0) return false;
+  if (a.address() >= b.address() + b.extent_bytes() || b.address() >= a.address() + a.extent_bytes()) return false;
+  // Let all strides from some size s on, of both, be multiples of s, and what is left of each view without those
+  // dimensions be short: seen modulo s, each view is one interval of bytes, and these are compared on a circle.
+  std::int64_t candidates[8];
+  int n = 0;
+  for (const ArrayBase* v : {&a, &b})
+    for (int k = 0; k < v->ndim(); ++k)
+      if (v->shape(k) > 1) candidates[n++] = v->stride(k);
+  for (int c = 0; c < n; ++c) {
+    const std::int64_t s = candidates[c];
+    const auto inner = [&](const ArrayBase& v) {
+      std::int64_t bytes = v.element_bytes();
+      for (int k = 0; k < v.ndim(); ++k)
+        if (v.shape(k) > 1 && v.stride(k) % s != 0) bytes += (v.shape(k) - 1) * v.stride(k);
+      return bytes;
+    };
+    if (s <= 0) continue;
+    const std::int64_t length_a = inner(a), length_b = inner(b);
+    const std::int64_t distance = std::int64_t(b.address() - a.address());
+    const std::int64_t apart = (distance % s + s) % s;
+    if (length_a <= apart && apart + length_b <= s) return false;
+  }
+  return true;
+}
+
+}  // namespace weft::detail

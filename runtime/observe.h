@@ -1,0 +1,76 @@
+// Who hears of what is done to arrays before it is done: a tape that records, and whoever still needs the elements.
+// Internal to the runtime.
+#pragma once
+#include <span>
+
+#include "../frontend/ir/module.h"
+#include "state.h"
+#include "view.h"
+
+namespace weft::detail {
+
+class KernelCore;
+struct HostArg;
+
+/// A launch whose arguments were checked and that has threads to run.
+struct CheckedLaunch {
+  KernelCore& kernel;
+  const LoadedProgram& program;
+  const ir::Variant& variant;
+  const Extent& threads;
+  std::int64_t count;
+  std::span<const HostArg> args;
+  StreamState& stream;
+};
+
+/// Hears of the operations of one thread, in order. What it throws is thrown by the operation, which then does nothing.
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+  virtual void launching(const CheckedLaunch& launch) = 0;
+  /// That launch is on its stream.
+  virtual void launched() = 0;
+  /// \param leaves  scalars of an element
+  virtual void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) = 0;
+  /// All elements are replaced by values of the host.
+  virtual void overwriting(const ArrayBase& to) = 0;
+  /// The host is given the elements themselves.
+  virtual void exposing(const ArrayBase& elements) = 0;
+  /// An operation on arrays of which no derivative is known. \param what  as it is called in a message
+  virtual void untaped(const ArrayBase& to, const ArrayBase& from, const char* what) = 0;
+};
+
+/// The one that hears of this thread's operations now, or null.
+Recorder* recorder();
+
+/// While it lives, `recorder` (or, for null, nobody) hears of this thread's operations.
+class Recording {
+ public:
+  explicit Recording(Recorder* recorder);
+  Recording(const Recording&) = delete;
+  ~Recording();
+
+ private:
+  Recorder* before_;
+};
+
+/// Hears of changes of a storage by any thread: see Storage::watch().
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  /// These elements are about to be changed by work on `stream`, or by the host after a wait for all that uses them.
+  virtual void before_write(const ArrayBase& elements, StreamState& stream) = 0;
+};
+
+/// Tells the watchers of an array's memory.
+/// Cost: a few nanoseconds where there are none.
+inline void before_write(const ArrayBase& elements, StreamState& stream) {
+  if (!elements.storage()->watched()) return;
+  for (const auto& w : elements.storage()->watchers()) w->before_write(elements, stream);
+}
+
+/// Whether an element of one may share bytes with an element of the other. Views that interleave in the way of columns
+/// of one matrix are told apart; of others only the extents are compared.
+bool may_overlap(const ArrayBase& a, const ArrayBase& b);
+
+}  // namespace weft::detail

@@ -1,0 +1,184 @@
+// Recording, and the walk back through what was recorded.
+#include "tape.h"
+
+#include <fmt/format.h>
+
+#include "../frontend/support/error.h"
+#include "tape_core.h"
+
+namespace weft {
+
+namespace {
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+}  // namespace
+
+Tape::Tape(const TapeOptions& options) : core_(std::make_shared<detail::TapeCore>(options)) {}
+Tape::Tape(Tape&&) noexcept = default;
+Tape& Tape::operator=(Tape&&) noexcept = default;
+Tape::~Tape() = default;
+
+void Tape::record(const std::function<void()>& f) {
+  const auto core = core_;  // f may reset, move or end the tape
+  const detail::Recording recording(core.get());
+  f();
+}
+
+void Tape::unrecorded(const std::function<void()>& f) {
+  const detail::Recording nobody(nullptr);
+  f();
+}
+
+void Tape::check_loss(const ArrayBase& loss) {
+  if (loss.is_null()) invalid("backward() of a null array");
+  if (loss.size() != 1)
+    invalid(
+        fmt::format("backward() of an array of {} elements: the loss is one number; for more give the gradient of "
+                    "each element: backward({{{{y, gradient_of_y}}}})",
+                    loss.size()));
+}
+
+void Tape::backward(std::span<const Seed> seeds) { core_->backward(seeds); }
+void Tape::zero() { core_->zero(); }
+std::size_t Tape::size() const { return core_->size(); }
+
+void Tape::reset() {
+  if (detail::recorder() == core_.get()) invalid("reset() of a tape that records");
+  core_ = std::make_shared<detail::TapeCore>(core_->options);
+}
+
+void Tape::take_gradient(ArrayBase& array) {
+  if (array.is_null()) invalid("the gradient of a null array");
+  if (!core_->carries(array))
+    invalid(
+        "the gradient of an array that carries none: it has no gradient storage (requires_grad()), and nothing on the "
+        "tape computes it from an array that has");
+  const detail::View gradient = core_->gradient(array);
+  array.storage_ = gradient.storage();
+  array.address_ = gradient.address();
+}
+
+void Tape::add_function(std::function<void()> backward, std::vector<const ArrayBase*> arrays) {
+  if (detail::recorder() != core_.get()) invalid("record_func() outside record() of this tape");
+  core_->add_function(std::move(backward), arrays);
+}
+
+namespace detail {
+
+const TapeCore::Taped* TapeCore::find(const ArrayBase& a) const {
+  const auto known = storages_.find(a.storage().get());
+  return known == storages_.end() ? nullptr : &known->second;
+}
+
+TapeCore::Taped& TapeCore::taped(const ArrayBase& a) {
+  Taped& t = storages_[a.storage().get()];
+  if (!t.storage) t.storage = a.storage();
+  return t;
+}
+
+bool TapeCore::carries(const ArrayBase& a) const {
+  if (a.has_grad()) return true;
+  const Taped* t = find(a);
+  return t && t->carries;
+}
+
+void TapeCore::mark_written(const ArrayBase& a) {
+  Taped& t = taped(a);
+  t.carries = t.written = true;
+}
+
+std::shared_ptr<Version> TapeCore::version(const ArrayBase& a) {
+  Taped& t = taped(a);
+  if (!t.versions) {
+    t.versions = std::make_shared<LiveVersions>();
+    t.storage->watch(t.versions);
+  }
+  return t.versions->take(a);
+}
+
+View TapeCore::gradient(const ArrayBase& a) {
+  if (const auto gradient = a.storage()->gradient()) {
+    taped(a);  // for zero()
+    return gradient->view(a, *a.storage());
+  }
+  Taped& t = taped(a);
+  const Storage& s = *t.storage;
+  if (!t.own) t.own = make_gradient(View(t.storage, s.allocation.address, std::int64_t(s.bytes), 1), {});
+  return t.own->view(a, s);
+}
+
+bool TapeCore::nonzero(const ArrayBase& a) const {
+  const Taped* t = find(a);
+  return t && t->nonzero;
+}
+
+void TapeCore::mark_nonzero(const ArrayBase& a) { taped(a).nonzero = true; }
+
+void TapeCore::check(const Seed& seed) const {
+  const ArrayBase &y = seed.of_, &g = seed.gradient_;
+  if (y.is_null() || g.is_null()) invalid("backward() from a null array");
+  for (int k = 0; k < y.ndim(); ++k)
+    if (y.shape(k) != g.shape(k))
+      invalid(fmt::format("backward() with a seed of another shape: dimension {} has {} elements, that of the array {}",
+                          k, g.shape(k), y.shape(k)));
+  const Taped* t = find(y);
+  if (!t || !t->written)
+    invalid(
+        fmt::format("backward() from an array on {} that nothing on the tape computes from arrays with "
+                    "requires_grad(): call that for the inputs before record(), and launch inside it",
+                    y.device().name()));
+  if (!(y.device() == g.device()))
+    invalid(
+        fmt::format("backward() with a seed on device {} for an array on {}", g.device().name(), y.device().name()));
+}
+
+void TapeCore::backward(std::span<const Seed> seeds) {
+  if (recorder()) invalid("backward() while a tape records: it is called after record()");
+  if (records_.empty())
+    invalid(
+        "backward() of a tape that recorded nothing: no launch inside record() used an array with requires_grad(), or "
+        "there was none");
+  for (const Seed& seed : seeds) check(seed);
+
+  // grad() holds what earlier calls added, and an array that is written on the tape starts with zero at its end.
+  for (auto& [storage, t] : storages_) {
+    if (t.written) {
+      if (const auto gradient = t.storage->gradient()) {
+        const View all = gradient->all(*t.storage);
+        t.before = View::like(all);
+        t.before.copy(all);
+        gradient->zero();
+      } else if (t.own && t.nonzero) {
+        t.own->zero();
+      }
+    }
+    t.nonzero = false;
+  }
+  for (const Seed& seed : seeds) {
+    accumulate(gradient(seed.of_), seed.gradient_, seed.leaves_);
+    mark_nonzero(seed.of_);
+  }
+  walk(records_);
+  for (auto& [storage, t] : storages_) {
+    if (t.before.is_null()) continue;
+    const auto gradient = t.storage->gradient();
+    accumulate(gradient->all(*t.storage), t.before, gradient->leaves);
+    t.before = View();
+  }
+}
+
+void TapeCore::walk(const Records& records) {
+  for (auto r = records.rbegin(); r != records.rend(); ++r) (*r)->backward(*this);
+}
+
+void TapeCore::zero() {
+  for (auto& [storage, t] : storages_) {
+    if (const auto gradient = t.storage->gradient())
+      gradient->zero();
+    else if (t.own && t.nonzero)
+      t.own->zero();
+    t.nonzero = false;
+  }
+}
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,125 @@
+// Tape: what was launched while it recorded, and the way back through it for gradients.
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "array.h"
+
+namespace weft {
+
+namespace detail {
+class TapeCore;
+}
+
+/// An array and what is given as the gradient of it, of the same shape: see Tape::backward().
+class Seed {
+ public:
+  template <class T, int N>
+  Seed(const Array<T, N>& of, const std::type_identity_t<Array<T, N>>& gradient)
+      : of_(of), gradient_(gradient), leaves_(detail::Layout<T>::leaves) {
+    static_assert(detail::holds_reals<T>, "weft: only arrays of real numbers have gradients");
+  }
+
+ private:
+  friend class detail::TapeCore;
+  ArrayBase of_, gradient_;
+  std::span<const detail::Leaf> leaves_;
+};
+
+/// How a Tape works.
+struct TapeOptions {
+  /// Memory on the device that one launch of an adjoint may use for what its threads must remember.
+  std::uint64_t scratch_bytes = 256 << 20;
+  /// States of a loop that an adjoint keeps; the others are computed again. Gradients are the same for every number.
+  std::uint32_t loop_slots = 8;
+};
+
+/// Records what kernels, copies and fills do to arrays, and computes gradients by going back through it.
+///
+///     auto x = zeros<float>(device, n).requires_grad();
+///     Tape tape;
+///     tape.record([&] { launch(energy, n, x, loss); });
+///     tape.backward(loss);                              // x.grad() is d loss / d x
+///
+/// Gradients are those by the elements as they were before the first recorded operation, and are added to grad() of
+/// every array with requires_grad() that was used. Kernels may overwrite what earlier ones read: the tape keeps copies
+/// of exactly the elements that are overwritten while the way back needs them, whoever overwrites them, as long as it
+/// is not reset. Arrays that are computed from those with requires_grad() need no such call themselves.
+///
+/// A tape belongs to the thread that uses it. It keeps the arrays that it recorded until reset() or its end.
+class Tape {
+ public:
+  explicit Tape(const TapeOptions& options = {});
+  Tape(Tape&&) noexcept;
+  Tape& operator=(Tape&&) noexcept;
+  ~Tape();
+
+  /// Calls f() and records what it launches, copies, fills and assigns on this thread; behind what was recorded before.
+  /// Inside f another record() may stand, of this tape or another: each operation is recorded by the innermost only.
+  /// Operations that no gradient passes are not recorded and cost nothing.
+  /// Errors: what f throws, what came before stays recorded; and for its launches Error(not_differentiable) for a
+  /// kernel without a derivative, Error(invalid_argument) for arguments that overlap in part, one of them written. That
+  /// launch is not made.
+  /// Cost: a few microseconds for each launch, and the time to build the adjoint for the first of each kernel.
+  void record(const std::function<void()>& f);
+
+  /// Gradients of one number: an array of one element.
+  /// Errors: Error(invalid_argument) for an array of several elements or one that nothing recorded computes from arrays
+  /// with requires_grad(), when nothing is recorded, or while a tape records; Error(out_of_memory) naming the kernel
+  /// that needs more scratch memory than TapeOptions::scratch_bytes. Then gradients are undefined until zero().
+  /// Cost: for each recorded launch that the result depends on, one of its adjoint. Memory: gradients of all arrays
+  /// that carry them, which are kept for the next call.
+  template <class T, int N>
+  void backward(const Array<T, N>& loss) {
+    static_assert(RealScalar<T>, "weft: backward() takes one real number, or seeds: backward({{y, gradient_of_y}})");
+    check_loss(loss);
+    backward({Seed(loss, Array<T, N>::full(loss.device(), loss.extent(), T(1)))});
+  }
+  /// Gradients of the sum of y * seed over all elements of all pairs {y, seed}: one row of a Jacobian. Seeds of one
+  /// array add up.
+  /// Errors: the same, and Error(invalid_argument) for a seed of another shape or on another device.
+  void backward(std::initializer_list<Seed> seeds) { backward(std::span<const Seed>(seeds.begin(), seeds.size())); }
+  void backward(std::span<const Seed> seeds);
+
+  /// The gradient of an array that carries one: grad() where it has gradient storage, else what the tape keeps since
+  /// the last backward(). For an array that was computed on the tape that is the gradient by what it held before,
+  /// inside a function of record_func() by what it held at that place.
+  /// Errors: Error(invalid_argument) for an array that carries no gradient.
+  template <class T, int N>
+  Array<T, N> gradient(const Array<T, N>& array) {
+    Array<T, N> a = array;
+    take_gradient(a);
+    return a;
+  }
+  /// Sets the gradients of all arrays of the tape to zero, grad() of those with gradient storage too.
+  void zero();
+  /// Forgets what was recorded and frees what was kept. Gradients of arrays with requires_grad() stay.
+  void reset();
+  /// How many operations are recorded.
+  std::size_t size() const;
+
+  /// Inside record(): lets `backward` stand for operations that the tape cannot see or that need a derivative of their
+  /// own; leave those out of the recording by making them before record() or in unrecorded(). On the way back, at this
+  /// place, the function is called; it adds to gradient(input) what follows from gradient(output), and sets the
+  /// gradients of outputs that were overwritten to zero. All arrays given carry gradients from now on, and hold then
+  /// what they held when record_func() was called.
+  /// Errors: Error(invalid_argument) outside record(), or for a null array.
+  template <class... T, int... N>
+  void record_func(std::function<void()> backward, const Array<T, N>&... arrays) {
+    static_assert((detail::holds_reals<T> && ...), "weft: only arrays of real numbers have gradients");
+    add_function(std::move(backward), {&arrays...});
+  }
+  /// Calls f() with no tape recording what it does.
+  static void unrecorded(const std::function<void()>& f);
+
+ private:
+  /// Lays the handle over the gradients.
+  void take_gradient(ArrayBase& array);
+  static void check_loss(const ArrayBase& loss);
+  void add_function(std::function<void()> backward, std::vector<const ArrayBase*> arrays);
+
+  std::shared_ptr<detail::TapeCore> core_;
+};
+
+}  // namespace weft

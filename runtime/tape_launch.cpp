@@ -1,0 +1,292 @@
+// Launches on a tape: what is kept of one, and the launch of its adjoint.
+#include <fmt/format.h>
+
+#include "../frontend/support/error.h"
+#include "dispatch.h"
+#include "kernel_programs.h"
+#include "tape_core.h"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr ir::Access kWrites = ir::Access::write | ir::Access::atomic;
+constexpr std::int64_t kMaxWords = (1ll << 31) - 1;
+
+std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+
+/// Arrays in use by one launch, at places that stay.
+struct Arguments {
+  std::vector<View> arrays;
+  std::vector<HostArg> args;
+
+  explicit Arguments(std::size_t count) {
+    arrays.reserve(count);
+    args.reserve(count);
+  }
+  void add(const View& array) {
+    arrays.push_back(array);
+    args.emplace_back().array = &arrays.back();
+  }
+  void add(const void* value) { args.emplace_back().value = value; }
+  View& array(std::size_t k) {
+    return *std::ranges::find_if(arrays, [&](const View& v) { return &v == args[k].array; });
+  }
+};
+
+/// A contiguous array of words.
+View words(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
+  const std::int64_t count = std::max<std::int64_t>(std::int64_t((bytes + 3) / 4), 1);
+  if (count > kMaxWords)
+    throw Error(ErrorKind::out_of_memory,
+                fmt::format("an adjoint needs {} bytes at once, more than can be counted", bytes));
+  const auto storage = allocate(device, std::uint64_t(count) * 4);
+  return View(storage, storage->allocation.address, count, 4);
+}
+View zero_words(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
+  View made = words(device, bytes);
+  made.zero();
+  return made;
+}
+
+bool same_view(const ArrayBase& a, const ArrayBase& b) {
+  if (a.address() != b.address() || a.ndim() != b.ndim() || a.element_bytes() != b.element_bytes()) return false;
+  for (int k = 0; k < a.ndim(); ++k)
+    if (a.shape(k) != b.shape(k) || a.stride(k) != b.stride(k)) return false;
+  return true;
+}
+
+}  // namespace
+
+class LaunchRecord : public TapeRecord {
+ public:
+  LaunchRecord(const CheckedLaunch& launch, std::shared_ptr<KernelAdjoint> adjoint)
+      : kernel_(launch.kernel.shared_from_this()),
+        adjoint_(std::move(adjoint)),
+        device_(launch.stream.device->shared_from_this()),
+        threads_(launch.threads),
+        count_(launch.count) {
+    const auto& params = launch.program.call->params;
+    args_.resize(params.size());
+    for (std::size_t k = 0; k < params.size(); ++k) {
+      const HostArg& given = launch.args[k];
+      Arg& arg = args_[k];
+      if (given.array) {
+        arg.array = View(*given.array);
+        arg.written = !given.array->is_null() && any(params[k].access, kWrites);
+      } else {
+        arg.value = values_.size();
+        values_.resize(values_.size() + params[k].bytes);
+        std::memcpy(values_.data() + arg.value, given.value, params[k].bytes);
+      }
+    }
+  }
+
+  /// Just before the launch: holds what the adjoint reads of that moment.
+  void take_before(TapeCore& tape) {
+    for (std::size_t k = 0; k < args_.size(); ++k)
+      if (adjoint_->get().reads >> k & 1) args_[k].before = tape.version(args_[k].array);
+  }
+  /// Just after it.
+  void take_after(TapeCore& tape) {
+    for (const ir::AdjointParam& p : adjoint_->get().extra)
+      if (p.kind == ir::AdjointParam::Kind::after) args_[p.of].after = tape.version(args_[p.of].array);
+  }
+  void backward(TapeCore& tape) override;
+
+  /// By parameter: what the launch writes of arrays with gradients.
+  std::uint64_t outputs = 0;
+  std::uint64_t with_gradient = 0;
+  const ArrayBase& array(std::size_t k) const { return args_[k].array; }
+
+ private:
+  struct Arg {
+    View array;  ///< null for a value, and for an array that is left out
+    std::size_t value = 0;
+    bool written = false;
+    std::shared_ptr<Version> before, after;
+  };
+
+  /// What the threads of a dispatch remember.
+  struct Scratch {
+    View slots, log;
+    std::uint32_t lanes = 8;
+  };
+
+  void add_arguments(Arguments& to) const;
+  std::size_t add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const;
+  std::uint32_t count_entries(TapeCore& tape) const;
+
+  const std::shared_ptr<KernelCore> kernel_;
+  const std::shared_ptr<KernelAdjoint> adjoint_;
+  const std::shared_ptr<DeviceState> device_;
+  const Extent threads_;
+  const std::int64_t count_;
+  std::vector<Arg> args_;
+  std::vector<std::byte> values_;
+  std::uint32_t entries_ = ir::kNone;  ///< of the undo log, once they were counted
+};
+
+// Those of the launch, with the elements of that time.
+void LaunchRecord::add_arguments(Arguments& to) const {
+  const auto& params = adjoint_->get().module.params;
+  for (std::size_t k = 0; k < args_.size(); ++k) {
+    const Arg& arg = args_[k];
+    if (params[k].kind == ir::Param::Kind::value)
+      to.add(values_.data() + arg.value);
+    else
+      to.add(arg.before ? arg.before->where() : arg.array);
+    if (adjoint_->get().writes >> k & 1 && !arg.before->is_copy())
+      internal_error("an adjoint would change an array that is in use");
+  }
+}
+
+// Those of the adjoint behind them. \return the number of the one that says at which thread a dispatch begins
+std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const {
+  static constexpr std::uint32_t kFirst = 0;
+  using Kind = ir::AdjointParam::Kind;
+  std::size_t first_thread = SIZE_MAX;
+  for (const ir::AdjointParam& p : adjoint_->get().extra) {
+    switch (p.kind) {
+      case Kind::gradient: to.add(tape.gradient(args_[p.of].array)); break;
+      case Kind::after: to.add(args_[p.of].after->where()); break;
+      case Kind::owners: to.add(zero_words(device_, args_[p.of].array.extent_bytes())); break;
+      case Kind::scratch: to.add(scratch.slots); break;
+      case Kind::log: to.add(scratch.log); break;
+      case Kind::first_thread:
+        first_thread = to.args.size();
+        to.add(&kFirst);
+        break;
+      case Kind::lanes: to.add(&scratch.lanes); break;
+    }
+  }
+  return first_thread;
+}
+
+void LaunchRecord::backward(TapeCore& tape) {
+  bool any_gradient = false;
+  for (std::size_t k = 0; k < args_.size(); ++k)
+    any_gradient = any_gradient || (outputs >> k & 1 && tape.nonzero(args_[k].array));
+  if (!any_gradient) return;
+
+  const ir::Adjoint& adjoint = adjoint_->get();
+  LoadedProgram& program = adjoint_->program(*device_);
+  const std::int64_t steps = steps_per_dispatch(*device_, *program.call, threads_, count_);
+  const std::int64_t at_once = program.call->tid_rank ? steps * (count_ / threads_[0]) : steps;
+  Scratch scratch;
+  scratch.lanes = std::uint32_t(std::min(round_up(at_once, 8), kMaxWords / 8 * 8));
+  const bool has_scratch = std::ranges::any_of(
+      adjoint.extra, [](const ir::AdjointParam& p) { return p.kind == ir::AdjointParam::Kind::scratch; });
+  if (has_scratch) {
+    if (entries_ == ir::kNone) entries_ = adjoint.log_entries != ir::kNone ? adjoint.log_entries : count_entries(tape);
+    const std::uint64_t log_bytes = std::uint64_t(adjoint.log_bytes) * entries_;
+    const std::uint64_t each = std::max<std::uint64_t>(adjoint.scratch_bytes + log_bytes, 1);
+    const std::uint64_t budget = std::min<std::uint64_t>(tape.options.scratch_bytes, std::uint64_t(kMaxWords) * 4);
+    if (each > budget / 8)
+      throw Error(ErrorKind::out_of_memory,
+                  fmt::format("the adjoint needs {} bytes of scratch memory for each thread, {} of them for the {} "
+                              "elements that it overwrites in loops, and room for 8 threads at least; "
+                              "TapeOptions::scratch_bytes is {}",
+                              each, log_bytes, entries_, tape.options.scratch_bytes),
+                  kernel_->name(), kernel_->loc());
+    scratch.lanes = std::uint32_t(std::min<std::uint64_t>(scratch.lanes, budget / each / 8 * 8));
+    scratch.slots = words(device_, std::uint64_t(adjoint.scratch_bytes) * scratch.lanes);
+    scratch.log = words(device_, log_bytes * scratch.lanes);
+  }
+  Arguments arguments(args_.size() + adjoint.extra.size());
+  add_arguments(arguments);
+  const std::size_t first_thread = add_extra(arguments, tape, scratch);
+  dispatch({program, *device_->default_stream, threads_, count_, arguments.args, steps,
+            has_scratch ? std::int64_t(scratch.lanes) : INT64_MAX, first_thread});
+  for (std::size_t k = 0; k < args_.size(); ++k)
+    if (with_gradient >> k & 1) tape.mark_nonzero(args_[k].array);
+}
+
+// How many entries the undo log of a thread has at most: the counter changes arrays and does not put them back.
+std::uint32_t LaunchRecord::count_entries(TapeCore& tape) const {
+  const ir::Adjoint& adjoint = adjoint_->get();
+  LoadedProgram& program = adjoint_->counter(*device_);
+  const std::int64_t steps = steps_per_dispatch(*device_, *program.call, threads_, count_);
+  Arguments arguments(args_.size() + adjoint.extra.size());
+  add_arguments(arguments);
+  // Arguments that are one array stay one.
+  std::vector<std::pair<std::uint64_t, View>> copies;
+  for (std::size_t k = 0; k < args_.size(); ++k) {
+    if (!(adjoint.writes >> k & 1)) continue;
+    View& array = arguments.array(k);
+    const std::uint64_t address = array.address();
+    const auto known = std::ranges::find(copies, address, &std::pair<std::uint64_t, View>::first);
+    if (known != copies.end()) {
+      array = known->second;
+      continue;
+    }
+    const std::uint64_t shift = address % 256, bytes = array.extent_bytes();
+    const auto storage = allocate(device_, shift + bytes);
+    View from(array.storage(), address, std::int64_t(bytes), 1);
+    View(storage, storage->allocation.address + shift, std::int64_t(bytes), 1).copy(from);
+    array = View(array, storage, storage->allocation.address + shift);
+    copies.emplace_back(address, array);
+  }
+  Scratch scratch{zero_words(device_, 4), words(device_, 4), 8};
+  add_extra(arguments, tape, scratch);
+  dispatch({program, *device_->default_stream, threads_, count_, arguments.args, steps});
+  std::uint32_t entries = 0;
+  scratch.slots.storage()->download(&entries, scratch.slots.address(), 4);
+  return entries;
+}
+
+void TapeCore::launching(const CheckedLaunch& launch) {
+  pending_.reset();
+  const std::vector<ir::Param>& params = launch.program.call->params;
+  std::uint64_t carried = 0, read = 0, written = 0;
+  for (std::size_t k = 0; k < params.size(); ++k) {
+    const ArrayBase* a = launch.args[k].array;
+    if (!a || a->is_null() || !(launch.program.reals >> k & 1)) continue;
+    if (carries(*a)) carried |= 1ull << k;
+    if (any(params[k].access, ir::Access::read)) read |= 1ull << k;
+    if (any(params[k].access, kWrites)) written |= 1ull << k;
+  }
+  // Where gradients come in, all that is written depends on them; else what carried some is overwritten.
+  const bool flows = (carried & read) && written;
+  if (!flows && !(carried & written)) return;
+  const std::uint64_t with_gradient = carried | (flows ? written : 0);
+
+  ir::AdjointOptions adjoint_options;
+  adjoint_options.with_gradient = with_gradient;
+  adjoint_options.slots = options.loop_slots;
+  for (std::size_t k = 0; k < params.size(); ++k) {
+    const ArrayBase* a = launch.args[k].array;
+    if (!a || a->is_null() || params[k].access == ir::Access::none) continue;
+    for (std::size_t l = 0; l < k; ++l) {
+      const ArrayBase* b = launch.args[l].array;
+      if (!b || b->is_null() || params[l].access == ir::Access::none) continue;
+      if (!any(params[k].access | params[l].access, kWrites) || !may_overlap(*a, *b)) continue;
+      if (!same_view(*a, *b))
+        throw Error(ErrorKind::invalid_argument,
+                    fmt::format("{} and {} share a part of their elements, the kernel writes there, and a tape records "
+                                "it: give it the same array for both, or arrays that do not overlap",
+                                argument_name(launch.args[l]), argument_name(launch.args[k])),
+                    launch.kernel.name(), launch.kernel.loc());
+      adjoint_options.aliased = true;
+    }
+  }
+  auto adjoint = adjoint_of(launch.kernel, *launch.stream.device, launch.variant, adjoint_options);
+  auto record = std::make_unique<LaunchRecord>(launch, std::move(adjoint));
+  record->outputs = with_gradient & written;
+  record->with_gradient = with_gradient;
+  record->take_before(*this);
+  pending_ = std::move(record);
+}
+
+void TapeCore::launched() {
+  if (!pending_) return;
+  LaunchRecord& record = static_cast<LaunchRecord&>(*pending_);
+  for (std::size_t k = 0; k < 64; ++k)
+    if (record.outputs >> k & 1) mark_written(record.array(k));
+  for (std::size_t k = 0; k < 64; ++k)
+    if ((record.with_gradient & ~record.outputs) >> k & 1) (void)taped(record.array(k));
+  record.take_after(*this);
+  add(std::move(pending_));
+}
+
+}  // namespace weft::detail

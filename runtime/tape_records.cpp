@@ -1,0 +1,142 @@
+// Copies, fills and functions of the caller on a tape.
+#include "../frontend/support/error.h"
+#include "tape_core.h"
+
+namespace weft::detail {
+
+namespace {
+
+/// to = from
+class CopyRecord : public TapeRecord {
+ public:
+  CopyRecord(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves, bool flows)
+      : to_(to), from_(from), leaves_(leaves), flows_(flows) {}
+
+  void backward(TapeCore& tape) override {
+    if (!tape.nonzero(to_)) return;
+    View to = tape.gradient(to_);
+    if (!flows_) return to.zero();
+    const View from = tape.gradient(from_);
+    tape.mark_nonzero(from_);
+    const bool apart = to.device() == from.device() && !may_overlap(to, from);
+    if (apart) {
+      accumulate(from, to, leaves_);
+      return to.zero();
+    }
+    // By way of a copy: what one element passed on is gone before another adds to it.
+    View passed = View::like(from);
+    passed.copy(to);
+    to.zero();
+    accumulate(from, passed, leaves_);
+  }
+
+ private:
+  const View to_, from_;
+  const std::span<const Leaf> leaves_;
+  const bool flows_;
+};
+
+/// Elements replaced by numbers of the host.
+class FillRecord : public TapeRecord {
+ public:
+  explicit FillRecord(const ArrayBase& to) : to_(to) {}
+  void backward(TapeCore& tape) override {
+    if (tape.nonzero(to_)) tape.gradient(to_).zero();
+  }
+
+ private:
+  const View to_;
+};
+
+/// See Tape::record_func.
+class FunctionRecord : public TapeRecord {
+ public:
+  FunctionRecord(std::function<void()> function, std::vector<View> arrays,
+                 std::vector<std::shared_ptr<Version>> versions)
+      : function_(std::move(function)), arrays_(std::move(arrays)), versions_(std::move(versions)) {}
+
+  void backward(TapeCore& tape) override {
+    if (std::ranges::none_of(arrays_, [&](const View& a) { return tape.nonzero(a); })) return;
+    // The function knows the arrays only: where they have changed since, they get their elements of that time back
+    // while it runs.
+    std::vector<View> now(arrays_.size());
+    for (std::size_t k = 0; k < arrays_.size(); ++k) {
+      if (!versions_[k]->is_copy()) continue;
+      now[k] = View::like(arrays_[k]);
+      now[k].copy(arrays_[k]);
+    }
+    const auto put = [&](std::size_t k, const View& elements) {
+      before_write(arrays_[k], *arrays_[k].storage()->device->default_stream);
+      arrays_[k].copy(elements);
+    };
+    const auto put_back = [&] {
+      for (std::size_t k = arrays_.size(); k-- > 0;)
+        if (!now[k].is_null()) put(k, now[k]);
+    };
+    try {
+      for (std::size_t k = 0; k < arrays_.size(); ++k)
+        if (!now[k].is_null()) put(k, versions_[k]->where());
+      function_();
+    } catch (...) {
+      put_back();
+      throw;
+    }
+    put_back();
+    for (const View& a : arrays_) tape.mark_nonzero(a);
+  }
+
+ private:
+  const std::function<void()> function_;
+  std::vector<View> arrays_;
+  const std::vector<std::shared_ptr<Version>> versions_;
+};
+
+}  // namespace
+
+void TapeCore::copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) {
+  const bool flows = carries(from);
+  if (flows && !holds_real(leaves))
+    throw Error(ErrorKind::not_differentiable,
+                "a copy of an array that carries gradients as elements of another type, which have none: copy it "
+                "as what it is, or outside record()");
+  if (!flows && !carries(to)) return;
+  mark_written(to);
+  if (flows) taped(from);
+  add(std::make_unique<CopyRecord>(to, from, leaves, flows));
+}
+
+void TapeCore::overwriting(const ArrayBase& to) {
+  if (!carries(to)) return;
+  mark_written(to);
+  add(std::make_unique<FillRecord>(to));
+}
+
+void TapeCore::exposing(const ArrayBase& elements) {
+  if (!carries(elements)) return;
+  throw Error(ErrorKind::unsupported,
+              "host_span() of an array that carries gradients while a tape records: the tape would not see what is "
+              "written there; read it by to_vector(), write it by assign()");
+}
+
+void TapeCore::untaped(const ArrayBase& to, const ArrayBase& from, const char* what) {
+  if (!carries(to) && !carries(from)) return;
+  throw Error(ErrorKind::not_differentiable,
+              std::string(what) +
+                  " that carries gradients, while a tape records: let a kernel copy the elements, which "
+                  "takes it as an IndexedArr");
+}
+
+void TapeCore::add_function(std::function<void()> backward, std::span<const ArrayBase* const> arrays) {
+  std::vector<View> views;
+  std::vector<std::shared_ptr<Version>> versions;
+  for (const ArrayBase* a : arrays)
+    if (a->is_null()) throw Error(ErrorKind::invalid_argument, "record_func() with a null array");
+  for (const ArrayBase* a : arrays) {
+    mark_written(*a);
+    views.emplace_back(*a);
+    versions.push_back(version(*a));
+  }
+  add(std::make_unique<FunctionRecord>(std::move(backward), std::move(views), std::move(versions)));
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,97 @@
+// Finding and copying the versions that a change would touch.
+#include "versions.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace weft::detail {
+
+namespace {
+
+int length_class(const ArrayBase& a) { return std::bit_width(a.extent_bytes()); }
+
+bool same_elements(const ArrayBase& a, const ArrayBase& b) {
+  if (a.ndim() != b.ndim() || a.element_bytes() != b.element_bytes() || a.address() != b.address()) return false;
+  for (int k = 0; k < a.ndim(); ++k)
+    if (a.shape(k) != b.shape(k) || a.stride(k) != b.stride(k)) return false;
+  return true;
+}
+
+}  // namespace
+
+Version::~Version() {
+  if (live_) live_->forget(where_);
+}
+
+std::shared_ptr<Version> LiveVersions::take(const ArrayBase& elements) {
+  std::lock_guard lock(mutex_);
+  Entries& entries = by_length_[length_class(elements)];
+  for (auto [e, end] = entries.equal_range(elements.address()); e != end; ++e)
+    if (same_elements(e->second.where, elements))
+      if (auto known = e->second.version.lock()) return known;
+  auto made = std::make_shared<Version>(shared_from_this(), elements);
+  entries.emplace(elements.address(), Entry{View(elements), made});
+  return made;
+}
+
+void LiveVersions::forget(const View& where) {
+  std::lock_guard lock(mutex_);
+  const auto entries = by_length_.find(length_class(where));
+  auto [e, end] = entries->second.equal_range(where.address());
+  while (e != end) e = e->second.version.expired() ? entries->second.erase(e) : std::next(e);
+  if (entries->second.empty()) by_length_.erase(entries);
+}
+
+void LiveVersions::before_write(const ArrayBase& elements, StreamState& stream) {
+  if (elements.size() == 0) return;
+  const std::uint64_t begin = elements.address(), end = begin + elements.extent_bytes();
+  std::vector<std::shared_ptr<Version>> touched;
+  std::vector<std::pair<Entries*, Entries::iterator>> places;
+  std::lock_guard lock(mutex_);
+  for (auto& [bits, entries] : by_length_) {
+    const std::uint64_t longest = bits < 64 ? (1ull << bits) - 1 : ~0ull;
+    auto e = begin > longest ? entries.upper_bound(begin - longest) : entries.begin();
+    for (; e != entries.end() && e->first < end; ++e) {
+      if (!may_overlap(e->second.where, elements)) continue;
+      // What is copied is no longer of this list: the last to drop it must not come back here.
+      if (auto version = e->second.version.lock()) {
+        touched.push_back(std::move(version));
+        places.emplace_back(&entries, e);
+      }
+    }
+  }
+  if (touched.empty()) return;
+
+  std::ranges::sort(touched, {}, [](const auto& v) { return v->where_.address(); });
+  for (std::size_t first = 0; first < touched.size();) {
+    std::uint64_t covered = touched[first]->where_.end();
+    std::size_t next = first + 1;
+    for (; next < touched.size() && touched[next]->where_.address() < covered; ++next)
+      covered = std::max(covered, touched[next]->where_.end());
+    save(std::span(touched).subspan(first, next - first), stream);
+    first = next;
+  }
+  for (const auto& [entries, place] : places) entries->erase(place);
+}
+
+void LiveVersions::save(std::span<const std::shared_ptr<Version>> versions, StreamState& stream) {
+  const std::uint64_t begin = versions.front()->where_.address();
+  std::uint64_t end = begin;
+  for (const auto& v : versions) end = std::max(end, v->where_.end());
+  const std::shared_ptr<Storage> from = versions.front()->where_.storage();
+
+  const std::uint64_t shift = begin % 256;  // kernels count on alignments
+  const std::shared_ptr<Storage> to = allocate(from->device, shift + (end - begin));
+  if (from->has_references()) to->refer_to(from->references());
+  const std::uint64_t at = to->allocation.address + shift;
+  from->order_before(stream, false);
+  const backend::Ticket t = stream.with([&](backend::Stream& s) { return s.copy(at, begin, end - begin); });
+  from->touched(stream, t, false);
+  to->touched(stream, t, true);
+  for (const auto& v : versions) {
+    v->where_ = View(v->where_, to, at + (v->where_.address() - begin));
+    v->live_.reset();
+  }
+}
+
+}  // namespace weft::detail

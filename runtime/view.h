@@ -1,0 +1,43 @@
+// An array whose element type the runtime need not know: handed on, cut, and laid over other memory. Internal.
+#pragma once
+#include "array.h"
+
+namespace weft::detail {
+
+/// A handle for the runtime's own use, with what Array<T, N> keeps to itself.
+class View : public ArrayBase {
+ public:
+  View() : ArrayBase(1, 1) {}
+  explicit View(const ArrayBase& a) : ArrayBase(a) {}
+  /// Elements of the same shape and strides that begin at another place.
+  View(const ArrayBase& like, std::shared_ptr<Storage> storage, std::uint64_t address) : ArrayBase(like) {
+    storage_ = std::move(storage);
+    address_ = address;
+  }
+  /// Elements in a row.
+  View(std::shared_ptr<Storage> storage, std::uint64_t address, std::int64_t count, std::uint32_t element_bytes)
+      : ArrayBase(1, element_bytes) {
+    storage_ = std::move(storage);
+    address_ = address;
+    shape_ = {count};
+    stride_ = {element_bytes};
+  }
+  /// Elements of their own, of the same shape, in a row.
+  static View like(const ArrayBase& a) {
+    View v(a);
+    Extent extent(0);
+    extent.rank = a.ndim();
+    for (int k = 0; k < a.ndim(); ++k) extent.n[std::size_t(k)] = a.shape(k);
+    v.create(a.device(), extent, a.ndim());
+    return v;
+  }
+
+  void zero() {
+    const std::vector<std::byte> bytes(element_bytes_);
+    fill_element(bytes.data());
+  }
+  void copy(const ArrayBase& from) { copy_elements(from); }
+  std::uint64_t end() const { return address() + extent_bytes(); }
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,106 @@
+// Mistakes with tapes and gradients: refused by name.
+#include "device_test.h"
+
+using namespace weft;
+using weft::test::error_of;
+using weft::test::expect_contains;
+
+namespace {
+
+DEVICE_TEST(TapeErrors);
+
+using Floats = std::vector<float>;
+
+// y = x on a tape.
+struct Recorded {
+  Array<float> x, y;
+  Tape tape;
+  explicit Recorded(const Device& device)
+      : x(Array<float>(device, {1, 2}).requires_grad()), y(zeros<float>(device, 2)) {
+    tape.record([&] { y.copy_from(x); });
+  }
+};
+
+TEST_P(TapeErrors, an_array_without_a_gradient_says_how_it_gets_one) {
+  Array<float> x = zeros<float>(device(), 2), null;
+  expect_contains(error_of([&] { x.grad(); }), "requires_grad()");
+  expect_contains(error_of([&] { null.grad(); }), "null array");
+  expect_contains(error_of([&] { null.requires_grad(); }), "null array");
+  Tape tape;
+  expect_contains(error_of([&] { tape.gradient(x); }), "carries none");
+  expect_contains(error_of([&] { tape.gradient(null); }), "null array");
+}
+
+TEST_P(TapeErrors, a_loss_is_one_number) {
+  Recorded r(device());
+  expect_contains(error_of([&] { r.tape.backward(r.y); }), "backward() of an array of 2 elements");
+  expect_contains(error_of([&] { r.tape.backward(Array<float>()); }), "null array");
+}
+
+TEST_P(TapeErrors, a_loss_that_nothing_recorded_computes_is_refused) {
+  Recorded r(device());
+  Array<float> loss = zeros<float>(device(), 1);
+  expect_contains(error_of([&] { r.tape.backward(loss); }), "nothing on the tape computes");
+  expect_contains(error_of([&] { r.tape.backward({{r.x, r.x}}); }), "nothing on the tape computes");
+  Tape empty;
+  expect_contains(error_of([&] { empty.backward(loss); }), "a tape that recorded nothing");
+}
+
+TEST_P(TapeErrors, seeds_are_of_the_same_shape_and_device) {
+  Recorded r(device());
+  expect_contains(error_of([&] {
+                    r.tape.backward({{r.y, zeros<float>(device(), 3)}});
+                  }),
+                  "dimension 0 has 3 elements, that of the array 2");
+  expect_contains(error_of([&] { r.tape.backward({{r.y, Array<float>()}}); }), "null array");
+  if (on_reference()) return;
+  const Device other("reference");
+  expect_contains(error_of([&] {
+                    r.tape.backward({{r.y, zeros<float>(other, 2)}});
+                  }),
+                  "a seed on device reference for an array on " + device().name());
+}
+
+TEST_P(TapeErrors, the_way_back_is_outside_of_the_recording) {
+  Recorded r(device());
+  Tape other;
+  other.record([&] {
+    expect_contains(error_of([&] { r.tape.backward({{r.y, r.x}}); }), "while a tape records");
+    expect_contains(error_of([&] { other.reset(); }), "reset() of a tape that records");
+    expect_contains(error_of([&] { r.tape.record_func([] {}, r.y); }), "outside record()");
+    expect_contains(error_of([&] { other.record_func([] {}, Array<float>()); }), "null array");
+  });
+}
+
+TEST_P(TapeErrors, operations_that_a_tape_cannot_follow_are_refused) {
+  Recorded r(device());
+  const Array<int> list(device(), {1, 0});
+  Array<float> plain = zeros<float>(device(), 2);
+  r.tape.record([&] {
+    expect_contains(error_of([&] { indexed(r.x, list).clone(); }), "a copy of an indexed array");
+    expect_contains(error_of([&] { indexed(r.x, list).copy_from(plain); }), "a copy to an indexed array");
+    indexed(plain, list).clone();
+    expect_contains(error_of([&] { plain.view_as<int>().copy_from(r.x.view_as<int>()); }),
+                    "as elements of another type");
+    if (device().wraps_host()) {
+      Array<float> wrapped = wrap(device(), Floats{1, 2}).requires_grad();
+      expect_contains(error_of([&] { wrapped.host_span(); }), "host_span() of an array that carries gradients");
+    }
+  });
+  EXPECT_EQ(r.tape.size(), 1u) << "what is refused is not recorded";
+}
+
+TEST_P(TapeErrors, an_error_in_a_function_of_the_caller_leaves_the_arrays_as_they_were) {
+  auto x = Array<float>(device(), {1, 2}).requires_grad();
+  Tape tape;
+  tape.record([&] {
+    tape.record_func([&] { throw Error(ErrorKind::invalid_argument, "mine"); }, x);
+    x.fill(5);
+    x.slice(0, 1).copy_from(x.slice(1));
+  });
+  tape.record([&] { tape.record_func([] {}, x); });
+  expect_contains(error_of([&] { tape.backward({{x, ones<float>(device(), 2)}}); }), "mine");
+  EXPECT_EQ(x.to_vector(), (Floats{5, 5}));
+}
+
+}  // namespace

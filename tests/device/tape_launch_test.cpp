@@ -1,0 +1,283 @@
+// Gradients through launches on a tape against closed forms: what later launches overwrite, what several share.
+#include <cmath>
+#include <numeric>
+
+#include "device_test.h"
+
+using namespace weft;
+using weft::test::error_of;
+using weft::test::expect_contains;
+
+namespace {
+
+DEVICE_TEST(TapeLaunch);
+
+using Floats = std::vector<float>;
+
+void expect_near(const Floats& found, const Floats& expected, float tolerance = 1e-5f) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t k = 0; k < found.size(); ++k)
+    EXPECT_NEAR(found[k], expected[k], tolerance * std::max(1.f, std::abs(expected[k]))) << "element " << k;
+}
+
+const auto square = kernel("square", [](Arr<const float> a, Arr<float> b) { b[tid()] = a[tid()] * a[tid()]; });
+const auto scale = kernel("scale", [](Arr<const float> a, Arr<float> b, Float s) { b[tid()] = s * a[tid()]; });
+const auto sum = kernel("sum", [](Arr<const float> a, Arr<float> total) { atomic_add(total[0], a[tid()]); });
+const auto set = kernel("set", [](Arr<float> a, Float value) { a[tid()] = value; });
+
+TEST_P(TapeLaunch, a_loss_through_several_launches) {
+  auto x = Array<float>(device(), {1, 2, 3}).requires_grad();
+  Array<float> y = zeros<float>(device(), 3), z = zeros<float>(device(), 3), loss = zeros<float>(device(), 1);
+  Tape tape;
+  tape.record([&] {
+    launch(square, 3, x, y);
+    launch(scale, 3, y, z, 0.5f);
+    launch(sum, 3, z, loss);
+  });
+  EXPECT_EQ(tape.size(), 3u);
+  tape.backward(loss);
+  expect_near(x.grad().to_vector(), {1, 2, 3});
+  EXPECT_EQ(loss.at(0), 7);
+  EXPECT_FALSE(y.has_grad());
+  tape.backward(loss);
+  expect_near(x.grad().to_vector(), {2, 4, 6});
+  tape.zero();
+  expect_near(x.grad().to_vector(), {0, 0, 0});
+}
+
+TEST_P(TapeLaunch, an_overwritten_output_passes_only_the_last_value) {
+  auto x = Array<float>(device(), {5}).requires_grad();
+  Array<float> b = zeros<float>(device(), 1);
+  Tape tape;
+  tape.record([&] {
+    launch(square, 1, x, b);
+    launch(scale, 1, x, b, 3.f);
+  });
+  tape.backward(b);
+  expect_near(x.grad().to_vector(), {3});
+}
+
+TEST_P(TapeLaunch, a_launch_that_only_overwrites_stops_the_gradient) {
+  auto x = Array<float>(device(), {5, 6}).requires_grad();
+  Array<float> b = zeros<float>(device(), 2), loss = zeros<float>(device(), 1);
+  Tape tape;
+  tape.record([&] {
+    launch(square, 2, x, b);
+    launch(set, 1, b, 7.f);
+    launch(sum, 2, b, loss);
+  });
+  tape.backward(loss);
+  expect_near(x.grad().to_vector(), {0, 12});
+}
+
+TEST_P(TapeLaunch, an_input_that_a_later_launch_overwrites_is_kept) {
+  auto a = Array<float>(device(), {1, 2, 3}).requires_grad();
+  Array<float> c(device(), {-1, -2, -3}), b = zeros<float>(device(), 3), loss = zeros<float>(device(), 1);
+  const auto assign = kernel("assign", [](Arr<const float> from, Arr<float> to) { to[tid()] = from[tid()]; });
+  Tape tape;
+  tape.record([&] {
+    launch(square, 3, a, b);
+    launch(assign, 3, c, a);
+    launch(sum, 3, b, loss);
+  });
+  tape.backward(loss);
+  expect_near(a.grad().to_vector(), {2, 4, 6});
+  EXPECT_EQ(a.to_vector(), (Floats{-1, -2, -3})) << "arrays keep their final values";
+  // Also whoever changes it while the tape does not record.
+  tape.zero();
+  a.fill(100);
+  b.fill(200);
+  tape.backward(loss);
+  expect_near(a.grad().to_vector(), {2, 4, 6});
+}
+
+TEST_P(TapeLaunch, a_buffer_that_is_used_again_and_a_state_in_place) {
+  auto p = Array<float>(device(), {0.6f}).requires_grad();
+  Array<float> f = zeros<float>(device(), 1);
+  const auto force = kernel("force", [](Arr<const float> p, Arr<float> f) { f[tid()] = sin(p[tid()]); });
+  const auto move = kernel("move", [](Arr<float> p, Arr<const float> f) { p[tid()] += f[tid()] * p[tid()]; });
+  Tape tape;
+  tape.record([&] {
+    for (int step = 0; step < 2; ++step) {
+      launch(force, 1, p, f);
+      launch(move, 1, p, f);
+    }
+  });
+  for (int k = 1; k <= 2; ++k) {
+    tape.backward(p);
+    expect_near(p.grad().to_vector(), {4.86421f * float(k)});
+  }
+}
+
+TEST_P(TapeLaunch, many_threads_share_a_parameter) {
+  auto w = Array<float>(device(), {3}).requires_grad();
+  auto x = Array<float>(device(), {1, 2, 3, 4}).requires_grad();
+  Array<float> o = zeros<float>(device(), 1);
+  const auto k = kernel(
+      "shared", [](Arr<const float> w, Arr<const float> x, Arr<float> o) { atomic_add(o[0], w[0] * w[0] * x[tid()]); });
+  Tape tape;
+  tape.record([&] { launch(k, 4, w, x, o); });
+  tape.backward(o);
+  expect_near(w.grad().to_vector(), {60});
+  expect_near(x.grad().to_vector(), {9, 9, 9, 9});
+}
+
+TEST_P(TapeLaunch, one_array_given_twice) {
+  auto x = Array<float>(device(), {2, 3}).requires_grad();
+  const auto k = kernel("twice", [](Arr<const float> a, Arr<float> b) { b[tid()] = a[tid()] * a[tid()]; });
+  Tape tape;
+  tape.record([&] {
+    launch(k, 2, x, x);
+    launch(k, 2, x, x);
+  });
+  EXPECT_EQ(x.to_vector(), (Floats{16, 81}));
+  tape.backward({{x, ones<float>(device(), 2)}});
+  expect_near(x.grad().to_vector(), {32, 108});
+}
+
+TEST_P(TapeLaunch, views_of_one_array_that_do_not_overlap) {
+  auto x = zeros<float, 2>(device(), {4, 3}).requires_grad();
+  x[0].assign(Floats{1, 2, 3});
+  Tape tape;
+  tape.record([&] {
+    for (int row = 0; row < 3; ++row) launch(square, 3, x[row], x[row + 1]);
+  });
+  tape.backward({{x[3], ones<float>(device(), 3)}});
+  expect_near(x[0].grad().to_vector(), {8, 1024, 17496});
+  Array<float, 2> columns = x.transpose();
+  Tape second;
+  auto y = zeros<float, 2>(device(), {3, 4}).requires_grad();
+  y.slice(0, 1, 1, 1).fill(2);
+  second.record([&] {
+    for (int k = 0; k < 3; ++k) launch(square, 3, y.transpose()[k], y.transpose()[k + 1]);
+  });
+  second.backward({{y.transpose()[3], ones<float>(device(), 3)}});
+  EXPECT_EQ(y.grad().at(0, 0), 8 * 128.f);
+}
+
+TEST_P(TapeLaunch, loops_that_carry_and_store_in_an_array) {
+  // v becomes v^(2^n) in place, by a loop whose stores the adjoint must undo: more threads than one dispatch takes.
+  const auto k = kernel("powers", [](Arr<float> v, Arr<const int> n) {
+    Int i = tid();
+    for (auto j : range(n[i])) {
+      (void)j;
+      v[i] = v[i] * v[i];
+    }
+  });
+  const int count = 100;
+  Floats values, expected;
+  std::vector<int> steps;
+  for (int i = 0; i < count; ++i) {
+    values.push_back(0.9f + 0.002f * float(i));
+    steps.push_back(i % 5);
+    const double power = std::pow(2.0, i % 5);
+    expected.push_back(float(power * std::pow(values.back(), power - 1)));
+  }
+  auto v = Array<float>(device(), values).requires_grad();
+  Array<int> n(device(), steps);
+  TapeOptions options;
+  options.scratch_bytes = 8192;
+  Tape tape(options);
+  tape.record([&] { launch(k, count, v, n); });
+  n.fill(0);
+  const Floats after = v.to_vector();
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    tape.zero();
+    tape.backward({{v, ones<float>(device(), count)}});
+    expect_near(v.grad().to_vector(), expected, 1e-4f);
+    EXPECT_EQ(v.to_vector(), after);
+  }
+}
+
+TEST_P(TapeLaunch, over_several_dimensions_and_with_structs) {
+  auto x = zeros<vec3, 2>(device(), {3, 4}).requires_grad();
+  x.fill(vec3{1, 2, 3});
+  Array<float> loss = zeros<float>(device(), 1);
+  const auto k = kernel("lengths", [](Arr<const vec3, 2> x, Arr<float> loss) {
+    auto [i, j] = tid<2>();
+    atomic_add(loss[0], dot(x(i, j), x(i, j)) * Float(i + 10 * j));
+  });
+  Tape tape;
+  tape.record([&] { launch(k, {3, 4}, x, loss); });
+  tape.backward(loss);
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 4; ++j) EXPECT_EQ(x.grad().at(i, j), (vec3{2, 4, 6} * float(i + 10 * j))) << i << " " << j;
+}
+
+TEST_P(TapeLaunch, an_output_by_atomic_additions_of_several_launches) {
+  auto x = Array<float>(device(), {1, 2}).requires_grad();
+  auto loss = zeros<float>(device(), 1).requires_grad();
+  Tape tape;
+  tape.record([&] {
+    launch(sum, 2, x, loss);
+    launch(sum, 2, x, loss);
+  });
+  tape.backward(loss);
+  expect_near(x.grad().to_vector(), {2, 2});
+  expect_near(loss.grad().to_vector(), {1}, 0);
+}
+
+TEST_P(TapeLaunch, gradients_do_not_leave_what_they_belong_to) {
+  // Two independent results on one tape: a call for one leaves the other alone.
+  auto x = Array<float>(device(), {1, 2}).requires_grad();
+  auto u = Array<float>(device(), {3, 4}).requires_grad();
+  Array<float> y = zeros<float>(device(), 2), v = zeros<float>(device(), 2);
+  Tape tape;
+  tape.record([&] {
+    launch(square, 2, x, y);
+    launch(square, 2, u, v);
+  });
+  tape.backward({{y, ones<float>(device(), 2)}});
+  expect_near(x.grad().to_vector(), {2, 4});
+  expect_near(u.grad().to_vector(), {0, 0});
+  tape.backward({{v, ones<float>(device(), 2)}});
+  expect_near(x.grad().to_vector(), {2, 4});
+  expect_near(u.grad().to_vector(), {6, 8});
+}
+
+TEST_P(TapeLaunch, a_kernel_without_derivative_is_refused_with_its_line) {
+  auto x = Array<float>(device(), {1, 2}).requires_grad();
+  Array<float> y = zeros<float>(device(), 2);
+  const auto bad = kernel(
+      "bad", [](Arr<const float> x, Arr<float> y) { y[tid()] = atomic_exchange(y[tid()], x[tid()]) + x[tid()]; });
+  Tape tape;
+  tape.record([&] {
+    const std::string message = error_of([&] { launch(bad, 2, x, y); });
+    expect_contains(message, "bad");
+    expect_contains(message, "tape_launch_test.cpp:");
+  });
+  EXPECT_EQ(tape.size(), 0u);
+  EXPECT_EQ(y.to_vector(), Floats(2)) << "a refused launch is not made";
+}
+
+TEST_P(TapeLaunch, arguments_that_overlap_in_part_are_refused) {
+  auto x = zeros<float>(device(), 4).requires_grad();
+  Tape tape;
+  tape.record([&] {
+    const std::string message = error_of([&] { launch(square, 3, x.slice(0, 3), x.slice(1, 4)); });
+    expect_contains(message, "square");
+    expect_contains(message, "argument 1 and argument 2 share a part of their elements");
+  });
+  launch(square, 3, x.slice(0, 3), x.slice(1, 4));
+  EXPECT_EQ(tape.size(), 0u);
+}
+
+TEST_P(TapeLaunch, scratch_beyond_its_budget_is_refused) {
+  auto v = Array<float>(device(), {1, 2}).requires_grad();
+  const auto k = kernel("long", [](Arr<float> v, Int n) {
+    for (auto j : range(n)) {
+      (void)j;
+      v[tid()] = sin(v[tid()]);
+    }
+  });
+  TapeOptions options;
+  options.scratch_bytes = 4096;
+  Tape tape(options);
+  tape.record([&] { launch(k, 2, v, 1000); });
+  const std::string message = error_of([&] { tape.backward({{v, ones<float>(device(), 2)}}); });
+  expect_contains(message, "long");
+  expect_contains(message, "TapeOptions::scratch_bytes is 4096");
+  expect_contains(message, "1000 elements");
+}
+
+}  // namespace
