@@ -1,9 +1,10 @@
 // Loops backwards: by binomial checkpointing with a fixed number of slots, whatever the number of trips.
 //
-// Slots lie in the scratch: component c of slot s of a lane at (s * lanes + lane) of the area of c. The topmost slot
-// holds the state before the iteration from which the one to be reversed next is reached soonest. Where slots are left,
-// new ones are filled on the way (Griewank and Walther 2000, "revolve"): with s slots and t runs over each iteration,
-// loops of binomial(s + t, t) trips are reversed. Which iterations are saved decides the cost only.
+// Iterations are taken in units of a few, whose states then are held in locals. Slots lie in the scratch: component c
+// of slot s of a lane at (s * lanes + lane) of the area of c. The topmost slot holds the state before the iteration
+// from which the one to be reversed next is reached soonest. Where slots are left, new ones are filled on the way
+// (Griewank and Walther 2000, "revolve"): with s slots and t runs over each iteration, loops of binomial(s + t, t)
+// trips are reversed. Which iterations are saved decides the cost only.
 #include <algorithm>
 
 #include "../support/error.h"
@@ -30,7 +31,7 @@ struct Reverser::Slots {
     std::uint32_t local;  ///< that holds the present one
     Id base;
   };
-  std::vector<Component> components;  ///< the last: the iteration; before it, with a log, its height
+  std::vector<Component> components;  ///< the carried values, the height of the log where there is one, the unit
 
   void save(Reverser& r, Id slot) const {
     const Id at = r.pure(Op::add, Type::u32, {r.pure(Op::mul, Type::u32, {slot, r.lanes_}), r.lane_});
@@ -58,6 +59,50 @@ struct Reverser::Slots {
       r.set(c.local, v);
     }
   }
+};
+
+/// The states of some successive iterations in locals: reversing one then costs a few selections instead of a look at
+/// the slots. As many as make up some 32 locals.
+class Reverser::Window {
+ public:
+  Window(Reverser& r, const Slots& slots) : components_(slots.components) {
+    const auto count = static_cast<std::uint32_t>(components_.size());
+    size_ = std::clamp(32u / std::max(count, 1u), 1u, 8u);
+    if (size_ == 1) return;
+    for (const Slots::Component& c : components_)
+      for (std::uint32_t place = 0; place < size_; ++place) {
+        locals_.push_back(r.builder_.local(c.type));
+        r.set(locals_.back(), r.get(c.local));
+      }
+  }
+  std::uint32_t size() const { return size_; }
+  void save(Reverser& r, Id at) const {
+    if (size_ == 1) return;
+    for (std::uint32_t place = 0; place < size_; ++place) {
+      const Id here = r.pure(Op::eq, Type::b1, {at, r.u32(place)});
+      for (std::size_t c = 0; c < components_.size(); ++c) {
+        const std::uint32_t local = locals_[c * size_ + place];
+        const Id now = r.get(components_[c].local);
+        r.set(local, r.pure(Op::select, components_[c].type, {here, now, r.get(local)}));
+      }
+    }
+  }
+  void restore(Reverser& r, Id at) const {
+    if (size_ == 1) return;
+    for (std::size_t c = 0; c < components_.size(); ++c) {
+      Id found = r.get(locals_[c * size_]);
+      for (std::uint32_t place = 1; place < size_; ++place) {
+        const Id here = r.pure(Op::eq, Type::b1, {at, r.u32(place)});
+        found = r.pure(Op::select, components_[c].type, {here, r.get(locals_[c * size_ + place]), found});
+      }
+      r.set(components_[c].local, found);
+    }
+  }
+
+ private:
+  std::vector<Slots::Component> components_;
+  std::uint32_t size_ = 1;
+  std::vector<std::uint32_t> locals_;  ///< by component and place
 };
 
 Id Reverser::trips_of(Id id) {
@@ -166,60 +211,98 @@ void Reverser::reverse_checkpointed(Id id, LoopGradients& gradients, Id trips) {
   for (std::uint32_t k : plan.state) add(from_[analysis_.param(id, k)].type, value(from_.arg(id, static_cast<int>(k))));
   const bool logs = plan.replays_stores;
   const std::uint32_t height = logs ? add(Type::u32, get(log_height_)) : kNone;
-  const std::uint32_t iteration = add(Type::u32, u32(0));
+  const Window window(*this, slots);
+  // The component that slots have beside those of the window: the unit at whose start they were saved.
+  const std::uint32_t unit = add(Type::u32, u32(0));
   scratch_most_ = std::max(scratch_most_, scratch_now_);
+  const std::uint32_t iteration = builder_.local(Type::u32);
 
-  const auto map_state = [&] {
+  const auto map_state = [&](Id now) {
     for (std::size_t i = 0; i < plan.state.size(); ++i)
       map_[analysis_.param(id, plan.state[i])] = get(slots.components[i].local);
-    map_affine(id, get(iteration));
+    map_affine(id, now);
   };
-  // Runs the loop on: the next `steps` iterations.
-  const auto advance = [&](Id steps) {
-    const std::uint32_t left = builder_.local(Type::u32);
-    set(left, steps);
-    builder_.open_loop({}, inst.loc());
-    builder_.loop_body(pure(Op::lt, Type::b1, {u32(0), get(left)}));
-    set(left, pure(Op::sub, Type::u32, {get(left), u32(1)}));
-    map_state();
-    for (Id step : body_of(id)) forward(step, kStepCopy, false);
+  // The next iteration, from the present state to the one after it.
+  const auto step = [&](Id now) {
+    map_state(now);
+    for (Id inner : body_of(id)) forward(inner, kStepCopy, false);
     std::vector<Id> next;
     for (std::uint32_t k : plan.state) next.push_back(value(analysis_.yielded(inst.regions[1], k)));
     for (std::size_t i = 0; i < next.size(); ++i) set(slots.components[i].local, next[i]);
-    set(iteration, pure(Op::add, Type::u32, {get(iteration), u32(1)}));
+  };
+  const auto count_down = [&](Id times, auto body) {
+    const std::uint32_t left = builder_.local(Type::u32);
+    set(left, times);
+    builder_.open_loop({}, inst.loc());
+    builder_.loop_body(pure(Op::lt, Type::b1, {u32(0), get(left)}));
+    set(left, pure(Op::sub, Type::u32, {get(left), u32(1)}));
+    body(get(left));
     builder_.close_loop();
   };
+  const auto start_of = [&](Id n) { return pure(Op::mul, Type::u32, {n, u32(window.size())}); };
+  const auto minus_one = [&](Id n) { return pure(Op::sub, Type::u32, {n, u32(1)}); };
 
-  const std::uint32_t end = builder_.local(Type::u32), top = builder_.local(Type::u32),
-                      start = builder_.local(Type::u32);
-  set(end, trips);
+  // Units of iterations that fill the window; the last one may be shorter.
+  const Id units =
+      window.size() == 1
+          ? trips
+          : pure(Op::div, Type::u32, {pure(Op::add, Type::u32, {trips, u32(window.size() - 1)}), u32(window.size())});
+  const std::uint32_t end = builder_.local(Type::u32), top = builder_.local(Type::u32);
+  const std::uint32_t saved = builder_.local(Type::u32), arrival = builder_.local(Type::u32);
+  const auto advance = [&](Id by) {
+    set(iteration, start_of(get(unit)));
+    set(arrival, pure(Op::add, Type::u32, {get(unit), by}));
+    count_down(start_of(by), [&](Id) {
+      step(get(iteration));
+      set(iteration, pure(Op::add, Type::u32, {get(iteration), u32(1)}));
+    });
+    set(unit, get(arrival));
+  };
+  set(end, units);
   set(top, u32(0));
   slots.save(*this, u32(0));
   builder_.open_loop({}, inst.loc());
   builder_.loop_body(pure(Op::lt, Type::b1, {u32(0), get(end)}));
   {
     slots.restore(*this, get(top));
-    set(start, get(iteration));
+    set(saved, get(unit));
     if (logs) rollback(get(height));
+    // Of two units the second is reached in one step and reversed at once: nothing is saved for it.
     builder_.open_loop({}, inst.loc());
-    const Id gap = pure(Op::sub, Type::u32, {get(end), get(iteration)});
+    const Id gap = pure(Op::sub, Type::u32, {get(end), get(unit)});
     const Id free = pure(Op::sub, Type::u32, {u32(slots_ - 1), get(top)});
     builder_.loop_body(
-        pure(Op::bit_and, Type::b1, {pure(Op::lt, Type::b1, {u32(1), gap}), pure(Op::lt, Type::b1, {u32(0), free})}));
+        pure(Op::bit_and, Type::b1, {pure(Op::lt, Type::b1, {u32(2), gap}), pure(Op::lt, Type::b1, {u32(0), free})}));
     advance(split(gap, free));
     set(top, pure(Op::add, Type::u32, {get(top), u32(1)}));
-    set(start, get(iteration));
+    set(saved, get(unit));
     if (logs) set(height, get(log_height_));
     slots.save(*this, get(top));
     builder_.close_loop();
 
-    const Id last = pure(Op::sub, Type::u32, {get(end), u32(1)});
-    advance(pure(Op::sub, Type::u32, {last, get(iteration)}));
-    map_state();
-    reverse_iteration(id, gradients);
-    // The slot of the iteration that was reversed is done with; the first one is at the end.
+    const Id last = minus_one(get(end));
+    advance(pure(Op::sub, Type::u32, {last, get(unit)}));
+    // The states of the unit's iterations, then back from the last.
+    const Id first = start_of(last);
+    const Id length = pure(Op::min, Type::u32, {pure(Op::sub, Type::u32, {trips, first}), u32(window.size())});
+    set(iteration, first);
+    count_down(minus_one(length), [&](Id) {
+      if (logs) set(height, get(log_height_));
+      window.save(*this, pure(Op::sub, Type::u32, {get(iteration), first}));
+      step(get(iteration));
+      set(iteration, pure(Op::add, Type::u32, {get(iteration), u32(1)}));
+    });
+    if (logs) set(height, get(log_height_));
+    window.save(*this, minus_one(length));
+    count_down(length, [&](Id place) {
+      window.restore(*this, place);
+      if (logs) rollback(get(height));
+      map_state(pure(Op::add, Type::u32, {first, place}));
+      reverse_iteration(id, gradients);
+    });
+    // The slot of the unit that was reversed is done with; the first one is at the end.
     const Id done = pure(Op::bit_and, Type::b1,
-                         {pure(Op::eq, Type::b1, {get(start), last}), pure(Op::lt, Type::b1, {u32(0), get(top)})});
+                         {pure(Op::eq, Type::b1, {get(saved), last}), pure(Op::lt, Type::b1, {u32(0), get(top)})});
     set(top, pure(Op::sub, Type::u32, {get(top), pure(Op::select, Type::u32, {done, u32(1), u32(0)})}));
     set(end, last);
   }
@@ -235,8 +318,10 @@ Id Reverser::split(Id gap, Id free) {
   const Id n = pure(Op::convert, Type::f32, {gap});
   const Id s = real(Op::add, pure(Op::convert, Type::f32, {free}), f32(1));
   const std::uint32_t t = builder_.local(Type::f32), b = builder_.local(Type::f32);
+  // All states fit: one by one.
+  const Id fits = pure(Op::le, Type::b1, {n, s});
   set(t, f32(0));
-  set(b, f32(1));
+  set(b, pure(Op::select, Type::f32, {fits, n, f32(1)}));
   builder_.open_loop();
   builder_.loop_body(pure(Op::lt, Type::b1, {get(b), n}));
   set(t, real(Op::add, get(t), f32(1)));
@@ -246,8 +331,6 @@ Id Reverser::split(Id gap, Id free) {
   const Id low = real(Op::max, f32(1), real(Op::sub, n, real(Op::mul, scale, s)));
   const Id high = real(Op::min, real(Op::sub, n, f32(1)), real(Op::mul, scale, get(t)));
   const Id middle = pure(Op::convert, Type::u32, {real(Op::mul, real(Op::add, low, high), f32(0.5))});
-  // All states fit: one by one.
-  const Id fits = pure(Op::le, Type::b1, {n, s});
   const Id bounded =
       pure(Op::min, Type::u32, {pure(Op::max, Type::u32, {middle, u32(1)}), pure(Op::sub, Type::u32, {gap, u32(1)})});
   return pure(Op::select, Type::u32, {fits, u32(1), bounded});

@@ -76,6 +76,7 @@ class Reverser {
     std::vector<Id> sinks;  ///< loads whose gradients are gathered around the loop
   };
   struct Slots;
+  class Window;
   void reverse_loop(Id id);
   void reverse_direct(Id id, LoopGradients& gradients, Id trips);
   void reverse_checkpointed(Id id, LoopGradients& gradients, Id trips);
