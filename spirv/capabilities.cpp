@@ -189,6 +189,7 @@ class Survey {
 
   void visit(Id id, const Inst& inst) {
     if (is_memory(inst.op)) visit_memory(inst, module_.arg(id, 0));
+    needs_.gathers = needs_.gathers || gathers(module_, id, target_);
     if (is_subgroup(inst.op)) visit_subgroup(id, inst);
     bool compares = inst.op == Op::eq || inst.op == Op::ne || inst.op == Op::lt || inst.op == Op::le;
     bool arithmetic = !needs_no_arithmetic(inst.op);
@@ -232,6 +233,15 @@ class Survey {
 };
 
 }  // namespace
+
+// The index tells the element where the base is an argument, the same for all.
+bool gathers(const ir::Module& module, ir::Id id, const Target& target) {
+  const Inst& inst = module[id];
+  if (inst.op != Op::atomic_add || inst.imm != ir::kGather || (inst.type != Type::f32 && inst.type != Type::f64))
+    return false;
+  return target.subgroup_vote && target.subgroup_arithmetic && module[module.arg(id, 0)].op == Op::arg &&
+         ir::bits(module[module.arg(id, 1)].type) == 32;
+}
 
 Needs survey(const ir::Module& module, const Target& target) {
   Needs needs;

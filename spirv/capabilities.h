@@ -13,6 +13,7 @@ struct Needs {
   bool float32_atomic_add = false, float64_atomic_add = false, int64_atomics = false;
   bool subgroup = false;  ///< some operation of subgroups or number of one
   bool vote = false, arithmetic = false, ballot = false, shuffle = false;
+  bool gathers = false;  ///< some additions of a subgroup are made as one
   /// By array of the workgroup: its scalars lie there as bits, in unsigned integers of at least 32, because an atomic
   /// operation on it has no native form.
   std::vector<bool> as_bits;
@@ -25,6 +26,9 @@ struct Needs {
   };
   std::vector<Argument> arguments;  ///< parts of the argument block whose value is used, by first use
 };
+
+/// Are the values of an atomic addition added up within subgroups first, where the threads mean one element?
+bool gathers(const ir::Module& module, ir::Id id, const Target& target);
 
 /// Walks the functions and the body of a kernel in their order.
 /// Errors: Error(unsupported), naming the feature and the line of the first instruction that needs it.

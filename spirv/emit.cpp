@@ -39,9 +39,9 @@ Section header(const Shader& shader, Word main) {
   capability(needs.float32_atomic_add, spv::Capability::AtomicFloat32AddEXT);
   capability(needs.float64_atomic_add, spv::Capability::AtomicFloat64AddEXT);
   capability(needs.int64_atomics, spv::Capability::Int64Atomics);
-  capability(needs.subgroup, spv::Capability::GroupNonUniform);
-  capability(needs.vote, spv::Capability::GroupNonUniformVote);
-  capability(needs.arithmetic, spv::Capability::GroupNonUniformArithmetic);
+  capability(needs.subgroup || needs.gathers, spv::Capability::GroupNonUniform);
+  capability(needs.vote || needs.gathers, spv::Capability::GroupNonUniformVote);
+  capability(needs.arithmetic || needs.gathers, spv::Capability::GroupNonUniformArithmetic);
   capability(needs.ballot, spv::Capability::GroupNonUniformBallot);
   capability(needs.shuffle, spv::Capability::GroupNonUniformShuffle);
   capability(even16 || even32 || even64, spv::Capability::RoundingModeRTE);

@@ -150,12 +150,12 @@ Word Emitter::exchange_loop(Type t, Word at, Word scope, F after) {
 }
 
 // On the word around a narrow scalar, whose bits begin at `shift`; the neighbours' bits are put back as they were.
-Word Emitter::narrow_atomic(Id id, Word at, Word shift) {
+Word Emitter::narrow_atomic(Id id, Word at, Word shift, Word what) {
   const Inst& inst = module_[id];
   const Type t = inst.type, u = Type::u32;
   const bool shared = module_[module_.arg(id, 0)].op == Op::shared;
   const Word scope = w_.u32(Word(shared ? spv::Scope::Workgroup : spv::Scope::Device));
-  const Word what = value(module_.arg(id, 2)), mask = w_.u32(Word(ir::mask(t)));
+  const Word mask = w_.u32(Word(ir::mask(t)));
   Word expected = 0, desired = 0;
   if (inst.op == Op::atomic_cas) {
     expected = to_bits(t, what);
@@ -179,7 +179,40 @@ Word Emitter::narrow_atomic(Id id, Word at, Word shift) {
   return from_bits(t, own(old));
 }
 
+// All threads of the subgroup that come here at the same time and mean one element add up their values, and one of them
+// adds the sum. They need not be the whole subgroup.
+void Emitter::gather(Id id) {
+  const Inst& inst = module_[id];
+  const Word scope = w_.u32(Word(spv::Scope::Subgroup)), what = value(module_.arg(id, 2));
+  const Word one_element = make(spv::Op::OpGroupNonUniformAllEqual, Type::b1, {scope, value(module_.arg(id, 1))});
+  const Word together = w_.id(), alone = w_.id(), merge = w_.id(), first = w_.id(), joined = w_.id();
+  body_.emit(spv::Op::OpSelectionMerge, {merge, Word(spv::SelectionControlMask::MaskNone)});
+  body_.emit(spv::Op::OpBranchConditional, {one_element, together, alone});
+  open_block(together);
+  const Word sum = make(spv::Op::OpGroupNonUniformFAdd, inst.type, {scope, Word(spv::GroupOperation::Reduce), what});
+  const Word elected = make(spv::Op::OpGroupNonUniformElect, Type::b1, {scope});
+  body_.emit(spv::Op::OpSelectionMerge, {joined, Word(spv::SelectionControlMask::MaskNone)});
+  body_.emit(spv::Op::OpBranchConditional, {elected, first, joined});
+  open_block(first);
+  atomic(id, sum);
+  branch(joined);
+  open_block(joined);
+  branch(merge);
+  open_block(alone);
+  atomic(id, what);
+  branch(merge);
+  open_block(merge);
+}
+
 Word Emitter::atomic(Id id) {
+  if (needs_.gathers && gathers(module_, id, target_)) {
+    gather(id);
+    return 0;
+  }
+  return atomic(id, value(module_.arg(id, 2)));
+}
+
+Word Emitter::atomic(Id id, Word what) {
   const Inst& inst = module_[id];
   const Id base = module_.arg(id, 0), by = module_.arg(id, 1);
   const Type t = inst.type;
@@ -194,7 +227,7 @@ Word Emitter::atomic(Id id) {
              (add && t == Type::f64 && target_.float64_atomic_add);
   }
   if (ir::bits(t) < 32) {
-    if (shared) return narrow_atomic(id, shared_pointer(array, shared_index(id)), w_.u32(0));
+    if (shared) return narrow_atomic(id, shared_pointer(array, shared_index(id)), w_.u32(0), what);
     const Type u = Type::u64;
     Word steps =
         make(spv::Op::OpIMul, u, {integer_to_integer(module_[by].type, u, value(by)), w_.constant(u, inst.stride)});
@@ -205,10 +238,9 @@ Word Emitter::atomic(Id id) {
     Word shift = make(spv::Op::OpIMul, Type::u32, {low, w_.u32(8)});
     const PlaceTypes& types = place_types({Type::u32, 1, 0, 0});
     Word block = make(spv::Op::OpConvertUToPtr, types.to_block, {aligned});
-    return narrow_atomic(id, make(spv::Op::OpAccessChain, types.to_value, {block, w_.u32(0)}), shift);
+    return narrow_atomic(id, make(spv::Op::OpAccessChain, types.to_value, {block, w_.u32(0)}), shift, what);
   }
   const Type word = ir::bits(t) == 64 ? Type::u64 : Type::u32;
-  const Word what = value(module_.arg(id, 2));
   Word at = shared ? shared_pointer(array, shared_index(id)) : pointer(inst, base, by, native ? t : word);
   if (native) return native_atomic(id, at, what);
   const Word scope = w_.u32(Word(shared ? spv::Scope::Workgroup : spv::Scope::Device)), relaxed = w_.u32(0);

@@ -210,12 +210,14 @@ class Emitter {
   Word from_bits(Type t, Word bits);
 
   Word atomic(Id id);
+  Word atomic(Id id, Word what);
+  void gather(Id id);
   Word native_atomic(Id id, Word at, Word what);
   /// do { old = load; } while (compare-exchange(old -> after(old)) fails), on an unsigned integer of type t; gives the
   /// last old.
   template <class F>
   Word exchange_loop(Type t, Word at, Word scope, F after);
-  Word narrow_atomic(Id id, Word at, Word shift);
+  Word narrow_atomic(Id id, Word at, Word shift, Word what);
   /// The new value of a scalar by one of the atomic operations that compute.
   Word combined(ir::Op op, Type t, Word before, Word what);
 

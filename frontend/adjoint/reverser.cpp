@@ -146,9 +146,19 @@ void Reverser::accumulate(Id memory, std::uint32_t part, Id gradient) {
     // No other thread comes here.
     const Id sum[] = {pure(Op::add, inst.type, {builder_.load(inst.type, 1, ref, inst.loc()), gradient})};
     builder_.store(inst.type, sum, ref, inst.loc());
-  } else {
+  } else if (follows_thread(ref.index)) {
     builder_.atomic(Op::atomic_add, inst.type, {gradient}, ref, inst.loc());
+  } else {
+    builder_.gather(inst.type, gradient, ref, inst.loc());
   }
+}
+
+/// Is an index computed from the number of the thread? Then neighbours hardly mean one element.
+bool Reverser::follows_thread(Id index) const {
+  const Inst& inst = out_[index];
+  if (inst.op == Op::thread_id) return true;
+  if (info(inst.op).effect != Effect::pure || inst.op == Op::result || inst.op == Op::param) return false;
+  return std::ranges::any_of(out_.args(index), [&](Id arg) { return follows_thread(arg); });
 }
 
 // ---- Blocks

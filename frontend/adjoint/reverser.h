@@ -96,6 +96,7 @@ class Reverser {
   MemoryRef primal_ref(Id memory, std::uint32_t part);
   void accumulate(Id memory, std::uint32_t part, Id gradient);
   void check_owner(Id store);
+  bool follows_thread(Id index) const;
 
   const Module& from_;
   const Analysis& analysis_;

@@ -183,6 +183,13 @@ Id Builder::atomic(Op op, Type type, std::span<const Id> values, const MemoryRef
   return append(memory(op, type, 1, ref, loc), {args, values.size() + 2});
 }
 
+void Builder::gather(Type type, Id value, const MemoryRef& ref, Loc loc) {
+  const Id args[] = {ref.base, ref.index, value};
+  Inst inst = memory(Op::atomic_add, type, 1, ref, loc);
+  inst.imm = kGather;
+  append(inst, args);
+}
+
 // ---- Threads together
 
 void Builder::barrier(Loc loc) {

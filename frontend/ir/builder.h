@@ -48,6 +48,8 @@ class Builder {
   /// A read of `width` consecutive scalars; for width > 1 each is read by result(id, k).
   Id load(Type type, int width, const MemoryRef& ref, Loc loc = {});
   void store(Type type, std::span<const Id> values, const MemoryRef& ref, Loc loc = {});
+  /// An atomic addition whose result nobody uses: a sum that many threads make. See kGather.
+  void gather(Type type, Id value, const MemoryRef& ref, Loc loc = {});
   /// One of the atomic_* operations; `values` are its operands behind base and index.
   Id atomic(Op op, Type type, std::span<const Id> values, const MemoryRef& ref, Loc loc = {});
   Id atomic(Op op, Type type, std::initializer_list<Id> values, const MemoryRef& ref, Loc loc = {}) {

@@ -40,6 +40,9 @@ const OpInfo& info(Op op);
 /// Values that belong to no region and are visible everywhere.
 constexpr bool is_global(Op op) { return op <= Op::shared; }
 constexpr bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
+/// Inst::imm of an atomic addition whose result nobody uses and to whose address, likely, many threads add at once: a
+/// backend may add up their values first.
+inline constexpr std::uint64_t kGather = 1;
 /// Operations on an address: base, index, then values.
 constexpr bool is_memory(Op op) { return op == Op::load || op == Op::store || is_atomic(op); }
 /// Operations in which the threads of a subgroup exchange values.

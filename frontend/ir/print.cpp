@@ -240,6 +240,7 @@ class Printer {
     out_ += fmt::format("] stride {}", inst.stride);
     if (inst.offset != 0) out_ += fmt::format(" offset {}", inst.offset);
     out_ += fmt::format(" align {}", inst.align);
+    if (inst.op == Op::atomic_add && inst.imm == kGather) out_ += " gathered";
     if (inst.num_args > 2) {
       out_ += " = ";
       values(id, 2);

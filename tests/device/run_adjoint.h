@@ -62,15 +62,6 @@ class AdjointLaunch {
     return adjoint;
   }
 
-  void overhead(std::uint32_t slots) {
-    ir::AdjointOptions options;
-    options.with_gradient = ir::real_arrays(module_);
-    options.slots = slots;
-    ir::Adjoint adjoint = ir::adjoint(module_, options);
-    auto p = device_.native().compile(adjoint.module, ir::hash(adjoint.module));
-    words(64);
-  }
-
  private:
   struct Extra {
     const ArrayBase* array = nullptr;
