@@ -77,11 +77,14 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
   ExtraParams extra;
   extra.gradient.assign(normal.params.size(), kNone);
   extra.owners.assign(normal.params.size(), kNone);
+  extra.after.assign(normal.params.size(), kNone);
   using Kind = AdjointParam::Kind;
   for (std::uint32_t k = 0; k < normal.params.size(); ++k) {
     const Param& param = normal.params[k];
     const ArrayUse& use = analysis.array(k);
-    if (!use.gradient) continue;
+    if (analysis.names(k, Op::after_base))
+      extra.after[k] = interface.add_array(Kind::after, k, param.name + " after the launch", param);
+    if (!use.gradient && !analysis.names(k, Op::gradient_base)) continue;
     extra.gradient[k] = interface.add_array(Kind::gradient, k, "gradient of " + param.name, param);
     if (use.stored && !use.stores_own)
       extra.owners[k] = interface.add_words(Kind::owners, k, "owners of " + param.name);

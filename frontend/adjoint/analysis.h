@@ -36,9 +36,9 @@ struct LoopPlan {
 
 /// Where a memory operation goes.
 struct Root {
-  enum Kind : std::uint8_t { array, held, report, shared };
+  enum Kind : std::uint8_t { array, after, held, report, shared };
   Kind kind = held;
-  std::uint32_t param = 0;  ///< of an array
+  std::uint32_t param = 0;  ///< of an array, and of the state in which a launch has left it
 };
 
 /// Copies of a region's code in the adjoint: reversed there and then, one more step of its loop, run through.
@@ -64,6 +64,12 @@ class Analysis {
   /// Is `inner` inside the branch or loop?
   bool is_inside(Id inner, Id control) const;
   Root root(Id base) const;
+  /// Is the gradient function of this call called?
+  bool reverses_call(Id call) const;
+  /// Does the kernel, or a gradient function that it calls, name that state of the array?
+  bool names(std::uint32_t param, Op state) const;
+  /// The parameter from which a function's address comes at this call, or kNone.
+  std::uint32_t param_behind(Id call, Id address) const;
   const ArrayUse& array(std::uint32_t param) const { return arrays_[param]; }
   const std::vector<Id>& results(Id control) const { return results_[control]; }
   const LoopPlan& plan(Id loop) const { return plans_[loop]; }
@@ -89,6 +95,10 @@ class Analysis {
  private:
   void survey(RegionId region, Id owner);
   void survey_memory(Id id);
+  void survey_call(Id id);
+  bool is_real_input(Id call, std::uint32_t k) const;
+  bool call_varied(Id call) const;
+  bool writes_gradients(Id call) const;
   void group_arrays(bool aliased);
   [[noreturn]] void refuse(Id id, const std::string& what) const;
   bool flow_varied(RegionId region);
@@ -116,6 +126,7 @@ class Analysis {
 
   const Module& module_;
   const AdjointOptions& options_;
+  const std::vector<std::vector<Access>> call_accesses_;  ///< by function: what it does through its inputs
   std::vector<Id> owner_;
   std::vector<Id> order_;  ///< all instructions, in the order of the regions
   std::vector<ArrayUse> arrays_;

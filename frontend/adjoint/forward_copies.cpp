@@ -36,8 +36,15 @@ void Reverser::forward(Id id, CopyMask copy, bool direct) {
     }
     case Op::result:
       // Those of branches and loops are mapped with them.
-      if (from_[from_.arg(id, 0)].op != Op::load) return;
+      if (const Op source = from_[from_.arg(id, 0)].op; source != Op::load && source != Op::call) return;
       break;
+    case Op::call: {
+      if ((analysis_.needed(id) & copy) == 0) return;
+      std::vector<Id> inputs;
+      for (Id arg : from_.args(id)) inputs.push_back(value(arg));
+      map_[id] = builder_.call(calls_[inst.imm], inputs, inst.loc());
+      return;
+    }
     default:
       if (is_atomic(inst.op)) return;
   }

@@ -17,6 +17,14 @@ void Analysis::need_for_reverse() {
       operand(id, module_.arg(id, 1), kAdjointCopy);
     } else if (inst.op == Op::if_ && reverses_[id]) {
       operand(id, module_.arg(id, 0), kAdjointCopy);
+    } else if (inst.op == Op::call) {
+      if (!reverses_call(id)) continue;
+      for (Id arg : module_.args(id)) operand(id, arg, kAdjointCopy);
+      // The gradient function reads these.
+      for (Id arg : module_.args(id))
+        if (const Root at = root(arg);
+            at.kind == Root::array && !loaded_groups_[id].empty() && loads_group(id, arrays_[at.param].group))
+          replay(arrays_[at.param].group);
     } else if (active(id) && inst.op != Op::result && inst.op != Op::param && inst.op != Op::load) {
       std::uint8_t uses = 0;
       for (std::uint32_t k = 0; k < inst.num_args; ++k) {
@@ -80,7 +88,7 @@ void Analysis::follow(Id id, std::uint8_t copies) {
       const Id source = module_.arg(id, 0);
       const auto k = static_cast<std::uint32_t>(inst.imm);
       const Inst& from = module_[source];
-      if (from.op == Op::load) return operand(id, source, copies);
+      if (from.op == Op::load || from.op == Op::call) return operand(id, source, copies);
       run(source);
       if (from.op == Op::if_) {
         for (int r = 0; r < 2; ++r) operand(yield_of(from.regions[r]), yielded(from.regions[r], k), kRunCopy);
@@ -91,6 +99,12 @@ void Analysis::follow(Id id, std::uint8_t copies) {
     }
     case Op::load:
       if (const Root at = root(module_.arg(id, 0)); at.kind == Root::array) replay(arrays_[at.param].group);
+      break;
+    case Op::call:
+      if (have_effects(module_.functions)[inst.imm])
+        refuse(id, "the adjoint needs a result of func \"" + module_.functions[inst.imm]->function +
+                       "\", which writes to memory and would do so again: give it a replay()");
+      for (std::uint32_t group : loaded_groups_[id]) replay(group);
       break;
     default: break;
   }

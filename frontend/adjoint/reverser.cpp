@@ -45,12 +45,14 @@ void Reverser::enter() {
 
 void Reverser::run() {
   enter();
+  take_functions();
   reverse_block(from_.regions[0].insts);
 }
 
 void Reverser::count() {
   counting_ = true;
   enter();
+  take_functions();
   for (Id id : from_.regions[0].insts) {
     // What stands in the body itself needs no log.
     if (from_[id].op == Op::store && analysis_.replays(id)) {
@@ -74,6 +76,9 @@ Id Reverser::value(Id old) {
     case Op::arg: return builder_.arg(inst.type, static_cast<std::uint32_t>(inst.imm));
     case Op::thread_id: return thread_;
     case Op::local_id: return pure(Op::rem, Type::u32, {thread_, u32(from_.block)});
+    case Op::after_base:
+      return pure(Op::add, Type::u64,
+                  {value(from_.arg(old, 0)), distance(analysis_.root(old).param, Op::after_base, inst.loc())});
     case Op::workgroup_id: return pure(Op::div, Type::u32, {thread_, u32(from_.block)});
     default: break;
   }
@@ -219,6 +224,7 @@ void Reverser::reverse(Id id) {
     case Op::store: return reverse_store(id);
     case Op::if_: return reverse_branch(id);
     case Op::loop: return reverse_loop(id);
+    case Op::call: return reverse_call(id);
     default:
       if (is_atomic(inst.op)) return reverse_atomic(id);
       return reverse_pure(id);

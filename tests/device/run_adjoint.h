@@ -43,6 +43,7 @@ class AdjointLaunch {
   Array<T, N> gradient(std::size_t k) const {
     return static_cast<const Array<T, N>&>(*args_[k].gradient);
   }
+  const ir::Module& module() const { return module_; }
   void forward() { run(module_, {}, threads_, 0, 0); }
   /// `lanes`: threads of a dispatch. Returns what was run.
   ir::Adjoint backward(std::uint32_t slots = 8, int lanes = 64, bool aliased = false) {
