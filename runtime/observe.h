@@ -1,6 +1,7 @@
 // Who hears of what is done to arrays before it is done: a tape that records, and whoever still needs the elements.
 // Internal to the runtime.
 #pragma once
+#include <functional>
 #include <span>
 
 #include "../frontend/ir/module.h"
@@ -38,6 +39,10 @@ class Recorder {
   virtual void exposing(const ArrayBase& elements) = 0;
   /// An operation on arrays of which no derivative is known. \param what  as it is called in a message
   virtual void untaped(const ArrayBase& to, const ArrayBase& from, const char* what) = 0;
+  /// A function of the caller stands for operations on these arrays.
+  virtual void calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) = 0;
+  /// Who hears of what is not to be recorded.
+  virtual Recorder* unrecorded() { return nullptr; }
 };
 
 /// The one that hears of this thread's operations now, or null.

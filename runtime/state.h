@@ -101,6 +101,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream
   std::vector<StreamState*> idle;                     ///< streams that no handle names
   std::map<std::uintptr_t, std::uint64_t> wrapped;    ///< memory of the host that arrays stand on: address, bytes
+  std::atomic<std::uint64_t> allocated = 0;           ///< bytes so far, freed ones included
   std::atomic<bool> several_streams = false;          ///< work on one stream needs no order among streams
 };
 
@@ -125,6 +126,10 @@ class Storage {
   const backend::Allocation allocation;
   const std::uint64_t bytes;  ///< of the elements; the allocation is padded to words
   const bool wrapped = false;
+  /// Grows from storage to storage: tells which was there before.
+  const std::uint64_t serial = next_serial();
+
+  static std::uint64_t next_serial();
 
   /// Before work on `stream`: waits for what other streams still do here.
   void order_before(StreamState& stream, bool writes);

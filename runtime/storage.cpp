@@ -9,6 +9,11 @@
 
 namespace weft::detail {
 
+std::uint64_t Storage::next_serial() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
 Storage::~Storage() {
   if (wrapped) {
     for (const Use& u : users()) {
@@ -176,6 +181,7 @@ std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, st
                                   backend::MemoryKind kind) {
   // Fills work on whole words, and so do atomic operations on less.
   const std::uint64_t padded = (bytes + 3) / 4 * 4;
+  device->allocated += padded;
   backend::Allocation allocation;
   try {
     if (bytes) allocation = device->device->allocate(padded, kind);

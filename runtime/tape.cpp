@@ -19,12 +19,13 @@ Tape::~Tape() = default;
 
 void Tape::record(const std::function<void()>& f) {
   const auto core = core_;  // f may reset, move or end the tape
-  const detail::Recording recording(core.get());
+  const detail::Recording recording(core->active());
   f();
 }
 
 void Tape::unrecorded(const std::function<void()>& f) {
-  const detail::Recording nobody(nullptr);
+  detail::Recorder* const now = detail::recorder();
+  const detail::Recording quiet(now ? now->unrecorded() : nullptr);
   f();
 }
 
@@ -42,7 +43,7 @@ void Tape::zero() { core_->zero(); }
 std::size_t Tape::size() const { return core_->size(); }
 
 void Tape::reset() {
-  if (detail::recorder() == core_.get()) invalid("reset() of a tape that records");
+  if (detail::recorder() && detail::recorder() == core_->active()) invalid("reset() of a tape that records");
   core_ = std::make_shared<detail::TapeCore>(core_->options);
 }
 
@@ -58,8 +59,19 @@ void Tape::take_gradient(ArrayBase& array) {
 }
 
 void Tape::add_function(std::function<void()> backward, std::vector<const ArrayBase*> arrays) {
-  if (detail::recorder() != core_.get()) invalid("record_func() outside record() of this tape");
-  core_->add_function(std::move(backward), arrays);
+  if (detail::recorder() != core_->active()) invalid("record_func() outside record() of this tape");
+  for (const ArrayBase* a : arrays)
+    if (a->is_null()) invalid("record_func() with a null array");
+  detail::recorder()->calling(std::move(backward), arrays);
+}
+
+void Tape::checkpointed(int steps, int slots, std::function<void(int)> step) {
+  if (detail::recorder() != core_->active()) invalid("checkpointed() outside record() of this tape");
+  if (steps < 0) invalid(fmt::format("checkpointed() with {} steps", steps));
+  if (slots < 1) invalid(fmt::format("checkpointed() with {} slots: one state at least is kept", slots));
+  if (core_->active() == core_.get()) return core_->add_steps(steps, slots, std::move(step));
+  // Steps inside a step: it is run again as a whole.
+  for (int k = 0; k < steps; ++k) step(k);
 }
 
 namespace detail {
@@ -71,7 +83,10 @@ const TapeCore::Taped* TapeCore::find(const ArrayBase& a) const {
 
 TapeCore::Taped& TapeCore::taped(const ArrayBase& a) {
   Taped& t = storages_[a.storage().get()];
-  if (!t.storage) t.storage = a.storage();
+  if (!t.storage) {
+    t.storage = a.storage();
+    works_on(t.storage->device);
+  }
   return t;
 }
 
@@ -132,6 +147,9 @@ void TapeCore::check(const Seed& seed) const {
 }
 
 void TapeCore::backward(std::span<const Seed> seeds) {
+  if (!broken_.empty())
+    invalid("backward() of a tape on which a step of checkpointed() ended with an error: reset() it. The error was: " +
+            broken_);
   if (recorder()) invalid("backward() while a tape records: it is called after record()");
   if (records_.empty())
     invalid(
@@ -158,6 +176,7 @@ void TapeCore::backward(std::span<const Seed> seeds) {
     mark_nonzero(seed.of_);
   }
   walk(records_);
+  for (OnDevice& d : devices_) d.workspaces = {};
   for (auto& [storage, t] : storages_) {
     if (t.before.is_null()) continue;
     const auto gradient = t.storage->gradient();
@@ -167,7 +186,37 @@ void TapeCore::backward(std::span<const Seed> seeds) {
 }
 
 void TapeCore::walk(const Records& records) {
-  for (auto r = records.rbegin(); r != records.rend(); ++r) (*r)->backward(*this);
+  for (auto r = records.rbegin(); r != records.rend(); ++r) {
+    (*r)->backward(*this);
+    limit_in_flight();
+  }
+}
+
+TapeCore::OnDevice& TapeCore::on(const std::shared_ptr<DeviceState>& device) {
+  for (OnDevice& d : devices_)
+    if (d.device == device) return d;
+  return devices_.emplace_back(OnDevice{device, device->allocated, {}});
+}
+
+void TapeCore::works_on(const std::shared_ptr<DeviceState>& device) { (void)on(device); }
+
+void TapeCore::limit_in_flight() {
+  constexpr std::uint64_t kMost = 128 << 20;
+  for (OnDevice& d : devices_) {
+    if (d.device->allocated - d.waited < kMost) continue;
+    Device(d.device).synchronize();
+    d.waited = d.device->allocated;
+  }
+}
+
+View TapeCore::workspace(const std::shared_ptr<DeviceState>& device, Workspace use, std::uint64_t bytes) {
+  const std::uint64_t words = std::max<std::uint64_t>((bytes + 3) / 4, 1);
+  if (words > INT32_MAX)
+    throw Error(ErrorKind::out_of_memory,
+                fmt::format("an adjoint needs {} bytes beside each other, more than a kernel can count", bytes));
+  std::shared_ptr<Storage>& storage = on(device).workspaces[std::size_t(use)];
+  if (!storage || storage->bytes < words * 4) storage = allocate(device, words * 4);
+  return View(storage, storage->allocation.address, std::int64_t(words), 4);
 }
 
 void TapeCore::zero() {

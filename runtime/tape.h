@@ -110,6 +110,18 @@ class Tape {
     static_assert((detail::holds_reals<T> && ...), "weft: only arrays of real numbers have gradients");
     add_function(std::move(backward), {&arrays...});
   }
+  /// Inside record(): calls step(0) .. step(steps - 1) as one operation, in the memory of `slots` states of the arrays
+  /// that the steps change, whatever their number: on the way back, steps between two states that were kept are run
+  /// again. Gradients are the same for every number of slots; so are the arrays, which hold their final values then.
+  ///
+  /// A step must do the same to the arrays whenever it is called with the same number and the arrays hold what they
+  /// held: it must not depend on anything else that changes, nor on an order of atomic additions. Inside it, launches,
+  /// copies, fills and assignments on this thread may stand, and arrays that it makes for itself.
+  /// Errors: Error(invalid_argument) outside record(), or for fewer than 1 slot; what step() throws: the tape then
+  /// cannot go back before reset().
+  /// Cost: `slots` copies of what a step changes, and for backward() two more. Steps are run again: of 10,000 each is
+  /// run 4.6 times in all for 32 slots, some 8 times for 8.
+  void checkpointed(int steps, int slots, std::function<void(int)> step);
   /// Calls f() with no tape recording what it does.
   static void unrecorded(const std::function<void()>& f);
 

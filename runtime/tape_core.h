@@ -8,6 +8,7 @@
 
 namespace weft::detail {
 
+class KernelAdjoint;
 class TapeCore;
 
 /// One recorded operation.
@@ -33,8 +34,28 @@ class TapeCore : public Recorder {
   void overwriting(const ArrayBase& to) override;
   void exposing(const ArrayBase& elements) override;
   void untaped(const ArrayBase& to, const ArrayBase& from, const char* what) override;
-  void add_function(std::function<void()> backward, std::span<const ArrayBase* const> arrays);
-  void add(std::unique_ptr<TapeRecord> record) { records_.push_back(std::move(record)); }
+  void calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) override;
+  /// See Tape::checkpointed.
+  void add_steps(int steps, int slots, std::function<void(int)> step);
+  void add(std::unique_ptr<TapeRecord> record) { sink_->push_back(std::move(record)); }
+
+  /// How gradients pass a launch.
+  struct Passage {
+    std::uint64_t with_gradient = 0;  ///< by parameter; 0: none pass
+    std::uint64_t outputs = 0;        ///< of these: those that are written
+    std::shared_ptr<KernelAdjoint> adjoint;
+  };
+  Passage passage(const CheckedLaunch& launch) const;
+  /// The same for a copy: whether there is one, and from the source.
+  struct CopyPassage {
+    bool any = false, flows = false;
+  };
+  CopyPassage passage(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) const;
+  /// Who hears of what is to be recorded: the tape itself, or what watches the steps that it does not record one by
+  /// one.
+  Recorder* active() { return active_; }
+  /// \return who did before
+  Recorder* set_active(Recorder* active) { return std::exchange(active_, active); }
 
   /// Whether a gradient may pass through the elements of this memory: it has gradient storage, or something recorded
   /// computes them from such memory.
@@ -55,9 +76,18 @@ class TapeCore : public Recorder {
   bool nonzero(const ArrayBase& a) const;
   void mark_nonzero(const ArrayBase& a);
   void zero();
+  enum class Workspace { slots, log, owners };
+  /// A contiguous array of words for the launch that is recorded next: each use has one, whose content is undefined.
+  /// Errors: Error(out_of_memory).
+  View workspace(const std::shared_ptr<DeviceState>& device, Workspace use, std::uint64_t bytes);
+  /// Work may run far behind its recording, and what is freed stays until then: waits where that has become much.
+  void limit_in_flight();
+  void works_on(const std::shared_ptr<DeviceState>& device);
 
-  /// What is recorded from now on, instead of what was: to record a part again. Returns what was.
-  Records exchange_records(Records records) { return std::exchange(records_, std::move(records)); }
+  /// Records f() to a list of its own, goes back through it and forgets it.
+  void record_and_walk(const std::function<void()>& f);
+  /// Forgets memory that nobody but the tape has, where no record needs it.
+  void prune();
   std::size_t size() const { return records_.size(); }
 
  private:
@@ -78,6 +108,16 @@ class TapeCore : public Recorder {
 
   std::unordered_map<const Storage*, Taped> storages_;
   Records records_;
+  struct OnDevice {
+    std::shared_ptr<DeviceState> device;
+    std::uint64_t waited = 0;  ///< DeviceState::allocated then
+    std::array<std::shared_ptr<Storage>, 3> workspaces;
+  };
+  OnDevice& on(const std::shared_ptr<DeviceState>& device);
+  std::vector<OnDevice> devices_;
+  Records* sink_ = &records_;
+  Recorder* active_ = this;
+  std::string broken_;                   ///< why the tape cannot go back
   std::unique_ptr<TapeRecord> pending_;  ///< the launch that is being made
 };
 

@@ -34,20 +34,8 @@ struct Arguments {
   }
 };
 
-/// A contiguous array of words.
-View words(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
-  const std::int64_t count = std::max<std::int64_t>(std::int64_t((bytes + 3) / 4), 1);
-  if (count > kMaxWords)
-    throw Error(ErrorKind::out_of_memory,
-                fmt::format("an adjoint needs {} bytes at once, more than can be counted", bytes));
-  const auto storage = allocate(device, std::uint64_t(count) * 4);
-  return View(storage, storage->allocation.address, count, 4);
-}
-View zero_words(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
-  View made = words(device, bytes);
-  made.zero();
-  return made;
-}
+/// Words from the start of an array to its end, with the rest of a line of them: pieces of memory stay aligned.
+std::uint64_t words_of(const ArrayBase& a) { return (a.extent_bytes() + 63) / 64 * 16; }
 
 bool same_view(const ArrayBase& a, const ArrayBase& b) {
   if (a.address() != b.address() || a.ndim() != b.ndim() || a.element_bytes() != b.element_bytes()) return false;
@@ -144,13 +132,28 @@ void LaunchRecord::add_arguments(Arguments& to) const {
 // Those of the adjoint behind them. \return the number of the one that says at which thread a dispatch begins
 std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const {
   static constexpr std::uint32_t kFirst = 0;
+  // Those of all arrays stand in one piece of memory.
+  std::uint64_t owner_bytes = 0, owners_before = 0;
+  for (const ir::AdjointParam& p : adjoint_->get().extra)
+    if (p.kind == ir::AdjointParam::Kind::owners) owner_bytes += words_of(args_[p.of].array) * 4;
+  View all_owners;
+  if (owner_bytes) {
+    all_owners = tape.workspace(device_, TapeCore::Workspace::owners, owner_bytes);
+    all_owners.zero();
+  }
+  const auto owners_of = [&](std::uint32_t of) {
+    const std::uint64_t words = words_of(args_[of].array);
+    const View owners(all_owners.storage(), all_owners.address() + owners_before, std::int64_t(words), 4);
+    owners_before += words * 4;
+    return owners;
+  };
   using Kind = ir::AdjointParam::Kind;
   std::size_t first_thread = SIZE_MAX;
   for (const ir::AdjointParam& p : adjoint_->get().extra) {
     switch (p.kind) {
       case Kind::gradient: to.add(tape.gradient(args_[p.of].array)); break;
       case Kind::after: to.add(args_[p.of].after->where()); break;
-      case Kind::owners: to.add(zero_words(device_, args_[p.of].array.extent_bytes())); break;
+      case Kind::owners: to.add(owners_of(p.of)); break;
       case Kind::scratch: to.add(scratch.slots); break;
       case Kind::log: to.add(scratch.log); break;
       case Kind::first_thread:
@@ -190,8 +193,9 @@ void LaunchRecord::backward(TapeCore& tape) {
                               each, log_bytes, entries_, tape.options.scratch_bytes),
                   kernel_->name(), kernel_->loc());
     scratch.lanes = std::uint32_t(std::min<std::uint64_t>(scratch.lanes, budget / each / 8 * 8));
-    scratch.slots = words(device_, std::uint64_t(adjoint.scratch_bytes) * scratch.lanes);
-    scratch.log = words(device_, log_bytes * scratch.lanes);
+    scratch.slots =
+        tape.workspace(device_, TapeCore::Workspace::slots, std::uint64_t(adjoint.scratch_bytes) * scratch.lanes);
+    scratch.log = tape.workspace(device_, TapeCore::Workspace::log, log_bytes * scratch.lanes);
   }
   Arguments arguments(args_.size() + adjoint.extra.size());
   add_arguments(arguments);
@@ -227,7 +231,9 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape) const {
     array = View(array, storage, storage->allocation.address + shift);
     copies.emplace_back(address, array);
   }
-  Scratch scratch{zero_words(device_, 4), words(device_, 4), 8};
+  Scratch scratch{tape.workspace(device_, TapeCore::Workspace::slots, 4),
+                  tape.workspace(device_, TapeCore::Workspace::log, 4), 8};
+  scratch.slots.zero();
   add_extra(arguments, tape, scratch);
   dispatch({program, *device_->default_stream, threads_, count_, arguments.args, steps});
   std::uint32_t entries = 0;
@@ -235,8 +241,7 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape) const {
   return entries;
 }
 
-void TapeCore::launching(const CheckedLaunch& launch) {
-  pending_.reset();
+TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
   const std::vector<ir::Param>& params = launch.program.call->params;
   std::uint64_t carried = 0, read = 0, written = 0;
   for (std::size_t k = 0; k < params.size(); ++k) {
@@ -248,7 +253,7 @@ void TapeCore::launching(const CheckedLaunch& launch) {
   }
   // Where gradients come in, all that is written depends on them; else what carried some is overwritten.
   const bool flows = (carried & read) && written;
-  if (!flows && !(carried & written)) return;
+  if (!flows && !(carried & written)) return {};
   const std::uint64_t with_gradient = carried | (flows ? written : 0);
 
   ir::AdjointOptions adjoint_options;
@@ -270,10 +275,17 @@ void TapeCore::launching(const CheckedLaunch& launch) {
       adjoint_options.aliased = true;
     }
   }
-  auto adjoint = adjoint_of(launch.kernel, *launch.stream.device, launch.variant, adjoint_options);
-  auto record = std::make_unique<LaunchRecord>(launch, std::move(adjoint));
-  record->outputs = with_gradient & written;
-  record->with_gradient = with_gradient;
+  return {with_gradient, with_gradient & written,
+          adjoint_of(launch.kernel, *launch.stream.device, launch.variant, adjoint_options)};
+}
+
+void TapeCore::launching(const CheckedLaunch& launch) {
+  pending_.reset();
+  Passage passes = passage(launch);
+  if (!passes.adjoint) return;
+  auto record = std::make_unique<LaunchRecord>(launch, std::move(passes.adjoint));
+  record->outputs = passes.outputs;
+  record->with_gradient = passes.with_gradient;
   record->take_before(*this);
   pending_ = std::move(record);
 }

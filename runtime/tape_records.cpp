@@ -93,13 +93,19 @@ class FunctionRecord : public TapeRecord {
 
 }  // namespace
 
-void TapeCore::copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) {
+TapeCore::CopyPassage TapeCore::passage(const ArrayBase& to, const ArrayBase& from,
+                                        std::span<const Leaf> leaves) const {
   const bool flows = carries(from);
   if (flows && !holds_real(leaves))
     throw Error(ErrorKind::not_differentiable,
                 "a copy of an array that carries gradients as elements of another type, which have none: copy it "
                 "as what it is, or outside record()");
-  if (!flows && !carries(to)) return;
+  return {flows || carries(to), flows};
+}
+
+void TapeCore::copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) {
+  const auto [any, flows] = passage(to, from, leaves);
+  if (!any) return;
   mark_written(to);
   if (flows) taped(from);
   add(std::make_unique<CopyRecord>(to, from, leaves, flows));
@@ -126,11 +132,9 @@ void TapeCore::untaped(const ArrayBase& to, const ArrayBase& from, const char* w
                   "takes it as an IndexedArr");
 }
 
-void TapeCore::add_function(std::function<void()> backward, std::span<const ArrayBase* const> arrays) {
+void TapeCore::calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) {
   std::vector<View> views;
   std::vector<std::shared_ptr<Version>> versions;
-  for (const ArrayBase* a : arrays)
-    if (a->is_null()) throw Error(ErrorKind::invalid_argument, "record_func() with a null array");
   for (const ArrayBase* a : arrays) {
     mark_written(*a);
     views.emplace_back(*a);

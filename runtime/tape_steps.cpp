@@ -1,0 +1,289 @@
+// Many steps on a tape of which only some states are kept: the others are computed again on the way back.
+//
+// The states are marks with undo logs: what changes between two marks is kept once, so that arrays which no step
+// changes cost nothing. On the way back the arrays themselves are set to earlier states, steps run again in them, and
+// at the end they get back what they held.
+#include <algorithm>
+#include <cstdint>
+#include <set>
+
+#include "../frontend/support/error.h"
+#include "kernel_programs.h"
+#include "launch.h"
+#include "tape_core.h"
+#include "undo.h"
+
+namespace weft::detail {
+
+namespace {
+
+// How many steps `slots` states can reverse when none is run more than `repeats` times; enough is as good as more.
+std::int64_t reach(std::int64_t slots, std::int64_t repeats) {
+  std::int64_t n = 1;
+  for (std::int64_t k = 1; k <= std::min(slots, repeats); ++k) {
+    n = n * (std::max(slots, repeats) + k) / k;
+    if (n > INT32_MAX) return INT32_MAX;
+  }
+  return n;
+}
+
+// Of `steps` steps, at least 2, that begin at a state: after how many the next state is kept, where there is room for
+// `slots` with that one (Griewank and Walther, "Revolve", 2000).
+int next_mark(int steps, int slots) {
+  std::int64_t repeats = 1;
+  while (reach(slots, repeats) < steps) ++repeats;
+  const std::int64_t least = steps - reach(slots - 1, repeats), most = reach(slots, repeats - 1);
+  return int(
+      std::clamp<std::int64_t>(std::max<std::int64_t>(least, std::min<std::int64_t>(most, steps - 1)), 1, steps - 1));
+}
+
+/// Hears of all changes of what the steps touch.
+class StepWatcher : public Watcher {
+ public:
+  void before_write(const ArrayBase& elements, StreamState& stream) override {
+    if (elements.size() == 0) return;
+    std::lock_guard lock(mutex);
+    const std::uint64_t begin = elements.address(), end = begin + elements.extent_bytes();
+    // What lies beside the places that the steps touch is of no use to them.
+    touched.parts(elements.storage(), begin, end, true, [&](std::uint64_t from, std::uint64_t to) {
+      for (UndoLog* log : logs)
+        if (log) log->keep(elements.storage(), from, to, stream);
+    });
+  }
+
+  std::mutex mutex;
+  Places touched;
+  std::array<UndoLog*, 2> logs{};  ///< that changes go to
+};
+
+}  // namespace
+
+class StepsRecord : public TapeRecord {
+ public:
+  StepsRecord(int steps, int slots, std::function<void(int)> step)
+      : steps_(steps), slots_(slots), step_(std::move(step)), watcher_(std::make_shared<StepWatcher>()) {}
+
+  /// All steps for the first time.
+  void run(TapeCore& tape);
+  void backward(TapeCore& tape) override;
+
+  /// The steps are about to read or write these elements.
+  void touch(const ArrayBase& elements) {
+    if (elements.is_null() || elements.size() == 0) return;
+    std::lock_guard lock(watcher_->mutex);
+    if (!watcher_->touched.knows(elements.storage())) elements.storage()->watch(watcher_);
+    watcher_->touched.add(elements.storage(), elements.address(), elements.address() + elements.extent_bytes());
+  }
+  /// Gradients come back to the steps from it.
+  void add_output(const ArrayBase& a) { outputs_.insert(a.storage()); }
+  bool has_outputs() const { return !outputs_.empty(); }
+
+ private:
+  /// The state before a step. The log tells what has changed from there to the next mark, of the last one to now.
+  struct Mark {
+    int step = 0;
+    UndoLog log;
+  };
+  void begin_mark(int step);
+  void end_mark();
+  void to_last_mark();
+  void advance(TapeCore& tape, int from, int to);
+  void keep_in(UndoLog* final_values, UndoLog* log) {
+    std::lock_guard lock(watcher_->mutex);
+    watcher_->logs = {final_values, log};
+  }
+  void prune(TapeCore& tape);
+
+  const int steps_, slots_;
+  const std::function<void(int)> step_;
+  const std::shared_ptr<StepWatcher> watcher_;
+  std::vector<std::unique_ptr<Mark>> marks_;
+  UndoLog* final_values_ = nullptr;
+  std::set<std::weak_ptr<Storage>, std::owner_less<>> outputs_;
+};
+
+namespace {
+
+/// Hears of the operations of a step that is run without being recorded.
+class StepRecorder : public Recorder {
+ public:
+  StepRecorder(TapeCore& tape, StepsRecord& steps, bool quiet = false) : tape_(tape), steps_(steps), quiet_(quiet) {
+    if (!quiet) silent_ = std::make_unique<StepRecorder>(tape, steps, true);
+  }
+
+  void launching(const CheckedLaunch& launch) override {
+    written_.clear();
+    References held;
+    for (std::size_t k = 0; k < launch.args.size(); ++k) {
+      const ArrayBase* a = launch.args[k].array;
+      if (!a || a->is_null() || launch.program.call->params[k].access == ir::Access::none) continue;
+      steps_.touch(*a);
+      tape_.works_on(a->storage()->device);
+      if (a->storage()->has_references()) a->storage()->reach(held);
+    }
+    for (const auto& s : held) steps_.touch(View(s, s->allocation.address, std::int64_t(s->bytes), 1));
+    if (quiet_) return;
+    const TapeCore::Passage passage = tape_.passage(launch);
+    for (std::size_t k = 0; k < launch.args.size(); ++k)
+      if (passage.outputs >> k & 1) written_.emplace_back(*launch.args[k].array);
+  }
+  void launched() override {
+    for (const View& a : written_) write(a);
+  }
+  void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) override {
+    steps_.touch(to), steps_.touch(from);
+    if (!quiet_ && tape_.passage(to, from, leaves).any) write(to);
+  }
+  void overwriting(const ArrayBase& to) override {
+    steps_.touch(to);
+    if (!quiet_ && tape_.carries(to)) write(to);
+  }
+  void exposing(const ArrayBase& elements) override {
+    steps_.touch(elements);
+    if (!quiet_) tape_.exposing(elements);
+  }
+  void untaped(const ArrayBase& to, const ArrayBase& from, const char* what) override {
+    steps_.touch(to), steps_.touch(from);
+    if (!quiet_) tape_.untaped(to, from, what);
+  }
+  void calling(std::function<void()>, std::span<const ArrayBase* const> arrays) override {
+    for (const ArrayBase* a : arrays) steps_.touch(*a), write(*a);
+  }
+  Recorder* unrecorded() override { return quiet_ ? this : silent_.get(); }
+
+ private:
+  void write(const ArrayBase& a) {
+    tape_.mark_written(a);
+    steps_.add_output(a);
+  }
+  TapeCore& tape_;
+  StepsRecord& steps_;
+  const bool quiet_;
+  std::unique_ptr<StepRecorder> silent_;
+  std::vector<View> written_;
+};
+
+}  // namespace
+
+void StepsRecord::begin_mark(int step) {
+  marks_.push_back(std::make_unique<Mark>());
+  marks_.back()->step = step;
+  keep_in(final_values_, &marks_.back()->log);
+}
+
+// The state that is kept last is needed no more.
+void StepsRecord::end_mark() {
+  std::unique_ptr<Mark> last = std::move(marks_.back());
+  marks_.pop_back();
+  keep_in(final_values_, &marks_.back()->log);
+  marks_.back()->log.append(std::move(last->log));
+}
+
+void StepsRecord::to_last_mark() {
+  keep_in(final_values_, nullptr);
+  marks_.back()->log.undo();
+  keep_in(final_values_, &marks_.back()->log);
+}
+
+void StepsRecord::prune(TapeCore& tape) {
+  tape.prune();
+  tape.limit_in_flight();
+  std::lock_guard lock(watcher_->mutex);
+  watcher_->touched.prune();
+  for (const auto& mark : marks_) mark->log.prune();
+  if (final_values_) final_values_->prune();
+  std::erase_if(outputs_, [](const auto& storage) { return storage.expired(); });
+}
+
+void StepsRecord::advance(TapeCore& tape, int from, int to) {
+  StepRecorder recorder(tape, *this);
+  struct Active {
+    TapeCore& tape;
+    Recorder* before;
+    ~Active() { tape.set_active(before); }
+  } active{tape, tape.set_active(&recorder)};
+  const Recording recording(&recorder);
+  for (int k = from; k < to; ++k) {
+    step_(k);
+    prune(tape);
+  }
+}
+
+void StepsRecord::run(TapeCore& tape) {
+  begin_mark(0);
+  int at = 0;
+  while (int(marks_.size()) < slots_ && steps_ - at > 1) {
+    const int n = next_mark(steps_ - at, slots_ - int(marks_.size()) + 1);
+    advance(tape, at, at + n);
+    at += n;
+    begin_mark(at);
+  }
+  advance(tape, at, steps_);
+}
+
+void StepsRecord::backward(TapeCore& tape) {
+  const bool any_gradient = std::ranges::any_of(outputs_, [&](const auto& o) {
+    const auto storage = o.lock();
+    return storage && tape.nonzero(View(storage, storage->allocation.address, 1, 1));
+  });
+  if (!any_gradient) return;
+  UndoLog final_values;
+  final_values_ = &final_values;
+  const auto put_back = [&] {
+    keep_in(nullptr, &marks_.back()->log);
+    final_values_ = nullptr;
+    final_values.undo();
+  };
+  try {
+    for (int end = steps_; end > 0;) {
+      to_last_mark();
+      const int at = marks_.back()->step;
+      if (end - at > 1 && int(marks_.size()) < slots_) {
+        const int n = next_mark(end - at, slots_ - int(marks_.size()) + 1);
+        advance(tape, at, at + n);
+        begin_mark(at + n);
+        continue;
+      }
+      --end;
+      advance(tape, at, end);
+      tape.record_and_walk([&] { step_(end); });
+      prune(tape);
+      if (at == end && at > 0) end_mark();
+    }
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  put_back();
+}
+
+void TapeCore::record_and_walk(const std::function<void()>& f) {
+  Records records;
+  {
+    struct Sink {
+      Records*& sink;
+      Records* before;
+      ~Sink() { sink = before; }
+    } sink{sink_, std::exchange(sink_, &records)};
+    const Recording recording(this);
+    f();
+  }
+  walk(records);
+}
+
+void TapeCore::prune() {
+  std::erase_if(storages_, [](const auto& known) { return known.second.storage.use_count() == 1; });
+}
+
+void TapeCore::add_steps(int steps, int slots, std::function<void(int)> step) {
+  auto record = std::make_unique<StepsRecord>(steps, slots, std::move(step));
+  try {
+    record->run(*this);
+  } catch (const std::exception& e) {
+    broken_ = e.what();
+    throw;
+  }
+  if (record->has_outputs()) add(std::move(record));
+}
+
+}  // namespace weft::detail
