@@ -92,7 +92,9 @@ void Analysis::survey_memory(Id id) {
   if (at.kind != Root::array) return;
   ArrayUse& use = arrays_[at.param];
   const Op op = module_[id].op;
-  const bool own = is_own(id);
+  const std::vector<int> element = own_element(id);
+  if (use.element.empty()) use.element = element;
+  const bool own = !element.empty() && element == use.element;
   if (op == Op::load) loaded_groups_[id].push_back(use.group);
   if (op == Op::store) {
     use.stored = true;
@@ -148,19 +150,6 @@ Root Analysis::root(Id base) const {
       if (const Root found = root(arg); found.kind != Root::held) return found;
   }
   return {};
-}
-
-bool Analysis::is_own(Id id) const {
-  const Inst& inst = module_[id];
-  if (module_[module_.arg(id, 0)].op != Op::arg || options_.aliased) return false;
-  if (inst.offset + inst.width * static_cast<std::uint32_t>(bytes(inst.type)) > inst.stride) return false;
-  Id index = module_.arg(id, 1);
-  const auto opened = [&](Id value) {
-    while (module_[value].op == Op::bitcast || module_[value].op == Op::convert) value = module_.arg(value, 0);
-    return value;
-  };
-  index = opened(index);
-  return !module_.wide && module_[index].op == Op::thread_id;
 }
 
 // ---- Where gradients flow

@@ -14,7 +14,8 @@ struct ArrayUse {
   bool atomic = false;      ///< the target of an atomic operation
   bool own_element = true;  ///< each thread loads and stores one element of its own only, if any
   bool stores_own = true;   ///< the same of the stores alone
-  std::uint32_t group = 0;  ///< arrays of one group may overlap: the number of one of them
+  std::vector<int> element;  ///< whose element: the coordinates of the thread, in the order of the dimensions
+  std::uint32_t group = 0;   ///< arrays of one group may overlap: the number of one of them
 };
 
 /// A loop whose trips are known without running it: as long as the counter is below (above) a bound.
@@ -86,8 +87,9 @@ class Analysis {
   std::optional<std::uint32_t> log_entries() const;
   bool has_slots() const { return has_slots_; }
   bool has_log() const { return has_log_; }
-  /// Does the memory operation access the element of the thread's own number?
-  bool is_own(Id id) const;
+  /// The coordinates of the thread, each once, that index the element of a memory operation in the order of the array's
+  /// dimensions: no two threads mean one element. Empty for any other index.
+  std::vector<int> own_element(Id memory) const;
   Id yield_of(RegionId region) const { return module_.regions[region].insts.back(); }
   Id yielded(RegionId region, std::uint32_t k) const { return module_.arg(yield_of(region), static_cast<int>(k)); }
   Id param(Id loop, std::uint32_t k) const { return module_.regions[module_[loop].regions[0]].insts[k]; }
@@ -96,6 +98,10 @@ class Analysis {
   void survey(RegionId region, Id owner);
   void survey_memory(Id id);
   void survey_call(Id id);
+  int coordinate(Id value) const;
+  bool is_rest(Id value, int k) const;
+  bool is_quotient(Id value, int k) const;
+  bool add_coordinates(Id index, std::vector<int>& to) const;
   bool is_real_input(Id call, std::uint32_t k) const;
   bool call_varied(Id call) const;
   bool writes_gradients(Id call) const;

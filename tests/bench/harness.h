@@ -81,5 +81,6 @@ void add_codegen_library(Harness& harness);
 void add_structs(Harness& harness);
 void add_compile(Harness& harness);
 void add_launch(Harness& harness);
+void add_gradient(Harness& harness);
 
 }  // namespace weft::bench

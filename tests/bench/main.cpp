@@ -8,5 +8,6 @@ int main(int argc, char** argv) {
   weft::bench::add_structs(harness);
   weft::bench::add_compile(harness);
   weft::bench::add_launch(harness);
+  weft::bench::add_gradient(harness);
   return harness.main(argc, argv);
 }

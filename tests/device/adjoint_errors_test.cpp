@@ -103,6 +103,27 @@ TEST_P(AdjointErrors, nothing_when_each_thread_stores_its_own_element) {
   EXPECT_EQ(ir::adjoint(k.trace(), {.with_gradient = 3}).module.report_offset, 0u);
 }
 
+TEST_P(AdjointErrors, nothing_when_each_thread_stores_its_own_element_of_several_dimensions) {
+  const auto two = kernel("two", [](Arr<const float, 2> x, Arr<float, 2> y) {
+    auto [i, j] = tid<2>();
+    y(i, j) = x(i, j) * 2.0f;
+  });
+  const auto three = kernel("three", [](Arr<const vec3, 3> x, Arr<vec3, 3> y) {
+    auto [i, j, k] = tid<3>();
+    y(k, j, i) = x(i, j, k) * 2.0f;
+  });
+  const auto row = kernel("row", [](Arr<const float, 2> x, Arr<float> y) {
+    auto [i, j] = tid<2>();
+    y[j] = x(i, j) * 2.0f;
+  });
+  const auto reports = [](const ir::Module& m) {
+    return ir::adjoint(m, {.with_gradient = 3}).module.report_offset != 0;
+  };
+  EXPECT_FALSE(reports(two.trace()));
+  EXPECT_FALSE(reports(three.trace()));
+  EXPECT_TRUE(reports(row.trace()));
+}
+
 TEST_P(AdjointErrors, none_for_what_does_not_matter_to_gradients) {
   // A counter whose value nobody needs, a table of integers, values that are detached.
   const auto k = kernel("fine", [](Arr<const float> x, Arr<int> counter, Arr<const Array<float>> rows, Arr<float> y) {

@@ -1,0 +1,85 @@
+// Which accesses are to an element of the thread's own: recognises how tid() and a(i, j) are traced.
+#include <algorithm>
+
+#include "analysis.h"
+
+namespace weft::ir {
+
+// With as many coordinates as tid() has, each once, threads that stay within the bounds of the array meet nowhere.
+std::vector<int> Analysis::own_element(Id memory) const {
+  const Inst& inst = module_[memory];
+  if (module_.wide || options_.aliased || module_[module_.arg(memory, 0)].op != Op::arg) return {};
+  if (inst.offset + inst.width * static_cast<std::uint32_t>(bytes(inst.type)) > inst.stride) return {};
+  std::vector<int> found;
+  if (!add_coordinates(module_.arg(memory, 1), found) || found.size() != std::max(module_.tid_rank, 1u)) return {};
+  std::vector<int> sorted = found;
+  std::ranges::sort(sorted);
+  return std::ranges::adjacent_find(sorted) == sorted.end() ? found : std::vector<int>();
+}
+
+namespace {
+Id opened(const Module& m, Id value) {
+  while (m[value].op == Op::bitcast || m[value].op == Op::convert) value = m.arg(value, 0);
+  return value;
+}
+}  // namespace
+
+// i * extent + j, where i may be such a sum itself.
+bool Analysis::add_coordinates(Id index, std::vector<int>& to) const {
+  if (const int k = coordinate(index); k >= 0) {
+    to.push_back(k);
+    return true;
+  }
+  const Inst& sum = module_[index];
+  if (sum.op != Op::add) return false;
+  for (int side = 0; side < 2; ++side) {
+    const int last = coordinate(module_.arg(index, side));
+    const Id rows = module_.arg(index, 1 - side);
+    if (last < 0 || module_[rows].op != Op::mul) continue;
+    for (int factor = 0; factor < 2; ++factor) {
+      if (module_[module_.arg(rows, 1 - factor)].op != Op::arg || !add_coordinates(module_.arg(rows, factor), to))
+        continue;
+      to.push_back(last);
+      return true;
+    }
+  }
+  return false;
+}
+
+// See tracing::thread_coordinate: the rest of dimension k is the thread's number without the faster dimensions.
+bool Analysis::is_rest(Id value, int k) const {
+  if (k + 1 >= static_cast<int>(std::max(module_.tid_rank, 1u))) return module_[value].op == Op::thread_id;
+  return is_quotient(value, k + 1);
+}
+
+// The rest of dimension k, divided by its extent.
+bool Analysis::is_quotient(Id value, int k) const {
+  const auto at = module_.tid_offset + 12 * static_cast<std::uint32_t>(k - 1);
+  const auto is_arg = [&](Id id, std::uint32_t offset) {
+    return module_[id].op == Op::arg && module_[id].imm == offset;
+  };
+  if (module_[value].op != Op::shr || !is_arg(module_.arg(value, 1), at + 8)) return false;
+  const Id high = module_.arg(value, 0);
+  if (module_[high].op != Op::mul_hi) return false;
+  for (int side = 0; side < 2; ++side) {
+    const Id doubled = module_.arg(high, side);
+    if (module_[doubled].op == Op::shl && is_arg(module_.arg(high, 1 - side), at + 4) &&
+        is_rest(module_.arg(doubled, 0), k))
+      return true;
+  }
+  return false;
+}
+
+/// The number of the coordinate that the value is, or -1.
+int Analysis::coordinate(Id value) const {
+  value = opened(module_, value);
+  if (is_rest(value, 0)) return 0;
+  if (module_[value].op != Op::sub) return -1;
+  const Id rest = module_.arg(value, 0), whole = module_.arg(value, 1);
+  if (module_[whole].op != Op::mul) return -1;
+  for (int k = 1; k < static_cast<int>(module_.tid_rank); ++k)
+    if (is_rest(rest, k) && (is_quotient(module_.arg(whole, 0), k) || is_quotient(module_.arg(whole, 1), k))) return k;
+  return -1;
+}
+
+}  // namespace weft::ir

@@ -1,0 +1,187 @@
+// Suite gradient: the way back through a kernel against the kernel itself.
+#include <cmath>
+
+#include "../../runtime/tape.h"
+#include "contest.h"
+
+namespace weft::bench {
+
+namespace {
+
+/// What one case brings: a forward launch, the seed of its result, and a gradient that the host knows.
+struct Case {
+  std::function<void()> launch;
+  std::function<void(Tape&)> backward;
+  std::function<float()> found, expected;
+  double tolerance = 1e-3;
+};
+
+/// Launches of a round, so that the device works longer than the host.
+constexpr int kRepeats = 4;
+
+void race_backward(Run& run, const Case& c, const TapeOptions& options = {}) {
+  Tape tape(options);
+  tape.record(c.launch);
+  c.backward(tape);
+  const float found = c.found(), expected = c.expected();
+  if (!(std::abs(found - expected) <= c.tolerance * std::max(1.0f, std::abs(expected))))
+    throw std::runtime_error("the gradient is " + std::to_string(found) + ", not " + std::to_string(expected));
+  Stream stream = run.device().stream();
+  const auto timings = interleave({[&] {
+                                     for (int i = 0; i < kRepeats; ++i) c.backward(tape);
+                                     stream.synchronize();
+                                   },
+                                   [&] {
+                                     for (int i = 0; i < kRepeats; ++i) c.launch();
+                                     stream.synchronize();
+                                   }},
+                                  run.rounds());
+  const auto each = [](Timing t) { return Timing{t.seconds / kRepeats, t.spread}; };
+  run.compare(each(timings[0]), each(timings[1]), "forward", "ms");
+}
+
+void spring(Run& run) {
+  const Device& device = run.device();
+  constexpr int n = 1 << 20;
+  auto x = Array<vec3>(device, packed<vec3>(random_floats(3 * n, -1, 1, 21))).requires_grad();
+  std::vector<vec2i> pairs;
+  for (int i = 0; i < n; ++i) pairs.push_back({i, int((i * 7ll + 1) % n)});
+  const Array<vec2i> ends(device, pairs);
+  auto force = zeros<vec3>(device, n);
+  const auto seed = ones<vec3>(device, n);
+  auto k = kernel("spring", [](Arr<const vec3> x, Arr<const vec2i> ends, Arr<vec3> force) {
+    Vec2i e = ends[tid()];
+    Vec3 d = x[e[0]] - x[e[1]];
+    Float l = length(d);
+    Vec3 f = d * ((l - 0.5f) * 10.0f / l);
+    atomic_add(force[e[0]], -f);
+    atomic_add(force[e[1]], f);
+  });
+  Case c;
+  c.launch = [&] { launch(k, n, x, ends, force); };
+  c.backward = [&](Tape& tape) { tape.backward({{force, seed}}); };
+  // Forces come in pairs: their sum does not depend on where the ends are.
+  c.found = [&] { return x.grad().at(5)[0]; };
+  c.expected = [] { return 0.0f; };
+  race_backward(run, c);
+}
+
+void svd(Run& run) {
+  const Device& device = run.device();
+  constexpr int n = 1 << 18;
+  auto a = Array<mat33>(device, packed<mat33>(random_floats(9 * n, -1, 1, 22))).requires_grad();
+  auto sigma = zeros<vec3>(device, n);
+  auto u = zeros<mat33>(device, n), v = zeros<mat33>(device, n);
+  const auto seed = full<vec3>(device, n, vec3{2, 0, 0});
+  auto k = kernel("svd3", [](Arr<const mat33> a, Arr<mat33> u, Arr<vec3> sigma, Arr<mat33> v) {
+    Int i = tid();
+    auto [su, ss, sv] = svd3(a[i]);
+    u[i] = su;
+    sigma[i] = ss;
+    v[i] = sv;
+  });
+  Case c;
+  c.launch = [&] { launch(k, n, a, u, sigma, v); };
+  c.backward = [&](Tape& tape) {
+    a.zero_grad();
+    tape.backward({{sigma, seed}});
+  };
+  // d sigma_0 / d a = u_0 v_0^T.
+  c.found = [&] { return a.grad().at(77)(1, 2); };
+  c.expected = [&] { return 2 * u.at(77)(1, 0) * v.at(77)(2, 0); };
+  race_backward(run, c);
+}
+
+constexpr float kSoftening = 0.01f;
+
+/// Of the forces' first component, summed: each pair adds to one body what it takes from the other.
+void pairs(Run& run) {
+  const Device& device = run.device();
+  constexpr int n = 2048;
+  auto x = Array<vec3>(device, packed<vec3>(random_floats(3 * n, -1, 1, 23))).requires_grad();
+  auto force = zeros<vec3>(device, n);
+  const auto seed = ones<vec3>(device, n);
+  auto k = kernel("n-body pairs", [](Arr<const vec3> x, Arr<vec3> force) {
+    auto [i, j] = tid<2>();
+    Vec3 r = x[j] - x[i];
+    Float inv = rsqrt(dot(r, r) + kSoftening);
+    atomic_add(force[i], r * (inv * inv * inv));
+  });
+  Case c;
+  c.launch = [&] { launch(k, {n, n}, x, force); };
+  c.backward = [&](Tape& tape) {
+    x.zero_grad();
+    tape.backward({{force, seed}});
+  };
+  c.found = [&] { return x.grad().at(9)[1]; };
+  c.expected = [] { return 0.0f; };
+  c.tolerance = 2;
+  race_backward(run, c);
+}
+
+void all_bodies(Run& run) {
+  const Device& device = run.device();
+  constexpr int n = 2048;
+  auto x = Array<vec3>(device, packed<vec3>(random_floats(3 * n, -1, 1, 23))).requires_grad();
+  auto force = zeros<vec3>(device, n);
+  const auto seed = ones<vec3>(device, n);
+  auto k = kernel("n-body", [](Arr<const vec3> x, Arr<vec3> force, Int n) {
+    Int i = tid();
+    Vec3 at = x[i], sum(0, 0, 0);
+    for (auto j : range(n)) {
+      Vec3 r = x[j] - at;
+      Float inv = rsqrt(dot(r, r) + kSoftening);
+      sum += r * (inv * inv * inv);
+    }
+    force[i] = sum;
+  });
+  Case c;
+  c.launch = [&] { launch(k, n, x, force, n); };
+  c.backward = [&](Tape& tape) {
+    x.zero_grad();
+    tape.backward({{force, seed}});
+  };
+  c.found = [&] { return x.grad().at(9)[1]; };
+  c.expected = [] { return 0.0f; };
+  c.tolerance = 2;
+  race_backward(run, c);
+}
+
+void loop(Run& run) {
+  const Device& device = run.device();
+  constexpr int n = 1 << 14, steps = 1000;
+  auto x = full<vec3>(device, n, vec3{1, 0, 0.5f}).requires_grad();
+  auto out = zeros<vec3>(device, n);
+  const auto seed = full<vec3>(device, n, vec3{0, 0, 1});
+  // A mass on a spring in a drift; the third component is damped by itself and has a closed form.
+  auto k = kernel("loop", [](Arr<const vec3> x, Arr<vec3> out, Int steps) {
+    Vec3 p = x[tid()], v(0, 0, 0);
+    for ([[maybe_unused]] auto i : range(steps)) {
+      Vec3 a = p * (-1.0f / (0.1f + p[0] * p[0] + p[1] * p[1])) + cross(v, Vec3(0, 0, 1)) - v * 0.1f;
+      v += Vec3(a[0], a[1], 0) * 0.01f;
+      p = Vec3(p[0] + v[0] * 0.01f, p[1] + v[1] * 0.01f, p[2] * 0.999f);
+    }
+    out[tid()] = p;
+  });
+  Case c;
+  c.launch = [&] { launch(k, n, x, out, steps); };
+  c.backward = [&](Tape& tape) {
+    x.zero_grad();
+    tape.backward({{out, seed}});
+  };
+  c.found = [&] { return x.grad().at(3)[2]; };
+  c.expected = [] { return float(std::pow(0.999, steps)); };
+  race_backward(run, c, {.loop_slots = 8});
+}
+
+}  // namespace
+
+void add_gradient(Harness& harness) {
+  harness.add("gradient", "spring force 1M", spring);
+  harness.add("gradient", "svd3 256k", svd);
+  harness.add("gradient", "n-body force, 2048^2 pairs", pairs);
+  harness.add("gradient", "n-body force, loop over 2048", all_bodies);
+  harness.add("gradient", "loop of 1000 steps, 8 slots", loop);
+}
+
+}  // namespace weft::bench
