@@ -1,6 +1,7 @@
 // Launches on a tape: what is kept of one, and the launch of its adjoint.
 #include <fmt/format.h>
 
+#include "../frontend/edsl/names.h"
 #include "../frontend/support/error.h"
 #include "dispatch.h"
 #include "kernel_programs.h"
@@ -45,6 +46,18 @@ bool same_view(const ArrayBase& a, const ArrayBase& b) {
 }
 
 }  // namespace
+
+// Gradients of the scalars that a launch replaced, by the bits before and after it.
+template <class T>
+KernelCore& clear_replaced() {
+  static const auto k = kernel("clear replaced", [](Arr<const T> before, Arr<const T> after, Arr<T> gradient) {
+    Int64 i = tid64();
+    If (before[i] != after[i]) {
+      gradient[i] = T(0);
+    }
+  });
+  return k.core();
+}
 
 class LaunchRecord : public TapeRecord {
  public:
@@ -202,6 +215,19 @@ void LaunchRecord::backward(TapeCore& tape) {
   const std::size_t first_thread = add_extra(arguments, tape, scratch);
   dispatch({program, *device_->default_stream, threads_, count_, arguments.args, steps,
             has_scratch ? std::int64_t(scratch.lanes) : INT64_MAX, first_thread});
+  for (const ir::Extremum& e : adjoint.extrema) {
+    const auto scalars = [&](const ArrayBase& a) {
+      return View(a.storage(), a.address(), std::int64_t(a.extent_bytes() / e.bytes), e.bytes);
+    };
+    const Arg& arg = args_[e.of];
+    Arguments states(3);
+    for (const View& state : {arg.before->where(), arg.after->where(), tape.gradient(arg.array)})
+      states.add(scalars(state));
+    KernelCore& kernel = e.bytes == 8   ? clear_replaced<std::uint64_t>()
+                         : e.bytes == 4 ? clear_replaced<std::uint32_t>()
+                                        : clear_replaced<std::uint16_t>();
+    launch(kernel, nullptr, states.arrays[0].size(), states.args);
+  }
   for (std::size_t k = 0; k < args_.size(); ++k)
     if (with_gradient >> k & 1) tape.mark_nonzero(args_[k].array);
 }

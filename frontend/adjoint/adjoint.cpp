@@ -106,6 +106,8 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
     if (any(access, Access::read)) made.reads |= 1ull << k;
     if (any(access, Access::write)) made.writes |= 1ull << k;
   }
+  made.extrema = analysis.extrema();
+  for (const Extremum& e : made.extrema) made.reads |= 1ull << e.of;
   if (!analysis.has_log()) return made;
   made.log_bytes = 16;
   if (const auto entries = analysis.log_entries()) {

@@ -31,6 +31,13 @@ struct AdjointParam {
   std::uint32_t of = 0;
 };
 
+/// An array in which atomic_min or atomic_max replaces elements.
+struct Extremum {
+  std::uint32_t of = 0;     ///< parameter
+  std::uint32_t bytes = 0;  ///< of a scalar
+  bool operator==(const Extremum&) const = default;
+};
+
 /// A kernel's adjoint and how it is launched: over the threads of the kernel's launch, in dispatches of at most
 /// `lanes` threads where it has scratch, with the arguments of that launch and then those of `extra`.
 struct Adjoint {
@@ -38,6 +45,9 @@ struct Adjoint {
   std::vector<AdjointParam> extra;  ///< module.params from that number on that the kernel's end with
   std::uint64_t reads = 0;          ///< by parameter: arrays whose elements it needs as they were before the launch
   std::uint64_t writes = 0;         ///< of these: arrays that it changes while it runs and then puts back
+  /// When the adjoint has run for all threads, gradients of scalars whose bits the launch has changed are to be set to
+  /// zero: what was there before has no part in what came after.
+  std::vector<Extremum> extrema;
   std::uint32_t scratch_bytes = 0;  ///< of the scratch, for each lane; at least 4 bytes are given
   std::uint32_t log_bytes = 0;      ///< for each lane and entry of the undo log; 0: there is no log
   std::uint32_t log_entries = 0;    ///< that a thread needs; kNone: not known before `counter` has run

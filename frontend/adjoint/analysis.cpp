@@ -209,7 +209,24 @@ bool Analysis::reverses_call(Id call) const {
   return std::ranges::any_of(results_[call], [&](Id result) { return active(result); });
 }
 
+bool Analysis::is_extremum(Id id) const {
+  const Op op = module_[id].op;
+  return (op == Op::atomic_min || op == Op::atomic_max) && is_gradient_store(id);
+}
+
+std::vector<Extremum> Analysis::extrema() const {
+  std::vector<Extremum> found;
+  for (Id id : order_) {
+    if (!is_extremum(id)) continue;
+    const Extremum e{root(module_.arg(id, 0)).param, static_cast<std::uint32_t>(bytes(module_[id].type))};
+    if (std::ranges::find(found, e) == found.end()) found.push_back(e);
+  }
+  return found;
+}
+
 bool Analysis::names(std::uint32_t param, Op state) const {
+  if (state == Op::after_base && std::ranges::any_of(extrema(), [&](const Extremum& e) { return e.of == param; }))
+    return true;
   for (Id id = 0; id < module_.insts.size(); ++id) {
     const Inst& inst = module_[id];
     if (inst.op == state && root(module_.arg(id, 0)).param == param && root(module_.arg(id, 0)).kind == Root::array)
@@ -366,7 +383,7 @@ void Analysis::check_memory(Id id) {
   if (!is_atomic(inst.op) || !is_float(inst.type) || !use.gradient) return;
   if (active(id))
     refuse(id, fmt::format("the value that {} returns for {} is used, and has no gradient", info(inst.op).name, name));
-  if (inst.op != Op::atomic_add)
+  if (inst.op != Op::atomic_add && !is_extremum(id))
     refuse(id, fmt::format("{} of real numbers on {} has no adjoint", info(inst.op).name, name));
   for (std::uint32_t k = 0; k < arrays_.size(); ++k) {
     if (arrays_[k].group != use.group) continue;

@@ -9,11 +9,11 @@ namespace weft::ir {
 
 /// How a kernel in normal form treats one of its arrays.
 struct ArrayUse {
-  bool gradient = false;    ///< it has gradient storage and holds real numbers
-  bool stored = false;      ///< plainly stored
-  bool atomic = false;      ///< the target of an atomic operation
-  bool own_element = true;  ///< each thread loads and stores one element of its own only, if any
-  bool stores_own = true;   ///< the same of the stores alone
+  bool gradient = false;     ///< it has gradient storage and holds real numbers
+  bool stored = false;       ///< plainly stored
+  bool atomic = false;       ///< the target of an atomic operation
+  bool own_element = true;   ///< each thread loads and stores one element of its own only, if any
+  bool stores_own = true;    ///< the same of the stores alone
   std::vector<int> element;  ///< whose element: the coordinates of the thread, in the order of the dimensions
   std::uint32_t group = 0;   ///< arrays of one group may overlap: the number of one of them
 };
@@ -67,8 +67,11 @@ class Analysis {
   Root root(Id base) const;
   /// Is the gradient function of this call called?
   bool reverses_call(Id call) const;
+  /// Is it an atomic_min or atomic_max of real numbers that have gradients?
+  bool is_extremum(Id id) const;
   /// Does the kernel, or a gradient function that it calls, name that state of the array?
   bool names(std::uint32_t param, Op state) const;
+  std::vector<Extremum> extrema() const;
   /// The parameter from which a function's address comes at this call, or kNone.
   std::uint32_t param_behind(Id call, Id address) const;
   const ArrayUse& array(std::uint32_t param) const { return arrays_[param]; }

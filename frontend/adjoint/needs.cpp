@@ -15,6 +15,7 @@ void Analysis::need_for_reverse() {
     if (is_memory(inst.op) && ((inst.op == Op::load && active(id)) || is_gradient_store(id))) {
       operand(id, module_.arg(id, 0), kAdjointCopy);
       operand(id, module_.arg(id, 1), kAdjointCopy);
+      if (is_extremum(id)) operand(id, module_.arg(id, 2), kAdjointCopy);
     } else if (inst.op == Op::if_ && reverses_[id]) {
       operand(id, module_.arg(id, 0), kAdjointCopy);
     } else if (inst.op == Op::call) {

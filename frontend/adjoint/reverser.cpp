@@ -312,11 +312,21 @@ void Reverser::check_owner(Id store) {
 
 void Reverser::reverse_atomic(Id id) {
   const Inst& inst = from_[id];
-  if (inst.op != Op::atomic_add || !is_float(inst.type)) return;
+  const bool extremum = analysis_.is_extremum(id);
+  if ((inst.op != Op::atomic_add && !extremum) || !is_float(inst.type)) return;
   const Root root = analysis_.root(from_.arg(id, 0));
   const Id operand = from_.arg(id, 2);
   if (root.kind != Root::array || !analysis_.array(root.param).gradient || !analysis_.active(operand)) return;
-  add_gradient(operand, builder_.load(inst.type, 1, gradient_ref(id, 0), inst.loc()));
+  Id gradient = builder_.load(inst.type, 1, gradient_ref(id, 0), inst.loc());
+  if (extremum) {
+    // The gradient is that of the value which was left; of equal ones, of each.
+    MemoryRef ref = primal_ref(id, 0);
+    ref.base = pure(Op::add, Type::u64, {ref.base, distance(root.param, Op::after_base, inst.loc())});
+    const Id left = builder_.load(inst.type, 1, ref, inst.loc());
+    const Id won = pure(Op::eq, Type::b1, {value(operand), left});
+    gradient = pure(Op::select, inst.type, {won, gradient, constant(inst.type, 0)});
+  }
+  add_gradient(operand, gradient);
 }
 
 void Reverser::reverse_branch(Id id) {

@@ -43,9 +43,10 @@ TEST_P(AdjointErrors, barriers_and_shared_memory) {
                   "shares");
 }
 
-TEST_P(AdjointErrors, atomic_minimum_of_reals) {
-  const std::string message = refusal([](Arr<const float> x, Arr<float> y) { atomic_min(y[0], x[tid()]); }, __LINE__);
-  expect_contains(message, "atomic_min");
+TEST_P(AdjointErrors, atomic_exchange_of_reals) {
+  const std::string message =
+      refusal([](Arr<const float> x, Arr<float> y) { atomic_exchange(y[0], x[tid()]); }, __LINE__);
+  expect_contains(message, "atomic_exchange");
   expect_contains(message, "argument 2");
 }
 

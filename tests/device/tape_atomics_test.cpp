@@ -1,0 +1,75 @@
+// Gradients through atomic operations: sums, minima and maxima over threads and launches.
+#include "../../runtime/tape.h"
+#include "device_test.h"
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+DEVICE_TEST(TapeAtomics);
+
+using Floats = std::vector<float>;
+
+TEST_P(TapeAtomics, a_maximum_has_the_gradient_of_the_value_that_was_left) {
+  auto x = Array<float>(device(), {1, 5, 3, 2}).requires_grad();
+  auto most = Array<float>(device(), {-100});
+  const auto k = kernel("maximum", [](Arr<const float> x, Arr<float> most) { atomic_max(most[0], x[tid()] * 2.0f); });
+  Tape tape;
+  tape.record([&] { launch(k, 4, x, most); });
+  tape.backward(most);
+  EXPECT_EQ(x.grad().to_vector(), (Floats{0, 2, 0, 0}));
+}
+
+TEST_P(TapeAtomics, an_extremum_that_no_thread_passes_keeps_its_gradient) {
+  auto x = Array<float>(device(), {1, 5, 3, 2}).requires_grad();
+  auto least = Array<float>(device(), {0, 4}).requires_grad();
+  auto sum = zeros<float>(device(), 1);
+  const auto k = kernel("minimum", [](Arr<const float> x, Arr<float> least) {
+    Int i = tid();
+    atomic_min(least[i / 2], x[i]);
+  });
+  const auto add = kernel("add", [](Arr<const float> least, Arr<float> sum) {
+    Int i = tid();
+    atomic_add(sum[0], least[i] * Float(i + 3));
+  });
+  Tape tape;
+  tape.record([&] {
+    launch(k, 4, x, least);
+    launch(add, 2, least, sum);
+  });
+  EXPECT_EQ(least.to_vector(), (Floats{0, 2}));
+  tape.backward(sum);
+  EXPECT_EQ(x.grad().to_vector(), (Floats{0, 0, 0, 4}));
+  EXPECT_EQ(least.grad().to_vector(), (Floats{3, 0}));
+}
+
+TEST_P(TapeAtomics, equal_values_all_have_the_gradient_of_an_extremum) {
+  auto x = Array<double>(device(), {7.0, 7.0, 3.0}).requires_grad();
+  auto most = Array<double>(device(), {0.0});
+  const auto k =
+      kernel("maximum", [](Arr<const double> x, Arr<double> most) { atomic_max(most[0], Double(x[tid()])); });
+  Tape tape;
+  tape.record([&] { launch(k, 3, x, most); });
+  tape.backward(most);
+  EXPECT_EQ(x.grad().to_vector(), (std::vector<double>{1, 1, 0}));
+}
+
+TEST_P(TapeAtomics, sums_of_many_threads_in_loops) {
+  const int n = 1000;
+  auto w = full<float>(device(), 4, 2).requires_grad();
+  auto x = ones<float>(device(), n).requires_grad();
+  auto sum = zeros<float>(device(), 1);
+  const auto k = kernel("sum", [](Arr<const float> w, Arr<const float> x, Arr<float> sum) {
+    Float v = x[tid()];
+    for (auto j : range(4)) atomic_add(sum[0], w[j] * v * Float(j));
+  });
+  Tape tape;
+  tape.record([&] { launch(k, n, w, x, sum); });
+  tape.backward(sum);
+  EXPECT_EQ(sum.to_vector(), (Floats{12000}));
+  EXPECT_EQ(w.grad().to_vector(), (Floats{0, 1000, 2000, 3000}));
+  EXPECT_EQ(x.grad().to_vector(), Floats(n, 12));
+}
+
+}  // namespace
