@@ -60,7 +60,7 @@ class Marker {
     if (const Param* param = module_.array_of(address)) {
       return add(summary_.params[static_cast<std::size_t>(param - module_.params.data())], access);
     }
-    if (is_global(inst.op)) return;
+    if (is_global(inst.op) || inst.op == Op::gradient_base || inst.op == Op::after_base) return;  // of other memory
     if (inst.op == Op::param && inst.imm < module_.num_inputs && module_.regions[0].insts[inst.imm] == address)
       return add(summary_.inputs[inst.imm], access);
     if (info(inst.op).effect == Effect::pure && inst.op != Op::param && inst.op != Op::result) {

@@ -35,8 +35,18 @@ struct AdjointArg {
 /// arrays as they were before the launch, and leaves them so.
 class AdjointLaunch {
  public:
+  /// `recorded`: the kernel as it is traced for its adjoint; the same where no function has derivatives of its own.
+  AdjointLaunch(const Device& device, ir::Module module, ir::Module recorded, int threads, std::vector<AdjointArg> args)
+      : device_(device),
+        module_(std::move(module)),
+        recorded_(std::move(recorded)),
+        threads_(threads),
+        args_(std::move(args)) {}
   AdjointLaunch(const Device& device, ir::Module module, int threads, std::vector<AdjointArg> args)
-      : device_(device), module_(std::move(module)), threads_(threads), args_(std::move(args)) {}
+      : AdjointLaunch(device, module, module, threads, std::move(args)) {}
+
+  /// By argument: arrays that may have a gradient.
+  std::uint64_t with_gradient = ~std::uint64_t{0};
 
   /// The gradient of argument k, to seed and to read.
   template <class T, int N = 1>
@@ -48,10 +58,10 @@ class AdjointLaunch {
   /// `lanes`: threads of a dispatch. Returns what was run.
   ir::Adjoint backward(std::uint32_t slots = 8, int lanes = 64, bool aliased = false) {
     ir::AdjointOptions options;
-    options.with_gradient = ir::real_arrays(module_);
+    options.with_gradient = ir::real_arrays(recorded_) & with_gradient;
     options.slots = slots;
     options.aliased = aliased;
-    ir::Adjoint adjoint = ir::adjoint(module_, options);
+    ir::Adjoint adjoint = ir::adjoint(recorded_, options);
     const bool dispatches = adjoint.scratch_bytes != 0 || adjoint.log_bytes != 0;
     const int step = dispatches ? lanes : threads_;
     std::uint32_t entries = adjoint.log_entries;
@@ -76,6 +86,10 @@ class AdjointLaunch {
     for (const ir::AdjointParam& p : adjoint.extra) {
       Extra extra{nullptr, p};
       if (p.kind == Kind::gradient) extra.array = args_[p.of].gradient.get();
+      if (p.kind == Kind::after) {
+        after_.push_back(std::make_unique<Array<unsigned>>(state_after(p.of)));
+        extra.array = after_.back().get();
+      }
       if (p.kind == Kind::scratch) extra.array = &scratch;
       if (p.kind == Kind::log) extra.array = &log;
       if (p.kind == Kind::owners) {
@@ -96,6 +110,17 @@ class AdjointLaunch {
     for (std::size_t k = 0; k < args_.size(); ++k)
       if (args_[k].array) put_bytes(*args_[k].array, saved[k]);
     return most.at(0);
+  }
+
+  /// Argument k as the launch leaves it; the arrays get their elements back.
+  Array<unsigned> state_after(std::size_t k) {
+    std::vector<std::vector<std::byte>> saved;
+    for (const AdjointArg& arg : args_) saved.push_back(arg.array ? bytes_of(*arg.array) : std::vector<std::byte>());
+    forward();
+    Array<unsigned> state = whole(*args_[k].array).clone();
+    for (std::size_t i = 0; i < args_.size(); ++i)
+      if (args_[i].array) put_bytes(*args_[i].array, saved[i]);
+    return state;
   }
 
   Array<unsigned> whole(const ArrayBase& a) const {
@@ -158,16 +183,21 @@ class AdjointLaunch {
   }
 
   Device device_;
-  ir::Module module_;
+  ir::Module module_, recorded_;
   int threads_;
   std::vector<AdjointArg> args_;
   std::vector<Array<unsigned>> owners_;
+  std::vector<std::unique_ptr<Array<unsigned>>> after_;
 };
 
 /// A traced kernel with its arguments.
 template <class... P, class... A>
 AdjointLaunch adjoint_launch(const Device& device, const Kernel<P...>& kernel, int threads, const A&... args) {
-  return AdjointLaunch(device, kernel.trace(), threads, {AdjointArg::make(args)...});
+  ir::Variant variant;
+  variant.debug = kernel.core().debug();
+  ir::Module forward = kernel.core().trace(variant);
+  variant.adjoint = true;
+  return AdjointLaunch(device, std::move(forward), kernel.core().trace(variant), threads, {AdjointArg::make(args)...});
 }
 
 }  // namespace weft::test
