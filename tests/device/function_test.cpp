@@ -76,6 +76,15 @@ TEST_P(Function, takes_and_returns_vectors_and_literals) {
   }
 }
 
+TEST_P(Function, takes_ranges_of_its_arrays) {
+  auto middle = func("middle", [](Arr<const int> a) -> Int { return a.slice(1, a.shape(0) - 1)[0]; });
+  auto k = kernel("k", [=](Arr<const int, 2> a, Arr<int> out) { out[tid()] = middle(a[tid()]) + middle(a[0]); });
+  Array<int, 2> a(device(), {2, 3}, std::vector<int>{1, 2, 3, 4, 5, 6});
+  Array<int> out = zeros<int>(device(), 2);
+  launch(k, 2, a, out);
+  EXPECT_EQ(out.to_vector(), (std::vector<int>{4, 7}));
+}
+
 TEST_P(Function, is_emitted_once_however_often_it_is_called) {
   auto step = func("step", [](Int x) -> Int { return x * 5 % 101 + 1; });
   auto many = kernel("many", [=](Arr<int> out) {
