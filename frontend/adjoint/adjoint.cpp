@@ -5,6 +5,7 @@
 
 #include "../passes/passes.h"
 #include "../support/error.h"
+#include "array_states.h"
 #include "reverser.h"
 
 namespace weft::ir {
@@ -59,8 +60,11 @@ class Interfacer {
   Adjoint& to_;
 };
 
-Module finished(const Module& raw) {
-  Module clean = forward(raw);
+Module finished(const Module& raw, const std::vector<std::uint32_t>& gradient,
+                const std::vector<std::uint32_t>& after) {
+  Module resolved = raw;
+  resolve_states(resolved, gradient, after);
+  Module clean = forward(resolved);
   mark_accesses(clean);
   verify(clean);
   return clean;
@@ -77,14 +81,11 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
   ExtraParams extra;
   extra.gradient.assign(normal.params.size(), kNone);
   extra.owners.assign(normal.params.size(), kNone);
-  extra.after.assign(normal.params.size(), kNone);
   using Kind = AdjointParam::Kind;
   for (std::uint32_t k = 0; k < normal.params.size(); ++k) {
     const Param& param = normal.params[k];
     const ArrayUse& use = analysis.array(k);
-    if (analysis.names(k, Op::after_base))
-      extra.after[k] = interface.add_array(Kind::after, k, param.name + " after the launch", param);
-    if (!use.gradient && !analysis.names(k, Op::gradient_base)) continue;
+    if (!use.gradient) continue;
     extra.gradient[k] = interface.add_array(Kind::gradient, k, "gradient of " + param.name, param);
     if (use.stored && !use.stores_own)
       extra.owners[k] = interface.add_words(Kind::owners, k, "owners of " + param.name);
@@ -96,11 +97,24 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
     extra.lanes = interface.add_number(Kind::lanes, "lanes");
   }
 
-  const Module frame = made.module;
+  Module counter = made.module;
   Reverser reverser(normal, analysis, extra, options.slots == 0 ? 1 : options.slots, made.module);
   reverser.run();
   made.scratch_bytes = reverser.scratch_bytes();
-  made.module = finished(made.module);
+  made.module = inline_calls(made.module);
+  const bool counts = analysis.has_log() && !analysis.log_entries();
+  if (counts) {
+    Reverser(normal, analysis, extra, 1, counter).count();
+    counter = inline_calls(counter);
+  }
+  const std::vector<char> named = named_states(made.module, Op::after_base),
+                          counted = named_states(counter, Op::after_base);
+  std::vector<std::uint32_t> after(normal.params.size(), kNone);
+  for (std::uint32_t k = 0; k < normal.params.size(); ++k) {
+    const Param& param = normal.params[k];
+    if (named[k] || counted[k]) after[k] = interface.add_array(Kind::after, k, param.name + " after the launch", param);
+  }
+  made.module = finished(made.module, extra.gradient, after);
   for (std::size_t k = 0; k < normal.params.size(); ++k) {
     const Access access = made.module.params[k].access;
     if (any(access, Access::read)) made.reads |= 1ull << k;
@@ -115,9 +129,8 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
     return made;
   }
   made.log_entries = kNone;
-  Module counter = frame;
-  Reverser(normal, analysis, extra, 1, counter).count();
-  made.counter.push_back(finished(counter));
+  static_cast<Interface&>(counter) = made.module.as_interface();
+  made.counter.push_back(finished(counter, extra.gradient, after));
   return made;
 }
 

@@ -18,8 +18,7 @@ struct AdjointOptions {
 /// A parameter that an adjoint has behind those of its kernel.
 struct AdjointParam {
   enum class Kind : std::uint8_t {
-    gradient,      ///< array: the gradient of parameter `of`, laid out as that is; also of one that has none where a
-                   ///< gradient function of the user's names it
+    gradient,      ///< array: the gradient of parameter `of`, laid out as that is
     after,         ///< array: parameter `of` as it was after the launch
     owners,        ///< contiguous array of u32, zeros: a word for each 4 bytes from the start of parameter `of`
     scratch,       ///< contiguous array of u32; see Adjoint::scratch_bytes

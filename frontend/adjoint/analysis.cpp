@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-#include "../passes/passes.h"
 #include "../support/error.h"
 #include "rules.h"
 
@@ -17,7 +16,6 @@ namespace weft::ir {
 Analysis::Analysis(const Module& module, const AdjointOptions& options)
     : module_(module),
       options_(options),
-      call_accesses_(input_accesses(module.functions)),
       owner_(module.insts.size(), kNone),
       arrays_(module.params.size()),
       varied_(module.insts.size(), 0),
@@ -33,6 +31,7 @@ Analysis::Analysis(const Module& module, const AdjointOptions& options)
       plans_(module.insts.size()),
       replayed_groups_(module.params.size(), 0) {
   group_arrays(options.aliased);
+  survey_functions();
   survey(0, kNone);
   while (flow_varied(0)) {
   }
@@ -105,19 +104,6 @@ void Analysis::survey_memory(Id id) {
   use.own_element = use.own_element && own;
 }
 
-void Analysis::survey_call(Id id) {
-  const std::vector<Access>& accesses = call_accesses_[module_[id].imm];
-  for (std::size_t k = 0; k < accesses.size(); ++k) {
-    const Root at = root(module_.arg(id, static_cast<int>(k)));
-    if (accesses[k] == Access::none || at.kind != Root::array) continue;
-    ArrayUse& use = arrays_[at.param];
-    use.own_element = use.stores_own = false;
-    if (any(accesses[k], Access::read)) loaded_groups_[id].push_back(use.group);
-    // What it writes cannot be taken back.
-    if (any(accesses[k], Access::write | Access::atomic)) use.atomic = true;
-  }
-}
-
 std::uint32_t Analysis::group_of(Id memory) const { return arrays_[root(module_.arg(memory, 0)).param].group; }
 
 bool Analysis::loads_group(Id id, std::uint32_t group) const {
@@ -142,7 +128,7 @@ Root Analysis::root(Id base) const {
   }
   if (inst.op == Op::after_base) {
     const Root of = root(module_.arg(base, 0));
-    return of.kind == Root::array ? Root{Root::after, of.param} : Root{};
+    return of.kind == Root::array ? Root{Root::after, of.param} : of;
   }
   // A slice: an array's address, and a number of bytes.
   if (inst.op == Op::add) {
@@ -164,7 +150,7 @@ bool Analysis::is_varying_load(Id id) const {
   if (module_[id].op != Op::load || !is_float(module_[id].type)) return false;
   const Root at = root(module_.arg(id, 0));
   // What an array inside an element holds may have a gradient, for all that is known; check() refuses it.
-  return at.kind == Root::held || (at.kind == Root::array && arrays_[at.param].gradient);
+  return at.kind == Root::held || ((at.kind == Root::array || at.kind == Root::after) && arrays_[at.param].gradient);
 }
 
 bool Analysis::is_gradient_store(Id id) const {
@@ -172,41 +158,6 @@ bool Analysis::is_gradient_store(Id id) const {
   if ((inst.op != Op::store && !is_atomic(inst.op)) || !is_float(inst.type)) return false;
   const Root at = root(module_.arg(id, 0));
   return at.kind == Root::array && arrays_[at.param].gradient;
-}
-
-bool Analysis::is_real_input(Id call, std::uint32_t k) const {
-  return is_float(module_[module_.arg(call, static_cast<int>(k))].type);
-}
-
-/// May results of the function have a gradient: by its inputs, or by arrays that it reads?
-bool Analysis::call_varied(Id call) const {
-  const std::vector<Access>& accesses = call_accesses_[module_[call].imm];
-  for (std::uint32_t k = 0; k < module_[call].num_args; ++k) {
-    const Id arg = module_.arg(call, static_cast<int>(k));
-    if (varied_[arg]) return true;
-    const Root at = root(arg);
-    if (any(accesses[k], Access::read) && (at.kind == Root::array || at.kind == Root::after) &&
-        arrays_[at.param].gradient)
-      return true;
-  }
-  return false;
-}
-
-/// Does the function write to an array that has a gradient?
-bool Analysis::writes_gradients(Id call) const {
-  const std::vector<Access>& accesses = call_accesses_[module_[call].imm];
-  for (std::uint32_t k = 0; k < module_[call].num_args; ++k) {
-    const Root at = root(module_.arg(call, static_cast<int>(k)));
-    if (any(accesses[k], Access::write | Access::atomic) && (at.kind == Root::array || at.kind == Root::after) &&
-        arrays_[at.param].gradient)
-      return true;
-  }
-  return false;
-}
-
-bool Analysis::reverses_call(Id call) const {
-  if (writes_gradients(call)) return true;
-  return std::ranges::any_of(results_[call], [&](Id result) { return active(result); });
 }
 
 bool Analysis::is_extremum(Id id) const {
@@ -224,39 +175,6 @@ std::vector<Extremum> Analysis::extrema() const {
   return found;
 }
 
-bool Analysis::names(std::uint32_t param, Op state) const {
-  if (state == Op::after_base && std::ranges::any_of(extrema(), [&](const Extremum& e) { return e.of == param; }))
-    return true;
-  for (Id id = 0; id < module_.insts.size(); ++id) {
-    const Inst& inst = module_[id];
-    if (inst.op == state && root(module_.arg(id, 0)).param == param && root(module_.arg(id, 0)).kind == Root::array)
-      return true;
-    if (inst.op != Op::call) continue;
-    const std::uint32_t number = module_.functions[inst.imm]->derivatives.gradient;
-    if (number == kNone) continue;
-    const Module& function = *module_.functions[number];
-    for (Id inner = 0; inner < function.insts.size(); ++inner)
-      if (function[inner].op == state && param_behind(id, function.arg(inner, 0)) == param) return true;
-  }
-  return false;
-}
-
-std::uint32_t Analysis::param_behind(Id call, Id address) const {
-  const Module& function = *module_.functions[module_.functions[module_[call].imm]->derivatives.gradient];
-  const Inst& inst = function[address];
-  if (inst.op == Op::param) {
-    if (inst.imm >= module_[call].num_args) return kNone;
-    const Root at = root(module_.arg(call, static_cast<int>(inst.imm)));
-    return at.kind == Root::array || at.kind == Root::after ? at.param : kNone;
-  }
-  if (const Param* param = function.array_of(address))
-    return static_cast<std::uint32_t>(param - function.params.data());
-  if (inst.op == Op::add || inst.op == Op::after_base || inst.op == Op::gradient_base)
-    for (Id arg : function.args(address))
-      if (const std::uint32_t found = param_behind(call, arg); found != kNone) return found;
-  return kNone;
-}
-
 bool Analysis::flow_varied(RegionId region) {
   bool changed = false;
   for (Id id : module_.regions[region].insts) {
@@ -270,7 +188,7 @@ bool Analysis::flow_varied(RegionId region) {
         const auto k = static_cast<std::uint32_t>(inst.imm);
         if (!is_float(inst.type)) break;
         if (from.op == Op::load) varied = varied_[source];
-        if (from.op == Op::call) varied = call_varied(source);
+        if (from.op == Op::call) varied = is_varied_call(source);
         if (from.op == Op::if_) varied = varied_[yielded(from.regions[0], k)] || varied_[yielded(from.regions[1], k)];
         if (from.op == Op::loop) varied = varied_[param(source, k)];
         break;
@@ -309,16 +227,15 @@ bool Analysis::flow_useful(RegionId region) {
     if (is_gradient_store(id) || (inst.op == Op::store && root(module_.arg(id, 0)).kind == Root::held)) {
       for (std::uint32_t k = 2; k < inst.num_args; ++k) use(module_.arg(id, static_cast<int>(k)));
     }
-    if (inst.op == Op::call && writes_gradients(id))
+    if (inst.op == Op::call && is_useful_call(id)) {
       for (Id arg : module_.args(id)) use(arg);
+    }
     if (!useful_[id]) continue;
     if (inst.op == Op::result) {
       const Id source = module_.arg(id, 0);
       const Inst& from = module_[source];
       const auto k = static_cast<std::uint32_t>(inst.imm);
       if (from.op == Op::load) use(source);
-      if (from.op == Op::call)
-        for (Id arg : module_.args(source)) use(arg);
       if (from.op == Op::if_) use(yielded(from.regions[0], k)), use(yielded(from.regions[1], k));
       if (from.op == Op::loop) {
         use(param(source, k));
@@ -356,14 +273,15 @@ void Analysis::check_memory(Id id) {
   const Inst& inst = module_[id];
   const Root at = root(module_.arg(id, 0));
   if (at.kind == Root::report) return;
-  if (at.kind == Root::shared) refuse(id, "memory that a workgroup shares has no adjoint");
   if (at.kind == Root::after) {
-    if (inst.op == Op::load && active(id))
-      refuse(id, fmt::format("a replay reads a number of {}, as the launch has left it, through which a gradient would "
-                             "have to pass",
-                             module_.params[at.param].name));
+    if (active(id))
+      refuse(id,
+             "a replay returns a number that it reads from an array, and with it the gradient: give the function a "
+             "gradient of its own too, or detach() the number");
+    if (inst.op != Op::load) refuse(id, "a replay writes to an array that its function has written to");
     return;
   }
+  if (at.kind == Root::shared) refuse(id, "memory that a workgroup shares has no adjoint");
   const bool value_varied = [&] {
     for (std::uint32_t k = 2; k < inst.num_args; ++k)
       if (varied_[module_.arg(id, static_cast<int>(k))]) return true;
@@ -405,7 +323,7 @@ bool Analysis::find_reverses(RegionId region) {
   bool any = false;
   for (Id id : module_.regions[region].insts) {
     const Inst& inst = module_[id];
-    bool here = active(id) || is_gradient_store(id) || (inst.op == Op::call && reverses_call(id));
+    bool here = active(id) || is_gradient_store(id) || (inst.op == Op::call && touches_gradients(id));
     for (RegionId inner : inst.regions)
       if (inner != kNone && find_reverses(inner)) here = true;
     for (Id result : results_[id]) here = here || active(result);
@@ -426,11 +344,11 @@ void Analysis::find_outer() {
   };
   for (Id id : order_) {
     const Inst& inst = module_[id];
-    if (inst.op == Op::yield || inst.op == Op::store || is_atomic(inst.op)) {
+    if (inst.op == Op::yield || inst.op == Op::store || inst.op == Op::call || is_atomic(inst.op)) {
       for (Id arg : module_.args(id)) uses(id, arg);
     } else {
       for (std::uint32_t k = 0; k < inst.num_args; ++k) {
-        if (inst.op == Op::loop || inst.op == Op::call || is_differentiable(module_, id, static_cast<int>(k)))
+        if (inst.op == Op::loop || is_differentiable(module_, id, static_cast<int>(k)))
           uses(id, module_.arg(id, static_cast<int>(k)));
       }
     }

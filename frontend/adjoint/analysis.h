@@ -35,11 +35,18 @@ struct LoopPlan {
   bool is_direct() const { return state.empty() && !replays_stores; }
 };
 
+/// A function that has a gradient function of its own.
+struct CalledFunction {
+  std::vector<Access> accesses;           ///< by input: what it does through that address
+  std::vector<Access> gradient_accesses;  ///< by input: what its gradient function does there
+  std::vector<char> has_gradient;         ///< by input: the gradient function names the gradient of that array
+};
+
 /// Where a memory operation goes.
 struct Root {
-  enum Kind : std::uint8_t { array, after, held, report, shared };
+  enum Kind : std::uint8_t { array, held, report, shared, after };
   Kind kind = held;
-  std::uint32_t param = 0;  ///< of an array, and of the state in which a launch has left it
+  std::uint32_t param = 0;  ///< of an array
 };
 
 /// Copies of a region's code in the adjoint: reversed there and then, one more step of its loop, run through.
@@ -47,7 +54,7 @@ enum CopyMask : std::uint8_t { kAdjointCopy = 1, kStepCopy = 2, kRunCopy = 4, kA
 
 class Analysis {
  public:
-  /// \param module  in normal form, without calls
+  /// \param module  in normal form, with calls only of functions that have gradient functions
   /// Errors: Error(not_differentiable).
   Analysis(const Module& module, const AdjointOptions& options);
 
@@ -65,15 +72,9 @@ class Analysis {
   /// Is `inner` inside the branch or loop?
   bool is_inside(Id inner, Id control) const;
   Root root(Id base) const;
-  /// Is the gradient function of this call called?
-  bool reverses_call(Id call) const;
   /// Is it an atomic_min or atomic_max of real numbers that have gradients?
   bool is_extremum(Id id) const;
-  /// Does the kernel, or a gradient function that it calls, name that state of the array?
-  bool names(std::uint32_t param, Op state) const;
   std::vector<Extremum> extrema() const;
-  /// The parameter from which a function's address comes at this call, or kNone.
-  std::uint32_t param_behind(Id call, Id address) const;
   const ArrayUse& array(std::uint32_t param) const { return arrays_[param]; }
   const std::vector<Id>& results(Id control) const { return results_[control]; }
   const LoopPlan& plan(Id loop) const { return plans_[loop]; }
@@ -90,6 +91,8 @@ class Analysis {
   std::optional<std::uint32_t> log_entries() const;
   bool has_slots() const { return has_slots_; }
   bool has_log() const { return has_log_; }
+  /// Does the gradient function of this call read or add to the gradient of an array that has one?
+  bool touches_gradients(Id call) const;
   /// The coordinates of the thread, each once, that index the element of a memory operation in the order of the array's
   /// dimensions: no two threads mean one element. Empty for any other index.
   std::vector<int> own_element(Id memory) const;
@@ -100,14 +103,15 @@ class Analysis {
  private:
   void survey(RegionId region, Id owner);
   void survey_memory(Id id);
+  void survey_functions();
   void survey_call(Id id);
   int coordinate(Id value) const;
   bool is_rest(Id value, int k) const;
   bool is_quotient(Id value, int k) const;
   bool add_coordinates(Id index, std::vector<int>& to) const;
-  bool is_real_input(Id call, std::uint32_t k) const;
-  bool call_varied(Id call) const;
-  bool writes_gradients(Id call) const;
+  void check_runs_again(Id call) const;
+  bool is_varied_call(Id id) const;
+  bool is_useful_call(Id id) const;
   void group_arrays(bool aliased);
   [[noreturn]] void refuse(Id id, const std::string& what) const;
   bool flow_varied(RegionId region);
@@ -125,6 +129,7 @@ class Analysis {
   void mark(Id id, std::uint8_t copies);
   void operand(Id user, Id value, std::uint8_t copies);
   void follow(Id id, std::uint8_t copies);
+  void need_memory(Id id);
   void run(Id control);
   void replay(std::uint32_t group);
 
@@ -135,7 +140,7 @@ class Analysis {
 
   const Module& module_;
   const AdjointOptions& options_;
-  const std::vector<std::vector<Access>> call_accesses_;  ///< by function: what it does through its inputs
+  std::vector<CalledFunction> functions_;
   std::vector<Id> owner_;
   std::vector<Id> order_;  ///< all instructions, in the order of the regions
   std::vector<ArrayUse> arrays_;

@@ -36,15 +36,11 @@ void Reverser::forward(Id id, CopyMask copy, bool direct) {
     }
     case Op::result:
       // Those of branches and loops are mapped with them.
-      if (const Op source = from_[from_.arg(id, 0)].op; source != Op::load && source != Op::call) return;
+      if (from_[from_.arg(id, 0)].op != Op::load && from_[from_.arg(id, 0)].op != Op::call) return;
       break;
-    case Op::call: {
-      if ((analysis_.needed(id) & copy) == 0) return;
-      std::vector<Id> inputs;
-      for (Id arg : from_.args(id)) inputs.push_back(value(arg));
-      map_[id] = builder_.call(calls_[inst.imm], inputs, inst.loc());
+    case Op::call:
+      if (analysis_.needed(id) & copy) map_[id] = builder_.copy(inst, call_args(id));
       return;
-    }
     default:
       if (is_atomic(inst.op)) return;
   }

@@ -18,14 +18,9 @@ void Analysis::need_for_reverse() {
       if (is_extremum(id)) operand(id, module_.arg(id, 2), kAdjointCopy);
     } else if (inst.op == Op::if_ && reverses_[id]) {
       operand(id, module_.arg(id, 0), kAdjointCopy);
-    } else if (inst.op == Op::call) {
-      if (!reverses_call(id)) continue;
+    } else if (inst.op == Op::call && reverses_[id]) {
       for (Id arg : module_.args(id)) operand(id, arg, kAdjointCopy);
-      // The gradient function reads these.
-      for (Id arg : module_.args(id))
-        if (const Root at = root(arg);
-            at.kind == Root::array && !loaded_groups_[id].empty() && loads_group(id, arrays_[at.param].group))
-          replay(arrays_[at.param].group);
+      need_memory(id);
     } else if (active(id) && inst.op != Op::result && inst.op != Op::param && inst.op != Op::load) {
       std::uint8_t uses = 0;
       for (std::uint32_t k = 0; k < inst.num_args; ++k) {
@@ -98,29 +93,27 @@ void Analysis::follow(Id id, std::uint8_t copies) {
       }
       return;
     }
-    case Op::load:
-      if (const Root at = root(module_.arg(id, 0)); at.kind == Root::array) replay(arrays_[at.param].group);
-      break;
-    case Op::call:
-      if (have_effects(module_.functions)[inst.imm])
-        refuse(id, "the adjoint needs a result of func \"" + module_.functions[inst.imm]->function +
-                       "\", which writes to memory and would do so again: give it a replay()");
-      for (std::uint32_t group : loaded_groups_[id]) replay(group);
-      break;
     default: break;
   }
   if (is_atomic(inst.op))
     refuse(id,
            "the adjoint needs the value that an atomic operation returns, and running it again gives another: put "
            "it into a func() with replay()");
-  if (inst.op == Op::load && root(module_.arg(id, 0)).kind == Root::array) {
-    const std::uint32_t group = group_of(id);
+  if (inst.op == Op::call) check_runs_again(id);
+  need_memory(id);
+  for (Id arg : module_.args(id)) operand(id, arg, copies);
+}
+
+/// What the load or call reads must be there again.
+void Analysis::need_memory(Id id) {
+  if (module_[id].op != Op::load && module_[id].op != Op::call) return;
+  for (std::uint32_t group : loaded_groups_[id]) {
     for (std::size_t k = 0; k < arrays_.size(); ++k)
       if (arrays_[k].group == group && arrays_[k].atomic)
         refuse(id, "the adjoint needs a value that is read here from " + module_.params[k].name +
                        ", which atomic operations of the same kernel change: it depends on the order of the threads");
+    replay(group);
   }
-  for (Id arg : module_.args(id)) operand(id, arg, copies);
 }
 
 void Analysis::run(Id control) {

@@ -45,14 +45,14 @@ void Reverser::enter() {
 
 void Reverser::run() {
   enter();
-  take_functions();
+  adopt_functions();
   reverse_block(from_.regions[0].insts);
 }
 
 void Reverser::count() {
   counting_ = true;
   enter();
-  take_functions();
+  adopt_functions();
   for (Id id : from_.regions[0].insts) {
     // What stands in the body itself needs no log.
     if (from_[id].op == Op::store && analysis_.replays(id)) {
@@ -76,9 +76,6 @@ Id Reverser::value(Id old) {
     case Op::arg: return builder_.arg(inst.type, static_cast<std::uint32_t>(inst.imm));
     case Op::thread_id: return thread_;
     case Op::local_id: return pure(Op::rem, Type::u32, {thread_, u32(from_.block)});
-    case Op::after_base:
-      return pure(Op::add, Type::u64,
-                  {value(from_.arg(old, 0)), distance(analysis_.root(old).param, Op::after_base, inst.loc())});
     case Op::workgroup_id: return pure(Op::div, Type::u32, {thread_, u32(from_.block)});
     default: break;
   }
@@ -222,9 +219,9 @@ void Reverser::reverse(Id id) {
       if (const Id gradient = take_gradient(id); gradient != kNone) reverse_load(id, 0, gradient);
       return;
     case Op::store: return reverse_store(id);
+    case Op::call: return reverse_call(id);
     case Op::if_: return reverse_branch(id);
     case Op::loop: return reverse_loop(id);
-    case Op::call: return reverse_call(id);
     default:
       if (is_atomic(inst.op)) return reverse_atomic(id);
       return reverse_pure(id);
@@ -321,7 +318,7 @@ void Reverser::reverse_atomic(Id id) {
   if (extremum) {
     // The gradient is that of the value which was left; of equal ones, of each.
     MemoryRef ref = primal_ref(id, 0);
-    ref.base = pure(Op::add, Type::u64, {ref.base, distance(root.param, Op::after_base, inst.loc())});
+    ref.base = pure(Op::after_base, Type::u64, {ref.base}, inst.loc());
     const Id left = builder_.load(inst.type, 1, ref, inst.loc());
     const Id won = pure(Op::eq, Type::b1, {value(operand), left});
     gradient = pure(Op::select, inst.type, {won, gradient, constant(inst.type, 0)});

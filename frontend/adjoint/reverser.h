@@ -10,7 +10,7 @@ namespace weft::ir {
 
 /// Numbers of the parameters that an adjoint has beside its kernel's; kNone: it has none such.
 struct ExtraParams {
-  std::vector<std::uint32_t> gradient, owners, after;  ///< by parameter of the kernel
+  std::vector<std::uint32_t> gradient, owners;  ///< by parameter of the kernel
   std::uint32_t scratch = kNone, log = kNone, first_thread = kNone, lanes = kNone;
 };
 
@@ -67,13 +67,12 @@ class Reverser {
   void reverse_store(Id id);
   void reverse_atomic(Id id);
   void reverse_branch(Id id);
+
+  // ---- Functions with gradient functions (calls.cpp)
+  void adopt_functions();
+  std::vector<Id> call_args(Id call);
   void reverse_call(Id id);
   bool observed_later(std::span<const Id> insts, std::size_t at) const;
-
-  // ---- Functions with a gradient of the user's (user_gradients.cpp)
-  void take_functions();
-  std::uint32_t add_gradient_function(Id call, std::vector<Id>& inputs);
-  Id distance(std::uint32_t param, Op state, Loc loc);
 
   // ---- Loops backward (reverse_loop.cpp)
   struct LoopGradients {
@@ -115,13 +114,12 @@ class Reverser {
   std::vector<Id> map_;                   ///< by old value: its newest copy
   std::vector<Id> gradient_;              ///< by old value: what has gathered in the present region; kNone: nothing
   std::vector<std::uint32_t> spill_;      ///< by old value: the local that gathers it; kNone: none
-  std::vector<std::vector<Id>> pending_;  ///< by branch or loop: gradients of its results
+  std::vector<std::vector<Id>> pending_;  ///< by branch, loop or call: gradients of its results
   std::vector<Id> trips_;                 ///< by loop: as it was last run through
   std::vector<Id> heights_;               ///< by branch or loop: of the log before it ran; kNone: it did not
   std::vector<std::vector<Id>> old_;      ///< by store: what was there
   std::unordered_map<std::uint64_t, std::uint32_t> sinks_;  ///< by load and part: the local that gathers
 
-  std::vector<std::uint32_t> calls_;  ///< by function of the kernel: its number in the adjoint
   Id thread_ = kNone, lane_ = kNone, lanes_ = kNone, lanes64_ = kNone;
   std::uint32_t log_height_ = kNone;  ///< local
   std::uint32_t scratch_now_ = 0, scratch_most_ = 0;

@@ -230,12 +230,14 @@ ArrLayout gradient_of(const ArrLayout& arr, Loc loc);
 /// a Float, a Vec3 for a Vec3, a struct for a struct (its integers are zero). It returns the gradient of each real
 /// parameter in order, one value or a std::tuple of several, nothing when there is none. Integers, booleans and arrays
 /// have no place among these: see gradient() for arrays. What it computes is itself not differentiated. It may call fn.
+/// It sees the arrays that fn writes to as the launch left them, all others as they were at the call.
 ///
 /// fn itself stays as it is; the result is another function. A lambda with `auto` parameters takes a gradient with
 /// `auto` parameters.
 /// Errors: a wrong signature is an error of the compiler. When the adjoint is built, Error(invalid_kernel) with kernel,
 /// function and line when fn or its gradient uses barriers or subgroups. A failed assert_ or check in them does not end
-/// the thread of the adjoint: the launch itself has reported it.
+/// the thread of the adjoint: the launch itself has reported it. Error(not_differentiable) when fn writes to an array
+/// that the kernel uses other than through fn, or when it writes and its result is needed again (see replay).
 template <class F, class... P, class G>
 auto grad(const Func<F, P...>& fn, G gradient, Loc loc = Loc::here()) {
   return detail::as_func(detail::with_gradient(fn.holder(), std::move(gradient), loc), detail::Types<P...>());
@@ -256,11 +258,10 @@ auto grad(const GenericFunc<F>& fn, G gradient, Loc loc = Loc::here()) {
 ///   });
 ///   auto take_once = replay(take, [](Arr<int> counter, Arr<int> taken, Int i) -> Int { return taken[i]; });
 ///
-/// The replay, and a gradient function given by grad(), see the arrays that fn writes to as the launch left them, all
-/// others as they were at the call. Without a gradient of its own the replay is also what is differentiated.
-/// Errors: a wrong signature is an error of the compiler. When the adjoint is built, Error(not_differentiable) when the
-/// kernel uses an array that fn writes to other than through fn, Error(invalid_kernel) when the replay calls fn or uses
-/// barriers or subgroups.
+/// The replay sees the arrays that fn writes to as the launch left them, all others as they were at the call. Without a
+/// gradient of its own the replay is also what is differentiated. Errors: a wrong signature is an error of the
+/// compiler. When the adjoint is built, Error(not_differentiable) when the kernel uses an array that fn writes to other
+/// than through fn, Error(invalid_kernel) when the replay calls fn or uses barriers or subgroups.
 template <class F, class... P, class R>
 auto replay(const Func<F, P...>& fn, R replay, Loc loc = Loc::here()) {
   return detail::as_func(detail::with_replay(fn.holder(), std::move(replay), loc), detail::Types<P...>());

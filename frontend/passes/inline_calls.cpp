@@ -18,10 +18,13 @@ constexpr std::size_t kMaxInsts = 1u << 20;
 /// What stands for the functions of a kernel.
 struct Functions {
   const Module& kernel;
-  std::vector<std::uint32_t> kept;            ///< by function: its number in the new table, or kNone
-  std::vector<std::vector<Access>> replayed;  ///< by function: what it does through its inputs, when a replay stands
-                                              ///< for it or it is the gradient of such a function; else empty
-  bool replay = false;                        ///< take replays
+  std::vector<std::uint32_t> kept;  ///< by function: its number in the new table, or kNone
+  /// By function: what it does through its inputs, when it has derivatives of its own; else empty.
+  std::vector<std::vector<Access>> accesses;
+  /// By function: the same of the function whose replay stands for it, or whose gradient it is: the arrays that this
+  /// one writes to are seen as the launch has left them. Else empty.
+  std::vector<std::vector<Access>> left;
+  bool replay = false;  ///< take replays
 };
 
 class Inliner {
@@ -143,7 +146,7 @@ class Inliner {
     const std::vector<Id> args = values(body, id);
     if (keeps_ && functions_.kept[inst.imm] != kNone) {
       body.map[id] = builder_.call(functions_.kept[inst.imm], args, inst.loc());
-      written_states(inst.imm, args, inst.loc());
+      note_written(functions_.accesses[inst.imm], inst.imm, args, inst.loc());
     } else {
       body.called.emplace(id, expand(inst.imm, args, inst.loc()));
     }
@@ -164,21 +167,29 @@ class Inliner {
     for (std::uint32_t k = 0; k < code.locals.size(); ++k) {
       builder_.local_set(callee.first_local + k, builder_.constant(code.locals[k].type, 0), loc);
     }
-    args = written_states(number, std::move(args), loc);
+    note_written(functions_.accesses[number], number, args, loc);
+    args = written_states(functions_.left[number], std::move(args), loc);
     for (std::uint32_t k = 0; k < code.num_inputs; ++k) callee.map[code.regions[0].insts[k]] = args[k];
     region(callee, 0);
     return std::move(callee.outputs);
   }
 
-  /// The inputs of a call, with the state after the launch for arrays that a replayed function writes to.
-  std::vector<Id> written_states(std::uint64_t number, std::vector<Id> args, Loc loc) {
-    const std::vector<Access>& accesses = functions_.replayed[number];
-    for (std::size_t k = 0; k < accesses.size(); ++k) {
-      if (!any(accesses[k], Access::write | Access::atomic) || out_[args[k]].type != Type::u64) continue;
-      if (const Param* array = out_.array_of(args[k])) owners_.push_back({array, number, loc});
-      args[k] = builder_.pure(Op::after_base, Type::u64, {args[k]}, loc);
-    }
+  static bool is_written(const std::vector<Access>& accesses, std::size_t k) {
+    return any(accesses[k], Access::write | Access::atomic);
+  }
+
+  /// The inputs of a call, with the state after the launch for arrays that are written to.
+  std::vector<Id> written_states(const std::vector<Access>& accesses, std::vector<Id> args, Loc loc) {
+    for (std::size_t k = 0; k < accesses.size(); ++k)
+      if (is_written(accesses, k) && out_[args[k]].type == Type::u64)
+        args[k] = builder_.pure(Op::after_base, Type::u64, {args[k]}, loc);
     return args;
+  }
+
+  void note_written(const std::vector<Access>& accesses, std::uint64_t number, const std::vector<Id>& args, Loc loc) {
+    for (std::size_t k = 0; k < accesses.size(); ++k)
+      if (is_written(accesses, k))
+        if (const Param* array = out_.array_of(args[k])) owners_.push_back({array, number, loc});
   }
 
   /// What the array held at some moment of the launch is not known where something else changes or reads it.
@@ -186,10 +197,10 @@ class Inliner {
     for (const Owned& owned : owners_) {
       const std::string& name = kernel_.functions[owned.function]->function;
       const auto refuse = [&](Loc loc, const std::string& what) {
-        throw Error(
-            ErrorKind::not_differentiable,
-            fmt::format("{} is written by func \"{}\", which has a replay, and {}", owned.array->name, name, what),
-            kernel_.name, loc ? loc : owned.loc);
+        throw Error(ErrorKind::not_differentiable,
+                    fmt::format("{} is written by func \"{}\", which has derivatives of its own, and {}",
+                                owned.array->name, name, what),
+                    kernel_.name, loc ? loc : owned.loc);
       };
       for (const Inst& inst : out_.insts)
         if (is_memory(inst.op) && out_.array_of(out_.operands[inst.first_arg]) == owned.array)
@@ -241,11 +252,18 @@ class Inliner {
   std::vector<Owned> owners_;
 };
 
+Functions no_functions(const Module& module) {
+  const std::size_t count = module.functions.size();
+  const std::vector<std::vector<Access>> none(count);
+  return {module, std::vector<std::uint32_t>(count, kNone), none, none, false};
+}
+
 Module with_gradients_kept(const Module& module) {
   if (module.derivatives.left_out) internal_error("the adjoint of a kernel that was traced without Variant::adjoint");
   if (module.functions.empty()) return module;
   const std::size_t count = module.functions.size();
-  Functions functions{module, std::vector<std::uint32_t>(count, kNone), std::vector<std::vector<Access>>(count), true};
+  Functions functions = no_functions(module);
+  functions.replay = true;
   const std::vector<std::vector<Access>> accesses = input_accesses(module.functions);
   std::vector<std::uint64_t> table;
   const auto keep = [&](std::uint64_t number) {
@@ -255,10 +273,11 @@ Module with_gradients_kept(const Module& module) {
   };
   for (std::size_t i = 0; i < count; ++i) {
     const Derivatives& own = module.functions[i]->derivatives;
-    if (own.gradient != kNone) keep(i), keep(own.gradient);
-    if (own.replay == kNone) continue;
-    functions.replayed[i] = accesses[i];
-    if (own.gradient != kNone) functions.replayed[own.gradient] = accesses[i];
+    if (own.any()) functions.accesses[i] = accesses[i];
+    if (own.replay != kNone) functions.left[i] = accesses[i];
+    if (own.gradient == kNone) continue;
+    keep(i), keep(own.gradient);
+    functions.left[own.gradient] = accesses[i];
   }
   Module made = Inliner(functions).run();
   for (std::uint64_t number : table) {
@@ -275,8 +294,7 @@ Module with_gradients_kept(const Module& module) {
 Module inline_calls(const Module& module, Keep keep) {
   if (keep == Keep::gradients) return with_gradients_kept(module);
   if (module.functions.empty()) return module;
-  const std::size_t count = module.functions.size();
-  const Functions functions{module, std::vector<std::uint32_t>(count, kNone), std::vector<std::vector<Access>>(count)};
+  const Functions functions = no_functions(module);
   return forward(Inliner(functions).run());
 }
 

@@ -52,10 +52,11 @@ enum class Keep : std::uint8_t {
 ///
 /// With Keep::gradients, which takes what is traced with Variant::adjoint, the table then holds the functions whose
 /// calls stay and their gradient functions; inside these nothing is called. A function that has a replay is replaced by
-/// it everywhere. The replay, and the gradient function, see the arrays that the function itself writes to as the
-/// launch has left them (after_base). Errors: Error(unsupported) when the kernel would grow beyond a million
-/// instructions; Error(not_differentiable) when the kernel uses an array that a function with a replay writes to, other
-/// than by that function: the adjoint does not know when which value stood there.
+/// it everywhere. Replays and gradient functions see the arrays that the function itself writes to as the launch has
+/// left them (after_base).
+/// Errors: Error(unsupported) when the kernel would grow beyond a million instructions; Error(not_differentiable) when
+/// the kernel uses an array that a function with derivatives of its own writes to, other than by that function: the
+/// adjoint does not know when which value stood there.
 Module inline_calls(const Module& module, Keep keep = Keep::none);
 
 /// By function of a kernel's table and input: what it does to memory through an address that it takes.

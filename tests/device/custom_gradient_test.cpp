@@ -319,6 +319,40 @@ TEST_P(CustomGradient, of_a_function_that_writes_goes_with_a_replay) {
   expect_near(launch.gradient<double>(0).to_vector(), {0, 0});
 }
 
+TEST_P(CustomGradient, of_a_function_that_writes_needs_no_replay_where_its_result_is_not_used) {
+  const auto put = grad(func("put", [](Arr<double> y, Double x, Int i) { y[i] = exp(x); }),
+                        [](Arr<double> y, Double, Int i) -> Double {
+                          Double d = gradient(y)[i];
+                          gradient(y)[i] = 0.0;
+                          return d * y[i];
+                        });
+  const auto k = kernel("k", [=](Arr<double> y, Arr<const double> x) { put(y, x[tid()] * 2.0, tid()); });
+  AdjointLaunch launch =
+      adjoint_launch(device(), k, 2, Array<double>(device(), Values{-1, -1}), Array<double>(device(), Values{0.5, 2}));
+  launch.gradient<double>(0).assign(Values{1, 2});
+  launch.backward();
+  expect_near(launch.gradient<double>(1).to_vector(), {2 * std::exp(1), 4 * std::exp(4)});
+}
+
+TEST_P(CustomGradient, replays_compute_what_the_gradient_function_does_not) {
+  // The result is what the launch has stored; its gradient goes to the input.
+  const auto keep = func("keep", [](Arr<double> y, Double x, Int i) -> Double {
+    y[i] = x * x;
+    return y[i];
+  });
+  const auto f = grad(replay(keep, [](Arr<double> y, Double, Int i) -> Double { return y[i]; }),
+                      [](Arr<double> y, Double x, Int i, Double d) -> Double { return 3.0 * d * x + 0.0 * y[i]; });
+  const auto k = kernel("k", [=](Arr<double> y, Arr<const double> x, Arr<double> z) {
+    Int i = tid();
+    z[i] = sin(f(y, x[i], i));
+  });
+  AdjointLaunch launch = adjoint_launch(device(), k, 2, zeros<double>(device(), 2),
+                                        Array<double>(device(), Values{0.5, 2}), zeros<double>(device(), 2));
+  launch.gradient<double>(2).assign(Values{1, 2});
+  launch.backward();
+  expect_near(launch.gradient<double>(1).to_vector(), {std::cos(0.25) * 1.5, 2 * std::cos(4) * 6});
+}
+
 TEST_P(CustomGradient, what_cannot_be_done_is_named) {
   const auto refusal = [&](auto k) {
     return error_of(
@@ -330,9 +364,25 @@ TEST_P(CustomGradient, what_cannot_be_done_is_named) {
   });
   const auto writes = grad(put, [](Arr<double>, Double, Double d) -> Double { return d; });
   const std::string text =
-      refusal(kernel("writer", [=](Arr<double> y, Arr<double> x) { x[tid()] = writes(y, x[tid()]); }));
-  expect_contains(text, "func \"put\", which has a gradient of its own, or that gradient writes to argument 1");
+      refusal(kernel("writer", [=](Arr<double> y, Arr<double> x) { x[tid()] = sin(writes(y, x[tid()])); }));
+  expect_contains(text, "needs a result of func \"put\", which writes to memory");
   expect_contains(text, "custom_gradient_test.cpp");
+  const auto changes =
+      grad(func("get", [](Arr<double> y) -> Double { return y[0]; }), [](Arr<double> y, Double d) { y[0] = d; });
+  expect_contains(refusal(kernel("changer", [=](Arr<double> y, Arr<double> x) { x[tid()] = changes(y); })),
+                  "the gradient function of func \"get\" writes to argument 1");
+  const auto again = replay(put, [](Arr<double> y, Double x) -> Double {
+    y[0] = 2.0;
+    return x;
+  });
+  expect_contains(refusal(kernel("again", [=](Arr<double> y, Arr<double> x) { x[tid()] = again(y, x[tid()]); })),
+                  "a replay writes to an array that its function has written to");
+  const auto overwrites = grad(put, [](Arr<double> y, Double, Double d) -> Double {
+    y[0] = 2.0;
+    return d + gradient(y)[0];
+  });
+  expect_contains(refusal(kernel("overwriter", [=](Arr<double> y, Arr<double> x) { overwrites(y, x[tid()]); })),
+                  "writes to an array that its function has written to");
   const auto read = replay(put, [](Arr<double> y, Double) -> Double { return y[0]; });
   expect_contains(refusal(kernel("reader", [=](Arr<double> y, Arr<double> x) { x[tid()] = read(y, x[tid()]); })),
                   "a replay returns a number that it reads from an array, and with it the gradient");

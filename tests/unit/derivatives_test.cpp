@@ -231,13 +231,13 @@ TEST(Derivatives, ArraysOfReplayedFunctionsAreUsedByNothingElse) {
     out[f(counter, taken, tid())] = taken[tid()];
   });
   refused([&] { ir::inline_calls(for_adjoint(beside), ir::Keep::gradients); }, ErrorKind::not_differentiable,
-          "argument 2 is written by func \"take\", which has a replay, and used by the kernel beside it");
+          "argument 2 is written by func \"take\", which has derivatives of its own, and used by the kernel beside it");
   const auto both = kernel("k", [f = take(), g = take()](Arr<int> counter, Arr<int> taken, Arr<int> out) {
     out[f(counter, taken, tid())] = 1;
     out[g(out, taken, tid())] = 1;
   });
   refused([&] { ir::inline_calls(for_adjoint(both), ir::Keep::gradients); }, ErrorKind::not_differentiable,
-          "which has a replay");
+          "which has derivatives of its own");
 }
 
 TEST(Derivatives, BrokenLinksAreFound) {

@@ -1,0 +1,162 @@
+// Calls of functions that have gradient functions of their own: those are called on the way back.
+//
+// Such a function is not looked into. It reads arrays, and so does its gradient function, which adds to gradients: of
+// the arrays it is given by their addresses, of values by what it returns.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "../passes/passes.h"
+#include "../support/error.h"
+#include "reverser.h"
+
+namespace weft::ir {
+
+// ---- What there is
+
+void Analysis::survey_functions() {
+  const std::vector<std::vector<Access>> accesses = input_accesses(module_.functions);
+  for (std::size_t f = 0; f < module_.functions.size(); ++f) {
+    const Module& function = *module_.functions[f];
+    CalledFunction called;
+    called.accesses = accesses[f];
+    called.has_gradient.assign(function.num_inputs, 0);
+    functions_.push_back(std::move(called));
+    if (function.derivatives.gradient == kNone) continue;
+    const Module& gradient = *module_.functions[function.derivatives.gradient];
+    const std::vector<Access>& theirs = accesses[function.derivatives.gradient];
+    CalledFunction& to = functions_.back();
+    to.gradient_accesses.assign(theirs.begin(), theirs.begin() + std::ptrdiff_t(to.accesses.size()));
+    // Addresses are computed from inputs by pure operations.
+    std::vector<Id> work;
+    for (const Inst& inst : gradient.insts)
+      if (inst.op == Op::gradient_base) work.push_back(gradient.operands[inst.first_arg]);
+    while (!work.empty()) {
+      const Id id = work.back();
+      work.pop_back();
+      for (std::uint32_t k = 0; k < function.num_inputs; ++k)
+        if (gradient.regions[0].insts[k] == id) to.has_gradient[k] = 1;
+      if (info(gradient[id].op).effect == Effect::pure && gradient[id].op != Op::result)
+        for (Id arg : gradient.args(id)) work.push_back(arg);
+    }
+  }
+}
+
+void Analysis::survey_call(Id id) {
+  const CalledFunction& called = functions_[module_[id].imm];
+  const std::string& name = module_.functions[module_[id].imm]->function;
+  for (std::uint32_t k = 0; k < called.accesses.size(); ++k) {
+    const Access both = called.accesses[k] | called.gradient_accesses[k];
+    if (both == Access::none && !called.has_gradient[k]) continue;
+    const Root at = root(module_.arg(id, static_cast<int>(k)));
+    if (at.kind != Root::array) {
+      if (called.has_gradient[k])
+        refuse(id, fmt::format("func \"{}\" names the gradient of an array that an element of another array holds, or "
+                               "of which it depends on a condition which array it is",
+                               name));
+      continue;
+    }
+    ArrayUse& use = arrays_[at.param];
+    if (any(called.gradient_accesses[k], Access::write | Access::atomic))
+      refuse(id, fmt::format("the gradient function of func \"{}\" writes to {}; it may change gradients only", name,
+                             module_.params[at.param].name));
+    if (any(both, Access::read)) loaded_groups_[id].push_back(use.group);
+    // What it adds to a gradient it adds from any thread.
+    if (called.has_gradient[k]) use.own_element = false;
+  }
+}
+
+bool Analysis::touches_gradients(Id call) const {
+  const CalledFunction& called = functions_[module_[call].imm];
+  for (std::uint32_t k = 0; k < called.has_gradient.size(); ++k) {
+    if (!called.has_gradient[k]) continue;
+    const Root at = root(module_.arg(call, static_cast<int>(k)));
+    if (at.kind == Root::array && arrays_[at.param].gradient) return true;
+  }
+  return false;
+}
+
+void Analysis::check_runs_again(Id call) const {
+  const CalledFunction& called = functions_[module_[call].imm];
+  if (std::ranges::any_of(called.accesses, [](Access a) { return any(a, Access::write | Access::atomic); }))
+    refuse(call, fmt::format("the adjoint needs a result of func \"{}\", which writes to memory and would do so again: "
+                             "give it a replay()",
+                             module_.functions[module_[call].imm]->function));
+}
+
+bool Analysis::is_varied_call(Id id) const {
+  return touches_gradients(id) || std::ranges::any_of(module_.args(id), [&](Id arg) { return varied_[arg] != 0; });
+}
+
+bool Analysis::is_useful_call(Id id) const {
+  return touches_gradients(id) || std::ranges::any_of(results_[id], [&](Id result) { return useful_[result] != 0; });
+}
+
+// ---- In the adjoint
+
+void Reverser::adopt_functions() {
+  out_.functions = from_.functions;
+  if (extra_.first_thread == kNone) return;
+  // A dispatch begins at some thread of the launch: functions ask for the number in that.
+  for (std::shared_ptr<const Module>& function : out_.functions) {
+    auto moved = std::make_shared<Module>(*function);
+    Module& m = *moved;
+    const auto old_insts = static_cast<Id>(m.insts.size());
+    const std::size_t old_operands = m.operands.size();
+    const auto add = [&](Op op, std::uint64_t imm, std::initializer_list<Id> args) {
+      Inst inst;
+      inst.op = op;
+      inst.type = Type::u32;
+      inst.imm = imm;
+      inst.first_arg = static_cast<std::uint32_t>(m.operands.size());
+      inst.num_args = static_cast<std::uint32_t>(args.size());
+      m.operands.insert(m.operands.end(), args);
+      m.insts.push_back(inst);
+      return static_cast<Id>(m.insts.size() - 1);
+    };
+    const Id first = add(Op::arg, out_.params[extra_.first_thread].offset, {});
+    const Id thread = add(Op::add, 0, {add(Op::thread_id, 0, {}), first});
+    const Id block = add(Op::constant, from_.block, {});
+    const Id local = add(Op::rem, 0, {thread, block}), group = add(Op::div, 0, {thread, block});
+    std::vector<Id>& body = m.regions[0].insts;
+    body.insert(body.begin() + m.num_inputs, {thread, local, group});
+    for (std::size_t k = 0; k < old_operands; ++k) {
+      if (m.operands[k] >= old_insts) continue;
+      switch (m[m.operands[k]].op) {
+        case Op::thread_id: m.operands[k] = thread; break;
+        case Op::local_id: m.operands[k] = local; break;
+        case Op::workgroup_id: m.operands[k] = group; break;
+        default: break;
+      }
+    }
+    function = std::move(moved);
+  }
+}
+
+std::vector<Id> Reverser::call_args(Id call) {
+  std::vector<Id> args;
+  for (Id arg : from_.args(call)) args.push_back(value(arg));
+  return args;
+}
+
+void Reverser::reverse_call(Id id) {
+  const std::vector<Id> pending = std::exchange(pending_[id], {});
+  const bool asked = std::ranges::any_of(pending, [](Id gradient) { return gradient != kNone; });
+  if (!analysis_.reverses(id) || (!asked && !analysis_.touches_gradients(id))) return;
+  const Inst& inst = from_[id];
+  const Module& function = *from_.functions[inst.imm];
+  std::vector<Id> args = call_args(id);
+  const auto outputs = function.outputs();
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const Type type = function[outputs[k]].type;
+    if (is_float(type)) args.push_back(k < pending.size() && pending[k] != kNone ? pending[k] : constant(type, 0));
+  }
+  const Id call = builder_.call(function.derivatives.gradient, args, inst.loc());
+  std::uint32_t n = 0;
+  for (Id operand : from_.args(id)) {
+    const Type type = from_[operand].type;
+    if (is_float(type)) add_gradient(operand, builder_.result(call, n++, type));
+  }
+}
+
+}  // namespace weft::ir
