@@ -66,12 +66,21 @@ struct Arithmetic {
   Id test(Op op, Id x, Id y) const { return b.pure(op, Type::b1, {x, y}, loc); }
   Id select(Id condition, Id x, Id y) const { return b.pure(Op::select, type, {condition, x, y}, loc); }
   Id square(Id x) const { return mul(x, x); }
+  Id both(Id x, Id y) const { return b.pure(Op::bit_and, Type::b1, {x, y}, loc); }
+  Id either(Id x, Id y) const { return b.pure(Op::bit_or, Type::b1, {x, y}, loc); }
 };
 
 /// Which operand min and max return: of equal ones the first, of a number and a NaN the number.
 Id takes_first(const Arithmetic& m, Op op, Id x, Id y) {
   const Id better = op == Op::min ? m.test(Op::le, x, y) : m.test(Op::le, y, x);
-  return m.b.pure(Op::bit_or, Type::b1, {better, m.b.pure(Op::is_nan, Type::b1, {y}, m.loc)}, m.loc);
+  return m.either(better, m.b.pure(Op::is_nan, Type::b1, {y}, m.loc));
+}
+
+/// g / cos(asin(x)). The slope at the ends is infinite; 0 is chosen, as for roots.
+Id over_cosine(const Arithmetic& m, Id g, Id x) {
+  // Not 1 - x^2, which cancels near the ends.
+  const Id square = m.mul(m.sub(m.number(1), x), m.add(m.number(1), x)), zero = m.number(0);
+  return m.select(m.test(Op::eq, square, zero), zero, m.div(g, m.call(Op::sqrt, square)));
 }
 
 }  // namespace
@@ -110,16 +119,17 @@ Id derivative(Builder& builder, const DerivativeSite& site, int k, Type operand_
     case Op::pow:
       if (k == 0) {
         const Id lower = builder.pure(Op::pow, inst.type, {x, m.sub(y, m.number(1))}, m.loc);
-        // The power is constant there, also at the base 0.
-        return m.select(m.test(Op::eq, y, m.number(0)), m.number(0), m.mul(g, m.mul(y, lower)));
+        // 0: a constant power, also at the base 0, and the base 0 where the slope is infinite.
+        const Id one_sided = m.both(m.test(Op::eq, x, m.number(0)), m.test(Op::lt, y, m.number(1)));
+        return m.select(m.either(m.test(Op::eq, y, m.number(0)), one_sided), m.number(0), m.mul(g, m.mul(y, lower)));
       }
       // Beside positive bases the power is not defined around an exponent.
       return m.select(m.test(Op::lt, m.number(0), x), m.mul(g, m.mul(r, m.call(Op::log, x))), m.number(0));
     case Op::sin: return m.mul(g, m.call(Op::cos, x));
     case Op::cos: return m.neg(m.mul(g, m.call(Op::sin, x)));
     case Op::tan: return m.mul(g, m.add(m.square(r), m.number(1)));
-    case Op::asin: return m.div(g, m.call(Op::sqrt, m.sub(m.number(1), m.square(x))));
-    case Op::acos: return m.neg(m.div(g, m.call(Op::sqrt, m.sub(m.number(1), m.square(x)))));
+    case Op::asin: return over_cosine(m, g, x);
+    case Op::acos: return m.neg(over_cosine(m, g, x));
     case Op::atan: return m.div(g, m.add(m.square(x), m.number(1)));
     case Op::atan2: {
       const Id d = m.add(m.square(x), m.square(y)), zero = m.number(0);

@@ -15,13 +15,14 @@ std::uint64_t mix(std::uint64_t h, std::uint64_t v) {
   return h * 0xff51afd7ed558ccdull;
 }
 
-bool commutes(Op op) {
+bool commutes(Op op, Type type) {
   switch (op) {
+    // Of equal real operands the gradient goes to the first.
+    case Op::min:
+    case Op::max: return !is_float(type);
     case Op::add:
     case Op::mul:
     case Op::mul_hi:
-    case Op::min:
-    case Op::max:
     case Op::eq:
     case Op::ne:
     case Op::bit_and:
@@ -137,7 +138,7 @@ Id Builder::pure(Op op, Type type, std::span<const Id> given, Loc loc) {
   for (Id a : ids)
     if (!is_visible(a)) fail(module_, loc, "a value is used outside the block in which it was computed");
   // Constants to the right, otherwise by number: equal expressions meet whatever the order they were written in.
-  if (commutes(op)) {
+  if (commutes(op, type)) {
     bool left = module_[args[0]].op == Op::constant, right = module_[args[1]].op == Op::constant;
     if (left > right || (left == right && args[0] > args[1])) std::swap(args[0], args[1]);
   }
