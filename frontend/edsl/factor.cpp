@@ -1,4 +1,5 @@
 // Bodies of the factorisations SVD, QR and of eigenvalues, once for both faces: rotations, without branches.
+#include "factor_gradient.h"
 #include "linalg.h"
 #include "matrix_tools.h"
 
@@ -246,13 +247,13 @@ Eig<3, S> eig3_wide(const MatOf<3, 3, S>& any) {
 template <class S>
 Svd<3, S> svd3(const MatOf<3, 3, S>& a) {
   using W = Wide<S>;
-  const Svd<3, W> r = svd3_wide<W>(to_precision<W, 3, 3, S>(a));
+  const Svd<3, W> r = factorised<3, W>(to_precision<W, 3, 3, S>(a), svd3_wide<W>);
   return {to_precision<S, 3, 3, W>(r.u), to_precision<S, 3, W>(r.sigma), to_precision<S, 3, 3, W>(r.v)};
 }
 template <class S>
 Svd<2, S> svd2(const MatOf<2, 2, S>& a) {
   using W = Wide<S>;
-  const Svd<2, W> r = svd2_wide<W>(to_precision<W, 2, 2, S>(a));
+  const Svd<2, W> r = factorised<2, W>(to_precision<W, 2, 2, S>(a), svd2_wide<W>);
   return {to_precision<S, 2, 2, W>(r.u), to_precision<S, 2, W>(r.sigma), to_precision<S, 2, 2, W>(r.v)};
 }
 template <class S>
@@ -264,7 +265,7 @@ Qr<3, S> qr3(const MatOf<3, 3, S>& a) {
 template <class S>
 Eig<3, S> eig3(const MatOf<3, 3, S>& a) {
   using W = Wide<S>;
-  const Eig<3, W> r = eig3_wide<W>(to_precision<W, 3, 3, S>(a));
+  const Eig<3, W> r = factorised<3, W>(to_precision<W, 3, 3, S>(a), eig3_wide<W>);
   return {to_precision<S, 3, 3, W>(r.q), to_precision<S, 3, W>(r.d)};
 }
 

@@ -52,10 +52,15 @@ QuatOf<S> quat_rpy(const S& roll, const S& pitch, const S& yaw) {
 
 template <class S>
 QuatOf<S> quat_slerp(const QuatOf<S>& a, const QuatOf<S>& b, const S& t) {
-  // By way of axis and angle: the arc tangent keeps its digits where a and b are close.
-  const AxisAngle<S> between = quat_to_axis_angle<S>(quat_inverse(a) * b);
-  const S half_angle = S(between.angle * t * S(0.5));
-  return QuatOf<S>(a * QuatOf<S>(VecOf<3, S>(between.axis * S(sin(half_angle))), S(cos(half_angle))));
+  // By way of the angle: the arc tangent keeps its digits where a and b are close. Equal ones have no axis, but the
+  // ratio by which the vector part shrinks is known, and with it the gradient.
+  const QuatOf<S> between = quat_inverse(a) * b;
+  const VecOf<3, S> v(between.x, between.y, between.z);
+  const S turn = select(between.w < S(0), S(-1), S(1)), l = length(v);
+  const S half_angle = S(atan2(l, S(between.w * turn)) * t);
+  const auto apart = l > S(0);
+  const S ratio = select(apart, S(sin(half_angle) / select(apart, l, S(1))), t);
+  return QuatOf<S>(a * QuatOf<S>(VecOf<3, S>(v * S(ratio * turn)), S(cos(half_angle))));
 }
 
 template <class S>

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "float_format.h"
+#include "own_gradient.h"
 
 namespace weft::lib {
 
@@ -339,18 +340,61 @@ S cbrt_wide(const S& x) {
   return select(a > T(0) && a <= F::largest, select(x < T(0), S(-t), t), x);
 }
 
+// ---- Slopes, of x and the value y: code that takes floats apart by their bits has none of its own.
+
+template <class S>
+S erf_slope(const S& x, const S&) {
+  using T = HostOf<S>;
+  return exp(S(-(x * x))) * T(2 * std::numbers::inv_sqrtpi);
+}
+template <class S>
+S erfc_slope(const S& x, const S& y) {
+  return -erf_slope<S>(x, y);
+}
+template <class S>
+S erfinv_slope(const S&, const S& y) {
+  using T = HostOf<S>;
+  return exp(S(y * y)) * T(0.5 / std::numbers::inv_sqrtpi);
+}
+template <class S>
+S erfcinv_slope(const S& x, const S& y) {
+  return -erfinv_slope<S>(x, y);
+}
+template <class S>
+S expm1_slope(const S& x, const S&) {
+  return exp(x);
+}
+template <class S>
+S log1p_slope(const S& x, const S&) {
+  using T = HostOf<S>;
+  return T(1) / (x + T(1));
+}
+template <class S>
+S log10_slope(const S& x, const S&) {
+  using T = HostOf<S>;
+  return T(std::numbers::log10e) / x;
+}
+template <class S>
+S cbrt_slope(const S&, const S& y) {
+  using T = HostOf<S>;
+  return T(1. / 3) / (y * y);
+}
+
 }  // namespace
 
-#define WEFT_SPECIAL_FUNCTION(name)             \
-  template <class S>                            \
-  S name(const S& x) {                          \
-    return S(name##_wide<Wide<S>>(Wide<S>(x))); \
-  }                                             \
-  template half name(const half&);              \
-  template float name(const float&);            \
-  template double name(const double&);          \
-  template Var<half> name(const Var<half>&);    \
-  template Var<float> name(const Var<float>&);  \
+#define WEFT_SPECIAL_FUNCTION(name)                                     \
+  template <class S>                                                    \
+  S name(const S& x) {                                                  \
+    using W = Wide<S>;                                                  \
+    return S(with_slope<W>(                                             \
+        W(x), [](const W& v) { return name##_wide<W>(v); },             \
+        [](const W& v, const W& y) { return name##_slope<W>(v, y); })); \
+  }                                                                     \
+  template half name(const half&);                                      \
+  template float name(const float&);                                    \
+  template double name(const double&);                                  \
+  template Var<half> name(const Var<half>&);                            \
+  template Var<float> name(const Var<float>&);                          \
   template Var<double> name(const Var<double>&);
 WEFT_SPECIAL_FUNCTION(erf)
 WEFT_SPECIAL_FUNCTION(erfc)

@@ -29,7 +29,8 @@ S cbrt(const S& x);
 }  // namespace lib
 
 // All are free of branches and the same arithmetic on every device and on the host; float16 is computed in float32 and
-// rounded once. Accuracy and limits: docs/semantics.md.
+// rounded once. Accuracy and limits: docs/semantics.md. Gradient: that of the function; 0 where that or the argument is
+// not finite (cbrt at 0, erfinv at 1).
 #define WEFT_SPECIAL_FUNCTION(name)                                                                      \
   template <RealOrTraced A>                                                                              \
   auto name(const A& x, Loc loc = Loc::here()) {                                                         \

@@ -187,7 +187,7 @@ auto length(const A& a, Loc loc = Loc::here()) {
   CallSite<S> site(loc);
   return S(sqrt(detail::squared<S>(lift<S>(a, loc))));
 }
-/// a / |a|. A zero vector stays zero; a zero quaternion becomes the identity.
+/// a / |a|. A zero vector stays zero; a zero quaternion becomes the identity. Gradient: 0 of these two.
 template <detail::Tuple A>
 requires RealScalar<ElementOf<A>>
 auto normalize(const A& a, Loc loc = Loc::here()) {
@@ -195,8 +195,11 @@ auto normalize(const A& a, Loc loc = Loc::here()) {
   CallSite<S> site(loc);
   const auto& v = lift<S>(a, loc);
   const S l = sqrt(detail::squared<S>(v)), none = S(0);
+  const auto some = l > none;
+  const S divisor = select(some, l, S(1));  // not 0, through which no gradient comes as a number
   FaceLike<S, HostOf<A>> r;
-  for (int i = 0; i < detail::count_of<A>; ++i) r[i] = select(l > none, v[i] / l, QuatLike<A> && i == 3 ? S(1) : none);
+  for (int i = 0; i < detail::count_of<A>; ++i)
+    r[i] = select(some, S(v[i] / divisor), QuatLike<A> && i == 3 ? S(1) : none);
   return r;
 }
 template <VecLike A, VecLike B>

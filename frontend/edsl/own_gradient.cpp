@@ -1,0 +1,8 @@
+// Which trace wants gradients.
+#include "own_gradient.h"
+
+namespace weft::lib {
+
+bool tracing_adjoint() { return Trace::active() && Trace::current().adjoint(); }
+
+}  // namespace weft::lib
