@@ -1,6 +1,13 @@
 // Suite gradient: the way back through a kernel against the kernel itself.
-#include <cmath>
+#include <fmt/format.h>
 
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "../../frontend/support/platform.h"
 #include "../../runtime/tape.h"
 #include "contest.h"
 
@@ -174,6 +181,60 @@ void loop(Run& run) {
   race_backward(run, c, {.loop_slots = 8});
 }
 
+/// The particle system of Warp's documents: the way there and back, against warp-lang on its CPU device. Warp's tape
+/// needs arrays of its own for each step; weft's keeps what is overwritten.
+void particles(Run& run) {
+  constexpr int n = 100'000, steps = 60;
+  const std::filesystem::path script = std::filesystem::path(__FILE__).parent_path() / "particles.py";
+  const std::filesystem::path found =
+      std::filesystem::temp_directory_path() / fmt::format("weft_particles_{}.txt", platform::process_id());
+  const std::string command =
+      fmt::format("{} \"{}\" {} {} {} \"{}\"", platform::environment("WEFT_PYTHON").value_or("python3"),
+                  script.string(), n, steps, run.rounds(), found.string());
+  const bool ran = std::system(command.c_str()) == 0;
+  double there = 0, back = 0, gradient = 0;
+  const bool read = ran && bool(std::ifstream(found) >> there >> back >> gradient);
+  std::filesystem::remove(found);
+  if (!read) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+
+  const Device& device = run.device();
+  auto x = zeros<vec3>(device, n), v = zeros<vec3>(device, n).requires_grad();
+  const auto w = full<float>(device, n, 2);
+  auto loss = zeros<float>(device, 1);
+  auto integrate =
+      kernel("integrate", [](Arr<vec3> x, Arr<vec3> v, Arr<const float> w, Vec3 gravity, Float stiffness, Float dt) {
+        Int i = tid();
+        Vec3 f = -stiffness * x[i];
+        v[i] += (f * w[i] + gravity) * dt;
+        x[i] += v[i] * dt;
+      });
+  auto mean_square = kernel("mean_square", [](Arr<const vec3> x, Float scale, Arr<float> loss) {
+    Vec3 p = x[tid()];
+    atomic_add(loss[0], dot(p, p) * scale);
+  });
+  std::vector<double> samples;
+  for (int round = 0; round < run.rounds() + 1; ++round) {
+    x.fill({0.1f, 0.2f, 0.3f});
+    v.fill({1, 0, -1});
+    v.zero_grad();
+    loss.zero();
+    loss.wait();
+    const auto start = std::chrono::steady_clock::now();
+    Tape tape;
+    tape.record([&] {
+      for (int s = 0; s < steps; ++s) launch(integrate, n, x, v, w, vec3{0, -9.81f, 0}, 3, 0.01f);
+      launch(mean_square, n, x, 1.0f / n, loss);
+    });
+    tape.backward(loss);
+    v.grad().wait();
+    if (round > 0) samples.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  const double own = double(v.grad().at(0)[1]) * n;
+  if (std::abs(own - gradient) > 1e-3 * std::abs(gradient))
+    throw std::runtime_error(fmt::format("the gradient is {}, and warp-lang's {}", own, gradient));
+  run.compare(summarise(std::move(samples)), {there + back, 0}, "warp-lang, CPU", "ms");
+}
+
 }  // namespace
 
 void add_gradient(Harness& harness) {
@@ -182,6 +243,7 @@ void add_gradient(Harness& harness) {
   harness.add("gradient", "n-body force, 2048^2 pairs", pairs);
   harness.add("gradient", "n-body force, loop over 2048", all_bodies);
   harness.add("gradient", "loop of 1000 steps, 8 slots", loop);
+  harness.add("gradient", "100k particles, 60 steps", particles);
 }
 
 }  // namespace weft::bench

@@ -211,6 +211,10 @@ int Harness::main(int argc, char** argv) {
         run.row_.suite = c.suite;
         run.row_.name = c.name;
         c.body(run);
+        if (!run.left_out_.empty()) {
+          fmt::print("{:<8} {:<34} left out: {}\n", c.suite, c.name, run.left_out_);
+          continue;
+        }
         print_row(run.row_);
         for (const std::string& line : run.notes_)
           if (verbose) fmt::print("{:<8} {}\n", "", line);

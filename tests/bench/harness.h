@@ -45,6 +45,8 @@ class Run {
 
   /// Adds a line to the output of --verbose, below the row.
   void note(std::string line) { notes_.push_back(std::move(line)); }
+  /// There is no row: the reference is not on this machine.
+  void leave_out(std::string why) { left_out_ = std::move(why); }
   /// Reports times of two that did the same work on the device.
   void compare(const Timing& weft, const Timing& reference, std::string reference_name, std::string unit);
   /// Reports a cost against what it may be at most. `on_device`: it depends on the device and its driver.
@@ -56,6 +58,7 @@ class Run {
   int rounds_;
   Row row_;
   std::vector<std::string> notes_;
+  std::string left_out_;
 };
 
 /// Runs the cases that a program adds, in their order.
