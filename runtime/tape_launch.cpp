@@ -291,7 +291,11 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
     for (std::size_t l = 0; l < k; ++l) {
       const ArrayBase* b = launch.args[l].array;
       if (!b || b->is_null() || params[l].access == ir::Access::none) continue;
-      if (!any(params[k].access | params[l].access, kWrites) || !may_overlap(*a, *b)) continue;
+      if (!may_overlap(*a, *b)) continue;
+      if (!any(params[k].access | params[l].access, kWrites)) {
+        adjoint_options.shared = true;
+        continue;
+      }
       if (!same_view(*a, *b))
         throw Error(ErrorKind::invalid_argument,
                     fmt::format("{} and {} share a part of their elements, the kernel writes there, and a tape records "

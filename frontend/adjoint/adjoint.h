@@ -12,6 +12,7 @@ struct AdjointOptions {
   std::uint64_t with_gradient = 0;  ///< by parameter: arrays that have gradient storage
   std::uint32_t slots = 8;  ///< saved states for each loop that must be run again; the result is the same for all
   bool aliased = false;     ///< arguments overlap: what is written to one array may be read from any other
+  bool shared = false;      ///< arguments that are only read overlap: they have gradients in common
   bool operator==(const AdjointOptions&) const = default;
 };
 

@@ -8,7 +8,7 @@ namespace weft::ir {
 // With as many coordinates as tid() has, each once, threads that stay within the bounds of the array meet nowhere.
 std::vector<int> Analysis::own_element(Id memory) const {
   const Inst& inst = module_[memory];
-  if (module_.wide || options_.aliased || module_[module_.arg(memory, 0)].op != Op::arg) return {};
+  if (module_.wide || options_.aliased || options_.shared || module_[module_.arg(memory, 0)].op != Op::arg) return {};
   if (inst.offset + inst.width * static_cast<std::uint32_t>(bytes(inst.type)) > inst.stride) return {};
   std::vector<int> found;
   if (!add_coordinates(module_.arg(memory, 1), found) || found.size() != std::max(module_.tid_rank, 1u)) return {};

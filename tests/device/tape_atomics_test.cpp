@@ -1,4 +1,5 @@
 // Gradients through atomic operations: sums, minima and maxima over threads and launches.
+#include "../../frontend/adjoint/adjoint.h"
 #include "../../runtime/tape.h"
 #include "device_test.h"
 
@@ -70,6 +71,24 @@ TEST_P(TapeAtomics, sums_of_many_threads_in_loops) {
   EXPECT_EQ(sum.to_vector(), (Floats{12000}));
   EXPECT_EQ(w.grad().to_vector(), (Floats{0, 1000, 2000, 3000}));
   EXPECT_EQ(x.grad().to_vector(), Floats(n, 12));
+}
+
+// Thread i adds to element i of the one argument's gradient, and thread i - 1 to the same element of the other's.
+TEST_P(TapeAtomics, arguments_that_share_elements_share_gradients) {
+  const int n = 4096;
+  const auto k = kernel("neighbours", [](Arr<const float> a, Arr<const float> b, Arr<float> y) {
+    Int i = tid();
+    y[i] = a[i] * b[(i + 1) % b.shape(0)];
+  });
+  ir::AdjointOptions options{.with_gradient = 7, .shared = true};
+  const std::string adjoint = ir::print(ir::adjoint(k.trace(), options).module);
+  EXPECT_EQ(adjoint.find("store f32 arg3"), std::string::npos) << adjoint;
+  auto x = full<float>(device(), n, 3).requires_grad();
+  auto y = zeros<float>(device(), n);
+  Tape tape;
+  tape.record([&] { launch(k, n, x, x, y); });
+  tape.backward({{y, ones_like(y)}});
+  EXPECT_EQ(x.grad().to_vector(), Floats(n, 6));
 }
 
 }  // namespace
