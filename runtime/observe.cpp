@@ -14,6 +14,13 @@ Recorder* recorder() { return current; }
 Recording::Recording(Recorder* recorder) : before_(current) { current = recorder; }
 Recording::~Recording() { current = before_; }
 
+bool same_elements(const ArrayBase& a, const ArrayBase& b) {
+  if (a.ndim() != b.ndim() || a.element_bytes() != b.element_bytes() || a.address() != b.address()) return false;
+  for (int k = 0; k < a.ndim(); ++k)
+    if (a.shape(k) != b.shape(k) || a.stride(k) != b.stride(k)) return false;
+  return true;
+}
+
 bool may_overlap(const ArrayBase& a, const ArrayBase& b) {
   if (a.storage() != b.storage() || a.size() == 0 || b.size() == 0) return false;
   if (a.address() >= b.address() + b.extent_bytes() || b.address() >= a.address() + a.extent_bytes()) return false;

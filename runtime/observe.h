@@ -74,6 +74,9 @@ inline void before_write(const ArrayBase& elements, StreamState& stream) {
   for (const auto& w : elements.storage()->watchers()) w->before_write(elements, stream);
 }
 
+/// Whether these are the same elements in the same order.
+bool same_elements(const ArrayBase& a, const ArrayBase& b);
+
 /// Whether an element of one may share bytes with an element of the other. Views that interleave in the way of columns
 /// of one matrix are told apart; of others only the extents are compared.
 bool may_overlap(const ArrayBase& a, const ArrayBase& b);

@@ -159,15 +159,15 @@ void TapeCore::backward(std::span<const Seed> seeds) {
 
   // grad() holds what earlier calls added, and an array that is written on the tape starts with zero at its end.
   for (auto& [storage, t] : storages_) {
-    if (t.written) {
-      if (const auto gradient = t.storage->gradient()) {
+    if (const auto gradient = t.storage->gradient()) {
+      if (t.written) {
         const View all = gradient->all(*t.storage);
         t.before = View::like(all);
         t.before.copy(all);
         gradient->zero();
-      } else if (t.own && t.nonzero) {
-        t.own->zero();
       }
+    } else if (t.own && t.nonzero) {
+      t.own->zero();
     }
     t.nonzero = false;
   }

@@ -10,7 +10,8 @@ namespace weft {
 
 namespace detail {
 class TapeCore;
-}
+class GradientCheck;
+}  // namespace detail
 
 /// An array and what is given as the gradient of it, of the same shape: see Tape::backward().
 class Seed {
@@ -23,6 +24,9 @@ class Seed {
 
  private:
   friend class detail::TapeCore;
+  friend class detail::GradientCheck;
+  Seed(const ArrayBase& of, const ArrayBase& gradient, std::span<const detail::Leaf> leaves)
+      : of_(of), gradient_(gradient), leaves_(leaves) {}
   ArrayBase of_, gradient_;
   std::span<const detail::Leaf> leaves_;
 };

@@ -38,13 +38,6 @@ struct Arguments {
 /// Words from the start of an array to its end, with the rest of a line of them: pieces of memory stay aligned.
 std::uint64_t words_of(const ArrayBase& a) { return (a.extent_bytes() + 63) / 64 * 16; }
 
-bool same_view(const ArrayBase& a, const ArrayBase& b) {
-  if (a.address() != b.address() || a.ndim() != b.ndim() || a.element_bytes() != b.element_bytes()) return false;
-  for (int k = 0; k < a.ndim(); ++k)
-    if (a.shape(k) != b.shape(k) || a.stride(k) != b.stride(k)) return false;
-  return true;
-}
-
 }  // namespace
 
 // Gradients of the scalars that a launch replaced, by the bits before and after it.
@@ -228,8 +221,8 @@ void LaunchRecord::backward(TapeCore& tape) {
                                         : clear_replaced<std::uint16_t>();
     launch(kernel, nullptr, states.arrays[0].size(), states.args);
   }
-  for (std::size_t k = 0; k < args_.size(); ++k)
-    if (with_gradient >> k & 1) tape.mark_nonzero(args_[k].array);
+  for (const ir::AdjointParam& p : adjoint.extra)
+    if (p.kind == ir::AdjointParam::Kind::gradient) tape.mark_nonzero(args_[p.of].array);
 }
 
 // How many entries the undo log of a thread has at most: the counter changes arrays and does not put them back.
@@ -296,7 +289,7 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
         adjoint_options.shared = true;
         continue;
       }
-      if (!same_view(*a, *b))
+      if (!same_elements(*a, *b))
         throw Error(ErrorKind::invalid_argument,
                     fmt::format("{} and {} share a part of their elements, the kernel writes there, and a tape records "
                                 "it: give it the same array for both, or arrays that do not overlap",

@@ -10,13 +10,6 @@ namespace {
 
 int length_class(const ArrayBase& a) { return std::bit_width(a.extent_bytes()); }
 
-bool same_elements(const ArrayBase& a, const ArrayBase& b) {
-  if (a.ndim() != b.ndim() || a.element_bytes() != b.element_bytes() || a.address() != b.address()) return false;
-  for (int k = 0; k < a.ndim(); ++k)
-    if (a.shape(k) != b.shape(k) || a.stride(k) != b.stride(k)) return false;
-  return true;
-}
-
 }  // namespace
 
 Version::~Version() {

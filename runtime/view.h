@@ -36,6 +36,14 @@ class View : public ArrayBase {
     const std::vector<std::byte> bytes(element_bytes_);
     fill_element(bytes.data());
   }
+  /// The elements in row-major order.
+  std::vector<std::byte> bytes() const {
+    std::vector<std::byte> all(std::size_t(size()) * element_bytes_);
+    download(all.data());
+    return all;
+  }
+  void assign(const std::vector<std::byte>& bytes) { upload(bytes.data(), bytes.size() / element_bytes_); }
+  using ArrayBase::make_gradient;
   void copy(const ArrayBase& from) { copy_elements(from); }
   std::uint64_t end() const { return address() + extent_bytes(); }
 };

@@ -60,12 +60,19 @@ class Interfacer {
   Adjoint& to_;
 };
 
-Module finished(const Module& raw, const std::vector<std::uint32_t>& gradient,
+Module finished(const Module& raw, const Module& kernel, const std::vector<std::uint32_t>& gradient,
                 const std::vector<std::uint32_t>& after) {
   Module resolved = raw;
   resolve_states(resolved, gradient, after);
   Module clean = forward(resolved);
   mark_accesses(clean);
+  // What goes back from the undo log goes to addresses, which could be of any array. It is only what the kernel stores
+  // and the code reads before it changes it.
+  for (std::size_t k = 0; k < kernel.params.size(); ++k) {
+    Access& access = clean.params[k].access;
+    const bool undone = any(access, Access::read) && any(kernel.params[k].access, Access::write);
+    if (!undone) access = any(access, Access::read) ? Access::read : Access::none;
+  }
   verify(clean);
   return clean;
 }
@@ -114,7 +121,7 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
     const Param& param = normal.params[k];
     if (named[k] || counted[k]) after[k] = interface.add_array(Kind::after, k, param.name + " after the launch", param);
   }
-  made.module = finished(made.module, extra.gradient, after);
+  made.module = finished(made.module, normal, extra.gradient, after);
   for (std::size_t k = 0; k < normal.params.size(); ++k) {
     const Access access = made.module.params[k].access;
     if (any(access, Access::read)) made.reads |= 1ull << k;
@@ -130,7 +137,7 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
   }
   made.log_entries = kNone;
   static_cast<Interface&>(counter) = made.module.as_interface();
-  made.counter.push_back(finished(counter, extra.gradient, after));
+  made.counter.push_back(finished(counter, normal, extra.gradient, after));
   return made;
 }
 

@@ -1,0 +1,191 @@
+// Central differences of the outputs of a launch against its gradients.
+#include "gradcheck.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../frontend/adjoint/adjoint.h"
+#include "../frontend/support/error.h"
+#include "gradient.h"
+#include "observe.h"
+
+namespace weft::detail {
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+double read(const Bytes& bytes, std::size_t at, ir::Type type) {
+  const auto as = [&]<class T>(T value) {
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    return double(value);
+  };
+  if (type == ir::Type::f16) return as(half());
+  return type == ir::Type::f32 ? as(0.f) : as(0.0);
+}
+
+/// \return what is there now, rounded
+double write(Bytes& bytes, std::size_t at, ir::Type type, double value) {
+  const auto as = [&]<class T>(T rounded) { std::memcpy(bytes.data() + at, &rounded, sizeof rounded); };
+  if (type == ir::Type::f16)
+    as(half(float(value)));
+  else if (type == ir::Type::f32)
+    as(float(value));
+  else
+    as(value);
+  return read(bytes, at, type);
+}
+
+struct Limits {
+  double step, tolerance;
+};
+Limits usual(ir::Type type) {
+  if (type == ir::Type::f16) return {0.05, 0.1};
+  if (type == ir::Type::f32) return {4e-3, 1e-2};
+  return {6e-6, 1e-6};
+}
+
+/// An array of the launch with real numbers.
+struct Checked {
+  std::size_t argument;  ///< its number
+  View array;
+  std::span<const Leaf> leaves;
+  Bytes before, weights;
+  bool written = false;
+
+  /// Calls f(scalar, place, type) for each real scalar.
+  template <class F>
+  void each(F f) const {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < std::size_t(array.size()); ++i)
+      for (const Leaf& l : leaves)
+        if (ir::is_float(l.type)) f(n++, i * array.element_bytes() + l.offset, l.type);
+  }
+};
+
+/// Numbers between 0.5 and 1.5 of both signs: SplitMix64 of Steele, Lea and Flood, 2014.
+double weight(std::uint64_t& state) {
+  std::uint64_t z = state += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  const double magnitude = 0.5 + double(z >> 11) * 0x1p-53;
+  return z & 1 ? magnitude : -magnitude;
+}
+
+}  // namespace
+
+bool GradientCheck::add(const ArrayBase& array, std::span<const Leaf> leaves) {
+  Argument argument{View(array), std::nullopt, leaves, false};
+  for (const Argument& a : arrays_) {
+    if (!a.original || array.is_null() || !same_elements(*a.original, array)) continue;
+    argument.copy = a.copy;
+    argument.again = true;
+  }
+  arrays_.push_back(argument);
+  return argument.again;
+}
+
+GradcheckResult GradientCheck::run(const ir::Module& kernel, const std::function<void()>& launch,
+                                   const GradcheckOptions& options) {
+  const std::uint64_t reals = ir::real_arrays(kernel);
+  std::vector<Checked> checked;
+  std::vector<std::pair<View, Bytes>> others;  // arrays without real numbers, which the kernel may change too
+  for (std::size_t k = 0; k < arrays_.size(); ++k) {
+    const Argument& a = arrays_[k];
+    if (!a.copy || a.copy->size() == 0) continue;
+    const View copy(*a.copy);
+    const bool written = any(kernel.params[k].access, ir::Access::write | ir::Access::atomic);
+    if (a.again) {
+      for (Checked& c : checked) c.written = c.written || (written && c.array.address() == copy.address());
+      continue;
+    }
+    if (holds_real(a.leaves) && reals >> k & 1) {
+      checked.push_back({k + 1, copy, a.leaves, copy.bytes(), {}, written});
+      checked.back().array.make_gradient(a.leaves);
+    } else if (written) {
+      others.emplace_back(copy, copy.bytes());
+    }
+  }
+  std::uint64_t random = options.seed;
+  std::vector<Seed> seeds;
+  for (Checked& c : checked) {
+    if (!c.written) continue;
+    c.weights.resize(c.before.size());
+    c.each([&](std::size_t, std::size_t at, ir::Type type) { write(c.weights, at, type, weight(random)); });
+    View weights = View::like(c.array);
+    weights.assign(c.weights);
+    seeds.push_back(Seed(c.array, weights, c.leaves));
+  }
+  if (seeds.empty())
+    throw Error(ErrorKind::invalid_argument, "gradcheck() of a kernel that writes no real numbers to its arrays",
+                kernel.name, kernel.loc);
+  Tape tape;
+  tape.record(launch);
+  tape.backward(seeds);
+
+  const auto outputs = [&] {
+    launch();
+    std::vector<Bytes> all;
+    for (const Checked& c : checked) all.push_back(c.written ? c.array.bytes() : Bytes());
+    return all;
+  };
+  const auto reset = [&] {
+    for (Checked& c : checked)
+      if (c.written) c.array.assign(c.before);
+    for (auto& [array, bytes] : others) array.assign(bytes);
+  };
+  GradcheckResult result;
+  result.passed = true;
+  bool any_tried = false;
+  for (Checked& c : checked) {
+    const Bytes gradient = c.array.storage()->gradient()->view(c.array, *c.array.storage()).bytes();
+    std::size_t count = 0;
+    c.each([&](std::size_t, std::size_t, ir::Type) { ++count; });
+    const std::size_t stride = std::max<std::size_t>(
+        1, (count + std::size_t(std::max(options.elements, 1)) - 1) / std::size_t(std::max(options.elements, 1)));
+    c.each([&](std::size_t number, std::size_t at, ir::Type type) {
+      if (number % stride != 0) return;
+      const double x = read(c.before, at, type), found = read(gradient, at, type);
+      const double step = (options.step > 0 ? options.step : usual(type).step) * std::max(1.0, std::abs(x));
+      double moved[2];
+      std::vector<Bytes> values[2];
+      for (int side = 0; side < 2; ++side) {
+        reset();
+        Bytes changed = c.before;
+        moved[side] = write(changed, at, type, side ? x + step : x - step);
+        c.array.assign(changed);
+        values[side] = outputs();
+      }
+      c.array.assign(c.before);
+      // Output by output: what does not change adds no rounding errors of its own.
+      double difference = 0;
+      for (std::size_t o = 0; o < checked.size(); ++o)
+        if (checked[o].written)
+          checked[o].each([&](std::size_t, std::size_t place, ir::Type t) {
+            difference +=
+                read(checked[o].weights, place, t) * (read(values[1][o], place, t) - read(values[0][o], place, t));
+          });
+      const double expected = difference / (moved[1] - moved[0]);
+      const double tolerance = (options.tolerance > 0 ? options.tolerance : usual(type).tolerance) *
+                               std::max({1.0, std::abs(found), std::abs(expected)});
+      double error = std::abs(found - expected) / tolerance;
+      if (std::isnan(error)) error = std::numeric_limits<double>::infinity();
+      result.passed = result.passed && error <= 1;
+      if (any_tried && error <= result.worst) return;
+      any_tried = true;
+      result.worst = error;
+      result.message =
+          fmt::format("argument {} ({}), element {}, byte {} of it: {} by the adjoint, {} by differences of {}",
+                      c.argument, kernel.params[c.argument - 1].name, at / c.array.element_bytes(),
+                      at % c.array.element_bytes(), found, expected, step);
+    });
+  }
+  reset();
+  return result;
+}
+
+}  // namespace weft::detail
