@@ -44,7 +44,7 @@ struct Limits {
 };
 Limits usual(ir::Type type) {
   if (type == ir::Type::f16) return {0.05, 0.1};
-  if (type == ir::Type::f32) return {4e-3, 1e-2};
+  if (type == ir::Type::f32) return {1e-3, 1e-2};
   return {6e-6, 1e-6};
 }
 

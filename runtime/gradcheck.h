@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// What gradcheck() does. Zeros stand for what suits the type: steps of 0.004 and a tolerance of 0.01 for float, 6e-6
+/// What gradcheck() does. Zeros stand for what suits the type: steps of 0.001 and a tolerance of 0.01 for float, 6e-6
 /// and 1e-6 for double, 0.05 and 0.1 for half.
 struct GradcheckOptions {
   double step = 0;         ///< by how much an element is moved to each side, for elements beyond 1 in relation to them
