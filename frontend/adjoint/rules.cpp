@@ -132,9 +132,11 @@ Id derivative(Builder& builder, const DerivativeSite& site, int k, Type operand_
     case Op::acos: return m.neg(over_cosine(m, g, x));
     case Op::atan: return m.div(g, m.add(m.square(x), m.number(1)));
     case Op::atan2: {
-      const Id d = m.add(m.square(x), m.square(y)), zero = m.number(0);
-      const Id slope = m.div(m.mul(g, k == 0 ? y : m.neg(x)), d);
-      return m.select(m.test(Op::eq, d, zero), zero, slope);
+      // Over the larger operand first: the squares of small or large ones are no numbers.
+      const Id size = m.b.pure(Op::max, m.type, {m.call(Op::abs, x), m.call(Op::abs, y)}, m.loc), zero = m.number(0);
+      const Id u = m.div(x, size), v = m.div(y, size);
+      const Id slope = m.div(m.div(m.mul(g, k == 0 ? v : m.neg(u)), m.add(m.square(u), m.square(v))), size);
+      return m.select(m.test(Op::eq, size, zero), zero, slope);
     }
     case Op::sinh: return m.mul(g, m.call(Op::cosh, x));
     case Op::cosh: return m.mul(g, m.call(Op::sinh, x));

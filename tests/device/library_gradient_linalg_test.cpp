@@ -87,6 +87,8 @@ TEST_P(LinalgGradient, of_what_is_made_of_singular_vectors_whichever_they_are) {
   const std::vector<double> one = scaled_identity<3>(1), two_equal = {2, 0, 0, 0, 1, 0, 0, 0, 1};
   expect_gradient(polar2, {scaled_identity<2>(1), scaled_identity<2>(2), {0.8, -0.6, 0.6, 0.8}, {2, 1, 0, 1}}, 1e-7);
   expect_gradient(polar3, around<3>(one) + Points{one, kTurn, scaled_identity<3>(3), two_equal}, 1e-7);
+  // The last value is negative, and not the opposite of another.
+  expect_gradient(polar3, {{2, 0.3, 0, -0.1, 1.5, 0.2, 0, 0, -1}, {1, 0, 0, 0, -3, 0, 0, 0, 0.5}}, 1e-7);
   // Values that differ by less than the rounding errors of the vectors, and by a little more.
   for (double gap : {1e-15, 1e-12, 1e-9, 3e-8, 1e-6, 1e-4})
     expect_gradient(polar3, {{1 + gap, 0, 0, 0, 1, 0, 0, 0, 1}, {1 + gap, gap, 0, -gap, 1 - gap, gap, 0, 0, 1}}, 1e-7);
@@ -135,6 +137,37 @@ TEST_P(LinalgGradient, is_finite_where_vectors_are_not_unique) {
   expect_chosen(q, kZero, kZero);
   expect_chosen(of("svd2", [](Mat22d a) { return svd2(a).u; }), {0, 0, 0, 0}, {0, 0, 0, 0});
   expect_chosen(of("qr3", [](Mat33d a) { return qr3(a).q; }), kZero, kZero);
+}
+
+TEST_P(LinalgGradient, of_values_that_are_the_kernels_bit_by_bit) {
+  // The gradient of a maximum goes to the operand that equals it: the way back must compute the same.
+  const auto k = kernel("maxima", [](Arr<const mat33> a, Arr<float> most) {
+    Int i = tid();
+    const auto s = svd3(a[i]);
+    const auto e = eig3(a[i]);
+    atomic_max(most[i * 5 + 0], s.sigma.y);
+    atomic_max(most[i * 5 + 1], s.u(0, 1) + s.v(2, 0));
+    atomic_max(most[i * 5 + 2], e.d.z);
+    atomic_max(most[i * 5 + 3], e.q(1, 1));
+    atomic_max(most[i * 5 + 4], erf(a[i](0, 0)) + log10(abs(a[i](0, 1))) + erfinv(0.4f * a[i](0, 2)));
+  });
+  std::vector<mat33> matrices;
+  for (const std::vector<double>& p : random_points(9, -2, 2, 64)) {
+    mat33 m;
+    for (int i = 0; i < 9; ++i) m.m[i] = float(p[std::size_t(i)]);
+    matrices.push_back(m);
+  }
+  const int n = int(matrices.size());
+  for (int column = 0; column < 5; ++column) {
+    Array<mat33> a = Array<mat33>(device(), matrices).requires_grad();
+    Array<float> most = full<float>(device(), 5 * n, -1e30f);
+    std::vector<float> seed(std::size_t(5 * n));
+    for (int i = 0; i < n; ++i) seed[std::size_t(5 * i + column)] = 1;
+    Tape tape;
+    tape.record([&] { launch(k, n, a, most); });
+    tape.backward({{most, Array<float>(device(), seed)}});
+    for (const mat33& g : a.grad().to_vector()) EXPECT_GT(ddot(g, g), 0) << "column " << column;
+  }
 }
 
 TEST_P(LinalgGradient, of_float32_is_that_of_float64) {

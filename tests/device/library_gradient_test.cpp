@@ -1,5 +1,7 @@
 // Gradients of the functions of numbers: those of the language and the special ones.
 #include <cmath>
+#include <limits>
+#include <numbers>
 
 #include "check_gradient.h"
 
@@ -52,6 +54,10 @@ TEST_P(LibraryGradient, of_functions_of_angles) {
   expect_gradient(UNARY(atan), all);
   expect_gradient(of("atan2", [](Double y, Double x) { return atan2(y, x); }),
                   random_points(2, 0.3, 2) + random_points(2, -2, -0.3) + Points{{1, 0}, {-1, 0}, {0, 1}, {1, -1}});
+  // Squares of small and large ones are 0 and infinite.
+  const auto angle =
+      of("atan2", [](Double y, Double x) { return atan2(y * 1e-200, x * 1e-200) + atan2(y * 1e200, x * 1e200); });
+  expect_gradient(angle, random_points(2, 0.3, 2));
   expect_gradient(UNARY(sinh), all);
   expect_gradient(UNARY(cosh), all);
   expect_gradient(UNARY(tanh), all);
@@ -125,7 +131,21 @@ TEST_P(LibraryGradient, is_chosen_where_functions_of_numbers_have_none) {
   expect_chosen(UNARY(erfinv), {1}, {0});
 }
 
-TEST_P(LibraryGradient, of_float32_is_that_of_float64) {
+TEST_P(LibraryGradient, of_values_that_keep_the_sign_of_zero_and_infinities) {
+  // The way back uses the values of functions: those with gradients by formula are the same bits there.
+  expect_chosen(of("sign of zero",
+                   [](Double x) {
+                     Double a = atan2(erf(x), -1.0);
+                     return a * a;
+                   }),
+                {-0.}, {4 * std::sqrt(std::numbers::pi)});
+  const double infinity = std::numeric_limits<double>::infinity();
+  expect_chosen(of("infinite", [](Double x, Double y) { return erf(x) * y; }), {infinity, 2}, {0, 1});
+  expect_chosen(of("infinite", [](Double x, Double y) { return select(expm1(x) > 1.0, y, y * y); }), {infinity, 2},
+                {0, 1});
+}
+
+TEST_P(LibraryGradient, of_float32_and_float16_is_that_of_float64) {
   const Points positive = random_points(1, 0.2, 4), all = random_points(1, -3, 3);
 #define BOTH(name) of(#name, [](Float x) { return name(x); }), UNARY(name)
   expect_close(BOTH(sqrt), positive);
@@ -140,6 +160,13 @@ TEST_P(LibraryGradient, of_float32_is_that_of_float64) {
   expect_close(BOTH(erfc), all);
   expect_close(BOTH(erfinv), random_points(1, -0.9, 0.9));
   expect_close(BOTH(erfcinv), random_points(1, 0.1, 1.9));
+#undef BOTH
+#define BOTH(name) of(#name, [](Half x) { return name(x); }), UNARY(name)
+  const Points halves = {{0.25}, {0.5}, {0.75}};
+  expect_close(BOTH(sqrt), halves, 2e-3);
+  expect_close(BOTH(erf), halves, 2e-3);
+  expect_close(BOTH(erfcinv), halves, 2e-3);
+  expect_close(BOTH(log10), halves, 2e-3);
 #undef BOTH
 }
 
