@@ -51,7 +51,9 @@ Word Emitter::local(std::uint64_t number) {
 // ---- Regions
 
 Emitter::Flow Emitter::emit_region(ir::RegionId region) {
-  for (Id id : module_.regions[region].insts) {
+  const std::span<const Id> insts = module_.regions[region].insts;
+  for (std::size_t at = 0; at < insts.size(); ++at) {
+    const Id id = insts[at];
     switch (module_[id].op) {
       case Op::yield: return {true, id};
       case Op::break_:
@@ -69,7 +71,18 @@ Emitter::Flow Emitter::emit_region(ir::RegionId region) {
         if (!emit_if(id)) return {false, kNone};
         break;
       case Op::loop: emit_loop(id); break;
-      default: emit_inst(id);
+      default:
+        if (!needs_.gathers || !gathers(module_, id, target_)) {
+          emit_inst(id);
+          break;
+        }
+        // The parts of one element take one vote.
+        std::size_t end = at + 1;
+        while (end < insts.size() && gathers(module_, insts[end], target_) &&
+               module_.arg(insts[end], 0) == module_.arg(id, 0) && module_.arg(insts[end], 1) == module_.arg(id, 1))
+          ++end;
+        gather(insts.subspan(at, end - at));
+        at = end - 1;
     }
   }
   return {};

@@ -179,38 +179,35 @@ Word Emitter::narrow_atomic(Id id, Word at, Word shift, Word what) {
   return from_bits(t, own(old));
 }
 
-// All threads of the subgroup that come here at the same time and mean one element add up their values, and one of them
-// adds the sum. They need not be the whole subgroup.
-void Emitter::gather(Id id) {
-  const Inst& inst = module_[id];
-  const Word scope = w_.u32(Word(spv::Scope::Subgroup)), what = value(module_.arg(id, 2));
-  const Word one_element = make(spv::Op::OpGroupNonUniformAllEqual, Type::b1, {scope, value(module_.arg(id, 1))});
+// Additions to the parts of one element. All threads of the subgroup that come here at the same time and mean one
+// element add up their values, and one of them adds the sums. They need not be the whole subgroup.
+void Emitter::gather(std::span<const Id> parts) {
+  const Word scope = w_.u32(Word(spv::Scope::Subgroup));
+  const Word index = value(module_.arg(parts[0], 1));
+  const Word one_element = make(spv::Op::OpGroupNonUniformAllEqual, Type::b1, {scope, index});
   const Word together = w_.id(), alone = w_.id(), merge = w_.id(), first = w_.id(), joined = w_.id();
+  std::vector<Word> sums;
   body_.emit(spv::Op::OpSelectionMerge, {merge, Word(spv::SelectionControlMask::MaskNone)});
   body_.emit(spv::Op::OpBranchConditional, {one_element, together, alone});
   open_block(together);
-  const Word sum = make(spv::Op::OpGroupNonUniformFAdd, inst.type, {scope, Word(spv::GroupOperation::Reduce), what});
+  for (Id id : parts)
+    sums.push_back(make(spv::Op::OpGroupNonUniformFAdd, module_[id].type,
+                        {scope, Word(spv::GroupOperation::Reduce), value(module_.arg(id, 2))}));
   const Word elected = make(spv::Op::OpGroupNonUniformElect, Type::b1, {scope});
   body_.emit(spv::Op::OpSelectionMerge, {joined, Word(spv::SelectionControlMask::MaskNone)});
   body_.emit(spv::Op::OpBranchConditional, {elected, first, joined});
   open_block(first);
-  atomic(id, sum);
+  for (std::size_t k = 0; k < parts.size(); ++k) atomic(parts[k], sums[k]);
   branch(joined);
   open_block(joined);
   branch(merge);
   open_block(alone);
-  atomic(id, what);
+  for (Id id : parts) atomic(id, value(module_.arg(id, 2)));
   branch(merge);
   open_block(merge);
 }
 
-Word Emitter::atomic(Id id) {
-  if (needs_.gathers && gathers(module_, id, target_)) {
-    gather(id);
-    return 0;
-  }
-  return atomic(id, value(module_.arg(id, 2)));
-}
+Word Emitter::atomic(Id id) { return atomic(id, value(module_.arg(id, 2))); }
 
 Word Emitter::atomic(Id id, Word what) {
   const Inst& inst = module_[id];

@@ -211,7 +211,7 @@ class Emitter {
 
   Word atomic(Id id);
   Word atomic(Id id, Word what);
-  void gather(Id id);
+  void gather(std::span<const Id> parts);
   Word native_atomic(Id id, Word at, Word what);
   /// do { old = load; } while (compare-exchange(old -> after(old)) fails), on an unsigned integer of type t; gives the
   /// last old.
