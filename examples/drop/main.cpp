@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "body.h"
-#include "mesh.h"
-#include "picture.h"
-#include "render.h"
-#include "scene.h"
+#include "../common/body.h"
+#include "../common/mesh.h"
+#include "../common/picture.h"
+#include "../common/render.h"
+#include "../common/scene.h"
 
 namespace {
 
@@ -91,7 +91,7 @@ void run(const Options& o) {
   double simulating = 0, drawing = 0;
   auto take_picture = [&](int frame) {
     const auto start = Clock::now();
-    pictures.push_back(draw(body, camera, o.width, o.height, o.samples));
+    pictures.push_back(draw(body.shape(), camera, o.width, o.height, o.samples));
     write_png(folder / fmt::format("frame_{:04}.png", frame), pictures.back());
     drawing += std::chrono::duration<double>(Clock::now() - start).count();
   };

@@ -64,6 +64,13 @@ auto step_kernel =
       x_new[i] = here + velocity * dt;
     });
 
+auto start_kernel =
+    kernel("body_start", [](Arr<const vec3> position, Arr<const vec3> velocity, Arr<vec3> x, Arr<vec3> v) {
+      Int i = tid();
+      x[i] = position[i];
+      v[i] = velocity[0];
+    });
+
 // The normal of a vertex: the mean of its triangles' normals, weighted by their areas. Zero where they cancel.
 auto normal_kernel = kernel("body_normals", [](Arr<const vec3> x, Arr<const vec3i> triangles, Arr<const int> first,
                                                Arr<const int> list, Arr<vec3> normal) {
@@ -225,6 +232,10 @@ Body::Body(const Device& device, const Mesh& mesh)
   spring_ = Array<vec2>(device, data);
 }
 
+void Body::start(const Array<vec3>& positions, const Array<vec3>& velocity) {
+  launch(start_kernel, x_.size(), positions, velocity, x_, v_);
+}
+
 void Body::advance(int count, float dt) {
   // Twice the stiffness bounds the square of the highest frequency (Gershgorin), and semi-implicit Euler is stable
   // while frequency times dt is below 2; half of that leaves room for damping and contact.
@@ -235,6 +246,8 @@ void Body::advance(int count, float dt) {
     std::swap(v_, v_new_);
   }
 }
+
+Shape Body::shape() const { return {x_.clone(), triangles_, normals()}; }
 
 Array<vec3> Body::normals() const {
   Array<vec3> normal = empty_like(x_);

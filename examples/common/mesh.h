@@ -22,8 +22,8 @@ struct Adjacency {
 Mesh read_obj(const std::string& path);
 
 /// A tube along the knot that winds 2 times around the vertical axis and 3 times around a ring of radius 1:
-/// 500 rings of 40 vertices.
-Mesh torus_knot();
+/// `rings` rings, of 2 vertices for each 25 of them but at least 5.
+Mesh torus_knot(int rings = 500);
 
 /// Scales a mesh so that its longest side is `size` and moves it: its lowest point to height `lowest`, its centre
 /// above (x, z).

@@ -141,14 +141,14 @@ Mesh read_obj(const std::string& path) {
   return mesh;
 }
 
-Mesh torus_knot() {
-  constexpr int kRings = 500, kAround = 40;
+Mesh torus_knot(int rings) {
+  const int around = std::max(rings * 2 / 25, 5);
   constexpr float kRing = 1, kSwing = 0.5f, kTube = 0.3f;
   constexpr float kTurn = 2 * std::numbers::pi_v<float>;
   Mesh mesh;
-  for (int i = 0; i < kRings; ++i) {
-    float a = 2 * kTurn * float(i) / kRings;  // around the vertical axis, twice
-    float b = 3 * kTurn * float(i) / kRings;  // around the ring, three times
+  for (int i = 0; i < rings; ++i) {
+    float a = 2 * kTurn * float(i) / float(rings);  // around the vertical axis, twice
+    float b = 3 * kTurn * float(i) / float(rings);  // around the ring, three times
     vec3 out{std::cos(a), 0, std::sin(a)};
     // The normal of the torus on which the knot lies is perpendicular to the knot and, unlike the Frenet frame,
     // comes back to itself.
@@ -157,15 +157,15 @@ Mesh torus_knot() {
     vec3 tangent = vec3{-std::sin(a), 0, std::cos(a)} * (2 * (kRing + kSwing * std::cos(b))) +
                    (vec3{0, std::cos(b), 0} - out * std::sin(b)) * (3 * kSwing);
     vec3 binormal = normalize(cross(tangent, normal));
-    for (int j = 0; j < kAround; ++j) {
-      float c = kTurn * float(j) / kAround;
+    for (int j = 0; j < around; ++j) {
+      float c = kTurn * float(j) / float(around);
       mesh.positions.push_back(centre + (normal * std::cos(c) + binormal * std::sin(c)) * kTube);
     }
   }
-  for (int i = 0; i < kRings; ++i)
-    for (int j = 0; j < kAround; ++j) {
-      int i1 = (i + 1) % kRings, j1 = (j + 1) % kAround;
-      int p = i * kAround + j, q = i1 * kAround + j, r = i1 * kAround + j1, s = i * kAround + j1;
+  for (int i = 0; i < rings; ++i)
+    for (int j = 0; j < around; ++j) {
+      int i1 = (i + 1) % rings, j1 = (j + 1) % around;
+      int p = i * around + j, q = i1 * around + j, r = i1 * around + j1, s = i * around + j1;
       mesh.triangles.push_back({p, q, r});
       mesh.triangles.push_back({p, r, s});
     }

@@ -193,15 +193,15 @@ auto render_kernel =
 
 }  // namespace
 
-Picture draw(const Body& body, const Camera& camera, int width, int height, int samples) {
-  const TriangleGrid grid = build_grid(body.positions(), body.triangles());
+Picture draw(const Shape& shape, const Camera& camera, int width, int height, int samples) {
+  const TriangleGrid grid = build_grid(shape.positions, shape.triangles);
   const vec3 forward = normalize(camera.target - camera.eye);
   const float half = std::tan(camera.view * std::numbers::pi_v<float> / 360);
   const vec3 right = normalize(cross(forward, vec3{0, 1, 0}));
   const vec3 up = cross(right, forward) * half;
-  Array<std::uint32_t, 2> image = empty<std::uint32_t, 2>(body.positions().device(), {height, width});
-  launch(render_kernel, {height, width}, image, body.positions(), body.triangles(), body.normals(), grid.first,
-         grid.list, grid.origin, grid.cell, grid.cells, camera.eye, forward,
-         right * (half * float(width) / float(height)), up, samples);
+  Array<std::uint32_t, 2> image = empty<std::uint32_t, 2>(shape.positions.device(), {height, width});
+  launch(render_kernel, {height, width}, image, shape.positions, shape.triangles, shape.normals, grid.first, grid.list,
+         grid.origin, grid.cell, grid.cells, camera.eye, forward, right * (half * float(width) / float(height)), up,
+         samples);
   return {width, height, image.to_vector()};
 }

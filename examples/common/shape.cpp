@@ -1,0 +1,38 @@
+// Shapes put together, and shapes that mark places.
+#include "shape.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace weft;
+
+Shape together(const std::vector<Shape>& shapes) {
+  std::vector<vec3> positions, normals;
+  std::vector<vec3i> triangles;
+  for (const Shape& s : shapes) {
+    const int first = int(positions.size());
+    const std::vector<vec3> p = s.positions.to_vector(), n = s.normals.to_vector();
+    positions.insert(positions.end(), p.begin(), p.end());
+    normals.insert(normals.end(), n.begin(), n.end());
+    for (const vec3i& t : s.triangles.to_vector()) triangles.push_back(t + vec3i{first, first, first});
+  }
+  const Device device = shapes.front().positions.device();
+  return {Array<vec3>(device, positions), Array<vec3i>(device, triangles), Array<vec3>(device, normals)};
+}
+
+Shape floor_ring(const Device& device, const vec3& centre, float inner, float outer) {
+  constexpr int kCorners = 64;
+  constexpr float kHeight = 0.01f;
+  std::vector<vec3> positions;
+  std::vector<vec3i> triangles;
+  for (int k = 0; k < kCorners; ++k) {
+    const float angle = 2 * std::numbers::pi_v<float> * float(k) / kCorners;
+    for (float radius : {inner, outer})
+      positions.push_back({centre.x + radius * std::cos(angle), kHeight, centre.z - radius * std::sin(angle)});
+    const int i = 2 * k, j = 2 * ((k + 1) % kCorners);
+    triangles.push_back({i, i + 1, j + 1});
+    triangles.push_back({i, j + 1, j});
+  }
+  const std::vector<vec3> up(positions.size(), vec3{0, 1, 0});
+  return {Array<vec3>(device, positions), Array<vec3i>(device, triangles), Array<vec3>(device, up)};
+}

@@ -1,0 +1,124 @@
+// throw: finds by gradient descent how a soft body must be thrown to land on a target; draws first and last flight.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "../common/render.h"
+#include "flight.h"
+
+using weft::vec3;
+
+namespace {
+
+struct Options {
+  std::string device, out = "throw";
+  int rings = 150, iterations = 12, steps = 1200, slots = 12, samples = 16, width = 640, height = 360;
+};
+
+constexpr float kFall = 100;  // the loss must be divided by this
+constexpr float kBodySize = 1.2f, kStartHeight = 0.5f, kStartX = -3.2f, kStartZ = 1.9f;
+constexpr vec3 kTarget{2.6f, 0.18f, 1.7f};     // lying on the floor, the body's centre is about so high
+constexpr vec3 kFirstVelocity{2.6f, 5, 0.7f};  // much too short, and to the wrong side
+constexpr float kLargestChange = 1.5f;         // m/s
+constexpr int kMoments = 7;                    // of a flight that are drawn
+
+Options parse(int argc, char** argv) {
+  Options o;
+  CLI::App app("Throws a soft body so that it lands on a target: gradient descent through the whole flight.");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->always_capture_default();
+  app.add_option("--device", o.device, "vulkan:0, cpu, reference; the best one present without it");
+  app.add_option("--rings", o.rings, "Detail of the body: 500 is the one of drop")->check(CLI::Range(20, 2000));
+  app.add_option("--iterations", o.iterations, "Throws, each better than the last")->check(CLI::Range(2, 1000));
+  app.add_option("--steps", o.steps, "Steps of a flight, an even number")->check(CLI::Range(300, 100000));
+  app.add_option("--slots", o.slots, "States of the body that are kept for the way back")->check(CLI::Range(1, 10000));
+  app.add_option("--samples", o.samples, "Paths per pixel")->check(CLI::Range(1, 100000));
+  app.add_option("--width", o.width, "Of the picture of a flight")->check(CLI::Range(1, 8192));
+  app.add_option("--height", o.height, "Of the picture of a flight")->check(CLI::Range(1, 8192));
+  app.add_option("--out", o.out, "Folder for the picture");
+  try {
+    app.parse(argc, argv);
+    if (o.steps % 2 != 0) throw CLI::ValidationError("--steps", fmt::format("{} is not even", o.steps));
+  } catch (const CLI::ParseError& e) {
+    std::exit(app.exit(e) == 0 ? 0 : 1);
+  }
+  return o;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// The body at several moments of its flight, and the target, in one picture.
+Picture draw_flight(Flight& flight, const vec3& velocity, const Options& o) {
+  std::vector<Shape> shapes = flight.shapes(velocity, kMoments);
+  const weft::Device device = shapes.front().positions.device();
+  shapes.push_back(floor_ring(device, kTarget, 0.55f, 0.7f));
+  shapes.push_back(floor_ring(device, kTarget, 0.15f, 0.3f));
+  const Camera camera{{0.6f, 3.6f, 8.2f}, {-0.2f, 0.75f, 0}, 34};
+  return draw(together(shapes), camera, o.width, o.height, o.samples);
+}
+
+/// Whether the loss fell as much as it must.
+bool run(const Options& o) {
+  const weft::Device device = o.device.empty() ? weft::Device::best() : weft::Device(o.device);
+  fmt::print("device    {} ({})\n", device.name(), device.adapter());
+  Mesh mesh = torus_knot(o.rings);
+  place(mesh, kBodySize, kStartHeight, kStartX, kStartZ);
+  Throw plan{kTarget};
+  plan.steps = o.steps;
+  plan.slots = o.slots;
+  Flight flight(device, mesh, plan);
+  fmt::print("body      {} vertices, {} springs; flight of {} steps\n", mesh.positions.size(), flight.body().springs(),
+             o.steps);
+  const std::filesystem::path folder = o.out;
+  std::filesystem::create_directories(folder);
+
+  // Were the body in the air all the time, its centre would move by velocity * seconds, and the loss would be a
+  // parabola of curvature 2 * seconds^2, whose lowest point this rate meets in one step.
+  const float rate = 0.5f / (plan.seconds * plan.seconds);
+  const auto start = std::chrono::steady_clock::now();
+  vec3 velocity = kFirstVelocity, best_velocity = velocity;
+  float first = 0, best = 0;
+  for (int k = 0; k < o.iterations; ++k) {
+    const Flight::Result r = flight.miss(velocity);
+    fmt::print("throw {:3}: velocity {:6.3f} {:6.3f} {:6.3f}  loss {:.3e}\n", k, velocity.x, velocity.y, velocity.z,
+               r.loss);
+    std::fflush(stdout);
+    if (k == 0) first = r.loss;
+    if (k == 0 || r.loss < best) {
+      best = r.loss;
+      best_velocity = velocity;
+    }
+    // A body that tumbles over the floor has flights close to each other that end far apart, and gradients as steep.
+    const vec3 change = r.gradient * -rate;
+    velocity += change * std::min(1.f, kLargestChange / std::max(length(change), 1e-9f));
+  }
+  fmt::print("speed     {:.2f} s per throw and its gradient\n", seconds_since(start) / o.iterations);
+
+  const auto drawing = std::chrono::steady_clock::now();
+  const Picture picture =
+      contact_sheet({draw_flight(flight, kFirstVelocity, o), draw_flight(flight, best_velocity, o)});
+  write_png(folder / "throw.png", picture);
+  fmt::print("picture   {}: first and best throw, drawn in {:.1f} s\n",
+             std::filesystem::absolute(folder / "throw.png").string(), seconds_since(drawing));
+  fmt::print("loss      {:.3e} to {:.3e}: {:.0f} times less\n", first, best, first / best);
+  return best * kFall <= first;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (run(parse(argc, argv))) return 0;
+    std::fflush(stdout);
+    fmt::print(stderr, "throw: the loss did not fall by {} times\n", kFall);
+  } catch (const std::exception& e) {
+    std::fflush(stdout);
+    fmt::print(stderr, "throw: {}\n", e.what());
+  }
+  return 1;
+}
