@@ -293,7 +293,7 @@ requires(detail::SameKind<A, B>&& detail::RealNumbers<B>&& ScalarLike<T>) auto l
   const S s = lift<S>(t, loc);
   return R(lift<S>(a, loc) * S(S(1) - s) + lift<S>(b, loc) * s);
 }
-/// 0 below a, 1 above b, between them 3 t^2 - 2 t^3.
+/// 0 below a, 1 above b, between them 3 t^2 - 2 t^3. With a == b a step, 0 at it, and without a gradient.
 template <class A, class B, class X>
 requires(ScalarLike<A>&& ScalarLike<B>&& ScalarLike<X>) auto smoothstep(const A& a, const B& b, const X& x,
                                                                         Loc loc = Loc::here()) {
@@ -301,7 +301,10 @@ requires(ScalarLike<A>&& ScalarLike<B>&& ScalarLike<X>) auto smoothstep(const A&
   static_assert(RealScalar<HostOf<S>>, "weft: smoothstep takes real numbers");
   CallSite<S> site(loc);
   const S lo = lift<S>(a, loc), hi = lift<S>(b, loc), v = lift<S>(x, loc);
-  const S t = clamp(S((v - lo) / (hi - lo)), S(0), S(1));
+  // Equal ends make a step; the quotient then has no part in it, nor in the gradient.
+  const auto is_step = hi == lo;
+  const S slope = clamp(S((v - lo) / select(is_step, S(1), S(hi - lo))), S(0), S(1));
+  const S t = select(is_step, select(lo < v, S(1), S(0)), slope);
   return S(t * t * (S(3) - S(2) * t));
 }
 /// 1 where x < 0, else 0.

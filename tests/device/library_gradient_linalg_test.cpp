@@ -132,6 +132,15 @@ TEST_P(LinalgGradient, is_finite_where_vectors_are_not_unique) {
   expect_chosen(of("v", [](Mat33d a) { return svd3(a).v(0, 1); }), one, {0, -0.25, 0, 0.25, 0, 0, 0, 0, 0});
   expect_chosen(of("u", [](Mat33d a) { return svd3(a).u(0, 1); }), one, {0, 0.25, 0, -0.25, 0, 0, 0, 0, 0});
   expect_chosen(sigma, one, one);
+  // Opposite values: u and v turn alike, by the symmetric part over the difference.
+  const std::vector<double> opposite = {3, 0, 0, 0, 2, 0, 0, 0, -2};
+  for (bool left : {false, true})
+    expect_chosen(of("turn",
+                     [=](Mat33d a) {
+                       const auto r = svd3(a);
+                       return left ? r.u(1, 2) : r.v(1, 2);
+                     }),
+                  opposite, {0, 0, 0, 0, 0, -0.125, 0, -0.125, 0});
   expect_chosen(u, kZero, kZero);
   expect_chosen(q, one, kZero);
   expect_chosen(q, kZero, kZero);

@@ -51,6 +51,7 @@ TEST_P(RotationGradient, of_axis_and_angle) {
   // No turn has no axis; of half a turn both axes are right, and that with w >= 0 counts.
   expect_chosen(to, {0, 0, 0, 1}, {0, 0, 0, 0});
   expect_chosen(to, {0, 1, 0, 0}, {1, 0, 1, -2});
+  expect_chosen(to, {0, 0, 0, -1}, {0, 0, 0, 0});
   expect_chosen(from, {0, 0, 0, 1}, {0, 0, 0, -0.5 * std::sin(0.5)});
 }
 

@@ -114,10 +114,14 @@ TEST_P(LibraryGradient, is_chosen_where_functions_of_numbers_have_none) {
     expect_chosen(UNARY(frac), {x}, {1});
     expect_chosen(UNARY(step), {x}, {0});
     expect_chosen(UNARY(nonzero), {x}, {0});
+    expect_chosen(of("floor_div", [](Double x, Double y) { return floor_div(x, y); }), {x, 2}, {0, 0});
+    expect_chosen(of("integer", [](Double x) { return Double(Int(x)); }), {x}, {0});
+    expect_chosen(of("bits", [](Double x) { return bitcast<double>(bitcast<std::int64_t>(x) & -2); }), {x}, {0});
   }
   const auto smooth = of("smoothstep", [](Double a, Double b, Double x) { return smoothstep(a, b, x); });
   expect_chosen(smooth, {1, 3, 1}, {0, 0, 0});
   expect_chosen(smooth, {1, 3, 3}, {0, 0, 0});
+  for (double x : {1., 2., 3.}) expect_chosen(smooth, {2, 2, x}, {0, 0, 0});
   // Powers: a constant one, and bases around which other exponents have no value.
   const auto power = of("pow", [](Double x, Double y) { return pow(x, y); });
   expect_chosen(power, {0, 0}, {0, 0});
