@@ -7,6 +7,13 @@ namespace weft {
 namespace detail {
 /// Errors: Error(invalid_argument) where the scalars of an array are not as many for each environment.
 std::int64_t scalars_of_each(const ArrayBase& a, std::int64_t scalars, std::int64_t environments, const char* name);
+
+template <class T, class U>
+constexpr bool have_jacobian() {
+  constexpr bool real = RealScalar<typename Flat<T>::scalar> && RealScalar<typename Flat<U>::scalar>;
+  static_assert(real, "weft: only arrays of real numbers have Jacobians");
+  return real;
+}
 }  // namespace detail
 
 /// The Jacobians of independent parts of y by independent parts of x, where part e of y depends on part e of x only
@@ -17,24 +24,25 @@ std::int64_t scalars_of_each(const ArrayBase& a, std::int64_t scalars, std::int6
 /// Cost: as many calls of backward() as one part of y has scalars, whatever the number of environments.
 template <class T, int N, class U, int M>
 auto jacobians(Tape& tape, const Array<T, N>& y, const Array<U, M>& x, std::int64_t environments) {
-  using S = typename Flat<T>::scalar;
-  using R = typename Flat<U>::scalar;
-  static_assert(RealScalar<S> && RealScalar<R>, "weft: only arrays of real numbers have Jacobians");
-  const std::int64_t rows = detail::scalars_of_each(y, Flat<T>::count, environments, "y");
-  const std::int64_t columns = detail::scalars_of_each(x, Flat<U>::count, environments, "x");
-  Array<R, 3> result = Array<R, 3>::empty(x.device(), {environments, rows, columns});
-  Array<T, N> seed = Array<T, N>::zeros(y.device(), y.extent());
-  const Array<S, 2> chosen = seed.flatten().scalars().template reshape<2>({environments, rows});
-  for (std::int64_t row = 0; row < rows; ++row) {
-    chosen.slice(row, row + 1, 1, 1).fill(S(1));
+  if constexpr (detail::have_jacobian<T, U>()) {
+    using S = typename Flat<T>::scalar;
+    using R = typename Flat<U>::scalar;
+    const std::int64_t rows = detail::scalars_of_each(y, Flat<T>::count, environments, "y");
+    const std::int64_t columns = detail::scalars_of_each(x, Flat<U>::count, environments, "x");
+    Array<R, 3> result = Array<R, 3>::empty(x.device(), {environments, rows, columns});
+    Array<T, N> seed = Array<T, N>::zeros(y.device(), y.extent());
+    const Array<S, 2> chosen = seed.flatten().scalars().template reshape<2>({environments, rows});
+    for (std::int64_t row = 0; row < rows; ++row) {
+      chosen.slice(row, row + 1, 1, 1).fill(S(1));
+      tape.zero();
+      tape.backward({{y, seed}});
+      chosen.slice(row, row + 1, 1, 1).fill(S(0));
+      const Array<R, 2> scalars = tape.gradient(x).contiguous().flatten().scalars();
+      result.slice(row, row + 1, 1, 1).copy_from(scalars.template reshape<3>({environments, 1, columns}));
+    }
     tape.zero();
-    tape.backward({{y, seed}});
-    chosen.slice(row, row + 1, 1, 1).fill(S(0));
-    const Array<R, 2> scalars = tape.gradient(x).contiguous().flatten().scalars();
-    result.slice(row, row + 1, 1, 1).copy_from(scalars.template reshape<3>({environments, 1, columns}));
+    return result;
   }
-  tape.zero();
-  return result;
 }
 
 /// The Jacobian of y by x, both in their scalars in row-major order: element (r, c) is the derivative of scalar r of y
@@ -42,7 +50,7 @@ auto jacobians(Tape& tape, const Array<T, N>& y, const Array<U, M>& x, std::int6
 /// many calls of backward() as y has scalars.
 template <class T, int N, class U, int M>
 auto jacobian(Tape& tape, const Array<T, N>& y, const Array<U, M>& x) {
-  return jacobians(tape, y, x, 1)[0];
+  if constexpr (detail::have_jacobian<T, U>()) return jacobians(tape, y, x, 1)[0];
 }
 
 }  // namespace weft

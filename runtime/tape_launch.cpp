@@ -263,17 +263,23 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape) const {
 TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
   const std::vector<ir::Param>& params = launch.program.call->params;
   std::uint64_t carried = 0, read = 0, written = 0;
+  References held;
   for (std::size_t k = 0; k < params.size(); ++k) {
     const ArrayBase* a = launch.args[k].array;
-    if (!a || a->is_null() || !(launch.program.reals >> k & 1)) continue;
+    if (!a || a->is_null()) continue;
+    if (params[k].access != ir::Access::none && a->storage()->has_references()) a->storage()->reach(held);
+    if (!(launch.program.reals >> k & 1)) continue;
     if (carries(*a)) carried |= 1ull << k;
     if (any(params[k].access, ir::Access::read)) read |= 1ull << k;
     if (any(params[k].access, kWrites)) written |= 1ull << k;
   }
+  // What a kernel does to arrays that it finds in elements only the adjoint knows, which refuses gradients there.
+  const bool held_carries = std::ranges::any_of(
+      held, [&](const auto& s) { return carries(View(s, s->allocation.address, std::int64_t(s->bytes), 1)); });
+  const bool comes_in = (carried & read) || held_carries;
   // Where gradients come in, all that is written depends on them; else what carried some is overwritten.
-  const bool flows = (carried & read) && written;
-  if (!flows && !(carried & written)) return {};
-  const std::uint64_t with_gradient = carried | (flows ? written : 0);
+  const std::uint64_t with_gradient = carried | (comes_in ? written : 0), outputs = with_gradient & written;
+  if (!outputs && !(comes_in && !held.empty())) return {};
 
   ir::AdjointOptions adjoint_options;
   adjoint_options.with_gradient = with_gradient;
@@ -298,8 +304,9 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
       adjoint_options.aliased = true;
     }
   }
-  return {with_gradient, with_gradient & written,
-          adjoint_of(launch.kernel, *launch.stream.device, launch.variant, adjoint_options)};
+  auto adjoint = adjoint_of(launch.kernel, *launch.stream.device, launch.variant, adjoint_options);
+  if (!outputs) return {};
+  return {with_gradient, outputs, std::move(adjoint)};
 }
 
 void TapeCore::launching(const CheckedLaunch& launch) {

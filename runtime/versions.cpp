@@ -59,7 +59,7 @@ void LiveVersions::before_write(const ArrayBase& elements, StreamState& stream) 
   for (std::size_t first = 0; first < touched.size();) {
     std::uint64_t covered = touched[first]->where_.end();
     std::size_t next = first + 1;
-    for (; next < touched.size() && touched[next]->where_.address() < covered; ++next)
+    for (; next < touched.size() && touched[next]->where_.address() <= covered; ++next)
       covered = std::max(covered, touched[next]->where_.end());
     save(std::span(touched).subspan(first, next - first), stream);
     first = next;

@@ -33,8 +33,8 @@ class LiveVersions : public Watcher, public std::enable_shared_from_this<LiveVer
  public:
   /// The elements as the work recorded so far leaves them. Two askers share a version while nothing changes it.
   std::shared_ptr<Version> take(const ArrayBase& elements);
-  /// Copies what the change would touch. Versions that overlap each other share one copy of what they cover together.
-  /// Cost: the time to find them grows with the logarithm of their number.
+  /// Copies what the change would touch. Versions that overlap or touch each other share one copy of what they cover
+  /// together. Cost: the time to find them grows with the logarithm of their number.
   void before_write(const ArrayBase& elements, StreamState& stream) override;
 
  private:

@@ -11,6 +11,12 @@ DEVICE_TEST(TapeErrors);
 
 using Floats = std::vector<float>;
 
+struct Held {
+  Array<float> values;
+  int level;
+};
+WEFT_STRUCT(Held, values, level);
+
 // y = x on a tape.
 struct Recorded {
   Array<float> x, y;
@@ -101,6 +107,34 @@ TEST_P(TapeErrors, an_error_in_a_function_of_the_caller_leaves_the_arrays_as_the
   tape.record([&] { tape.record_func([] {}, x); });
   expect_contains(error_of([&] { tape.backward({{x, ones<float>(device(), 2)}}); }), "mine");
   EXPECT_EQ(x.to_vector(), (Floats{5, 5}));
+}
+
+TEST_P(TapeErrors, gradients_do_not_pass_arrays_inside_of_elements) {
+  auto x = Array<float>(device(), {1, 2}).requires_grad();
+  Array<float> y = zeros<float>(device(), 2), plain = zeros<float>(device(), 2);
+  const Array<Held> carrying(device(), {Held{x, 1}}), other(device(), {Held{plain, 2}});
+  const auto read = kernel("read", [](Arr<const Held> h, Arr<float> y) {
+    Var<Held> held = h[0];
+    y[tid()] = held.values[tid()];
+  });
+  const auto write = kernel("write", [](Arr<const float> x, Arr<const Held> h) {
+    Var<Held> held = h[0];
+    held.values[tid()] = x[tid()];
+  });
+  const auto level = kernel(
+      "level", [](Arr<const Held> h, Arr<const float> x, Arr<float> y) { y[tid()] = x[tid()] * Float(h[0].level); });
+  Tape tape;
+  tape.record([&] {
+    const std::string message = error_of([&] { launch(read, 2, carrying, y); });
+    expect_contains(message, "tape_errors_test.cpp:");
+    expect_contains(message, "an element of another array holds");
+    expect_contains(error_of([&] { launch(write, 2, x, other); }), "an element of another array holds");
+    launch(read, 2, other, y);
+    EXPECT_EQ(tape.size(), 0u);
+    launch(level, 2, carrying, x, y);
+  });
+  tape.backward({{y, Array<float>(device(), {1, 10})}});
+  EXPECT_EQ(x.grad().to_vector(), (Floats{1, 10}));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "../../runtime/state.h"
 #include "device_test.h"
 
 using namespace weft;
@@ -278,6 +279,91 @@ TEST_P(TapeLaunch, scratch_beyond_its_budget_is_refused) {
   expect_contains(message, "long");
   expect_contains(message, "TapeOptions::scratch_bytes is 4096");
   expect_contains(message, "1000 elements");
+}
+
+TEST_P(TapeLaunch, an_element_that_two_threads_store_is_found) {
+  auto x = Array<float>(device(), {1, 2}).requires_grad();
+  Array<float> y = zeros<float>(device(), 1);
+  const auto k = kernel("race", [](Arr<const float> x, Arr<float> y) { y[0] = x[tid()]; });
+  Tape tape;
+  tape.record([&] { launch(k, 2, x, y); });
+  tape.backward(y);
+  const std::string message = error_of([&] { x.grad().to_vector(); });
+  expect_contains(message, "race");
+  expect_contains(message, "tape_launch_test.cpp:");
+  expect_contains(message, "several threads");
+}
+
+TEST_P(TapeLaunch, an_array_seen_through_indices) {
+  auto x = Array<float>(device(), {1, 2, 3, 4}).requires_grad();
+  const Array<int> list(device(), {3, 1, 3});
+  Array<float> y = zeros<float>(device(), 3);
+  const auto k = kernel("gathered", [](IndexedArr<const float> x, Arr<float> y) { y[tid()] = x[tid()] * x[tid()]; });
+  Tape tape;
+  tape.record([&] { launch(k, 3, indexed(x, list), y); });
+  tape.backward({{y, Array<float>(device(), {1, 10, 100})}});
+  expect_near(x.grad().to_vector(), {0, 40, 0, 808});
+}
+
+TEST_P(TapeLaunch, of_more_threads_than_one_dispatch_has) {
+  struct LowLimit {
+    detail::DeviceState& state;
+    const std::int64_t before;
+    ~LowLimit() { state.max_threads = before; }
+  } limit{*device().state(), device().state()->max_threads};
+  limit.state.max_threads = 24;
+  const auto k = kernel("wide", [](Arr<float, 2> v, Arr<const float> w) {
+    auto [i, j] = tid<2>();
+    for (auto n : range(3)) {
+      (void)n;
+      v(i, j) = v(i, j) * w[0];
+    }
+  });
+  Floats values(70);
+  std::iota(values.begin(), values.end(), 1.f);
+  auto v = Array<float, 2>(device(), {10, 7}, values).requires_grad();
+  auto w = Array<float>(device(), {2}).requires_grad();
+  TapeOptions options;
+  options.scratch_bytes = 2048;
+  Tape tape(options);
+  tape.record([&] { launch(k, {10, 7}, v, w); });
+  tape.backward({{v, ones<float, 2>(device(), {10, 7})}});
+  expect_near(v.grad().to_vector(), Floats(70, 8));
+  expect_near(w.grad().to_vector(), {12 * 70 * 71 / 2.f});
+}
+
+TEST_P(TapeLaunch, on_several_streams) {
+  auto x = Array<float>(device(), {1, 2, 3}).requires_grad();
+  Array<float> y = zeros<float>(device(), 3), z = zeros<float>(device(), 3);
+  Stream a = device().create_stream(), b = device().create_stream();
+  Tape tape;
+  tape.record([&] {
+    launch(a, square, 3, x, y);
+    launch(b, square, 3, y, z);
+    launch(a, scale, 3, z, y, 2.f);
+  });
+  launch(b, set, 3, x, 0.f);
+  tape.backward({{y, ones<float>(device(), 3)}});
+  expect_near(x.grad().to_vector(), {8, 64, 216});
+}
+
+TEST_P(TapeLaunch, ten_thousand_launches_that_fill_a_trajectory) {
+  if (on_reference()) GTEST_SKIP() << "the same on every device, and slow on this one";
+  constexpr int kSteps = 10000;
+  auto path = zeros<float, 2>(device(), {kSteps + 1, 4}).requires_grad();
+  path[0].fill(1);
+  // The slope at 1, where it stays, is 1.
+  const auto step = kernel("step", [](Arr<const float> x, Arr<float> y) {
+    Float v = x[tid()];
+    y[tid()] = 0.5f * (v * v + 1.f);
+  });
+  Tape tape;
+  tape.record([&] {
+    for (int k = 0; k < kSteps; ++k) launch(step, 4, path[k], path[k + 1]);
+    path.slice(0, kSteps / 2).fill(3);
+  });
+  tape.backward({{path[kSteps], ones<float>(device(), 4)}});
+  EXPECT_EQ(path[0].grad().to_vector(), Floats(4, 1)) << "filled later on the tape, after it was read";
 }
 
 }  // namespace
