@@ -220,4 +220,59 @@ TEST_P(TapeTest, elements_are_kept_for_functions_whoever_changes_them) {
   }
 }
 
+TEST_P(TapeTest, gradients_of_every_kind_of_element_pass_copies) {
+  const auto check = [&]<class T>(const std::vector<T>& seed) {
+    const std::int64_t n = std::int64_t(seed.size());
+    auto x = Array<T>(device(), std::vector<T>(seed.size())).requires_grad();
+    Array<T> y = Array<T>::zeros(device(), n), z = Array<T>::zeros(device(), n);
+    Tape tape;
+    tape.record([&] {
+      y.copy_from(x);
+      z.slice(0, n, 2).copy_from(y.slice(0, n, 2));
+    });
+    tape.backward({{y, Array<T>(device(), seed)}, {z, Array<T>(device(), seed)}});
+    const std::vector<T> found = x.grad().to_vector();
+    for (std::size_t i = 0; i < seed.size(); ++i)
+      EXPECT_EQ(found[i], i % 2 == 0 ? T(seed[i] + seed[i]) : seed[i]) << sizeof(T) << " bytes, element " << i;
+  };
+  check(std::vector<double>{1, 2, 3});
+  check(std::vector<half>{half(1.f), half(2.f), half(3.f)});
+  check(std::vector<vec3>{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}});
+  check(std::vector<vec<5, half>>{vec<5, half>(half(1.f)), vec<5, half>(half(2.f))});
+  check(std::vector<mat33>{mat33(1.f), mat33(2.f), mat33(3.f)});
+}
+
+TEST_P(TapeTest, gradients_of_four_dimensions_pass_strided_copies) {
+  auto x = zeros<vec2, 4>(device(), {2, 3, 2, 2}).requires_grad();
+  auto y = zeros<vec2, 4>(device(), {2, 3, 2, 2}).requires_grad();
+  std::vector<vec2> seed;
+  for (int k = 0; k < 24; ++k) seed.push_back(vec2{float(k), float(-k)});
+  Tape tape;
+  tape.record([&] { y.slice(1, 3, 1, 1).copy_from(x.slice(0, 3, 2, 1)); });
+  tape.backward({{y, Array<vec2, 4>(device(), {2, 3, 2, 2}, seed)}});
+  EXPECT_EQ(x.grad().at(1, 0, 1, 0), (vec2{18, -18}));
+  EXPECT_EQ(x.grad().at(1, 1, 1, 0), (vec2{0, 0}));
+  EXPECT_EQ(x.grad().at(0, 2, 0, 1), (vec2{9, -9}));
+  EXPECT_EQ(y.grad().at(0, 0, 0, 1), (vec2{1, -1})) << "what the copy left alone";
+  EXPECT_EQ(y.grad().at(0, 1, 0, 1), (vec2{0, 0})) << "what it replaced";
+}
+
+TEST_P(TapeTest, gradients_of_wrapped_memory_are_aligned_as_it_is) {
+  if (!device().wraps_host()) GTEST_SKIP() << "a device with memory of its own";
+  const auto squares = kernel("squares", [](Arr<const float, 2> x, Arr<float, 2> y) {
+    auto [i, j] = tid<2>();
+    y(i, j) = x(i, j) * x(i, j);
+  });
+  Floats memory(64, 3.f);
+  for (std::size_t first : {0u, 1u, 2u, 3u}) {
+    Array<float> all = wrap(device(), std::span<float>(memory.data() + first, 16));
+    const auto x = all.reshape<2>({4, 4}).requires_grad();
+    Array<float, 2> y = zeros<float, 2>(device(), {4, 4});
+    Tape tape;
+    tape.record([&] { launch(squares, {4, 4}, x, y); });
+    tape.backward({{y, ones<float, 2>(device(), {4, 4})}});
+    EXPECT_EQ(x.grad().to_vector(), Floats(16, 6)) << first;
+  }
+}
+
 }  // namespace
