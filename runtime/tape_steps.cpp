@@ -71,7 +71,10 @@ class StepsRecord : public TapeRecord {
   void touch(const ArrayBase& elements) {
     if (elements.is_null() || elements.size() == 0) return;
     std::lock_guard lock(watcher_->mutex);
-    if (!watcher_->touched.knows(elements.storage())) elements.storage()->watch(watcher_);
+    if (!watcher_->touched.knows(elements.storage())) {
+      elements.storage()->watch(watcher_);
+      found_new_ = true;
+    }
     watcher_->touched.add(elements.storage(), elements.address(), elements.address() + elements.extent_bytes());
   }
   /// Gradients come back to the steps from it.
@@ -99,6 +102,7 @@ class StepsRecord : public TapeRecord {
   const std::shared_ptr<StepWatcher> watcher_;
   std::vector<std::unique_ptr<Mark>> marks_;
   UndoLog* final_values_ = nullptr;
+  bool found_new_ = false;
   std::set<std::weak_ptr<Storage>, std::owner_less<>> outputs_;
 };
 
@@ -188,6 +192,8 @@ void StepsRecord::to_last_mark() {
 void StepsRecord::prune(TapeCore& tape) {
   tape.prune();
   tape.limit_in_flight();
+  // Only arrays that a step makes for itself go.
+  if (!std::exchange(found_new_, false)) return;
   std::lock_guard lock(watcher_->mutex);
   watcher_->touched.prune();
   for (const auto& mark : marks_) mark->log.prune();
