@@ -37,6 +37,12 @@ struct TapeOptions {
   std::uint64_t scratch_bytes = 256 << 20;
   /// States of a loop that an adjoint keeps; the others are computed again. Gradients are the same for every number.
   std::uint32_t loop_slots = 8;
+  /// Gradients are the same in every bit in each run: what threads add to one element in an unknown order is added up
+  /// without rounding first. Gradient functions that add to gradients of arrays, float16 arrays that several threads
+  /// read, and arrays that are stored where several threads read them are refused.
+  /// Cost: 80 bytes for each float32 number of such an array, 536 for each float64 number, while a launch goes back,
+  /// and some two integer atomic operations for each addition; the device needs those on 64 bits, and float64.
+  bool deterministic = false;
 };
 
 /// Records what kernels, copies and fills do to arrays, and computes gradients by going back through it.

@@ -1,9 +1,12 @@
 // Launches on a tape: what is kept of one, and the launch of its adjoint.
 #include <fmt/format.h>
 
+#include <map>
+
 #include "../frontend/edsl/names.h"
 #include "../frontend/support/error.h"
 #include "dispatch.h"
+#include "exact_sum.h"
 #include "kernel_programs.h"
 #include "tape_core.h"
 
@@ -37,6 +40,11 @@ struct Arguments {
 
 /// Words from the start of an array to its end, with the rest of a line of them: pieces of memory stay aligned.
 std::uint64_t words_of(const ArrayBase& a) { return (a.extent_bytes() + 63) / 64 * 16; }
+
+/// The memory from the first to the last element as numbers of some bytes.
+View in_a_row(const ArrayBase& a, std::uint32_t bytes) {
+  return View(a.storage(), a.address(), std::int64_t(a.extent_bytes() / bytes), bytes);
+}
 
 }  // namespace
 
@@ -105,11 +113,13 @@ class LaunchRecord : public TapeRecord {
   struct Scratch {
     View slots, log;
     std::uint32_t lanes = 8;
+    std::map<std::uint32_t, View> sums;  ///< by parameter
   };
 
   void add_arguments(Arguments& to) const;
   std::size_t add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const;
   std::uint32_t count_entries(TapeCore& tape) const;
+  View zero_sums(const ir::ExactSum& sum) const;
 
   const std::shared_ptr<KernelCore> kernel_;
   const std::shared_ptr<KernelAdjoint> adjoint_;
@@ -160,6 +170,7 @@ std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch
       case Kind::gradient: to.add(tape.gradient(args_[p.of].array)); break;
       case Kind::after: to.add(args_[p.of].after->where()); break;
       case Kind::owners: to.add(owners_of(p.of)); break;
+      case Kind::sums: to.add(scratch.sums.at(p.of)); break;
       case Kind::scratch: to.add(scratch.slots); break;
       case Kind::log: to.add(scratch.log); break;
       case Kind::first_thread:
@@ -203,26 +214,41 @@ void LaunchRecord::backward(TapeCore& tape) {
         tape.workspace(device_, TapeCore::Workspace::slots, std::uint64_t(adjoint.scratch_bytes) * scratch.lanes);
     scratch.log = tape.workspace(device_, TapeCore::Workspace::log, log_bytes * scratch.lanes);
   }
+  for (const ir::ExactSum& sum : adjoint.sums) scratch.sums.emplace(sum.of, zero_sums(sum));
   Arguments arguments(args_.size() + adjoint.extra.size());
   add_arguments(arguments);
   const std::size_t first_thread = add_extra(arguments, tape, scratch);
   dispatch({program, *device_->default_stream, threads_, count_, arguments.args, steps,
             has_scratch ? std::int64_t(scratch.lanes) : INT64_MAX, first_thread});
   for (const ir::Extremum& e : adjoint.extrema) {
-    const auto scalars = [&](const ArrayBase& a) {
-      return View(a.storage(), a.address(), std::int64_t(a.extent_bytes() / e.bytes), e.bytes);
-    };
     const Arg& arg = args_[e.of];
     Arguments states(3);
     for (const View& state : {arg.before->where(), arg.after->where(), tape.gradient(arg.array)})
-      states.add(scalars(state));
+      states.add(in_a_row(state, e.bytes));
     KernelCore& kernel = e.bytes == 8   ? clear_replaced<std::uint64_t>()
                          : e.bytes == 4 ? clear_replaced<std::uint32_t>()
                                         : clear_replaced<std::uint16_t>();
     launch(kernel, nullptr, states.arrays[0].size(), states.args);
   }
+  for (const ir::ExactSum& sum : adjoint.sums)
+    add_exact_sums(scratch.sums.at(sum.of), in_a_row(tape.gradient(args_[sum.of].array), ir::bytes(sum.type)),
+                   sum.type);
   for (const ir::AdjointParam& p : adjoint.extra)
     if (p.kind == ir::AdjointParam::Kind::gradient) tape.mark_nonzero(args_[p.of].array);
+}
+
+View LaunchRecord::zero_sums(const ir::ExactSum& sum) const {
+  const View scalars = in_a_row(args_[sum.of].array, std::uint32_t(ir::bytes(sum.type)));
+  const std::int64_t words = scalars.size() * ir::ExactSum::words(sum.type);
+  if (words > kMaxWords)
+    throw Error(ErrorKind::out_of_memory,
+                fmt::format("a deterministic tape needs {} bytes for the gradient of {}", words * 8,
+                            adjoint_->get().module.params[sum.of].name),
+                kernel_->name(), kernel_->loc());
+  const auto storage = allocate(device_, std::uint64_t(words) * 8);
+  View sums(storage, storage->allocation.address, words, 8);
+  sums.zero();
+  return sums;
 }
 
 // How many entries the undo log of a thread has at most: the counter changes arrays and does not put them back.
@@ -253,6 +279,7 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape) const {
   Scratch scratch{tape.workspace(device_, TapeCore::Workspace::slots, 4),
                   tape.workspace(device_, TapeCore::Workspace::log, 4), 8};
   scratch.slots.zero();
+  for (const ir::ExactSum& sum : adjoint.sums) scratch.sums.emplace(sum.of, scratch.slots);
   add_extra(arguments, tape, scratch);
   dispatch({program, *device_->default_stream, threads_, count_, arguments.args, steps});
   std::uint32_t entries = 0;
@@ -284,6 +311,7 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
   ir::AdjointOptions adjoint_options;
   adjoint_options.with_gradient = with_gradient;
   adjoint_options.slots = options.loop_slots;
+  adjoint_options.deterministic = options.deterministic;
   for (std::size_t k = 0; k < params.size(); ++k) {
     const ArrayBase* a = launch.args[k].array;
     if (!a || a->is_null() || params[k].access == ir::Access::none) continue;

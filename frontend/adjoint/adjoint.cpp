@@ -28,13 +28,14 @@ class Interfacer {
     param.read_only = false;
     return add(kind, of, std::move(param), 8);
   }
-  std::uint32_t add_words(AdjointParam::Kind kind, std::uint32_t of, std::string name) {
+  std::uint32_t add_words(AdjointParam::Kind kind, std::uint32_t of, std::string name,
+                          const char* type_name = "Array<uint32>", std::uint32_t bytes = 4) {
     Param param;
     param.kind = Param::Kind::array;
     param.ndim = 1;
     param.bytes = 12;
-    param.element_bytes = param.element_align = 4;
-    param.type_name = "Array<uint32>";
+    param.element_bytes = param.element_align = bytes;
+    param.type_name = type_name;
     param.name = std::move(name);
     return add(kind, of, std::move(param), 8);
   }
@@ -88,15 +89,20 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
   ExtraParams extra;
   extra.gradient.assign(normal.params.size(), kNone);
   extra.owners.assign(normal.params.size(), kNone);
+  extra.sums.assign(normal.params.size(), kNone);
   using Kind = AdjointParam::Kind;
   for (std::uint32_t k = 0; k < normal.params.size(); ++k) {
     const Param& param = normal.params[k];
     const ArrayUse& use = analysis.array(k);
     if (!use.gradient) continue;
     extra.gradient[k] = interface.add_array(Kind::gradient, k, "gradient of " + param.name, param);
-    if (use.stored && !use.stores_own)
+    if (use.stored && !(options.deterministic ? use.own_element : use.stores_own))
       extra.owners[k] = interface.add_words(Kind::owners, k, "owners of " + param.name);
   }
+  made.sums = analysis.exact_sums();
+  for (const ExactSum& sum : made.sums)
+    extra.sums[sum.of] =
+        interface.add_words(Kind::sums, sum.of, "sums of " + normal.params[sum.of].name, "Array<uint64>", 8);
   if (analysis.has_slots() || analysis.has_log()) {
     extra.scratch = interface.add_words(Kind::scratch, 0, "scratch");
     if (analysis.has_log()) extra.log = interface.add_words(Kind::log, 0, "undo log");
@@ -105,13 +111,13 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
   }
 
   Module counter = made.module;
-  Reverser reverser(normal, analysis, extra, options.slots == 0 ? 1 : options.slots, made.module);
+  Reverser reverser(normal, analysis, extra, options, made.module);
   reverser.run();
   made.scratch_bytes = reverser.scratch_bytes();
   made.module = inline_calls(made.module);
   const bool counts = analysis.has_log() && !analysis.log_entries();
   if (counts) {
-    Reverser(normal, analysis, extra, 1, counter).count();
+    Reverser(normal, analysis, extra, options, counter).count();
     counter = inline_calls(counter);
   }
   const std::vector<char> named = named_states(made.module, Op::after_base),

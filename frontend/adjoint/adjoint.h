@@ -10,9 +10,10 @@ namespace weft::ir {
 /// What a launch decides about an adjoint's code.
 struct AdjointOptions {
   std::uint64_t with_gradient = 0;  ///< by parameter: arrays that have gradient storage
-  std::uint32_t slots = 8;  ///< saved states for each loop that must be run again; the result is the same for all
-  bool aliased = false;     ///< arguments overlap: what is written to one array may be read from any other
-  bool shared = false;      ///< arguments that are only read overlap: they have gradients in common
+  std::uint32_t slots = 8;     ///< saved states for each loop that must be run again; the result is the same for all
+  bool aliased = false;        ///< arguments overlap: what is written to one array may be read from any other
+  bool shared = false;         ///< arguments that are only read overlap: they have gradients in common
+  bool deterministic = false;  ///< what many threads add to one element is added exactly: see ExactSum
   bool operator==(const AdjointOptions&) const = default;
 };
 
@@ -24,6 +25,7 @@ struct AdjointParam {
     owners,        ///< contiguous array of u32, zeros: a word for each 4 bytes from the start of parameter `of`
     scratch,       ///< contiguous array of u32; see Adjoint::scratch_bytes
     first_thread,  ///< u32: the number of the first thread of this dispatch
+    sums,          ///< contiguous array of u64, zeros: see Adjoint::sums
     log,           ///< contiguous array of u32: log_bytes for each lane and entry
     lanes,         ///< u32, a multiple of 8: threads for which the scratch has room; a dispatch has no more
   };
@@ -38,6 +40,22 @@ struct Extremum {
   bool operator==(const Extremum&) const = default;
 };
 
+/// The gradient of an array, gathered in numbers so long that no addition is rounded: the order of the threads cannot
+/// be seen. For each scalar (from the start of the parameter, in steps of its size) there are words() of 64 bits. Word
+/// k counts, with a sign, units of 2^(32 k) times the smallest positive number of the type; the last one has bits for
+/// what is no finite number (kNan, kPlusInfinity, kMinusInfinity). Kulisch, Computer Arithmetic and Validity, 2013,
+/// chapter 8.
+struct ExactSum {
+  std::uint32_t of = 0;    ///< parameter
+  Type type = Type::none;  ///< f32 or f64
+
+  static constexpr std::uint64_t kNan = 1, kPlusInfinity = 2, kMinusInfinity = 4;
+  /// Words with units of a sum of this type; one more holds the bits. 2^30 additions overflow none.
+  static constexpr std::uint32_t units(Type type) { return type == Type::f64 ? 66 : 9; }
+  static constexpr std::uint32_t words(Type type) { return units(type) + 1; }
+  bool operator==(const ExactSum&) const = default;
+};
+
 /// A kernel's adjoint and how it is launched: over the threads of the kernel's launch, in dispatches of at most
 /// `lanes` threads where it has scratch, with the arguments of that launch and then those of `extra`.
 struct Adjoint {
@@ -48,6 +66,8 @@ struct Adjoint {
   /// When the adjoint has run for all threads, gradients of scalars whose bits the launch has changed are to be set to
   /// zero: what was there before has no part in what came after.
   std::vector<Extremum> extrema;
+  /// When the adjoint has run for all threads, these sums are to be added to the gradients.
+  std::vector<ExactSum> sums;
   std::uint32_t scratch_bytes = 0;  ///< of the scratch, for each lane; at least 4 bytes are given
   std::uint32_t log_bytes = 0;      ///< for each lane and entry of the undo log; 0: there is no log
   std::uint32_t log_entries = 0;    ///< that a thread needs; kNone: not known before `counter` has run

@@ -165,6 +165,32 @@ bool Analysis::is_extremum(Id id) const {
   return (op == Op::atomic_min || op == Op::atomic_max) && is_gradient_store(id);
 }
 
+std::vector<ExactSum> Analysis::exact_sums() const {
+  std::vector<ExactSum> found;
+  if (!options_.deterministic) return found;
+  for (Id id : order_) {
+    if (module_[id].op == Op::call && touches_gradients(id))
+      refuse(id,
+             fmt::format("the gradient function of func \"{}\" adds to the gradient of an array, in no order that a "
+                         "deterministic tape could keep",
+                         module_.functions[module_[id].imm]->function));
+    if (module_[id].op != Op::load || !active(id)) continue;
+    const ArrayUse& use = arrays_[root(module_.arg(id, 0)).param];
+    if (use.own_element || stores_any(use.group)) continue;
+    const ExactSum sum{root(module_.arg(id, 0)).param, module_[id].type};
+    if (sum.type == Type::f16)
+      refuse(id, fmt::format("{} holds float16 numbers, and a deterministic tape adds float32 and float64 ones",
+                             module_.params[sum.of].name));
+    const auto same = std::ranges::find(found, sum.of, &ExactSum::of);
+    if (same == found.end())
+      found.push_back(sum);
+    else if (same->type != sum.type)
+      refuse(id, fmt::format("{} holds real numbers of two types, and a deterministic tape adds those of one",
+                             module_.params[sum.of].name));
+  }
+  return found;
+}
+
 std::vector<Extremum> Analysis::extrema() const {
   std::vector<Extremum> found;
   for (Id id : order_) {

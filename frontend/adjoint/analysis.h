@@ -75,6 +75,8 @@ class Analysis {
   /// Is it an atomic_min or atomic_max of real numbers that have gradients?
   bool is_extremum(Id id) const;
   std::vector<Extremum> extrema() const;
+  /// With AdjointOptions::deterministic: the arrays to whose gradients threads add in an order that is not known.
+  std::vector<ExactSum> exact_sums() const;
   const ArrayUse& array(std::uint32_t param) const { return arrays_[param]; }
   const std::vector<Id>& results(Id control) const { return results_[control]; }
   const LoopPlan& plan(Id loop) const { return plans_[loop]; }

@@ -8,14 +8,15 @@
 
 namespace weft::ir {
 
-Reverser::Reverser(const Module& kernel, const Analysis& analysis, const ExtraParams& extra, std::uint32_t slots,
-                   Module& out)
+Reverser::Reverser(const Module& kernel, const Analysis& analysis, const ExtraParams& extra,
+                   const AdjointOptions& options, Module& out)
     : from_(kernel),
       analysis_(analysis),
       extra_(extra),
-      slots_(slots),
+      slots_(std::max(options.slots, 1u)),
       out_(out),
       builder_(out),
+      deterministic_(options.deterministic),
       map_(kernel.insts.size(), kNone),
       gradient_(kernel.insts.size(), kNone),
       spill_(kernel.insts.size(), kNone),
@@ -144,7 +145,11 @@ MemoryRef Reverser::gradient_ref(Id memory, std::uint32_t part) {
 void Reverser::accumulate(Id memory, std::uint32_t part, Id gradient) {
   const Inst& inst = from_[memory];
   const MemoryRef ref = gradient_ref(memory, part);
-  if (analysis_.array(analysis_.root(from_.arg(memory, 0)).param).own_element) {
+  const std::uint32_t param = analysis_.root(from_.arg(memory, 0)).param;
+  if (extra_.sums[param] != kNone) return add_exactly(memory, part, gradient);
+  // Where sums have an order, an element that is stored is some thread's own, or refused.
+  if (part == 0 && extra_.owners[param] != kNone && deterministic_) check_owner(memory);
+  if (analysis_.array(param).own_element) {
     // No other thread comes here.
     const Id sum[] = {pure(Op::add, inst.type, {builder_.load(inst.type, 1, ref, inst.loc()), gradient})};
     builder_.store(inst.type, sum, ref, inst.loc());
@@ -277,20 +282,25 @@ void Reverser::reverse_store(Id id) {
   if (!old_[id].empty()) builder_.store(inst.type, old_[id], primal_ref(id, 0), inst.loc());
 }
 
+/// How many bytes behind the start of the parameter a part of what is accessed lies, u64.
+Id Reverser::byte_in_array(Id memory, std::uint32_t part) {
+  const MemoryRef ref = primal_ref(memory, part);
+  Id index = ref.index;
+  const Type index_type = builder_.module()[index].type;
+  if (is_signed(index_type) && index_type != Type::i64) index = pure(Op::convert, Type::i64, {index});
+  index = is_signed(index_type) ? pure(Op::bitcast, Type::u64, {index}) : pure(Op::convert, Type::u64, {index});
+  Id at = pure(Op::mul, Type::u64, {index, builder_.constant(Type::u64, ref.stride)});
+  at = pure(Op::add, Type::u64, {at, builder_.constant(Type::u64, ref.offset)});
+  const Id start = array_base(analysis_.root(from_.arg(memory, 0)).param);
+  return ref.base == start ? at : pure(Op::add, Type::u64, {at, pure(Op::sub, Type::u64, {ref.base, start})});
+}
+
 // The way back takes a stored element's gradient for the thread that stored it. Of two threads the first to come would
 // get it: each leaves its number where it stored, and finds the other's.
 void Reverser::check_owner(Id store) {
   const Inst& inst = from_[store];
   const std::uint32_t param = analysis_.root(from_.arg(store, 0)).param;
-  const MemoryRef ref = primal_ref(store, 0);
-  Id index = ref.index;
-  const Type index_type = builder_.module()[index].type;
-  if (is_signed(index_type) && index_type != Type::i64) index = pure(Op::convert, Type::i64, {index});
-  index = is_signed(index_type) ? pure(Op::bitcast, Type::u64, {index}) : pure(Op::convert, Type::u64, {index});
-  Id at = pure(Op::mul, Type::u64, {index, builder_.constant(Type::u64, inst.stride)});
-  at = pure(Op::add, Type::u64, {at, builder_.constant(Type::u64, inst.offset)});
-  if (const Id start = array_base(param); ref.base != start)
-    at = pure(Op::add, Type::u64, {at, pure(Op::sub, Type::u64, {ref.base, start})});
+  Id at = byte_in_array(store, 0);
   at = pure(Op::shr, Type::u64, {at, builder_.constant(Type::u64, 2)});
   const Id word = pure(Op::bitcast, Type::i64, {at}), own = pure(Op::add, Type::u32, {thread_, u32(1)});
   const Id other = builder_.atomic(Op::atomic_cas, Type::u32, {u32(0), own},
@@ -302,7 +312,11 @@ void Reverser::check_owner(Id store) {
   message.kind = Message::Kind::assertion;
   message.pieces.emplace_back().text =
       from_.params[param].name +
-      " gets an element from several threads of this store: whose it is, and so its gradient, depends on their order";
+      (inst.op == Op::store
+           ? " gets an element from several threads of this store: whose it is, and so its gradient, depends on their "
+             "order"
+           : " is stored, and an element of it is read here by several threads: the order in which they add to its "
+             "gradient, which a deterministic tape needs, is not known");
   append_report(builder_, out_, std::move(message), {}, inst.loc());
   builder_.close_if();
 }

@@ -10,7 +10,7 @@ namespace weft::ir {
 
 /// Numbers of the parameters that an adjoint has beside its kernel's; kNone: it has none such.
 struct ExtraParams {
-  std::vector<std::uint32_t> gradient, owners;  ///< by parameter of the kernel
+  std::vector<std::uint32_t> gradient, owners, sums;  ///< by parameter of the kernel
   std::uint32_t scratch = kNone, log = kNone, first_thread = kNone, lanes = kNone;
 };
 
@@ -27,7 +27,8 @@ struct ExtraParams {
 class Reverser {
  public:
   /// \param out  has the interface of the adjoint and an empty body
-  Reverser(const Module& kernel, const Analysis& analysis, const ExtraParams& extra, std::uint32_t slots, Module& out);
+  Reverser(const Module& kernel, const Analysis& analysis, const ExtraParams& extra, const AdjointOptions& options,
+           Module& out);
 
   void run();
   /// Instead: counts the entries of the undo log, into the first word of the scratch.
@@ -100,7 +101,9 @@ class Reverser {
   MemoryRef gradient_ref(Id memory, std::uint32_t part);
   MemoryRef primal_ref(Id memory, std::uint32_t part);
   void accumulate(Id memory, std::uint32_t part, Id gradient);
-  void check_owner(Id store);
+  void add_exactly(Id memory, std::uint32_t part, Id gradient);
+  Id byte_in_array(Id memory, std::uint32_t part);
+  void check_owner(Id memory);
   bool follows_thread(Id index) const;
 
   const Module& from_;
@@ -110,6 +113,7 @@ class Reverser {
   Module& out_;
   Builder builder_;
   bool counting_ = false;
+  const bool deterministic_;
 
   std::vector<Id> map_;                   ///< by old value: its newest copy
   std::vector<Id> gradient_;              ///< by old value: what has gathered in the present region; kNone: nothing
