@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "../frontend/support/error.h"
 #include "tape_core.h"
 
@@ -19,6 +21,7 @@ Tape::~Tape() = default;
 
 void Tape::record(const std::function<void()>& f) {
   const auto core = core_;  // f may reset, move or end the tape
+  core->refuse_on_the_way_back("record()");
   const detail::Recording recording(core->active());
   f();
 }
@@ -38,12 +41,17 @@ void Tape::check_loss(const ArrayBase& loss) {
                     loss.size()));
 }
 
-void Tape::backward(std::span<const Seed> seeds) { core_->backward(seeds); }
+void Tape::backward(std::span<const Seed> seeds) {
+  const auto core = core_;
+  core->refuse_on_the_way_back("backward()");
+  core->backward(seeds);
+}
 void Tape::zero() { core_->zero(); }
 std::size_t Tape::size() const { return core_->size(); }
 
 void Tape::reset() {
   if (detail::recorder() && detail::recorder() == core_->active()) invalid("reset() of a tape that records");
+  core_->refuse_on_the_way_back("reset()");
   core_ = std::make_shared<detail::TapeCore>(core_->options);
 }
 
@@ -128,6 +136,18 @@ bool TapeCore::nonzero(const ArrayBase& a) const {
 
 void TapeCore::mark_nonzero(const ArrayBase& a) { taped(a).nonzero = true; }
 
+bool TapeCore::is_gradient(const ArrayBase& a) const {
+  return std::ranges::any_of(storages_, [&](const auto& known) {
+    const auto gradient = known.second.storage->gradient();
+    return (gradient && gradient->storage == a.storage()) ||
+           (known.second.own && known.second.own->storage == a.storage());
+  });
+}
+
+void TapeCore::refuse_on_the_way_back(const char* what) const {
+  if (walking_) invalid(std::string(what) + " of a tape that is on its way back, from a function of record_func()");
+}
+
 void TapeCore::check(const Seed& seed) const {
   const ArrayBase &y = seed.of_, &g = seed.gradient_;
   if (y.is_null() || g.is_null()) invalid("backward() from a null array");
@@ -156,6 +176,19 @@ void TapeCore::backward(std::span<const Seed> seeds) {
         "backward() of a tape that recorded nothing: no launch inside record() used an array with requires_grad(), or "
         "there was none");
   for (const Seed& seed : seeds) check(seed);
+  // A seed may be a gradient that is about to be set to zero.
+  std::vector<View> given;
+  for (const Seed& seed : seeds) {
+    given.emplace_back(seed.gradient_);
+    if (!is_gradient(seed.gradient_)) continue;
+    given.back() = View::like(seed.gradient_);
+    given.back().copy(seed.gradient_);
+  }
+  struct Walking {
+    bool& flag;
+    explicit Walking(bool& f) : flag(f) { flag = true; }
+    ~Walking() { flag = false; }
+  } const walking(walking_);
 
   // grad() holds what earlier calls added, and an array that is written on the tape starts with zero at its end.
   for (auto& [storage, t] : storages_) {
@@ -171,9 +204,9 @@ void TapeCore::backward(std::span<const Seed> seeds) {
     }
     t.nonzero = false;
   }
-  for (const Seed& seed : seeds) {
-    accumulate(gradient(seed.of_), seed.gradient_, seed.leaves_);
-    mark_nonzero(seed.of_);
+  for (std::size_t k = 0; k < seeds.size(); ++k) {
+    accumulate(gradient(seeds[k].of_), given[k], seeds[k].leaves_);
+    mark_nonzero(seeds[k].of_);
   }
   walk(records_);
   for (OnDevice& d : devices_) d.workspaces = {};

@@ -76,6 +76,8 @@ class TapeCore : public Recorder {
   bool nonzero(const ArrayBase& a) const;
   void mark_nonzero(const ArrayBase& a);
   void zero();
+  /// Errors: Error(invalid_argument) inside backward().
+  void refuse_on_the_way_back(const char* what) const;
   enum class Workspace { slots, log, owners };
   /// A contiguous array of words for the launch that is recorded next: each use has one, whose content is undefined.
   /// Errors: Error(out_of_memory).
@@ -105,9 +107,12 @@ class TapeCore : public Recorder {
   Taped& taped(const ArrayBase& a);
   const Taped* find(const ArrayBase& a) const;
   void check(const Seed& seed) const;
+  /// Does it lie in the gradient of an array of this tape?
+  bool is_gradient(const ArrayBase& a) const;
 
   std::unordered_map<const Storage*, Taped> storages_;
   Records records_;
+  bool walking_ = false;  ///< on the way back
   struct OnDevice {
     std::shared_ptr<DeviceState> device;
     std::uint64_t waited = 0;  ///< DeviceState::allocated then

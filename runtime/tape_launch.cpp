@@ -39,7 +39,7 @@ struct Arguments {
 };
 
 /// Words from the start of an array to its end, with the rest of a line of them: pieces of memory stay aligned.
-std::uint64_t words_of(const ArrayBase& a) { return (a.extent_bytes() + 63) / 64 * 16; }
+std::uint64_t words_of(const ArrayBase& a, std::uint32_t unit) { return (a.extent_bytes() + 63) / 64 * (64 / unit); }
 
 /// The memory from the first to the last element as numbers of some bytes.
 View in_a_row(const ArrayBase& a, std::uint32_t bytes) {
@@ -113,7 +113,7 @@ class LaunchRecord : public TapeRecord {
   struct Scratch {
     View slots, log;
     std::uint32_t lanes = 8;
-    std::map<std::uint32_t, View> sums;  ///< by parameter
+    std::map<std::uint32_t, View> sums = {};  ///< by parameter
   };
 
   void add_arguments(Arguments& to) const;
@@ -151,16 +151,19 @@ std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch
   // Those of all arrays stand in one piece of memory.
   std::uint64_t owner_bytes = 0, owners_before = 0;
   for (const ir::AdjointParam& p : adjoint_->get().extra)
-    if (p.kind == ir::AdjointParam::Kind::owners) owner_bytes += words_of(args_[p.of].array) * 4;
+    if (p.kind == ir::AdjointParam::Kind::owners) owner_bytes += words_of(args_[p.of].array, p.unit) * 4;
   View all_owners;
   if (owner_bytes) {
     all_owners = tape.workspace(device_, TapeCore::Workspace::owners, owner_bytes);
     all_owners.zero();
   }
-  const auto owners_of = [&](std::uint32_t of) {
-    const std::uint64_t words = words_of(args_[of].array);
+  std::map<std::uint64_t, View> known;  // one array under two names has the same owners
+  const auto owners_of = [&](std::uint32_t of, std::uint32_t unit) {
+    if (const auto found = known.find(args_[of].array.address()); found != known.end()) return found->second;
+    const std::uint64_t words = words_of(args_[of].array, unit);
     const View owners(all_owners.storage(), all_owners.address() + owners_before, std::int64_t(words), 4);
     owners_before += words * 4;
+    known.emplace(args_[of].array.address(), owners);
     return owners;
   };
   using Kind = ir::AdjointParam::Kind;
@@ -169,7 +172,7 @@ std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch
     switch (p.kind) {
       case Kind::gradient: to.add(tape.gradient(args_[p.of].array)); break;
       case Kind::after: to.add(args_[p.of].after->where()); break;
-      case Kind::owners: to.add(owners_of(p.of)); break;
+      case Kind::owners: to.add(owners_of(p.of, p.unit)); break;
       case Kind::sums: to.add(scratch.sums.at(p.of)); break;
       case Kind::scratch: to.add(scratch.slots); break;
       case Kind::log: to.add(scratch.log); break;
@@ -334,6 +337,14 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
   }
   auto adjoint = adjoint_of(launch.kernel, *launch.stream.device, launch.variant, adjoint_options);
   if (!outputs) return {};
+  for (const ir::Extremum& e : adjoint->get().extrema)
+    if (!launch.args[e.of].array->is_contiguous())
+      throw Error(
+          ErrorKind::not_differentiable,
+          fmt::format("{} is a view that is not contiguous, and an atomic minimum or maximum changes it: give the "
+                      "kernel an array of its own",
+                      argument_name(launch.args[e.of])),
+          launch.kernel.name(), launch.kernel.loc());
   return {with_gradient, outputs, std::move(adjoint)};
 }
 

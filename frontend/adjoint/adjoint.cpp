@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "../passes/passes.h"
 #include "../support/error.h"
 #include "array_states.h"
@@ -11,6 +13,8 @@
 namespace weft::ir {
 
 namespace {
+
+constexpr std::uint32_t kMostSlots = 1 << 16;
 
 /// The interface of the adjoint: that of the kernel, and what stands behind its parameters.
 class Interfacer {
@@ -38,6 +42,11 @@ class Interfacer {
     param.type_name = type_name;
     param.name = std::move(name);
     return add(kind, of, std::move(param), 8);
+  }
+  std::uint32_t add_owners(std::uint32_t of, std::string name, std::uint32_t unit) {
+    const std::uint32_t made = add_words(AdjointParam::Kind::owners, of, std::move(name));
+    to_.extra.back().unit = unit;
+    return made;
   }
   std::uint32_t add_number(AdjointParam::Kind kind, std::string name) {
     Param param;
@@ -81,6 +90,10 @@ Module finished(const Module& raw, const Module& kernel, const std::vector<std::
 }  // namespace
 
 Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
+  if (options.slots > kMostSlots)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{} saved states for each loop; at most {} are possible", options.slots, kMostSlots),
+                kernel.name, kernel.loc);
   const Module normal = promote(normalise(inline_calls(kernel, Keep::gradients)));
   const Analysis analysis(normal, options);
 
@@ -97,7 +110,7 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
     if (!use.gradient) continue;
     extra.gradient[k] = interface.add_array(Kind::gradient, k, "gradient of " + param.name, param);
     if (use.stored && !(options.deterministic ? use.own_element : use.stores_own))
-      extra.owners[k] = interface.add_words(Kind::owners, k, "owners of " + param.name);
+      extra.owners[k] = interface.add_owners(k, "owners of " + param.name, use.narrow ? 2 : 4);
   }
   made.sums = analysis.exact_sums();
   for (const ExactSum& sum : made.sums)
@@ -123,9 +136,12 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
   const std::vector<char> named = named_states(made.module, Op::after_base),
                           counted = named_states(counter, Op::after_base);
   std::vector<std::uint32_t> after(normal.params.size(), kNone);
+  made.extrema = analysis.extrema();
   for (std::uint32_t k = 0; k < normal.params.size(); ++k) {
     const Param& param = normal.params[k];
-    if (named[k] || counted[k]) after[k] = interface.add_array(Kind::after, k, param.name + " after the launch", param);
+    const bool extreme = std::ranges::find(made.extrema, k, &Extremum::of) != made.extrema.end();
+    if (named[k] || counted[k] || extreme)
+      after[k] = interface.add_array(Kind::after, k, param.name + " after the launch", param);
   }
   made.module = finished(made.module, normal, extra.gradient, after);
   for (std::size_t k = 0; k < normal.params.size(); ++k) {
@@ -133,7 +149,6 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
     if (any(access, Access::read)) made.reads |= 1ull << k;
     if (any(access, Access::write)) made.writes |= 1ull << k;
   }
-  made.extrema = analysis.extrema();
   for (const Extremum& e : made.extrema) made.reads |= 1ull << e.of;
   if (!analysis.has_log()) return made;
   made.log_bytes = 16;

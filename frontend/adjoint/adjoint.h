@@ -22,7 +22,8 @@ struct AdjointParam {
   enum class Kind : std::uint8_t {
     gradient,      ///< array: the gradient of parameter `of`, laid out as that is
     after,         ///< array: parameter `of` as it was after the launch
-    owners,        ///< contiguous array of u32, zeros: a word for each 4 bytes from the start of parameter `of`
+    owners,        ///< contiguous array of u32, zeros: a word for each `unit` bytes from the start of parameter `of`;
+                   ///< one for all parameters that are the same array
     scratch,       ///< contiguous array of u32; see Adjoint::scratch_bytes
     first_thread,  ///< u32: the number of the first thread of this dispatch
     sums,          ///< contiguous array of u64, zeros: see Adjoint::sums
@@ -31,6 +32,7 @@ struct AdjointParam {
   };
   Kind kind = Kind::gradient;
   std::uint32_t of = 0;
+  std::uint32_t unit = 4;  ///< 2 or 4
 };
 
 /// An array in which atomic_min or atomic_max replaces elements.
@@ -82,7 +84,8 @@ std::uint64_t real_arrays(const Module& kernel);
 
 /// Builds the adjoint of a kernel, for the gradients that there are.
 /// \param kernel  as Kernel traces it with Variant::adjoint
-/// Errors: Error(not_differentiable) with the kernel, the line and what has no derivative.
+/// Errors: Error(not_differentiable) with the kernel, the line and what has no derivative; Error(unsupported) for more
+/// than 65,536 slots.
 /// Cost: some milliseconds for a kernel of thousands of operations; the result has about twice the operations outside
 /// loops, and those of a loop at depth d some 2 (d + 1) times.
 Adjoint adjoint(const Module& kernel, const AdjointOptions& options);

@@ -91,6 +91,7 @@ void Analysis::survey_memory(Id id) {
   if (at.kind != Root::array) return;
   ArrayUse& use = arrays_[at.param];
   const Op op = module_[id].op;
+  use.narrow = use.narrow || module_[id].type == Type::f16;
   const std::vector<int> element = own_element(id);
   if (use.element.empty()) use.element = element;
   const bool own = !element.empty() && element == use.element;
@@ -329,6 +330,16 @@ void Analysis::check_memory(Id id) {
     refuse(id, fmt::format("the value that {} returns for {} is used, and has no gradient", info(inst.op).name, name));
   if (inst.op != Op::atomic_add && !is_extremum(id))
     refuse(id, fmt::format("{} of real numbers on {} has no adjoint", info(inst.op).name, name));
+  if (is_extremum(id))
+    for (Id other : order_) {
+      const Inst& o = module_[other];
+      if ((o.op != Op::store && !is_atomic(o.op)) || (o.op == inst.op && o.type == inst.type)) continue;
+      const Root to = root(module_.arg(other, 0));
+      if (to.kind == Root::array && arrays_[to.param].group == use.group)
+        refuse(other, fmt::format("{} is changed here and by {} in the same kernel: which of them an element was left "
+                                  "by is not known",
+                                  module_.params[to.param].name, info(inst.op).name));
+    }
   for (std::uint32_t k = 0; k < arrays_.size(); ++k) {
     if (arrays_[k].group != use.group) continue;
     for (Id other : order_)
@@ -336,9 +347,9 @@ void Analysis::check_memory(Id id) {
         const Root from = root(module_.arg(other, 0));
         if (from.kind == Root::array && from.param == k && active(other))
           refuse(other,
-                 fmt::format("{} is read here and changed by atomic_add in the same kernel: what is read depends "
-                             "on the order of the threads, and has no gradient",
-                             module_.params[k].name));
+                 fmt::format("{} is read here and changed by {} in the same kernel: what is read depends on the order "
+                             "of the threads, and has no gradient",
+                             module_.params[k].name, info(inst.op).name));
       }
   }
 }

@@ -14,6 +14,7 @@ struct ArrayUse {
   bool atomic = false;       ///< the target of an atomic operation
   bool own_element = true;   ///< each thread loads and stores one element of its own only, if any
   bool stores_own = true;    ///< the same of the stores alone
+  bool narrow = false;       ///< it holds float16 numbers
   std::vector<int> element;  ///< whose element: the coordinates of the thread, in the order of the dimensions
   std::uint32_t group = 0;   ///< arrays of one group may overlap: the number of one of them
 };
@@ -22,7 +23,6 @@ struct ArrayUse {
 struct ClosedTrips {
   std::uint32_t param = 0;  ///< number of the counter among the carried values
   Id bound = kNone;
-  bool or_equal = false;
 };
 
 /// One loop as it is reversed.
@@ -110,7 +110,7 @@ class Analysis {
   int coordinate(Id value) const;
   bool is_rest(Id value, int k) const;
   bool is_quotient(Id value, int k) const;
-  bool add_coordinates(Id index, std::vector<int>& to) const;
+  bool add_coordinates(const Param& array, Id index, std::vector<int>& to) const;
   void check_runs_again(Id call) const;
   bool is_varied_call(Id id) const;
   bool is_useful_call(Id id) const;

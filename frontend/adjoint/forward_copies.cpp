@@ -32,7 +32,7 @@ void Reverser::forward(Id id, CopyMask copy, bool direct) {
       bool wanted = analysis_.replays(id);
       for (Id result : analysis_.results(id)) wanted = wanted || (analysis_.needed(result) & copy) != 0;
       if (!wanted) return;
-      return inst.op == Op::if_ ? forward_branch(id, copy) : forward_loop(id);
+      return inst.op == Op::if_ ? forward_branch(id) : forward_loop(id);
     }
     case Op::result:
       // Those of branches and loops are mapped with them.
@@ -51,7 +51,7 @@ void Reverser::forward(Id id, CopyMask copy, bool direct) {
   map_[id] = builder_.copy(inst, {args, inst.num_args});
 }
 
-void Reverser::forward_branch(Id id, CopyMask) {
+void Reverser::forward_branch(Id id) {
   const Inst& inst = from_[id];
   std::vector<std::pair<Id, std::uint32_t>> results;
   for (Id result : analysis_.results(id))

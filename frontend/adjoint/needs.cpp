@@ -173,7 +173,9 @@ std::optional<ClosedTrips> Analysis::find_trips(Id loop) const {
     const bool down = p.type == Type::i32 && (*step >> 31 & 1) != 0;
     // Below a bound upwards, above it downwards; an inclusive bound may be the last number there is.
     if (down != (side == 1) || test.op == Op::le) continue;
-    return ClosedTrips{k, bound, false};
+    // Without a sign a step downwards is a huge one upwards, past the last number.
+    if (p.type == Type::u32 && (*step >> 31 & 1) != 0) continue;
+    return ClosedTrips{k, bound};
   }
   return std::nullopt;
 }

@@ -11,21 +11,25 @@ std::vector<int> Analysis::own_element(Id memory) const {
   if (module_.wide || options_.aliased || options_.shared || module_[module_.arg(memory, 0)].op != Op::arg) return {};
   if (inst.offset + inst.width * static_cast<std::uint32_t>(bytes(inst.type)) > inst.stride) return {};
   std::vector<int> found;
-  if (!add_coordinates(module_.arg(memory, 1), found) || found.size() != std::max(module_.tid_rank, 1u)) return {};
+  const Param& array = *module_.array_of(module_.arg(memory, 0));
+  if (!add_coordinates(array, module_.arg(memory, 1), found) || found.size() != array.ndim) return {};
+  if (found.size() != std::max(module_.tid_rank, 1u)) return {};
   std::vector<int> sorted = found;
   std::ranges::sort(sorted);
   return std::ranges::adjacent_find(sorted) == sorted.end() ? found : std::vector<int>();
 }
 
 namespace {
+// Behind what keeps a number as it is.
 Id opened(const Module& m, Id value) {
-  while (m[value].op == Op::bitcast || m[value].op == Op::convert) value = m.arg(value, 0);
+  while (m[value].op == Op::bitcast || (m[value].op == Op::convert && bits(m[value].type) >= 32))
+    value = m.arg(value, 0);
   return value;
 }
 }  // namespace
 
 // i * extent + j, where i may be such a sum itself.
-bool Analysis::add_coordinates(Id index, std::vector<int>& to) const {
+bool Analysis::add_coordinates(const Param& array, Id index, std::vector<int>& to) const {
   if (const int k = coordinate(index); k >= 0) {
     to.push_back(k);
     return true;
@@ -37,8 +41,10 @@ bool Analysis::add_coordinates(Id index, std::vector<int>& to) const {
     const Id rows = module_.arg(index, 1 - side);
     if (last < 0 || module_[rows].op != Op::mul) continue;
     for (int factor = 0; factor < 2; ++factor) {
-      if (module_[module_.arg(rows, 1 - factor)].op != Op::arg || !add_coordinates(module_.arg(rows, factor), to))
-        continue;
+      // Of this very array, and of the dimension that is added: with another number rows may overlap.
+      const Id extent = module_.arg(rows, 1 - factor);
+      if (module_[extent].op != Op::arg || !add_coordinates(array, module_.arg(rows, factor), to)) continue;
+      if (module_[extent].imm != array.offset + 8 + 4 * to.size()) return false;
       to.push_back(last);
       return true;
     }

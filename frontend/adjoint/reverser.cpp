@@ -2,6 +2,7 @@
 #include "reverser.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "../support/error.h"
 #include "rules.h"
@@ -162,10 +163,18 @@ void Reverser::accumulate(Id memory, std::uint32_t part, Id gradient) {
 
 /// Is an index computed from the number of the thread? Then neighbours hardly mean one element.
 bool Reverser::follows_thread(Id index) const {
-  const Inst& inst = out_[index];
-  if (inst.op == Op::thread_id) return true;
-  if (info(inst.op).effect != Effect::pure || inst.op == Op::result || inst.op == Op::param) return false;
-  return std::ranges::any_of(out_.args(index), [&](Id arg) { return follows_thread(arg); });
+  std::vector<Id> work{index};
+  std::unordered_set<Id> seen;
+  while (!work.empty()) {
+    const Id id = work.back();
+    work.pop_back();
+    const Inst& inst = out_[id];
+    if (inst.op == Op::thread_id) return true;
+    if (info(inst.op).effect != Effect::pure || inst.op == Op::result || inst.op == Op::param) continue;
+    for (Id arg : out_.args(id))
+      if (seen.insert(arg).second) work.push_back(arg);
+  }
+  return false;
 }
 
 // ---- Blocks
@@ -195,7 +204,7 @@ void Reverser::reverse_block(std::span<const Id> insts) {
       if (!wanted) continue;
       if (analysis_.replays(id)) heights_[id] = get(log_height_);
       if (inst.op == Op::if_)
-        forward_branch(id, kAdjointCopy);
+        forward_branch(id);
       else
         forward_loop(id);
     } else {
@@ -300,13 +309,18 @@ Id Reverser::byte_in_array(Id memory, std::uint32_t part) {
 void Reverser::check_owner(Id store) {
   const Inst& inst = from_[store];
   const std::uint32_t param = analysis_.root(from_.arg(store, 0)).param;
-  Id at = byte_in_array(store, 0);
-  at = pure(Op::shr, Type::u64, {at, builder_.constant(Type::u64, 2)});
-  const Id word = pure(Op::bitcast, Type::i64, {at}), own = pure(Op::add, Type::u32, {thread_, u32(1)});
-  const Id other = builder_.atomic(Op::atomic_cas, Type::u32, {u32(0), own},
-                                   {array_base(extra_.owners[param]), word, 4, 0, 4}, inst.loc());
-  const Id shared =
-      pure(Op::bit_and, Type::b1, {pure(Op::ne, Type::b1, {other, u32(0)}), pure(Op::ne, Type::b1, {other, own})});
+  const Id own = pure(Op::add, Type::u32, {thread_, u32(1)});
+  Id shared = builder_.constant(Type::b1, 0);
+  for (std::uint32_t part = 0; part < inst.width; ++part) {
+    const Id unit = builder_.constant(Type::u64, analysis_.array(param).narrow ? 1 : 2);
+    const Id at = pure(Op::shr, Type::u64, {byte_in_array(store, part), unit});
+    const Id other =
+        builder_.atomic(Op::atomic_cas, Type::u32, {u32(0), own},
+                        {array_base(extra_.owners[param]), pure(Op::bitcast, Type::i64, {at}), 4, 0, 4}, inst.loc());
+    const Id taken =
+        pure(Op::bit_and, Type::b1, {pure(Op::ne, Type::b1, {other, u32(0)}), pure(Op::ne, Type::b1, {other, own})});
+    shared = pure(Op::bit_or, Type::b1, {shared, taken});
+  }
   builder_.open_if(shared, inst.loc());
   Message message;
   message.kind = Message::Kind::assertion;

@@ -50,7 +50,7 @@ class Reverser {
   // ---- Forward copies (forward_copies.cpp)
   void forward(Id id, CopyMask copy, bool direct);
   void forward_region(RegionId region, CopyMask copy);
-  void forward_branch(Id id, CopyMask copy);
+  void forward_branch(Id id);
   void forward_loop(Id id);
   void forward_store(Id id, bool direct);
   std::vector<Id> body_of(Id loop) const;

@@ -318,6 +318,47 @@ TEST_P(Adjoint, of_in_place_updates_by_loops_in_branches) {
   expect_near(g[0], {6 * 8 * std::pow(1.1, 7), 6 * 8 * std::pow(.9, 7), 6 * 8 * std::pow(1.2, 7), 6});
 }
 
+TEST_P(Adjoint, of_an_unsigned_counter_that_counts_down_past_zero) {
+  const auto k = kernel("down", [](Arr<const double> x, Arr<double> o, UInt n) {
+    UInt i = n - 1u;
+    Double p = 1.0;
+    While (i < n) {
+      p *= x[i];
+      i -= 1u;
+    }
+    o[tid()] = p;
+  });
+  const auto g = gradients<double>(
+      [&] {
+        return adjoint_launch(device(), k, 1, Array<double>(device(), {2.0, 3.0, 4.0}), zeros<double>(device(), 1), 3u);
+      },
+      1, {1}, {0});
+  expect_near(g[0], {12, 8, 6});
+}
+
+// Rows that overlap: the index looks like that of an element of the thread's own.
+TEST_P(Adjoint, of_windows_that_overlap) {
+  const int n = 2048;
+  const auto k = kernel("windows", [](Arr<const double> x, Arr<double, 2> y, Int stride) {
+    auto [i, j] = tid<2>();
+    y(i, j) = x[i * stride + j] * 3.0;
+  });
+  AdjointLaunch launch(device(), k.trace(), 2 * n,
+                       {AdjointArg::make(ones<double>(device(), n + 1)),
+                        AdjointArg::make(zeros<double, 2>(device(), {n, 2})), AdjointArg::make(1)});
+  const std::string adjoint = ir::print(ir::adjoint(launch.module(), {.with_gradient = 3}).module);
+  EXPECT_NE(adjoint.find("atomic_add f64 arg3"), std::string::npos) << adjoint;
+}
+
+TEST_P(Adjoint, of_an_index_by_a_long_chain_of_operations_in_time) {
+  const auto k = kernel("hash", [](Arr<const float> x, Arr<float> y, UInt seed) {
+    UInt h = seed;
+    for (int round = 0; round < 40; ++round) h = (h ^ (h >> 3u)) * (h + 77u);
+    y[tid()] = x[h % 16u] * 2.0f;
+  });
+  EXPECT_NO_THROW(ir::adjoint(k.trace(), {.with_gradient = 3}));
+}
+
 TEST_P(Adjoint, leaves_memory_as_it_was) {
   const auto k = kernel("puts back", [](Arr<double> a, Arr<double> o, Int n) {
     Int t = tid();

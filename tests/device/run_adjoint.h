@@ -93,7 +93,7 @@ class AdjointLaunch {
       if (p.kind == Kind::scratch) extra.array = &scratch;
       if (p.kind == Kind::log) extra.array = &log;
       if (p.kind == Kind::owners) {
-        owners_.push_back(words(std::int64_t(args_[p.of].array->extent_bytes() + 3) / 4));
+        owners_.push_back(words(std::int64_t(args_[p.of].array->extent_bytes() + 3) / p.unit));
         extra.array = &owners_.back();
       }
       all.push_back(extra);

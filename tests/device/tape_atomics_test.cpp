@@ -73,6 +73,36 @@ TEST_P(TapeAtomics, sums_of_many_threads_in_loops) {
   EXPECT_EQ(x.grad().to_vector(), Floats(n, 12));
 }
 
+TEST_P(TapeAtomics, an_extremum_with_a_constant_stops_the_gradient_where_it_wins) {
+  auto y = Array<float>(device(), {0, 2}).requires_grad();
+  const auto k = kernel("at least one", [](Arr<float> y) { atomic_max(y[tid()], 1.0f); });
+  Tape tape;
+  tape.record([&] { launch(k, 2, y); });
+  tape.backward({{y, ones_like(y)}});
+  EXPECT_EQ(y.grad().to_vector(), (Floats{0, 1}));
+}
+
+TEST_P(TapeAtomics, an_extremum_beside_other_changes_of_its_array_is_refused) {
+  auto x = ones<float>(device(), 2).requires_grad();
+  auto y = zeros<float>(device(), 2);
+  const auto added = kernel("added", [](Arr<const float> x, Arr<float> y) {
+    atomic_max(y[0], x[tid()]);
+    atomic_add(y[1], x[tid()]);
+  });
+  const auto stored = kernel("stored", [](Arr<const float> x, Arr<float> y) {
+    Int i = tid();
+    y[i] = x[i];
+    atomic_max(y[i], x[i] * 2.0f);
+  });
+  Tape tape;
+  expect_contains(error_of([&] { tape.record([&] { launch(added, 2, x, y); }); }), "argument 2");
+  expect_contains(error_of([&] { tape.record([&] { launch(stored, 2, x, y); }); }), "argument 2");
+  auto table = zeros<float, 2>(device(), {2, 2});
+  const auto most = kernel("most", [](Arr<const float> x, Arr<float> y) { atomic_max(y[tid()], x[tid()]); });
+  const Array<float> column = table.transpose()[0];
+  expect_contains(error_of([&] { tape.record([&] { launch(most, 2, x, column); }); }), "contiguous");
+}
+
 // Thread i adds to element i of the one argument's gradient, and thread i - 1 to the same element of the other's.
 TEST_P(TapeAtomics, arguments_that_share_elements_share_gradients) {
   const int n = 4096;

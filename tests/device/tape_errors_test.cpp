@@ -137,4 +137,21 @@ TEST_P(TapeErrors, gradients_do_not_pass_arrays_inside_of_elements) {
   EXPECT_EQ(x.grad().to_vector(), (Floats{1, 10}));
 }
 
+TEST_P(TapeErrors, a_function_on_the_way_back_does_not_use_its_tape) {
+  auto x = ones<float>(device(), 1).requires_grad();
+  for (int what = 0; what < 3; ++what) {
+    Tape tape;
+    tape.record([&] {
+      tape.record_func(
+          [&] {
+            if (what == 0) tape.backward({{x, ones_like(x)}});
+            if (what == 1) tape.reset();
+            if (what == 2) tape.record([] {});
+          },
+          x);
+    });
+    expect_contains(error_of([&] { tape.backward({{x, ones_like(x)}}); }), "on its way back");
+  }
+}
+
 }  // namespace

@@ -366,4 +366,80 @@ TEST_P(TapeLaunch, ten_thousand_launches_that_fill_a_trajectory) {
   EXPECT_EQ(path[0].grad().to_vector(), Floats(4, 1)) << "filled later on the tape, after it was read";
 }
 
+// Neighbouring float16 elements lie in one word.
+TEST_P(TapeLaunch, threads_that_store_neighbouring_halves_are_not_taken_for_one) {
+  const int n = 64;
+  const auto k = kernel("reverse", [](Arr<const half> x, Arr<half> y) {
+    Int i = tid();
+    y[x.shape(0) - 1 - i] = x[i] * Half(2);
+  });
+  auto x = ones<half>(device(), n).requires_grad();
+  auto y = zeros<half>(device(), n);
+  Tape tape;
+  tape.record([&] { launch(k, n, x, y); });
+  tape.backward({{y, ones_like(y)}});
+  for (half g : x.grad().to_vector()) EXPECT_EQ(float(g), 2);
+}
+
+TEST_P(TapeLaunch, a_part_of_a_wide_store_that_another_thread_stores_is_found) {
+  const auto k = kernel("part", [](Arr<const float> x, Arr<vec4> y) {
+    Int i = tid();
+    If (i == 0) {
+      y[1 - i] = Vec4(x[i], x[i], x[i], x[i]);
+    }
+    Else { y[i][1] = x[i]; }
+  });
+  auto x = ones<float>(device(), 2).requires_grad();
+  auto y = zeros<vec4>(device(), 2);
+  Tape tape;
+  tape.record([&] { launch(k, 2, x, y); });
+  expect_contains(error_of([&] {
+                    tape.backward({{y, ones_like(y)}});
+                    device().synchronize();
+                  }),
+                  "argument 2");
+}
+
+TEST_P(TapeLaunch, a_gradient_of_the_tape_may_be_the_seed) {
+  const auto square = kernel("square", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid()] * x[tid()]; });
+  auto x = full<float>(device(), 1, 3).requires_grad();
+  auto y = zeros<float>(device(), 1).requires_grad();
+  auto z = zeros<float>(device(), 1);
+  Tape one, two;
+  one.record([&] { launch(square, 1, x, y); });
+  two.record([&] { launch(square, 1, y, z); });
+  two.backward(z);
+  one.backward({{y, y.grad()}});
+  EXPECT_EQ(x.grad().at(0), 2 * 9 * 2 * 3);
+}
+
+TEST_P(TapeLaunch, arrays_may_go_before_the_way_back) {
+  const auto square = kernel("square", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid()] * x[tid()]; });
+  auto x = full<float>(device(), 4, 3).requires_grad();
+  auto z = zeros<float>(device(), 4);
+  Tape tape;
+  {
+    auto y = zeros<float>(device(), 4);
+    tape.record([&] {
+      launch(square, 4, x, y);
+      launch(square, 4, y, z);
+    });
+  }
+  (void)full<float>(device(), 4, 77);
+  tape.backward({{z, ones_like(z)}});
+  EXPECT_EQ(x.grad().to_vector(), (std::vector<float>(4, 108)));
+}
+
+TEST_P(TapeLaunch, more_slots_than_there_can_be_are_refused) {
+  const auto k = kernel("loop", [](Arr<const float> x, Arr<float> y, Int n) {
+    Float v = x[tid()];
+    for ([[maybe_unused]] auto i : range(n)) v = v * v;
+    y[tid()] = v;
+  });
+  auto x = ones<float>(device(), 1).requires_grad();
+  auto y = zeros<float>(device(), 1);
+  Tape tape({.loop_slots = 1u << 30});
+  expect_contains(error_of([&] { tape.record([&] { launch(k, 1, x, y, 3); }); }), "65536");
+}
+
 }  // namespace
