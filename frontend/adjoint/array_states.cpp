@@ -63,7 +63,9 @@ class Resolver {
     std::vector<Id> kept;
     for (Id id : std::vector<Id>(m_.regions[number].insts)) {
       if (!instruction(id, kept)) kept.push_back(id);
-      for (RegionId inner : m_.insts[id].regions)
+      // By value: instructions are added meanwhile.
+      const std::array<RegionId, 3> regions = m_.insts[id].regions;
+      for (RegionId inner : regions)
         if (inner != kNone) region(inner);
     }
     m_.regions[number].insts = std::move(kept);
