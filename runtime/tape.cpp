@@ -21,7 +21,9 @@ Tape::~Tape() = default;
 
 void Tape::record(const std::function<void()>& f) {
   const auto core = core_;  // f may reset, move or end the tape
-  core->refuse_on_the_way_back("record()");
+  // Steps that are run again may record what they recorded the first time.
+  const bool again = core->active() != core.get() || detail::recorder() == core.get();
+  if (!again) core->refuse_on_the_way_back("record()");
   const detail::Recording recording(core->active());
   f();
 }
