@@ -178,7 +178,7 @@ void loop(Run& run) {
 /// needs arrays of its own for each step; weft's keeps what is overwritten.
 void particles(Run& run) {
   constexpr int n = 100'000, steps = 60;
-  const std::filesystem::path script = std::filesystem::path(__FILE__).parent_path() / "particles.py";
+  const std::filesystem::path script = std::filesystem::path(WEFT_SOURCE_DIR) / "tests/bench/particles.py";
   const std::filesystem::path found =
       std::filesystem::temp_directory_path() / fmt::format("weft_particles_{}.txt", platform::process_id());
   const std::string command =

@@ -249,8 +249,11 @@ TEST_P(RandomGradients, agree_with_differences_and_the_interpreter) {
     const std::vector<double> g = gradients(reference, c);
     if (!on_reference()) {
       const std::vector<double> here = gradients(device(), c);
-      for (std::size_t k = 0; k < g.size(); ++k)
+      for (std::size_t k = 0; k < g.size(); ++k) {
+        // Some kernels overflow, and with their values go the gradients.
+        if (std::isnan(here[k]) && std::isnan(g[k])) continue;
         ASSERT_NEAR(here[k], g[k], 1e-9 * std::max(1.0, std::abs(g[k]))) << k << "\n" << ir::print(c.module);
+      }
       continue;
     }
     for (std::size_t k = 0; k < g.size(); ++k) {
