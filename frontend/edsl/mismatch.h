@@ -37,14 +37,25 @@ inline constexpr bool is_product = [] {
     return vec_size<HostOf<A>> == MatSize<HostOf<B>>::rows;
 }();
 
+/// A vector or matrix beside a number of its element type, where an operator takes no single number.
+template <class A, class B>
+inline constexpr bool is_number_beside_pack = ScalarLike<A> != ScalarLike<B> && (scales<A, B> || scales<B, A>);
+
 }  // namespace detail
+
+#define WEFT_MISMATCH_WORDS(A, B)                                                          \
+  static_assert(!detail::is_number_beside_pack<A, B>,                                      \
+                "weft: operands of different sizes; repeat the number, as in Vec3(s)");    \
+  static_assert(detail::is_number_beside_pack<A, B> || !(ScalarLike<A> || ScalarLike<B>),  \
+                "weft: operands of different types; convert one of them, as in Float(i)"); \
+  static_assert(ScalarLike<A> || ScalarLike<B>,                                            \
+                "weft: operands of different types or sizes; convert one of them, as in Vec3d(v)")
 
 #define WEFT_MISMATCH(symbol, goes_together)                                                                          \
   template <class A, class B>                                                                                         \
   requires(any_traced<A, B> && detail::Linear<A> && detail::Linear<B> && !detail::goes_together<A, B>) Var<HostOf<A>> \
   operator symbol(const A&, const B&) {                                                                               \
-    static_assert(detail::goes_together<A, B>,                                                                        \
-                  "weft: operands of different types or sizes; convert one of them, as in Float(i) or Vec3d(v)");     \
+    WEFT_MISMATCH_WORDS(A, B);                                                                                        \
     return {};                                                                                                        \
   }
 WEFT_MISMATCH(+, is_sum)
@@ -62,6 +73,26 @@ WEFT_MISMATCH(&, is_quotient)
 WEFT_MISMATCH(|, is_quotient)
 WEFT_MISMATCH(^, is_quotient)
 #undef WEFT_MISMATCH
+
+// The assignments that compute, of operands that do not go together. The left one may be an element, which is no
+// variable: taken by const reference, as where it is assigned.
+#define WEFT_MISMATCHED_UPDATE(symbol, goes_together)                                                        \
+  template <class A, class B>                                                                                \
+  requires(any_traced<A> && detail::Linear<A> && detail::Linear<B> && !detail::goes_together<A, B>) const A& \
+  operator symbol(const A& a, const B&) {                                                                    \
+    WEFT_MISMATCH_WORDS(A, B);                                                                               \
+    return a;                                                                                                \
+  }
+WEFT_MISMATCHED_UPDATE(+=, is_sum)
+WEFT_MISMATCHED_UPDATE(-=, is_sum)
+WEFT_MISMATCHED_UPDATE(*=, is_product)
+WEFT_MISMATCHED_UPDATE(/=, is_quotient)
+WEFT_MISMATCHED_UPDATE(%=, is_quotient)
+WEFT_MISMATCHED_UPDATE(&=, is_quotient)
+WEFT_MISMATCHED_UPDATE(|=, is_quotient)
+WEFT_MISMATCHED_UPDATE(^=, is_quotient)
+#undef WEFT_MISMATCHED_UPDATE
+#undef WEFT_MISMATCH_WORDS
 
 // Of operands that go together, but are of a kind that the operator does not take.
 #define WEFT_REFUSED(symbol, goes_together, condition, Result, words)                                                 \

@@ -112,8 +112,10 @@ class Var<X> : public detail::VarParts<X>, public detail::PackOps<X> {
   /// Only of a variable: what an expression gives is lost when it is assigned.
   Var& operator=(const Var& v) & { return assign(In<X>(v, Loc{})); }
   template <class A>
-  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<X>>) Var& operator=(const A& v) & {
-    return assign(In<X>(v, Loc{}));
+  requires(!std::is_same_v<A, Var>) Var& operator=(const A& v) & {
+    WEFT_REFUSE_ASSIGNMENT(X, A);
+    if constexpr (std::is_convertible_v<const A&, In<X>>) assign(In<X>(v, Loc{}));
+    return *this;
   }
 
  private:
@@ -140,6 +142,11 @@ class Ref<X> : public detail::RefParts<X, typename Flat<X>::scalar>, public deta
   const Ref& operator=(const Ref& r) const& = delete;
   const Ref& operator=(In<X> v) const {
     tracing::store(this->address(), scalar_type<typename Flat<X>::scalar>(), Flat<X>::count, v.id, v.loc);
+    return *this;
+  }
+  template <class A>
+  requires(!std::is_convertible_v<const A&, In<X>>) const Ref& operator=(const A&) const {
+    WEFT_REFUSE_ASSIGNMENT(X, A);
     return *this;
   }
 };
@@ -236,10 +243,10 @@ Var<X> each_select(const tracing::Id* c, int step, const tracing::Id* a, const t
 /// What every pack has.
 #define WEFT_PACK_COMMON                                                                                            \
   /** True where all scalars are equal. */                                                                          \
-  friend Var<bool> operator==(I a, I b) {                                                                           \
+  friend ScalarOps<bool>::needs_If_While_or_select operator==(I a, I b) {                                           \
     return Var<bool>(tracing::all_equal(a.id, b.id, Flat<X>::count, b.loc), FromId{});                              \
   }                                                                                                                 \
-  friend Var<bool> operator!=(I a, I b) {                                                                           \
+  friend ScalarOps<bool>::needs_If_While_or_select operator!=(I a, I b) {                                           \
     return Var<bool>(tracing::logical_not(tracing::all_equal(a.id, b.id, Flat<X>::count, b.loc), b.loc), FromId{}); \
   }                                                                                                                 \
   friend V select(In<bool> c, I a, I b) { return detail::each_select<X>(&c.id, 0, a.id, b.id, c.loc); }

@@ -21,6 +21,11 @@ class Ref<T> : public detail::ScalarOps<T> {
     tracing::store(at_, kType, 1, &v.id, v.loc);
     return *this;
   }
+  template <class A>
+  requires(!std::is_convertible_v<const A&, In<T>>) const Ref& operator=(const A&) const {
+    WEFT_REFUSE_ASSIGNMENT(T, A);
+    return *this;
+  }
   WEFT_COMPOUND_ASSIGNMENTS(const Ref&, T, const)
 
   const Ref& operator++() const requires NumericScalar<T> { return *this += 1; }

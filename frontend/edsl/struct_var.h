@@ -93,10 +93,10 @@ struct RecordOps {
   using I = In<T>;
 
   /// True where all fields are equal.
-  friend Var<bool> operator==(I a, I b) {
+  friend ScalarOps<bool>::needs_If_While_or_select operator==(I a, I b) {
     return Var<bool>(tracing::all_equal(a.id, b.id, Layout<T>::count, b.loc), FromId{});
   }
-  friend Var<bool> operator!=(I a, I b) {
+  friend ScalarOps<bool>::needs_If_While_or_select operator!=(I a, I b) {
     return Var<bool>(tracing::logical_not(tracing::all_equal(a.id, b.id, Layout<T>::count, b.loc), b.loc), FromId{});
   }
   friend V select(In<bool> c, I a, I b) {

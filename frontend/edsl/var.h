@@ -30,7 +30,12 @@ class In;
 namespace detail {
 template <class T>
 class ComponentAt;
-}
+
+/// Refuses the assignment of an A to a variable or element of type T.
+#define WEFT_REFUSE_ASSIGNMENT(T, A)                    \
+  static_assert(std::is_convertible_v<const A&, In<T>>, \
+                "weft: what is assigned is of another type; convert it, as in Float(i), Vec3(s) or Vec3d(v)")
+}  // namespace detail
 
 /// An operand: a traced value or a literal that adapts to T, and the source line where it stands.
 template <Scalar T>
@@ -85,7 +90,9 @@ template <class T>
 struct ScalarOps {
   using V = Var<T>;
   using I = In<T>;
-  using B = Var<std::conditional_t<Scalar<T>, bool, T>>;  // dependent, so that it may be incomplete here
+  /// Bool, by the name that compilers show where it is the condition of a native if or while. (A conversion to bool
+  /// that says more when it is used would make && and || ambiguous.) Dependent, so that it may be incomplete here.
+  using needs_If_While_or_select = Var<std::conditional_t<Scalar<T>, bool, T>>;
 #define WEFT_BINARY(symbol, op, R, constraint)                                  \
   friend R operator symbol(I a, I b) requires constraint {                      \
     return R(tracing::binary(ir::Op::op, a.id, b.id, b.loc), detail::FromId{}); \
@@ -105,12 +112,12 @@ struct ScalarOps {
   WEFT_BINARY(*, mul, V, NumericScalar<T>)
   WEFT_BINARY(/, div, V, NumericScalar<T>)
   WEFT_BINARY(%, rem, V, NumericScalar<T>)
-  WEFT_BINARY(==, eq, B, true)
-  WEFT_BINARY(!=, ne, B, true)
-  WEFT_BINARY(<, lt, B, NumericScalar<T>)
-  WEFT_BINARY(<=, le, B, NumericScalar<T>)
-  WEFT_REVERSED(>, lt, B, NumericScalar<T>)
-  WEFT_REVERSED(>=, le, B, NumericScalar<T>)
+  WEFT_BINARY(==, eq, needs_If_While_or_select, true)
+  WEFT_BINARY(!=, ne, needs_If_While_or_select, true)
+  WEFT_BINARY(<, lt, needs_If_While_or_select, NumericScalar<T>)
+  WEFT_BINARY(<=, le, needs_If_While_or_select, NumericScalar<T>)
+  WEFT_REVERSED(>, lt, needs_If_While_or_select, NumericScalar<T>)
+  WEFT_REVERSED(>=, le, needs_If_While_or_select, NumericScalar<T>)
   WEFT_BINARY(&, bit_and, V, (!RealScalar<T>))
   WEFT_BINARY(|, bit_or, V, (!RealScalar<T>))
   WEFT_BINARY(^, bit_xor, V, (!RealScalar<T>))
@@ -118,7 +125,7 @@ struct ScalarOps {
   WEFT_BINARY(>>, shr, V, IntegerScalar<T>)
   WEFT_UNARY_FUNCTION(operator-, neg, V, NumericScalar<T>)
   WEFT_UNARY_FUNCTION(operator~, bit_not, V, IntegerScalar<T>)
-  WEFT_UNARY_FUNCTION(operator!, bit_not, V, (std::is_same_v<T, bool>))
+  WEFT_UNARY_FUNCTION(operator!, bit_not, needs_If_While_or_select, (std::is_same_v<T, bool>))
 
   // Magnitude and choice. In parentheses: windows.h may define min and max.
   WEFT_UNARY_FUNCTION(abs, abs, V, NumericScalar<T>)
@@ -158,23 +165,25 @@ struct ScalarOps {
   WEFT_UNARY_FUNCTION(ceil, ceil, V, RealScalar<T>)
   WEFT_UNARY_FUNCTION(trunc, trunc, V, RealScalar<T>)
   WEFT_UNARY_FUNCTION(rint, round_even, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(isnan, is_nan, B, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(isinf, is_inf, B, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(isnan, is_nan, needs_If_While_or_select, RealScalar<T>)
+  WEFT_UNARY_FUNCTION(isinf, is_inf, needs_If_While_or_select, RealScalar<T>)
 #undef WEFT_BINARY
 #undef WEFT_REVERSED
 #undef WEFT_UNARY_FUNCTION
 #undef WEFT_BINARY_FUNCTION
   friend V round(I a) requires RealScalar<T> { return V(tracing::round_away(a.id, a.loc), FromId{}); }
-  friend B isfinite(I a) requires RealScalar<T> { return B(tracing::is_finite(a.id, a.loc), FromId{}); }
+  friend needs_If_While_or_select isfinite(I a) requires RealScalar<T> {
+    return needs_If_While_or_select(tracing::is_finite(a.id, a.loc), FromId{});
+  }
   friend V fma(I a, I b, I c) requires RealScalar<T> {
     return V(tracing::ternary(ir::Op::fma, a.id, b.id, c.id, a.loc), FromId{});
   }
 
   /// Short circuit: the right operand is evaluated only where the left one does not decide.
-  friend V operator&&(ShortCircuit<false> a, I b) requires std::is_same_v<T, bool> {
+  friend needs_If_While_or_select operator&&(ShortCircuit<false> a, I b) requires std::is_same_v<T, bool> {
     return V(tracing::end_short_circuit(a.id, b.id, false, a.loc), FromId{});
   }
-  friend V operator||(ShortCircuit<true> a, I b) requires std::is_same_v<T, bool> {
+  friend needs_If_While_or_select operator||(ShortCircuit<true> a, I b) requires std::is_same_v<T, bool> {
     return V(tracing::end_short_circuit(a.id, b.id, true, a.loc), FromId{});
   }
 };
@@ -226,9 +235,12 @@ class Var<T> : public detail::ScalarOps<T> {
   Var& operator=(const Var&) & = default;
   /// A literal or an element of an array. (A parameter of type In<T> would be ambiguous with the two above.)
   template <class A>
-  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<T>>) Var& operator=(const A& a) & {
-    In<T> v(a, Loc{});
-    slot_.assign(v.id, v.loc);
+  requires(!std::is_same_v<A, Var>) Var& operator=(const A& a) & {
+    WEFT_REFUSE_ASSIGNMENT(T, A);
+    if constexpr (std::is_convertible_v<const A&, In<T>>) {
+      In<T> v(a, Loc{});
+      slot_.assign(v.id, v.loc);
+    }
     return *this;
   }
   WEFT_COMPOUND_ASSIGNMENTS(Var&, T, &)
@@ -280,6 +292,11 @@ class ComponentAt : public ScalarOps<T> {
         Var<T>& part = part_(whole_, i * columns_ + j);
         part = Var<T>(tracing::ternary(ir::Op::select, here, v.id, part.read(v.loc), v.loc), FromId{});
       }
+    return *this;
+  }
+  template <class A>
+  requires(!std::is_convertible_v<const A&, In<T>>) const ComponentAt& operator=(const A&) const {
+    WEFT_REFUSE_ASSIGNMENT(T, A);
     return *this;
   }
   WEFT_COMPOUND_ASSIGNMENTS(const ComponentAt&, T, const)
