@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "../common/body.h"
+#include "../common/ending.h"
 #include "../common/mesh.h"
 #include "../common/picture.h"
 #include "../common/render.h"
@@ -15,7 +16,7 @@
 namespace {
 
 struct Options {
-  std::string mesh, device, out = "drop";
+  std::string mesh, device, out = "pictures";
   int frames = 120, substeps = 32, pictures = 4, samples = 16, width = 640, height = 360;
 };
 
@@ -119,12 +120,8 @@ void run(const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
+  return run_example("drop", [&] {
     run(parse(argc, argv));
-    return 0;
-  } catch (const std::exception& e) {
-    std::fflush(stdout);
-    fmt::print(stderr, "drop: {}\n", e.what());
-    return 1;
-  }
+    return std::string();
+  });
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "../common/ending.h"
 #include "../common/picture.h"
 #include "adam.h"
 #include "fluid.h"
@@ -17,7 +18,7 @@ using namespace weft;
 namespace {
 
 struct Options {
-  std::string device, out = "fluid_checkpoint";
+  std::string device, out = "pictures";
   FluidPlan plan;
   int iterations = 120;
   float rate = 0.3f;
@@ -75,8 +76,8 @@ Picture draw(const std::vector<float>& density, int size) {
   return p;
 }
 
-/// Whether the loss fell as much as it must.
-bool run(const Options& o) {
+/// \return  what is wrong with the outcome, if anything
+std::string run(const Options& o) {
   const Device device = o.device.empty() ? Device::best() : Device(o.device);
   const int n = o.plan.size;
   fmt::print("device    {} ({})\n", device.name(), device.adapter());
@@ -126,19 +127,11 @@ bool run(const Options& o) {
   fmt::print("picture   {}: the target, what became of it as a start; the start found, what became of it\n",
              std::filesystem::absolute(folder / "fluid_checkpoint.png").string());
   fmt::print("loss      {:.3e} to {:.3e}: {:.0f} times less\n", first, best, first / best);
-  return best * kFall <= first;
+  return best * kFall <= first ? std::string() : fmt::format("the loss did not fall by {} times", kFall);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    if (run(parse(argc, argv))) return 0;
-    std::fflush(stdout);
-    fmt::print(stderr, "fluid_checkpoint: the loss did not fall by {} times\n", kFall);
-  } catch (const std::exception& e) {
-    std::fflush(stdout);
-    fmt::print(stderr, "fluid_checkpoint: {}\n", e.what());
-  }
-  return 1;
+  return run_example("fluid_checkpoint", [&] { return run(parse(argc, argv)); });
 }

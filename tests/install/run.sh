@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs weft into an empty prefix, then builds and runs a program against that copy alone.
+# Installs weft into an empty prefix, then builds and runs a program against that copy alone; once more as the project
+# that the README shows.
 # Usage: run.sh CMAKE BUILD_FOLDER COMPILER GENERATOR
 set -euo pipefail
 
@@ -24,7 +25,17 @@ if grep -rlF -e "$build" "$work/prefix/lib"*/cmake >&2; then
   exit 1
 fi
 
-"$cmake" -S "$here/consumer" -B "$work/build" -G "$generator" -DCMAKE_CXX_COMPILER="$compiler" \
-  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
-"$cmake" --build "$work/build"
+# build SOURCE BUILD: as a user would.
+build() {
+  "$cmake" -S "$1" -B "$2" -G "$generator" -DCMAKE_CXX_COMPILER="$compiler" \
+    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
+  "$cmake" --build "$2"
+}
+build "$here/consumer" "$work/build"
 "$work/build/consumer"
+
+mkdir "$work/app"
+awk '/^```cmake$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$here/../../README.md" > "$work/app/CMakeLists.txt"
+cp "$here/consumer/main.cpp" "$work/app"
+build "$work/app" "$work/app/build"
+"$work/app/build/app"
