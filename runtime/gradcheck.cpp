@@ -50,7 +50,7 @@ Limits usual(ir::Type type) {
 
 /// An array of the launch with real numbers.
 struct Checked {
-  std::size_t argument;  ///< its number
+  std::size_t parameter;  ///< its number
   View array;
   std::span<const Leaf> leaves;
   Bytes before, weights;
@@ -63,6 +63,20 @@ struct Checked {
     for (std::size_t i = 0; i < std::size_t(array.size()); ++i)
       for (const Leaf& l : leaves)
         if (ir::is_float(l.type)) f(n++, i * array.element_bytes() + l.offset, l.type);
+  }
+  /// Where a scalar lies: "element 4", or "element (1, 2), scalar 0 of it" of vectors in two dimensions.
+  std::string place(std::size_t at) const {
+    std::int64_t element = std::int64_t(at / array.element_bytes());
+    std::string indices;
+    for (int k = array.ndim(); k-- > 0;) {
+      indices = fmt::format("{}{}{}", element % array.shape(k), indices.empty() ? "" : ", ", indices);
+      element /= array.shape(k);
+    }
+    std::string text = array.ndim() > 1 ? fmt::format("element ({})", indices) : "element " + indices;
+    if (leaves.size() > 1)
+      text += fmt::format(", scalar {} of it",
+                          std::ranges::find(leaves, at % array.element_bytes(), &Leaf::offset) - leaves.begin());
+    return text;
   }
 };
 
@@ -98,13 +112,13 @@ GradcheckResult GradientCheck::run(const ir::Module& kernel, const std::function
     const Argument& a = arrays_[k];
     if (!a.copy || a.copy->size() == 0) continue;
     const View copy(*a.copy);
-    const bool written = any(kernel.params[k].access, ir::Access::write | ir::Access::atomic);
+    const bool written = any(kernel.params[k].access, ir::kChanges);
     if (a.again) {
       for (Checked& c : checked) c.written = c.written || (written && c.array.address() == copy.address());
       continue;
     }
     if (holds_real(a.leaves) && reals >> k & 1) {
-      checked.push_back({k + 1, copy, a.leaves, copy.bytes(), {}, written});
+      checked.push_back({k, copy, a.leaves, copy.bytes(), {}, written});
       checked.back().array.make_gradient(a.leaves);
     } else if (written) {
       others.emplace_back(copy, copy.bytes());
@@ -178,10 +192,8 @@ GradcheckResult GradientCheck::run(const ir::Module& kernel, const std::function
       if (any_tried && error <= result.worst) return;
       any_tried = true;
       result.worst = error;
-      result.message =
-          fmt::format("argument {} ({}), element {}, byte {} of it: {} by the adjoint, {} by differences of {}",
-                      c.argument, kernel.params[c.argument - 1].name, at / c.array.element_bytes(),
-                      at % c.array.element_bytes(), found, expected, step);
+      result.message = fmt::format("{}, {}: {} by the adjoint, {} by differences of {}",
+                                   kernel.params[c.parameter].name, c.place(at), found, expected, step);
     });
   }
   reset();
