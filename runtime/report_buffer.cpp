@@ -80,7 +80,7 @@ std::string with_others(const std::string& message, std::uint64_t failures) {
 void Reports::deliver() {
   show();
   if (failures == 0) return;
-  throw Error(ErrorKind::kernel_fault, with_others(first.message, failures), first.kernel, first.loc);
+  throw Error(first.kind, with_others(first.message, failures), first.kernel, first.loc);
 }
 
 void Reports::deliver_quietly() noexcept {
@@ -269,6 +269,7 @@ std::string failure_text(const ir::Message& message, const std::uint32_t* words)
     }
     case ir::Message::Kind::division:
       return fmt::format("{} of {} by zero", message.pieces[0].text, Values(words).piece(message.pieces[1]));
+    case ir::Message::Kind::gradient: return line_of(message, words);
     default: break;
   }
   const std::string text = line_of(message, words);
@@ -291,7 +292,8 @@ std::string thread_text(std::int64_t thread, std::span<const std::int64_t> exten
 
 Reports::Failure ReportBuffer::failure(const Record& r) const {
   const std::string thread = thread_text(r.run->first_thread + r.thread, r.run->threads);
-  return {fmt::format("{}: {}", thread, failure_text(*r.message, r.words)), r.run->kernel->name, r.message->loc};
+  return {fmt::format("{}: {}", thread, failure_text(*r.message, r.words)), r.run->kernel->name, r.message->loc,
+          r.message->kind == ir::Message::Kind::gradient ? ErrorKind::not_differentiable : ErrorKind::kernel_fault};
 }
 
 void ReportBuffer::collect(backend::Stream& stream, backend::Ticket waited, Reports& into) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../backends/backend.h"
+#include "../frontend/support/error.h"
 
 namespace weft::detail {
 
@@ -15,6 +16,7 @@ struct Reports {
   struct Failure {
     std::string message, kernel;
     Loc loc;
+    ErrorKind kind = ErrorKind::kernel_fault;
   };
   std::vector<std::string> lines;
   Failure first;               ///< of the failures
@@ -24,7 +26,8 @@ struct Reports {
   void add(Reports&& more);
   /// Gives the lines to the sink.
   void show();
-  /// Shows the lines, then throws Error(kernel_fault) if anything failed. No stream may be locked.
+  /// Shows the lines, then throws Error(kernel_fault) if anything failed, or Error(not_differentiable) for what an
+  /// adjoint found. No stream may be locked.
   void deliver();
   /// The same where nothing may be thrown: failures go to the standard error stream.
   void deliver_quietly() noexcept;

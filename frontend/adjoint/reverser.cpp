@@ -323,12 +323,12 @@ void Reverser::check_owner(Id store) {
   }
   builder_.open_if(shared, inst.loc());
   Message message;
-  message.kind = Message::Kind::assertion;
+  message.kind = Message::Kind::gradient;
   message.pieces.emplace_back().text =
       from_.params[param].name +
       (inst.op == Op::store
-           ? " gets an element from several threads of this store: whose it is, and so its gradient, depends on their "
-             "order"
+           ? " gets an element from several threads of this store: whose value is left, and so its gradient, depends "
+             "on their order; to sum what they give, write atomic_add(), else let each thread store elements of its own"
            : " is stored, and an element of it is read here by several threads: the order in which they add to its "
              "gradient, which a deterministic tape needs, is not known");
   append_report(builder_, out_, std::move(message), {}, inst.loc());

@@ -65,7 +65,7 @@ class Printer {
   }
 
   void message(std::size_t number, const Message& message) {
-    constexpr const char* kinds[] = {"print", "assertion", "index", "range", "division", "not_finite"};
+    constexpr const char* kinds[] = {"print", "assertion", "index", "range", "division", "not_finite", "gradient"};
     out_ += fmt::format("  message{} {}:", number, kinds[static_cast<int>(message.kind)]);
     for (const MessagePiece& piece : message.pieces) {
       if (piece.is_text()) {

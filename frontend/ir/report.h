@@ -23,7 +23,7 @@ struct MessagePiece {
   std::uint32_t words() const { return scalars() * (bits(type) == 64 ? 2 : 1); }
 };
 
-/// A print(), an assert_() or a check of debug mode in a kernel's source.
+/// A print(), an assert_() or a check of debug mode in a kernel's source, or what its adjoint finds.
 struct Message {
   enum class Kind : std::uint8_t {
     print,       ///< pieces: what is printed
@@ -32,6 +32,7 @@ struct Message {
     range,       ///< pieces: the array's name, then lo, hi, step and the extent
     division,    ///< pieces: "division" or "remainder", the dividend
     not_finite,  ///< pieces: the array's name, its indices, then the value
+    gradient,    ///< of an adjoint; pieces: what has no gradient, and why
   };
   Kind kind = Kind::print;
   std::vector<MessagePiece> pieces;
