@@ -14,7 +14,6 @@ namespace weft::detail {
 namespace {
 
 constexpr std::int64_t kMax32 = (1ll << 31) - 1;
-constexpr ir::Access kWrites = ir::Access::write | ir::Access::atomic;
 
 void pack_array(std::byte* block, const ir::Param& p, const ArrayBase& a) {
   std::byte* at = block + p.offset;
@@ -112,8 +111,8 @@ void dispatch(const Dispatch& work) {
     const ArrayBase& a = *args[k].array;
     pack_array(block, p, a);
     if (p.access == ir::Access::none) continue;
-    if (any(p.access, kWrites)) before_write(a, *on);
-    a.storage()->order_before(*on, any(p.access, kWrites));
+    if (any(p.access, ir::kChanges)) before_write(a, *on);
+    a.storage()->order_before(*on, any(p.access, ir::kChanges));
     ranges[num_ranges++] = {a.address(), a.extent_bytes(), p.access};
     if (a.storage()->has_references()) a.storage()->reach(held);
   }
@@ -166,7 +165,7 @@ void dispatch(const Dispatch& work) {
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ir::Access access = call.params[k].access;
     if (args[k].array && access != ir::Access::none)
-      args[k].array->storage()->touched(*on, ticket, any(access, kWrites));
+      args[k].array->storage()->touched(*on, ticket, any(access, ir::kChanges));
   }
   for (const std::shared_ptr<Storage>& s : held) s->touched(*on, ticket, true);
 }

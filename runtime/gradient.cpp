@@ -3,6 +3,7 @@
 
 #include "../frontend/support/error.h"
 #include "launch.h"
+#include "scalars.h"
 
 namespace weft {
 
@@ -45,26 +46,6 @@ bool holds_real(std::span<const Leaf> leaves) {
 }
 
 namespace {
-
-// Scalars of the elements of another array, from offset `first` of each on. Its dimensions stand last, before that of
-// the scalars, which one of four dimensions has no place for.
-template <class T>
-class Scalars : public Array<T, 4> {
- public:
-  Scalars(const ArrayBase& a, std::uint32_t first, std::int64_t count) {
-    this->storage_ = a.storage();
-    this->address_ = a.address() + first;
-    const int last = a.ndim() == 4 ? 4 : 3;
-    for (int k = 0; k < last; ++k) {
-      const int from = k - (last - a.ndim());
-      this->shape_[std::size_t(k)] = from < 0 ? 1 : a.shape(from);
-      this->stride_[std::size_t(k)] = from < 0 ? std::int64_t(sizeof(T)) : a.stride(from);
-    }
-    if (last == 4) return;
-    this->shape_[3] = count;
-    this->stride_[3] = sizeof(T);
-  }
-};
 
 template <class T>
 class Row : public Array<T, 1> {

@@ -10,31 +10,18 @@
 #include "indexed_array.h"
 #include "launch.h"
 #include "observe.h"
+#include "scalars.h"
 #include "state.h"
 
 namespace weft::detail {
 
 namespace {
 
-// A view of another array's memory with elements of one word or byte. Its dimensions stand last, before that of the
-// words: behind dimensions of size 1.
+// Words of an element: all of them, or the one from which on there is no place for more.
 template <class T>
-class Words : public Array<T, 4> {
- public:
-  Words(const ArrayBase& a, std::int64_t word) {
-    this->storage_ = a.storage();
-    this->address_ = a.address() + std::uint64_t(word) * sizeof(T);
-    const int last = a.ndim() == 4 ? 4 : 3;
-    for (int k = 0; k < last; ++k) {
-      const int from = k - (last - a.ndim());
-      this->shape_[std::size_t(k)] = from < 0 ? 1 : a.shape(from);
-      this->stride_[std::size_t(k)] = from < 0 ? std::int64_t(sizeof(T)) : a.stride(from);
-    }
-    if (last == 4) return;
-    this->shape_[3] = a.element_bytes() / sizeof(T);
-    this->stride_[3] = sizeof(T);
-  }
-};
+Scalars<T> words(const ArrayBase& a, std::int64_t word) {
+  return Scalars<T>(a, std::uint64_t(word) * sizeof(T), a.element_bytes() / sizeof(T));
+}
 
 // A view that can be cut.
 class Part : public ArrayBase {
@@ -80,7 +67,7 @@ void copy_words(const Part& to, const Part& from) {
     return copy_words<T>(to.cut(k, n / 2, n), from.cut(k, n / 2, n));
   }
   for (std::int64_t word = 0; word < rounds(to, sizeof(T)); ++word) {
-    const Array<T, 4> target = Words<T>(to, word), source = Words<T>(from, word);
+    const Array<T, 4> target = words<T>(to, word), source = words<T>(from, word);
     launch(copy, target.extent(), target, source);
   }
 }
@@ -109,8 +96,8 @@ void indexed_words(const Part& packed, const Part& data, const IndexLists& lists
   const int last = data.ndim() == 4 ? 4 : 3;
   for (int k = 0; k < data.ndim(); ++k) shifted[std::size_t(last - data.ndim() + k)] = lists[std::size_t(k)];
   for (std::int64_t word = 0; word < rounds(packed, sizeof(T)); ++word) {
-    const Array<T, 4> tight = Words<T>(packed, word);
-    const IndexedArray<T, 4> chosen(Words<T>(data, word), shifted);
+    const Array<T, 4> tight = words<T>(packed, word);
+    const IndexedArray<T, 4> chosen(words<T>(data, word), shifted);
     if (scatter)
       launch(scatter_words, tight.extent(), tight, chosen);
     else

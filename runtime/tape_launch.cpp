@@ -14,7 +14,6 @@ namespace weft::detail {
 
 namespace {
 
-constexpr ir::Access kWrites = ir::Access::write | ir::Access::atomic;
 constexpr std::int64_t kMaxWords = (1ll << 31) - 1;
 
 std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
@@ -75,7 +74,7 @@ class LaunchRecord : public TapeRecord {
       Arg& arg = args_[k];
       if (given.array) {
         arg.array = View(*given.array);
-        arg.written = !given.array->is_null() && any(params[k].access, kWrites);
+        arg.written = !given.array->is_null() && any(params[k].access, ir::kChanges);
       } else {
         arg.value = values_.size();
         values_.resize(values_.size() + params[k].bytes);
@@ -301,7 +300,7 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
     if (!(launch.program.reals >> k & 1)) continue;
     if (carries(*a)) carried |= 1ull << k;
     if (any(params[k].access, ir::Access::read)) read |= 1ull << k;
-    if (any(params[k].access, kWrites)) written |= 1ull << k;
+    if (any(params[k].access, ir::kChanges)) written |= 1ull << k;
   }
   // What a kernel does to arrays that it finds in elements only the adjoint knows, which refuses gradients there.
   const bool held_carries = std::ranges::any_of(
@@ -322,7 +321,7 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
       const ArrayBase* b = launch.args[l].array;
       if (!b || b->is_null() || params[l].access == ir::Access::none) continue;
       if (!may_overlap(*a, *b)) continue;
-      if (!any(params[k].access | params[l].access, kWrites)) {
+      if (!any(params[k].access | params[l].access, ir::kChanges)) {
         adjoint_options.shared = true;
         continue;
       }

@@ -230,7 +230,7 @@ bool Emitter::is_coherent(const Inst& inst, Id base) const {
   if (!shader_.together || is_atomic(inst.op)) return false;
   const ir::Param* array = module_.array_of(base);
   if (!array || array->access == ir::Access::none) return true;
-  return any(array->access, ir::Access::read) && any(array->access, ir::Access::write | ir::Access::atomic);
+  return any(array->access, ir::Access::read) && any(array->access, ir::kChanges);
 }
 
 Word Emitter::load(Id id) {

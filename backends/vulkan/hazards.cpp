@@ -9,9 +9,7 @@ using ir::Access;
 
 namespace {
 
-constexpr Access kChanges = Access::write | Access::atomic;
-
-bool changes(Access a) { return ir::any(a, kChanges); }
+bool changes(Access a) { return ir::any(a, ir::kChanges); }
 
 }  // namespace
 
@@ -72,7 +70,7 @@ Barrier Hazards::add(std::span<const MemoryRange> ranges) {
       if (!changes(intervals_[i].access)) continue;
       intervals_[kept] = intervals_[i];
       // What was read besides is done; what was changed is not visible yet.
-      intervals_[kept].access = Access(int(intervals_[i].access) & int(kChanges));
+      intervals_[kept].access = Access(int(intervals_[i].access) & int(ir::kChanges));
       ++kept;
     }
     count_ = kept;

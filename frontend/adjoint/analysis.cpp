@@ -37,7 +37,7 @@ Analysis::Analysis(const Module& module, const AdjointOptions& options)
   }
   while (flow_useful(0)) {
   }
-  check(0);
+  check(0, group_accesses());
   find_reverses(0);
   find_outer();
   need_for_reverse();
@@ -284,19 +284,42 @@ bool Analysis::flow_useful(RegionId region) {
 
 // ---- What is refused
 
-void Analysis::check(RegionId region) {
+bool Analysis::is_like(Id a, Id b) const {
+  return module_[a].op == module_[b].op && module_[a].type == module_[b].type;
+}
+
+std::vector<GroupAccesses> Analysis::group_accesses() const {
+  std::vector<GroupAccesses> uses(arrays_.size());
+  for (Id id : order_) {
+    const Inst& inst = module_[id];
+    if (!is_memory(inst.op)) continue;
+    const Root at = root(module_.arg(id, 0));
+    if (at.kind != Root::array) continue;
+    GroupAccesses& use = uses[arrays_[at.param].group];
+    if (inst.op == Op::load) {
+      if (use.load == kNone && is_float(inst.type) && active(id)) use.load = id;
+    } else if (use.change == kNone) {
+      use.change = id;
+    } else if (use.other == kNone && !is_like(id, use.change)) {
+      use.other = id;
+    }
+  }
+  return uses;
+}
+
+void Analysis::check(RegionId region, const std::vector<GroupAccesses>& groups) {
   for (Id id : module_.regions[region].insts) {
     const Inst& inst = module_[id];
     if (inst.op == Op::barrier || is_subgroup(inst.op))
       refuse(id, fmt::format("{} has no adjoint: threads that work together cannot be run backwards yet",
                              info(inst.op).name));
-    if (is_memory(inst.op)) check_memory(id);
+    if (is_memory(inst.op)) check_memory(id, groups);
     for (RegionId inner : inst.regions)
-      if (inner != kNone) check(inner);
+      if (inner != kNone) check(inner, groups);
   }
 }
 
-void Analysis::check_memory(Id id) {
+void Analysis::check_memory(Id id, const std::vector<GroupAccesses>& groups) {
   const Inst& inst = module_[id];
   const Root at = root(module_.arg(id, 0));
   if (at.kind == Root::report) return;
@@ -330,28 +353,18 @@ void Analysis::check_memory(Id id) {
     refuse(id, fmt::format("the value that {} returns for {} is used, and has no gradient", info(inst.op).name, name));
   if (inst.op != Op::atomic_add && !is_extremum(id))
     refuse(id, fmt::format("{} of real numbers on {} has no adjoint", info(inst.op).name, name));
-  if (is_extremum(id))
-    for (Id other : order_) {
-      const Inst& o = module_[other];
-      if ((o.op != Op::store && !is_atomic(o.op)) || (o.op == inst.op && o.type == inst.type)) continue;
-      const Root to = root(module_.arg(other, 0));
-      if (to.kind == Root::array && arrays_[to.param].group == use.group)
-        refuse(other, fmt::format("{} is changed here and by {} in the same kernel: which of them an element was left "
-                                  "by is not known",
-                                  module_.params[to.param].name, info(inst.op).name));
-    }
-  for (std::uint32_t k = 0; k < arrays_.size(); ++k) {
-    if (arrays_[k].group != use.group) continue;
-    for (Id other : order_)
-      if (module_[other].op == Op::load && is_float(module_[other].type)) {
-        const Root from = root(module_.arg(other, 0));
-        if (from.kind == Root::array && from.param == k && active(other))
-          refuse(other,
-                 fmt::format("{} is read here and changed by {} in the same kernel: what is read depends on the order "
-                             "of the threads, and has no gradient",
-                             module_.params[k].name, info(inst.op).name));
-      }
-  }
+  const GroupAccesses& group = groups[use.group];
+  const auto array_of = [&](Id memory) { return module_.params[root(module_.arg(memory, 0)).param].name; };
+  const Id other = is_like(id, group.change) ? group.other : group.change;
+  if (is_extremum(id) && other != kNone)
+    refuse(other,
+           fmt::format("{} is changed here and by {} in the same kernel: which of them an element was left by is "
+                       "not known",
+                       array_of(other), info(inst.op).name));
+  if (group.load != kNone)
+    refuse(group.load, fmt::format("{} is read here and changed by {} in the same kernel: what is read depends on the "
+                                   "order of the threads, and has no gradient",
+                                   array_of(group.load), info(inst.op).name));
 }
 
 // ---- What is reversed

@@ -19,6 +19,13 @@ struct ArrayUse {
   std::uint32_t group = 0;   ///< arrays of one group may overlap: the number of one of them
 };
 
+/// What a kernel does to the arrays of a group: instructions in the order of the regions, or kNone.
+struct GroupAccesses {
+  Id change = kNone;  ///< the first that changes elements
+  Id other = kNone;   ///< the first that does so in another way, or to numbers of another type
+  Id load = kNone;    ///< the first load through which a gradient flows
+};
+
 /// A loop whose trips are known without running it: as long as the counter is below (above) a bound.
 struct ClosedTrips {
   std::uint32_t param = 0;  ///< number of the counter among the carried values
@@ -120,8 +127,10 @@ class Analysis {
   bool flow_useful(RegionId region);
   bool set(std::vector<char>& flags, Id id, bool value);
   bool find_reverses(RegionId region);
-  void check(RegionId region);
-  void check_memory(Id id);
+  bool is_like(Id a, Id b) const;
+  std::vector<GroupAccesses> group_accesses() const;
+  void check(RegionId region, const std::vector<GroupAccesses>& groups);
+  void check_memory(Id id, const std::vector<GroupAccesses>& groups);
   void find_outer();
   void find_plans();
   std::optional<ClosedTrips> find_trips(Id loop) const;

@@ -57,7 +57,7 @@ void Analysis::survey_call(Id id) {
       continue;
     }
     ArrayUse& use = arrays_[at.param];
-    if (any(called.gradient_accesses[k], Access::write | Access::atomic))
+    if (any(called.gradient_accesses[k], kChanges))
       refuse(id, fmt::format("the gradient function of func \"{}\" writes to {}; it may change gradients only", name,
                              module_.params[at.param].name));
     if (any(both, Access::read)) loaded_groups_[id].push_back(use.group);
@@ -78,7 +78,7 @@ bool Analysis::touches_gradients(Id call) const {
 
 void Analysis::check_runs_again(Id call) const {
   const CalledFunction& called = functions_[module_[call].imm];
-  if (std::ranges::any_of(called.accesses, [](Access a) { return any(a, Access::write | Access::atomic); }))
+  if (std::ranges::any_of(called.accesses, [](Access a) { return any(a, kChanges); }))
     refuse(call, fmt::format("the adjoint needs a result of func \"{}\", which writes to memory and would do so again: "
                              "give it a replay()",
                              module_.functions[module_[call].imm]->function));

@@ -95,6 +95,7 @@ struct Region {
 enum class Access : std::uint8_t { none = 0, read = 1, write = 2, atomic = 4 };
 constexpr Access operator|(Access a, Access b) { return Access(int(a) | int(b)); }
 constexpr bool any(Access a, Access b) { return (int(a) & int(b)) != 0; }
+inline constexpr Access kChanges = Access::write | Access::atomic;
 
 /// One parameter of a kernel and its place in the argument block.
 ///

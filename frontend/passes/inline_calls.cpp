@@ -174,9 +174,7 @@ class Inliner {
     return std::move(callee.outputs);
   }
 
-  static bool is_written(const std::vector<Access>& accesses, std::size_t k) {
-    return any(accesses[k], Access::write | Access::atomic);
-  }
+  static bool is_written(const std::vector<Access>& accesses, std::size_t k) { return any(accesses[k], kChanges); }
 
   /// The inputs of a call, with the state after the launch for arrays that are written to.
   std::vector<Id> written_states(const std::vector<Access>& accesses, std::vector<Id> args, Loc loc) {
