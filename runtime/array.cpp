@@ -138,15 +138,15 @@ detail::StreamState& stream_of(detail::Storage& storage) { return *storage.devic
 class Told : detail::Recording {
  public:
   // All elements get values of the host.
-  explicit Told(const ArrayBase& to) : Recording(tell_of(to)) { before_write(to); }
+  Told(const ArrayBase& to, const detail::HostValues& values) : Recording(tell_of(to, values)) { before_write(to); }
   Told(const ArrayBase& to, const ArrayBase& from, std::span<const detail::Leaf> leaves)
       : Recording(tell_of(to, from, leaves)) {
     before_write(to);
   }
 
  private:
-  static detail::Recorder* tell_of(const ArrayBase& to) {
-    if (detail::Recorder* r = detail::recorder()) r->overwriting(to);
+  static detail::Recorder* tell_of(const ArrayBase& to, const detail::HostValues& values) {
+    if (detail::Recorder* r = detail::recorder()) r->overwriting(to, values);
     return nullptr;
   }
   static detail::Recorder* tell_of(const ArrayBase& to, const ArrayBase& from, std::span<const detail::Leaf> leaves) {
@@ -154,6 +154,18 @@ class Told : detail::Recording {
     return nullptr;
   }
   static void before_write(const ArrayBase& to) { detail::before_write(to, stream_of(*to.storage())); }
+};
+
+// Elements go to the host.
+class Read : detail::Recording {
+ public:
+  explicit Read(const ArrayBase& from) : Recording(tell_of(from)) {}
+
+ private:
+  static detail::Recorder* tell_of(const ArrayBase& from) {
+    if (detail::Recorder* r = detail::recorder()) r->reading(from);
+    return nullptr;
+  }
 };
 
 // Work on the device's default stream that writes an array.
@@ -165,11 +177,14 @@ void write_to(detail::Storage& storage, F record) {
 }
 }  // namespace
 
-void ArrayBase::upload(const void* data, std::uint64_t count) {
+void ArrayBase::upload(const void* data, std::uint64_t count, std::span<const detail::Leaf> leaves,
+                       const detail::References* held) {
   if (is_null()) invalid("elements are assigned to a null array");
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   if (count == 0) return;
-  const Told told(*this);
+  const Told told(
+      *this,
+      {{static_cast<const std::byte*>(data), std::size_t(count * element_bytes_)}, leaves, element_bytes_, held});
   if (!is_contiguous()) {
     ArrayBase packed(ndim_, element_bytes_);
     packed.create(device(), extent_of(shape_, ndim_), ndim_);
@@ -183,6 +198,7 @@ void ArrayBase::upload(const void* data, std::uint64_t count) {
 void ArrayBase::download(void* data) const {
   if (is_null()) invalid("elements are read from a null array");
   if (size() == 0) return;
+  const Read told(*this);
   if (!is_contiguous()) {
     ArrayBase packed(ndim_, element_bytes_);
     packed.copy_elements(*this);
@@ -195,6 +211,7 @@ void ArrayBase::download(void* data) const {
 HostCopy ArrayBase::start_download(void* data) const {
   if (is_null()) invalid("elements are read from a null array");
   if (size() == 0) return {};
+  const Read told(*this);
   if (!is_contiguous()) {
     ArrayBase packed(ndim_, element_bytes_);
     packed.copy_elements(*this);
@@ -208,13 +225,13 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
   if (is_null()) invalid("elements are assigned to a null array");
   const bool whole = is_contiguous() && size() * element_bytes_ == std::int64_t(storage_->bytes);
   storage_->refer_to(references);
-  upload(data, count);
+  upload(data, count, {}, &references);
   if (whole) storage_->refer_only_to(references);
 }
 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
   storage_->refer_to(references);
-  fill_element(element);
+  fill_element(element, {}, &references);
 }
 
 detail::References ArrayBase::references() const {
@@ -273,11 +290,12 @@ void unpack_handle(ArrayBase& array, const std::byte* from, const References& re
 }
 }  // namespace detail
 
-void ArrayBase::fill_element(const void* element) {
+void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> leaves,
+                             const detail::References* held) {
   if (is_null()) invalid("a null array is filled");
   if (size() == 0) return;
-  const Told told(*this);
   const auto* bytes = static_cast<const std::byte*>(element);
+  const Told told(*this, {{bytes, element_bytes_}, leaves, element_bytes_, held});
   const std::uint64_t total = std::uint64_t(size()) * element_bytes_;
   // A pattern that repeats every word is the device's own fill; whole allocations are padded to words.
   const bool repeats = [&] {
@@ -501,6 +519,7 @@ void ArrayBase::read_element(const std::int64_t* indices, void* out) const {
     }
     at += std::uint64_t(from_end(indices[k], n) * stride_[std::size_t(k)]);
   }
+  const Read told(*this);
   storage_->download(out, at, element_bytes_);
 }
 

@@ -84,10 +84,15 @@ class ArrayBase {
   /// The caller's memory, without a copy; kept by `owner`, or by the caller.
   void create_around(const Device& device, const Extent& extent, int ndim, void* data, std::uint64_t count,
                      std::shared_ptr<void> owner);
-  void upload(const void* data, std::uint64_t count);
+  /// \param leaves  the scalars of an element; with none all its bytes count
+  void upload(const void* data, std::uint64_t count, std::span<const detail::Leaf> leaves = {}) {
+    upload(data, count, leaves, nullptr);
+  }
   void download(void* data) const;
   HostCopy start_download(void* data) const;
-  void fill_element(const void* element);
+  void fill_element(const void* element, std::span<const detail::Leaf> leaves = {}) {
+    fill_element(element, leaves, nullptr);
+  }
   /// Elements that hold arrays, packed; the memory keeps what they refer to.
   void upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references);
   void fill_packed(const std::byte* element, const detail::References& references);
@@ -115,6 +120,13 @@ class ArrayBase {
   std::byte* host_bytes() const;
   void read_element(const std::int64_t* indices, void* out) const;
 
+ private:
+  /// \param held  where the elements hold addresses: of this memory
+  void upload(const void* data, std::uint64_t count, std::span<const detail::Leaf> leaves,
+              const detail::References* held);
+  void fill_element(const void* element, std::span<const detail::Leaf> leaves, const detail::References* held);
+
+ protected:
   std::shared_ptr<detail::Storage> storage_;
   std::uint64_t address_ = 0;
   std::array<std::int64_t, 4> shape_{}, stride_{};
@@ -205,7 +217,7 @@ class Array : public ArrayBase {
       detail::pack(value, *storage(), bytes.data(), references);
       fill_packed(bytes.data(), references);
     } else {
-      fill_element(&value);
+      fill_element(&value, detail::Layout<T>::leaves);
     }
   }
   void zero() {
@@ -362,7 +374,7 @@ class Array : public ArrayBase {
       for (std::size_t i = 0; i < n; ++i) detail::pack(values[i], *storage(), bytes.data() + i * kBytes, references);
       upload_packed(bytes.data(), n, references);
     } else {
-      upload(values, n);
+      upload(values, n, detail::Layout<T>::leaves);
     }
   }
   void read(T* values) const {

@@ -158,6 +158,7 @@ void dispatch(const Dispatch& work) {
     });
   };
   for (std::int64_t start = 0; start < all; start += work.steps) {
+    if (start > 0 && work.between) work.between();
     const std::int64_t n = std::min(work.steps, all - start) * rest;
     for (std::int64_t first = 0; first < n; first += std::min(n, work.lanes))
       ticket = record(start, first, std::uint32_t(std::min(n - first, work.lanes)));

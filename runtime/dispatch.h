@@ -1,6 +1,8 @@
 // A launch of a compiled kernel whose arguments were checked: to the stream, in as many dispatches as it takes.
 // Internal to the runtime.
 #pragma once
+#include <functional>
+
 #include "launch.h"
 #include "state.h"
 
@@ -17,6 +19,8 @@ struct Dispatch {
   /// first of them, counted from where the step begins.
   std::int64_t lanes = INT64_MAX;
   std::size_t first_thread = SIZE_MAX;
+  /// Called between steps, in which threads are numbered from 0 again.
+  std::function<void()> between = {};
 };
 
 /// How many steps of the first dimension (threads, when the kernel asks for no coordinates) one dispatch takes.

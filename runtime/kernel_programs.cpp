@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "../frontend/support/hash.h"
+
 namespace weft::detail {
 
 namespace {
@@ -43,8 +45,15 @@ struct KernelPrograms {
     std::uint32_t max_block;
     std::shared_ptr<KernelAdjoint> adjoint;
   };
+  /// Of a launch in debug mode.
+  struct KnownIdentity {
+    ir::Variant variant;
+    std::uint32_t max_block;
+    std::uint64_t identity;
+  };
   ProgramUses uses;
   std::vector<KnownAdjoint> adjoints;
+  std::vector<KnownIdentity> identities;
 };
 
 // The kernel is locked.
@@ -60,12 +69,14 @@ ir::Module trace(KernelCore& kernel, const ir::Variant& variant, std::uint32_t m
   return module;
 }
 
+// Messages name the kernel and its lines, so only kernels made at one place share.
+std::string key_of(const ir::Module& module, ir::Hash hash) {
+  return fmt::format("{} {} {}:{}", ir::to_string(hash), module.name, module.loc.file, module.loc.line);
+}
+
 LoadedProgram* compile(const ir::Module& module, DeviceState& device) {
   const ir::Hash hash = ir::hash(module);
-  // Messages name the kernel and its lines, so only kernels made at one place share.
-  const std::string key =
-      fmt::format("{} {} {}:{}", ir::to_string(hash), module.name, module.loc.file, module.loc.line);
-  return device.programs.take(key, [&] {
+  return device.programs.take(key_of(module, hash), [&] {
     auto loaded = std::make_unique<LoadedProgram>();
     loaded->program = device.device->compile(module, hash);
     loaded->call = std::make_shared<ir::Interface>(module.as_interface());
@@ -82,6 +93,23 @@ LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Va
   ProgramUses& uses = programs_of(kernel).uses;
   if (LoadedProgram* known = find(uses, device, variant)) return *known;
   return add(uses, device, variant, compile(trace(kernel, variant, device.device->info().max_block), device));
+}
+
+std::uint64_t identity_of(KernelCore& kernel, DeviceState& device, const ir::Variant& launched,
+                          const LoadedProgram& program) {
+  if (launched.debug == Debug()) return hash64(program.key);
+  ir::Variant variant = launched;
+  variant.debug = {};
+  const std::uint32_t max_block = device.device->info().max_block;
+  std::lock_guard lock(kernel.mutex);
+  KernelPrograms& programs = programs_of(kernel);
+  if (const LoadedProgram* known = find(programs.uses, device, variant)) return hash64(known->key);
+  for (const auto& known : programs.identities)
+    if (known.variant == variant && known.max_block == max_block) return known.identity;
+  const ir::Module module = trace(kernel, variant, max_block);
+  const std::uint64_t identity = hash64(key_of(module, ir::hash(module)));
+  programs.identities.push_back({variant, max_block, identity});
+  return identity;
 }
 
 struct KernelAdjoint::Programs {

@@ -10,6 +10,13 @@ namespace weft::detail {
 /// Errors: Error(invalid_kernel) when the trace fails; Error(unsupported) when the device lacks what it needs.
 LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Variant& variant);
 
+/// A number for what the kernel does in launches of this variant, whatever debug mode checks beside that. Kernels that
+/// are made anew at the same place with the same function have the same.
+/// \param program  that of the launch
+/// Cost: in debug mode, a trace for the first launch of each variant.
+std::uint64_t identity_of(KernelCore& kernel, DeviceState& device, const ir::Variant& variant,
+                          const LoadedProgram& program);
+
 /// The adjoint of a kernel for launches of one variant and one choice of gradients, and what it was compiled to.
 class KernelAdjoint {
  public:

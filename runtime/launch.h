@@ -11,9 +11,10 @@ namespace detail {
 struct HostArg {
   const ArrayBase* array = nullptr;
   const void* value = nullptr;
-  bool optional = false;  ///< the array may be null
-  int argument = 0;       ///< number of the argument of the launch that it is a part of, from 1
-  int part = 0;           ///< and which part of that
+  std::span<const Leaf> leaves = {};  ///< of the value: its other bytes are padding
+  bool optional = false;              ///< the array may be null
+  int argument = 0;                   ///< number of the argument of the launch that it is a part of, from 1
+  int part = 0;                       ///< and which part of that
   /// Of a field of a struct that holds arrays: ".points", and which it is of all fields.
   std::string (*field_name)(int field) = nullptr;
   int field = 0;
@@ -30,7 +31,7 @@ struct Argument {
   Host value;
   template <class A>
   Argument(const A& a) : value(make(a)) {}
-  void get(HostArg* parts) const { parts[0].value = &value; }
+  void get(HostArg* parts) const { parts[0].value = &value, parts[0].leaves = Layout<Host>::leaves; }
 
  private:
   template <class A>
@@ -86,7 +87,7 @@ struct Argument<Var<T>> {
     else if constexpr (std::is_base_of_v<ArrayBase, F>)
       at++->array = &f;
     else
-      at++->value = &f;
+      at->leaves = Layout<F>::leaves, at++->value = &f;
   }
 };
 

@@ -24,6 +24,15 @@ struct CheckedLaunch {
   StreamState& stream;
 };
 
+/// What the host gives for the elements of an array.
+struct HostValues {
+  std::span<const std::byte> bytes;  ///< of all elements, or of one that stands for each
+  /// The scalars of an element, which lies at multiples of `element_bytes`; with none all bytes count.
+  std::span<const Leaf> leaves = {};
+  std::uint32_t element_bytes = 1;
+  const References* held = nullptr;  ///< where the bytes hold addresses: of this memory, or of that of the array itself
+};
+
 /// Hears of the operations of one thread, in order. What it throws is thrown by the operation, which then does nothing.
 class Recorder {
  public:
@@ -34,11 +43,15 @@ class Recorder {
   /// \param leaves  scalars of an element
   virtual void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) = 0;
   /// All elements are replaced by values of the host.
-  virtual void overwriting(const ArrayBase& to) = 0;
+  virtual void overwriting(const ArrayBase& to, const HostValues& values) = 0;
   /// The host is given the elements themselves.
   virtual void exposing(const ArrayBase& elements) = 0;
   /// An operation on arrays of which no derivative is known. \param what  as it is called in a message
-  virtual void untaped(const ArrayBase& to, const ArrayBase& from, const char* what) = 0;
+  /// \param others  what it reads beside `from`
+  virtual void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
+                       const char* what) = 0;
+  /// The host reads elements.
+  virtual void reading(const ArrayBase& from) = 0;
   /// A function of the caller stands for operations on these arrays.
   virtual void calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) = 0;
   /// Who hears of what is not to be recorded.

@@ -123,9 +123,13 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
                                                            "indexed array {}",
                                                            k, packed.shape(k), chosen[k]));
   if (packed.size() == 0) return;
-  if (Recorder* r = recorder())
-    scatter ? r->untaped(data, packed, "a copy to an indexed array")
-            : r->untaped(packed, data, "a copy of an indexed array");
+  if (Recorder* r = recorder()) {
+    std::vector<const ArrayBase*> others;
+    for (const Array<int>& list : lists)
+      if (!list.is_null()) others.push_back(&list);
+    scatter ? r->untaped(data, packed, others, "a copy to an indexed array")
+            : r->untaped(packed, data, others, "a copy of an indexed array");
+  }
   const Recording nobody(nullptr);
   // Structs take the arrays along that they hold.
   const std::shared_ptr<Storage>& from = (scatter ? packed : data).storage();

@@ -24,6 +24,9 @@ void Tape::record(const std::function<void()>& f) {
   // Steps that are run again may record what they recorded the first time.
   const bool again = core->active() != core.get() || detail::recorder() == core.get();
   if (!again) core->refuse_on_the_way_back("record()");
+  detail::Recorder* const now = detail::recorder();
+  if (now && now->unrecorded() && now != core->active() && now != core->active()->unrecorded())
+    invalid("record() of another tape inside a step of checkpointed(), which would not hear of what that records");
   const detail::Recording recording(core->active());
   f();
 }
@@ -59,7 +62,7 @@ void Tape::reset() {
 
 void Tape::take_gradient(ArrayBase& array) {
   if (array.is_null()) invalid("the gradient of a null array");
-  if (!core_->carries(array))
+  if (!core_->named_carries(array))
     invalid(
         "the gradient of an array that carries none: it has no gradient storage (requires_grad()), and nothing on the "
         "tape computes it from an array that has");
@@ -100,10 +103,27 @@ TapeCore::Taped& TapeCore::taped(const ArrayBase& a) {
   return t;
 }
 
+void TapeCore::made_again(const std::shared_ptr<Storage>& storage, int step) {
+  made_again_.emplace(storage, step);
+  if (made_again_.size() < made_again_pruned_) return;
+  std::erase_if(made_again_, [](const auto& m) { return m.first.expired(); });
+  made_again_pruned_ = std::max<std::size_t>(2 * made_again_.size(), 64);
+}
+
 bool TapeCore::carries(const ArrayBase& a) const {
   if (a.has_grad()) return true;
   const Taped* t = find(a);
   return t && t->carries;
+}
+
+bool TapeCore::named_carries(const ArrayBase& a) const {
+  if (!carries(a)) return false;
+  if (const auto made = made_again_.find(a.storage()); made != made_again_.end())
+    invalid(
+        fmt::format("an array that step {} of checkpointed() made when it was run again, or made another of: no "
+                    "gradient comes back to it. Make arrays that outlive a step before checkpointed()",
+                    made->second));
+  return true;
 }
 
 void TapeCore::mark_written(const ArrayBase& a) {
@@ -157,6 +177,7 @@ void TapeCore::check(const Seed& seed) const {
     if (y.shape(k) != g.shape(k))
       invalid(fmt::format("backward() with a seed of another shape: dimension {} has {} elements, that of the array {}",
                           k, g.shape(k), y.shape(k)));
+  (void)named_carries(y);
   const Taped* t = find(y);
   if (!t || !t->written)
     invalid(

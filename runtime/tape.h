@@ -126,9 +126,13 @@ class Tape {
   ///
   /// A step must do the same to the arrays whenever it is called with the same number and the arrays hold what they
   /// held: it must not depend on anything else that changes, nor on an order of atomic additions. Inside it, launches,
-  /// copies, fills and assignments on this thread may stand, and arrays that it makes for itself.
+  /// copies, fills and assignments on this thread may stand, and arrays that it makes for itself; what later steps or
+  /// the loss need must be made before. Handles that take turns are chosen by the step's number.
   /// Errors: Error(invalid_argument) outside record(), or for fewer than 1 slot; what step() throws: the tape then
-  /// cannot go back before reset().
+  /// cannot go back before reset(). backward() throws Error(invalid_argument) with the step's number for one that does
+  /// not launch, copy, fill and assign the same when it is run again (what is written by way of host_span() is not
+  /// seen), and for one that makes again what outlived it the first time and has a gradient; gradients are then
+  /// undefined until zero(), and arrays hold their final values.
   /// Cost: `slots` copies of what a step changes, and for backward() two more. Steps are run again: of 10,000 each is
   /// run 4.6 times in all for 32 slots, some 8 times for 8.
   void checkpointed(int steps, int slots, std::function<void(int)> step);

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "gradient.h"
+#include "step_traces.h"
 #include "tape.h"
 #include "versions.h"
 
@@ -31,10 +32,17 @@ class TapeCore : public Recorder {
   void launching(const CheckedLaunch& launch) override;
   void launched() override;
   void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) override;
-  void overwriting(const ArrayBase& to) override;
+  void overwriting(const ArrayBase& to, const HostValues& values) override;
   void exposing(const ArrayBase& elements) override;
-  void untaped(const ArrayBase& to, const ArrayBase& from, const char* what) override;
+  void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
+               const char* what) override;
+  void reading(const ArrayBase&) override {}
   void calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) override;
+  Recorder* unrecorded() override { return unrecorded_; }
+  /// Errors: Error(unsupported) for elements that carry gradients.
+  void check_exposed(const ArrayBase& elements) const;
+  /// Errors: Error(not_differentiable) for arrays that carry gradients.
+  void check_untaped(const ArrayBase& to, const ArrayBase& from, const char* what) const;
   /// See Tape::checkpointed.
   void add_steps(int steps, int slots, std::function<void(int)> step);
   void add(std::unique_ptr<TapeRecord> record) { sink_->push_back(std::move(record)); }
@@ -57,9 +65,22 @@ class TapeCore : public Recorder {
   /// \return who did before
   Recorder* set_active(Recorder* active) { return std::exchange(active_, active); }
 
+  /// The steps that run now, the outermost first: steps may have steps inside.
+  std::vector<StepTraces*>& step_traces() { return step_traces_; }
+  /// Tells them of an operation: `(traces.*operation)(args...)`.
+  template <class... P, class... A>
+  void trace(void (StepTraces::*operation)(P...), const A&... args) {
+    for (StepTraces* traces : step_traces_) (traces->*operation)(args...);
+  }
+  /// A step that was run again made this array, or another one in its place: gradients do not come back to it.
+  void made_again(const std::shared_ptr<Storage>& storage, int step);
+
   /// Whether a gradient may pass through the elements of this memory: it has gradient storage, or something recorded
   /// computes them from such memory.
   bool carries(const ArrayBase& a) const;
+  /// The same for an array that an operation names.
+  /// Errors: Error(invalid_argument) when it carries some and made_again() was told of it.
+  bool named_carries(const ArrayBase& a) const;
   /// A recorded operation writes elements that depend on what carries gradients, or that carried them.
   void mark_written(const ArrayBase& a);
   /// The elements as they are at this point of the recording.
@@ -87,7 +108,8 @@ class TapeCore : public Recorder {
   void works_on(const std::shared_ptr<DeviceState>& device);
 
   /// Records f() to a list of its own, goes back through it and forgets it.
-  void record_and_walk(const std::function<void()>& f);
+  /// \param unrecorded  who hears of what f() does not let the tape record
+  void record_and_walk(const std::function<void()>& f, Recorder* unrecorded);
   /// Forgets memory that nobody but the tape has, where no record needs it.
   void prune();
   std::size_t size() const { return records_.size(); }
@@ -122,6 +144,10 @@ class TapeCore : public Recorder {
   std::vector<OnDevice> devices_;
   Records* sink_ = &records_;
   Recorder* active_ = this;
+  Recorder* unrecorded_ = nullptr;
+  std::vector<StepTraces*> step_traces_;
+  std::map<std::weak_ptr<Storage>, int, std::owner_less<>> made_again_;  ///< by which step
+  std::size_t made_again_pruned_ = 64;
   std::string broken_;                   ///< why the tape cannot go back
   std::unique_ptr<TapeRecord> pending_;  ///< the launch that is being made
 };

@@ -22,6 +22,7 @@ std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / t
 struct Arguments {
   std::vector<View> arrays;
   std::vector<HostArg> args;
+  std::vector<Version::Hold> held;
 
   explicit Arguments(std::size_t count) {
     arrays.reserve(count);
@@ -30,6 +31,11 @@ struct Arguments {
   void add(const View& array) {
     arrays.push_back(array);
     args.emplace_back().array = &arrays.back();
+  }
+  /// Until the end of these arguments nobody changes the elements.
+  void add(const Version& version) {
+    held.push_back(version.hold());
+    add(held.back().where());
   }
   void add(const void* value) { args.emplace_back().value = value; }
   View& array(std::size_t k) {
@@ -54,6 +60,17 @@ KernelCore& clear_replaced() {
     Int64 i = tid64();
     If (before[i] != after[i]) {
       gradient[i] = T(0);
+    }
+  });
+  return k.core();
+}
+
+// What some thread owns belongs to none of the threads to come, whatever their numbers.
+KernelCore& take_owned() {
+  static const auto k = kernel("take owned", [](Arr<unsigned> owners) {
+    Int64 i = tid64();
+    If (owners[i] != 0u) {
+      owners[i] = ~0u;
     }
   });
   return k.core();
@@ -110,7 +127,7 @@ class LaunchRecord : public TapeRecord {
 
   /// What the threads of a dispatch remember.
   struct Scratch {
-    View slots, log;
+    View slots, log, owners;
     std::uint32_t lanes = 8;
     std::map<std::uint32_t, View> sums = {};  ///< by parameter
   };
@@ -119,6 +136,7 @@ class LaunchRecord : public TapeRecord {
   std::size_t add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const;
   std::uint32_t count_entries(TapeCore& tape) const;
   View zero_sums(const ir::ExactSum& sum) const;
+  View zero_owners(TapeCore& tape) const;
 
   const std::shared_ptr<KernelCore> kernel_;
   const std::shared_ptr<KernelAdjoint> adjoint_;
@@ -137,9 +155,11 @@ void LaunchRecord::add_arguments(Arguments& to) const {
     const Arg& arg = args_[k];
     if (params[k].kind == ir::Param::Kind::value)
       to.add(values_.data() + arg.value);
+    else if (arg.before)
+      to.add(*arg.before);
     else
-      to.add(arg.before ? arg.before->where() : arg.array);
-    if (adjoint_->get().writes >> k & 1 && !arg.before->is_copy())
+      to.add(arg.array);
+    if (adjoint_->get().writes >> k & 1 && !to.held.back().is_copy())
       internal_error("an adjoint would change an array that is in use");
   }
 }
@@ -147,20 +167,12 @@ void LaunchRecord::add_arguments(Arguments& to) const {
 // Those of the adjoint behind them. \return the number of the one that says at which thread a dispatch begins
 std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const {
   static constexpr std::uint32_t kFirst = 0;
-  // Those of all arrays stand in one piece of memory.
-  std::uint64_t owner_bytes = 0, owners_before = 0;
-  for (const ir::AdjointParam& p : adjoint_->get().extra)
-    if (p.kind == ir::AdjointParam::Kind::owners) owner_bytes += words_of(args_[p.of].array, p.unit) * 4;
-  View all_owners;
-  if (owner_bytes) {
-    all_owners = tape.workspace(device_, TapeCore::Workspace::owners, owner_bytes);
-    all_owners.zero();
-  }
+  std::uint64_t owners_before = 0;
   std::map<std::uint64_t, View> known;  // one array under two names has the same owners
   const auto owners_of = [&](std::uint32_t of, std::uint32_t unit) {
     if (const auto found = known.find(args_[of].array.address()); found != known.end()) return found->second;
     const std::uint64_t words = words_of(args_[of].array, unit);
-    const View owners(all_owners.storage(), all_owners.address() + owners_before, std::int64_t(words), 4);
+    const View owners(scratch.owners.storage(), scratch.owners.address() + owners_before, std::int64_t(words), 4);
     owners_before += words * 4;
     known.emplace(args_[of].array.address(), owners);
     return owners;
@@ -170,7 +182,7 @@ std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch
   for (const ir::AdjointParam& p : adjoint_->get().extra) {
     switch (p.kind) {
       case Kind::gradient: to.add(tape.gradient(args_[p.of].array)); break;
-      case Kind::after: to.add(args_[p.of].after->where()); break;
+      case Kind::after: to.add(*args_[p.of].after); break;
       case Kind::owners: to.add(owners_of(p.of, p.unit)); break;
       case Kind::sums: to.add(scratch.sums.at(p.of)); break;
       case Kind::scratch: to.add(scratch.slots); break;
@@ -216,16 +228,28 @@ void LaunchRecord::backward(TapeCore& tape) {
         tape.workspace(device_, TapeCore::Workspace::slots, std::uint64_t(adjoint.scratch_bytes) * scratch.lanes);
     scratch.log = tape.workspace(device_, TapeCore::Workspace::log, log_bytes * scratch.lanes);
   }
+  scratch.owners = zero_owners(tape);
   for (const ir::ExactSum& sum : adjoint.sums) scratch.sums.emplace(sum.of, zero_sums(sum));
-  Arguments arguments(args_.size() + adjoint.extra.size());
-  add_arguments(arguments);
-  const std::size_t first_thread = add_extra(arguments, tape, scratch);
-  dispatch({program, *device_->default_stream, threads_, count_, arguments.args, steps,
-            has_scratch ? std::int64_t(scratch.lanes) : INT64_MAX, first_thread});
+  // A kernel may have read what is a gradient: that goes elsewhere before its place is known.
+  for (const ir::AdjointParam& p : adjoint.extra)
+    if (p.kind == ir::AdjointParam::Kind::gradient)
+      before_write(tape.gradient(args_[p.of].array), *device_->default_stream);
+  {
+    Arguments arguments(args_.size() + adjoint.extra.size());
+    add_arguments(arguments);
+    const std::size_t first_thread = add_extra(arguments, tape, scratch);
+    Arguments owners(1);
+    if (!scratch.owners.is_null()) owners.add(scratch.owners);
+    dispatch({program, *device_->default_stream, threads_, count_, arguments.args, steps,
+              has_scratch ? std::int64_t(scratch.lanes) : INT64_MAX, first_thread, [&] {
+                if (!owners.args.empty()) launch(take_owned(), nullptr, owners.arrays[0].size(), owners.args);
+              }});
+  }
   for (const ir::Extremum& e : adjoint.extrema) {
     const Arg& arg = args_[e.of];
     Arguments states(3);
-    for (const View& state : {arg.before->where(), arg.after->where(), tape.gradient(arg.array)})
+    const Version::Hold before = arg.before->hold(), after = arg.after->hold();
+    for (const View& state : {before.where(), after.where(), tape.gradient(arg.array)})
       states.add(in_a_row(state, e.bytes));
     KernelCore& kernel = e.bytes == 8   ? clear_replaced<std::uint64_t>()
                          : e.bytes == 4 ? clear_replaced<std::uint32_t>()
@@ -237,6 +261,17 @@ void LaunchRecord::backward(TapeCore& tape) {
                    sum.type);
   for (const ir::AdjointParam& p : adjoint.extra)
     if (p.kind == ir::AdjointParam::Kind::gradient) tape.mark_nonzero(args_[p.of].array);
+}
+
+// Those of all arrays stand in one piece of memory.
+View LaunchRecord::zero_owners(TapeCore& tape) const {
+  std::uint64_t bytes = 0;
+  for (const ir::AdjointParam& p : adjoint_->get().extra)
+    if (p.kind == ir::AdjointParam::Kind::owners) bytes += words_of(args_[p.of].array, p.unit) * 4;
+  if (bytes == 0) return {};
+  View owners = tape.workspace(device_, TapeCore::Workspace::owners, bytes);
+  owners.zero();
+  return owners;
 }
 
 View LaunchRecord::zero_sums(const ir::ExactSum& sum) const {
@@ -279,11 +314,12 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape) const {
     copies.emplace_back(address, array);
   }
   Scratch scratch{tape.workspace(device_, TapeCore::Workspace::slots, 4),
-                  tape.workspace(device_, TapeCore::Workspace::log, 4), 8};
+                  tape.workspace(device_, TapeCore::Workspace::log, 4), zero_owners(tape), 8};
   scratch.slots.zero();
   for (const ir::ExactSum& sum : adjoint.sums) scratch.sums.emplace(sum.of, scratch.slots);
   add_extra(arguments, tape, scratch);
   dispatch({program, *device_->default_stream, threads_, count_, arguments.args, steps});
+  arguments.held.clear();
   std::uint32_t entries = 0;
   scratch.slots.storage()->download(&entries, scratch.slots.address(), 4);
   return entries;
@@ -298,7 +334,7 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
     if (!a || a->is_null()) continue;
     if (params[k].access != ir::Access::none && a->storage()->has_references()) a->storage()->reach(held);
     if (!(launch.program.reals >> k & 1)) continue;
-    if (carries(*a)) carried |= 1ull << k;
+    if (named_carries(*a)) carried |= 1ull << k;
     if (any(params[k].access, ir::Access::read)) read |= 1ull << k;
     if (any(params[k].access, ir::kChanges)) written |= 1ull << k;
   }
@@ -349,6 +385,7 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
 
 void TapeCore::launching(const CheckedLaunch& launch) {
   pending_.reset();
+  trace(&StepTraces::launching, launch);
   Passage passes = passage(launch);
   if (!passes.adjoint) return;
   auto record = std::make_unique<LaunchRecord>(launch, std::move(passes.adjoint));

@@ -60,8 +60,10 @@ class FunctionRecord : public TapeRecord {
     // The function knows the arrays only: where they have changed since, they get their elements of that time back
     // while it runs.
     std::vector<View> now(arrays_.size());
+    std::vector<std::optional<View>> then(arrays_.size());
     for (std::size_t k = 0; k < arrays_.size(); ++k) {
-      if (!versions_[k]->is_copy()) continue;
+      then[k] = versions_[k]->copy();
+      if (!then[k]) continue;
       now[k] = View::like(arrays_[k]);
       now[k].copy(arrays_[k]);
     }
@@ -75,7 +77,7 @@ class FunctionRecord : public TapeRecord {
     };
     try {
       for (std::size_t k = 0; k < arrays_.size(); ++k)
-        if (!now[k].is_null()) put(k, versions_[k]->where());
+        if (then[k]) put(k, *then[k]);
       function_();
     } catch (...) {
       put_back();
@@ -95,15 +97,16 @@ class FunctionRecord : public TapeRecord {
 
 TapeCore::CopyPassage TapeCore::passage(const ArrayBase& to, const ArrayBase& from,
                                         std::span<const Leaf> leaves) const {
-  const bool flows = carries(from);
+  const bool flows = named_carries(from);
   if (flows && !holds_real(leaves))
     throw Error(ErrorKind::not_differentiable,
                 "a copy of an array that carries gradients as elements of another type, which have none: copy it "
                 "as what it is, or outside record()");
-  return {flows || carries(to), flows};
+  return {flows || named_carries(to), flows};
 }
 
 void TapeCore::copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) {
+  trace(&StepTraces::copying, to, from);
   const auto [any, flows] = passage(to, from, leaves);
   if (!any) return;
   mark_written(to);
@@ -111,20 +114,32 @@ void TapeCore::copying(const ArrayBase& to, const ArrayBase& from, std::span<con
   add(std::make_unique<CopyRecord>(to, from, leaves, flows));
 }
 
-void TapeCore::overwriting(const ArrayBase& to) {
-  if (!carries(to)) return;
+void TapeCore::overwriting(const ArrayBase& to, const HostValues& values) {
+  trace(&StepTraces::overwriting, to, values);
+  if (!named_carries(to)) return;
   mark_written(to);
   add(std::make_unique<FillRecord>(to));
 }
 
 void TapeCore::exposing(const ArrayBase& elements) {
+  trace(&StepTraces::exposing, elements);
+  check_exposed(elements);
+}
+
+void TapeCore::check_exposed(const ArrayBase& elements) const {
   if (!carries(elements)) return;
   throw Error(ErrorKind::unsupported,
               "host_span() of an array that carries gradients while a tape records: the tape would not see what is "
               "written there; read it by to_vector(), write it by assign()");
 }
 
-void TapeCore::untaped(const ArrayBase& to, const ArrayBase& from, const char* what) {
+void TapeCore::untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
+                       const char* what) {
+  trace(&StepTraces::untaped, to, from, others, what);
+  check_untaped(to, from, what);
+}
+
+void TapeCore::check_untaped(const ArrayBase& to, const ArrayBase& from, const char* what) const {
   if (!carries(to) && !carries(from)) return;
   throw Error(ErrorKind::not_differentiable,
               std::string(what) +
@@ -133,9 +148,11 @@ void TapeCore::untaped(const ArrayBase& to, const ArrayBase& from, const char* w
 }
 
 void TapeCore::calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) {
+  trace(&StepTraces::calling, arrays);
   std::vector<View> views;
   std::vector<std::shared_ptr<Version>> versions;
   for (const ArrayBase* a : arrays) {
+    (void)named_carries(*a);
     mark_written(*a);
     views.emplace_back(*a);
     versions.push_back(version(*a));

@@ -62,6 +62,8 @@ class StepsRecord : public TapeRecord {
  public:
   StepsRecord(int steps, int slots, std::function<void(int)> step)
       : steps_(steps), slots_(slots), step_(std::move(step)), watcher_(std::make_shared<StepWatcher>()) {}
+  /// Another thread that changes an array may be with the watcher, and keep it until it is done.
+  ~StepsRecord() override { keep_in(nullptr, nullptr); }
 
   /// All steps for the first time.
   void run(TapeCore& tape);
@@ -91,6 +93,7 @@ class StepsRecord : public TapeRecord {
   void end_mark();
   void to_last_mark();
   void advance(TapeCore& tape, int from, int to);
+  void reverse(TapeCore& tape, int step);
   void keep_in(UndoLog* final_values, UndoLog* log) {
     std::lock_guard lock(watcher_->mutex);
     watcher_->logs = {final_values, log};
@@ -100,6 +103,7 @@ class StepsRecord : public TapeRecord {
   const int steps_, slots_;
   const std::function<void(int)> step_;
   const std::shared_ptr<StepWatcher> watcher_;
+  StepTraces traces_;
   std::vector<std::unique_ptr<Mark>> marks_;
   UndoLog* final_values_ = nullptr;
   bool found_new_ = false;
@@ -116,6 +120,7 @@ class StepRecorder : public Recorder {
   }
 
   void launching(const CheckedLaunch& launch) override {
+    tape_.trace(&StepTraces::launching, launch);
     written_.clear();
     References held;
     for (std::size_t k = 0; k < launch.args.size(); ++k) {
@@ -133,24 +138,34 @@ class StepRecorder : public Recorder {
   }
   void launched() override {
     for (const View& a : written_) write(a);
+    written_.clear();
   }
   void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) override {
+    tape_.trace(&StepTraces::copying, to, from);
     steps_.touch(to), steps_.touch(from);
     if (!quiet_ && tape_.passage(to, from, leaves).any) write(to);
   }
-  void overwriting(const ArrayBase& to) override {
+  void overwriting(const ArrayBase& to, const HostValues& values) override {
+    tape_.trace(&StepTraces::overwriting, to, values);
     steps_.touch(to);
     if (!quiet_ && tape_.carries(to)) write(to);
   }
   void exposing(const ArrayBase& elements) override {
+    tape_.trace(&StepTraces::exposing, elements);
     steps_.touch(elements);
-    if (!quiet_) tape_.exposing(elements);
+    if (!quiet_) tape_.check_exposed(elements);
   }
-  void untaped(const ArrayBase& to, const ArrayBase& from, const char* what) override {
+  void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
+               const char* what) override {
+    tape_.trace(&StepTraces::untaped, to, from, others, what);
     steps_.touch(to), steps_.touch(from);
-    if (!quiet_) tape_.untaped(to, from, what);
+    for (const ArrayBase* a : others) steps_.touch(*a);
+    if (!quiet_) tape_.check_untaped(to, from, what);
   }
+  // What the host finds there may decide what the step does.
+  void reading(const ArrayBase& from) override { steps_.touch(from); }
   void calling(std::function<void()>, std::span<const ArrayBase* const> arrays) override {
+    tape_.trace(&StepTraces::calling, arrays);
     for (const ArrayBase* a : arrays) steps_.touch(*a), write(*a);
   }
   Recorder* unrecorded() override { return quiet_ ? this : silent_.get(); }
@@ -179,7 +194,9 @@ void StepsRecord::begin_mark(int step) {
 void StepsRecord::end_mark() {
   std::unique_ptr<Mark> last = std::move(marks_.back());
   marks_.pop_back();
-  keep_in(final_values_, &marks_.back()->log);
+  // At once for a thread that changes something meanwhile.
+  std::lock_guard lock(watcher_->mutex);
+  watcher_->logs = {final_values_, &marks_.back()->log};
   marks_.back()->log.append(std::move(last->log));
 }
 
@@ -210,9 +227,25 @@ void StepsRecord::advance(TapeCore& tape, int from, int to) {
   } active{tape, tape.set_active(&recorder)};
   const Recording recording(&recorder);
   for (int k = from; k < to; ++k) {
+    StepTraces::Run run(tape, traces_, k);
     step_(k);
+    run.end();
     prune(tape);
+    traces_.note_survivors(tape);
   }
+}
+
+void StepsRecord::reverse(TapeCore& tape, int step) {
+  StepRecorder unrecorded(tape, *this, true);
+  tape.record_and_walk(
+      [&] {
+        StepTraces::Run run(tape, traces_, step);
+        step_(step);
+        run.end();
+      },
+      &unrecorded);
+  prune(tape);
+  traces_.note_survivors(tape);
 }
 
 void StepsRecord::run(TapeCore& tape) {
@@ -252,8 +285,7 @@ void StepsRecord::backward(TapeCore& tape) {
       }
       --end;
       advance(tape, at, end);
-      tape.record_and_walk([&] { step_(end); });
-      prune(tape);
+      reverse(tape, end);
       if (at == end && at > 0) end_mark();
     }
   } catch (...) {
@@ -263,14 +295,15 @@ void StepsRecord::backward(TapeCore& tape) {
   put_back();
 }
 
-void TapeCore::record_and_walk(const std::function<void()>& f) {
+void TapeCore::record_and_walk(const std::function<void()>& f, Recorder* unrecorded) {
   Records records;
   {
     struct Sink {
-      Records*& sink;
-      Records* before;
-      ~Sink() { sink = before; }
-    } sink{sink_, std::exchange(sink_, &records)};
+      TapeCore& tape;
+      Records* sink;
+      Recorder* unrecorded;
+      ~Sink() { tape.sink_ = sink, tape.unrecorded_ = unrecorded; }
+    } const before{*this, std::exchange(sink_, &records), std::exchange(unrecorded_, unrecorded)};
     const Recording recording(this);
     f();
   }

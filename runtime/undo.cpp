@@ -64,9 +64,7 @@ void UndoLog::keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin,
 }
 
 void UndoLog::undo() {
-  const std::vector<Kept> kept = std::exchange(kept_, {});
-  places_ = {};
-  for (const Kept& k : kept) {
+  for (const Kept& k : kept_) {
     const auto storage = k.storage.lock();
     if (!storage) continue;
     const std::int64_t bytes = std::int64_t(k.end - k.begin);
@@ -74,6 +72,9 @@ void UndoLog::undo() {
     before_write(to, *storage->device->default_stream);
     to.copy(View(k.copy, k.address, bytes, 1));
   }
+  // Not before: after an error all of it can be put back again.
+  kept_.clear();
+  places_ = {};
 }
 
 void UndoLog::append(UndoLog&& later) {

@@ -12,12 +12,23 @@ int length_class(const ArrayBase& a) { return std::bit_width(a.extent_bytes()); 
 
 }  // namespace
 
+// Who copies a version has it in use: it is not copied while it ends.
 Version::~Version() {
-  if (live_) live_->forget(where_);
+  if (!copied_) live_->forget(where_);
+}
+
+Version::Hold::Hold(const Version& version) : lock_(version.live_->mutex_), version_(&version) {
+  // It stays where it is from now on.
+  if (version.copied_) lock_.unlock();
+}
+
+std::optional<View> Version::copy() const {
+  const Hold held(*this);
+  return copied_ ? std::optional(where_) : std::nullopt;
 }
 
 std::shared_ptr<Version> LiveVersions::take(const ArrayBase& elements) {
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   Entries& entries = by_length_[length_class(elements)];
   for (auto [e, end] = entries.equal_range(elements.address()); e != end; ++e)
     if (same_elements(e->second.where, elements))
@@ -28,7 +39,7 @@ std::shared_ptr<Version> LiveVersions::take(const ArrayBase& elements) {
 }
 
 void LiveVersions::forget(const View& where) {
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const auto entries = by_length_.find(length_class(where));
   auto [e, end] = entries->second.equal_range(where.address());
   while (e != end) e = e->second.version.expired() ? entries->second.erase(e) : std::next(e);
@@ -40,7 +51,7 @@ void LiveVersions::before_write(const ArrayBase& elements, StreamState& stream) 
   const std::uint64_t begin = elements.address(), end = begin + elements.extent_bytes();
   std::vector<std::shared_ptr<Version>> touched;
   std::vector<std::pair<Entries*, Entries::iterator>> places;
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   for (auto& [bits, entries] : by_length_) {
     const std::uint64_t longest = bits < 64 ? (1ull << bits) - 1 : ~0ull;
     auto e = begin > longest ? entries.upper_bound(begin - longest) : entries.begin();
@@ -83,7 +94,7 @@ void LiveVersions::save(std::span<const std::shared_ptr<Version>> versions, Stre
   to->touched(stream, t, true);
   for (const auto& v : versions) {
     v->where_ = View(v->where_, to, at + (v->where_.address() - begin));
-    v->live_.reset();
+    v->copied_ = true;
   }
 }
 

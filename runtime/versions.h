@@ -2,7 +2,8 @@
 // a copy. Internal to the runtime.
 #pragma once
 #include <map>
-#include <unordered_map>
+#include <mutex>
+#include <optional>
 
 #include "observe.h"
 
@@ -18,14 +19,27 @@ class Version {
   Version(const Version&) = delete;
   ~Version();
 
-  /// Where the elements are now. Not to be changed.
-  const View& where() const { return where_; }
-  bool is_copy() const { return !live_; }
+  /// Where the elements are. While it lives they stay there: another thread that is about to change the array waits.
+  /// What is to read them must be on its stream before its end, and must not change an array that it holds.
+  class Hold {
+   public:
+    explicit Hold(const Version& version);
+    const View& where() const { return version_->where_; }
+    bool is_copy() const { return version_->copied_; }
+
+   private:
+    std::unique_lock<std::recursive_mutex> lock_;
+    const Version* version_;
+  };
+  Hold hold() const { return Hold(*this); }
+  /// Where they are for good, when they were copied.
+  std::optional<View> copy() const;
 
  private:
   friend class LiveVersions;
-  std::shared_ptr<LiveVersions> live_;  ///< null once they were copied
-  View where_;
+  const std::shared_ptr<LiveVersions> live_;
+  View where_;           // guarded by live_, as the next
+  bool copied_ = false;  ///< into memory of their own, where they stay
 };
 
 /// The versions that stand in one storage itself. Thread-safe: any thread may be about to change it.
@@ -49,7 +63,8 @@ class LiveVersions : public Watcher, public std::enable_shared_from_this<LiveVer
   /// The version is gone.
   void forget(const View& where);
 
-  std::mutex mutex_;
+  /// Who holds a version may change other parts of the array.
+  std::recursive_mutex mutex_;
   /// By the number of bits of the length in bytes, then by the first address: what overlaps an interval begins at most
   /// such a length before it.
   std::map<int, Entries> by_length_;

@@ -303,6 +303,43 @@ TEST_P(TapeLaunch, an_element_that_two_threads_store_is_found) {
   }
 }
 
+TEST_P(TapeLaunch, an_element_that_threads_of_two_dispatches_store_is_found) {
+  struct LowLimit {
+    detail::DeviceState& state;
+    const std::int64_t before;
+    ~LowLimit() { state.max_threads = before; }
+  } limit{*device().state(), device().state()->max_threads};
+  limit.state.max_threads = 24;
+  // Thread i of each dispatch has the same number there.
+  const auto k = kernel("wide_race", [](Arr<const float> x, Arr<float> y, Int n) {
+    Int64 i = tid64();
+    y[(Int64(n) - i + Int64(48)) % Int64(n)] = x[i];
+  });
+  const auto gradient = [&](int threads, int n) {
+    auto many = full<float>(device(), threads, 2).requires_grad();
+    Array<float> y = zeros<float>(device(), n);
+    Tape tape;
+    tape.record([&] { launch(k, threads, many, y, n); });
+    tape.backward({{y, ones<float>(device(), n)}});
+    return many.grad().to_vector();
+  };
+  EXPECT_EQ(gradient(48, 48), Floats(48, 1));
+  EXPECT_EQ(gradient(70, 96), Floats(70, 1));
+  for (int n : {24, 30}) expect_contains(error_of([&] { gradient(48, n); }), "several threads");
+}
+
+TEST_P(TapeLaunch, a_gradient_that_the_launch_reads_is_as_it_was) {
+  auto x = Array<float>(device(), {10, 20, 30, 40}).requires_grad();
+  Array<float> y = zeros<float>(device(), 4);
+  x.grad().assign(Floats{1, 2, 3, 4});
+  const auto k = kernel(
+      "by_gradient", [](Arr<const float> x, Arr<const float> g, Arr<float> y) { y[tid()] = x[tid()] * g[3 - tid()]; });
+  Tape tape;
+  tape.record([&] { launch(k, 4, x, x.grad(), y); });
+  tape.backward({{y, ones<float>(device(), 4)}});
+  EXPECT_EQ(x.grad().to_vector(), Floats(4, 5));
+}
+
 TEST_P(TapeLaunch, an_array_seen_through_indices) {
   auto x = Array<float>(device(), {1, 2, 3, 4}).requires_grad();
   const Array<int> list(device(), {3, 1, 3});
