@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <numeric>
 
 #include "../frontend/edsl/names.h"
 #include "../frontend/support/error.h"
@@ -45,6 +46,16 @@ struct Arguments {
 
 /// Words from the start of an array to its end, with the rest of a line of them: pieces of memory stay aligned.
 std::uint64_t words_of(const ArrayBase& a, std::uint32_t unit) { return (a.extent_bytes() + 63) / 64 * (64 / unit); }
+
+/// Makes one group of those that parameters l < k are in: see ir::AdjointOptions::groups.
+void join(std::vector<std::uint32_t>& groups, std::size_t params, std::size_t l, std::size_t k) {
+  if (groups.empty()) {
+    groups.resize(params);
+    std::iota(groups.begin(), groups.end(), 0u);
+  }
+  const auto [to, from] = std::minmax({groups[l], groups[k]});
+  std::ranges::replace(groups, from, to);
+}
 
 /// The memory from the first to the last element as numbers of some bytes.
 View in_a_row(const ArrayBase& a, std::uint32_t bytes) {
@@ -295,24 +306,24 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape) const {
   const std::int64_t steps = steps_per_dispatch(*device_, *program.call, threads_, count_);
   Arguments arguments(args_.size() + adjoint.extra.size());
   add_arguments(arguments);
-  // Arguments that are one array stay one.
   std::vector<std::pair<std::uint64_t, View>> copies;
+  const auto copy_of = [&](std::uint64_t address) {
+    return std::ranges::find(copies, address, &std::pair<std::uint64_t, View>::first);
+  };
   for (std::size_t k = 0; k < args_.size(); ++k) {
     if (!(adjoint.writes >> k & 1)) continue;
-    View& array = arguments.array(k);
+    const View array = arguments.array(k);
     const std::uint64_t address = array.address();
-    const auto known = std::ranges::find(copies, address, &std::pair<std::uint64_t, View>::first);
-    if (known != copies.end()) {
-      array = known->second;
-      continue;
-    }
+    if (copy_of(address) != copies.end()) continue;
     const std::uint64_t shift = address % 256, bytes = array.extent_bytes();
     const auto storage = allocate(device_, shift + bytes);
     View from(array.storage(), address, std::int64_t(bytes), 1);
     View(storage, storage->allocation.address + shift, std::int64_t(bytes), 1).copy(from);
-    array = View(array, storage, storage->allocation.address + shift);
-    copies.emplace_back(address, array);
+    copies.emplace_back(address, View(array, storage, storage->allocation.address + shift));
   }
+  // Arguments that are one array stay one, those through which it is only read too.
+  for (View& array : arguments.arrays)
+    if (const auto known = copy_of(array.address()); known != copies.end()) array = known->second;
   Scratch scratch{tape.workspace(device_, TapeCore::Workspace::slots, 4),
                   tape.workspace(device_, TapeCore::Workspace::log, 4), zero_owners(tape), 8};
   scratch.slots.zero();
@@ -357,17 +368,13 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
       const ArrayBase* b = launch.args[l].array;
       if (!b || b->is_null() || params[l].access == ir::Access::none) continue;
       if (!may_overlap(*a, *b)) continue;
-      if (!any(params[k].access | params[l].access, ir::kChanges)) {
-        adjoint_options.shared = true;
-        continue;
-      }
-      if (!same_elements(*a, *b))
+      if (any(params[k].access | params[l].access, ir::kChanges) && !same_elements(*a, *b))
         throw Error(ErrorKind::invalid_argument,
                     fmt::format("{} and {} share a part of their elements, the kernel writes there, and a tape records "
                                 "it: give it the same array for both, or arrays that do not overlap",
                                 argument_name(launch.args[l]), argument_name(launch.args[k])),
                     launch.kernel.name(), launch.kernel.loc());
-      adjoint_options.aliased = true;
+      join(adjoint_options.groups, params.size(), l, k);
     }
   }
   auto adjoint = adjoint_of(launch.kernel, *launch.stream.device, launch.variant, adjoint_options);

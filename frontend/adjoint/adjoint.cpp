@@ -70,18 +70,23 @@ class Interfacer {
   Adjoint& to_;
 };
 
-Module finished(const Module& raw, const Module& kernel, const std::vector<std::uint32_t>& gradient,
-                const std::vector<std::uint32_t>& after) {
+Module finished(const Module& raw, const Module& kernel, const Analysis& analysis,
+                const std::vector<std::uint32_t>& gradient, const std::vector<std::uint32_t>& after) {
   Module resolved = raw;
   resolve_states(resolved, gradient, after);
   Module clean = forward(resolved);
   mark_accesses(clean);
   // What goes back from the undo log goes to addresses, which could be of any array. It is only what the kernel stores
-  // and the code reads before it changes it.
-  for (std::size_t k = 0; k < kernel.params.size(); ++k) {
+  // and the code reads before it changes it, by this parameter or by another that overlaps it.
+  std::vector<char> read(kernel.params.size(), 0);  // by group
+  for (std::uint32_t k = 0; k < kernel.params.size(); ++k)
+    if (any(clean.params[k].access, Access::read)) read[analysis.array(k).group] = 1;
+  for (std::uint32_t k = 0; k < kernel.params.size(); ++k) {
     Access& access = clean.params[k].access;
-    const bool undone = any(access, Access::read) && any(kernel.params[k].access, Access::write);
-    if (!undone) access = any(access, Access::read) ? Access::read : Access::none;
+    if (!read[analysis.array(k).group] || !any(kernel.params[k].access, Access::write))
+      access = any(access, Access::read) ? Access::read : Access::none;
+    else if (any(access, Access::write))
+      access = access | Access::read;
   }
   verify(clean);
   return clean;
@@ -143,22 +148,25 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
     if (named[k] || counted[k] || extreme)
       after[k] = interface.add_array(Kind::after, k, param.name + " after the launch", param);
   }
-  made.module = finished(made.module, normal, extra.gradient, after);
-  for (std::size_t k = 0; k < normal.params.size(); ++k) {
-    const Access access = made.module.params[k].access;
-    if (any(access, Access::read)) made.reads |= 1ull << k;
-    if (any(access, Access::write)) made.writes |= 1ull << k;
+  made.module = finished(made.module, normal, analysis, extra.gradient, after);
+  if (counts) {
+    static_cast<Interface&>(counter) = made.module.as_interface();
+    made.counter.push_back(finished(counter, normal, analysis, extra.gradient, after));
   }
+  const auto add_accesses = [&](const Module& code) {
+    for (std::size_t k = 0; k < normal.params.size(); ++k) {
+      const Access access = code.params[k].access;
+      if (any(access, Access::read)) made.reads |= 1ull << k;
+      if (any(access, Access::write)) made.writes |= 1ull << k;
+    }
+  };
+  add_accesses(made.module);
+  // The counter runs the stores that nothing reads again too.
+  for (const Module& code : made.counter) add_accesses(code);
   for (const Extremum& e : made.extrema) made.reads |= 1ull << e.of;
   if (!analysis.has_log()) return made;
   made.log_bytes = 16;
-  if (const auto entries = analysis.log_entries()) {
-    made.log_entries = *entries;
-    return made;
-  }
-  made.log_entries = kNone;
-  static_cast<Interface&>(counter) = made.module.as_interface();
-  made.counter.push_back(finished(counter, normal, extra.gradient, after));
+  made.log_entries = analysis.log_entries().value_or(kNone);
   return made;
 }
 

@@ -10,9 +10,10 @@ namespace weft::ir {
 /// What a launch decides about an adjoint's code.
 struct AdjointOptions {
   std::uint64_t with_gradient = 0;  ///< by parameter: arrays that have gradient storage
-  std::uint32_t slots = 8;     ///< saved states for each loop that must be run again; the result is the same for all
-  bool aliased = false;        ///< arguments overlap: what is written to one array may be read from any other
-  bool shared = false;         ///< arguments that are only read overlap: they have gradients in common
+  std::uint32_t slots = 8;  ///< saved states for each loop that must be run again; the result is the same for all
+  /// By parameter: the first one of those that it overlaps, or that overlap these; itself where there is none. What is
+  /// written to one array may be read from the others, and they have gradients in common. Empty: no arguments overlap.
+  std::vector<std::uint32_t> groups = {};
   bool deterministic = false;  ///< what many threads add to one element is added exactly: see ExactSum
   bool operator==(const AdjointOptions&) const = default;
 };
@@ -63,8 +64,9 @@ struct ExactSum {
 struct Adjoint {
   Module module;
   std::vector<AdjointParam> extra;  ///< module.params from that number on that the kernel's end with
-  std::uint64_t reads = 0;          ///< by parameter: arrays whose elements it needs as they were before the launch
-  std::uint64_t writes = 0;         ///< of these: arrays that it changes while it runs and then puts back
+  std::uint64_t reads = 0;  ///< by parameter: arrays whose elements it, or `counter`, needs as before the launch
+  std::uint64_t writes =
+      0;  ///< of these: arrays that it changes while it runs and then puts back, or that `counter` does
   /// When the adjoint has run for all threads, gradients of scalars whose bits the launch has changed are to be set to
   /// zero: what was there before has no part in what came after.
   std::vector<Extremum> extrema;

@@ -30,7 +30,7 @@ Analysis::Analysis(const Module& module, const AdjointOptions& options)
       stored_groups_(module.insts.size()),
       plans_(module.insts.size()),
       replayed_groups_(module.params.size(), 0) {
-  group_arrays(options.aliased);
+  group_arrays();
   survey_functions();
   survey(0, kNone);
   while (flow_varied(0)) {
@@ -57,9 +57,11 @@ bool Analysis::is_inside(Id inner, Id control) const {
 
 // ---- What there is
 
-void Analysis::group_arrays(bool aliased) {
+void Analysis::group_arrays() {
+  const std::vector<std::uint32_t>& groups = options_.groups;
   for (std::size_t k = 0; k < arrays_.size(); ++k) {
-    arrays_[k].group = aliased ? 0 : static_cast<std::uint32_t>(k);
+    arrays_[k].group = groups.empty() ? static_cast<std::uint32_t>(k) : groups[k];
+    arrays_[k].overlaps = std::ranges::count(groups, arrays_[k].group) > 1;
     arrays_[k].gradient = module_.params[k].kind == Param::Kind::array && (options_.with_gradient >> k & 1) != 0;
   }
 }

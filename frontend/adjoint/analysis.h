@@ -10,6 +10,7 @@ namespace weft::ir {
 /// How a kernel in normal form treats one of its arrays.
 struct ArrayUse {
   bool gradient = false;     ///< it has gradient storage and holds real numbers
+  bool overlaps = false;     ///< with another of its group
   bool stored = false;       ///< plainly stored
   bool atomic = false;       ///< the target of an atomic operation
   bool own_element = true;   ///< each thread loads and stores one element of its own only, if any
@@ -121,7 +122,7 @@ class Analysis {
   void check_runs_again(Id call) const;
   bool is_varied_call(Id id) const;
   bool is_useful_call(Id id) const;
-  void group_arrays(bool aliased);
+  void group_arrays();
   [[noreturn]] void refuse(Id id, const std::string& what) const;
   bool flow_varied(RegionId region);
   bool flow_useful(RegionId region);

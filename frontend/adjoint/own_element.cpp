@@ -8,10 +8,12 @@ namespace weft::ir {
 // With as many coordinates as tid() has, each once, threads that stay within the bounds of the array meet nowhere.
 std::vector<int> Analysis::own_element(Id memory) const {
   const Inst& inst = module_[memory];
-  if (module_.wide || options_.aliased || options_.shared || module_[module_.arg(memory, 0)].op != Op::arg) return {};
+  if (module_.wide || module_[module_.arg(memory, 0)].op != Op::arg) return {};
+  const Param& array = *module_.array_of(module_.arg(memory, 0));
+  // Through another argument other threads may reach the element.
+  if (arrays_[static_cast<std::size_t>(&array - module_.params.data())].overlaps) return {};
   if (inst.offset + inst.width * static_cast<std::uint32_t>(bytes(inst.type)) > inst.stride) return {};
   std::vector<int> found;
-  const Param& array = *module_.array_of(module_.arg(memory, 0));
   if (!add_coordinates(array, module_.arg(memory, 1), found) || found.size() != array.ndim) return {};
   if (found.size() != std::max(module_.tid_rank, 1u)) return {};
   std::vector<int> sorted = found;

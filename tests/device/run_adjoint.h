@@ -56,11 +56,10 @@ class AdjointLaunch {
   const ir::Module& module() const { return module_; }
   void forward() { run(module_, {}, threads_, 0, 0); }
   /// `lanes`: threads of a dispatch. Returns what was run.
-  ir::Adjoint backward(std::uint32_t slots = 8, int lanes = 64, bool aliased = false) {
+  ir::Adjoint backward(std::uint32_t slots = 8, int lanes = 64) {
     ir::AdjointOptions options;
     options.with_gradient = ir::real_arrays(recorded_) & with_gradient;
     options.slots = slots;
-    options.aliased = aliased;
     ir::Adjoint adjoint = ir::adjoint(recorded_, options);
     const bool dispatches = adjoint.scratch_bytes != 0 || adjoint.log_bytes != 0;
     const int step = dispatches ? lanes : threads_;

@@ -136,6 +136,69 @@ TEST_P(TapeLaunch, one_array_given_twice) {
   expect_near(x.grad().to_vector(), {32, 108});
 }
 
+// What is known of two arguments says nothing of the others.
+TEST_P(TapeLaunch, one_array_given_twice_beside_a_sum_by_atomic_additions) {
+  auto x = Array<float>(device(), {2, 3}).requires_grad();
+  auto w = Array<float>(device(), {5}).requires_grad();
+  Array<float> total = zeros<float>(device(), 1), most(device(), {-100});
+  const auto k = kernel("square and add", [](Arr<const float> a, Arr<float> b, Arr<const float> w, Arr<float> total,
+                                             Arr<float> again, Arr<float> most) {
+    Int i = tid();
+    b[i] = a[i] * a[i];
+    atomic_add(total[0], a[i] * w[0]);
+    atomic_add(again[0], Float(b[i]));
+    atomic_max(most[0], Float(b[i]));
+  });
+  Tape tape;
+  tape.record([&] { launch(k, 2, x, x, w, total, total, most); });
+  EXPECT_EQ(total.at(0), (4 + 9) * 5 + 4 + 9);
+  tape.backward({{total, ones_like(total)}, {most, Array<float>(device(), {10})}});
+  expect_near(x.grad().to_vector(), {4 * 6, 6 * 6 + 10 * 6});
+  expect_near(w.grad().to_vector(), {13});
+}
+
+// The number of stores is counted by running them; those through the other name as well.
+TEST_P(TapeLaunch, one_array_given_twice_keeps_its_elements_where_stores_are_counted) {
+  const auto k = kernel("count stores", [](Arr<const float> a, Arr<float> b, Arr<float> p, Arr<const int> n) {
+    Int i = tid();
+    for (auto j : range(n[i])) p[i] = p[i] * (a[i] + Float(j));
+    b[i] -= 0.5f;
+  });
+  auto x = Array<float>(device(), {2, 3}).requires_grad();
+  auto p = ones<float>(device(), 2).requires_grad();
+  const Array<int> n(device(), {2, 1});
+  Tape tape;
+  tape.record([&] { launch(k, 2, x, x, p, n); });
+  tape.backward({{p, ones_like(p)}, {x, Array<float>(device(), {10, 20})}});
+  EXPECT_EQ(x.to_vector(), (Floats{1.5f, 2.5f}));
+  EXPECT_EQ(p.to_vector(), (Floats{6, 3}));
+  expect_near(x.grad().to_vector(), {10 + 5, 20 + 1});
+  expect_near(p.grad().to_vector(), {6, 3});
+}
+
+// Which stores are made is seen through one name and changed through the other.
+TEST_P(TapeLaunch, one_array_given_twice_decides_how_many_stores_there_are) {
+  const auto k = kernel("conditional stores", [](Arr<const float> a, Arr<float> b, Arr<float> p, Arr<const int> n) {
+    Int i = tid();
+    for ([[maybe_unused]] auto j : range(n[i])) {
+      If (a[i] > 2.5f) {
+        p[i] = p[i] * a[i];
+      }
+      b[i] += 1.0f;
+    }
+  });
+  auto x = Array<float>(device(), {2, 3}).requires_grad();
+  auto p = ones<float>(device(), 2).requires_grad();
+  const Array<int> n(device(), {4, 2});
+  Tape tape;
+  tape.record([&] { launch(k, 2, x, x, p, n); });
+  tape.backward({{p, ones_like(p)}, {x, Array<float>(device(), {10, 20})}});
+  EXPECT_EQ(x.to_vector(), (Floats{6, 5}));
+  EXPECT_EQ(p.to_vector(), (Floats{60, 12}));
+  expect_near(x.grad().to_vector(), {10 + 4 * 5 + 3 * 5 + 3 * 4, 20 + 3 + 4});
+  expect_near(p.grad().to_vector(), {60, 12});
+}
+
 TEST_P(TapeLaunch, views_of_one_array_that_do_not_overlap) {
   auto x = zeros<float, 2>(device(), {4, 3}).requires_grad();
   x[0].assign(Floats{1, 2, 3});

@@ -1,0 +1,127 @@
+// Random bodies of kernels that have gradients: straight code, branches, loops with break and continue, early returns,
+// in-place updates. Values stay small, so that differences are exact enough; all but comparisons and kinks is smooth.
+// A plain body uses four arrays of float64 and integers, a wide one what else the language has.
+#pragma once
+#include <weft/weft.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <random>
+
+#include "random_gradient_narrow.h"
+
+namespace weft::test {
+
+/// What bodies expect of a launch and of their arrays.
+struct GradientSizes {
+  static constexpr int kThreads = 3;             ///< at most
+  static constexpr int kInputs = 6;              ///< elements of x that are read
+  static constexpr int kRow = 4;                 ///< elements of a thread's own
+  static constexpr int kOutputs = 3;             ///< elements that all threads change
+  static constexpr int kRows = kThreads * kRow;  ///< elements of arrays in which threads have their own
+  static constexpr int kPoints = 2;              ///< vectors of a thread's own
+  static constexpr int kPicked = 4;              ///< elements seen through indices
+};
+
+template <template <class> class F = Host>
+struct GradientPart {
+  F<double> mass;
+  F<vec3d> at;
+  F<int> kind;
+  F<std::array<double, 2>> weights;
+};
+
+struct PlainArrays {
+  Arr<const double> x;    ///< read anywhere
+  Arr<double> row;        ///< read and written where they are the thread's own
+  Arr<double> out;        ///< added to
+  Arr<const int> counts;  ///< by thread, 0 to 4
+};
+
+struct WideArrays {
+  PlainArrays plain;
+  Arr<const double, 2> grid;        ///< kThreads x kRow, read anywhere
+  IndexedArr<const double> picked;  ///< read anywhere
+  Arr<double, 2> table;             ///< kThreads x kRow, a thread's own row is read and written
+  Arr<double> also;                 ///< as plain.row, and may be the same array
+  Arr<const double> more;           ///< the thread's own are read: may be the same array as plain.row, also or plain.x
+  Arr<double> out2;                 ///< subtracted from; may be the same array as plain.out
+  Arr<double> least, most;          ///< kOutputs each, by atomic_min and atomic_max
+  Arr<vec3d> points;                ///< kPoints for each thread, read and written
+  Arr<const vec3d> poles;           ///< kPoints * kThreads, read anywhere
+  Arr<GradientPart<>> parts;        ///< one for each thread, read and written
+  Double shift;
+};
+
+/// Whether a wide body computes in float32 and in float16 too.
+struct NarrowUse {
+  bool single = false, half = false;
+};
+
+class GradientBody {
+ public:
+  GradientBody(std::uint64_t seed, const PlainArrays& arrays);
+  GradientBody(std::uint64_t seed, const WideArrays& arrays, NarrowNumbers& narrow, NarrowUse use);
+
+  /// Traces the body; once.
+  void trace();
+
+ private:
+  using Function = std::function<std::tuple<Double, Double>(Double, Double, Int, Arr<double>)>;
+  /// The body of a function: it has its parameters, but no other arrays and no Return().
+  GradientBody(std::uint64_t seed, const Double& a, const Double& b, const Int& n, const Arr<double>& row);
+  std::tuple<Double, Double> results();
+
+  int pick(int n) { return int(random_() % std::uint64_t(n)); }
+  bool chance(int one_in) { return pick(one_in) == 0; }
+  double real() { return (double(random_() % 2000) - 1000) / 700; }
+  Double& var() { return reals_[std::size_t(pick(int(reals_.size())))]; }
+  Int& count() { return ints_[std::size_t(pick(int(ints_.size())))]; }
+  /// An element of the thread's own row.
+  Int place();
+
+  Double leaf();
+  Double expression(int depth);
+  Bool condition();
+  void block(int statements, int depth);
+  void statement(int depth);
+  void add_to_output(const Double& value);
+  void leave(int depth);
+  /// The body of a loop, inside it.
+  void loop_block(int statements, int depth);
+  void loop_block(int statements, int depth, const Int& counter);
+
+  // What wide bodies have beside: random_gradient_wide.cpp.
+  void draw_kinds();
+  Double wide_expression(int depth);
+  void wide_statement(int depth);
+  void counted_loop(int depth);
+  void while_loop(int depth);
+  void extremum();
+  void change_points();
+  void change_part();
+  void change_narrow();
+  Vec3d vector(int depth);
+  Int own_point();
+
+  std::mt19937_64 random_;
+  const PlainArrays* plain_ = nullptr;  ///< none in functions
+  const WideArrays* wide_ = nullptr;    ///< none in plain bodies and in functions
+  NarrowNumbers* narrow_ = nullptr;
+  NarrowUse use_;
+  Arr<double> row_;
+  Int thread_;
+  std::deque<Double> reals_;  // a variable that moved would be another one
+  std::deque<Int> ints_;
+  std::deque<Vec3d> vectors_;
+  std::unique_ptr<Vec<4, double>> buffer_;
+  std::unique_ptr<Int> extrema_;  ///< how many the thread has made
+  std::vector<Function> functions_;
+  int loops_ = 0;
+  int budget_ = 1 << 20;  ///< statements that are left
+  int palette_[5];
+  int expressions_[3], statements_[4];  ///< the kinds that a wide body uses
+};
+
+}  // namespace weft::test
