@@ -135,7 +135,7 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
   made.module = inline_calls(made.module);
   const bool counts = analysis.has_log() && !analysis.log_entries();
   if (counts) {
-    Reverser(normal, analysis, extra, options, counter).count();
+    Reverser(normal, analysis, extra, options, counter, true).count();
     counter = inline_calls(counter);
   }
   const std::vector<char> named = named_states(made.module, Op::after_base),

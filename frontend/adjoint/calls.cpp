@@ -95,10 +95,10 @@ bool Analysis::is_useful_call(Id id) const {
 // ---- In the adjoint
 
 void Reverser::adopt_functions() {
-  out_.functions = from_.functions;
-  if (extra_.first_thread == kNone) return;
+  out.functions = from.functions;
+  if (extra.first_thread == kNone) return;
   // A dispatch begins at some thread of the launch: functions ask for the number in that.
-  for (std::shared_ptr<const Module>& function : out_.functions) {
+  for (std::shared_ptr<const Module>& function : out.functions) {
     auto moved = std::make_shared<Module>(*function);
     Module& m = *moved;
     const auto old_insts = static_cast<Id>(m.insts.size());
@@ -114,9 +114,9 @@ void Reverser::adopt_functions() {
       m.insts.push_back(inst);
       return static_cast<Id>(m.insts.size() - 1);
     };
-    const Id first = add(Op::arg, out_.params[extra_.first_thread].offset, {});
+    const Id first = add(Op::arg, out.params[extra.first_thread].offset, {});
     const Id thread = add(Op::add, 0, {add(Op::thread_id, 0, {}), first});
-    const Id block = add(Op::constant, from_.block, {});
+    const Id block = add(Op::constant, from.block, {});
     const Id local = add(Op::rem, 0, {thread, block}), group = add(Op::div, 0, {thread, block});
     std::vector<Id>& body = m.regions[0].insts;
     body.insert(body.begin() + m.num_inputs, {thread, local, group});
@@ -133,29 +133,23 @@ void Reverser::adopt_functions() {
   }
 }
 
-std::vector<Id> Reverser::call_args(Id call) {
-  std::vector<Id> args;
-  for (Id arg : from_.args(call)) args.push_back(value(arg));
-  return args;
-}
-
 void Reverser::reverse_call(Id id) {
-  const std::vector<Id> pending = std::exchange(pending_[id], {});
+  const std::vector<Id> pending = gradients_.take_results(id);
   const bool asked = std::ranges::any_of(pending, [](Id gradient) { return gradient != kNone; });
-  if (!analysis_.reverses(id) || (!asked && !analysis_.touches_gradients(id))) return;
-  const Inst& inst = from_[id];
-  const Module& function = *from_.functions[inst.imm];
-  std::vector<Id> args = call_args(id);
+  if (!analysis.reverses(id) || (!asked && !analysis.touches_gradients(id))) return;
+  const Inst& inst = from[id];
+  const Module& function = *from.functions[inst.imm];
+  std::vector<Id> args = values(id, 0);
   const auto outputs = function.outputs();
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const Type type = function[outputs[k]].type;
     if (is_float(type)) args.push_back(k < pending.size() && pending[k] != kNone ? pending[k] : constant(type, 0));
   }
-  const Id call = builder_.call(function.derivatives.gradient, args, inst.loc());
+  const Id call = builder.call(function.derivatives.gradient, args, inst.loc());
   std::uint32_t n = 0;
-  for (Id operand : from_.args(id)) {
-    const Type type = from_[operand].type;
-    if (is_float(type)) add_gradient(operand, builder_.result(call, n++, type));
+  for (Id operand : from.args(id)) {
+    const Type type = from[operand].type;
+    if (is_float(type)) gradients_.add(operand, builder.result(call, n++, type));
   }
 }
 

@@ -34,7 +34,7 @@ struct Reverser::Slots {
   std::vector<Component> components;  ///< the carried values, the height of the log where there is one, the unit
 
   void save(Reverser& r, Id slot) const {
-    const Id at = r.pure(Op::add, Type::u32, {r.pure(Op::mul, Type::u32, {slot, r.lanes_}), r.lane_});
+    const Id at = r.pure(Op::add, Type::u32, {r.pure(Op::mul, Type::u32, {slot, r.lanes}), r.lane});
     for (const Component& c : components) {
       const Type held = held_as(c.type);
       Id v = r.get(c.local);
@@ -43,15 +43,15 @@ struct Reverser::Slots {
       else if (held != c.type)
         v = r.pure(Op::convert, held, {v});
       const auto size = static_cast<std::uint32_t>(bytes(held));
-      r.builder_.store(held, {&v, 1}, {c.base, at, size, 0, size});
+      r.builder.store(held, {&v, 1}, {c.base, at, size, 0, size});
     }
   }
   void restore(Reverser& r, Id slot) const {
-    const Id at = r.pure(Op::add, Type::u32, {r.pure(Op::mul, Type::u32, {slot, r.lanes_}), r.lane_});
+    const Id at = r.pure(Op::add, Type::u32, {r.pure(Op::mul, Type::u32, {slot, r.lanes}), r.lane});
     for (const Component& c : components) {
       const Type held = held_as(c.type);
       const auto size = static_cast<std::uint32_t>(bytes(held));
-      Id v = r.builder_.load(held, 1, {c.base, at, size, 0, size});
+      Id v = r.builder.load(held, 1, {c.base, at, size, 0, size});
       if (c.type == Type::b1)
         v = r.pure(Op::ne, Type::b1, {v, r.u32(0)});
       else if (held != c.type)
@@ -71,7 +71,7 @@ class Reverser::Window {
     if (size_ == 1) return;
     for (const Slots::Component& c : components_)
       for (std::uint32_t place = 0; place < size_; ++place) {
-        locals_.push_back(r.builder_.local(c.type));
+        locals_.push_back(r.builder.local(c.type));
         r.set(locals_.back(), r.get(c.local));
       }
   }
@@ -106,13 +106,13 @@ class Reverser::Window {
 };
 
 Id Reverser::trips_of(Id id) {
-  const auto& closed = analysis_.plan(id).trips;
+  const auto& closed = analysis.plan(id).trips;
   if (!closed) return trips_[id];
-  const Id param = analysis_.param(id, closed->param);
-  const Type type = from_[param].type;
-  const std::uint64_t step = analysis_.step_of(id, closed->param);
+  const Id param = analysis.param(id, closed->param);
+  const Type type = from[param].type;
+  const std::uint64_t step = analysis.step_of(id, closed->param);
   const bool down = type == Type::i32 && (step >> 31 & 1) != 0;
-  const Id first = value(from_.arg(id, static_cast<int>(closed->param))), bound = value(closed->bound);
+  const Id first = value(from.arg(id, static_cast<int>(closed->param))), bound = value(closed->bound);
   const Id low = down ? bound : first, high = down ? first : bound;
   // The distance fits 32 bits without a sign, whatever the signs of the ends.
   Id distance = pure(Op::sub, type, {high, low});
@@ -127,99 +127,99 @@ Id Reverser::trips_of(Id id) {
 }
 
 void Reverser::map_affine(Id id, Id iteration) {
-  for (const auto& [k, step] : analysis_.plan(id).affine) {
-    const Id param = analysis_.param(id, k);
-    const Type type = from_[param].type;
+  for (const auto& [k, step] : analysis.plan(id).affine) {
+    const Id param = analysis.param(id, k);
+    const Type type = from[param].type;
     Id n = iteration;
     if (type == Type::i32)
       n = pure(Op::bitcast, type, {n});
     else if (type != Type::u32)
       n = pure(Op::convert, type, {n});
-    const Id way = pure(Op::mul, type, {n, builder_.constant(type, step)});
-    map_[param] = pure(Op::add, type, {way, value(from_.arg(id, static_cast<int>(k)))});
+    const Id way = pure(Op::mul, type, {n, builder.constant(type, step)});
+    map(param, pure(Op::add, type, {way, value(from.arg(id, static_cast<int>(k)))}));
   }
 }
 
 void Reverser::reverse_loop(Id id) {
-  const std::vector<Id> pending = std::exchange(pending_[id], {});
-  if (heights_[id] != kNone) rollback(heights_[id]);
-  if (!analysis_.reverses(id)) return;
-  const Inst& inst = from_[id];
+  const std::vector<Id> pending = gradients_.take_results(id);
+  undo_.rewind(id);
+  if (!analysis.reverses(id)) return;
+  const Inst& inst = from[id];
   LoopGradients gradients;
   for (std::uint32_t k = 0; k < inst.num_args; ++k) {
-    const Id param = analysis_.param(id, k);
-    if (!analysis_.active(param)) continue;
-    const Type type = from_[param].type;
-    const std::uint32_t local = builder_.local(type);
+    const Id param = analysis.param(id, k);
+    if (!analysis.active(param)) continue;
+    const Type type = from[param].type;
+    const std::uint32_t local = builder.local(type);
     set(local, k < pending.size() && pending[k] != kNone ? pending[k] : constant(type, 0));
     gradients.carried.emplace_back(k, local);
   }
   const Id trips = trips_of(id);
-  gradients.spilled = spill(analysis_.outer(id));
+  gradients.spilled = gradients_.spill(analysis.outer(id));
   open_sinks(id, gradients);
-  if (analysis_.plan(id).is_direct())
+  if (analysis.plan(id).is_direct())
     reverse_direct(id, gradients, trips);
   else
     reverse_checkpointed(id, gradients, trips);
   close_sinks(gradients);
-  unspill(gradients.spilled);
-  for (const auto& [k, local] : gradients.carried) add_gradient(from_.arg(id, static_cast<int>(k)), get(local));
+  gradients_.unspill(gradients.spilled);
+  for (const auto& [k, local] : gradients.carried) gradients_.add(from.arg(id, static_cast<int>(k)), get(local));
 }
 
 /// One iteration, whose carried values are mapped.
 void Reverser::reverse_iteration(Id id, const LoopGradients& gradients) {
-  const Inst& inst = from_[id];
+  const Inst& inst = from[id];
   std::vector<Id> next;
   for (const auto& [k, local] : gradients.carried) next.push_back(get(local));
   for (std::size_t i = 0; i < next.size(); ++i)
-    add_gradient(analysis_.yielded(inst.regions[1], gradients.carried[i].first), next[i]);
+    gradients_.add(analysis.yielded(inst.regions[1], gradients.carried[i].first), next[i]);
   const std::vector<Id> body = body_of(id);
   reverse_block(body);
   for (const auto& [k, local] : gradients.carried) {
-    const Id param = analysis_.param(id, k), gradient = take_gradient(param);
-    set(local, gradient == kNone ? constant(from_[param].type, 0) : gradient);
+    const Id param = analysis.param(id, k), gradient = gradients_.take(param);
+    set(local, gradient == kNone ? constant(from[param].type, 0) : gradient);
   }
 }
 
 void Reverser::reverse_direct(Id id, LoopGradients& gradients, Id trips) {
-  const std::uint32_t left = builder_.local(Type::u32);
+  const std::uint32_t left = builder.local(Type::u32);
   set(left, trips);
-  builder_.open_loop({}, from_[id].loc());
-  builder_.loop_body(pure(Op::lt, Type::b1, {u32(0), get(left)}));
+  builder.open_loop({}, from[id].loc());
+  builder.loop_body(pure(Op::lt, Type::b1, {u32(0), get(left)}));
   const Id iteration = pure(Op::sub, Type::u32, {get(left), u32(1)});
   set(left, iteration);
   map_affine(id, iteration);
   reverse_iteration(id, gradients);
-  builder_.close_loop();
+  builder.close_loop();
 }
 
 void Reverser::reverse_checkpointed(Id id, LoopGradients& gradients, Id trips) {
-  const Inst& inst = from_[id];
-  const LoopPlan& plan = analysis_.plan(id);
+  const Inst& inst = from[id];
+  const LoopPlan& plan = analysis.plan(id);
   const std::uint32_t before = scratch_now_;
   Slots slots;
   const auto add = [&](Type type, Id first) {
-    const std::uint32_t local = builder_.local(type);
+    const std::uint32_t local = builder.local(type);
     set(local, first);
     const Id base =
         pure(Op::add, Type::u64,
-             {array_base(extra_.scratch), pure(Op::mul, Type::u64, {lanes64_, constant(Type::u64, scratch_now_)})});
+             {array_base(extra.scratch), pure(Op::mul, Type::u64, {lanes64, constant(Type::u64, scratch_now_)})});
     scratch_now_ += slots_ * static_cast<std::uint32_t>(bytes(held_as(type)));
     slots.components.push_back({type, local, base});
     return local;
   };
-  for (std::uint32_t k : plan.state) add(from_[analysis_.param(id, k)].type, value(from_.arg(id, static_cast<int>(k))));
+  for (std::uint32_t k : plan.state) add(from[analysis.param(id, k)].type, value(from.arg(id, static_cast<int>(k))));
   const bool logs = plan.replays_stores;
-  const std::uint32_t height = logs ? add(Type::u32, get(log_height_)) : kNone;
+  const std::uint32_t height = logs ? add(Type::u32, undo_.height()) : kNone;
   const Window window(*this, slots);
   // The component that slots have beside those of the window: the unit at whose start they were saved.
   const std::uint32_t unit = add(Type::u32, u32(0));
   scratch_most_ = std::max(scratch_most_, scratch_now_);
-  const std::uint32_t iteration = builder_.local(Type::u32);
+  const std::uint32_t iteration = builder.local(Type::u32);
 
   const auto map_state = [&](Id now) {
     for (std::size_t i = 0; i < plan.state.size(); ++i)
-      map_[analysis_.param(id, plan.state[i])] = get(slots.components[i].local);
+      map(analysis.param(id, plan.state[i]), get(slots.components[i].local));
     map_affine(id, now);
   };
   // The next iteration, from the present state to the one after it.
@@ -227,17 +227,17 @@ void Reverser::reverse_checkpointed(Id id, LoopGradients& gradients, Id trips) {
     map_state(now);
     for (Id inner : body_of(id)) forward(inner, kStepCopy, false);
     std::vector<Id> next;
-    for (std::uint32_t k : plan.state) next.push_back(value(analysis_.yielded(inst.regions[1], k)));
+    for (std::uint32_t k : plan.state) next.push_back(value(analysis.yielded(inst.regions[1], k)));
     for (std::size_t i = 0; i < next.size(); ++i) set(slots.components[i].local, next[i]);
   };
   const auto count_down = [&](Id times, auto body) {
-    const std::uint32_t left = builder_.local(Type::u32);
+    const std::uint32_t left = builder.local(Type::u32);
     set(left, times);
-    builder_.open_loop({}, inst.loc());
-    builder_.loop_body(pure(Op::lt, Type::b1, {u32(0), get(left)}));
+    builder.open_loop({}, inst.loc());
+    builder.loop_body(pure(Op::lt, Type::b1, {u32(0), get(left)}));
     set(left, pure(Op::sub, Type::u32, {get(left), u32(1)}));
     body(get(left));
-    builder_.close_loop();
+    builder.close_loop();
   };
   const auto start_of = [&](Id n) { return pure(Op::mul, Type::u32, {n, u32(window.size())}); };
   const auto minus_one = [&](Id n) { return pure(Op::sub, Type::u32, {n, u32(1)}); };
@@ -247,8 +247,8 @@ void Reverser::reverse_checkpointed(Id id, LoopGradients& gradients, Id trips) {
       window.size() == 1
           ? trips
           : pure(Op::div, Type::u32, {pure(Op::add, Type::u32, {trips, u32(window.size() - 1)}), u32(window.size())});
-  const std::uint32_t end = builder_.local(Type::u32), top = builder_.local(Type::u32);
-  const std::uint32_t saved = builder_.local(Type::u32), arrival = builder_.local(Type::u32);
+  const std::uint32_t end = builder.local(Type::u32), top = builder.local(Type::u32);
+  const std::uint32_t saved = builder.local(Type::u32), arrival = builder.local(Type::u32);
   const auto advance = [&](Id by) {
     set(iteration, start_of(get(unit)));
     set(arrival, pure(Op::add, Type::u32, {get(unit), by}));
@@ -261,24 +261,24 @@ void Reverser::reverse_checkpointed(Id id, LoopGradients& gradients, Id trips) {
   set(end, units);
   set(top, u32(0));
   slots.save(*this, u32(0));
-  builder_.open_loop({}, inst.loc());
-  builder_.loop_body(pure(Op::lt, Type::b1, {u32(0), get(end)}));
+  builder.open_loop({}, inst.loc());
+  builder.loop_body(pure(Op::lt, Type::b1, {u32(0), get(end)}));
   {
     slots.restore(*this, get(top));
     set(saved, get(unit));
-    if (logs) rollback(get(height));
+    if (logs) undo_.roll_back(get(height));
     // Of two units the second is reached in one step and reversed at once: nothing is saved for it.
-    builder_.open_loop({}, inst.loc());
+    builder.open_loop({}, inst.loc());
     const Id gap = pure(Op::sub, Type::u32, {get(end), get(unit)});
     const Id free = pure(Op::sub, Type::u32, {u32(slots_ - 1), get(top)});
-    builder_.loop_body(
+    builder.loop_body(
         pure(Op::bit_and, Type::b1, {pure(Op::lt, Type::b1, {u32(2), gap}), pure(Op::lt, Type::b1, {u32(0), free})}));
     advance(split(gap, free));
     set(top, pure(Op::add, Type::u32, {get(top), u32(1)}));
     set(saved, get(unit));
-    if (logs) set(height, get(log_height_));
+    if (logs) set(height, undo_.height());
     slots.save(*this, get(top));
-    builder_.close_loop();
+    builder.close_loop();
 
     const Id last = minus_one(get(end));
     advance(pure(Op::sub, Type::u32, {last, get(unit)}));
@@ -287,16 +287,16 @@ void Reverser::reverse_checkpointed(Id id, LoopGradients& gradients, Id trips) {
     const Id length = pure(Op::min, Type::u32, {pure(Op::sub, Type::u32, {trips, first}), u32(window.size())});
     set(iteration, first);
     count_down(minus_one(length), [&](Id) {
-      if (logs) set(height, get(log_height_));
+      if (logs) set(height, undo_.height());
       window.save(*this, pure(Op::sub, Type::u32, {get(iteration), first}));
       step(get(iteration));
       set(iteration, pure(Op::add, Type::u32, {get(iteration), u32(1)}));
     });
-    if (logs) set(height, get(log_height_));
+    if (logs) set(height, undo_.height());
     window.save(*this, minus_one(length));
     count_down(length, [&](Id place) {
       window.restore(*this, place);
-      if (logs) rollback(get(height));
+      if (logs) undo_.roll_back(get(height));
       map_state(pure(Op::add, Type::u32, {first, place}));
       reverse_iteration(id, gradients);
     });
@@ -306,27 +306,27 @@ void Reverser::reverse_checkpointed(Id id, LoopGradients& gradients, Id trips) {
     set(top, pure(Op::sub, Type::u32, {get(top), pure(Op::select, Type::u32, {done, u32(1), u32(0)})}));
     set(end, last);
   }
-  builder_.close_loop();
+  builder.close_loop();
   scratch_now_ = before;
 }
 
 /// After how many of `gap` iterations the next of `free` slots is filled, 1 to gap - 1. In float32: a bound that is off
 /// by a rounding costs a step, not the result.
 Id Reverser::split(Id gap, Id free) {
-  const auto f32 = [&](double x) { return builder_.constant_float(Type::f32, x); };
+  const auto f32 = [&](double x) { return builder.constant_float(Type::f32, x); };
   const auto real = [&](Op op, Id a, Id b) { return pure(op, Type::f32, {a, b}); };
   const Id n = pure(Op::convert, Type::f32, {gap});
   const Id s = real(Op::add, pure(Op::convert, Type::f32, {free}), f32(1));
-  const std::uint32_t t = builder_.local(Type::f32), b = builder_.local(Type::f32);
+  const std::uint32_t t = builder.local(Type::f32), b = builder.local(Type::f32);
   // All states fit: one by one.
   const Id fits = pure(Op::le, Type::b1, {n, s});
   set(t, f32(0));
   set(b, pure(Op::select, Type::f32, {fits, n, f32(1)}));
-  builder_.open_loop();
-  builder_.loop_body(pure(Op::lt, Type::b1, {get(b), n}));
+  builder.open_loop();
+  builder.loop_body(pure(Op::lt, Type::b1, {get(b), n}));
   set(t, real(Op::add, get(t), f32(1)));
   set(b, real(Op::div, real(Op::mul, get(b), real(Op::add, s, get(t))), get(t)));
-  builder_.close_loop();
+  builder.close_loop();
   const Id scale = real(Op::div, get(b), real(Op::add, s, get(t)));
   const Id low = real(Op::max, f32(1), real(Op::sub, n, real(Op::mul, scale, s)));
   const Id high = real(Op::min, real(Op::sub, n, f32(1)), real(Op::mul, scale, get(t)));
@@ -339,16 +339,16 @@ Id Reverser::split(Id gap, Id free) {
 // ---- Gradients of one element, gathered around a loop
 
 void Reverser::open_sinks(Id id, LoopGradients& gradients) {
-  for (Id load = 0; load < from_.insts.size(); ++load) {
-    const Inst& inst = from_[load];
-    if (inst.op != Op::load || !analysis_.active(load) || !analysis_.is_inside(load, id)) continue;
-    const Root root = analysis_.root(from_.arg(load, 0));
-    if (root.kind != Root::array || analysis_.stores_any(analysis_.array(root.param).group)) continue;
-    const auto is_outside = [&](Id value) { return is_global(from_[value].op) || !analysis_.is_inside(value, id); };
-    if (!is_outside(from_.arg(load, 0)) || !is_outside(from_.arg(load, 1)) || sinks_.contains(std::uint64_t{load} << 2))
+  for (Id load = 0; load < from.insts.size(); ++load) {
+    const Inst& inst = from[load];
+    if (inst.op != Op::load || !analysis.active(load) || !analysis.is_inside(load, id)) continue;
+    const Root root = analysis.root(from.arg(load, 0));
+    if (root.kind != Root::array || analysis.stores_any(analysis.array(root.param).group)) continue;
+    const auto is_outside = [&](Id value) { return is_global(from[value].op) || !analysis.is_inside(value, id); };
+    if (!is_outside(from.arg(load, 0)) || !is_outside(from.arg(load, 1)) || sinks_.contains(std::uint64_t{load} << 2))
       continue;
     for (std::uint32_t part = 0; part < inst.width; ++part) {
-      const std::uint32_t local = builder_.local(inst.type);
+      const std::uint32_t local = builder.local(inst.type);
       set(local, constant(inst.type, 0));
       sinks_.emplace(std::uint64_t{load} << 2 | part, local);
     }
@@ -358,14 +358,14 @@ void Reverser::open_sinks(Id id, LoopGradients& gradients) {
 
 void Reverser::close_sinks(LoopGradients& gradients) {
   for (Id load : gradients.sinks) {
-    for (std::uint32_t part = 0; part < from_[load].width; ++part) {
+    for (std::uint32_t part = 0; part < from[load].width; ++part) {
       const auto sink = sinks_.find(std::uint64_t{load} << 2 | part);
       const Id sum = get(sink->second);
       sinks_.erase(sink);
       // A loop that never loads the element may name one that does not exist.
-      builder_.open_if(pure(Op::ne, Type::b1, {sum, constant(from_[load].type, 0)}));
-      accumulate(load, part, sum);
-      builder_.close_if();
+      builder.open_if(pure(Op::ne, Type::b1, {sum, constant(from[load].type, 0)}));
+      array_gradients_.add(load, part, sum);
+      builder.close_if();
     }
   }
 }

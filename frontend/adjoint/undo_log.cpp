@@ -2,10 +2,9 @@
 //
 // An entry of 16 bytes is the address and the bits that were there; the highest byte of the address says of which type,
 // where there are several. Entry e of a lane lies at e * lanes + lane: neighbours write side by side.
-#include <algorithm>
+#include "undo_log.h"
 
-#include "../support/error.h"
-#include "reverser.h"
+#include <algorithm>
 
 namespace weft::ir {
 
@@ -36,70 +35,88 @@ Id from_bits(Builder& b, Type type, Id bits) {
 }
 }  // namespace
 
-std::uint8_t Reverser::log_kind(Type type) {
-  return static_cast<std::uint8_t>(std::ranges::find(log_kinds_, type) - log_kinds_.begin());
-}
-
-void Reverser::push_store(Id id) {
-  const Inst& inst = from_[id];
-  const MemoryRef ref = primal_ref(id, 0);
-  if (counting_) {
-    set(log_height_, pure(Op::add, Type::u32, {get(log_height_), u32(inst.width)}));
-  } else {
-    const Id loaded = builder_.load(inst.type, inst.width, ref, inst.loc());
-    const Type index_type = builder_.module()[ref.index].type;
-    Id step = ref.index;
-    if (is_signed(index_type)) {
-      if (index_type != Type::i64) step = pure(Op::convert, Type::i64, {step});
-      step = pure(Op::bitcast, Type::u64, {step});
-    } else {
-      step = pure(Op::convert, Type::u64, {step});
-    }
-    step = pure(Op::mul, Type::u64, {step, constant(Type::u64, inst.stride)});
-    const Id element = pure(Op::add, Type::u64, {ref.base, step});
-    Id height = get(log_height_);
-    for (std::uint32_t k = 0; k < inst.width; ++k) {
-      const std::uint64_t offset = ref.offset + k * static_cast<std::uint32_t>(bytes(inst.type));
-      Id address = pure(Op::add, Type::u64, {element, builder_.constant(Type::u64, offset)});
-      if (const std::uint64_t kind = log_kind(inst.type); kind != 0)
-        address = pure(Op::bit_or, Type::u64, {address, builder_.constant(Type::u64, kind << kKindShift)});
-      const Id old = inst.width == 1 ? loaded : builder_.result(loaded, k, inst.type);
-      const Id entry[] = {address, to_bits(builder_, inst.type, old)};
-      const Id at = pure(Op::add, Type::u32, {pure(Op::mul, Type::u32, {height, lanes_}), lane_});
-      builder_.store(Type::u64, entry, {array_base(extra_.log), at, 16, 0, 16}, inst.loc());
-      height = pure(Op::add, Type::u32, {height, u32(1)});
-    }
-    set(log_height_, height);
+UndoLog::UndoLog(AdjointCode& code, bool counting)
+    : code_(code), counting_(counting), heights_(code.from.insts.size(), kNone), old_(code.from.insts.size()) {
+  for (Id id = 0; id < code.from.insts.size(); ++id) {
+    const Inst& inst = code.from[id];
+    if (inst.op != Op::store || !code.analysis.replays(id)) continue;
+    if (std::ranges::find(kinds_, inst.type) == kinds_.end()) kinds_.push_back(inst.type);
   }
-  std::vector<Id> values;
-  for (std::uint32_t k = 2; k < inst.num_args; ++k) values.push_back(value(from_.arg(id, static_cast<int>(k))));
-  builder_.store(inst.type, values, ref, inst.loc());
 }
 
-void Reverser::rollback(Id height) {
-  builder_.open_loop();
-  builder_.loop_body(pure(Op::lt, Type::b1, {height, get(log_height_)}));
-  const Id top = pure(Op::sub, Type::u32, {get(log_height_), u32(1)});
-  set(log_height_, top);
-  const Id at = pure(Op::add, Type::u32, {pure(Op::mul, Type::u32, {top, lanes_}), lane_});
-  const Id entry = builder_.load(Type::u64, 2, {array_base(extra_.log), at, 16, 0, 16});
-  const Id address = builder_.result(entry, 0, Type::u64), bits = builder_.result(entry, 1, Type::u64);
-  const auto restore = [&](Type type, Id to) {
-    const Id old[] = {from_bits(builder_, type, bits)};
-    builder_.store(type, old, {to, u32(0), 1, 0, static_cast<std::uint32_t>(bytes(type))});
+void UndoLog::open() {
+  if (!code_.analysis.has_log()) return;
+  height_ = code_.builder.local(Type::u32);
+  code_.set(height_, code_.u32(0));
+}
+
+std::uint8_t UndoLog::kind(Type type) const {
+  return static_cast<std::uint8_t>(std::ranges::find(kinds_, type) - kinds_.begin());
+}
+
+void UndoLog::store(Id id, bool direct) {
+  const Inst& inst = code_.from[id];
+  const MemoryRef ref = code_.place(id, 0);
+  if (direct)
+    old_[id] = code_.load(inst.type, inst.width, ref, inst.loc());
+  else
+    push(id, ref);
+  code_.builder.store(inst.type, code_.values(id, 2), ref, inst.loc());
+}
+
+void UndoLog::put_back(Id store) {
+  const Inst& inst = code_.from[store];
+  if (!old_[store].empty()) code_.builder.store(inst.type, old_[store], code_.place(store, 0), inst.loc());
+}
+
+void UndoLog::push(Id store, const MemoryRef& ref) {
+  const Inst& inst = code_.from[store];
+  Builder& b = code_.builder;
+  const auto u32 = [&](Op op, Id x, Id y) { return code_.pure(op, Type::u32, {x, y}); };
+  const auto u64 = [&](Op op, Id x, Id y) { return code_.pure(op, Type::u64, {x, y}); };
+  if (counting_) return code_.set(height_, u32(Op::add, height(), code_.u32(inst.width)));
+  const std::vector<Id> old = code_.load(inst.type, inst.width, ref, inst.loc());
+  const Id element = u64(Op::add, ref.base, u64(Op::mul, code_.unsigned_index(ref.index), code_.u64(inst.stride)));
+  Id now = height();
+  for (std::uint32_t k = 0; k < inst.width; ++k) {
+    const std::uint64_t offset = ref.offset + k * static_cast<std::uint32_t>(bytes(inst.type));
+    Id address = u64(Op::add, element, code_.u64(offset));
+    if (const std::uint64_t of = kind(inst.type); of != 0)
+      address = u64(Op::bit_or, address, code_.u64(of << kKindShift));
+    const Id entry[] = {address, to_bits(b, inst.type, old[k])};
+    const Id at = u32(Op::add, u32(Op::mul, now, code_.lanes), code_.lane);
+    b.store(Type::u64, entry, {code_.array_base(code_.extra.log), at, 16, 0, 16}, inst.loc());
+    now = u32(Op::add, now, code_.u32(1));
+  }
+  code_.set(height_, now);
+}
+
+void UndoLog::roll_back(Id to) {
+  Builder& b = code_.builder;
+  const auto u32 = [&](Op op, Id x, Id y) { return code_.pure(op, Type::u32, {x, y}); };
+  b.open_loop();
+  b.loop_body(code_.pure(Op::lt, Type::b1, {to, height()}));
+  const Id top = u32(Op::sub, height(), code_.u32(1));
+  code_.set(height_, top);
+  const Id at = u32(Op::add, u32(Op::mul, top, code_.lanes), code_.lane);
+  const std::vector<Id> entry = code_.load(Type::u64, 2, {code_.array_base(code_.extra.log), at, 16, 0, 16}, {});
+  const Id address = entry[0], old_bits = entry[1];
+  const auto restore = [&](Type type, Id at) {
+    const Id old[] = {from_bits(b, type, old_bits)};
+    b.store(type, old, {at, code_.u32(0), 1, 0, static_cast<std::uint32_t>(bytes(type))});
   };
-  if (log_kinds_.size() == 1) {
-    restore(log_kinds_[0], address);
+  if (kinds_.size() == 1) {
+    restore(kinds_[0], address);
   } else {
-    const Id kind = pure(Op::shr, Type::u64, {address, constant(Type::u64, kKindShift)});
-    const Id plain = pure(Op::bit_and, Type::u64, {address, builder_.constant(Type::u64, (1ull << kKindShift) - 1)});
-    for (std::size_t k = 0; k < log_kinds_.size(); ++k) {
-      builder_.open_if(pure(Op::eq, Type::b1, {kind, builder_.constant(Type::u64, k)}));
-      restore(log_kinds_[k], plain);
-      builder_.close_if();
+    const Id kind = code_.pure(Op::shr, Type::u64, {address, code_.u64(kKindShift)});
+    const Id plain = code_.pure(Op::bit_and, Type::u64, {address, code_.u64((1ull << kKindShift) - 1)});
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      b.open_if(code_.pure(Op::eq, Type::b1, {kind, code_.u64(k)}));
+      restore(kinds_[k], plain);
+      b.close_if();
     }
   }
-  builder_.close_loop();
+  b.close_loop();
 }
 
 }  // namespace weft::ir

@@ -19,7 +19,7 @@ enum class ErrorKind {
   kernel_fault,      ///< found on the device: an assert_ or a check of debug mode failed; thrown by the call that waits
   not_differentiable,  ///< a gradient is asked for through something that has none, or that the library refuses; found
                        ///< on the device, it is thrown by the call that waits
-  io  ///< a file that cannot be read or is damaged
+  io                   ///< a file that cannot be read or is damaged
 };
 
 /// The name of a kind, as it appears in messages: "invalid argument", "device lost", ...

@@ -15,7 +15,8 @@ namespace weft::bench {
 
 namespace {
 
-/// What one case brings: a forward launch, the seed of its result, and a gradient that the host knows.
+/// What one case brings: a forward launch, the seed of its result, and a gradient that the host knows. The functions
+/// hold the arrays.
 struct Case {
   std::function<void()> launch;
   std::function<void(Tape&)> backward;
@@ -27,25 +28,51 @@ struct Case {
 /// Launches of a round, so that the device works longer than the host.
 constexpr int kRepeats = 4;
 
-void race_backward(Run& run, const Case& c, const TapeOptions& options = {}) {
-  Tape tape(options);
+/// Times some work of the device; `each` is done several times.
+std::function<void()> repeated(Stream stream, std::function<void()> each) {
+  return [stream, each = std::move(each)]() mutable {
+    for (int i = 0; i < kRepeats; ++i) each();
+    stream.synchronize();
+  };
+}
+
+/// Times two in turn.
+void race(Run& run, const std::function<void()>& ours, const std::function<void()>& theirs, const char* name) {
+  const Stream stream = run.device().stream();
+  const auto timings = interleave({repeated(stream, ours), repeated(stream, theirs)}, run.rounds());
+  const auto each = [](Timing t) { return Timing{t.seconds / kRepeats, t.spread}; };
+  run.compare(each(timings[0]), each(timings[1]), name, "ms");
+}
+
+/// Records the case and holds its gradient to what is known.
+void record(Tape& tape, const Case& c) {
   tape.record(c.launch);
   (c.check ? c.check : c.backward)(tape);
   const float found = c.found(), expected = c.expected();
   if (!(std::abs(found - expected) <= c.tolerance * std::max(1.0f, std::abs(expected))))
     throw std::runtime_error("the gradient is " + std::to_string(found) + ", not " + std::to_string(expected));
-  Stream stream = run.device().stream();
-  const auto timings = interleave({[&] {
-                                     for (int i = 0; i < kRepeats; ++i) c.backward(tape);
-                                     stream.synchronize();
-                                   },
-                                   [&] {
-                                     for (int i = 0; i < kRepeats; ++i) c.launch();
-                                     stream.synchronize();
-                                   }},
-                                  run.rounds());
-  const auto each = [](Timing t) { return Timing{t.seconds / kRepeats, t.spread}; };
-  run.compare(each(timings[0]), each(timings[1]), "forward", "ms");
+  tape.zero();
+}
+
+void race_backward(Run& run, const Case& c, const TapeOptions& options = {}) {
+  Tape tape(options);
+  record(tape, c);
+  race(
+      run, [&] { c.backward(tape); }, c.launch, "forward");
+}
+
+/// The way back with sums that do not depend on an order, against the usual one.
+void race_deterministic(Run& run, const Case& c) {
+  Tape tape(TapeOptions{.deterministic = true}), usual;
+  try {
+    record(tape, c);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::unsupported) throw;
+    return run.leave_out(e.message());
+  }
+  record(usual, c);
+  race(
+      run, [&] { c.backward(tape); }, [&] { c.backward(usual); }, "usual tape");
 }
 
 /// Asks for the gradient of the sum of one element's components.
@@ -55,8 +82,7 @@ Array<vec3> seed_of(const Device& device, int n, std::size_t element) {
   return Array<vec3>(device, seed);
 }
 
-void spring(Run& run) {
-  const Device& device = run.device();
+Case spring(const Device& device) {
   constexpr int n = 1 << 20;
   auto x = Array<vec3>(device, packed<vec3>(random_floats(3 * n, -1, 1, 21))).requires_grad();
   std::vector<vec2i> pairs;
@@ -73,17 +99,17 @@ void spring(Run& run) {
     atomic_add(force[e[1]], f);
   });
   Case c;
-  c.launch = [&] { launch(k, n, x, ends, force); };
-  c.backward = [&](Tape& tape) { tape.backward({{force, seed}}); };
+  c.launch = [=] { launch(k, n, x, ends, force); };
+  c.backward = [=](Tape& tape) { tape.backward({{force, seed}}); };
   // Of the force on end 0 by end 1: f = 10 d - 5 d / |d| for d = x0 - x1, pulling 0 towards 1.
-  c.check = [&](Tape& tape) { tape.backward({{force, seed_of(device, n, 0)}}); };
-  c.found = [&] { return x.grad().at(1)[0]; };
-  c.expected = [&] {
+  c.check = [=](Tape& tape) { tape.backward({{force, seed_of(device, n, 0)}}); };
+  c.found = [=] { return x.grad().at(1)[0]; };
+  c.expected = [=] {
     const vec3 d = x.at(0) - x.at(1);
     const float l = length(d);
     return 10 - 5 / l + 5 * d[0] * (d[0] + d[1] + d[2]) / (l * l * l);
   };
-  race_backward(run, c);
+  return c;
 }
 
 void svd(Run& run) {
@@ -115,42 +141,42 @@ void svd(Run& run) {
 constexpr float kSoftening = 0.01f;
 
 /// Forces of 2048 bodies on each other, by a kernel that `launch_forces(positions, forces, n)` launches.
-void n_body(Run& run, const std::function<void(const Array<vec3>&, const Array<vec3>&, int)>& launch_forces) {
-  const Device& device = run.device();
+Case n_body(const Device& device,
+            const std::function<void(const Array<vec3>&, const Array<vec3>&, int)>& launch_forces) {
   constexpr int n = 2048;
   auto x = Array<vec3>(device, packed<vec3>(random_floats(3 * n, -1, 1, 23))).requires_grad();
   auto force = zeros<vec3>(device, n);
   const auto seed = ones<vec3>(device, n);
   Case c;
-  c.launch = [&] { launch_forces(x, force, n); };
-  c.backward = [&](Tape& tape) {
+  c.launch = [=] { launch_forces(x, force, n); };
+  c.backward = [=](Tape& tape) mutable {
     x.zero_grad();
     tape.backward({{force, seed}});
   };
   // Of the force on body 0 by body 9: r / (r^2 + softening)^(3/2).
-  c.check = [&](Tape& tape) { tape.backward({{force, seed_of(device, n, 0)}}); };
-  c.found = [&] { return x.grad().at(9)[1]; };
-  c.expected = [&] {
+  c.check = [=](Tape& tape) { tape.backward({{force, seed_of(device, n, 0)}}); };
+  c.found = [=] { return x.grad().at(9)[1]; };
+  c.expected = [=] {
     const vec3 r = x.at(9) - x.at(0);
     const float inv = 1 / std::sqrt(dot(r, r) + kSoftening);
     return inv * inv * inv - 3 * (r[0] + r[1] + r[2]) * r[1] * std::pow(inv, 5.0f);
   };
-  race_backward(run, c);
+  return c;
 }
 
 /// A thread for each pair.
-void pairs(Run& run) {
+Case pairs(const Device& device) {
   auto k = kernel("n-body pairs", [](Arr<const vec3> x, Arr<vec3> force) {
     auto [i, j] = tid<2>();
     Vec3 r = x[j] - x[i];
     Float inv = rsqrt(dot(r, r) + kSoftening);
     atomic_add(force[i], r * (inv * inv * inv));
   });
-  n_body(run, [&](const auto& x, const auto& force, int n) { launch(k, {n, n}, x, force); });
+  return n_body(device, [=](const auto& x, const auto& force, int n) { launch(k, {n, n}, x, force); });
 }
 
 /// A thread for each body.
-void all_bodies(Run& run) {
+Case all_bodies(const Device& device) {
   auto k = kernel("n-body", [](Arr<const vec3> x, Arr<vec3> force, Int n) {
     Int i = tid();
     Vec3 at = x[i], sum(0, 0, 0);
@@ -161,7 +187,7 @@ void all_bodies(Run& run) {
     }
     force[i] = sum;
   });
-  n_body(run, [&](const auto& x, const auto& force, int n) { launch(k, n, x, force, n); });
+  return n_body(device, [=](const auto& x, const auto& force, int n) { launch(k, n, x, force, n); });
 }
 
 void loop(Run& run) {
@@ -248,11 +274,18 @@ void particles(Run& run) {
 }  // namespace
 
 void add_gradient(Harness& harness) {
-  harness.add("gradient", "spring force 1M", spring);
+  harness.add("gradient", "spring force 1M", [](Run& run) { race_backward(run, spring(run.device())); });
   harness.add("gradient", "svd3 256k", svd);
-  harness.add("gradient", "n-body force, 2048^2 pairs", pairs);
-  harness.add("gradient", "n-body force, loop over 2048", all_bodies);
+  harness.add("gradient", "n-body force, 2048^2 pairs", [](Run& run) { race_backward(run, pairs(run.device())); });
+  harness.add("gradient", "n-body force, loop over 2048",
+              [](Run& run) { race_backward(run, all_bodies(run.device())); });
   harness.add("gradient", "loop of 1000 steps, 8 slots", loop);
+  harness.add("gradient", "spring force 1M, deterministic",
+              [](Run& run) { race_deterministic(run, spring(run.device())); });
+  harness.add("gradient", "n-body force, 2048^2 pairs, deterministic",
+              [](Run& run) { race_deterministic(run, pairs(run.device())); });
+  harness.add("gradient", "n-body force, loop over 2048, deterministic",
+              [](Run& run) { race_deterministic(run, all_bodies(run.device())); });
   harness.add("gradient", "100k particles, 60 steps", particles);
 }
 
