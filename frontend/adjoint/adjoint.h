@@ -64,9 +64,10 @@ struct ExactSum {
 struct Adjoint {
   Module module;
   std::vector<AdjointParam> extra;  ///< module.params from that number on that the kernel's end with
-  std::uint64_t reads = 0;  ///< by parameter: arrays whose elements it, or `counter`, needs as before the launch
-  std::uint64_t writes =
-      0;  ///< of these: arrays that it changes while it runs and then puts back, or that `counter` does
+  /// By parameter: arrays whose elements it, or `counter`, needs as they were before the launch.
+  std::uint64_t reads = 0;
+  /// Of these: arrays that it changes while it runs and then puts back, or that `counter` changes.
+  std::uint64_t writes = 0;
   /// When the adjoint has run for all threads, gradients of scalars whose bits the launch has changed are to be set to
   /// zero: what was there before has no part in what came after.
   std::vector<Extremum> extrema;
