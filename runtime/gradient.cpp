@@ -3,6 +3,7 @@
 
 #include "../frontend/support/error.h"
 #include "launch.h"
+#include "observe.h"
 #include "scalars.h"
 
 namespace weft {
@@ -33,10 +34,12 @@ std::shared_ptr<const Gradient> make_gradient(const ArrayBase& like, std::span<c
   // Kernels count on the alignment of contiguous arrays: gradients are aligned as the elements are.
   const std::uint64_t shift = of.allocation.address % 256;
   g->storage = allocate(of.device, of.bytes + shift);
+  g->storage->holds_gradients = true;
   g->first = g->storage->allocation.address + shift;
   g->leaves = leaves;
   g->element_bytes = like.element_bytes();
   g->phase = like.address() - of.allocation.address;
+  const Recording nobody(nullptr);
   g->zero();
   return g;
 }

@@ -126,6 +126,7 @@ class Storage {
   const backend::Allocation allocation;
   const std::uint64_t bytes;  ///< of the elements; the allocation is padded to words
   const bool wrapped = false;
+  bool holds_gradients = false;  ///< set before any array names it
   /// Grows from storage to storage: tells which was there before.
   const std::uint64_t serial = next_serial();
 

@@ -107,7 +107,12 @@ std::uint64_t StepTraces::number_of(const std::shared_ptr<Storage>& storage) {
     if (survivor != survivors_.end()) survivor->second.used_later = true;
     return serial;
   }
-  const auto [known, added] = made_numbers_.emplace(serial, made_.size());
+  // What is still there from the first time is itself; what is made anew counts by its turn.
+  const auto survivor = again_ ? survivors_.find(serial) : survivors_.end();
+  const std::size_t number = survivor == survivors_.end()     ? made_.size()
+                             : survivor->second.step == step_ ? survivor->second.number
+                                                              : std::size_t(serial);
+  const auto [known, added] = made_numbers_.emplace(serial, number);
   if (added) made_.push_back(storage);
   put(storage->bytes);
   put(storage->device->id);
@@ -257,11 +262,13 @@ void StepTraces::note_survivors(TapeCore& tape) {
 // \return whether an array with requires_grad() stands for another one
 bool StepTraces::note_made(TapeCore& tape) {
   bool has_gradient = false;
+  std::size_t number = 0;
   for (const auto& made : std::exchange(made_, {})) {
+    const std::size_t n = number++;
     const auto storage = made.lock();
     if (!storage) continue;
     if (!again_) {
-      survivors_.emplace(storage->serial, Survivor{storage, step_});
+      survivors_.emplace(storage->serial, Survivor{storage, step_, n});
     } else if (!survivors_.contains(storage->serial)) {
       tape.made_again(storage, step_);
       has_gradient = has_gradient || storage->has_gradient();

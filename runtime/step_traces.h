@@ -15,8 +15,8 @@ class TapeCore;
 /// again.
 ///
 /// Arrays that were there before a step are told apart by their storage, and must be the same ones the next time. Those
-/// that the step makes are others each time: they count by the order in which the step first uses them. So an array
-/// that a step makes only when it is not there yet (scratch memory) is the same in both ways of counting.
+/// that the step makes are others each time: they count by the order in which the step first uses them. An array that a
+/// step makes only when it is not there yet (scratch memory) keeps the number of the first time.
 class StepTraces {
  public:
   /// While it lives, a run of a step, whose operations are told to the traces. Errors of those: Error(invalid_argument)
@@ -62,6 +62,7 @@ class StepTraces {
   struct Survivor {
     std::weak_ptr<Storage> storage;
     int step;
+    std::size_t number = 0;   ///< among those that the step made: in the order in which it used them first
     bool used_later = false;  ///< by another step
   };
   struct Operation {

@@ -115,6 +115,7 @@ class LaunchRecord : public TapeRecord {
   void take_before(TapeCore& tape) {
     for (std::size_t k = 0; k < args_.size(); ++k)
       if (adjoint_->get().reads >> k & 1) args_[k].before = tape.version(args_[k].array);
+    take_held(tape);
   }
   /// Just after it.
   void take_after(TapeCore& tape) {
@@ -129,6 +130,45 @@ class LaunchRecord : public TapeRecord {
   const ArrayBase& array(std::size_t k) const { return args_[k].array; }
 
  private:
+  /// What elements of arguments hold: the kernel finds it by addresses in memory, which no argument stands for.
+  struct Held {
+    View all;  ///< the array itself
+    std::shared_ptr<Version> before;
+  };
+  /// While it lives, held arrays are what they were before the launch.
+  class HeldBefore {
+   public:
+    explicit HeldBefore(const std::vector<Held>& held) {
+      now_.reserve(held.size());
+      for (const Held& h : held) {
+        const std::optional<View> before = h.before->copy();
+        if (!before) continue;
+        const auto storage = allocate(h.all.storage()->device, h.all.storage()->bytes);
+        now_.emplace_back(h.all, View(h.all, storage, storage->allocation.address));
+        copy(now_.back().second, h.all);
+        copy(h.all, *before);
+      }
+    }
+    HeldBefore(const HeldBefore&) = delete;
+    ~HeldBefore() {
+      for (const auto& [all, now] : now_) copy(all, now);
+    }
+
+   private:
+    // Bytes between memory that is there: nobody is told, and what they may refer to is kept elsewhere.
+    static void copy(const View& to, const View& from) {
+      StreamState& stream = *to.storage()->device->default_stream;
+      from.storage()->order_before(stream, false);
+      to.storage()->order_before(stream, true);
+      const backend::Ticket t =
+          stream.with([&](backend::Stream& s) { return s.copy(to.address(), from.address(), from.extent_bytes()); });
+      from.storage()->touched(stream, t, false);
+      to.storage()->touched(stream, t, true);
+    }
+    std::vector<std::pair<View, View>> now_;
+  };
+  void take_held(TapeCore& tape);
+
   struct Arg {
     View array;  ///< null for a value, and for an array that is left out
     std::size_t value = 0;
@@ -156,8 +196,28 @@ class LaunchRecord : public TapeRecord {
   const std::int64_t count_;
   std::vector<Arg> args_;
   std::vector<std::byte> values_;
+  std::vector<Held> held_;
   std::uint32_t entries_ = ir::kNone;  ///< of the undo log, once they were counted
 };
+
+void LaunchRecord::take_held(TapeCore& tape) {
+  const auto& params = adjoint_->get().module.params;
+  References held;
+  for (const Arg& arg : args_)
+    if (!arg.array.is_null() && arg.array.storage()->has_references()) arg.array.storage()->reach(held);
+  for (const auto& s : held) {
+    if (s->bytes == 0) continue;
+    for (std::size_t k = 0; k < args_.size(); ++k)
+      if (args_[k].written && args_[k].array.storage() == s)
+        throw Error(ErrorKind::invalid_argument,
+                    fmt::format("{} is changed by the kernel, an element of another argument holds it too, and a tape "
+                                "records it: what is read by the other way would not be known",
+                                params[k].name),
+                    kernel_->name(), kernel_->loc());
+    const View all(s, s->allocation.address, std::int64_t(s->bytes), 1);
+    held_.push_back({all, tape.version(all)});
+  }
+}
 
 // Those of the launch, with the elements of that time.
 void LaunchRecord::add_arguments(Arguments& to) const {
@@ -214,6 +274,7 @@ void LaunchRecord::backward(TapeCore& tape) {
     any_gradient = any_gradient || (outputs >> k & 1 && tape.nonzero(args_[k].array));
   if (!any_gradient) return;
 
+  const HeldBefore held(held_);
   const ir::Adjoint& adjoint = adjoint_->get();
   LoadedProgram& program = adjoint_->program(*device_);
   const std::int64_t steps = steps_per_dispatch(*device_, *program.call, threads_, count_);

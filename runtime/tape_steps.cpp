@@ -126,11 +126,11 @@ class StepRecorder : public Recorder {
     for (std::size_t k = 0; k < launch.args.size(); ++k) {
       const ArrayBase* a = launch.args[k].array;
       if (!a || a->is_null() || launch.program.call->params[k].access == ir::Access::none) continue;
-      steps_.touch(*a);
+      touch(*a);
       tape_.works_on(a->storage()->device);
       if (a->storage()->has_references()) a->storage()->reach(held);
     }
-    for (const auto& s : held) steps_.touch(View(s, s->allocation.address, std::int64_t(s->bytes), 1));
+    for (const auto& s : held) touch(View(s, s->allocation.address, std::int64_t(s->bytes), 1));
     if (quiet_) return;
     const TapeCore::Passage passage = tape_.passage(launch);
     for (std::size_t k = 0; k < launch.args.size(); ++k)
@@ -142,35 +142,45 @@ class StepRecorder : public Recorder {
   }
   void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) override {
     tape_.trace(&StepTraces::copying, to, from);
-    steps_.touch(to), steps_.touch(from);
+    touch(to), touch(from);
     if (!quiet_ && tape_.passage(to, from, leaves).any) write(to);
   }
   void overwriting(const ArrayBase& to, const HostValues& values) override {
     tape_.trace(&StepTraces::overwriting, to, values);
-    steps_.touch(to);
+    touch(to);
     if (!quiet_ && tape_.carries(to)) write(to);
   }
   void exposing(const ArrayBase& elements) override {
     tape_.trace(&StepTraces::exposing, elements);
-    steps_.touch(elements);
+    touch(elements);
     if (!quiet_) tape_.check_exposed(elements);
   }
   void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
                const char* what) override {
     tape_.trace(&StepTraces::untaped, to, from, others, what);
-    steps_.touch(to), steps_.touch(from);
-    for (const ArrayBase* a : others) steps_.touch(*a);
+    touch(to), touch(from);
+    for (const ArrayBase* a : others) touch(*a);
     if (!quiet_) tape_.check_untaped(to, from, what);
   }
   // What the host finds there may decide what the step does.
-  void reading(const ArrayBase& from) override { steps_.touch(from); }
+  void reading(const ArrayBase& from) override {
+    if (!from.storage()->holds_gradients) steps_.touch(from);
+  }
   void calling(std::function<void()>, std::span<const ArrayBase* const> arrays) override {
     tape_.trace(&StepTraces::calling, arrays);
-    for (const ArrayBase* a : arrays) steps_.touch(*a), write(*a);
+    for (const ArrayBase* a : arrays) touch(*a), write(*a);
   }
   Recorder* unrecorded() override { return quiet_ ? this : silent_.get(); }
 
  private:
+  // Gradients are what the way back makes of them: they are not set to earlier states, so no step may depend on them.
+  void touch(const ArrayBase& a) {
+    if (!a.is_null() && a.storage()->holds_gradients)
+      throw Error(ErrorKind::invalid_argument,
+                  "a step of checkpointed() works on the gradient of an array, which is another one when the step is "
+                  "run again on the way back: copy it before checkpointed(), or change it after backward()");
+    steps_.touch(a);
+  }
   void write(const ArrayBase& a) {
     tape_.mark_written(a);
     steps_.add_output(a);

@@ -7,6 +7,7 @@
 
 #include "../support/error.h"
 #include "checks.h"
+#include "ref.h"
 
 namespace weft {
 
@@ -157,6 +158,20 @@ void RangeLoop::close() {
   b.local_set(counter_, b.pure(Op::add, type, {i, b.constant(type, 1)}, loc_), loc_);
   b.close_loop();
 }
+
+// Elements of arrays as left operands.
+template <bool Or>
+ShortCircuit<Or>::ShortCircuit(const Ref<bool>& v, Loc loc) : id(v.read(loc)), loc(loc) {
+  tracing::begin_short_circuit(id, Or, loc);
+}
+template <bool Or>
+ShortCircuit<Or>::ShortCircuit(const Ref<const bool>& v, Loc loc) : id(v.read(loc)), loc(loc) {
+  tracing::begin_short_circuit(id, Or, loc);
+}
+template ShortCircuit<false>::ShortCircuit(const Ref<bool>&, Loc);
+template ShortCircuit<true>::ShortCircuit(const Ref<bool>&, Loc);
+template ShortCircuit<false>::ShortCircuit(const Ref<const bool>&, Loc);
+template ShortCircuit<true>::ShortCircuit(const Ref<const bool>&, Loc);
 
 }  // namespace detail
 

@@ -448,4 +448,27 @@ TEST_P(ControlFlow, variables_read_before_they_are_assigned_in_a_loop_see_the_la
       });
 }
 
+TEST_P(ControlFlow, elements_of_arrays_of_booleans_are_operands) {
+  const Array<bool> a(device(), {false, false, true, true}), b(device(), {false, true, false, true});
+  Array<int> out = zeros<int>(device(), 4);
+  launch(kernel("operands",
+                [](Arr<const bool> a, Arr<bool> b, Arr<int> out) {
+                  Int i = tid();
+                  If (a[i] && b[i]) {
+                    out[i] += 1;
+                  }
+                  If (a[i] || b[i]) {
+                    out[i] += 10;
+                  }
+                  If (b[i] && a[i]) {
+                    out[i] += 100;
+                  }
+                  If (b[i] || a[i]) {
+                    out[i] += 1000;
+                  }
+                }),
+         4, a, b, out);
+  EXPECT_EQ(out.to_vector(), (std::vector<int>{0, 1010, 1010, 1111}));
+}
+
 }  // namespace

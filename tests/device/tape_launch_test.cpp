@@ -11,6 +11,13 @@ using weft::test::expect_contains;
 
 namespace {
 
+/// Arrays that elements hold.
+struct Factors {
+  Array<float> by;
+  Array<int> count;
+};
+WEFT_STRUCT(Factors, by, count);
+
 DEVICE_TEST(TapeLaunch);
 
 using Floats = std::vector<float>;
@@ -549,6 +556,53 @@ TEST_P(TapeLaunch, more_slots_than_there_can_be_are_refused) {
   auto y = zeros<float>(device(), 1);
   Tape tape({.loop_slots = 1u << 30});
   expect_contains(error_of([&] { tape.record([&] { launch(k, 1, x, y, 3); }); }), "65536");
+}
+
+TEST_P(TapeLaunch, arrays_that_elements_hold_are_as_they_were) {
+  const auto factor = kernel(
+      "factor", [](Arr<const float> x, Arr<const Factors> held, Arr<float> y) { y[0] = x[0] * detach(held[0].by[0]); });
+  const auto power = kernel("power", [](Arr<const float> x, Arr<const Factors> held, Arr<float> y) {
+    Float v = 1.f;
+    for ([[maybe_unused]] auto j : range(held[0].count[0])) v = v * x[0];
+    y[0] = v;
+  });
+  Array<float> by = full<float>(device(), 1, 2.f);
+  Array<int> count = full<int>(device(), 1, 2);
+  const Array<Factors> held(device(), std::vector<Factors>{{by, count}});
+  const auto gradient = [&](const auto& k, float final_by, int final_count) {
+    by.fill(2);
+    count.fill(2);
+    Array<float> x = full<float>(device(), 1, 3.f).requires_grad(), y = zeros<float>(device(), 1);
+    Tape tape;
+    tape.record([&] {
+      launch(k, 1, x, held, y);
+      by.fill(final_by);
+      count.fill(final_count);
+    });
+    tape.backward(y);
+    EXPECT_EQ(by.at(0), final_by);
+    EXPECT_EQ(count.at(0), final_count);
+    return x.grad().at(0);
+  };
+  EXPECT_EQ(gradient(factor, 2, 2), 2);
+  EXPECT_EQ(gradient(factor, 100, 7), 2);
+  EXPECT_EQ(gradient(power, 2, 2), 6);
+  EXPECT_EQ(gradient(power, 100, 3), 6);
+}
+
+TEST_P(TapeLaunch, an_array_that_a_kernel_changes_and_finds_in_an_element_too_is_refused) {
+  Array<float> by = full<float>(device(), 1, 2.f);
+  const Array<Factors> held(device(), std::vector<Factors>{{by, full<int>(device(), 1, 2)}});
+  Array<float> x = full<float>(device(), 1, 3.f).requires_grad();
+  Tape tape;
+  expect_contains(error_of([&] {
+                    tape.record([&] {
+                      launch(kernel("both", [](Arr<const float> x, Arr<const Factors> held,
+                                               Arr<float> y) { y[0] = x[0] * detach(held[0].by[0]); }),
+                             1, x, held, by);
+                    });
+                  }),
+                  "an element of another argument holds it too");
 }
 
 }  // namespace

@@ -463,4 +463,48 @@ TEST_P(TapeStepsAgain, a_tape_may_end_while_another_thread_changes_what_its_step
   }
 }
 
+TEST_P(TapeStepsAgain, a_look_at_a_gradient_changes_nothing) {
+  const auto run = [&](int slots) {
+    Loop loop(device());
+    const auto by = Array<float>(device(), {2, 3, 4}).requires_grad();
+    loop.record(3, slots, [&](int) {
+      launch(multiply, 3, loop.x, by);
+      by.grad().at(0);
+      by.grad().to_vector();
+    });
+    loop.gradient();
+    return by.grad().to_vector();
+  };
+  const Floats expected = run(0);
+  EXPECT_NE(expected[0], 0);
+  for (int slots : {1, 2, 5}) EXPECT_EQ(run(slots), expected) << slots << " slots";
+}
+
+TEST_P(TapeStepsAgain, steps_that_work_on_gradients_are_refused) {
+  Array<float> g = zeros<float>(device(), 3);
+  const auto refused = [&](const std::function<void(Loop&)>& step) {
+    Loop loop(device());
+    expect_contains(error_of([&] { loop.record(3, 2, [&](int) { step(loop); }); }),
+                    "works on the gradient of an array");
+  };
+  refused([&](Loop& l) { launch(multiply, 3, l.x, l.x.grad()); });
+  refused([&](Loop& l) { g.copy_from(l.x.grad()); });
+  refused([&](Loop& l) { l.x.zero_grad(); });
+}
+
+TEST_P(TapeStepsAgain, handles_of_what_the_step_made_are_not_swapped) {
+  const auto cube = kernel("cube", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid()] * x[tid()] * x[tid()]; });
+  for (int slots : {1, 2, 5}) {
+    Loop loop(device());
+    Array<float> a, b;
+    loop.record(1, slots, [&](int) {
+      if (a.is_null()) a = zeros<float>(device(), 3), b = zeros<float>(device(), 3);
+      launch(square, 3, loop.x, a);
+      launch(cube, 3, loop.x, b);
+      std::swap(a, b);
+    });
+    expect_contains(error_of([&] { loop.gradient_from(b); }), "step 0 of checkpointed()");
+  }
+}
+
 }  // namespace
