@@ -41,7 +41,8 @@ struct TapeOptions {
   /// without rounding first. Gradient functions that add to gradients of arrays, float16 arrays that several threads
   /// read, and arrays that are stored where several threads read them are refused.
   /// Cost: 80 bytes for each float32 number of such an array, 536 for each float64 number, while a launch goes back,
-  /// and some two integer atomic operations for each addition; the device needs those on 64 bits, and float64.
+  /// and some two integer atomic operations for each addition; the device needs those on 64 bits, and float64. On a
+  /// software device the way back took 1.6 to 4.5 times as long (docs/performance.md, suite gradient).
   bool deterministic = false;
 };
 
@@ -67,11 +68,12 @@ class Tape {
 
   /// Calls f() and records what it launches, copies, fills and assigns on this thread; behind what was recorded before.
   /// Inside f another record() may stand, of this tape or another: each operation is recorded by the innermost only.
-  /// Operations that no gradient passes are not recorded and cost nothing.
+  /// Operations that no gradient passes are not recorded.
   /// Errors: what f throws, what came before stays recorded; and for its launches Error(not_differentiable) for a
   /// kernel without a derivative, Error(invalid_argument) for arguments that overlap in part, one of them written. That
   /// launch is not made.
-  /// Cost: a few microseconds for each launch, and the time to build the adjoint for the first of each kernel.
+  /// Cost: about a microsecond for each launch beside its own (docs/performance.md, suite launch), and the time to build
+  /// the adjoint for the first of each kernel.
   void record(const std::function<void()>& f);
 
   /// Gradients of one number: an array of one element.
