@@ -72,8 +72,8 @@ class Tape {
   /// Errors: what f throws, what came before stays recorded; and for its launches Error(not_differentiable) for a
   /// kernel without a derivative, Error(invalid_argument) for arguments that overlap in part, one of them written. That
   /// launch is not made.
-  /// Cost: about a microsecond for each launch beside its own (docs/performance.md, suite launch), and the time to build
-  /// the adjoint for the first of each kernel.
+  /// Cost: about a microsecond for each launch beside its own (docs/performance.md, suite launch), and the time to
+  /// build the adjoint for the first of each kernel.
   void record(const std::function<void()>& f);
 
   /// Gradients of one number: an array of one element.
