@@ -17,8 +17,9 @@ void check_groups(const ir::Module& module, const DeviceInfo& info) {
   if ((use.together || module.fixed_block) && module.block > info.max_block)
     refuse(module.loc, fmt::format("the kernel asks for workgroups of {} threads; {} has at most {}", module.block,
                                    info.name, info.max_block));
-  const auto largest = std::max_element(module.shared.begin(), module.shared.end(),
-                                        [](const auto& a, const auto& b) { return a.bytes() < b.bytes(); });
+  const auto largest = std::max_element(module.arrays.begin(), module.arrays.end(), [](const auto& a, const auto& b) {
+    return (a.is_private ? 0 : a.bytes()) < (b.is_private ? 0 : b.bytes());
+  });
   if (use.shared_bytes > info.max_shared)
     refuse(largest->loc, fmt::format("the kernel asks for {} bytes of shared memory; {} has {}", use.shared_bytes,
                                      info.name, info.max_shared));

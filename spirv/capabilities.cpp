@@ -33,14 +33,14 @@ class Survey {
       : module_(module), target_(target), needs_(needs), seen_(module.insts.size(), false) {}
 
   void run() {
-    if (!module_.shared.empty()) needs_.as_bits.assign(module_.shared.size(), false);
+    if (!module_.arrays.empty()) needs_.as_bits.assign(module_.arrays.size(), false);
     if (const ir::GroupUse use = ir::group_use(module_); use.together && module_.block > target_.max_block)
       refuse(use.loc, fmt::format("the kernel's workgroups have {} threads; the device runs up to {}", module_.block,
                                   target_.max_block));
-    for (const ir::SharedArray& array : module_.shared) {
+    for (const ir::KernelArray& array : module_.arrays) {
       // Where narrow scalars lie in words of their own, only conversions happen to them.
       require(array.type, !array.words, array.loc);
-      if (array.words) needs_.as_bits[std::size_t(&array - module_.shared.data())] = true;
+      if (array.words) needs_.as_bits[std::size_t(&array - module_.arrays.data())] = true;
     }
     if (module_.args_bytes > kPushConstantBytes) require_int64(module_.loc);
     visit(0);
@@ -173,7 +173,7 @@ class Survey {
   void visit_memory(const Inst& inst, Id base) {
     Loc loc = inst.loc();
     Type t = inst.type;
-    const bool shared = module_[base].op == Op::shared;
+    const bool shared = module_[base].op == Op::kernel_array;
     if (is_atomic(inst.op)) visit_atomic(inst, shared, std::size_t(module_[base].imm));
     if (shared) return;
     require_int64(loc);
@@ -203,7 +203,7 @@ class Survey {
         needs_.subgroup = true;
         if (target_.subgroup_size == 0) refuse_device(inst.loc(), "whole subgroups", "computeFullSubgroups");
       }
-      if (t == Type::none || source == Op::shared) continue;
+      if (t == Type::none || source == Op::kernel_array) continue;
       const bool argument = module_[a].op == Op::arg;
       if (argument && !seen_[a]) {
         seen_[a] = true;

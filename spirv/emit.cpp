@@ -123,7 +123,7 @@ std::vector<Word> Emitter::entry_point(Word main) {
   fields_.assign(shader_.fields.size(), 0);
   Word count = argument(Type::u32, 0);
   // Threads that work together come or stay away as whole workgroups, by a condition that is the same in each.
-  Word number = shader_.together
+  Word number = shader_.group_use.together
                     ? make(spv::Op::OpIMul, Type::u32, {workgroup_number(), w_.u32(workgroup_size(module_, target_))})
                     : thread_number();
   Word inside = make(spv::Op::OpULessThan, Type::b1, {number, count});

@@ -98,11 +98,12 @@ void Emitter::emit_inst(Id id) {
     value_[id] = subgroup(id);
     return;
   }
-  const bool shared = is_memory(inst.op) && module_[module_.arg(id, 0)].op == Op::shared;
+  const bool own = is_memory(inst.op) && module_[module_.arg(id, 0)].op == Op::kernel_array;
   switch (inst.op) {
-    case Op::load: value_[id] = shared ? shared_load(id) : load(id); break;
-    case Op::store: shared ? shared_store(id) : store(id); break;
+    case Op::load: value_[id] = own ? own_load(id) : load(id); break;
+    case Op::store: own ? own_store(id) : store(id); break;
     case Op::barrier: emit_barrier(); break;
+    case Op::fence: emit_fence(); break;
     case Op::local_get: value_[id] = make(spv::Op::OpLoad, inst.type, {local(inst.imm)}); break;
     case Op::local_set: body_.emit(spv::Op::OpStore, {local(inst.imm), value(module_.arg(id, 0))}); break;
     case Op::param: value_[id] = loops_.empty() ? inputs_.at(inst.imm) : loops_.back().carried.at(inst.imm); break;

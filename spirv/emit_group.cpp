@@ -1,4 +1,4 @@
-// Atomic operations, the memory of a workgroup, barriers and the operations of subgroups.
+// Atomic operations, arrays of the kernel, barriers and the operations of subgroups.
 #include "../frontend/support/error.h"
 #include "emit.h"
 #include "emitter.h"
@@ -36,26 +36,28 @@ Word Emitter::from_bits(Type t, Word bits) {
   return integer_to_integer(Type::u32, t, bits);
 }
 
-// ---- Memory of the workgroup: one variable for each array, indexed by scalars
+// ---- Arrays of the kernel: one variable for each, indexed by scalars
 
-Type Emitter::shared_type(std::uint64_t array) const {
-  const Type t = module_.shared[array].type;
+Type Emitter::own_type(std::uint64_t array) const {
+  const Type t = module_.arrays[array].type;
   return !needs_.as_bits[array] ? t : ir::bits(t) == 64 ? Type::u64 : Type::u32;
 }
 
-Word Emitter::shared_pointer(std::uint64_t array, Word index) {
-  const Word part = w_.type(shared_type(array));
-  Word& variable = shader_.shared[array];
+Word Emitter::own_pointer(std::uint64_t array, Word index) {
+  const Word part = w_.type(own_type(array));
+  const bool own = module_.arrays[array].is_private;
+  const spv::StorageClass storage = own ? spv::StorageClass::Private : spv::StorageClass::Workgroup;
+  Word& variable = shader_.arrays[array];
   if (!variable) {
-    const Word length = w_.u32(module_.shared[array].count), type = w_.id();
+    const Word length = w_.u32(module_.arrays[array].count), type = w_.id();
     w_.declarations.emit(spv::Op::OpTypeArray, {type, part, length});
-    variable = w_.variable(w_.pointer_type(spv::StorageClass::Workgroup, type), spv::StorageClass::Workgroup);
+    variable = w_.variable(w_.pointer_type(storage, type), storage);
     shader_.interface.push_back(variable);
   }
-  return make(spv::Op::OpAccessChain, w_.pointer_type(spv::StorageClass::Workgroup, part), {variable, index});
+  return make(spv::Op::OpAccessChain, w_.pointer_type(storage, part), {variable, index});
 }
 
-Word Emitter::shared_index(Id id) {
+Word Emitter::own_index(Id id) {
   const Inst& inst = module_[id];
   const Id by = module_.arg(id, 1);
   const auto part = std::uint32_t(ir::bytes(inst.type));
@@ -65,15 +67,15 @@ Word Emitter::shared_index(Id id) {
   return index;
 }
 
-Word Emitter::shared_load(Id id) {
+Word Emitter::own_load(Id id) {
   const Inst& inst = module_[id];
   const std::uint64_t array = module_[module_.arg(id, 0)].imm;
-  const Type lies = shared_type(array);
-  const Word first = shared_index(id);
+  const Type lies = own_type(array);
+  const Word first = own_index(id);
   Word words[6] = {};
   for (int k = 0; k < inst.width; ++k) {
     Word at = k ? make(spv::Op::OpIAdd, Type::u32, {first, w_.u32(Word(k))}) : first;
-    Word x = make(spv::Op::OpLoad, lies, {shared_pointer(array, at)});
+    Word x = make(spv::Op::OpLoad, lies, {own_pointer(array, at)});
     words[k + 2] = needs_.as_bits[array] ? from_bits(inst.type, x) : x;
   }
   if (inst.width == 1) return words[2];
@@ -83,15 +85,15 @@ Word Emitter::shared_load(Id id) {
   return words[1];
 }
 
-void Emitter::shared_store(Id id) {
+void Emitter::own_store(Id id) {
   const Inst& inst = module_[id];
   const std::uint64_t array = module_[module_.arg(id, 0)].imm;
-  const Word first = shared_index(id);
+  const Word first = own_index(id);
   for (int k = 0; k < inst.width; ++k) {
     Word x = value(module_.arg(id, k + 2));
     if (needs_.as_bits[array]) x = to_bits(inst.type, x);
     Word at = k ? make(spv::Op::OpIAdd, Type::u32, {first, w_.u32(Word(k))}) : first;
-    body_.emit(spv::Op::OpStore, {shared_pointer(array, at), x});
+    body_.emit(spv::Op::OpStore, {own_pointer(array, at), x});
   }
 }
 
@@ -101,7 +103,7 @@ void Emitter::shared_store(Id id) {
 Word Emitter::native_atomic(Id id, Word at, Word what) {
   const Inst& inst = module_[id];
   const Type t = inst.type;
-  const bool shared = module_[module_.arg(id, 0)].op == Op::shared;
+  const bool shared = module_[module_.arg(id, 0)].op == Op::kernel_array;
   Word scope = w_.u32(Word(shared ? spv::Scope::Workgroup : spv::Scope::Device)), relaxed = w_.u32(0);
   if (inst.op == Op::atomic_cas) {
     Word desired = value(module_.arg(id, 3));
@@ -153,7 +155,7 @@ Word Emitter::exchange_loop(Type t, Word at, Word scope, F after) {
 Word Emitter::narrow_atomic(Id id, Word at, Word shift, Word what) {
   const Inst& inst = module_[id];
   const Type t = inst.type, u = Type::u32;
-  const bool shared = module_[module_.arg(id, 0)].op == Op::shared;
+  const bool shared = module_[module_.arg(id, 0)].op == Op::kernel_array;
   const Word scope = w_.u32(Word(shared ? spv::Scope::Workgroup : spv::Scope::Device));
   const Word mask = w_.u32(Word(ir::mask(t)));
   Word expected = 0, desired = 0;
@@ -213,7 +215,7 @@ Word Emitter::atomic(Id id, Word what) {
   const Inst& inst = module_[id];
   const Id base = module_.arg(id, 0), by = module_.arg(id, 1);
   const Type t = inst.type;
-  const bool shared = module_[base].op == Op::shared;
+  const bool shared = module_[base].op == Op::kernel_array;
   const std::uint64_t array = module_[base].imm;
   const bool add = inst.op == Op::atomic_add;
   bool native = !is_float(t);
@@ -224,7 +226,7 @@ Word Emitter::atomic(Id id, Word what) {
              (add && t == Type::f64 && target_.float64_atomic_add);
   }
   if (ir::bits(t) < 32) {
-    if (shared) return narrow_atomic(id, shared_pointer(array, shared_index(id)), w_.u32(0), what);
+    if (shared) return narrow_atomic(id, own_pointer(array, own_index(id)), w_.u32(0), what);
     const Type u = Type::u64;
     Word steps =
         make(spv::Op::OpIMul, u, {integer_to_integer(module_[by].type, u, value(by)), w_.constant(u, inst.stride)});
@@ -238,7 +240,7 @@ Word Emitter::atomic(Id id, Word what) {
     return narrow_atomic(id, make(spv::Op::OpAccessChain, types.to_value, {block, w_.u32(0)}), shift, what);
   }
   const Type word = ir::bits(t) == 64 ? Type::u64 : Type::u32;
-  Word at = shared ? shared_pointer(array, shared_index(id)) : pointer(inst, base, by, native ? t : word);
+  Word at = shared ? own_pointer(array, own_index(id)) : pointer(inst, base, by, native ? t : word);
   if (native) return native_atomic(id, at, what);
   const Word scope = w_.u32(Word(shared ? spv::Scope::Workgroup : spv::Scope::Device)), relaxed = w_.u32(0);
   const Word bits = to_bits(t, what);
@@ -260,6 +262,11 @@ void Emitter::emit_barrier() {
   const Word order = Word(spv::MemorySemanticsMask::AcquireRelease) | Word(spv::MemorySemanticsMask::UniformMemory) |
                      Word(spv::MemorySemanticsMask::WorkgroupMemory);
   body_.emit(spv::Op::OpControlBarrier, {group, group, w_.u32(order)});
+}
+
+void Emitter::emit_fence() {
+  const Word order = Word(spv::MemorySemanticsMask::AcquireRelease) | Word(spv::MemorySemanticsMask::UniformMemory);
+  body_.emit(spv::Op::OpMemoryBarrier, {w_.u32(Word(spv::Scope::Device)), w_.u32(order)});
 }
 
 Word Emitter::subgroup_reduction(const Inst& inst, Word x) {

@@ -224,10 +224,10 @@ namespace {
 Word alignment(const Inst& inst) { return inst.align ? inst.align : Word(ir::bytes(inst.type)); }
 }  // namespace
 
-// Threads of one workgroup may hand each other what they write, behind a barrier: in memory that the kernel both reads
-// and writes, caches of single threads are not to be trusted.
+// Threads may hand each other what they write, behind a barrier or fences: in memory that the kernel both reads and
+// writes, caches of single threads are not to be trusted.
 bool Emitter::is_coherent(const Inst& inst, Id base) const {
-  if (!shader_.together || is_atomic(inst.op)) return false;
+  if (!shader_.group_use.hands_over() || is_atomic(inst.op)) return false;
   const ir::Param* array = module_.array_of(base);
   if (!array || array->access == ir::Access::none) return true;
   return any(array->access, ir::Access::read) && any(array->access, ir::kChanges);

@@ -44,21 +44,21 @@ struct Shader {
   };
 
   Shader(const ir::Module& kernel, const Target& target)
-      : kernel(kernel), target(target), needs(survey(kernel, target)), together(ir::group_use(kernel).together) {
-    shared.assign(kernel.shared.size(), 0);
+      : kernel(kernel), target(target), needs(survey(kernel, target)), group_use(ir::group_use(kernel)) {
+    arrays.assign(kernel.arrays.size(), 0);
   }
 
   const ir::Module& kernel;
   const Target& target;
   Needs needs;
-  bool together;  ///< see GroupUse
+  ir::GroupUse group_use;
   Writer writer;
   Word glsl = 0;                 ///< the extended instructions
   Word push = 0, arguments = 0;  ///< variable of the push constants; pointer to the argument block in memory
   // Built-in variables; those of subgroups where the kernel uses them, `local` where not.
   Word group = 0, groups = 0, local = 0, subgroup = 0, lane = 0;
   std::vector<Word> interface;  ///< variables that the entry point names
-  std::vector<Word> shared;     ///< variables of workgroup memory, by array
+  std::vector<Word> arrays;     ///< variables, by array of the kernel
   std::vector<Field> fields;
   std::unordered_map<Place, PlaceTypes, PlaceHash> places;
   std::vector<Function> functions;  ///< by number
@@ -198,12 +198,12 @@ class Emitter {
   // ---- Threads together: emit_group.cpp
 
   /// Which scalar of its array an access of workgroup memory begins with; u32.
-  Word shared_index(Id id);
-  Word shared_pointer(std::uint64_t array, Word index);
+  Word own_index(Id id);
+  Word own_pointer(std::uint64_t array, Word index);
   /// The type in which an array's scalars lie in workgroup memory.
-  Type shared_type(std::uint64_t array) const;
-  Word shared_load(Id id);
-  void shared_store(Id id);
+  Type own_type(std::uint64_t array) const;
+  Word own_load(Id id);
+  void own_store(Id id);
 
   /// A scalar's bits as an unsigned integer of 32 bits, or 64 for wide types, and back.
   Word to_bits(Type t, Word x);
@@ -222,6 +222,7 @@ class Emitter {
   Word combined(ir::Op op, Type t, Word before, Word what);
 
   void emit_barrier();
+  void emit_fence();
   Word subgroup(Id id);
   Word subgroup_reduction(const Inst& inst, Word x);
 

@@ -101,7 +101,7 @@ class Interpreter {
         places_(scratch.places.data()) {}
 
   void run_thread(std::uint32_t thread) {
-    begin(thread);
+    begin(thread, 0);
     run(plan_.steps.data());
   }
 
@@ -110,7 +110,7 @@ class Interpreter {
     std::fill_n(written_, plan_.shared_bytes, std::uint8_t{0});
     for (std::uint32_t t = 0; t < block_; ++t) {
       enter(t);
-      begin(group * block_ + t);
+      begin(group * block_ + t, t);
       places_[t] = plan_.steps.data();
     }
     for (;;) {
@@ -124,7 +124,14 @@ class Interpreter {
  private:
   void enter(std::uint32_t t) { values_ = first_values_ + std::size_t{t} * plan_.initial.size(); }
 
-  void begin(std::uint32_t thread) {
+  /// \param t  which of the threads that run in turns
+  void begin(std::uint32_t thread, std::uint32_t t) {
+    if (plan_.private_bytes) {
+      const std::uint64_t own = plan_.shared_bytes + t * plan_.private_bytes;
+      std::fill_n(written_ + own, plan_.private_bytes, std::uint8_t{0});
+      for (const KernelArrayPlace& place : plan_.arrays)
+        if (place.is_private && place.slot != ir::kNone) values_[place.slot] = shared_ + own + place.offset;
+    }
     values_[plan_.thread_slot] = thread;
     std::fill_n(values_ + plan_.first_local, plan_.num_locals, 0);
     for (const ThreadNumber& number : plan_.numbers) {
@@ -236,11 +243,11 @@ class Interpreter {
         case Code::atomic: {
           const MemoryAccess& access = plan_.accesses[step->a];
           const std::uint64_t at = checked_address(step->a);
-          if (access.shared != ir::kNone) require_written(access, at);
+          if (access.own != ir::kNone) require_written(access, at);
           values[access.values[1]] = exchange(at, access, values);
           break;
         }
-        case Code::load_shared: {
+        case Code::load_own: {
           const MemoryAccess& access = plan_.accesses[step->a];
           const std::uint64_t at = checked_address(step->a);
           require_written(access, at);
@@ -250,7 +257,7 @@ class Interpreter {
           }
           break;
         }
-        case Code::store_shared: {
+        case Code::store_own: {
           const MemoryAccess& access = plan_.accesses[step->a];
           const std::uint64_t at = checked_address(step->a);
           auto* to = reinterpret_cast<std::byte*>(at);
@@ -270,7 +277,9 @@ class Interpreter {
   void require_written(const MemoryAccess& access, std::uint64_t at) const {
     const std::uint8_t* const first = written_ + (at - shared_);
     if (std::find(first, first + access.bytes(), 0) != first + access.bytes())
-      fail(access, at, "no thread of the workgroup has written there");
+      fail(access, at,
+           plan_.arrays[access.own].is_private ? "the thread has not written there"
+                                               : "no thread of the workgroup has written there");
   }
 
   std::int64_t index_of(const MemoryAccess& access) const {
@@ -291,9 +300,8 @@ class Interpreter {
 
   /// The allocation that the access lies in.
   Extent locate(const MemoryAccess& access, std::uint64_t address) const {
-    if (access.shared != ir::kNone) {
-      const SharedPlace& place = plan_.shared[access.shared];
-      const Extent own{shared_ + place.offset, place.bytes};
+    if (access.own != ir::kNone) {
+      const Extent own{values_[access.base], plan_.arrays[access.own].bytes};
       if (own.holds(address, access.bytes())) return own;
       outside(access, address, own);
     }
@@ -323,8 +331,9 @@ class Interpreter {
                        : inst.op == ir::Op::atomic_add ? "adds to"
                                                        : "changes";
     std::string element;
-    if (access.shared != ir::kNone) {
-      element = fmt::format(", index {} of shared array {}", index_of(access), access.shared + 1);
+    if (access.own != ir::kNone) {
+      element = fmt::format(", index {} of {} array {}", index_of(access),
+                            plan_.arrays[access.own].is_private ? "private" : "shared", access.own + 1);
     } else if (access.array) {
       // Unsigned 64-bit indices above 2^63 are negative ones that lost their sign: the signed form tells more.
       element = fmt::format(", index {} of {}", index_of(access), access.array->name);
@@ -340,7 +349,7 @@ class Interpreter {
   const std::uint32_t block_;
   std::uint64_t* values_;  ///< of the present thread
   Extent* const extents_;
-  const std::uint64_t shared_;   ///< address of the workgroup's memory
+  const std::uint64_t shared_;   ///< address of the workgroup's memory; that of its threads follows
   std::uint8_t* const written_;  ///< see Scratch
   std::uint64_t* const first_values_;
   const Step** const places_;
@@ -368,15 +377,14 @@ void interpret(const Plan& plan, std::span<const std::byte> args, const HostMemo
     const std::uint64_t bits = read_scalar(args.data() + read.offset, ir::bytes(read.type));
     scratch.values[read.slot] = ir::is_bool(read.type) ? bits != 0 : bits;
   }
-  if (plan.together) {
-    scratch.shared.resize(plan.shared_bytes / 8 + 3);
-    scratch.written.resize(plan.shared_bytes);
-    scratch.places.resize(block);
-  }
-  // The memory of the workgroup begins at a multiple of 16 bytes, as on devices.
+  const std::uint64_t bytes = plan.shared_bytes + block * plan.private_bytes;
+  scratch.shared.resize(bytes / 8 + 3);
+  scratch.written.resize(bytes);
+  if (plan.together) scratch.places.resize(block);
+  // The memory of the workgroup begins at a multiple of 16 bytes, as on devices. That of its threads follows.
   std::uint64_t shared = reinterpret_cast<std::uint64_t>(scratch.shared.data());
   shared = (shared + 15) / 16 * 16;
-  for (const SharedPlace& place : plan.shared)
+  for (const KernelArrayPlace& place : plan.arrays)
     if (place.slot != ir::kNone) scratch.values[place.slot] = shared + place.offset;
   const std::size_t slots = plan.initial.size();
   scratch.values.resize(slots * block);

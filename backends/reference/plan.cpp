@@ -29,11 +29,11 @@ class Planner {
   void run() {
     plan_.thread_slot = new_slot();
     plan_.together = ir::group_use(module_).together;
-    for (const ir::SharedArray& array : module_.shared) {
-      const std::uint64_t at = (plan_.shared_bytes + 15) / 16 * 16,
-                          size = std::uint64_t{array.count} * ir::bytes(array.type);
-      plan_.shared.push_back({at, size, kNone});
-      plan_.shared_bytes = at + size;
+    for (const ir::KernelArray& array : module_.arrays) {
+      std::uint64_t& end = array.is_private ? plan_.private_bytes : plan_.shared_bytes;
+      const std::uint64_t size = std::uint64_t{array.count} * ir::bytes(array.type);
+      plan_.arrays.push_back({end, size, array.is_private, kNone});
+      end += (size + 15) / 16 * 16;
     }
     for (Id id = 0; id < module_.insts.size(); ++id) place_global(id);
     plan_.num_locals = static_cast<std::uint32_t>(module_.locals.size());
@@ -100,9 +100,9 @@ class Planner {
       case Op::workgroup_id:
       case Op::subgroup_lane:
       case Op::subgroup_id: plan_.numbers.push_back({inst.op, define(id)}); return;
-      case Op::shared:
-        if (inst.imm >= plan_.shared.size()) internal_error("reference: a shared array that does not exist");
-        plan_.shared[inst.imm].slot = define(id);
+      case Op::kernel_array:
+        if (inst.imm >= plan_.arrays.size()) internal_error("reference: an array of the kernel that does not exist");
+        plan_.arrays[inst.imm].slot = define(id);
         return;
       default: internal_error("reference: a value that is visible everywhere and unknown");
     }
@@ -154,6 +154,7 @@ class Planner {
     if (ir::is_global(inst.op)) return;
     switch (inst.op) {
       case Op::barrier: add({Code::barrier, 0, id}); return;
+      case Op::fence: return;  // threads run in turns
       case Op::subgroup_reduce:
       case Op::subgroup_inclusive:
       case Op::subgroup_exclusive:
@@ -209,19 +210,19 @@ class Planner {
     access.index_shift = ir::is_signed(index_type) ? static_cast<std::uint8_t>(64 - ir::bits(index_type)) : 0;
     access.array = module_.array_of(module_.operands[inst.first_arg]);
     const Inst& base = module_.insts[module_.operands[inst.first_arg]];
-    const bool shared = base.op == Op::shared;
-    if (shared) access.shared = static_cast<std::uint32_t>(base.imm);
+    const bool own = base.op == Op::kernel_array;
+    if (own) access.own = static_cast<std::uint32_t>(base.imm);
     access.inst = id;
     if (!ir::is_numeric(inst.type) || inst.width < 1 || inst.width > 4 || !ir::is_int(index_type)) {
       internal_error("reference: a memory operation of a wrong type or width");
     }
 
-    Code code = shared ? Code::load_shared : Code::load;
+    Code code = own ? Code::load_own : Code::load;
     if (inst.op == Op::load) {
       slots_[id] = new_slots(inst.width);
       for (std::uint32_t k = 0; k < inst.width; ++k) access.values[k] = slots_[id] + k;
     } else if (inst.op == Op::store) {
-      code = shared ? Code::store_shared : Code::store;
+      code = own ? Code::store_own : Code::store;
       for (std::uint32_t k = 0; k < inst.width; ++k) access.values[k] = operand(inst, 2 + k);
     } else {
       code = Code::atomic;

@@ -16,15 +16,15 @@ using Slot = std::uint32_t;
 /// One step. What `a`, `b`, `c`, `to` mean depends on the code.
 struct Step {
   enum class Code : std::uint8_t {
-    pure,          ///< to = function(a, b, c)
-    move,          ///< to = a
-    jump,          ///< go on at step `to`
-    jump_unless,   ///< go on at step `to` when a is false
-    load,          ///< accesses[a]
-    store,         ///< accesses[a]
-    atomic,        ///< accesses[a]
-    load_shared,   ///< accesses[a]
-    store_shared,  ///< accesses[a]
+    pure,         ///< to = function(a, b, c)
+    move,         ///< to = a
+    jump,         ///< go on at step `to`
+    jump_unless,  ///< go on at step `to` when a is false
+    load,         ///< accesses[a]
+    store,        ///< accesses[a]
+    atomic,       ///< accesses[a]
+    load_own,     ///< accesses[a]
+    store_own,    ///< accesses[a]
     // Here a thread stops: until the others have come, or for good.
     barrier,     ///< a: the instruction
     collective,  ///< collectives[a]
@@ -46,7 +46,7 @@ struct MemoryAccess {
   std::uint8_t index_shift = 0;      ///< left and arithmetically right again: sign extension; 0 for unsigned indices
   bool compares = false;             ///< atomic: only where the value is the expected one
   ir::Evaluator combine = nullptr;   ///< atomic: of the value before and the operand; null: the operand replaces it
-  std::uint32_t shared = ir::kNone;  ///< the array of the workgroup, or kNone
+  std::uint32_t own = ir::kNone;     ///< the array of the kernel, or kNone
   const ir::Param* array = nullptr;  ///< the array argument that base is the address of, or null
   ir::Id inst = ir::kNone;
 
@@ -63,10 +63,11 @@ struct Collective {
   ir::Id inst = ir::kNone;
 };
 
-/// An array of the workgroup.
-struct SharedPlace {
-  std::uint64_t offset = 0;  ///< in the workgroup's memory
+/// An array of the kernel.
+struct KernelArrayPlace {
+  std::uint64_t offset = 0;  ///< in the workgroup's memory, or in the thread's
   std::uint64_t bytes = 0;
+  bool is_private = false;
   Slot slot = ir::kNone;  ///< of its address; kNone when no one uses it
 };
 
@@ -97,9 +98,9 @@ class Plan : public Program {
   std::vector<Step> steps;
   std::vector<MemoryAccess> accesses;
   std::vector<Collective> collectives;
-  std::vector<SharedPlace> shared;
-  std::uint64_t shared_bytes = 0;
-  std::vector<ThreadNumber> numbers;  ///< those that the kernel asks for
+  std::vector<KernelArrayPlace> arrays;
+  std::uint64_t shared_bytes = 0, private_bytes = 0;  ///< of a workgroup, of a thread; multiples of 16
+  std::vector<ThreadNumber> numbers;                  ///< those that the kernel asks for
   std::uint32_t subgroup_size = 0;
   bool together = false;  ///< threads of a workgroup wait for each other
   std::vector<ArgumentRead> arguments;

@@ -122,7 +122,7 @@ bool Analysis::stores_any(std::uint32_t group) const {
 
 Root Analysis::root(Id base) const {
   const Inst& inst = module_[base];
-  if (inst.op == Op::shared) return {Root::shared, 0};
+  if (inst.op == Op::kernel_array) return {Root::shared, static_cast<std::uint32_t>(inst.imm)};
   if (inst.op == Op::arg) {
     if (module_.report_offset != 0 && inst.imm == module_.report_offset) return {Root::report, 0};
     if (const Param* param = module_.array_of(base))
@@ -312,7 +312,7 @@ std::vector<GroupAccesses> Analysis::group_accesses() const {
 void Analysis::check(RegionId region, const std::vector<GroupAccesses>& groups) {
   for (Id id : module_.regions[region].insts) {
     const Inst& inst = module_[id];
-    if (inst.op == Op::barrier || is_subgroup(inst.op))
+    if (inst.op == Op::barrier || inst.op == Op::fence || is_subgroup(inst.op))
       refuse(id, fmt::format("{} has no adjoint: threads that work together cannot be run backwards yet",
                              info(inst.op).name));
     if (is_memory(inst.op)) check_memory(id, groups);
@@ -333,7 +333,10 @@ void Analysis::check_memory(Id id, const std::vector<GroupAccesses>& groups) {
     if (inst.op != Op::load) refuse(id, "a replay writes to an array that its function has written to");
     return;
   }
-  if (at.kind == Root::shared) refuse(id, "memory that a workgroup shares has no adjoint");
+  if (at.kind == Root::shared)
+    refuse(id, module_.arrays[at.param].is_private
+                   ? "an array of the thread's own has no adjoint; keep it in a func() with a gradient of its own"
+                   : "memory that a workgroup shares has no adjoint");
   const bool value_varied = [&] {
     for (std::uint32_t k = 2; k < inst.num_args; ++k)
       if (varied_[module_.arg(id, static_cast<int>(k))]) return true;

@@ -101,7 +101,8 @@ namespace {
 // In messages.
 std::string name_of(const ArrLayout& a) {
   Trace& t = Trace::current();
-  if (t.module().shared_of(a.base)) return fmt::format("shared array {}", t.module()[a.base].imm + 1);
+  if (const ir::KernelArray* own = t.module().kernel_array_of(a.base))
+    return fmt::format("{} array {}", own->is_private ? "private" : "shared", t.module()[a.base].imm + 1);
   // A function does not know what its callers give it; where something is reported it is traced in their place.
   if (t.caller()) return fmt::format("an array of func \"{}\"", t.module().function);
   return a.held ? t.held_arrays[std::size_t(a.held - 1)] : t.module().params[a.param].name;

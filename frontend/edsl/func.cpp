@@ -124,7 +124,8 @@ std::shared_ptr<ir::Module> trace_function(const FuncCore& core, const Code& cod
   function->name = kernel.module().name;
   function->function = code.name;
   function->loc = code.loc;
-  const std::size_t instances = kernel.instances.size(), messages = kernel.module().messages.size();
+  const std::size_t instances = kernel.instances.size(), messages = kernel.module().messages.size(),
+                    arrays = kernel.module().arrays.size();
   try {
     Trace trace(*function, caller);
     trace.stays_function = caller.stays_function || code.stays;
@@ -145,6 +146,7 @@ std::shared_ptr<ir::Module> trace_function(const FuncCore& core, const Code& cod
     kernel.instances.erase(kernel.instances.begin() + std::ptrdiff_t(instances), kernel.instances.end());
     kernel.module().messages.erase(kernel.module().messages.begin() + std::ptrdiff_t(messages),
                                    kernel.module().messages.end());
+    kernel.module().arrays.resize(arrays);
     return nullptr;
   }
   return function;

@@ -43,11 +43,27 @@ Id workgroup_count(Loc loc) {
 
 void barrier(Loc loc) { builder(loc).barrier(loc); }
 
+void fence(Loc loc) {
+  Trace& t = Trace::current(loc);
+  // The kernel is told what its threads do with each other's writes.
+  t.require_inline();
+  t.builder().fence(loc);
+}
+
 Id shared_array(Type type, std::int64_t count, Loc loc) {
   ir::Module& m = builder(loc).module();
   if (count <= 0 || count > std::int64_t(1) << 28) ir::fail(m, loc, fmt::format("a shared array of {} scalars", count));
-  m.shared.push_back({type, std::uint32_t(count), false, loc});
-  return builder(loc).source(Op::shared, Type::u64, m.shared.size() - 1, loc);
+  m.arrays.push_back({type, std::uint32_t(count), false, loc});
+  return builder(loc).source(Op::kernel_array, Type::u64, m.arrays.size() - 1, loc);
+}
+
+Id private_array(Type type, std::int64_t count, Loc loc) {
+  Trace& t = Trace::current(loc);
+  if (count <= 0 || count > 1 << 14) ir::fail(t.module(), loc, fmt::format("a private array of {} scalars", count));
+  // Functions have the interface of their kernel.
+  ir::Module& m = t.kernel().module();
+  m.arrays.push_back({type, std::uint32_t(count), bytes(type) < 4, loc, true});
+  return t.builder().source(Op::kernel_array, Type::u64, m.arrays.size() - 1, loc);
 }
 
 void subgroup(Op op, const Id* values, int count, Id lane, std::uint64_t imm, Id* out, Loc loc) {
@@ -83,12 +99,14 @@ Id lane_across(Id mask, Loc loc) {
 
 namespace detail {
 
-ArrLayout make_shared(Type scalar, int count, const int* shape, int ndim, Loc loc) {
+ArrLayout make_kernel_array(bool is_private, Type scalar, int count, const int* shape, int ndim, Loc loc) {
   Trace& t = Trace::current(loc);
   std::int64_t elements = 1;
   for (int k = 0; k < ndim; ++k) {
     if (shape[k] <= 0)
-      ir::fail(t.module(), loc, fmt::format("dimension {} of a shared array has {} elements", k, shape[k]));
+      ir::fail(
+          t.module(), loc,
+          fmt::format("dimension {} of a {} array has {} elements", k, is_private ? "private" : "shared", shape[k]));
     if (__builtin_mul_overflow(elements, std::int64_t(shape[k]), &elements)) elements = 1ll << 40;
   }
   const Type stored = is_bool(scalar) ? Type::u8 : scalar;
@@ -97,7 +115,8 @@ ArrLayout make_shared(Type scalar, int count, const int* shape, int ndim, Loc lo
   a.ndim = std::uint8_t(ndim);
   a.element_bytes = std::uint32_t(bytes(stored) * count);
   a.element_align = std::min(16u, a.element_bytes & (~a.element_bytes + 1));
-  a.base = tracing::shared_array(stored, elements > 1ll << 28 ? -1 : elements * count, loc);
+  const std::int64_t scalars = elements > 1ll << 28 ? -1 : elements * count;
+  a.base = is_private ? tracing::private_array(stored, scalars, loc) : tracing::shared_array(stored, scalars, loc);
   for (int k = 0; k < ndim; ++k) a.shape[std::size_t(k)] = t.builder().constant_int(Type::i32, shape[k]);
   return a;
 }

@@ -6,12 +6,38 @@
 namespace weft {
 
 namespace detail {
-/// An array of the workgroup; elements of `count` scalars.
-ArrLayout make_shared(ir::Type scalar, int count, const int* shape, int ndim, Loc loc);
+/// An array of the workgroup, or of the thread; elements of `count` scalars.
+ArrLayout make_kernel_array(bool is_private, ir::Type scalar, int count, const int* shape, int ndim, Loc loc);
 
 template <int N>
 struct SharedShape {
   int extent[N];
+};
+
+/// See Shared and Private.
+template <class T, int N, bool kPrivate>
+class KernelArray {
+ public:
+  explicit KernelArray(const ArrLayout& layout) : layout_(layout) {}
+
+  template <class... I>
+  Ref<T> operator()(const I&... i) const {
+    static_assert(sizeof...(I) == N, "weft: an array takes as many indices as it has dimensions");
+    if constexpr (sizeof...(I) == N) {
+      const Index indices[] = {Index(i)...};
+      return Ref<T>(address_of(layout_, indices, N));
+    }
+  }
+  Ref<T> operator[](Index i) const requires(N == 1) { return Ref<T>(address_of(layout_, &i, 1)); }
+  auto operator[](Index i) const requires(N > 1) { return KernelArray<T, N - 1, kPrivate>(slice_of(layout_, i)); }
+
+  /// Extent of dimension k.
+  Var<int> shape(int k, Loc loc = Loc::here()) const {
+    return Var<int>(shape_of(layout_, k, ir::Type::i32, loc), FromId{});
+  }
+
+ private:
+  ArrLayout layout_;
 };
 }  // namespace detail
 
@@ -21,29 +47,12 @@ struct SharedShape {
 /// What one thread writes others read behind a barrier(). It cannot be passed where an Arr is asked for: it lies in
 /// another memory.
 template <class T, int N = 1>
-class Shared {
- public:
-  explicit Shared(const detail::ArrLayout& layout) : layout_(layout) {}
+using Shared = detail::KernelArray<T, N, false>;
 
-  template <class... I>
-  Ref<T> operator()(const I&... i) const {
-    static_assert(sizeof...(I) == N, "weft: a shared array takes as many indices as it has dimensions");
-    if constexpr (sizeof...(I) == N) {
-      const detail::Index indices[] = {detail::Index(i)...};
-      return Ref<T>(detail::address_of(layout_, indices, N));
-    }
-  }
-  Ref<T> operator[](detail::Index i) const requires(N == 1) { return Ref<T>(detail::address_of(layout_, &i, 1)); }
-  auto operator[](detail::Index i) const requires(N > 1) { return Shared<T, N - 1>(detail::slice_of(layout_, i)); }
-
-  /// Extent of dimension k.
-  Var<int> shape(int k, Loc loc = Loc::here()) const {
-    return Var<int>(detail::shape_of(layout_, k, ir::Type::i32, loc), detail::FromId{});
-  }
-
- private:
-  detail::ArrLayout layout_;
-};
+/// An array that each thread has for itself, such as a stack. Used as Shared is; its content is undefined when the
+/// thread starts, and the reference device refuses to read what the thread has not written.
+template <class T, int N = 1>
+using Private = detail::KernelArray<T, N, true>;
 
 /// Workgroup memory for N dimensions of elements of T, a scalar, vector or matrix: `auto tile = shared<vec3, 2>({16,
 /// 17});`. Extents are numbers of the host. A kernel that uses it is launched over whole workgroups only: see
@@ -54,12 +63,33 @@ Shared<T, N> shared(const detail::SharedShape<N>& shape, Loc loc = Loc::here()) 
   constexpr bool fits = detail::flat_scalar<T>() != ir::Type::none;
   static_assert(fits, "weft::shared: elements are scalars, vectors or matrices; share a struct field by field");
   if constexpr (fits)
-    return Shared<T, N>(detail::make_shared(detail::flat_scalar<T>(), Flat<T>::count, shape.extent, N, loc));
+    return Shared<T, N>(
+        detail::make_kernel_array(false, detail::flat_scalar<T>(), Flat<T>::count, shape.extent, N, loc));
 }
 /// The same with one dimension: `auto s = shared<float>(256);`.
 template <class T>
 Shared<T> shared(int n, Loc loc = Loc::here()) {
   return shared<T, 1>({{n}}, loc);
+}
+
+/// Memory of the thread's own for N dimensions of elements of T, a scalar, vector or matrix: `auto stack =
+/// private_array<int>(64);`. Extents are numbers of the host. Indices may be traced.
+/// Gradient: none; a kernel with one is differentiated where it stands in a func() that has a gradient of its own.
+/// Errors: Error(invalid_kernel) for more than 16,384 scalars, and for atomic operations on it.
+/// Cost: what does not fit registers lies in the memory of the device, cached.
+template <class T, int N>
+Private<T, N> private_array(const detail::SharedShape<N>& shape, Loc loc = Loc::here()) {
+  static_assert(N >= 1 && N <= 4, "weft: a private array has 1 to 4 dimensions");
+  constexpr bool fits = detail::flat_scalar<T>() != ir::Type::none;
+  static_assert(fits, "weft::private_array: elements are scalars, vectors or matrices; keep a struct field by field");
+  if constexpr (fits)
+    return Private<T, N>(
+        detail::make_kernel_array(true, detail::flat_scalar<T>(), Flat<T>::count, shape.extent, N, loc));
+}
+/// The same with one dimension.
+template <class T>
+Private<T> private_array(int n, Loc loc = Loc::here()) {
+  return private_array<T, 1>({{n}}, loc);
 }
 
 /// Waits until all threads of the workgroup have come here. What they wrote before, to shared arrays and to arrays of
@@ -69,6 +99,13 @@ Shared<T> shared(int n, Loc loc = Loc::here()) {
 /// Errors: Error(invalid_kernel) with the line where not all threads may come; Error(invalid_argument) by a launch over
 /// another number of threads.
 inline void barrier(Loc loc = Loc::here()) { tracing::barrier(loc); }
+
+/// Orders this thread's accesses to arrays of the device, as other threads see them: what it wrote before the fence is
+/// there for every thread that has seen something written behind it (by an atomic operation, say) and has then come
+/// past a fence of its own. Waits for nobody. For structures that threads build from below: of two threads that meet at
+/// a node, the one that comes second (atomic_add tells) goes on with what both have written. That holds for arrays
+/// which the kernel both reads and writes through one argument. Gradient: none; Error(not_differentiable).
+inline void fence(Loc loc = Loc::here()) { tracing::fence(loc); }
 
 #define WEFT_THREAD_NUMBER(name, ...) \
   inline Var<int> name(Loc loc = Loc::here()) { return Var<int>(tracing::__VA_ARGS__, detail::FromId{}); }

@@ -415,8 +415,12 @@ void atomic(Op op, const Address& to, Type type, int count, const Id* values, co
   Guard guard(to, loc);
   FiniteGuard finite(to, type, {values, std::size_t(count)}, loc);
   const Type stored = is_bool(type) ? Type::u8 : type;
-  if (b.module()[to.base].op == Op::shared && bytes(stored) < 4)
-    b.module().shared[b.module()[to.base].imm].words = true;
+  if (b.module()[to.base].op == Op::kernel_array) {
+    ir::KernelArray& array = Trace::current(loc).kernel().module().arrays[b.module()[to.base].imm];
+    if (array.is_private)
+      ir::fail(b.module(), loc, "an atomic operation on a private array, which no other thread sees: use = or +=");
+    if (bytes(stored) < 4) array.words = true;
+  }
   auto in = [&](Id x) { return is_bool(type) ? convert(stored, x, loc) : x; };
   for (int k = 0; k < count; ++k) {
     const Id value = in(values[k]);

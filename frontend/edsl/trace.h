@@ -238,8 +238,10 @@ Id thread_number(ir::Op op, Loc loc);
 Id block_dim(Loc loc);
 Id workgroup_count(Loc loc);
 void barrier(Loc loc);
+void fence(Loc loc);
 /// A new array of the workgroup; its base.
 Id shared_array(ir::Type type, std::int64_t count, Loc loc);
+Id private_array(ir::Type type, std::int64_t count, Loc loc);
 /// One of the subgroup_* operations on each of `count` values; `lane`: any integer, or kNone where none is taken.
 void subgroup(ir::Op op, const Id* values, int count, Id lane, std::uint64_t imm, Id* out, Loc loc);
 /// The lane that lies `delta` before this one (behind it, for down), or this one where there is none.

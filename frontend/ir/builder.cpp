@@ -193,9 +193,13 @@ void Builder::gather(Type type, Id value, const MemoryRef& ref, Loc loc) {
 
 // ---- Threads together
 
-void Builder::barrier(Loc loc) {
+void Builder::barrier(Loc loc) { synchronization(Op::barrier, loc); }
+
+void Builder::fence(Loc loc) { synchronization(Op::fence, loc); }
+
+void Builder::synchronization(Op op, Loc loc) {
   Inst inst;
-  inst.op = Op::barrier;
+  inst.op = op;
   inst.file = loc.file;
   inst.line = loc.line;
   append(inst, {});

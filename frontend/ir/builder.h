@@ -56,6 +56,7 @@ class Builder {
     return atomic(op, type, std::span<const Id>(values.begin(), values.size()), ref, loc);
   }
   void barrier(Loc loc = {});
+  void fence(Loc loc = {});
   /// One of the subgroup_* operations; `type` is the result's.
   Id subgroup(Op op, Type type, std::span<const Id> args, std::uint64_t imm, Loc loc = {});
   /// The next input of the function that is built; all come before anything else.
@@ -123,6 +124,7 @@ class Builder {
   Id close_short_circuit(Id condition, Id value, bool or_else, Loc loc = {});
 
  private:
+  void synchronization(Op op, Loc loc);
   struct Open {
     Id inst;
     RegionId region;

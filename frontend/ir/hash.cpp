@@ -40,7 +40,7 @@ class Canonical {
     put(pack(module_.args_bytes, module_.tid_rank));
     put(pack(module_.tid_offset, module_.wide));
     put(pack(module_.block, static_cast<std::uint32_t>(module_.params.size())));
-    put(module_.shared.size());
+    put(module_.arrays.size());
     for (const Param& param : module_.params) parameter(param);
     if (module_.report_offset != 0) {
       put(pack(module_.report_offset, static_cast<std::uint32_t>(module_.messages.size())));
@@ -53,8 +53,9 @@ class Canonical {
       put(canonical.words_.size());
       words_.insert(words_.end(), canonical.words_.begin(), canonical.words_.end());
     }
-    for (const SharedArray& array : module_.shared)
-      put(pack(array.count, static_cast<std::uint32_t>(array.type) | (array.words ? 256u : 0u)));
+    for (const KernelArray& array : module_.arrays)
+      put(pack(array.count,
+               static_cast<std::uint32_t>(array.type) | (array.words ? 256u : 0u) | (array.is_private ? 512u : 0u)));
     region(0);
     const XXH128_hash_t h = XXH3_128bits(words_.data(), words_.size() * sizeof(std::uint64_t));
     return {h.low64, h.high64};

@@ -55,9 +55,9 @@ std::vector<char> have_effects(std::span<const std::shared_ptr<const Module>> fu
   return known;
 }
 
-const SharedArray* Module::shared_of(Id base) const {
-  if (base >= insts.size() || insts[base].op != Op::shared || insts[base].imm >= shared.size()) return nullptr;
-  return &shared[insts[base].imm];
+const KernelArray* Module::kernel_array_of(Id base) const {
+  if (base >= insts.size() || insts[base].op != Op::kernel_array || insts[base].imm >= arrays.size()) return nullptr;
+  return &arrays[insts[base].imm];
 }
 
 GroupUse group_use(const Module& module) {
@@ -69,12 +69,14 @@ GroupUse group_use(const Module& module) {
       use.subgroups = true;
       use.subgroup_loc = inst.loc();
     }
+    use.fences = use.fences || inst.op == Op::fence;
     if ((subgroup || inst.op == Op::barrier) && !use.together) {
       use.together = true;
       use.loc = inst.loc();
     }
   }
-  for (const SharedArray& array : module.shared) {
+  for (const KernelArray& array : module.arrays) {
+    if (array.is_private) continue;
     if (!use.together) use.loc = array.loc;
     use.together = true;
     use.shared_bytes = (use.shared_bytes + 15) / 16 * 16 + array.bytes();

@@ -38,7 +38,7 @@ struct OpInfo {
 const OpInfo& info(Op op);
 
 /// Values that belong to no region and are visible everywhere.
-constexpr bool is_global(Op op) { return op <= Op::shared; }
+constexpr bool is_global(Op op) { return op <= Op::kernel_array; }
 constexpr bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomic_cas; }
 /// Inst::imm of an atomic addition whose result nobody uses and to whose address, likely, many threads add at once: a
 /// backend may add up their values first.
@@ -145,12 +145,14 @@ struct Variant {
   bool operator==(const Variant&) const = default;
 };
 
-/// An array in the memory that the threads of a workgroup share. Its content is undefined when the workgroup starts.
-struct SharedArray {
+/// An array that a kernel declares: in the memory that the threads of a workgroup share, or for each thread one of its
+/// own. Its content is undefined when the workgroup starts.
+struct KernelArray {
   Type type = Type::none;   ///< of its scalars; no other type is accessed there
   std::uint32_t count = 0;  ///< scalars
   bool words = false;       ///< scalars narrower than 32 bits lie in a word each: atomic operations work on them
   Loc loc;
+  bool is_private = false;  ///< each thread's own: no atomic operations
 
   std::uint64_t bytes() const { return std::uint64_t{count} * static_cast<std::uint64_t>(words ? 4 : ir::bytes(type)); }
 };
@@ -168,7 +170,7 @@ struct Interface {
   std::vector<NarrowShape> narrow_shapes;
   std::uint32_t block = 256;  ///< threads per workgroup
   bool fixed_block = false;   ///< the body was built for workgroups of this very block, numbered through the launch
-  std::vector<SharedArray> shared;  ///< named by the operation `shared`
+  std::vector<KernelArray> arrays;  ///< named by the operation `kernel_array`
   std::uint32_t report_offset = 0;  ///< in the argument block: see report::kArgumentBytes; 0 when nothing is reported
   std::vector<Message> messages;    ///< what may be reported; a record names its message by its place here
 };
@@ -217,17 +219,21 @@ struct Module : Interface {
 
   /// The array parameter whose address `base` is, or null when the address is computed.
   const Param* array_of(Id base) const;
-  /// The workgroup's array that `base` names, or null when it is an address of device memory.
-  const SharedArray* shared_of(Id base) const;
+  /// The array of the kernel that `base` names, or null when it is an address of device memory.
+  const KernelArray* kernel_array_of(Id base) const;
 };
 
 /// What a kernel asks of its workgroups.
 struct GroupUse {
   bool together = false;           ///< threads exchange values: every workgroup must be whole
+  bool fences = false;             ///< orders what its threads write for others
   bool subgroups = false;          ///< uses subgroups: the block must be a multiple of their size
   std::uint64_t shared_bytes = 0;  ///< of workgroup memory, alignment included
   Loc loc;                         ///< of the first operation that makes threads work together
   Loc subgroup_loc;                ///< of the first operation on subgroups
+
+  /// May a thread read what another one writes in the same launch?
+  bool hands_over() const { return together || fences; }
 };
 GroupUse group_use(const Module& module);
 

@@ -36,10 +36,10 @@ class Printer {
     if (module_.wide) out_ += ", wide";
     out_ += '\n';
     for (std::size_t i = 0; i < module_.params.size(); ++i) parameter(i, module_.params[i]);
-    for (std::size_t i = 0; i < module_.shared.size(); ++i) {
-      const SharedArray& array = module_.shared[i];
-      out_ +=
-          fmt::format("  shared{}: {} {}{}\n", i, array.count, ir::name(array.type), array.words ? " in words" : "");
+    for (std::size_t i = 0; i < module_.arrays.size(); ++i) {
+      const KernelArray& array = module_.arrays[i];
+      out_ += fmt::format("  {}{}: {} {}{}\n", array.is_private ? "private" : "shared", i, array.count,
+                          ir::name(array.type), array.words ? " in words" : "");
     }
     if (module_.report_offset != 0) {
       out_ += fmt::format("  reports at {}, {} bytes\n", module_.report_offset, report::kArgumentBytes);
@@ -289,7 +289,11 @@ class Printer {
       case Op::constant: return literal(inst.type, inst.imm);
       case Op::arg: return argument(inst);
       case Op::thread_id: out_ += "tid"; return;
-      case Op::shared: out_ += fmt::format("shared{}", inst.imm); return;
+      case Op::kernel_array: {
+        const KernelArray* array = module_.kernel_array_of(value);
+        out_ += fmt::format("{}{}", array && array->is_private ? "private" : "shared", inst.imm);
+        return;
+      }
       default: break;
     }
     if (is_global(inst.op)) {

@@ -158,9 +158,9 @@ class Verifier {
     if (module_.report_offset % 8 != 0 ||
         (module_.report_offset != 0 && module_.report_offset + report::kArgumentBytes > module_.args_bytes))
       return broken("the address of its reports lies outside the argument block");
-    for (const SharedArray& array : module_.shared) {
+    for (const KernelArray& array : module_.arrays) {
       if (!is_type(array.type) || !is_numeric(array.type) || array.count == 0)
-        return broken("an array of the workgroup has no type or no elements");
+        return broken("an array of the kernel has no type or no elements");
       if (array.words && bits(array.type) >= 32) return broken("an array of words in words");
     }
     for (const Local& local : module_.locals) {
@@ -184,9 +184,9 @@ class Verifier {
     if (inst.type == Type::none) return broken(id, "it has no type");
     if (inst.op == Op::constant && (inst.imm & ~mask(inst.type)) != 0)
       broken(id, "bits above the width of {} are set", name(inst.type));
-    if (inst.op == Op::shared) {
+    if (inst.op == Op::kernel_array) {
       if (inst.type != Type::u64) broken(id, "an address is u64");
-      if (inst.imm >= module_.shared.size()) broken(id, "there is no array {} of the workgroup", inst.imm);
+      if (inst.imm >= module_.arrays.size()) broken(id, "there is no array {} of the kernel", inst.imm);
     } else if (inst.op != Op::constant && inst.op != Op::arg && inst.type != Type::u32) {
       broken(id, "the thread's number is u32");
     }
@@ -304,8 +304,8 @@ class Verifier {
       if (inst.op == Op::result ? !parts : parts || operand.type == Type::none || operand.op == Op::store)
         return broken(id, "operand {} (instruction {}) is no {}", k, value,
                       inst.op == Op::result ? "operation with several results" : "scalar value");
-      if (operand.op == Op::shared && (k != 0 || !is_memory(inst.op)))
-        return broken(id, "operand {} is an array of the workgroup: those are named by memory operations only", k);
+      if (operand.op == Op::kernel_array && (k != 0 || !is_memory(inst.op)))
+        return broken(id, "operand {} is an array of the kernel: those are named by memory operations only", k);
     }
   }
 
@@ -323,7 +323,7 @@ class Verifier {
       case Op::subgroup_size:
       case Op::subgroup_lane:
       case Op::subgroup_id:
-      case Op::shared: internal_error("sources of values belong to no region");
+      case Op::kernel_array: internal_error("sources of values belong to no region");
       case Op::select: return select(id);
       case Op::convert: return;
       case Op::bitcast: return bitcast(id);
@@ -339,7 +339,8 @@ class Verifier {
       case Op::atomic_xor:
       case Op::atomic_exchange:
       case Op::atomic_cas: return memory(id);
-      case Op::barrier: return;
+      case Op::barrier:
+      case Op::fence: return;
       case Op::subgroup_reduce:
       case Op::subgroup_inclusive:
       case Op::subgroup_exclusive: return reduction(id);
@@ -419,11 +420,13 @@ class Verifier {
       if (step != Op::constant && !in_class(inst.type, info(step).operands))
         return broken(id, "it is not defined on {}", name(inst.type));
     }
-    if (const SharedArray* array = module_.shared_of(module_.arg(id, 0))) {
+    if (const KernelArray* array = module_.kernel_array_of(module_.arg(id, 0))) {
       const auto part = static_cast<std::uint32_t>(bytes(array->type));
       if (inst.type != array->type)
         return broken(id, "it accesses an array of {} as {}", name(array->type), name(inst.type));
       if (inst.stride % part != 0 || inst.offset % part != 0) return broken(id, "it accesses parts of scalars");
+      if (is_atomic(inst.op) && array->is_private)
+        return broken(id, "an atomic operation on an array of the thread's own");
       if (is_atomic(inst.op) && part < 4 && !array->words)
         return broken(id, "atomic operations on narrow scalars of a workgroup take those that lie in words");
     }

@@ -44,8 +44,8 @@ struct Kernel {
     body(*this);
   }
   Id shared(Type t, std::uint32_t count, bool words = false) {
-    m.shared.push_back({t, count, words, {"here.cpp", 2}});
-    return b.source(Op::shared, Type::u64, m.shared.size() - 1);
+    m.arrays.push_back({t, count, words, {"here.cpp", 2}});
+    return b.source(Op::kernel_array, Type::u64, m.arrays.size() - 1);
   }
   Id u32(std::uint32_t value) { return b.constant(Type::u32, value); }
   Id tid() { return b.thread_id(); }
@@ -99,11 +99,11 @@ TEST(GroupIr, BrokenRulesAreFound) {
   };
   const Broken broken[] = {
       {[](Kernel& k) {
-         k.m.shared.push_back({Type::f32, 0, false, {}});
+         k.m.arrays.push_back({Type::f32, 0, false, {}});
        },
        "has no type or no elements"},
       {[](Kernel& k) {
-         k.m.shared.push_back({Type::f32, 4, true, {}});
+         k.m.arrays.push_back({Type::f32, 4, true, {}});
        },
        "words in words"},
       {[](Kernel& k) { k.load(Type::i32, k.shared(Type::f32, 4), k.tid()); }, "an array of f32 as i32"},
@@ -121,7 +121,7 @@ TEST(GroupIr, BrokenRulesAreFound) {
          k.b.pure(Op::add, Type::u64, {k.shared(Type::f32, 4), k.array()});
        },
        "named by memory operations only"},
-      {[](Kernel& k) { k.b.source(Op::shared, Type::u64, 3); }, "no array 3 of the workgroup"},
+      {[](Kernel& k) { k.b.source(Op::kernel_array, Type::u64, 3); }, "no array 3 of the kernel"},
       {[](Kernel& k) { k.b.source(Op::local_id, Type::i32); }, "number is u32"},
       {[](Kernel& k) { k.subgroup(Op::subgroup_reduce, Type::u32, {k.tid()}, std::uint64_t(Op::sub)); },
        "no operation that reductions know"},
