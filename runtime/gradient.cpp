@@ -50,17 +50,6 @@ bool holds_real(std::span<const Leaf> leaves) {
 
 namespace {
 
-template <class T>
-class Row : public Array<T, 1> {
- public:
-  explicit Row(const ArrayBase& a) {
-    this->storage_ = a.storage();
-    this->address_ = a.address();
-    this->shape_ = {a.size() * std::int64_t(a.element_bytes() / sizeof(T))};
-    this->stride_ = {sizeof(T)};
-  }
-};
-
 // Adds `count` scalars of each element.
 template <class T>
 void add(const ArrayBase& to, const ArrayBase& from, std::uint32_t first, std::int64_t count) {

@@ -2,6 +2,7 @@
 // Internal to the runtime.
 #pragma once
 #include <functional>
+#include <memory>
 #include <span>
 
 #include "../frontend/ir/module.h"
@@ -33,6 +34,10 @@ struct HostValues {
   const References* held = nullptr;  ///< where the bytes hold addresses: of this memory, or of that of the array itself
 };
 
+class TapeCore;
+class TapeRecord;
+using MakeRecord = std::function<std::unique_ptr<TapeRecord>(TapeCore&)>;
+
 /// Hears of the operations of one thread, in order. What it throws is thrown by the operation, which then does nothing.
 class Recorder {
  public:
@@ -46,10 +51,16 @@ class Recorder {
   virtual void overwriting(const ArrayBase& to, const HostValues& values) = 0;
   /// The host is given the elements themselves.
   virtual void exposing(const ArrayBase& elements) = 0;
-  /// An operation on arrays of which no derivative is known. \param what  as it is called in a message
-  /// \param others  what it reads beside `from`
+  /// An operation on arrays of which no derivative is known.
+  /// \param others   what it reads beside `from`
+  /// \param what     as it is called in a message: "a copy of an array"
+  /// \param instead  what the message advises: "let a kernel ..."
   virtual void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
-                       const char* what) = 0;
+                       const char* what, const char* instead) = 0;
+  /// An operation of the library that makes `to` from all of `from`, with a derivative of its own. What it launches is
+  /// heard by unrecorded() only.
+  /// \param record  makes what goes back through it; called where gradients pass
+  virtual void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) = 0;
   /// The host reads elements.
   virtual void reading(const ArrayBase& from) = 0;
   /// A function of the caller stands for operations on these arrays.

@@ -127,8 +127,9 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
     std::vector<const ArrayBase*> others;
     for (const Array<int>& list : lists)
       if (!list.is_null()) others.push_back(&list);
-    scatter ? r->untaped(data, packed, others, "a copy to an indexed array")
-            : r->untaped(packed, data, others, "a copy of an indexed array");
+    const char* const instead = "let a kernel copy the elements, which takes it as an IndexedArr";
+    scatter ? r->untaped(data, packed, others, "a copy to an indexed array", instead)
+            : r->untaped(packed, data, others, "a copy of an indexed array", instead);
   }
   const Recording nobody(nullptr);
   // Structs take the arrays along that they hold.

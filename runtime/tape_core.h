@@ -34,15 +34,16 @@ class TapeCore : public Recorder {
   void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) override;
   void overwriting(const ArrayBase& to, const HostValues& values) override;
   void exposing(const ArrayBase& elements) override;
-  void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
-               const char* what) override;
+  void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others, const char* what,
+               const char* instead) override;
+  void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) override;
   void reading(const ArrayBase&) override {}
   void calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) override;
   Recorder* unrecorded() override { return unrecorded_; }
   /// Errors: Error(unsupported) for elements that carry gradients.
   void check_exposed(const ArrayBase& elements) const;
   /// Errors: Error(not_differentiable) for arrays that carry gradients.
-  void check_untaped(const ArrayBase& to, const ArrayBase& from, const char* what) const;
+  void check_untaped(const ArrayBase& to, const ArrayBase& from, const char* what, const char* instead) const;
   /// See Tape::checkpointed.
   void add_steps(int steps, int slots, std::function<void(int)> step);
   void add(std::unique_ptr<TapeRecord> record) { sink_->push_back(std::move(record)); }

@@ -1,4 +1,6 @@
 // Copies, fills and functions of the caller on a tape.
+#include <fmt/format.h>
+
 #include "../frontend/support/error.h"
 #include "tape_core.h"
 
@@ -134,17 +136,28 @@ void TapeCore::check_exposed(const ArrayBase& elements) const {
 }
 
 void TapeCore::untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
-                       const char* what) {
+                       const char* what, const char* instead) {
   trace(&StepTraces::untaped, to, from, others, what);
-  check_untaped(to, from, what);
+  check_untaped(to, from, what, instead);
 }
 
-void TapeCore::check_untaped(const ArrayBase& to, const ArrayBase& from, const char* what) const {
+// What it launches is traced: unrecorded() hears of that.
+void TapeCore::deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) {
+  const bool carried = named_carries(to);
+  bool flows = false;
+  for (const ArrayBase* a : from) flows = named_carries(*a) || flows;
+  if (!carried && !flows) return;
+  std::unique_ptr<TapeRecord> made = flows ? record(*this) : std::make_unique<FillRecord>(to);
+  if (flows)
+    for (const ArrayBase* a : from) taped(*a);
+  mark_written(to);
+  add(std::move(made));
+}
+
+void TapeCore::check_untaped(const ArrayBase& to, const ArrayBase& from, const char* what, const char* instead) const {
   if (!carries(to) && !carries(from)) return;
   throw Error(ErrorKind::not_differentiable,
-              std::string(what) +
-                  " that carries gradients, while a tape records: let a kernel copy the elements, which "
-                  "takes it as an IndexedArr");
+              fmt::format("{} that carries gradients, while a tape records: {}", what, instead));
 }
 
 void TapeCore::calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) {

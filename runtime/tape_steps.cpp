@@ -155,12 +155,16 @@ class StepRecorder : public Recorder {
     touch(elements);
     if (!quiet_) tape_.check_exposed(elements);
   }
-  void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
-               const char* what) override {
+  void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others, const char* what,
+               const char* instead) override {
     tape_.trace(&StepTraces::untaped, to, from, others, what);
     touch(to), touch(from);
     for (const ArrayBase* a : others) touch(*a);
-    if (!quiet_) tape_.check_untaped(to, from, what);
+    if (!quiet_) tape_.check_untaped(to, from, what, instead);
+  }
+  void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord&) override {
+    const bool flows = std::ranges::any_of(from, [&](const ArrayBase* a) { return tape_.carries(*a); });
+    if (!quiet_ && (flows || tape_.carries(to))) write(to);
   }
   // What the host finds there may decide what the step does.
   void reading(const ArrayBase& from) override {

@@ -48,4 +48,16 @@ class View : public ArrayBase {
   std::uint64_t end() const { return address() + extent_bytes(); }
 };
 
+/// The memory of an array whose elements lie in a row, as numbers of type T in a row.
+template <class T>
+class Row : public Array<T, 1> {
+ public:
+  explicit Row(const ArrayBase& a) {
+    this->storage_ = a.storage();
+    this->address_ = a.address();
+    this->shape_ = {a.size() * std::int64_t(a.element_bytes()) / std::int64_t(sizeof(T))};
+    this->stride_ = {sizeof(T)};
+  }
+};
+
 }  // namespace weft::detail

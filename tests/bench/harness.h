@@ -85,5 +85,6 @@ void add_structs(Harness& harness);
 void add_compile(Harness& harness);
 void add_launch(Harness& harness);
 void add_gradient(Harness& harness);
+void add_algorithms(Harness& harness);
 
 }  // namespace weft::bench

@@ -9,5 +9,6 @@ int main(int argc, char** argv) {
   weft::bench::add_compile(harness);
   weft::bench::add_launch(harness);
   weft::bench::add_gradient(harness);
+  weft::bench::add_algorithms(harness);
   return harness.main(argc, argv);
 }

@@ -4,29 +4,16 @@
 #include <limits>
 #include <numeric>
 
-#include "../../frontend/support/platform.h"
-#include "device_test.h"
+#include "subgroup_sizes.h"
 
 using namespace weft;
 using weft::test::error_of;
 using weft::test::expect_contains;
+using weft::test::on_all_sizes;
 
 namespace {
 
 DEVICE_TEST(Subgroups);
-
-/// Runs the body on the device, and where that is the reference, on one for each size of subgroup.
-template <class F>
-void on_all_sizes(const Device& device, bool reference, F body) {
-  if (!reference) return body(device);
-  for (int size : {4, 8, 16, 32, 64, 128}) {
-    platform::set_environment("WEFT_SUBGROUP_SIZE", std::to_string(size).c_str());
-    Device sized = Device::open("reference");
-    platform::set_environment("WEFT_SUBGROUP_SIZE", nullptr);
-    SCOPED_TRACE(size);
-    body(sized);
-  }
-}
 
 int size_of(const Device& device) {
   Array<int> out = zeros<int>(device, 1);

@@ -1,0 +1,44 @@
+// Stream compaction: the elements that are flagged, side by side.
+#pragma once
+#include "options.h"
+
+namespace weft {
+
+/// What a flag may be: false or 0 leaves its element out.
+template <class T>
+concept FlagScalar = std::is_same_v<T, bool> ||(IntegerScalar<T> && sizeof(T) == 4);
+
+namespace detail {
+void compact(const ArrayBase& in, const ArrayBase& flags, bool flags_are_bool, const ArrayBase& out,
+             const ArrayBase& count, const AlgorithmOptions& options);
+void compact_indices(const ArrayBase& flags, bool flags_are_bool, const ArrayBase& out, const ArrayBase& count,
+                     const AlgorithmOptions& options);
+std::uint64_t compact_scratch_bytes(std::int64_t n);
+}  // namespace detail
+
+/// Bytes of scratch memory to compact n elements, or their indices.
+inline std::uint64_t compact_scratch_bytes(std::int64_t n) { return detail::compact_scratch_bytes(n); }
+
+/// The elements of `in` whose flag is set, in their order, at the beginning of `out`; what lies behind them there
+/// stays. \param in     (n) elements of a size that is a multiple of 4 bytes \param flags  (n) \param out    (n or
+/// more); no element of it may lie in `in` \param count  (1) how many there are Gradient: none; refused while a tape
+/// records elements that carry one: a kernel that reads through the indices of compact_indices() passes it. Errors:
+/// Error(invalid_argument) for null arrays, different lengths, an `out` that is too short, arrays that share memory or
+/// are on two devices, and too little scratch memory; Error(unsupported) for strided views and more than 2^31 - 2^16
+/// elements. Cost: a scan of n integers and a copy; no wait.
+template <class T, FlagScalar F>
+void compact(const Array<T>& in, const Array<F>& flags, const Array<T>& out, const Array<int>& count,
+             const AlgorithmOptions& options = {}) {
+  static_assert(detail::Layout<T>::size % 4 == 0 && !detail::Layout<T>::holds_arrays,
+                "weft::compact: elements have a multiple of 4 bytes and hold no arrays; compact_indices() gives their "
+                "indices");
+  detail::compact(in, flags, std::is_same_v<F, bool>, out, count, options);
+}
+/// The indices of the flags that are set, in ascending order, at the beginning of `out`. The rest as compact().
+template <FlagScalar F>
+void compact_indices(const Array<F>& flags, const Array<int>& out, const Array<int>& count,
+                     const AlgorithmOptions& options = {}) {
+  detail::compact_indices(flags, std::is_same_v<F, bool>, out, count, options);
+}
+
+}  // namespace weft

@@ -1,0 +1,36 @@
+// Run-length encoding.
+#pragma once
+#include "options.h"
+
+namespace weft {
+
+/// What runs may be of: numbers of 32 and 64 bits.
+template <class T>
+concept RunScalar = NumericScalar<T> && sizeof(T) >= 4;
+
+namespace detail {
+void run_length_encode(const ArrayBase& in, const ArrayBase& values, const ArrayBase& lengths, const ArrayBase& count,
+                       ir::Type type, const AlgorithmOptions& options);
+std::uint64_t run_length_scratch_bytes(std::int64_t n);
+}  // namespace detail
+
+/// Bytes of scratch memory to encode n elements.
+inline std::uint64_t run_length_scratch_bytes(std::int64_t n) { return detail::run_length_scratch_bytes(n); }
+
+/// The runs of equal neighbours: values[r] is the element that run r repeats (its first: -0 equals 0), lengths[r] how
+/// often. A NaN equals nothing and is a run of its own. What lies behind the last run in `values` and `lengths` stays.
+/// \param in       (n)
+/// \param values   (n or more)
+/// \param lengths  (n or more)
+/// \param count    (1) how many runs there are
+/// Gradient: none; refused while a tape records elements that carry one.
+/// Errors: Error(invalid_argument) for null arrays, outputs that are too short, arrays that share memory or are on two
+/// devices, and too little scratch memory; Error(unsupported) for strided views and more than 2^31 - 2^16 elements.
+/// Cost: a scan of n integers and two passes over them; no wait.
+template <RunScalar T>
+void run_length_encode(const Array<T>& in, const Array<T>& values, const Array<int>& lengths, const Array<int>& count,
+                       const AlgorithmOptions& options = {}) {
+  detail::run_length_encode(in, values, lengths, count, scalar_type<T>(), options);
+}
+
+}  // namespace weft

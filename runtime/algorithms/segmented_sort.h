@@ -1,0 +1,42 @@
+// Sorts of many parts of an array, each by itself.
+#pragma once
+#include "sort.h"
+
+namespace weft {
+
+namespace detail {
+void segmented_sort(const ArrayBase& keys, const ArrayBase* values, const ArrayBase& offsets, ir::Type type,
+                    const AlgorithmOptions& options);
+std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets, std::uint32_t key_bytes,
+                                           std::uint32_t value_bytes);
+}  // namespace detail
+
+/// Bytes of scratch memory to sort n keys, or n keys with values, in parts between that many offsets.
+template <SortKey K>
+std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets) {
+  return detail::segmented_sort_scratch_bytes(n, offsets, sizeof(K), 0);
+}
+template <SortKey K, SortValue V>
+std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets) {
+  return detail::segmented_sort_scratch_bytes(n, offsets, sizeof(K), detail::Layout<V>::size);
+}
+
+/// Sorts keys [offsets[s], offsets[s + 1]) in place, for each s, in the order of radix_sort(). Keys before the first
+/// offset and from the last one on stay as they are; so does everything without two offsets.
+/// \param offsets  (segments + 1) ascending; segments may be empty. Of others the keys are still each in one place, but
+///                 in no known order; those below 0 or beyond the keys count as if they were at the end.
+/// Gradient, errors: as radix_sort(); also Error(invalid_argument) for offsets that share memory with the others.
+/// Cost: that of a sort of all keys with values of 4 bytes, whatever the number and the lengths of the segments, and of
+/// a pass more for each 8 bits of that number.
+template <SortKey K>
+void segmented_sort(const Array<K>& keys, const Array<int>& offsets, const AlgorithmOptions& options = {}) {
+  detail::segmented_sort(keys, nullptr, offsets, scalar_type<K>(), options);
+}
+/// Sorts values along with the keys.
+template <SortKey K, SortValue V>
+void segmented_sort_pairs(const Array<K>& keys, const Array<V>& values, const Array<int>& offsets,
+                          const AlgorithmOptions& options = {}) {
+  detail::segmented_sort(keys, &values, offsets, scalar_type<K>(), options);
+}
+
+}  // namespace weft

@@ -1,0 +1,60 @@
+// Stable radix sort of keys, and of keys with values.
+#pragma once
+#include "options.h"
+
+namespace weft {
+
+/// What is sorted: integers of 32 and 64 bits, float32 and float64.
+template <class T>
+concept SortKey = NumericScalar<T> && sizeof(T) >= 4;
+/// What goes along with a key: anything of 4 or 8 bytes.
+template <class T>
+concept SortValue = (detail::Layout<T>::size == 4 || detail::Layout<T>::size == 8) && !detail::Layout<T>::holds_arrays;
+
+/// How a sort is run: AlgorithmOptions, and which bits of the keys it looks at.
+struct SortOptions {
+  std::optional<Stream> stream = {};  ///< see AlgorithmOptions
+  Array<std::uint8_t> scratch = {};   ///< see AlgorithmOptions
+  Grain grain = Grain::automatic;     ///< see AlgorithmOptions
+  /// Bits [begin_bit, end_bit) of a key, counted from the lowest; end_bit 0 is the key's width. Of integers with a sign
+  /// the highest bit counts as reversed; of reals the bits are those of the order, see radix_sort().
+  int begin_bit = 0, end_bit = 0;
+};
+
+namespace detail {
+/// \param values  null for keys alone
+void radix_sort(const ArrayBase& keys, const ArrayBase* values, ir::Type type, const SortOptions& options);
+std::uint64_t radix_sort_scratch_bytes(std::int64_t n, std::uint32_t key_bytes, std::uint32_t value_bytes);
+}  // namespace detail
+
+/// Bytes of scratch memory to sort n keys, or n keys with values.
+template <SortKey K>
+std::uint64_t radix_sort_scratch_bytes(std::int64_t n) {
+  return detail::radix_sort_scratch_bytes(n, sizeof(K), 0);
+}
+template <SortKey K, SortValue V>
+std::uint64_t radix_sort_scratch_bytes(std::int64_t n) {
+  return detail::radix_sort_scratch_bytes(n, sizeof(K), detail::Layout<V>::size);
+}
+
+/// Sorts keys in place, in ascending order, as std::stable_sort does: of reals -0 and 0 are equal and keep their order,
+/// and NaNs come last, in their order.
+/// Gradient: none; refused while a tape records keys that carry one.
+/// Errors: Error(invalid_argument) for a null array, bits that are not those of a key, too little scratch memory or
+/// such that shares memory with the keys, arrays on two devices; Error(unsupported) for strided views, more than 2^31 -
+/// 2^16 elements, or a type that the device lacks. Cost: for every 8 bits the keys are read twice (three times with
+/// fine grain) and written once; some ten launches, no wait. As much scratch memory as the keys take, and an eighth
+/// more. Source: Satish, Harris and Garland 2009; Merrill and Grimshaw 2010.
+template <SortKey K>
+void radix_sort(const Array<K>& keys, const SortOptions& options = {}) {
+  detail::radix_sort(keys, nullptr, scalar_type<K>(), options);
+}
+/// Sorts values[i] along with keys[i]. To order more than that, sort numbers 0, 1, ... as values and let kernels read
+/// through them. The rest as radix_sort(); values that carry gradients are refused while a tape records.
+/// Errors: also Error(invalid_argument) for different lengths, or keys and values that share memory.
+template <SortKey K, SortValue V>
+void radix_sort_pairs(const Array<K>& keys, const Array<V>& values, const SortOptions& options = {}) {
+  detail::radix_sort(keys, &values, scalar_type<K>(), options);
+}
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+// The passes of the radix sort, and how keys are ordered by their bits. Internal to the runtime.
+#pragma once
+#include "work.h"
+
+namespace weft::detail {
+
+/// What the bits of a key mean.
+enum class KeyOrder { without_sign, with_sign, real };
+KeyOrder order_of(ir::Type type);
+
+/// Bits that are in the order of the keys when they are compared without sign. Equal for -0 and 0; of NaNs all set.
+template <class B>
+Var<B> ordered_bits(const Var<B>& key, KeyOrder order) {
+  constexpr int width = 8 * sizeof(B);
+  constexpr B sign = B(1) << (width - 1), infinity = sizeof(B) == 4 ? B(0x7f800000u) : B(0x7ffull << (width - 12));
+  if (order == KeyOrder::without_sign) return key;
+  if (order == KeyOrder::with_sign) return key ^ sign;
+  const Var<B> magnitude = key & B(~sign);
+  const Bool negative = (key & sign) != B(0) && magnitude != B(0);
+  return select(magnitude > infinity, B(~B(0)), select(negative, ~key, magnitude | sign));
+}
+
+inline constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits;
+
+/// One pass: where the keys are, where they go, and by which digit.
+template <class B, class V>
+struct SortPass {
+  Array<B> keys, sorted_keys;
+  Array<V> values, sorted_values;  ///< any where there are none
+  KeyOrder order;
+  int shift, bits;
+};
+
+// Fine grain: sort_tiles.cpp.
+
+/// Whether the device's subgroups and workgroups allow it.
+bool sorts_fine(const DeviceState& device);
+/// Keys of a column.
+std::int64_t sort_tile(const DeviceState& device);
+inline constexpr std::int64_t kLeastTile = 2048;
+/// Counts digits: counts[digit * columns + column].
+template <class B>
+void count_fine(const Work& work, const Array<B>& keys, KeyOrder order, int shift, int bits,
+                const Array<unsigned>& counts, std::int64_t columns);
+/// Moves the keys, and the values where there are some, to where the scanned counts say.
+template <class B, class V>
+void scatter_fine(const Work& work, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts,
+                  std::int64_t columns);
+
+/// Sorts by bits [begin, end) of the keys' order. \param pairs  whether there are values
+template <class B, class V>
+void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,
+                   int end);
+/// What that takes of the scratch memory, for any grain.
+std::uint64_t sort_scratch(std::int64_t n, std::uint32_t key_bytes, std::uint32_t value_bytes);
+
+}  // namespace weft::detail

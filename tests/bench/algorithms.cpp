@@ -1,0 +1,209 @@
+// Suite algorithms: sort and scan against the host's and against warp-lang.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <random>
+
+#include "../../frontend/support/platform.h"
+#include "../../runtime/algorithms/scan.h"
+#include "../../runtime/algorithms/sort.h"
+#include "harness.h"
+
+namespace weft::bench {
+
+namespace {
+
+using U32 = std::uint32_t;
+using Pair = std::pair<U32, U32>;
+
+constexpr std::int64_t kSorted = 16'000'000, kScanned = 1 << 26;
+/// Each takes seconds.
+constexpr int kMostRounds = 7;
+
+std::vector<U32> random_numbers(std::int64_t n) {
+  std::mt19937 random(1);
+  std::vector<U32> x(static_cast<std::size_t>(n));
+  for (U32& v : x) v = U32(random());
+  return x;
+}
+
+double seconds(const std::function<void()>& f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Times two against each other, each after a preparation that does not count.
+struct Side {
+  std::function<void()> prepare, work;
+};
+std::vector<Timing> race(const std::vector<Side>& sides, int rounds) {
+  std::vector<std::vector<double>> samples(sides.size());
+  for (int round = -1; round < rounds; ++round)
+    for (std::size_t k = 0; k < sides.size(); ++k) {
+      const std::size_t at = round % 2 == 0 ? k : sides.size() - 1 - k;
+      sides[at].prepare();
+      const double s = seconds(sides[at].work);
+      if (round >= 0) samples[at].push_back(s);
+    }
+  std::vector<Timing> timings;
+  for (auto& s : samples) timings.push_back(summarise(std::move(s)));
+  return timings;
+}
+
+void note_rate(Run& run, std::int64_t n, const Timing& t) {
+  run.note(fmt::format("{:.1f} M elements/s", double(n) / t.seconds / 1e6));
+}
+
+/// What a sort on the device works on.
+struct DeviceSort {
+  explicit DeviceSort(const Device& device)
+      : keys0(device, random_numbers(kSorted)),
+        values0(arange<U32>(device, U32(kSorted))),
+        keys(empty<U32>(device, kSorted)),
+        values(empty<U32>(device, kSorted)),
+        scratch(empty<std::uint8_t>(device, radix_sort_scratch_bytes<U32, U32>(kSorted))) {}
+
+  Side side(bool pairs, Grain grain = Grain::automatic) {
+    return {[this] {
+              keys.copy_from(keys0);
+              values.copy_from(values0);
+              keys.device().synchronize();
+            },
+            [this, pairs, grain] {
+              const SortOptions options{.scratch = scratch, .grain = grain};
+              pairs ? radix_sort_pairs(keys, values, options) : radix_sort(keys, options);
+              keys.device().synchronize();
+            }};
+  }
+
+  Array<U32> keys0, values0, keys, values;
+  Array<std::uint8_t> scratch;
+};
+
+void sort_keys(Run& run) {
+  DeviceSort sort(run.device());
+  const std::vector<U32> x0 = sort.keys0.to_vector();
+  std::vector<U32> x;
+  const Side host{[&] { x = x0; }, [&] { std::sort(x.begin(), x.end()); }};
+  const auto timings = race({sort.side(false), host}, std::min(run.rounds(), kMostRounds));
+  if (sort.keys.to_vector() != x) throw std::runtime_error("the keys are not those of std::sort");
+  run.compare(timings[0], timings[1], "std::sort", "ms");
+  note_rate(run, kSorted, timings[0]);
+}
+
+void sort_pairs(Run& run) {
+  DeviceSort sort(run.device());
+  const std::vector<U32> x0 = sort.keys0.to_vector();
+  std::vector<Pair> x0_pairs, x;
+  for (std::size_t i = 0; i < x0.size(); ++i) x0_pairs.emplace_back(x0[i], U32(i));
+  const Side host{[&] { x = x0_pairs; },
+                  [&] { std::ranges::stable_sort(x, [](const Pair& a, const Pair& b) { return a.first < b.first; }); }};
+  const auto timings = race({sort.side(true, Grain::coarse), sort.side(true, Grain::fine), host, sort.side(true)},
+                            std::min(run.rounds(), kMostRounds));
+  sort.side(true).prepare();
+  sort.side(true).work();
+  const std::vector<U32> keys = sort.keys.to_vector(), values = sort.values.to_vector();
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (Pair(keys[i], values[i]) != x[i])
+      throw std::runtime_error(fmt::format("pair {} is not that of std::stable_sort", i));
+  run.compare(timings[3], timings[2], "std::stable_sort", "ms");
+  note_rate(run, kSorted, timings[3]);
+  run.note(fmt::format("coarse {:.1f} ms, fine {:.1f} ms", timings[0].seconds * 1e3, timings[1].seconds * 1e3));
+}
+
+/// The device's copy by a kernel tells what its memory takes.
+void scan_numbers(Run& run) {
+  const Device& device = run.device();
+  const std::vector<U32> x0 = random_numbers(kScanned);
+  std::vector<U32> expected(x0.size());
+  const Array<U32> x(device, x0), y = empty<U32>(device, kScanned);
+  const auto scratch = empty<std::uint8_t>(device, scan_scratch_bytes<U32>(kScanned));
+  const auto copy = kernel("copy", [](Arr<const U32> x, Arr<U32> y) {
+    Int i = tid();
+    y[i] = x[i];
+  });
+  const auto nothing = [] {};
+  const auto scan = [&](Grain grain) {
+    return [&, grain] {
+      exclusive_scan(x, y, {.scratch = scratch, .grain = grain});
+      device.synchronize();
+    };
+  };
+  const auto timings = race({{nothing,
+                              [&] {
+                                launch(copy, kScanned, x, y);
+                                device.synchronize();
+                              }},
+                             {nothing, [&] { std::exclusive_scan(x0.begin(), x0.end(), expected.begin(), U32(0)); }},
+                             {nothing, scan(Grain::automatic)},
+                             {nothing, scan(Grain::coarse)},
+                             {nothing, scan(Grain::fine)}},
+                            std::min(run.rounds(), kMostRounds));
+  exclusive_scan(x, y, {.scratch = scratch});
+  if (y.to_vector() != expected) throw std::runtime_error("the sums are not those of std::exclusive_scan");
+  run.compare(timings[2], timings[1], "std::exclusive_scan", "ms");
+  note_rate(run, kScanned, timings[2]);
+  run.note(fmt::format("coarse {:.1f} ms, fine {:.1f} ms; a kernel that copies the elements {:.1f} ms",
+                       timings[3].seconds * 1e3, timings[4].seconds * 1e3, timings[0].seconds * 1e3));
+}
+
+/// Seconds of warp-lang's sort and scan on the same cores, or nothing where it is not there.
+std::optional<std::pair<double, double>> warp_seconds(int rounds) {
+  const std::filesystem::path script = std::filesystem::path(WEFT_SOURCE_DIR) / "tests/bench/algorithms.py";
+  const std::filesystem::path found =
+      std::filesystem::temp_directory_path() / fmt::format("weft_algorithms_{}.txt", platform::process_id());
+  const std::string command =
+      fmt::format("{} \"{}\" {} {} {} \"{}\"", platform::environment("WEFT_PYTHON").value_or("python3"),
+                  script.string(), kSorted, kScanned, rounds, found.string());
+  double sort = 0, scan = 0;
+  const bool read = std::system(command.c_str()) == 0 && bool(std::ifstream(found) >> sort >> scan);
+  std::filesystem::remove(found);
+  if (!read) return {};
+  return std::pair(sort, scan);
+}
+
+void sort_against_warp(Run& run) {
+  const int rounds = std::min(run.rounds(), kMostRounds);
+  const auto warp = warp_seconds(rounds);
+  if (!warp) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+  DeviceSort sort(run.device());
+  const auto timings = race({sort.side(true)}, rounds);
+  if (!std::ranges::is_sorted(sort.keys.to_vector())) throw std::runtime_error("the keys are not sorted");
+  run.compare(timings[0], {warp->first, 0}, "warp-lang, CPU", "ms");
+}
+
+void scan_against_warp(Run& run) {
+  const int rounds = std::min(run.rounds(), kMostRounds);
+  const auto warp = warp_seconds(rounds);
+  if (!warp) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+  const Array<int> x = full<int>(run.device(), kScanned, 3), y = empty<int>(run.device(), kScanned);
+  const auto scratch = empty<std::uint8_t>(run.device(), scan_scratch_bytes<int>(kScanned));
+  const auto timings = race({{[] {},
+                              [&] {
+                                exclusive_scan(x, y, {.scratch = scratch});
+                                run.device().synchronize();
+                              }}},
+                            rounds);
+  if (y.at(kScanned - 1) != 3 * int(kScanned - 1)) throw std::runtime_error("the last sum is wrong");
+  run.compare(timings[0], {warp->second, 0}, "warp-lang, CPU", "ms");
+}
+
+}  // namespace
+
+void add_algorithms(Harness& harness) {
+  harness.add("algorithms", "sort 16M keys", sort_keys);
+  harness.add("algorithms", "sort 16M pairs", sort_pairs);
+  harness.add("algorithms", "sort 16M pairs, warp", sort_against_warp);
+  harness.add("algorithms", "scan 64M", scan_numbers);
+  harness.add("algorithms", "scan 64M, warp", scan_against_warp);
+}
+
+}  // namespace weft::bench

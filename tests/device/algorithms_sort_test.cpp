@@ -1,0 +1,329 @@
+// Sorts of keys and pairs against std::stable_sort.
+#include <weft/runtime/algorithms/segmented_sort.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "../../runtime/state.h"
+#include "subgroup_sizes.h"
+
+using namespace weft;
+using weft::test::error_of;
+using weft::test::expect_contains;
+using weft::test::on_all_sizes;
+
+namespace {
+
+DEVICE_TEST(AlgorithmsSort);
+
+enum class Pattern { random, equal, ascending, descending, few };
+constexpr Pattern kPatterns[] = {Pattern::random, Pattern::equal, Pattern::ascending, Pattern::descending,
+                                 Pattern::few};
+
+template <class K>
+using Bits = std::conditional_t<sizeof(K) == 4, std::uint32_t, std::uint64_t>;
+
+template <class K>
+K from_bits(std::uint64_t random) {
+  K k;
+  const auto bits = Bits<K>(random);
+  std::memcpy(&k, &bits, sizeof k);
+  return k;
+}
+
+/// Reals have signs, zeros of both signs and infinities among them, and all exponents; no NaN, which std::stable_sort
+/// could not order.
+template <class K>
+K random_key(std::mt19937_64& random) {
+  if constexpr (RealScalar<K>) {
+    constexpr K inf = std::numeric_limits<K>::infinity();
+    const K special[] = {K(0), K(-0.0), inf, -inf};
+    if (random() % 8 == 0) return special[random() % 4];
+    const K k = from_bits<K>(random());
+    return k == k ? k : K(1);
+  } else {
+    return from_bits<K>(random());
+  }
+}
+
+template <class K>
+std::vector<K> make_keys(std::int64_t n, Pattern pattern) {
+  std::mt19937_64 random(static_cast<unsigned>(n) * 5 + unsigned(pattern));
+  std::vector<K> keys(static_cast<std::size_t>(n));
+  std::vector<K> few(16);
+  for (K& k : few) k = random_key<K>(random);
+  for (K& k : keys)
+    k = pattern == Pattern::equal ? few[0] : pattern == Pattern::few ? few[random() % 16] : random_key<K>(random);
+  if (pattern == Pattern::ascending) std::ranges::sort(keys);
+  if (pattern == Pattern::descending) std::ranges::sort(keys, std::greater());
+  return keys;
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+/// Positions in the order of a stable sort.
+template <class K, class Less = std::less<>>
+std::vector<std::uint32_t> stable_order(const std::vector<K>& keys, Less less = {}) {
+  std::vector<std::uint32_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return less(keys[a], keys[b]); });
+  return order;
+}
+template <class T>
+std::vector<T> in_order(const std::vector<T>& x, const std::vector<std::uint32_t>& order) {
+  std::vector<T> out;
+  for (const std::uint32_t i : order) out.push_back(x[i]);
+  return out;
+}
+
+/// Values tell where a key came from, so that each mismatch is seen.
+template <class V, class K>
+void check_pairs(const Device& device, const std::vector<K>& keys, Grain grain) {
+  std::vector<V> values(keys.size());
+  std::iota(values.begin(), values.end(), V(7));
+  const Array<K> k(device, keys);
+  const Array<V> v(device, values);
+  radix_sort_pairs(k, v, {.grain = grain});
+  const auto order = stable_order(keys);
+  EXPECT_TRUE(same_bits(k.to_vector(), in_order(keys, order)));
+  EXPECT_TRUE(v.to_vector() == in_order(values, order));
+}
+template <class K>
+void check_keys(const Device& device, const std::vector<K>& keys, Grain grain) {
+  const Array<K> k(device, keys);
+  radix_sort(k, {.grain = grain});
+  EXPECT_TRUE(same_bits(k.to_vector(), in_order(keys, stable_order(keys))));
+}
+
+template <class K>
+void check_type(const Device& device, bool reference, std::vector<std::int64_t> sizes) {
+  SCOPED_TRACE(ir::user_name(scalar_type<K>()));
+  for (const std::int64_t n : sizes)
+    for (const Pattern pattern : kPatterns) {
+      // The interpreter takes its time for what subgroups do.
+      if (reference && n > 300 && pattern != Pattern::random && pattern != Pattern::few) continue;
+      SCOPED_TRACE(n);
+      SCOPED_TRACE(int(pattern));
+      const std::vector<K> keys = make_keys<K>(n, pattern);
+      for (const Grain grain : {Grain::coarse, Grain::fine}) {
+        check_pairs<std::uint32_t>(device, keys, grain);
+        if (n < 300 || pattern == Pattern::random) check_keys(device, keys, grain);
+      }
+    }
+}
+
+TEST_P(AlgorithmsSort, keys_and_pairs_are_sorted_as_by_the_stable_sort) {
+  std::vector<std::int64_t> sizes = {0, 1, 255, 256, 257, 4095, 4097};
+  if (!on_reference()) sizes.insert(sizes.end(), {65537});
+  check_type<std::uint32_t>(device(), on_reference(), sizes);
+  check_type<float>(device(), on_reference(), sizes);
+  if (on_reference()) sizes = {0, 1, 257, 2049};
+  check_type<std::uint64_t>(device(), on_reference(), sizes);
+  check_type<int>(device(), on_reference(), sizes);
+  check_type<std::int64_t>(device(), on_reference(), sizes);
+  check_type<double>(device(), on_reference(), sizes);
+}
+
+TEST_P(AlgorithmsSort, a_million_keys_and_more_are_sorted) {
+  if (on_reference()) GTEST_SKIP() << "the interpreter is too slow for them";
+  std::vector<std::int64_t> sizes = {1'000'000};
+  if (platform::environment("WEFT_LARGE_TESTS")) sizes.push_back(16'000'000);
+  for (const std::int64_t n : sizes)
+    for (const Pattern pattern : kPatterns) {
+      SCOPED_TRACE(n);
+      SCOPED_TRACE(int(pattern));
+      check_pairs<std::uint32_t>(device(), make_keys<std::uint32_t>(n, pattern), Grain::coarse);
+      check_keys(device(), make_keys<float>(n, pattern), Grain::coarse);
+      check_keys(device(), make_keys<std::uint64_t>(n, pattern), Grain::coarse);
+      check_pairs<std::uint32_t>(device(), make_keys<float>(n, pattern), Grain::fine);
+      check_keys(device(), make_keys<std::uint32_t>(n, pattern), Grain::fine);
+    }
+}
+
+TEST_P(AlgorithmsSort, subgroups_of_every_size_sort) {
+  on_all_sizes(device(), on_reference(), [](const Device& device) {
+    for (const std::int64_t n : {257, 2048, 4097})
+      check_pairs<std::uint32_t>(device, make_keys<std::uint32_t>(n, Pattern::random), Grain::fine);
+    check_pairs<std::uint32_t>(device, make_keys<float>(3000, Pattern::few), Grain::fine);
+  });
+}
+
+TEST_P(AlgorithmsSort, values_of_eight_bytes_go_along) {
+  for (const Grain grain : {Grain::coarse, Grain::fine}) {
+    check_pairs<std::uint64_t>(device(), make_keys<std::uint32_t>(3000, Pattern::few), grain);
+    check_pairs<double>(device(), make_keys<double>(3000, Pattern::few), grain);
+  }
+  // Vectors of floats are 8 bytes at any multiple of 4.
+  const Array<int> keys(device(), {3, 1, 2});
+  const Array<vec2> all(device(), std::vector<vec2>{{0, 0}, {3, 30}, {1, 10}, {2, 20}});
+  const auto values = all.slice(1);
+  radix_sort_pairs(keys, values);
+  EXPECT_EQ(values.at(0), (vec2{1, 10}));
+  EXPECT_EQ(values.at(2), (vec2{3, 30}));
+  EXPECT_EQ(all.at(0), (vec2{0, 0}));
+}
+
+TEST_P(AlgorithmsSort, nans_come_last_in_their_order) {
+  const auto nan = [](std::uint32_t payload) { return from_bits<float>(payload); };
+  const std::vector<float> x = {nan(0xffc00001),
+                                1,
+                                nan(0x7f800001),
+                                -std::numeric_limits<float>::infinity(),
+                                -0.0f,
+                                std::numeric_limits<float>::infinity(),
+                                0,
+                                -0.0f,
+                                nan(0x7fffffff)};
+  for (const Grain grain : {Grain::coarse, Grain::fine}) {
+    const Array<float> keys(device(), x);
+    radix_sort(keys, {.grain = grain});
+    const std::vector<std::uint32_t> order = {3, 4, 6, 7, 1, 5, 0, 2, 8};
+    EXPECT_TRUE(same_bits(keys.to_vector(), in_order(x, order)));
+  }
+}
+
+TEST_P(AlgorithmsSort, some_bits_alone_are_looked_at) {
+  const std::vector<std::uint32_t> x = make_keys<std::uint32_t>(3000, Pattern::random);
+  for (const Grain grain : {Grain::coarse, Grain::fine})
+    for (const auto& [begin, end] : {std::pair(4, 16), {0, 1}, {31, 32}, {5, 5}, {8, 29}, {3, 0}}) {
+      const int last = end ? end : 32, width = last - begin;
+      const auto digits = [b = begin, width](std::uint32_t k) {
+        return std::uint64_t(k >> b % 32) & ((1ull << width) - 1);
+      };
+      const Array<std::uint32_t> keys(device(), x);
+      radix_sort(keys, {.grain = grain, .begin_bit = begin, .end_bit = end});
+      const auto order = stable_order(x, [&](std::uint32_t a, std::uint32_t b) { return digits(a) < digits(b); });
+      EXPECT_TRUE(keys.to_vector() == in_order(x, order)) << begin << " to " << end;
+    }
+  // Of a signed number the highest bit is that of the order.
+  const Array<int> keys(device(), {1, -1, 2, -2});
+  radix_sort(keys, {.begin_bit = 31});
+  EXPECT_EQ(keys.to_vector(), (std::vector<int>{-1, -2, 1, 2}));
+}
+
+TEST_P(AlgorithmsSort, given_scratch_nothing_is_allocated) {
+  const std::int64_t n = 5000;
+  const std::vector<std::uint32_t> x = make_keys<std::uint32_t>(n, Pattern::random);
+  const Array<std::uint32_t> keys(device(), x), values(device(), x);
+  const Array<int> offsets(device(), {0, 1000, 5000});
+  for (const Grain grain : {Grain::coarse, Grain::fine}) {
+    const auto scratch = empty<std::uint8_t>(device(), radix_sort_scratch_bytes<std::uint32_t, std::uint32_t>(n));
+    const auto of_segments =
+        empty<std::uint8_t>(device(), segmented_sort_scratch_bytes<std::uint32_t, std::uint32_t>(n, 3));
+    const auto all = [&] {
+      radix_sort_pairs(keys, values, {.scratch = scratch, .grain = grain});
+      radix_sort(keys, {.scratch = scratch, .grain = grain, .end_bit = 20});
+      segmented_sort_pairs(keys, values, offsets, {.scratch = of_segments, .grain = grain});
+    };
+    all();
+    const std::uint64_t before = device().state()->allocated;
+    all();
+    EXPECT_EQ(device().state()->allocated, before);
+  }
+}
+
+TEST_P(AlgorithmsSort, mistakes_are_refused_by_name) {
+  const Array<int> keys = zeros<int>(device(), 100), values = zeros<int>(device(), 99), null;
+  const Device other = Device::open("reference");
+  expect_contains(error_of([&] { radix_sort_pairs(keys, values); }),
+                  "radix_sort_pairs: the array of values has 99 elements, not 100");
+  expect_contains(error_of([&] { radix_sort(null); }), "radix_sort: the array of keys is a null array");
+  expect_contains(error_of([&] { radix_sort_pairs(keys, null); }), "the array of values is a null array");
+  expect_contains(error_of([&] { radix_sort_pairs(keys, keys); }), "share memory");
+  expect_contains(error_of([&] { radix_sort(keys.slice(0, 100, 3)); }), "the array of keys is a strided view");
+  expect_contains(error_of([&] { radix_sort_pairs(keys, zeros<int>(other, 100)); }),
+                  "the array of values is on device");
+  expect_contains(error_of([&] { radix_sort(keys, {.begin_bit = 8, .end_bit = 40}); }),
+                  "bits 8 to 40 of keys that have 32");
+  expect_contains(error_of([&] { radix_sort(keys, {.begin_bit = -1}); }), "bits -1 to 32");
+  expect_contains(error_of([&] { radix_sort(keys, {.begin_bit = 9, .end_bit = 8}); }), "bits 9 to 8");
+  const auto small = empty<std::uint8_t>(device(), radix_sort_scratch_bytes<int>(100) - 1);
+  expect_contains(error_of([&] { radix_sort(keys, {.scratch = small}); }), "the scratch memory has");
+  struct Bytes : Array<std::uint8_t> {
+    explicit Bytes(const Array<int>& a) {
+      storage_ = a.storage(), address_ = a.address(), shape_ = {a.size() * 4}, stride_ = {1};
+    }
+  };
+  const Array<int> large = zeros<int>(device(), 100000);
+  expect_contains(error_of([&] { radix_sort(large.slice(5, 10), {.scratch = Bytes(large)}); }),
+                  "the scratch memory and the array of keys share memory");
+  expect_contains(error_of([&] { segmented_sort(keys, null); }),
+                  "segmented_sort: the array of offsets is a null array");
+  expect_contains(error_of([&] { segmented_sort(keys, keys); }), "share memory");
+  expect_contains(error_of([&] { segmented_sort_pairs(keys, values, zeros<int>(device(), 2)); }),
+                  "99 elements, not 100");
+}
+
+TEST_P(AlgorithmsSort, a_gradient_is_never_dropped) {
+  const auto x = full<float>(device(), 10, 1.0f).requires_grad();
+  const Array<int> keys = zeros<int>(device(), 10), offsets(device(), {0, 10});
+  const Array<float> plain = full<float>(device(), 10, 1.0f);
+  Tape tape;
+  const auto refused = [&](auto f) {
+    expect_contains(error_of([&] { tape.record(f); }), "of an array that carries gradients, while a tape records");
+  };
+  refused([&] { radix_sort(x); });
+  refused([&] { radix_sort_pairs(x, keys); });
+  refused([&] { radix_sort_pairs(keys, x); });
+  refused([&] { segmented_sort(x, offsets); });
+  refused([&] { segmented_sort_pairs(keys, x, offsets); });
+  tape.record([&] { radix_sort_pairs(plain, keys); });
+  EXPECT_EQ(tape.size(), 0u);
+}
+
+// Segments
+
+template <class K, class V>
+void check_segments(const Device& device, std::int64_t n, const std::vector<int>& offsets, Grain grain) {
+  const std::vector<K> keys = make_keys<K>(n, Pattern::few);
+  std::vector<V> values(keys.size());
+  std::iota(values.begin(), values.end(), V(0));
+  std::vector<std::uint32_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0u);
+  for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
+    std::stable_sort(order.begin() + offsets[s], order.begin() + offsets[s + 1],
+                     [&](std::uint32_t a, std::uint32_t b) { return keys[a] < keys[b]; });
+  const Array<K> k(device, keys), alone(device, keys);
+  const Array<V> v(device, values);
+  const Array<int> at(device, offsets);
+  segmented_sort_pairs(k, v, at, {.grain = grain});
+  segmented_sort(alone, at, {.grain = grain});
+  EXPECT_TRUE(same_bits(k.to_vector(), in_order(keys, order)));
+  EXPECT_TRUE(v.to_vector() == in_order(values, order));
+  EXPECT_TRUE(same_bits(alone.to_vector(), in_order(keys, order)));
+}
+
+TEST_P(AlgorithmsSort, segments_are_sorted_each_by_itself) {
+  for (const Grain grain : {Grain::coarse, Grain::fine}) {
+    const std::vector<int> empty_ones_among_them = {0, 0, 7, 7, 7, 300, 301, 900, 1000};
+    check_segments<std::uint32_t, std::uint32_t>(device(), 1000, empty_ones_among_them, grain);
+    check_segments<float, double>(device(), 1000, empty_ones_among_them, grain);
+    check_segments<double, float>(device(), 1000, {100, 200, 950}, grain);  // what is outside stays
+    check_segments<std::int64_t, std::uint64_t>(device(), 500, {0, 500}, grain);
+    check_segments<int, int>(device(), 500, {0}, grain);
+    check_segments<int, int>(device(), 500, {}, grain);
+    check_segments<int, int>(device(), 0, {0, 0, 0}, grain);
+  }
+  // More of them than one digit counts.
+  std::vector<int> many;
+  for (int i = 0; i <= 1200; i += 3) many.push_back(i);
+  check_segments<float, int>(device(), 1200, many, Grain::automatic);
+}
+
+TEST_P(AlgorithmsSort, offsets_that_make_no_sense_lose_no_key) {
+  const std::vector<int> x = make_keys<int>(400, Pattern::random);
+  const Array<int> keys(device(), x), offsets(device(), {300, -5, 20, 1 << 30, 100});
+  segmented_sort(keys, offsets);
+  std::vector<int> got = keys.to_vector(), expected = x;
+  std::ranges::sort(got);
+  std::ranges::sort(expected);
+  EXPECT_EQ(got, expected);
+}
+
+}  // namespace
