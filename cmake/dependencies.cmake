@@ -53,6 +53,7 @@ macro(weft_find_library_dependencies out_missing)
   weft_need_package(${out_missing} fmt::fmt fmt libfmt-dev)
   weft_need_header(${out_missing} weft_dep::xxhash xxhash.h libxxhash-dev xxhash)
   weft_need_package(${out_missing} nlohmann_json::nlohmann_json nlohmann_json nlohmann-json3-dev)
+  weft_need_package(${out_missing} tinyobjloader::tinyobjloader tinyobjloader libtinyobjloader-dev)
   set(THREADS_PREFER_PTHREAD_FLAG ON)
   find_package(Threads QUIET)
   if(NOT Threads_FOUND)
@@ -62,15 +63,14 @@ endmacro()
 set(WEFT_LIBRARY_DEPENDENCIES
   weft_dep::volk weft_dep::vulkan_headers weft_dep::spirv_headers SPIRV-Tools-opt SPIRV-Tools-static
   spirv-cross-glsl spirv-cross-core fmt::fmt
-  weft_dep::xxhash nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
+  weft_dep::xxhash nlohmann_json::nlohmann_json tinyobjloader::tinyobjloader Threads::Threads ${CMAKE_DL_LIBS})
 
 macro(weft_find_examples_dependencies out_missing)
   weft_need_package(${out_missing} fmt::fmt fmt libfmt-dev)
   weft_need_package(${out_missing} CLI11::CLI11 CLI11 libcli11-dev)
   weft_need_header(${out_missing} weft_dep::stb stb_image_write.h libstb-dev)
-  weft_need_package(${out_missing} tinyobjloader::tinyobjloader tinyobjloader libtinyobjloader-dev)
 endmacro()
-set(WEFT_EXAMPLES_DEPENDENCIES fmt::fmt CLI11::CLI11 weft_dep::stb tinyobjloader::tinyobjloader)
+set(WEFT_EXAMPLES_DEPENDENCIES fmt::fmt CLI11::CLI11 weft_dep::stb)
 
 macro(weft_find_tests_dependencies out_missing)
   weft_need_package(${out_missing} GTest::gtest GTest libgtest-dev)

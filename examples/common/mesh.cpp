@@ -1,16 +1,13 @@
-// Meshes: OBJ files by tinyobjloader, the torus knot, merging of equal vertices.
+// Meshes: files, the torus knot, merging of equal vertices.
 #include "mesh.h"
 
 #include <fmt/core.h>
-#include <tiny_obj_loader.h>
+#include <weft/runtime/geometry/mesh_file.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
 #include <numbers>
 #include <numeric>
-#include <sstream>
 #include <stdexcept>
 #include <tuple>
 
@@ -66,78 +63,21 @@ Mesh merge(const std::vector<vec3>& corners, const std::vector<vec3i>& triangles
   return mesh;
 }
 
-/// The number of the first line whose vertex is not three numbers (the loader would take 0 for what it cannot read);
-/// 0 if there is none.
-int damaged_vertex(const std::string& text) {
-  int number = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    ++number;
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (text[at] == 'v' && at + 1 < end && (text[at + 1] == ' ' || text[at + 1] == '\t')) {
-      const std::string line = text.substr(at + 1, end - at - 1);
-      const char* p = line.c_str();
-      for (int k = 0; k < 3; ++k) {
-        char* after = nullptr;
-        const double value = std::strtod(p, &after);
-        // Far beyond any mesh, but its square is still a number.
-        if (after == p || !(std::abs(value) < 1e15)) return number;
-        p = after;
-      }
-    }
-    at = end + 1;
-  }
-  return 0;
-}
-
 }  // namespace
 
-Mesh read_obj(const std::string& path) {
+Mesh read_mesh(const std::string& path) {
   auto fail = [&](const std::string& reason) { throw std::runtime_error(fmt::format("{}: {}", path, reason)); };
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail("the file cannot be opened");
-  std::stringstream content;
-  content << file.rdbuf();
-  const std::string text = content.str();
-  if (text.empty()) fail("the file is empty or cannot be read");
-  if (int line = damaged_vertex(text))
-    fail(fmt::format("the file is damaged: line {} is not a vertex with three finite numbers", line));
-
-  tinyobj::attrib_t attributes;
-  std::vector<tinyobj::shape_t> shapes;
-  std::vector<tinyobj::material_t> materials;
-  std::string warnings, errors;
-  bool read = tinyobj::LoadObj(&attributes, &shapes, &materials, &warnings, &errors, &content, nullptr, true);
-  while (!errors.empty() && std::isspace(static_cast<unsigned char>(errors.back()))) errors.pop_back();
-  if (!read || !errors.empty()) fail("the file is damaged: " + (errors.empty() ? "it cannot be parsed" : errors));
-
-  // The loader leaves out polygons with such indices and only warns.
-  if (warnings.find("Vertex indices out of bounds") != std::string::npos)
-    fail("the file is damaged: faces refer to vertices that it does not have");
-
-  const std::size_t count = attributes.vertices.size() / 3;
-  std::vector<vec3> corners(count);
-  for (std::size_t i = 0; i < count; ++i)
-    for (int k = 0; k < 3; ++k) corners[i][k] = attributes.vertices[3 * i + std::size_t(k)];
+  const weft::MeshData data = weft::load_mesh(path);
+  if (data.indices.size() / 3 > kMostTriangles)
+    fail(fmt::format("{} triangles are more than this example handles ({})", data.indices.size() / 3, kMostTriangles));
+  for (const vec3& p : data.points)
+    for (int k = 0; k < 3; ++k)
+      if (std::abs(p[k]) >= 1e15f) fail(fmt::format("a coordinate of {} is beyond what this example handles", p[k]));
   std::vector<vec3i> triangles;
-  for (const tinyobj::shape_t& shape : shapes) {
-    const auto& index = shape.mesh.indices;
-    for (std::size_t t = 0; t + 2 < index.size(); t += 3) {
-      vec3i triangle;
-      for (int k = 0; k < 3; ++k) {
-        int v = index[t + std::size_t(k)].vertex_index;
-        if (v < 0 || std::size_t(v) >= count)
-          fail(fmt::format("the file is damaged: a face refers to vertex {} of {}", std::int64_t(v) + 1, count));
-        triangle[k] = v;
-      }
-      triangles.push_back(triangle);
-    }
-  }
-  if (triangles.size() > kMostTriangles)
-    fail(fmt::format("{} triangles are more than this example handles ({})", triangles.size(), kMostTriangles));
-
-  Mesh mesh = merge(corners, triangles);
-  if (mesh.triangles.empty())
-    fail(count == 0 ? "the file has no vertices and no faces; is it an OBJ file?" : "the file has no faces");
+  for (std::size_t t = 0; t < data.indices.size(); t += 3)
+    triangles.push_back({data.indices[t], data.indices[t + 1], data.indices[t + 2]});
+  Mesh mesh = merge(data.points, triangles);
+  if (mesh.triangles.empty()) fail("all of its triangles are points or lines");
   return mesh;
 }
 

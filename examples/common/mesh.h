@@ -1,4 +1,4 @@
-// Triangle meshes: read from OBJ files or generated, ready to become a body.
+// Triangle meshes: read from files or generated, ready to become a body.
 #pragma once
 #include <weft/weft.h>
 
@@ -17,9 +17,9 @@ struct Adjacency {
   std::vector<int> item;
 };
 
-/// Reads the faces of an OBJ file; polygons are cut into triangles.
-/// Errors: std::runtime_error naming the file and the reason: unreadable, damaged, without faces, too large.
-Mesh read_obj(const std::string& path);
+/// Reads an OBJ, PLY or STL file (weft::load_mesh) and merges equal vertices.
+/// Errors: std::runtime_error naming the file and the reason: unreadable, damaged, without triangles, too large.
+Mesh read_mesh(const std::string& path);
 
 /// A tube along the knot that winds 2 times around the vertical axis and 3 times around a ring of radius 1:
 /// `rings` rings, of 2 vertices for each 25 of them but at least 5.

@@ -39,7 +39,7 @@ Options parse(int argc, char** argv) {
   std::string size = fmt::format("{}x{}", o.width, o.height);
   CLI::App app("Drops a soft body on a sphere and draws it.");
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.add_option("--mesh", o.mesh, "OBJ file to drop; a torus knot without it");
+  app.add_option("--mesh", o.mesh, "OBJ, PLY or STL file to drop; a torus knot without it");
   app.add_option("--device", o.device, "vulkan:0, cpu, reference; the best one present without it");
   app.add_option("--frames", o.frames, "Frames of 1/60 s to simulate")
       ->capture_default_str()
@@ -76,7 +76,7 @@ void run(const Options& o) {
   const weft::Device device = o.device.empty() ? weft::Device::best() : weft::Device(o.device);
   fmt::print("device    {} ({})\n", device.name(), device.adapter());
 
-  Mesh mesh = o.mesh.empty() ? torus_knot() : read_obj(o.mesh);
+  Mesh mesh = o.mesh.empty() ? torus_knot() : read_mesh(o.mesh);
   place(mesh, kBodySize, kStartHeight, 0.08f, 0.03f);
   Body body(device, mesh);
   fmt::print("body      {}: {} vertices, {} triangles, {} springs\n", o.mesh.empty() ? "torus knot" : o.mesh,

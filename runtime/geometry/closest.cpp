@@ -60,7 +60,8 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
   // distance within its plane. A sliver's normal is too coarse for that, and moves the point by less than those digits.
   const B flat = n2 > ab2 * ac2 * std::numeric_limits<T>::epsilon();
   const V up = normal * select(flat, ratio<S>(dot(normal, pa), n2), zero);
-  const V fa = pa - up, fb = pb - up;
+  // Of b by way of a: one rounding of the query for all candidates.
+  const V fa = pa - up, fb = fa + ab;
 
   // Weights of b and c: the best point of each edge, then the inner one.
   const S on_ab = to_unit_interval<S>(ratio<S>(S(-dot(fa, ab)), ab2));
@@ -69,7 +70,12 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
   Best<S> best{on_ab, zero, length_sq(V(fa + ab * on_ab))};
   best.offer(zero, on_ac, length_sq(V(fa + ac * on_ac)), B(true));
   best.offer(S(one - on_bc), on_bc, length_sq(V(fb + bc * on_bc)), B(true));
-  const S inner_b = ratio<S>(dot(cross(ac, fa), normal), n2), inner_c = ratio<S>(dot(cross(fa, ab), normal), n2);
+  // The weights of a narrow triangle are corrected once by what is left over: 4 digits are lost on a sliver.
+  auto by_b = [&](const V& p) { return S(ratio<S>(dot(cross(ac, p), normal), n2)); };
+  auto by_c = [&](const V& p) { return S(ratio<S>(dot(cross(p, ab), normal), n2)); };
+  const S rough_b = by_b(fa), rough_c = by_c(fa);
+  const V left = fa + ab * rough_b + ac * rough_c;
+  const S inner_b = rough_b + by_b(left), inner_c = rough_c + by_c(left);
   const B inside = (inner_b > zero) & (inner_c > zero) & (S(inner_b + inner_c) < one);
   best.offer(inner_b, inner_c, length_sq(V(fa + ab * inner_b + ac * inner_c)), inside);
 

@@ -40,7 +40,7 @@ S distance_sq_segment_box(const VecOf<3, S>& a, const VecOf<3, S>& b, const VecO
 /// Edges from 1e-8 to 1e8 long (float64: 1e-75 and 1e75).
 /// Gradient: to the query and the vertices, as the point moves on the face, edge or vertex where it was found. That of
 /// distance_sq is exact where the point changes from one to the other, too.
-/// Cost: about 200 operations and 4 divisions, no branch.
+/// Cost: about 250 operations and 8 divisions, no branch.
 /// Source: the regions after Ericson 2005, Real-Time Collision Detection, 5.1.5, decided by distance within the plane.
 template <VecLike<3> P, VecLike<3> A, VecLike<3> B, VecLike<3> C>
 auto closest_point_triangle(const P& query, const A& a, const B& b, const C& c, Loc loc = Loc::here()) {

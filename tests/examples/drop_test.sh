@@ -36,11 +36,11 @@ refuses "a folder" folder.obj "cannot be" -- --mesh folder.obj
 : > empty.obj
 refuses "an empty file" empty.obj "empty" -- --mesh empty.obj
 mesh 'hello\nworld\n' text.obj
-refuses "a text" text.obj "no faces" -- --mesh text.obj
+refuses "a text" text.obj "no triangles" -- --mesh text.obj
 head -c 4096 "$program" > binary.obj
 refuses "a program" binary.obj -- --mesh binary.obj
 mesh "$tetrahedron" points.obj
-refuses "vertices without faces" points.obj "no faces" -- --mesh points.obj
+refuses "vertices without faces" points.obj "no triangles" -- --mesh points.obj
 mesh "${tetrahedron}f 1 2 9\n" range.obj
 refuses "an index out of range" range.obj "damaged" -- --mesh range.obj
 mesh "${tetrahedron}f 1 2 3 9\n" range4.obj
@@ -54,13 +54,13 @@ refuses "index 0" zero.obj "damaged" -- --mesh zero.obj
 mesh "${tetrahedron}f -1 -2 -9\n" negative.obj
 refuses "a negative index out of range" negative.obj "damaged" -- --mesh negative.obj
 mesh "${tetrahedron}f 1 2\n" short.obj
-refuses "a face cut short" short.obj "no faces" -- --mesh short.obj
+refuses "a face cut short" short.obj "no triangles" -- --mesh short.obj
 mesh "${tetrahedron}f 1 1 1\n" point.obj
-refuses "a face that is one point" point.obj "no faces" -- --mesh point.obj
+refuses "a face that is one point" point.obj "points or lines" -- --mesh point.obj
 mesh "v nan 0 0\n${tetrahedron}f 1 2 3\n" nan.obj
-refuses "a position that is no number" nan.obj "damaged" -- --mesh nan.obj
+refuses "a position that is no number" nan.obj "not finite" -- --mesh nan.obj
 mesh "v 1e39 0 0\n${tetrahedron}f 1 2 3\n" infinite.obj
-refuses "a position beyond all numbers" infinite.obj "damaged" -- --mesh infinite.obj
+refuses "a position beyond all numbers" infinite.obj "not finite" -- --mesh infinite.obj
 
 refuses "a size that is none" "--size" "WIDTHxHEIGHT" -- --mesh good.obj --size 640
 refuses "a picture without pixels" "--size" -- --mesh good.obj --size 0x10
