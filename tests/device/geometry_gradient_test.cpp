@@ -38,7 +38,7 @@ TEST_P(GeometryGradient, of_rays_that_hit) {
   expect_gradient(kRayTriangle, and_near({joined({{0.7, 0.4, 3}, {0.1, 0.05, -1}, kA, kB, kC}),
                                           joined({{0.7, 0.4, -3}, {0.1, 0.05, 2}, kA, kB, kC}),
                                           joined({{-4, 0.4, 1}, {2.5, 0.05, -0.4}, kA, kB, kC}),
-                                          joined({{0.8, 4, 0.2}, {0, -2, 0}, kA, kB, {0.5, 0.2, 1.5}})},
+                                          joined({{0.8, 4, 0.6}, {0, -2, 0}, kA, kB, {0.5, 0.2, 1.5}})},
                                          0.05));
 }
 
@@ -50,10 +50,10 @@ TEST_P(GeometryGradient, of_rays_that_miss_is_zero) {
 }
 
 TEST_P(GeometryGradient, of_rays_through_an_edge_is_that_of_the_plane) {
-  // The ray moves through the plane z = 0 at slope -1: t follows its height, u and v the other way round its place.
+  // One of the two triangles that share the edge from a to b is met. t follows the height of the ray over the edge.
   expect_chosen(of("t",
                    [](Vec3d o, Vec3d d, Vec3d a, Vec3d b, Vec3d c) {
-                     return intersect_ray_triangle(o, d, a, b, c).t + intersect_ray_triangle(o, d, b, a, c).t;
+                     return intersect_ray_triangle(o, d, a, b, c).t + intersect_ray_triangle(o, d, b, a, -c).t;
                    }),
                 joined({{0.5, 0, 1}, {0, 0, -1}, {0, 0, 0}, {1, 0, 0}, {0, 1, 0}}),
                 joined({{0, 0, 1}, {0, 0, 1}, {0, 0, -0.5}, {0, 0, -0.5}, {0, 0, 0}}));
