@@ -57,13 +57,16 @@ struct Argument<Var<Array<T, N>>> {
   }
   void get(HostArg* parts) const { parts[0].array = array; }
 };
+/// A handle to a struct that holds arrays, as Bvh is to BvhData.
+template <class A, class T>
+concept StandsFor = requires(const A& a) {
+  { a.kernel_argument() } -> std::same_as<const T&>;
+};
 template <SpreadStruct T>
 struct Argument<Var<T>> {
   const T& value;
   template <class A>
-  Argument(const A& a) : value(a) {
-    static_assert(std::is_same_v<A, T>, "weft::launch: the kernel's parameter is another struct");
-  }
+  Argument(const A& a) : value(struct_of(a)) {}
   void get(HostArg* parts) const {
     HostArg* at = parts;
     put_fields(value, at);
@@ -71,6 +74,15 @@ struct Argument<Var<T>> {
   }
 
  private:
+  template <class A>
+  static const T& struct_of(const A& a) {
+    constexpr bool fits = std::is_same_v<A, T> || StandsFor<A, T>;
+    static_assert(fits, "weft::launch: the kernel's parameter is another struct");
+    if constexpr (StandsFor<A, T>)
+      return a.kernel_argument();
+    else
+      return a;
+  }
   static std::string field_name(int field) {
     std::vector<std::string> names;
     Parameter<Var<T>>::add_names(names, "");

@@ -38,6 +38,7 @@
 #include "geometry/mesh_file.h"
 #include "geometry/mesh_shapes.h"
 #include "geometry/primitives.h"
+#include "geometry/bvh.h"
 #include "gradcheck.h"
 #include "indexed_array.h"
 #include "jacobian.h"

@@ -86,5 +86,6 @@ void add_compile(Harness& harness);
 void add_launch(Harness& harness);
 void add_gradient(Harness& harness);
 void add_algorithms(Harness& harness);
+void add_geometry(Harness& harness);
 
 }  // namespace weft::bench

@@ -10,5 +10,6 @@ int main(int argc, char** argv) {
   weft::bench::add_launch(harness);
   weft::bench::add_gradient(harness);
   weft::bench::add_algorithms(harness);
+  weft::bench::add_geometry(harness);
   return harness.main(argc, argv);
 }

@@ -1,0 +1,179 @@
+// The host's side of a hierarchy: arrays, checks, and the order of the passes.
+#include "bvh.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cfloat>
+#include <limits>
+
+#include "../../frontend/support/error.h"
+#include "../array_create.h"
+#include "../observe.h"
+#include "bvh_build.h"
+
+namespace weft {
+
+namespace detail {
+
+struct BvhState {
+  BvhState(const Device& device, const BvhOptions& options) : device(device), options(options) {
+    data.leaf_size = options.leaf_size;
+    data.tag = kBvhTag;
+    header = zeros<BvhData>(device, 1);
+  }
+  // Who still holds the id of a hierarchy that is gone may read zeros here, as long as nobody else has the memory.
+  ~BvhState() {
+    try {
+      const Recording nobody(nullptr);
+      header.zero();
+    } catch (const Error&) {  // a lost device has nothing to be told
+    }
+  }
+  BvhState(const BvhState&) = delete;
+  BvhState& operator=(const BvhState&) = delete;
+
+  const Device device;
+  const BvhOptions options;
+  Array<vec3> lowers, uppers;  ///< as they were given; those of `data` are contiguous
+  BvhData data;
+  Array<int> arrived;  ///< by node; zeros between passes
+  Array<BvhData> header;
+};
+
+namespace {
+
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+void check(const Device& device, const Array<vec3>& lowers, const Array<vec3>& uppers) {
+  if (lowers.is_null() || uppers.is_null()) invalid("a hierarchy of boxes is given a null array");
+  if (lowers.size() != uppers.size())
+    invalid(
+        fmt::format("a hierarchy of boxes is given {} lower bounds and {} upper ones", lowers.size(), uppers.size()));
+  if (lowers.device() != device || uppers.device() != device)
+    invalid(fmt::format("a hierarchy on device {} is given boxes on device {}", device.name(),
+                        (lowers.device() != device ? lowers : uppers).device().name()));
+  if (lowers.size() >= 1 << 30)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a hierarchy of {} boxes; its links count to 2^30 - 1", lowers.size()));
+}
+
+// Launches refuse empty arrays, so those of a tree of nothing have one element.
+Array<vec3> packed(const Device& device, const Array<vec3>& bounds) {
+  return bounds.size() == 0 ? zeros<vec3>(device, 1) : bounds.contiguous();
+}
+
+void take_boxes(BvhState& s, const Array<vec3>& lowers, const Array<vec3>& uppers) {
+  s.lowers = lowers;
+  s.uppers = uppers;
+  s.data.lowers = packed(s.device, lowers);
+  s.data.uppers = packed(s.device, uppers);
+}
+
+void write_header(BvhState& s) { s.header.assign(std::span<const BvhData>(&s.data, 1)); }
+
+void build(BvhState& s) {
+  BvhData& d = s.data;
+  const std::int64_t n = s.lowers.size(), places = std::max<std::int64_t>(n, 1);
+  if (d.primitives.is_null() || d.primitives.size() != places) {
+    d.nodes = empty<BvhNode>(s.device, std::max<std::int64_t>(n - 1, 1));
+    d.primitives = empty<int>(s.device, places);
+    d.parents = empty<int>(s.device, d.nodes.size());
+    s.arrived = zeros<int>(s.device, d.nodes.size());
+    d.info = empty<unsigned>(s.device, kBvhInfos);
+  }
+  d.count = int(n);
+  d.info.zero();
+  write_header(s);
+  if (n == 0) {
+    constexpr float inf = std::numeric_limits<float>::infinity();
+    const vec4 lower(inf, inf, inf, std::bit_cast<float>(-1)), upper(-inf, -inf, -inf, 0);
+    d.nodes.fill({lower, upper, lower, upper});
+    d.primitives.zero();
+    d.parents.fill(-1);
+    return;
+  }
+  const bool merges = s.options.builder == BvhBuilder::hploc && n > 1, packs = merges && d.leaf_size > 1;
+  BvhBuild b{d, s.arrived, empty<unsigned>(s.device, n), d.primitives, {}};
+  if (merges) b.spans = empty<vec2i>(s.device, packs ? n - 1 : 1);
+  if (packs) b.order = empty<int>(s.device, n);
+  order_by_curve(b);
+  if (merges)
+    build_hploc(b);
+  else
+    build_lbvh(b);
+  if (packs) pack_leaves(b);
+  move_root(b);
+}
+
+}  // namespace
+
+void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers) {
+  if (lowers.size() != uppers.size())
+    invalid(
+        fmt::format("a hierarchy of boxes is given {} lower bounds and {} upper ones", lowers.size(), uppers.size()));
+  for (std::size_t i = 0; i < lowers.size(); ++i)
+    for (int k = 0; k < 3; ++k) {
+      const float lower = lowers[i][k], upper = uppers[i][k];
+      if (!(lower <= upper && lower >= -FLT_MAX && upper <= FLT_MAX))
+        invalid(fmt::format("box {} of a hierarchy goes from {} to {} along axis {}", i, lower, upper, k));
+    }
+}
+
+}  // namespace detail
+
+Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& uppers, const BvhOptions& options) {
+  detail::check(device, lowers, uppers);
+  if (options.leaf_size < 1 || options.leaf_size > 8)
+    detail::invalid(
+        fmt::format("a hierarchy of boxes with {} primitives in a leaf; 1 to 8 are possible", options.leaf_size));
+  const detail::Recording nobody(nullptr);
+  state_ = std::make_shared<detail::BvhState>(device, options);
+  detail::take_boxes(*state_, lowers, uppers);
+  detail::build(*state_);
+}
+
+detail::BvhState& Bvh::state() const {
+  if (!state_) detail::invalid("a null hierarchy of boxes is used");
+  return *state_;
+}
+
+void Bvh::refit(const Array<vec3>& lowers, const Array<vec3>& uppers) {
+  detail::BvhState& s = state();
+  detail::check(s.device, lowers, uppers);
+  if (lowers.size() != s.data.count)
+    detail::invalid(fmt::format("a hierarchy of {} boxes is refitted to {}: rebuild() takes another number",
+                                s.data.count, lowers.size()));
+  const detail::Recording nobody(nullptr);
+  const std::uint64_t before[] = {s.data.lowers.address(), s.data.uppers.address()};
+  detail::take_boxes(s, lowers, uppers);
+  if (s.data.lowers.address() != before[0] || s.data.uppers.address() != before[1]) detail::write_header(s);
+  if (s.data.count > 0) detail::refit_boxes(s.data, s.arrived);
+}
+void Bvh::refit() {
+  const detail::BvhState& s = state();
+  refit(s.lowers, s.uppers);
+}
+
+void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers) {
+  detail::BvhState& s = state();
+  detail::check(s.device, lowers, uppers);
+  const detail::Recording nobody(nullptr);
+  detail::take_boxes(s, lowers, uppers);
+  detail::build(s);
+}
+void Bvh::rebuild() {
+  const detail::BvhState& s = state();
+  rebuild(s.lowers, s.uppers);
+}
+
+Device Bvh::device() const { return state().device; }
+std::int64_t Bvh::size() const { return state().data.count; }
+const BvhOptions& Bvh::options() const { return state().options; }
+int Bvh::depth() const { return std::max(1, int(data().info.at(kBvhDepth))); }
+std::int64_t Bvh::ignored() const { return data().info.at(kBvhIgnored); }
+const BvhData& Bvh::data() const { return state().data; }
+const Array<BvhData>& Bvh::header() const { return state().header; }
+std::uint64_t Bvh::id() const { return state().header.address(); }
+
+}  // namespace weft

@@ -1,0 +1,93 @@
+// Bounding volume hierarchies over boxes, built and refitted on the device.
+#pragma once
+#include "../launch.h"
+#include "bvh_node.h"
+
+namespace weft {
+
+enum class BvhBuilder {
+  hploc,  ///< clusters that are merged where that adds the least area: as good as a tree by surface areas
+  lbvh,   ///< by place along a space-filling curve: quicker to build, slower to walk
+};
+
+struct BvhOptions {
+  BvhBuilder builder = BvhBuilder::hploc;
+  /// Most primitives in a leaf, 1 to 8.
+  int leaf_size = 1;
+};
+
+namespace detail {
+struct BvhState;
+void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers);
+}  // namespace detail
+
+/// A binary tree of boxes over primitives, each given by its box. A handle: copies share the tree.
+///
+/// Kernels take it as `Var<BvhData>`, or by id(). The arrays of boxes are kept, not copied: who changes their elements
+/// says refit() or rebuild() afterwards.
+///
+/// A box of which a bound is NaN or infinite, or of which a lower bound is above the upper one, is no box: its
+/// primitive is in the tree with an empty box, so that nothing finds it. In debug mode (set_debug) the build reports
+/// it as a failed assertion, to whoever waits; ignored() says how many there are. Boxes that the host gives are
+/// looked at and refused.
+///
+/// The same boxes give the same tree, bit by bit, in every build on a device; with BvhBuilder::lbvh the same tree, but
+/// for the signs of zeros, on all devices.
+///
+/// Errors: Error(invalid_argument) for arrays whose lengths differ, for a leaf size out of range, and for calls of a
+/// null hierarchy; Error(out_of_memory). Cost: launches on the default stream, and no wait; about 76 bytes a primitive,
+/// and while it is built up to 40 more.
+/// Source: Apetrei 2014, "Fast and Simple Agglomerative LBVH Construction"; Benthin et al. 2024, "H-PLOC".
+class Bvh {
+ public:
+  /// A null hierarchy.
+  Bvh() = default;
+  Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& uppers, const BvhOptions& options = {});
+  /// From boxes of the host. Errors: Error(invalid_argument) naming a primitive whose box is none.
+  template <detail::SequenceOf<vec3> R>
+  Bvh(const Device& device, const R& lowers, const R& uppers, const BvhOptions& options = {})
+      : Bvh(device, checked(device, lowers, lowers, uppers), Array<vec3>(device, uppers), options) {}
+
+  /// The boxes have moved: the same tree with new bounds, each as tight as one of a new build. The tree stays as good
+  /// as it was where primitives moved together.
+  /// Errors: Error(invalid_argument) for another number of boxes than the tree has.
+  void refit(const Array<vec3>& lowers, const Array<vec3>& uppers);
+  /// The same after the elements of its arrays have changed.
+  void refit();
+  /// A new tree, of any number of boxes, behind the same id().
+  void rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers);
+  void rebuild();
+
+  bool is_null() const { return !state_; }
+  Device device() const;
+  /// Of primitives.
+  std::int64_t size() const;
+  const BvhOptions& options() const;
+  /// Nodes on the longest way from the root down: what a stack of a walk needs. Waits.
+  int depth() const;
+  /// Primitives whose box is none. Waits.
+  std::int64_t ignored() const;
+
+  const Array<BvhNode>& nodes() const { return data().nodes; }
+  const Array<int>& primitives() const { return data().primitives; }
+  const Array<int>& parents() const { return data().parents; }
+  /// What kernels are given.
+  const BvhData& data() const;
+  const BvhData& kernel_argument() const { return data(); }
+  /// One element: the data as it lies in the memory of the device. A launch that is given this array (or one of structs
+  /// that refer to it) is ordered with builds and refits.
+  const Array<BvhData>& header() const;
+  /// Address of that element: stays the same as long as the hierarchy lives.
+  std::uint64_t id() const;
+
+ private:
+  static Array<vec3> checked(const Device& device, std::span<const vec3> values, std::span<const vec3> lowers,
+                             std::span<const vec3> uppers) {
+    detail::check_boxes(lowers, uppers);
+    return Array<vec3>(device, values);
+  }
+  detail::BvhState& state() const;
+  std::shared_ptr<detail::BvhState> state_;
+};
+
+}  // namespace weft

@@ -1,0 +1,75 @@
+// The passes that build a hierarchy, and what their kernels share. Internal to the runtime.
+#pragma once
+#include "../../frontend/edsl/names.h"
+#include "../../frontend/edsl/vector.h"
+#include "bvh.h"
+
+namespace weft::detail {
+
+/// A box of a kernel.
+struct TracedBox {
+  Vec3 lower, upper;
+};
+/// The box of a primitive; an empty one where it is none: see Bvh.
+TracedBox box_of(const Arr<vec3>& lowers, const Arr<vec3>& uppers, const Int& primitive);
+TracedBox empty_box();
+/// The smaller and the larger of numbers that are no NaN, component by component: one instruction where min() and max()
+/// have to look for NaNs.
+inline Vec3 lesser(const Vec3& a, const Vec3& b) {
+  return Vec3(select(a.x < b.x, a.x, b.x), select(a.y < b.y, a.y, b.y), select(a.z < b.z, a.z, b.z));
+}
+inline Vec3 greater_of(const Vec3& a, const Vec3& b) {
+  return Vec3(select(a.x > b.x, a.x, b.x), select(a.y > b.y, a.y, b.y), select(a.z > b.z, a.z, b.z));
+}
+inline TracedBox join(const TracedBox& a, const TracedBox& b) {
+  return {lesser(a.lower, b.lower), greater_of(a.upper, b.upper)};
+}
+
+/// Half of a node: the box of a child, its link and its number of primitives.
+struct Half {
+  TracedBox box;
+  Int link, count;
+};
+/// The nodes as vectors, so that there is one way to both children: where threads take different sides, the two ways
+/// through the fields of BvhNode would be gone one after the other. For kernels that take no other view of the nodes.
+/// \return  (4 * nodes) child `side` of a node has vectors 4 * node + 2 * side and the next one
+Array<vec4> halves_of(const Array<BvhNode>& nodes);
+/// \param child  2 * node + side
+Half load_half(const Arr<vec4>& halves, const Int& child);
+void store_half(const Arr<vec4>& halves, const Int& child, const Half& half);
+
+/// Further places in BvhData::info, for builds: the number of the node that becomes node 0; six words for the bounds of
+/// the boxes' centres.
+inline constexpr int kBvhRoot = 2, kBvhBounds = 3, kBvhInfos = kBvhBounds + 6;
+
+/// A build under way: the arrays of the tree, and what the build alone needs.
+struct BvhBuild {
+  const BvhData& data;
+  Array<int> arrived;    ///< by node; zeros before and after each pass
+  Array<unsigned> keys;  ///< by place in the order of the curve
+  Array<int> order;      ///< the primitives in that order; data.primitives itself where leaves are runs of places
+  Array<vec2i> spans;    ///< by node, where leaves are packed: least place, number of primitives up to 15
+
+  Device device() const { return data.info.device(); }
+  std::int64_t count() const { return data.count; }
+};
+
+/// Bounds of the centres, keys and `order`.
+void order_by_curve(BvhBuild& build);
+/// Nodes by common bits of the keys.
+void build_lbvh(const BvhBuild& build);
+/// Nodes that merge the nearest clusters, down to single primitives.
+void build_hploc(const BvhBuild& build);
+/// Subtrees of no more than leaf_size primitives become leaves; fills data.primitives.
+void pack_leaves(const BvhBuild& build);
+/// Makes the node that info names number 0, which all later passes count on.
+void move_root(const BvhBuild& build);
+/// All boxes anew, from those of the primitives.
+void refit_boxes(const BvhData& data, const Array<int>& arrived);
+
+/// Sorts keys, and values with them, in place; equal keys keep their order.
+void sort_pairs(const Array<unsigned>& keys, const Array<int>& values);
+/// Each element becomes the sum of those before it.
+void sum_before(const Array<int>& values);
+
+}  // namespace weft::detail

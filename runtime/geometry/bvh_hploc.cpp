@@ -1,0 +1,344 @@
+// Hierarchies of merged clusters: H-PLOC.
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "../../frontend/edsl/group.h"
+#include "../state.h"
+#include "bvh_build.h"
+
+namespace weft::detail {
+
+namespace {
+
+/// Clusters that a subgroup merges at once, and those that it leaves for the range around.
+constexpr int kMerged = 32, kLeft = 16;
+constexpr std::int64_t kBlock = 128;
+/// How far a cluster looks for the nearest one, to both sides.
+constexpr int kReach = 8;
+/// Of no pair.
+constexpr unsigned kNone = ~0u;
+
+/// A tree so far: a leaf or a node with all that is below.
+struct Cluster {
+  TracedBox box;
+  Int link;   ///< as in BvhNode
+  Int first;  ///< the least place of its primitives: a number that no other cluster has
+  Int size;   ///< height * 16 + the number of its primitives (15: and more); -1: none
+};
+
+Float half_area(const TracedBox& b) {
+  Vec3 d = b.upper - b.lower;  // of two empty boxes the area is infinite
+  return d.x * (d.y + d.z) + d.y * d.z;
+}
+
+/// 32 clusters in the registers of a subgroup of `width` threads: lane k has clusters k * each to k * each + each - 1.
+/// Wider subgroups leave threads idle.
+class Clusters {
+ public:
+  explicit Clusters(int width)
+      : each(std::max(1, kMerged / width)),
+        slots(std::size_t(each)),
+        lane(subgroup_lane()),
+        shift_(std::countr_zero(unsigned(each))) {}
+
+  const int each;  ///< a power of two
+  std::vector<Cluster> slots;
+  const Int lane;
+
+  Int number(int k) const { return lane * each + k; }
+  /// The value of cluster `i`, of which `values` has this thread's own.
+  template <class V>
+  V fetch(const std::vector<V>& values, const Int& i) const {
+    Int from = i >> shift_;
+    V v = subgroup_shuffle(values[0], from);
+    for (int k = 1; k < each; ++k)
+      v = select((i & (each - 1)) == k, V(subgroup_shuffle(values[std::size_t(k)], from)), v);
+    return v;
+  }
+  /// A part of each of this thread's clusters.
+  template <class F>
+  auto all(F part) const {
+    std::vector<decltype(part(slots[0]))> values;
+    for (const Cluster& c : slots) values.push_back(part(c));
+    return values;
+  }
+
+ private:
+  int shift_;
+};
+
+// For each cluster the nearest of the eight before it and the eight behind it, by the area of the box around both. A
+// pair has one key: the area, and in its last bits the exclusive or of the two numbers, which tells pairs of one
+// cluster apart and finds the other one. So no cluster has two nearest ones, the pair with the least key of all is
+// mutual, and of equal boxes numbers 2 k and 2 k + 1 are. Each pair is looked at by its first cluster, and told to the
+// second one.
+std::vector<UInt> nearest(const Clusters& c, const Int& count) {
+  const int each = c.each, lanes = (each - 1 + kReach) / each;
+  std::vector<TracedBox> boxes = c.all([](const Cluster& s) { return s.box; });
+  for (int d = 1; d <= lanes; ++d)
+    for (int k = 0; k < each; ++k) {
+      const TracedBox& own = boxes[std::size_t(k)];
+      boxes.push_back({subgroup_shuffle_down(own.lower, d), subgroup_shuffle_down(own.upper, d)});
+    }
+  std::vector<UInt> best(boxes.size());
+  for (UInt& b : best) b = kNone;
+  for (int k = 0; k < each; ++k)
+    for (int r = 1; r <= kReach; ++r) {
+      Int i = c.number(k), j = i + r;
+      UInt area = bitcast<unsigned>(half_area(join(boxes[std::size_t(k)], boxes[std::size_t(k + r)])));
+      UInt key = select(j < count, (area & ~31u) | UInt(i ^ j), kNone);
+      for (int t : {k, k + r}) best[std::size_t(t)] = min(best[std::size_t(t)], key);
+    }
+  for (int t = each; t < int(boxes.size()); ++t) {
+    const int d = t / each;
+    UInt told = select(c.lane >= d, UInt(subgroup_shuffle_up(best[std::size_t(t)], d)), kNone);
+    UInt& own = best[std::size_t(t % each)];
+    own = min(own, told);
+  }
+  best.resize(std::size_t(each));
+  return best;
+}
+
+/// The number of bit `rank` (from 0) among those that are set.
+class SetBits {
+ public:
+  explicit SetBits(const UInt& mask) : ones_(mask) {
+    pairs_ = mask - ((mask >> 1u) & 0x55555555u);
+    fours_ = (pairs_ & 0x33333333u) + ((pairs_ >> 2u) & 0x33333333u);
+    bytes_ = (fours_ + (fours_ >> 4u)) & 0x0f0f0f0fu;
+    halves_ = bytes_ + (bytes_ >> 8u);
+  }
+  Int count() const { return Int((halves_ + (halves_ >> 16u)) & 63u); }
+  Int at(const Int& rank) const {
+    UInt left = UInt(rank), bit = 0u;
+    const auto step = [&](const UInt& sums, unsigned width, unsigned mask) {
+      UInt below = (sums >> bit) & mask;
+      Bool beyond = left >= below;
+      left = select(beyond, left - below, left);
+      bit = select(beyond, bit + width, bit);
+    };
+    step(halves_, 16, 31);
+    step(bytes_, 8, 15);
+    step(fours_, 4, 7);
+    step(pairs_, 2, 3);
+    step(ones_, 1, 1);
+    return Int(bit);
+  }
+
+ private:
+  UInt ones_, pairs_, fours_, bytes_, halves_;
+};
+
+/// Where nodes go.
+struct Output {
+  Var<BvhData> bvh;
+  Arr<vec4> halves;
+  Arr<vec2i> spans;  ///< see BvhBuild
+};
+
+/// One round: clusters that are each other's nearest become one, and the others close up.
+void merge_nearest(Clusters& c, Int& count, const Output& out) {
+  const std::vector<UInt> best = nearest(c, count);
+  const auto links = c.all([](const Cluster& s) { return s.link; });
+  const auto firsts = c.all([](const Cluster& s) { return s.first; });
+  const auto sizes = c.all([](const Cluster& s) { return s.size; });
+  const auto lowers = c.all([](const Cluster& s) { return s.box.lower; });
+  const auto uppers = c.all([](const Cluster& s) { return s.box.upper; });
+  UInt kept = 0u;
+  for (int k = 0; k < c.each; ++k) {
+    Cluster& own = c.slots[std::size_t(k)];
+    const UInt& key = best[std::size_t(k)];
+    Int i = c.number(k), j = select(key == kNone, i, i ^ Int(key & 31u));
+    Bool pair = (i < count) & (j != i) & (c.fetch(best, j) == key);
+    Bool first = pair & (i < j), second = pair & (j < i);
+    Int other_first = c.fetch(firsts, j), other_size = c.fetch(sizes, j);
+    TracedBox other{c.fetch(lowers, j), c.fetch(uppers, j)};
+    // The second one's least place is the first one of no other pair, ever: the node's number.
+    Int node = select(first, other_first, own.first) - 1;
+    If (pair) {
+      Int child = node * 2 + Int(second);
+      If (own.link >= 0) {
+        out.bvh.parents[own.link] = child;
+      }
+      store_half(out.halves, child, {own.box, own.link, select(own.link >= 0, 0, 1)});
+    }
+    Int number = min(own.size % 16 + other_size % 16, 15);
+    Int height = select(number <= out.bvh.leaf_size, 0, max(own.size / 16, other_size / 16) + 1);
+    If (first & (out.bvh.leaf_size > 1)) {
+      out.spans[node] = Vec2i(own.first, number);
+    }
+    TracedBox both = join(own.box, other);
+    own.box = {select(first, both.lower, own.box.lower), select(first, both.upper, own.box.upper)};
+    own.link = select(first, node, own.link);
+    own.size = select(first, height * 16 + number, own.size);
+    kept |= select((i < count) & !second, UInt(1u) << UInt(i & 31), 0u);
+  }
+  const SetBits left(subgroup_or(kept));
+  count = left.count();
+  const auto new_links = c.all([](const Cluster& s) { return s.link; });
+  const auto new_sizes = c.all([](const Cluster& s) { return s.size; });
+  const auto new_lowers = c.all([](const Cluster& s) { return s.box.lower; });
+  const auto new_uppers = c.all([](const Cluster& s) { return s.box.upper; });
+  for (int k = 0; k < c.each; ++k) {
+    Int i = c.number(k), from = select(i < count, left.at(i), i);
+    c.slots[std::size_t(k)] = {{c.fetch(new_lowers, from), c.fetch(new_uppers, from)},
+                               c.fetch(new_links, from),
+                               c.fetch(firsts, from),
+                               c.fetch(new_sizes, from)};
+  }
+}
+
+/// Clusters in memory: a range of places has up to 16 of them in its first places, and then none. A place alone has
+/// its primitive.
+struct Lists {
+  Arr<vec4> bounds;  ///< by place two: lower bound and link, upper bound and first
+  Arr<int> sizes;
+
+  void store(const Int& place, const Cluster& c) const {
+    bounds[place * 2] = Vec4(c.box.lower, bitcast<float>(c.link));
+    bounds[place * 2 + 1] = Vec4(c.box.upper, bitcast<float>(c.first));
+    sizes[place] = c.size;
+  }
+  Cluster load(const Int& place) const {
+    Vec4 lower = bounds[place * 2], upper = bounds[place * 2 + 1];
+    return {{Vec3(lower.x, lower.y, lower.z), Vec3(upper.x, upper.y, upper.z)},
+            bitcast<int>(lower.w),
+            bitcast<int>(upper.w),
+            Int(sizes[place])};
+  }
+};
+
+/// The clusters of two neighbouring ranges, [from, split) and [split, to], become up to `goal` of both. All threads of
+/// the subgroup come, with the same arguments. What is left stands in c.
+void merge_ranges(Clusters& c, Int& count, const Lists& lists, const Output& out, const Int& from, const Int& split,
+                  const Int& to, const Int& goal) {
+  Int left = 0, right = 0;
+  for (int k = 0; k < c.each; ++k) {
+    Int i = c.number(k), j = i - kLeft;
+    Bool second = i >= kLeft;
+    Int place = select(second, split + j, from + i);
+    If (select(second, j < min(to - split + 1, kLeft), i < split - from)) {
+      Int there = Int(lists.sizes[place] >= 0);
+      left += select(second, 0, there);
+      right += select(second, there, 0);
+    }
+  }
+  Int lefts = subgroup_add(left);
+  count = lefts + subgroup_add(right);
+  for (int k = 0; k < c.each; ++k) {
+    Int i = c.number(k);
+    If (i < count) {
+      c.slots[std::size_t(k)] = lists.load(select(i < lefts, from + i, split + i - lefts));
+    }
+  }
+  While (count > goal) {
+    merge_nearest(c, count, out);
+  }
+  for (int k = 0; k < c.each; ++k) {
+    Int i = c.number(k);
+    If (i < count) {
+      lists.store(from + i, c.slots[std::size_t(k)]);
+    }
+    Else {
+      If (i < min(to - from + 1, kLeft)) {
+        lists.sizes[from + i] = -1;
+      }
+    }
+  }
+}
+
+// After Benthin et al. 2024. Threads climb from the places of sorted keys as they do in build_lbvh(), but the ranges
+// that they go through are no nodes: they say which clusters may meet. Where a range of more than 16 places is
+// complete, the clusters of its two halves, no more than 16 each, are merged until 16 are left: round by round each one
+// that is the nearest of its nearest. The whole range merges until one is left. So the upper levels of the tree are
+// chosen from many clusters, by area, and not by where the curve happens to be cut.
+//
+// A merge is work for a whole subgroup: it takes the ranges that its threads have completed one after the other, with
+// 32 clusters in registers. Every thread comes to every operation of the subgroup. Before a thread says that its range
+// is complete all threads of the subgroup are past a fence behind what they wrote of it; and they are past one behind
+// that word before they read.
+//
+//   range            [0 .. 19]               [20 .. 39]
+//   clusters there   16 (four were merged)   16
+//   range [0 .. 39]: 32 clusters -> rounds: 32, 21, 15 -> stops at 15, in places 0 to 14; place 15 says that there
+//   is no more
+auto hploc_kernel(int width) {
+  return kernel("bvh_hploc",
+                [width](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const unsigned> keys,
+                        Arr<const int> order, Arr<vec4> bounds, Arr<int> sizes, Arr<vec2i> spans, Int n) {
+                  const Lists lists{bounds, sizes};
+                  const Output out{bvh, halves, spans};
+                  Int i = tid(), first = i, last = i, split = 0;
+                  Bool climbs = i < n;
+                  If (climbs) {
+                    lists.store(i, {box_of(bvh.lowers, bvh.uppers, order[i]), ~i, i, 1});
+                  }
+                  fence();
+                  While (subgroup_any(climbs)) {
+                    If (climbs) {
+                      Int before = max(first - 1, 0), behind = min(last + 1, n - 1);
+                      UInt left = keys[before] ^ keys[first], right = keys[behind] ^ keys[last];
+                      Bool right_is_lower = (right < left) | ((right == left) & ((behind ^ last) < (before ^ first)));
+                      Bool is_second = (first > 0) & ((last == n - 1) | !right_is_lower);
+                      Int parent = select(is_second, before, last);
+                      Int far_end = atomic_exchange(arrived[parent], 1 + select(is_second, last, first));
+                      climbs = far_end != 0;
+                      If (climbs) {
+                        arrived[parent] = 0;
+                        split = parent + 1;
+                        first = select(is_second, far_end - 1, first);
+                        last = select(is_second, last, far_end - 1);
+                      }
+                    }
+                    Bool due = climbs & ((last - first >= kLeft) | (last - first + 1 == n));
+                    While (subgroup_any(due)) {
+                      Clusters c(width);
+                      Int count = 0;
+                      Int worker = subgroup_min(select(due, c.lane, width));
+                      Int from = subgroup_broadcast(first, worker), to = subgroup_broadcast(last, worker);
+                      Int middle = subgroup_broadcast(split, worker);
+                      Bool whole = to - from + 1 == n;
+                      fence();
+                      merge_ranges(c, count, lists, out, from, middle, to, select(whole, 1, kLeft));
+                      fence();
+                      If (whole & (c.lane == 0)) {
+                        bvh.parents[c.slots[0].link] = -1;
+                        bvh.info[kBvhRoot] = UInt(c.slots[0].link);
+                        bvh.info[kBvhDepth] = UInt(max(c.slots[0].size / 16, 1));
+                      }
+                      climbs = climbs & !(whole & (c.lane == worker));
+                      due = due & (c.lane != worker);
+                    }
+                  }
+                },
+                {.block = std::uint32_t(kBlock)});
+}
+
+// By width: the number of clusters in each thread's registers is part of the kernel.
+template <int kWidth>
+const auto& hploc_kernel_of() {
+  static const auto k = hploc_kernel(kWidth);
+  return k;
+}
+const auto& hploc_kernel_for(const Device& device) {
+  switch (device.native().info().subgroup_size) {
+    case 8: return hploc_kernel_of<8>();
+    case 16: return hploc_kernel_of<16>();
+    case 32: return hploc_kernel_of<32>();
+    case 64: return hploc_kernel_of<64>();
+    case 128: return hploc_kernel_of<128>();
+    default: return hploc_kernel_of<4>();  // and a device whose subgroups kernels cannot use refuses it
+  }
+}
+
+}  // namespace
+
+void build_hploc(const BvhBuild& build) {
+  const Device device = build.device();
+  const std::int64_t n = build.count(), threads = (n + kBlock - 1) / kBlock * kBlock;
+  launch(hploc_kernel_for(device), threads, build.data, halves_of(build.data.nodes), build.arrived, build.keys,
+         build.order, Array<vec4>::empty(device, 2 * n), Array<int>::empty(device, n), build.spans, n);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,48 @@
+// How a bounding volume hierarchy lies in memory: nodes of 64 bytes, and the arrays that kernels walk.
+#pragma once
+#include "../array.h"
+
+namespace weft {
+
+/// Both children's boxes in one node of 64 bytes, read as four wide loads.
+///
+/// The fourth components are integers, to be read by bitcast<int>(). Of child k, `lowerk.w` is its link: not negative,
+/// the number of a node; negative, a leaf whose first place in BvhData::primitives is ~link. `upperk.w` is the number
+/// of a leaf's primitives, 0 for a node. A child that is not there has link -1, 0 primitives and an empty box.
+///
+/// An empty box has lower = +infinity and upper = -infinity. Tests of boxes hold for them without a special case when
+/// they ask for `lower <= x && x <= upper`, and tests of rays when they choose the near side by the direction's sign.
+struct BvhNode {
+  vec4 lower0, upper0, lower1, upper1;
+};
+WEFT_STRUCT(BvhNode, lower0, upper0, lower1, upper1);
+static_assert(sizeof(BvhNode) == 64);
+
+/// What a kernel is given of a hierarchy: `Var<BvhData>` as a parameter takes a Bvh as the argument.
+struct BvhData {
+  /// Node 0 is the root. At most one less than primitives, at least one. With leaves of several primitives some
+  /// numbers name no node: nothing links to them.
+  Array<BvhNode> nodes;
+  /// The numbers of the primitives, leaf by leaf: leaf with link l and count c has places ~l to ~l + c - 1.
+  Array<int> primitives;
+  /// By node: 2 * parent + which child it is; -1 for the root, -2 where there is no node.
+  Array<int> parents;
+  /// The boxes by number of primitive. One that is no box, see Bvh, counts as empty.
+  Array<vec3> lowers, uppers;
+  /// By kBvhDepth and kBvhIgnored.
+  Array<unsigned> info;
+  /// Of primitives. (`primitives` has one element even if there is none.)
+  int count = 0;
+  /// Most primitives in a leaf.
+  int leaf_size = 1;
+  /// kBvhTag while the hierarchy lives, else 0.
+  unsigned tag = 0;
+};
+WEFT_STRUCT(BvhData, nodes, primitives, parents, lowers, uppers, info, count, leaf_size, tag);
+
+inline constexpr unsigned kBvhTag = 0x48564277u;
+
+/// Places in BvhData::info: nodes on the longest way from the root down; primitives whose box is no box.
+inline constexpr int kBvhDepth = 0, kBvhIgnored = 1;
+
+}  // namespace weft

@@ -1,0 +1,140 @@
+// The order along a space-filling curve in which a hierarchy is built.
+#include <algorithm>
+#include <cfloat>
+#include <limits>
+
+#include "../../frontend/edsl/report.h"
+#include "bvh_build.h"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr int kBlock = 256;
+/// Boxes for each thread that looks for the bounds: few threads meet in the atomic operations at the end.
+constexpr int kPerThread = 16;
+
+// Floats as integers whose order is theirs.
+UInt ordered(const Float& x) {
+  UInt bits = bitcast<unsigned>(x);
+  return select((bits >> 31u) != 0u, ~bits, bits | 0x80000000u);
+}
+Float unordered(const UInt& bits) { return bitcast<float>(select((bits >> 31u) != 0u, bits & 0x7fffffffu, ~bits)); }
+
+Bool is_box(const Vec3& lower, const Vec3& upper) {
+  return all(less_equal(lower, upper)) & all(less_equal(abs(lower), vec3(FLT_MAX))) &
+         all(less_equal(abs(upper), vec3(FLT_MAX)));
+}
+
+// Halves first: no sum of two finite numbers that is infinite.
+Vec3 center_of(const Vec3& lower, const Vec3& upper) { return lower * 0.5f + upper * 0.5f; }
+
+// Bounds of the centres of all boxes, and how many are none.
+//
+// Each thread goes through every `threads`-th box, then the subgroup agrees, then one atomic operation a component
+// joins what the subgroups found. Words are zero at first; so the least bound is kept as the greatest complement.
+template <bool kChecked>
+auto bounds_kernel() {
+  return kernel(kChecked ? "bvh_bounds_checked" : "bvh_bounds",
+                [](Arr<const vec3> lowers, Arr<const vec3> uppers, Arr<unsigned> info, Int n, Int threads) {
+                  UInt words[6] = {0u, 0u, 0u, 0u, 0u, 0u};
+                  UInt ignored = 0u;
+                  Int bad = -1;
+                  for (auto i : range(tid(), n, threads)) {
+                    Vec3 lower = lowers[i], upper = uppers[i];
+                    If (is_box(lower, upper)) {
+                      Vec3 c = center_of(lower, upper);
+                      for (int k = 0; k < 3; ++k) {
+                        words[k] = max(words[k], ~ordered(c[k]));
+                        words[3 + k] = max(words[3 + k], ordered(c[k]));
+                      }
+                    }
+                    Else {
+                      ignored += 1u;
+                      bad = select(bad < 0, i, bad);
+                    }
+                  }
+                  for (UInt& w : words) w = subgroup_max(w);
+                  ignored = subgroup_add(ignored);
+                  If (subgroup_elect()) {
+                    for (int k = 0; k < 6; ++k) atomic_max(info[kBvhBounds + k], words[k]);
+                    If (ignored > 0u) {
+                      atomic_add(info[kBvhIgnored], ignored);
+                    }
+                  }
+                  if constexpr (kChecked)
+                    assert_(bad < 0, "a hierarchy of boxes ignores primitive", bad,
+                            "and others like it: its box is none");
+                },
+                {.block = kBlock});
+}
+
+// The greatest scale s of 12 bits with extent * s <= cells, the same on every device: division is rounded as the device
+// likes, but multiplication and comparison are exact. So the quotient is no more than a guess, which is never off by
+// more than one step of those 12 bits.
+Float scale_of(const Float& extent, float cells) {
+  UInt guess = bitcast<unsigned>(Float(cells) / extent) & ~0xfffu;
+  Float best = bitcast<float>(guess - 0x1000u);
+  for (unsigned step : {0u, 0x1000u}) {
+    Float candidate = bitcast<float>(guess + step);
+    best = select(extent * candidate <= cells, candidate, best);
+  }
+  // Beyond these all centres count as one, and places are those of the primitives' numbers.
+  return select(extent > 1e-30f && extent < 1e30f, best, 0.f);
+}
+
+// 00000000000000000000009876543210 -> 0009008007006005004003002001000.
+UInt spread(UInt x) {
+  x = (x | x << 16u) & 0x030000ffu;
+  x = (x | x << 8u) & 0x0300f00fu;
+  x = (x | x << 4u) & 0x030c30c3u;
+  return (x | x << 2u) & 0x09249249u;
+}
+
+// Morton codes (Morton 1966) of 30 bits: the cells of a grid of 1024^3 around all centres, in the order in which nested
+// halving visits them. What is no box comes last.
+auto keys_kernel() {
+  return kernel("bvh_keys", [](Arr<const vec3> lowers, Arr<const vec3> uppers, Arr<const unsigned> info,
+                               Arr<unsigned> keys, Arr<int> numbers) {
+    Int i = tid();
+    Vec3 lower = lowers[i], upper = uppers[i];
+    Vec3 c = center_of(lower, upper);
+    UInt key = 0u;
+    for (int k = 0; k < 3; ++k) {
+      Float low = unordered(~info[kBvhBounds + k]), high = unordered(info[kBvhBounds + 3 + k]);
+      Float at = (c[k] - low) * scale_of(high - low, 1024.f);
+      key |= spread(UInt(clamp(at, 0.f, 1023.f))) << unsigned(2 - k);
+    }
+    keys[i] = select(is_box(lower, upper), key, 0x3fffffffu);
+    numbers[i] = i;
+  });
+}
+
+}  // namespace
+
+TracedBox empty_box() {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  return {Vec3(vec3(inf)), Vec3(vec3(-inf))};
+}
+
+TracedBox box_of(const Arr<vec3>& lowers, const Arr<vec3>& uppers, const Int& primitive) {
+  Vec3 lower = lowers[primitive], upper = uppers[primitive];
+  Bool real = is_box(lower, upper);
+  const TracedBox none = empty_box();
+  return {select(real, lower, none.lower), select(real, upper, none.upper)};
+}
+
+void order_by_curve(BvhBuild& build) {
+  const BvhData& d = build.data;
+  const std::int64_t n = build.count();
+  static const auto bounds = bounds_kernel<false>();
+  static const auto checked_bounds = bounds_kernel<true>();
+  static const auto keys = keys_kernel();
+  const std::int64_t blocks = std::clamp<std::int64_t>(n / (kBlock * kPerThread), 1, 1024);
+  launch(debug_mode().checks ? checked_bounds : bounds, blocks * kBlock, d.lowers, d.uppers, d.info, n,
+         blocks * kBlock);
+  launch(keys, n, d.lowers, d.uppers, d.info, build.keys, build.order);
+  sort_pairs(build.keys, build.order);
+}
+
+}  // namespace weft::detail

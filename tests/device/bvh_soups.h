@@ -1,0 +1,43 @@
+// Boxes to build hierarchies from, and what can be asked of a finished one.
+#pragma once
+#include <gtest/gtest.h>
+#include <weft/weft.h>
+
+#include <vector>
+
+namespace weft::test {
+
+struct Boxes {
+  std::vector<vec3> lowers, uppers;
+  std::size_t size() const { return lowers.size(); }
+  void add(const vec3& lower, const vec3& upper) {
+    lowers.push_back(lower);
+    uppers.push_back(upper);
+  }
+};
+
+/// Boxes of triangles: small ones at random places of a cube.
+Boxes random_soup(int n, unsigned seed = 1);
+/// Of an icosahedron whose faces are divided `levels` times in four, on the unit sphere.
+Boxes icosphere(int levels);
+/// Of 2 * around * along triangles on a torus.
+Boxes torus(int around, int along);
+/// Of the triangles of an OBJ file; none where there is no such file.
+Boxes obj_file(const std::string& path);
+
+/// The tree as it is in the arrays, on the host.
+struct HostBvh {
+  explicit HostBvh(const Bvh& bvh);
+  std::vector<BvhNode> nodes;
+  std::vector<int> primitives, parents;
+};
+
+/// Fails the test where not every primitive is in one leaf, where a leaf holds too many, where a box is not the
+/// smallest around what is below, where the parents or the depth are wrong. Primitives that are none have empty boxes.
+void expect_valid(const Bvh& bvh, const Boxes& boxes);
+/// The surface area heuristic with cost 1 for a node and for a primitive, over the area of the root.
+double cost_of(const Bvh& bvh);
+/// The same of a tree that the host builds from 16 bins along each axis, down to single primitives.
+double cost_of_binned_build(const Boxes& boxes);
+
+}  // namespace weft::test
