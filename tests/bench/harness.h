@@ -87,5 +87,6 @@ void add_launch(Harness& harness);
 void add_gradient(Harness& harness);
 void add_algorithms(Harness& harness);
 void add_geometry(Harness& harness);
+void add_geometry_queries(Harness& harness);
 
 }  // namespace weft::bench

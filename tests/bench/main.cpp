@@ -11,5 +11,6 @@ int main(int argc, char** argv) {
   weft::bench::add_gradient(harness);
   weft::bench::add_algorithms(harness);
   weft::bench::add_geometry(harness);
+  weft::bench::add_geometry_queries(harness);
   return harness.main(argc, argv);
 }

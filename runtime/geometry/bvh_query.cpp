@@ -1,0 +1,148 @@
+// Queries that go through a hierarchy box by box.
+#include "bvh_query.h"
+
+#include "closest.h"
+#include "overlap.h"
+#include "query_walk.h"
+
+namespace weft {
+
+namespace detail {
+
+// One step is one node or one primitive, whichever is at hand: threads that look at primitives wait for no others that
+// still descend, and the code of both stands once.
+Bool QueryWalk::next(Int& to) {
+  const auto choose = [&](const Children& c) {
+    return Choice{{wants(c.lower[0], c.upper[0]), wants(c.lower[1], c.upper[1])}, false};
+  };
+  Bool done = false;
+  While (!done & ((at_ < leaves_.count) | walk_.going())) {
+    If (at_ < leaves_.count) {
+      const Int place = leaves_.place(at_);
+      at_ += 1;
+      const Int primitive = tree_.primitives[place];
+      done = takes(place, primitive, leaves_.count > 1);
+      to = select(done, primitive, to);
+    }
+    Else {
+      const LeafRange leaves = walk_.visit(choose);
+      leaves_.count = leaves.count;
+      leaves_.first = leaves.first;
+      leaves_.begin = leaves.begin;
+      leaves_.rest = leaves.rest;
+      at_ = 0;
+      walk_.step(choose);
+    }
+  }
+  return done;
+}
+
+Bool QueryWalk::takes(const Int&, const Int& primitive, const Bool& several) const {
+  Bool taken = true;
+  If (several) {
+    taken = wants(tree_.lowers[primitive], tree_.uppers[primitive]);
+  }
+  return taken;
+}
+
+namespace {
+
+class AabbWalk : public QueryWalk {
+ public:
+  AabbWalk(const Var<BvhData>& tree, const Vec3& lower, const Vec3& upper, Loc loc)
+      : QueryWalk(tree, loc), lower_(lower), upper_(upper) {}
+
+ private:
+  Bool wants(const Vec3& lower, const Vec3& upper) const override { return boxes_touch(lower, upper, lower_, upper_); }
+  const Vec3 lower_, upper_;
+};
+
+class RayWalk : public QueryWalk {
+ public:
+  RayWalk(const Var<BvhData>& tree, const RayData<Float>& ray, const Float& max_dist, Loc loc)
+      : QueryWalk(tree, loc), ray_(ray), max_dist_(max_dist) {}
+
+ private:
+  Bool wants(const Vec3& lower, const Vec3& upper) const override {
+    return intersect_ray_box(ray_, lower, upper, max_dist_).hit;
+  }
+  const RayData<Float> ray_;
+  const Float max_dist_;
+};
+
+class SphereWalk : public QueryWalk {
+ public:
+  SphereWalk(const Var<BvhData>& tree, const Vec3& center, const Float& radius, Loc loc)
+      : QueryWalk(tree, loc), center_(center), radius_(radius) {}
+
+ private:
+  Bool wants(const Vec3& lower, const Vec3& upper) const override {
+    return intersect_sphere_box(center_, radius_, lower, upper);
+  }
+  const Vec3 center_;
+  const Float radius_;
+};
+
+class CapsuleWalk : public QueryWalk {
+ public:
+  CapsuleWalk(const Var<BvhData>& tree, const Vec3& a, const Vec3& b, const Float& radius, Loc loc)
+      : QueryWalk(tree, loc), a_(a), b_(b), radius_(radius) {}
+
+ private:
+  Bool wants(const Vec3& lower, const Vec3& upper) const override {
+    return intersect_capsule_box(a_, b_, radius_, lower, upper);
+  }
+  const Vec3 a_, b_;
+  const Float radius_;
+};
+
+}  // namespace
+
+}  // namespace detail
+
+using detail::value;
+
+TreeQuery::TreeQuery(std::unique_ptr<detail::QueryWalk> walk) : walk_(std::move(walk)) {}
+TreeQuery::TreeQuery(TreeQuery&&) noexcept = default;
+TreeQuery::~TreeQuery() = default;
+
+Bool TreeQuery::next(Int& found, Loc loc) {
+  tracing::CallPlace place(loc);
+  return walk_->next(found);
+}
+
+Int TreeQuery::open() {
+  walk_->loop.emplace(detail::Block::Kind::while_, walk_->loc);
+  walk_->loop->enter([&] {
+    tracing::CallPlace place(walk_->loc);
+    return detail::condition(walk_->next(walk_->found), walk_->loc);
+  });
+  return walk_->found;
+}
+
+void TreeQuery::close() { walk_->loop->leave(); }
+
+bool TreeQuery::fresh() const { return !walk_->loop; }
+
+TreeQuery bvh_query_aabb(const BvhInKernel& bvh, In<vec3> lower, In<vec3> upper, Loc loc) {
+  tracing::CallPlace place(loc);
+  return TreeQuery(std::make_unique<detail::AabbWalk>(bvh.data, value(lower), value(upper), loc));
+}
+
+TreeQuery bvh_query_ray(const BvhInKernel& bvh, In<vec3> origin, In<vec3> direction, In<float> max_dist, Loc loc) {
+  tracing::CallPlace place(loc);
+  const RayData<Float> ray = detail::ray_through(bvh.data.nodes, value(origin), value(direction));
+  return TreeQuery(std::make_unique<detail::RayWalk>(bvh.data, ray, value(max_dist), loc));
+}
+
+TreeQuery bvh_query_sphere(const BvhInKernel& bvh, In<vec3> center, In<float> radius, Loc loc) {
+  tracing::CallPlace place(loc);
+  return TreeQuery(std::make_unique<detail::SphereWalk>(bvh.data, value(center), value(radius), loc));
+}
+
+TreeQuery bvh_query_capsule(const BvhInKernel& bvh, In<vec3> a, In<vec3> b, In<float> radius, Loc loc) {
+  tracing::CallPlace place(loc);
+  return TreeQuery(std::make_unique<detail::CapsuleWalk>(bvh.data, value(a), value(b), value(radius), loc));
+}
+
+}  // namespace weft

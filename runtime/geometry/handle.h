@@ -1,0 +1,27 @@
+// Handles: structures of the device as 64-bit values, which kernels keep in arrays and structs and follow.
+#pragma once
+#include "../../frontend/edsl/names.h"
+#include "../../frontend/edsl/struct_var.h"
+#include "bvh_node.h"
+#include "mesh_arrays.h"
+
+namespace weft {
+
+/// What a Bvh is to kernels, by its id(). 0, and a hierarchy that is no more, have no boxes, so that queries find
+/// nothing; debug mode reports them, and the thread ends. Any other number that is no id() is an error of the program.
+///
+/// What is found by a handle is only read. A launch whose kernel goes by handles is ordered with all work on all
+/// hierarchies and meshes of its device, and keeps them.
+/// Gradient: none to what is found. A tape refuses such a launch by Error(not_differentiable) while the points of a mesh
+/// have gradients, and the way back where one of the structures has changed meanwhile.
+/// Cost: a few dependent reads.
+Var<BvhData> bvh_at(In<std::uint64_t> id, Loc loc = Loc::here());
+/// The same for a Mesh. The functions of mesh_query.h and bvh_query.h take such a number itself as well.
+Var<MeshArrays> mesh_at(In<std::uint64_t> id, Loc loc = Loc::here());
+
+namespace detail {
+/// The array of one element becomes a handle, until its memory is gone; nobody else is given that.
+void become_handle(const ArrayBase& element);
+}  // namespace detail
+
+}  // namespace weft

@@ -1,0 +1,184 @@
+// The host's side of a mesh: checks, and what follows from its points.
+#include "mesh.h"
+
+#include <fmt/format.h>
+
+#include "../../frontend/edsl/atomic.h"
+#include "../../frontend/edsl/names.h"
+#include "../../frontend/edsl/vector.h"
+#include "../../frontend/support/error.h"
+#include "../array_create.h"
+#include "../observe.h"
+#include "handle.h"
+#include "mesh_passes.h"
+
+namespace weft {
+
+namespace detail {
+
+struct MeshState {
+  // Who still has the id of a mesh that is gone finds zeros.
+  ~MeshState() {
+    try {
+      const Recording nobody(nullptr);
+      if (!element.is_null()) element.zero();
+    } catch (const Error&) {  // a lost device has nothing to be told
+    }
+  }
+  Array<vec3> points, velocities;  ///< as they were given
+  Array<int> indices;
+  Array<vec3> lowers, uppers;  ///< of the triangles
+  Bvh tree;
+  Array<int> arrived;  ///< by node, for dipoles
+  MeshArrays arrays;
+  Array<MeshArrays> element;  ///< what id() names, from when it was first asked for
+};
+
+namespace {
+
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+/// Places in the answer of `look`: the first triangle with an index that names no point, or with a point that is not
+/// finite; the number of triangles where there is none.
+constexpr int kBadIndex = 0, kBadPoint = 1, kAnswers = 2;
+
+const auto& look() {
+  static const auto k = kernel("check mesh", [](Arr<const vec3> points, Arr<const int> indices, Arr<int> bad) {
+    Int i = tid();
+    Bool named = true, finite = true;
+    for (int k = 0; k < 3; ++k) {
+      const Int at = indices[i * 3 + k];
+      const Bool there = (at >= 0) & (at < points.shape(0));
+      named &= there;
+      If (there) {
+        const Vec3 p = points[at];
+        finite &= isfinite(p.x) & isfinite(p.y) & isfinite(p.z);
+      }
+    }
+    If (!named) {
+      atomic_min(bad[kBadIndex], i);
+    }
+    If (!finite) {
+      atomic_min(bad[kBadPoint], i);
+    }
+  });
+  return k;
+}
+
+void check(const MeshState& s, const MeshOptions& options) {
+  if (s.points.is_null() || s.indices.is_null()) invalid("a mesh is given a null array");
+  if (s.indices.device() != s.points.device())
+    invalid(fmt::format("a mesh is given points on device {} and indices on device {}", s.points.device().name(),
+                        s.indices.device().name()));
+  if (s.indices.size() % 3 != 0)
+    invalid(fmt::format("a mesh is given {} indices: not three for each triangle", s.indices.size()));
+  if (s.indices.size() == 0) invalid("a mesh is given no triangles");
+  if (s.points.size() == 0) invalid("a mesh is given no points");
+  if (s.indices.size() / 3 > (1 << 28) || s.points.size() > (1ll << 31) - 1)
+    throw Error(ErrorKind::unsupported, fmt::format("a mesh of {} triangles and {} points; 2^28 triangles are possible",
+                                                    s.indices.size() / 3, s.points.size()));
+  if (options.leaf_size < 1 || options.leaf_size > 8)
+    invalid(fmt::format("a mesh with {} triangles in a leaf; 1 to 8 are possible", options.leaf_size));
+  if (!s.velocities.is_null()) {
+    if (s.velocities.device() != s.points.device())
+      invalid(fmt::format("a mesh on device {} is given velocities on device {}", s.points.device().name(),
+                          s.velocities.device().name()));
+    if (s.velocities.size() != s.points.size())
+      invalid(fmt::format("a mesh of {} points is given {} velocities", s.points.size(), s.velocities.size()));
+  }
+  const int triangles = int(s.indices.size() / 3);
+  Array<int> bad = full<int>(s.points.device(), kAnswers, triangles);
+  launch(look(), triangles, s.points, s.indices, bad);
+  const std::vector<int> answer = bad.to_vector();
+  if (answer[kBadIndex] < triangles)
+    invalid(fmt::format("triangle {} of a mesh has an index that names none of its {} points", answer[kBadIndex],
+                        s.points.size()));
+  if (answer[kBadPoint] < triangles)
+    invalid(fmt::format("triangle {} of a mesh has a point that is NaN or infinite", answer[kBadPoint]));
+}
+
+void take_points(MeshState& s) {
+  s.arrays.points = s.points.contiguous();
+  if (!s.velocities.is_null()) s.arrays.velocities = s.velocities.contiguous();
+  triangle_boxes(s.arrays, s.lowers, s.uppers);
+}
+
+void write_element(MeshState& s) {
+  if (!s.element.is_null()) s.element.assign(std::span<const MeshArrays>(&s.arrays, 1));
+}
+
+void follow_tree(MeshState& s) {
+  s.arrays.tree = s.tree.data();
+  gather_corners(s.arrays);
+  if (s.arrays.has_dipoles) sum_dipoles(s.arrays, s.arrived);
+  write_element(s);
+}
+
+}  // namespace
+}  // namespace detail
+
+Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptions& options) {
+  auto made = std::make_shared<detail::MeshState>();
+  detail::MeshState& s = *made;
+  s.points = points, s.indices = indices, s.velocities = options.velocities;
+  const detail::Recording nobody(nullptr);
+  detail::check(s, options);
+  const Device device = points.device();
+  const std::int64_t n = indices.size() / 3;
+  s.arrays.indices = indices.contiguous();
+  s.arrays.has_velocities = !s.velocities.is_null();
+  s.arrays.has_dipoles = options.winding_number;
+  if (!s.arrays.has_velocities) s.arrays.velocities = zeros<vec3>(device, 1);
+  s.lowers = empty<vec3>(device, n);
+  s.uppers = empty<vec3>(device, n);
+  s.arrays.corners = empty<vec4>(device, 3 * n);
+  detail::take_points(s);
+  s.tree = Bvh(device, s.lowers, s.uppers, {options.builder, options.leaf_size});
+  s.arrays.dipoles = zeros<vec4>(device, options.winding_number ? 4 * s.tree.nodes().size() : 1);
+  if (options.winding_number) s.arrived = zeros<int>(device, s.tree.nodes().size());
+  detail::follow_tree(s);
+  state_ = std::move(made);
+}
+
+Mesh::Mesh(const Device& device, const MeshData& data, const MeshOptions& options)
+    : Mesh(Array<vec3>(device, data.points), Array<int>(device, data.indices), options) {}
+
+detail::MeshState& Mesh::state() const {
+  if (!state_) detail::invalid("a null mesh is used");
+  return *state_;
+}
+
+void Mesh::refit() {
+  detail::MeshState& s = state();
+  const detail::Recording nobody(nullptr);
+  detail::take_points(s);
+  s.tree.refit();
+  detail::follow_tree(s);
+}
+void Mesh::rebuild() {
+  detail::MeshState& s = state();
+  const detail::Recording nobody(nullptr);
+  detail::take_points(s);
+  s.tree.rebuild();
+  detail::follow_tree(s);
+}
+
+Device Mesh::device() const { return state().points.device(); }
+std::int64_t Mesh::size() const { return state().indices.size() / 3; }
+const Array<vec3>& Mesh::points() const { return state().points; }
+const Array<int>& Mesh::indices() const { return state().indices; }
+const Array<vec3>& Mesh::velocities() const { return state().velocities; }
+const Bvh& Mesh::tree() const { return state().tree; }
+std::uint64_t Mesh::id() const {
+  detail::MeshState& s = state();
+  if (s.element.is_null()) {
+    const detail::Recording nobody(nullptr);
+    s.element = empty<MeshArrays>(device(), 1);
+    detail::become_handle(s.element);
+    detail::write_element(s);
+  }
+  return s.element.address();
+}
+const MeshArrays& Mesh::kernel_argument() const { return state().arrays; }
+
+}  // namespace weft

@@ -1,0 +1,26 @@
+// What a kernel is given of a triangle mesh.
+#pragma once
+#include "bvh_node.h"
+
+namespace weft {
+
+/// A mesh as a kernel takes it: `kernel("k", [](Var<MeshArrays> mesh, ...) {...})`, launched with a Mesh for it.
+struct MeshArrays {
+  Array<vec3> points;
+  /// Three for each triangle, counter-clockwise seen from its front.
+  Array<int> indices;
+  /// Of the points; one element where the mesh has none.
+  Array<vec3> velocities;
+  /// Over the triangles.
+  BvhData tree;
+  /// The triangles' corners, three for each place in the leaves: what queries read lies together. The w of the first
+  /// holds the bits of an int, the number of the triangle.
+  Array<vec4> corners;
+  /// Four for each node, for winding numbers; one element where the mesh has none. Of each child: the sum of its
+  /// triangles' centres by area, and the area; the sum of their normals by area.
+  Array<vec4> dipoles;
+  int has_velocities = 0, has_dipoles = 0;
+};
+WEFT_STRUCT(MeshArrays, points, indices, velocities, tree, corners, dipoles, has_velocities, has_dipoles);
+
+}  // namespace weft

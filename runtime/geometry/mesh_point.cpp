@@ -1,0 +1,267 @@
+// Closest and furthest points of meshes, and on which side of them a point lies.
+#include <numbers>
+
+#include "../../frontend/edsl/func_derivatives.h"
+#include "../../frontend/edsl/own_gradient.h"
+#include "../../frontend/edsl/vector.h"
+#include "closest.h"
+#include "mesh_walks.h"
+#include "overlap.h"
+
+namespace weft {
+
+namespace detail {
+
+namespace {
+
+struct PointFound {
+  Int place = -1, face = -1;
+  Vec3 weights;
+  Float distance_sq;
+};
+
+PointFound closest(const Var<MeshArrays>& mesh, const Vec3& point, const Float& max_dist) {
+  PointFound best;
+  best.distance_sq = select(max_dist > 0, max_dist * max_dist, 0.f);
+  const auto choose = [&](const Children& c) {
+    const Float one = distance_sq_point_box(point, c.lower[0], c.upper[0]);
+    const Float two = distance_sq_point_box(point, c.lower[1], c.upper[1]);
+    return Choice{{one < best.distance_sq, two < best.distance_sq}, two < one};
+  };
+  Walk walk(mesh.tree.nodes, mesh.tree.parents);
+  While (walk.going()) {
+    const LeafRange leaves = walk.visit(choose);
+    for (auto i : range(leaves.count)) {
+      const Int place = leaves.place(i);
+      const Corners t(mesh, place);
+      const TrianglePoint<Float> p = closest_point_triangle(point, t.a, t.b, t.c);
+      If (p.distance_sq < best.distance_sq) {
+        best.distance_sq = p.distance_sq;
+        best.weights = p.weights;
+        best.place = place;
+        best.face = t.face;
+      }
+    }
+    walk.step(choose);
+  }
+  return best;
+}
+
+PointFound furthest(const Var<MeshArrays>& mesh, const Vec3& point, const Float& min_dist) {
+  PointFound best;
+  best.distance_sq = select(min_dist >= 0, min_dist * min_dist, -1.f);
+  const auto corner_distance_sq = [&](const Vec3& lower, const Vec3& upper) {
+    const Vec3 d = max(abs(lower - point), abs(upper - point));
+    return dot(d, d);
+  };
+  const auto choose = [&](const Children& c) {
+    const Float one = corner_distance_sq(c.lower[0], c.upper[0]), two = corner_distance_sq(c.lower[1], c.upper[1]);
+    return Choice{{one > best.distance_sq, two > best.distance_sq}, two > one};
+  };
+  Walk walk(mesh.tree.nodes, mesh.tree.parents);
+  While (walk.going()) {
+    const LeafRange leaves = walk.visit(choose);
+    for (auto i : range(leaves.count)) {
+      const Int place = leaves.place(i);
+      const Corners t(mesh, place);
+      const Vec3 corners[3] = {t.a, t.b, t.c};
+      for (int k = 0; k < 3; ++k) {
+        const Vec3 d = corners[k] - point;
+        const Float distance_sq = dot(d, d);
+        // What has moved to infinity is not found.
+        If ((distance_sq > best.distance_sq) & isfinite(distance_sq)) {
+          best.distance_sq = distance_sq;
+          best.weights = Vec3(k == 0 ? 1 : 0, k == 1 ? 1 : 0, k == 2 ? 1 : 0);
+          best.place = place;
+          best.face = t.face;
+        }
+      }
+    }
+    walk.step(choose);
+  }
+  return best;
+}
+
+// The normal at what was found: of a face its own; of an edge or a vertex the sum over all faces that have it, told by
+// the places of its points, bit by bit, so that faces count which do not share the points themselves.
+Float sign_by_normal(const Var<MeshArrays>& mesh, const Vec3& point, const PointFound& found) {
+  const Corners own(mesh, found.place);
+  const Vec3 w = found.weights;
+  const Vec3 at = own.a * w.x + own.b * w.y + own.c * w.z;
+  Vec3 normal = cross(own.b - own.a, own.c - own.a);
+  If ((w.x == 0) | (w.y == 0) | (w.z == 0)) {
+    const Bool has_a = w.x != 0, has_b = w.y != 0, has_c = w.z != 0;
+    const Vec3 one = select(has_a, own.a, select(has_b, own.b, own.c));
+    const Vec3 two = select(has_c, own.c, select(has_b, own.b, own.a));
+    const Bool vertex = (one == two);
+    const auto choose = [&](const Children& c) {
+      return Choice{{boxes_touch(c.lower[0], c.upper[0], one, one), boxes_touch(c.lower[1], c.upper[1], one, one)},
+                    false};
+    };
+    normal = Vec3();
+    Walk walk(mesh.tree.nodes, mesh.tree.parents);
+    While (walk.going()) {
+      const LeafRange leaves = walk.visit(choose);
+      for (auto i : range(leaves.count)) {
+        const Corners t(mesh, leaves.place(i));
+        const auto has = [&](const Vec3& p) { return (t.a == p) | (t.b == p) | (t.c == p); };
+        If (has(one) & has(two)) {
+          const Bool is_a = (t.a == one), is_b = !is_a & (t.b == one);
+          const Vec3 next = select(is_a, t.b, select(is_b, t.c, t.a)) - one;
+          const Vec3 last = select(is_a, t.c, select(is_b, t.a, t.b)) - one;
+          const Vec3 across = cross(next, last);
+          const Float area = length(across);
+          const Float angle = select(vertex, atan2(area, dot(next, last)), 1.f);
+          If (area > 0) {
+            normal += across * (angle / area);
+          }
+        }
+      }
+      walk.step(choose);
+    }
+  }
+  return select(dot(point - at, normal) < 0, -1.f, 1.f);
+}
+
+Float sign_by_majority(const Var<MeshArrays>& mesh, const Vec3& point) {
+  Int inside = 0;
+  for (auto axis : range(3)) {
+    const Vec3 along(select(axis == 0, 1.f, 0.f), select(axis == 1, 1.f, 0.f), select(axis == 2, 1.f, 0.f));
+    inside += count_hits(mesh, point, along, std::numeric_limits<float>::infinity()) & 1;
+  }
+  return select(inside >= 2, -1.f, 1.f);
+}
+
+using PointResult = std::tuple<Bool, Float, Float, Float, Float, Int>;
+
+PointResult result_of(const PointFound& f, const Float& sign) {
+  const Bool hit = f.face >= 0;
+  return {hit, select(hit, sign, 0.f), f.weights.x, f.weights.y, select(hit, sqrt(f.distance_sq), 0.f), f.face};
+}
+
+constexpr auto kNoGradient = [](const Var<MeshArrays>&, const Vec3&, const Float&, const Float&, const Float&,
+                                const Float&, const Float&) { return std::tuple<Vec3, Float>(); };
+
+auto make_closest(const char* name, MeshSign sign) {
+  return grad(func(name,
+                   [sign](Var<MeshArrays> mesh, Vec3 point, Float max_dist) {
+                     const PointFound f = closest(mesh, point, max_dist);
+                     Float side = 1;
+                     if (sign != MeshSign::none) {
+                       If (f.face >= 0) {
+                         if (sign == MeshSign::normal) side = sign_by_normal(mesh, point, f);
+                         if (sign == MeshSign::majority) side = sign_by_majority(mesh, point);
+                         if (sign == MeshSign::winding)
+                           side = select(winding_number(mesh, point, 2) > 0.5f, -1.f, 1.f);
+                       }
+                     }
+                     return result_of(f, side);
+                   }),
+              kNoGradient);
+}
+const auto& closest_func(MeshSign sign) {
+  static const auto none = make_closest("mesh_query_point", MeshSign::none);
+  static const auto majority = make_closest("mesh_query_point by majority", MeshSign::majority);
+  static const auto normal = make_closest("mesh_query_point by normal", MeshSign::normal);
+  static const auto winding = make_closest("mesh_query_point by winding", MeshSign::winding);
+  switch (sign) {
+    case MeshSign::majority: return majority;
+    case MeshSign::normal: return normal;
+    case MeshSign::winding: return winding;
+    default: return none;
+  }
+}
+const auto& furthest_func() {
+  static const auto f = grad(func("mesh_query_furthest_point",
+                                  [](Var<MeshArrays> mesh, Vec3 point, Float min_dist) {
+                                    return result_of(furthest(mesh, point, min_dist), 1);
+                                  }),
+                             kNoGradient);
+  return f;
+}
+
+MeshPointHit with_face(const PointResult& r, const MeshInKernel& mesh, const Vec3& point, bool far) {
+  const auto& [hit, sign, u, v, distance, face] = r;
+  MeshPointHit h{hit, sign, u, v, distance, face};
+  if (!lib::tracing_adjoint()) return h;
+  If (hit) {
+    const auto [a, b, c] = points_of(mesh, face);
+    if (far) {
+      // The furthest point is a vertex: it stays where it is on its face.
+      const Vec3 d = a * detach(u) + b * detach(v) + c * detach(Float(1 - u - v)) - point;
+      h.distance = lib::with_gradient_of<Float>(distance, length(d));
+    } else {
+      const TrianglePoint<Float> like = closest_point_triangle(point, a, b, c);
+      h.u = lib::with_gradient_of<Float>(u, like.weights.x);
+      h.v = lib::with_gradient_of<Float>(v, like.weights.y);
+      const Float slope = select(distance > 0, 0.5f / select(distance > 0, detach(distance), 1.f), 0.f);
+      h.distance = lib::with_gradient_of<Float>(distance, like.distance_sq * slope);
+    }
+  }
+  return h;
+}
+
+}  // namespace
+
+Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accuracy) {
+  Float sum = 0;
+  struct Dipole {
+    Vec3 away, normal;
+    Bool near;
+  };
+  const auto dipole = [&](const Children& c, int side) {
+    const Int at = c.node * 4 + side * 2;
+    const Vec4 centre = mesh.dipoles[at], normal = mesh.dipoles[at + 1];
+    const Bool some = centre.w > 0;
+    const Vec3 middle = xyz(centre) / select(some, centre.w, 1.f);
+    const Vec3 reach = max(abs(c.lower[side] - middle), abs(c.upper[side] - middle)), away = middle - point;
+    return Dipole{away, xyz(normal), some & (dot(away, away) <= accuracy * accuracy * dot(reach, reach))};
+  };
+  const auto choose = [&](const Children& c) { return Choice{{dipole(c, 0).near, dipole(c, 1).near}, false}; };
+  const auto choose_and_add = [&](const Children& c) {
+    Choice choice{{false, false}, false};
+    for (int side = 0; side < 2; ++side) {
+      const Dipole d = dipole(c, side);
+      choice.hit[side] = d.near;
+      const Float r2 = dot(d.away, d.away), share = dot(d.away, d.normal) / (r2 * sqrt(r2));
+      sum += select(d.near | !(r2 > 0) | !isfinite(share), 0.f, share);
+    }
+    return choice;
+  };
+  If (mesh.has_dipoles != 0) {
+    Walk walk(mesh.tree.nodes, mesh.tree.parents);
+    While (walk.going()) {
+      const LeafRange leaves = walk.visit(choose_and_add);
+      for (auto i : range(leaves.count)) {
+        const Corners t(mesh, leaves.place(i));
+        sum += solid_angle(point, t.a, t.b, t.c);
+      }
+      walk.step(choose);
+    }
+  }
+  return sum * float(1 / (4 * std::numbers::pi));
+}
+
+}  // namespace detail
+
+using detail::value;
+
+MeshPointHit mesh_query_point(const MeshInKernel& mesh, In<vec3> point, In<float> max_dist, MeshSign sign, Loc loc) {
+  tracing::CallPlace place(loc);
+  const Vec3 p = value(point);
+  return detail::with_face(detail::closest_func(sign)(mesh.arrays, p, max_dist, loc), mesh, p, false);
+}
+
+MeshPointHit mesh_query_furthest_point(const MeshInKernel& mesh, In<vec3> point, In<float> min_dist, Loc loc) {
+  tracing::CallPlace place(loc);
+  const Vec3 p = value(point);
+  return detail::with_face(detail::furthest_func()(mesh.arrays, p, min_dist, loc), mesh, p, true);
+}
+
+Float mesh_winding_number(const MeshInKernel& mesh, In<vec3> point, float accuracy, Loc loc) {
+  tracing::CallPlace place(loc);
+  const Var<MeshArrays>& m = mesh.arrays;
+  return detach(detail::winding_number(m, detach(value(point)), accuracy));
+}
+
+}  // namespace weft

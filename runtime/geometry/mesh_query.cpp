@@ -1,0 +1,132 @@
+// Overlaps with meshes, and what is on their faces.
+#include "mesh_query.h"
+
+#include "../../frontend/edsl/detach.h"
+#include "../../frontend/edsl/vector.h"
+#include "closest.h"
+#include "mesh_walks.h"
+#include "overlap.h"
+#include "query_walk.h"
+
+namespace weft {
+
+namespace detail {
+
+Corners::Corners(const Var<MeshArrays>& mesh, const Int& place) {
+  const Int at = place * 3;
+  const Vec4 first = mesh.corners[at];
+  a = xyz(first);
+  b = xyz(mesh.corners[at + 1]);
+  c = xyz(mesh.corners[at + 2]);
+  face = bitcast<int>(first.w);
+}
+
+std::array<Vec3, 3> points_of(const MeshInKernel& mesh, const Int& face) {
+  std::array<Vec3, 3> points;
+  for (int k = 0; k < 3; ++k) {
+    const Vec3 p = mesh.arrays.points[mesh.arrays.indices[face * 3 + k]];
+    points[std::size_t(k)] = mesh.held ? detach(p) : p;
+  }
+  return points;
+}
+
+namespace {
+
+class FaceAabbWalk : public QueryWalk {
+ public:
+  FaceAabbWalk(const Var<MeshArrays>& mesh, const Vec3& lower, const Vec3& upper, Loc loc)
+      : QueryWalk(mesh.tree, loc), lower_(lower), upper_(upper) {}
+
+ private:
+  Bool wants(const Vec3& lower, const Vec3& upper) const override { return boxes_touch(lower, upper, lower_, upper_); }
+  const Vec3 lower_, upper_;
+};
+
+class FaceSphereWalk : public QueryWalk {
+ public:
+  FaceSphereWalk(const Var<MeshArrays>& mesh, const Vec3& center, const Float& radius, Loc loc)
+      : QueryWalk(mesh.tree, loc), mesh_(mesh), center_(center), radius_(radius) {}
+
+ private:
+  Bool wants(const Vec3& lower, const Vec3& upper) const override {
+    return intersect_sphere_box(center_, radius_, lower, upper);
+  }
+  Bool takes(const Int& place, const Int&, const Bool&) const override {
+    const Corners t(mesh_, place);
+    return closest_point_triangle(center_, t.a, t.b, t.c).distance_sq <= radius_ * radius_;
+  }
+  const Var<MeshArrays> mesh_;
+  const Vec3 center_;
+  const Float radius_;
+};
+
+}  // namespace
+}  // namespace detail
+
+using detail::value;
+
+MeshInKernel::MeshInKernel(const Var<MeshArrays>& arrays) : arrays(arrays) {
+  const ir::Module& m = Trace::current().module();
+  const ir::Op base = m[arrays.points.layout().base].op;
+  // In a func() an array of the caller is an input, of which its own trace does not know more.
+  held = base != ir::Op::arg && base != ir::Op::param;
+}
+
+TreeQuery mesh_query_aabb(const MeshInKernel& mesh, In<vec3> lower, In<vec3> upper, Loc loc) {
+  tracing::CallPlace place(loc);
+  return TreeQuery(std::make_unique<detail::FaceAabbWalk>(mesh.arrays, value(lower), value(upper), loc));
+}
+
+TreeQuery mesh_query_sphere(const MeshInKernel& mesh, In<vec3> center, In<float> radius, Loc loc) {
+  tracing::CallPlace place(loc);
+  return TreeQuery(std::make_unique<detail::FaceSphereWalk>(mesh.arrays, value(center), value(radius), loc));
+}
+
+Vec3 mesh_eval_position(const MeshInKernel& mesh, In<int> face, In<float> u, In<float> v, Loc loc) {
+  tracing::CallPlace place(loc);
+  const auto [a, b, c] = detail::points_of(mesh, value(face));
+  const Float wu = value(u), wv = value(v);
+  return a * wu + b * wv + c * (1 - wu - wv);
+}
+
+Vec3 mesh_eval_velocity(const MeshInKernel& mesh, In<int> face, In<float> u, In<float> v, Loc loc) {
+  tracing::CallPlace place(loc);
+  const Int f = value(face);
+  const Float wu = value(u), wv = value(v);
+  return mesh_get_velocity(mesh, f * 3, loc) * wu + mesh_get_velocity(mesh, f * 3 + 1, loc) * wv +
+         mesh_get_velocity(mesh, f * 3 + 2, loc) * (1 - wu - wv);
+}
+
+Vec3 mesh_eval_face_normal(const MeshInKernel& mesh, In<int> face, Loc loc) {
+  tracing::CallPlace place(loc);
+  const auto [a, b, c] = detail::points_of(mesh, value(face));
+  return normalize(cross(b - a, c - a));
+}
+
+Int mesh_face_count(const MeshInKernel& mesh, Loc loc) {
+  tracing::CallPlace place(loc);
+  return mesh.arrays.indices.shape(0) / 3;
+}
+
+Int mesh_get_index(const MeshInKernel& mesh, In<int> k, Loc loc) {
+  tracing::CallPlace place(loc);
+  return mesh.arrays.indices[value(k)];
+}
+
+Vec3 mesh_get_point(const MeshInKernel& mesh, In<int> k, Loc loc) {
+  tracing::CallPlace place(loc);
+  const Vec3 p = mesh.arrays.points[mesh.arrays.indices[value(k)]];
+  return mesh.held ? detach(p) : p;
+}
+
+Vec3 mesh_get_velocity(const MeshInKernel& mesh, In<int> k, Loc loc) {
+  tracing::CallPlace place(loc);
+  Vec3 v;
+  If (mesh.arrays.has_velocities != 0) {
+    const Vec3 w = mesh.arrays.velocities[mesh.arrays.indices[value(k)]];
+    v = mesh.held ? detach(w) : w;
+  }
+  return v;
+}
+
+}  // namespace weft

@@ -1,0 +1,148 @@
+// Queries on triangle meshes, in kernels: rays, closest and furthest points, overlaps, and what is on the surface.
+#pragma once
+#include "bvh_query.h"
+#include "mesh_arrays.h"
+
+namespace weft {
+
+/// The mesh that a query is about: an argument of the kernel, or a handle (Mesh::id(), see handle.h).
+class MeshInKernel {
+ public:
+  MeshInKernel(const Var<MeshArrays>& arrays);
+  MeshInKernel(const UInt64& id, Loc loc = Loc::here()) : MeshInKernel(mesh_at(id, loc)) {}
+  MeshInKernel(const Ref<std::uint64_t>& id, Loc loc = Loc::here()) : MeshInKernel(mesh_at(id, loc)) {}
+  MeshInKernel(const Ref<const std::uint64_t>& id, Loc loc = Loc::here()) : MeshInKernel(mesh_at(id, loc)) {}
+  Var<MeshArrays> arrays;
+  bool held = false;  ///< no argument of the kernel: its points have no gradient
+};
+
+// ---- Rays
+
+/// What a ray finds; all numbers are 0 where it hits nothing, and face is -1.
+struct MeshRayHit {
+  Bool hit;
+  Float t;      ///< in multiples of the direction's length
+  Float u, v;   ///< the point is u a + v b + (1 - u - v) c of the face's points
+  Float sign;   ///< 1: from the front of the face, from which its points run counter-clockwise; -1: from its back
+  Vec3 normal;  ///< of the face, of length 1, away from its front
+  Int face = -1;
+};
+
+/// The first triangle on a ray: the one with the least t of all with 0 <= t < max_t. Watertight as
+/// intersect_ray_triangle, which says what happens at edges and vertices; boxes lose no hit by rounding.
+///
+/// Gradient: of t, u, v and normal, to origin, direction and the mesh's points, as the hit moves on its triangle's plane.
+/// None knows that the ray may come to hit another triangle. (To the points where the mesh is an argument of the kernel;
+/// a kernel that finds meshes by their handles is refused on a tape while one of them has points with gradients.)
+/// \param max_t  in multiples of the direction's length
+MeshRayHit mesh_query_ray(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction,
+                          In<float> max_t = std::numeric_limits<float>::infinity(), Loc loc = Loc::here());
+
+/// Does a ray hit anything with 0 <= t < max_t? Ends at the first triangle that it finds.
+Bool mesh_query_ray_anyhit(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction,
+                           In<float> max_t = std::numeric_limits<float>::infinity(), Loc loc = Loc::here());
+
+/// How many triangles a ray hits with 0 <= t < max_t. On a closed mesh it is odd from inside and even from outside,
+/// through edges and vertices too.
+Int mesh_query_ray_count(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction,
+                         In<float> max_t = std::numeric_limits<float>::infinity(), Loc loc = Loc::here());
+
+/// All hits of a ray in order of t; equal ones in order of their faces.
+///
+///   for (auto hit : mesh_query_ray_all(mesh, origin, direction)) { thickness += hit.sign * hit.t; }
+///
+/// A loop of the kernel, as those of TreeQuery. Cost: a walk through the tree for each hit, and one that finds no more.
+class MeshRayHits {
+ public:
+  MeshRayHits(const MeshInKernel& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t, Loc loc);
+  MeshRayHits(MeshRayHits&&) noexcept;
+  ~MeshRayHits();
+
+  /// Finds the next hit; false where there is none.
+  Bool next(MeshRayHit& hit, Loc loc = Loc::here());
+
+  struct End {};
+  struct Iterator {
+    MeshRayHits* hits;
+    MeshRayHit operator*() const { return hits->open(); }
+    void operator++() { hits->close(); }
+    bool operator!=(End) const { return hits->fresh(); }
+  };
+  Iterator begin() { return {this}; }
+  End end() { return {}; }
+
+ private:
+  MeshRayHit open();
+  void close();
+  bool fresh() const;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+MeshRayHits mesh_query_ray_all(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction,
+                               In<float> max_t = std::numeric_limits<float>::infinity(), Loc loc = Loc::here());
+
+// ---- Points
+
+/// How mesh_query_point tells inside from outside.
+enum class MeshSign {
+  none,      ///< not at all: the sign is 1
+  majority,  ///< by rays along the axes: inside where at least two of three hit an odd number of triangles
+  normal,    ///< by the normal of the closest face, or that of all faces at the closest edge or vertex weighted by their
+             ///< angles (Baerentzen & Aanaes 2005): for closed meshes
+  winding,   ///< inside where the winding number is above 0.5 (Barill et al. 2018): for meshes with holes as well.
+             ///< Needs MeshOptions::winding_number
+};
+
+/// What a point finds; all numbers are 0 where there is nothing, and face is -1.
+struct MeshPointHit {
+  Bool hit;
+  Float sign;     ///< -1 inside, else 1
+  Float u, v;     ///< the closest point is u a + v b + (1 - u - v) c of the face's points
+  Float distance; ///< without sign
+  Int face = -1;
+};
+
+/// The closest point of a mesh, where it is closer than max_dist. Of several that are as close it is one of them.
+///
+/// Gradient: of u, v and distance to the point and the mesh's points, as the closest point moves on the face, edge or
+/// vertex where it was found; with it, mesh_eval_position() has the gradient of the closest point. To points of the mesh
+/// as mesh_query_ray(). That of a distance of 0 is 0.
+MeshPointHit mesh_query_point(const MeshInKernel& mesh, In<vec3> point,
+                              In<float> max_dist = std::numeric_limits<float>::infinity(),
+                              MeshSign sign = MeshSign::none, Loc loc = Loc::here());
+
+/// The point of a mesh that is furthest away, where it is further than min_dist: a vertex. sign is 1.
+/// Gradient: as mesh_query_point().
+MeshPointHit mesh_query_furthest_point(const MeshInKernel& mesh, In<vec3> point, In<float> min_dist = 0.f,
+                                       Loc loc = Loc::here());
+
+/// How often the mesh winds around a point: 1 inside and 0 outside a closed mesh, and in between where it has holes.
+/// Parts of the mesh that are further away than `accuracy` times their radius count by their area and mean normal.
+/// Needs MeshOptions::winding_number; 0 without. Gradient: none.
+/// Source: Barill et al. 2018, Fast winding numbers for soups and clouds, first order.
+Float mesh_winding_number(const MeshInKernel& mesh, In<vec3> point, float accuracy = 2, Loc loc = Loc::here());
+
+// ---- Overlaps: loops over faces, see TreeQuery
+
+/// The triangles whose boxes share a point with the box [lower, upper].
+TreeQuery mesh_query_aabb(const MeshInKernel& mesh, In<vec3> lower, In<vec3> upper, Loc loc = Loc::here());
+/// The triangles with a point no further than `radius` from `center`.
+TreeQuery mesh_query_sphere(const MeshInKernel& mesh, In<vec3> center, In<float> radius, Loc loc = Loc::here());
+
+// ---- What is on a face. Gradients: to the mesh's points (where it is an argument of the kernel), u and v.
+
+/// u a + v b + (1 - u - v) c of the face's points.
+Vec3 mesh_eval_position(const MeshInKernel& mesh, In<int> face, In<float> u, In<float> v, Loc loc = Loc::here());
+/// The same of their velocities; 0 where the mesh has none.
+Vec3 mesh_eval_velocity(const MeshInKernel& mesh, In<int> face, In<float> u, In<float> v, Loc loc = Loc::here());
+/// Of length 1, away from the front; 0 for a face without area.
+Vec3 mesh_eval_face_normal(const MeshInKernel& mesh, In<int> face, Loc loc = Loc::here());
+/// Number of triangles.
+Int mesh_face_count(const MeshInKernel& mesh, Loc loc = Loc::here());
+/// Point and velocity of corner k of all: corner k % 3 of face k / 3.
+Vec3 mesh_get_point(const MeshInKernel& mesh, In<int> k, Loc loc = Loc::here());
+Vec3 mesh_get_velocity(const MeshInKernel& mesh, In<int> k, Loc loc = Loc::here());
+/// Which point corner k is.
+Int mesh_get_index(const MeshInKernel& mesh, In<int> k, Loc loc = Loc::here());
+
+}  // namespace weft

@@ -1,0 +1,26 @@
+// What the queries on meshes share. Internal to the library's queries.
+#pragma once
+#include <array>
+
+#include "mesh_query.h"
+#include "traverse.h"
+
+namespace weft::detail {
+
+/// A triangle in the leaves of a mesh's tree.
+struct Corners {
+  Vec3 a, b, c;
+  Int face;
+  Corners(const Var<MeshArrays>& mesh, const Int& place);
+};
+
+/// The points of a face, as the kernel's arguments hold them: those that carry gradients.
+std::array<Vec3, 3> points_of(const MeshInKernel& mesh, const Int& face);
+
+/// How many triangles a ray hits.
+Int count_hits(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t);
+
+/// See mesh_winding_number().
+Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accuracy);
+
+}  // namespace weft::detail

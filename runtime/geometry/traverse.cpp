@@ -1,0 +1,62 @@
+// What of the walk does not depend on the query.
+#include "traverse.h"
+
+#include "../../frontend/edsl/own_gradient.h"
+#include "../../frontend/edsl/vector.h"
+
+namespace weft::detail {
+
+Children::Children(const Arr<BvhNode>& nodes, const Int& number) : node(number) {
+  const Var<BvhNode> n = nodes[node];
+  lower[0] = xyz(n.lower0), lower[1] = xyz(n.lower1);
+  upper[0] = xyz(n.upper0), upper[1] = xyz(n.upper1);
+  child[0] = bitcast<int>(n.lower0.w), child[1] = bitcast<int>(n.lower1.w);
+  count[0] = bitcast<int>(n.upper0.w), count[1] = bitcast<int>(n.upper1.w);
+}
+
+Walk::Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents) : nodes_(nodes), parents_(parents) {
+  if (!lib::tracing_adjoint()) stack_.push_back(private_array<int>(kStack));
+  // A handle whose structure was freed has no nodes.
+  node_ = select(nodes_.shape(0) > 0, 0, -1);
+}
+
+void Walk::push() {
+  if (stack_.empty()) return;
+  If (waiting_ >= 0) {
+    stack_[0][top_ & (kStack - 1)] = waiting_;
+    top_ += 1;
+    bottom_ = max(bottom_, top_ - kStack);
+  }
+}
+
+void Walk::pop() {
+  if (stack_.empty()) {
+    climbing_ = true;
+    return;
+  }
+  If (top_ > bottom_) {
+    top_ -= 1;
+    node_ = stack_[0][top_ & (kStack - 1)];
+  }
+  Else {
+    climbing_ = bottom_ > 0;
+    node_ = select(climbing_, node_, -1);
+  }
+}
+
+RayData<Float> ray_through(const Arr<BvhNode>& nodes, const Vec3& origin, const Vec3& direction) {
+  Vec3 lower, upper;
+  If (nodes.shape(0) > 0) {
+    const Children root(nodes, 0);
+    lower = min(root.lower[0], root.lower[1]);
+    upper = max(root.upper[0], root.upper[1]);
+  }
+  return ray_data(origin, direction, lower, upper);
+}
+
+Bool boxes_touch(const Vec3& lower1, const Vec3& upper1, const Vec3& lower2, const Vec3& upper2) {
+  return (lower1.x <= upper2.x) & (upper1.x >= lower2.x) & (lower1.y <= upper2.y) & (upper1.y >= lower2.y) &
+         (lower1.z <= upper2.z) & (upper1.z >= lower2.z);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,394 @@
+// Queries on hierarchies of boxes, against all boxes one by one.
+#include <weft/runtime/geometry/bvh_query.h>
+
+#include <cmath>
+
+#include "device_test.h"
+#include "host_tree.h"
+
+using namespace weft;
+using weft::test::Box;
+using weft::test::HostTree;
+
+namespace {
+
+DEVICE_TEST(BvhQuery);
+
+/// What a query finds: as many numbers as there are boxes fit, then their count.
+using Found = std::vector<std::vector<int>>;
+
+Found lists(const std::vector<int>& flat, const std::vector<int>& counts, int capacity) {
+  Found found;
+  for (std::size_t q = 0; q < counts.size(); ++q) {
+    EXPECT_LE(counts[q], capacity);
+    found.emplace_back(flat.begin() + std::ptrdiff_t(q) * capacity,
+                       flat.begin() + std::ptrdiff_t(q) * capacity + std::min(counts[q], capacity));
+    std::sort(found.back().begin(), found.back().end());
+  }
+  return found;
+}
+
+/// Runs make(tree, i) for n threads and gives what each query found, sorted.
+template <class Make, class... P>
+Found run(const Device& device, const BvhData& tree, int n, int capacity, Make make, const Array<P>&... parameters) {
+  Array<int> found = full<int>(device, n * capacity, -1), counts = zeros<int>(device, n);
+  launch(kernel("query",
+                [=](Var<BvhData> tree, Arr<int> found, Arr<int> counts, Arr<P>... p) {
+                  Int i = tid(), count = 0;
+                  for (auto k : make(tree, i, p...)) {
+                    If (count < capacity) {
+                      found[i * capacity + count] = k;
+                    }
+                    count += 1;
+                  }
+                  counts[i] = count;
+                }),
+         n, tree, found, counts, parameters...);
+  return lists(found.to_vector(), counts.to_vector(), capacity);
+}
+
+template <class Test>
+Found brute_force(const std::vector<Box>& boxes, int n, Test test) {
+  Found expected{std::size_t(n), std::vector<int>()};
+  for (int q = 0; q < n; ++q)
+    for (int k = 0; k < int(boxes.size()); ++k)
+      if (test(boxes[std::size_t(k)], q)) expected[std::size_t(q)].push_back(k);
+  return expected;
+}
+
+bool overlap(const Box& a, const Box& b) {
+  for (int k = 0; k < 3; ++k)
+    if (!(a.lower[k] <= b.upper[k] && a.upper[k] >= b.lower[k])) return false;
+  return true;
+}
+
+const auto by_aabb = [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& lo, const Arr<vec3>& hi) {
+  return bvh_query_aabb(tree, lo[i], hi[i]);
+};
+
+TEST_P(BvhQuery, aabb_finds_what_overlaps) {
+  const int n = on_reference() ? 60 : 2000, queries = on_reference() ? 12 : 1000;
+  const std::vector<Box> boxes = test::random_boxes(n, 0.3f, 1);
+  std::vector<Box> asked = test::random_boxes(queries, 0.4f, 2);
+  // Touching counts: corners, faces, the box itself; a box upside down finds nothing, all of space everything.
+  asked[0] = boxes[3];
+  asked[1] = {boxes[5].upper, boxes[5].upper};
+  asked[2] = {boxes[6].upper, boxes[6].lower};
+  const float inf = std::numeric_limits<float>::infinity();
+  asked[3] = {vec3{-inf, -inf, -inf}, vec3{inf, inf, inf}};
+  asked[4] = {vec3{NAN, 0, 0}, vec3{1, 1, 1}};
+  asked[2].lower.x += 1e-3f;
+  std::vector<vec3> lo, hi;
+  for (const Box& b : asked) lo.push_back(b.lower), hi.push_back(b.upper);
+  const Found expected = brute_force(boxes, queries, [&](const Box& b, int q) {
+    return overlap(b, asked[std::size_t(q)]);
+  });
+  EXPECT_EQ(expected[3].size(), boxes.size());
+  EXPECT_EQ(expected[4].size(), 0u);
+  for (int leaf_size : {1, 2, 4, 8}) {
+    const BvhData tree = HostTree(boxes, leaf_size).upload(device());
+    EXPECT_EQ(run(device(), tree, queries, n, by_aabb, Array<vec3>(device(), lo), Array<vec3>(device(), hi)), expected)
+        << "leaf size " << leaf_size;
+  }
+}
+
+TEST_P(BvhQuery, few_boxes) {
+  for (int n = 0; n <= 3; ++n)
+    for (int leaf_size : {1, 4}) {
+      const std::vector<Box> boxes = test::random_boxes(n, 0.1f, 3);
+      const BvhData tree = HostTree(boxes, leaf_size).upload(device());
+      const std::vector<vec3> lo{vec3{-2, -2, -2}, vec3{5, 5, 5}}, hi{vec3{2, 2, 2}, vec3{6, 6, 6}};
+      std::vector<int> all(std::size_t(n), 0);
+      std::iota(all.begin(), all.end(), 0);
+      EXPECT_EQ(run(device(), tree, 2, 8, by_aabb, Array<vec3>(device(), lo), Array<vec3>(device(), hi)),
+                (Found{all, {}}))
+          << n;
+    }
+}
+
+TEST_P(BvhQuery, sphere_and_capsule_find_what_they_touch) {
+  const int n = on_reference() ? 60 : 1500, queries = on_reference() ? 10 : 600;
+  const std::vector<Box> boxes = test::random_boxes(n, 0.2f, 4);
+  std::mt19937 engine(5);
+  std::uniform_real_distribution<float> place(-1.2f, 1.2f), size(0, 0.5f);
+  std::vector<vec3> a, b;
+  std::vector<float> radius;
+  for (int q = 0; q < queries; ++q) {
+    a.push_back({place(engine), place(engine), place(engine)});
+    b.push_back(a.back() + vec3{place(engine), place(engine), place(engine)} * 0.5f);
+    radius.push_back(size(engine));
+  }
+  // Exactly touching a face; not quite; negative; a point in a box.
+  a[0] = boxes[2].upper + vec3{0.25f, 0, 0};
+  radius[0] = a[0].x - boxes[2].upper.x;
+  radius[1] = -1;
+  a[2] = boxes[4].lower;
+  radius[2] = 0;
+  b[3] = a[3];
+  const auto distance = [](const Box& box, const double* p) {
+    double sum = 0;
+    for (int k = 0; k < 3; ++k) {
+      const double d = std::max({double(box.lower[k]) - p[k], p[k] - double(box.upper[k]), 0.0});
+      sum += d * d;
+    }
+    return std::sqrt(sum);
+  };
+  // Sure and possible answers: what lies within rounding of the radius may be found or not.
+  const auto check = [&](const Found& found, auto distance_of, const char* what) {
+    for (int q = 0; q < queries; ++q) {
+      const std::vector<int>& list = found[std::size_t(q)];
+      EXPECT_EQ(std::adjacent_find(list.begin(), list.end()), list.end()) << what << " finds one twice";
+      for (int k = 0; k < n; ++k) {
+        const double d = distance_of(boxes[std::size_t(k)], q), r = radius[std::size_t(q)];
+        const bool is_found = std::binary_search(list.begin(), list.end(), k);
+        if (r < 0 || std::abs(d - r) > 2e-6) {
+          ASSERT_EQ(is_found, r >= 0 && d <= r) << what << " " << q << " and box " << k;
+        }
+      }
+    }
+  };
+  const auto point_distance = [&](const Box& box, int q) {
+    const vec3 p = a[std::size_t(q)];
+    const double at[] = {p.x, p.y, p.z};
+    return distance(box, at);
+  };
+  const auto segment_distance = [&](const Box& box, int q) {
+    const vec3 p = a[std::size_t(q)], d = b[std::size_t(q)] - p;
+    const auto at = [&](double t) {
+      const double x[] = {p.x + t * d.x, p.y + t * d.y, p.z + t * d.z};
+      return distance(box, x);
+    };
+    double lo = 0, hi = 1;  // the distance is convex
+    for (int k = 0; k < 100; ++k) {
+      const double left = lo + (hi - lo) / 3, right = hi - (hi - lo) / 3;
+      (at(left) < at(right) ? hi : lo) = at(left) < at(right) ? right : left;
+    }
+    return std::min({at(lo), at(0), at(1)});
+  };
+  const Array<vec3> from(device(), a), to(device(), b);
+  const Array<float> radii(device(), radius);
+  for (int leaf_size : {1, 3}) {
+    const BvhData tree = HostTree(boxes, leaf_size).upload(device());
+    const Found by_sphere = run(
+        device(), tree, queries, n,
+        [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& c, const Arr<float>& r) {
+          return bvh_query_sphere(tree, c[i], r[i]);
+        },
+        from, radii);
+    check(by_sphere, point_distance, "sphere");
+    EXPECT_TRUE(std::binary_search(by_sphere[0].begin(), by_sphere[0].end(), 2)) << "touching counts";
+    EXPECT_TRUE(std::binary_search(by_sphere[2].begin(), by_sphere[2].end(), 4)) << "a corner";
+    check(run(
+              device(), tree, queries, n,
+              [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& a, const Arr<vec3>& b, const Arr<float>& r) {
+                return bvh_query_capsule(tree, a[i], b[i], r[i]);
+              },
+              from, to, radii),
+          segment_distance, "capsule");
+  }
+}
+
+TEST_P(BvhQuery, rays_find_the_boxes_that_they_meet) {
+  const int n = on_reference() ? 60 : 1500, queries = on_reference() ? 12 : 800;
+  const std::vector<Box> boxes = test::random_boxes(n, 0.2f, 6);
+  std::mt19937 engine(7);
+  std::uniform_real_distribution<float> place(-1.5f, 1.5f), size(0.1f, 4);
+  std::vector<vec3> origin, direction;
+  std::vector<float> limit;
+  for (int q = 0; q < queries; ++q) {
+    origin.push_back({place(engine), place(engine), place(engine)});
+    direction.push_back({place(engine), place(engine), place(engine)});
+    if (q % 5 == 0) direction.back()[q % 3] = 0;
+    if (q % 10 == 0) direction.back()[(q + 1) % 3] = -0.f;
+    limit.push_back(size(engine));
+  }
+  direction[1] = vec3{0, 0, 0};
+  limit[2] = 0;
+  // Entry into a box in f64, and by how much the ray misses it at least: the sign says whether it hits.
+  const auto entry = [&](const Box& box, int q, double pad) {
+    double enter = 0, leave = std::numeric_limits<double>::infinity();
+    for (int k = 0; k < 3; ++k) {
+      const double o = origin[std::size_t(q)][k], d = direction[std::size_t(q)][k];
+      const double lower = double(box.lower[k]) - pad, upper = double(box.upper[k]) + pad;
+      if (d == 0) {
+        if (o < lower || o > upper) return std::numeric_limits<double>::infinity();
+        continue;
+      }
+      enter = std::max(enter, std::min((lower - o) / d, (upper - o) / d));
+      leave = std::min(leave, std::max((lower - o) / d, (upper - o) / d));
+    }
+    return enter <= leave ? enter : std::numeric_limits<double>::infinity();
+  };
+  for (int leaf_size : {1, 4}) {
+    const Found found = run(
+        device(), HostTree(boxes, leaf_size).upload(device()), queries, n,
+        [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& o, const Arr<vec3>& d, const Arr<float>& t) {
+          return bvh_query_ray(tree, o[i], d[i], t[i]);
+        },
+        Array<vec3>(device(), origin), Array<vec3>(device(), direction), Array<float>(device(), limit));
+    int hits = 0;
+    for (int q = 0; q < queries; ++q)
+      for (int k = 0; k < n; ++k) {
+        const bool is_found = std::binary_search(found[std::size_t(q)].begin(), found[std::size_t(q)].end(), k);
+        const double t = limit[std::size_t(q)], far = std::sqrt(length_sq(direction[std::size_t(q)]));
+        const bool valid = q != 1;
+        hits += is_found;
+        if (valid && entry(boxes[std::size_t(k)], q, 0) < t * (1 - 1e-6)) {
+          ASSERT_TRUE(is_found) << "ray " << q << " box " << k;
+        }
+        const double slack = 2e-5 / std::max(far, 1e-6);
+        if (!valid || !(entry(boxes[std::size_t(k)], q, 2e-5) < t + slack)) {
+          ASSERT_FALSE(is_found) << "ray " << q << " box " << k;
+        }
+      }
+    EXPECT_GT(hits, queries / 2);
+    EXPECT_EQ(found[2].size(), 0u) << "entry is below max_dist";
+  }
+}
+
+/// A chain of boxes along x: the tree is as deep as it has boxes, far beyond the stack.
+TEST_P(BvhQuery, trees_deeper_than_the_stack_lose_nothing) {
+  const int n = on_reference() ? 150 : 700;
+  std::vector<Box> boxes;
+  for (int k = 0; k < n; ++k) boxes.push_back({vec3{float(k), 0, 0}, vec3{float(k) + 0.5f, 1, 1}});
+  // Deep chains in both children: what waits are nodes, not leaves alone.
+  for (int k = 0; k < n; ++k) boxes.push_back({vec3{float(-k), 0, 0}, vec3{float(-k) + 0.5f, 1, 1}});
+  const float all = float(2 * n);
+  const std::vector<vec3> lo{vec3{-all, 0, 0}, vec3{10.2f, 0, 0}, vec3{-3, 0.5f, 0}, vec3{0, 2, 0}};
+  const std::vector<vec3> hi{vec3{all, 1, 1}, vec3{90, 1, 1}, vec3{4, 0.5f, 0}, vec3{0, 3, 0}};
+  const Found expected = brute_force(boxes, 4, [&](const Box& b, int q) {
+    return overlap(b, {lo[std::size_t(q)], hi[std::size_t(q)]});
+  });
+  EXPECT_EQ(expected[0].size(), std::size_t(2 * n));
+  for (int leaf_size : {1, 2}) {
+    const BvhData tree = HostTree(boxes, leaf_size, true).upload(device());
+    EXPECT_EQ(run(device(), tree, 4, 2 * n, by_aabb, Array<vec3>(device(), lo), Array<vec3>(device(), hi)), expected);
+  }
+}
+
+/// Nodes wait at every level: a comb in which each inner node has two inner children.
+TEST_P(BvhQuery, a_stack_that_runs_over_is_made_up_for) {
+  // By hand: node k of the spine has the spine's next node and a node of two leaves.
+  const int levels = 200;
+  std::vector<BvhNode> nodes;
+  std::vector<int> primitives, parents;
+  std::vector<vec3> lowers, uppers;
+  for (int k = 0; k < 2 * levels; ++k) {
+    primitives.push_back(k);
+    lowers.push_back({float(k), 0, 0});
+    uppers.push_back({float(k) + 0.5f, 1, 1});
+  }
+  const auto as_w = [](int x) { return std::bit_cast<float>(x); };
+  const auto lower = [&](float x, int child) { return vec4{x, 0, 0, as_w(child)}; };
+  const auto upper = [&](float x, int count) { return vec4{x, 1, 1, as_w(count)}; };
+  const float end = 2 * levels;
+  for (int k = 0; k < levels; ++k) {
+    const int spine = 2 * k, teeth = 2 * k + 1;
+    const bool last = k == levels - 1, deep_first = k % 3 != 0;
+    const vec4 deep_lower = last ? lower(INFINITY, -1) : lower(float(2 * k + 2), spine + 2);
+    const vec4 deep_upper = last ? vec4{-INFINITY, -INFINITY, -INFINITY, as_w(0)} : upper(end, 0);
+    const vec4 tooth_lower = lower(float(2 * k), teeth), tooth_upper = upper(float(2 * k) + 1.5f, 0);
+    if (deep_first)
+      nodes.push_back({deep_lower, deep_upper, tooth_lower, tooth_upper});
+    else
+      nodes.push_back({tooth_lower, tooth_upper, deep_lower, deep_upper});
+    parents.push_back(k == 0 ? -1 : 2 * (spine - 2) + ((k - 1) % 3 != 0 ? 0 : 1));
+    nodes.push_back({lower(float(2 * k), ~(2 * k)), upper(float(2 * k) + 0.5f, 1), lower(float(2 * k + 1), ~(2 * k + 1)),
+                     upper(float(2 * k) + 1.5f, 1)});
+    parents.push_back(2 * spine + (deep_first ? 1 : 0));
+  }
+  const BvhData tree = HostTree::as_data(device(), nodes, primitives, parents, lowers, uppers, 1);
+  std::vector<int> all(std::size_t(2 * levels));
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(run(device(), tree, 1, 2 * levels, by_aabb, Array<vec3>(device(), {vec3{-1, 0, 0}}),
+                Array<vec3>(device(), {vec3{end, 1, 1}})),
+            Found{all});
+}
+
+TEST_P(BvhQuery, queries_inside_one_another_do_not_disturb_each_other) {
+  const int n = on_reference() ? 30 : 300;
+  const std::vector<Box> boxes = test::random_boxes(n, 0.5f, 8);
+  const BvhData tree = HostTree(boxes, 2).upload(device());
+  // Pairs of boxes that overlap, and with each pair the boxes that both touch, in three open queries.
+  Array<int> pairs = zeros<int>(device(), n), triples = zeros<int>(device(), n);
+  launch(kernel("nested",
+                [](Var<BvhData> tree, Arr<int> pairs, Arr<int> triples) {
+                  Int i = tid(), two = 0, three = 0;
+                  auto second = bvh_query_aabb(tree, tree.lowers[i], tree.uppers[i]);
+                  Int j = -1;
+                  While (second.next(j)) {
+                    two += 1;
+                    for (auto k : bvh_query_aabb(tree, tree.lowers[j], tree.uppers[j]))
+                      for (auto l : bvh_query_sphere(tree, tree.lowers[k], 0.1f)) three += select(l == i, 1, 0);
+                  }
+                  pairs[i] = two;
+                  triples[i] = three;
+                }),
+         n, tree, pairs, triples);
+  const auto near = [&](int k, int l) {
+    float sum = 0;
+    for (int c = 0; c < 3; ++c) {
+      const Box& b = boxes[std::size_t(l)];
+      const float x = boxes[std::size_t(k)].lower[c], d = std::max({b.lower[c] - x, x - b.upper[c], 0.f});
+      sum += d * d;
+    }
+    return sum <= 0.1f * 0.1f;
+  };
+  const std::vector<int> got_pairs = pairs.to_vector(), got_triples = triples.to_vector();
+  for (int i = 0; i < n; ++i) {
+    int two = 0, three = 0;
+    for (int j = 0; j < n; ++j) {
+      if (!overlap(boxes[std::size_t(i)], boxes[std::size_t(j)])) continue;
+      ++two;
+      for (int k = 0; k < n; ++k)
+        if (overlap(boxes[std::size_t(j)], boxes[std::size_t(k)])) three += near(k, i);
+    }
+    ASSERT_EQ(got_pairs[std::size_t(i)], two) << i;
+    ASSERT_EQ(got_triples[std::size_t(i)], three) << i;
+  }
+}
+
+TEST_P(BvhQuery, break_continue_and_return_leave_the_loop_of_a_query) {
+  const int n = on_reference() ? 40 : 400;
+  const std::vector<Box> boxes = test::random_boxes(n, 0.6f, 9);
+  const BvhData tree = HostTree(boxes, 4).upload(device());
+  Array<int> firsts = zeros<int>(device(), n), odd = zeros<int>(device(), n), ends = full<int>(device(), n, 7);
+  launch(kernel("leave",
+                [](Var<BvhData> tree, Arr<int> firsts, Arr<int> odd, Arr<int> ends) {
+                  Int i = tid(), count = 0;
+                  for (auto k : bvh_query_aabb(tree, tree.lowers[i], tree.uppers[i])) {
+                    If ((k & 1) == 0) {
+                      Continue();
+                    }
+                    count += 1;
+                  }
+                  odd[i] = count;
+                  Int steps = 0;
+                  for (auto k : bvh_query_aabb(tree, tree.lowers[i], tree.uppers[i])) {
+                    steps += 1;
+                    If (k == i) {
+                      Break();
+                    }
+                  }
+                  firsts[i] = steps;
+                  for (auto k : bvh_query_aabb(tree, tree.lowers[i], tree.uppers[i])) {
+                    If (k != i) {
+                      Return();
+                    }
+                  }
+                  ends[i] = 1;
+                }),
+         n, tree, firsts, odd, ends);
+  const auto got_firsts = firsts.to_vector(), got_odd = odd.to_vector(), got_ends = ends.to_vector();
+  for (int i = 0; i < n; ++i) {
+    int all = 0, odds = 0;
+    for (int k = 0; k < n; ++k)
+      if (overlap(boxes[std::size_t(i)], boxes[std::size_t(k)])) ++all, odds += k & 1;
+    ASSERT_EQ(got_odd[std::size_t(i)], odds) << i;
+    ASSERT_EQ(got_ends[std::size_t(i)], all > 1 ? 7 : 1) << i;
+    ASSERT_GE(got_firsts[std::size_t(i)], 1) << i;
+    ASSERT_LE(got_firsts[std::size_t(i)], all) << i;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,521 @@
+// Queries on meshes, against all triangles one by one in float64.
+#include <weft/runtime/geometry/mesh.h>
+#include <weft/runtime/geometry/mesh_query.h>
+#include <weft/runtime/geometry/mesh_shapes.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "device_test.h"
+#include "mesh_oracle.h"
+
+using namespace weft;
+using weft::test::error_of;
+using weft::test::expect_contains;
+using weft::test::Oracle;
+
+namespace {
+
+DEVICE_TEST(MeshQuery);
+
+/// How many times more is done by hand: WEFT_GEOMETRY_LARGE=1.
+int scale() { return std::getenv("WEFT_GEOMETRY_LARGE") ? 100 : 1; }
+
+std::vector<vec3> random_points(int n, float size, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<float> place(-size, size);
+  std::vector<vec3> points;
+  for (int i = 0; i < n; ++i) {
+    const float x = place(engine), y = place(engine), z = place(engine);
+    points.push_back({x, y, z});
+  }
+  return points;
+}
+
+struct RayRow {
+  int hit, face;
+  float t, u, v, sign;
+  vec3 normal;
+  int any, count;
+};
+WEFT_STRUCT(RayRow, hit, face, t, u, v, sign, normal, any, count);
+
+const auto cast = kernel("cast", [](Var<MeshArrays> mesh, Arr<const vec3> origin, Arr<const vec3> direction,
+                                    Float max_t, Arr<RayRow> out) {
+  Int i = tid();
+  const MeshRayHit h = mesh_query_ray(mesh, origin[i], direction[i], max_t);
+  const Bool any = mesh_query_ray_anyhit(mesh, origin[i], direction[i], max_t);
+  out[i] = Var<RayRow>(select(h.hit, 1, 0), h.face, h.t, h.u, h.v, h.sign, h.normal, select(any, 1, 0),
+                       mesh_query_ray_count(mesh, origin[i], direction[i], max_t));
+});
+
+std::vector<RayRow> cast_rays(const Device& device, const Mesh& mesh, const std::vector<vec3>& origins,
+                              const std::vector<vec3>& directions, float max_t) {
+  const std::int64_t n = std::int64_t(origins.size());
+  Array<RayRow> out = zeros<RayRow>(device, n);
+  launch(cast, n, mesh, Array<vec3>(device, origins), Array<vec3>(device, directions), max_t, out);
+  return out.to_vector();
+}
+
+TEST_P(MeshQuery, rays_hit_what_all_triangles_one_by_one_say) {
+  const int rays = on_reference() ? 40 : 2000 * scale();
+  const MeshData shapes[] = {shapes::icosphere(1, on_reference() ? 1 : 3),
+                             shapes::random_soup(on_reference() ? 100 : 3000, 0.3f, 1), shapes::torus()};
+  for (const MeshData& data : shapes)
+    for (int leaf_size : {1, 4, 8}) {
+      const Mesh mesh(device(), data, {.leaf_size = leaf_size});
+      const Oracle oracle(data);
+      const std::vector<vec3> origins = random_points(rays, 1.5f, 2), directions = random_points(rays, 2, 3);
+      const auto got = cast_rays(device(), mesh, origins, directions, 1.5f);
+      int hits = 0;
+      for (std::size_t i = 0; i < origins.size(); ++i) {
+        const auto all = oracle.ray(origins[i], directions[i]);
+        // What lies within rounding of an edge or of the limit may be either.
+        if (oracle.unsure(origins[i], directions[i], 1.5)) continue;
+        std::vector<Oracle::Hit> below;
+        for (const auto& h : all)
+          if (h.t < 1.5) below.push_back(h);
+        const RayRow& r = got[i];
+        ASSERT_EQ(r.hit, !below.empty()) << i;
+        ASSERT_EQ(r.any, !below.empty()) << i;
+        ASSERT_EQ(r.count, int(below.size())) << i;
+        if (below.empty()) {
+          ASSERT_EQ(r.face, -1);
+          ASSERT_EQ(r.t, 0);
+          continue;
+        }
+        ++hits;
+        const auto& h = below.front();
+        ASSERT_NEAR(r.t, h.t, 1e-5 * std::max(1.0, h.t)) << i;
+        if (below.size() == 1 || below[1].t - h.t > 1e-5) {
+          ASSERT_EQ(r.face, h.face) << i;
+          ASSERT_EQ(r.sign, h.sign) << i;
+          ASSERT_NEAR(r.u, h.u, 1e-3) << i;
+          ASSERT_NEAR(r.v, h.v, 1e-3) << i;
+          const auto n = oracle.normal(h.face);
+          for (int k = 0; k < 3; ++k) ASSERT_NEAR(r.normal[k], n[std::size_t(k)], 1e-4) << i;
+        }
+      }
+      EXPECT_GT(hits, rays / 10);
+    }
+}
+
+TEST_P(MeshQuery, the_limits_of_a_ray) {
+  // A triangle at t = 1, exactly.
+  const MeshData data{{vec3{-1, -1, 1}, vec3{1, -1, 1}, vec3{0, 1, 1}}, {0, 1, 2}};
+  const Mesh mesh(device(), data);
+  const std::vector<vec3> origins{vec3{0, 0, 0}, vec3{0, 0, 1}, vec3{0, 0, 2}, vec3{0, 0, 0.5f}},
+      directions{vec3{0, 0, 1}, vec3{0, 0, 1}, vec3{0, 0, -1}, vec3{0, 0, 0.5f}};
+  auto r = cast_rays(device(), mesh, origins, directions, 1);
+  EXPECT_EQ(r[0].hit, 0) << "t is below max_t";
+  EXPECT_EQ(r[0].any, 0);
+  EXPECT_EQ(r[0].count, 0);
+  EXPECT_EQ(r[1].hit, 1) << "t = 0 is a hit";
+  EXPECT_EQ(r[1].t, 0);
+  r = cast_rays(device(), mesh, origins, directions, std::nextafter(1.f, 2.f));
+  EXPECT_EQ(r[0].hit, 1);
+  EXPECT_EQ(r[0].t, 1);
+  EXPECT_EQ(r[2].t, 1);
+  EXPECT_EQ(r[3].t, 1) << "in multiples of the direction's length";
+  EXPECT_EQ(r[0].sign, -r[2].sign);
+  EXPECT_EQ(r[2].sign, 1) << "from the front the points run counter-clockwise";
+  EXPECT_EQ(r[0].normal, (vec3{0, 0, 1}));
+  EXPECT_NEAR(r[0].u, 0.25f, 1e-6);
+  EXPECT_NEAR(r[0].v, 0.25f, 1e-6);
+}
+
+TEST_P(MeshQuery, no_ray_escapes_through_an_edge_or_a_vertex) {
+  const MeshData data = on_reference() ? shapes::icosphere(1, 1) : shapes::torus_knot();
+  for (float away : {0.f, 1e4f}) {
+    MeshData moved = data;
+    for (vec3& p : moved.points) p += vec3{away, away, -away};
+    const Mesh mesh(device(), moved);
+    // From a point inside the tube: the middle of the ring of points around.
+    const int across = on_reference() ? int(data.points.size()) : 24;
+    vec3 inside{0, 0, 0};
+    for (int k = 0; k < across; ++k) inside += moved.points[std::size_t(k)] * (1.f / float(across));
+    std::vector<vec3> origins, directions;
+    const std::size_t step = on_reference() ? 2 : 1;
+    for (std::size_t k = 0; k < moved.indices.size(); k += step) {
+      const vec3 p = moved.points[std::size_t(moved.indices[k])];
+      const vec3 q = moved.points[std::size_t(moved.indices[k / 3 * 3 + (k + 1) % 3])];
+      for (const vec3& at : {p, (p + q) * 0.5f}) {
+        origins.push_back(inside);
+        directions.push_back(at - inside);
+      }
+    }
+    const auto r = cast_rays(device(), mesh, origins, directions, 1e6f);
+    for (std::size_t i = 0; i < r.size(); ++i) {
+      ASSERT_EQ(r[i].hit, 1) << i;
+      ASSERT_EQ(r[i].any, 1) << i;
+      ASSERT_EQ(r[i].count % 2, 1) << i;
+    }
+  }
+}
+
+TEST_P(MeshQuery, all_hits_come_in_order) {
+  MeshData data = shapes::random_soup(on_reference() ? 60 : 500, 0.8f, 5);
+  // Every triangle twice: hits at the same t come in the order of faces.
+  const std::size_t n = data.indices.size();
+  for (std::size_t k = 0; k < n; ++k) data.indices.push_back(data.indices[k]);
+  const Mesh mesh(device(), data);
+  const int rays = on_reference() ? 6 : 200, most = 400;
+  const std::vector<vec3> origins = random_points(rays, 1, 6), directions = random_points(rays, 1, 7);
+  Array<int> faces = full<int>(device(), rays * most, -1), counts = zeros<int>(device(), rays),
+             expected = zeros<int>(device(), rays), first = full<int>(device(), rays, -1);
+  Array<float> ts = zeros<float>(device(), rays * most);
+  launch(kernel("all",
+                [=](Var<MeshArrays> mesh, Arr<const vec3> origin, Arr<const vec3> direction, Arr<int> faces,
+                    Arr<float> ts, Arr<int> counts, Arr<int> expected, Arr<int> first) {
+                  Int i = tid(), k = 0;
+                  for (auto hit : mesh_query_ray_all(mesh, origin[i], direction[i], 2.f)) {
+                    faces[i * most + k] = hit.face;
+                    ts[i * most + k] = hit.t;
+                    k += 1;
+                  }
+                  counts[i] = k;
+                  expected[i] = mesh_query_ray_count(mesh, origin[i], direction[i], 2.f);
+                  for (auto hit : mesh_query_ray_all(mesh, origin[i], direction[i], 2.f)) {
+                    first[i] = hit.face;
+                    Break();
+                  }
+                }),
+         rays, mesh, Array<vec3>(device(), origins), Array<vec3>(device(), directions), faces, ts, counts, expected,
+         first);
+  const auto f = faces.to_vector(), c = counts.to_vector(), e = expected.to_vector(), one = first.to_vector();
+  const auto t = ts.to_vector();
+  int all = 0;
+  for (int i = 0; i < rays; ++i) {
+    ASSERT_EQ(c[std::size_t(i)], e[std::size_t(i)]) << i;
+    ASSERT_EQ(one[std::size_t(i)], f[std::size_t(i * most)]);
+    for (int k = 1; k < c[std::size_t(i)]; ++k) {
+      const auto at = std::size_t(i * most + k);
+      ASSERT_TRUE(t[at - 1] < t[at] || (t[at - 1] == t[at] && f[at - 1] < f[at])) << i << " " << k;
+    }
+    all += c[std::size_t(i)];
+  }
+  EXPECT_GT(all, rays);
+  EXPECT_EQ(all % 2, 0);
+}
+
+struct PointRow {
+  int hit, face;
+  float sign, u, v, distance;
+  vec3 position;
+};
+WEFT_STRUCT(PointRow, hit, face, sign, u, v, distance, position);
+
+std::vector<PointRow> ask_points(const Device& device, const Mesh& mesh, const std::vector<vec3>& points,
+                                 float max_dist, MeshSign sign, bool far = false) {
+  const std::int64_t n = std::int64_t(points.size());
+  Array<PointRow> out = zeros<PointRow>(device, n);
+  launch(kernel("ask",
+                [=](Var<MeshArrays> mesh, Arr<const vec3> points, Float limit, Arr<PointRow> out) {
+                  Int i = tid();
+                  const Vec3 p = points[i];
+                  const MeshPointHit h =
+                      far ? mesh_query_furthest_point(mesh, p, limit) : mesh_query_point(mesh, p, limit, sign);
+                  Vec3 at;
+                  If (h.hit) {
+                    at = mesh_eval_position(mesh, h.face, h.u, h.v);
+                  }
+                  out[i] = Var<PointRow>(select(h.hit, 1, 0), h.face, h.sign, h.u, h.v, h.distance, at);
+                }),
+         n, mesh, Array<vec3>(device, points), max_dist, out);
+  return out.to_vector();
+}
+
+TEST_P(MeshQuery, closest_points_are_as_close_as_any) {
+  const int n = on_reference() ? 40 : 1500 * scale();
+  for (const MeshData& data :
+       {shapes::icosphere(1, on_reference() ? 1 : 3), shapes::random_soup(on_reference() ? 80 : 2000, 0.2f, 8)}) {
+    const Oracle oracle(data);
+    for (int leaf_size : {1, 4}) {
+      const Mesh mesh(device(), data, {.leaf_size = leaf_size});
+      const std::vector<vec3> points = random_points(n, 2, 9);
+      const auto got = ask_points(device(), mesh, points, 0.5f, MeshSign::none);
+      int hits = 0;
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        const double d = oracle.distance(points[i]);
+        if (std::abs(d - 0.5) < 1e-5) continue;
+        const PointRow& r = got[i];
+        ASSERT_EQ(r.hit, d < 0.5) << i;
+        if (!r.hit) {
+          ASSERT_EQ(r.face, -1);
+          ASSERT_EQ(r.distance, 0);
+          continue;
+        }
+        ++hits;
+        ASSERT_NEAR(r.distance, d, 3e-5) << i;
+        ASSERT_NEAR(std::sqrt(double(length_sq(r.position - points[i]))), d, 3e-5) << i;
+        ASSERT_EQ(r.sign, 1);
+      }
+      EXPECT_GT(hits, n / 20);
+    }
+  }
+}
+
+TEST_P(MeshQuery, furthest_points_are_as_far_as_any) {
+  const MeshData data = shapes::random_soup(on_reference() ? 60 : 1000, 0.3f, 10);
+  const Mesh mesh(device(), data);
+  const std::vector<vec3> points = random_points(on_reference() ? 20 : 300, 3, 11);
+  const float least = 3.5f;
+  const auto got = ask_points(device(), mesh, points, least, MeshSign::none, true);
+  int hits = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    double far = 0;
+    for (int k : data.indices) far = std::max(far, std::sqrt(double(length_sq(data.points[std::size_t(k)] - points[i]))));
+    if (std::abs(far - least) < 1e-5) continue;
+    ASSERT_EQ(got[i].hit, far > least) << i;
+    if (!got[i].hit) continue;
+    ++hits;
+    ASSERT_NEAR(got[i].distance, far, 1e-5) << i;
+    ASSERT_NEAR(std::sqrt(double(length_sq(got[i].position - points[i]))), far, 1e-5) << i;
+  }
+  EXPECT_GT(hits, 0);
+  EXPECT_LT(hits, int(points.size()));
+}
+
+TEST_P(MeshQuery, limits_of_distance_are_strict) {
+  const MeshData data{{vec3{0, 0, 0}, vec3{1, 0, 0}, vec3{0, 1, 0}}, {0, 1, 2}};
+  const Mesh mesh(device(), data);
+  const std::vector<vec3> points{vec3{0, 0, 2}};
+  EXPECT_EQ(ask_points(device(), mesh, points, 2, MeshSign::none)[0].hit, 0);
+  EXPECT_EQ(ask_points(device(), mesh, points, std::nextafter(2.f, 3.f), MeshSign::none)[0].hit, 1);
+  EXPECT_EQ(ask_points(device(), mesh, points, 0, MeshSign::none)[0].hit, 0);
+  EXPECT_EQ(ask_points(device(), mesh, points, -3, MeshSign::none)[0].hit, 0);
+  EXPECT_EQ(ask_points(device(), mesh, {vec3{0, 0, 0}}, 0, MeshSign::none)[0].hit, 0);
+  EXPECT_EQ(ask_points(device(), mesh, {vec3{0, 0, 0}}, 1e-6f, MeshSign::none)[0].hit, 1);
+  const std::vector<vec3> below{vec3{0, 0, 0}};
+  EXPECT_EQ(ask_points(device(), mesh, below, 1, MeshSign::none, true)[0].hit, 0);
+  EXPECT_EQ(ask_points(device(), mesh, below, std::nextafter(1.f, 0.f), MeshSign::none, true)[0].hit, 1);
+}
+
+TEST_P(MeshQuery, signs_tell_inside_from_outside) {
+  const int n = on_reference() ? 30 : 2000 * scale();
+  struct Case {
+    const char* name;
+    MeshData data;
+  };
+  // The tetrahedron whose closest features are mostly edges and vertices; a knot, whose inside is small.
+  const MeshData tetrahedron{{vec3{1, 1, 1}, vec3{-1, -1, 1}, vec3{-1, 1, -1}, vec3{1, -1, -1}},
+                             {0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3}};
+  const Case cases[] = {{"tetrahedron", tetrahedron},
+                        {"torus", on_reference() ? shapes::torus(1, 0.4f, 8, 5) : shapes::torus()},
+                        {"box", shapes::box({1, 2, 1.5f}, 2)}};
+  for (const Case& c : cases) {
+    const Mesh mesh(device(), c.data, {.winding_number = true});
+    const Oracle oracle(c.data);
+    ASSERT_NEAR(std::abs(oracle.winding(vec3{0.05f, 0.04f, 0.03f})), c.name[1] == 'o' && c.name[0] == 't' ? 0 : 1, 1e-9)
+        << c.name;
+    std::vector<vec3> points = random_points(n, 1.6f, 12);
+    for (MeshSign sign : {MeshSign::majority, MeshSign::normal, MeshSign::winding}) {
+      const auto got = ask_points(device(), mesh, points, 100, sign);
+      int inside = 0;
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        if (oracle.distance(points[i]) < 4e-4) continue;
+        const double w = oracle.winding(points[i]);
+        inside += w > 0.5;
+        ASSERT_EQ(got[i].sign, w > 0.5 ? -1 : 1)
+            << c.name << ", sign " << int(sign) << ", point " << i << ": " << points[i].x << " " << points[i].y << " "
+            << points[i].z;
+      }
+      EXPECT_GT(inside, 0) << c.name;
+    }
+  }
+}
+
+TEST_P(MeshQuery, winding_numbers_close_holes) {
+  if (on_reference()) GTEST_SKIP() << "slow there; other tests walk the same code";
+  const MeshData whole = shapes::icosphere(1, 4);
+  MeshData data{whole.points, {}};
+  for (std::size_t k = 0; k < whole.indices.size(); k += 3)
+    if ((k / 3 * 7919u) % 10 != 0)
+      for (std::size_t j = 0; j < 3; ++j) data.indices.push_back(whole.indices[k + j]);
+  ASSERT_LT(data.indices.size(), whole.indices.size() * 95 / 100);
+  const Mesh mesh(device(), data, {.winding_number = true});
+  const Oracle oracle(data);
+  const std::vector<vec3> points = random_points(500, 1.3f, 13);
+  const auto got = ask_points(device(), mesh, points, 100, MeshSign::winding);
+  Array<float> numbers = zeros<float>(device(), 500);
+  launch(kernel("wind",
+                [](Var<MeshArrays> mesh, Arr<const vec3> p, Arr<float> out) {
+                  Int i = tid();
+                  out[i] = mesh_winding_number(mesh, p[i]);
+                }),
+         500, mesh, Array<vec3>(device(), points), numbers);
+  const auto w = numbers.to_vector();
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const double expected = oracle.winding(points[i]);
+    EXPECT_NEAR(w[i], expected, 0.03) << i;
+    const double r = std::sqrt(double(length_sq(points[i])));
+    if (std::abs(r - 1) > 0.1) {
+      ASSERT_EQ(got[i].sign, r < 1 ? -1 : 1) << i;
+    }
+  }
+}
+
+TEST_P(MeshQuery, overlaps_are_those_of_all_triangles) {
+  const MeshData data = shapes::random_soup(on_reference() ? 80 : 2000, 0.3f, 14);
+  const int faces = int(data.indices.size() / 3), n = on_reference() ? 8 : 200;
+  const std::vector<vec3> points = random_points(n, 1, 15);
+  for (int leaf_size : {1, 3, 8}) {
+    const Mesh mesh(device(), data, {.leaf_size = leaf_size});
+    Array<int> boxes = zeros<int>(device(), Extent{std::int64_t(n) * faces}),
+               balls = zeros<int>(device(), Extent{std::int64_t(n) * faces});
+    launch(kernel("overlaps",
+                  [=](Var<MeshArrays> mesh, Arr<const vec3> p, Arr<int> boxes, Arr<int> balls) {
+                    Int i = tid();
+                    for (auto f : mesh_query_aabb(mesh, Vec3(p[i]) - Vec3(0.1f, 0.1f, 0.1f), p[i]))
+                      boxes[i * faces + f] += 1;
+                    for (auto f : mesh_query_sphere(mesh, p[i], 0.25f)) balls[i * faces + f] += 1;
+                  }),
+           n, mesh, Array<vec3>(device(), points), boxes, balls);
+    const auto in_box = boxes.to_vector(), in_ball = balls.to_vector();
+    const Oracle oracle(data);
+    int found = 0;
+    for (int i = 0; i < n; ++i)
+      for (int f = 0; f < faces; ++f) {
+        bool touches = true;
+        for (int k = 0; k < 3; ++k) {
+          float lo = INFINITY, hi = -INFINITY;
+          for (int j = 0; j < 3; ++j) {
+            const float x = data.points[std::size_t(data.indices[std::size_t(3 * f + j)])][k];
+            lo = std::min(lo, x), hi = std::max(hi, x);
+          }
+          touches = touches && lo <= points[std::size_t(i)][k] && hi >= points[std::size_t(i)][k] - 0.1f;
+        }
+        ASSERT_EQ(in_box[std::size_t(i * faces + f)], touches) << i << " " << f;
+        const double d = oracle.distance(points[std::size_t(i)], f);
+        if (std::abs(d - 0.25) > 1e-5) {
+          ASSERT_EQ(in_ball[std::size_t(i * faces + f)], d < 0.25) << i << " " << f;
+        }
+        found += d < 0.25;
+      }
+    EXPECT_GT(found, n);
+  }
+}
+
+TEST_P(MeshQuery, faces_are_evaluated) {
+  const MeshData data = shapes::icosphere(1, 0);
+  std::vector<vec3> velocities;
+  for (const vec3& p : data.points) velocities.push_back(p * 2);
+  const Array<vec3> points(device(), data.points);
+  const Array<int> indices(device(), data.indices);
+  const Mesh mesh(points, indices, {.velocities = Array<vec3>(device(), velocities)}), still(points, indices);
+  Array<vec3> position = zeros<vec3>(device(), 20), velocity = position.clone(), normal = position.clone(),
+              rest = ones<vec3>(device(), 20), corner = position.clone();
+  launch(kernel("evaluate",
+                [](Var<MeshArrays> mesh, Var<MeshArrays> still, Arr<vec3> position, Arr<vec3> velocity,
+                   Arr<vec3> normal, Arr<vec3> rest, Arr<vec3> corner) {
+                  Int i = tid();
+                  position[i] = mesh_eval_position(mesh, i, 0.5f, 0.25f);
+                  velocity[i] = mesh_eval_velocity(mesh, i, 0.5f, 0.25f);
+                  normal[i] = mesh_eval_face_normal(mesh, i);
+                  rest[i] = mesh_eval_velocity(still, i, 0.5f, 0.25f) + mesh_get_velocity(still, i);
+                  corner[i] = mesh_get_point(mesh, 3 * i + 1) + mesh_get_velocity(mesh, 3 * i + 1) +
+                              Vec3(Float(mesh_face_count(mesh)), Float(mesh_get_index(mesh, 3 * i)), 0);
+                }),
+         20, mesh, still, position, velocity, normal, rest, corner);
+  for (int f = 0; f < 20; ++f) {
+    vec3 p[3];
+    for (int k = 0; k < 3; ++k) p[k] = data.points[std::size_t(data.indices[std::size_t(3 * f + k)])];
+    const vec3 expected = p[0] * 0.5f + p[1] * 0.25f + p[2] * 0.25f, got = position.at(f), n = normal.at(f);
+    EXPECT_NEAR(length(got - expected), 0, 1e-6);
+    EXPECT_NEAR(length(velocity.at(f) - expected * 2), 0, 1e-6);
+    EXPECT_NEAR(length(n), 1, 1e-6);
+    EXPECT_GT(dot(n, expected), 0.7f);
+    EXPECT_EQ(rest.at(f), (vec3{0, 0, 0}));
+    const vec3 all = p[1] + p[1] * 2 + vec3{20, float(data.indices[std::size_t(3 * f)]), 0};
+    EXPECT_NEAR(length(corner.at(f) - all), 0, 1e-5);
+  }
+}
+
+TEST_P(MeshQuery, refit_follows_the_points) {
+  const int n = on_reference() ? 20 : 400;
+  MeshData data = shapes::icosphere(1, on_reference() ? 1 : 3);
+  const Array<vec3> points(device(), data.points);
+  Mesh mesh(points, Array<int>(device(), data.indices), {.winding_number = true});
+  const auto twist = kernel("twist", [](Arr<vec3> p) {
+    Int i = tid();
+    const Vec3 q = p[i];
+    const Float a = q.y * 0.7f;
+    p[i] = Vec3(q.x * cos(a) - q.z * sin(a) + 0.3f, q.y * 1.5f, q.x * sin(a) + q.z * cos(a));
+  });
+  const std::vector<vec3> asked = random_points(n, 2, 16), directions = random_points(n, 1, 17);
+  for (int round = 0; round < 3; ++round) {
+    launch(twist, points.size(), points);
+    if (round < 2)
+      mesh.refit();
+    else
+      mesh.rebuild();
+    data.points = points.to_vector();
+    const Mesh fresh(device(), data, {.winding_number = true});
+    for (MeshSign sign : {MeshSign::winding, MeshSign::normal}) {
+      const auto moved = ask_points(device(), mesh, asked, 100, sign), built = ask_points(device(), fresh, asked, 100, sign);
+      for (std::size_t i = 0; i < asked.size(); ++i) {
+        ASSERT_NEAR(moved[i].distance, built[i].distance, 1e-6) << i;
+        if (moved[i].distance > 1e-4f) {
+          ASSERT_EQ(moved[i].sign, built[i].sign) << i;
+        }
+      }
+    }
+    const auto moved = cast_rays(device(), mesh, asked, directions, 100),
+               built = cast_rays(device(), fresh, asked, directions, 100);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      ASSERT_EQ(moved[i].hit, built[i].hit) << i;
+      ASSERT_EQ(moved[i].face, built[i].face) << i;
+      ASSERT_EQ(moved[i].t, built[i].t) << i;
+      ASSERT_EQ(moved[i].count, built[i].count) << i;
+    }
+  }
+}
+
+TEST_P(MeshQuery, wrong_input_is_refused) {
+  const std::vector<vec3> p{vec3{0, 0, 0}, vec3{1, 0, 0}, vec3{0, 1, 0}, vec3{NAN, 0, 0}, vec3{0, INFINITY, 0}};
+  const Device& d = device();
+  const auto refused = [&](const std::vector<vec3>& points, const std::vector<int>& indices, const std::string& why) {
+    expect_contains(error_of([&] { Mesh(Array<vec3>(d, points), Array<int>(d, indices)); }), why);
+  };
+  refused(p, {0, 1, 2, 0, 1, 5}, "triangle 1 of a mesh has an index that names none of its 5 points");
+  refused(p, {0, 1, -1}, "triangle 0 of a mesh has an index");
+  refused(p, {0, 1, 2, 0, 1}, "5 indices: not three for each triangle");
+  refused(p, {}, "no triangles");
+  refused({}, {0, 0, 0}, "no points");
+  refused(p, {0, 1, 2, 1, 2, 0, 0, 1, 3}, "triangle 2 of a mesh has a point that is NaN or infinite");
+  refused(p, {0, 1, 4}, "triangle 0 of a mesh has a point that is NaN or infinite");
+  expect_contains(error_of([&] { Mesh(Array<vec3>(), Array<int>(d, {0, 1, 2})); }), "null array");
+  expect_contains(error_of([&] { Mesh(Array<vec3>(d, p), Array<int>(d, {0, 1, 2}), {.leaf_size = 9}); }),
+                  "9 triangles in a leaf");
+  expect_contains(error_of([&] {
+                    Mesh(Array<vec3>(d, p), Array<int>(d, {0, 1, 2}), {.velocities = zeros<vec3>(d, 4)});
+                  }),
+                  "a mesh of 5 points is given 4 velocities");
+  expect_contains(error_of([&] { Mesh().refit(); }), "null mesh");
+  // A point that no triangle has may be anything.
+  const Mesh fine(Array<vec3>(d, p), Array<int>(d, {0, 1, 2}));
+  EXPECT_EQ(fine.size(), 1);
+}
+
+TEST_P(MeshQuery, degenerate_triangles_disturb_nobody) {
+  // A sliver, an edge, a point, and a triangle between.
+  const MeshData data{{vec3{0, 0, 0}, vec3{1, 0, 0}, vec3{0, 1, 0}, vec3{0.5f, 1e-30f, 0}, vec3{2, 2, 2}},
+                      {0, 1, 3, 0, 1, 1, 4, 4, 4, 0, 1, 2}};
+  const Mesh mesh(device(), data, {.winding_number = true});
+  const std::vector<vec3> points = random_points(20, 3, 18);
+  const Oracle oracle(data);
+  for (MeshSign sign : {MeshSign::none, MeshSign::majority, MeshSign::normal, MeshSign::winding}) {
+    const auto got = ask_points(device(), mesh, points, 100, sign);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      EXPECT_NEAR(got[i].distance, oracle.distance(points[i]), 1e-5) << i;
+      EXPECT_EQ(std::abs(got[i].sign), 1);
+    }
+  }
+  const auto rays = cast_rays(device(), mesh, {vec3{0.2f, 0.2f, 1}, vec3{2, 2, 3}}, {vec3{0, 0, -1}, vec3{0, 0, -1}}, 9);
+  EXPECT_EQ(rays[0].face, 3);
+  EXPECT_EQ(rays[0].count, 1);
+  EXPECT_EQ(rays[1].hit, 0);
+}
+
+}  // namespace
