@@ -32,4 +32,18 @@ void check_groups(const ir::Module& module, const DeviceInfo& info) {
                                          module.block, info.subgroup_size, info.name));
 }
 
+namespace {
+[[noreturn]] void lacks_rays(const std::string& device) {
+  throw Error(ErrorKind::unsupported, fmt::format("{} has no ray queries (VK_KHR_ray_query)", device));
+}
+}  // namespace
+
+std::uint64_t Device::ray_structure_bytes(std::uint32_t, std::uint32_t) { lacks_rays(info().name); }
+
+std::shared_ptr<RayStructure> Device::create_ray_structure(std::uint64_t, std::uint32_t, std::uint32_t) {
+  lacks_rays(info().name);
+}
+
+Ticket Stream::build(RayStructure&, const RayTriangles&) { lacks_rays("the device"); }
+
 }  // namespace weft::backend

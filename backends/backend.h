@@ -28,6 +28,7 @@ struct DeviceInfo {
   std::uint32_t max_groups = 65535;  ///< per dimension of a launch
   std::uint32_t subgroup_size = 0;   ///< threads that run in step; 0: kernels cannot use it
   std::uint32_t max_shared = 16384;  ///< bytes of memory that a workgroup shares
+  bool ray_query = false;            ///< finds what rays hit by itself: RayStructure, ir::Op::trace_ray
 };
 
 /// Refuses a kernel whose workgroups do not fit the device.
@@ -66,6 +67,20 @@ class Program {
   virtual ~Program() = default;
 };
 
+/// Triangles on the device: vec3 float points, three i32 or u32 indices for each triangle.
+struct RayTriangles {
+  std::uint64_t points = 0, indices = 0;  ///< addresses
+  std::uint32_t num_points = 0, num_triangles = 0;
+};
+
+/// What the device searches for triangles that rays hit, in a form of its own, in memory of the caller's.
+class RayStructure {
+ public:
+  virtual ~RayStructure() = default;
+  /// By which kernels name it.
+  virtual std::uint64_t number() const = 0;
+};
+
 /// What was asked of the compiler and its caches since the device was made.
 struct CompileStats {
   std::uint64_t emitted = 0;   ///< modules translated (neither memory nor disk had them)
@@ -90,6 +105,10 @@ class Stream {
   virtual Ticket upload(std::uint64_t to, const void* from, std::size_t bytes) = 0;
   /// Returns when the data has arrived. `after`: the ticket of the last operation that writes it.
   virtual void download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) = 0;
+
+  /// Builds a structure from its triangles, of which there are as many as when it was made. It reads them, and writes
+  /// to the structure's memory. Errors: Error(unsupported) where the device has no such structures.
+  virtual Ticket build(RayStructure& structure, const RayTriangles& triangles);
 
   /// Starts all that has been recorded; returns the ticket of the last operation.
   virtual Ticket submit() = 0;
@@ -123,6 +142,13 @@ class Device {
   /// Compiles a kernel, through the disk cache. `hash` is ir::hash(module).
   /// Errors: Error(unsupported) when the device lacks what the kernel needs.
   virtual std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash hash) = 0;
+  /// Memory for a structure of that many triangles, with all that a build needs.
+  /// Errors: Error(unsupported) where DeviceInfo::ray_query is false.
+  virtual std::uint64_t ray_structure_bytes(std::uint32_t num_points, std::uint32_t num_triangles);
+  /// A structure in memory at a multiple of 256, which stays as long as it lives and is used. Nothing is in it before a
+  /// build.
+  virtual std::shared_ptr<RayStructure> create_ray_structure(std::uint64_t memory, std::uint32_t num_points,
+                                                             std::uint32_t num_triangles);
   virtual std::unique_ptr<Stream> create_stream() = 0;
   virtual CompileStats stats() const = 0;
 };

@@ -158,6 +158,7 @@ const std::string& Device::driver() const { return state_->device->info().driver
 bool Device::is_software() const { return state_->device->info().software; }
 std::uint64_t Device::memory_bytes() const { return state_->device->info().memory_bytes; }
 bool Device::wraps_host() const { return state_->device->info().wraps_host; }
+bool Device::has_ray_query() const { return state_->device->info().ray_query; }
 backend::Device& Device::native() const { return *state_->device; }
 
 Stream Device::stream() const {

@@ -77,6 +77,8 @@ class Device {
   std::uint64_t memory_bytes() const;
   /// Whether an array can stand on memory of the host: see wrap().
   bool wraps_host() const;
+  /// Whether meshes may be built for the device's own ray queries: see RaySearch::device.
+  bool has_ray_query() const;
 
   /// The stream that launches use when none is given.
   Stream stream() const;

@@ -21,6 +21,7 @@ bool needs_no_arithmetic(Op op) {
     case Op::load:
     case Op::store:
     case Op::result:
+    case Op::trace_ray:
     case Op::convert: return true;
     default: return is_atomic(op);  // computed in 32 bits
   }
@@ -191,6 +192,10 @@ class Survey {
     if (is_memory(inst.op)) visit_memory(inst, module_.arg(id, 0));
     needs_.gathers = needs_.gathers || gathers(module_, id, target_);
     if (is_subgroup(inst.op)) visit_subgroup(id, inst);
+    if (inst.op == Op::trace_ray) {
+      if (!target_.ray_query) refuse_device(inst.loc(), "ray queries", "VK_KHR_ray_query");
+      needs_.ray_query = true;
+    }
     bool compares = inst.op == Op::eq || inst.op == Op::ne || inst.op == Op::lt || inst.op == Op::le;
     bool arithmetic = !needs_no_arithmetic(inst.op);
     if (inst.type != Type::none) require(inst.type, arithmetic, inst.loc());
@@ -262,6 +267,7 @@ Target Target::everything() {
   t.subgroup_vote = t.subgroup_arithmetic = t.subgroup_ballot = t.subgroup_shuffle = true;
   t.subgroup_narrow_wide = t.subgroup_uniform_flow = t.subgroups_meet_again = true;
   t.subgroup_size = 32;
+  t.ray_query = true;
   t.round_even16 = t.round_even32 = t.round_even64 = true;
   t.keep_nan16 = t.keep_nan32 = t.keep_nan64 = true;
   t.max_block = 1024;

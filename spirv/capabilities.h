@@ -13,6 +13,7 @@ struct Needs {
   bool float32_atomic_add = false, float64_atomic_add = false, int64_atomics = false;
   bool subgroup = false;  ///< some operation of subgroups or number of one
   bool vote = false, arithmetic = false, ballot = false, shuffle = false;
+  bool ray_query = false;
   bool gathers = false;  ///< some additions of a subgroup are made as one
   /// By array of the workgroup: its scalars lie there as bits, in unsigned integers of at least 32, because an atomic
   /// operation on it has no native form.

@@ -44,10 +44,12 @@ Section header(const Shader& shader, Word main) {
   capability(needs.arithmetic || needs.gathers, spv::Capability::GroupNonUniformArithmetic);
   capability(needs.ballot, spv::Capability::GroupNonUniformBallot);
   capability(needs.shuffle, spv::Capability::GroupNonUniformShuffle);
+  capability(needs.ray_query, spv::Capability::RayQueryKHR);
   capability(even16 || even32 || even64, spv::Capability::RoundingModeRTE);
   capability(keep16 || keep32 || keep64, spv::Capability::SignedZeroInfNanPreserve);
   if (needs.float32_atomic_add || needs.float64_atomic_add)
     head.emit_text(spv::Op::OpExtension, {}, "SPV_EXT_shader_atomic_float_add");
+  if (needs.ray_query) head.emit_text(spv::Op::OpExtension, {}, "SPV_KHR_ray_query");
   const bool meet_again = needs.subgroup && target.subgroup_uniform_flow;
   if (meet_again) head.emit_text(spv::Op::OpExtension, {}, "SPV_KHR_subgroup_uniform_control_flow");
   head.emit_text(spv::Op::OpExtInstImport, {shader.glsl}, "GLSL.std.450");

@@ -102,6 +102,7 @@ void Emitter::emit_inst(Id id) {
   switch (inst.op) {
     case Op::load: value_[id] = own ? own_load(id) : load(id); break;
     case Op::store: own ? own_store(id) : store(id); break;
+    case Op::trace_ray: value_[id] = trace_ray(id); break;
     case Op::barrier: emit_barrier(); break;
     case Op::fence: emit_fence(); break;
     case Op::local_get: value_[id] = make(spv::Op::OpLoad, inst.type, {local(inst.imm)}); break;
@@ -111,7 +112,7 @@ void Emitter::emit_inst(Id id) {
     case Op::result: {
       Id from = module_.arg(id, 0);
       Op op = module_[from].op;
-      if (op == Op::load) {
+      if (op == Op::load || op == Op::trace_ray) {
         value_[id] = module_[from].width == 1
                          ? value(from)
                          : make(spv::Op::OpCompositeExtract, inst.type, {value(from), Word(inst.imm)});

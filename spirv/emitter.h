@@ -1,5 +1,6 @@
 // The state of one translation, shared by emit.cpp (the shader as a whole), emit_control.cpp (values and control flow),
-// emit_ops.cpp, emit_convert.cpp, emit_memory.cpp and emit_group.cpp (atomic operations, what threads do together).
+// emit_ops.cpp, emit_convert.cpp, emit_memory.cpp, emit_group.cpp (atomic operations, what threads do together) and
+// emit_ray.cpp.
 #pragma once
 #include <spirv/unified1/GLSL.std.450.h>
 
@@ -225,6 +226,10 @@ class Emitter {
   void emit_fence();
   Word subgroup(Id id);
   Word subgroup_reduction(const Inst& inst, Word x);
+
+  // ---- Rays: emit_ray.cpp
+
+  Word trace_ray(Id id);
 
   const ir::Module& module_;
   Shader& shader_;

@@ -79,6 +79,18 @@ Word Writer::pointer_type(spv::StorageClass storage, Word pointee) {
   return word;
 }
 
+Word Writer::ray_query_type() {
+  auto [word, fresh] = intern({Word(spv::Op::OpTypeRayQueryKHR), 0, 0, 0});
+  if (fresh) declarations.emit(spv::Op::OpTypeRayQueryKHR, {word});
+  return word;
+}
+
+Word Writer::ray_structure_type() {
+  auto [word, fresh] = intern({Word(spv::Op::OpTypeAccelerationStructureKHR), 0, 0, 0});
+  if (fresh) declarations.emit(spv::Op::OpTypeAccelerationStructureKHR, {word});
+  return word;
+}
+
 Word Writer::struct_type(const std::vector<Word>& members) {
   std::vector<Word> operands{id()};
   operands.insert(operands.end(), members.begin(), members.end());

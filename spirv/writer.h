@@ -53,6 +53,9 @@ class Writer {
   Word struct_type(const std::vector<Word>& members);
   /// The pair that an extended multiplication gives.
   Word pair_type(ir::Type t);
+  /// OpTypeRayQueryKHR and OpTypeAccelerationStructureKHR.
+  Word ray_query_type();
+  Word ray_structure_type();
   Word function_type(Word result, const std::vector<Word>& parameters);
 
   /// A literal from the bits of an IR constant.

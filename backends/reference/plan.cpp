@@ -154,6 +154,9 @@ class Planner {
     if (ir::is_global(inst.op)) return;
     switch (inst.op) {
       case Op::barrier: add({Code::barrier, 0, id}); return;
+      case Op::trace_ray:
+        throw Error(ErrorKind::unsupported, "the device lacks ray queries", module_.name,
+                    inst.loc() ? inst.loc() : module_.loc);
       case Op::fence: return;  // threads run in turns
       case Op::subgroup_reduce:
       case Op::subgroup_inclusive:

@@ -9,6 +9,7 @@
 
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/platform.h"
+#include "ray_structure.h"
 #include "stream.h"
 
 namespace weft::backend {
@@ -66,10 +67,11 @@ VulkanDevice::VulkanDevice(std::shared_ptr<Instance> instance, const Adapter& ad
     pipelines_ = std::make_unique<Pipelines>(*this, cache_);
     retirement_ = std::make_unique<Retirement>(
         [this](const Retired& thing) {
-          if (thing.kind == Retired::Kind::memory)
-            memory_->free(thing.handle);
-          else
-            pipelines_->destroy(thing.handle);
+          switch (thing.kind) {
+            case Retired::Kind::memory: memory_->free(thing.handle); break;
+            case Retired::Kind::pipeline: pipelines_->destroy(thing.handle); break;
+            case Retired::Kind::ray_structure: destroy_ray_structure(*this, thing.handle); break;
+          }
         },
         [this](VkSemaphore semaphore) -> Ticket {
           std::uint64_t value = 0;
@@ -132,6 +134,12 @@ void VulkanDevice::create() {
   VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR flow{};
   flow.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_FEATURES_KHR;
   flow.shaderSubgroupUniformControlFlow = VK_TRUE;
+  VkPhysicalDeviceAccelerationStructureFeaturesKHR structures{};
+  structures.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_FEATURES_KHR;
+  structures.accelerationStructure = VK_TRUE;
+  VkPhysicalDeviceRayQueryFeaturesKHR rays{};
+  rays.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_RAY_QUERY_FEATURES_KHR;
+  rays.rayQuery = VK_TRUE;
   features.pNext = &features11;
   features11.pNext = &features12;
 
@@ -147,6 +155,9 @@ void VulkanDevice::create() {
   turn_on(adapter_.full_subgroups, sizes,
           adapter_.api_version >= VK_API_VERSION_1_3 ? nullptr : VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
   turn_on(adapter_.subgroup_flow, flow, VK_KHR_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_EXTENSION_NAME);
+  turn_on(adapter_.ray_query, structures, VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME);
+  turn_on(adapter_.ray_query, rays, VK_KHR_RAY_QUERY_EXTENSION_NAME);
+  if (adapter_.ray_query) extensions.push_back(VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME);
   if (adapter_.host_import_alignment) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   if (adapter_.memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   if (adapter_.portability_subset) extensions.push_back("VK_KHR_portability_subset");
@@ -208,6 +219,19 @@ void VulkanDevice::free(const Allocation& allocation) {
     memory_->free(allocation.handle);
   else if (allocation.handle != 0)
     retirement_->drop({Retired::Kind::memory, allocation.handle});
+}
+
+std::uint64_t VulkanDevice::ray_structure_bytes(std::uint32_t num_points, std::uint32_t num_triangles) {
+  check_alive();
+  if (!adapter_.ray_query) return Device::ray_structure_bytes(num_points, num_triangles);
+  return RayLayout(*this, num_points, num_triangles).bytes;
+}
+
+std::shared_ptr<RayStructure> VulkanDevice::create_ray_structure(std::uint64_t memory, std::uint32_t num_points,
+                                                                 std::uint32_t num_triangles) {
+  check_alive();
+  if (!adapter_.ray_query) return Device::create_ray_structure(memory, num_points, num_triangles);
+  return std::make_shared<VulkanRayStructure>(*this, memory, num_points, num_triangles);
 }
 
 std::unique_ptr<Stream> VulkanDevice::create_stream() {

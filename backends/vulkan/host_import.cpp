@@ -50,7 +50,7 @@ bool Memory::import(Page& page) {
   create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   create.pNext = &external;
   create.size = page.bytes;
-  create.usage = kBufferUsage;
+  create.usage = adapter_.buffer_usage();
   if (vk_.vkCreateBuffer(device_, &create, nullptr, &page.buffer) != VK_SUCCESS) return false;
   VkMemoryRequirements needs{};
   vk_.vkGetBufferMemoryRequirements(device_, page.buffer, &needs);

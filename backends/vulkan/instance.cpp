@@ -148,14 +148,15 @@ void fill_target(Adapter& a, const VkPhysicalDeviceVulkan11Properties& p11,
   t.keep_nan16 = p.shaderSignedZeroInfNanPreserveFloat16;
   t.keep_nan32 = p.shaderSignedZeroInfNanPreserveFloat32;
   t.keep_nan64 = p.shaderSignedZeroInfNanPreserveFloat64;
+  t.ray_query = a.ray_query;
   t.max_block = a.info.max_block;
 }
 
 // Buffers may be placed in memory of the host, without being its only contents.
-bool can_import_host_memory(VkPhysicalDevice handle) {
+bool can_import_host_memory(VkPhysicalDevice handle, VkBufferUsageFlags usage) {
   VkPhysicalDeviceExternalBufferInfo info{};
   info.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO;
-  info.usage = kBufferUsage;
+  info.usage = usage;
   info.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
   VkExternalBufferProperties found{};
   found.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES;
@@ -191,6 +192,10 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
   a.float_add.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
   VkPhysicalDeviceSubgroupSizeControlFeatures sizes{};
   sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
+  VkPhysicalDeviceAccelerationStructureFeaturesKHR structures{};
+  structures.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_FEATURES_KHR;
+  VkPhysicalDeviceRayQueryFeaturesKHR rays{};
+  rays.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_RAY_QUERY_FEATURES_KHR;
   VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR flow{};
   flow.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_FEATURES_KHR;
   a.features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
@@ -206,11 +211,17 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
   ask(a.atomic_float, a.float_add);
   ask(a.api_version >= VK_API_VERSION_1_3 || has(extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME), sizes);
   ask(has(extensions, VK_KHR_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_EXTENSION_NAME), flow);
+  const bool has_rays = has(extensions, VK_KHR_RAY_QUERY_EXTENSION_NAME) &&
+                        has(extensions, VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME) &&
+                        has(extensions, VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME);
+  ask(has_rays, structures);
+  ask(has_rays, rays);
   vkGetPhysicalDeviceFeatures2(handle, &features);
   a.features = features.features;
   a.features11.pNext = a.features12.pNext = a.float_add.pNext = nullptr;
   a.full_subgroups = sizes.subgroupSizeControl && sizes.computeFullSubgroups;
   a.subgroup_flow = flow.shaderSubgroupUniformControlFlow;
+  a.info.ray_query = a.ray_query = structures.accelerationStructure && rays.rayQuery;
 
   VkPhysicalDeviceVulkan11Properties properties11{};
   properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
@@ -225,12 +236,21 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
   VkPhysicalDeviceExternalMemoryHostPropertiesEXT external_host{};
   external_host.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT;
   const bool imports_host =
-      has(extensions, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) && can_import_host_memory(handle);
+      has(extensions, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) && can_import_host_memory(handle, a.buffer_usage());
   if (imports_host) {
     external_host.pNext = properties.pNext;
     properties.pNext = &external_host;
   }
+  VkPhysicalDeviceAccelerationStructurePropertiesKHR structure{};
+  structure.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_PROPERTIES_KHR;
+  if (a.ray_query) {
+    structure.pNext = properties.pNext;
+    properties.pNext = &structure;
+  }
   vkGetPhysicalDeviceProperties2(handle, &properties);
+  if (a.ray_query)
+    a.ray_scratch_alignment =
+        std::max(a.ray_scratch_alignment, structure.minAccelerationStructureScratchOffsetAlignment);
   vkGetPhysicalDeviceMemoryProperties(handle, &a.memory);
   a.host_import_alignment = external_host.minImportedHostPointerAlignment;
 

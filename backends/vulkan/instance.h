@@ -12,7 +12,7 @@
 
 namespace weft::backend::vulkan {
 
-/// What every buffer of weft's is used for.
+/// What every buffer of weft's is used for; see Adapter::buffer_usage().
 constexpr VkBufferUsageFlags kBufferUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                                             VK_BUFFER_USAGE_TRANSFER_DST_BIT |
                                             VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
@@ -32,6 +32,8 @@ struct Adapter {
   bool full_subgroups = false;  ///< VK_EXT_subgroup_size_control or Vulkan 1.3, with computeFullSubgroups
   bool subgroup_flow = false;   ///< VK_KHR_shader_subgroup_uniform_control_flow
   bool portability_subset = false;
+  bool ray_query = false;                     ///< VK_KHR_ray_query, with VK_KHR_acceleration_structure
+  std::uint32_t ray_scratch_alignment = 256;  ///< minAccelerationStructureScratchOffsetAlignment
   /// VK_EXT_external_memory_host: what memory of the host must begin and end at to be shown to the device; 0: cannot.
   std::uint64_t host_import_alignment = 0;
 
@@ -40,6 +42,12 @@ struct Adapter {
   VkPhysicalDeviceVulkan11Features features11{};
   VkPhysicalDeviceVulkan12Features features12{};
   VkPhysicalDeviceShaderAtomicFloatFeaturesEXT float_add{};
+
+  VkBufferUsageFlags buffer_usage() const {
+    constexpr VkBufferUsageFlags kRays = VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR |
+                                         VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR;
+    return kBufferUsage | (ray_query ? kRays : 0);
+  }
 };
 
 /// A VkInstance. Shared by all devices with the same need of validation. The plain one is gone with the last of them;

@@ -24,11 +24,11 @@ std::uint64_t make_handle(int group, bool own, std::uint32_t index) {
   return (std::uint64_t(index) + 1) << 3 | std::uint64_t(own) << 2 | std::uint64_t(group);
 }
 
-VkBuffer make_buffer(VkDevice device, const VolkDeviceTable& vk, std::uint64_t bytes) {
+VkBuffer make_buffer(const Adapter& adapter, VkDevice device, const VolkDeviceTable& vk, std::uint64_t bytes) {
   VkBufferCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   create.size = bytes;
-  create.usage = kBufferUsage;
+  create.usage = adapter.buffer_usage();
   VkBuffer buffer = VK_NULL_HANDLE;
   return vk.vkCreateBuffer(device, &create, nullptr, &buffer) == VK_SUCCESS ? buffer : VK_NULL_HANDLE;
 }
@@ -39,7 +39,7 @@ Memory::Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& v
                bool map_device)
     : adapter_(adapter), device_(device), vk_(vk), max_page_(max_page) {
   // All pages are buffers of the same usage, so one small buffer tells which types they may lie in.
-  const VkBuffer probe = make_buffer(device_, vk_, Suballocator::kAlignment);
+  const VkBuffer probe = make_buffer(adapter_, device_, vk_, Suballocator::kAlignment);
   VkMemoryRequirements needs{};
   needs.memoryTypeBits = ~0u;
   if (probe) vk_.vkGetBufferMemoryRequirements(device_, probe, &needs);
@@ -208,7 +208,7 @@ std::unique_ptr<Memory::Page> Memory::make_page(Group& group, MemoryKind kind, s
   auto page = std::make_unique<Page>();
   page->group = int(kind);
   page->bytes = bytes;
-  page->buffer = make_buffer(device_, vk_, bytes);
+  page->buffer = make_buffer(adapter_, device_, vk_, bytes);
   if (!page->buffer) return nullptr;
   VkMemoryRequirements needs{};
   vk_.vkGetBufferMemoryRequirements(device_, page->buffer, &needs);

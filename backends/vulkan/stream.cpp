@@ -9,6 +9,7 @@
 #include "../../frontend/support/error.h"
 #include "../../spirv/emit.h"
 #include "device.h"
+#include "ray_structure.h"
 
 namespace weft::backend::vulkan {
 
@@ -16,9 +17,18 @@ using ir::Access;
 
 namespace {
 
-constexpr VkPipelineStageFlags kStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-constexpr VkAccessFlags kWrites = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-constexpr VkAccessFlags kAll = kWrites | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
+VkPipelineStageFlags stages_of(const Adapter& adapter) {
+  constexpr VkPipelineStageFlags kUsual = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  return kUsual | (adapter.ray_query ? VK_PIPELINE_STAGE_ACCELERATION_STRUCTURE_BUILD_BIT_KHR : 0);
+}
+VkAccessFlags writes_of(const Adapter& adapter) {
+  constexpr VkAccessFlags kUsual = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  return kUsual | (adapter.ray_query ? VK_ACCESS_ACCELERATION_STRUCTURE_WRITE_BIT_KHR : 0);
+}
+VkAccessFlags accesses_of(const Adapter& adapter) {
+  constexpr VkAccessFlags kReads = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
+  return writes_of(adapter) | kReads | (adapter.ray_query ? VK_ACCESS_ACCELERATION_STRUCTURE_READ_BIT_KHR : 0);
+}
 
 VkSemaphore make_semaphore(VulkanDevice& device) {
   VkSemaphoreTypeCreateInfo type{};
@@ -35,7 +45,13 @@ VkSemaphore make_semaphore(VulkanDevice& device) {
 }  // namespace
 
 VulkanStream::VulkanStream(VulkanDevice& device)
-    : device_(device), vk_(device.vk()), layout_(device.pipelines().layout()), timeline_(std::make_shared<Timeline>()) {
+    : device_(device),
+      vk_(device.vk()),
+      stages_(stages_of(device.adapter())),
+      writes_(writes_of(device.adapter())),
+      all_(accesses_of(device.adapter())),
+      layout_(device.pipelines().layout()),
+      timeline_(std::make_shared<Timeline>()) {
   try {
     create();
   } catch (...) {
@@ -106,7 +122,7 @@ void VulkanStream::begin() {
   bound_ = VK_NULL_HANDLE;
   count_ = 0;
   limit_ = in_flight_ == 0 ? kMostWhenIdle : kMost;
-  memory_barrier(kStages, kAll);
+  memory_barrier(stages_, all_);
   hazards_.clear();
   barrier_due_ = false;
 }
@@ -114,9 +130,9 @@ void VulkanStream::begin() {
 void VulkanStream::memory_barrier(VkPipelineStageFlags to, VkAccessFlags access) {
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  barrier.srcAccessMask = kWrites;
+  barrier.srcAccessMask = writes_;
   barrier.dstAccessMask = access;
-  vk_.vkCmdPipelineBarrier(commands_, kStages, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  vk_.vkCmdPipelineBarrier(commands_, stages_, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
 // Opens a batch if there is none, and puts what is needed before an operation on `ranges`.
@@ -126,10 +142,10 @@ void VulkanStream::order(std::span<const MemoryRange> ranges) {
   if (barrier_due_) needed = Barrier::memory;
   if (needed == Barrier::none) return;
   if (needed == Barrier::memory) {
-    memory_barrier(kStages, kAll);
+    memory_barrier(stages_, all_);
     ++memory_barriers_;
   } else {
-    vk_.vkCmdPipelineBarrier(commands_, kStages, kStages, 0, 0, nullptr, 0, nullptr, 0, nullptr);
+    vk_.vkCmdPipelineBarrier(commands_, stages_, stages_, 0, 0, nullptr, 0, nullptr, 0, nullptr);
     ++execution_barriers_;
   }
   barrier_due_ = false;
@@ -314,6 +330,21 @@ Ticket VulkanStream::fill(std::uint64_t to, std::size_t bytes, std::uint32_t pat
   const MemoryRange range{to, bytes, Access::write};
   order({&range, 1});
   vk_.vkCmdFillBuffer(commands_, target.buffer, target.offset, bytes, pattern);
+  return recorded();
+}
+
+Ticket VulkanStream::build(RayStructure& structure, const RayTriangles& triangles) {
+  device_.check_alive();
+  if (!device_.adapter().ray_query) return Stream::build(structure, triangles);
+  auto& built = static_cast<VulkanRayStructure&>(structure);
+  const RayLayout& layout = built.layout();
+  const VkAccelerationStructureInstanceKHR instance = built.instance();
+  upload(built.memory() + layout.instance, &instance, sizeof instance);
+  const MemoryRange ranges[] = {{built.memory(), layout.bytes, Access::write},
+                                {triangles.points, std::uint64_t{triangles.num_points} * 12, Access::read},
+                                {triangles.indices, std::uint64_t{triangles.num_triangles} * 12, Access::read}};
+  order(ranges);
+  built.record(commands_, triangles, [&] { memory_barrier(stages_, all_); });
   return recorded();
 }
 

@@ -32,6 +32,7 @@ class VulkanStream final : public Stream {
   Ticket copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) override;
   Ticket fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) override;
   Ticket upload(std::uint64_t to, const void* from, std::size_t bytes) override;
+  Ticket build(RayStructure& structure, const RayTriangles& triangles) override;
   void download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) override;
 
   Ticket submit() override;
@@ -89,6 +90,8 @@ class VulkanStream final : public Stream {
 
   VulkanDevice& device_;
   const VolkDeviceTable& vk_;
+  const VkPipelineStageFlags stages_;  ///< in which work happens
+  const VkAccessFlags writes_, all_;   ///< what it does there
   VkPipelineLayout layout_;
   std::shared_ptr<Timeline> timeline_;
   Ticket recorded_ = 0;

@@ -1,12 +1,14 @@
 // The soft body: which springs it has, and the kernel that moves it.
 #include "body.h"
 
+#include <weft/runtime/geometry/mesh.h>
+#include <weft/runtime/geometry/mesh_query.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
 
-#include "grid.h"
 #include "scene.h"
 
 using namespace weft;
@@ -90,27 +92,21 @@ auto normal_kernel = kernel("body_normals", [](Arr<const vec3> x, Arr<const vec3
 // Edge cases: a ray that meets nothing (the mesh is open) or a triangle from outside (a neighbour in a fold) gives no
 // strut: -1. A flat sheet has none and behaves like cloth.
 // Example: vertex at the top of a unit cube's lid: its four rays leave through the floor or the walls.
-auto strut_kernel = kernel(
-    "body_struts", [](Arr<const vec3> x, Arr<const vec3i> triangles, Arr<const vec3> normal, Arr<const int> first,
-                      Arr<const int> list, Vec3 origin, Float cell, Vec3i cells, Arr<int, 2> end) {
-      auto [i, k] = tid<2>();
-      Vec3 inward = -Vec3(normal[i]);
-      Vec3 side = normalize(cross(inward, select(abs(inward.x) < 0.7f, Vec3(1, 0, 0), Vec3(0, 1, 0))));
-      Float angle = (Float(k) + 0.5f) * (2 * std::numbers::pi_v<float> / kStruts);
-      Vec3 direction = normalize(inward + (side * cos(angle) + cross(inward, side) * sin(angle)) * kSlant);
-      GridView grid{x, triangles, first, list, origin, cell, cells};
-      Hit hit = cast(grid, x[i] + direction * 1e-4f, direction, 1e6f, Find::nearest);
-      Int found = -1;
-      If (hit.triangle >= 0) {
-        Vec3i corner = triangles[hit.triangle];
-        Vec3 a = x[corner.x];
-        Float w = 1 - hit.u - hit.v;
-        If (dot(cross(x[corner.y] - a, x[corner.z] - a), direction) > 0) {
-          found = select(w >= max(hit.u, hit.v), corner.x, select(hit.u >= hit.v, corner.y, corner.z));
-        }
-      }
-      end(i, k) = found;
-    });
+auto strut_kernel = kernel("body_struts", [](Var<MeshArrays> mesh, Arr<const vec3> normal, Arr<int, 2> end) {
+  auto [i, k] = tid<2>();
+  Vec3 inward = -Vec3(normal[i]);
+  Vec3 side = normalize(cross(inward, select(abs(inward.x) < 0.7f, Vec3(1, 0, 0), Vec3(0, 1, 0))));
+  Float angle = (Float(k) + 0.5f) * (2 * std::numbers::pi_v<float> / kStruts);
+  Vec3 direction = normalize(inward + (side * cos(angle) + cross(inward, side) * sin(angle)) * kSlant);
+  MeshRayHit hit = mesh_query_ray(mesh, mesh.points[i] + direction * 1e-4f, direction);
+  Int found = -1;
+  If (hit.hit & (hit.sign < 0)) {
+    Float w = 1 - hit.u - hit.v;
+    Int corner = select(hit.u >= max(hit.v, w), 0, select(hit.v >= w, 1, 2));
+    found = mesh_get_index(mesh, hit.face * 3 + corner);
+  }
+  end(i, k) = found;
+});
 
 struct Spring {
   int a, b;  // a < b
@@ -122,7 +118,7 @@ void add_spring(std::vector<Spring>& springs, int a, int b, float weight) {
 }
 
 /// The number of each vertex's part: vertices hang together through edges.
-std::vector<int> parts_of(const Mesh& mesh) {
+std::vector<int> parts_of(const BodyMesh& mesh) {
   std::vector<int> parent(mesh.positions.size());
   std::iota(parent.begin(), parent.end(), 0);
   auto root = [&](int i) {
@@ -141,7 +137,7 @@ std::vector<int> parts_of(const Mesh& mesh) {
 }
 
 /// Ties each smaller part (an eye, a lid) to larger ones, by springs from some of its vertices to the nearest there.
-void add_links(std::vector<Spring>& springs, const Mesh& mesh) {
+void add_links(std::vector<Spring>& springs, const BodyMesh& mesh) {
   constexpr std::size_t kMostParts = 64;  // a heap of single triangles stays one: it falls as dust
   constexpr std::size_t kLinks = 24;      // per part
   const std::vector<int> part = parts_of(mesh);
@@ -173,7 +169,7 @@ void add_links(std::vector<Spring>& springs, const Mesh& mesh) {
 
 }  // namespace
 
-Body::Body(const Device& device, const Mesh& mesh)
+Body::Body(const Device& device, const BodyMesh& mesh)
     : x_(device, mesh.positions),
       v_(zeros<vec3>(device, mesh.positions.size())),
       x_new_(empty_like(x_)),
@@ -189,10 +185,8 @@ Body::Body(const Device& device, const Mesh& mesh)
   add_links(springs, mesh);
 
   const auto n = x_.size();
-  const TriangleGrid grid = build_grid(x_, triangles_);
   Array<int, 2> ends = empty<int, 2>(device, {n, kStruts});
-  launch(strut_kernel, {n, kStruts}, x_, triangles_, normals(), grid.first, grid.list, grid.origin, grid.cell,
-         grid.cells, ends);
+  launch(strut_kernel, {n, kStruts}, Mesh(x_, triangles_), normals(), ends);
   const std::vector<int> end = ends.to_vector();
   for (std::size_t k = 0; k < end.size(); ++k)
     if (end[k] >= 0) add_spring(springs, int(k / kStruts), end[k], kStrutWeight);

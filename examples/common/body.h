@@ -7,7 +7,7 @@ class Body {
  public:
   /// Joins the vertices of a mesh by springs of three kinds, all at rest as the mesh stands: its edges; struts, which
   /// cross the inside and hold the shape; links between parts of the mesh that do not hang together.
-  Body(const weft::Device& device, const Mesh& mesh);
+  Body(const weft::Device& device, const BodyMesh& mesh);
 
   /// Advances by `count` steps of dt seconds. Stable for any dt up to kLongestStep; a longer one makes the springs
   /// softer. Returns at once. Can be recorded on a tape; after an even count the same two arrays hold the state.

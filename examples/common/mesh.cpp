@@ -19,9 +19,10 @@ namespace {
 // Indices are 32 bits on the device, and so is a position in the list of a triangle grid.
 constexpr std::size_t kMostTriangles = 20'000'000;
 
-// Makes a Mesh of corners that may repeat positions (a file repeats a vertex along a seam of its texture, and a body
-// that is cut there would come apart). Drops triangles without area in the sense of indices and vertices without use.
-Mesh merge(const std::vector<vec3>& corners, const std::vector<vec3i>& triangles) {
+// Makes a BodyMesh of corners that may repeat positions (a file repeats a vertex along a seam of its texture, and a
+// body that is cut there would come apart). Drops triangles without area in the sense of indices and vertices without
+// use.
+BodyMesh merge(const std::vector<vec3>& corners, const std::vector<vec3i>& triangles) {
   auto key = [&](int i) {
     const vec3& p = corners[std::size_t(i)];
     return std::tuple(p.x, p.y, p.z);
@@ -35,7 +36,7 @@ Mesh merge(const std::vector<vec3>& corners, const std::vector<vec3i>& triangles
     representative[std::size_t(order[k])] = same ? representative[std::size_t(order[k - 1])] : order[k];
   }
 
-  Mesh mesh;
+  BodyMesh mesh;
   std::vector<int> number(corners.size(), -1);
   for (const vec3i& t : triangles) {
     vec3i r;
@@ -65,7 +66,7 @@ Mesh merge(const std::vector<vec3>& corners, const std::vector<vec3i>& triangles
 
 }  // namespace
 
-Mesh read_mesh(const std::string& path) {
+BodyMesh read_mesh(const std::string& path) {
   auto fail = [&](const std::string& reason) { throw std::runtime_error(fmt::format("{}: {}", path, reason)); };
   const weft::MeshData data = weft::load_mesh(path);
   if (data.indices.size() / 3 > kMostTriangles)
@@ -76,16 +77,16 @@ Mesh read_mesh(const std::string& path) {
   std::vector<vec3i> triangles;
   for (std::size_t t = 0; t < data.indices.size(); t += 3)
     triangles.push_back({data.indices[t], data.indices[t + 1], data.indices[t + 2]});
-  Mesh mesh = merge(data.points, triangles);
+  BodyMesh mesh = merge(data.points, triangles);
   if (mesh.triangles.empty()) fail("all of its triangles are points or lines");
   return mesh;
 }
 
-Mesh torus_knot(int rings) {
+BodyMesh torus_knot(int rings) {
   const int around = std::max(rings * 2 / 25, 5);
   constexpr float kRing = 1, kSwing = 0.5f, kTube = 0.3f;
   constexpr float kTurn = 2 * std::numbers::pi_v<float>;
-  Mesh mesh;
+  BodyMesh mesh;
   for (int i = 0; i < rings; ++i) {
     float a = 2 * kTurn * float(i) / float(rings);  // around the vertical axis, twice
     float b = 3 * kTurn * float(i) / float(rings);  // around the ring, three times
@@ -112,7 +113,7 @@ Mesh torus_knot(int rings) {
   return merge(mesh.positions, mesh.triangles);
 }
 
-void place(Mesh& mesh, float size, float lowest, float x, float z) {
+void place(BodyMesh& mesh, float size, float lowest, float x, float z) {
   vec3 lo = mesh.positions.front(), hi = lo;
   for (const vec3& p : mesh.positions)
     for (int k = 0; k < 3; ++k) {
@@ -126,7 +127,7 @@ void place(Mesh& mesh, float size, float lowest, float x, float z) {
     for (int k = 0; k < 3; ++k) p[k] = float(double(p[k] - from[k]) * scale) + vec3{x, lowest, z}[k];
 }
 
-Adjacency triangles_of_vertices(const Mesh& mesh) {
+Adjacency triangles_of_vertices(const BodyMesh& mesh) {
   Adjacency a;
   a.first.assign(mesh.positions.size() + 1, 0);
   for (const vec3i& t : mesh.triangles)

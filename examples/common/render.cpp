@@ -1,10 +1,12 @@
 // The path tracer: surfaces, light, and the kernel that follows paths through pixels.
 #include "render.h"
 
+#include <weft/runtime/geometry/bvh.h>
+#include <weft/runtime/geometry/mesh.h>
+
 #include <cmath>
 #include <numbers>
 
-#include "grid.h"
 #include "scene.h"
 
 using namespace weft;
@@ -33,17 +35,44 @@ Vec3 sky(const Vec3& direction) {
   return blue + kSunLight * (glow * 3);
 }
 
-/// Distance to the sphere, kFar if it is missed or behind.
-Float to_sphere(const Vec3& origin, const Vec3& direction) {
-  Vec3 from = origin - kSphereCentre;
-  Float b = dot(from, direction);
-  Float under_root = b * b - dot(from, from) + kSphereRadius * kSphereRadius;
-  Float t = -b - sqrt(max(under_root, 0));
-  return select((under_root > 0) & (t > 0), t, kFar);
+/// What rays meet, besides the floor.
+struct World {
+  Var<MeshArrays> mesh;
+  Arr<const vec3> normals;  ///< of the mesh's points
+  Var<BvhData> boxes;       ///< around the balls
+  Arr<const vec4> balls;
+  Arr<const vec3> colours;
+  Float mirror;
+  RaySearch search;
+};
+
+struct BallHit {
+  Float t;
+  Int ball = -1;
+};
+
+/// The nearest ball before `limit`, or with `any` some ball.
+BallHit to_balls(const World& world, const Vec3& origin, const Vec3& direction, const Float& limit, bool any) {
+  BallHit hit;
+  hit.t = limit;
+  auto near = bvh_query_ray(world.boxes, origin, direction, limit);
+  Int k = -1;
+  While (near.next(k)) {
+    Vec4 ball = world.balls[k];
+    Vec3 from = origin - Vec3(ball.x, ball.y, ball.z);
+    Float b = dot(from, direction);
+    Float under_root = b * b - dot(from, from) + ball.w * ball.w;
+    Float t = -b - sqrt(max(under_root, 0));
+    If ((under_root > 0) & (t > 0) & (t < hit.t)) {
+      hit.t = t;
+      hit.ball = k;
+      if (any) Break();
+    }
+  }
+  return hit;
 }
 
-Surface nearest_surface(const GridView& grid, const Arr<const vec3>& normals, const Vec3& origin,
-                        const Vec3& direction) {
+Surface nearest_surface(const World& world, const Vec3& origin, const Vec3& direction) {
   Surface s{kFar, vec3{0, 1, 0}, vec3{0, 1, 0}, vec3{}, 0};
   If (direction.y < -1e-5f) {
     s.t = min(-origin.y / direction.y, kFar);
@@ -53,22 +82,21 @@ Surface nearest_surface(const GridView& grid, const Arr<const vec3>& normals, co
     s.colour = select(dark, Vec3(0.2f, 0.22f, 0.25f), Vec3(0.42f, 0.42f, 0.4f));
     s.mirror = 0.02f;
   }
-  Float sphere = to_sphere(origin, direction);
-  If (sphere < s.t) {
-    s.t = sphere;
-    s.normal = normalize(origin + direction * sphere - kSphereCentre);
+  BallHit ball = to_balls(world, origin, direction, s.t, false);
+  If (ball.ball >= 0) {
+    s.t = ball.t;
+    Vec4 place = world.balls[ball.ball];
+    s.normal = normalize(origin + direction * ball.t - Vec3(place.x, place.y, place.z));
     s.facet = s.normal;
-    s.colour = vec3{0.06f, 0.16f, 0.22f};
-    s.mirror = 0.1f;
+    s.colour = world.colours[ball.ball];
+    s.mirror = world.mirror;
   }
-  Hit hit = cast(grid, origin, direction, s.t, Find::nearest);
-  If (hit.triangle >= 0) {
-    Vec3i corner = grid.triangles[hit.triangle];
-    Vec3 a = grid.positions[corner.x];
+  MeshRayHit hit = mesh_query_ray(world.mesh, origin, direction, s.t, world.search);
+  If (hit.hit) {
+    auto normal = [&](int k) { return Vec3(world.normals[mesh_get_index(world.mesh, hit.face * 3 + k)]); };
     s.t = hit.t;
-    s.facet = normalize(cross(grid.positions[corner.y] - a, grid.positions[corner.z] - a));
-    s.normal =
-        normalize(normals[corner.x] * (1 - hit.u - hit.v) + normals[corner.y] * hit.u + normals[corner.z] * hit.v);
+    s.facet = hit.normal;
+    s.normal = normalize(normal(0) * hit.u + normal(1) * hit.v + normal(2) * (1 - hit.u - hit.v));
     // The back of an open mesh is drawn as its front, and shading must not see the far side of its surface.
     s.facet = select(dot(s.facet, direction) > 0, -s.facet, s.facet);
     s.normal = select(dot(s.normal, s.facet) < 0, -s.normal, s.normal);
@@ -80,10 +108,10 @@ Surface nearest_surface(const GridView& grid, const Arr<const vec3>& normals, co
 }
 
 /// Whether something stands between a point and the sun.
-Bool in_shadow(const GridView& grid, const Vec3& origin, const Vec3& to_sun) {
-  Bool shadow = to_sphere(origin, to_sun) < kFar;
+Bool in_shadow(const World& world, const Vec3& origin, const Vec3& to_sun) {
+  Bool shadow = to_balls(world, origin, to_sun, kFar, true).ball >= 0;
   If (!shadow) {
-    shadow = cast(grid, origin, to_sun, kFar, Find::any).triangle >= 0;
+    shadow = mesh_query_ray_anyhit(world.mesh, origin, to_sun, kFar, world.search);
   }
   return shadow;
 }
@@ -122,86 +150,112 @@ Vec3 around(const Vec3& axis, const Float& turn, const Float& sine) {
 // taken as if nothing hid it, dimmed; the far floor fades into the sky, so that its squares do not flicker there.
 // Example: a pixel on the sunny floor, one sample: the eye ray hits the floor at t, the shadow ray is free, so
 // colour * sun * cosine is added; the scattered ray leaves upwards and adds colour * sky.
-auto render_kernel =
-    kernel("render", [](Arr<std::uint32_t, 2> image, Arr<const vec3> x, Arr<const vec3i> triangles,
-                        Arr<const vec3> normals, Arr<const int> first, Arr<const int> list, Vec3 grid_origin,
-                        Float cell, Vec3i cells, Vec3 eye, Vec3 forward, Vec3 right, Vec3 up, Int samples) {
-      auto pixel = tid<2>();
-      Int row = pixel.i, column = pixel.j;
-      Float height = Float(image.shape(0)), width = Float(image.shape(1));
-      GridView grid{x, triangles, first, list, grid_origin, cell, cells};
-      UInt seed = UInt(row * image.shape(1) + column) * 16u;
+auto render_kernel(RaySearch search) {
+  return kernel("render", [search](Arr<std::uint32_t, 2> image, Var<MeshArrays> mesh, Arr<const vec3> normals,
+                                   Var<BvhData> boxes, Arr<const vec4> balls, Arr<const vec3> colours, Float mirror,
+                                   Vec3 eye, Vec3 forward, Vec3 right, Vec3 up, Int samples) {
+    auto pixel = tid<2>();
+    Int row = pixel.i, column = pixel.j;
+    Float height = Float(image.shape(0)), width = Float(image.shape(1));
+    const World world{mesh, normals, boxes, balls, colours, mirror, search};
+    UInt seed = UInt(row * image.shape(1) + column) * 16u;
 
-      Int mirror_paths = samples / 4;
-      Vec3 light;
-      for (auto sample : range(samples)) {
-        Vec2 jitter = spread(seed, sample);
-        Float across = 2 * (Float(column) + jitter.x) / width - 1, down = 2 * (Float(row) + jitter.y) / height - 1;
-        Vec3 origin = eye, direction = normalize(forward + right * across - up * down);
-        Bool mirror_path = sample % 4 == 3;
-        Vec3 carried(1);
-        for (auto bounce : range(kBounces)) {
-          Surface s = nearest_surface(grid, normals, origin, direction);
-          If (s.t >= kFar) {
-            light += carried * sky(direction);
-            Break();
-          }
-          If (bounce == 0) {  // haze
-            Float clear = exp(-0.0006f * s.t * s.t);
-            light += sky(Vec3(direction.x, 0, direction.z)) * (1 - clear);
-            carried *= clear;
-          }
-          origin += direction * s.t + s.facet * kOffset;
-          Float cosine = max(-dot(direction, s.normal), 0);
-          Float slant = 1 - min(cosine, 1);
-          Float mirrored = s.mirror * (1 + 7 * slant * slant * slant * slant * slant);
-          UInt bounce_seed = seed + UInt(bounce) * 4u + 1u;
+    Int mirror_paths = samples / 4;
+    Vec3 light;
+    for (auto sample : range(samples)) {
+      Vec2 jitter = spread(seed, sample);
+      Float across = 2 * (Float(column) + jitter.x) / width - 1, down = 2 * (Float(row) + jitter.y) / height - 1;
+      Vec3 origin = eye, direction = normalize(forward + right * across - up * down);
+      Bool mirror_path = sample % 4 == 3;
+      Vec3 carried(1);
+      for (auto bounce : range(kBounces)) {
+        Surface s = nearest_surface(world, origin, direction);
+        If (s.t >= kFar) {
+          light += carried * sky(direction);
+          Break();
+        }
+        If (bounce == 0) {  // haze
+          Float clear = exp(-0.0006f * s.t * s.t);
+          light += sky(Vec3(direction.x, 0, direction.z)) * (1 - clear);
+          carried *= clear;
+        }
+        origin += direction * s.t + s.facet * kOffset;
+        Float cosine = max(-dot(direction, s.normal), 0);
+        Float slant = 1 - min(cosine, 1);
+        Float mirrored = s.mirror * (1 + 7 * slant * slant * slant * slant * slant);
+        UInt bounce_seed = seed + UInt(bounce) * 4u + 1u;
 
-          Vec2 sun_point = spread(bounce_seed, sample);
-          Vec3 to_sun = around(Vec3(kSun), sun_point.x, sqrt(sun_point.y) * kSunSize);
-          Float facing = dot(s.normal, to_sun);
-          If ((facing > 0) & (dot(s.facet, to_sun) > 0)) {
-            If (!in_shadow(grid, origin, to_sun)) {
-              light += carried * s.colour * kSunLight * (facing * (1 - mirrored));
-            }
-          }
-          If ((bounce == 0) & mirror_path) {
-            direction = direction - s.normal * (2 * dot(direction, s.normal));
-            carried *= mirrored * Float(samples) / Float(mirror_paths);
-          }
-          Else {
-            Vec2 point = spread(bounce_seed + 1u, sample);
-            direction = around(s.normal, point.x, sqrt(point.y));
-            Float share = Float(samples) / Float(samples - mirror_paths);
-            carried *= s.colour * ((1 - mirrored) * select(bounce == 0, share, Float(1)));
-          }
-          If (bounce == kBounces - 1) {
-            light += carried * sky(direction) * 0.4f;
+        Vec2 sun_point = spread(bounce_seed, sample);
+        Vec3 to_sun = around(Vec3(kSun), sun_point.x, sqrt(sun_point.y) * kSunSize);
+        Float facing = dot(s.normal, to_sun);
+        If ((facing > 0) & (dot(s.facet, to_sun) > 0)) {
+          If (!in_shadow(world, origin, to_sun)) {
+            light += carried * s.colour * kSunLight * (facing * (1 - mirrored));
           }
         }
+        If ((bounce == 0) & mirror_path) {
+          direction = direction - s.normal * (2 * dot(direction, s.normal));
+          carried *= mirrored * Float(samples) / Float(mirror_paths);
+        }
+        Else {
+          Vec2 point = spread(bounce_seed + 1u, sample);
+          direction = around(s.normal, point.x, sqrt(point.y));
+          Float share = Float(samples) / Float(samples - mirror_paths);
+          carried *= s.colour * ((1 - mirrored) * select(bounce == 0, share, Float(1)));
+        }
+        If (bounce == kBounces - 1) {
+          light += carried * sky(direction) * 0.4f;
+        }
       }
-      light /= Float(samples);
+    }
+    light /= Float(samples);
 
-      UInt packed = 0xff000000u;
-      for (int k = 0; k < 3; ++k) {
-        Float c = light[k] * 0.6f;  // Narkowicz, "ACES filmic tone mapping curve" (2015)
-        Float film = min(c * (2.51f * c + 0.03f) / (c * (2.43f * c + 0.59f) + 0.14f), 1);
-        packed = packed | (UInt(pow(max(film, 1e-6f), 1 / 2.2f) * 255 + 0.5f) << UInt(8 * k));
-      }
-      image(row, column) = packed;
-    });
+    UInt packed = 0xff000000u;
+    for (int k = 0; k < 3; ++k) {
+      Float c = light[k] * 0.6f;  // Narkowicz, "ACES filmic tone mapping curve" (2015)
+      Float film = min(c * (2.51f * c + 0.03f) / (c * (2.43f * c + 0.59f) + 0.14f), 1);
+      packed = packed | (UInt(pow(max(film, 1e-6f), 1 / 2.2f) * 255 + 0.5f) << UInt(8 * k));
+    }
+    image(row, column) = packed;
+  });
+}
 
 }  // namespace
 
-Picture draw(const Shape& shape, const Camera& camera, int width, int height, int samples) {
-  const TriangleGrid grid = build_grid(shape.positions, shape.triangles);
+Balls sphere_of_scene(const Device& device) {
+  const vec4 place(kSphereCentre.x, kSphereCentre.y, kSphereCentre.z, kSphereRadius);
+  return {Array<vec4>(device, {place}), Array<vec3>(device, {vec3{0.06f, 0.16f, 0.22f}}), 0.1f};
+}
+
+Picture draw(const Shape& shape, const Balls& balls, const View& view) {
+  static const auto walks = render_kernel(RaySearch::walk), asks = render_kernel(RaySearch::device);
+  static const auto boxes = kernel("ball boxes", [](Arr<const vec4> balls, Arr<vec3> lower, Arr<vec3> upper) {
+    Vec4 ball = balls[tid()];
+    lower[tid()] = Vec3(ball.x, ball.y, ball.z) - Vec3(ball.w);
+    upper[tid()] = Vec3(ball.x, ball.y, ball.z) + Vec3(ball.w);
+  });
+  const Device device = balls.places.is_null() ? shape.positions.device() : balls.places.device();
+  // What is left out is one triangle without area, or one ball without size, below the floor.
+  const vec3 nowhere{0, -1, 0};
+  const bool has_shape = !shape.positions.is_null(), has_balls = !balls.places.is_null();
+  const Array<vec3> points = has_shape ? shape.positions : Array<vec3>(device, {nowhere});
+  const Array<vec3> normals = has_shape ? shape.normals : Array<vec3>(device, {nowhere});
+  const Array<vec3i> triangles = has_shape ? shape.triangles : Array<vec3i>(device, {vec3i{0, 0, 0}});
+  const Array<vec4> places = has_balls ? balls.places : Array<vec4>(device, {vec4(0, -1, 0, 0)});
+  const Array<vec3> colours = has_balls ? balls.colours : Array<vec3>(device, {nowhere});
+  Array<vec3> lower = empty<vec3>(device, places.size()), upper = empty<vec3>(device, places.size());
+  launch(boxes, places.size(), places, lower, upper);
+  const bool asks_device = view.search == RaySearch::device;
+  const Mesh mesh(points, triangles, {.ray_query = asks_device});
+  const Bvh around(device, lower, upper);
+
+  const Camera& camera = view.camera;
   const vec3 forward = normalize(camera.target - camera.eye);
   const float half = std::tan(camera.view * std::numbers::pi_v<float> / 360);
   const vec3 right = normalize(cross(forward, vec3{0, 1, 0}));
   const vec3 up = cross(right, forward) * half;
-  Array<std::uint32_t, 2> image = empty<std::uint32_t, 2>(shape.positions.device(), {height, width});
-  launch(render_kernel, {height, width}, image, shape.positions, shape.triangles, shape.normals, grid.first, grid.list,
-         grid.origin, grid.cell, grid.cells, camera.eye, forward, right * (half * float(width) / float(height)), up,
-         samples);
-  return {width, height, image.to_vector()};
+  Array<std::uint32_t, 2> image = empty<std::uint32_t, 2>(device, {view.height, view.width});
+  launch(asks_device ? asks : walks, {view.height, view.width}, image, mesh, normals, around, places, colours,
+         balls.mirror, camera.eye, forward, right * (half * float(view.width) / float(view.height)), up, view.samples);
+  return {view.width, view.height, image.to_vector()};
 }

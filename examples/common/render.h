@@ -1,5 +1,7 @@
 // Pictures of the world: a path tracer in one kernel.
 #pragma once
+#include <weft/runtime/geometry/mesh_query.h>
+
 #include "picture.h"
 #include "shape.h"
 
@@ -8,7 +10,25 @@ struct Camera {
   float view = 35;  ///< angle from the top of the picture to its bottom, in degrees
 };
 
-/// Draws the floor, the sphere and a shape, lit by a sun and the sky.
-/// \param samples  paths per pixel; noise falls and time rises with their number
-/// Errors: std::runtime_error if a position is not finite.
-Picture draw(const Shape& shape, const Camera& camera, int width, int height, int samples);
+/// Balls that stand in the world.
+struct Balls {
+  weft::Array<weft::vec4> places;   ///< centre and radius
+  weft::Array<weft::vec3> colours;  ///< from 0 to 1
+  float mirror = 0.02f;             ///< part of the light that is mirrored, seen straight on
+};
+
+/// How a picture is made.
+struct View {
+  Camera camera;
+  int width = 640, height = 360;
+  int samples = 16;  ///< paths per pixel; noise falls and time rises with their number
+  weft::RaySearch search = weft::RaySearch::walk;
+};
+
+/// Draws the floor at height 0, a shape and balls, lit by a sun and the sky. A shape or balls that are null arrays are
+/// left out.
+/// Errors: weft::Error(invalid_argument) if a position is not finite.
+Picture draw(const Shape& shape, const Balls& balls, const View& view);
+
+/// The ball of scene.h.
+Balls sphere_of_scene(const weft::Device& device);

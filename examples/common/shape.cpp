@@ -6,6 +6,17 @@
 
 using namespace weft;
 
+Shape shape_of(const Device& device, const BodyMesh& mesh) {
+  std::vector<vec3> normals(mesh.positions.size());
+  for (const vec3i& t : mesh.triangles) {
+    const auto point = [&](int k) { return mesh.positions[std::size_t(t[k])]; };
+    const vec3 area = cross(point(1) - point(0), point(2) - point(0));
+    for (int k = 0; k < 3; ++k) normals[std::size_t(t[k])] += area;
+  }
+  for (vec3& n : normals) n = normalize(n);
+  return {Array<vec3>(device, mesh.positions), Array<vec3i>(device, mesh.triangles), Array<vec3>(device, normals)};
+}
+
 Shape together(const std::vector<Shape>& shapes) {
   std::vector<vec3> positions, normals;
   std::vector<vec3i> triangles;

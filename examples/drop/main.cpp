@@ -76,7 +76,7 @@ void run(const Options& o) {
   const weft::Device device = o.device.empty() ? weft::Device::best() : weft::Device(o.device);
   fmt::print("device    {} ({})\n", device.name(), device.adapter());
 
-  Mesh mesh = o.mesh.empty() ? torus_knot() : read_mesh(o.mesh);
+  BodyMesh mesh = o.mesh.empty() ? torus_knot() : read_mesh(o.mesh);
   place(mesh, kBodySize, kStartHeight, 0.08f, 0.03f);
   Body body(device, mesh);
   fmt::print("body      {}: {} vertices, {} triangles, {} springs\n", o.mesh.empty() ? "torus knot" : o.mesh,
@@ -88,11 +88,12 @@ void run(const Options& o) {
   float top = 0;
   for (const weft::vec3& p : mesh.positions) top = std::max(top, p.y);
   const Camera camera{{1.0f * top, 0.8f * top, 1.65f * top}, {0, 0.44f * top, 0}, 36};
+  const Balls ball = sphere_of_scene(device);
   std::vector<Picture> pictures;
   double simulating = 0, drawing = 0;
   auto take_picture = [&](int frame) {
     const auto start = Clock::now();
-    pictures.push_back(draw(body.shape(), camera, o.width, o.height, o.samples));
+    pictures.push_back(draw(body.shape(), ball, {camera, o.width, o.height, o.samples}));
     write_png(folder / fmt::format("frame_{:04}.png", frame), pictures.back());
     drawing += std::chrono::duration<double>(Clock::now() - start).count();
   };

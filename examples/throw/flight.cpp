@@ -17,7 +17,7 @@ auto loss_kernel = kernel("throw_loss", [](Arr<const vec3> centre, Vec3 target, 
 
 }  // namespace
 
-Flight::Flight(const Device& device, const Mesh& mesh, const Throw& plan)
+Flight::Flight(const Device& device, const BodyMesh& mesh, const Throw& plan)
     : body_(device, mesh),
       plan_(plan),
       start_(device, mesh.positions),

@@ -13,7 +13,7 @@ struct Throw {
 class Flight {
  public:
   /// A body that stands as the mesh does when it is thrown.
-  Flight(const weft::Device& device, const Mesh& mesh, const Throw& plan);
+  Flight(const weft::Device& device, const BodyMesh& mesh, const Throw& plan);
 
   /// The square of the distance between the target and the body's centre at the end of the flight, in square
   /// metres, and its gradient by the velocity.

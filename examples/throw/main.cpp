@@ -60,14 +60,14 @@ Picture draw_flight(Flight& flight, const vec3& velocity, const Options& o) {
   shapes.push_back(floor_ring(device, kTarget, 0.55f, 0.7f));
   shapes.push_back(floor_ring(device, kTarget, 0.15f, 0.3f));
   const Camera camera{{0.6f, 3.6f, 8.2f}, {-0.2f, 0.75f, 0}, 34};
-  return draw(together(shapes), camera, o.width, o.height, o.samples);
+  return draw(together(shapes), sphere_of_scene(device), {camera, o.width, o.height, o.samples});
 }
 
 /// \return  what is wrong with the outcome, if anything
 std::string run(const Options& o) {
   const weft::Device device = o.device.empty() ? weft::Device::best() : weft::Device(o.device);
   fmt::print("device    {} ({})\n", device.name(), device.adapter());
-  Mesh mesh = torus_knot(o.rings);
+  BodyMesh mesh = torus_knot(o.rings);
   place(mesh, kBodySize, kStartHeight, kStartX, kStartZ);
   Throw plan{kTarget};
   plan.steps = o.steps;

@@ -106,7 +106,7 @@ class Resolver {
       return false;
     }
     if (inst.op == Op::store) return true;
-    if (inst.op == Op::load && inst.width > 1) return absent(id), true;
+    if (is_wide(inst.op, inst.width)) return absent(id), true;
     if (inst.op == Op::load || is_atomic(inst.op) || inst.op == Op::result) {
       with_[id] = add(Op::constant, inst.type, 0);
       return true;

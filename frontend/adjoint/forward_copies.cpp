@@ -36,7 +36,7 @@ void Reverser::forward(Id id, CopyMask copy, bool direct) {
     }
     case Op::result:
       // Those of branches and loops are mapped with them.
-      if (from[from.arg(id, 0)].op != Op::load && from[from.arg(id, 0)].op != Op::call) return;
+      if (const Op source = from[from.arg(id, 0)].op; source == Op::if_ || source == Op::loop) return;
       break;
     case Op::call:
       if (analysis.needed(id) & copy) map(id, builder.copy(inst, values(id, 0)));
@@ -45,8 +45,8 @@ void Reverser::forward(Id id, CopyMask copy, bool direct) {
       if (is_atomic(inst.op)) return;
   }
   if ((analysis.needed(id) & copy) == 0) return;
-  Id args[4];
-  if (inst.num_args > 4) internal_error("an operation with more than four operands", inst.loc());
+  Id args[9];
+  if (inst.num_args > 9) internal_error("an operation with more than nine operands", inst.loc());
   for (std::uint32_t k = 0; k < inst.num_args; ++k) args[k] = value(from.arg(id, static_cast<int>(k)));
   map(id, builder.copy(inst, {args, inst.num_args}));
 }

@@ -84,7 +84,7 @@ void Analysis::follow(Id id, std::uint8_t copies) {
       const Id source = module_.arg(id, 0);
       const auto k = static_cast<std::uint32_t>(inst.imm);
       const Inst& from = module_[source];
-      if (from.op == Op::load || from.op == Op::call) return operand(id, source, copies);
+      if (from.op != Op::if_ && from.op != Op::loop) return operand(id, source, copies);
       run(source);
       if (from.op == Op::if_) {
         for (int r = 0; r < 2; ++r) operand(yield_of(from.regions[r]), yielded(from.regions[r], k), kRunCopy);

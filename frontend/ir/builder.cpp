@@ -191,6 +191,17 @@ void Builder::gather(Type type, Id value, const MemoryRef& ref, Loc loc) {
   append(inst, args);
 }
 
+Id Builder::trace_ray(bool any, std::span<const Id> operands, Loc loc) {
+  Inst inst;
+  inst.op = Op::trace_ray;
+  inst.type = Type::u32;
+  inst.width = 4;
+  inst.imm = any;
+  inst.file = loc.file;
+  inst.line = loc.line;
+  return append(inst, operands);
+}
+
 // ---- Threads together
 
 void Builder::barrier(Loc loc) { synchronization(Op::barrier, loc); }

@@ -47,6 +47,8 @@ class Builder {
 
   /// A read of `width` consecutive scalars; for width > 1 each is read by result(id, k).
   Id load(Type type, int width, const MemoryRef& ref, Loc loc = {});
+  /// What a ray hits: see Op::trace_ray. The parts are read by result(id, k).
+  Id trace_ray(bool any, std::span<const Id> operands, Loc loc = {});
   void store(Type type, std::span<const Id> values, const MemoryRef& ref, Loc loc = {});
   /// An atomic addition whose result nobody uses: a sum that many threads make. See kGather.
   void gather(Type type, Id value, const MemoryRef& ref, Loc loc = {});

@@ -278,7 +278,8 @@ class Verifier {
     const OpInfo& row = info(inst.op);
     if (row.arity >= 0 && inst.num_args != static_cast<std::uint32_t>(row.arity))
       return broken(id, "it has {} operands, not {}", inst.num_args, row.arity);
-    if (!is_memory(inst.op) && (inst.width != 1 || inst.align != 0 || inst.stride != 0 || inst.offset != 0))
+    if (!is_memory(inst.op) &&
+        ((inst.width != 1 && inst.op != Op::trace_ray) || inst.align != 0 || inst.stride != 0 || inst.offset != 0))
       return broken(id, "it has a memory operand");
     if (inst.op != Op::if_ && inst.op != Op::loop) {
       for (RegionId r : inst.regions) {
@@ -300,7 +301,7 @@ class Verifier {
       if (!is_global(operand.op) && state_[value] != State::visible)
         return broken(id, "operand {} (instruction {}) is not visible here", k, value);
       const bool parts = operand.op == Op::if_ || operand.op == Op::loop || operand.op == Op::call ||
-                         (operand.op == Op::load && operand.width > 1);
+                         is_wide(operand.op, operand.width);
       if (inst.op == Op::result ? !parts : parts || operand.type == Type::none || operand.op == Op::store)
         return broken(id, "operand {} (instruction {}) is no {}", k, value,
                       inst.op == Op::result ? "operation with several results" : "scalar value");
@@ -339,6 +340,7 @@ class Verifier {
       case Op::atomic_xor:
       case Op::atomic_exchange:
       case Op::atomic_cas: return memory(id);
+      case Op::trace_ray: return trace_ray(id);
       case Op::barrier:
       case Op::fence: return;
       case Op::subgroup_reduce:
@@ -448,6 +450,16 @@ class Verifier {
       broken(id, "an offset of {} bytes does not keep an alignment of {}", inst.offset, inst.align);
   }
 
+  void trace_ray(Id id) {
+    const Inst& inst = module_[id];
+    if (inst.type != Type::u32 || inst.width != 4) return broken(id, "it gives four words");
+    for (int k = 0; k < 9; ++k) {
+      const Type wanted = k < 2 ? Type::u64 : Type::f32;
+      if (operand_type(id, k) != wanted) return broken(id, "operand {} is {}", k, name(operand_type(id, k)));
+    }
+    if (inst.imm > 1) broken(id, "it asks for any hit or for the nearest");
+  }
+
   void reduction(Id id) {
     const Inst& inst = module_[id];
     const Type type = operand_type(id, 0);
@@ -544,7 +556,7 @@ class Verifier {
     const Inst& inst = module_[id];
     const Inst& source = module_[module_.arg(id, 0)];
     Type type = Type::none;
-    if (source.op == Op::load) {
+    if (source.op == Op::load || source.op == Op::trace_ray) {
       if (inst.imm < source.width) type = source.type;
     } else if (source.op == Op::call) {
       const Module& function = *functions_[source.imm];

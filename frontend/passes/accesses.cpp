@@ -12,7 +12,8 @@ struct Summary {
 
 Access access_of(Op op) {
   switch (op) {
-    case Op::load: return Access::read;
+    case Op::load:
+    case Op::trace_ray: return Access::read;
     case Op::store: return Access::write;
     default: return is_atomic(op) ? Access::atomic : Access::none;
   }

@@ -131,7 +131,10 @@ class Uniformity {
       case Op::subgroup_inclusive:
       case Op::subgroup_exclusive:
       case Op::subgroup_shuffle: together(id, here); return set(id, kNobody);
-      default: set(id, inst.op == Op::load || inst.op == Op::call || is_atomic(inst.op) ? kNobody : operands(id));
+      default:
+        set(id, inst.op == Op::load || inst.op == Op::trace_ray || inst.op == Op::call || is_atomic(inst.op)
+                    ? kNobody
+                    : operands(id));
     }
   }
 

@@ -9,6 +9,8 @@
 #include "../../frontend/support/error.h"
 #include "../array_create.h"
 #include "../observe.h"
+#include "../view.h"
+#include "device_rays.h"
 #include "handle.h"
 #include "mesh_passes.h"
 
@@ -30,6 +32,7 @@ struct MeshState {
   Array<vec3> lowers, uppers;  ///< of the triangles
   Bvh tree;
   Array<int> arrived;  ///< by node, for dipoles
+  std::unique_ptr<DeviceRays> rays;
   MeshArrays arrays;
   Array<MeshArrays> element;  ///< what id() names, from when it was first asked for
 };
@@ -101,6 +104,7 @@ void take_points(MeshState& s) {
   s.arrays.points = s.points.contiguous();
   if (!s.velocities.is_null()) s.arrays.velocities = s.velocities.contiguous();
   triangle_boxes(s.arrays, s.lowers, s.uppers);
+  if (s.rays) s.rays->build(s.arrays.points, s.arrays.indices);
 }
 
 void write_element(MeshState& s) {
@@ -129,6 +133,12 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
   s.arrays.has_velocities = !s.velocities.is_null();
   s.arrays.has_dipoles = options.winding_number;
   if (!s.arrays.has_velocities) s.arrays.velocities = zeros<vec3>(device, 1);
+  s.arrays.ray_memory = zeros<std::uint8_t>(device, 1);
+  if (options.ray_query) {
+    s.rays = std::make_unique<detail::DeviceRays>(points, indices);
+    s.arrays.ray_memory = s.rays->memory();
+    s.arrays.ray_structure = s.rays->number();
+  }
   s.lowers = empty<vec3>(device, n);
   s.uppers = empty<vec3>(device, n);
   s.arrays.corners = empty<vec4>(device, 3 * n);
@@ -139,6 +149,20 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
   detail::follow_tree(s);
   state_ = std::move(made);
 }
+
+namespace detail {
+namespace {
+Array<int> indices_of(const Array<vec3i>& triangles) {
+  if (triangles.is_null()) invalid("a mesh is given a null array");
+  if (!triangles.is_contiguous())
+    throw Error(ErrorKind::unsupported, "a mesh is given triangles in a strided view: clone() it first");
+  return Row<int>(View(triangles.storage(), triangles.address(), 3 * triangles.size(), sizeof(int)));
+}
+}  // namespace
+}  // namespace detail
+
+Mesh::Mesh(const Array<vec3>& points, const Array<vec3i>& triangles, const MeshOptions& options)
+    : Mesh(points, detail::indices_of(triangles), options) {}
 
 Mesh::Mesh(const Device& device, const MeshData& data, const MeshOptions& options)
     : Mesh(Array<vec3>(device, data.points), Array<int>(device, data.indices), options) {}

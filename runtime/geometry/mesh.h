@@ -14,6 +14,9 @@ struct MeshOptions {
   int leaf_size = 4;
   /// Keep what mesh_query_point(.., MeshSign::winding) needs, at 64 bytes a node.
   bool winding_number = false;
+  /// Also build the device's own structure, for queries with RaySearch::device.
+  /// Errors: Error(unsupported) where the device has none (Device::has_ray_query()).
+  bool ray_query = false;
 };
 
 namespace detail {
@@ -35,6 +38,8 @@ class Mesh {
   /// A null mesh.
   Mesh() = default;
   Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptions& options = {});
+  /// With the three indices of a triangle in one element. Errors: also Error(unsupported) for a strided view of them.
+  Mesh(const Array<vec3>& points, const Array<vec3i>& triangles, const MeshOptions& options = {});
   /// From the host.
   Mesh(const Device& device, const MeshData& data, const MeshOptions& options = {});
 

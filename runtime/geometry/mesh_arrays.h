@@ -19,8 +19,13 @@ struct MeshArrays {
   /// Four for each node, for winding numbers; one element where the mesh has none. Of each child: the sum of its
   /// triangles' centres by area, and the area; the sum of their normals by area.
   Array<vec4> dipoles;
+  /// The device's own form of the triangles, for RaySearch::device; one element where the mesh has none.
+  Array<std::uint8_t> ray_memory;
   int has_velocities = 0, has_dipoles = 0;
+  /// By which the device names that form; 0: none.
+  std::uint64_t ray_structure = 0;
 };
-WEFT_STRUCT(MeshArrays, points, indices, velocities, tree, corners, dipoles, has_velocities, has_dipoles);
+WEFT_STRUCT(MeshArrays, points, indices, velocities, tree, corners, dipoles, ray_memory, has_velocities, has_dipoles,
+            ray_structure);
 
 }  // namespace weft

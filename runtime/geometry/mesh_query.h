@@ -18,6 +18,13 @@ class MeshInKernel {
 
 // ---- Rays
 
+/// Who finds what a ray hits.
+enum class RaySearch {
+  walk,    ///< a walk through the mesh's hierarchy: the same on all devices
+  device,  ///< the device's own ray query, for meshes with MeshOptions::ray_query; a walk for others. Kernels that ask
+           ///< for it are refused by devices without one (Device::has_ray_query()). Adjoints walk.
+};
+
 /// What a ray finds; all numbers are 0 where it hits nothing, and face is -1.
 struct MeshRayHit {
   Bool hit;
@@ -31,16 +38,24 @@ struct MeshRayHit {
 /// The first triangle on a ray: the one with the least t of all with 0 <= t < max_t. Watertight as
 /// intersect_ray_triangle, which says what happens at edges and vertices; boxes lose no hit by rounding.
 ///
-/// Gradient: of t, u, v and normal, to origin, direction and the mesh's points, as the hit moves on its triangle's plane.
-/// None knows that the ray may come to hit another triangle. (To the points where the mesh is an argument of the kernel;
-/// a kernel that finds meshes by their handles is refused on a tape while one of them has points with gradients.)
+/// Gradient: of t, u, v and normal, to origin, direction and the mesh's points, as the hit moves on its triangle's
+/// plane. None knows that the ray may come to hit another triangle. (To the points where the mesh is an argument of the
+/// kernel; a kernel that finds meshes by their handles is refused on a tape while one of them has points with
+/// gradients.)
+///
+/// By RaySearch::device it is the device's to say which triangle is hit: a ray that passes within a few ulp of an edge
+/// may hit the other one there, t = 0 (on the surface itself) may be no hit, and a device whose search is not
+/// watertight may miss. Of the triangle found, t, u and v are those of a walk.
+///
 /// \param max_t  in multiples of the direction's length
 MeshRayHit mesh_query_ray(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction,
-                          In<float> max_t = std::numeric_limits<float>::infinity(), Loc loc = Loc::here());
+                          In<float> max_t = std::numeric_limits<float>::infinity(), RaySearch by = RaySearch::walk,
+                          Loc loc = Loc::here());
 
 /// Does a ray hit anything with 0 <= t < max_t? Ends at the first triangle that it finds.
 Bool mesh_query_ray_anyhit(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction,
-                           In<float> max_t = std::numeric_limits<float>::infinity(), Loc loc = Loc::here());
+                           In<float> max_t = std::numeric_limits<float>::infinity(), RaySearch by = RaySearch::walk,
+                           Loc loc = Loc::here());
 
 /// How many triangles a ray hits with 0 <= t < max_t. On a closed mesh it is odd from inside and even from outside,
 /// through edges and vertices too.
@@ -87,26 +102,26 @@ MeshRayHits mesh_query_ray_all(const MeshInKernel& mesh, In<vec3> origin, In<vec
 enum class MeshSign {
   none,      ///< not at all: the sign is 1
   majority,  ///< by rays along the axes: inside where at least two of three hit an odd number of triangles
-  normal,    ///< by the normal of the closest face, or that of all faces at the closest edge or vertex weighted by their
-             ///< angles (Baerentzen & Aanaes 2005): for closed meshes
-  winding,   ///< inside where the winding number is above 0.5 (Barill et al. 2018): for meshes with holes as well.
-             ///< Needs MeshOptions::winding_number
+  normal,   ///< by the normal of the closest face, or that of all faces at the closest edge or vertex weighted by their
+            ///< angles (Baerentzen & Aanaes 2005): for closed meshes
+  winding,  ///< inside where the winding number is above 0.5 (Barill et al. 2018): for meshes with holes as well.
+            ///< Needs MeshOptions::winding_number
 };
 
 /// What a point finds; all numbers are 0 where there is nothing, and face is -1.
 struct MeshPointHit {
   Bool hit;
-  Float sign;     ///< -1 inside, else 1
-  Float u, v;     ///< the closest point is u a + v b + (1 - u - v) c of the face's points
-  Float distance; ///< without sign
+  Float sign;      ///< -1 inside, else 1
+  Float u, v;      ///< the closest point is u a + v b + (1 - u - v) c of the face's points
+  Float distance;  ///< without sign
   Int face = -1;
 };
 
 /// The closest point of a mesh, where it is closer than max_dist. Of several that are as close it is one of them.
 ///
 /// Gradient: of u, v and distance to the point and the mesh's points, as the closest point moves on the face, edge or
-/// vertex where it was found; with it, mesh_eval_position() has the gradient of the closest point. To points of the mesh
-/// as mesh_query_ray(). That of a distance of 0 is 0.
+/// vertex where it was found; with it, mesh_eval_position() has the gradient of the closest point. To points of the
+/// mesh as mesh_query_ray(). That of a distance of 0 is 0.
 MeshPointHit mesh_query_point(const MeshInKernel& mesh, In<vec3> point,
                               In<float> max_dist = std::numeric_limits<float>::infinity(),
                               MeshSign sign = MeshSign::none, Loc loc = Loc::here());

@@ -3,6 +3,7 @@
 
 #include "../../frontend/edsl/func_derivatives.h"
 #include "../../frontend/edsl/own_gradient.h"
+#include "../../frontend/edsl/trace_ray.h"
 #include "mesh_walks.h"
 #include "ray.h"
 
@@ -89,13 +90,60 @@ auto no_gradient() {
   };
 }
 
+// By the device. It takes t <= max_t, so the limit is the number before; and it takes no ray that is none.
+RayFound device_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,
+                    bool any) {
+  RayFound found;
+  const auto finite = [](const Vec3& v) { return isfinite(v.x) & isfinite(v.y) & isfinite(v.z); };
+  If (mesh.ray_structure == 0) {
+    found = first_hit(mesh, origin, direction, max_t, any);
+  }
+  Else {
+    If (finite(origin) & finite(direction) & (max_t > 0) & (dot(direction, direction) > 0)) {
+      const Float limit = bitcast<float>(bitcast<unsigned>(max_t) - 1u);
+      const TracedRay ray = trace_ray(mesh.ray_memory, mesh.ray_structure, origin, direction, limit, any);
+      If (ray.triangle >= 0) {
+        const Int corner = ray.triangle * 3;
+        const auto point = [&](int k) { return Vec3(mesh.points[mesh.indices[corner + k]]); };
+        const Vec3 a = point(0), b = point(1), c = point(2);
+        const RayTriangle<Float> exact = intersect_ray_triangle(origin, direction, a, b, c);
+        const Bool agrees = exact.hit & (exact.t < max_t);
+        found.hit = true;
+        found.face = ray.triangle;
+        found.t = select(agrees, exact.t, ray.t);
+        found.u = select(agrees, exact.u, 1 - ray.second - ray.third);
+        found.v = select(agrees, exact.v, ray.second);
+        found.sign = select(dot(cross(b - a, c - a), direction) < 0, 1.f, -1.f);
+      }
+    }
+  }
+  return found;
+}
+
+const auto& device_func() {
+  static const auto f = grad(func("mesh_query_ray by the device",
+                                  [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
+                                    return tuple_of(device_hit(mesh, origin, direction, max_t, false));
+                                  }),
+                             no_gradient<Float, Float, Float, Float>());
+  return f;
+}
+const auto& device_any_func() {
+  static const auto f = grad(func("mesh_query_ray_anyhit by the device",
+                                  [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
+                                    return device_hit(mesh, origin, direction, max_t, true).hit;
+                                  }),
+                             no_gradient());
+  return f;
+}
+// The way back meets the structures of its own time, and copies of older ones are no structures: it walks.
+bool asks_device(RaySearch by) { return by == RaySearch::device && !lib::tracing_adjoint(); }
+
 const auto& first_func() {
-  static const auto f =
-      grad(func("mesh_query_ray",
-                [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
-                  return tuple_of(first_hit(mesh, origin, direction, max_t, false));
-                }),
-           no_gradient<Float, Float, Float, Float>());
+  static const auto f = grad(
+      func("mesh_query_ray", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
+                                Float max_t) { return tuple_of(first_hit(mesh, origin, direction, max_t, false)); }),
+      no_gradient<Float, Float, Float, Float>());
   return f;
 }
 const auto& next_func() {
@@ -110,19 +158,17 @@ const auto& next_func() {
 }
 // These give integers, which have no gradient; walks have none either.
 const auto& any_func() {
-  static const auto f = grad(func("mesh_query_ray_anyhit",
-                                  [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
-                                    return first_hit(mesh, origin, direction, max_t, true).hit;
-                                  }),
-                             no_gradient());
+  static const auto f = grad(
+      func("mesh_query_ray_anyhit", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
+                                       Float max_t) { return first_hit(mesh, origin, direction, max_t, true).hit; }),
+      no_gradient());
   return f;
 }
 const auto& count_func() {
-  static const auto f = grad(func("mesh_query_ray_count",
-                                  [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
-                                    return count_hits(mesh, origin, direction, max_t);
-                                  }),
-                             no_gradient());
+  static const auto f =
+      grad(func("mesh_query_ray_count", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
+                                           Float max_t) { return count_hits(mesh, origin, direction, max_t); }),
+           no_gradient());
   return f;
 }
 
@@ -157,14 +203,19 @@ Int count_hits(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& dire
 
 using detail::value;
 
-MeshRayHit mesh_query_ray(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, Loc loc) {
+MeshRayHit mesh_query_ray(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, RaySearch by,
+                          Loc loc) {
   tracing::CallPlace place(loc);
   const Vec3 o = value(origin), d = value(direction);
+  if (detail::asks_device(by))
+    return detail::with_face(detail::found_of(detail::device_func()(mesh.arrays, o, d, max_t, loc)), mesh, o, d);
   return detail::with_face(detail::found_of(detail::first_func()(mesh.arrays, o, d, max_t, loc)), mesh, o, d);
 }
 
-Bool mesh_query_ray_anyhit(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, Loc loc) {
+Bool mesh_query_ray_anyhit(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, RaySearch by,
+                           Loc loc) {
   tracing::CallPlace place(loc);
+  if (detail::asks_device(by)) return detail::device_any_func()(mesh.arrays, origin, direction, max_t, loc);
   return detail::any_func()(mesh.arrays, origin, direction, max_t, loc);
 }
 

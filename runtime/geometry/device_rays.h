@@ -1,0 +1,30 @@
+// A mesh's triangles in the device's own form, for rays. Internal to the runtime.
+#pragma once
+#include <memory>
+
+#include "../array.h"
+
+namespace weft::detail {
+
+/// What a device with ray queries searches for the triangles of a mesh.
+class DeviceRays {
+ public:
+  /// Nothing is in it before build().
+  /// Errors: Error(unsupported) where the device has no ray queries; Error(out_of_memory).
+  DeviceRays(const Array<vec3>& points, const Array<int>& indices);
+
+  /// From contiguous arrays of as many points and indices as at first.
+  /// Cost: a build of the driver's, on the default stream; no wait.
+  void build(const Array<vec3>& points, const Array<int>& indices);
+
+  /// The memory: what reads it is ordered with builds.
+  const Array<std::uint8_t>& memory() const { return memory_; }
+  std::uint64_t number() const;
+
+ private:
+  struct State;
+  Array<std::uint8_t> memory_;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace weft::detail
