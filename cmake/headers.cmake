@@ -1,6 +1,8 @@
 # <weft/...> for users of the build tree, spelled as it is in an installed copy.
 
-# Makes `folder` show the source folders named, and weft.h beside them.
+# Makes `folder` show the source folders named, and beside them weft.h and a header for each part of the library that
+# has one of its own.
+set(weft_part_headers algorithms geometry)
 function(weft_link_headers folder)
   file(MAKE_DIRECTORY "${folder}")
   foreach(name IN LISTS ARGN)
@@ -18,4 +20,12 @@ function(weft_link_headers folder)
     endif()
   endforeach()
   configure_file("${PROJECT_SOURCE_DIR}/cmake/weft.h.in" "${folder}/weft.h" @ONLY)
+  foreach(part IN LISTS weft_part_headers)
+    file(CONFIGURE OUTPUT "${folder}/${part}.h" CONTENT
+"// The headers of runtime/${part}.
+#pragma once
+
+#include \"runtime/${part}/${part}.h\"
+")
+  endforeach()
 endfunction()

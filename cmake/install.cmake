@@ -16,7 +16,9 @@ foreach(header IN LISTS weft_backend_headers)
     install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft/${folder}")
   endif()
 endforeach()
-install(FILES "${PROJECT_BINARY_DIR}/include/weft/weft.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft")
+foreach(header weft ${weft_part_headers})
+  install(FILES "${PROJECT_BINARY_DIR}/include/weft/${header}.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft")
+endforeach()
 
 set(weft_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weft")
 install(TARGETS weft_runtime EXPORT weftTargets

@@ -11,7 +11,7 @@ using namespace weft;
 
 namespace {
 
-constexpr float kSwell = 0.045f, kWaves = 6, kTurns = 2.2f;  // metres, per metre, per second (as angles)
+constexpr float kSwell = 0.07f, kWaves = 7, kTurns = 2.5f;  // metres, per metre, per second (as angles)
 constexpr float kBounce = 0.3f, kFriction = 0.25f;
 
 // The wave is a function of the place at rest, so its velocity is known as well.
@@ -23,6 +23,14 @@ auto wave_kernel =
       x[i] = p + n * (kSwell * sin(phase));
       v[i] = n * (-kSwell * kTurns * cos(phase));
     });
+
+// Sums of the triangles' normals by area; the length of a sum does not matter to who draws it.
+auto normal_kernel = kernel("surface normals", [](Arr<const vec3> x, Arr<const vec3i> triangles, Arr<vec3> normal) {
+  Vec3i t = triangles[tid()];
+  Vec3 a = x[t.x];
+  Vec3 area = cross(x[t.y] - a, x[t.z] - a);
+  for (int k = 0; k < 3; ++k) atomic_add(normal[t[k]], area);
+});
 
 // A particle is a ball of which only the centre is looked at: it touches what is closer than its radius, and whoever
 // has come inside by then is put outside again, on the side of the closest point.
@@ -89,7 +97,11 @@ void Waves::move_to(float seconds) {
   mesh_.refit();
 }
 
-Shape Waves::shape() const { return {positions_.clone(), rest_.triangles, rest_.normals}; }
+Shape Waves::shape() const {
+  const Array<vec3> normals = zeros<vec3>(positions_.device(), positions_.size());
+  launch(normal_kernel, rest_.triangles.size(), positions_, rest_.triangles, normals);
+  return {positions_.clone(), rest_.triangles, normals};
+}
 
 Particles::Particles(const Device& device, int count, float radius, const vec3& centre, float width)
     : radius_(radius), v_(zeros<vec3>(device, count)) {

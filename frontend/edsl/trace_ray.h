@@ -16,7 +16,7 @@ struct TracedRay {
 /// \param number  RayStructure::number()
 /// Origin and direction are finite, the direction is not 0, max_t is neither negative nor NaN.
 /// Gradient: none. Errors: Error(unsupported) when the kernel is compiled for a device without ray queries.
-TracedRay trace_ray(const Arr<std::uint8_t>& memory, const UInt64& number, const Vec3& origin,
-                    const Vec3& direction, const Float& max_t, bool any, Loc loc = Loc::here());
+TracedRay trace_ray(const Arr<std::uint8_t>& memory, const UInt64& number, const Vec3& origin, const Vec3& direction,
+                    const Float& max_t, bool any, Loc loc = Loc::here());
 
 }  // namespace weft::detail

@@ -12,9 +12,9 @@ namespace weft {
 ///
 /// What is found by a handle is only read. A launch whose kernel goes by handles is ordered with all work on all
 /// hierarchies and meshes of its device, and keeps them.
-/// Gradient: none to what is found. A tape refuses such a launch by Error(not_differentiable) while the points of a mesh
-/// have gradients, and the way back where one of the structures has changed meanwhile.
-/// Cost: a few dependent reads.
+/// Gradient: none to what is found. A tape refuses such a launch by Error(not_differentiable) while the points of a
+/// mesh have gradients, and the way back where one of the structures has changed meanwhile. Cost: a few dependent
+/// reads.
 Var<BvhData> bvh_at(In<std::uint64_t> id, Loc loc = Loc::here());
 /// The same for a Mesh. The functions of mesh_query.h and bvh_query.h take such a number itself as well.
 Var<MeshArrays> mesh_at(In<std::uint64_t> id, Loc loc = Loc::here());

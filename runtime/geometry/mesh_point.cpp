@@ -151,8 +151,7 @@ auto make_closest(const char* name, MeshSign sign) {
                        If (f.face >= 0) {
                          if (sign == MeshSign::normal) side = sign_by_normal(mesh, point, f);
                          if (sign == MeshSign::majority) side = sign_by_majority(mesh, point);
-                         if (sign == MeshSign::winding)
-                           side = select(winding_number(mesh, point, 2) > 0.5f, -1.f, 1.f);
+                         if (sign == MeshSign::winding) side = select(winding_number(mesh, point, 2) > 0.5f, -1.f, 1.f);
                        }
                      }
                      return result_of(f, side);
@@ -172,11 +171,10 @@ const auto& closest_func(MeshSign sign) {
   }
 }
 const auto& furthest_func() {
-  static const auto f = grad(func("mesh_query_furthest_point",
-                                  [](Var<MeshArrays> mesh, Vec3 point, Float min_dist) {
-                                    return result_of(furthest(mesh, point, min_dist), 1);
-                                  }),
-                             kNoGradient);
+  static const auto f = grad(
+      func("mesh_query_furthest_point", [](Var<MeshArrays> mesh, Vec3 point,
+                                           Float min_dist) { return result_of(furthest(mesh, point, min_dist), 1); }),
+      kNoGradient);
   return f;
 }
 

@@ -46,7 +46,8 @@ struct LeafRange {
 /// pushed, which overwrites a; behind 3 come c and b from the ring; behind b the walk climbs: b is the second child of
 /// 1, and 1 the first of 0, whose second is a; behind a it climbs to the root and ends.
 ///
-/// In an adjoint the walk has no stack and climbs always: its state are then numbers alone, which the way back can save.
+/// In an adjoint the walk has no stack and climbs always: its state are then numbers alone, which the way back can
+/// save.
 class Walk {
  public:
   static constexpr int kStack = 64;

@@ -80,9 +80,8 @@ TEST_P(BvhQuery, aabb_finds_what_overlaps) {
   asked[2].lower.x += 1e-3f;
   std::vector<vec3> lo, hi;
   for (const Box& b : asked) lo.push_back(b.lower), hi.push_back(b.upper);
-  const Found expected = brute_force(boxes, queries, [&](const Box& b, int q) {
-    return overlap(b, asked[std::size_t(q)]);
-  });
+  const Found expected =
+      brute_force(boxes, queries, [&](const Box& b, int q) { return overlap(b, asked[std::size_t(q)]); });
   EXPECT_EQ(expected[3].size(), boxes.size());
   EXPECT_EQ(expected[4].size(), 0u);
   for (int leaf_size : {1, 2, 4, 8}) {
@@ -293,8 +292,8 @@ TEST_P(BvhQuery, a_stack_that_runs_over_is_made_up_for) {
     else
       nodes.push_back({tooth_lower, tooth_upper, deep_lower, deep_upper});
     parents.push_back(k == 0 ? -1 : 2 * (spine - 2) + ((k - 1) % 3 != 0 ? 0 : 1));
-    nodes.push_back({lower(float(2 * k), ~(2 * k)), upper(float(2 * k) + 0.5f, 1), lower(float(2 * k + 1), ~(2 * k + 1)),
-                     upper(float(2 * k) + 1.5f, 1)});
+    nodes.push_back({lower(float(2 * k), ~(2 * k)), upper(float(2 * k) + 0.5f, 1),
+                     lower(float(2 * k + 1), ~(2 * k + 1)), upper(float(2 * k) + 1.5f, 1)});
     parents.push_back(2 * spine + (deep_first ? 1 : 0));
   }
   const BvhData tree = HostTree::as_data(device(), nodes, primitives, parents, lowers, uppers, 1);

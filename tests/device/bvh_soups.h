@@ -1,6 +1,7 @@
 // Boxes to build hierarchies from, and what can be asked of a finished one.
 #pragma once
 #include <gtest/gtest.h>
+#include <weft/runtime/geometry/bvh.h>
 #include <weft/weft.h>
 
 #include <vector>

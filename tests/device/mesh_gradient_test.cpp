@@ -211,8 +211,9 @@ TEST_P(MeshGradient, of_loops_over_what_is_found) {
 
 TEST_P(MeshGradient, of_all_hits_of_a_ray) {
   // Two sheets, at x = 1 and x = 2, hit by a ray along x: the sum of squared t.
-  const MeshData data{{vec3{1, -1, -1}, vec3{1, 2, -1}, vec3{1, -1, 2}, vec3{2, -1, -1}, vec3{2, 2, -1}, vec3{2, -1, 2}},
-                      {0, 1, 2, 3, 4, 5}};
+  const MeshData data{
+      {vec3{1, -1, -1}, vec3{1, 2, -1}, vec3{1, -1, 2}, vec3{2, -1, -1}, vec3{2, 2, -1}, vec3{2, -1, 2}},
+      {0, 1, 2, 3, 4, 5}};
   const Array<vec3> points = Array<vec3>(device(), data.points).requires_grad();
   const Mesh mesh(points, Array<int>(device(), data.indices));
   const Array<vec3> origin = Array<vec3>(device(), {vec3{0, 0, 0}}).requires_grad();

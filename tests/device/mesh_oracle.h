@@ -107,8 +107,8 @@ class Oracle {
       const double at = -dot(from, n) / slope;
       const V p{from[0] + at * d[0], from[1] + at * d[1], from[2] + at * d[2]};
       const double v = dot(cross(p, ac), n) / nn, w = dot(cross(ab, p), n) / nn, u = 1 - v - w;
-      hits.push_back({at, u, v, slope < 0 ? 1.0 : -1.0, int(f), std::min({u, v, w}),
-                      std::abs(slope) / std::sqrt(nn * dot(d, d))});
+      hits.push_back(
+          {at, u, v, slope < 0 ? 1.0 : -1.0, int(f), std::min({u, v, w}), std::abs(slope) / std::sqrt(nn * dot(d, d))});
     }
     return hits;
   }

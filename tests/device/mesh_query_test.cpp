@@ -41,14 +41,14 @@ struct RayRow {
 };
 WEFT_STRUCT(RayRow, hit, face, t, u, v, sign, normal, any, count);
 
-const auto cast = kernel("cast", [](Var<MeshArrays> mesh, Arr<const vec3> origin, Arr<const vec3> direction,
-                                    Float max_t, Arr<RayRow> out) {
-  Int i = tid();
-  const MeshRayHit h = mesh_query_ray(mesh, origin[i], direction[i], max_t);
-  const Bool any = mesh_query_ray_anyhit(mesh, origin[i], direction[i], max_t);
-  out[i] = Var<RayRow>(select(h.hit, 1, 0), h.face, h.t, h.u, h.v, h.sign, h.normal, select(any, 1, 0),
-                       mesh_query_ray_count(mesh, origin[i], direction[i], max_t));
-});
+const auto cast = kernel(
+    "cast", [](Var<MeshArrays> mesh, Arr<const vec3> origin, Arr<const vec3> direction, Float max_t, Arr<RayRow> out) {
+      Int i = tid();
+      const MeshRayHit h = mesh_query_ray(mesh, origin[i], direction[i], max_t);
+      const Bool any = mesh_query_ray_anyhit(mesh, origin[i], direction[i], max_t);
+      out[i] = Var<RayRow>(select(h.hit, 1, 0), h.face, h.t, h.u, h.v, h.sign, h.normal, select(any, 1, 0),
+                           mesh_query_ray_count(mesh, origin[i], direction[i], max_t));
+    });
 
 std::vector<RayRow> cast_rays(const Device& device, const Mesh& mesh, const std::vector<vec3>& origins,
                               const std::vector<vec3>& directions, float max_t) {
@@ -265,7 +265,8 @@ TEST_P(MeshQuery, furthest_points_are_as_far_as_any) {
   int hits = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
     double far = 0;
-    for (int k : data.indices) far = std::max(far, std::sqrt(double(length_sq(data.points[std::size_t(k)] - points[i]))));
+    for (int k : data.indices)
+      far = std::max(far, std::sqrt(double(length_sq(data.points[std::size_t(k)] - points[i]))));
     if (std::abs(far - least) < 1e-5) continue;
     ASSERT_EQ(got[i].hit, far > least) << i;
     if (!got[i].hit) continue;
@@ -317,9 +318,8 @@ TEST_P(MeshQuery, signs_tell_inside_from_outside) {
         if (oracle.distance(points[i]) < 4e-4) continue;
         const double w = oracle.winding(points[i]);
         inside += w > 0.5;
-        ASSERT_EQ(got[i].sign, w > 0.5 ? -1 : 1)
-            << c.name << ", sign " << int(sign) << ", point " << i << ": " << points[i].x << " " << points[i].y << " "
-            << points[i].z;
+        ASSERT_EQ(got[i].sign, w > 0.5 ? -1 : 1) << c.name << ", sign " << int(sign) << ", point " << i << ": "
+                                                 << points[i].x << " " << points[i].y << " " << points[i].z;
       }
       EXPECT_GT(inside, 0) << c.name;
     }
@@ -453,7 +453,8 @@ TEST_P(MeshQuery, refit_follows_the_points) {
     data.points = points.to_vector();
     const Mesh fresh(device(), data, {.winding_number = true});
     for (MeshSign sign : {MeshSign::winding, MeshSign::normal}) {
-      const auto moved = ask_points(device(), mesh, asked, 100, sign), built = ask_points(device(), fresh, asked, 100, sign);
+      const auto moved = ask_points(device(), mesh, asked, 100, sign),
+                 built = ask_points(device(), fresh, asked, 100, sign);
       for (std::size_t i = 0; i < asked.size(); ++i) {
         ASSERT_NEAR(moved[i].distance, built[i].distance, 1e-6) << i;
         if (moved[i].distance > 1e-4f) {
@@ -486,7 +487,9 @@ TEST_P(MeshQuery, wrong_input_is_refused) {
   refused(p, {0, 1, 2, 1, 2, 0, 0, 1, 3}, "triangle 2 of a mesh has a point that is NaN or infinite");
   refused(p, {0, 1, 4}, "triangle 0 of a mesh has a point that is NaN or infinite");
   expect_contains(error_of([&] { Mesh(Array<vec3>(), Array<int>(d, {0, 1, 2})); }), "null array");
-  expect_contains(error_of([&] { Mesh(Array<vec3>(d, p), Array<int>(d, {0, 1, 2}), {.leaf_size = 9}); }),
+  expect_contains(error_of([&] {
+                    Mesh(Array<vec3>(d, p), Array<int>(d, {0, 1, 2}), {.leaf_size = 9});
+                  }),
                   "9 triangles in a leaf");
   expect_contains(error_of([&] {
                     Mesh(Array<vec3>(d, p), Array<int>(d, {0, 1, 2}), {.velocities = zeros<vec3>(d, 4)});
@@ -512,7 +515,8 @@ TEST_P(MeshQuery, degenerate_triangles_disturb_nobody) {
       EXPECT_EQ(std::abs(got[i].sign), 1);
     }
   }
-  const auto rays = cast_rays(device(), mesh, {vec3{0.2f, 0.2f, 1}, vec3{2, 2, 3}}, {vec3{0, 0, -1}, vec3{0, 0, -1}}, 9);
+  const auto rays =
+      cast_rays(device(), mesh, {vec3{0.2f, 0.2f, 1}, vec3{2, 2, 3}}, {vec3{0, 0, -1}, vec3{0, 0, -1}}, 9);
   EXPECT_EQ(rays[0].face, 3);
   EXPECT_EQ(rays[0].count, 1);
   EXPECT_EQ(rays[1].hit, 0);

@@ -1,0 +1,10 @@
+// Meshes, hierarchies, neighbours, and tests of shapes: everything.
+#pragma once
+
+#include "bvh.h"
+#include "bvh_query.h"
+#include "mesh.h"
+#include "mesh_file.h"
+#include "mesh_query.h"
+#include "mesh_shapes.h"
+#include "primitives.h"
