@@ -58,6 +58,7 @@ DeviceState::~DeviceState() {
   // Streams wait for their work when they go; programs must outlive that, the device everything.
   streams.clear();
   programs.clear();
+  handles.end(*device);
 }
 
 }  // namespace detail

@@ -91,12 +91,12 @@ void dispatch(const Dispatch& work) {
     large.resize(call.args_bytes);
     block = large.data();
   }
-  // The arrays, the report buffer, and what the elements of arrays hold.
-  backend::MemoryRange few[66];
+  // The arrays, the report buffer, what the elements of arrays hold, and what is behind handles.
+  backend::MemoryRange few[67];
   std::vector<backend::MemoryRange> many;
   std::span<backend::MemoryRange> ranges = few;
-  if (args.size() + 2 > ranges.size()) {
-    many.resize(args.size() + 2);
+  if (args.size() + 3 > ranges.size()) {
+    many.resize(args.size() + 3);
     ranges = many;
   }
   std::size_t num_ranges = 0;
@@ -122,10 +122,20 @@ void dispatch(const Dispatch& work) {
     if (s->bytes) before_write(View(s, s->allocation.address, std::int64_t(s->bytes), 1), *on);
     s->order_before(*on, true);
   }
-  if (num_ranges + held.size() < ranges.size()) {
-    for (const std::shared_ptr<Storage>& s : held) ranges[num_ranges++] = {s->allocation.address, s->bytes, kAnything};
-  } else {
-    ranges[num_ranges++] = {0, ~0ull, kAnything};
+  // Room for the report buffer, and for one range that stands for many.
+  const auto add_ranges = [&](const References& list, ir::Access access, std::size_t room) {
+    if (num_ranges + list.size() + room <= ranges.size()) {
+      for (const std::shared_ptr<Storage>& s : list) ranges[num_ranges++] = {s->allocation.address, s->bytes, access};
+    } else {
+      ranges[num_ranges++] = {0, ~0ull, access};
+    }
+  };
+  add_ranges(held, kAnything, 2);
+  References by_handles;
+  if (call.by_handles) {
+    by_handles = device.handles.all(*on);
+    for (const std::shared_ptr<Storage>& s : by_handles) s->order_before(*on, false);
+    add_ranges(by_handles, ir::Access::read, 1);
   }
   pack_extents(block, call, threads);
 
@@ -169,6 +179,7 @@ void dispatch(const Dispatch& work) {
       args[k].array->storage()->touched(*on, ticket, any(access, ir::kChanges));
   }
   for (const std::shared_ptr<Storage>& s : held) s->touched(*on, ticket, true);
+  for (const std::shared_ptr<Storage>& s : by_handles) s->touched(*on, ticket, false);
 }
 
 }  // namespace weft::detail

@@ -83,6 +83,13 @@ class Recording {
   Recorder* before_;
 };
 
+/// While it lives, no tape hears of this thread's operations as such: of what is to be made again with the rest when
+/// steps are run again, and has no derivative.
+class Quiet : Recording {
+ public:
+  Quiet() : Recording(recorder() ? recorder()->unrecorded() : nullptr) {}
+};
+
 /// Hears of changes of a storage by any thread: see Storage::watch().
 class Watcher {
  public:

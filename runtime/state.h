@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../backends/backend.h"
+#include "handles.h"
 #include "packed.h"
 #include "programs.h"
 #include "report_buffer.h"
@@ -95,6 +96,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::unique_ptr<backend::Device> device;
   StreamState* default_stream = nullptr;
   Programs programs;
+  Handles handles;
   /// A dispatch has no more threads, and no array of more elements is addressed in 32 bits. Tests lower it.
   std::int64_t max_threads = (1ll << 31) - 1;
   std::mutex mutex;                                   ///< guards what follows
@@ -127,6 +129,7 @@ class Storage {
   const std::uint64_t bytes;  ///< of the elements; the allocation is padded to words
   const bool wrapped = false;
   bool holds_gradients = false;  ///< set before any array names it
+  bool is_handle = false;        ///< see Handles::add()
   /// Grows from storage to storage: tells which was there before.
   const std::uint64_t serial = next_serial();
 

@@ -28,7 +28,10 @@ Storage::~Storage() {
     std::lock_guard lock(device->mutex);
     device->wrapped.erase(reinterpret_cast<std::uintptr_t>(allocation.host));
   }
-  if (allocation.bytes) device->device->free(allocation);
+  if (is_handle)
+    device->handles.bury(allocation, write_.stream, write_.ticket);
+  else if (allocation.bytes)
+    device->device->free(allocation);
 }
 
 void Storage::order_before(StreamState& stream, bool writes) {
@@ -116,17 +119,23 @@ void Storage::refer_to(References references) {
     if (std::ranges::any_of(beyond, [&](const auto& b) { return b.get() == this; }))
       throw Error(ErrorKind::unsupported, "arrays of structs hold each other in a circle");
   }
-  std::lock_guard lock(mutex_);
-  references_.insert(references_.end(), references.begin(), references.end());
-  make_unique(references_);
-  has_references_ = !references_.empty();
+  {
+    std::lock_guard lock(mutex_);
+    references_.insert(references_.end(), references.begin(), references.end());
+    make_unique(references_);
+    has_references_ = !references_.empty();
+  }
+  if (is_handle) device->handles.changed();
 }
 
 void Storage::refer_only_to(References references) {
   make_unique(references);
-  std::lock_guard lock(mutex_);
-  references.swap(references_);  // what is dropped is freed after the lock is
-  has_references_ = !references_.empty();
+  {
+    std::lock_guard lock(mutex_);
+    references.swap(references_);  // what is dropped is freed after the lock is
+    has_references_ = !references_.empty();
+  }
+  if (is_handle) device->handles.changed();
 }
 
 References Storage::references() {

@@ -140,6 +140,20 @@ std::shared_ptr<Version> TapeCore::version(const ArrayBase& a) {
   return t.versions->take(a);
 }
 
+std::shared_ptr<ChangeCount> TapeCore::changes(const std::shared_ptr<Storage>& storage) {
+  if (change_counts_.size() >= change_counts_pruned_) {
+    std::erase_if(change_counts_, [](const auto& c) { return c.second.expired(); });
+    change_counts_pruned_ = std::max<std::size_t>(2 * change_counts_.size(), 64);
+  }
+  std::weak_ptr<ChangeCount>& known = change_counts_[storage->serial];
+  auto count = known.lock();
+  if (!count) {
+    known = count = std::make_shared<ChangeCount>();
+    storage->watch(count);
+  }
+  return count;
+}
+
 View TapeCore::gradient(const ArrayBase& a) {
   if (const auto gradient = a.storage()->gradient()) {
     taped(a);  // for zero()

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "gradient.h"
+#include "observe.h"
 #include "step_traces.h"
 #include "tape.h"
 #include "versions.h"
@@ -11,6 +12,13 @@ namespace weft::detail {
 
 class KernelAdjoint;
 class TapeCore;
+
+/// Counts the changes of one storage's elements from when it was made.
+class ChangeCount : public Watcher {
+ public:
+  void before_write(const ArrayBase&, StreamState&) override { ++count; }
+  std::atomic<std::uint64_t> count = 0;
+};
 
 /// One recorded operation.
 class TapeRecord {
@@ -86,6 +94,8 @@ class TapeCore : public Recorder {
   void mark_written(const ArrayBase& a);
   /// The elements as they are at this point of the recording.
   std::shared_ptr<Version> version(const ArrayBase& a);
+  /// The same where it is enough to know whether they have changed since.
+  std::shared_ptr<ChangeCount> changes(const std::shared_ptr<Storage>& storage);
 
   // The way back
 
@@ -149,6 +159,8 @@ class TapeCore : public Recorder {
   std::vector<StepTraces*> step_traces_;
   std::map<std::weak_ptr<Storage>, int, std::owner_less<>> made_again_;  ///< by which step
   std::size_t made_again_pruned_ = 64;
+  std::map<std::uint64_t, std::weak_ptr<ChangeCount>> change_counts_;  ///< by Storage::serial
+  std::size_t change_counts_pruned_ = 64;
   std::string broken_;                   ///< why the tape cannot go back
   std::unique_ptr<TapeRecord> pending_;  ///< the launch that is being made
 };

@@ -112,10 +112,11 @@ class LaunchRecord : public TapeRecord {
   }
 
   /// Just before the launch: holds what the adjoint reads of that moment.
-  void take_before(TapeCore& tape) {
+  void take_before(TapeCore& tape, const CheckedLaunch& launch) {
     for (std::size_t k = 0; k < args_.size(); ++k)
       if (adjoint_->get().reads >> k & 1) args_[k].before = tape.version(args_[k].array);
     take_held(tape);
+    if (launch.program.call->by_handles) take_by_handles(tape, launch.stream);
   }
   /// Just after it.
   void take_after(TapeCore& tape) {
@@ -168,6 +169,7 @@ class LaunchRecord : public TapeRecord {
     std::vector<std::pair<View, View>> now_;
   };
   void take_held(TapeCore& tape);
+  void take_by_handles(TapeCore& tape, StreamState& stream);
 
   struct Arg {
     View array;  ///< null for a value, and for an array that is left out
@@ -197,8 +199,18 @@ class LaunchRecord : public TapeRecord {
   std::vector<Arg> args_;
   std::vector<std::byte> values_;
   std::vector<Held> held_;
+  /// Of what is behind handles, with its count at the launch.
+  std::vector<std::pair<std::shared_ptr<ChangeCount>, std::uint64_t>> by_handles_;
   std::uint32_t entries_ = ir::kNone;  ///< of the undo log, once they were counted
 };
+
+void LaunchRecord::take_by_handles(TapeCore& tape, StreamState& stream) {
+  for (const std::shared_ptr<Storage>& s : device_->handles.all(stream)) {
+    std::shared_ptr<ChangeCount> changes = tape.changes(s);
+    const std::uint64_t now = changes->count;
+    by_handles_.emplace_back(std::move(changes), now);
+  }
+}
 
 void LaunchRecord::take_held(TapeCore& tape) {
   const auto& params = adjoint_->get().module.params;
@@ -273,6 +285,12 @@ void LaunchRecord::backward(TapeCore& tape) {
   for (std::size_t k = 0; k < args_.size(); ++k)
     any_gradient = any_gradient || (outputs >> k & 1 && tape.nonzero(args_[k].array));
   if (!any_gradient) return;
+  for (const auto& [changes, at_launch] : by_handles_)
+    if (changes->count != at_launch)
+      throw Error(ErrorKind::invalid_argument,
+                  "the kernel finds meshes or hierarchies of boxes by their handles, and one of them has changed since: "
+                  "go back before refit() and rebuild(), or give the kernel the structure itself",
+                  kernel_->name(), kernel_->loc());
 
   const HeldBefore held(held_);
   const ir::Adjoint& adjoint = adjoint_->get();
@@ -410,6 +428,13 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
     if (any(params[k].access, ir::Access::read)) read |= 1ull << k;
     if (any(params[k].access, ir::kChanges)) written |= 1ull << k;
   }
+  if (launch.program.call->by_handles && written)
+    for (const std::shared_ptr<Storage>& s : launch.stream.device->handles.all(launch.stream))
+      if (carries(View(s, s->allocation.address, std::int64_t(s->bytes), 1)))
+        throw Error(ErrorKind::not_differentiable,
+                    "the kernel finds meshes by their handles, and the points of one carry gradients, which none passes "
+                    "to: give it the Mesh itself",
+                    launch.kernel.name(), launch.kernel.loc());
   // What a kernel does to arrays that it finds in elements only the adjoint knows, which refuses gradients there.
   const bool held_carries = std::ranges::any_of(
       held, [&](const auto& s) { return carries(View(s, s->allocation.address, std::int64_t(s->bytes), 1)); });
@@ -459,7 +484,7 @@ void TapeCore::launching(const CheckedLaunch& launch) {
   auto record = std::make_unique<LaunchRecord>(launch, std::move(passes.adjoint));
   record->outputs = passes.outputs;
   record->with_gradient = passes.with_gradient;
-  record->take_before(*this);
+  record->take_before(*this, launch);
   pending_ = std::move(record);
 }
 

@@ -130,6 +130,8 @@ class StepRecorder : public Recorder {
       tape_.works_on(a->storage()->device);
       if (a->storage()->has_references()) a->storage()->reach(held);
     }
+    if (launch.program.call->by_handles)
+      for (const auto& s : launch.stream.device->handles.all(launch.stream)) held.push_back(s);
     for (const auto& s : held) touch(View(s, s->allocation.address, std::int64_t(s->bytes), 1));
     if (quiet_) return;
     const TapeCore::Passage passage = tape_.passage(launch);

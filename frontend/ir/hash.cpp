@@ -40,7 +40,7 @@ class Canonical {
     put(pack(module_.args_bytes, module_.tid_rank));
     put(pack(module_.tid_offset, module_.wide));
     put(pack(module_.block, static_cast<std::uint32_t>(module_.params.size())));
-    put(module_.arrays.size());
+    put(pack(static_cast<std::uint32_t>(module_.arrays.size()), module_.by_handles));
     for (const Param& param : module_.params) parameter(param);
     if (module_.report_offset != 0) {
       put(pack(module_.report_offset, static_cast<std::uint32_t>(module_.messages.size())));

@@ -34,6 +34,7 @@ class Printer {
                         module_.args_bytes);
     if (module_.tid_rank > 0) out_ += fmt::format(", tid of {}", module_.tid_rank);
     if (module_.wide) out_ += ", wide";
+    if (module_.by_handles) out_ += ", by handles";
     out_ += '\n';
     for (std::size_t i = 0; i < module_.params.size(); ++i) parameter(i, module_.params[i]);
     for (std::size_t i = 0; i < module_.arrays.size(); ++i) {

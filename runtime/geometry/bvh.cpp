@@ -11,6 +11,7 @@
 #include "../array_create.h"
 #include "../observe.h"
 #include "bvh_build.h"
+#include "handle.h"
 
 namespace weft {
 
@@ -22,10 +23,11 @@ struct BvhState {
     data.tag = kBvhTag;
     header = zeros<BvhData>(device, 1);
   }
-  // Who still holds the id of a hierarchy that is gone may read zeros here, as long as nobody else has the memory.
+  // Who still holds the id of a hierarchy that is gone finds zeros.
   ~BvhState() {
+    if (!has_id) return;
     try {
-      const Recording nobody(nullptr);
+      const Quiet quiet;
       header.zero();
     } catch (const Error&) {  // a lost device has nothing to be told
     }
@@ -39,6 +41,7 @@ struct BvhState {
   BvhData data;
   Array<int> arrived;  ///< by node; zeros between passes
   Array<BvhData> header;
+  bool has_id = false;
 };
 
 namespace {
@@ -127,7 +130,7 @@ Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& upp
   if (options.leaf_size < 1 || options.leaf_size > 8)
     detail::invalid(
         fmt::format("a hierarchy of boxes with {} primitives in a leaf; 1 to 8 are possible", options.leaf_size));
-  const detail::Recording nobody(nullptr);
+  const detail::Quiet quiet;
   state_ = std::make_shared<detail::BvhState>(device, options);
   detail::take_boxes(*state_, lowers, uppers);
   detail::build(*state_);
@@ -144,7 +147,7 @@ void Bvh::refit(const Array<vec3>& lowers, const Array<vec3>& uppers) {
   if (lowers.size() != s.data.count)
     detail::invalid(fmt::format("a hierarchy of {} boxes is refitted to {}: rebuild() takes another number",
                                 s.data.count, lowers.size()));
-  const detail::Recording nobody(nullptr);
+  const detail::Quiet quiet;
   const std::uint64_t before[] = {s.data.lowers.address(), s.data.uppers.address()};
   detail::take_boxes(s, lowers, uppers);
   if (s.data.lowers.address() != before[0] || s.data.uppers.address() != before[1]) detail::write_header(s);
@@ -158,7 +161,7 @@ void Bvh::refit() {
 void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers) {
   detail::BvhState& s = state();
   detail::check(s.device, lowers, uppers);
-  const detail::Recording nobody(nullptr);
+  const detail::Quiet quiet;
   detail::take_boxes(s, lowers, uppers);
   detail::build(s);
 }
@@ -174,6 +177,13 @@ int Bvh::depth() const { return std::max(1, int(data().info.at(kBvhDepth))); }
 std::int64_t Bvh::ignored() const { return data().info.at(kBvhIgnored); }
 const BvhData& Bvh::data() const { return state().data; }
 const Array<BvhData>& Bvh::header() const { return state().header; }
-std::uint64_t Bvh::id() const { return state().header.address(); }
+std::uint64_t Bvh::id() const {
+  detail::BvhState& s = state();
+  if (!s.has_id) {
+    detail::become_handle(s.header);
+    s.has_id = true;
+  }
+  return s.header.address();
+}
 
 }  // namespace weft

@@ -69,7 +69,8 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
   const S on_bc = to_unit_interval<S>(ratio<S>(S(-dot(fb, bc)), bc2));
   Best<S> best{on_ab, zero, length_sq(V(fa + ab * on_ab))};
   best.offer(zero, on_ac, length_sq(V(fa + ac * on_ac)), B(true));
-  best.offer(S(one - on_bc), on_bc, length_sq(V(fb + bc * on_bc)), B(true));
+  const S b_on_bc = one - on_bc;
+  best.offer(b_on_bc, on_bc, length_sq(V(fb + bc * on_bc)), B(true));
   // The weights of a narrow triangle are corrected once by what is left over: 4 digits are lost on a sliver.
   auto by_b = [&](const V& p) { return S(ratio<S>(dot(cross(ac, p), normal), n2)); };
   auto by_c = [&](const V& p) { return S(ratio<S>(dot(cross(p, ab), normal), n2)); };
@@ -79,7 +80,9 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
   const B inside = (inner_b > zero) & (inner_c > zero) & (S(inner_b + inner_c) < one);
   best.offer(inner_b, inner_c, length_sq(V(fa + ab * inner_b + ac * inner_c)), inside);
 
-  const S wb = best.x, wc = best.y, wa = one - wb - wc;
+  // What is on an edge has a weight of 0 exactly, by which it is told from what is on the face.
+  const S wb = best.x, wc = best.y;
+  const S wa = select(B((wb == b_on_bc) & (wc == on_bc)), zero, greatest(S(one - wb - wc), zero));
   const V apart = pa * wa + pb * wb + pc * wc;
   TrianglePoint<S> found{V(a * wa + b * wb + c * wc), V(wa, wb, wc), length_sq(apart)};
 

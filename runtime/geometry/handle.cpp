@@ -11,7 +11,9 @@ namespace weft {
 
 namespace detail {
 
-void become_handle(const ArrayBase& element) { (void)element; }
+void become_handle(const ArrayBase& element, std::shared_ptr<const std::atomic<bool>> stale) {
+  element.storage()->device->handles.add(element.storage(), std::move(stale));
+}
 
 namespace {
 
@@ -19,6 +21,7 @@ namespace {
 template <class T>
 Var<T> read_at(tracing::Id id, Loc loc) {
   Trace& t = Trace::current(loc);
+  t.kernel().module().by_handles = true;
   ir::Builder& b = t.builder();
   tracing::Address at;
   at.base = id;

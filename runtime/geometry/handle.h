@@ -1,5 +1,8 @@
 // Handles: structures of the device as 64-bit values, which kernels keep in arrays and structs and follow.
 #pragma once
+#include <atomic>
+#include <memory>
+
 #include "../../frontend/edsl/names.h"
 #include "../../frontend/edsl/struct_var.h"
 #include "bvh_node.h"
@@ -20,8 +23,9 @@ Var<BvhData> bvh_at(In<std::uint64_t> id, Loc loc = Loc::here());
 Var<MeshArrays> mesh_at(In<std::uint64_t> id, Loc loc = Loc::here());
 
 namespace detail {
-/// The array of one element becomes a handle, until its memory is gone; nobody else is given that.
-void become_handle(const ArrayBase& element);
+/// The array of one element becomes a handle, until its memory is gone; nobody else is given that. Who lets go of the
+/// element sets it to zeros first. \param stale  see Handles::add()
+void become_handle(const ArrayBase& element, std::shared_ptr<const std::atomic<bool>> stale = nullptr);
 }  // namespace detail
 
 }  // namespace weft

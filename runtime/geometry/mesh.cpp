@@ -18,20 +18,38 @@ namespace weft {
 
 namespace detail {
 
+/// Hears of changes of a mesh's indices, which make another mesh of it.
+class IndexWatch : public Watcher {
+ public:
+  explicit IndexWatch(const Array<int>& indices) : indices_(indices) {}
+  void before_write(const ArrayBase& elements, StreamState&) override {
+    if (may_overlap(elements, indices_)) *changed = true;
+  }
+  const std::shared_ptr<std::atomic<bool>> changed = std::make_shared<std::atomic<bool>>(false);
+
+ private:
+  const View indices_;
+};
+
 struct MeshState {
+  MeshState() = default;
   // Who still has the id of a mesh that is gone finds zeros.
   ~MeshState() {
     try {
-      const Recording nobody(nullptr);
+      const Quiet quiet;
       if (!element.is_null()) element.zero();
     } catch (const Error&) {  // a lost device has nothing to be told
     }
   }
+  MeshState(const MeshState&) = delete;
+  MeshState& operator=(const MeshState&) = delete;
+
   Array<vec3> points, velocities;  ///< as they were given
   Array<int> indices;
   Array<vec3> lowers, uppers;  ///< of the triangles
   Bvh tree;
   Array<int> arrived;  ///< by node, for dipoles
+  std::shared_ptr<IndexWatch> watch;
   std::unique_ptr<DeviceRays> rays;
   MeshArrays arrays;
   Array<MeshArrays> element;  ///< what id() names, from when it was first asked for
@@ -68,6 +86,18 @@ const auto& look() {
   return k;
 }
 
+void check_triangles(const MeshState& s) {
+  const int triangles = int(s.indices.size() / 3);
+  Array<int> bad = full<int>(s.points.device(), kAnswers, triangles);
+  launch(look(), triangles, s.points, s.indices, bad);
+  const std::vector<int> answer = bad.to_vector();
+  if (answer[kBadIndex] < triangles)
+    invalid(fmt::format("triangle {} of a mesh has an index that names none of its {} points", answer[kBadIndex],
+                        s.points.size()));
+  if (answer[kBadPoint] < triangles)
+    invalid(fmt::format("triangle {} of a mesh has a point that is NaN or infinite", answer[kBadPoint]));
+}
+
 void check(const MeshState& s, const MeshOptions& options) {
   if (s.points.is_null() || s.indices.is_null()) invalid("a mesh is given a null array");
   if (s.indices.device() != s.points.device())
@@ -89,26 +119,25 @@ void check(const MeshState& s, const MeshOptions& options) {
     if (s.velocities.size() != s.points.size())
       invalid(fmt::format("a mesh of {} points is given {} velocities", s.points.size(), s.velocities.size()));
   }
-  const int triangles = int(s.indices.size() / 3);
-  Array<int> bad = full<int>(s.points.device(), kAnswers, triangles);
-  launch(look(), triangles, s.points, s.indices, bad);
-  const std::vector<int> answer = bad.to_vector();
-  if (answer[kBadIndex] < triangles)
-    invalid(fmt::format("triangle {} of a mesh has an index that names none of its {} points", answer[kBadIndex],
-                        s.points.size()));
-  if (answer[kBadPoint] < triangles)
-    invalid(fmt::format("triangle {} of a mesh has a point that is NaN or infinite", answer[kBadPoint]));
+  check_triangles(s);
 }
 
-void take_points(MeshState& s) {
-  s.arrays.points = s.points.contiguous();
-  if (!s.velocities.is_null()) s.arrays.velocities = s.velocities.contiguous();
+void check_unchanged(const MeshState& s) {
+  if (*s.watch->changed) invalid("the indices of a mesh have changed since it was made: call its rebuild()");
+}
+
+void read_points(MeshState& s) {
   triangle_boxes(s.arrays, s.lowers, s.uppers);
-  if (s.rays) s.rays->build(s.arrays.points, s.arrays.indices);
+  if (s.rays) s.rays->build(s.arrays.points.contiguous(), s.arrays.indices);
 }
 
+// Elements hold contiguous arrays alone.
 void write_element(MeshState& s) {
-  if (!s.element.is_null()) s.element.assign(std::span<const MeshArrays>(&s.arrays, 1));
+  if (s.element.is_null()) return;
+  MeshArrays rows = s.arrays;
+  rows.points = rows.points.contiguous();
+  rows.velocities = rows.velocities.contiguous();
+  s.element.assign(std::span<const MeshArrays>(&rows, 1));
 }
 
 void follow_tree(MeshState& s) {
@@ -125,14 +154,17 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
   auto made = std::make_shared<detail::MeshState>();
   detail::MeshState& s = *made;
   s.points = points, s.indices = indices, s.velocities = options.velocities;
-  const detail::Recording nobody(nullptr);
+  const detail::Quiet quiet;
   detail::check(s, options);
   const Device device = points.device();
   const std::int64_t n = indices.size() / 3;
+  s.watch = std::make_shared<detail::IndexWatch>(indices);
+  indices.storage()->watch(s.watch);
+  s.arrays.points = points;  // the array itself: its gradients are the mesh's
   s.arrays.indices = indices.contiguous();
   s.arrays.has_velocities = !s.velocities.is_null();
   s.arrays.has_dipoles = options.winding_number;
-  if (!s.arrays.has_velocities) s.arrays.velocities = zeros<vec3>(device, 1);
+  s.arrays.velocities = s.arrays.has_velocities ? s.velocities : zeros<vec3>(device, 1);
   s.arrays.ray_memory = zeros<std::uint8_t>(device, 1);
   if (options.ray_query) {
     s.rays = std::make_unique<detail::DeviceRays>(points, indices);
@@ -142,7 +174,7 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
   s.lowers = empty<vec3>(device, n);
   s.uppers = empty<vec3>(device, n);
   s.arrays.corners = empty<vec4>(device, 3 * n);
-  detail::take_points(s);
+  detail::read_points(s);
   s.tree = Bvh(device, s.lowers, s.uppers, {options.builder, options.leaf_size});
   s.arrays.dipoles = zeros<vec4>(device, options.winding_number ? 4 * s.tree.nodes().size() : 1);
   if (options.winding_number) s.arrived = zeros<int>(device, s.tree.nodes().size());
@@ -174,15 +206,21 @@ detail::MeshState& Mesh::state() const {
 
 void Mesh::refit() {
   detail::MeshState& s = state();
-  const detail::Recording nobody(nullptr);
-  detail::take_points(s);
+  const detail::Quiet quiet;
+  detail::check_unchanged(s);
+  detail::read_points(s);
   s.tree.refit();
   detail::follow_tree(s);
 }
 void Mesh::rebuild() {
   detail::MeshState& s = state();
-  const detail::Recording nobody(nullptr);
-  detail::take_points(s);
+  const detail::Quiet quiet;
+  if (*s.watch->changed) {
+    detail::check_triangles(s);
+    s.arrays.indices = s.indices.contiguous();
+    *s.watch->changed = false;
+  }
+  detail::read_points(s);
   s.tree.rebuild();
   detail::follow_tree(s);
 }
@@ -195,14 +233,18 @@ const Array<vec3>& Mesh::velocities() const { return state().velocities; }
 const Bvh& Mesh::tree() const { return state().tree; }
 std::uint64_t Mesh::id() const {
   detail::MeshState& s = state();
+  detail::check_unchanged(s);
   if (s.element.is_null()) {
-    const detail::Recording nobody(nullptr);
+    const detail::Quiet quiet;
     s.element = empty<MeshArrays>(device(), 1);
-    detail::become_handle(s.element);
     detail::write_element(s);
+    detail::become_handle(s.element, s.watch->changed);
   }
   return s.element.address();
 }
-const MeshArrays& Mesh::kernel_argument() const { return state().arrays; }
+const MeshArrays& Mesh::kernel_argument() const {
+  detail::check_unchanged(state());
+  return state().arrays;
+}
 
 }  // namespace weft

@@ -116,6 +116,24 @@ TEST(ClosestPoint, is_the_vertex_itself_in_its_region) {
   EXPECT_EQ(inside.distance_sq, 81);
 }
 
+TEST(ClosestPoint, has_no_weight_of_a_vertex_away_from_its_edge) {
+  Random random(4);
+  for (int i = 0; i < 10000; ++i) {
+    const vec3 p[3] = {random.vector(1), random.vector(1), random.vector(1)};
+    const vec3 normal = cross(p[1] - p[0], p[2] - p[0]);
+    for (int k = 0; k < 3; ++k) {
+      const vec3 &from = p[(k + 1) % 3], &to = p[(k + 2) % 3];
+      // Above an edge, well outside of the triangle.
+      const vec3 outwards = normalize(cross(to - from, normal));
+      const vec3 query = lerp(from, to, float(random.between(0.01, 0.99))) + outwards * 0.3f;
+      const vec3 w = closest_point_triangle(query, p[0], p[1], p[2]).weights;
+      EXPECT_EQ(w[k], 0) << i << " " << k;
+      EXPECT_GE((std::min)({w.x, w.y, w.z}), 0) << i;
+    }
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
 TEST(ClosestPoint, of_edges_of_every_kind) {
   Random random(3);
   for (int i = 0; i < 100000; ++i) {

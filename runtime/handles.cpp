@@ -1,0 +1,89 @@
+// Handles that live, and the memory of those that do not.
+#include "handles.h"
+
+#include <algorithm>
+
+#include "../frontend/support/error.h"
+#include "state.h"
+
+namespace weft::detail {
+
+void Handles::add(const std::shared_ptr<Storage>& element, std::shared_ptr<const std::atomic<bool>> stale) {
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(elements_, [](const Element& e) { return e.storage.expired(); });
+    elements_.push_back({element, std::move(stale)});
+    element->is_handle = true;
+  }
+  changed();
+}
+
+void Handles::changed() {
+  std::shared_ptr<const References> dropped;  // whose memory may be freed once the lock is
+  std::lock_guard lock(mutex_);
+  ++changes_;
+  dropped.swap(beyond_);
+}
+
+void Handles::bury(const backend::Allocation& element, StreamState* stream, backend::Ticket ticket) {
+  {
+    std::lock_guard lock(mutex_);
+    graves_.push_back(element);
+    if (stream) {
+      const auto known = std::ranges::find(buried_, stream, &Buried::stream);
+      if (known == buried_.end())
+        buried_.push_back({stream, ticket});
+      else
+        known->ticket = std::max(known->ticket, ticket);
+    }
+  }
+  changed();
+}
+
+void Handles::end(backend::Device& device) {
+  for (const backend::Allocation& grave : graves_) device.free(grave);
+  graves_.clear();
+}
+
+References Handles::all(StreamState& stream) {
+  References found;
+  std::vector<Buried> waits;
+  std::shared_ptr<const References> beyond;
+  std::uint64_t changes = 0;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Element& e : elements_)
+      if (auto storage = e.storage.lock()) {
+        if (e.stale && *e.stale)
+          throw Error(ErrorKind::invalid_argument,
+                      "a kernel goes by handles while the indices of a mesh have changed: call the mesh's rebuild()");
+        found.push_back(std::move(storage));
+      }
+    std::ranges::copy_if(buried_, std::back_inserter(waits), [&](const Buried& b) { return b.stream != &stream; });
+    beyond = beyond_;
+    changes = changes_;
+  }
+  for (const Buried& b : waits) b.stream->wait(b.ticket);
+  if (!waits.empty()) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(buried_, [&](const Buried& b) { return std::ranges::find(waits, b) != waits.end(); });
+  }
+  if (!beyond) {
+    References reached;
+    for (const std::shared_ptr<Storage>& element : found) {
+      References of_one;
+      element->reach(of_one);
+      reached.insert(reached.end(), of_one.begin(), of_one.end());
+    }
+    std::ranges::sort(reached);
+    const auto rest = std::ranges::unique(reached);
+    reached.erase(rest.begin(), rest.end());
+    beyond = std::make_shared<const References>(std::move(reached));
+    std::lock_guard lock(mutex_);
+    if (changes == changes_) beyond_ = beyond;
+  }
+  found.insert(found.end(), beyond->begin(), beyond->end());
+  return found;
+}
+
+}  // namespace weft::detail
