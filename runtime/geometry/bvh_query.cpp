@@ -9,29 +9,22 @@ namespace weft {
 
 namespace detail {
 
-// One step is one node or one primitive, whichever is at hand: threads that look at primitives wait for no others that
-// still descend, and the code of both stands once.
 Bool QueryWalk::next(Int& to) {
   const auto choose = [&](const Children& c) {
     return Choice{{wants(c.lower[0], c.upper[0]), wants(c.lower[1], c.upper[1])}, false};
   };
   Bool done = false;
   While (!done & ((at_ < leaves_.count) | walk_.going())) {
-    If (at_ < leaves_.count) {
+    While (walk_.going() & (at_ >= leaves_.count)) {
+      walk_.visit(choose, leaves_);
+      at_ = 0;
+    }
+    While (!done & (at_ < leaves_.count)) {
       const Int place = leaves_.place(at_);
       at_ += 1;
       const Int primitive = tree_.primitives[place];
       done = takes(place, primitive, leaves_.count > 1);
       to = select(done, primitive, to);
-    }
-    Else {
-      const LeafRange leaves = walk_.visit(choose);
-      leaves_.count = leaves.count;
-      leaves_.first = leaves.first;
-      leaves_.begin = leaves.begin;
-      leaves_.rest = leaves.rest;
-      at_ = 0;
-      walk_.step(choose);
     }
   }
   return done;

@@ -28,22 +28,16 @@ PointFound closest(const Var<MeshArrays>& mesh, const Vec3& point, const Float& 
     const Float two = distance_sq_point_box(point, c.lower[1], c.upper[1]);
     return Choice{{one < best.distance_sq, two < best.distance_sq}, two < one};
   };
-  Walk walk(mesh.tree.nodes, mesh.tree.parents);
-  While (walk.going()) {
-    const LeafRange leaves = walk.visit(choose);
-    for (auto i : range(leaves.count)) {
-      const Int place = leaves.place(i);
-      const Corners t(mesh, place);
-      const TrianglePoint<Float> p = closest_point_triangle(point, t.a, t.b, t.c);
-      If (p.distance_sq < best.distance_sq) {
-        best.distance_sq = p.distance_sq;
-        best.weights = p.weights;
-        best.place = place;
-        best.face = t.face;
-      }
+  walk_tree(mesh.tree, false, choose, [&](const Int& place) {
+    const Corners t(mesh, place);
+    const TrianglePoint<Float> p = closest_point_triangle(point, t.a, t.b, t.c);
+    If (p.distance_sq < best.distance_sq) {
+      best.distance_sq = p.distance_sq;
+      best.weights = p.weights;
+      best.place = place;
+      best.face = t.face;
     }
-    walk.step(choose);
-  }
+  });
   return best;
 }
 
@@ -58,27 +52,21 @@ PointFound furthest(const Var<MeshArrays>& mesh, const Vec3& point, const Float&
     const Float one = corner_distance_sq(c.lower[0], c.upper[0]), two = corner_distance_sq(c.lower[1], c.upper[1]);
     return Choice{{one > best.distance_sq, two > best.distance_sq}, two > one};
   };
-  Walk walk(mesh.tree.nodes, mesh.tree.parents);
-  While (walk.going()) {
-    const LeafRange leaves = walk.visit(choose);
-    for (auto i : range(leaves.count)) {
-      const Int place = leaves.place(i);
-      const Corners t(mesh, place);
-      const Vec3 corners[3] = {t.a, t.b, t.c};
-      for (int k = 0; k < 3; ++k) {
-        const Vec3 d = corners[k] - point;
-        const Float distance_sq = dot(d, d);
-        // What has moved to infinity is not found.
-        If ((distance_sq > best.distance_sq) & isfinite(distance_sq)) {
-          best.distance_sq = distance_sq;
-          best.weights = Vec3(k == 0 ? 1 : 0, k == 1 ? 1 : 0, k == 2 ? 1 : 0);
-          best.place = place;
-          best.face = t.face;
-        }
+  walk_tree(mesh.tree, false, choose, [&](const Int& place) {
+    const Corners t(mesh, place);
+    const Vec3 corners[3] = {t.a, t.b, t.c};
+    for (int k = 0; k < 3; ++k) {
+      const Vec3 d = corners[k] - point;
+      const Float distance_sq = dot(d, d);
+      // What has moved to infinity is not found.
+      If ((distance_sq > best.distance_sq) & isfinite(distance_sq)) {
+        best.distance_sq = distance_sq;
+        best.weights = Vec3(k == 0 ? 1 : 0, k == 1 ? 1 : 0, k == 2 ? 1 : 0);
+        best.place = place;
+        best.face = t.face;
       }
     }
-    walk.step(choose);
-  }
+  });
   return best;
 }
 
@@ -99,26 +87,21 @@ Float sign_by_normal(const Var<MeshArrays>& mesh, const Vec3& point, const Point
                     false};
     };
     normal = Vec3();
-    Walk walk(mesh.tree.nodes, mesh.tree.parents);
-    While (walk.going()) {
-      const LeafRange leaves = walk.visit(choose);
-      for (auto i : range(leaves.count)) {
-        const Corners t(mesh, leaves.place(i));
-        const auto has = [&](const Vec3& p) { return (t.a == p) | (t.b == p) | (t.c == p); };
-        If (has(one) & has(two)) {
-          const Bool is_a = (t.a == one), is_b = !is_a & (t.b == one);
-          const Vec3 next = select(is_a, t.b, select(is_b, t.c, t.a)) - one;
-          const Vec3 last = select(is_a, t.c, select(is_b, t.a, t.b)) - one;
-          const Vec3 across = cross(next, last);
-          const Float area = length(across);
-          const Float angle = select(vertex, atan2(area, dot(next, last)), 1.f);
-          If (area > 0) {
-            normal += across * (angle / area);
-          }
+    walk_tree(mesh.tree, false, choose, [&](const Int& place) {
+      const Corners t(mesh, place);
+      const auto has = [&](const Vec3& p) { return (t.a == p) | (t.b == p) | (t.c == p); };
+      If (has(one) & has(two)) {
+        const Bool is_a = (t.a == one), is_b = !is_a & (t.b == one);
+        const Vec3 next = select(is_a, t.b, select(is_b, t.c, t.a)) - one;
+        const Vec3 last = select(is_a, t.c, select(is_b, t.a, t.b)) - one;
+        const Vec3 across = cross(next, last);
+        const Float area = length(across);
+        const Float angle = select(vertex, atan2(area, dot(next, last)), 1.f);
+        If (area > 0) {
+          normal += across * (angle / area);
         }
       }
-      walk.step(choose);
-    }
+    });
   }
   return select(dot(point - at, normal) < 0, -1.f, 1.f);
 }
@@ -215,27 +198,21 @@ Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accur
     const Vec3 reach = max(abs(c.lower[side] - middle), abs(c.upper[side] - middle)), away = middle - point;
     return Dipole{away, xyz(normal), some & (dot(away, away) <= accuracy * accuracy * dot(reach, reach))};
   };
-  const auto choose = [&](const Children& c) { return Choice{{dipole(c, 0).near, dipole(c, 1).near}, false}; };
-  const auto choose_and_add = [&](const Children& c) {
+  const auto choose = [&](const Children& c) {
     Choice choice{{false, false}, false};
     for (int side = 0; side < 2; ++side) {
       const Dipole d = dipole(c, side);
       choice.hit[side] = d.near;
       const Float r2 = dot(d.away, d.away), share = dot(d.away, d.normal) / (r2 * sqrt(r2));
-      sum += select(d.near | !(r2 > 0) | !isfinite(share), 0.f, share);
+      sum += select(c.again | d.near | !(r2 > 0) | !isfinite(share), 0.f, share);
     }
     return choice;
   };
   If (mesh.has_dipoles != 0) {
-    Walk walk(mesh.tree.nodes, mesh.tree.parents);
-    While (walk.going()) {
-      const LeafRange leaves = walk.visit(choose_and_add);
-      for (auto i : range(leaves.count)) {
-        const Corners t(mesh, leaves.place(i));
-        sum += solid_angle(point, t.a, t.b, t.c);
-      }
-      walk.step(choose);
-    }
+    walk_tree(mesh.tree, false, choose, [&](const Int& place) {
+      const Corners t(mesh, place);
+      sum += solid_angle(point, t.a, t.b, t.c);
+    });
   }
   return sum * float(1 / (4 * std::numbers::pi));
 }

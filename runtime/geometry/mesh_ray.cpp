@@ -29,12 +29,7 @@ void walk_ray(const Var<MeshArrays>& mesh, const RayData<Float>& ray, const Floa
     const RayBox<Float> two = intersect_ray_box(ray, c.lower[1], c.upper[1], limit);
     return Choice{{one.hit, two.hit}, two.enter < one.enter};
   };
-  Walk walk(mesh.tree.nodes, mesh.tree.parents);
-  While (walk.going() & !done) {
-    const LeafRange leaves = walk.visit(choose);
-    for (auto i : range(leaves.count)) look(Corners(mesh, leaves.place(i)));
-    walk.step(choose);
-  }
+  walk_tree(mesh.tree, done, choose, [&](const Int& place) { look(Corners(mesh, place)); });
 }
 
 RayFound first_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,

@@ -20,28 +20,28 @@ Walk::Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents) : nodes_(nodes), 
   node_ = select(nodes_.shape(0) > 0, 0, -1);
 }
 
-void Walk::push() {
-  if (stack_.empty()) return;
-  If (waiting_ >= 0) {
-    stack_[0][top_ & (kStack - 1)] = waiting_;
-    top_ += 1;
-    bottom_ = max(bottom_, top_ - kStack);
+void Walk::step(const Int& next, const Int& waiting) {
+  Int to = next;
+  Bool climbs = true;
+  if (!stack_.empty()) {
+    If (waiting >= 0) {
+      stack_[0][top_ & (kStack - 1)] = waiting;
+      top_ += 1;
+      bottom_ = max(bottom_, top_ - kStack);
+    }
+    climbs = bottom_ > 0;
+    If ((to < 0) & (top_ > bottom_)) {
+      top_ -= 1;
+      to = stack_[0][top_ & (kStack - 1)];
+    }
   }
-}
-
-void Walk::pop() {
-  if (stack_.empty()) {
-    climbing_ = true;
-    return;
+  from_ = -1;
+  If (climbs & (to < 0)) {
+    const Int up = parents_[node_];
+    to = up >> 1;
+    from_ = up & 1;
   }
-  If (top_ > bottom_) {
-    top_ -= 1;
-    node_ = stack_[0][top_ & (kStack - 1)];
-  }
-  Else {
-    climbing_ = bottom_ > 0;
-    node_ = select(climbing_, node_, -1);
-  }
+  node_ = to;
 }
 
 RayData<Float> ray_through(const Arr<BvhNode>& nodes, const Vec3& origin, const Vec3& direction) {

@@ -12,6 +12,7 @@ namespace weft::detail {
 /// Both children of a node.
 struct Children {
   Int node;
+  Bool again;  ///< it has been visited before: the walk climbs through it
   Vec3 lower[2], upper[2];
   Int child[2];  ///< a node, or a leaf: ~place
   Int count[2];  ///< primitives of a leaf
@@ -38,16 +39,19 @@ struct LeafRange {
 /// Strategy: a node holds the boxes of its children, so that a visit reads one line of 64 bytes and decides about both.
 /// Leaves are handed to the query at once; of two inner children the one goes on and the other waits on a stack in the
 /// thread's own memory, at most one for each level. The stack is a ring of kStack entries: in a deeper tree the oldest
-/// are overwritten, and once those that are left are used up, the walk climbs by the parents' numbers: from the first
-/// child of a node it goes to the second, if the query still wants it, from the second further up. Nothing is lost and
-/// nothing is visited twice: whatever a popped entry was, the thread then stands in its parent's second child.
+/// are overwritten, and once those that are left are used up, the walk climbs by the parents' numbers: it visits the
+/// parent again and goes from its first child to the second, if the query still wants that, from the second further up.
+/// Nothing is lost and no leaf is handed over twice: whatever a popped entry was, the thread then stands in its
+/// parent's second child.
 ///
 /// Worked example, a ring of 2 and a chain 0 - 1 - 2 - 3 whose second children a, b, c are nodes too: a, b, c are
 /// pushed, which overwrites a; behind 3 come c and b from the ring; behind b the walk climbs: b is the second child of
 /// 1, and 1 the first of 0, whose second is a; behind a it climbs to the root and ends.
 ///
-/// In an adjoint the walk has no stack and climbs always: its state are then numbers alone, which the way back can
-/// save.
+/// Devices that run the threads of a subgroup in step, and masked ones too, pay for all code of a loop in each of its
+/// rounds: climbing is no loop of its own but a visit like others.
+///
+/// In an adjoint the walk has no stack and climbs always: its state are then numbers alone, which the way back can save.
 class Walk {
  public:
   static constexpr int kStack = 64;
@@ -57,73 +61,54 @@ class Walk {
   /// Is there a node to visit?
   Bool going() const { return node_ >= 0; }
 
-  /// Visits the node. `choose`: Choice(const Children&). Afterwards step() goes on.
+  /// Visits the node and goes on to the next. `choose`: Choice(const Children&).
   template <class F>
-  LeafRange visit(F choose) {
-    const Children c(nodes_, node_);
+  void visit(F choose, LeafRange& leaves) {
+    Children c(nodes_, node_);
+    const Bool descends = from_ < 0;
+    c.again = !descends;
     const Choice order = choose(c);
-    const Int first = select(order.second_first, c.child[1], c.child[0]);
-    const Int second = select(order.second_first, c.child[0], c.child[1]);
-    const Bool hit_first = select(order.second_first, order.hit[1], order.hit[0]);
-    const Bool hit_second = select(order.second_first, order.hit[0], order.hit[1]);
-    const Int count_first = select(order.second_first, c.count[1], c.count[0]);
-    const Int count_second = select(order.second_first, c.count[0], c.count[1]);
-    LeafRange leaves;
+    const Bool turned = order.second_first;
+    const Bool behind_first = from_ == select(turned, 1, 0);
+    const Int first = select(turned, c.child[1], c.child[0]), second = select(turned, c.child[0], c.child[1]);
+    const Bool hit_first = select(turned, order.hit[1], order.hit[0]) & descends;
+    const Bool hit_second = select(turned, order.hit[0], order.hit[1]);
+    const Bool leaf_second = hit_second & descends;
+    const Int count_first = select(turned, c.count[1], c.count[0]), count_second = select(turned, c.count[0], c.count[1]);
     leaves.first = select(hit_first, count_first, 0);
-    leaves.count = leaves.first + select(hit_second, count_second, 0);
+    leaves.count = leaves.first + select(leaf_second, count_second, 0);
     leaves.begin = ~first;
     leaves.rest = ~second - leaves.first;
-    const Bool go_first = hit_first & (first >= 0), go_second = hit_second & (second >= 0);
-    next_ = select(go_first, first, select(go_second, second, -1));
-    waiting_ = select(go_first & go_second, second, -1);
-    return leaves;
-  }
-
-  /// Goes to the next node, with the same `choose` as visit().
-  template <class F>
-  void step(F choose) {
-    push();
-    If (next_ >= 0) {
-      node_ = next_;
-    }
-    Else {
-      pop();
-      If (climbing_) {
-        climbing_ = false;
-        climb(choose);
-      }
-    }
+    const Bool go_first = hit_first & (first >= 0);
+    const Bool go_second = hit_second & (descends | behind_first) & (second >= 0);
+    step(select(go_first, first, select(go_second, second, -1)), select(go_first & go_second, second, -1));
   }
 
  private:
-  void push();
-  void pop();
-  template <class F>
-  void climb(F choose) {
-    Int at = node_;
-    node_ = -1;
-    Int up = parents_[at];
-    While (up >= 0) {
-      at = up >> 1;
-      const Bool from_second = (up & 1) == 1;
-      const Children c(nodes_, at);
-      const Choice order = choose(c);
-      const Int other = select(from_second, c.child[0], c.child[1]);
-      const Bool wanted = select(from_second, order.hit[0], order.hit[1]) & (other >= 0);
-      If (wanted & (from_second == order.second_first)) {
-        node_ = other;
-        Break();
-      }
-      up = parents_[at];
-    }
-  }
+  /// To `next`; where that is -1, to what waits. `waiting` is what is to wait from now on, or -1.
+  void step(const Int& next, const Int& waiting);
 
   Arr<BvhNode> nodes_;
   Arr<int> parents_;
   std::vector<Private<int>> stack_;  ///< none in an adjoint
-  Int node_, next_, waiting_, top_, bottom_;
-  Bool climbing_;
+  Int node_;
+  Int from_ = -1;  ///< the child of node_ that the walk climbs from, or -1: it descends
+  Int top_, bottom_;
 };
+
+/// Goes through a tree: `look` is called with the place of each primitive in a leaf that `choose` wants, until `done`.
+///
+/// Nodes and primitives have a loop each, so that a thread waits for no others that do the other thing.
+template <class Choose, class Look>
+void walk_tree(const Var<BvhData>& tree, const Bool& done, Choose choose, Look look) {
+  Walk walk(tree.nodes, tree.parents);
+  LeafRange leaves;
+  While (walk.going() & !done) {
+    leaves.count = 0;
+    While (walk.going() & (leaves.count == 0)) walk.visit(choose, leaves);
+    for (auto i : range(leaves.count)) look(leaves.place(i));
+  }
+}
 
 /// A ray that loses no box of the tree by rounding.
 RayData<Float> ray_through(const Arr<BvhNode>& nodes, const Vec3& origin, const Vec3& direction);

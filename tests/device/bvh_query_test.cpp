@@ -106,7 +106,7 @@ TEST_P(BvhQuery, few_boxes) {
 }
 
 TEST_P(BvhQuery, sphere_and_capsule_find_what_they_touch) {
-  const int n = on_reference() ? 60 : 1500, queries = on_reference() ? 10 : 600;
+  const int n = on_reference() ? 60 : 800, queries = on_reference() ? 10 : 300;
   const std::vector<Box> boxes = test::random_boxes(n, 0.2f, 4);
   std::mt19937 engine(5);
   std::uniform_real_distribution<float> place(-1.2f, 1.2f), size(0, 0.5f);
@@ -158,7 +158,7 @@ TEST_P(BvhQuery, sphere_and_capsule_find_what_they_touch) {
       return distance(box, x);
     };
     double lo = 0, hi = 1;  // the distance is convex
-    for (int k = 0; k < 100; ++k) {
+    for (int k = 0; k < 45; ++k) {
       const double left = lo + (hi - lo) / 3, right = hi - (hi - lo) / 3;
       (at(left) < at(right) ? hi : lo) = at(left) < at(right) ? right : left;
     }
