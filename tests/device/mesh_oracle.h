@@ -28,22 +28,23 @@ class Oracle {
     }
   }
 
-  /// All hits with 0 <= t, nearest first.
-  std::vector<Hit> ray(const vec3& origin, const vec3& direction) const {
-    std::vector<Hit> hits;
-    for (const Hit& h : planes(origin, direction))
-      if (h.margin >= 0 && h.t >= 0) hits.push_back(h);
-    std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.t < b.t; });
-    return hits;
-  }
-  /// Does the ray pass an edge, its origin or the limit within rounding, or along a triangle?
-  bool unsure(const vec3& origin, const vec3& direction, double limit) const {
-    for (const Hit& h : planes(origin, direction)) {
-      if (h.margin > -0.1 && h.t > -1 && h.t < limit + 1 && h.slope < 2e-3) return true;
-      if (h.t > -1e-5 && h.t < limit + 1e-5 && std::abs(h.margin) < 1e-4) return true;
-      if (h.margin > -1e-4 && (std::abs(h.t) < 1e-5 || std::abs(h.t - limit) < 1e-5)) return true;
+  struct Hits {
+    std::vector<Hit> hits;  ///< with 0 <= t < limit, nearest first
+    /// Does the ray pass an edge, its origin or the limit within rounding, or along a triangle?
+    bool unsure = false;
+  };
+  Hits ray(const vec3& origin, const vec3& direction, double limit) const {
+    Hits found;
+    const V o = as(origin), d = as(direction);
+    for (std::size_t f = 0; f < triangles_.size(); ++f) {
+      const Hit h = plane(o, d, int(f));
+      if (h.margin >= 0 && h.t >= 0 && h.t < limit) found.hits.push_back(h);
+      found.unsure = found.unsure || (h.margin > -0.1 && h.t > -1 && h.t < limit + 1 && h.slope < 2e-3) ||
+                     (h.t > -1e-5 && h.t < limit + 1e-5 && std::abs(h.margin) < 1e-4) ||
+                     (h.margin > -1e-4 && (std::abs(h.t) < 1e-5 || std::abs(h.t - limit) < 1e-5));
     }
-    return false;
+    std::sort(found.hits.begin(), found.hits.end(), [](const Hit& a, const Hit& b) { return a.t < b.t; });
+    return found;
   }
   V normal(int face) const {
     const Triangle& t = triangles_[std::size_t(face)];
@@ -95,22 +96,16 @@ class Oracle {
   static V cross(const V& a, const V& b) {
     return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
   }
-  /// Where the ray meets the planes of all triangles.
-  std::vector<Hit> planes(const vec3& origin, const vec3& direction) const {
-    std::vector<Hit> hits;
-    const V o = as(origin), d = as(direction);
-    for (std::size_t f = 0; f < triangles_.size(); ++f) {
-      const Triangle& t = triangles_[f];
-      const V ab = sub(t[1], t[0]), ac = sub(t[2], t[0]), n = cross(ab, ac), from = sub(o, t[0]);
-      const double slope = dot(d, n), nn = dot(n, n);
-      if (slope == 0 || nn == 0) continue;
-      const double at = -dot(from, n) / slope;
-      const V p{from[0] + at * d[0], from[1] + at * d[1], from[2] + at * d[2]};
-      const double v = dot(cross(p, ac), n) / nn, w = dot(cross(ab, p), n) / nn, u = 1 - v - w;
-      hits.push_back(
-          {at, u, v, slope < 0 ? 1.0 : -1.0, int(f), std::min({u, v, w}), std::abs(slope) / std::sqrt(nn * dot(d, d))});
-    }
-    return hits;
+  /// Where the ray meets the plane of a triangle; a margin of -infinity where it meets none.
+  Hit plane(const V& o, const V& d, int face) const {
+    const Triangle& t = triangles_[std::size_t(face)];
+    const V ab = sub(t[1], t[0]), ac = sub(t[2], t[0]), n = cross(ab, ac), from = sub(o, t[0]);
+    const double slope = dot(d, n), nn = dot(n, n);
+    if (slope == 0 || nn == 0) return {0, 0, 0, 0, face, -INFINITY, 0};
+    const double at = -dot(from, n) / slope;
+    const V p{from[0] + at * d[0], from[1] + at * d[1], from[2] + at * d[2]};
+    const double v = dot(cross(p, ac), n) / nn, w = dot(cross(ab, p), n) / nn, u = 1 - v - w;
+    return {at, u, v, slope < 0 ? 1.0 : -1.0, face, std::min({u, v, w}), std::abs(slope) / std::sqrt(nn * dot(d, d))};
   }
   std::vector<Triangle> triangles_;
 };

@@ -19,8 +19,8 @@ namespace {
 
 DEVICE_TEST(MeshQuery);
 
-/// How many times more is done by hand: WEFT_GEOMETRY_LARGE=1.
-int scale() { return std::getenv("WEFT_GEOMETRY_LARGE") ? 100 : 1; }
+/// Full sizes are for runs by hand, of some minutes: WEFT_GEOMETRY_FULL=1 device_tests --gtest_filter='*/vulkan'
+bool full_sizes() { return std::getenv("WEFT_GEOMETRY_FULL") != nullptr; }
 
 std::vector<vec3> random_points(int n, float size, unsigned seed) {
   std::mt19937 engine(seed);
@@ -59,23 +59,24 @@ std::vector<RayRow> cast_rays(const Device& device, const Mesh& mesh, const std:
 }
 
 TEST_P(MeshQuery, rays_hit_what_all_triangles_one_by_one_say) {
-  const int rays = on_reference() ? 40 : 2000 * scale();
-  const MeshData shapes[] = {shapes::icosphere(1, on_reference() ? 1 : 3),
-                             shapes::random_soup(on_reference() ? 100 : 3000, 0.3f, 1), shapes::torus()};
-  for (const MeshData& data : shapes)
-    for (int leaf_size : {1, 4, 8}) {
+  const bool full = full_sizes() && !on_reference();
+  const int rays = on_reference() ? 40 : full ? 100'000 : 1000;
+  const MeshData shapes[] = {shapes::icosphere(1, on_reference() ? 1 : full ? 4 : 3),
+                             shapes::random_soup(on_reference() ? 100 : full ? 6000 : 2000, 0.3f, 1),
+                             full ? shapes::torus(1, 0.35f, 72, 36) : shapes::torus()};
+  for (const MeshData& data : shapes) {
+    const Oracle oracle(data);
+    const std::vector<vec3> origins = random_points(rays, 1.5f, 2), directions = random_points(rays, 2, 3);
+    std::vector<Oracle::Hits> expected;
+    for (std::size_t i = 0; i < origins.size(); ++i) expected.push_back(oracle.ray(origins[i], directions[i], 1.5));
+    for (int leaf_size : {1, 2, 4, 8}) {
       const Mesh mesh(device(), data, {.leaf_size = leaf_size});
-      const Oracle oracle(data);
-      const std::vector<vec3> origins = random_points(rays, 1.5f, 2), directions = random_points(rays, 2, 3);
       const auto got = cast_rays(device(), mesh, origins, directions, 1.5f);
       int hits = 0;
       for (std::size_t i = 0; i < origins.size(); ++i) {
-        const auto all = oracle.ray(origins[i], directions[i]);
         // What lies within rounding of an edge or of the limit may be either.
-        if (oracle.unsure(origins[i], directions[i], 1.5)) continue;
-        std::vector<Oracle::Hit> below;
-        for (const auto& h : all)
-          if (h.t < 1.5) below.push_back(h);
+        if (expected[i].unsure) continue;
+        const std::vector<Oracle::Hit>& below = expected[i].hits;
         const RayRow& r = got[i];
         ASSERT_EQ(r.hit, !below.empty()) << i;
         ASSERT_EQ(r.any, !below.empty()) << i;
@@ -99,6 +100,7 @@ TEST_P(MeshQuery, rays_hit_what_all_triangles_one_by_one_say) {
       }
       EXPECT_GT(hits, rays / 10);
     }
+  }
 }
 
 TEST_P(MeshQuery, the_limits_of_a_ray) {
@@ -151,6 +153,58 @@ TEST_P(MeshQuery, no_ray_escapes_through_an_edge_or_a_vertex) {
       ASSERT_EQ(r[i].any, 1) << i;
       ASSERT_EQ(r[i].count % 2, 1) << i;
     }
+  }
+}
+
+TEST_P(MeshQuery, no_ray_escapes_from_inside) {
+  const bool full = full_sizes() && !on_reference();
+  const int rays = on_reference() ? 60 : full ? 10'000'000 : 20'000;
+  const MeshData data = full ? shapes::torus(1, 0.35f, 1000, 500) : shapes::torus(1, 0.35f, 12, 8);
+  for (float away : {0.f, 1e4f}) {
+    MeshData moved = data;
+    for (vec3& p : moved.points) p += vec3{away, -away, away};
+    const Mesh mesh(device(), moved);
+    Array<int> escaped = zeros<int>(device(), 3);
+    // From all along the middle of the tube to everywhere.
+    launch(kernel("escape",
+                  [=](Var<MeshArrays> mesh, Arr<int> escaped) {
+                    UInt rng = rand_init(7, tid());
+                    const Float along = randf(rng, 0.f, 6.2831853f);
+                    const Vec3 middle(cos(along), 0, sin(along));
+                    const Vec3 origin = middle + vec3{away, -away, away};
+                    Vec3 direction;
+                    for (int k = 0; k < 3; ++k) direction[k] = randf(rng, -1.f, 1.f);
+                    If (!mesh_query_ray(mesh, origin, direction).hit) {
+                      atomic_add(escaped[0], 1);
+                    }
+                    If (!mesh_query_ray_anyhit(mesh, origin, direction)) {
+                      atomic_add(escaped[1], 1);
+                    }
+                    If ((mesh_query_ray_count(mesh, origin, direction) & 1) == 0) {
+                      atomic_add(escaped[2], 1);
+                    }
+                  }),
+           rays, mesh, escaped);
+    EXPECT_EQ(escaped.to_vector(), (std::vector<int>{0, 0, 0})) << "moved by " << away;
+    // To every vertex, and the middle of every edge.
+    launch(kernel("escape to edges",
+                  [=](Var<MeshArrays> mesh, Arr<int> escaped) {
+                    Int i = tid();
+                    const Int face = i / 6, k = i % 6 / 2;
+                    const Vec3 a = mesh_get_point(mesh, face * 3 + k), b = mesh_get_point(mesh, face * 3 + (k + 1) % 3);
+                    const Vec3 at = select(i % 2 == 0, a, (a + b) * 0.5f) - vec3{away, -away, away};
+                    const Float r = sqrt(at.x * at.x + at.z * at.z);
+                    const Vec3 origin = Vec3(at.x / r, 0, at.z / r) + vec3{away, -away, away};
+                    const Vec3 direction = at + vec3{away, -away, away} - origin;
+                    If (!mesh_query_ray(mesh, origin, direction).hit) {
+                      atomic_add(escaped[0], 1);
+                    }
+                    If ((mesh_query_ray_count(mesh, origin, direction) & 1) == 0) {
+                      atomic_add(escaped[2], 1);
+                    }
+                  }),
+           mesh.size() * 6, mesh, escaped);
+    EXPECT_EQ(escaped.to_vector(), (std::vector<int>{0, 0, 0})) << "moved by " << away;
   }
 }
 
@@ -227,17 +281,24 @@ std::vector<PointRow> ask_points(const Device& device, const Mesh& mesh, const s
 }
 
 TEST_P(MeshQuery, closest_points_are_as_close_as_any) {
-  const int n = on_reference() ? 40 : 1500 * scale();
-  for (const MeshData& data :
-       {shapes::icosphere(1, on_reference() ? 1 : 3), shapes::random_soup(on_reference() ? 80 : 2000, 0.2f, 8)}) {
+  const bool full = full_sizes() && !on_reference();
+  const int n = on_reference() ? 40 : full ? 100'000 : 1000, side = on_reference() ? 3 : full ? 32 : 8;
+  for (const MeshData& data : {shapes::icosphere(1, on_reference() ? 1 : full ? 4 : 3),
+                               shapes::random_soup(on_reference() ? 80 : full ? 6000 : 2000, 0.2f, 8)}) {
     const Oracle oracle(data);
-    for (int leaf_size : {1, 4}) {
+    std::vector<vec3> points = random_points(n, 2, 9);
+    for (int k = 0; k < side * side * side; ++k)
+      points.push_back(vec3{float(k % side), float(k / side % side), float(k / side / side)} *
+                           (3.f / float(std::max(side - 1, 1))) -
+                       vec3{1.5f, 1.5f, 1.5f});
+    std::vector<double> expected;
+    for (const vec3& p : points) expected.push_back(oracle.distance(p));
+    for (int leaf_size : {1, 2, 4, 8}) {
       const Mesh mesh(device(), data, {.leaf_size = leaf_size});
-      const std::vector<vec3> points = random_points(n, 2, 9);
       const auto got = ask_points(device(), mesh, points, 0.5f, MeshSign::none);
       int hits = 0;
       for (std::size_t i = 0; i < points.size(); ++i) {
-        const double d = oracle.distance(points[i]);
+        const double d = expected[i];
         if (std::abs(d - 0.5) < 1e-5) continue;
         const PointRow& r = got[i];
         ASSERT_EQ(r.hit, d < 0.5) << i;
@@ -294,7 +355,8 @@ TEST_P(MeshQuery, limits_of_distance_are_strict) {
 }
 
 TEST_P(MeshQuery, signs_tell_inside_from_outside) {
-  const int n = on_reference() ? 30 : 2000 * scale();
+  const bool full = full_sizes() && !on_reference();
+  const int n = on_reference() ? 30 : full ? 100'000 : 1000;
   struct Case {
     const char* name;
     MeshData data;
@@ -303,20 +365,23 @@ TEST_P(MeshQuery, signs_tell_inside_from_outside) {
   const MeshData tetrahedron{{vec3{1, 1, 1}, vec3{-1, -1, 1}, vec3{-1, 1, -1}, vec3{1, -1, -1}},
                              {0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3}};
   const Case cases[] = {{"tetrahedron", tetrahedron},
-                        {"torus", on_reference() ? shapes::torus(1, 0.4f, 8, 5) : shapes::torus()},
+                        {"torus", on_reference() ? shapes::torus(1, 0.4f, 8, 5) : shapes::torus(1, 0.35f, full ? 72 : 24, full ? 36 : 12)},
                         {"box", shapes::box({1, 2, 1.5f}, 2)}};
   for (const Case& c : cases) {
     const Mesh mesh(device(), c.data, {.winding_number = true});
     const Oracle oracle(c.data);
     ASSERT_NEAR(std::abs(oracle.winding(vec3{0.05f, 0.04f, 0.03f})), c.name[1] == 'o' && c.name[0] == 't' ? 0 : 1, 1e-9)
         << c.name;
-    std::vector<vec3> points = random_points(n, 1.6f, 12);
+    const std::vector<vec3> points = random_points(n, 1.6f, 12);
+    // Within 1e-4 of the diagonal any sign will do.
+    std::vector<double> windings;
+    for (const vec3& p : points) windings.push_back(oracle.distance(p) < 4e-4 ? NAN : oracle.winding(p));
     for (MeshSign sign : {MeshSign::majority, MeshSign::normal, MeshSign::winding}) {
       const auto got = ask_points(device(), mesh, points, 100, sign);
       int inside = 0;
       for (std::size_t i = 0; i < points.size(); ++i) {
-        if (oracle.distance(points[i]) < 4e-4) continue;
-        const double w = oracle.winding(points[i]);
+        const double w = windings[i];
+        if (std::isnan(w)) continue;
         inside += w > 0.5;
         ASSERT_EQ(got[i].sign, w > 0.5 ? -1 : 1) << c.name << ", sign " << int(sign) << ", point " << i << ": "
                                                  << points[i].x << " " << points[i].y << " " << points[i].z;
@@ -441,12 +506,13 @@ TEST_P(MeshQuery, refit_follows_the_points) {
     Int i = tid();
     const Vec3 q = p[i];
     const Float a = q.y * 0.7f;
-    p[i] = Vec3(q.x * cos(a) - q.z * sin(a) + 0.3f, q.y * 1.5f, q.x * sin(a) + q.z * cos(a));
+    p[i] = Vec3(q.x * cos(a) - q.z * sin(a), q.z * 1.1f - 0.1f, q.x * sin(a) + q.y * cos(a));
   });
   const std::vector<vec3> asked = random_points(n, 2, 16), directions = random_points(n, 1, 17);
-  for (int round = 0; round < 3; ++round) {
+  const int rounds = full_sizes() ? 100 : on_reference() ? 3 : 8;
+  for (int round = 0; round < rounds; ++round) {
     launch(twist, points.size(), points);
-    if (round < 2)
+    if (round < rounds - 1)
       mesh.refit();
     else
       mesh.rebuild();
@@ -496,9 +562,81 @@ TEST_P(MeshQuery, wrong_input_is_refused) {
                   }),
                   "a mesh of 5 points is given 4 velocities");
   expect_contains(error_of([&] { Mesh().refit(); }), "null mesh");
+  expect_contains(error_of([&] { Mesh(d, MeshData()); }), "no triangles");
   // A point that no triangle has may be anything.
   const Mesh fine(Array<vec3>(d, p), Array<int>(d, {0, 1, 2}));
   EXPECT_EQ(fine.size(), 1);
+}
+
+TEST_P(MeshQuery, questions_that_are_none_find_nothing) {
+  const Mesh mesh(device(), shapes::icosphere(1, 1), {.winding_number = true});
+  const vec3 nan{NAN, 0, 0}, inf{0, INFINITY, 0}, zero{0, 0, 0}, one{1, 0.1f, 0.2f};
+  const auto rays = cast_rays(device(), mesh, {nan, inf, zero, zero, zero, zero},
+                              {one, one, nan, inf, zero, one}, std::numeric_limits<float>::infinity());
+  for (std::size_t k = 0; k < 5; ++k) {
+    EXPECT_EQ(rays[k].hit, 0) << k;
+    EXPECT_EQ(rays[k].any, 0) << k;
+    EXPECT_EQ(rays[k].count, 0) << k;
+  }
+  EXPECT_EQ(rays[5].hit, 1);
+  for (float limit : {0.f, -1.f, NAN}) EXPECT_EQ(cast_rays(device(), mesh, {zero}, {one}, limit)[0].hit, 0) << limit;
+  for (MeshSign sign : {MeshSign::none, MeshSign::majority, MeshSign::normal, MeshSign::winding}) {
+    EXPECT_EQ(ask_points(device(), mesh, {nan}, 10, sign)[0].hit, 0);
+    EXPECT_EQ(ask_points(device(), mesh, {inf}, 10, sign)[0].hit, 0);
+    EXPECT_EQ(ask_points(device(), mesh, {zero}, NAN, sign)[0].hit, 0);
+  }
+  EXPECT_EQ(ask_points(device(), mesh, {nan}, 0, MeshSign::none, true)[0].hit, 0);
+  // A sphere of radius 0 is its centre; a negative one and a NaN have no points. A box upside down has none either.
+  Array<int> counts = zeros<int>(device(), 5);
+  launch(kernel("count",
+                [](Var<MeshArrays> mesh, Arr<int> counts) {
+                  const Vec3 at = mesh_get_point(mesh, 0);
+                  const Float nan = std::numeric_limits<float>::quiet_NaN();
+                  const Float radius[] = {0.f, -1.f, nan};
+                  for (int k = 0; k < 3; ++k)
+                    for (auto f : mesh_query_sphere(mesh, at, radius[k])) counts[k] += select(f >= 0, 1, 0);
+                  for (auto f : mesh_query_aabb(mesh, Vec3(1, 1, 1), Vec3(-1, -1, -1))) counts[3] += select(f >= 0, 1, 0);
+                  for (auto f : mesh_query_aabb(mesh, Vec3(nan, -2, -2), Vec3(2, 2, 2))) counts[4] += select(f >= 0, 1, 0);
+                }),
+         1, mesh, counts);
+  const auto found = counts.to_vector();
+  EXPECT_GE(found[0], 5) << "all triangles around a vertex";
+  EXPECT_LE(found[0], 6);
+  EXPECT_EQ(std::vector<int>(found.begin() + 1, found.end()), (std::vector<int>{0, 0, 0, 0}));
+}
+
+TEST_P(MeshQuery, other_triangles_need_a_rebuild) {
+  const std::vector<vec3> p{vec3{0, 0, 0}, vec3{1, 0, 0}, vec3{0, 1, 0}, vec3{0, 0, 5}, vec3{1, 0, 5}, vec3{0, 1, 5}};
+  const Array<int> indices(device(), {0, 1, 2, -7, 0, 1, 2});
+  // A view of an array: changes beside it are no business of the mesh.
+  Mesh mesh(Array<vec3>(device(), p), indices.slice(0, 3));
+  const std::uint64_t id = mesh.id();
+  const std::vector<vec3> from{vec3{0.2f, 0.2f, 9}}, down{vec3{0, 0, -1}};
+  const auto set = kernel("set", [](Arr<int> to, Int first) { to[tid()] = first + tid(); });
+  launch(set, 3, indices.slice(4, 7), 0);
+  EXPECT_FLOAT_EQ(cast_rays(device(), mesh, from, down, 100)[0].t, 9);
+  launch(set, 3, indices, 3);
+  expect_contains(error_of([&] { cast_rays(device(), mesh, from, down, 100); }),
+                  "the indices of a mesh have changed since it was made: call its rebuild()");
+  expect_contains(error_of([&] { mesh.refit(); }), "call its rebuild()");
+  expect_contains(error_of([&] { (void)mesh.id(); }), "call its rebuild()");
+  Array<float> t = zeros<float>(device(), 1);
+  const auto by_id = kernel("by_id", [](UInt64 id, Arr<float> t) {
+    t[0] = mesh_query_ray(id, Vec3(0.2f, 0.2f, 9), Vec3(0, 0, -1)).t;
+  });
+  expect_contains(error_of([&] { launch(by_id, 1, id, t); }), "call the mesh's rebuild()");
+  mesh.rebuild();
+  EXPECT_FLOAT_EQ(cast_rays(device(), mesh, from, down, 100)[0].t, 4);
+  EXPECT_EQ(mesh.id(), id);
+  launch(by_id, 1, id, t);
+  EXPECT_FLOAT_EQ(t.at(0), 4);
+  launch(set, 3, indices, 4);
+  expect_contains(error_of([&] { mesh.rebuild(); }), "has an index that names none");
+  // It stays as it was until there are indices that it can take.
+  expect_contains(error_of([&] { mesh.refit(); }), "call its rebuild()");
+  launch(set, 3, indices, 0);
+  mesh.rebuild();
+  EXPECT_FLOAT_EQ(cast_rays(device(), mesh, from, down, 100)[0].t, 9);
 }
 
 TEST_P(MeshQuery, degenerate_triangles_disturb_nobody) {
