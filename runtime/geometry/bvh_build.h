@@ -67,9 +67,4 @@ void move_root(const BvhBuild& build);
 /// All boxes anew, from those of the primitives.
 void refit_boxes(const BvhData& data, const Array<int>& arrived);
 
-/// Sorts keys, and values with them, in place; equal keys keep their order.
-void sort_pairs(const Array<unsigned>& keys, const Array<int>& values);
-/// Each element becomes the sum of those before it.
-void sum_before(const Array<int>& values);
-
 }  // namespace weft::detail

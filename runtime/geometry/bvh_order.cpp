@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "../../frontend/edsl/report.h"
+#include "../algorithms/sort.h"
+#include "../view.h"
 #include "bvh_build.h"
 
 namespace weft::detail {
@@ -134,7 +136,11 @@ void order_by_curve(BvhBuild& build) {
   launch(debug_mode().checks ? checked_bounds : bounds, blocks * kBlock, d.lowers, d.uppers, d.info, n,
          blocks * kBlock);
   launch(keys, n, d.lowers, d.uppers, d.info, build.keys, build.order);
-  sort_pairs(build.keys, build.order);
+  // Nodes come later: their memory is free for the sort, but for a tree so small that it does not suffice.
+  const Row<std::uint8_t> nodes(d.nodes);
+  SortOptions options{.end_bit = 30};
+  if (std::uint64_t(nodes.size()) >= weft::radix_sort_scratch_bytes<unsigned, int>(n)) options.scratch = nodes;
+  radix_sort_pairs(build.keys, build.order, options);
 }
 
 }  // namespace weft::detail

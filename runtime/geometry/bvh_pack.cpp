@@ -1,4 +1,5 @@
 // Leaves of several primitives in a tree of single ones.
+#include "../algorithms/scan.h"
 #include "../array_create.h"
 #include "bvh_build.h"
 
@@ -93,7 +94,7 @@ void pack_leaves(const BvhBuild& build) {
   const std::int64_t nodes = build.data.nodes.size();
   const Array<int> starts = zeros<int>(build.device(), build.count());
   launch(count, nodes, build.data, build.spans, starts);
-  sum_before(starts);
+  exclusive_scan(starts, starts);
   launch(pack, nodes, build.data, build.spans, starts, build.order);
 }
 
