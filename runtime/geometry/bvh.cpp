@@ -36,7 +36,7 @@ struct BvhState {
   BvhState& operator=(const BvhState&) = delete;
 
   const Device device;
-  const BvhOptions options;
+  BvhOptions options;          ///< but for the groups they stay
   Array<vec3> lowers, uppers;  ///< as they were given; those of `data` are contiguous
   BvhData data;
   Array<int> arrived;  ///< by node; zeros between passes
@@ -47,6 +47,15 @@ struct BvhState {
 namespace {
 
 [[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+void check_groups(const Device& device, const Array<int>& groups, std::int64_t boxes) {
+  if (groups.is_null()) return;
+  if (groups.size() != boxes)
+    invalid(fmt::format("a hierarchy of {} boxes is given {} groups: one for each box", boxes, groups.size()));
+  if (groups.device() != device)
+    invalid(
+        fmt::format("a hierarchy on device {} is given groups on device {}", device.name(), groups.device().name()));
+}
 
 void check(const Device& device, const Array<vec3>& lowers, const Array<vec3>& uppers) {
   if (lowers.is_null() || uppers.is_null()) invalid("a hierarchy of boxes is given a null array");
@@ -85,6 +94,12 @@ void build(BvhState& s) {
     s.arrived = zeros<int>(s.device, d.nodes.size());
     d.info = empty<unsigned>(s.device, kBvhInfos);
   }
+  const bool grouped = !s.options.groups.is_null() && n > 0;
+  if (const std::int64_t size = grouped ? n : 1; d.groups.is_null() || d.groups.size() != size) {
+    d.groups = zeros<int>(s.device, size);
+    d.group_roots = empty<int>(s.device, size);
+  }
+  if (!grouped) d.group_roots.fill(kBvhNothing);
   d.count = int(n);
   d.info.zero();
   write_header(s);
@@ -97,15 +112,20 @@ void build(BvhState& s) {
     return;
   }
   const bool merges = s.options.builder == BvhBuilder::hploc && n > 1, packs = merges && d.leaf_size > 1;
-  BvhBuild b{d, s.arrived, empty<unsigned>(s.device, n), d.primitives, {}};
+  BvhBuild b{d, s.arrived, grouped, {}, {}, d.primitives, {}};
+  if (s.options.curve_bits == 60)
+    b.fine_keys = empty<std::uint64_t>(s.device, n);
+  else
+    b.keys = empty<unsigned>(s.device, n);
   if (merges) b.spans = empty<vec2i>(s.device, packs ? n - 1 : 1);
   if (packs) b.order = empty<int>(s.device, n);
-  order_by_curve(b);
+  order_by_curve(b, grouped ? s.options.groups.contiguous() : Array<int>());
   if (merges)
     build_hploc(b);
   else
     build_lbvh(b);
   if (packs) pack_leaves(b);
+  if (grouped) name_group_roots(b);
   move_root(b);
 }
 
@@ -130,6 +150,10 @@ Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& upp
   if (options.leaf_size < 1 || options.leaf_size > 8)
     detail::invalid(
         fmt::format("a hierarchy of boxes with {} primitives in a leaf; 1 to 8 are possible", options.leaf_size));
+  if (options.curve_bits != 30 && options.curve_bits != 60)
+    detail::invalid(
+        fmt::format("a hierarchy of boxes with {} bits along the curve; 30 and 60 are possible", options.curve_bits));
+  detail::check_groups(device, options.groups, lowers.size());
   const detail::Quiet quiet;
   state_ = std::make_shared<detail::BvhState>(device, options);
   detail::take_boxes(*state_, lowers, uppers);
@@ -159,9 +183,14 @@ void Bvh::refit() {
 }
 
 void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers) {
+  rebuild(lowers, uppers, state().options.groups);
+}
+void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) {
   detail::BvhState& s = state();
   detail::check(s.device, lowers, uppers);
+  detail::check_groups(s.device, groups, lowers.size());
   const detail::Quiet quiet;
+  s.options.groups = groups;
   detail::take_boxes(s, lowers, uppers);
   detail::build(s);
 }

@@ -14,6 +14,12 @@ struct BvhOptions {
   BvhBuilder builder = BvhBuilder::hploc;
   /// Most primitives in a leaf, 1 to 8.
   int leaf_size = 1;
+  /// Bits of a primitive's place along the curve, 30 or 60: 10 or 20 along each axis. More tell small parts of a large
+  /// scene apart, and take about twice as long to sort.
+  int curve_bits = 30;
+  /// (N) any numbers; null: no groups. Primitives of one number stand in one subtree, which queries may look at alone:
+  /// bvh_group_root(). The array is kept; rebuild() looks at it again.
+  Array<int> groups = {};
 };
 
 namespace detail {
@@ -34,9 +40,11 @@ void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers);
 /// The same boxes give the same tree, bit by bit, in every build on a device; with BvhBuilder::lbvh the same tree, but
 /// for the signs of zeros, on all devices.
 ///
-/// Errors: Error(invalid_argument) for arrays whose lengths differ, for a leaf size out of range, and for calls of a
-/// null hierarchy; Error(out_of_memory). Cost: launches on the default stream, and no wait; about 76 bytes a primitive,
-/// and while it is built up to 40 more.
+/// Errors: Error(invalid_argument) for arrays whose lengths differ or that are on another device, for a leaf size out
+/// of range, for bits that are neither 30 nor 60, and for calls of a null hierarchy; Error(unsupported) for 60 bits on
+/// a device without 64-bit integers; Error(out_of_memory). Cost: launches on the default stream, and no wait; about 76
+/// bytes a primitive, and while it is built 4 (LBVH) to 52 (H-PLOC with leaves of several primitives) more; with groups
+/// 8 and a second sort more, with 60 bits 4 while it is built.
 /// Source: Apetrei 2014, "Fast and Simple Agglomerative LBVH Construction"; Benthin et al. 2024, "H-PLOC".
 class Bvh {
  public:
@@ -54,15 +62,19 @@ class Bvh {
   void refit(const Array<vec3>& lowers, const Array<vec3>& uppers);
   /// The same after the elements of its arrays have changed.
   void refit();
-  /// A new tree, of any number of boxes, behind the same id().
+  /// A new tree, of any number of boxes, behind the same id(); where it has groups, from the array that it has.
   void rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers);
   void rebuild();
+  /// The same with other groups; null: with none.
+  void rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups);
 
   bool is_null() const { return !state_; }
   Device device() const;
   /// Of primitives.
   std::int64_t size() const;
   const BvhOptions& options() const;
+  /// Whether it was made with groups.
+  bool is_grouped() const { return !options().groups.is_null(); }
   /// Nodes on the longest way from the root down: what a stack of a walk needs. Waits.
   int depth() const;
   /// Primitives whose box is none. Waits.

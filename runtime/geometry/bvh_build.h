@@ -45,23 +45,49 @@ inline constexpr int kBvhRoot = 2, kBvhBounds = 3, kBvhInfos = kBvhBounds + 6;
 /// A build under way: the arrays of the tree, and what the build alone needs.
 struct BvhBuild {
   const BvhData& data;
-  Array<int> arrived;    ///< by node; zeros before and after each pass
-  Array<unsigned> keys;  ///< by place in the order of the curve
-  Array<int> order;      ///< the primitives in that order; data.primitives itself where leaves are runs of places
-  Array<vec2i> spans;    ///< by node, where leaves are packed: least place, number of primitives up to 15
+  Array<int> arrived;  ///< by node; zeros before and after each pass
+  bool grouped;        ///< then data.groups counts before the keys
+  /// By place in the order of the curve; one of them is null.
+  Array<unsigned> keys;
+  Array<std::uint64_t> fine_keys;
+  Array<int> order;    ///< the primitives in that order; data.primitives itself where leaves are runs of places
+  Array<vec2i> spans;  ///< by node, where leaves are packed: least place, number of primitives up to 15
 
   Device device() const { return data.info.device(); }
   std::int64_t count() const { return data.count; }
 };
 
-/// Bounds of the centres, keys and `order`.
-void order_by_curve(BvhBuild& build);
+/// A range of places on its way up: to the lower one of the cuts beside it. The higher the first bit in which two
+/// neighbours differ, the higher the cut: of their groups, then of their keys, then of the places themselves.
+struct Climb {
+  Int parent;  ///< the number of a cut is that of the place before it
+  Bool is_second;
+};
+/// \param groups  looked at where `grouped`
+template <class B>
+Climb climb_from(const Arr<const B>& keys, const Arr<int>& groups, bool grouped, const Int& first, const Int& last,
+                 const Int& n) {
+  const Int before = max(first - 1, 0), behind = min(last + 1, n - 1);
+  const Var<B> left = keys[before] ^ keys[first], right = keys[behind] ^ keys[last];
+  Bool right_is_lower = (right < left) | ((right == left) & ((behind ^ last) < (before ^ first)));
+  if (grouped) {
+    const UInt left_group = UInt(groups[before] ^ groups[first]), right_group = UInt(groups[behind] ^ groups[last]);
+    right_is_lower = (right_group < left_group) | ((right_group == left_group) & right_is_lower);
+  }
+  const Bool is_second = (first > 0) & ((last == n - 1) | !right_is_lower);
+  return {select(is_second, before, last), is_second};
+}
+
+/// Bounds of the centres, keys, `order` and data.groups. \param groups  by primitive; null without groups
+void order_by_curve(const BvhBuild& build, const Array<int>& groups);
 /// Nodes by common bits of the keys.
 void build_lbvh(const BvhBuild& build);
 /// Nodes that merge the nearest clusters, down to single primitives.
 void build_hploc(const BvhBuild& build);
 /// Subtrees of no more than leaf_size primitives become leaves; fills data.primitives.
 void pack_leaves(const BvhBuild& build);
+/// Fills data.group_roots, for numbers of nodes as they are behind move_root().
+void name_group_roots(const BvhBuild& build);
 /// Makes the node that info names number 0, which all later passes count on.
 void move_root(const BvhBuild& build);
 /// All boxes anew, from those of the primitives.

@@ -138,7 +138,8 @@ struct Output {
 };
 
 /// One round: clusters that are each other's nearest become one, and the others close up.
-void merge_nearest(Clusters& c, Int& count, const Output& out) {
+/// \param across  they may be of several groups: no leaf may hold them
+void merge_nearest(Clusters& c, Int& count, const Output& out, const Bool& across) {
   const std::vector<UInt> best = nearest(c, count);
   const auto links = c.all([](const Cluster& s) { return s.link; });
   const auto firsts = c.all([](const Cluster& s) { return s.first; });
@@ -163,7 +164,7 @@ void merge_nearest(Clusters& c, Int& count, const Output& out) {
       }
       store_half(out.halves, child, {own.box, own.link, select(own.link >= 0, 0, 1)});
     }
-    Int number = min(own.size % 16 + other_size % 16, 15);
+    Int number = select(across, 15, min(own.size % 16 + other_size % 16, 15));
     Int height = select(number <= out.bvh.leaf_size, 0, max(own.size / 16, other_size / 16) + 1);
     If (first & (out.bvh.leaf_size > 1)) {
       out.spans[node] = Vec2i(own.first, number);
@@ -189,8 +190,8 @@ void merge_nearest(Clusters& c, Int& count, const Output& out) {
   }
 }
 
-/// Clusters in memory: a range of places has up to 16 of them in its first places, and then none. A place alone has
-/// its primitive.
+/// Clusters in memory: a range of places has up to 16 of them among its first 16 places. A place alone has its
+/// primitive.
 struct Lists {
   Arr<vec4> bounds;  ///< by place two: lower bound and link, upper bound and first
   Arr<int> sizes;
@@ -212,28 +213,25 @@ struct Lists {
 /// The clusters of two neighbouring ranges, [from, split) and [split, to], become up to `goal` of both. All threads of
 /// the subgroup come, with the same arguments. What is left stands in c.
 void merge_ranges(Clusters& c, Int& count, const Lists& lists, const Output& out, const Int& from, const Int& split,
-                  const Int& to, const Int& goal) {
-  Int left = 0, right = 0;
+                  const Int& to, const Int& goal, const Bool& across) {
+  const auto place_of = [&](const Int& i) { return select(i < kLeft, from + i, split + i - kLeft); };
+  UInt there = 0u;
   for (int k = 0; k < c.each; ++k) {
-    Int i = c.number(k), j = i - kLeft;
-    Bool second = i >= kLeft;
-    Int place = select(second, split + j, from + i);
-    If (select(second, j < min(to - split + 1, kLeft), i < split - from)) {
-      Int there = Int(lists.sizes[place] >= 0);
-      left += select(second, 0, there);
-      right += select(second, there, 0);
+    Int i = c.number(k);
+    If (select(i < kLeft, i < split - from, (i < kMerged) & (i - kLeft <= to - split))) {
+      there |= select(lists.sizes[place_of(i)] >= 0, UInt(1u) << UInt(i & 31), 0u);
     }
   }
-  Int lefts = subgroup_add(left);
-  count = lefts + subgroup_add(right);
+  const SetBits stored(subgroup_or(there));
+  count = stored.count();
   for (int k = 0; k < c.each; ++k) {
     Int i = c.number(k);
     If (i < count) {
-      c.slots[std::size_t(k)] = lists.load(select(i < lefts, from + i, split + i - lefts));
+      c.slots[std::size_t(k)] = lists.load(place_of(stored.at(i)));
     }
   }
   While (count > goal) {
-    merge_nearest(c, count, out);
+    merge_nearest(c, count, out, across);
   }
   for (int k = 0; k < c.each; ++k) {
     Int i = c.number(k);
@@ -252,7 +250,8 @@ void merge_ranges(Clusters& c, Int& count, const Lists& lists, const Output& out
 // that they go through are no nodes: they say which clusters may meet. Where a range of more than 16 places is
 // complete, the clusters of its two halves, no more than 16 each, are merged until 16 are left: round by round each one
 // that is the nearest of its nearest. The whole range merges until one is left. So the upper levels of the tree are
-// chosen from many clusters, by area, and not by where the curve happens to be cut.
+// chosen from many clusters, by area, and not by where the curve happens to be cut. A range that is a whole group
+// merges until one is left as well, so that a group is one cluster before it meets others.
 //
 // A merge is work for a whole subgroup: it takes the ranges that its threads have completed one after the other, with
 // 32 clusters in registers. Every thread comes to every operation of the subgroup. Before a thread says that its range
@@ -263,25 +262,23 @@ void merge_ranges(Clusters& c, Int& count, const Lists& lists, const Output& out
 //   clusters there   16 (four were merged)   16
 //   range [0 .. 39]: 32 clusters -> rounds: 32, 21, 15 -> stops at 15, in places 0 to 14; place 15 says that there
 //   is no more
-auto hploc_kernel(int width) {
+template <class B>
+auto hploc_kernel(int width, bool grouped) {
   return kernel("bvh_hploc",
-                [width](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const unsigned> keys,
-                        Arr<const int> order, Arr<vec4> bounds, Arr<int> sizes, Arr<vec2i> spans, Int n) {
+                [width, grouped](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys,
+                                 Arr<const int> order, Arr<vec4> bounds, Arr<int> sizes, Arr<vec2i> spans, Int n) {
                   const Lists lists{bounds, sizes};
                   const Output out{bvh, halves, spans};
                   Int i = tid(), first = i, last = i, split = 0;
-                  Bool climbs = i < n;
+                  Bool climbs = i < n, is_group = false;
+                  const Arr<int> groups = bvh.groups;
                   If (climbs) {
                     lists.store(i, {box_of(bvh.lowers, bvh.uppers, order[i]), ~i, i, 1});
                   }
                   fence();
                   While (subgroup_any(climbs)) {
                     If (climbs) {
-                      Int before = max(first - 1, 0), behind = min(last + 1, n - 1);
-                      UInt left = keys[before] ^ keys[first], right = keys[behind] ^ keys[last];
-                      Bool right_is_lower = (right < left) | ((right == left) & ((behind ^ last) < (before ^ first)));
-                      Bool is_second = (first > 0) & ((last == n - 1) | !right_is_lower);
-                      Int parent = select(is_second, before, last);
+                      const auto [parent, is_second] = climb_from<B>(keys, groups, grouped, first, last, n);
                       Int far_end = atomic_exchange(arrived[parent], 1 + select(is_second, last, first));
                       climbs = far_end != 0;
                       If (climbs) {
@@ -289,18 +286,28 @@ auto hploc_kernel(int width) {
                         split = parent + 1;
                         first = select(is_second, far_end - 1, first);
                         last = select(is_second, last, far_end - 1);
+                        if (grouped) {
+                          const Int group = groups[first];
+                          is_group = (groups[last] == group) & ((first == 0) | (groups[max(first - 1, 0)] != group)) &
+                                     ((last == n - 1) | (groups[min(last + 1, n - 1)] != group));
+                        }
                       }
                     }
-                    Bool due = climbs & ((last - first >= kLeft) | (last - first + 1 == n));
+                    Bool due = climbs & ((last - first >= kLeft) | (last - first + 1 == n) | is_group);
                     While (subgroup_any(due)) {
                       Clusters c(width);
                       Int count = 0;
                       Int worker = subgroup_min(select(due, c.lane, width));
                       Int from = subgroup_broadcast(first, worker), to = subgroup_broadcast(last, worker);
                       Int middle = subgroup_broadcast(split, worker);
-                      Bool whole = to - from + 1 == n;
+                      Bool whole = to - from + 1 == n, across = false;
+                      Int goal = select(whole, 1, kLeft);
+                      if (grouped) {
+                        across = groups[from] != groups[to];
+                        goal = select(subgroup_broadcast(is_group, worker), 1, goal);
+                      }
                       fence();
-                      merge_ranges(c, count, lists, out, from, middle, to, select(whole, 1, kLeft));
+                      merge_ranges(c, count, lists, out, from, middle, to, goal, across);
                       fence();
                       If (whole & (c.lane == 0)) {
                         bvh.parents[c.slots[0].link] = -1;
@@ -316,29 +323,36 @@ auto hploc_kernel(int width) {
 }
 
 // By width: the number of clusters in each thread's registers is part of the kernel.
-template <int kWidth>
-const auto& hploc_kernel_of() {
-  static const auto k = hploc_kernel(kWidth);
-  return k;
+template <class B>
+const auto& hploc_kernel_for(const Device& device, bool grouped) {
+  using Made = decltype(hploc_kernel<B>(4, false));
+  static const std::vector<Made> all = [] {
+    std::vector<Made> made;
+    for (int width = 4; width <= 128; width *= 2)
+      for (bool g : {false, true}) made.push_back(hploc_kernel<B>(width, g));
+    return made;
+  }();
+  const unsigned width = device.native().info().subgroup_size;
+  // Of a width that is none of these the device's subgroups are of no use to kernels, and it refuses any.
+  const int row = std::has_single_bit(width) && width >= 4 && width <= 128 ? std::countr_zero(width) - 2 : 0;
+  return all[std::size_t(2 * row + grouped)];
 }
-const auto& hploc_kernel_for(const Device& device) {
-  switch (device.native().info().subgroup_size) {
-    case 8: return hploc_kernel_of<8>();
-    case 16: return hploc_kernel_of<16>();
-    case 32: return hploc_kernel_of<32>();
-    case 64: return hploc_kernel_of<64>();
-    case 128: return hploc_kernel_of<128>();
-    default: return hploc_kernel_of<4>();  // and a device whose subgroups kernels cannot use refuses it
-  }
+
+template <class B>
+void build_from(const BvhBuild& build, const Array<B>& keys) {
+  const Device device = build.device();
+  const std::int64_t n = build.count(), threads = (n + kBlock - 1) / kBlock * kBlock;
+  launch(hploc_kernel_for<B>(device, build.grouped), threads, build.data, halves_of(build.data.nodes), build.arrived,
+         keys, build.order, Array<vec4>::empty(device, 2 * n), Array<int>::empty(device, n), build.spans, n);
 }
 
 }  // namespace
 
 void build_hploc(const BvhBuild& build) {
-  const Device device = build.device();
-  const std::int64_t n = build.count(), threads = (n + kBlock - 1) / kBlock * kBlock;
-  launch(hploc_kernel_for(device), threads, build.data, halves_of(build.data.nodes), build.arrived, build.keys,
-         build.order, Array<vec4>::empty(device, 2 * n), Array<int>::empty(device, n), build.spans, n);
+  if (build.fine_keys.is_null())
+    build_from(build, build.keys);
+  else
+    build_from(build, build.fine_keys);
 }
 
 }  // namespace weft::detail

@@ -30,72 +30,80 @@ Int count_of(const Arr<vec4>& halves, const Int& child) { return bitcast<int>(Fl
 //   key     000  001  100  101     cuts: 0|1 at bit 0 (node 0), 1|2 at bit 2 (node 1), 2|3 at bit 0 (node 2)
 //   tree    node 1 (root) = {node 0 = {0, 1}, node 2 = {2, 3}}
 //
-// A range of no more than leaf_size places becomes a leaf, and its node none. The height of a node stands in place of
-// its number of primitives until its sibling has come.
+// Groups are told apart before keys, so that each is one of the ranges that come about.
+//
+// A range of no more than leaf_size places of one group becomes a leaf, and its node none. The height of a node stands
+// in place of its number of primitives until its sibling has come.
 //
 // One place has no cut: its thread writes the root alone.
-template <bool kPacks>
-auto lbvh_kernel() {
-  return kernel("bvh_lbvh", [](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const unsigned> keys, Int n) {
-    Int i = tid();
-    Int first = i, last = i, height = 0;
-    UInt first_key = keys[i], last_key = first_key;
-    Half h{box_of(bvh.lowers, bvh.uppers, bvh.primitives[i]), ~i, 1};
-    While (last - first + 1 < n) {
-      Int before = max(first - 1, 0), behind = min(last + 1, n - 1);
-      UInt left = keys[before] ^ first_key, right = keys[behind] ^ last_key;
-      Bool right_is_lower = (right < left) | ((right == left) & ((behind ^ last) < (before ^ first)));
-      Bool is_second = (first > 0) & ((last == n - 1) | !right_is_lower);
-      Int parent = select(is_second, before, last), child = parent * 2 + Int(is_second);
-      Bool is_node = h.link >= 0;
-      If (is_node) {
-        bvh.parents[h.link] = child;
-      }
-      store_half(halves, child, {h.box, h.link, select(is_node, -height, h.count)});
-      fence();
-      Int far_end = atomic_exchange(arrived[parent], 1 + select(is_second, last, first));
-      If (far_end == 0) {
-        Break();
-      }
-      fence();
-      Half sibling = load_half(halves, child ^ 1);
-      Bool sibling_is_node = sibling.link >= 0;
-      height = max(height, select(sibling_is_node, -sibling.count, 0)) + 1;
-      // Heights have done their duty.
-      If (is_node) {
-        halves[child * 2 + 1].w = 0.f;
-      }
-      If (sibling_is_node) {
-        halves[(child ^ 1) * 2 + 1].w = 0.f;
-      }
-      arrived[parent] = 0;
-      first = select(is_second, far_end - 1, first);
-      last = select(is_second, last, far_end - 1);
-      first_key = keys[first];
-      last_key = keys[last];
-      h.box = join(h.box, sibling.box);
-      h.link = parent;
-      h.count = 0;
-      if (kPacks) {
-        If ((last - first < bvh.leaf_size) & (last - first + 1 < n)) {
-          bvh.parents[parent] = -2;
-          h.link = ~first;
-          h.count = last - first + 1;
-          height = 0;
-        }
-      }
-    }
-    If (last - first + 1 == n) {
-      If (n == 1) {
-        store_half(halves, 0, h);
-        store_half(halves, 1, {empty_box(), -1, 0});
-        h.link = 0;
-      }
-      bvh.parents[h.link] = -1;
-      bvh.info[kBvhRoot] = UInt(h.link);
-      bvh.info[kBvhDepth] = UInt(max(height, 1));
-    }
-  });
+template <class B>
+auto lbvh_kernel(bool packs, bool grouped) {
+  return kernel("bvh_lbvh",
+                [packs, grouped](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys, Int n) {
+                  Int i = tid();
+                  Int first = i, last = i, height = 0;
+                  Half h{box_of(bvh.lowers, bvh.uppers, bvh.primitives[i]), ~i, 1};
+                  While (last - first + 1 < n) {
+                    const auto [parent, is_second] = climb_from<B>(keys, bvh.groups, grouped, first, last, n);
+                    Int child = parent * 2 + Int(is_second);
+                    Bool is_node = h.link >= 0;
+                    If (is_node) {
+                      bvh.parents[h.link] = child;
+                    }
+                    store_half(halves, child, {h.box, h.link, select(is_node, -height, h.count)});
+                    fence();
+                    Int far_end = atomic_exchange(arrived[parent], 1 + select(is_second, last, first));
+                    If (far_end == 0) {
+                      Break();
+                    }
+                    fence();
+                    Half sibling = load_half(halves, child ^ 1);
+                    Bool sibling_is_node = sibling.link >= 0;
+                    height = max(height, select(sibling_is_node, -sibling.count, 0)) + 1;
+                    // Heights have done their duty.
+                    If (is_node) {
+                      halves[child * 2 + 1].w = 0.f;
+                    }
+                    If (sibling_is_node) {
+                      halves[(child ^ 1) * 2 + 1].w = 0.f;
+                    }
+                    arrived[parent] = 0;
+                    first = select(is_second, far_end - 1, first);
+                    last = select(is_second, last, far_end - 1);
+                    h.box = join(h.box, sibling.box);
+                    h.link = parent;
+                    h.count = 0;
+                    if (packs) {
+                      Bool is_leaf = (last - first < bvh.leaf_size) & (last - first + 1 < n);
+                      if (grouped) is_leaf &= bvh.groups[first] == bvh.groups[last];
+                      If (is_leaf) {
+                        bvh.parents[parent] = -2;
+                        h.link = ~first;
+                        h.count = last - first + 1;
+                        height = 0;
+                      }
+                    }
+                  }
+                  If (last - first + 1 == n) {
+                    If (n == 1) {
+                      store_half(halves, 0, h);
+                      store_half(halves, 1, {empty_box(), -1, 0});
+                      h.link = 0;
+                    }
+                    bvh.parents[h.link] = -1;
+                    bvh.info[kBvhRoot] = UInt(h.link);
+                    bvh.info[kBvhDepth] = UInt(max(height, 1));
+                  }
+                });
+}
+
+template <class B>
+void build_from(const BvhBuild& build, const Array<B>& keys) {
+  static const decltype(lbvh_kernel<B>(false, false)) kernels[2][2] = {
+      {lbvh_kernel<B>(false, false), lbvh_kernel<B>(false, true)},
+      {lbvh_kernel<B>(true, false), lbvh_kernel<B>(true, true)}};
+  launch(kernels[build.data.leaf_size > 1][build.grouped], build.count(), build.data, halves_of(build.data.nodes),
+         build.arrived, keys, build.count());
 }
 
 // Exchanges the numbers of node 0 and the root, r: their contents, the link to node 0 (nothing links to the root), and
@@ -189,10 +197,10 @@ void store_half(const Arr<vec4>& halves, const Int& child, const Half& half) {
 }
 
 void build_lbvh(const BvhBuild& build) {
-  static const auto single = lbvh_kernel<false>();
-  static const auto packed = lbvh_kernel<true>();
-  launch(build.data.leaf_size > 1 ? packed : single, build.count(), build.data, halves_of(build.data.nodes),
-         build.arrived, build.keys, build.count());
+  if (build.fine_keys.is_null())
+    build_from(build, build.keys);
+  else
+    build_from(build, build.fine_keys);
 }
 
 void move_root(const BvhBuild& build) {

@@ -37,10 +37,16 @@ struct BvhData {
   int leaf_size = 1;
   /// kBvhTag while the hierarchy lives, else 0.
   unsigned tag = 0;
+  /// By place: the group of the primitive there, ascending; and at the first place of each group the name of the
+  /// group's root, see BvhRoot. One element each, the second kBvhNothing, where there are no groups.
+  Array<int> groups, group_roots;
 };
-WEFT_STRUCT(BvhData, nodes, primitives, parents, lowers, uppers, info, count, leaf_size, tag);
+WEFT_STRUCT(BvhData, nodes, primitives, parents, lowers, uppers, info, count, leaf_size, tag, groups, group_roots);
 
 inline constexpr unsigned kBvhTag = 0x48564277u;
+
+/// Names of roots, beside 2 * parent + which child: the whole tree, and nothing.
+inline constexpr int kBvhWhole = -1, kBvhNothing = -2;
 
 /// Places in BvhData::info: nodes on the longest way from the root down; primitives whose box is no box.
 inline constexpr int kBvhDepth = 0, kBvhIgnored = 1;

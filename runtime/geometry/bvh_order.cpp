@@ -93,23 +93,63 @@ UInt spread(UInt x) {
   return (x | x << 2u) & 0x09249249u;
 }
 
-// Morton codes (Morton 1966) of 30 bits: the cells of a grid of 1024^3 around all centres, in the order in which nested
-// halving visits them. What is no box comes last.
-auto keys_kernel() {
-  return kernel("bvh_keys", [](Arr<const vec3> lowers, Arr<const vec3> uppers, Arr<const unsigned> info,
-                               Arr<unsigned> keys, Arr<int> numbers) {
+// Morton codes (Morton 1966): the cells of a grid around all centres, 2^10 or 2^20 along each axis, in the order in
+// which nested halving visits them. What is no box comes last.
+//
+// \param again  of the primitives in the order that they have now; else of each primitive, and it starts that order
+template <class B>
+auto keys_kernel(bool again) {
+  constexpr bool fine = sizeof(B) == 8;
+  return kernel("bvh_keys", [again](Arr<const vec3> lowers, Arr<const vec3> uppers, Arr<const unsigned> info,
+                                    Arr<B> keys, Arr<int> order) {
     Int i = tid();
-    Vec3 lower = lowers[i], upper = uppers[i];
+    Int primitive = again ? Int(order[i]) : i;
+    Vec3 lower = lowers[primitive], upper = uppers[primitive];
     Vec3 c = center_of(lower, upper);
-    UInt key = 0u;
+    Var<B> key = B(0);
     for (int k = 0; k < 3; ++k) {
+      constexpr float cells = fine ? 1048576.f : 1024.f;
       Float low = unordered(~info[kBvhBounds + k]), high = unordered(info[kBvhBounds + 3 + k]);
-      Float at = (c[k] - low) * scale_of(high - low, 1024.f);
-      key |= spread(UInt(clamp(at, 0.f, 1023.f))) << unsigned(2 - k);
+      UInt cell = UInt(clamp((c[k] - low) * scale_of(high - low, cells), 0.f, cells - 1));
+      if constexpr (fine)
+        key |= (Var<B>(spread(cell >> 10u)) << B(32 - k)) | (Var<B>(spread(cell & 1023u)) << B(2 - k));
+      else
+        key |= spread(cell) << unsigned(2 - k);
     }
-    keys[i] = select(is_box(lower, upper), key, 0x3fffffffu);
-    numbers[i] = i;
+    keys[i] = select(is_box(lower, upper), key, B(fine ? 0xfffffffffffffffull : 0x3fffffffu));
+    if (!again) order[i] = i;
   });
+}
+
+auto gather_groups_kernel() {
+  return kernel("bvh_gather_groups", [](Arr<const int> by_primitive, Arr<const int> order, Arr<int> groups) {
+    Int i = tid();
+    groups[i] = by_primitive[order[i]];
+  });
+}
+
+// Nodes come later: their memory is free for a sort, but for a tree so small that it does not suffice.
+template <class K>
+void sort_pairs(const BvhBuild& build, const Array<K>& keys, int bits) {
+  const Row<std::uint8_t> nodes(build.data.nodes);
+  SortOptions options{.end_bit = bits};
+  if (std::uint64_t(nodes.size()) >= weft::radix_sort_scratch_bytes<K, int>(keys.size())) options.scratch = nodes;
+  radix_sort_pairs(keys, build.order, options);
+}
+
+template <class B>
+void order_by(const BvhBuild& build, const Array<B>& keys, const Array<int>& groups) {
+  const BvhData& d = build.data;
+  static const auto first_keys = keys_kernel<B>(false);
+  static const auto keys_again = keys_kernel<B>(true);
+  static const auto gather_groups = gather_groups_kernel();
+  launch(first_keys, build.count(), d.lowers, d.uppers, d.info, keys, build.order);
+  sort_pairs(build, keys, sizeof(B) == 8 ? 60 : 30);
+  if (!build.grouped) return;
+  // Stable: within a group the order stays.
+  launch(gather_groups, build.count(), groups, build.order, d.groups);
+  sort_pairs(build, d.groups, 32);
+  launch(keys_again, build.count(), d.lowers, d.uppers, d.info, keys, build.order);
 }
 
 }  // namespace
@@ -126,21 +166,18 @@ TracedBox box_of(const Arr<vec3>& lowers, const Arr<vec3>& uppers, const Int& pr
   return {select(real, lower, none.lower), select(real, upper, none.upper)};
 }
 
-void order_by_curve(BvhBuild& build) {
+void order_by_curve(const BvhBuild& build, const Array<int>& groups) {
   const BvhData& d = build.data;
   const std::int64_t n = build.count();
   static const auto bounds = bounds_kernel<false>();
   static const auto checked_bounds = bounds_kernel<true>();
-  static const auto keys = keys_kernel();
   const std::int64_t blocks = std::clamp<std::int64_t>(n / (kBlock * kPerThread), 1, 1024);
   launch(debug_mode().checks ? checked_bounds : bounds, blocks * kBlock, d.lowers, d.uppers, d.info, n,
          blocks * kBlock);
-  launch(keys, n, d.lowers, d.uppers, d.info, build.keys, build.order);
-  // Nodes come later: their memory is free for the sort, but for a tree so small that it does not suffice.
-  const Row<std::uint8_t> nodes(d.nodes);
-  SortOptions options{.end_bit = 30};
-  if (std::uint64_t(nodes.size()) >= weft::radix_sort_scratch_bytes<unsigned, int>(n)) options.scratch = nodes;
-  radix_sort_pairs(build.keys, build.order, options);
+  if (build.fine_keys.is_null())
+    order_by(build, build.keys, groups);
+  else
+    order_by(build, build.fine_keys, groups);
 }
 
 }  // namespace weft::detail

@@ -42,8 +42,8 @@ namespace {
 
 class AabbWalk : public QueryWalk {
  public:
-  AabbWalk(const Var<BvhData>& tree, const Vec3& lower, const Vec3& upper, Loc loc)
-      : QueryWalk(tree, loc), lower_(lower), upper_(upper) {}
+  AabbWalk(const Var<BvhData>& tree, const Vec3& lower, const Vec3& upper, const BvhRoot& root, Loc loc)
+      : QueryWalk(tree, loc, root), lower_(lower), upper_(upper) {}
 
  private:
   Bool wants(const Vec3& lower, const Vec3& upper) const override { return boxes_touch(lower, upper, lower_, upper_); }
@@ -52,8 +52,8 @@ class AabbWalk : public QueryWalk {
 
 class RayWalk : public QueryWalk {
  public:
-  RayWalk(const Var<BvhData>& tree, const RayData<Float>& ray, const Float& max_dist, Loc loc)
-      : QueryWalk(tree, loc), ray_(ray), max_dist_(max_dist) {}
+  RayWalk(const Var<BvhData>& tree, const RayData<Float>& ray, const Float& max_dist, const BvhRoot& root, Loc loc)
+      : QueryWalk(tree, loc, root), ray_(ray), max_dist_(max_dist) {}
 
  private:
   Bool wants(const Vec3& lower, const Vec3& upper) const override {
@@ -65,8 +65,8 @@ class RayWalk : public QueryWalk {
 
 class SphereWalk : public QueryWalk {
  public:
-  SphereWalk(const Var<BvhData>& tree, const Vec3& center, const Float& radius, Loc loc)
-      : QueryWalk(tree, loc), center_(center), radius_(radius) {}
+  SphereWalk(const Var<BvhData>& tree, const Vec3& center, const Float& radius, const BvhRoot& root, Loc loc)
+      : QueryWalk(tree, loc, root), center_(center), radius_(radius) {}
 
  private:
   Bool wants(const Vec3& lower, const Vec3& upper) const override {
@@ -78,8 +78,8 @@ class SphereWalk : public QueryWalk {
 
 class CapsuleWalk : public QueryWalk {
  public:
-  CapsuleWalk(const Var<BvhData>& tree, const Vec3& a, const Vec3& b, const Float& radius, Loc loc)
-      : QueryWalk(tree, loc), a_(a), b_(b), radius_(radius) {}
+  CapsuleWalk(const Var<BvhData>& tree, const Vec3& a, const Vec3& b, const Float& radius, const BvhRoot& root, Loc loc)
+      : QueryWalk(tree, loc, root), a_(a), b_(b), radius_(radius) {}
 
  private:
   Bool wants(const Vec3& lower, const Vec3& upper) const override {
@@ -117,25 +117,27 @@ void TreeQuery::close() { walk_->loop->leave(); }
 
 bool TreeQuery::fresh() const { return !walk_->loop; }
 
-TreeQuery bvh_query_aabb(const BvhInKernel& bvh, In<vec3> lower, In<vec3> upper, Loc loc) {
+TreeQuery bvh_query_aabb(const BvhInKernel& bvh, In<vec3> lower, In<vec3> upper, const BvhRoot& root, Loc loc) {
   tracing::CallPlace place(loc);
-  return TreeQuery(std::make_unique<detail::AabbWalk>(bvh.data, value(lower), value(upper), loc));
+  return TreeQuery(std::make_unique<detail::AabbWalk>(bvh.data, value(lower), value(upper), root, loc));
 }
 
-TreeQuery bvh_query_ray(const BvhInKernel& bvh, In<vec3> origin, In<vec3> direction, In<float> max_dist, Loc loc) {
+TreeQuery bvh_query_ray(const BvhInKernel& bvh, In<vec3> origin, In<vec3> direction, In<float> max_dist,
+                        const BvhRoot& root, Loc loc) {
   tracing::CallPlace place(loc);
   const RayData<Float> ray = detail::ray_through(bvh.data.nodes, value(origin), value(direction));
-  return TreeQuery(std::make_unique<detail::RayWalk>(bvh.data, ray, value(max_dist), loc));
+  return TreeQuery(std::make_unique<detail::RayWalk>(bvh.data, ray, value(max_dist), root, loc));
 }
 
-TreeQuery bvh_query_sphere(const BvhInKernel& bvh, In<vec3> center, In<float> radius, Loc loc) {
+TreeQuery bvh_query_sphere(const BvhInKernel& bvh, In<vec3> center, In<float> radius, const BvhRoot& root, Loc loc) {
   tracing::CallPlace place(loc);
-  return TreeQuery(std::make_unique<detail::SphereWalk>(bvh.data, value(center), value(radius), loc));
+  return TreeQuery(std::make_unique<detail::SphereWalk>(bvh.data, value(center), value(radius), root, loc));
 }
 
-TreeQuery bvh_query_capsule(const BvhInKernel& bvh, In<vec3> a, In<vec3> b, In<float> radius, Loc loc) {
+TreeQuery bvh_query_capsule(const BvhInKernel& bvh, In<vec3> a, In<vec3> b, In<float> radius, const BvhRoot& root,
+                            Loc loc) {
   tracing::CallPlace place(loc);
-  return TreeQuery(std::make_unique<detail::CapsuleWalk>(bvh.data, value(a), value(b), value(radius), loc));
+  return TreeQuery(std::make_unique<detail::CapsuleWalk>(bvh.data, value(a), value(b), value(radius), root, loc));
 }
 
 }  // namespace weft

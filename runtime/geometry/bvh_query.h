@@ -5,6 +5,7 @@
 #include "../../frontend/edsl/control.h"
 #include "../../frontend/edsl/names.h"
 #include "../../frontend/edsl/struct_var.h"
+#include "bvh_group.h"
 #include "handle.h"
 
 namespace weft {
@@ -64,20 +65,25 @@ class BvhInKernel {
 
 /// The numbers of all boxes that share a point with the box [lower, upper]; touching counts. A box with lower > upper
 /// along an axis, or a NaN, shares none.
+/// \param root  where to look: everywhere, or below what bvh_group_root() has given; so in the other queries
 /// Source: the walk of runtime/geometry/traverse.h.
-TreeQuery bvh_query_aabb(const BvhInKernel& bvh, In<vec3> lower, In<vec3> upper, Loc loc = Loc::here());
+TreeQuery bvh_query_aabb(const BvhInKernel& bvh, In<vec3> lower, In<vec3> upper, const BvhRoot& root = {},
+                         Loc loc = Loc::here());
 
 /// The numbers of all boxes that the ray origin + t direction enters with t < max_dist; it is inside from t = 0 where
 /// it begins inside. Touching counts; rounding never loses a box, but may find one that the ray misses by 2e-6 of the
 /// distance from the furthest corner of all.
 /// \param max_dist  in multiples of the direction's length
 TreeQuery bvh_query_ray(const BvhInKernel& bvh, In<vec3> origin, In<vec3> direction,
-                        In<float> max_dist = std::numeric_limits<float>::infinity(), Loc loc = Loc::here());
+                        In<float> max_dist = std::numeric_limits<float>::infinity(), const BvhRoot& root = {},
+                        Loc loc = Loc::here());
 
 /// The numbers of all boxes with a point no further than `radius` from `center`. A negative radius finds none.
-TreeQuery bvh_query_sphere(const BvhInKernel& bvh, In<vec3> center, In<float> radius, Loc loc = Loc::here());
+TreeQuery bvh_query_sphere(const BvhInKernel& bvh, In<vec3> center, In<float> radius, const BvhRoot& root = {},
+                           Loc loc = Loc::here());
 
 /// The numbers of all boxes with a point no further than `radius` from the segment from a to b; a == b is a sphere.
-TreeQuery bvh_query_capsule(const BvhInKernel& bvh, In<vec3> a, In<vec3> b, In<float> radius, Loc loc = Loc::here());
+TreeQuery bvh_query_capsule(const BvhInKernel& bvh, In<vec3> a, In<vec3> b, In<float> radius, const BvhRoot& root = {},
+                            Loc loc = Loc::here());
 
 }  // namespace weft

@@ -10,7 +10,8 @@ namespace weft::detail {
 /// A query that finds primitives one by one: the walk, and the leaves at hand.
 class QueryWalk {
  public:
-  QueryWalk(const Var<BvhData>& tree, Loc loc) : loc(loc), tree_(tree), walk_(tree.nodes, tree.parents) {}
+  QueryWalk(const Var<BvhData>& tree, Loc loc, const BvhRoot& root = {})
+      : loc(loc), tree_(tree), walk_(tree.nodes, tree.parents, root) {}
   virtual ~QueryWalk() = default;
 
   Bool next(Int& found);

@@ -14,10 +14,12 @@ Children::Children(const Arr<BvhNode>& nodes, const Int& number) : node(number) 
   count[0] = bitcast<int>(n.upper0.w), count[1] = bitcast<int>(n.upper1.w);
 }
 
-Walk::Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents) : nodes_(nodes), parents_(parents) {
+Walk::Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents, const BvhRoot& root)
+    : nodes_(nodes), parents_(parents), part_(root.name) {
   if (!lib::tracing_adjoint()) stack_.push_back(private_array<int>(kStack));
   // A handle whose structure was freed has no nodes.
   node_ = select(nodes_.shape(0) > 0, 0, -1);
+  if (part_) node_ = select(*part_ >= 0, *part_ >> 1, select(*part_ == kBvhWhole, node_, -1));
 }
 
 void Walk::step(const Int& next, const Int& waiting) {
@@ -37,7 +39,8 @@ void Walk::step(const Int& next, const Int& waiting) {
   }
   from_ = -1;
   If (climbs & (to < 0)) {
-    const Int up = parents_[node_];
+    Int up = parents_[node_];
+    if (part_) up = select(is_start(node_), -1, up);
     to = up >> 1;
     from_ = up & 1;
   }

@@ -4,6 +4,7 @@
 #include "../../frontend/edsl/group.h"
 #include "../../frontend/edsl/names.h"
 #include "../../frontend/edsl/struct_var.h"
+#include "bvh_group.h"
 #include "bvh_node.h"
 #include "ray.h"
 
@@ -51,12 +52,16 @@ struct LeafRange {
 /// Devices that run the threads of a subgroup in step, and masked ones too, pay for all code of a loop in each of its
 /// rounds: climbing is no loop of its own but a visit like others.
 ///
-/// In an adjoint the walk has no stack and climbs always: its state are then numbers alone, which the way back can save.
+/// A walk of a part begins at the node from which the part hangs, without that node's other child, and climbs no
+/// further than to where the part begins.
+///
+/// In an adjoint the walk has no stack and climbs always: its state are then numbers alone, which the way back can
+/// save.
 class Walk {
  public:
   static constexpr int kStack = 64;
 
-  explicit Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents);
+  Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents, const BvhRoot& root = {});
 
   /// Is there a node to visit?
   Bool going() const { return node_ >= 0; }
@@ -67,7 +72,9 @@ class Walk {
     Children c(nodes_, node_);
     const Bool descends = from_ < 0;
     c.again = !descends;
-    const Choice order = choose(c);
+    Choice order = choose(c);
+    if (part_)
+      for (int side = 0; side < 2; ++side) order.hit[side] &= !is_start(node_) | ((*part_ & 1) == side);
     const Bool turned = order.second_first;
     const Bool behind_first = from_ == select(turned, 1, 0);
     const Int first = select(turned, c.child[1], c.child[0]), second = select(turned, c.child[0], c.child[1]);
@@ -88,8 +95,12 @@ class Walk {
   /// To `next`; where that is -1, to what waits. `waiting` is what is to wait from now on, or -1.
   void step(const Int& next, const Int& waiting);
 
+  /// Where a walk of a part begins: it has one of its children.
+  Bool is_start(const Int& node) const { return node == *part_ >> 1; }
+
   Arr<BvhNode> nodes_;
   Arr<int> parents_;
+  std::optional<Int> part_;          ///< the name of the root; none for the whole tree
   std::vector<Private<int>> stack_;  ///< none in an adjoint
   Int node_;
   Int from_ = -1;  ///< the child of node_ that the walk climbs from, or -1: it descends

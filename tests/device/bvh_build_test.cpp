@@ -6,6 +6,7 @@
 
 #include "bvh_soups.h"
 #include "device_test.h"
+#include "subgroup_sizes.h"
 
 using namespace weft;
 using weft::test::Boxes;
@@ -32,10 +33,13 @@ std::vector<BvhOptions> all_options() {
   std::vector<BvhOptions> all;
   for (BvhBuilder builder : kBuilders)
     for (int leaf_size : {1, 2, 4, 8}) all.push_back({builder, leaf_size});
+  all.push_back({BvhBuilder::lbvh, 1, 60});
+  all.push_back({BvhBuilder::hploc, 3, 60});
   return all;
 }
 std::string name_of(const BvhOptions& o) {
-  return (o.builder == BvhBuilder::lbvh ? "LBVH, leaves of " : "H-PLOC, leaves of ") + std::to_string(o.leaf_size);
+  return (o.builder == BvhBuilder::lbvh ? "LBVH, leaves of " : "H-PLOC, leaves of ") + std::to_string(o.leaf_size) +
+         ", bits " + std::to_string(o.curve_bits);
 }
 Boxes moved(const Boxes& boxes, float phase) {
   Boxes to;
@@ -55,6 +59,17 @@ TEST_P(BvhBuild, every_primitive_is_in_one_leaf_and_all_boxes_are_tight) {
       const Boxes boxes = test::random_soup(n, unsigned(n));
       expect_valid(build(device(), boxes, options), boxes);
     }
+}
+
+TEST_P(BvhBuild, subgroups_of_every_size_build) {
+  test::on_all_sizes(device(), on_reference(), [](const Device& sized) {
+    for (const BvhOptions& options : {BvhOptions{}, BvhOptions{.leaf_size = 4}, BvhOptions{.curve_bits = 60}})
+      for (int n : {2, 17, 33, 200}) {
+        SCOPED_TRACE(name_of(options) + ", " + std::to_string(n) + " boxes");
+        const Boxes boxes = test::random_soup(n, unsigned(n));
+        expect_valid(build(sized, boxes, options), boxes);
+      }
+  });
 }
 
 TEST_P(BvhBuild, meshes_give_valid_trees) {
@@ -129,9 +144,9 @@ TEST_P(BvhBuild, two_builds_are_equal_bit_by_bit) {
 
 TEST_P(BvhBuild, lbvh_gives_the_same_tree_on_every_device) {
   const Device reference("reference");
-  for (int leaf_size : {1, 4})
+  for (const BvhOptions& options :
+       {BvhOptions{BvhBuilder::lbvh, 1}, BvhOptions{BvhBuilder::lbvh, 4}, BvhOptions{BvhBuilder::lbvh, 1, 60}})
     for (const Boxes& boxes : {test::random_soup(700), test::icosphere(2), test::torus(11, 17)}) {
-      const BvhOptions options{BvhBuilder::lbvh, leaf_size};
       const HostBvh here(build(device(), boxes, options)), there(build(reference, boxes, options));
       EXPECT_EQ(here.primitives, there.primitives);
       EXPECT_EQ(here.parents, there.parents);
@@ -258,6 +273,9 @@ TEST_P(BvhBuild, mistakes_are_named) {
   for (int size : {0, -1, 9})
     expect_contains(error_of([&] { Bvh(device(), ten, ten, {.leaf_size = size}); }),
                     "with " + std::to_string(size) + " primitives in a leaf");
+  for (int bits : {0, 31, 64})
+    expect_contains(error_of([&] { Bvh(device(), ten, ten, {.curve_bits = bits}); }),
+                    "with " + std::to_string(bits) + " bits along the curve");
   Bvh bvh(device(), ten, ten);
   expect_contains(error_of([&] { bvh.refit(nine, nine); }), "of 10 boxes is refitted to 9");
   const Device other = Device::open("reference");
@@ -342,8 +360,18 @@ TEST_P(BvhBuild, trees_are_about_as_good_as_those_of_a_host_by_surface_areas) {
     RecordProperty(name + "_hploc", std::to_string(hploc));
     EXPECT_LE(lbvh, 1.5);
     EXPECT_LE(hploc, 1.15);
-    if (std::getenv("BVH_PRINT"))
-      printf("%s %zu binned %.2f lbvh %.3f hploc %.3f\n", name.c_str(), boxes.size(), binned, lbvh, hploc);
+  }
+}
+
+// All of a cluster lies in one cell of 30 bits, since one box is far away.
+TEST_P(BvhBuild, sixty_bits_tell_small_parts_of_a_large_scene_apart) {
+  Boxes boxes = test::random_soup(on_reference() ? 300 : 3000);
+  boxes.add({5000, 5000, 5000}, {5001, 5001, 5001});
+  for (BvhBuilder builder : kBuilders) {
+    const Bvh coarse = build(device(), boxes, {builder}), fine = build(device(), boxes, {builder, 1, 60});
+    // Of the cluster alone: the root has next to nothing of the area of all.
+    const auto below = [](const Bvh& bvh) { return cost_of(bvh) - 1; };
+    EXPECT_LT(below(fine), 0.5 * below(coarse));
   }
 }
 

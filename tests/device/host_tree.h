@@ -66,7 +66,9 @@ class HostTree {
             zeros<unsigned>(device, 2),
             int(primitives.size()),
             leaf_size,
-            kBvhTag};
+            kBvhTag,
+            zeros<int>(device, 1),
+            full<int>(device, 1, kBvhNothing)};
   }
 
  private:
