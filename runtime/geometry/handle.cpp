@@ -54,9 +54,10 @@ Var<T> read_at(tracing::Id id, Loc loc) {
   return Passed<Var<T>>::make(inputs);
 }
 
-void report_dead(const Arr<BvhNode>& nodes, const In<std::uint64_t>& id, const char* what) {
+// \param some  the length of an array of the structure that is never empty
+void report_dead(const Int& some, const In<std::uint64_t>& id, const char* what) {
   if (!Trace::current(id.loc).debug().checks) return;
-  assert_(In<bool>(nodes.shape(0) > 0, id.loc), "the handle", UInt64(id.id, FromId{}), what);
+  assert_(In<bool>(some > 0, id.loc), "the handle", UInt64(id.id, FromId{}), what);
 }
 
 }  // namespace
@@ -65,14 +66,21 @@ void report_dead(const Arr<BvhNode>& nodes, const In<std::uint64_t>& id, const c
 Var<BvhData> bvh_at(In<std::uint64_t> id, Loc loc) {
   tracing::CallPlace place(loc);
   const Var<BvhData> found = detail::read_at<BvhData>(id.id, loc);
-  detail::report_dead(found.nodes, id, "names no hierarchy of boxes, or one that is no more");
+  detail::report_dead(found.nodes.shape(0), id, "names no hierarchy of boxes, or one that is no more");
   return found;
 }
 
 Var<MeshArrays> mesh_at(In<std::uint64_t> id, Loc loc) {
   tracing::CallPlace place(loc);
   const Var<MeshArrays> found = detail::read_at<MeshArrays>(id.id, loc);
-  detail::report_dead(found.tree.nodes, id, "names no mesh, or one that is no more");
+  detail::report_dead(found.tree.nodes.shape(0), id, "names no mesh, or one that is no more");
+  return found;
+}
+
+Var<HashGridArrays> hash_grid_at(In<std::uint64_t> id, Loc loc) {
+  tracing::CallPlace place(loc);
+  const Var<HashGridArrays> found = detail::read_at<HashGridArrays>(id.id, loc);
+  detail::report_dead(found.begins.shape(0), id, "names no hash grid, or one that was not built or is no more");
   return found;
 }
 

@@ -6,6 +6,7 @@
 #include "../../frontend/edsl/names.h"
 #include "../../frontend/edsl/struct_var.h"
 #include "bvh_node.h"
+#include "hash_grid_arrays.h"
 #include "mesh_arrays.h"
 
 namespace weft {
@@ -21,6 +22,8 @@ namespace weft {
 Var<BvhData> bvh_at(In<std::uint64_t> id, Loc loc = Loc::here());
 /// The same for a Mesh. The functions of mesh_query.h and bvh_query.h take such a number itself as well.
 Var<MeshArrays> mesh_at(In<std::uint64_t> id, Loc loc = Loc::here());
+/// The same for a HashGrid. One that was not built yet has no points, and debug mode reports it too.
+Var<HashGridArrays> hash_grid_at(In<std::uint64_t> id, Loc loc = Loc::here());
 
 namespace detail {
 /// The array of one element becomes a handle, until its memory is gone; nobody else is given that. Who lets go of the

@@ -1,0 +1,33 @@
+// What a kernel is given of a hash grid.
+#pragma once
+#include "../array.h"
+
+namespace weft {
+
+/// A grid as a kernel takes it: `kernel("k", [](Var<HashGridArrays> grid, ...) {...})`, launched with a HashGrid for
+/// it.
+///
+/// Places are numbers of points in the order of their cells: cell c has places begins[c] up to begins[c + 1]. Cells
+/// count along x first, then y, then z. Behind the last cell come the points that no query finds, see HashGrid.
+struct HashGridArrays {
+  /// Of cells; the last but one is how many points are in cells, the last how many there are.
+  Array<int> begins;
+  /// By place: the number of the point. Empty grids have one element here, as of all that is not kept.
+  Array<int> points;
+  /// By place: where it is. (HashGridOptions::keep_positions)
+  Array<vec3> positions;
+  /// By place: its group. Ascending within a cell.
+  Array<int> groups;
+  /// Cells along each axis.
+  vec3i dims{};
+  vec3 per_dim{};        ///< 1 / dims
+  float per_width = 0;   ///< 1 / cell_width
+  float cell_width = 0;  ///< of the sides of a cell
+  /// Of points.
+  int count = 0;
+  int has_positions = 0, has_groups = 0;
+};
+WEFT_STRUCT(HashGridArrays, begins, points, positions, groups, dims, per_dim, per_width, cell_width, count,
+            has_positions, has_groups);
+
+}  // namespace weft
