@@ -56,9 +56,39 @@ class GridWalk {
   }
   Int place() const { return place_ - 1; }
 
+  // A range-for is two loops, over the runs and over a run: threads that look at neighbouring places then stay
+  // together, where next() has all of them wait whenever one of them comes to the end of a run. What leaves the inner
+  // loop from within its body, which is to leave both, has not come to its head again.
+  Int open() {
+    runs_.emplace(Block::Kind::while_, loc);
+    runs_->enter([&] { return condition(left_[2] > 0, loc); });
+    next_run();
+    in_body_ = false;
+    run_.emplace(Block::Kind::while_, loc);
+    run_->enter([&] {
+      tracing::CallPlace place(loc);
+      in_body_ = false;
+      return condition(place_ < end_, loc);
+    });
+    tracing::CallPlace place(loc);
+    in_body_ = true;
+    const Int found = grid_.points[place_];
+    place_ += 1;
+    return found;
+  }
+  void close() {
+    run_->leave();
+    {
+      tracing::CallPlace place(loc);
+      If (in_body_) {
+        Break();
+      }
+    }
+    runs_->leave();
+  }
+  bool fresh() const { return !runs_; }
+
   const Loc loc;
-  std::optional<Block> loop;  ///< of a range-for, while it is open
-  Int found = -1;
 
  private:
   void next_run() {
@@ -104,9 +134,11 @@ class GridWalk {
   }
 
   const Var<HashGridArrays> grid_;
-  std::vector<Int> group_;   ///< or none
-  Int from_[3], wide_[3];    ///< of the box
-  Int at_[3], left_[3];      ///< the next run, and how many cells, rows and layers are left from it on
+  std::vector<Int> group_;           ///< or none
+  Int from_[3], wide_[3];            ///< of the box
+  Int at_[3], left_[3];              ///< the next run, and how many cells, rows and layers are left from it on
+  std::optional<Block> runs_, run_;  ///< of a range-for, while it is open
+  Bool in_body_ = false;
   Int place_ = 0, end_ = 0;  ///< what is left of the run at hand
 };
 
@@ -144,18 +176,9 @@ Int HashGridQuery::place(Loc loc) const {
   return walk_->place();
 }
 
-Int HashGridQuery::open() {
-  walk_->loop.emplace(detail::Block::Kind::while_, walk_->loc);
-  walk_->loop->enter([&] {
-    tracing::CallPlace place(walk_->loc);
-    return detail::condition(walk_->next(walk_->found), walk_->loc);
-  });
-  return walk_->found;
-}
-
-void HashGridQuery::close() { walk_->loop->leave(); }
-
-bool HashGridQuery::fresh() const { return !walk_->loop; }
+Int HashGridQuery::open() { return walk_->open(); }
+void HashGridQuery::close() { walk_->close(); }
+bool HashGridQuery::fresh() const { return walk_->fresh(); }
 
 HashGridQuery hash_grid_query(const HashGridInKernel& grid, In<vec3> point, In<float> radius, Loc loc) {
   tracing::CallPlace place(loc);

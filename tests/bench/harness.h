@@ -88,5 +88,6 @@ void add_gradient(Harness& harness);
 void add_algorithms(Harness& harness);
 void add_geometry(Harness& harness);
 void add_geometry_queries(Harness& harness);
+void add_hash_grid(Harness& harness);
 
 }  // namespace weft::bench

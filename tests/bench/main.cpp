@@ -12,5 +12,6 @@ int main(int argc, char** argv) {
   weft::bench::add_algorithms(harness);
   weft::bench::add_geometry(harness);
   weft::bench::add_geometry_queries(harness);
+  weft::bench::add_hash_grid(harness);
   return harness.main(argc, argv);
 }

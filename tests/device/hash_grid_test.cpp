@@ -400,25 +400,52 @@ TEST_P(HashGridTest, queries_may_be_open_at_once) {
 }
 
 TEST_P(HashGridTest, a_loop_over_neighbours_can_be_left) {
-  const std::vector<vec3> points(100, vec3{1, 2, 3});
-  HashGrid grid(device(), 4, 4, 4);
+  // Several cells, with several points each.
+  std::vector<vec3> points;
+  for (int i = 0; i < 100; ++i) points.push_back({0.5f + float(i % 4), 0.5f, 0.5f + float(i / 4 % 2)});
+  HashGrid grid(device(), 16, 16, 16, {.deterministic = true});
   grid.build(Array<vec3>(device(), points), 1);
-  const Array<int> found = zeros<int>(device(), 2);
-  const auto some = kernel("some", [](Var<HashGridArrays> grid, Arr<int> found) {
-    Int t = tid(), n = 0;
-    for (auto i : hash_grid_query(grid, Vec3(1, 2, 3), 0.1f)) {
-      n += select(i >= 0, 1, 0);
+  const Array<int> found = zeros<int>(device(), 60), skipped = zeros<int>(device(), 60),
+                   after = zeros<int>(device(), 60);
+  const auto some = kernel("some", [](Var<HashGridArrays> grid, Arr<int> found, Arr<int> skipped, Arr<int> after) {
+    Int t = tid(), limit = t >> 1, n = 0, odd = 0;
+    for (auto i : hash_grid_query(grid, Vec3(2, 0.5f, 1), 2.5f)) {
+      If ((i & 1) == 1) {
+        odd += 1;
+        skipped[t] = odd;
+        Continue();
+      }
+      n += 1;
       found[t] = n;
-      If (n == 7 + t) {
+      If (n == limit) {
+        If ((t & 1) == 1) {
+          Return();
+        }
         Break();
       }
     }
-    If (t == 1) {
-      found[t] += 1000;
-    }
+    after[t] = 1;
   });
-  launch(some, 2, grid, found);
-  EXPECT_EQ(found.to_vector(), (std::vector<int>{7, 1008}));
+  launch(some, 60, grid, found, skipped, after);
+  const std::vector<int> order = stable_order(points, 1, {16, 16, 16}), got = found.to_vector(),
+                         odd = skipped.to_vector(), ended = after.to_vector();
+  for (std::size_t t = 0; t < 60; ++t) {
+    int n = 0, passed = 0;
+    bool returned = false;
+    for (const int i : order) {
+      if (i % 2) {
+        ++passed;
+        continue;
+      }
+      if (++n == int(t / 2)) {
+        returned = t % 2;
+        break;
+      }
+    }
+    EXPECT_EQ(got[t], n) << t;
+    EXPECT_EQ(odd[t], passed) << t;
+    EXPECT_EQ(ended[t], !returned) << t;
+  }
 }
 
 // ---- Points that are none, and mistakes

@@ -1,0 +1,154 @@
+// Suite geometry: hash grids of a million points, built and queried, against warp-lang.
+#include "../../runtime/geometry/hash_grid.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+
+#include "../../frontend/support/platform.h"
+#include "../../runtime/geometry/hash_grid_query.h"
+#include "harness.h"
+
+namespace weft::bench {
+
+namespace {
+
+constexpr int kPoints = 1'000'000, kDim = 128;
+/// Of the queries, and the width of the cells: some 30 neighbours each.
+constexpr float kRadius = 0.0193f;
+
+std::vector<vec3> scattered() {
+  std::mt19937 engine(1);
+  std::uniform_real_distribution<float> place(0, 1);
+  std::vector<vec3> points;
+  for (int i = 0; i < kPoints; ++i) {
+    const float x = place(engine), y = place(engine), z = place(engine);
+    points.push_back({x, y, z});
+  }
+  return points;
+}
+
+/// What warp-lang's CPU device takes for the same points, in seconds, and how many neighbours it finds in all.
+struct Warp {
+  double build = 0, query = 0, neighbours = 0;
+};
+std::optional<Warp> measure_warp(const std::vector<vec3>& points, int rounds) {
+  const std::filesystem::path script = std::filesystem::path(WEFT_SOURCE_DIR) / "tests/bench/hash_grid.py";
+  const auto name = [](const char* what) {
+    return std::filesystem::temp_directory_path() / fmt::format("weft_grid_{}.{}", platform::process_id(), what);
+  };
+  std::ofstream(name("bin"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(points.data()), std::streamsize(points.size() * sizeof(vec3)));
+  const std::string command =
+      fmt::format("{} \"{}\" {} {} {} \"{}\" \"{}\"", platform::environment("WEFT_PYTHON").value_or("python3"),
+                  script.string(), rounds, kDim, kRadius, name("bin").string(), name("txt").string());
+  Warp warp;
+  const bool read = std::system(command.c_str()) == 0 &&
+                    bool(std::ifstream(name("txt")) >> warp.build >> warp.query >> warp.neighbours);
+  std::filesystem::remove(name("bin"));
+  std::filesystem::remove(name("txt"));
+  if (!read) return {};
+  return warp;
+}
+
+void build_grid(Run& run, const HashGridOptions& options) {
+  const std::vector<vec3> points = scattered();
+  const int rounds = std::min(run.rounds(), 15);
+  const auto warp = measure_warp(points, rounds);
+  if (!warp) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+  const Array<vec3> p(run.device(), points);
+  HashGrid grid(run.device(), kDim, kDim, kDim, options);
+  const auto timings = interleave({[&] {
+                                    grid.build(p, kRadius);
+                                    run.device().synchronize();
+                                  }},
+                                  rounds);
+  if (grid.ignored() != 0) throw std::runtime_error("the grid ignores points");
+  run.compare(timings[0], {warp->build, 0}, "warp-lang, CPU", "ms");
+  run.note(fmt::format("{:.1f} million points/s", kPoints / timings[0].seconds / 1e6));
+}
+
+/// Neighbours of each point within the radius, and a sum over them, thread by thread in the order of cells.
+const auto& neighbours_kernel() {
+  static const auto k = kernel("neighbours", [](Var<HashGridArrays> grid, Arr<const vec3> points, Float radius,
+                                                Arr<int> counts, Arr<float> sums) {
+    Int t = hash_grid_point_id(grid, tid()), n = 0;
+    Vec3 p = points[t];
+    Float sum = 0;
+    for (auto i : hash_grid_query(grid, p, radius)) {
+      Float d = length(p - points[i]);
+      If (d <= radius) {
+        n += 1;
+        sum += 1.f - d / radius;
+      }
+    }
+    counts[t] = n;
+    sums[t] = sum;
+  });
+  return k;
+}
+/// The same by positions that the grid keeps.
+const auto& placed_kernel() {
+  static const auto k =
+      kernel("neighbours by place", [](Var<HashGridArrays> grid, Float radius, Arr<int> counts, Arr<float> sums) {
+        Int t = tid(), n = 0;
+        Vec3 p = grid.positions[t];
+        Float sum = 0;
+        auto query = hash_grid_query(grid, p, radius);
+        for (auto i : query) {
+          Float d = length(p - grid.positions[query.place()]);
+          If ((d <= radius) & (i >= 0)) {
+            n += 1;
+            sum += 1.f - d / radius;
+          }
+        }
+        counts[t] = n;
+        sums[t] = sum;
+      });
+  return k;
+}
+
+void query_grid(Run& run, bool placed) {
+  const std::vector<vec3> points = scattered();
+  const int rounds = std::min(run.rounds(), 7);
+  const auto warp = measure_warp(points, rounds);
+  if (!warp) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+  const Array<vec3> p(run.device(), points);
+  HashGrid grid(run.device(), kDim, kDim, kDim, {.keep_positions = placed});
+  grid.build(p, kRadius);
+  const Array<int> counts = zeros<int>(run.device(), kPoints);
+  const Array<float> sums = zeros<float>(run.device(), kPoints);
+  const auto timings = interleave({[&] {
+                                    if (placed)
+                                      launch(placed_kernel(), kPoints, grid, kRadius, counts, sums);
+                                    else
+                                      launch(neighbours_kernel(), kPoints, grid, p, kRadius, counts, sums);
+                                    run.device().synchronize();
+                                  }},
+                                  rounds);
+  double found = 0;
+  for (const int n : counts.to_vector()) found += n;
+  // Distances are rounded in two ways; a few pairs lie at the radius itself.
+  if (std::abs(found - warp->neighbours) > 1e-5 * warp->neighbours)
+    throw std::runtime_error(fmt::format("{} neighbours, and Warp finds {}", found, warp->neighbours));
+  run.compare(timings[0], {warp->query, 0}, "warp-lang, CPU", "ms");
+  run.note(fmt::format("{:.2f} million queries/s, {:.1f} neighbours each", kPoints / timings[0].seconds / 1e6,
+                       found / kPoints));
+}
+
+}  // namespace
+
+void add_hash_grid(Harness& harness) {
+  harness.add("geometry", "hash grid build 1M", [](Run& run) { build_grid(run, {}); });
+  harness.add("geometry", "hash grid build 1M, deterministic",
+              [](Run& run) { build_grid(run, {.deterministic = true}); });
+  harness.add("geometry", "hash grid query 1M", [](Run& run) { query_grid(run, false); });
+  harness.add("geometry", "hash grid query 1M, kept positions", [](Run& run) { query_grid(run, true); });
+}
+
+}  // namespace weft::bench
