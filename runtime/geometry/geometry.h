@@ -2,7 +2,10 @@
 #pragma once
 
 #include "bvh.h"
+#include "bvh_group.h"
 #include "bvh_query.h"
+#include "hash_grid.h"
+#include "hash_grid_query.h"
 #include "mesh.h"
 #include "mesh_file.h"
 #include "mesh_query.h"

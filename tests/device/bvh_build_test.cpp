@@ -356,6 +356,11 @@ TEST_P(BvhBuild, trees_are_about_as_good_as_those_of_a_host_by_surface_areas) {
     const double binned = cost_of_binned_build(boxes);
     const double lbvh = cost_of(build(device(), boxes, {BvhBuilder::lbvh})) / binned;
     const double hploc = cost_of(build(device(), boxes, {BvhBuilder::hploc})) / binned;
+    const double lbvh4 = cost_of(build(device(), boxes, {BvhBuilder::lbvh, 4})) / binned;
+    const double hploc4 = cost_of(build(device(), boxes, {BvhBuilder::hploc, 4})) / binned;
+    RecordProperty(name + "_leaves_of_4_lbvh", std::to_string(lbvh4));
+    RecordProperty(name + "_leaves_of_4_hploc", std::to_string(hploc4));
+    EXPECT_LT(hploc4, lbvh4);
     RecordProperty(name + "_lbvh", std::to_string(lbvh));
     RecordProperty(name + "_hploc", std::to_string(hploc));
     EXPECT_LE(lbvh, 1.5);
