@@ -9,6 +9,8 @@
 #include "device_test.h"
 
 using namespace weft;
+using weft::test::error_of;
+using weft::test::expect_contains;
 
 namespace {
 
@@ -208,6 +210,38 @@ TEST_P(HashGridGradient, passes_steps_that_build_and_are_run_again) {
     ASSERT_LT(length(plain[i] - again[i]), 1e-4f * std::max(1.f, length(plain[i]))) << i;
   }
   EXPECT_GT(largest, 1);
+}
+
+TEST_P(HashGridGradient, passes_launches_by_handles_until_the_next_build) {
+  const std::vector<vec3> points = some_points(5);
+  const auto x = Array<vec3>(device(), points).requires_grad();
+  const Array<float> energy = zeros<float>(device(), kPoints), loss = zeros<float>(device(), 1);
+  HashGrid grid(device(), 8, 8, 8);
+  const Array<std::uint64_t> id(device(), {grid.id()});
+  const auto by_handle = kernel("by_handle", [](Arr<const std::uint64_t> id, Arr<const vec3> x, Arr<float> energy) {
+    Int t = tid();
+    Float sum = 0;
+    for (auto i : hash_grid_query(id[0], x[t], kRadius)) {
+      Vec3 d = x[i] - x[t];
+      Float near = 1.f - dot(d, d) / (kRadius * kRadius);
+      If ((i != t) & (near > 0.f)) {
+        sum += near * near * near;
+      }
+    }
+    energy[t] = sum;
+  });
+  grid.build(x, kRadius);
+  Tape tape;
+  tape.record([&] {
+    launch(by_handle, kPoints, id, x, energy);
+    reduce_sum(energy, loss);
+  });
+  tape.backward(loss);
+  expect_differences(x.grad().to_vector(), points, energy_of);
+  grid.build(x, kRadius);
+  const std::string text = error_of([&] { tape.backward(loss); });
+  expect_contains(text, "\"by_handle\"");
+  expect_contains(text, "has changed since");
 }
 
 }  // namespace

@@ -623,6 +623,29 @@ TEST_P(HashGridTest, structs_and_arrays_hold_grids) {
   EXPECT_EQ(counts.to_vector(), (std::vector<int>{expected, 0, expected, 0})) << "one is no more";
 }
 
+TEST_P(HashGridTest, launches_by_handles_are_ordered_with_builds) {
+  const Array<vec3> p(device(), std::vector<vec3>(2000, vec3{0.5f, 0.5f, 0.5f}));
+  HashGrid grid(device(), 16, 16, 16);
+  const Array<std::uint64_t> id(device(), {grid.id()});
+  const Array<int> counts = zeros<int>(device(), 40);
+  const auto count = kernel("count", [](Arr<const std::uint64_t> id, Arr<int> counts) {
+    Int n = 0;
+    for (auto i : hash_grid_query(id[0], Vec3(0.5f, 0.5f, 0.5f), 0.1f)) n += select(i >= 0, 1, 0);
+    counts[tid()] = n;
+  });
+  const Stream other = device().create_stream();
+  for (int k = 0; k < 40; ++k) {
+    // Each answer is that of its moment, whichever stream asks.
+    grid.build(p.slice(0, 50 * k), 0.1f);
+    if (k % 2)
+      launch(other, count, 1, id, counts.slice(k, k + 1));
+    else
+      launch(count, 1, id, counts.slice(k, k + 1));
+  }
+  const std::vector<int> got = counts.to_vector();
+  for (int k = 0; k < 40; ++k) EXPECT_EQ(got[std::size_t(k)], 50 * k);
+}
+
 TEST_P(HashGridTest, debug_mode_reports_a_handle_of_nothing) {
   HashGrid grid(device(), 4, 4, 4);
   const Array<std::uint64_t> id(device(), {grid.id()});
