@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "../../runtime/geometry/bvh.h"
 #include "harness.h"
 #ifdef WEFT_EMBREE
 #include <embree3/rtcore.h>
