@@ -121,7 +121,7 @@ const auto draw_kernel =
         // What hides the sky is lit itself, somewhat.
         Bool closed = hidden(tree, centres, radius, origin, to_sky, kSkyReach);
         received += select(closed, Vec3(0.12f, 0.11f, 0.1f), sky(to_sky));
-        Float clear = exp(-4e-4f * seen.t * seen.t);
+        Float clear = exp(-1.5e-4f * seen.t * seen.t);
         light += colour * received * clear + sky(Vec3(direction.x, 0, direction.z)) * (1 - clear);
       }
       light /= Float(samples);

@@ -15,7 +15,7 @@ namespace {
 
 struct Options {
   std::string device, out = "pictures";
-  int grains = 100000, frames = 150, substeps = 64, pictures = 4, samples = 8, width = 640, height = 360;
+  int grains = 100000, frames = 100, substeps = 64, pictures = 4, samples = 8, width = 640, height = 360;
   float above = 0.5f, rest = 0;
 };
 

@@ -153,6 +153,38 @@ TEST_P(HashGridTest, coordinates_may_be_huge) {
   }
 }
 
+// A distance that is rounded down to the radius, where the sum of place and radius is rounded down too, below the cell.
+TEST_P(HashGridTest, no_neighbour_is_lost_by_rounding) {
+  const std::vector<vec3> points = {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {3, 0, 0}};
+  std::mt19937 random(15);
+  std::vector<vec3> asked;
+  std::vector<float> radii;
+  std::vector<int> wanted;
+  while (asked.size() < 500) {
+    const int k = 1 + int(random() % 3);
+    const float p = -8 * float(random() % 16777216) / 16777216, x = float(k), radius = x - p;
+    if (double(x) - double(p) <= double(radius) || p + radius >= x) continue;
+    asked.push_back({p, 0, 0});
+    radii.push_back(radius);
+    wanted.push_back(k);
+  }
+  HashGrid grid(device(), 64, 2, 2);
+  grid.build(Array<vec3>(device(), points), 1);
+  const Array<int> found = zeros<int>(device(), 500);
+  const auto find = kernel("find", [](Var<HashGridArrays> grid, Arr<const vec3> points, Arr<const vec3> asked,
+                                      Arr<const float> radii, Arr<const int> wanted, Arr<int> found) {
+    Int t = tid();
+    for (auto i : hash_grid_query(grid, asked[t], radii[t])) {
+      If ((i == wanted[t]) & (length(points[i] - asked[t]) <= radii[t])) {
+        found[t] += 1;
+      }
+    }
+  });
+  launch(find, 500, grid, Array<vec3>(device(), points), Array<vec3>(device(), asked), Array<float>(device(), radii),
+         Array<int>(device(), wanted), found);
+  EXPECT_EQ(found.to_vector(), std::vector<int>(500, 1));
+}
+
 /// The cells along an axis that the interval around x touches.
 std::set<int> touched(float x, float radius, float width, int dim) {
   std::set<int> cells;
