@@ -164,7 +164,7 @@ TEST(GroupIr, HashSeesSharedArraysAndCombinations) {
   const Module m = Kernel(everything).m;
   EXPECT_EQ(ir::hash(m), ir::hash(Kernel(everything).m));
   Module longer = m;
-  longer.shared[0].count = 9;
+  longer.arrays[0].count = 9;
   EXPECT_NE(ir::hash(longer), ir::hash(m));
   Module other = m;
   for (ir::Inst& inst : other.insts)
@@ -200,7 +200,7 @@ TEST(GroupIr, PassesKeepWhatThreadsDoTogether) {
     EXPECT_EQ(count(*made, Op::subgroup_inclusive), 0u);
     EXPECT_EQ(count(*made, Op::subgroup_reduce), 1u);
     for (Op op : kAtomics) EXPECT_EQ(count(*made, op), 1u);
-    EXPECT_EQ(made->shared.size(), 1u);
+    EXPECT_EQ(made->arrays.size(), 1u);
     ir::check_uniform(*made);
   }
 }
