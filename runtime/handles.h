@@ -12,8 +12,8 @@ namespace weft::detail {
 
 struct StreamState;
 
-/// Which memory is behind handles: elements at whose addresses kernels read, and what these refer to. A kernel that goes
-/// by handles (ir::Interface::by_handles) may read all of it. Thread-safe.
+/// Which memory is behind handles: elements at whose addresses kernels read, and what these refer to. A kernel that
+/// goes by handles (ir::Interface::by_handles) may read all of it. Thread-safe.
 class Handles {
  public:
   /// From now on kernels may read this element by its address, until its memory goes.
@@ -21,8 +21,8 @@ class Handles {
   void add(const std::shared_ptr<Storage>& element, std::shared_ptr<const std::atomic<bool>> stale);
   /// An element refers to other memory than before.
   void changed();
-  /// The memory of an element that is gone, which holds zeros once the ticket's work is done: kept as long as the device
-  /// lives, so that who still has the handle reads zeros and nothing else.
+  /// The memory of an element that is gone, which holds zeros once the ticket's work is done: kept as long as the
+  /// device lives, so that who still has the handle reads zeros and nothing else.
   void bury(const backend::Allocation& element, StreamState* stream, backend::Ticket ticket);
   void end(backend::Device& device);
 

@@ -287,10 +287,11 @@ void LaunchRecord::backward(TapeCore& tape) {
   if (!any_gradient) return;
   for (const auto& [changes, at_launch] : by_handles_)
     if (changes->count != at_launch)
-      throw Error(ErrorKind::invalid_argument,
-                  "the kernel finds meshes or hierarchies of boxes by their handles, and one of them has changed since: "
-                  "go back before refit() and rebuild(), or give the kernel the structure itself",
-                  kernel_->name(), kernel_->loc());
+      throw Error(
+          ErrorKind::invalid_argument,
+          "the kernel finds meshes or hierarchies of boxes by their handles, and one of them has changed since: "
+          "go back before refit() and rebuild(), or give the kernel the structure itself",
+          kernel_->name(), kernel_->loc());
 
   const HeldBefore held(held_);
   const ir::Adjoint& adjoint = adjoint_->get();
@@ -431,10 +432,11 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
   if (launch.program.call->by_handles && written)
     for (const std::shared_ptr<Storage>& s : launch.stream.device->handles.all(launch.stream))
       if (carries(View(s, s->allocation.address, std::int64_t(s->bytes), 1)))
-        throw Error(ErrorKind::not_differentiable,
-                    "the kernel finds meshes by their handles, and the points of one carry gradients, which none passes "
-                    "to: give it the Mesh itself",
-                    launch.kernel.name(), launch.kernel.loc());
+        throw Error(
+            ErrorKind::not_differentiable,
+            "the kernel finds meshes by their handles, and the points of one carry gradients, which none passes "
+            "to: give it the Mesh itself",
+            launch.kernel.name(), launch.kernel.loc());
   // What a kernel does to arrays that it finds in elements only the adjoint knows, which refuses gradients there.
   const bool held_carries = std::ranges::any_of(
       held, [&](const auto& s) { return carries(View(s, s->allocation.address, std::int64_t(s->bytes), 1)); });

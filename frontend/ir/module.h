@@ -172,7 +172,7 @@ struct Interface {
   std::vector<NarrowShape> narrow_shapes;
   std::uint32_t block = 256;  ///< threads per workgroup
   bool fixed_block = false;   ///< the body was built for workgroups of this very block, numbered through the launch
-  bool by_handles = false;  ///< it reads structures that it finds by the 64-bit values of their handles
+  bool by_handles = false;    ///< it reads structures that it finds by the 64-bit values of their handles
   std::vector<KernelArray> arrays;  ///< named by the operation `kernel_array`
   std::uint32_t report_offset = 0;  ///< in the argument block: see report::kArgumentBytes; 0 when nothing is reported
   std::vector<Message> messages;    ///< what may be reported; a record names its message by its place here

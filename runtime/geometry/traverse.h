@@ -81,7 +81,8 @@ class Walk {
     const Bool hit_first = select(turned, order.hit[1], order.hit[0]) & descends;
     const Bool hit_second = select(turned, order.hit[0], order.hit[1]);
     const Bool leaf_second = hit_second & descends;
-    const Int count_first = select(turned, c.count[1], c.count[0]), count_second = select(turned, c.count[0], c.count[1]);
+    const Int count_first = select(turned, c.count[1], c.count[0]),
+              count_second = select(turned, c.count[0], c.count[1]);
     leaves.first = select(hit_first, count_first, 0);
     leaves.count = leaves.first + select(leaf_second, count_second, 0);
     leaves.begin = ~first;

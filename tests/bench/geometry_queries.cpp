@@ -137,7 +137,8 @@ void race_rays(Run& run, const Rays& rays) {
   int differ = 0;
   for (std::size_t i = 0; i < got.size(); ++i)
     differ += !(std::abs(got[i] - wanted[i]) <= 1e-4f * std::max(1.f, wanted[i]));
-  if (differ > kRays / 10'000) throw std::runtime_error(fmt::format("{} of {} rays differ from Embree's", differ, kRays));
+  if (differ > kRays / 10'000)
+    throw std::runtime_error(fmt::format("{} of {} rays differ from Embree's", differ, kRays));
   run.note(fmt::format("{} of {} rays differ", differ, kRays));
   Stream stream = device.stream();
   const auto timings = interleave({[&] {

@@ -1,3 +1,4 @@
+// Sets of boxes for tests, and checks of what was built from them.
 #include "bvh_soups.h"
 
 #include <algorithm>
