@@ -163,8 +163,9 @@ const auto& furthest_func() {
 
 MeshPointHit with_face(const PointResult& r, const MeshInKernel& mesh, const Vec3& point, bool far) {
   const auto& [hit, sign, u, v, distance, face] = r;
+  if (!lib::tracing_adjoint())
+    return {hit, sign, of_points(mesh, face, u), of_points(mesh, face, v), of_points(mesh, face, distance), face};
   MeshPointHit h{hit, sign, u, v, distance, face};
-  if (!lib::tracing_adjoint()) return h;
   If (hit) {
     const auto [a, b, c] = points_of(mesh, face);
     if (far) {

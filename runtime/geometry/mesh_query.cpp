@@ -30,6 +30,13 @@ std::array<Vec3, 3> points_of(const MeshInKernel& mesh, const Int& face) {
   return points;
 }
 
+Float of_points(const MeshInKernel& mesh, const Int& face, const Float& x) {
+  if (mesh.held) return x;
+  // None of what is found has NaNs.
+  const Float some = mesh.arrays.points[mesh.arrays.indices[max(face, 0) * 3]].x;
+  return select(isnan(some), 0.f, x);
+}
+
 namespace {
 
 class FaceAabbWalk : public QueryWalk {

@@ -170,6 +170,8 @@ const auto& count_func() {
 /// What the user is given of a hit, with its gradient.
 MeshRayHit with_face(const RayFound& f, const MeshInKernel& mesh, const Vec3& origin, const Vec3& direction) {
   MeshRayHit hit{f.hit, f.t, f.u, f.v, f.sign, {}, f.face};
+  if (!lib::tracing_adjoint())
+    hit.t = of_points(mesh, f.face, f.t), hit.u = of_points(mesh, f.face, f.u), hit.v = of_points(mesh, f.face, f.v);
   If (f.hit) {
     const auto [a, b, c] = points_of(mesh, f.face);
     hit.normal = normalize(cross(b - a, c - a));

@@ -237,4 +237,136 @@ TEST_P(MeshGradient, of_all_hits_of_a_ray) {
   EXPECT_NEAR(second.x, 4, 1e-4);
 }
 
+/// A triangle across the x axis, which a ray along it hits at the x of its points; and what refit() and rebuild() may do
+/// to a tape.
+MeshData sheet(float x) { return {{vec3{x, -1, -1}, vec3{x, 2, -1}, vec3{x, -1, 2}}, {0, 1, 2}}; }
+const auto squared_t = kernel("squared t", [](Var<MeshArrays> mesh, Arr<float> loss) {
+  const Float t = mesh_query_ray(mesh, Vec3(0, 0, 0), Vec3(1, 0, 0)).t;
+  loss[0] += t * t;
+});
+const auto stretch = kernel("stretch", [](Arr<vec3> points) { points[tid()].x *= 1.5f; });
+
+TEST_P(MeshGradient, passes_refits_and_rebuilds_between_launches) {
+  const Array<vec3> points = Array<vec3>(device(), sheet(1).points).requires_grad();
+  Mesh mesh(points, Array<int>(device(), sheet(1).indices));
+  Array<float> loss = zeros<float>(device(), 1);
+  Tape tape;
+  tape.record([&] {
+    launch(squared_t, 1, mesh, loss);
+    launch(stretch, 3, points);
+    mesh.refit();
+    launch(squared_t, 1, mesh, loss);
+    launch(stretch, 3, points);
+    mesh.rebuild();
+    launch(squared_t, 1, mesh, loss);
+  });
+  EXPECT_NEAR(loss.at(0), 1 + 1.5 * 1.5 + 2.25 * 2.25, 1e-4);
+  tape.backward(loss);
+  float sum = 0;
+  for (const vec3& g : points.grad().to_vector()) sum += g.x;
+  // d/dx of x^2 + (1.5 x)^2 + (2.25 x)^2 at 1
+  EXPECT_NEAR(sum, 2 * (1 + 2.25 + 2.25 * 2.25), 1e-3);
+}
+
+TEST_P(MeshGradient, passes_steps_that_refit_and_are_run_again) {
+  const Array<vec3> points = Array<vec3>(device(), sheet(1).points).requires_grad();
+  Mesh mesh(points, Array<int>(device(), sheet(1).indices));
+  Array<float> loss = zeros<float>(device(), 1);
+  Tape tape;
+  tape.record([&] {
+    tape.checkpointed(7, 2, [&](int k) {
+      launch(squared_t, 1, mesh, loss);
+      launch(stretch, 3, points);
+      if (k % 3 == 2)
+        mesh.rebuild();
+      else
+        mesh.refit();
+    });
+  });
+  double value = 0, x = 1;
+  for (int k = 0; k < 7; ++k, x *= 1.5) value += x * x;
+  EXPECT_NEAR(loss.at(0), value, 1e-4 * value);
+  tape.backward(loss);
+  double sum = 0;
+  for (const vec3& g : points.grad().to_vector()) sum += double(g.x);
+  EXPECT_NEAR(sum, 2 * value, 1e-3 * value);
+}
+
+TEST_P(MeshGradient, of_the_furthest_point) {
+  const MeshData data = shapes::icosphere(1, 1);
+  const Array<vec3> points = Array<vec3>(device(), data.points).requires_grad();
+  const Mesh mesh(points, Array<int>(device(), data.indices));
+  const vec3 from{0.3f, -0.2f, 0.1f};
+  const Array<vec3> p = Array<vec3>(device(), {from}).requires_grad();
+  Array<float> loss = zeros<float>(device(), 1);
+  Tape tape;
+  tape.record([&] {
+    launch(kernel("furthest",
+                  [](Var<MeshArrays> mesh, Arr<const vec3> p, Arr<float> loss) {
+                    loss[0] = mesh_query_furthest_point(mesh, p[0]).distance;
+                  }),
+           1, mesh, p, loss);
+  });
+  tape.backward(loss);
+  std::size_t far = 0;
+  for (std::size_t k = 1; k < data.points.size(); ++k)
+    if (length(data.points[k] - from) > length(data.points[far] - from)) far = k;
+  const vec3 along = normalize(from - data.points[far]);
+  EXPECT_NEAR(length(p.grad().at(0) - along), 0, 1e-5);
+  const auto by_point = points.grad().to_vector();
+  for (std::size_t k = 0; k < by_point.size(); ++k)
+    EXPECT_NEAR(length(by_point[k] - (k == far ? -along : vec3{0, 0, 0})), 0, 1e-5) << k;
+}
+
+/// The surface of a finely divided sphere is nearly one: |p| - 1 from outside, 1 - |p| from inside.
+TEST_P(MeshGradient, of_distances_to_a_sphere_is_nearly_the_direction) {
+  const MeshData data = shapes::icosphere(1, on_reference() ? 2 : 5);
+  const Mesh mesh(device(), data);
+  std::vector<vec3> asked{vec3{2, 0.3f, 0.1f}, vec3{-0.3f, 0.6f, 0.2f}, vec3{0.1f, 0.2f, -3}, vec3{0, -0.5f, 0.4f}};
+  const Array<vec3> p = Array<vec3>(device(), asked).requires_grad();
+  Array<float> distance = zeros<float>(device(), 4);
+  Tape tape;
+  tape.record([&] {
+    launch(kernel("signed distance",
+                  [](Var<MeshArrays> mesh, Arr<const vec3> p, Arr<float> distance) {
+                    Int i = tid();
+                    const MeshPointHit h = mesh_query_point(mesh, p[i], 10.f, MeshSign::normal);
+                    distance[i] = h.distance * h.sign;
+                  }),
+           4, mesh, p, distance);
+  });
+  tape.backward({{distance, ones<float>(device(), 4)}});
+  for (int k = 0; k < 4; ++k) {
+    const float r = length(asked[std::size_t(k)]), near = on_reference() ? 0.05f : 2e-3f;
+    EXPECT_NEAR(distance.at(k), r - 1, near);
+    EXPECT_NEAR(length(p.grad().at(k) - asked[std::size_t(k)] * (1 / r)), 0, 10 * near) << k;
+  }
+}
+
+/// Gradients go to the array that the mesh was made of, though it is one column of another.
+TEST_P(MeshGradient, reaches_points_with_strides) {
+  std::vector<vec3> both;
+  for (const vec3& p : sheet(1).points) both.push_back(p), both.push_back({9, 9, 9});
+  const Array<vec3> all = Array<vec3>(device(), both).requires_grad();
+  Mesh mesh(all.slice(0, 6, 2), Array<int>(device(), sheet(1).indices));
+  Array<float> loss = zeros<float>(device(), 1);
+  Tape tape;
+  tape.record([&] { launch(squared_t, 1, mesh, loss); });
+  tape.backward(loss);
+  const auto g = all.grad().to_vector();
+  EXPECT_NEAR(g[0].x + g[2].x + g[4].x, 2, 1e-4);
+  EXPECT_EQ(g[1].x + g[3].x + g[5].x, 0);
+  // By its handle too it has the points of its view, and those of now.
+  Array<float> t = zeros<float>(device(), 1);
+  const auto by_id = kernel("by_id", [](UInt64 id, Arr<float> t) {
+    t[0] = mesh_query_ray(id, Vec3(0, 0, 0), Vec3(1, 0, 0)).t + mesh_get_point(id, 0).x;
+  });
+  launch(by_id, 1, mesh.id(), t);
+  EXPECT_NEAR(t.at(0), 2, 1e-5);
+  launch(stretch, 6, all);
+  mesh.refit();
+  launch(by_id, 1, mesh.id(), t);
+  EXPECT_NEAR(t.at(0), 3, 1e-5);
+}
+
 }  // namespace
