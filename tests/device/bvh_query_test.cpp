@@ -1,4 +1,5 @@
 // Queries on hierarchies of boxes, against all boxes one by one.
+#include <weft/runtime/geometry/bvh.h>
 #include <weft/runtime/geometry/bvh_query.h>
 
 #include <cmath>
@@ -89,6 +90,92 @@ TEST_P(BvhQuery, aabb_finds_what_overlaps) {
     EXPECT_EQ(run(device(), tree, queries, n, by_aabb, Array<vec3>(device(), lo), Array<vec3>(device(), hi)), expected)
         << "leaf size " << leaf_size;
   }
+}
+
+/// Full sizes, 10,000 queries of 10,000 boxes, are for a run by hand:
+/// WEFT_GEOMETRY_FULL=1 device_tests --gtest_filter='*/vulkan'
+TEST_P(BvhQuery, sets_in_trees_built_on_the_device) {
+  const bool full = std::getenv("WEFT_GEOMETRY_FULL") && !on_reference();
+  const int n = on_reference() ? 50 : full ? 10'000 : 500, capacity = std::min(n, 1000);
+  const std::vector<Box> boxes = test::random_boxes(n, full ? 0.1f : 0.3f, 21);
+  const std::vector<Box> asked = test::random_boxes(n, full ? 0.1f : 0.3f, 22);
+  const float radius = on_reference() ? 0.4f : full ? 0.05f : 0.1f;
+  std::vector<vec3> lo, hi, lowers, uppers;
+  for (const Box& b : boxes) lowers.push_back(b.lower), uppers.push_back(b.upper);
+  for (const Box& b : asked) lo.push_back(b.lower), hi.push_back(b.upper);
+  const Array<vec3> from(device(), lo), to(device(), hi);
+  // Squares of distances from the corner that spheres are around, and bounds on those from the segment to the other.
+  struct Distance {
+    double sphere, segment;
+  };
+  const auto distance = [&](const Box& b, int q) {
+    const vec3 p = lo[std::size_t(q)], d = hi[std::size_t(q)] - p;
+    const auto at = [&](double t) {
+      double sum = 0;
+      for (int k = 0; k < 3; ++k) {
+        const double x = double(p[k]) + t * double(d[k]);
+        const double out = std::max({double(b.lower[k]) - x, x - double(b.upper[k]), 0.0});
+        sum += out * out;
+      }
+      return std::sqrt(sum);
+    };
+    const double length = std::sqrt(double(length_sq(d)));
+    Distance found{at(0), at(0)};
+    if (at(0) > double(radius) + length + 1e-5) return found;  // surely too far
+    double first = 0, last = 1;
+    for (int k = 0; k < 45; ++k) {
+      const double left = first + (last - first) / 3, right = last - (last - first) / 3;
+      (at(left) < at(right) ? last : first) = at(left) < at(right) ? right : left;
+    }
+    found.segment = std::min({at(first), at(0), at(1)});
+    return found;
+  };
+  enum : char { no, yes, either };
+  std::vector<char> balls, capsules;
+  for (int q = 0; q < n; ++q)
+    for (int k = 0; k < n; ++k) {
+      const Distance d = distance(boxes[std::size_t(k)], q);
+      const auto answer = [&](double x) {
+        return std::abs(x - double(radius)) < 1e-6 ? either : x < double(radius) ? yes : no;
+      };
+      balls.push_back(answer(d.sphere)), capsules.push_back(answer(d.segment));
+    }
+  const Found overlapping =
+      brute_force(boxes, n, [&](const Box& b, int q) { return overlap(b, asked[std::size_t(q)]); });
+  const auto check = [&](const Found& found, const std::vector<char>& expected, const char* what) {
+    std::size_t all = 0;
+    for (int q = 0; q < n; ++q) {
+      const std::vector<int>& list = found[std::size_t(q)];
+      ASSERT_EQ(std::adjacent_find(list.begin(), list.end()), list.end()) << what << " finds one twice";
+      for (int k = 0; k < n; ++k) {
+        const char e = expected[std::size_t(q) * std::size_t(n) + std::size_t(k)];
+        if (e != either) {
+          ASSERT_EQ(std::binary_search(list.begin(), list.end(), k), e == yes) << what << " " << q << " and box " << k;
+        }
+      }
+      all += list.size();
+    }
+    EXPECT_GT(all, std::size_t(n) / 2) << what;
+  };
+  for (BvhBuilder builder : {BvhBuilder::hploc, BvhBuilder::lbvh})
+    for (int leaf_size : {1, 2, 4, 8}) {
+      const Bvh tree(device(), lowers, uppers, {builder, leaf_size});
+      EXPECT_EQ(run(device(), tree.data(), n, capacity, by_aabb, from, to), overlapping) << "leaf size " << leaf_size;
+      check(run(
+                device(), tree.data(), n, capacity,
+                [=](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& c) {
+                  return bvh_query_sphere(tree, c[i], radius);
+                },
+                from),
+            balls, "sphere");
+      check(run(
+                device(), tree.data(), n, capacity,
+                [=](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& a, const Arr<vec3>& b) {
+                  return bvh_query_capsule(tree, a[i], b[i], radius);
+                },
+                from, to),
+            capsules, "capsule");
+    }
 }
 
 TEST_P(BvhQuery, few_boxes) {

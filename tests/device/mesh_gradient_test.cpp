@@ -237,8 +237,8 @@ TEST_P(MeshGradient, of_all_hits_of_a_ray) {
   EXPECT_NEAR(second.x, 4, 1e-4);
 }
 
-/// A triangle across the x axis, which a ray along it hits at the x of its points; and what refit() and rebuild() may do
-/// to a tape.
+/// A triangle across the x axis, which a ray along it hits at the x of its points; and what refit() and rebuild() may
+/// do to a tape.
 MeshData sheet(float x) { return {{vec3{x, -1, -1}, vec3{x, 2, -1}, vec3{x, -1, 2}}, {0, 1, 2}}; }
 const auto squared_t = kernel("squared t", [](Var<MeshArrays> mesh, Arr<float> loss) {
   const Float t = mesh_query_ray(mesh, Vec3(0, 0, 0), Vec3(1, 0, 0)).t;
@@ -301,10 +301,8 @@ TEST_P(MeshGradient, of_the_furthest_point) {
   Array<float> loss = zeros<float>(device(), 1);
   Tape tape;
   tape.record([&] {
-    launch(kernel("furthest",
-                  [](Var<MeshArrays> mesh, Arr<const vec3> p, Arr<float> loss) {
-                    loss[0] = mesh_query_furthest_point(mesh, p[0]).distance;
-                  }),
+    launch(kernel("furthest", [](Var<MeshArrays> mesh, Arr<const vec3> p,
+                                 Arr<float> loss) { loss[0] = mesh_query_furthest_point(mesh, p[0]).distance; }),
            1, mesh, p, loss);
   });
   tape.backward(loss);
