@@ -25,12 +25,13 @@ struct MeshState;
 
 /// A triangle mesh and the hierarchy over its triangles. A handle: copies are the same mesh.
 ///
-/// The arrays of points, indices and velocities are kept, not copied. Who moves points says refit() afterwards; other
-/// triangles are another mesh. Kernels take a mesh as `Var<MeshArrays>`, or by id().
+/// The arrays of points, indices and velocities are kept, not copied. Who moves points says refit() afterwards, who
+/// changes indices rebuild(): until then the mesh cannot be used. Kernels take a mesh as `Var<MeshArrays>`, or by id().
 ///
 /// Errors: Error(invalid_argument) for no triangles, a number of indices that is no multiple of 3, an index that names
 /// no point, a triangle with a NaN or infinite point, velocities that are not as many as points, a leaf size out of
-/// range, null arrays and arrays on another device. Error(out_of_memory).
+/// range, null arrays and arrays on another device, and for every use after the indices have changed (by whatever the
+/// runtime knows of: not through memory of the host that an array is wrapped around). Error(out_of_memory).
 /// Cost: the triangles are looked at on the device, and their making waits for the answer; a build of the hierarchy
 /// (Bvh); about 200 bytes a triangle.
 class Mesh {
@@ -47,7 +48,8 @@ class Mesh {
   /// by no query until a refit() with better points.
   /// Cost: a few launches on the default stream, and no wait.
   void refit();
-  /// A new hierarchy over the moved points: queries are quicker after large deformations.
+  /// A new hierarchy over the moved points: queries are quicker after large deformations. Also takes changed indices,
+  /// which it checks as the constructor does, with a wait; it leaves the mesh as it was where they are refused.
   void rebuild();
 
   bool is_null() const { return !state_; }

@@ -139,9 +139,10 @@ Float mesh_winding_number(const MeshInKernel& mesh, In<vec3> point, float accura
 
 // ---- Overlaps: loops over faces, see TreeQuery
 
-/// The triangles whose boxes share a point with the box [lower, upper].
+/// The triangles whose boxes share a point with the box [lower, upper]; touching counts. A box with lower > upper along
+/// an axis, or a NaN, shares none.
 TreeQuery mesh_query_aabb(const MeshInKernel& mesh, In<vec3> lower, In<vec3> upper, Loc loc = Loc::here());
-/// The triangles with a point no further than `radius` from `center`.
+/// The triangles with a point no further than `radius` from `center`. A negative radius, or NaN, finds none.
 TreeQuery mesh_query_sphere(const MeshInKernel& mesh, In<vec3> center, In<float> radius, Loc loc = Loc::here());
 
 // ---- What is on a face. Gradients: to the mesh's points (where it is an argument of the kernel), u and v.
