@@ -61,8 +61,8 @@ struct Grid {
 /// A moment on a stream: value v is reached when everything recorded up to it has run. Grows along a stream.
 using Ticket = std::uint64_t;
 
-/// A kernel, compiled for one device.
-class Program {
+/// A kernel, compiled for one device. Held by shared pointers alone.
+class Program : public std::enable_shared_from_this<Program> {
  public:
   virtual ~Program() = default;
 };
@@ -74,7 +74,7 @@ struct RayTriangles {
 };
 
 /// What the device searches for triangles that rays hit, in a form of its own, in memory of the caller's.
-class RayStructure {
+class RayStructure : public std::enable_shared_from_this<RayStructure> {
  public:
   virtual ~RayStructure() = default;
   /// By which kernels name it.
@@ -86,6 +86,18 @@ struct CompileStats {
   std::uint64_t emitted = 0;   ///< modules translated (neither memory nor disk had them)
   std::uint64_t loaded = 0;    ///< translations taken from the disk cache
   std::uint64_t rejected = 0;  ///< damaged cache entries that were thrown away
+};
+
+struct Operations;
+
+/// Operations that were made ready to run again and again. May be dropped while it runs.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  /// Operations.
+  virtual std::size_t size() const = 0;
+  /// Other arguments, as many bytes, for a launch: from the next replay on. Those that run keep theirs.
+  virtual void patch(std::size_t operation, std::span<const std::byte> args) = 0;
 };
 
 /// Work in order. Recording is cheap; work starts at submit(), at wait(), or when enough has gathered.
@@ -109,6 +121,10 @@ class Stream {
   /// Builds a structure from its triangles, of which there are as many as when it was made. It reads them, and writes
   /// to the structure's memory. Errors: Error(unsupported) where the device has no such structures.
   virtual Ticket build(RayStructure& structure, const RayTriangles& triangles);
+
+  /// All operations of a graph of this device, in order with the rest of the stream. May be called again while the
+  /// graph still runs.
+  virtual Ticket replay(Graph& graph) = 0;
 
   /// Starts all that has been recorded; returns the ticket of the last operation.
   virtual Ticket submit() = 0;
@@ -149,6 +165,8 @@ class Device {
   /// build.
   virtual std::shared_ptr<RayStructure> create_ray_structure(std::uint64_t memory, std::uint32_t num_points,
                                                              std::uint32_t num_triangles);
+  /// Makes operations ready. The memory that they touch must stay as long as the graph.
+  virtual std::unique_ptr<Graph> create_graph(std::unique_ptr<Operations> operations) = 0;
   virtual std::unique_ptr<Stream> create_stream() = 0;
   virtual CompileStats stats() const = 0;
 };

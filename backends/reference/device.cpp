@@ -8,6 +8,7 @@
 
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/platform.h"
+#include "../operations.h"
 #include "interpreter.h"
 #include "memory.h"
 #include "plan.h"
@@ -60,6 +61,11 @@ class HostStream : public Stream {
   void download(void* to, std::uint64_t from, std::size_t bytes, Ticket) override {
     const HostMemory::Use use(memory_);
     if (bytes) std::memcpy(to, device_bytes(from, bytes, "download"), bytes);
+  }
+
+  Ticket replay(Graph& graph) override {
+    static_cast<ListGraph&>(graph).replay_on(*this);
+    return last_;
   }
 
   Ticket submit() override { return last_; }
@@ -116,6 +122,9 @@ class ReferenceDevice : public Device {
     return plan;
   }
 
+  std::unique_ptr<Graph> create_graph(std::unique_ptr<Operations> operations) override {
+    return std::make_unique<ListGraph>(std::move(operations));
+  }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<HostStream>(memory_); }
   CompileStats stats() const override { return {emitted_, 0, 0}; }
 

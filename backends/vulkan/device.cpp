@@ -9,6 +9,7 @@
 
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/platform.h"
+#include "graph.h"
 #include "ray_structure.h"
 #include "stream.h"
 
@@ -70,6 +71,7 @@ VulkanDevice::VulkanDevice(std::shared_ptr<Instance> instance, const Adapter& ad
           switch (thing.kind) {
             case Retired::Kind::memory: memory_->free(thing.handle); break;
             case Retired::Kind::pipeline: pipelines_->destroy(thing.handle); break;
+            case Retired::Kind::commands: destroy_commands(*this, thing.handle); break;
             case Retired::Kind::ray_structure: destroy_ray_structure(*this, thing.handle); break;
           }
         },
@@ -232,6 +234,11 @@ std::shared_ptr<RayStructure> VulkanDevice::create_ray_structure(std::uint64_t m
   check_alive();
   if (!adapter_.ray_query) return Device::create_ray_structure(memory, num_points, num_triangles);
   return std::make_shared<VulkanRayStructure>(*this, memory, num_points, num_triangles);
+}
+
+std::unique_ptr<Graph> VulkanDevice::create_graph(std::unique_ptr<Operations> operations) {
+  check_alive();
+  return std::make_unique<VulkanGraph>(*this, std::move(operations));
 }
 
 std::unique_ptr<Stream> VulkanDevice::create_stream() {

@@ -36,6 +36,7 @@ class VulkanDevice final : public Device {
   std::uint64_t ray_structure_bytes(std::uint32_t num_points, std::uint32_t num_triangles) override;
   std::shared_ptr<RayStructure> create_ray_structure(std::uint64_t memory, std::uint32_t num_points,
                                                      std::uint32_t num_triangles) override;
+  std::unique_ptr<Graph> create_graph(std::unique_ptr<Operations> operations) override;
   std::unique_ptr<Stream> create_stream() override;
   CompileStats stats() const override;
 

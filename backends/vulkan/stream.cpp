@@ -9,6 +9,7 @@
 #include "../../frontend/support/error.h"
 #include "../../spirv/emit.h"
 #include "device.h"
+#include "graph.h"
 #include "ray_structure.h"
 
 namespace weft::backend::vulkan {
@@ -16,19 +17,6 @@ namespace weft::backend::vulkan {
 using ir::Access;
 
 namespace {
-
-VkPipelineStageFlags stages_of(const Adapter& adapter) {
-  constexpr VkPipelineStageFlags kUsual = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-  return kUsual | (adapter.ray_query ? VK_PIPELINE_STAGE_ACCELERATION_STRUCTURE_BUILD_BIT_KHR : 0);
-}
-VkAccessFlags writes_of(const Adapter& adapter) {
-  constexpr VkAccessFlags kUsual = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-  return kUsual | (adapter.ray_query ? VK_ACCESS_ACCELERATION_STRUCTURE_WRITE_BIT_KHR : 0);
-}
-VkAccessFlags accesses_of(const Adapter& adapter) {
-  constexpr VkAccessFlags kReads = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
-  return writes_of(adapter) | kReads | (adapter.ray_query ? VK_ACCESS_ACCELERATION_STRUCTURE_READ_BIT_KHR : 0);
-}
 
 VkSemaphore make_semaphore(VulkanDevice& device) {
   VkSemaphoreTypeCreateInfo type{};
@@ -45,13 +33,7 @@ VkSemaphore make_semaphore(VulkanDevice& device) {
 }  // namespace
 
 VulkanStream::VulkanStream(VulkanDevice& device)
-    : device_(device),
-      vk_(device.vk()),
-      stages_(stages_of(device.adapter())),
-      writes_(writes_of(device.adapter())),
-      all_(accesses_of(device.adapter())),
-      layout_(device.pipelines().layout()),
-      timeline_(std::make_shared<Timeline>()) {
+    : device_(device), vk_(device.vk()), timeline_(std::make_shared<Timeline>()), commands_(device) {
   try {
     create();
   } catch (...) {
@@ -105,70 +87,51 @@ VulkanStream::~VulkanStream() {
 
 // Starts a batch: against all earlier work of the queue, of this stream and of others.
 void VulkanStream::begin() {
+  Batch& batch = free_batch();
+  device_.check(vk_.vkResetCommandPool(device_.handle(), batch.pool, 0), "vkResetCommandPool");
+  commands_.begin(batch.commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
+  count_ = 0;
+  limit_ = in_flight_ == 0 ? kMostWhenIdle : kMost;
+}
+
+// A slot for a batch, once an older one has run where all are in flight.
+VulkanStream::Batch& VulkanStream::free_batch() {
   if (in_flight_ > 0) retire(poll());
   if (in_flight_ == kBatches) {
     const Ticket oldest = batches_[current_].last;
     wait_semaphore(timeline_->semaphore, oldest);
     retire(oldest);
   }
-  Batch& batch = batches_[current_];
-  device_.check(vk_.vkResetCommandPool(device_.handle(), batch.pool, 0), "vkResetCommandPool");
-  VkCommandBufferBeginInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-  info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  device_.check(vk_.vkBeginCommandBuffer(batch.commands, &info), "vkBeginCommandBuffer");
-  commands_ = batch.commands;
-  recording_ = true;
-  bound_ = VK_NULL_HANDLE;
-  count_ = 0;
-  limit_ = in_flight_ == 0 ? kMostWhenIdle : kMost;
-  memory_barrier(stages_, all_);
-  hazards_.clear();
-  barrier_due_ = false;
+  return batches_[current_];
 }
 
-void VulkanStream::memory_barrier(VkPipelineStageFlags to, VkAccessFlags access) {
-  VkMemoryBarrier barrier{};
-  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  barrier.srcAccessMask = writes_;
-  barrier.dstAccessMask = access;
-  vk_.vkCmdPipelineBarrier(commands_, stages_, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
-}
-
-// Opens a batch if there is none, and puts what is needed before an operation on `ranges`.
-void VulkanStream::order(std::span<const MemoryRange> ranges) {
-  if (!recording_) begin();
-  Barrier needed = track_ ? hazards_.add(ranges) : Barrier::none;
-  if (barrier_due_) needed = Barrier::memory;
-  if (needed == Barrier::none) return;
-  if (needed == Barrier::memory) {
-    memory_barrier(stages_, all_);
-    ++memory_barriers_;
-  } else {
-    vk_.vkCmdPipelineBarrier(commands_, stages_, stages_, 0, 0, nullptr, 0, nullptr, 0, nullptr);
-    ++execution_barriers_;
-  }
-  barrier_due_ = false;
+// Opens a batch if there is none.
+Commands& VulkanStream::open() {
+  if (!commands_.open()) begin();
+  return commands_;
 }
 
 // Closes the recording of one operation.
 Ticket VulkanStream::recorded() {
   timeline_->recorded.store(++recorded_, std::memory_order_release);
-  barrier_due_ = always_;
+  commands_.done();
   ++count_;
   if (count_ >= limit_ || timeline_->submit_soon.load(std::memory_order_relaxed)) flush();
   return recorded_;
 }
 
 void VulkanStream::flush() {
-  if (!recording_) return;
-  recording_ = false;
+  if (!commands_.open()) return;
+  const VkCommandBuffer commands = batches_[current_].commands;
   timeline_->submit_soon.store(false, std::memory_order_relaxed);
   // Mapped memory is read by the host as soon as the semaphore says so.
-  const bool host_reads = device_.info().host_visible || to_host_ || device_.memory().any_wrapped();
-  to_host_ = false;
-  if (host_reads) memory_barrier(VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
-  VkResult result = vk_.vkEndCommandBuffer(commands_);
+  const VkResult result = commands_.end(true);
+  if (count_ == 0) return;  // its first operation was refused
+  submit(result, {&commands, 1});
+}
+
+// Gives the queue what the current slot stands for, up to the last ticket.
+void VulkanStream::submit(VkResult result, std::span<const VkCommandBuffer> commands) {
   Batch& batch = batches_[current_];
   batch.last = recorded_;
   batch.ring_end = ring_head_;
@@ -180,8 +143,8 @@ void VulkanStream::flush() {
     VkSubmitInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
     info.pNext = &timeline;
-    info.commandBufferCount = 1;
-    info.pCommandBuffers = &commands_;
+    info.commandBufferCount = std::uint32_t(commands.size());
+    info.pCommandBuffers = commands.data();
     info.signalSemaphoreCount = 1;
     info.pSignalSemaphores = &timeline_->semaphore;
     result = device_.submit(info);
@@ -194,6 +157,20 @@ void VulkanStream::flush() {
   timeline_->submitted.store(recorded_, std::memory_order_release);
   ++in_flight_;
   current_ = (current_ + 1) % kBatches;
+}
+
+Ticket VulkanStream::replay(Graph& graph) {
+  device_.check_alive();
+  auto& ready = static_cast<VulkanGraph&>(graph);
+  if (ready.device() != &device_)
+    throw Error(ErrorKind::invalid_argument, "a graph is launched on another device than it was made for");
+  const std::span<const VkCommandBuffer> commands = ready.commands();
+  if (commands.empty()) return recorded_;
+  flush();
+  free_batch();
+  timeline_->recorded.store(++recorded_, std::memory_order_release);
+  submit(VK_SUCCESS, commands);
+  return recorded_;
 }
 
 Ticket VulkanStream::poll() {
@@ -226,7 +203,7 @@ void VulkanStream::wait_semaphore(VkSemaphore semaphore, std::uint64_t value) {
 
 // Nothing recorded, nothing in flight.
 bool VulkanStream::idle() {
-  if (recording_) return false;
+  if (commands_.open()) return false;
   if (in_flight_ > 0) retire(poll());
   return in_flight_ == 0;
 }
@@ -280,34 +257,11 @@ Ticket VulkanStream::launch(Program& program, Grid grid, std::span<const std::by
     large = args.size() > kRingBytes / 4 ? device_.allocate(args.size(), MemoryKind::upload) : ring(args.size());
     std::memcpy(large.host, args.data(), args.size());
   }
-  order(ranges);
-  if (bound_ != shader.pipeline()) {
-    bound_ = shader.pipeline();
-    vk_.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, bound_);
-  }
-  if (indirect) {
-    vk_.vkCmdPushConstants(commands_, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof large.address, &large.address);
-  } else if (args.size() % 4 == 0 && !args.empty()) {
-    vk_.vkCmdPushConstants(commands_, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, std::uint32_t(args.size()), args.data());
-  } else if (!args.empty()) {
-    std::array<std::byte, spirv::kPushConstantBytes> padded{};
-    std::memcpy(padded.data(), args.data(), args.size());
-    vk_.vkCmdPushConstants(commands_, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, (std::uint32_t(args.size()) + 3) / 4 * 4,
-                           padded.data());
-  }
-  vk_.vkCmdDispatch(commands_, grid.x, grid.y, grid.z);
+  open().order(ranges);
+  commands_.dispatch(shader, args, large.address, grid);
   const Ticket ticket = recorded();
   device_.free(large);
   return ticket;
-}
-
-void VulkanStream::record_copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
-  const Place target = device_.memory().resolve(to, bytes), source = device_.memory().resolve(from, bytes);
-  const MemoryRange ranges[] = {{to, bytes, Access::write}, {from, bytes, Access::read}};
-  order(ranges);
-  to_host_ = to_host_ || target.host;
-  const VkBufferCopy region{source.offset, target.offset, bytes};
-  vk_.vkCmdCopyBuffer(commands_, source.buffer, target.buffer, 1, &region);
 }
 
 Ticket VulkanStream::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
@@ -316,7 +270,7 @@ Ticket VulkanStream::copy(std::uint64_t to, std::uint64_t from, std::size_t byte
   if (to < from + bytes && from < to + bytes)
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("a copy of {} bytes from {:#x} to {:#x} overlaps itself", bytes, from, to));
-  record_copy(to, from, bytes);
+  open().copy(to, from, bytes);
   return recorded();
 }
 
@@ -326,25 +280,14 @@ Ticket VulkanStream::fill(std::uint64_t to, std::size_t bytes, std::uint32_t pat
   if (bytes % 4 != 0 || to % 4 != 0)
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("a fill of {} bytes at {:#x}: both must be multiples of 4", bytes, to));
-  const Place target = device_.memory().resolve(to, bytes);
-  const MemoryRange range{to, bytes, Access::write};
-  order({&range, 1});
-  vk_.vkCmdFillBuffer(commands_, target.buffer, target.offset, bytes, pattern);
+  open().fill(to, bytes, pattern);
   return recorded();
 }
 
 Ticket VulkanStream::build(RayStructure& structure, const RayTriangles& triangles) {
   device_.check_alive();
   if (!device_.adapter().ray_query) return Stream::build(structure, triangles);
-  auto& built = static_cast<VulkanRayStructure&>(structure);
-  const RayLayout& layout = built.layout();
-  const VkAccelerationStructureInstanceKHR instance = built.instance();
-  upload(built.memory() + layout.instance, &instance, sizeof instance);
-  const MemoryRange ranges[] = {{built.memory(), layout.bytes, Access::write},
-                                {triangles.points, std::uint64_t{triangles.num_points} * 12, Access::read},
-                                {triangles.indices, std::uint64_t{triangles.num_triangles} * 12, Access::read}};
-  order(ranges);
-  built.record(commands_, triangles, [&] { memory_barrier(stages_, all_); });
+  open().build(static_cast<VulkanRayStructure&>(structure), triangles);
   return recorded();
 }
 
@@ -386,18 +329,6 @@ Ticket VulkanStream::signal_of(Ticket ticket) const {
     if (batch.last >= ticket) return batch.last;
   }
   return ticket;
-}
-
-void VulkanStream::track_hazards(bool on) {
-  // What ran untracked may conflict with anything.
-  if (on && !track_) barrier_due_ = true;
-  track_ = on;
-  hazards_.clear();
-}
-
-void VulkanStream::barrier_always(bool on) {
-  always_ = on;
-  barrier_due_ = barrier_due_ || on;
 }
 
 }  // namespace weft::backend::vulkan

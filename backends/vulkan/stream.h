@@ -8,7 +8,7 @@
 #include <span>
 
 #include "../backend.h"
-#include "hazards.h"
+#include "commands.h"
 #include "retirement.h"
 
 namespace weft::backend::vulkan {
@@ -33,18 +33,19 @@ class VulkanStream final : public Stream {
   Ticket fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) override;
   Ticket upload(std::uint64_t to, const void* from, std::size_t bytes) override;
   Ticket build(RayStructure& structure, const RayTriangles& triangles) override;
+  Ticket replay(Graph& graph) override;
   void download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) override;
 
   Ticket submit() override;
   bool done(Ticket ticket) override;
   void wait(Ticket ticket) override;
   void synchronize() override { wait(recorded_); }
-  void track_hazards(bool on) override;
-  void barrier_always(bool on) override;
+  void track_hazards(bool on) override { commands_.track_hazards(on); }
+  void barrier_always(bool on) override { commands_.barrier_always(on); }
 
   /// Barriers recorded so far, those at the beginnings of batches apart. For tests and tuning.
-  std::uint64_t memory_barriers() const { return memory_barriers_; }
-  std::uint64_t execution_barriers() const { return execution_barriers_; }
+  std::uint64_t memory_barriers() const { return commands_.memory_barriers(); }
+  std::uint64_t execution_barriers() const { return commands_.execution_barriers(); }
 
   static constexpr int kMost = 128;
   static constexpr int kMostWhenIdle = 16;
@@ -71,18 +72,18 @@ class VulkanStream final : public Stream {
 
   void create();
   void destroy();
+  Batch& free_batch();
   void begin();
-  void order(std::span<const MemoryRange> ranges);
-  void memory_barrier(VkPipelineStageFlags to, VkAccessFlags access);
+  Commands& open();
   Ticket recorded();
   void flush();
+  void submit(VkResult result, std::span<const VkCommandBuffer> commands);
   bool idle();
   Ticket poll();
   Ticket signal_of(Ticket ticket) const;
   void retire(Ticket completed);
   void wait_semaphore(VkSemaphore semaphore, std::uint64_t value);
   Allocation ring(std::uint64_t bytes);
-  void record_copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
   void check_ticket(Ticket ticket) const;
   void create_download();
   void staged_download(std::byte* to, std::uint64_t from, std::size_t bytes, Ticket after);
@@ -90,24 +91,14 @@ class VulkanStream final : public Stream {
 
   VulkanDevice& device_;
   const VolkDeviceTable& vk_;
-  const VkPipelineStageFlags stages_;  ///< in which work happens
-  const VkAccessFlags writes_, all_;   ///< what it does there
-  VkPipelineLayout layout_;
   std::shared_ptr<Timeline> timeline_;
   Ticket recorded_ = 0;
 
   std::array<Batch, kBatches> batches_{};
   int current_ = 0;    // being recorded, or the next to be
   int in_flight_ = 0;  // the batches before `current_`
-  bool recording_ = false;
-  VkCommandBuffer commands_ = VK_NULL_HANDLE;
-  VkPipeline bound_ = VK_NULL_HANDLE;
+  Commands commands_;
   int count_ = 0, limit_ = 0;  // operations in the batch, and how many it may have
-
-  Hazards hazards_;
-  bool track_ = true, always_ = false, barrier_due_ = false;
-  bool to_host_ = false;  // the batch copies into mapped memory
-  std::uint64_t memory_barriers_ = 0, execution_barriers_ = 0;
 
   // Upload memory for argument blocks and small uploads; head and tail only grow, their place is modulo the size.
   Allocation ring_;

@@ -27,7 +27,7 @@ Ticket VulkanStream::upload(std::uint64_t to, const void* from, std::size_t byte
   if (bytes <= kRingBytes / 16) {
     const Allocation staging = ring(bytes);
     std::memcpy(staging.host, data, bytes);
-    record_copy(to, staging.address, bytes);
+    open().copy(to, staging.address, bytes);
     return recorded();
   }
   // At most two full chunks are under way, however large the whole is.
@@ -37,7 +37,7 @@ Ticket VulkanStream::upload(std::uint64_t to, const void* from, std::size_t byte
     if (before != 0) wait(before);
     const Allocation staging = device_.allocate(part, MemoryKind::upload);
     std::memcpy(staging.host, data + at, part);
-    record_copy(to + at, staging.address, part);
+    open().copy(to + at, staging.address, part);
     before = last;
     last = recorded();
     device_.free(staging);

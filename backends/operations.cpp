@@ -1,0 +1,100 @@
+// Captures, and graphs that are lists.
+#include "operations.h"
+
+#include <cstring>
+
+#include "../frontend/support/error.h"
+
+namespace weft::backend {
+
+Operations::~Operations() {
+  for (const Allocation& a : uploads) device.free(a);
+}
+
+Operation& CaptureStream::add(Operation::Kind kind) {
+  Operation& made = operations_->list.emplace_back();
+  made.kind = kind;
+  return made;
+}
+
+Ticket CaptureStream::launch(Program& program, Grid grid, std::span<const std::byte> args,
+                             std::span<const MemoryRange> ranges) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
+  Operation& made = add(Operation::Kind::launch);
+  made.program = program.shared_from_this();
+  made.grid = grid;
+  made.args.assign(args.begin(), args.end());
+  made.ranges.assign(ranges.begin(), ranges.end());
+  return 0;
+}
+
+Ticket CaptureStream::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
+  if (bytes == 0 || to == from) return 0;
+  Operation& made = add(Operation::Kind::copy);
+  made.to = to;
+  made.from = from;
+  made.bytes = bytes;
+  return 0;
+}
+
+Ticket CaptureStream::fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) {
+  if (bytes == 0) return 0;
+  Operation& made = add(Operation::Kind::fill);
+  made.to = to;
+  made.bytes = bytes;
+  made.pattern = pattern;
+  return 0;
+}
+
+// What the host gives is the same in each replay: it is kept in memory of the graph's.
+Ticket CaptureStream::upload(std::uint64_t to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return 0;
+  const Allocation kept = operations_->device.allocate(bytes, MemoryKind::upload);
+  operations_->uploads.push_back(kept);
+  std::memcpy(kept.host, from, bytes);
+  return copy(to, kept.address, bytes);
+}
+
+Ticket CaptureStream::build(RayStructure& structure, const RayTriangles& triangles) {
+  Operation& made = add(Operation::Kind::build);
+  made.structure = structure.shared_from_this();
+  made.triangles = triangles;
+  return 0;
+}
+
+void CaptureStream::download(void*, std::uint64_t, std::size_t, Ticket) {
+  throw Error(ErrorKind::invalid_argument, "elements are read while a graph is captured: they are not there yet");
+}
+
+Ticket CaptureStream::replay(Graph&) {
+  throw Error(ErrorKind::unsupported, "a graph is launched while another is captured");
+}
+
+void ListGraph::patch(std::size_t operation, std::span<const std::byte> args) {
+  Operation& patched = operations_->list.at(operation);
+  patched.args.assign(args.begin(), args.end());
+}
+
+Ticket ListGraph::replay_on(Stream& stream) {
+  Ticket last = 0;
+  for (const Operation& o : operations_->list) {
+    switch (o.kind) {
+      case Operation::Kind::launch: {
+        Grid grid = o.grid;
+        if (o.grid_at) {
+          std::uint32_t words[3];
+          stream.download(words, o.grid_at, sizeof words, last);
+          grid = {words[0], words[1], words[2]};
+        }
+        last = stream.launch(*o.program, grid, o.args, o.ranges);
+        break;
+      }
+      case Operation::Kind::copy: last = stream.copy(o.to, o.from, o.bytes); break;
+      case Operation::Kind::fill: last = stream.fill(o.to, o.bytes, o.pattern); break;
+      case Operation::Kind::build: last = stream.build(*o.structure, o.triangles); break;
+    }
+  }
+  return last;
+}
+
+}  // namespace weft::backend

@@ -1,0 +1,83 @@
+// Work as a list: what a capture collects and a graph replays.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "backend.h"
+
+namespace weft::backend {
+
+/// One operation of a stream, with all that it needs.
+struct Operation {
+  enum class Kind : std::uint8_t { launch, copy, fill, build } kind = Kind::launch;
+  // Of a launch
+  std::shared_ptr<Program> program;
+  Grid grid;
+  std::uint64_t grid_at = 0;  ///< where the grid stands when the launch begins, three u32 of device memory; 0: `grid`
+  std::vector<std::byte> args;
+  std::vector<MemoryRange> ranges;  ///< what it touches, `grid_at` left out
+  // Of a copy and a fill
+  std::uint64_t to = 0, from = 0;
+  std::size_t bytes = 0;
+  std::uint32_t pattern = 0;
+  // Of a build
+  std::shared_ptr<RayStructure> structure;
+  RayTriangles triangles;
+};
+
+/// Operations in their order, and memory that they read: what was uploaded while they were collected.
+struct Operations {
+  Operations(Device& device) : device(device) {}
+  Operations(const Operations&) = delete;
+  Operations& operator=(const Operations&) = delete;
+  ~Operations();
+
+  Device& device;
+  std::vector<Operation> list;
+  std::vector<Allocation> uploads;
+};
+
+/// Collects operations instead of running them. Its tickets are all one, of work that is done.
+class CaptureStream final : public Stream {
+ public:
+  explicit CaptureStream(Device& device) : operations_(std::make_unique<Operations>(device)) {}
+
+  Ticket launch(Program& program, Grid grid, std::span<const std::byte> args,
+                std::span<const MemoryRange> ranges) override;
+  Ticket copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) override;
+  Ticket fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) override;
+  Ticket upload(std::uint64_t to, const void* from, std::size_t bytes) override;
+  Ticket build(RayStructure& structure, const RayTriangles& triangles) override;
+  /// These have no meaning before the operations run.
+  /// Errors: Error(invalid_argument).
+  void download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) override;
+  Ticket replay(Graph& graph) override;
+
+  Ticket submit() override { return 0; }
+  bool done(Ticket) override { return true; }
+  void wait(Ticket) override {}
+  void synchronize() override {}
+  void track_hazards(bool) override {}
+  void barrier_always(bool) override {}
+
+  Operations& operations() { return *operations_; }
+  std::unique_ptr<Operations> take() { return std::move(operations_); }
+
+ private:
+  Operation& add(Operation::Kind kind);
+  std::unique_ptr<Operations> operations_;
+};
+
+/// A graph that gives its operations to the stream, one by one: for devices whose streams do them at once.
+class ListGraph : public Graph {
+ public:
+  explicit ListGraph(std::unique_ptr<Operations> operations) : operations_(std::move(operations)) {}
+  std::size_t size() const override { return operations_->list.size(); }
+  void patch(std::size_t operation, std::span<const std::byte> args) override;
+  Ticket replay_on(Stream& stream);
+
+ private:
+  std::unique_ptr<Operations> operations_;
+};
+
+}  // namespace weft::backend

@@ -1,0 +1,146 @@
+// Recording of operations, and of the barriers between them.
+#include "commands.h"
+
+#include <array>
+#include <cstring>
+
+#include "../../spirv/emit.h"
+#include "device.h"
+#include "ray_structure.h"
+
+namespace weft::backend::vulkan {
+
+namespace {
+
+VkPipelineStageFlags stages_of(const Adapter& adapter) {
+  constexpr VkPipelineStageFlags kUsual =
+      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
+  return kUsual | (adapter.ray_query ? VK_PIPELINE_STAGE_ACCELERATION_STRUCTURE_BUILD_BIT_KHR : 0);
+}
+VkAccessFlags writes_of(const Adapter& adapter) {
+  constexpr VkAccessFlags kUsual = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  return kUsual | (adapter.ray_query ? VK_ACCESS_ACCELERATION_STRUCTURE_WRITE_BIT_KHR : 0);
+}
+VkAccessFlags accesses_of(const Adapter& adapter) {
+  constexpr VkAccessFlags kReads =
+      VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_INDIRECT_COMMAND_READ_BIT;
+  return writes_of(adapter) | kReads | (adapter.ray_query ? VK_ACCESS_ACCELERATION_STRUCTURE_READ_BIT_KHR : 0);
+}
+
+}  // namespace
+
+Commands::Commands(VulkanDevice& device)
+    : device_(device),
+      stages_(stages_of(device.adapter())),
+      writes_(writes_of(device.adapter())),
+      all_(accesses_of(device.adapter())) {}
+
+void Commands::begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) {
+  VkCommandBufferBeginInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  info.flags = usage;
+  device_.check(device_.vk().vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
+  commands_ = commands;
+  bound_ = VK_NULL_HANDLE;
+  to_host_ = false;
+  barrier();
+}
+
+VkResult Commands::end(bool for_host) {
+  const bool mapped = device_.info().host_visible || to_host_ || device_.memory().any_wrapped();
+  if (for_host && mapped) memory_barrier(VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  return device_.vk().vkEndCommandBuffer(std::exchange(commands_, VK_NULL_HANDLE));
+}
+
+void Commands::memory_barrier(VkPipelineStageFlags to, VkAccessFlags access) {
+  VkMemoryBarrier barrier{};
+  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  barrier.srcAccessMask = writes_;
+  barrier.dstAccessMask = access;
+  device_.vk().vkCmdPipelineBarrier(commands_, stages_, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+void Commands::barrier() {
+  memory_barrier(stages_, all_);
+  hazards_.clear();
+  barrier_due_ = false;
+}
+
+void Commands::order(std::span<const MemoryRange> ranges) {
+  Barrier needed = track_ ? hazards_.add(ranges) : Barrier::none;
+  if (barrier_due_) needed = Barrier::memory;
+  if (needed == Barrier::none) return;
+  if (needed == Barrier::memory) {
+    memory_barrier(stages_, all_);
+    ++memory_barriers_;
+  } else {
+    device_.vk().vkCmdPipelineBarrier(commands_, stages_, stages_, 0, 0, nullptr, 0, nullptr, 0, nullptr);
+    ++execution_barriers_;
+  }
+  barrier_due_ = false;
+}
+
+void Commands::dispatch(const VulkanProgram& program, std::span<const std::byte> args, std::uint64_t large,
+                        const Grid& grid, std::uint64_t grid_at) {
+  const VolkDeviceTable& vk = device_.vk();
+  const VkPipelineLayout layout = device_.pipelines().layout();
+  if (bound_ != program.pipeline()) {
+    bound_ = program.pipeline();
+    vk.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, bound_);
+  }
+  if (large) {
+    vk.vkCmdPushConstants(commands_, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof large, &large);
+  } else if (args.size() % 4 == 0 && !args.empty()) {
+    vk.vkCmdPushConstants(commands_, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, std::uint32_t(args.size()), args.data());
+  } else if (!args.empty()) {
+    std::array<std::byte, spirv::kPushConstantBytes> padded{};
+    std::memcpy(padded.data(), args.data(), args.size());
+    vk.vkCmdPushConstants(commands_, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, (std::uint32_t(args.size()) + 3) / 4 * 4,
+                          padded.data());
+  }
+  if (!grid_at) return vk.vkCmdDispatch(commands_, grid.x, grid.y, grid.z);
+  const Place place = device_.memory().resolve(grid_at, 12);
+  vk.vkCmdDispatchIndirect(commands_, place.buffer, place.offset);
+}
+
+void Commands::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
+  const Place target = device_.memory().resolve(to, bytes), source = device_.memory().resolve(from, bytes);
+  const MemoryRange ranges[] = {{to, bytes, ir::Access::write}, {from, bytes, ir::Access::read}};
+  order(ranges);
+  to_host_ = to_host_ || target.host;
+  const VkBufferCopy region{source.offset, target.offset, bytes};
+  device_.vk().vkCmdCopyBuffer(commands_, source.buffer, target.buffer, 1, &region);
+}
+
+void Commands::fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) {
+  const Place target = device_.memory().resolve(to, bytes);
+  const MemoryRange range{to, bytes, ir::Access::write};
+  order({&range, 1});
+  device_.vk().vkCmdFillBuffer(commands_, target.buffer, target.offset, bytes, pattern);
+}
+
+void Commands::build(const VulkanRayStructure& structure, const RayTriangles& triangles) {
+  const MemoryRange ranges[] = {{structure.memory(), structure.layout().bytes, ir::Access::write},
+                                {triangles.points, std::uint64_t{triangles.num_points} * 12, ir::Access::read},
+                                {triangles.indices, std::uint64_t{triangles.num_triangles} * 12, ir::Access::read}};
+  order(ranges);
+  const VkAccelerationStructureInstanceKHR instance = structure.instance();
+  const Place at = device_.memory().resolve(structure.memory() + structure.layout().instance, sizeof instance);
+  device_.vk().vkCmdUpdateBuffer(commands_, at.buffer, at.offset, sizeof instance, &instance);
+  memory_barrier(stages_, all_);
+  structure.record(commands_, triangles, [&] { memory_barrier(stages_, all_); });
+}
+
+void Commands::track_hazards(bool on) {
+  // What ran untracked may conflict with anything.
+  if (on && !track_) barrier_due_ = true;
+  track_ = on;
+  hazards_.clear();
+}
+
+void Commands::barrier_always(bool on) {
+  always_ = on;
+  barrier_due_ = barrier_due_ || on;
+}
+
+}  // namespace weft::backend::vulkan

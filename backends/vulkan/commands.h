@@ -1,0 +1,62 @@
+// Operations as commands: what streams and graphs record, with the barriers between them.
+#pragma once
+#include <volk.h>
+
+#include <cstdint>
+#include <span>
+
+#include "../backend.h"
+#include "hazards.h"
+
+namespace weft::backend::vulkan {
+
+class VulkanDevice;
+class VulkanProgram;
+class VulkanRayStructure;
+
+/// A command buffer that is being recorded. Each operation names what it touches; Hazards decides what must stand
+/// before it.
+class Commands {
+ public:
+  explicit Commands(VulkanDevice& device);
+
+  /// Begins with a barrier against all that the queue was given before.
+  void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage);
+  /// Ends it. With `for_host`, what it wrote to mapped memory is there for the host once it has run.
+  VkResult end(bool for_host);
+  bool open() const { return commands_ != VK_NULL_HANDLE; }
+
+  /// Puts what is needed before an operation on `ranges`.
+  void order(std::span<const MemoryRange> ranges);
+  /// A barrier against everything.
+  void barrier();
+  /// After an operation.
+  void done() { barrier_due_ = always_; }
+
+  /// Arguments of a launch that are longer than push constants lie at `large`.
+  void dispatch(const VulkanProgram& program, std::span<const std::byte> args, std::uint64_t large, const Grid& grid,
+                std::uint64_t grid_at = 0);
+  void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
+  void fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern);
+  void build(const VulkanRayStructure& structure, const RayTriangles& triangles);
+
+  void track_hazards(bool on);
+  void barrier_always(bool on);
+  std::uint64_t memory_barriers() const { return memory_barriers_; }
+  std::uint64_t execution_barriers() const { return execution_barriers_; }
+
+ private:
+  void memory_barrier(VkPipelineStageFlags to, VkAccessFlags access);
+
+  VulkanDevice& device_;
+  const VkPipelineStageFlags stages_;  ///< in which work happens
+  const VkAccessFlags writes_, all_;   ///< what it does there
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;
+  VkPipeline bound_ = VK_NULL_HANDLE;
+  Hazards hazards_;
+  bool track_ = true, always_ = false, barrier_due_ = false;
+  bool to_host_ = false;  ///< it copies into mapped memory
+  std::uint64_t memory_barriers_ = 0, execution_barriers_ = 0;
+};
+
+}  // namespace weft::backend::vulkan
