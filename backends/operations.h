@@ -13,6 +13,7 @@ struct Operation {
   // Of a launch
   std::shared_ptr<Program> program;
   Grid grid;
+  bool always = false;        ///< conditions of a graph let it be
   std::uint64_t grid_at = 0;  ///< where the grid stands when the launch begins, three u32 of device memory; 0: `grid`
   std::vector<std::byte> args;
   std::vector<MemoryRange> ranges;  ///< what it touches, `grid_at` left out

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "../frontend/support/error.h"
+#include "capture.h"
 #include "host_copy_state.h"
 #include "observe.h"
 #include "state.h"
@@ -132,7 +133,7 @@ void ArrayBase::create_around(const Device& device, const Extent& extent, int nd
 }
 
 namespace {
-detail::StreamState& stream_of(detail::Storage& storage) { return *storage.device->default_stream; }
+detail::StreamState& stream_of(detail::Storage& storage) { return detail::current_stream(*storage.device); }
 
 // What an operation on arrays is made of is no business of the recorder that was told of the operation.
 class Told : detail::Recording {

@@ -12,6 +12,7 @@
 #include "../backends/vulkan/vulkan.h"
 #include "../frontend/support/error.h"
 #include "../frontend/support/platform.h"
+#include "capture.h"
 #include "state.h"
 
 namespace weft {
@@ -190,6 +191,7 @@ Stream Device::create_stream() const {
 }
 
 void Device::synchronize() const {
+  detail::Capture::refuse_waits();
   detail::Reports found;
   {
     std::lock_guard lock(state_->mutex);
@@ -207,6 +209,7 @@ void Stream::submit() {
   state_->with([](backend::Stream& s) { s.submit(); });
 }
 void Stream::synchronize() {
+  detail::Capture::refuse_waits();
   detail::Reports found;
   state_->synchronize(found);
   found.deliver();

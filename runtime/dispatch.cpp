@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "../frontend/support/error.h"
+#include "capture.h"
 #include "observe.h"
 
 namespace weft::detail {
@@ -58,6 +59,25 @@ std::string argument_name(const HostArg& arg) {
   return arg.part == 0 ? name : fmt::format("{}, indices of dimension {}", name, arg.part - 1);
 }
 
+PackedLaunch pack(const ir::Interface& call, std::span<const HostArg> args, const Extent& threads, std::int64_t count) {
+  PackedLaunch packed;
+  packed.block.resize(call.args_bytes);
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    const ir::Param& p = call.params[k];
+    if (!args[k].array) {
+      std::memcpy(packed.block.data() + p.offset, args[k].value, p.bytes);
+      continue;
+    }
+    if (p.kind == ir::Param::Kind::absent) continue;
+    pack_array(packed.block.data(), p, *args[k].array);
+    if (p.access != ir::Access::none) packed.arrays.push_back({args[k].array, p.access});
+  }
+  pack_extents(packed.block.data(), call, threads);
+  const std::uint32_t n = std::uint32_t(count);
+  std::memcpy(packed.block.data(), &n, 4);
+  return packed;
+}
+
 std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& i, const Extent& threads,
                                 std::int64_t count) {
   if (!i.wide || i.tid_rank == 0) return std::min(count, device.max_threads);
@@ -99,6 +119,13 @@ void dispatch(const Dispatch& work) {
     many.resize(args.size() + 3);
     ranges = many;
   }
+  if (on->capture && call.report_offset != 0)
+    throw Error(
+        ErrorKind::unsupported,
+        "it is captured for a graph, and it prints, asserts or checks itself (debug mode): a graph shows nothing "
+        "of that",
+        call.name, call.loc);
+  const std::size_t first_operation = on->capture ? on->capture->position() : 0;
   std::size_t num_ranges = 0;
   References held;
   for (std::size_t k = 0; k < args.size(); ++k) {
@@ -173,6 +200,7 @@ void dispatch(const Dispatch& work) {
     for (std::int64_t first = 0; first < n; first += std::min(n, work.lanes))
       ticket = record(start, first, std::uint32_t(std::min(n - first, work.lanes)));
   }
+  if (on->capture) on->capture->launched(work, first_operation);
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ir::Access access = call.params[k].access;
     if (args[k].array && access != ir::Access::none)

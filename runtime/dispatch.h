@@ -30,6 +30,17 @@ std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& 
 
 void dispatch(const Dispatch& work);
 
+/// The argument block of a launch in one dispatch, and what it touches.
+struct PackedLaunch {
+  struct Touched {
+    const ArrayBase* array;
+    ir::Access access;
+  };
+  std::vector<std::byte> block;
+  std::vector<Touched> arrays;
+};
+PackedLaunch pack(const ir::Interface& call, std::span<const HostArg> args, const Extent& threads, std::int64_t count);
+
 /// What messages call a part of an argument: "argument 2", "argument 2.points".
 std::string argument_name(const HostArg& arg);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "capture.h"
 #include "host_copy_state.h"
 
 namespace weft {
@@ -64,6 +65,7 @@ std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t f
   constexpr std::uint64_t kPart = 64ull << 20;
   auto state = std::make_unique<HostCopyState>();
   state->device = storage.device;
+  Capture::refuse_waits();
   state->stream = storage.device->default_stream;
   storage.order_before(*state->stream, false);
   for (std::uint64_t at = 0; at < bytes; at += kPart) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "../frontend/support/error.h"
+#include "capture.h"
 #include "dispatch.h"
 #include "kernel_programs.h"
 #include "observe.h"
@@ -96,6 +97,15 @@ void value_out_of_range() {
               "an integer argument of a launch is out of the range of the kernel's parameter");
 }
 
+ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, DeviceState& device) {
+  Checked checked = check_arrays(kernel, args, true);
+  if (checked.device && checked.device != &device)
+    refuse(kernel, fmt::format("a graph on device {} is given arrays on device {}", device.device->info().name,
+                               checked.device->device->info().name));
+  checked.variant.debug = kernel.debug();
+  return checked.variant;
+}
+
 void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args) {
   if (Trace::active()) refuse(kernel, "it is launched while another kernel is traced: launch it from the host");
   if (args.size() > kMaxParams)
@@ -109,6 +119,7 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
                                on->device->device->info().name, checked.device->device->info().name));
   if (!on && !checked.device) refuse(kernel, "no argument is an array: launch on a stream to choose the device");
   if (!on) on = checked.device->default_stream;
+  if (Capture* capture = Capture::current()) on = &capture->stream_for(*on->device);
   DeviceState& device = *on->device;
 
   checked.variant.wide = count > device.max_threads;

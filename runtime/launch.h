@@ -22,6 +22,10 @@ struct HostArg {
 
 void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args);
 
+/// What the arguments of a launch decide about the kernel's code.
+/// Errors: as launch(), for what is wrong with arrays.
+ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, DeviceState& device);
+
 [[noreturn]] void value_out_of_range();
 
 /// Turns an argument of the caller into what the Parameter<P>::parts parameters of P take.
@@ -103,8 +107,9 @@ struct Argument<Var<T>> {
   }
 };
 
-template <class... P>
-void launch_with(KernelCore& kernel, const Stream* stream, const Extent& threads, const Argument<P>&... arguments) {
+/// Calls f with what the parameters of the program are given.
+template <class... P, class F>
+void with_arguments(F f, const Argument<P>&... arguments) {
   HostArg args[(Parameter<P>::parts + ... + 1)];
   HostArg* at = args;
   int number = 0;
@@ -115,7 +120,12 @@ void launch_with(KernelCore& kernel, const Stream* stream, const Extent& threads
     at += parts;
   };
   (put(arguments, Parameter<P>::parts), ...);
-  launch(kernel, stream, threads, std::span<const HostArg>(args, at));
+  f(std::span<const HostArg>(args, at));
+}
+
+template <class... P>
+void launch_with(KernelCore& kernel, const Stream* stream, const Extent& threads, const Argument<P>&... arguments) {
+  with_arguments<P...>([&](std::span<const HostArg> args) { launch(kernel, stream, threads, args); }, arguments...);
 }
 
 }  // namespace detail

@@ -93,15 +93,25 @@ class Quiet : Recording {
 /// Hears of changes of a storage by any thread: see Storage::watch().
 class Watcher {
  public:
+  Watcher();
   virtual ~Watcher() = default;
   /// These elements are about to be changed by work on `stream`, or by the host after a wait for all that uses them.
   virtual void before_write(const ArrayBase& elements, StreamState& stream) = 0;
+  /// Whether a change would take something away that is still needed.
+  virtual bool needs(const ArrayBase&) { return false; }
+
+  const std::uint64_t serial;  ///< see Storage::serial
+  const bool captured;         ///< made while a graph was captured: it watches what each launch of that does
 };
+
+/// Of an array that work changes which is captured, or that a graph changes.
+void before_captured_write(const ArrayBase& elements, StreamState& stream);
 
 /// Tells the watchers of an array's memory.
 /// Cost: a few nanoseconds where there are none.
 inline void before_write(const ArrayBase& elements, StreamState& stream) {
   if (!elements.storage()->watched()) return;
+  if (stream.capture) return before_captured_write(elements, stream);
   for (const auto& w : elements.storage()->watchers()) w->before_write(elements, stream);
 }
 

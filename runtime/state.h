@@ -21,10 +21,12 @@ class Stream;
 namespace weft::detail {
 
 struct DeviceState;
+class Capture;
 
 /// A stream; lives as long as its device, so that arrays may name the streams that worked on them.
 struct StreamState {
   DeviceState* device = nullptr;
+  Capture* capture = nullptr;  ///< work on it is collected, not run: see capture.h
 
   /// Calls f(backend::Stream&) with the stream to itself: a wait may come from another thread than the launches.
   template <class F>
@@ -111,7 +113,7 @@ struct Gradient;
 class Watcher;
 
 /// Memory of a device, shared by an array and its views, and the work on it that has not been waited for.
-class Storage {
+class Storage : public std::enable_shared_from_this<Storage> {
  public:
   Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation, std::uint64_t bytes)
       : device(std::move(device)), allocation(allocation), bytes(bytes) {}

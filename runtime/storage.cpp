@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "../frontend/support/error.h"
+#include "capture.h"
 #include "device.h"
 #include "state.h"
 
@@ -35,6 +36,7 @@ Storage::~Storage() {
 }
 
 void Storage::order_before(StreamState& stream, bool writes) {
+  if (stream.capture) return;  // each launch of the graph is ordered
   if (!device->several_streams.load(std::memory_order_relaxed)) return;
   Use write;
   std::vector<Use> others;
@@ -49,6 +51,7 @@ void Storage::order_before(StreamState& stream, bool writes) {
 }
 
 void Storage::touched(StreamState& stream, backend::Ticket ticket, bool writes) {
+  if (stream.capture) return stream.capture->touch(shared_from_this(), writes);
   std::lock_guard lock(mutex_);
   if (writes) {
     // Whatever used it before came before this write: waiting for the write covers it.
@@ -65,6 +68,7 @@ void Storage::touched(StreamState& stream, backend::Ticket ticket, bool writes) 
 }
 
 void Storage::wait_for_writers() {
+  Capture::refuse_waits();
   Use write;
   {
     std::lock_guard lock(mutex_);
@@ -79,6 +83,7 @@ std::vector<Storage::Use> Storage::users() {
 }
 
 void Storage::wait_for_users() {
+  Capture::refuse_waits();
   // What one stream's kernels reported ends no wait for another.
   Reports found;
   for (const Use& u : users()) u.stream->wait(u.ticket, found);
@@ -176,6 +181,7 @@ std::vector<std::shared_ptr<Watcher>> Storage::watchers() {
 }
 
 void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
+  Capture::refuse_waits();
   Use write;
   {
     std::lock_guard lock(mutex_);

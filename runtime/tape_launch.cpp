@@ -6,6 +6,7 @@
 
 #include "../frontend/edsl/names.h"
 #include "../frontend/support/error.h"
+#include "capture.h"
 #include "dispatch.h"
 #include "exact_sum.h"
 #include "kernel_programs.h"
@@ -158,7 +159,7 @@ class LaunchRecord : public TapeRecord {
    private:
     // Bytes between memory that is there: nobody is told, and what they may refer to is kept elsewhere.
     static void copy(const View& to, const View& from) {
-      StreamState& stream = *to.storage()->device->default_stream;
+      StreamState& stream = current_stream(*to.storage()->device);
       from.storage()->order_before(stream, false);
       to.storage()->order_before(stream, true);
       const backend::Ticket t =
@@ -324,14 +325,14 @@ void LaunchRecord::backward(TapeCore& tape) {
   // A kernel may have read what is a gradient: that goes elsewhere before its place is known.
   for (const ir::AdjointParam& p : adjoint.extra)
     if (p.kind == ir::AdjointParam::Kind::gradient)
-      before_write(tape.gradient(args_[p.of].array), *device_->default_stream);
+      before_write(tape.gradient(args_[p.of].array), current_stream(*device_));
   {
     Arguments arguments(args_.size() + adjoint.extra.size());
     add_arguments(arguments);
     const std::size_t first_thread = add_extra(arguments, tape, scratch);
     Arguments owners(1);
     if (!scratch.owners.is_null()) owners.add(scratch.owners);
-    dispatch({program, *device_->default_stream, threads_, count_, arguments.args, steps,
+    dispatch({program, current_stream(*device_), threads_, count_, arguments.args, steps,
               has_scratch ? std::int64_t(scratch.lanes) : INT64_MAX, first_thread, [&] {
                 if (!owners.args.empty()) launch(take_owned(), nullptr, owners.arrays[0].size(), owners.args);
               }});
@@ -409,7 +410,7 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape) const {
   scratch.slots.zero();
   for (const ir::ExactSum& sum : adjoint.sums) scratch.sums.emplace(sum.of, scratch.slots);
   add_extra(arguments, tape, scratch);
-  dispatch({program, *device_->default_stream, threads_, count_, arguments.args, steps});
+  dispatch({program, current_stream(*device_), threads_, count_, arguments.args, steps});
   arguments.held.clear();
   std::uint32_t entries = 0;
   scratch.slots.storage()->download(&entries, scratch.slots.address(), 4);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "../frontend/support/error.h"
+#include "capture.h"
 #include "tape_core.h"
 
 namespace weft::detail {
@@ -70,7 +71,7 @@ class FunctionRecord : public TapeRecord {
       now[k].copy(arrays_[k]);
     }
     const auto put = [&](std::size_t k, const View& elements) {
-      before_write(arrays_[k], *arrays_[k].storage()->device->default_stream);
+      before_write(arrays_[k], current_stream(*arrays_[k].storage()->device));
       arrays_[k].copy(elements);
     };
     const auto put_back = [&] {

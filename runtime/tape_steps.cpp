@@ -51,6 +51,8 @@ class StepWatcher : public Watcher {
     });
   }
 
+  bool needs(const ArrayBase&) override { return true; }
+
   std::mutex mutex;
   Places touched;
   std::array<UndoLog*, 2> logs{};  ///< that changes go to

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "capture.h"
+
 namespace weft::detail {
 
 void Places::add(const std::shared_ptr<Storage>& storage, std::uint64_t begin, std::uint64_t end) {
@@ -69,7 +71,7 @@ void UndoLog::undo() {
     if (!storage) continue;
     const std::int64_t bytes = std::int64_t(k.end - k.begin);
     View to(storage, k.begin, bytes, 1);
-    before_write(to, *storage->device->default_stream);
+    before_write(to, current_stream(*storage->device));
     to.copy(View(k.copy, k.address, bytes, 1));
   }
   // Not before: after an error all of it can be put back again.

@@ -46,6 +46,14 @@ void LiveVersions::forget(const View& where) {
   if (entries->second.empty()) by_length_.erase(entries);
 }
 
+bool LiveVersions::needs(const ArrayBase& elements) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [bits, entries] : by_length_)
+    for (const auto& [address, entry] : entries)
+      if (!entry.version.expired() && may_overlap(entry.where, elements)) return true;
+  return false;
+}
+
 void LiveVersions::before_write(const ArrayBase& elements, StreamState& stream) {
   if (elements.size() == 0) return;
   const std::uint64_t begin = elements.address(), end = begin + elements.extent_bytes();

@@ -50,6 +50,7 @@ class LiveVersions : public Watcher, public std::enable_shared_from_this<LiveVer
   /// Copies what the change would touch. Versions that overlap or touch each other share one copy of what they cover
   /// together. Cost: the time to find them grows with the logarithm of their number.
   void before_write(const ArrayBase& elements, StreamState& stream) override;
+  bool needs(const ArrayBase& elements) override;
 
  private:
   friend class Version;

@@ -2,6 +2,7 @@
 #include "device_rays.h"
 
 #include "../array_create.h"
+#include "../capture.h"
 #include "../observe.h"
 #include "../state.h"
 
@@ -23,7 +24,7 @@ DeviceRays::DeviceRays(const Array<vec3>& points, const Array<int>& indices) : s
 }
 
 void DeviceRays::build(const Array<vec3>& points, const Array<int>& indices) {
-  StreamState& stream = *state_->storage->device->default_stream;
+  StreamState& stream = current_stream(*state_->storage->device);
   Storage* const read[] = {points.storage().get(), indices.storage().get()};
   before_write(memory_, stream);
   for (Storage* s : read) s->order_before(stream, false);

@@ -1,0 +1,83 @@
+// Collecting, thread by thread.
+#include "capture.h"
+
+#include <fmt/format.h>
+
+#include "../frontend/support/error.h"
+#include "observe.h"
+
+namespace weft::detail {
+
+namespace {
+thread_local Capture* t_capture = nullptr;
+}  // namespace
+
+Capture::Capture(DeviceState& device) : serial(Storage::next_serial()), device_(device), before_(t_capture) {
+  if (before_) throw Error(ErrorKind::unsupported, "a graph is captured while another one is");
+  auto collector = std::make_unique<backend::CaptureStream>(*device.device);
+  collector_ = collector.get();
+  stream_ = std::make_unique<StreamState>(device, std::move(collector));
+  stream_->capture = this;
+  t_capture = this;
+}
+
+Capture::~Capture() { t_capture = before_; }
+
+Capture* Capture::current() { return t_capture; }
+
+void Capture::refuse_waits() {
+  if (t_capture)
+    throw Error(ErrorKind::invalid_argument,
+                "the host waits for work or reads elements while a graph is captured: nothing of it has run yet");
+}
+
+StreamState& Capture::stream_for(DeviceState& device) {
+  if (&device != &device_)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("a graph is captured on device {}, and work is given to device {} meanwhile",
+                            device_.device->info().name, device.device->info().name));
+  return *stream_;
+}
+
+void Capture::touch(std::shared_ptr<Storage> storage, bool writes) {
+  Storage* const key = storage.get();
+  Used& use = used[key];
+  use.storage = std::move(storage);
+  use.writes = use.writes || writes;
+}
+
+Watcher::Watcher() : serial(Storage::next_serial()), captured(t_capture != nullptr) {}
+
+void before_captured_write(const ArrayBase& elements, StreamState& stream) { stream.capture->before_write(elements); }
+
+void Capture::before_write(const ArrayBase& elements) {
+  for (const auto& watcher : elements.storage()->watchers()) {
+    if (watcher->serial > serial) {
+      watcher->before_write(elements, *stream_);
+    } else if (watcher->needs(elements)) {
+      throw Error(ErrorKind::invalid_argument,
+                  "work that is captured changes an array that a tape from outside of the capture still needs: let the "
+                  "tape end before, or record it inside");
+    }
+  }
+}
+
+void Capture::launched(const Dispatch& work, std::size_t first_operation) {
+  CapturedLaunch& made = launches.emplace_back();
+  made.operation = first_operation;
+  made.operations = position() - first_operation;
+  made.program = work.program.program;
+  made.call = work.program.call;
+  made.threads = work.threads;
+}
+
+backend::Operations& Capture::operations() { return collector_->operations(); }
+
+std::unique_ptr<backend::Operations> Capture::take() { return collector_->take(); }
+
+StreamState& current_stream(DeviceState& device) {
+  if (Capture* capture = Capture::current()) return capture->stream_for(device);
+  return *device.default_stream;
+}
+
+}  // namespace weft::detail

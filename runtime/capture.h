@@ -1,0 +1,71 @@
+// Work of a thread that is collected for a graph instead of run. Internal to the runtime.
+#pragma once
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "../backends/operations.h"
+#include "dispatch.h"
+#include "state.h"
+
+namespace weft::detail {
+
+/// What a graph needs of a launch to give it other arguments.
+struct CapturedLaunch {
+  std::size_t operation = 0;
+  std::size_t operations = 0;  ///< dispatches; arguments are exchanged where it is one
+  std::shared_ptr<backend::Program> program;
+  std::shared_ptr<const ir::Interface> call;
+  Extent threads = Extent(0);
+  std::vector<Storage*> storages;
+};
+
+/// While it lives, work that this thread gives a device is collected, whichever stream it names.
+///
+/// It works on a stream of its own. What is done there keeps the memory that it touches for the graph, and is not noted
+/// in it: each launch of the graph is ordered with other work then.
+class Capture {
+ public:
+  explicit Capture(DeviceState& device);
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+  ~Capture();
+
+  /// Of this thread, or null.
+  static Capture* current();
+  /// Errors: Error(invalid_argument) while this thread captures: what was collected has not run.
+  static void refuse_waits();
+
+  DeviceState& device() const { return device_; }
+  /// Errors: Error(invalid_argument) for another device than the one that is captured.
+  StreamState& stream_for(DeviceState& device);
+
+  void touch(std::shared_ptr<Storage> storage, bool writes);
+  /// Before work changes elements: a tape from outside could not tell when they do.
+  /// Errors: Error(invalid_argument) where such a tape still needs them.
+  void before_write(const ArrayBase& elements);
+  /// After the dispatches of a launch.
+  void launched(const Dispatch& work, std::size_t first_operation);
+  std::size_t position() { return operations().list.size(); }
+
+  backend::Operations& operations();
+  struct Used {
+    std::shared_ptr<Storage> storage;
+    bool writes = false;
+  };
+  std::map<Storage*, Used> used;
+  std::vector<CapturedLaunch> launches;
+  std::uint64_t serial = 0;  ///< of the first memory that is made in the capture
+  std::unique_ptr<backend::Operations> take();
+
+ private:
+  DeviceState& device_;
+  backend::CaptureStream* collector_ = nullptr;
+  std::unique_ptr<StreamState> stream_;
+  Capture* before_;
+};
+
+/// Where this thread's work on a device goes that names no stream.
+StreamState& current_stream(DeviceState& device);
+
+}  // namespace weft::detail

@@ -1,0 +1,128 @@
+// Captures made into graphs, and their launches.
+#include "graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "../frontend/edsl/names.h"
+#include "../frontend/support/error.h"
+#include "array_create.h"
+#include "capture.h"
+#include "kernel_programs.h"
+#include "observe.h"
+#include "view.h"
+
+namespace weft {
+
+using detail::Capture;
+using detail::CapturedLaunch;
+
+namespace {
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+Capture& the_capture(const char* what) {
+  Capture* capture = Capture::current();
+  if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
+  return *capture;
+}
+}  // namespace
+
+struct Graph::State {
+  std::shared_ptr<detail::DeviceState> device;
+  std::unique_ptr<backend::Graph> graph;
+  std::vector<Capture::Used> used;
+  std::vector<CapturedLaunch> launches;
+  std::mutex mutex;  ///< launches and patches by several threads
+};
+
+Graph::State& Graph::state() const {
+  if (!state_) invalid("a null graph is used");
+  return *state_;
+}
+
+Device Graph::device() const { return Device(state().device); }
+std::int64_t Graph::size() const { return std::int64_t(state().graph->size()); }
+
+void Graph::launch() const {
+  State& s = state();
+  launch(Device(s.device).stream());
+}
+
+void Graph::launch(const Stream& stream) const {
+  State& s = state();
+  detail::StreamState& on = detail::state_of(stream);
+  if (on.device != s.device.get())
+    invalid(fmt::format("a graph on device {} is launched on a stream of device {}", s.device->device->info().name,
+                        on.device->device->info().name));
+  if (Capture::current()) throw Error(ErrorKind::unsupported, "a graph is launched while another one is captured");
+  std::lock_guard lock(s.mutex);
+  for (const Capture::Used& u : s.used) {
+    detail::Storage& storage = *u.storage;
+    if (u.writes && storage.watched()) {
+      const detail::View all(u.storage, storage.allocation.address, std::int64_t(storage.bytes), 1);
+      for (const auto& watcher : storage.watchers())
+        if (!watcher->captured) watcher->before_write(all, on);
+    }
+    storage.order_before(on, u.writes);
+  }
+  const backend::Ticket ticket = on.with([&](backend::Stream& b) { return b.replay(*s.graph); });
+  for (const Capture::Used& u : s.used) u.storage->touched(on, ticket, u.writes);
+}
+
+void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args) const {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  if (node.number >= s.launches.size()) invalid("arguments are set for a node that is none of the graph");
+  const CapturedLaunch& known = s.launches[node.number];
+  if (known.operations != 1)
+    throw Error(ErrorKind::unsupported,
+                known.operations == 0
+                    ? "arguments are set for a launch within graph_if() or graph_while()"
+                    : fmt::format("arguments are set for a launch that took {} dispatches", known.operations),
+                kernel.name(), kernel.loc());
+  std::int64_t count = 1;
+  for (int k = 0; k < known.threads.rank; ++k) count *= known.threads[k];
+  ir::Variant variant = detail::variant_of(kernel, args, *s.device);
+  variant.wide = count > s.device->max_threads;
+  const detail::LoadedProgram& program = detail::program_for(kernel, *s.device, variant);
+  if (program.program != known.program)
+    throw Error(ErrorKind::invalid_argument,
+                "arguments are set for a node that another kernel was captured for, or arrays of another kind",
+                kernel.name(), kernel.loc());
+  const detail::PackedLaunch packed = detail::pack(*program.call, args, known.threads, count);
+  for (const auto& [array, access] : packed.arrays) {
+    const bool writes = any(access, ir::kChanges);
+    const auto used = std::ranges::find(s.used, array->storage(), &Capture::Used::storage);
+    if (used == s.used.end())
+      s.used.push_back({array->storage(), writes});
+    else
+      used->writes = used->writes || writes;
+  }
+  s.graph->patch(known.operation, packed.block);
+}
+
+Graph capture(const Device& device, const std::function<void()>& work) {
+  auto made = std::make_shared<Graph::State>();
+  made->device = device.state();
+  {
+    Capture collecting(*device.state());
+    work();
+    for (auto& [storage, use] : collecting.used) made->used.push_back(std::move(use));
+    made->launches = std::move(collecting.launches);
+    made->graph = device.state()->device->create_graph(collecting.take());
+  }
+  Graph graph;
+  graph.state_ = std::move(made);
+  return graph;
+}
+
+GraphNode captured_launch() {
+  Capture& capture = the_capture("captured_launch()");
+  if (capture.launches.empty()) invalid("captured_launch() is called before the first launch of a capture");
+  GraphNode node;
+  node.number = capture.launches.size() - 1;
+  return node;
+}
+
+}  // namespace weft

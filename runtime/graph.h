@@ -1,0 +1,101 @@
+// Graphs: work that is captured once and then launched again and again at little cost.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "launch.h"
+
+namespace weft {
+
+class Graph;
+
+/// A launch in a graph, whose arguments can be exchanged: see Graph::set().
+class GraphNode {
+ public:
+  GraphNode() = default;
+
+ private:
+  friend class Graph;
+  friend GraphNode captured_launch();
+  std::size_t number = SIZE_MAX;
+};
+
+/// Operations in the order in which they were captured. A handle: copies are the same graph.
+///
+/// Its launches are made ready once: on Vulkan a command buffer with the barriers between them, which is submitted for
+/// each launch of the graph; operations that touch nothing in common are free to overlap. It keeps all memory that it
+/// works on. A graph may be launched again while it still runs, and dropped as well.
+class Graph {
+ public:
+  /// A null graph.
+  Graph() = default;
+
+  /// Runs all of it, in order with the device's default stream, or with another one of the same device.
+  /// Errors: Error(invalid_argument) for a null graph and for another device's stream.
+  /// Cost: one submission, and a few nanoseconds for each piece of memory that the graph works on.
+  void launch() const;
+  void launch(const Stream& stream) const;
+
+  /// From the next launch of the graph on the node is given these arguments; what runs already keeps the old ones.
+  /// The kernel is the one that was captured, over as many threads; arrays may be others of the same kind (contiguous
+  /// where the captured ones were).
+  /// Errors: Error(invalid_argument) for a node of another graph, another kernel, and arguments that need other code;
+  /// Error(unsupported) for a launch that took several dispatches.
+  /// Cost: the commands of this node are recorded anew, and at the first time those around it.
+  template <class... P, class... A>
+  void set(const GraphNode& node, const Kernel<P...>& kernel, const A&... args) const {
+    static_assert(sizeof...(P) == sizeof...(A), "weft::Graph: the kernel has another number of parameters");
+    if constexpr (sizeof...(P) == sizeof...(A)) {
+      detail::with_arguments<P...>(
+          [&](std::span<const detail::HostArg> parts) { set_parts(node, kernel.core(), parts); },
+          detail::Argument<P>(args)...);
+    }
+  }
+
+  bool is_null() const { return !state_; }
+  Device device() const;
+  /// Of launches, copies and fills that it consists of.
+  std::int64_t size() const;
+
+ private:
+  struct State;
+  friend Graph capture(const Device& device, const std::function<void()>& work);
+  State& state() const;
+  void set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args) const;
+  std::shared_ptr<State> state_;
+};
+
+/// Collects all work that `work` gives the device, on whichever stream: launches, copies, fills, values from the host
+/// (which are the same in each launch of the graph), what algorithms, refits and builds consist of, a Tape that is
+/// recorded and run back inside. Nothing runs before the graph is launched. Arrays that are made meanwhile belong to
+/// the graph as long as it lives: each launch uses the same memory.
+///
+///   Graph step = capture(device, [&] {
+///     launch(forces, n, x, f);
+///     launch(move, n, x, v, f, dt);
+///   });
+///   for (int k = 0; k < 1000; ++k) step.launch();
+///
+/// Errors: what `work` throws, after which all is as if nothing had been captured; Error(invalid_argument) for reading
+/// elements on the host and for waits meanwhile, for work on another device, and for a change of what a tape from
+/// outside still needs; Error(unsupported) for kernels that print, assert or check (debug mode), and for a capture in a
+/// capture. Cost: that of launching, and of recording the commands once.
+Graph capture(const Device& device, const std::function<void()>& work);
+
+/// The launch that was made last in the capture of this thread.
+/// Errors: Error(invalid_argument) outside of a capture, and before its first launch.
+GraphNode captured_launch();
+
+/// Work that runs in a launch of the graph only if `flag` is not 0 at that moment. Called in a capture.
+/// \param flag  (1)
+///
+/// On the device: a kernel writes how many workgroups the launches in `work` have, none where the flag is 0.
+/// Errors: Error(invalid_argument) outside of a capture and for a flag of another size or device, Error(unsupported)
+/// for builds of structures for ray queries in `work`.
+void graph_if(const Array<int>& flag, const std::function<void()>& work);
+
+/// Work that runs again and again while `flag` is not 0, at most `limit` times. Called in a capture; `work` is called
+/// once. Rounds after the last cost an empty launch for each operation.
+void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work);
+
+}  // namespace weft

@@ -1,0 +1,140 @@
+// Work of a graph that depends on what stands in memory when it runs.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "../frontend/edsl/names.h"
+#include "../frontend/support/error.h"
+#include "array_create.h"
+#include "capture.h"
+#include "graph.h"
+#include "view.h"
+
+namespace weft {
+
+using backend::Operation;
+using detail::Capture;
+
+namespace {
+
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+// Copies and fills take no part in conditions; launches do. Memory is worked on in words: all allocations are padded to
+// them, and what the operations name begins at one.
+const auto& copy_words() {
+  static const auto k =
+      kernel("copy words", [](Arr<unsigned> to, Arr<const unsigned> from) { to[tid()] = from[tid()]; });
+  return k;
+}
+const auto& copy_bytes() {
+  static const auto k =
+      kernel("copy bytes", [](Arr<std::uint8_t> to, Arr<const std::uint8_t> from) { to[tid()] = from[tid()]; });
+  return k;
+}
+const auto& fill_words() {
+  static const auto k = kernel("fill words", [](Arr<unsigned> to, UInt pattern) { to[tid()] = pattern; });
+  return k;
+}
+// How many workgroups each launch has: none where the flag is 0.
+const auto& gate() {
+  static const auto k = kernel("gate", [](Arr<const int> flag, Arr<const unsigned> grids, Arr<unsigned> now) {
+    now[tid()] = select(flag[0] != 0, grids[tid()], 0u);
+  });
+  return k;
+}
+
+/// An array over memory that the capture knows.
+template <class T>
+Array<T> over(Capture& capture, std::uint64_t address, std::uint64_t bytes) {
+  for (const auto& [key, use] : capture.used) {
+    const backend::Allocation& a = use.storage->allocation;
+    if (address >= a.address && address + bytes <= a.address + a.bytes)
+      return detail::Row<T>(detail::View(use.storage, address, std::int64_t(bytes / sizeof(T)), sizeof(T)));
+  }
+  throw Error(ErrorKind::unsupported, "values from the host, or memory that no array holds, are copied in a condition");
+}
+
+/// The operation as launches, which are added at the end of the list and taken off it again.
+std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
+  std::vector<Operation>& list = capture.operations().list;
+  const std::size_t before = list.size();
+  if (o.kind == Operation::Kind::copy) {
+    if (o.bytes % 4 == 0 && o.to % 4 == 0 && o.from % 4 == 0)
+      launch(copy_words(), std::int64_t(o.bytes / 4), over<unsigned>(capture, o.to, o.bytes),
+             over<unsigned>(capture, o.from, o.bytes));
+    else
+      launch(copy_bytes(), std::int64_t(o.bytes), over<std::uint8_t>(capture, o.to, o.bytes),
+             over<std::uint8_t>(capture, o.from, o.bytes));
+  } else if (o.kind == Operation::Kind::fill) {
+    launch(fill_words(), std::int64_t(o.bytes / 4), over<unsigned>(capture, o.to, o.bytes), o.pattern);
+  } else {
+    throw Error(ErrorKind::unsupported, "a structure for ray queries is built in a condition of a graph");
+  }
+  std::vector<Operation> made(std::make_move_iterator(list.begin() + std::ptrdiff_t(before)),
+                              std::make_move_iterator(list.end()));
+  list.resize(before);
+  return made;
+}
+
+/// Captures `work`, puts a gate before it, and repeats both.
+void conditional(const char* what, const Array<int>& flag, int rounds, const std::function<void()>& work) {
+  Capture* const capture = Capture::current();
+  if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
+  if (flag.is_null() || flag.size() != 1)
+    invalid(fmt::format("{} takes a flag of one element, and is given {}", what, flag.size()));
+  std::vector<Operation>& list = capture->operations().list;
+  const std::size_t begin = list.size();
+  work();
+  std::vector<Operation> body;
+  const std::vector<Operation> collected(std::make_move_iterator(list.begin() + std::ptrdiff_t(begin)),
+                                         std::make_move_iterator(list.end()));
+  list.resize(begin);
+  for (const Operation& o : collected) {
+    if (o.kind == Operation::Kind::launch || o.always) {
+      body.push_back(o);
+      continue;
+    }
+    for (Operation& l : as_launches(*capture, o)) body.push_back(std::move(l));
+  }
+  std::vector<unsigned> grids;
+  for (const Operation& o : body)
+    if (o.kind == Operation::Kind::launch && !o.grid_at) grids.insert(grids.end(), {o.grid.x, o.grid.y, o.grid.z});
+  if (grids.empty()) {
+    list.insert(list.end(), body.begin(), body.end());
+    return;
+  }
+  const Device device(capture->device().shared_from_this());
+  // Where the grids stand is 0 until a gate opens: a condition inside another one whose gate does not even run stays
+  // shut.
+  const Array<unsigned> all(device, grids);
+  Array<unsigned> now = empty<unsigned>(device, std::int64_t(grids.size()));
+  now.zero();
+  const std::size_t gate_at = list.size();
+  for (std::size_t k = begin; k < gate_at; ++k) list[k].always = true;
+  launch(gate(), std::int64_t(grids.size()), flag, all, now);
+  std::vector<Operation> round(list.begin() + std::ptrdiff_t(gate_at), list.end());
+  std::uint64_t at = now.address();
+  for (Operation& o : body)
+    if (o.kind == Operation::Kind::launch && !o.grid_at) {
+      o.grid_at = at;
+      at += 12;
+    }
+  // Launches of other places than where they were captured.
+  for (detail::CapturedLaunch& l : capture->launches)
+    if (l.operation >= begin) l.operations = 0;
+  for (int k = 0; k < rounds; ++k) {
+    if (k > 0) list.insert(list.end(), round.begin(), round.end());
+    list.insert(list.end(), body.begin(), body.end());
+  }
+}
+
+}  // namespace
+
+void graph_if(const Array<int>& flag, const std::function<void()>& work) { conditional("graph_if()", flag, 1, work); }
+
+void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work) {
+  if (limit < 1 || limit > 1 << 20) invalid(fmt::format("graph_while() is given a limit of {} rounds", limit));
+  conditional("graph_while()", flag, limit, work);
+}
+
+}  // namespace weft

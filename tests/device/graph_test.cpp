@@ -1,0 +1,335 @@
+// Graphs: captured work does what the same work does at once, as often as it is launched.
+#include <weft/geometry.h>
+#include <weft/runtime/graph.h>
+#include <weft/weft.h>
+
+#include <cmath>
+
+#include "device_test.h"
+
+using namespace weft;
+using weft::test::error_of;
+using weft::test::expect_contains;
+
+namespace {
+
+DEVICE_TEST(Graphs);
+
+const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
+const auto scale = kernel("scale", [](Arr<float> x, Float s) { x[tid()] *= s; });
+const auto axpy = kernel("axpy", [](Arr<const float> x, Arr<float> y, Float a) { y[tid()] += a * x[tid()]; });
+
+TEST_P(Graphs, run_when_they_are_launched_and_not_before) {
+  Array<float> x = zeros<float>(device(), 100);
+  const Graph graph = capture(device(), [&] {
+    launch(add_one, 100, x);
+    launch(scale, 100, x, 2.f);
+  });
+  EXPECT_EQ(graph.size(), 2);
+  EXPECT_EQ(x.at(7), 0);
+  for (int k = 0; k < 5; ++k) graph.launch();
+  EXPECT_EQ(x.at(7), 62);
+}
+
+TEST_P(Graphs, are_ordered_with_other_work) {
+  Array<float> x = zeros<float>(device(), 1000), y = zeros<float>(device(), 1000);
+  const Graph graph = capture(device(), [&] { launch(axpy, 1000, x, y, 1.f); });
+  float expected = 0;
+  for (int k = 0; k < 50; ++k) {
+    launch(add_one, 1000, x);
+    graph.launch();
+    expected += float(k + 1);
+    if (k % 10 == 9) EXPECT_EQ(y.at(999), expected);
+  }
+}
+
+TEST_P(Graphs, hold_copies_fills_and_values_of_the_host) {
+  Array<float> x = zeros<float>(device(), 4), y = zeros<float>(device(), 4);
+  const Graph graph = capture(device(), [&] {
+    x.assign({1, 2, 3, 4});
+    launch(scale, 4, x, 3.f);
+    y.copy_from(x);
+    x.fill(9);
+  });
+  for (int k = 0; k < 2; ++k) {
+    x.fill(-1);
+    y.fill(-1);
+    graph.launch();
+    EXPECT_EQ(x.to_vector(), (std::vector<float>{9, 9, 9, 9}));
+    EXPECT_EQ(y.to_vector(), (std::vector<float>{3, 6, 9, 12}));
+  }
+}
+
+TEST_P(Graphs, keep_what_they_work_on) {
+  Array<float> sum = zeros<float>(device(), 1);
+  Graph graph;
+  {
+    Array<float> outer = full<float>(device(), 1, 2);
+    graph = capture(device(), [&] {
+      Array<float> inner = full<float>(device(), 1, 5);
+      launch(axpy, 1, outer, inner, 1.f);
+      launch(axpy, 1, inner, sum, 1.f);
+    });
+  }
+  // What is allocated now must not lie where the graph works.
+  std::vector<Array<float>> others;
+  for (int k = 0; k < 64; ++k) others.push_back(full<float>(device(), 1, 100));
+  graph.launch();
+  graph.launch();
+  EXPECT_EQ(sum.at(0), 14);
+  for (const Array<float>& a : others) EXPECT_EQ(a.at(0), 100);
+}
+
+TEST_P(Graphs, may_be_launched_again_while_they_run_and_dropped_too) {
+  Array<float> x = zeros<float>(device(), 4096);
+  {
+    Graph graph = capture(device(), [&] {
+      for (int k = 0; k < 20; ++k) launch(add_one, 4096, x);
+    });
+    for (int k = 0; k < (on_reference() ? 3 : 40); ++k) graph.launch();
+  }
+  EXPECT_EQ(x.at(4095), on_reference() ? 60 : 800);
+}
+
+TEST_P(Graphs, run_on_several_streams) {
+  Array<float> x = zeros<float>(device(), 64);
+  const Graph graph = capture(device(), [&] { launch(add_one, 64, x); });
+  const Stream a = device().create_stream(), b = device().create_stream();
+  for (int k = 0; k < 10; ++k) {
+    graph.launch(k % 2 ? a : b);
+    graph.launch();
+  }
+  EXPECT_EQ(x.at(63), 20);
+}
+
+TEST_P(Graphs, take_other_arguments) {
+  Array<float> x = zeros<float>(device(), 8), y = zeros<float>(device(), 8), one = full<float>(device(), 8, 1);
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    launch(add_one, 8, one);
+    launch(axpy, 8, one, x, 1.f);
+    node = captured_launch();
+    launch(add_one, 8, one);
+  });
+  graph.launch();  // x = 2, one = 3
+  graph.set(node, axpy, one, x, 10.f);
+  graph.launch();  // one = 4: x = 42, one = 5
+  graph.set(node, axpy, one, y, 1.f);
+  graph.launch();  // one = 6: y = 6, one = 7
+  graph.set(node, axpy, x, y, 1.f);
+  graph.launch();  // y = 48
+  EXPECT_EQ(x.at(0), 42);
+  EXPECT_EQ(y.at(0), 48);
+  EXPECT_EQ(one.at(0), 9);
+}
+
+TEST_P(Graphs, that_run_keep_their_arguments) {
+  if (on_reference()) GTEST_SKIP() << "it runs at once";
+  const int n = 1 << 16;
+  Array<float> x = zeros<float>(device(), n), one = full<float>(device(), n, 1);
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    launch(axpy, n, one, x, 0.f);
+    node = captured_launch();
+  });
+  float expected = 0;
+  for (int k = 1; k <= 100; ++k) {
+    graph.set(node, axpy, one, x, float(k));
+    graph.launch();
+    expected += float(k);
+  }
+  EXPECT_EQ(x.at(n - 1), expected);
+}
+
+TEST_P(Graphs, refuse_arguments_that_do_not_fit) {
+  Array<float> x = zeros<float>(device(), 8);
+  Array<float, 2> square = zeros<float, 2>(device(), {8, 8});
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    launch(scale, 8, x, 1.f);
+    node = captured_launch();
+  });
+  expect_contains(error_of([&] { graph.set(node, add_one, x); }), "another kernel");
+  expect_contains(error_of([&] { graph.set(node, scale, square.slice(0, 8).column(1), 1.f); }), "another kind");
+  expect_contains(error_of([&] { graph.set(GraphNode(), scale, x, 1.f); }), "none of the graph");
+  expect_contains(error_of([&] { Graph().launch(); }), "null graph");
+  expect_contains(error_of([&] { captured_launch(); }), "outside of a capture");
+}
+
+TEST_P(Graphs, leave_all_as_it_was_after_an_error) {
+  Array<float> x = zeros<float>(device(), 8);
+  expect_contains(error_of([&] {
+                    capture(device(), [&] {
+                      launch(add_one, 8, x);
+                      x.at(0);
+                    });
+                  }),
+                  "while a graph is captured");
+  expect_contains(error_of([&] { capture(device(), [&] { device().synchronize(); }); }), "while a graph is captured");
+  expect_contains(error_of([&] { capture(device(), [&] { capture(device(), [] {}); }); }), "while another one is");
+  launch(add_one, 8, x);
+  EXPECT_EQ(x.at(0), 1) << "what was captured did not run, and what follows does";
+}
+
+TEST_P(Graphs, are_captured_on_one_device) {
+  const Device other = Device::open("reference");
+  Array<float> x = zeros<float>(other, 8);
+  expect_contains(error_of([&] { capture(device(), [&] { launch(add_one, 8, x); }); }), "given to device");
+  Array<float> here = zeros<float>(device(), 8);
+  const Graph graph = capture(device(), [&] { launch(add_one, 8, here); });
+  expect_contains(error_of([&] { graph.launch(other.stream()); }), "launched on a stream of device");
+}
+
+TEST_P(Graphs, do_conditional_work) {
+  Array<int> flag = zeros<int>(device(), 1);
+  Array<float> x = zeros<float>(device(), 300), y = zeros<float>(device(), 300);
+  const Graph graph = capture(device(), [&] {
+    launch(add_one, 300, x);
+    graph_if(flag, [&] {
+      launch(scale, 300, x, 10.f);
+      y.copy_from(x);
+    });
+    launch(add_one, 300, x);
+  });
+  graph.launch();
+  EXPECT_EQ(x.at(299), 2);
+  EXPECT_EQ(y.at(299), 0);
+  flag.fill(1);
+  graph.launch();
+  EXPECT_EQ(x.at(299), 31);
+  EXPECT_EQ(y.at(299), 30);
+}
+
+TEST_P(Graphs, do_work_in_nested_conditions) {
+  Array<int> a = zeros<int>(device(), 1), b = zeros<int>(device(), 1);
+  Array<float> x = zeros<float>(device(), 4);
+  const Graph graph = capture(device(), [&] {
+    graph_if(a, [&] {
+      launch(add_one, 4, x);
+      graph_if(b, [&] { launch(scale, 4, x, 10.f); });
+    });
+  });
+  const auto with = [&](int outer, int inner) {
+    a.fill(outer);
+    b.fill(inner);
+    x.fill(1);
+    graph.launch();
+    return x.at(0);
+  };
+  EXPECT_EQ(with(1, 1), 20);
+  EXPECT_EQ(with(0, 1), 1) << "the inner gate was open in the launch before";
+  EXPECT_EQ(with(1, 0), 2);
+  EXPECT_EQ(with(0, 0), 1);
+}
+
+TEST_P(Graphs, repeat_work_while_a_flag_is_set) {
+  // Newton's iteration for sqrt(2), until it stands still.
+  Array<float> x = full<float>(device(), 1, 100);
+  Array<int> going = zeros<int>(device(), 1), rounds = zeros<int>(device(), 1);
+  const auto start = kernel("start", [](Arr<float> x, Arr<int> going, Arr<int> rounds, Float from) {
+    x[0] = from;
+    going[0] = 1;
+    rounds[0] = 0;
+  });
+  const auto step = kernel("newton", [](Arr<float> x, Arr<int> going, Arr<int> rounds) {
+    Float next = 0.5f * (x[0] + 2 / x[0]);
+    going[0] = select(abs(next - x[0]) > 1e-6f, 1, 0);
+    x[0] = next;
+    rounds[0] += 1;
+  });
+  const Graph graph = capture(device(), [&] {
+    launch(start, 1, x, going, rounds, 100.f);
+    graph_while(going, 40, [&] { launch(step, 1, x, going, rounds); });
+  });
+  graph.launch();
+  EXPECT_NEAR(x.at(0), std::sqrt(2.f), 1e-6);
+  EXPECT_GT(rounds.at(0), 5);
+  EXPECT_LT(rounds.at(0), 20);
+  const Graph cut = capture(device(), [&] {
+    launch(start, 1, x, going, rounds, 100.f);
+    graph_while(going, 3, [&] { launch(step, 1, x, going, rounds); });
+  });
+  cut.launch();
+  EXPECT_EQ(rounds.at(0), 3);
+  EXPECT_EQ(going.at(0), 1) << "the caller sees that it was cut";
+}
+
+TEST_P(Graphs, hold_gradients_of_a_tape_inside) {
+  const int n = 10;
+  Array<float> x = full<float>(device(), n, 3).requires_grad(), loss = zeros<float>(device(), 1).requires_grad();
+  const auto square = kernel("square", [](Arr<const float> x, Arr<float> loss) {
+    Int i = tid();
+    atomic_add(loss[0], x[i] * x[i]);
+  });
+  const auto descend = kernel("descend", [](Arr<float> x, Arr<const float> g) { x[tid()] -= 0.25f * g[tid()]; });
+  const Graph step = capture(device(), [&] {
+    loss.zero();
+    Tape tape;
+    tape.record([&] { launch(square, n, x, loss); });
+    tape.backward(loss);
+    launch(descend, n, x, x.grad());
+    tape.zero();
+  });
+  float expected = 3;
+  for (int k = 0; k < 6; ++k) {
+    step.launch();
+    expected *= 0.5f;
+  }
+  EXPECT_FLOAT_EQ(x.at(0), expected);
+  EXPECT_FLOAT_EQ(loss.at(0), float(n) * 4 * expected * expected);
+}
+
+TEST_P(Graphs, refuse_to_change_what_a_tape_still_needs) {
+  Array<float> x = full<float>(device(), 4, 3).requires_grad(), y = zeros<float>(device(), 4).requires_grad();
+  const auto square = kernel("square all", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid()] * x[tid()]; });
+  Tape tape;
+  tape.record([&] { launch(square, 4, x, y); });
+  expect_contains(error_of([&] { capture(device(), [&] { launch(add_one, 4, x); }); }), "a tape from outside");
+  Array<float> z = zeros<float>(device(), 4);
+  const Graph graph = capture(device(), [&] { launch(add_one, 4, z); });
+  graph.launch();
+  tape.backward(y, full<float>(device(), 4, 1));
+  EXPECT_EQ(x.grad().at(2), 6);
+}
+
+TEST_P(Graphs, that_change_what_a_tape_needs_are_undone_on_its_way_back) {
+  Array<float> x = full<float>(device(), 4, 3).requires_grad(), y = zeros<float>(device(), 4).requires_grad();
+  const auto square = kernel("square all", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid()] * x[tid()]; });
+  const Graph graph = capture(device(), [&] { launch(add_one, 4, x); });
+  Tape tape;
+  tape.record([&] { launch(square, 4, x, y); });
+  graph.launch();
+  tape.backward(y, full<float>(device(), 4, 1));
+  EXPECT_EQ(x.grad().at(2), 6) << "of x as it was";
+}
+
+TEST_P(Graphs, hold_refits_and_builds) {
+  const MeshData data = shapes::icosphere(1, on_reference() ? 1 : 3);
+  Array<vec3> points(device(), data.points);
+  Mesh mesh(points, Array<int>(device(), data.indices));
+  HashGrid grid(device(), 8, 8, 8);
+  grid.build(points, 0.5f);
+  Array<float> distance = zeros<float>(device(), 1);
+  Array<int> near = zeros<int>(device(), 1);
+  const auto push = kernel("push", [](Arr<vec3> p) { p[tid()].x += 1; });
+  const auto ask =
+      kernel("ask", [](Var<MeshArrays> mesh, Var<HashGridArrays> grid, Arr<float> distance, Arr<int> near) {
+        distance[0] = mesh_query_point(mesh, Vec3(100, 0, 0)).distance;
+        Int n = 0;
+        for (auto i : hash_grid_query(grid, Vec3(6, 0, 0), 0.25f)) n += select(i >= 0, 1, 0);
+        near[0] = n;
+      });
+  const Graph graph = capture(device(), [&] {
+    launch(push, points.size(), points);
+    mesh.refit();
+    grid.build(points, 0.5f);
+    launch(ask, 1, mesh, grid, distance, near);
+  });
+  for (int k = 1; k <= 5; ++k) {
+    graph.launch();
+    EXPECT_NEAR(distance.at(0), 99 - float(k), 0.02f) << k;
+  }
+  EXPECT_GT(near.at(0), 0);
+}
+
+}  // namespace
