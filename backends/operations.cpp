@@ -85,6 +85,7 @@ Ticket ListGraph::replay_on(Stream& stream) {
           std::uint32_t words[3];
           stream.download(words, o.grid_at, sizeof words, last);
           grid = {words[0], words[1], words[2]};
+          if (words[0] == 0 || words[1] == 0 || words[2] == 0) break;
         }
         last = stream.launch(*o.program, grid, o.args, o.ranges);
         break;

@@ -51,7 +51,7 @@ void Graph::launch() const {
 
 void Graph::launch(const Stream& stream) const {
   State& s = state();
-  detail::StreamState& on = detail::state_of(stream);
+  detail::StreamState& on = state_of(stream);
   if (on.device != s.device.get())
     invalid(fmt::format("a graph on device {} is launched on a stream of device {}", s.device->device->info().name,
                         on.device->device->info().name));
