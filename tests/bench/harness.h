@@ -84,6 +84,7 @@ void add_codegen_library(Harness& harness);
 void add_structs(Harness& harness);
 void add_compile(Harness& harness);
 void add_launch(Harness& harness);
+void add_runtime(Harness& harness);
 void add_gradient(Harness& harness);
 void add_algorithms(Harness& harness);
 void add_geometry(Harness& harness);

@@ -8,6 +8,7 @@ int main(int argc, char** argv) {
   weft::bench::add_structs(harness);
   weft::bench::add_compile(harness);
   weft::bench::add_launch(harness);
+  weft::bench::add_runtime(harness);
   weft::bench::add_gradient(harness);
   weft::bench::add_algorithms(harness);
   weft::bench::add_geometry(harness);

@@ -1,0 +1,30 @@
+// Dispatches as a program in plain Vulkan records them: what launches are measured against.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "../../backends/backend.h"
+
+namespace weft::bench {
+
+/// One compute shader whose arguments are push constants, recorded into command buffers of its own and given to the
+/// device's queue, each dispatch behind a memory barrier.
+class RawDispatches {
+ public:
+  RawDispatches(backend::Device& device, const std::string& glsl, std::uint32_t push_bytes);
+  ~RawDispatches();
+  RawDispatches(const RawDispatches&) = delete;
+  RawDispatches& operator=(const RawDispatches&) = delete;
+
+  /// Records `count` dispatches of one workgroup and submits them, `batch` to a command buffer.
+  void run(std::span<const std::byte> push, int count, int batch);
+  void wait();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft::bench
