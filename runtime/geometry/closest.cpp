@@ -2,13 +2,11 @@
 #include "closest.h"
 
 #include "../../frontend/edsl/own_gradient.h"
+#include "pick.h"
 
 namespace weft::lib {
 
 namespace {
-
-using weft::detail::greatest;
-using weft::detail::least;
 
 /// a / b, and 0 where b is 0 or a NaN comes out.
 template <class S>
@@ -29,7 +27,7 @@ S inverse_or_zero(const S& b) {
 template <class S>
 S to_unit_interval(const S& x) {
   using T = HostOf<S>;
-  return least(greatest(x, S(T(0))), S(T(1)));
+  return smaller(larger(x, S(T(0))), S(T(1)));
 }
 
 /// The best of several candidates so far.
@@ -82,7 +80,7 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
 
   // What is on an edge has a weight of 0 exactly, by which it is told from what is on the face.
   const S wb = best.x, wc = best.y;
-  const S wa = select(B((wb == b_on_bc) & (wc == on_bc)), zero, greatest(S(one - wb - wc), zero));
+  const S wa = select(B((wb == b_on_bc) & (wc == on_bc)), zero, larger(S(one - wb - wc), zero));
   const V apart = pa * wa + pb * wb + pc * wc;
   TrianglePoint<S> found{V(a * wa + b * wb + c * wc), V(wa, wb, wc), length_sq(apart)};
 
@@ -170,7 +168,8 @@ S distance_sq_point_box(const VecOf<3, S>& query, const VecOf<3, S>& lower, cons
   using T = HostOf<S>;
   S sum = T(0);
   for (int i = 0; i < 3; ++i) {
-    const S out = greatest(greatest(S(lower[i] - query[i]), S(query[i] - upper[i])), S(T(0)));
+    // A query that is NaN stays so: it is near nothing.
+    const S out = larger(S(T(0)), larger(S(lower[i] - query[i]), S(query[i] - upper[i])));
     sum = i == 0 ? S(out * out) : S(sum + out * out);
   }
   return sum;
@@ -189,7 +188,7 @@ S distance_sq_segment_box(const VecOf<3, S>& a, const VecOf<3, S>& b, const VecO
     S sum = zero;
     for (int i = 0; i < 3; ++i) {
       const S x = from[i] + d[i] * t;
-      sum = sum + d[i] * (greatest(S(x - hi[i]), zero) - greatest(S(lo[i] - x), zero));
+      sum = sum + d[i] * (larger(S(x - hi[i]), zero) - larger(S(lo[i] - x), zero));
     }
     return sum;
   };

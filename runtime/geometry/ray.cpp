@@ -2,13 +2,11 @@
 #include "ray.h"
 
 #include "../../frontend/edsl/own_gradient.h"
+#include "pick.h"
 
 namespace weft::lib {
 
 namespace {
-
-using weft::detail::greatest;
-using weft::detail::least;
 
 /// A point as the ray sees it: the ray goes from the origin along z.
 template <class S>
@@ -110,7 +108,7 @@ RayData<S> ray_data(const VecOf<3, S>& origin, const VecOf<3, S>& direction, con
   RayData<S> ray = ray_data<S>(origin, direction);
   S furthest = T(0);
   for (int i = 0; i < 3; ++i)
-    furthest = greatest(furthest, greatest(S(abs(lower[i] - origin[i])), S(abs(upper[i] - origin[i]))));
+    furthest = larger(larger(S(abs(lower[i] - origin[i])), S(abs(upper[i] - origin[i]))), furthest);
   // In units of half an ulp, with quotients that are 2.5 ulp off: the shear moves a vertex by 10 across the ray, the
   // planes' t by 8 and the hit's by 12.
   const S pad = detach(S(furthest * T(16 * std::numeric_limits<T>::epsilon())));
@@ -129,8 +127,8 @@ RayBox<S> ray_box(const RayData<S>& ray, const VecOf<3, S>& lower, const VecOf<3
     const S in = select(backwards, upper[i], lower[i]), out = select(backwards, lower[i], upper[i]);
     const S from = (in - ray.origin[i]) * ray.inverse[i] - ray.slack[i];
     const S to = (out - ray.origin[i]) * ray.inverse[i] + ray.slack[i];
-    enter = greatest(enter, from);
-    leave = i == 0 ? to : S(least(leave, to));
+    enter = larger(from, enter);
+    leave = i == 0 ? to : smaller(to, leave);
   }
   return {B(ray.valid & (enter <= leave) & (enter < max_t)), enter, leave};
 }

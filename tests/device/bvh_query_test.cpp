@@ -332,6 +332,52 @@ TEST_P(BvhQuery, rays_find_the_boxes_that_they_meet) {
   }
 }
 
+TEST_P(BvhQuery, questions_that_are_none_find_nothing) {
+  const std::vector<Box> boxes = test::random_boxes(20, 0.5f, 23);
+  const float inf = std::numeric_limits<float>::infinity();
+  const Array<vec3> bad(device(), {vec3{NAN, 0, 0}, vec3{0, 0, NAN}, vec3{NAN, NAN, NAN}, vec3{0, inf, 0}});
+  const Array<float> radius(device(), {-1.f, -1e-30f, NAN, -inf});
+  for (int leaf_size : {1, 4}) {
+    const BvhData tree = HostTree(boxes, leaf_size).upload(device());
+    const Found nothing(4);
+    EXPECT_EQ(run(
+                  device(), tree, 4, 20,
+                  [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& p) {
+                    return bvh_query_sphere(tree, p[i], 10.f);
+                  },
+                  bad),
+              nothing);
+    EXPECT_EQ(run(
+                  device(), tree, 4, 20,
+                  [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& p) {
+                    return bvh_query_capsule(tree, p[i], p[i], 10.f);
+                  },
+                  bad),
+              nothing);
+    EXPECT_EQ(run(
+                  device(), tree, 4, 20,
+                  [](const Var<BvhData>& tree, const Int& i, const Arr<float>& r) {
+                    return bvh_query_sphere(tree, Vec3(0, 0, 0), r[i]);
+                  },
+                  radius),
+              nothing);
+    EXPECT_EQ(run(
+                  device(), tree, 4, 20,
+                  [](const Var<BvhData>& tree, const Int& i, const Arr<float>& r) {
+                    return bvh_query_capsule(tree, Vec3(0, 0, 0), Vec3(1, 0, 0), r[i]);
+                  },
+                  radius),
+              nothing);
+    EXPECT_EQ(run(
+                  device(), tree, 4, 20,
+                  [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& p) {
+                    return bvh_query_ray(tree, Vec3(0, 0, 0), p[i]);
+                  },
+                  bad)[2],
+              std::vector<int>());
+  }
+}
+
 /// A chain of boxes along x: the tree is as deep as it has boxes, far beyond the stack.
 TEST_P(BvhQuery, trees_deeper_than_the_stack_lose_nothing) {
   const int n = on_reference() ? 150 : 700;
