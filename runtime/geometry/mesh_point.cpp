@@ -28,7 +28,7 @@ PointFound closest(const Var<MeshArrays>& mesh, const Vec3& point, const Float& 
     const Float two = distance_sq_point_box(point, c.lower[1], c.upper[1]);
     return Choice{{one < best.distance_sq, two < best.distance_sq}, two < one};
   };
-  walk_tree(mesh.tree, false, choose, [&](const Int& place) {
+  walk_tree(mesh.tree, false, {}, choose, [&](const Int& place) {
     const Corners t(mesh, place);
     const TrianglePoint<Float> p = closest_point_triangle(point, t.a, t.b, t.c);
     If (p.distance_sq < best.distance_sq) {
@@ -52,7 +52,7 @@ PointFound furthest(const Var<MeshArrays>& mesh, const Vec3& point, const Float&
     const Float one = corner_distance_sq(c.lower[0], c.upper[0]), two = corner_distance_sq(c.lower[1], c.upper[1]);
     return Choice{{one > best.distance_sq, two > best.distance_sq}, two > one};
   };
-  walk_tree(mesh.tree, false, choose, [&](const Int& place) {
+  walk_tree(mesh.tree, false, {}, choose, [&](const Int& place) {
     const Corners t(mesh, place);
     const Vec3 corners[3] = {t.a, t.b, t.c};
     for (int k = 0; k < 3; ++k) {
@@ -87,7 +87,7 @@ Float sign_by_normal(const Var<MeshArrays>& mesh, const Vec3& point, const Point
                     false};
     };
     normal = Vec3();
-    walk_tree(mesh.tree, false, choose, [&](const Int& place) {
+    walk_tree(mesh.tree, false, {}, choose, [&](const Int& place) {
       const Corners t(mesh, place);
       const auto has = [&](const Vec3& p) { return (t.a == p) | (t.b == p) | (t.c == p); };
       If (has(one) & has(two)) {
@@ -210,7 +210,7 @@ Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accur
     return choice;
   };
   If (mesh.has_dipoles != 0) {
-    walk_tree(mesh.tree, false, choose, [&](const Int& place) {
+    walk_tree(mesh.tree, false, {}, choose, [&](const Int& place) {
       const Corners t(mesh, place);
       sum += solid_angle(point, t.a, t.b, t.c);
     });

@@ -14,10 +14,10 @@ namespace detail {
 
 Corners::Corners(const Var<MeshArrays>& mesh, const Int& place) {
   const Int at = place * 3;
-  const Vec4 first = mesh.corners[at];
+  const Vec4 first = read_row(mesh.corners.layout(), at, 0);
   a = xyz(first);
-  b = xyz(mesh.corners[at + 1]);
-  c = xyz(mesh.corners[at + 2]);
+  b = xyz(read_row(mesh.corners.layout(), at, 1));
+  c = xyz(read_row(mesh.corners.layout(), at, 2));
   face = bitcast<int>(first.w);
 }
 

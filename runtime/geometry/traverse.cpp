@@ -6,12 +6,33 @@
 
 namespace weft::detail {
 
+Vec4 read_row(const ArrLayout& array, const Int& element, int row) {
+  const Index index(element);
+  tracing::Address at = address_of(array, &index, 1);
+  const Loc loc = at.loc;
+  at.offset += std::uint32_t(row) * 16;
+  tracing::Id ids[4];
+  if (lib::tracing_adjoint()) {
+    tracing::load(at, ir::Type::f32, 4, ids, loc);
+    return Vec4(Float(ids[0], FromId{}), Float(ids[1], FromId{}), Float(ids[2], FromId{}), Float(ids[3], FromId{}));
+  }
+  tracing::load(at, ir::Type::u64, 2, ids, loc);
+  const UInt64 pairs[2] = {UInt64(ids[0], FromId{}), UInt64(ids[1], FromId{})};
+  Vec4 v;
+  for (int k = 0; k < 2; ++k) {
+    v[2 * k] = bitcast<float>(UInt(pairs[k]));
+    v[2 * k + 1] = bitcast<float>(UInt(pairs[k] >> 32));
+  }
+  return v;
+}
+
 Children::Children(const Arr<BvhNode>& nodes, const Int& number) : node(number) {
-  const Var<BvhNode> n = nodes[node];
-  lower[0] = xyz(n.lower0), lower[1] = xyz(n.lower1);
-  upper[0] = xyz(n.upper0), upper[1] = xyz(n.upper1);
-  child[0] = bitcast<int>(n.lower0.w), child[1] = bitcast<int>(n.lower1.w);
-  count[0] = bitcast<int>(n.upper0.w), count[1] = bitcast<int>(n.upper1.w);
+  const Vec4 rows[4] = {read_row(nodes.layout(), node, 0), read_row(nodes.layout(), node, 1),
+                        read_row(nodes.layout(), node, 2), read_row(nodes.layout(), node, 3)};
+  for (int k = 0; k < 2; ++k) {
+    lower[k] = xyz(rows[2 * k]), upper[k] = xyz(rows[2 * k + 1]);
+    child[k] = bitcast<int>(rows[2 * k].w), count[k] = bitcast<int>(rows[2 * k + 1].w);
+  }
 }
 
 Walk::Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents, const BvhRoot& root)
@@ -22,19 +43,33 @@ Walk::Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents, const BvhRoot& ro
   if (part_) node_ = select(*part_ >= 0, *part_ >> 1, select(*part_ == kBvhWhole, node_, -1));
 }
 
+void Walk::keep_by(std::function<Bool(const Float& key)> keep) {
+  if (stack_.empty()) return;
+  keys_.push_back(private_array<float>(kStack));
+  keep_ = std::move(keep);
+}
+
 void Walk::step(const Int& next, const Int& waiting) {
   Int to = next;
   Bool climbs = true;
   if (!stack_.empty()) {
     If (waiting >= 0) {
       stack_[0][top_ & (kStack - 1)] = waiting;
+      if (keep_) keys_[0][top_ & (kStack - 1)] = key_;
       top_ += 1;
       bottom_ = max(bottom_, top_ - kStack);
     }
     climbs = bottom_ > 0;
-    If ((to < 0) & (top_ > bottom_)) {
-      top_ -= 1;
-      to = stack_[0][top_ & (kStack - 1)];
+    if (keep_) {
+      While ((to < 0) & (top_ > bottom_)) {
+        top_ -= 1;
+        to = select(keep_(keys_[0][top_ & (kStack - 1)]), Int(stack_[0][top_ & (kStack - 1)]), -1);
+      }
+    } else {
+      If ((to < 0) & (top_ > bottom_)) {
+        top_ -= 1;
+        to = stack_[0][top_ & (kStack - 1)];
+      }
     }
   }
   from_ = -1;

@@ -1,5 +1,7 @@
 // The walk through a hierarchy that all queries share. Internal to the library's queries.
 #pragma once
+#include <functional>
+
 #include "../../frontend/edsl/control.h"
 #include "../../frontend/edsl/group.h"
 #include "../../frontend/edsl/names.h"
@@ -9,6 +11,10 @@
 #include "ray.h"
 
 namespace weft::detail {
+
+/// Four floats, 16 bytes times `row` behind the start of an element whose size is a multiple of that. They are read as
+/// two numbers of 64 bits: of a gather's cost on a software device it is the accesses that count, not the bytes.
+Vec4 read_row(const ArrLayout& array, const Int& element, int row);
 
 /// Both children of a node.
 struct Children {
@@ -26,6 +32,7 @@ struct Children {
 struct Choice {
   Bool hit[2];
   Bool second_first;  ///< which child is visited first
+  Float key[2] = {};  ///< see Walk::keep_by()
 };
 
 /// Primitives in up to two leaves, as numbers 0 .. count - 1.
@@ -66,6 +73,10 @@ class Walk {
   /// Is there a node to visit?
   Bool going() const { return node_ >= 0; }
 
+  /// What waits is visited only if `keep` says so of its Choice::key when its turn comes: a query that has found a
+  /// result meanwhile need not read the node.
+  void keep_by(std::function<Bool(const Float& key)> keep);
+
   /// Visits the node and goes on to the next. `choose`: Choice(const Children&).
   template <class F>
   void visit(F choose, LeafRange& leaves) {
@@ -89,6 +100,7 @@ class Walk {
     leaves.rest = ~second - leaves.first;
     const Bool go_first = hit_first & (first >= 0);
     const Bool go_second = hit_second & (descends | behind_first) & (second >= 0);
+    if (keep_) key_ = select(turned, order.key[0], order.key[1]);
     step(select(go_first, first, select(go_second, second, -1)), select(go_first & go_second, second, -1));
   }
 
@@ -101,19 +113,25 @@ class Walk {
 
   Arr<BvhNode> nodes_;
   Arr<int> parents_;
-  std::optional<Int> part_;          ///< the name of the root; none for the whole tree
-  std::vector<Private<int>> stack_;  ///< none in an adjoint
+  std::optional<Int> part_;           ///< the name of the root; none for the whole tree
+  std::vector<Private<int>> stack_;   ///< none in an adjoint
+  std::vector<Private<float>> keys_;  ///< of what is on the stack, where there is a `keep_`
+  std::function<Bool(const Float& key)> keep_;
   Int node_;
   Int from_ = -1;  ///< the child of node_ that the walk climbs from, or -1: it descends
   Int top_, bottom_;
+  Float key_;  ///< of what is to wait
 };
 
 /// Goes through a tree: `look` is called with the place of each primitive in a leaf that `choose` wants, until `done`.
 ///
 /// Nodes and primitives have a loop each, so that a thread waits for no others that do the other thing.
+/// \param keep  see Walk::keep_by(); may be null
 template <class Choose, class Look>
-void walk_tree(const Var<BvhData>& tree, const Bool& done, Choose choose, Look look) {
+void walk_tree(const Var<BvhData>& tree, const Bool& done, std::function<Bool(const Float& key)> keep, Choose choose,
+               Look look) {
   Walk walk(tree.nodes, tree.parents);
+  if (keep) walk.keep_by(std::move(keep));
   LeafRange leaves;
   While (walk.going() & !done) {
     leaves.count = 0;

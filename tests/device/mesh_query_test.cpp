@@ -513,16 +513,18 @@ TEST_P(MeshQuery, refit_follows_the_points) {
   MeshData data = shapes::icosphere(1, on_reference() ? 1 : 3);
   const Array<vec3> points(device(), data.points);
   Mesh mesh(points, Array<int>(device(), data.indices), {.winding_number = true});
-  const auto twist = kernel("twist", [](Arr<vec3> p) {
+  // A twist to and fro of the ball as it was.
+  const Array<vec3> rest(device(), data.points);
+  const auto twist = kernel("twist", [](Arr<const vec3> rest, Arr<vec3> p, Float most) {
     Int i = tid();
-    const Vec3 q = p[i];
-    const Float a = q.y * 0.7f;
-    p[i] = Vec3(q.x * cos(a) - q.z * sin(a), q.z * 1.1f - 0.1f, q.x * sin(a) + q.y * cos(a));
+    const Vec3 q = rest[i];
+    const Float a = q.y * most;
+    p[i] = Vec3(q.x * cos(a) - q.z * sin(a) + most * 0.3f, q.y * (1 + most * 0.2f), q.x * sin(a) + q.z * cos(a));
   });
   const std::vector<vec3> asked = random_points(n, 2, 16), directions = random_points(n, 1, 17);
   const int rounds = full_sizes() ? 100 : on_reference() ? 3 : 8;
   for (int round = 0; round < rounds; ++round) {
-    launch(twist, points.size(), points);
+    launch(twist, points.size(), rest, points, std::sin(float(round + 1)) * 1.5f);
     if (round < rounds - 1)
       mesh.refit();
     else
