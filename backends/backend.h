@@ -128,6 +128,9 @@ class Stream {
 
   /// Starts all that has been recorded; returns the ticket of the last operation.
   virtual Ticket submit() = 0;
+  /// Starts what has been recorded up to the ticket. What any stream of the device is given after this call runs after
+  /// that: streams share a queue, and what is started later begins by waiting for what was started before.
+  virtual void start(Ticket ticket) = 0;
   virtual bool done(Ticket ticket) = 0;
   /// Submits what is needed and blocks.
   virtual void wait(Ticket ticket) = 0;

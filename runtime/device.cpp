@@ -205,6 +205,31 @@ CompileCounts Device::compile_counts() const {
   return {s.emitted, s.loaded, s.rejected};
 }
 
+bool Event::done() const {
+  return !stream_ || stream_->with([&](backend::Stream& s) { return s.done(ticket_); });
+}
+void Event::wait() const {
+  detail::Capture::refuse_waits();
+  if (stream_) stream_->wait(ticket_);
+}
+
+Event Stream::record() const {
+  detail::Capture::refuse_waits();
+  Event event;
+  event.stream_ = state_;
+  event.ticket_ = state_->with([](backend::Stream& s) { return s.submit(); });
+  return event;
+}
+void Stream::wait(const Event& event) const {
+  detail::Capture::refuse_waits();
+  if (!event.stream_) return;
+  if (event.stream_->device != state_->device)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("a stream of device {} is to wait for an event of device {}: wait for it on the host",
+                            state_->device->device->info().name, event.stream_->device->device->info().name));
+  event.stream_->start(event.ticket_);
+}
+
 void Stream::submit() {
   state_->with([](backend::Stream& s) { s.submit(); });
 }

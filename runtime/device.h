@@ -18,11 +18,34 @@ struct DeviceState;
 struct StreamState;
 }  // namespace detail
 
+/// A moment in the work of a stream: all that it had been given when the event was recorded. A handle.
+class Event {
+ public:
+  /// Of no work: it is over.
+  Event() = default;
+  /// Whether all of it has run. Does not wait.
+  bool done() const;
+  /// Waits on the host. Errors: Error(kernel_fault) when a kernel failed by then; Error(device_lost).
+  void wait() const;
+
+ private:
+  friend class Stream;
+  std::shared_ptr<detail::StreamState> stream_;
+  std::uint64_t ticket_ = 0;
+};
+
 /// A queue of work on one device, which behaves as if everything ran in order. A handle: copies are the same stream.
-/// Streams may be used by several threads; each call has the stream to itself. Before work on an array that another
-/// stream still works on, the host waits for that stream; while it waits, that stream records nothing.
+/// Streams may be used by several threads; each call has the stream to itself. Work on an array runs after what other
+/// streams have been given to do with it before; nobody waits for that on the host.
 class Stream {
  public:
+  /// The moment at which all that the stream has been given so far has run. Starts it.
+  Event record() const;
+  /// What the stream is given from now on runs after the event, which may be of another stream of the same device: for
+  /// what arrays do not show. The host does not wait.
+  /// Errors: Error(invalid_argument) for an event of another device: wait for that on the host.
+  void wait(const Event& event) const;
+
   /// Starts what has been recorded. Almost never needed: waiting starts what it waits for.
   void submit();
   /// Waits for everything. Almost never needed: reading an array waits for exactly its producers.

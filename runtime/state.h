@@ -37,6 +37,10 @@ struct StreamState {
   void wait(backend::Ticket ticket) {
     wait_with(ticket, [&](backend::Stream& s) { s.wait(ticket); });
   }
+  /// What any stream of the device is given from now on runs after the ticket. The host does not wait.
+  void start(backend::Ticket ticket) {
+    with([&](backend::Stream& s) { s.start(ticket); });
+  }
   /// Calls f(backend::Stream&), which waits for the ticket. Shows what kernels reported up to there.
   /// Errors: Error(kernel_fault) when a kernel's assert_ or check failed.
   template <class F>
@@ -137,7 +141,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
 
   static std::uint64_t next_serial();
 
-  /// Before work on `stream`: waits for what other streams still do here.
+  /// Before work on `stream`: it is to run after what other streams do here.
   void order_before(StreamState& stream, bool writes);
   /// After it was recorded.
   void touched(StreamState& stream, backend::Ticket ticket, bool writes);

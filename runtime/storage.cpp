@@ -46,8 +46,8 @@ void Storage::order_before(StreamState& stream, bool writes) {
     if (writes)
       std::ranges::copy_if(uses_, std::back_inserter(others), [&](const Use& u) { return u.stream != &stream; });
   }
-  if (write.stream) write.stream->wait(write.ticket);
-  for (const Use& u : others) u.stream->wait(u.ticket);
+  if (write.stream) write.stream->start(write.ticket);
+  for (const Use& u : others) u.stream->start(u.ticket);
 }
 
 void Storage::touched(StreamState& stream, backend::Ticket ticket, bool writes) {

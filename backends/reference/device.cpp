@@ -69,6 +69,7 @@ class HostStream : public Stream {
   }
 
   Ticket submit() override { return last_; }
+  void start(Ticket) override {}
   bool done(Ticket ticket) override { return ticket <= last_; }
   void wait(Ticket) override {}
   void synchronize() override {}

@@ -297,6 +297,13 @@ Ticket VulkanStream::submit() {
   return recorded_;
 }
 
+// Submission order is all that it takes: a batch begins with a barrier against all that the queue was given before.
+void VulkanStream::start(Ticket ticket) {
+  device_.check_alive();
+  check_ticket(ticket);
+  if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) flush();
+}
+
 void VulkanStream::check_ticket(Ticket ticket) const {
   if (ticket > recorded_)
     throw Error(ErrorKind::invalid_argument,

@@ -37,6 +37,7 @@ class VulkanStream final : public Stream {
   void download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) override;
 
   Ticket submit() override;
+  void start(Ticket ticket) override;
   bool done(Ticket ticket) override;
   void wait(Ticket ticket) override;
   void synchronize() override { wait(recorded_); }
