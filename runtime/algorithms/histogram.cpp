@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "work.h"
 
@@ -26,7 +27,8 @@ struct Bins {
 template <class T>
 Int bin_of(const Var<T>& x, const Var<T>& lo, const Var<T>& hi, const Var<T>& scale, const Int& bins) {
   if constexpr (RealScalar<T>) {
-    return select(x >= lo && x <= hi, min(Int((x - lo) * scale), bins - 1), -1);
+    // Halves first: the difference of two finite numbers may be infinite.
+    return select(x >= lo && x <= hi, min(Int((x * T(0.5) - lo * T(0.5)) * scale), bins - 1), -1);
   } else {
     return select(x >= T(0) && x < Var<T>(bins), Int(x), -1);
   }
@@ -89,7 +91,12 @@ void histogram(const ArrayBase& x, const ArrayBase& counts, ir::Type type, doubl
   const auto as = [&]<class T>(T) {
     const Array<T> from = Row<T>(x);
     Bins<T> bins{};
-    if constexpr (RealScalar<T>) bins = {T(lo), T(hi), T(double(to.size()) / (hi - lo))};
+    if constexpr (RealScalar<T>) {
+      bins = {T(lo), T(hi), T(double(to.size()) / (hi * 0.5 - lo * 0.5))};
+      if (!std::isfinite(bins.scale) || bins.scale < std::numeric_limits<T>::min())
+        work.refuse(ErrorKind::invalid_argument,
+                    fmt::format("{} bins between {} and {}: too narrow or too wide for the type", to.size(), lo, hi));
+    }
     count<T>(work, from, to, bins);
   };
   switch (type) {

@@ -11,18 +11,18 @@ template <class T>
 concept HistogramScalar = NumericScalar<T> && sizeof(T) >= 4;
 
 namespace detail {
-/// \param lo, scale  of reals: bin = (x - lo) * scale, for x <= hi
+/// \param lo, hi  of reals
 void histogram(const ArrayBase& x, const ArrayBase& counts, ir::Type type, double lo, double hi,
                const AlgorithmOptions& options);
 }  // namespace detail
 
 /// How many elements lie in each of counts.size() bins of equal width between lo and hi; what counts held is lost. Bin
-/// k holds the elements for which (x - lo) * (bins / (hi - lo)), in the type of the elements, lies in [k, k + 1); hi
-/// itself belongs to the last one. Elements outside and NaNs are not counted.
+/// k holds the elements for which (x / 2 - lo / 2) * s, in the type of the elements, lies in [k, k + 1), where s is
+/// bins / (hi / 2 - lo / 2) rounded to it; hi itself belongs to the last one. Elements outside and NaNs are not counted.
 /// \param x       (n)
 /// \param counts  (bins); at least one
 /// Gradient: none: counts do not change with the elements.
-/// Errors: Error(invalid_argument) for null arrays, no bins, lo >= hi or a bound that is not finite, arrays that share
+/// Errors: Error(invalid_argument) for null arrays, no bins, lo >= hi or a bound that is not finite, bins too narrow or wide for the type, arrays that share
 /// memory or are on two devices; Error(unsupported) for strided views and more than 2^31 - 2^16 elements.
 /// Cost: the elements are read once; an atomic addition for each, to shared memory for up to 2048 bins. No scratch
 /// memory, no wait.

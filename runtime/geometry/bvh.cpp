@@ -36,6 +36,7 @@ struct BvhState {
   BvhState& operator=(const BvhState&) = delete;
 
   const Device device;
+  bool of_mesh = false;        ///< which alone says what becomes of it
   BvhOptions options;          ///< but for the groups they stay
   Array<vec3> lowers, uppers;  ///< as they were given; those of `data` are contiguous
   BvhData data;
@@ -70,19 +71,26 @@ void check(const Device& device, const Array<vec3>& lowers, const Array<vec3>& u
                 fmt::format("a hierarchy of {} boxes; its links count to 2^30 - 1", lowers.size()));
 }
 
-// Launches refuse empty arrays, so those of a tree of nothing have one element.
-Array<vec3> packed(const Device& device, const Array<vec3>& bounds) {
-  return bounds.size() == 0 ? zeros<vec3>(device, 1) : bounds.contiguous();
+// Launches refuse empty arrays, so those of a tree of nothing have one element. The arrays themselves: who reads boxes
+// in a kernel passes gradients to them.
+Array<vec3> never_empty(const Device& device, const Array<vec3>& bounds) {
+  return bounds.size() == 0 ? zeros<vec3>(device, 1) : bounds;
 }
 
 void take_boxes(BvhState& s, const Array<vec3>& lowers, const Array<vec3>& uppers) {
   s.lowers = lowers;
   s.uppers = uppers;
-  s.data.lowers = packed(s.device, lowers);
-  s.data.uppers = packed(s.device, uppers);
+  s.data.lowers = never_empty(s.device, lowers);
+  s.data.uppers = never_empty(s.device, uppers);
 }
 
-void write_header(BvhState& s) { s.header.assign(std::span<const BvhData>(&s.data, 1)); }
+// Elements hold contiguous arrays alone.
+void write_header(BvhState& s) {
+  BvhData rows = s.data;
+  rows.lowers = rows.lowers.contiguous();
+  rows.uppers = rows.uppers.contiguous();
+  s.header.assign(std::span<const BvhData>(&rows, 1));
+}
 
 void build(BvhState& s) {
   BvhData& d = s.data;
@@ -165,7 +173,17 @@ detail::BvhState& Bvh::state() const {
   return *state_;
 }
 
+void Bvh::hand_over() { state().of_mesh = true; }
+
 void Bvh::refit(const Array<vec3>& lowers, const Array<vec3>& uppers) {
+  refuse_if_handed_over();
+  refit_now(lowers, uppers);
+}
+void Bvh::refuse_if_handed_over() const {
+  if (state().of_mesh) detail::invalid("the hierarchy of a mesh is refitted or rebuilt: call that of the mesh");
+}
+
+void Bvh::refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers) {
   detail::BvhState& s = state();
   detail::check(s.device, lowers, uppers);
   if (lowers.size() != s.data.count)
@@ -174,7 +192,8 @@ void Bvh::refit(const Array<vec3>& lowers, const Array<vec3>& uppers) {
   const detail::Quiet quiet;
   const std::uint64_t before[] = {s.data.lowers.address(), s.data.uppers.address()};
   detail::take_boxes(s, lowers, uppers);
-  if (s.data.lowers.address() != before[0] || s.data.uppers.address() != before[1]) detail::write_header(s);
+  const bool same = s.data.lowers.address() == before[0] && s.data.uppers.address() == before[1];
+  if (!same || !s.data.lowers.is_contiguous() || !s.data.uppers.is_contiguous()) detail::write_header(s);
   if (s.data.count > 0) detail::refit_boxes(s.data, s.arrived);
 }
 void Bvh::refit() {
@@ -186,6 +205,10 @@ void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers) {
   rebuild(lowers, uppers, state().options.groups);
 }
 void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) {
+  refuse_if_handed_over();
+  rebuild_now(lowers, uppers, groups);
+}
+void Bvh::rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) {
   detail::BvhState& s = state();
   detail::check(s.device, lowers, uppers);
   detail::check_groups(s.device, groups, lowers.size());

@@ -34,7 +34,7 @@ void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers);
 ///
 /// A box of which a bound is NaN or infinite, or of which a lower bound is above the upper one, is no box: its
 /// primitive is in the tree with an empty box, so that nothing finds it. In debug mode (set_debug) the build reports
-/// it as a failed assertion, to whoever waits; ignored() says how many there are. Boxes that the host gives are
+/// it as a failed assertion, to whoever waits; ignored() says how many there were. Boxes that the host gives are
 /// looked at and refused.
 ///
 /// The same boxes give the same tree, bit by bit, in every build on a device; with BvhBuilder::lbvh the same tree, but
@@ -93,6 +93,12 @@ class Bvh {
   std::uint64_t id() const;
 
  private:
+  friend class Mesh;
+  /// From now on the mesh alone refits and rebuilds it.
+  void hand_over();
+  void refuse_if_handed_over() const;
+  void refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers);
+  void rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups);
   static Array<vec3> checked(const Device& device, std::span<const vec3> values, std::span<const vec3> lowers,
                              std::span<const vec3> uppers) {
     detail::check_boxes(lowers, uppers);

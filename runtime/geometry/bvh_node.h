@@ -2,7 +2,8 @@
 #pragma once
 #include "../array.h"
 
-namespace weft {
+// Of their own namespace: what WEFT_STRUCT declares must not meet the user's by `using namespace weft`.
+namespace weft::stored {
 
 /// Both children's boxes in one node of 64 bytes, read as four wide loads.
 ///
@@ -42,6 +43,13 @@ struct BvhData {
   Array<int> groups, group_roots;
 };
 WEFT_STRUCT(BvhData, nodes, primitives, parents, lowers, uppers, info, count, leaf_size, tag, groups, group_roots);
+
+}  // namespace weft::stored
+
+namespace weft {
+
+using stored::BvhData;
+using stored::BvhNode;
 
 inline constexpr unsigned kBvhTag = 0x48564277u;
 

@@ -1,6 +1,7 @@
 // Queries that go through a hierarchy box by box.
 #include "bvh_query.h"
 
+#include "bvh_build.h"
 #include "closest.h"
 #include "overlap.h"
 #include "query_walk.h"
@@ -33,7 +34,8 @@ Bool QueryWalk::next(Int& to) {
 Bool QueryWalk::takes(const Int&, const Int& primitive, const Bool& several) const {
   Bool taken = true;
   If (several) {
-    taken = wants(tree_.lowers[primitive], tree_.uppers[primitive]);
+    const TracedBox box = box_of(tree_.lowers, tree_.uppers, primitive);
+    taken = wants(box.lower, box.upper);
   }
   return taken;
 }
@@ -102,6 +104,12 @@ TreeQuery::~TreeQuery() = default;
 Bool TreeQuery::next(Int& found, Loc loc) {
   tracing::CallPlace place(loc);
   return walk_->next(found);
+}
+
+TreeQuery::Iterator TreeQuery::begin() {
+  if (walk_->loop)
+    ir::fail(Trace::current().module(), walk_->loc, "a query is gone through twice: make one for each loop");
+  return {this};
 }
 
 Int TreeQuery::open() {

@@ -42,7 +42,8 @@ class TreeQuery {
     void operator++() { query->close(); }
     bool operator!=(End) const { return query->fresh(); }
   };
-  Iterator begin() { return {this}; }
+  /// Errors: Error(invalid_kernel) for a second loop over the same query.
+  Iterator begin();
   End end() { return {}; }
 
  private:

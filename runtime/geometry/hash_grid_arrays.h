@@ -2,7 +2,7 @@
 #pragma once
 #include "../array.h"
 
-namespace weft {
+namespace weft::stored {
 
 /// A grid as a kernel takes it: `kernel("k", [](Var<HashGridArrays> grid, ...) {...})`, launched with a HashGrid for
 /// it.
@@ -29,5 +29,11 @@ struct HashGridArrays {
 };
 WEFT_STRUCT(HashGridArrays, begins, points, positions, groups, dims, per_dim, per_width, cell_width, count,
             has_positions, has_groups);
+
+}  // namespace weft::stored
+
+namespace weft {
+
+using stored::HashGridArrays;
 
 }  // namespace weft

@@ -176,6 +176,7 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
   s.arrays.corners = empty<vec4>(device, 3 * n);
   detail::read_points(s);
   s.tree = Bvh(device, s.lowers, s.uppers, {options.builder, options.leaf_size});
+  s.tree.hand_over();
   s.arrays.dipoles = zeros<vec4>(device, options.winding_number ? 4 * s.tree.nodes().size() : 1);
   if (options.winding_number) s.arrived = zeros<int>(device, s.tree.nodes().size());
   detail::follow_tree(s);
@@ -209,7 +210,7 @@ void Mesh::refit() {
   const detail::Quiet quiet;
   detail::check_unchanged(s);
   detail::read_points(s);
-  s.tree.refit();
+  s.tree.refit_now(s.lowers, s.uppers);
   detail::follow_tree(s);
 }
 void Mesh::rebuild() {
@@ -221,7 +222,7 @@ void Mesh::rebuild() {
     *s.watch->changed = false;
   }
   detail::read_points(s);
-  s.tree.rebuild();
+  s.tree.rebuild_now(s.lowers, s.uppers, {});
   detail::follow_tree(s);
 }
 

@@ -60,6 +60,7 @@ class Mesh {
   const Array<int>& indices() const;
   /// Null where the mesh has none.
   const Array<vec3>& velocities() const;
+  /// To look at. Errors: its own refit() and rebuild() are refused.
   const Bvh& tree() const;
 
   /// A value by which kernels find the mesh (mesh_at()), in arrays and structs too: stays the same as long as the mesh

@@ -2,7 +2,7 @@
 #pragma once
 #include "bvh_node.h"
 
-namespace weft {
+namespace weft::stored {
 
 /// A mesh as a kernel takes it: `kernel("k", [](Var<MeshArrays> mesh, ...) {...})`, launched with a Mesh for it.
 struct MeshArrays {
@@ -27,5 +27,11 @@ struct MeshArrays {
 };
 WEFT_STRUCT(MeshArrays, points, indices, velocities, tree, corners, dipoles, ray_memory, has_velocities, has_dipoles,
             ray_structure);
+
+}  // namespace weft::stored
+
+namespace weft {
+
+using stored::MeshArrays;
 
 }  // namespace weft

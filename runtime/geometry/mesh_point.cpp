@@ -43,7 +43,7 @@ PointFound closest(const Var<MeshArrays>& mesh, const Vec3& point, const Float& 
 
 PointFound furthest(const Var<MeshArrays>& mesh, const Vec3& point, const Float& min_dist) {
   PointFound best;
-  best.distance_sq = select(min_dist >= 0, min_dist * min_dist, -1.f);
+  best.distance_sq = select(min_dist >= 0, min_dist * min_dist, std::numeric_limits<float>::infinity());
   const auto corner_distance_sq = [&](const Vec3& lower, const Vec3& upper) {
     const Vec3 d = max(abs(lower - point), abs(upper - point));
     return dot(d, d);
@@ -55,11 +55,17 @@ PointFound furthest(const Var<MeshArrays>& mesh, const Vec3& point, const Float&
   walk_tree(mesh.tree, false, {}, choose, [&](const Int& place) {
     const Corners t(mesh, place);
     const Vec3 corners[3] = {t.a, t.b, t.c};
+    Float distances[3];
+    Bool finite = true;
     for (int k = 0; k < 3; ++k) {
       const Vec3 d = corners[k] - point;
-      const Float distance_sq = dot(d, d);
-      // What has moved to infinity is not found.
-      If ((distance_sq > best.distance_sq) & isfinite(distance_sq)) {
+      distances[k] = dot(d, d);
+      finite &= isfinite(distances[k]);
+    }
+    for (int k = 0; k < 3; ++k) {
+      const Float& distance_sq = distances[k];
+      // A triangle of which one point has moved to infinity is not found at all.
+      If ((distance_sq > best.distance_sq) & finite) {
         best.distance_sq = distance_sq;
         best.weights = Vec3(k == 0 ? 1 : 0, k == 1 ? 1 : 0, k == 2 ? 1 : 0);
         best.place = place;
@@ -134,7 +140,10 @@ auto make_closest(const char* name, MeshSign sign) {
                        If (f.face >= 0) {
                          if (sign == MeshSign::normal) side = sign_by_normal(mesh, point, f);
                          if (sign == MeshSign::majority) side = sign_by_majority(mesh, point);
-                         if (sign == MeshSign::winding) side = select(winding_number(mesh, point, 2) > 0.5f, -1.f, 1.f);
+                         if (sign == MeshSign::winding) {
+                           const Float number = winding_number(mesh, point, 2);
+                           side = select(isnan(number), number, select(number > 0.5f, -1.f, 1.f));
+                         }
                        }
                      }
                      return result_of(f, side);
@@ -212,9 +221,11 @@ Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accur
   If (mesh.has_dipoles != 0) {
     walk_tree(mesh.tree, false, {}, choose, [&](const Int& place) {
       const Corners t(mesh, place);
-      sum += solid_angle(point, t.a, t.b, t.c);
+      const Float angle = solid_angle(point, t.a, t.b, t.c);
+      sum += select(isfinite(angle), angle, 0.f);  // what has moved to infinity counts for nothing
     });
   }
+  Else { sum = std::numeric_limits<float>::quiet_NaN(); }
   return sum * float(1 / (4 * std::numbers::pi));
 }
 

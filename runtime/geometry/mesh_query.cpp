@@ -75,8 +75,11 @@ using detail::value;
 MeshInKernel::MeshInKernel(const Var<MeshArrays>& arrays) : arrays(arrays) {
   const ir::Module& m = Trace::current().module();
   const ir::Op base = m[arrays.points.layout().base].op;
-  // In a func() an array of the caller is an input, of which its own trace does not know more.
-  held = base != ir::Op::arg && base != ir::Op::param;
+  // In a func() an array of the caller is an input, of which its own trace does not know more. By a handle it comes out
+  // of a variable: see read_at().
+  held = base == ir::Op::local_get;
+  if (!held && base != ir::Op::arg && base != ir::Op::param)
+    ir::fail(m, m.loc, "a query is given a mesh that an element of an array holds: keep the mesh's id() there instead");
 }
 
 TreeQuery mesh_query_aabb(const MeshInKernel& mesh, In<vec3> lower, In<vec3> upper, Loc loc) {

@@ -44,8 +44,9 @@ struct MeshRayHit {
 /// gradients.)
 ///
 /// By RaySearch::device it is the device's to say which triangle is hit: a ray that passes within a few ulp of an edge
-/// may hit the other one there, t = 0 (on the surface itself) may be no hit, and a device whose search is not
-/// watertight may miss. Of the triangle found, t, u and v are those of a walk.
+/// may hit the other one there, t = 0 (on the surface itself) and t just below max_t may be no hits, and a device whose
+/// search is not watertight may miss. Of the triangle found, t, u and v are those of a walk, unless that finds it
+/// missed.
 ///
 /// \param max_t  in multiples of the direction's length
 MeshRayHit mesh_query_ray(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction,
@@ -83,7 +84,8 @@ class MeshRayHits {
     void operator++() { hits->close(); }
     bool operator!=(End) const { return hits->fresh(); }
   };
-  Iterator begin() { return {this}; }
+  /// Errors: Error(invalid_kernel) for a second loop over the same query.
+  Iterator begin();
   End end() { return {}; }
 
  private:
@@ -105,7 +107,7 @@ enum class MeshSign {
   normal,   ///< by the normal of the closest face, or that of all faces at the closest edge or vertex weighted by their
             ///< angles (Baerentzen & Aanaes 2005): for closed meshes
   winding,  ///< inside where the winding number is above 0.5 (Barill et al. 2018): for meshes with holes as well.
-            ///< Needs MeshOptions::winding_number
+            ///< Needs MeshOptions::winding_number: without it the sign is NaN
 };
 
 /// What a point finds; all numbers are 0 where there is nothing, and face is -1.
@@ -133,7 +135,7 @@ MeshPointHit mesh_query_furthest_point(const MeshInKernel& mesh, In<vec3> point,
 
 /// How often the mesh winds around a point: 1 inside and 0 outside a closed mesh, and in between where it has holes.
 /// Parts of the mesh that are further away than `accuracy` times their radius count by their area and mean normal.
-/// Needs MeshOptions::winding_number; 0 without. Gradient: none.
+/// Needs MeshOptions::winding_number; NaN without. Gradient: none.
 /// Source: Barill et al. 2018, Fast winding numbers for soups and clouds, first order.
 Float mesh_winding_number(const MeshInKernel& mesh, In<vec3> point, float accuracy = 2, Loc loc = Loc::here());
 

@@ -247,12 +247,19 @@ Bool MeshRayHits::next(MeshRayHit& hit, Loc loc) {
   State& s = *state_;
   const detail::RayFound found = detail::found_of(
       detail::next_func()(s.mesh.arrays, s.origin, s.direction, s.max_t, s.after_t, s.after_face, loc));
-  s.after_t = detach(found.t);
-  s.after_face = found.face;
+  // Behind the last one there is nothing, however often it is asked for.
+  s.after_t = select(found.hit, detach(found.t), std::numeric_limits<float>::infinity());
+  s.after_face = select(found.hit, found.face, std::numeric_limits<int>::max());
   If (found.hit) {
     hit = detail::with_face(found, s.mesh, s.origin, s.direction);
   }
   return found.hit;
+}
+
+MeshRayHits::Iterator MeshRayHits::begin() {
+  if (state_->loop)
+    ir::fail(Trace::current().module(), state_->loc, "a query is gone through twice: make one for each loop");
+  return {this};
 }
 
 MeshRayHit MeshRayHits::open() {
