@@ -17,7 +17,6 @@ struct CapturedLaunch {
   std::shared_ptr<backend::Program> program;
   std::shared_ptr<const ir::Interface> call;
   Extent threads = Extent(0);
-  std::vector<Storage*> storages;
 };
 
 /// While it lives, work that this thread gives a device is collected, whichever stream it names.

@@ -32,7 +32,8 @@ class Graph {
 
   /// Runs all of it, in order with the device's default stream, or with another one of the same device.
   /// Errors: Error(invalid_argument) for a null graph and for another device's stream.
-  /// Cost: one submission, and a few nanoseconds for each piece of memory that the graph works on.
+  /// Cost: one submission, and a little for each piece of memory that the graph works on; it does not grow with the
+  /// number of operations.
   void launch() const;
   void launch(const Stream& stream) const;
 

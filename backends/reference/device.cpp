@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <mutex>
 
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/platform.h"
@@ -23,17 +24,19 @@ constexpr std::uint64_t kMemoryLimit = sizeof(void*) == 8 ? 64ull << 30 : std::n
 
 class HostStream : public Stream {
  public:
-  explicit HostStream(HostMemory& memory) : memory_(memory) {}
+  HostStream(HostMemory& memory, std::recursive_mutex& queue) : memory_(memory), queue_(queue) {}
 
   Ticket launch(Program& program, Grid, std::span<const std::byte> args, std::span<const MemoryRange>) override {
     const auto* plan = dynamic_cast<const Plan*>(&program);
     if (!plan) throw Error(ErrorKind::invalid_argument, "a program of another device was launched on \"reference\"");
+    const std::lock_guard turn(queue_);
     const HostMemory::Use use(memory_);
     interpret(*plan, args, memory_, scratch_);
     return ++last_;
   }
 
   Ticket copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) override {
+    const std::lock_guard turn(queue_);
     const HostMemory::Use use(memory_);
     if (bytes) std::memmove(device_bytes(to, bytes, "copy"), device_bytes(from, bytes, "copy"), bytes);
     return ++last_;
@@ -44,6 +47,7 @@ class HostStream : public Stream {
       throw Error(ErrorKind::invalid_argument,
                   fmt::format("fill: {} bytes at address {:#x}: both must be multiples of 4", bytes, to));
     }
+    const std::lock_guard turn(queue_);
     const HostMemory::Use use(memory_);
     if (bytes) {
       auto* words = device_bytes(to, bytes, "fill");
@@ -53,17 +57,20 @@ class HostStream : public Stream {
   }
 
   Ticket upload(std::uint64_t to, const void* from, std::size_t bytes) override {
+    const std::lock_guard turn(queue_);
     const HostMemory::Use use(memory_);
     if (bytes) std::memcpy(device_bytes(to, bytes, "upload"), from, bytes);
     return ++last_;
   }
 
   void download(void* to, std::uint64_t from, std::size_t bytes, Ticket) override {
+    const std::lock_guard turn(queue_);
     const HostMemory::Use use(memory_);
     if (bytes) std::memcpy(to, device_bytes(from, bytes, "download"), bytes);
   }
 
   Ticket replay(Graph& graph) override {
+    const std::lock_guard turn(queue_);
     static_cast<ListGraph&>(graph).replay_on(*this);
     return last_;
   }
@@ -86,6 +93,7 @@ class HostStream : public Stream {
   }
 
   HostMemory& memory_;
+  std::recursive_mutex& queue_;  ///< of the device: as on a GPU, streams share one; operations run one at a time
   Scratch scratch_;
   Ticket last_ = 0;
 };
@@ -126,12 +134,13 @@ class ReferenceDevice : public Device {
   std::unique_ptr<Graph> create_graph(std::unique_ptr<Operations> operations) override {
     return std::make_unique<ListGraph>(std::move(operations));
   }
-  std::unique_ptr<Stream> create_stream() override { return std::make_unique<HostStream>(memory_); }
+  std::unique_ptr<Stream> create_stream() override { return std::make_unique<HostStream>(memory_, queue_); }
   CompileStats stats() const override { return {emitted_, 0, 0}; }
 
  private:
   DeviceInfo info_;
   HostMemory memory_;
+  std::recursive_mutex queue_;
   std::atomic<std::uint64_t> emitted_ = 0;
 };
 

@@ -15,7 +15,7 @@ namespace weft {
 /// nothing; debug mode reports them, and the thread ends. Any other number that is no id() is an error of the program.
 ///
 /// What is found by a handle is only read. A launch whose kernel goes by handles is ordered with all work on all
-/// hierarchies and meshes of its device, and keeps them.
+/// hierarchies, meshes and hash grids of its device, and keeps them.
 /// Gradient: none to what is found. A tape refuses such a launch by Error(not_differentiable) while the points of a
 /// mesh have gradients, and the way back where one of the structures has changed meanwhile. Cost: a few dependent
 /// reads.
