@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/platform.h"
 
 namespace weft::backend::vulkan {
 
@@ -208,10 +209,32 @@ std::unique_ptr<Memory::Page> Memory::make_page(Group& group, MemoryKind kind, s
   auto page = std::make_unique<Page>();
   page->group = int(kind);
   page->bytes = bytes;
-  page->buffer = make_buffer(adapter_, device_, vk_, bytes);
-  if (!page->buffer) return nullptr;
+  // A software device's own memory comes in the system's small pages.
+  const bool large = kind == MemoryKind::device && group.host_visible && adapter_.info.software &&
+                     bytes >= platform::kLargePageBytes && adapter_.host_import_alignment > 0;
+  if (!(large && make_large(*page)) && !make_plain(*page, group)) return nullptr;
+  held_[group.heap] += page->bytes;
+  by_address_[page->address] = page.get();
+  return page;
+}
+
+bool Memory::make_large(Page& page) {
+  const std::uint64_t asked = page.bytes, align = adapter_.host_import_alignment;
+  page.bytes = (asked + align - 1) / align * align;
+  page.host = platform::map_large_pages(page.bytes);
+  if (!page.host) return page.bytes = asked, false;
+  page.large = true;
+  if (import(page)) return true;
+  destroy(page);
+  page = Page{.bytes = asked, .group = page.group};
+  return false;
+}
+
+bool Memory::make_plain(Page& page, const Group& group) {
+  page.buffer = make_buffer(adapter_, device_, vk_, page.bytes);
+  if (!page.buffer) return false;
   VkMemoryRequirements needs{};
-  vk_.vkGetBufferMemoryRequirements(device_, page->buffer, &needs);
+  vk_.vkGetBufferMemoryRequirements(device_, page.buffer, &needs);
   VkMemoryAllocateFlagsInfo flags{};
   flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
   flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
@@ -222,22 +245,19 @@ std::unique_ptr<Memory::Page> Memory::make_page(Group& group, MemoryKind kind, s
   allocate.memoryTypeIndex = group.type;
   void* host = nullptr;
   const bool good =
-      vk_.vkAllocateMemory(device_, &allocate, nullptr, &page->memory) == VK_SUCCESS &&
-      vk_.vkBindBufferMemory(device_, page->buffer, page->memory, 0) == VK_SUCCESS &&
-      (!group.host_visible || vk_.vkMapMemory(device_, page->memory, 0, VK_WHOLE_SIZE, 0, &host) == VK_SUCCESS);
+      vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory) == VK_SUCCESS &&
+      vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0) == VK_SUCCESS &&
+      (!group.host_visible || vk_.vkMapMemory(device_, page.memory, 0, VK_WHOLE_SIZE, 0, &host) == VK_SUCCESS);
   if (!good) {
-    vk_.vkDestroyBuffer(device_, page->buffer, nullptr);
-    vk_.vkFreeMemory(device_, page->memory, nullptr);
-    return nullptr;
+    destroy(page);
+    return false;
   }
-  page->host = static_cast<std::byte*>(host);
+  page.host = static_cast<std::byte*>(host);
   VkBufferDeviceAddressInfo info{};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
-  info.buffer = page->buffer;
-  page->address = vk_.vkGetBufferDeviceAddress(device_, &info);
-  held_[group.heap] += bytes;
-  by_address_[page->address] = page.get();
-  return page;
+  info.buffer = page.buffer;
+  page.address = vk_.vkGetBufferDeviceAddress(device_, &info);
+  return true;
 }
 
 void Memory::give_back(std::unique_ptr<Page> page) {
@@ -247,8 +267,13 @@ void Memory::give_back(std::unique_ptr<Page> page) {
   else
     held_[groups_[page->group].heap] -= page->bytes;
   by_address_.erase(page->address);
-  vk_.vkDestroyBuffer(device_, page->buffer, nullptr);
-  vk_.vkFreeMemory(device_, page->memory, nullptr);
+  destroy(*page);
+}
+
+void Memory::destroy(Page& page) {
+  vk_.vkDestroyBuffer(device_, page.buffer, nullptr);
+  vk_.vkFreeMemory(device_, page.memory, nullptr);
+  if (page.large) platform::unmap_large_pages(page.host, page.bytes);
 }
 
 Place Memory::resolve(std::uint64_t address, std::uint64_t bytes) {

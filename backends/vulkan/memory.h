@@ -71,6 +71,7 @@ class Memory {
     VkBuffer buffer = VK_NULL_HANDLE;
     std::uint64_t address = 0, bytes = 0;
     std::byte* host = nullptr;
+    bool large = false;  ///< memory of the process in large pages, see make_large()
     int group = 0;
   };
 
@@ -93,7 +94,10 @@ class Memory {
   void choose_types(std::uint32_t usable);
   std::uint64_t available_locked(const Group& group);
   std::unique_ptr<Page> make_page(Group& group, MemoryKind kind, std::uint64_t bytes);
+  bool make_large(Page& page);
+  bool make_plain(Page& page, const Group& group);
   void give_back(std::unique_ptr<Page> page);
+  void destroy(Page& page);
   bool give_back_empty(Group& group);
   int find_type(std::uint32_t usable, VkMemoryPropertyFlags wanted, int heap) const;
   bool import(Page& page);

@@ -12,6 +12,9 @@
 #include <memory>
 #include <system_error>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 #ifdef _WIN32
 #include <process.h>
 #else
@@ -169,5 +172,37 @@ void touch_file(const fs::path& path, std::int64_t seconds) {
   if (error || now - time < std::chrono::seconds(seconds)) return;
   fs::last_write_time(path, now, error);
 }
+
+#ifdef __linux__
+namespace {
+std::uint64_t whole_large_pages(std::uint64_t bytes) {
+  return (bytes + kLargePageBytes - 1) / kLargePageBytes * kLargePageBytes;
+}
+}  // namespace
+
+std::byte* map_large_pages(std::uint64_t bytes) {
+  if (bytes == 0 || bytes > std::uint64_t(-1) / 4) return nullptr;
+  const std::uint64_t size = whole_large_pages(bytes);
+  // Mappings begin anywhere: one page more is mapped, and what is beside the aligned part given back.
+  void* const mapped =
+      mmap(nullptr, size + kLargePageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  std::byte* const first = static_cast<std::byte*>(mapped);
+  const std::uint64_t before =
+      (kLargePageBytes - reinterpret_cast<std::uintptr_t>(first) % kLargePageBytes) % kLargePageBytes;
+  std::byte* const memory = first + before;
+  if (before) munmap(first, before);
+  munmap(memory + size, kLargePageBytes - before);
+  (void)madvise(memory, size, MADV_HUGEPAGE);  // as it likes: small pages will do
+  return memory;
+}
+
+void unmap_large_pages(std::byte* memory, std::uint64_t bytes) {
+  if (memory) munmap(memory, whole_large_pages(bytes));
+}
+#else
+std::byte* map_large_pages(std::uint64_t) { return nullptr; }
+void unmap_large_pages(std::byte*, std::uint64_t) {}
+#endif
 
 }  // namespace weft::platform

@@ -29,6 +29,13 @@ std::filesystem::path cache_folder();
 /// A number that no other running process on this machine has.
 std::uint64_t process_id();
 
+/// Memory of the process, zeros, in pages of 2 MiB where the system has such: what is read here and there in it misses
+/// the translation of addresses less often. Begins at a multiple of 2 MiB; null where there is none to have (always but
+/// on Linux). Given back by unmap_large_pages() with the same number of bytes.
+std::byte* map_large_pages(std::uint64_t bytes);
+void unmap_large_pages(std::byte* memory, std::uint64_t bytes);
+inline constexpr std::uint64_t kLargePageBytes = 2u << 20;
+
 /// The whole file; nothing when it cannot be read or is larger than `limit` bytes.
 std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, std::uint64_t limit = ~0ull);
 

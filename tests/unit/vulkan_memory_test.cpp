@@ -9,6 +9,7 @@
 #include "../../backends/vulkan/hazards.h"
 #include "../../backends/vulkan/retirement.h"
 #include "../../backends/vulkan/suballocator.h"
+#include "../../frontend/support/platform.h"
 
 namespace weft::backend::vulkan {
 namespace {
@@ -103,6 +104,21 @@ MemoryRange appended(std::uint64_t at, std::uint64_t bytes) { return {at, bytes,
 
 Barrier add(Hazards& hazards, std::initializer_list<MemoryRange> ranges) {
   return hazards.add(std::span(ranges.begin(), ranges.size()));
+}
+
+TEST(LargePages, AreAlignedZeroAndOfAnySize) {
+  for (std::uint64_t bytes : {std::uint64_t(1), platform::kLargePageBytes - 1, platform::kLargePageBytes,
+                              3 * platform::kLargePageBytes + 5}) {
+    std::byte* const memory = platform::map_large_pages(bytes);
+    if (!memory) GTEST_SKIP() << "the system has none";
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % platform::kLargePageBytes, 0u);
+    for (std::uint64_t at = 0; at < bytes; at += 4099) EXPECT_EQ(memory[at], std::byte(0));
+    memory[0] = memory[bytes - 1] = std::byte(7);
+    EXPECT_EQ(memory[bytes - 1], std::byte(7));
+    platform::unmap_large_pages(memory, bytes);
+  }
+  EXPECT_EQ(platform::map_large_pages(0), nullptr);
+  EXPECT_EQ(platform::map_large_pages(~std::uint64_t(0)), nullptr);
 }
 
 TEST(VulkanHazards, WaitsExactlyWhereItMust) {
