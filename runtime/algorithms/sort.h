@@ -16,7 +16,8 @@ struct SortOptions {
   std::optional<Stream> stream = {};  ///< see AlgorithmOptions
   Array<std::uint8_t> scratch = {};   ///< see AlgorithmOptions
   Grain grain = Grain::automatic;     ///< see AlgorithmOptions
-  /// Bits [begin_bit, end_bit) of a key, counted from the lowest; end_bit 0 is the key's width. Of integers with a sign
+  /// Bits [begin_bit, end_bit) of a key, counted from the lowest; end_bit 0 is the key's width; no bits
+  /// leave the order as it is. Of integers with a sign
   /// the highest bit counts as reversed; of reals the bits are those of the order, see radix_sort().
   int begin_bit = 0, end_bit = 0;
 };

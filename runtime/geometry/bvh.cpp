@@ -155,6 +155,8 @@ void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers) {
 
 Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& uppers, const BvhOptions& options) {
   detail::check(device, lowers, uppers);
+  if (options.builder != BvhBuilder::hploc && options.builder != BvhBuilder::lbvh)
+    detail::invalid(fmt::format("a hierarchy of boxes by builder {}; there are hploc and lbvh", int(options.builder)));
   if (options.leaf_size < 1 || options.leaf_size > 8)
     detail::invalid(
         fmt::format("a hierarchy of boxes with {} primitives in a leaf; 1 to 8 are possible", options.leaf_size));

@@ -15,12 +15,12 @@ Bool QueryWalk::next(Int& to) {
     return Choice{{wants(c.lower[0], c.upper[0]), wants(c.lower[1], c.upper[1])}, false};
   };
   Bool done = false;
-  While (!done & ((at_ < leaves_.count) | walk_.going())) {
+  While ((!done) & ((at_ < leaves_.count) | walk_.going())) {
     While (walk_.going() & (at_ >= leaves_.count)) {
       walk_.visit(choose, leaves_);
       at_ = 0;
     }
-    While (!done & (at_ < leaves_.count)) {
+    While ((!done) & (at_ < leaves_.count)) {
       const Int place = leaves_.place(at_);
       at_ += 1;
       const Int primitive = tree_.primitives[place];
@@ -107,8 +107,7 @@ Bool TreeQuery::next(Int& found, Loc loc) {
 }
 
 TreeQuery::Iterator TreeQuery::begin() {
-  if (walk_->loop)
-    ir::fail(Trace::current().module(), walk_->loc, "a query is gone through twice: make one for each loop");
+  walk_->once.begin();
   return {this};
 }
 

@@ -42,7 +42,8 @@ class TreeQuery {
     void operator++() { query->close(); }
     bool operator!=(End) const { return query->fresh(); }
   };
-  /// Errors: Error(invalid_kernel) for a second loop over the same query.
+  /// Errors: Error(invalid_kernel) for a second loop over the same query, and for one in a loop of the kernel around
+  /// which the query was made.
   Iterator begin();
   End end() { return {}; }
 

@@ -8,6 +8,7 @@
 #include "../../frontend/edsl/report.h"
 #include "../../frontend/edsl/vector.h"
 #include "hash_grid_cell.h"
+#include "query_once.h"
 #include "traverse.h"
 
 namespace weft {
@@ -25,7 +26,7 @@ namespace detail {
 class GridWalk {
  public:
   GridWalk(const Var<HashGridArrays>& grid, const Vec3& p, const Float& radius, const Int* group, Loc loc)
-      : loc(loc), grid_(grid) {
+      : loc(loc), once(loc), grid_(grid) {
     if (group) group_.push_back(*group);
     // Sums and distances of three coordinates are rounded by less than this.
     const Bool asks = is_finite(p) & (radius >= 0.f);
@@ -89,6 +90,7 @@ class GridWalk {
   bool fresh() const { return !runs_; }
 
   const Loc loc;
+  QueryOnce once;
 
  private:
   void next_run() {
@@ -174,6 +176,11 @@ Bool HashGridQuery::next(Int& found, Loc loc) {
 Int HashGridQuery::place(Loc loc) const {
   tracing::CallPlace place(loc);
   return walk_->place();
+}
+
+HashGridQuery::Iterator HashGridQuery::begin() {
+  walk_->once.begin();
+  return {this};
 }
 
 Int HashGridQuery::open() { return walk_->open(); }

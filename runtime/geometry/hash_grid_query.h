@@ -45,7 +45,9 @@ class HashGridQuery {
     void operator++() { query->close(); }
     bool operator!=(End) const { return query->fresh(); }
   };
-  Iterator begin() { return {this}; }
+  /// Errors: Error(invalid_kernel) for a second loop over the same query, and for one in a loop of the kernel around
+  /// which the query was made.
+  Iterator begin();
   End end() { return {}; }
 
  private:

@@ -48,7 +48,7 @@ struct MeshState {
   Array<int> indices;
   Array<vec3> lowers, uppers;  ///< of the triangles
   Bvh tree;
-  Array<int> arrived;  ///< by node, for dipoles
+  Array<int> arrived;  ///< by node, for far fields
   std::shared_ptr<IndexWatch> watch;
   std::unique_ptr<DeviceRays> rays;
   MeshArrays arrays;
@@ -143,7 +143,7 @@ void write_element(MeshState& s) {
 void follow_tree(MeshState& s) {
   s.arrays.tree = s.tree.data();
   gather_corners(s.arrays);
-  if (s.arrays.has_dipoles) sum_dipoles(s.arrays, s.arrived);
+  if (s.arrays.has_far_fields) sum_far_fields(s.arrays, s.arrived);
   write_element(s);
 }
 
@@ -163,7 +163,7 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
   s.arrays.points = points;  // the array itself: its gradients are the mesh's
   s.arrays.indices = indices.contiguous();
   s.arrays.has_velocities = !s.velocities.is_null();
-  s.arrays.has_dipoles = options.winding_number;
+  s.arrays.has_far_fields = options.winding_number;
   s.arrays.velocities = s.arrays.has_velocities ? s.velocities : zeros<vec3>(device, 1);
   s.arrays.ray_memory = zeros<std::uint8_t>(device, 1);
   if (options.ray_query) {
@@ -177,7 +177,7 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
   detail::read_points(s);
   s.tree = Bvh(device, s.lowers, s.uppers, {options.builder, options.leaf_size});
   s.tree.hand_over();
-  s.arrays.dipoles = zeros<vec4>(device, options.winding_number ? 4 * s.tree.nodes().size() : 1);
+  s.arrays.far_fields = zeros<vec4>(device, options.winding_number ? 10 * s.tree.nodes().size() : 1);
   if (options.winding_number) s.arrived = zeros<int>(device, s.tree.nodes().size());
   detail::follow_tree(s);
   state_ = std::move(made);

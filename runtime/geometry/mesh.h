@@ -12,7 +12,7 @@ struct MeshOptions {
   BvhBuilder builder = BvhBuilder::hploc;
   /// Most triangles in a leaf, 1 to 8.
   int leaf_size = 4;
-  /// Keep what mesh_query_point(.., MeshSign::winding) needs, at 64 bytes a node.
+  /// Keep what mesh_query_point(.., MeshSign::winding) needs, at 160 bytes a node.
   bool winding_number = false;
   /// Also build the device's own structure, for queries with RaySearch::device.
   /// Errors: Error(unsupported) where the device has none (Device::has_ray_query()).

@@ -16,16 +16,15 @@ struct MeshArrays {
   /// The triangles' corners, three for each place in the leaves: what queries read lies together. The w of the first
   /// holds the bits of an int, the number of the triangle.
   Array<vec4> corners;
-  /// Four for each node, for winding numbers; one element where the mesh has none. Of each child: the sum of its
-  /// triangles' centres by area, and the area; the sum of their normals by area.
-  Array<vec4> dipoles;
+  /// Ten for each node, for winding numbers (see mesh_winding.cpp); one element where the mesh has none.
+  Array<vec4> far_fields;
   /// The device's own form of the triangles, for RaySearch::device; one element where the mesh has none.
   Array<std::uint8_t> ray_memory;
-  int has_velocities = 0, has_dipoles = 0;
+  int has_velocities = 0, has_far_fields = 0;
   /// By which the device names that form; 0: none.
   std::uint64_t ray_structure = 0;
 };
-WEFT_STRUCT(MeshArrays, points, indices, velocities, tree, corners, dipoles, ray_memory, has_velocities, has_dipoles,
+WEFT_STRUCT(MeshArrays, points, indices, velocities, tree, corners, far_fields, ray_memory, has_velocities, has_far_fields,
             ray_structure);
 
 }  // namespace weft::stored

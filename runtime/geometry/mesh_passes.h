@@ -10,7 +10,7 @@ namespace weft::detail {
 void triangle_boxes(const MeshArrays& mesh, const Array<vec3>& lowers, const Array<vec3>& uppers);
 /// MeshArrays::corners, by the tree's order.
 void gather_corners(const MeshArrays& mesh);
-/// MeshArrays::dipoles. \param arrived  by node; zeros before and after
-void sum_dipoles(const MeshArrays& mesh, const Array<int>& arrived);
+/// MeshArrays::far_fields. \param arrived  by node; zeros before and after
+void sum_far_fields(const MeshArrays& mesh, const Array<int>& arrived);
 
 }  // namespace weft::detail

@@ -1,12 +1,9 @@
 // Closest and furthest points of meshes, and on which side of them a point lies.
-#include <numbers>
-
 #include "../../frontend/edsl/func_derivatives.h"
 #include "../../frontend/edsl/own_gradient.h"
 #include "../../frontend/edsl/vector.h"
 #include "closest.h"
 #include "mesh_walks.h"
-#include "overlap.h"
 
 namespace weft {
 
@@ -97,7 +94,7 @@ Float sign_by_normal(const Var<MeshArrays>& mesh, const Vec3& point, const Point
       const Corners t(mesh, place);
       const auto has = [&](const Vec3& p) { return (t.a == p) | (t.b == p) | (t.c == p); };
       If (has(one) & has(two)) {
-        const Bool is_a = (t.a == one), is_b = !is_a & (t.b == one);
+        const Bool is_a = (t.a == one), is_b = (!is_a) & (t.b == one);
         const Vec3 next = select(is_a, t.b, select(is_b, t.c, t.a)) - one;
         const Vec3 last = select(is_a, t.c, select(is_b, t.a, t.b)) - one;
         const Vec3 across = cross(next, last);
@@ -194,41 +191,6 @@ MeshPointHit with_face(const PointResult& r, const MeshInKernel& mesh, const Vec
 
 }  // namespace
 
-Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accuracy) {
-  Float sum = 0;
-  struct Dipole {
-    Vec3 away, normal;
-    Bool near;
-  };
-  const auto dipole = [&](const Children& c, int side) {
-    const Int at = c.node * 4 + side * 2;
-    const Vec4 centre = mesh.dipoles[at], normal = mesh.dipoles[at + 1];
-    const Bool some = centre.w > 0;
-    const Vec3 middle = xyz(centre) / select(some, centre.w, 1.f);
-    const Vec3 reach = max(abs(c.lower[side] - middle), abs(c.upper[side] - middle)), away = middle - point;
-    return Dipole{away, xyz(normal), some & (dot(away, away) <= accuracy * accuracy * dot(reach, reach))};
-  };
-  const auto choose = [&](const Children& c) {
-    Choice choice{{false, false}, false};
-    for (int side = 0; side < 2; ++side) {
-      const Dipole d = dipole(c, side);
-      choice.hit[side] = d.near;
-      const Float r2 = dot(d.away, d.away), share = dot(d.away, d.normal) / (r2 * sqrt(r2));
-      sum += select(c.again | d.near | !(r2 > 0) | !isfinite(share), 0.f, share);
-    }
-    return choice;
-  };
-  If (mesh.has_dipoles != 0) {
-    walk_tree(mesh.tree, false, {}, choose, [&](const Int& place) {
-      const Corners t(mesh, place);
-      const Float angle = solid_angle(point, t.a, t.b, t.c);
-      sum += select(isfinite(angle), angle, 0.f);  // what has moved to infinity counts for nothing
-    });
-  }
-  Else { sum = std::numeric_limits<float>::quiet_NaN(); }
-  return sum * float(1 / (4 * std::numbers::pi));
-}
-
 }  // namespace detail
 
 using detail::value;
@@ -243,12 +205,6 @@ MeshPointHit mesh_query_furthest_point(const MeshInKernel& mesh, In<vec3> point,
   tracing::CallPlace place(loc);
   const Vec3 p = value(point);
   return detail::with_face(detail::furthest_func()(mesh.arrays, p, min_dist, loc), mesh, p, true);
-}
-
-Float mesh_winding_number(const MeshInKernel& mesh, In<vec3> point, float accuracy, Loc loc) {
-  tracing::CallPlace place(loc);
-  const Var<MeshArrays>& m = mesh.arrays;
-  return detach(detail::winding_number(m, detach(value(point)), accuracy));
 }
 
 }  // namespace weft

@@ -84,7 +84,8 @@ class MeshRayHits {
     void operator++() { hits->close(); }
     bool operator!=(End) const { return hits->fresh(); }
   };
-  /// Errors: Error(invalid_kernel) for a second loop over the same query.
+  /// Errors: Error(invalid_kernel) for a second loop over the same query, and for one in a loop of the kernel around
+  /// which the query was made.
   Iterator begin();
   End end() { return {}; }
 
@@ -134,9 +135,9 @@ MeshPointHit mesh_query_furthest_point(const MeshInKernel& mesh, In<vec3> point,
                                        Loc loc = Loc::here());
 
 /// How often the mesh winds around a point: 1 inside and 0 outside a closed mesh, and in between where it has holes.
-/// Parts of the mesh that are further away than `accuracy` times their radius count by their area and mean normal.
+/// Parts of the mesh that are further away than `accuracy` times their radius count by three terms of their expansion.
 /// Needs MeshOptions::winding_number; NaN without. Gradient: none.
-/// Source: Barill et al. 2018, Fast winding numbers for soups and clouds, first order.
+/// Source: Barill et al. 2018, Fast winding numbers for soups and clouds, second order.
 Float mesh_winding_number(const MeshInKernel& mesh, In<vec3> point, float accuracy = 2, Loc loc = Loc::here());
 
 // ---- Overlaps: loops over faces, see TreeQuery

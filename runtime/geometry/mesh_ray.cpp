@@ -5,6 +5,7 @@
 #include "../../frontend/edsl/own_gradient.h"
 #include "../../frontend/edsl/trace_ray.h"
 #include "mesh_walks.h"
+#include "query_once.h"
 #include "ray.h"
 
 namespace weft {
@@ -230,6 +231,7 @@ struct MeshRayHits::State {
   const Vec3 origin, direction;
   const Float max_t;
   const Loc loc;
+  detail::QueryOnce once{loc};
   Float after_t = -1;
   Int after_face = -1;
   MeshRayHit hit = {};
@@ -257,8 +259,7 @@ Bool MeshRayHits::next(MeshRayHit& hit, Loc loc) {
 }
 
 MeshRayHits::Iterator MeshRayHits::begin() {
-  if (state_->loop)
-    ir::fail(Trace::current().module(), state_->loc, "a query is gone through twice: make one for each loop");
+  state_->once.begin();
   return {this};
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "bvh_query.h"
+#include "query_once.h"
 #include "traverse.h"
 
 namespace weft::detail {
@@ -11,12 +12,13 @@ namespace weft::detail {
 class QueryWalk {
  public:
   QueryWalk(const Var<BvhData>& tree, Loc loc, const BvhRoot& root = {})
-      : loc(loc), tree_(tree), walk_(tree.nodes, tree.parents, root) {}
+      : loc(loc), once(loc), tree_(tree), walk_(tree.nodes, tree.parents, root) {}
   virtual ~QueryWalk() = default;
 
   Bool next(Int& found);
 
   const Loc loc;
+  QueryOnce once;
   std::optional<Block> loop;  ///< of a range-for, while it is open
   Int found = -1;
 

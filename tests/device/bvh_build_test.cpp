@@ -273,6 +273,7 @@ TEST_P(BvhBuild, mistakes_are_named) {
   for (int size : {0, -1, 9})
     expect_contains(error_of([&] { Bvh(device(), ten, ten, {.leaf_size = size}); }),
                     "with " + std::to_string(size) + " primitives in a leaf");
+  expect_contains(error_of([&] { Bvh(device(), ten, ten, {.builder = BvhBuilder(7)}); }), "builder 7");
   for (int bits : {0, 31, 64})
     expect_contains(error_of([&] { Bvh(device(), ten, ten, {.curve_bits = bits}); }),
                     "with " + std::to_string(bits) + " bits along the curve");

@@ -169,6 +169,52 @@ TEST_P(GeometryCorner, queries_are_gone_through_once) {
     for (auto h : hits) n[0] += h.face;
   });
   expect_contains(error_of([&] { launch(rays, 1, mesh, zeros<int>(device(), 1)); }), "gone through twice");
+  HashGrid grid(device(), 4, 4, 4);
+  grid.build(zeros<vec3>(device(), 3), 1);
+  const auto points = kernel("points twice", [](Var<HashGridArrays> grid, Arr<int> n) {
+    auto query = hash_grid_query(grid, Vec3(0), 1.f);
+    for (auto i : query) n[0] += i;
+    for (auto i : query) n[0] += i;
+  });
+  expect_contains(error_of([&] { launch(points, 1, grid, zeros<int>(device(), 1)); }), "gone through twice");
+}
+
+TEST_P(GeometryCorner, queries_are_made_inside_the_loop_that_goes_through_them) {
+  const Mesh mesh(device(), shapes::box());
+  HashGrid grid(device(), 4, 4, 4);
+  grid.build(zeros<vec3>(device(), 3), 1);
+  Array<int> n = zeros<int>(device(), 1);
+  const auto boxes = kernel("boxes", [](Var<MeshArrays> mesh, Arr<int> n) {
+    auto query = mesh_query_aabb(mesh, Vec3(-1), Vec3(1));
+    for (auto round : range(2)) {
+      for (auto i : query) n[0] += i + round;
+    }
+  });
+  expect_contains(error_of([&] { launch(boxes, 1, mesh, n); }), "made outside a loop");
+  const auto rays = kernel("rays", [](Var<MeshArrays> mesh, Arr<int> n) {
+    auto hits = mesh_query_ray_all(mesh, Vec3(0, 0, 3), Vec3(0, 0, -1));
+    While (n[0] < 3) {
+      for (auto h : hits) n[0] += h.face;
+    }
+  });
+  expect_contains(error_of([&] { launch(rays, 1, mesh, n); }), "made outside a loop");
+  const auto points = kernel("points", [](Var<HashGridArrays> grid, Arr<int> n) {
+    auto query = hash_grid_query(grid, Vec3(0), 1.f);
+    for (auto round : range(2)) {
+      for (auto i : query) n[0] += i + round;
+    }
+  });
+  expect_contains(error_of([&] { launch(points, 1, grid, n); }), "made outside a loop");
+  const auto branch = kernel("branch", [](Var<MeshArrays> mesh, Arr<int> n) {
+    for (auto round : range(2)) {
+      auto query = mesh_query_aabb(mesh, Vec3(-1), Vec3(1));
+      If (round == 1) {
+        for (auto i : query) n[0] += i * 0 + 1;
+      }
+    }
+  });
+  launch(branch, 1, mesh, n);
+  EXPECT_EQ(n.at(0), 12);
 }
 
 TEST_P(GeometryCorner, the_hierarchy_of_a_mesh_is_the_meshs_own) {

@@ -1,0 +1,23 @@
+// That a query is gone through once. Internal to the library's queries.
+#pragma once
+#include "../../frontend/edsl/trace.h"
+
+namespace weft::detail {
+
+/// Made with its query; begin() stands at the head of a range-for over it.
+class QueryOnce {
+ public:
+  explicit QueryOnce(Loc loc) : loc_(loc), made_in_(Trace::current(loc).builder().region()) {}
+
+  /// Errors: Error(invalid_kernel) for a second range-for, and for one in a loop of the kernel around which the query
+  /// was made: it would be at its end from the second round on, and find nothing without a word.
+  void begin();
+  bool begun() const { return begun_; }
+
+ private:
+  Loc loc_;
+  ir::RegionId made_in_;
+  bool begun_ = false;
+};
+
+}  // namespace weft::detail
