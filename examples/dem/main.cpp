@@ -1,52 +1,21 @@
 // dem: a block of cohesive grains is thrown on a floor and becomes a heap; pictures of it become PNG files.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
 
-#include "../common/ending.h"
+#include "../common/program.h"
 #include "draw.h"
 #include "grains.h"
 
 namespace {
 
-struct Options {
-  std::string device, out = "pictures";
-  int grains = 100000, frames = 100, substeps = 64, pictures = 4, samples = 8, width = 640, height = 360;
+struct Options : FilmOptions {
+  int grains = 100000;
   float above = 0.5f, rest = 0;
 };
 
 constexpr float kFrameTime = 1 / 60.f;
 constexpr int kMostGrains = 10'000'000;
-
-Options parse(int argc, char** argv) {
-  Options o;
-  CLI::App app("Throws a block of cohesive grains on a floor and draws the heap that they become.");
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->always_capture_default();
-  app.add_option("--device", o.device, "vulkan:0, cpu, reference; the best one present without it");
-  app.add_option("--grains", o.grains, "How many")->check(CLI::Range(1, kMostGrains));
-  app.add_option("--frames", o.frames, "Frames of 1/60 s to simulate")->check(CLI::Range(1, 100000));
-  app.add_option("--substeps", o.substeps, "Steps per frame")->check(CLI::Range(1, 10000));
-  app.add_option("--above", o.above, "Metres from the floor to the block")->check(CLI::Range(0.f, 100.f));
-  app.add_option("--rest", o.rest, "Fail if the mean speed at the end is above this (m/s); 0: whatever it is")
-      ->check(CLI::Range(0.f, 100.f));
-  app.add_option("--pictures", o.pictures, "Pictures to draw, the first at the start")->check(CLI::Range(1, 1000));
-  app.add_option("--samples", o.samples, "Rays through each pixel")->check(CLI::Range(1, 100000));
-  app.add_option("--width", o.width, "Of a picture")->check(CLI::Range(1, 8192));
-  app.add_option("--height", o.height, "Of a picture")->check(CLI::Range(1, 8192));
-  app.add_option("--out", o.out, "Folder for the pictures");
-  try {
-    app.parse(argc, argv);
-    if (std::int64_t(o.width) * o.height * o.pictures > 300'000'000)
-      throw CLI::ValidationError("--pictures", "so many pictures of this size do not fit on one sheet");
-  } catch (const CLI::ParseError& e) {
-    std::exit(app.exit(e) == 0 ? 0 : 1);
-  }
-  return o;
-}
 
 /// What must hold for grains whatever they do. \return  what does not, or nothing
 class Laws {
@@ -78,11 +47,7 @@ class Laws {
 };
 
 std::string run(const Options& o) {
-  using Clock = std::chrono::steady_clock;
-  const weft::Device device = o.device.empty() ? weft::Device::best() : weft::Device(o.device);
-  fmt::print("device    {} ({})\n", device.name(), device.adapter());
-  const std::filesystem::path folder = o.out;
-  std::filesystem::create_directories(folder);
+  const weft::Device device = device_of(o);
 
   Grains grains(device, o.grains, o.above);
   const Totals start = grains.totals();
@@ -90,36 +55,22 @@ std::string run(const Options& o) {
   // The whole way of the heap, from where the block hangs.
   const float size = float(std::cbrt(double(o.grains))) * 2.2f * kGrainRadius;
   const Camera camera{{1.15f * size, 1.1f * size, 2.5f * size}, {0.45f * size, 0.3f * size, 0}, 33};
-  std::vector<Picture> pictures;
-  double simulating = 0, drawing = 0;
-  const auto take_picture = [&](int frame) {
-    const auto from = Clock::now();
-    pictures.push_back(draw_grains(grains.positions(), kGrainRadius, camera, o.width, o.height, o.samples));
-    write_png(folder / fmt::format("frame_{:04}.png", frame), pictures.back());
-    drawing += std::chrono::duration<double>(Clock::now() - from).count();
-  };
-
-  take_picture(0);
+  Film film(o, "dem",
+            [&] { return draw_grains(grains.positions(), kGrainRadius, camera, o.width, o.height, o.samples); });
   Totals now = start;
-  for (int frame = 1; frame <= o.frames; ++frame) {
-    const auto from = Clock::now();
+  const std::string wrong = film.run([&](int frame) {
     grains.advance(o.substeps, kFrameTime / float(o.substeps));
-    grains.positions().wait();
-    simulating += std::chrono::duration<double>(Clock::now() - from).count();
-    const int intervals = std::max(o.pictures - 1, 1);
-    if (o.pictures > 1 && frame * intervals / o.frames > (frame - 1) * intervals / o.frames) take_picture(frame);
-    now = grains.totals();
-    if (const std::string wrong = laws.broken(now, frame * double(kFrameTime)); !wrong.empty()) return wrong;
+    now = grains.totals();  // waits
     if (frame % 10 == 0 || frame == o.frames)
       fmt::print("frame {:4}  energy {:9.4g} J, mean speed {:6.3f} m/s, centre at {:6.3f} m\n", frame, now.energy,
                  now.speed, now.height);
-  }
-  write_png(folder / "dem.png", contact_sheet(pictures));
-
+    return laws.broken(now, frame * double(kFrameTime));
+  });
+  if (!wrong.empty()) return wrong;
   fmt::print("speed     {:.1f} ms per frame of {} steps, {:.1f} million grains moved per second\n",
-             simulating / o.frames * 1e3, o.substeps, double(o.frames) * o.substeps * o.grains / simulating * 1e-6);
-  fmt::print("time      {:.1f} s simulating, {:.1f} s drawing\n", simulating, drawing);
-  fmt::print("pictures  {}: dem.png shows all {}\n", std::filesystem::absolute(folder).string(), pictures.size());
+             film.seconds_simulating() / o.frames * 1e3, o.substeps,
+             double(o.frames) * o.substeps * o.grains / film.seconds_simulating() * 1e-6);
+  film.finish();
   if (o.rest > 0 && now.speed > double(o.rest))
     return fmt::format("the grains have not come to rest: {:.3f} m/s in the mean", now.speed);
   return {};
@@ -128,5 +79,16 @@ std::string run(const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("dem", [&] { return run(parse(argc, argv)); });
+  Options o;
+  o.frames = 100, o.substeps = 64, o.samples = 8;
+  const auto add = [&](CLI::App& app) {
+    add_options(app, o);
+    app.add_option("--grains", o.grains, "How many")->check(CLI::Range(1, kMostGrains));
+    app.add_option("--above", o.above, "Metres from the floor to the block")->check(CLI::Range(0.f, 100.f));
+    app.add_option("--rest", o.rest, "Fail if the mean speed at the end is above this (m/s); 0: whatever it is")
+        ->check(CLI::Range(0.f, 100.f));
+  };
+  return run_program({"dem", "Throws a block of cohesive grains on a floor and draws the heap that they become.", add,
+                      [&] { check_options(o); }, [&] { return run(o); }},
+                     argc, argv);
 }

@@ -1,14 +1,10 @@
 // fluid_checkpoint: finds the density from which a swirling fluid becomes the word "weft", by gradients through time.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <filesystem>
 
-#include "../common/ending.h"
-#include "../common/picture.h"
+#include "../common/program.h"
 #include "adam.h"
 #include "fluid.h"
 #include "letters.h"
@@ -17,8 +13,7 @@ using namespace weft;
 
 namespace {
 
-struct Options {
-  std::string device, out = "pictures";
+struct Options : ProgramOptions {
   FluidPlan plan;
   int iterations = 120;
   float rate = 0.3f;
@@ -32,30 +27,6 @@ auto loss_kernel = kernel("fluid_loss", [](Arr<const float, 2> density, Arr<cons
   Float cells = Float(density.shape(0) * density.shape(1));
   atomic_add(loss[0], off * off / cells);
 });
-
-Options parse(int argc, char** argv) {
-  Options o;
-  CLI::App app("Finds the density from which a swirling fluid becomes a given picture.");
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->always_capture_default();
-  app.add_option("--device", o.device, "vulkan:0, cpu, reference; the best one present without it");
-  app.add_option("--size", o.plan.size, "Cells along a side")->check(CLI::Range(16, 4096));
-  app.add_option("--steps", o.plan.steps, "Steps of a run")->check(CLI::Range(1, 100000));
-  app.add_option("--sweeps", o.plan.sweeps, "Sweeps for the pressure in each step, an even number")
-      ->check(CLI::Range(2, 10000));
-  app.add_option("--slots", o.plan.slots, "States of the fluid that are kept for the way back")
-      ->check(CLI::Range(1, 10000));
-  app.add_option("--iterations", o.iterations, "Runs, each better than the last")->check(CLI::Range(2, 100000));
-  app.add_option("--rate", o.rate, "Change of a cell's density in the first iteration; falls to 0")
-      ->check(CLI::Range(1e-6f, 10.f));
-  app.add_option("--out", o.out, "Folder for the picture");
-  try {
-    app.parse(argc, argv);
-    if (o.plan.sweeps % 2 != 0) throw CLI::ValidationError("--sweeps", fmt::format("{} is not even", o.plan.sweeps));
-  } catch (const CLI::ParseError& e) {
-    std::exit(app.exit(e) == 0 ? 0 : 1);
-  }
-  return o;
-}
 
 /// Dark blue for 0, over orange to white for 1 and more.
 std::uint32_t colour(float density) {
@@ -78,12 +49,10 @@ Picture draw(const std::vector<float>& density, int size) {
 
 /// \return  what is wrong with the outcome, if anything
 std::string run(const Options& o) {
-  const Device device = o.device.empty() ? Device::best() : Device(o.device);
+  const Device device = device_of(o);
   const int n = o.plan.size;
-  fmt::print("device    {} ({})\n", device.name(), device.adapter());
   fmt::print("fluid     {} x {} cells, {} steps, {} of their states kept\n", n, n, o.plan.steps, o.plan.slots);
-  const std::filesystem::path folder = o.out;
-  std::filesystem::create_directories(folder);
+  const std::filesystem::path folder = folder_of(o);
 
   const std::vector<float> picture = letters(n);
   const Array<float, 2> target(device, {n, n}, picture);
@@ -94,7 +63,7 @@ std::string run(const Options& o) {
   std::vector<Picture> pictures = {draw(picture, n), draw(fluid.run(nullptr).to_vector(), n)};
 
   Adam adam(fluid.start());
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   float first = 0, best = 0;
   Array<float, 2> best_start;
   for (int k = 0; k < o.iterations; ++k) {
@@ -117,8 +86,7 @@ std::string run(const Options& o) {
     // Large changes find the way, small ones settle.
     adam.step(o.rate * (1 - float(k) / float(o.iterations)));
   }
-  fmt::print("speed     {:.3f} s per run and its gradient\n",
-             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / o.iterations);
+  fmt::print("speed     {:.3f} s per run and its gradient\n", watch.seconds() / o.iterations);
 
   fluid.start().copy_from(best_start);
   pictures.push_back(draw(best_start.to_vector(), n));
@@ -133,5 +101,23 @@ std::string run(const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("fluid_checkpoint", [&] { return run(parse(argc, argv)); });
+  Options o;
+  const auto add = [&](CLI::App& app) {
+    add_options(app, o);
+    app.add_option("--size", o.plan.size, "Cells along a side")->check(CLI::Range(16, 4096));
+    app.add_option("--steps", o.plan.steps, "Steps of a run")->check(CLI::Range(1, 100000));
+    app.add_option("--sweeps", o.plan.sweeps, "Sweeps for the pressure in each step, an even number")
+        ->check(CLI::Range(2, 10000));
+    app.add_option("--slots", o.plan.slots, "States of the fluid that are kept for the way back")
+        ->check(CLI::Range(1, 10000));
+    app.add_option("--iterations", o.iterations, "Runs, each better than the last")->check(CLI::Range(2, 100000));
+    app.add_option("--rate", o.rate, "Change of a cell's density in the first iteration; falls to 0")
+        ->check(CLI::Range(1e-6f, 10.f));
+  };
+  const auto check = [&] {
+    if (o.plan.sweeps % 2 != 0) throw CLI::ValidationError("--sweeps", fmt::format("{} is not even", o.plan.sweeps));
+  };
+  return run_program({"fluid_checkpoint", "Finds the density from which a swirling fluid becomes a given picture.", add,
+                      check, [&] { return run(o); }},
+                     argc, argv);
 }

@@ -2,15 +2,11 @@
 #include <fmt/core.h>
 #include <weft/runtime/geometry/mesh.h>
 
-#include <CLI/CLI.hpp>
-#include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <numbers>
 
-#include "../common/ending.h"
 #include "../common/mesh.h"
-#include "../common/picture.h"
+#include "../common/program.h"
 #include "../common/render.h"
 #include "../common/shape.h"
 
@@ -18,35 +14,12 @@ using namespace weft;
 
 namespace {
 
-struct Options {
-  std::string mesh, device, search = "walk", builder = "hploc", out = "pictures";
-  int width = 1280, height = 720, samples = 32, rounds = 5;
+struct Options : DrawingOptions {
+  std::string mesh, search = "walk", builder = "hploc";
+  int rounds = 5;
 };
 
 constexpr float kSize = 2.4f, kLowest = 0.01f;
-
-Options parse(int argc, char** argv) {
-  Options o;
-  CLI::App app("Draws a mesh by rays.");
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->always_capture_default();
-  app.add_option("--mesh", o.mesh, "OBJ, PLY or STL file; a torus knot without it");
-  app.add_option("--device", o.device, "vulkan:0, cpu, reference; the best one present without it");
-  app.add_option("--search", o.search, "Who finds hits: walk (weft's hierarchy) or device (its own ray query)")
-      ->check(CLI::IsMember({"walk", "device"}));
-  app.add_option("--builder", o.builder, "How the hierarchy is built: hploc or lbvh")
-      ->check(CLI::IsMember({"hploc", "lbvh"}));
-  app.add_option("--samples", o.samples, "Paths per pixel")->check(CLI::Range(1, 100000));
-  app.add_option("--rounds", o.rounds, "Times that all rays are measured")->check(CLI::Range(1, 1000));
-  app.add_option("--width", o.width, "Of the picture")->check(CLI::Range(1, 8192));
-  app.add_option("--height", o.height, "Of the picture")->check(CLI::Range(1, 8192));
-  app.add_option("--out", o.out, "Folder for the picture");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    std::exit(app.exit(e) == 0 ? 0 : 1);
-  }
-  return o;
-}
 
 // How far it is to the mesh through each pixel; 0 where the ray meets nothing.
 auto depth_kernel(RaySearch search) {
@@ -61,15 +34,9 @@ auto depth_kernel(RaySearch search) {
                 });
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 /// \return  what is wrong with the outcome, if anything
 std::string run(const Options& o) {
-  using Clock = std::chrono::steady_clock;
-  const Device device = o.device.empty() ? Device::best() : Device(o.device);
-  fmt::print("device    {} ({})\n", device.name(), device.adapter());
+  const Device device = device_of(o);
   BodyMesh body = o.mesh.empty() ? torus_knot(1200) : read_mesh(o.mesh);
   place(body, kSize, kLowest, 0, 0);
   const Shape shape = shape_of(device, body);
@@ -80,11 +47,11 @@ std::string run(const Options& o) {
              .ray_query = search == RaySearch::device});
   mesh.rebuild();  // once for the time that kernels take to compile
   device.synchronize();
-  const auto building = Clock::now();
+  const Stopwatch building;
   mesh.rebuild();
   device.synchronize();
   fmt::print("mesh      {}: {} triangles, hierarchy of depth {} built in {:.1f} ms\n",
-             o.mesh.empty() ? "torus knot" : o.mesh, mesh.size(), mesh.tree().depth(), seconds_since(building) * 1e3);
+             o.mesh.empty() ? "torus knot" : o.mesh, mesh.size(), mesh.tree().depth(), building.seconds() * 1e3);
 
   float top = 0;
   for (const vec3& p : body.positions) top = std::max(top, p.y);
@@ -96,29 +63,39 @@ std::string run(const Options& o) {
   const auto rays = depth_kernel(search);
   double fastest = 0;
   for (int round = 0; round <= o.rounds; ++round) {
-    const auto start = Clock::now();
+    const Stopwatch watch;
     launch(rays, {o.height, o.width}, mesh, depth, camera.eye, forward,
            right * (half * float(o.width) / float(o.height)), up);
     device.synchronize();
-    if (round > 0) fastest = std::max(fastest, double(o.width) * o.height / seconds_since(start));
+    if (round > 0) fastest = std::max(fastest, double(o.width) * o.height / watch.seconds());
   }
   int hits = 0;
   for (const float t : depth.to_vector()) hits += t > 0;
   fmt::print("rays      {:.2f} million a second, one through each pixel; {:.1f} % hit the mesh\n", fastest * 1e-6,
              100. * hits / (double(o.width) * o.height));
 
-  const auto drawing = Clock::now();
+  const Stopwatch drawing;
   const Picture picture = draw(shape, {}, {camera, o.width, o.height, o.samples, search});
-  const std::filesystem::path folder = o.out;
-  std::filesystem::create_directories(folder);
+  const std::filesystem::path folder = folder_of(o);
   write_png(folder / "raycast.png", picture);
   fmt::print("picture   {}: drawn in {:.1f} s\n", std::filesystem::absolute(folder / "raycast.png").string(),
-             seconds_since(drawing));
+             drawing.seconds());
   return hits > 0 ? std::string() : "no ray hit the mesh";
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("raycast", [&] { return run(parse(argc, argv)); });
+  Options o;
+  o.width = 1280, o.height = 720, o.samples = 32;
+  const auto add = [&](CLI::App& app) {
+    add_options(app, o);
+    app.add_option("--mesh", o.mesh, "OBJ, PLY or STL file; a torus knot without it");
+    app.add_option("--search", o.search, "Who finds hits: walk (weft's hierarchy) or device (its own ray query)")
+        ->check(CLI::IsMember({"walk", "device"}));
+    app.add_option("--builder", o.builder, "How the hierarchy is built: hploc or lbvh")
+        ->check(CLI::IsMember({"hploc", "lbvh"}));
+    app.add_option("--rounds", o.rounds, "Times that all rays are measured")->check(CLI::Range(1, 1000));
+  };
+  return run_program({"raycast", "Draws a mesh by rays.", add, {}, [&] { return run(o); }}, argc, argv);
 }

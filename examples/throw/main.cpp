@@ -1,13 +1,10 @@
 // throw: finds by gradient descent how a soft body must be thrown to land on a target; draws first and last flight.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <filesystem>
 
-#include "../common/ending.h"
+#include "../common/program.h"
 #include "../common/render.h"
 #include "flight.h"
 
@@ -15,9 +12,8 @@ using weft::vec3;
 
 namespace {
 
-struct Options {
-  std::string device, out = "pictures";
-  int rings = 150, iterations = 12, steps = 1200, slots = 12, samples = 16, width = 640, height = 360;
+struct Options : DrawingOptions {
+  int rings = 150, iterations = 12, steps = 1200, slots = 12;
 };
 
 constexpr float kFall = 100;  // the loss must be divided by this
@@ -26,32 +22,6 @@ constexpr vec3 kTarget{2.6f, 0.18f, 1.7f};     // lying on the floor, the body's
 constexpr vec3 kFirstVelocity{2.6f, 5, 0.7f};  // much too short, and to the wrong side
 constexpr float kLargestChange = 1.5f;         // m/s
 constexpr int kMoments = 7;                    // of a flight that are drawn
-
-Options parse(int argc, char** argv) {
-  Options o;
-  CLI::App app("Throws a soft body so that it lands on a target: gradient descent through the whole flight.");
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->always_capture_default();
-  app.add_option("--device", o.device, "vulkan:0, cpu, reference; the best one present without it");
-  app.add_option("--rings", o.rings, "Detail of the body: 500 is the one of drop")->check(CLI::Range(20, 2000));
-  app.add_option("--iterations", o.iterations, "Throws, each better than the last")->check(CLI::Range(2, 1000));
-  app.add_option("--steps", o.steps, "Steps of a flight, an even number")->check(CLI::Range(300, 100000));
-  app.add_option("--slots", o.slots, "States of the body that are kept for the way back")->check(CLI::Range(1, 10000));
-  app.add_option("--samples", o.samples, "Paths per pixel")->check(CLI::Range(1, 100000));
-  app.add_option("--width", o.width, "Of the picture of a flight")->check(CLI::Range(1, 8192));
-  app.add_option("--height", o.height, "Of the picture of a flight")->check(CLI::Range(1, 8192));
-  app.add_option("--out", o.out, "Folder for the picture");
-  try {
-    app.parse(argc, argv);
-    if (o.steps % 2 != 0) throw CLI::ValidationError("--steps", fmt::format("{} is not even", o.steps));
-  } catch (const CLI::ParseError& e) {
-    std::exit(app.exit(e) == 0 ? 0 : 1);
-  }
-  return o;
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// The body at several moments of its flight, and the target, in one picture.
 Picture draw_flight(Flight& flight, const vec3& velocity, const Options& o) {
@@ -65,8 +35,7 @@ Picture draw_flight(Flight& flight, const vec3& velocity, const Options& o) {
 
 /// \return  what is wrong with the outcome, if anything
 std::string run(const Options& o) {
-  const weft::Device device = o.device.empty() ? weft::Device::best() : weft::Device(o.device);
-  fmt::print("device    {} ({})\n", device.name(), device.adapter());
+  const weft::Device device = device_of(o);
   BodyMesh mesh = torus_knot(o.rings);
   place(mesh, kBodySize, kStartHeight, kStartX, kStartZ);
   Throw plan{kTarget};
@@ -75,13 +44,12 @@ std::string run(const Options& o) {
   Flight flight(device, mesh, plan);
   fmt::print("body      {} vertices, {} springs; flight of {} steps\n", mesh.positions.size(), flight.body().springs(),
              o.steps);
-  const std::filesystem::path folder = o.out;
-  std::filesystem::create_directories(folder);
+  const std::filesystem::path folder = folder_of(o);
 
   // Were the body in the air all the time, its centre would move by velocity * seconds, and the loss would be a
   // parabola of curvature 2 * seconds^2, whose lowest point this rate meets in one step.
   const float rate = 0.5f / (plan.seconds * plan.seconds);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   vec3 velocity = kFirstVelocity, best_velocity = velocity;
   float first = 0, best = 0;
   for (int k = 0; k < o.iterations; ++k) {
@@ -98,14 +66,14 @@ std::string run(const Options& o) {
     const vec3 change = r.gradient * -rate;
     velocity += change * std::min(1.f, kLargestChange / std::max(length(change), 1e-9f));
   }
-  fmt::print("speed     {:.2f} s per throw and its gradient\n", seconds_since(start) / o.iterations);
+  fmt::print("speed     {:.2f} s per throw and its gradient\n", watch.seconds() / o.iterations);
 
-  const auto drawing = std::chrono::steady_clock::now();
+  const Stopwatch drawing;
   const Picture picture =
       contact_sheet({draw_flight(flight, kFirstVelocity, o), draw_flight(flight, best_velocity, o)});
   write_png(folder / "throw.png", picture);
   fmt::print("picture   {}: first and best throw, drawn in {:.1f} s\n",
-             std::filesystem::absolute(folder / "throw.png").string(), seconds_since(drawing));
+             std::filesystem::absolute(folder / "throw.png").string(), drawing.seconds());
   fmt::print("loss      {:.3e} to {:.3e}: {:.0f} times less\n", first, best, first / best);
   return best * kFall <= first ? std::string() : fmt::format("the loss did not fall by {} times", kFall);
 }
@@ -113,5 +81,19 @@ std::string run(const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("throw", [&] { return run(parse(argc, argv)); });
+  Options o;
+  const auto add = [&](CLI::App& app) {
+    add_options(app, o);
+    app.add_option("--rings", o.rings, "Detail of the body: 500 is the one of drop")->check(CLI::Range(20, 2000));
+    app.add_option("--iterations", o.iterations, "Throws, each better than the last")->check(CLI::Range(2, 1000));
+    app.add_option("--steps", o.steps, "Steps of a flight, an even number")->check(CLI::Range(300, 100000));
+    app.add_option("--slots", o.slots, "States of the body that are kept for the way back")
+        ->check(CLI::Range(1, 10000));
+  };
+  const auto check = [&] {
+    if (o.steps % 2 != 0) throw CLI::ValidationError("--steps", fmt::format("{} is not even", o.steps));
+  };
+  return run_program({"throw", "Throws a soft body so that it lands on a target: gradient descent through the flight.",
+                      add, check, [&] { return run(o); }},
+                     argc, argv);
 }

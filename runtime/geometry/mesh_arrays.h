@@ -24,8 +24,8 @@ struct MeshArrays {
   /// By which the device names that form; 0: none.
   std::uint64_t ray_structure = 0;
 };
-WEFT_STRUCT(MeshArrays, points, indices, velocities, tree, corners, far_fields, ray_memory, has_velocities, has_far_fields,
-            ray_structure);
+WEFT_STRUCT(MeshArrays, points, indices, velocities, tree, corners, far_fields, ray_memory, has_velocities,
+            has_far_fields, ray_structure);
 
 }  // namespace weft::stored
 

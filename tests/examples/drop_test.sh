@@ -2,7 +2,7 @@
 # The example `drop` with bad input: each must end with exit code 1 and a message that says what is wrong.
 # Usage: drop_test.sh PATH_OF_DROP. On the reference device: no GPU is needed.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-small=(--device reference --frames 1 --substeps 2 --pictures 1 --samples 1 --size 16x9)
+small=(--device reference --frames 1 --substeps 2 --pictures 1 --samples 1 --width 16 --height 9)
 
 accepts() {
   local name="$1" code=0
@@ -62,9 +62,8 @@ refuses "a position that is no number" nan.obj "not finite" -- --mesh nan.obj
 mesh "v 1e39 0 0\n${tetrahedron}f 1 2 3\n" infinite.obj
 refuses "a position beyond all numbers" infinite.obj "not finite" -- --mesh infinite.obj
 
-refuses "a size that is none" "--size" "WIDTHxHEIGHT" -- --mesh good.obj --size 640
-refuses "a picture without pixels" "--size" -- --mesh good.obj --size 0x10
-refuses "more pictures than a sheet holds" "--pictures" -- --mesh good.obj --size 8192x8192 --pictures 100
+refuses "a picture without pixels" "--width" -- --mesh good.obj --width 0
+refuses "more pictures than a sheet holds" "--pictures" -- --mesh good.obj --width 8192 --height 8192 --pictures 100
 refuses "no frames" "--frames" -- --mesh good.obj --frames 0
 refuses "a number that is none" "--substeps" -- --mesh good.obj --substeps many
 finish
