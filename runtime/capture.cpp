@@ -44,6 +44,7 @@ void Capture::touch(std::shared_ptr<Storage> storage, bool writes) {
   Used& use = used[key];
   use.storage = std::move(storage);
   use.writes = use.writes || writes;
+  use.refers = use.refers || use.storage->has_references();
 }
 
 Watcher::Watcher() : serial(Storage::next_serial()), captured(t_capture != nullptr) {}
@@ -69,6 +70,7 @@ void Capture::launched(const Dispatch& work, std::size_t first_operation) {
   made.program = work.program.program;
   made.call = work.program.call;
   made.threads = work.threads;
+  by_handles = by_handles || work.program.call->by_handles;
 }
 
 backend::Operations& Capture::operations() { return collector_->operations(); }

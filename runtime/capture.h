@@ -51,9 +51,11 @@ class Capture {
   struct Used {
     std::shared_ptr<Storage> storage;
     bool writes = false;
+    bool refers = false;  ///< its elements held arrays in the capture
   };
   std::map<Storage*, Used> used;
   std::vector<CapturedLaunch> launches;
+  bool by_handles = false;   ///< some launch goes by handles
   std::uint64_t serial = 0;  ///< of the first memory that is made in the capture
   std::unique_ptr<backend::Operations> take();
 

@@ -50,6 +50,23 @@ void pack_extents(std::byte* block, const ir::Interface& i, const Extent& thread
   }
 }
 
+// All but the number of threads, and what debug mode adds.
+void pack_block(std::byte* block, const ir::Interface& call, std::span<const HostArg> args, const Extent& threads) {
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    const ir::Param& p = call.params[k];
+    if (!args[k].array)
+      std::memcpy(block + p.offset, args[k].value, p.bytes);
+    else if (p.kind != ir::Param::Kind::absent)
+      pack_array(block, p, *args[k].array);
+  }
+  pack_extents(block, call, threads);
+}
+
+// The array of an argument that the kernel accesses, or null.
+const ArrayBase* accessed(const ir::Param& p, const HostArg& arg) {
+  return p.kind == ir::Param::Kind::absent || p.access == ir::Access::none ? nullptr : arg.array;
+}
+
 }  // namespace
 
 // As the module's parameters are called, see Trace::begin_part.
@@ -62,17 +79,9 @@ std::string argument_name(const HostArg& arg) {
 PackedLaunch pack(const ir::Interface& call, std::span<const HostArg> args, const Extent& threads, std::int64_t count) {
   PackedLaunch packed;
   packed.block.resize(call.args_bytes);
-  for (std::size_t k = 0; k < args.size(); ++k) {
-    const ir::Param& p = call.params[k];
-    if (!args[k].array) {
-      std::memcpy(packed.block.data() + p.offset, args[k].value, p.bytes);
-      continue;
-    }
-    if (p.kind == ir::Param::Kind::absent) continue;
-    pack_array(packed.block.data(), p, *args[k].array);
-    if (p.access != ir::Access::none) packed.arrays.push_back({args[k].array, p.access});
-  }
-  pack_extents(packed.block.data(), call, threads);
+  pack_block(packed.block.data(), call, args, threads);
+  for (std::size_t k = 0; k < args.size(); ++k)
+    if (const ArrayBase* a = accessed(call.params[k], args[k])) packed.arrays.push_back({a, call.params[k].access});
   const std::uint32_t n = std::uint32_t(count);
   std::memcpy(packed.block.data(), &n, 4);
   return packed;
@@ -127,21 +136,16 @@ void dispatch(const Dispatch& work) {
         call.name, call.loc);
   const std::size_t first_operation = on->capture ? on->capture->position() : 0;
   std::size_t num_ranges = 0;
+  pack_block(block, call, args, threads);
   References held;
   for (std::size_t k = 0; k < args.size(); ++k) {
-    const ir::Param& p = call.params[k];
-    if (!args[k].array) {
-      std::memcpy(block + p.offset, args[k].value, p.bytes);
-      continue;
-    }
-    if (p.kind == ir::Param::Kind::absent) continue;
-    const ArrayBase& a = *args[k].array;
-    pack_array(block, p, a);
-    if (p.access == ir::Access::none) continue;
-    if (any(p.access, ir::kChanges)) before_write(a, *on);
-    a.storage()->order_before(*on, any(p.access, ir::kChanges));
-    ranges[num_ranges++] = {a.address(), a.extent_bytes(), p.access};
-    if (a.storage()->has_references()) a.storage()->reach(held);
+    const ir::Access access = call.params[k].access;
+    const ArrayBase* const a = accessed(call.params[k], args[k]);
+    if (!a) continue;
+    if (any(access, ir::kChanges)) before_write(*a, *on);
+    a->storage()->order_before(*on, any(access, ir::kChanges));
+    ranges[num_ranges++] = {a->address(), a->extent_bytes(), access};
+    if (a->storage()->has_references()) a->storage()->reach(held);
   }
   // What a kernel does to arrays that it finds in structs is not known: it may read and write all of them.
   constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
@@ -151,20 +155,20 @@ void dispatch(const Dispatch& work) {
   }
   // Room for the report buffer, and for one range that stands for many.
   const auto add_ranges = [&](const References& list, ir::Access access, std::size_t room) {
-    if (num_ranges + list.size() + room <= ranges.size()) {
+    // By the time a graph is launched elements and handles may refer to other memory.
+    if (num_ranges + list.size() + room <= ranges.size() && !on->capture) {
       for (const std::shared_ptr<Storage>& s : list) ranges[num_ranges++] = {s->allocation.address, s->bytes, access};
     } else {
       ranges[num_ranges++] = {0, ~0ull, access};
     }
   };
-  add_ranges(held, kAnything, 2);
+  if (!held.empty()) add_ranges(held, kAnything, 2);
   References by_handles;
   if (call.by_handles) {
     by_handles = device.handles.all(*on);
     for (const std::shared_ptr<Storage>& s : by_handles) s->order_before(*on, false);
     add_ranges(by_handles, ir::Access::read, 1);
   }
-  pack_extents(block, call, threads);
 
   const bool by_rows = call.tid_rank > 0;
   const std::int64_t all = by_rows ? threads[0] : work.count, rest = work.count / all;
@@ -201,11 +205,9 @@ void dispatch(const Dispatch& work) {
       ticket = record(start, first, std::uint32_t(std::min(n - first, work.lanes)));
   }
   if (on->capture) on->capture->launched(work, first_operation);
-  for (std::size_t k = 0; k < args.size(); ++k) {
-    const ir::Access access = call.params[k].access;
-    if (args[k].array && access != ir::Access::none)
-      args[k].array->storage()->touched(*on, ticket, any(access, ir::kChanges));
-  }
+  for (std::size_t k = 0; k < args.size(); ++k)
+    if (const ArrayBase* a = accessed(call.params[k], args[k]))
+      a->storage()->touched(*on, ticket, any(call.params[k].access, ir::kChanges));
   for (const std::shared_ptr<Storage>& s : held) s->touched(*on, ticket, true);
   for (const std::shared_ptr<Storage>& s : by_handles) s->touched(*on, ticket, false);
 }

@@ -26,6 +26,14 @@ Capture& the_capture(const char* what) {
   if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
   return *capture;
 }
+
+// Those that a graph's own capture has not heard already: tapes from outside.
+void warn_watchers(const std::shared_ptr<detail::Storage>& storage, detail::StreamState& on) {
+  if (!storage->watched() || !storage->bytes) return;
+  const detail::View all(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
+  for (const auto& watcher : storage->watchers())
+    if (!watcher->captured) watcher->before_write(all, on);
+}
 }  // namespace
 
 struct Graph::State {
@@ -33,6 +41,7 @@ struct Graph::State {
   std::unique_ptr<backend::Graph> graph;
   std::vector<Capture::Used> used;
   std::vector<CapturedLaunch> launches;
+  bool by_handles = false;
   std::mutex mutex;  ///< launches and patches by several threads
 };
 
@@ -57,17 +66,29 @@ void Graph::launch(const Stream& stream) const {
                         on.device->device->info().name));
   if (Capture::current()) throw Error(ErrorKind::unsupported, "a graph is launched while another one is captured");
   std::lock_guard lock(s.mutex);
+  detail::References reached;
   for (const Capture::Used& u : s.used) {
     detail::Storage& storage = *u.storage;
-    if (u.writes && storage.watched()) {
-      const detail::View all(u.storage, storage.allocation.address, std::int64_t(storage.bytes), 1);
-      for (const auto& watcher : storage.watchers())
-        if (!watcher->captured) watcher->before_write(all, on);
-    }
+    if (u.writes) warn_watchers(u.storage, on);
     storage.order_before(on, u.writes);
+    if (storage.has_references() && !storage.is_handle) {  // what is behind handles is read alone, see below
+      if (!u.refers)
+        invalid("elements of an array that a graph works on have come to hold arrays after the capture: capture again");
+      storage.reach(reached);
+    }
   }
+  // What the elements hold now, and what is behind the handles that there are now.
+  for (const auto& storage : reached) {
+    warn_watchers(storage, on);
+    storage->order_before(on, true);
+  }
+  detail::References by_handles;
+  if (s.by_handles) by_handles = s.device->handles.all(on);
+  for (const auto& storage : by_handles) storage->order_before(on, false);
   const backend::Ticket ticket = on.with([&](backend::Stream& b) { return b.replay(*s.graph); });
   for (const Capture::Used& u : s.used) u.storage->touched(on, ticket, u.writes);
+  for (const auto& storage : reached) storage->touched(on, ticket, true);
+  for (const auto& storage : by_handles) storage->touched(on, ticket, false);
 }
 
 void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args) const {
@@ -95,9 +116,9 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
     const bool writes = any(access, ir::kChanges);
     const auto used = std::ranges::find(s.used, array->storage(), &Capture::Used::storage);
     if (used == s.used.end())
-      s.used.push_back({array->storage(), writes});
+      s.used.push_back({array->storage(), writes, true});  // commands that are exchanged are ordered with all others
     else
-      used->writes = used->writes || writes;
+      used->writes = used->writes || writes, used->refers = true;
   }
   s.graph->patch(known.operation, packed.block);
 }
@@ -110,6 +131,7 @@ Graph capture(const Device& device, const std::function<void()>& work) {
     work();
     for (auto& [storage, use] : collecting.used) made->used.push_back(std::move(use));
     made->launches = std::move(collecting.launches);
+    made->by_handles = collecting.by_handles;
     made->graph = device.state()->device->create_graph(collecting.take());
   }
   Graph graph;

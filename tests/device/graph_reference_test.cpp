@@ -1,0 +1,162 @@
+// Graphs whose kernels find memory through elements of arrays and through handles.
+#include <weft/geometry.h>
+#include <weft/runtime/graph.h>
+#include <weft/weft.h>
+
+#include <optional>
+
+#include "device_test.h"
+
+using namespace weft;
+using weft::test::error_of;
+using weft::test::expect_contains;
+
+namespace {
+
+DEVICE_TEST(GraphReferences);
+
+struct Holder {
+  Array<float> values;
+};
+WEFT_STRUCT(Holder, values);
+
+constexpr int kCount = 1 << 12;
+
+const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
+const auto double_held = kernel("double what is held", [](Arr<Holder> holder) {
+  Int i = tid();
+  holder[0].values[i] *= 2.f;
+});
+
+Array<Holder> holding(const Device& device, const Array<float>& values) {
+  return Array<Holder>(device, {Holder{values}});
+}
+
+TEST_P(GraphReferences, work_on_what_elements_hold_is_ordered_inside_and_outside) {
+  Array<float> x = zeros<float>(device(), kCount);
+  const Array<Holder> holder = holding(device(), x);
+  const Stream other = device().create_stream();
+  const Graph graph = capture(device(), [&] {
+    launch(add_one, kCount, x);
+    launch(double_held, kCount, holder);
+    launch(add_one, kCount, x);
+  });
+  float expected = 0;
+  for (int k = 0; k < 6; ++k) {
+    if (k % 2)
+      launch(other, add_one, kCount, x);
+    else
+      launch(add_one, kCount, x);
+    graph.launch();
+    expected = (expected + 2) * 2 + 1;
+  }
+  for (const float v : x.to_vector()) ASSERT_EQ(v, expected);
+}
+
+TEST_P(GraphReferences, elements_may_come_to_hold_other_arrays) {
+  Array<float> x = zeros<float>(device(), kCount), y = full<float>(device(), kCount, 5);
+  Array<Holder> holder = holding(device(), x);
+  const Graph graph = capture(device(), [&] {
+    launch(add_one, kCount, y);
+    launch(double_held, kCount, holder);
+    launch(add_one, kCount, y);
+  });
+  graph.launch();  // y = 7
+  holder.assign(std::vector<Holder>{Holder{y}});
+  graph.launch();  // (7 + 1) * 2 + 1
+  EXPECT_EQ(x.at(0), 0);
+  for (const float v : y.to_vector()) ASSERT_EQ(v, 17);
+}
+
+TEST_P(GraphReferences, arguments_that_are_set_keep_what_their_elements_hold) {
+  Array<float> x = zeros<float>(device(), kCount);
+  GraphNode node;
+  const Array<Holder> first = holding(device(), x);
+  const Graph graph = capture(device(), [&] {
+    launch(double_held, kCount, first);
+    node = captured_launch();
+  });
+  Array<float> seen;
+  {
+    Array<float> y = full<float>(device(), kCount, 3);
+    const Array<Holder> second = holding(device(), y);
+    graph.set(node, double_held, second);
+    seen = y;
+  }
+  const Stream other = device().create_stream();
+  for (int k = 0; k < 4; ++k) {
+    launch(other, add_one, kCount, seen);
+    graph.launch();
+  }
+  for (const float v : seen.to_vector()) ASSERT_EQ(v, 3 * 16 + 30);
+  seen = {};
+  // What was freed too early would be taken by these, and changed by the graph.
+  std::vector<Array<float>> others;
+  for (int k = 0; k < 8; ++k) others.push_back(full<float>(device(), kCount, 7));
+  graph.launch();
+  for (const Array<float>& o : others) EXPECT_EQ(o.at(kCount - 1), 7);
+}
+
+TEST_P(GraphReferences, arrays_without_any_in_the_capture_are_refused_once_they_hold_some) {
+  Array<float> x = zeros<float>(device(), 4);
+  Array<Holder> holder = zeros<Holder>(device(), 1);
+  const auto length = kernel("length", [](Arr<const Holder> h, Arr<float> n) { n[0] = Float(h[0].values.shape(0)); });
+  Array<float> n = zeros<float>(device(), 1);
+  const Graph graph = capture(device(), [&] { launch(length, 1, holder, n); });
+  graph.launch();
+  EXPECT_EQ(n.at(0), 0);
+  holder.assign(std::vector<Holder>{Holder{x}});
+  expect_contains(error_of([&] { graph.launch(); }), "capture again");
+}
+
+TEST_P(GraphReferences, handles_are_those_of_the_launch) {
+  const MeshData data = shapes::icosphere(1, on_reference() ? 1 : 3);
+  Array<vec3> points(device(), data.points);
+  Array<std::uint64_t> id = zeros<std::uint64_t>(device(), 1);
+  Array<float> distance = zeros<float>(device(), 1);
+  const auto ask = kernel("ask", [](Arr<const std::uint64_t> id, Arr<float> distance) {
+    const MeshPointHit h = mesh_query_point(id[0], Vec3(100, 0, 0));
+    distance[0] = select(h.hit, h.distance, -1.f);
+  });
+  const auto push = kernel("push", [](Arr<vec3> p) { p[tid()].x += 1; });
+  const Graph graph = capture(device(), [&] { launch(ask, 1, id, distance); });
+  graph.launch();
+  EXPECT_EQ(distance.at(0), -1) << "0 names nothing";
+  std::optional<Mesh> mesh(std::in_place, points, Array<int>(device(), data.indices));  // after the capture
+  id.fill(mesh->id());
+  const Stream other = device().create_stream();
+  for (int k = 1; k <= 10; ++k) {
+    launch(push, points.size(), points);
+    mesh->refit();
+    if (k % 2)
+      graph.launch();
+    else
+      graph.launch(other);
+    EXPECT_NEAR(distance.at(0), 99 - float(k), 0.02f) << k;
+  }
+  graph.launch();
+  mesh.reset();  // what is under way keeps it
+  EXPECT_NEAR(distance.at(0), 89, 0.02f);
+  graph.launch();
+  EXPECT_EQ(distance.at(0), -1);
+}
+
+TEST_P(GraphReferences, a_mesh_whose_indices_have_changed_is_refused_by_its_handle) {
+  const MeshData data = shapes::icosphere(1, 1);
+  Array<int> indices(device(), data.indices);
+  Mesh mesh(Array<vec3>(device(), data.points), indices);
+  Array<std::uint64_t> id(device(), {mesh.id()});
+  Array<int> face = zeros<int>(device(), 1);
+  const auto ask = kernel("ask", [](Arr<const std::uint64_t> id, Arr<int> face) {
+    face[0] = mesh_query_point(id[0], Vec3(100, 0, 0)).face;
+  });
+  const Graph graph = capture(device(), [&] { launch(ask, 1, id, face); });
+  graph.launch();
+  indices.assign(data.indices);
+  expect_contains(error_of([&] { graph.launch(); }), "rebuild()");
+  mesh.rebuild();
+  graph.launch();
+  EXPECT_GE(face.at(0), 0);
+}
+
+}  // namespace
