@@ -24,14 +24,16 @@ class GraphNode {
 ///
 /// Its launches are made ready once: on Vulkan a command buffer with the barriers between them, which is submitted for
 /// each launch of the graph; operations that touch nothing in common are free to overlap. It keeps all memory that it
-/// works on. A graph may be launched again while it still runs, and dropped as well.
+/// works on. A graph may be launched again while it still runs, and dropped as well. What elements and handles refer to
+/// is that of the moment of each launch.
 class Graph {
  public:
   /// A null graph.
   Graph() = default;
 
   /// Runs all of it, in order with the device's default stream, or with another one of the same device.
-  /// Errors: Error(invalid_argument) for a null graph and for another device's stream.
+  /// Errors: Error(invalid_argument) for a null graph, for another device's stream, for an array whose elements held no
+  /// arrays when it was captured and do now, and what a launch by handles refuses.
   /// Cost: one submission, and a little for each piece of memory that the graph works on; it does not grow with the
   /// number of operations.
   void launch() const;
