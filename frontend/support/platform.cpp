@@ -16,8 +16,11 @@
 #include <sys/mman.h>
 #endif
 #ifdef _WIN32
+#define NOMINMAX
 #include <process.h>
+#include <windows.h>
 #else
+#include <time.h>
 #include <unistd.h>
 #endif
 
@@ -94,6 +97,19 @@ fs::path cache_folder() {
   if (const auto home = environment("HOME")) return fs::path(*home) / ".cache" / "weft";
 #endif
   return {};
+}
+
+double thread_seconds() {
+#ifdef _WIN32
+  FILETIME made, ended, kernel, user;
+  GetThreadTimes(GetCurrentThread(), &made, &ended, &kernel, &user);
+  const auto ticks = [](const FILETIME& t) { return double(std::uint64_t(t.dwHighDateTime) << 32 | t.dwLowDateTime); };
+  return (ticks(kernel) + ticks(user)) * 1e-7;
+#else
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
+#endif
 }
 
 std::uint64_t process_id() {

@@ -26,6 +26,9 @@ void set_environment(const char* name, const char* value);
 /// LOCALAPPDATA) with "weft" below it. Empty when none of them is known. Not created.
 std::filesystem::path cache_folder();
 
+/// Processor time that the calling thread has used, in seconds; what others do meanwhile does not count.
+double thread_seconds();
+
 /// A number that no other running process on this machine has.
 std::uint64_t process_id();
 

@@ -1,6 +1,5 @@
 // Suite launch: what a launch costs the host.
-#include <chrono>
-
+#include "../../frontend/support/platform.h"
 #include "../../runtime/tape.h"
 #include "harness.h"
 
@@ -14,8 +13,8 @@ constexpr double kBudget = 2e-6, kTapeBudget = 5e-6;
 // stream is idle when the clock starts, and the clock stops before the wait: 512 launches are at most five batches, and
 // a stream makes the host wait only when eight are in flight. What is timed is all of the host's part: checks, argument
 // block, hazards (each launch writes what the one before wrote, so each records a barrier), recording, and handing
-// batches to the driver. On a software device the work runs on other threads, which take time from the host's only
-// where all cores are busy.
+// batches to the driver. Processor time of the launching thread: on a software device the work runs on other threads,
+// which would take the cores from it.
 constexpr int kLaunches = 512;
 
 /// Times launches of one kernel: alone, or recorded by a tape, whose end is not timed.
@@ -39,9 +38,9 @@ void time_launches(Run& run, bool taped) {
         const auto launches = [&] {
           for (int i = 0; i < kLaunches; ++i) launch(k, 32, a, b, c, out);
         };
-        const auto start = std::chrono::steady_clock::now();
+        const double start = platform::thread_seconds();
         taped ? tape.record(launches) : launches();
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        return platform::thread_seconds() - start;
       },
       run.rounds());
   run.budget({all.seconds / kLaunches, all.spread}, taped ? kTapeBudget : kBudget, "us", true);

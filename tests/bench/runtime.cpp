@@ -1,7 +1,7 @@
 // Suite runtime: launches against plain Vulkan, graphs, allocation.
-#include <chrono>
 #include <cstring>
 
+#include "../../frontend/support/platform.h"
 #include "../../runtime/graph.h"
 #include "contest.h"
 #include "harness.h"
@@ -11,8 +11,7 @@ namespace weft::bench {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+using platform::thread_seconds;
 
 constexpr int kLaunches = 512, kBatch = 128;
 
@@ -67,13 +66,13 @@ void launch_by_hand(Run& run) {
   std::vector<double> ours, theirs;
   for (int round = 0; round < 5 * run.rounds() + 3; ++round) {
     stream.synchronize();
-    auto start = Clock::now();
+    double start = thread_seconds();
     for (int k = 0; k < kLaunches; ++k) work.launch_one();
-    if (round > 2) ours.push_back(seconds_since(start) / kLaunches);
+    if (round > 2) ours.push_back((thread_seconds() - start) / kLaunches);
     stream.synchronize();
-    start = Clock::now();
+    start = thread_seconds();
     raw.run(bytes, kLaunches, kBatch);
-    if (round > 2) theirs.push_back(seconds_since(start) / kLaunches);
+    if (round > 2) theirs.push_back((thread_seconds() - start) / kLaunches);
     raw.wait();
   }
   run.compare(summarise(ours), summarise(theirs), "Vulkan by hand", "us");
@@ -91,9 +90,9 @@ void graph_node(Run& run) {
       "graph",
       [&] {
         stream.synchronize();
-        const auto start = Clock::now();
+        const double start = thread_seconds();
         graph.launch();
-        return seconds_since(start);
+        return thread_seconds() - start;
       },
       run.rounds());
   run.budget({one.seconds / 1000, one.spread}, 0.1e-6, "us", true);
@@ -125,9 +124,9 @@ void allocation(Run& run) {
   const Timing all = cost(
       "allocation",
       [&] {
-        const auto start = Clock::now();
+        const double start = thread_seconds();
         for (int k = 0; k < 1000; ++k) empty<float>(run.device(), 1 << 18);
-        return seconds_since(start);
+        return thread_seconds() - start;
       },
       run.rounds());
   run.budget({all.seconds / 1000, all.spread}, 1e-6, "us", true);
