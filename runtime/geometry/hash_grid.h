@@ -34,7 +34,7 @@ struct HashGridState;
 ///
 /// Errors: Error(invalid_argument) for dimensions that are not positive or beyond 2^22, more than 2^30 cells, and calls
 /// of a null grid; Error(out_of_memory).
-/// Cost: 4 bytes for each cell; for each point 12 bytes, deterministic 17, with groups 29, and 12 more with positions.
+/// Cost: 4 bytes for each cell; for each point 12 bytes, deterministic 19, with groups 31, and 12 more with positions.
 /// Source: NVIDIA Warp's HashGrid; Green, "Particle Simulation using CUDA" (2010).
 class HashGrid {
  public:

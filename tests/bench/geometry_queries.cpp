@@ -1,168 +1,26 @@
-// Suite geometry: queries on meshes against Embree and warp-lang.
+// Suite geometry: closest points and overlaps of boxes on meshes of several sizes, against warp-lang.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <random>
-#include <thread>
+#include <numbers>
+#include <optional>
 
 #include "../../frontend/support/platform.h"
 #include "../../runtime/geometry/mesh.h"
 #include "../../runtime/geometry/mesh_query.h"
-#include "../../runtime/geometry/mesh_shapes.h"
-#include "../device/mesh_oracle.h"
-#include "contest.h"
-
-#ifdef WEFT_EMBREE
-#include <embree3/rtcore.h>
-#include <pmmintrin.h>
-#include <xmmintrin.h>
-#endif
+#include "geometry_shapes.h"
+#include "harness.h"
 
 namespace weft::bench {
 
 namespace {
 
-constexpr int kSide = 1000;
-constexpr int kRays = kSide * kSide;
-constexpr int kPoints = 200'000;
-
-struct Rays {
-  std::vector<vec3> origins, directions;
-};
-
-/// A torus of a million triangles.
-MeshData torus() { return shapes::torus(1, 0.35f, 1000, 500); }
-
-/// Of a camera in front of the torus, neighbours side by side.
-Rays primary() {
-  Rays rays;
-  for (int y = 0; y < kSide; ++y)
-    for (int x = 0; x < kSide; ++x) {
-      rays.origins.push_back({0, 1.5f, 3});
-      rays.directions.push_back({(float(x) + 0.5f) / kSide - 0.5f, (float(y) + 0.5f) / kSide - 0.95f, -1});
-    }
-  return rays;
-}
-
-std::vector<vec3> scattered(int n, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::uniform_real_distribution<float> place(-1, 1);
-  std::vector<vec3> points;
-  for (int i = 0; i < n; ++i) {
-    const float x = place(engine), y = place(engine), z = place(engine);
-    points.push_back({x * 1.4f, y * 0.5f, z * 1.4f});
-  }
-  return points;
-}
-/// From anywhere to anywhere.
-Rays incoherent() {
-  Rays rays{scattered(kRays, 1), scattered(kRays, 2)};
-  for (vec3& d : rays.directions) d.y *= 2.8f;
-  return rays;
-}
-
-#ifdef WEFT_EMBREE
-/// Embree with its robust test, as many threads as the machine has.
-class Embree {
- public:
-  explicit Embree(const MeshData& data) : device_(rtcNewDevice(nullptr)), scene_(rtcNewScene(device_)) {
-    rtcSetSceneFlags(scene_, RTC_SCENE_FLAG_ROBUST);
-    RTCGeometry g = rtcNewGeometry(device_, RTC_GEOMETRY_TYPE_TRIANGLE);
-    std::memcpy(
-        rtcSetNewGeometryBuffer(g, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, sizeof(vec3), data.points.size()),
-        data.points.data(), data.points.size() * sizeof(vec3));
-    std::memcpy(rtcSetNewGeometryBuffer(g, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, 12, data.indices.size() / 3),
-                data.indices.data(), data.indices.size() * sizeof(int));
-    rtcCommitGeometry(g);
-    rtcAttachGeometry(scene_, g);
-    rtcReleaseGeometry(g);
-    rtcCommitScene(scene_);
-  }
-  ~Embree() {
-    rtcReleaseScene(scene_);
-    rtcReleaseDevice(device_);
-  }
-  Embree(const Embree&) = delete;
-
-  void cast(const Rays& rays, std::vector<float>& t) const {
-    const std::size_t threads = std::max(1u, std::thread::hardware_concurrency()), n = rays.origins.size();
-    std::vector<std::thread> all;
-    for (std::size_t k = 0; k < threads; ++k)
-      all.emplace_back([&, k] { part(rays, t, n * k / threads, n * (k + 1) / threads); });
-    for (std::thread& one : all) one.join();
-  }
-
- private:
-  void part(const Rays& rays, std::vector<float>& t, std::size_t begin, std::size_t end) const {
-    _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
-    _MM_SET_DENORMALS_ZERO_MODE(_MM_DENORMALS_ZERO_ON);
-    for (std::size_t i = begin; i < end; ++i) {
-      const vec3 &o = rays.origins[i], &d = rays.directions[i];
-      RTCIntersectContext context;
-      rtcInitIntersectContext(&context);
-      RTCRayHit r{};
-      r.ray.org_x = o.x, r.ray.org_y = o.y, r.ray.org_z = o.z;
-      r.ray.dir_x = d.x, r.ray.dir_y = d.y, r.ray.dir_z = d.z;
-      r.ray.tfar = std::numeric_limits<float>::infinity();
-      r.ray.mask = ~0u;
-      r.hit.geomID = RTC_INVALID_GEOMETRY_ID;
-      rtcIntersect1(scene_, &context, &r);
-      t[i] = r.hit.geomID == RTC_INVALID_GEOMETRY_ID ? -1 : r.ray.tfar;
-    }
-  }
-  RTCDevice device_;
-  RTCScene scene_;
-};
-
-void race_rays(Run& run, const Rays& rays) {
-  const MeshData data = torus();
-  const Device& device = run.device();
-  const Mesh mesh(device, data);
-  const Array<vec3> origins(device, rays.origins), directions(device, rays.directions);
-  Array<float> t = zeros<float>(device, kRays);
-  const auto cast = kernel("cast", [](Var<MeshArrays> mesh, Arr<const vec3> o, Arr<const vec3> d, Arr<float> t) {
-    Int i = tid();
-    const MeshRayHit h = mesh_query_ray(mesh, o[i], d[i]);
-    t[i] = select(h.hit, h.t, -1.f);
-  });
-  const Embree embree(data);
-  std::vector<float> wanted(kRays);
-  embree.cast(rays, wanted);
-  launch(cast, kRays, mesh, origins, directions, t);
-  const std::vector<float> got = t.to_vector();
-  // At most one ray of a million may differ, and float64 must say why.
-  const test::Oracle oracle(data);
-  int differ = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (std::abs(got[i] - wanted[i]) <= 1e-4f * std::max(1.f, wanted[i])) continue;
-    ++differ;
-    const auto exact = oracle.ray(rays.origins[i], rays.directions[i], std::numeric_limits<double>::infinity());
-    const double t = exact.hits.empty() ? -1 : exact.hits[0].t;
-    run.note(fmt::format("ray {}: t is {}, Embree's {}, in float64 {}{}", i, got[i], wanted[i], t,
-                         exact.unsure ? ", through an edge" : ""));
-    if (!exact.unsure && std::abs(double(got[i]) - t) > 1e-4 * std::max(1., t))
-      throw std::runtime_error(fmt::format("ray {} has t = {}, and {} in float64", i, got[i], t));
-  }
-  if (differ > kRays / 1'000'000)
-    throw std::runtime_error(fmt::format("{} of {} rays differ from Embree's", differ, kRays));
-  run.note(fmt::format("{} of {} rays differ", differ, kRays));
-  Stream stream = device.stream();
-  const auto timings = interleave({[&] {
-                                     launch(cast, kRays, mesh, origins, directions, t);
-                                     stream.synchronize();
-                                   },
-                                   [&] { embree.cast(rays, wanted); }},
-                                  run.rounds());
-  run.compare(timings[0], timings[1], "Embree, robust, all threads", "ms");
-}
-#else
-void race_rays(Run& run, const Rays&) { run.leave_out("Embree 3 is not on this machine (Debian: libembree-dev)"); }
-#endif
+constexpr int kQueries = 200'000;
+constexpr int kMostRounds = 7;
 
 template <class T>
 void put(std::ofstream& to, const std::vector<T>& values) {
@@ -171,57 +29,116 @@ void put(std::ofstream& to, const std::vector<T>& values) {
   to.write(reinterpret_cast<const char*>(values.data()), std::streamsize(values.size() * sizeof(T)));
 }
 
-void closest_points(Run& run) {
-  const MeshData data = torus();
-  const std::vector<vec3> points = scattered(kPoints, 3);
-  const std::filesystem::path script = std::filesystem::path(WEFT_SOURCE_DIR) / "tests/bench/closest_points.py";
-  const std::filesystem::path folder = std::filesystem::temp_directory_path();
-  const auto name = [&](const char* what) {
-    return folder / fmt::format("weft_points_{}.{}", platform::process_id(), what);
+/// What warp-lang's CPU device takes for the same queries, in seconds, and the sum of what they find.
+struct Warp {
+  double seconds = 0, sum = 0;
+};
+std::optional<Warp> measure_warp(const char* kind, const MeshData& data, const std::vector<std::vector<vec3>>& asked,
+                                 int rounds) {
+  const std::filesystem::path script = std::filesystem::path(WEFT_SOURCE_DIR) / "tests/bench/mesh_queries.py";
+  const auto name = [](const char* what) {
+    return std::filesystem::temp_directory_path() / fmt::format("weft_queries_{}.{}", platform::process_id(), what);
   };
   {
     std::ofstream file(name("bin"), std::ios::binary);
-    put(file, data.points), put(file, data.indices), put(file, points);
+    put(file, data.points), put(file, data.indices);
+    for (const std::vector<vec3>& a : asked) put(file, a);
   }
   const std::string command =
-      fmt::format("{} \"{}\" {} \"{}\" \"{}\"", platform::environment("WEFT_PYTHON").value_or("python3"),
-                  script.string(), run.rounds(), name("bin").string(), name("txt").string());
-  const bool ran = std::system(command.c_str()) == 0;
-  double seconds = 0, mean = 0;
-  const bool read = ran && bool(std::ifstream(name("txt")) >> seconds >> mean);
+      fmt::format("{} \"{}\" {} {} \"{}\" \"{}\"", platform::environment("WEFT_PYTHON").value_or("python3"),
+                  script.string(), kind, rounds, name("bin").string(), name("txt").string());
+  Warp warp;
+  const bool read = std::system(command.c_str()) == 0 && bool(std::ifstream(name("txt")) >> warp.seconds >> warp.sum);
   std::filesystem::remove(name("bin"));
   std::filesystem::remove(name("txt"));
-  if (!read) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+  if (!read) return {};
+  return warp;
+}
 
-  const Device& device = run.device();
-  const Mesh mesh(device, data);
-  const Array<vec3> asked(device, points);
-  Array<float> distance = zeros<float>(device, kPoints);
-  const auto ask = kernel("closest", [](Var<MeshArrays> mesh, Arr<const vec3> p, Arr<float> distance) {
+template <class T>
+double sum_of(const Array<T>& values) {
+  double sum = 0;
+  for (const T v : values.to_vector()) sum += v;
+  return sum;
+}
+
+/// Times `ask`, after a first run that has shown its results to be right.
+void report(Run& run, const Warp& warp, int rounds, const std::function<void()>& ask) {
+  Stream stream = run.device().stream();
+  const auto timings = interleave({[&] {
+                                    ask();
+                                    stream.synchronize();
+                                  }},
+                                  rounds, 0);
+  run.compare(timings[0], {warp.seconds, 0}, "warp-lang, CPU (one thread)", "ms");
+}
+
+void closest_points(Run& run, int triangles) {
+  const MeshData data = torus(triangles);
+  const std::vector<vec3> points = scattered(kQueries, 3);
+  // Of a large mesh a round takes ten seconds.
+  const int rounds = std::min(run.rounds(), triangles > 500'000 ? 3 : kMostRounds);
+  const auto warp = measure_warp("points", data, {points}, rounds);
+  if (!warp) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+
+  const Mesh mesh(run.device(), data);
+  const Array<vec3> asked(run.device(), points);
+  Array<float> distance = zeros<float>(run.device(), kQueries);
+  static const auto closest = kernel("closest", [](Var<MeshArrays> mesh, Arr<const vec3> p, Arr<float> distance) {
     Int i = tid();
     distance[i] = mesh_query_point(mesh, p[i]).distance;
   });
-  launch(ask, kPoints, mesh, asked, distance);
-  double own = 0;
-  for (float d : distance.to_vector()) own += d;
-  own /= kPoints;
-  if (std::abs(own - mean) > 1e-4 * mean)
-    throw std::runtime_error(fmt::format("the mean distance is {}, and warp-lang's {}", own, mean));
-  Stream stream = device.stream();
-  const auto timings = interleave({[&] {
-                                    launch(ask, kPoints, mesh, asked, distance);
-                                    stream.synchronize();
-                                  }},
-                                  run.rounds());
-  run.compare(timings[0], {seconds, 0}, "warp-lang, CPU (one thread)", "ms");
+  const auto ask = [&] { launch(closest, kQueries, mesh, asked, distance); };
+  ask();
+  const double own = sum_of(distance);
+  if (std::abs(own - warp->sum) > 1e-4 * warp->sum)
+    throw std::runtime_error(fmt::format("the distances add up to {}, and warp-lang's to {}", own, warp->sum));
+  report(run, *warp, rounds, ask);
+}
+
+/// Cubes around points of the mesh, in no order, so large that the surface in each has the area of 16 triangles.
+void overlapping_boxes(Run& run, int triangles) {
+  const MeshData data = torus(triangles);
+  constexpr double area = 4 * std::numbers::pi * std::numbers::pi * 0.35;
+  const float half = float(std::sqrt(16 * area / triangles) / 2);
+  std::mt19937 engine(4);
+  std::uniform_int_distribution<std::size_t> any(0, data.points.size() - 1);
+  std::vector<vec3> lowers, uppers;
+  for (int i = 0; i < kQueries; ++i) {
+    const vec3 center = data.points[any(engine)];
+    lowers.push_back(center - vec3(half));
+    uppers.push_back(center + vec3(half));
+  }
+  const int rounds = std::min(run.rounds(), kMostRounds);
+  const auto warp = measure_warp("boxes", data, {lowers, uppers}, rounds);
+  if (!warp) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+
+  const Mesh mesh(run.device(), data);
+  const Array<vec3> lower(run.device(), lowers), upper(run.device(), uppers);
+  Array<int> counts = zeros<int>(run.device(), kQueries);
+  static const auto touching =
+      kernel("touching", [](Var<MeshArrays> mesh, Arr<const vec3> lower, Arr<const vec3> upper, Arr<int> counts) {
+        Int i = tid(), n = 0;
+        for (auto face : mesh_query_aabb(mesh, lower[i], upper[i])) n += select(face >= 0, 1, 0);
+        counts[i] = n;
+      });
+  const auto ask = [&] { launch(touching, kQueries, mesh, lower, upper, counts); };
+  ask();
+  const double own = sum_of(counts);
+  if (own != warp->sum) throw std::runtime_error(fmt::format("{} boxes touch, and in warp-lang {}", own, warp->sum));
+  run.note(fmt::format("{:.1f} triangles in each box", own / kQueries));
+  report(run, *warp, rounds, ask);
 }
 
 }  // namespace
 
 void add_geometry_queries(Harness& harness) {
-  harness.add("geometry", "1M primary rays, 1M triangles", [](Run& run) { race_rays(run, primary()); });
-  harness.add("geometry", "1M incoherent rays, 1M triangles", [](Run& run) { race_rays(run, incoherent()); });
-  harness.add("geometry", "200k closest points, 1M triangles", closest_points);
+  for (const auto& [name, n] : kTorusSizes) {
+    harness.add("geometry", fmt::format("200k closest points, {} triangles", name),
+                [n = n](Run& run) { closest_points(run, n); });
+    harness.add("geometry", fmt::format("200k overlapping boxes, {} triangles", name),
+                [n = n](Run& run) { overlapping_boxes(run, n); });
+  }
 }
 
 }  // namespace weft::bench

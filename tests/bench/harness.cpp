@@ -19,10 +19,10 @@ namespace weft::bench {
 
 namespace {
 
-constexpr int kWarmUps = 3;
 constexpr const char* kHeader = "suite,case,device,weft,reference,reference_name,ratio,unit";
 constexpr const char* kHost = "host";  // the device of what no device takes part in
 constexpr const char* kBudget = "budget";
+constexpr const char* kDocumented = "documented";
 
 double units_per_second(const std::string& unit) {
   if (unit == "s") return 1;
@@ -112,7 +112,8 @@ void print_mean(const std::string& suite, const std::vector<Row>& rows) {
   double sum = 0;
   int n = 0;
   for (const Row& row : rows)
-    if (row.suite == suite && row.reference_name != kBudget) sum += std::log(row.ratio()), ++n;
+    if (row.suite == suite && row.reference_name != kBudget && row.reference_name != kDocumented)
+      sum += std::log(row.ratio()), ++n;
   if (n > 1)
     fmt::print("{:<8} {:<34} {:>10} {:>10} {:<3} {:>7.3f}\n", suite, "geometric mean", "", "", "", std::exp(sum / n));
 }
@@ -127,9 +128,9 @@ Timing summarise(std::vector<double> samples) {
   return {median, (samples[3 * (n - 1) / 4] - samples[(n - 1) / 4]) / median};
 }
 
-std::vector<Timing> interleave(const std::vector<std::function<void()>>& candidates, int rounds) {
+std::vector<Timing> interleave(const std::vector<std::function<void()>>& candidates, int rounds, int warm_ups) {
   const std::size_t n = candidates.size();
-  for (int round = 0; round < kWarmUps; ++round)
+  for (int round = 0; round < warm_ups; ++round)
     for (const auto& candidate : candidates) candidate();
   std::vector<std::vector<double>> samples(n);
   for (int round = 0; round < rounds; ++round)
@@ -143,7 +144,7 @@ std::vector<Timing> interleave(const std::vector<std::function<void()>>& candida
 }
 
 Timing cost(const std::string& name, const std::function<double()>& body, int rounds) {
-  for (int i = 0; i < kWarmUps; ++i) body();
+  for (int i = 0; i < 3; ++i) body();
   benchmark::RegisterBenchmark(name.c_str(),
                                [&](benchmark::State& state) {
                                  for (auto _ : state) state.SetIterationTime(body());
@@ -171,6 +172,14 @@ void Run::compare(const Timing& weft, const Timing& reference, std::string refer
 void Run::budget(const Timing& weft, double seconds, std::string unit, bool on_device) {
   compare(weft, {seconds, 0}, kBudget, std::move(unit));
   if (!on_device) row_.device = kHost;
+}
+
+void Run::bytes(double weft, double documented) {
+  row_.device = device_.adapter();
+  row_.weft = weft;
+  row_.reference = documented;
+  row_.reference_name = kDocumented;
+  row_.unit = "B";
 }
 
 void Harness::add(std::string suite, std::string name, std::function<void(Run&)> body) {

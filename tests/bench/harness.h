@@ -17,9 +17,10 @@ struct Timing {
 /// Median and spread of samples in seconds.
 Timing summarise(std::vector<double> samples);
 
-/// Times candidates against each other: three rounds of warm-up, then `rounds` in which each runs once. The order turns
-/// round from one round to the next, so that what slows the machine down for a while slows all of them.
-std::vector<Timing> interleave(const std::vector<std::function<void()>>& candidates, int rounds);
+/// Times candidates against each other: rounds of warm-up, then `rounds` in which each runs once. The order turns round
+/// from one round to the next, so that what slows the machine down for a while slows all of them.
+/// \param warm_ups  less for work that takes seconds
+std::vector<Timing> interleave(const std::vector<std::function<void()>>& candidates, int rounds, int warm_ups = 3);
 
 /// Google Benchmark's figure for one iteration. `body` does the work once and returns the seconds that count, so that
 /// what it does before and after is left out.
@@ -30,7 +31,7 @@ struct Row {
   std::string suite, name, device;
   double weft = 0, reference = 0;  ///< in `unit`
   std::string reference_name;
-  std::string unit;  ///< "s", "ms" or "us"
+  std::string unit;  ///< "s", "ms", "us" or "B"
   double spread = 0;
 
   double ratio() const { return weft / reference; }
@@ -51,6 +52,8 @@ class Run {
   void compare(const Timing& weft, const Timing& reference, std::string reference_name, std::string unit);
   /// Reports a cost against what it may be at most. `on_device`: it depends on the device and its driver.
   void budget(const Timing& weft, double seconds, std::string unit, bool on_device = false);
+  /// Reports bytes of the device's memory against those that the documentation says.
+  void bytes(double weft, double documented);
 
  private:
   friend class Harness;
@@ -88,7 +91,9 @@ void add_runtime(Harness& harness);
 void add_gradient(Harness& harness);
 void add_algorithms(Harness& harness);
 void add_geometry(Harness& harness);
+void add_geometry_rays(Harness& harness);
 void add_geometry_queries(Harness& harness);
+void add_geometry_memory(Harness& harness);
 void add_hash_grid(Harness& harness);
 
 }  // namespace weft::bench

@@ -12,7 +12,9 @@ int main(int argc, char** argv) {
   weft::bench::add_gradient(harness);
   weft::bench::add_algorithms(harness);
   weft::bench::add_geometry(harness);
+  weft::bench::add_geometry_rays(harness);
   weft::bench::add_geometry_queries(harness);
   weft::bench::add_hash_grid(harness);
+  weft::bench::add_geometry_memory(harness);
   return harness.main(argc, argv);
 }
