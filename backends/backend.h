@@ -24,6 +24,7 @@ struct DeviceInfo {
   bool host_visible = false;  ///< MemoryKind::device is mapped: Allocation::host is set
   bool wraps_host = false;    ///< wrap() works
   bool software = false;      ///< runs on the CPU
+  bool int64 = false;         ///< kernels may have 64-bit integers
   std::uint32_t max_block = 128;
   std::uint32_t max_groups = 65535;  ///< per dimension of a launch
   std::uint32_t subgroup_size = 0;   ///< threads that run in step; 0: kernels cannot use it

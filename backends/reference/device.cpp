@@ -108,6 +108,7 @@ class ReferenceDevice : public Device {
     info_.memory_bytes = kMemoryLimit;
     info_.max_allocation = kMemoryLimit;
     info_.host_visible = true;
+    info_.int64 = true;
     info_.wraps_host = true;
     info_.software = true;
     info_.max_block = 1024;

@@ -1,141 +1,129 @@
-// Scans by runs: each thread adds up a run of elements, the sums are scanned in the same way, and each thread scans its
-// run from there on. No thread waits for another, and nothing depends on the size of subgroups.
-//
-// With coarse grain some 4000 threads have runs as long as it takes: a CPU's prefetchers follow them, and what a thread
-// costs is paid once for many elements. With fine grain a run is 16 elements, which lie in one or two cache lines and
-// are read by four at once where the memory's alignment allows it.
+// Scans by runs: the elements of each run are added up, the sums are scanned in the same way, and each run is scanned
+// from there on. No thread waits for another.
 #include "scan.h"
 
 #include "../tape_core.h"
+#include "scan_kernels.h"
 #include "scan_runs.h"
 
 namespace weft::detail {
 
 namespace {
 
-constexpr std::int64_t kCoarseThreads = 4096, kCoarseLeast = 64;
-constexpr int kFineRun = 16;
-// The highest levels are short: longer runs save launches.
-constexpr std::int64_t kFewElements = 1 << 14, kLongRun = 64;
+// With coarse grain some 4000 threads have a run each, as long as it takes: a CPU's prefetchers follow them, and what a
+// thread costs is paid once for many elements. Runs are an odd number of cache lines long, or those of neighbouring
+// threads would compete for the same places in the cache. So many elements are few enough for one thread alone: it
+// takes as long as one or two launches.
+constexpr std::int64_t kCoarseThreads = 4096, kCoarseLines = 5, kLine = 16;
+// With fine grain a run is that of a subgroup: 16 rows, or up to 64 where those are all that there is. A device without
+// subgroups that kernels can use gives each thread a run.
+constexpr std::int64_t kRows = 16, kMostRows = 64, kShortRun = 64;
 
-std::int64_t run_length(std::int64_t n, bool coarse) {
-  if (coarse) return std::max(kCoarseLeast, ceil_div(n, kCoarseThreads));
-  return n <= kFewElements ? kLongRun : kFineRun;
+std::int64_t run_length(std::int64_t n, bool coarse, std::int64_t lanes) {
+  if (coarse)
+    return n <= kCoarseThreads ? n : kLine * (std::max(kCoarseLines, ceil_div(n, kCoarseThreads * kLine)) | 1);
+  if (lanes == 0) return kShortRun;
+  const std::int64_t row = kQuad * lanes;
+  return row * (n <= row * kMostRows ? kMostRows : kRows);
 }
 
 std::uint64_t scratch_of(std::int64_t n, std::uint32_t element_bytes, bool coarse) {
   std::uint64_t bytes = 0;
-  for (std::int64_t runs = n; (runs = ceil_div(runs, run_length(runs, coarse))) > 1;)
+  for (std::int64_t runs = n; (runs = ceil_div(runs, run_length(runs, coarse, 0))) > 1;)
     bytes += scratch_piece(runs, element_bytes);
   return bytes;
 }
 
-// The kernels of one type. Elements are counted from the end where the scan goes there.
+/// One level of a scan: how it is divided into runs, and the kernels that go through them.
 template <class T>
-struct Kernels {
-  static auto make_sums(bool reverse) {
-    return kernel("sums of runs",
-                  [=](Arr<const T> in, Arr<T> sums, Int n, Int run) {
-                    Int t = tid(), first = t * run, last = min(first + run, n);
-                    Var<T> sum = T(0);
-                    for (auto i : range(first, last)) sum += in[reverse ? n - 1 - i : i];
-                    sums[t] = sum;
-                  },
-                  {.block = 64});
-  }
-  static auto make_scan(bool reverse, bool inclusive, bool whole) {
-    return kernel("scan of runs",
-                  [=](Arr<const T> in, Arr<const T> before, Arr<T> out, Int n, Int run) {
-                    Int t = tid(), first = t * run, last = min(first + run, n);
-                    Var<T> sum = T(0);
-                    if (!whole) sum = before[t];
-                    for (auto i : range(first, last)) {
-                      const Int at = reverse ? n - 1 - i : i;
-                      const Var<T> x = in[at];
-                      if (inclusive) sum += x;
-                      out[at] = sum;
-                      if (!inclusive) sum += x;
-                    }
-                  },
-                  {.block = 64});
-  }
-  static auto make_wide_sums() {
-    return kernel("sums of short runs", [](Arr<const T> in, Arr<const vec<4, T>> quads, Arr<T> sums, Int n) {
-      Int t = tid(), first = t * kFineRun;
-      Var<T> sum = T(0);
-      If (first + kFineRun <= n) {
-        for (int q = 0; q < kFineRun / 4; ++q) {
-          const Vec<4, T> x = quads[t * (kFineRun / 4) + q];
-          for (int k = 0; k < 4; ++k) sum += x[k];
-        }
-      }
-      Else {
-        for (auto i : range(first, n)) sum += in[i];
-      }
-      sums[t] = sum;
-    });
-  }
-  static auto make_wide_scan(bool inclusive) {
-    return kernel("scan of short runs", [=](Arr<const T> in, Arr<const vec<4, T>> quads, Arr<const T> before,
-                                            Arr<T> out, Arr<vec<4, T>> out_quads, Int n) {
-      Int t = tid(), first = t * kFineRun;
-      Var<T> sum = before[t];
-      If (first + kFineRun <= n) {
-        for (int q = 0; q < kFineRun / 4; ++q) {
-          const Int at = t * (kFineRun / 4) + q;
-          const Vec<4, T> x = quads[at];
-          Vec<4, T> sums;
-          for (int k = 0; k < 4; ++k) {
-            if (inclusive) sum += x[k];
-            sums[k] = sum;
-            if (!inclusive) sum += x[k];
-          }
-          out_quads[at] = sums;
-        }
-      }
-      Else {
-        for (auto i : range(first, n)) {
-          const Var<T> x = in[i];
-          if (inclusive) sum += x;
-          out[i] = sum;
-          if (!inclusive) sum += x;
-        }
-      }
-    });
+class Level {
+ public:
+  Level(Work& work, const Array<T>& in, const Array<T>& out, ScanKind kind)
+      : work_(work), in_(in), out_(out), sums_(in), kind_(kind) {
+    const backend::DeviceInfo& device = work.device().device->info();
+    if (!work.coarse()) lanes_ = device.subgroup_size;
+    wide_ = !kind.reverse && is_wide(in) && is_wide(out);
+    pairs_ = wide_ && work.coarse() && sizeof(T) == 4 && device.int64;
+    run_ = run_length(in.size(), work.coarse(), lanes_);
+    runs_ = ceil_div(in.size(), run_);
+    if (runs_ > 1) sums_ = work.take<T>(runs_);
   }
 
-  decltype(make_sums(false)) sums[2] = {make_sums(false), make_sums(true)};
-  decltype(make_scan(false, false, false)) scan[2][2][2] = {
-      {{make_scan(false, false, false), make_scan(false, false, true)},
-       {make_scan(false, true, false), make_scan(false, true, true)}},
-      {{make_scan(true, false, false), make_scan(true, false, true)},
-       {make_scan(true, true, false), make_scan(true, true, true)}}};
-  decltype(make_wide_sums()) wide_sums = make_wide_sums();
-  decltype(make_wide_scan(false)) wide_scan[2] = {make_wide_scan(false), make_wide_scan(true)};
+  std::int64_t runs() const { return runs_; }
+  /// What each run adds up to.
+  const Array<T>& sums() const { return sums_; }
+
+  void add_up() const {
+    const std::int64_t n = in_.size();
+    if (lanes_) return work_.run(rows().sums[access()], threads(), in_, quads(in_), sums_, n, runs_, rows_of_run());
+    if constexpr (sizeof(T) == 4)
+      if (pairs_) return work_.run(pairs().sums, runs_, in_, two_pairs(in_), sums_, n, run_);
+    work_.run(one_by_one().sums[kind_.reverse], runs_, in_, sums_, n, run_);
+  }
+
+  /// After the sums have been scanned.
+  void scan() const {
+    const std::int64_t n = in_.size();
+    const bool inclusive = kind_.inclusive, whole = runs_ == 1;
+    if (lanes_)
+      return work_.run(rows().scan(access(), inclusive, whole), threads(), in_, quads(in_), sums_, out_, quads(out_), n,
+                       runs_, rows_of_run());
+    if constexpr (sizeof(T) == 4)
+      if (pairs_)
+        return work_.run(pairs().scan[inclusive][whole], runs_, in_, two_pairs(in_), sums_, out_, two_pairs(out_), n,
+                         run_);
+    work_.run(one_by_one().scan[kind_.reverse][inclusive][whole], runs_, in_, sums_, out_, n, run_);
+  }
+
+ private:
+  static const RowKernels<T>& rows() {
+    static const RowKernels<T> kernels;
+    return kernels;
+  }
+  static const PairKernels<T>& pairs() {
+    static const PairKernels<T> kernels;
+    return kernels;
+  }
+  static const RunKernels<T>& one_by_one() {
+    static const RunKernels<T> kernels;
+    return kernels;
+  }
+  static Array<vec<4, T>> quads(const Array<T>& a) { return Quads<T>(a); }
+  static Array<TwoPairs> two_pairs(const Array<T>& a) { return Quads<T, TwoPairs>(a); }
+
+  typename RowKernels<T>::Access access() const {
+    using K = RowKernels<T>;
+    return kind_.reverse ? K::reverse : wide_ ? K::wide : K::narrow;
+  }
+  std::int64_t rows_of_run() const { return run_ / (kQuad * lanes_); }
+  std::int64_t threads() const {
+    constexpr std::int64_t block = RowKernels<T>::kBlock;
+    return ceil_div(runs_ * lanes_, block) * block;
+  }
+
+  Work& work_;
+  const Array<T>&in_, &out_;
+  Array<T> sums_;
+  const ScanKind kind_;
+  std::int64_t lanes_ = 0, run_, runs_;  ///< lanes: of subgroups that have a run each; 0: threads have them
+  bool wide_, pairs_;
 };
 
 }  // namespace
 
+// Runs of no device are shorter than those of threads with fine grain.
 std::uint64_t scan_scratch(std::int64_t n, std::uint32_t element_bytes) {
   return std::max(scratch_of(n, element_bytes, false), scratch_of(n, element_bytes, true));
 }
 
 template <class T>
 void scan_runs(Work& work, const Array<T>& in, const Array<T>& out, ScanKind kind) {
-  static const Kernels<T> kernels;
-  const std::int64_t n = in.size(), run = run_length(n, work.coarse()), runs = ceil_div(n, run);
-  const auto& scan = kernels.scan[kind.reverse][kind.inclusive];
-  if (runs == 1) return work.run(scan[true], 1, in, in, out, n, run);
-  const Array<T> sums = work.take<T>(runs);
-  const bool wide = run == kFineRun && !kind.reverse && is_wide(in) && is_wide(out);
-  if (wide)
-    work.run(kernels.wide_sums, runs, in, static_cast<const Array<vec<4, T>>&>(Quads<T>(in)), sums, n);
-  else
-    work.run(kernels.sums[kind.reverse], runs, in, sums, n, run);
-  scan_runs(work, sums, sums, {});
-  if (!wide) return work.run(scan[false], runs, in, sums, out, n, run);
-  const Array<vec<4, T>> quads = Quads<T>(in), out_quads = Quads<T>(out);
-  work.run(kernels.wide_scan[kind.inclusive], runs, in, quads, sums, out, out_quads, n);
+  const Level<T> level(work, in, out, kind);
+  if (level.runs() > 1) {
+    level.add_up();
+    scan_runs(work, level.sums(), level.sums(), {});
+  }
+  level.scan();
 }
 
 template void scan_runs(Work&, const Array<std::uint32_t>&, const Array<std::uint32_t>&, ScanKind);

@@ -95,11 +95,12 @@ void set_first(const Work& work, const Array<T>& a, T value) {
   work.run(set, 1, a, value);
 }
 
-/// The same memory by four elements each; what is left over at the end is not seen. Never empty: a launch refuses that
-/// even of kernels that do not look at it.
-template <class T>
-class Quads : public Array<vec<4, T>, 1> {
+/// The same memory by four elements each, as a W; what is left over at the end is not seen. Never empty: a launch
+/// refuses that even of kernels that do not look at it.
+template <class T, class W = vec<4, T>>
+class Quads : public Array<W, 1> {
  public:
+  static_assert(sizeof(W) == 4 * sizeof(T));
   explicit Quads(const Array<T>& a) {
     this->storage_ = a.storage();
     this->address_ = a.address();

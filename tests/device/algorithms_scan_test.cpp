@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include "../../runtime/algorithms/scan_runs.h"
 #include "../../runtime/state.h"
 #include "subgroup_sizes.h"
 
@@ -109,6 +110,43 @@ TEST_P(AlgorithmsScan, views_at_any_element_are_scanned) {
     exclusive_scan(all.slice(1), out.slice(3), {.grain = grain});
     EXPECT_TRUE(out.slice(3).to_vector() == exclusive(part));
     EXPECT_EQ(out.at(2), 0u);
+  }
+}
+
+// Runs of subgroups are as long as these are wide; backwards only gradients go, and on real GPUs by rows.
+TEST_P(AlgorithmsScan, rows_of_any_subgroup_are_scanned_both_ways) {
+  on_all_sizes(device(), on_reference(), [](const Device& device) {
+    for (const std::int64_t n : {1, 3, 64, 1023, 5000, 40001})
+      for (const Grain grain : kGrains)
+        for (const bool inclusive : {false, true}) {
+          SCOPED_TRACE(n);
+          std::vector<unsigned> x = numbers<unsigned>(n, 5), expected = exclusive(x);
+          if (inclusive)
+            for (std::size_t i = 0; i < x.size(); ++i) expected[i] += x[i];
+          const AlgorithmOptions options{.grain = grain};
+          for (const bool reverse : {false, true}) {
+            if (reverse) std::ranges::reverse(x), std::ranges::reverse(expected);
+            const Array<unsigned> in(device, x), out = zeros<unsigned>(device, n);
+            detail::Work work("a scan", options);
+            work.takes(in, "the input");
+            work.begin(detail::scan_scratch(n, sizeof(unsigned)));
+            detail::scan_runs(work, in, out, {.inclusive = inclusive, .reverse = reverse});
+            EXPECT_TRUE(out.to_vector() == expected);
+          }
+        }
+  });
+}
+
+TEST_P(AlgorithmsScan, an_infinite_element_counts_for_sums_behind_it_alone) {
+  constexpr std::int64_t n = 20000, at = 4567;
+  std::vector<float> x(n, 1);
+  x[at] = std::numeric_limits<float>::infinity();
+  const Array<float> in(device(), x), out = empty<float>(device(), n);
+  for (const Grain grain : kGrains) {
+    exclusive_scan(in, out, {.grain = grain});
+    const std::vector<float> sums = out.to_vector();
+    for (std::int64_t i = 0; i < n; ++i)
+      ASSERT_EQ(sums[std::size_t(i)], i <= at ? float(i) : std::numeric_limits<float>::infinity()) << i;
   }
 }
 
