@@ -11,9 +11,12 @@ namespace weft::detail {
 
 namespace {
 
-/// Clusters that a subgroup merges at once, and those that it leaves for the range around.
-constexpr int kMerged = 32, kLeft = 16;
 constexpr std::int64_t kBlock = 128;
+/// Clusters that a subgroup of `width` threads merges at once; it leaves half of them for the range around. With fewer
+/// there are more ranges to merge, with more a narrow subgroup has them in more registers than it has: through lavapipe
+/// (8 threads) 32 take 1.4 times as long as 16. Trees of 16 and of 32 are equally good on the test's meshes, by surface
+/// areas.
+constexpr int merged_by(int width) { return width < 32 ? 16 : 32; }
 /// How far a cluster looks for the nearest one, to both sides. Trees of 8 were no better on the test's meshes, by
 /// surface areas.
 constexpr int kReach = 4;
@@ -33,17 +36,20 @@ Float half_area(const TracedBox& b) {
   return d.x * (d.y + d.z) + d.y * d.z;
 }
 
-/// 32 clusters in the registers of a subgroup of `width` threads: lane k has clusters k * each to k * each + each - 1.
-/// Wider subgroups leave threads idle.
+/// Clusters in the registers of a subgroup of `width` threads: lane k has clusters k * each to k * each + each - 1.
+/// Subgroups wider than there are clusters leave threads idle.
 class Clusters {
  public:
   explicit Clusters(int width)
-      : each(std::max(1, kMerged / width)),
+      : merged(merged_by(width)),
+        each(std::max(1, merged / width)),
         slots(std::size_t(each)),
         lane(subgroup_lane()),
+        width_(width),
         shift_(std::countr_zero(unsigned(each))) {}
 
-  const int each;  ///< a power of two
+  const int merged;  ///< as many at once, at most
+  const int each;    ///< a power of two
   std::vector<Cluster> slots;
   const Int lane;
 
@@ -65,8 +71,27 @@ class Clusters {
     return values;
   }
 
+  /// Combined over the lanes. Drivers for CPUs, whose subgroups are narrow, exchange lanes in one instruction and
+  /// reduce them one by one.
+  template <class V, class F, class R>
+  V over_lanes(V v, F combine, R reduce) const {
+    if (width_ >= 32) return reduce(v);
+    for (int d = 1; d < width_; d *= 2) v = combine(v, V(subgroup_shuffle_xor(v, d)));
+    return subgroup_broadcast_first(v);  // says that it is the same in all
+  }
+  UInt any_bits(const UInt& bits) const {
+    return over_lanes(
+        bits, [](const UInt& a, const UInt& b) { return a | b; }, [](const UInt& a) { return subgroup_or(a); });
+  }
+  /// The first lane where it is true; the subgroup's width where there is none.
+  Int first_lane(const Bool& there) const {
+    return over_lanes(
+        select(there, lane, width_), [](const Int& a, const Int& b) { return min(a, b); },
+        [](const Int& a) { return subgroup_min(a); });
+  }
+
  private:
-  int shift_;
+  int width_, shift_;
 };
 
 // For each cluster the nearest of those up to kReach before it and behind it, by the area of the box around both. A
@@ -104,7 +129,8 @@ std::vector<UInt> nearest(const Clusters& c, const Int& count) {
 /// The number of bit `rank` (from 0) among those that are set.
 class SetBits {
  public:
-  explicit SetBits(const UInt& mask) : ones_(mask) {
+  /// \param most  of the bits that may be set: 16 or 32
+  SetBits(const UInt& mask, int most) : ones_(mask), most_(most) {
     pairs_ = mask - ((mask >> 1u) & 0x55555555u);
     fours_ = (pairs_ & 0x33333333u) + ((pairs_ >> 2u) & 0x33333333u);
     bytes_ = (fours_ + (fours_ >> 4u)) & 0x0f0f0f0fu;
@@ -119,7 +145,7 @@ class SetBits {
       left = select(beyond, left - below, left);
       bit = select(beyond, bit + width, bit);
     };
-    step(halves_, 16, 31);
+    if (most_ > 16) step(halves_, 16, 31);
     step(bytes_, 8, 15);
     step(fours_, 4, 7);
     step(pairs_, 2, 3);
@@ -129,6 +155,7 @@ class SetBits {
 
  private:
   UInt ones_, pairs_, fours_, bytes_, halves_;
+  int most_;
 };
 
 /// Where nodes go.
@@ -176,7 +203,7 @@ void merge_nearest(Clusters& c, Int& count, const Output& out, const Bool& acros
     own.size = select(first, height * 16 + number, own.size);
     kept |= select((i < count) & !second, UInt(1u) << UInt(i & 31), 0u);
   }
-  const SetBits left(subgroup_or(kept));
+  const SetBits left(c.any_bits(kept), c.merged);
   count = left.count();
   const auto new_links = c.all([](const Cluster& s) { return s.link; });
   const auto new_sizes = c.all([](const Cluster& s) { return s.size; });
@@ -191,11 +218,13 @@ void merge_nearest(Clusters& c, Int& count, const Output& out, const Bool& acros
   }
 }
 
-/// Clusters in memory: a range of places has up to 16 of them among its first 16 places. A place alone has its
-/// primitive.
+/// Clusters in memory, of ranges that have been merged: they stand at the first places of the range, as many as its
+/// count says.
 struct Lists {
   Arr<vec4> bounds;  ///< by place two: lower bound and link, upper bound and first
-  Arr<int> sizes;
+  Arr<int> sizes;    ///< by place
+  Arr<int> counts;   ///< by the range's first place, shifted
+  int shift;         ///< see count_shift()
 
   void store(const Int& place, const Cluster& c) const {
     bounds[place * 2] = Vec4(c.box.lower, bitcast<float>(c.link));
@@ -209,50 +238,113 @@ struct Lists {
             bitcast<int>(upper.w),
             Int(sizes[place])};
   }
+  Ref<int> count(const Int& first) const { return counts[first >> shift]; }
 };
 
-/// The clusters of two neighbouring ranges, [from, split) and [split, to], become up to `goal` of both. All threads of
-/// the subgroup come, with the same arguments. What is left stands in c.
-void merge_ranges(Clusters& c, Int& count, const Lists& lists, const Output& out, const Int& from, const Int& split,
-                  const Int& to, const Int& goal, const Bool& across) {
-  const auto place_of = [&](const Int& i) { return select(i < kLeft, from + i, split + i - kLeft); };
-  UInt there = 0u;
-  for (int k = 0; k < c.each; ++k) {
-    Int i = c.number(k);
-    If (select(i < kLeft, i < split - from, (i < kMerged) & (i - kLeft <= to - split))) {
-      there |= select(lists.sizes[place_of(i)] >= 0, UInt(1u) << UInt(i & 31), 0u);
+/// Ranges that are merged have more than half of merged_by() places, so that no two begin as near to each other. Groups
+/// may have less.
+int count_shift(int width, bool grouped) { return grouped ? 0 : std::countr_zero(unsigned(merged_by(width) / 2)); }
+
+/// A range of places that is complete, and the first one of its second half.
+struct Range {
+  Int from, split, to;
+  Bool across;  ///< it has several groups
+};
+
+/// The clusters of the two halves of a range become up to `goal` of both. All threads of the subgroup come, with the
+/// same arguments. What is left stands in c.
+void merge_halves(Clusters& c, Int& count, const Lists& lists, const Output& out, const Arr<const int>& order,
+                  const Range& range, const Int& goal) {
+  const int left = c.merged / 2;
+  // A half of few places has not been merged: it has its primitives. But groups have, which are of one place or one
+  // cluster before they meet others.
+  const auto is_merged = [&](const Int& first, const Int& last) {
+    return (range.across & (last > first)) | (last - first >= left);
+  };
+  const Bool merged[] = {is_merged(range.from, range.split - 1), is_merged(range.split, range.to)};
+  Int counts[] = {range.split - range.from, range.to - range.split + 1};
+  const Int firsts[] = {range.from, range.split};
+  for (int half = 0; half < 2; ++half)
+    If (merged[half]) {
+      counts[half] = lists.count(firsts[half]);
     }
-  }
-  const SetBits stored(subgroup_or(there));
-  count = stored.count();
+  count = subgroup_broadcast_first(counts[0] + counts[1]);
   for (int k = 0; k < c.each; ++k) {
     Int i = c.number(k);
+    Bool second = i >= counts[0];
+    Int place = select(second, range.split + i - counts[0], range.from + i);
+    Cluster& own = c.slots[std::size_t(k)];
     If (i < count) {
-      c.slots[std::size_t(k)] = lists.load(place_of(stored.at(i)));
+      If (select(second, merged[1], merged[0])) {
+        own = lists.load(place);
+      }
+      Else { own = {box_of(out.bvh.lowers, out.bvh.uppers, order[place]), ~place, place, 1}; }
     }
   }
   While (count > goal) {
-    merge_nearest(c, count, out, across);
+    merge_nearest(c, count, out, range.across);
   }
   for (int k = 0; k < c.each; ++k) {
     Int i = c.number(k);
     If (i < count) {
-      lists.store(from + i, c.slots[std::size_t(k)]);
+      lists.store(range.from + i, c.slots[std::size_t(k)]);
     }
-    Else {
-      If (i < min(to - from + 1, kLeft)) {
-        lists.sizes[from + i] = -1;
-      }
-    }
+  }
+  If (c.lane == 0) {
+    lists.count(range.from) = count;
   }
 }
 
-// After Benthin et al. 2024. Threads climb from the places of sorted keys as they do in build_lbvh(), but the ranges
-// that they go through are no nodes: they say which clusters may meet. Where a range of more than 16 places is
-// complete, the clusters of its two halves, no more than 16 each, are merged until 16 are left: round by round each one
-// that is the nearest of its nearest. The whole range merges until one is left. So the upper levels of the tree are
-// chosen from many clusters, by area, and not by where the curve happens to be cut. A range that is a whole group
-// merges until one is left as well, so that a group is one cluster before it meets others.
+/// How high a cut between two neighbouring places is: see Climb.
+template <class B>
+struct Height {
+  Var<B> keys;
+  UInt places;
+  Bool operator<(const Height& o) const { return (keys < o.keys) | ((keys == o.keys) & (places < o.places)); }
+};
+template <class B>
+Height<B> select_height(const Bool& c, const Height<B>& a, const Height<B>& b) {
+  return {select(c, a.keys, b.keys), select(c, a.places, b.places)};
+}
+
+/// The largest range of no more than `most` places around place `first`, of those that a climb goes through: found
+/// without one, since nobody has to wait for what happens inside. Place by place over the lower one of the cuts beside
+/// what has been taken; wherever both are higher than all cuts inside, a range is complete. Never the range of all
+/// places.
+template <class B>
+void grow_range(const Arr<const B>& keys, Int& first, Int& last, int most, const Int& n) {
+  const auto cut_behind = [&](const Int& place) {  // behind the last place, and before the first one, it is the highest
+    const Bool inside = (place >= 0) & (place < n - 1);
+    const Int at = clamp(place, 0, n - 2);
+    const Var<B> differ = keys[at] ^ keys[at + 1];
+    return Height<B>{select(inside, differ, B(~B(0))), select(inside, UInt(at ^ (at + 1)), ~0u)};
+  };
+  Int from = first, to = last;
+  Height<B> left = cut_behind(from - 1), right = cut_behind(to), inside{Var<B>(B(0)), UInt(0u)};
+  for (auto step : range(most - 1)) {
+    const Bool leftwards = left < right;
+    const Height<B> taken = select_height(leftwards, left, right);
+    inside = select_height(inside < taken, taken, inside);
+    from = select(leftwards, from - 1, from);
+    to = select(leftwards, to, to + 1);
+    const Height<B> next = cut_behind(select(leftwards, from - 1, to));
+    left = select_height(leftwards, next, left);
+    right = select_height(leftwards, right, next);
+    const Bool complete = (inside < left) & (inside < right) & (to - from + 1 < n) & (from >= 0) & (to < n);
+    first = select(complete, from, first);
+    last = select(complete, to, last);
+  }
+}
+
+// After Benthin et al. 2024. Threads climb as they do in build_lbvh(), but the ranges that they go through are no nodes:
+// they say which clusters may meet. Where a range of more than 16 places is complete (8 with narrow subgroups, see
+// merged_by()), the clusters of its two halves, no more than 16 each, are merged until 16 are left: round by round each
+// one that is the nearest of its nearest. The whole range merges until one is left. So the upper levels of the tree are
+// chosen from many clusters, by area, and not by where the curve happens to be cut. A range that is a whole group merges
+// until one is left as well, so that a group is one cluster before it meets others.
+//
+// The climb begins with the largest ranges of 32 places at most, each of one thread, which merges it at once: most of
+// the atomic operations of a climb are those of its first steps. (With groups it begins with single places.)
 //
 // A merge is work for a whole subgroup: it takes the ranges that its threads have completed one after the other, with
 // 32 clusters in registers. Every thread comes to every operation of the subgroup. Before a thread says that its range
@@ -261,66 +353,72 @@ void merge_ranges(Clusters& c, Int& count, const Lists& lists, const Output& out
 //
 //   range            [0 .. 19]               [20 .. 39]
 //   clusters there   16 (four were merged)   16
-//   range [0 .. 39]: 32 clusters -> rounds: 32, 21, 15 -> stops at 15, in places 0 to 14; place 15 says that there
-//   is no more
+//   range [0 .. 39]: 32 clusters -> rounds: 32, 21, 15 -> stops at 15, in places 0 to 14
 template <class B>
 auto hploc_kernel(int width, bool grouped) {
-  return kernel("bvh_hploc",
-                [width, grouped](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys,
-                                 Arr<const int> order, Arr<vec4> bounds, Arr<int> sizes, Arr<vec2i> spans, Int n) {
-                  const Lists lists{bounds, sizes};
-                  const Output out{bvh, halves, spans};
-                  Int i = tid(), first = i, last = i, split = 0;
-                  Bool climbs = i < n, is_group = false;
-                  const Arr<int> groups = bvh.groups;
-                  If (climbs) {
-                    lists.store(i, {box_of(bvh.lowers, bvh.uppers, order[i]), ~i, i, 1});
-                  }
-                  fence();
-                  While (subgroup_any(climbs)) {
-                    If (climbs) {
-                      const auto [parent, is_second] = climb_from<B>(keys, groups, grouped, first, last, n);
-                      Int far_end = atomic_exchange(arrived[parent], 1 + select(is_second, last, first));
-                      climbs = far_end != 0;
-                      If (climbs) {
-                        arrived[parent] = 0;
-                        split = parent + 1;
-                        first = select(is_second, far_end - 1, first);
-                        last = select(is_second, last, far_end - 1);
-                        if (grouped) {
-                          const Int group = groups[first];
-                          is_group = (groups[last] == group) & ((first == 0) | (groups[max(first - 1, 0)] != group)) &
-                                     ((last == n - 1) | (groups[min(last + 1, n - 1)] != group));
-                        }
-                      }
-                    }
-                    Bool due = climbs & ((last - first >= kLeft) | (last - first + 1 == n) | is_group);
-                    While (subgroup_any(due)) {
-                      Clusters c(width);
-                      Int count = 0;
-                      Int worker = subgroup_min(select(due, c.lane, width));
-                      Int from = subgroup_broadcast(first, worker), to = subgroup_broadcast(last, worker);
-                      Int middle = subgroup_broadcast(split, worker);
-                      Bool whole = to - from + 1 == n, across = false;
-                      Int goal = select(whole, 1, kLeft);
-                      if (grouped) {
-                        across = groups[from] != groups[to];
-                        goal = select(subgroup_broadcast(is_group, worker), 1, goal);
-                      }
-                      fence();
-                      merge_ranges(c, count, lists, out, from, middle, to, goal, across);
-                      fence();
-                      If (whole & (c.lane == 0)) {
-                        bvh.parents[c.slots[0].link] = -1;
-                        bvh.info[kBvhRoot] = UInt(c.slots[0].link);
-                        bvh.info[kBvhDepth] = UInt(max(c.slots[0].size / 16, 1));
-                      }
-                      climbs = climbs & !(whole & (c.lane == worker));
-                      due = due & (c.lane != worker);
-                    }
-                  }
-                },
-                {.block = std::uint32_t(kBlock)});
+  return kernel(
+      "bvh_hploc",
+      [width, grouped](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys, Arr<const int> order,
+                       Arr<vec4> bounds, Arr<int> sizes, Arr<int> counts, Arr<vec2i> spans, Int n) {
+        const int left = merged_by(width) / 2;
+        const Lists lists{bounds, sizes, counts, count_shift(width, grouped)};
+        const Output out{bvh, halves, spans};
+        Int i = tid(), first = i, last = i, split = 0;
+        Bool climbs = i < n, due = false, is_group = false;
+        const Arr<int> groups = bvh.groups;
+        Clusters c(width);
+        if (!grouped) {
+          grow_range<B>(keys, first, last, 2 * left, n);
+          climbs = climbs & (first == i);
+          due = climbs & (last - first >= left);
+          split = first + left;  // any would do: neither half has been merged
+        }
+        While (subgroup_any(climbs)) {
+          Int worker = c.first_lane(due);
+          While (worker < width) {
+            Int count = 0;
+            Range range{subgroup_broadcast(first, worker), subgroup_broadcast(split, worker),
+                        subgroup_broadcast(last, worker), false};
+            Bool whole = range.to - range.from + 1 == n;
+            Int goal = select(whole, 1, left);
+            if (grouped) {
+              range.across = groups[range.from] != groups[range.to];
+              goal = select(subgroup_broadcast(is_group, worker), 1, goal);
+            }
+            fence();
+            merge_halves(c, count, lists, out, order, range, goal);
+            fence();
+            If (whole & (c.lane == 0)) {
+              bvh.parents[c.slots[0].link] = -1;
+              bvh.info[kBvhRoot] = UInt(c.slots[0].link);
+              bvh.info[kBvhDepth] = UInt(max(c.slots[0].size / 16, 1));
+            }
+            climbs = climbs & !(whole & (c.lane == worker));
+            due = due & (c.lane != worker);
+            worker = c.first_lane(due);
+          }
+          If (climbs) {
+            const auto [parent, is_second] = climb_from<B>(keys, groups, grouped, first, last, n);
+            Int far_end = atomic_exchange(arrived[parent], 1 + select(is_second, last, first));
+            climbs = far_end != 0;
+            If (climbs) {
+              arrived[parent] = 0;
+              split = parent + 1;
+              first = select(is_second, far_end - 1, first);
+              last = select(is_second, last, far_end - 1);
+              due = (last - first >= left) | (last - first + 1 == n);
+              if (grouped) {
+                const Int group = groups[first];
+                const Bool across = groups[last] != group;
+                is_group = !across & ((first == 0) | (groups[max(first - 1, 0)] != group)) &
+                           ((last == n - 1) | (groups[min(last + 1, n - 1)] != group));
+                due |= is_group | across;
+              }
+            }
+          }
+        }
+      },
+      {.block = std::uint32_t(kBlock)});
 }
 
 // By width: the number of clusters in each thread's registers is part of the kernel.
@@ -343,8 +441,10 @@ template <class B>
 void build_from(const BvhBuild& build, const Array<B>& keys) {
   const Device device = build.device();
   const std::int64_t n = build.count(), threads = (n + kBlock - 1) / kBlock * kBlock;
+  const int shift = count_shift(int(device.native().info().subgroup_size), build.grouped);
   launch(hploc_kernel_for<B>(device, build.grouped), threads, build.data, halves_of(build.data.nodes), build.arrived,
-         keys, build.order, Array<vec4>::empty(device, 2 * n), Array<int>::empty(device, n), build.spans, n);
+         keys, build.order, Array<vec4>::empty(device, 2 * n), Array<int>::empty(device, n),
+         Array<int>::empty(device, (n >> shift) + 1), build.spans, n);
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ TEST_P(BvhBuild, every_primitive_is_in_one_leaf_and_all_boxes_are_tight) {
 TEST_P(BvhBuild, subgroups_of_every_size_build) {
   test::on_all_sizes(device(), on_reference(), [](const Device& sized) {
     for (const BvhOptions& options : {BvhOptions{}, BvhOptions{.leaf_size = 4}, BvhOptions{.curve_bits = 60}})
-      for (int n : {2, 17, 33, 200}) {
+      for (int n : {2, 8, 9, 16, 17, 33, 200}) {
         SCOPED_TRACE(name_of(options) + ", " + std::to_string(n) + " boxes");
         const Boxes boxes = test::random_soup(n, unsigned(n));
         expect_valid(build(sized, boxes, options), boxes);
