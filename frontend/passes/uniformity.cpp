@@ -116,6 +116,7 @@ class Uniformity {
         for (Id outer : open_) lower_to(loops_[outer], here);
         return;
       case Op::param: {
+        if (open_.empty()) return set(id, kNobody);  // of a function: whoever calls it decides
         const Id carrier = open_.back();
         const Id next = module_.regions[module_[carrier].regions[1]].insts.back();
         const int k = static_cast<int>(inst.imm);
