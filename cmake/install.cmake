@@ -1,9 +1,9 @@
 # The installed copy: the library, its public headers, and the package that find_package(weft) reads.
 include(CMakePackageConfigHelpers)
 
-# Public are the headers of frontend and runtime, the emitter's interface, and each backend's one header of its own
+# Public are the headers of frontend, runtime and loader, the emitter's interface, and each backend's one header of its own
 # name. The others need third-party headers that a user of weft does not have.
-foreach(folder frontend runtime)
+foreach(folder frontend runtime loader)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft"
     FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 endforeach()
@@ -21,7 +21,7 @@ foreach(header weft ${weft_part_headers})
 endforeach()
 
 set(weft_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weft")
-install(TARGETS weft_runtime EXPORT weftTargets
+install(TARGETS weft_runtime weft_loader EXPORT weftTargets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

@@ -38,6 +38,7 @@
 #include "gradcheck.h"
 #include "indexed_array.h"
 #include "jacobian.h"
+#include "kernel_spirv.h"
 #include "launch.h"
 #include "report.h"
 #include "tape.h"

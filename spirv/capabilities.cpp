@@ -274,4 +274,28 @@ Target Target::everything() {
   return t;
 }
 
+Target Target::floor() {
+  Target t;
+  t.int64 = true;
+  return t;
+}
+
+Target Target::portable() {
+  Target t = everything();
+  t.push8 = t.push16 = false;  // narrow arguments are cut out of words
+  t.float32_atomic_add = t.float64_atomic_add = false;
+  t.float32_shared_atomic_add = t.float64_shared_atomic_add = false;
+  t.round_even16 = t.round_even32 = t.round_even64 = false;
+  t.keep_nan16 = t.keep_nan32 = t.keep_nan64 = false;
+  return t;
+}
+
+Target Target::named(std::string_view name) {
+  if (name == "portable") return portable();
+  if (name == "floor") return floor();
+  if (name == "everything") return everything();
+  throw Error(ErrorKind::invalid_argument,
+              fmt::format("no target is called \"{}\": they are \"portable\", \"floor\" and \"everything\"", name));
+}
+
 }  // namespace weft::spirv

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../frontend/ir/module.h"
@@ -38,6 +39,14 @@ struct Target {
 
   /// Every capability: for dumps and for validation without a device.
   static Target everything();
+  /// For shaders that are to run on whatever device there is: what a kernel itself needs may be used (float64, narrow
+  /// types, subgroups, ..), what only makes it faster or more exact than it must be is not (native float additions,
+  /// promises about rounding). Workgroups of up to 1024 threads, subgroups of 32.
+  static Target portable();
+  /// The floor and nothing else: int64, workgroups of up to 128 threads.
+  static Target floor();
+  /// "portable", "floor" or "everything". Errors: Error(invalid_argument) for another name, which lists these.
+  static Target named(std::string_view name);
   bool operator==(const Target&) const = default;
 };
 

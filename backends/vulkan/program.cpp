@@ -232,3 +232,12 @@ std::shared_ptr<Program> VulkanDevice::load(const SpirvDesc& desc) {
 }
 
 }  // namespace weft::backend::vulkan
+
+namespace weft::backend {
+
+const spirv::Target& spirv_target(Device& device) {
+  if (const auto* known = dynamic_cast<const vulkan::VulkanDevice*>(&device)) return known->adapter().target;
+  throw Error(ErrorKind::invalid_argument, fmt::format("{} runs no SPIR-V", device.info().name));
+}
+
+}  // namespace weft::backend

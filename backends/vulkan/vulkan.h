@@ -9,6 +9,10 @@
 
 #include "../backend.h"
 
+namespace weft::spirv {
+struct Target;
+}
+
 namespace weft::backend {
 
 /// Receives one message of the validation layers. May be called from any thread; must not call Vulkan.
@@ -43,6 +47,9 @@ struct SpirvDesc {
 /// Makes a program of SPIR-V from elsewhere. The caller answers for what the shader does to memory.
 /// Errors: Error(invalid_argument) when the device is not a Vulkan device or the validator refuses the words.
 std::shared_ptr<Program> load_spirv(Device& device, const SpirvDesc& desc);
+
+/// What shaders for the device may use. Errors: Error(invalid_argument) for a device that is not Vulkan's.
+const spirv::Target& spirv_target(Device& device);
 
 /// Where the messages of validation go; an empty one means stderr.
 void set_vulkan_message_callback(MessageCallback callback);

@@ -1,7 +1,8 @@
-// Parameters by value, and the one run of a kernel's function.
+// Parameters by value, the one run of a kernel's function, and the list of all kernels.
 #include "kernel.h"
 
 #include <algorithm>
+#include <map>
 
 #include "../passes/passes.h"
 #include "../support/error.h"
@@ -32,6 +33,45 @@ void drop_unused_messages(ir::Module& m) {
   m.messages.clear();
 }
 }  // namespace
+
+namespace {
+/// Kernels that exist, by the order in which they were made. Made with the first kernel, so that it outlives those of
+/// namespaces.
+struct AllKernels {
+  std::mutex mutex;
+  std::map<std::uint64_t, KernelCore*> by_serial;
+  std::uint64_t last = 0;
+
+  static AllKernels& get() {
+    static AllKernels all;
+    return all;
+  }
+};
+}  // namespace
+
+KernelCore::KernelCore(std::string name, Loc loc, const KernelOptions& options, std::function<void()> body)
+    : name_(std::move(name)), loc_(loc), options_(options), body_(std::move(body)) {
+  AllKernels& all = AllKernels::get();
+  std::lock_guard lock(all.mutex);
+  serial_ = ++all.last;
+  all.by_serial.emplace(serial_, this);
+}
+
+KernelCore::~KernelCore() {
+  AllKernels& all = AllKernels::get();
+  std::lock_guard lock(all.mutex);
+  all.by_serial.erase(serial_);
+}
+
+std::vector<std::shared_ptr<KernelCore>> KernelCore::all() {
+  std::vector<std::shared_ptr<KernelCore>> kernels;
+  AllKernels& all = AllKernels::get();
+  std::lock_guard lock(all.mutex);
+  // One whose last handle goes at this moment waits for the lock to leave the list.
+  for (const auto& [serial, kernel] : all.by_serial)
+    if (auto alive = kernel->weak_from_this().lock()) kernels.push_back(std::move(alive));
+  return kernels;
+}
 
 ir::Module KernelCore::trace(const ir::Variant& variant, std::uint32_t max_block) const {
   ir::Module module;

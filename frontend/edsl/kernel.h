@@ -11,6 +11,8 @@
 
 namespace weft {
 
+struct SpirvOptions;  // runtime/kernel_spirv.h
+
 /// What a kernel asks for beside its function: `kernel("name", f, {.block = 128, .debug = true})`.
 struct KernelOptions {
   /// Threads per workgroup; 0: 256, or as many as the device runs. A kernel that works in workgroups (barrier(),
@@ -112,8 +114,13 @@ struct Parameter<Var<T>> {
 /// What all kernels share, whatever their parameters: the recipe, and a place for the runtime's programs.
 class KernelCore : public std::enable_shared_from_this<KernelCore> {
  public:
-  KernelCore(std::string name, Loc loc, const KernelOptions& options, std::function<void()> body)
-      : name_(std::move(name)), loc_(loc), options_(options), body_(std::move(body)) {}
+  KernelCore(std::string name, Loc loc, const KernelOptions& options, std::function<void()> body);
+  ~KernelCore();
+  KernelCore(const KernelCore&) = delete;
+  KernelCore& operator=(const KernelCore&) = delete;
+
+  /// The kernels of this process that exist now, in the order in which they were made. Thread-safe.
+  static std::vector<std::shared_ptr<KernelCore>> all();
 
   const std::string& name() const { return name_; }
   Loc loc() const { return loc_; }
@@ -137,6 +144,7 @@ class KernelCore : public std::enable_shared_from_this<KernelCore> {
   Loc loc_;
   KernelOptions options_;
   std::function<void()> body_;
+  std::uint64_t serial_;  ///< in the list of all()
 };
 
 }  // namespace detail
@@ -160,6 +168,12 @@ class Kernel {
   /// Errors: Error(invalid_argument) for another form, which lists these; Error(invalid_kernel) when the trace fails;
   /// Error(unsupported) for what GLSL lacks.
   std::string dump(std::string_view form) const { return core_->dump(form); }
+  /// The kernel, or its adjoint, as a SPIR-V module with a description of how it is launched: `k.spirv()`,
+  /// `k.spirv({.adjoint = true})`. Needs no device. See export_spirv() in runtime/kernel_spirv.h (in weft.h).
+  template <class Options = SpirvOptions>
+  auto spirv(const Options& options = {}) const {
+    return export_spirv(*core_, options);
+  }
   detail::KernelCore& core() const { return *core_; }
 
  private:
