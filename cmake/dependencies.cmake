@@ -2,7 +2,7 @@
 #
 # The file is installed too: a program that links a static weft needs the same libraries.
 
-# Looks for the libraries of the groups named (library, examples, tests, bench). `out_missing` receives one line for
+# Looks for the libraries of the groups named (library, tools, examples, tests, bench). `out_missing` receives one line for
 # each that is not there. A macro, since what find_package() sets must reach the caller.
 macro(weft_find_dependencies out_missing)
   set(${out_missing})
@@ -64,6 +64,12 @@ set(WEFT_LIBRARY_DEPENDENCIES
   weft_dep::volk weft_dep::vulkan_headers weft_dep::spirv_headers SPIRV-Tools-opt SPIRV-Tools-static
   spirv-cross-glsl spirv-cross-core fmt::fmt
   weft_dep::xxhash nlohmann_json::nlohmann_json tinyobjloader::tinyobjloader Threads::Threads ${CMAKE_DL_LIBS})
+
+macro(weft_find_tools_dependencies out_missing)
+  weft_need_package(${out_missing} fmt::fmt fmt libfmt-dev)
+  weft_need_package(${out_missing} CLI11::CLI11 CLI11 libcli11-dev)
+endmacro()
+set(WEFT_TOOLS_DEPENDENCIES fmt::fmt CLI11::CLI11)
 
 macro(weft_find_examples_dependencies out_missing)
   weft_need_package(${out_missing} fmt::fmt fmt libfmt-dev)

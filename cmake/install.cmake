@@ -21,7 +21,11 @@ foreach(header weft ${weft_part_headers})
 endforeach()
 
 set(weft_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weft")
-install(TARGETS weft_runtime weft_loader EXPORT weftTargets
+set(weft_installed weft_runtime weft_loader)
+if(WEFT_BUILD_TOOLS)
+  list(APPEND weft_installed weft_kernels)
+endif()
+install(TARGETS ${weft_installed} EXPORT weftTargets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

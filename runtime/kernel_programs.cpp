@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "../frontend/support/hash.h"
+#include "export_launched.h"
 
 namespace weft::detail {
 
@@ -92,7 +93,9 @@ LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Va
   std::lock_guard lock(kernel.mutex);
   ProgramUses& uses = programs_of(kernel).uses;
   if (LoadedProgram* known = find(uses, device, variant)) return *known;
-  return add(uses, device, variant, compile(trace(kernel, variant, device.device->info().max_block), device));
+  const ir::Module module = trace(kernel, variant, device.device->info().max_block);
+  export_launched(module);
+  return add(uses, device, variant, compile(module, device));
 }
 
 std::uint64_t identity_of(KernelCore& kernel, DeviceState& device, const ir::Variant& launched,
@@ -141,7 +144,9 @@ std::shared_ptr<KernelAdjoint> adjoint_of(KernelCore& kernel, DeviceState& devic
   auto& adjoints = programs_of(kernel).adjoints;
   for (const auto& known : adjoints)
     if (known.variant == variant && known.options == options && known.max_block == max_block) return known.adjoint;
-  auto made = std::make_shared<KernelAdjoint>(ir::adjoint(trace(kernel, variant, max_block), options));
+  const ir::Module module = trace(kernel, variant, max_block);
+  auto made = std::make_shared<KernelAdjoint>(ir::adjoint(module, options));
+  export_launched_adjoint(module, options);
   adjoints.push_back({variant, options, max_block, made});
   return made;
 }

@@ -246,6 +246,16 @@ SpirvKernel detail::export_adjoint(const ir::Module& module, std::uint64_t gradi
   return made;
 }
 
+std::string detail::file_stem(const std::string& name) {
+  std::string stem = name.empty() ? "kernel" : name;
+  for (char& c : stem) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    if (!plain) c = '_';
+  }
+  return stem;
+}
+
 SpirvKernel export_spirv(const KernelCore& kernel, const SpirvOptions& options) {
   ir::Variant variant;
   variant.debug = kernel.debug();

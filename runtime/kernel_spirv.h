@@ -58,6 +58,8 @@ namespace detail {
 SpirvKernel export_module(const ir::Module& module, const SpirvOptions& options);
 /// And its adjoint: the IR as traced with Variant::adjoint. \param gradients  by parameter: arrays that have gradients
 SpirvKernel export_adjoint(const ir::Module& module, std::uint64_t gradients, const SpirvOptions& options);
+/// A kernel's name as that of a file: other characters than letters, digits, - and _ become _.
+std::string file_stem(const std::string& name);
 }  // namespace detail
 
 /// Writes FOLDER/STEM.spv and FOLDER/STEM.json. Errors: Error(io).

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -17,9 +18,13 @@
 #endif
 #ifdef _WIN32
 #define NOMINMAX
+#include <io.h>
 #include <process.h>
 #include <windows.h>
 #else
+#include <dlfcn.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #endif
@@ -109,6 +114,57 @@ double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
+#endif
+}
+
+fs::path temporary_folder() {
+  std::error_code error;
+  const fs::path root = fs::temp_directory_path(error);
+  if (error) return {};
+  for (int tries = 0; tries < 16; ++tries) {
+    const fs::path folder = temporary_beside(root / "weft");
+    if (fs::create_directory(folder, error)) return folder;
+  }
+  return {};
+}
+
+std::string load_library(const fs::path& path) {
+#ifdef _WIN32
+  if (LoadLibraryW(fs::absolute(path).c_str())) return {};
+  return std::error_code(int(GetLastError()), std::system_category()).message();
+#else
+  // A name without a folder would be looked for elsewhere.
+  if (dlopen(fs::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL)) return {};
+  const char* why = dlerror();
+  return why ? why : "it cannot be loaded";
+#endif
+}
+
+std::optional<int> run_program(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& part : command) arguments.push_back(const_cast<char*>(part.c_str()));
+  arguments.push_back(nullptr);
+  std::fflush(nullptr);
+#ifdef _WIN32
+  const int output = _dup(1);
+  _dup2(2, 1);
+  const auto code = _spawnvp(_P_WAIT, arguments[0], arguments.data());
+  _dup2(output, 1);
+  _close(output);
+  if (code == -1) return std::nullopt;
+  return static_cast<int>(code);
+#else
+  posix_spawn_file_actions_t actions;
+  if (posix_spawn_file_actions_init(&actions) != 0) return std::nullopt;
+  pid_t child = 0;
+  const bool started = posix_spawn_file_actions_adddup2(&actions, 2, 1) == 0 &&
+                       posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  if (!started) return std::nullopt;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return std::nullopt;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 #endif
 }
 

@@ -29,6 +29,19 @@ std::filesystem::path cache_folder();
 /// Processor time that the calling thread has used, in seconds; what others do meanwhile does not count.
 double thread_seconds();
 
+/// A new, empty folder for temporary files. Empty when none can be made. The caller removes it.
+std::filesystem::path temporary_folder();
+
+/// Loads a shared library into this process until its end, with what it does when it is loaded.
+/// \return what went wrong; empty: nothing
+std::string load_library(const std::filesystem::path& path);
+
+/// Runs a program with this process's environment and input, and waits. All that it prints goes to this process's error
+/// output.
+/// \param command  the program (looked for in PATH where it names no folder) and its arguments
+/// \return its exit code, 128 + the signal that ended it; nothing when it cannot be started
+std::optional<int> run_program(const std::vector<std::string>& command);
+
 /// A number that no other running process on this machine has.
 std::uint64_t process_id();
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs weft into an empty prefix, then builds and runs a program against that copy alone; once more as the project
+# Installs weft into an empty prefix, then builds and runs programs against that copy alone; once more as the project
 # that the README shows.
 # Usage: run.sh CMAKE BUILD_FOLDER COMPILER GENERATOR
 set -euo pipefail
@@ -33,6 +33,13 @@ build() {
 }
 build "$here/consumer" "$work/build"
 "$work/build/consumer"
+
+# The tool exports what the consumer launches, and a program in C reads it.
+if [[ -x "$work/prefix/bin/weft-kernels" ]]; then
+  "$work/prefix/bin/weft-kernels" export -o "$work/kernels" -- "$work/build/consumer"
+  build "$here/loader" "$work/loader"
+  "$work/loader/loader" "$work/kernels/axpy.json"
+fi
 
 mkdir "$work/app"
 awk '/^```cmake$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$here/../../README.md" > "$work/app/CMakeLists.txt"
