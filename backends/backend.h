@@ -148,6 +148,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
+  /// Before its mapped memory is touched. Errors: Error(device_lost) when that is gone.
+  virtual void check_alive() const {}
 
   /// Errors: Error(out_of_memory) with the bytes asked for and those the device has.
   virtual Allocation allocate(std::size_t bytes, MemoryKind kind) = 0;

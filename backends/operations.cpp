@@ -63,7 +63,7 @@ Ticket CaptureStream::build(RayStructure& structure, const RayTriangles& triangl
 }
 
 void CaptureStream::download(void*, std::uint64_t, std::size_t, Ticket) {
-  throw Error(ErrorKind::invalid_argument, "elements are read while a graph is captured: they are not there yet");
+  throw Error(ErrorKind::invalid_argument, "elements are read while work is collected: they are not there yet");
 }
 
 Ticket CaptureStream::replay(Graph&) {

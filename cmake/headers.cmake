@@ -1,7 +1,7 @@
 # <weft/...> for users of the build tree, spelled as it is in an installed copy.
 
-# Makes `folder` show the source folders named, and beside them weft.h and a header for each part of the library that
-# has one of its own.
+# Makes `folder` show the source folders named, and beside them weft.h, vulkan.h and a header for each part of the
+# library that has one of its own.
 set(weft_part_headers algorithms geometry)
 function(weft_link_headers folder)
   file(MAKE_DIRECTORY "${folder}")
@@ -28,4 +28,10 @@ function(weft_link_headers folder)
 #include \"runtime/${part}/${part}.h\"
 ")
   endforeach()
+  file(CONFIGURE OUTPUT "${folder}/vulkan.h" CONTENT
+"// weft within a program that has a Vulkan device of its own. Needs none of Vulkan's headers.
+#pragma once
+
+#include \"runtime/vulkan_interop.h\"
+")
 endfunction()

@@ -1,8 +1,8 @@
 # The installed copy: the library, its public headers, and the package that find_package(weft) reads.
 include(CMakePackageConfigHelpers)
 
-# Public are the headers of frontend, runtime and loader, the emitter's interface, and each backend's one header of its own
-# name. The others need third-party headers that a user of weft does not have.
+# Public are the headers of frontend, runtime and loader, the emitter's interface, each backend's header of its own name,
+# and what others with a Vulkan device see. The rest need third-party headers that a user of weft does not have.
 foreach(folder frontend runtime loader)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft"
     FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
@@ -12,11 +12,11 @@ file(GLOB weft_backend_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}
 foreach(header IN LISTS weft_backend_headers)
   get_filename_component(folder "${header}" DIRECTORY)
   get_filename_component(stem "${header}" NAME_WE)
-  if(NOT folder MATCHES "^backends/" OR folder STREQUAL "backends/${stem}")
+  if(NOT folder MATCHES "^backends/" OR folder STREQUAL "backends/${stem}" OR stem MATCHES "^(handles|interop)$")
     install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft/${folder}")
   endif()
 endforeach()
-foreach(header weft ${weft_part_headers})
+foreach(header weft vulkan ${weft_part_headers})
   install(FILES "${PROJECT_BINARY_DIR}/include/weft/${header}.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft")
 endforeach()
 

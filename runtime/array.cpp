@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "../backends/vulkan/interop.h"
 #include "../frontend/support/error.h"
 #include "capture.h"
 #include "host_copy_state.h"
@@ -130,6 +131,24 @@ void ArrayBase::create_around(const Device& device, const Extent& extent, int nd
   stride_ = tight_strides(shape_, ndim, element_bytes_);
   storage_ = detail::wrap(device.state(), static_cast<std::byte*>(data), bytes, std::move(owner));
   address_ = storage_->allocation.address;
+}
+
+void ArrayBase::create_around(const Device& device, const Extent& extent, int ndim, const VulkanBuffer& buffer,
+                              std::shared_ptr<void> owner) {
+  const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes_);
+  if (buffer.bytes != bytes)
+    invalid(fmt::format("{} bytes of a VkBuffer are given to an array of {} bytes", buffer.bytes, bytes));
+  shape_ = extent.n;
+  stride_ = tight_strides(shape_, ndim, element_bytes_);
+  storage_ = detail::wrap(device.state(), buffer, std::move(owner));
+  address_ = storage_->allocation.address;
+}
+
+VulkanBuffer ArrayBase::vk() const {
+  if (is_null()) invalid("vk() of a null array");
+  const backend::VulkanAccess access(*storage_->device->device, "vk()");
+  if (size() == 0) invalid("vk() of an empty array: it has no memory");
+  return access.locate(address_, extent_bytes());
 }
 
 namespace {
@@ -528,6 +547,7 @@ std::byte* ArrayBase::host_bytes() const {
   if (is_null()) invalid("a span of a null array");
   if (!is_contiguous()) throw Error(ErrorKind::unsupported, "a span of a view that is not contiguous");
   if (size() == 0) return nullptr;
+  storage_->device->device->check_alive();
   if (!storage_->allocation.host)
     throw Error(ErrorKind::unsupported, fmt::format("the memory of device {} is not the host's; use to_vector()",
                                                     storage_->device->device->info().name));

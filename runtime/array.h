@@ -66,6 +66,11 @@ class ArrayBase {
   std::uint64_t address() const { return address_; }
   std::uint32_t element_bytes() const { return element_bytes_; }
 
+  /// Where the elements lie, from the first to the last, in Vulkan's terms. Work on the array that weft was given must
+  /// be started (Stream::submit(), signal()) before others use the buffer: see docs/embedding.md.
+  /// Errors: Error(invalid_argument) for a null or empty array, Error(unsupported) on other devices.
+  VulkanBuffer vk() const;
+
   /// Waits until everything that writes the array has run.
   void wait() const;
   /// Whether the array's memory has gradient storage: see Array::requires_grad().
@@ -83,6 +88,9 @@ class ArrayBase {
   void create(const Device& device, const Extent& extent, int ndim);
   /// The caller's memory, without a copy; kept by `owner`, or by the caller.
   void create_around(const Device& device, const Extent& extent, int ndim, void* data, std::uint64_t count,
+                     std::shared_ptr<void> owner);
+  /// A buffer of the caller's.
+  void create_around(const Device& device, const Extent& extent, int ndim, const VulkanBuffer& buffer,
                      std::shared_ptr<void> owner);
   /// \param leaves  the scalars of an element; with none all its bytes count
   void upload(const void* data, std::uint64_t count, std::span<const detail::Leaf> leaves = {}) {
@@ -188,6 +196,13 @@ class Array : public ArrayBase {
                       std::shared_ptr<void> owner = {}) requires(!kHoldsArrays) {
     Array a;
     a.create_around(device, extent, N, memory.data(), memory.size(), std::move(owner));
+    return a;
+  }
+  /// See weft::wrap_buffer().
+  static Array around(const Device& device, const Extent& extent, const VulkanBuffer& buffer,
+                      std::shared_ptr<void> owner = {}) requires(!kHoldsArrays) {
+    Array a;
+    a.create_around(device, extent, N, buffer, std::move(owner));
     return a;
   }
   /// The array on another device: itself when it is there already, else a copy.

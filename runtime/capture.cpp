@@ -12,8 +12,9 @@ namespace {
 thread_local Capture* t_capture = nullptr;
 }  // namespace
 
-Capture::Capture(DeviceState& device) : serial(Storage::next_serial()), device_(device), before_(t_capture) {
-  if (before_) throw Error(ErrorKind::unsupported, "a graph is captured while another one is");
+Capture::Capture(DeviceState& device, const char* doing)
+    : serial(Storage::next_serial()), device_(device), doing_(doing), before_(t_capture) {
+  if (before_) throw Error(ErrorKind::unsupported, fmt::format("{} while {} already", doing, before_->doing()));
   auto collector = std::make_unique<backend::CaptureStream>(*device.device);
   collector_ = collector.get();
   stream_ = std::make_unique<StreamState>(device, std::move(collector));
@@ -28,13 +29,14 @@ Capture* Capture::current() { return t_capture; }
 void Capture::refuse_waits() {
   if (t_capture)
     throw Error(ErrorKind::invalid_argument,
-                "the host waits for work or reads elements while a graph is captured: nothing of it has run yet");
+                fmt::format("the host waits for work or reads elements while {}: nothing of it has run yet",
+                            t_capture->doing()));
 }
 
 StreamState& Capture::stream_for(DeviceState& device) {
   if (&device != &device_)
     throw Error(ErrorKind::invalid_argument,
-                fmt::format("a graph is captured on device {}, and work is given to device {} meanwhile",
+                fmt::format("{} on device {}, and work is given to device {} meanwhile", doing_,
                             device_.device->info().name, device.device->info().name));
   return *stream_;
 }

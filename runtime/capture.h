@@ -19,13 +19,15 @@ struct CapturedLaunch {
   Extent threads = Extent(0);
 };
 
-/// While it lives, work that this thread gives a device is collected, whichever stream it names.
+/// While it lives, work that this thread gives a device is collected, whichever stream it names: for a graph, or for a
+/// command buffer of another's.
 ///
 /// It works on a stream of its own. What is done there keeps the memory that it touches for the graph, and is not noted
 /// in it: each launch of the graph is ordered with other work then.
 class Capture {
  public:
-  explicit Capture(DeviceState& device);
+  /// \param doing  for messages: what happens meanwhile
+  explicit Capture(DeviceState& device, const char* doing = "a graph is captured");
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
   ~Capture();
@@ -36,6 +38,7 @@ class Capture {
   static void refuse_waits();
 
   DeviceState& device() const { return device_; }
+  const char* doing() const { return doing_; }
   /// Errors: Error(invalid_argument) for another device than the one that is captured.
   StreamState& stream_for(DeviceState& device);
 
@@ -61,6 +64,7 @@ class Capture {
 
  private:
   DeviceState& device_;
+  const char* doing_;
   backend::CaptureStream* collector_ = nullptr;
   std::unique_ptr<StreamState> stream_;
   Capture* before_;

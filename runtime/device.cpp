@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "../backends/reference/reference.h"
+#include "../backends/vulkan/interop.h"
 #include "../backends/vulkan/vulkan.h"
 #include "../frontend/support/error.h"
 #include "../frontend/support/platform.h"
@@ -133,6 +134,8 @@ std::shared_ptr<DeviceState> open_shared(std::string_view asked) {
 Device::Device(std::string_view name) : state_(open_shared(name)) {}
 
 Device Device::open(std::string_view name) { return Device(make_state(open_backend(resolve(name)))); }
+
+Device Device::adopt(const VulkanHandles& handles) { return Device(make_state(backend::adopt_vulkan(handles))); }
 
 Device Device::best() {
   if (auto name = platform::environment("WEFT_DEVICE")) return Device(*name);

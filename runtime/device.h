@@ -1,12 +1,17 @@
 // Devices and streams: where kernels run, and in what order.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "../backends/vulkan/handles.h"
+
 namespace weft {
+
+class Recording;
 
 namespace backend {
 class Device;
@@ -45,6 +50,28 @@ class Stream {
   /// what arrays do not show. The host does not wait.
   /// Errors: Error(invalid_argument) for an event of another device: wait for that on the host.
   void wait(const Event& event) const;
+
+  /// Work that `work` gives the device is not run but recorded into a command buffer of the caller's, who submits it to
+  /// the queue of the device: in <weft/vulkan.h>, see Recording for what follows, and docs/embedding.md.
+  ///
+  /// The command buffer is in the recording state, outside of a render pass. What the stream was given before is
+  /// started. Before and after the recorded work stand memory barriers against everything: kernels see what the queue
+  /// did before, whatever comes after sees what they wrote, and no other barriers are needed for weft's arrays. The
+  /// compute pipeline and push constants that were bound are not any more.
+  /// Errors: what `work` throws, after which the command buffer is as it was; Error(unsupported) on a device that is
+  /// not adopted, and for kernels that print, assert or check (debug mode); Error(invalid_argument) for a null command
+  /// buffer, for reading elements or waiting on the host meanwhile, and for work on another device.
+  Recording record_into(VkCommandBuffer commands, const std::function<void()>& work) const;
+
+  /// What the stream is given from now on runs when a timeline semaphore has at least the value; nothing waits on the
+  /// host. The queue waits: what other streams of the device are given from now on comes later, too, so that nothing
+  /// of it may be what the semaphore waits for. The semaphore is of the same VkDevice and must stay until then.
+  /// Errors: Error(unsupported) on a device that is not adopted; Error(invalid_argument) for a null semaphore.
+  void wait(VkSemaphore semaphore, std::uint64_t value) const;
+  /// A timeline semaphore gets the value when all has run that the stream has been given so far, which is started.
+  /// Errors: as wait(), and Error(invalid_argument) for a value that is not above the one that the semaphore has, or is
+  /// to have by an earlier call. (Signals of others that have not happened are not known.)
+  void signal(VkSemaphore semaphore, std::uint64_t value) const;
 
   /// Starts what has been recorded. Almost never needed: waiting starts what it waits for.
   void submit();
@@ -89,6 +116,21 @@ class Device {
   static Device best();
   /// A device of its own, even where one of that name is open: a second one on the same adapter.
   static Device open(std::string_view name);
+  /// A Vulkan device that another part of the program has made and goes on using. Its queue is shared: weft uses it
+  /// within the caller's lock, and nothing of it but vkQueueSubmit. The device is not destroyed with this object.
+  ///
+  /// Before the caller destroys it, all that weft has on it must go: when the last array, kernel program, graph and
+  /// stream handle is gone, or by detach(). Vulkan does not tell when a device is destroyed, so that a later use of one
+  /// that was not detached is undefined.
+  /// Errors: Error(invalid_argument) naming the handle that is null or does not belong to the others;
+  /// Error(unsupported) naming the feature that the adapter lacks or that the device was made without.
+  static Device adopt(const VulkanHandles& handles);
+  /// Gives an adopted device back: waits for all work, and frees everything that weft has on it. No other thread may be
+  /// using it. From then on every call on it, on its arrays, streams and graphs throws Error(device_lost), and they may
+  /// be dropped at any time, after the VkDevice too. A second call does nothing.
+  /// Errors: Error(unsupported) on a device that is not adopted; Error(kernel_fault) when a kernel failed, after all is
+  /// done.
+  void detach() const;
   /// The names that can be opened here.
   static std::vector<std::string> list();
 

@@ -131,8 +131,8 @@ void dispatch(const Dispatch& work) {
   if (on->capture && call.report_offset != 0)
     throw Error(
         ErrorKind::unsupported,
-        "it is captured for a graph, and it prints, asserts or checks itself (debug mode): a graph shows nothing "
-        "of that",
+        fmt::format("{}, and the kernel prints, asserts or checks itself (debug mode): nothing of that would be shown",
+                    on->capture->doing()),
         call.name, call.loc);
   const std::size_t first_operation = on->capture ? on->capture->position() : 0;
   std::size_t num_ranges = 0;

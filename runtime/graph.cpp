@@ -64,7 +64,8 @@ void Graph::launch(const Stream& stream) const {
   if (on.device != s.device.get())
     invalid(fmt::format("a graph on device {} is launched on a stream of device {}", s.device->device->info().name,
                         on.device->device->info().name));
-  if (Capture::current()) throw Error(ErrorKind::unsupported, "a graph is launched while another one is captured");
+  if (Capture::current())
+    throw Error(ErrorKind::unsupported, fmt::format("a graph is launched while {}", Capture::current()->doing()));
   std::lock_guard lock(s.mutex);
   detail::References reached;
   for (const Capture::Used& u : s.used) {

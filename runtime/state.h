@@ -16,7 +16,8 @@
 
 namespace weft {
 class Stream;
-}
+struct VulkanBuffer;
+}  // namespace weft
 
 namespace weft::detail {
 
@@ -101,6 +102,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::uint64_t id = 0;  ///< never used again by another device
   std::unique_ptr<backend::Device> device;
   StreamState* default_stream = nullptr;
+  StreamState* recordings = nullptr;  ///< stands for what others submit; from the first recording on
   Programs programs;
   Handles handles;
   /// A dispatch has no more threads, and no array of more elements is addressed in 32 bits. Tests lower it.
@@ -121,7 +123,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
  public:
   Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation, std::uint64_t bytes)
       : device(std::move(device)), allocation(allocation), bytes(bytes) {}
-  /// Around memory of the host, which `owner` keeps where it is set. The end waits for the work that uses it.
+  /// Around memory of another's, which `owner` keeps where it is set. The end waits for the work that uses it.
   Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation, std::shared_ptr<void> owner)
       : device(std::move(device)),
         allocation(allocation),
@@ -198,6 +200,9 @@ constexpr std::uint64_t wide_alignment(std::uint32_t element_bytes) {
 /// The allocation is padded to whole words.
 std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes,
                                   backend::MemoryKind kind = backend::MemoryKind::device);
+/// Around a buffer of another's: see weft::wrap_buffer().
+std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, const VulkanBuffer& buffer,
+                              std::shared_ptr<void> owner);
 /// Around memory of the host: see weft::wrap().
 std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, std::byte* memory, std::uint64_t bytes,
                               std::shared_ptr<void> owner);

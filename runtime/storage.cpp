@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "../backends/vulkan/interop.h"
 #include "../frontend/support/error.h"
 #include "capture.h"
 #include "device.h"
@@ -27,6 +28,7 @@ Storage::~Storage() {
       }
     }
     std::lock_guard lock(device->mutex);
+    // Nothing stands under null, which memory of Vulkan buffers has there.
     device->wrapped.erase(reinterpret_cast<std::uintptr_t>(allocation.host));
   }
   if (is_handle)
@@ -207,6 +209,17 @@ std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, st
     allocation = device->device->allocate(padded, kind);
   }
   return std::make_shared<Storage>(device, allocation, bytes);
+}
+
+std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, const VulkanBuffer& buffer,
+                              std::shared_ptr<void> owner) {
+  const backend::VulkanAccess access(*device->device, "wrap_buffer()");
+  if (!access.adopted())
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a VkBuffer is wrapped on {}, which is not adopted: it has a VkDevice of its own",
+                            device->device->info().name));
+  if (buffer.bytes == 0) return std::make_shared<Storage>(device, backend::Allocation{}, 0);
+  return std::make_shared<Storage>(device, access.wrap(buffer), std::move(owner));
 }
 
 std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, std::byte* memory, std::uint64_t bytes,

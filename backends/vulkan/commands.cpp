@@ -40,16 +40,44 @@ void Commands::begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) 
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   info.flags = usage;
   device_.check(device_.vk().vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
+  enter(commands);
+}
+
+void Commands::enter(VkCommandBuffer commands) {
   commands_ = commands;
   bound_ = VK_NULL_HANDLE;
   to_host_ = false;
-  barrier();
+  if (!device_.adopted()) return barrier();
+  // Others have used the queue, and what they did there is not known.
+  VkMemoryBarrier barrier{};
+  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
+  barrier.dstAccessMask = all_;
+  device_.vk().vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, stages_, 0, 1, &barrier, 0, nullptr,
+                                    0, nullptr);
+  hazards_.clear();
+  barrier_due_ = false;
 }
 
-VkResult Commands::end(bool for_host) {
-  const bool mapped = device_.info().host_visible || to_host_ || device_.memory().any_wrapped();
-  if (for_host && mapped) memory_barrier(VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+VkResult Commands::end(bool for_all) {
+  if (for_all) release();
   return device_.vk().vkEndCommandBuffer(std::exchange(commands_, VK_NULL_HANDLE));
+}
+
+void Commands::leave() {
+  release();
+  commands_ = VK_NULL_HANDLE;
+}
+
+void Commands::release() {
+  const bool mapped = device_.info().host_visible || to_host_ || device_.memory().any_wrapped();
+  const VkPipelineStageFlags host = mapped ? VK_PIPELINE_STAGE_HOST_BIT : 0;
+  const VkAccessFlags host_reads = mapped ? VK_ACCESS_HOST_READ_BIT : 0;
+  if (device_.adopted())
+    memory_barrier(VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | host,
+                   VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT | host_reads);
+  else if (mapped)
+    memory_barrier(host, host_reads);
 }
 
 void Commands::memory_barrier(VkPipelineStageFlags to, VkAccessFlags access) {

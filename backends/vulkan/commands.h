@@ -22,8 +22,13 @@ class Commands {
 
   /// Begins with a barrier against all that the queue was given before.
   void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage);
-  /// Ends it. With `for_host`, what it wrote to mapped memory is there for the host once it has run.
-  VkResult end(bool for_host);
+  /// Ends it. With `for_all`, what it wrote to mapped memory is there for the host once it has run, and on an adopted
+  /// device all is there for whatever the queue is given after it.
+  VkResult end(bool for_all);
+  /// Goes on in a command buffer that is being recorded by another, and leaves it as such. Before and after stand
+  /// barriers against everything.
+  void enter(VkCommandBuffer commands);
+  void leave();
   bool open() const { return commands_ != VK_NULL_HANDLE; }
 
   /// Puts what is needed before an operation on `ranges`.
@@ -47,6 +52,7 @@ class Commands {
 
  private:
   void memory_barrier(VkPipelineStageFlags to, VkAccessFlags access);
+  void release();
 
   VulkanDevice& device_;
   const VkPipelineStageFlags stages_;  ///< in which work happens

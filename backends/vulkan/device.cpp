@@ -59,9 +59,42 @@ std::shared_ptr<Program> load_spirv(Device& device, const SpirvDesc& desc) {
 
 namespace vulkan {
 
+DeviceObject::DeviceObject(VulkanDevice& device) : device_(device) {
+  std::lock_guard lock(device.objects_mutex_);
+  device.objects_.push_back(this);
+}
+
+DeviceObject::~DeviceObject() {
+  std::lock_guard lock(device_.objects_mutex_);
+  std::erase(device_.objects_, this);
+}
+
 VulkanDevice::VulkanDevice(std::shared_ptr<Instance> instance, const Adapter& adapter, const Tuning& tuning)
     : instance_(std::move(instance)), adapter_(adapter), info_(adapter.info), cache_(DiskCache::from_environment()) {
   create();
+  try {
+    equip(tuning);
+  } catch (...) {
+    vk_.vkDestroyDevice(handle_, nullptr);
+    throw;
+  }
+}
+
+VulkanDevice::VulkanDevice(Adapter adapter, SharedQueue queue)
+    : own_adapter_(std::make_shared<Adapter>(std::move(adapter))),
+      adapter_(*own_adapter_),
+      info_(adapter_.info),
+      handle_(queue.device),
+      queue_(queue.queue),
+      adopted_(true),
+      lock_queue_(std::move(queue.lock)),
+      unlock_queue_(std::move(queue.unlock)),
+      cache_(DiskCache::from_environment()) {
+  volkLoadDeviceTable(&vk_, handle_);
+  equip({});
+}
+
+void VulkanDevice::equip(const Tuning& tuning) {
   try {
     memory_ = std::make_unique<Memory>(adapter_, handle_, vk_, tuning.page_bytes, tuning.map_device_memory);
     info_.host_visible = memory_->host_visible(MemoryKind::device);
@@ -85,7 +118,6 @@ VulkanDevice::VulkanDevice(std::shared_ptr<Instance> instance, const Adapter& ad
   } catch (...) {
     pipelines_.reset();
     memory_.reset();
-    vk_.vkDestroyDevice(handle_, nullptr);
     throw;
   }
 }
@@ -101,68 +133,9 @@ void VulkanDevice::create() {
   // The floor, and of the rest what kernels may use where it is there.
   VkPhysicalDeviceFeatures2 features{};
   features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-  features.features.shaderInt64 = adapter_.features.shaderInt64;
-  features.features.shaderInt16 = adapter_.features.shaderInt16;
-  features.features.shaderFloat64 = adapter_.features.shaderFloat64;
-  VkPhysicalDeviceVulkan11Features features11{};
-  features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
-  features11.storageBuffer16BitAccess = adapter_.features11.storageBuffer16BitAccess;
-  features11.uniformAndStorageBuffer16BitAccess = adapter_.features11.uniformAndStorageBuffer16BitAccess;
-  features11.storagePushConstant16 = adapter_.features11.storagePushConstant16;
-  features11.variablePointersStorageBuffer = adapter_.features11.variablePointersStorageBuffer;
-  features11.variablePointers = adapter_.features11.variablePointers;
-  VkPhysicalDeviceVulkan12Features features12{};
-  features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  features12.bufferDeviceAddress = features12.scalarBlockLayout = features12.timelineSemaphore = VK_TRUE;
-  features12.storageBuffer8BitAccess = adapter_.features12.storageBuffer8BitAccess;
-  features12.uniformAndStorageBuffer8BitAccess = adapter_.features12.uniformAndStorageBuffer8BitAccess;
-  features12.storagePushConstant8 = adapter_.features12.storagePushConstant8;
-  features12.shaderFloat16 = adapter_.features12.shaderFloat16;
-  features12.shaderInt8 = adapter_.features12.shaderInt8;
-  features12.shaderBufferInt64Atomics = adapter_.features12.shaderBufferInt64Atomics;
-  features12.shaderSharedInt64Atomics = adapter_.features12.shaderSharedInt64Atomics;
-  features12.vulkanMemoryModel = adapter_.features12.vulkanMemoryModel;
-  features12.vulkanMemoryModelDeviceScope = adapter_.features12.vulkanMemoryModelDeviceScope;
-  features12.shaderSubgroupExtendedTypes = adapter_.features12.shaderSubgroupExtendedTypes;
-  VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float{};
-  atomic_float.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
-  atomic_float.shaderBufferFloat32AtomicAdd = adapter_.float_add.shaderBufferFloat32AtomicAdd;
-  atomic_float.shaderBufferFloat64AtomicAdd = adapter_.float_add.shaderBufferFloat64AtomicAdd;
-  atomic_float.shaderSharedFloat32AtomicAdd = adapter_.float_add.shaderSharedFloat32AtomicAdd;
-  atomic_float.shaderSharedFloat64AtomicAdd = adapter_.float_add.shaderSharedFloat64AtomicAdd;
-  VkPhysicalDeviceSubgroupSizeControlFeatures sizes{};
-  sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
-  sizes.subgroupSizeControl = sizes.computeFullSubgroups = VK_TRUE;
-  VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR flow{};
-  flow.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_FEATURES_KHR;
-  flow.shaderSubgroupUniformControlFlow = VK_TRUE;
-  VkPhysicalDeviceAccelerationStructureFeaturesKHR structures{};
-  structures.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_FEATURES_KHR;
-  structures.accelerationStructure = VK_TRUE;
-  VkPhysicalDeviceRayQueryFeaturesKHR rays{};
-  rays.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_RAY_QUERY_FEATURES_KHR;
-  rays.rayQuery = VK_TRUE;
-  features.pNext = &features11;
-  features11.pNext = &features12;
-
-  std::vector<const char*> extensions;
-  // What is turned on, and the extension that has it where it is not part of the device's version.
-  auto turn_on = [&](bool there, auto& more, const char* extension) {
-    if (!there) return;
-    more.pNext = features12.pNext;
-    features12.pNext = &more;
-    if (extension) extensions.push_back(extension);
-  };
-  turn_on(adapter_.atomic_float, atomic_float, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME);
-  turn_on(adapter_.full_subgroups, sizes,
-          adapter_.api_version >= VK_API_VERSION_1_3 ? nullptr : VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
-  turn_on(adapter_.subgroup_flow, flow, VK_KHR_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_EXTENSION_NAME);
-  turn_on(adapter_.ray_query, structures, VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME);
-  turn_on(adapter_.ray_query, rays, VK_KHR_RAY_QUERY_EXTENSION_NAME);
-  if (adapter_.ray_query) extensions.push_back(VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME);
-  if (adapter_.host_import_alignment) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
-  if (adapter_.memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-  if (adapter_.portability_subset) extensions.push_back("VK_KHR_portability_subset");
+  FeatureStructs structs;
+  structs.turn_on(adapter_.features, features);
+  const std::vector<const char*> extensions = adapter_.used_extensions();
 
   VkDeviceCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
@@ -180,12 +153,28 @@ void VulkanDevice::create() {
 }
 
 VulkanDevice::~VulkanDevice() {
-  vk_.vkDeviceWaitIdle(handle_);
+  if (detached()) return;
+  // Streams have waited for their work. Others may be using an adopted device, which is not ours to wait for.
+  if (!adopted_) vk_.vkDeviceWaitIdle(handle_);
   retirement_->release_all();
   pipelines_.reset();
   retirement_.reset();
   memory_.reset();
-  vk_.vkDestroyDevice(handle_, nullptr);
+  if (!adopted_) vk_.vkDestroyDevice(handle_, nullptr);
+}
+
+void VulkanDevice::detach() {
+  if (detached()) return;
+  {
+    std::lock_guard lock(objects_mutex_);
+    for (DeviceObject* object : objects_) object->abandon();
+  }
+  retirement_->release_all();
+  pipelines_.reset();
+  retirement_.reset();
+  memory_.reset();
+  detached_.store(true);
+  lost_.store(true);
 }
 
 Allocation VulkanDevice::allocate(std::size_t bytes, MemoryKind kind) {
@@ -216,6 +205,7 @@ Allocation VulkanDevice::wrap(std::byte* memory, std::size_t bytes) {
 }
 
 void VulkanDevice::free(const Allocation& allocation) {
+  if (detached()) return;
   // The caller's memory may be gone in a moment.
   if (Memory::is_wrapped(allocation.handle))
     memory_->free(allocation.handle);
@@ -248,6 +238,15 @@ std::unique_ptr<Stream> VulkanDevice::create_stream() {
 
 VkResult VulkanDevice::submit(const VkSubmitInfo& info) {
   std::lock_guard lock(queue_mutex_);
+  struct OwnersLock {
+    VulkanDevice& device;
+    explicit OwnersLock(VulkanDevice& device) : device(device) {
+      if (device.lock_queue_) device.lock_queue_();
+    }
+    ~OwnersLock() {
+      if (device.unlock_queue_) device.unlock_queue_();
+    }
+  } owners_lock(*this);
   return vk_.vkQueueSubmit(queue_, 1, &info, VK_NULL_HANDLE);
 }
 
@@ -274,6 +273,10 @@ void VulkanDevice::mark_lost(const std::string& why) {
 }
 
 void VulkanDevice::throw_lost() const {
+  if (detached())
+    throw Error(ErrorKind::device_lost,
+                fmt::format("{} ({}) was detached: its owner has it back, and all that weft had there is gone",
+                            info_.name, info_.adapter));
   std::lock_guard lock(lost_mutex_);
   throw Error(ErrorKind::device_lost, fmt::format("{} ({}) stopped answering in {}; open it again to go on", info_.name,
                                                   info_.adapter, lost_why_));

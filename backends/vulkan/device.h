@@ -4,16 +4,20 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "../backend.h"
 #include "../disk_cache.h"
+#include "device_object.h"
 #include "instance.h"
 #include "memory.h"
 #include "program.h"
 #include "retirement.h"
+#include "signals.h"
 
 namespace weft::backend::vulkan {
 
@@ -23,9 +27,18 @@ struct Tuning {
   bool map_device_memory = true;  ///< false: as on a discrete GPU
 };
 
+/// A queue that is not ours alone, and what its owner wants done around its use.
+struct SharedQueue {
+  VkDevice device = VK_NULL_HANDLE;
+  VkQueue queue = VK_NULL_HANDLE;
+  std::function<void()> lock, unlock;
+};
+
 class VulkanDevice final : public Device {
  public:
   VulkanDevice(std::shared_ptr<Instance> instance, const Adapter& adapter, const Tuning& tuning = {});
+  /// Around a device of another's making, which stays when this object goes.
+  VulkanDevice(Adapter adapter, SharedQueue queue);
   ~VulkanDevice() override;
 
   const DeviceInfo& info() const override { return info_; }
@@ -49,13 +62,21 @@ class VulkanDevice final : public Device {
   Memory& memory() { return *memory_; }
   Retirement& retirement() { return *retirement_; }
   Pipelines& pipelines() { return *pipelines_; }
+  Signals& signals() { return signals_; }
   std::uint32_t queue_family() const { return adapter_.queue_family; }
 
-  /// Hands work to the queue. Streams of all threads share it.
+  /// Hands work to the queue. Streams of all threads share it, and on adopted devices whoever else uses it.
   VkResult submit(const VkSubmitInfo& info);
 
-  /// Throws Error(device_lost) once the device was lost.
-  void check_alive() const {
+  /// Another has made it: its queue and its memory are used by others too.
+  bool adopted() const { return adopted_; }
+  /// All work must have run, and no other thread be in a call. Every Vulkan object goes; from then on check_alive()
+  /// throws, and the end of what is still held does nothing.
+  void detach();
+  bool detached() const { return detached_.load(std::memory_order_relaxed); }
+
+  /// Throws Error(device_lost) once the device was lost or detached.
+  void check_alive() const override {
     if (lost_.load(std::memory_order_relaxed)) throw_lost();
   }
   /// Throws unless `result` is a success. Losing the device is remembered.
@@ -65,16 +86,24 @@ class VulkanDevice final : public Device {
   bool lost() const { return lost_.load(); }
 
  private:
+  friend class DeviceObject;
   [[noreturn]] void throw_lost() const;
   void create();
+  void equip(const Tuning& tuning);
 
-  std::shared_ptr<Instance> instance_;
+  std::shared_ptr<Instance> instance_;          ///< null for an adopted device
+  std::shared_ptr<const Adapter> own_adapter_;  ///< of an adopted device
   const Adapter& adapter_;
   DeviceInfo info_;
   VkDevice handle_ = VK_NULL_HANDLE;
   VolkDeviceTable vk_{};
   VkQueue queue_ = VK_NULL_HANDLE;
   std::mutex queue_mutex_;
+  const bool adopted_ = false;
+  std::function<void()> lock_queue_, unlock_queue_;
+  std::atomic<bool> detached_{false};
+  std::mutex objects_mutex_;
+  std::vector<DeviceObject*> objects_;
   std::atomic<bool> lost_{false};
   mutable std::mutex lost_mutex_;
   std::string lost_why_;
@@ -82,6 +111,7 @@ class VulkanDevice final : public Device {
   std::unique_ptr<Retirement> retirement_;
   DiskCache cache_;
   std::unique_ptr<Pipelines> pipelines_;
+  Signals signals_{*this};
   std::atomic<std::uint64_t> emitted_{0}, loaded_{0};
 };
 

@@ -4,18 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "../../frontend/support/error.h"
-#include "../../spirv/emit.h"
 #include "commands.h"
 #include "device.h"
-#include "ray_structure.h"
+#include "recordings.h"
 
 namespace weft::backend::vulkan {
 
 VulkanGraph::VulkanGraph(VulkanDevice& device, std::unique_ptr<Operations> operations)
-    : device_(device), operations_(std::move(operations)) {
+    : DeviceObject(device), operations_(std::move(operations)) {
   if (!operations_->list.empty()) segments_.push_back({.first = 0, .last = operations_->list.size()});
   try {
     commands();
@@ -25,11 +23,15 @@ VulkanGraph::VulkanGraph(VulkanDevice& device, std::unique_ptr<Operations> opera
   }
 }
 
-VulkanGraph::~VulkanGraph() {
+VulkanGraph::~VulkanGraph() { abandon(); }
+
+void VulkanGraph::abandon() {
   for (Segment& s : segments_) drop(s);
+  segments_.clear();
 }
 
 void VulkanGraph::patch(std::size_t operation, std::span<const std::byte> args) {
+  device_.check_alive();
   Operation& patched = operations_->list.at(operation);
   if (patched.kind != Operation::Kind::launch || patched.args.size() != args.size())
     throw Error(ErrorKind::invalid_argument,
@@ -89,32 +91,8 @@ void VulkanGraph::record(Segment& segment, bool is_last) {
   // It may be submitted while it still runs.
   Commands commands(device_);
   commands.begin(segment.commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT);
-  std::vector<MemoryRange> ranges;
-  for (std::size_t k = segment.first; k < segment.last; ++k) {
-    const Operation& o = operations_->list[k];
-    switch (o.kind) {
-      case Operation::Kind::launch: {
-        Allocation large;
-        if (o.args.size() > spirv::kPushConstantBytes) {
-          large = device_.allocate(o.args.size(), MemoryKind::upload);
-          segment.large.push_back(large);
-          std::memcpy(large.host, o.args.data(), o.args.size());
-        }
-        ranges = o.ranges;
-        if (o.grid_at) ranges.push_back({o.grid_at, 12, ir::Access::read});
-        commands.order(ranges);
-        commands.dispatch(static_cast<const VulkanProgram&>(*o.program), o.args, large.address, o.grid, o.grid_at);
-        break;
-      }
-      case Operation::Kind::copy: commands.copy(o.to, o.from, o.bytes); break;
-      case Operation::Kind::fill: commands.fill(o.to, o.bytes, o.pattern); break;
-      case Operation::Kind::build: {
-        auto& structure = static_cast<VulkanRayStructure&>(*o.structure);
-        commands.build(structure, o.triangles);
-        break;
-      }
-    }
-  }
+  const auto operations = std::span(operations_->list).subspan(segment.first, segment.last - segment.first);
+  vulkan::record(device_, commands, operations, segment.large);
   device_.check(commands.end(is_last), "vkEndCommandBuffer");
   segment.changed = false;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../operations.h"
+#include "device_object.h"
 
 namespace weft::backend::vulkan {
 
@@ -16,7 +17,7 @@ class VulkanDevice;
 /// At first one buffer holds them all. A launch whose arguments are patched gets a buffer of its own, with barriers
 /// against everything around it, as its arrays may change; a later patch records that one anew and nothing else. What
 /// runs keeps the buffers that it was submitted with: those that are replaced go when it has run.
-class VulkanGraph final : public Graph {
+class VulkanGraph final : public Graph, private DeviceObject {
  public:
   VulkanGraph(VulkanDevice& device, std::unique_ptr<Operations> operations);
   ~VulkanGraph() override;
@@ -31,18 +32,18 @@ class VulkanGraph final : public Graph {
   std::span<const VkCommandBuffer> commands();
 
  private:
+  void abandon() override;
   /// Operations [first, last) in one buffer.
   struct Segment {
     std::size_t first = 0, last = 0;
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;
-    std::vector<Allocation> large;  ///< arguments that are longer than push constants
+    std::vector<Allocation> large{};  ///< arguments that are longer than push constants
     bool changed = true;
   };
   void record(Segment& segment, bool is_last);
   void drop(Segment& segment);
 
-  VulkanDevice& device_;
   std::unique_ptr<Operations> operations_;
   std::vector<Segment> segments_;
   std::vector<VkCommandBuffer> commands_;

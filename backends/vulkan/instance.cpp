@@ -44,6 +44,8 @@ namespace {
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
 // Newer loaders and drivers exist; nothing here uses what came after, and some layers refuse versions they don't know.
 constexpr std::uint32_t kNewestVersion = VK_API_VERSION_1_3;
+constexpr const char* kPortabilitySubset = "VK_KHR_portability_subset";
+constexpr std::uint32_t kNoFamily = ~0u;
 
 VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                           VkDebugUtilsMessageTypeFlagsEXT,
@@ -98,46 +100,45 @@ std::string hex(const std::uint8_t (&bytes)[VK_UUID_SIZE]) {
 }
 
 // The first thing of the floor that an adapter lacks.
-std::string first_missing(const Adapter& a, bool has_queue) {
-  if (VK_API_VERSION_MAJOR(a.properties.apiVersion) == 1 && VK_API_VERSION_MINOR(a.properties.apiVersion) < 2)
+std::string lacks(const Adapter& a) {
+  if (a.api_version < VK_API_VERSION_1_2)
     return fmt::format("Vulkan 1.2 (its driver has {}.{})", VK_API_VERSION_MAJOR(a.properties.apiVersion),
                        VK_API_VERSION_MINOR(a.properties.apiVersion));
-  if (!a.features12.bufferDeviceAddress) return "bufferDeviceAddress";
-  if (!a.features12.scalarBlockLayout) return "scalarBlockLayout";
-  if (!a.features12.timelineSemaphore) return "timelineSemaphore";
-  if (!a.features.shaderInt64) return "shaderInt64";
-  if (!has_queue) return "a queue for compute";
+  if (const Feature f = first_missing(a.features); f != Feature::count) return name_of(f);
+  if (a.queue_family == kNoFamily) return "a queue for compute";
   return {};
 }
 
 void fill_target(Adapter& a, const VkPhysicalDeviceVulkan11Properties& p11,
                  const VkPhysicalDeviceVulkan12Properties& p) {
   spirv::Target& t = a.target;
-  t.int8 = a.features12.shaderInt8;
-  t.int16 = a.features.shaderInt16;
-  t.int64 = a.features.shaderInt64;
-  t.float16 = a.features12.shaderFloat16;
-  t.float64 = a.features.shaderFloat64;
-  t.storage8 = a.features12.storageBuffer8BitAccess;
-  t.storage16 = a.features11.storageBuffer16BitAccess;
-  t.push8 = a.features12.storagePushConstant8;
-  t.push16 = a.features11.storagePushConstant16;
-  t.float32_atomic_add = a.float_add.shaderBufferFloat32AtomicAdd;
-  t.float64_atomic_add = a.float_add.shaderBufferFloat64AtomicAdd;
-  t.float32_shared_atomic_add = a.float_add.shaderSharedFloat32AtomicAdd;
-  t.float64_shared_atomic_add = a.float_add.shaderSharedFloat64AtomicAdd;
-  t.int64_atomics = a.features12.shaderBufferInt64Atomics;
-  t.int64_shared_atomics = a.features12.shaderSharedInt64Atomics;
+  const Features& has = a.features;
+  const bool flow = has[Feature::subgroup_uniform_flow];
+  t.int8 = has[Feature::shader_int8];
+  t.int16 = has[Feature::shader_int16];
+  t.int64 = has[Feature::shader_int64];
+  t.float16 = has[Feature::shader_float16];
+  t.float64 = has[Feature::shader_float64];
+  t.storage8 = has[Feature::storage_buffer8];
+  t.storage16 = has[Feature::storage_buffer16];
+  t.push8 = has[Feature::push_constant8];
+  t.push16 = has[Feature::push_constant16];
+  t.float32_atomic_add = has[Feature::buffer_float32_atomic_add];
+  t.float64_atomic_add = has[Feature::buffer_float64_atomic_add];
+  t.float32_shared_atomic_add = has[Feature::shared_float32_atomic_add];
+  t.float64_shared_atomic_add = has[Feature::shared_float64_atomic_add];
+  t.int64_atomics = has[Feature::buffer_int64_atomics];
+  t.int64_shared_atomics = has[Feature::shared_int64_atomics];
   const VkSubgroupFeatureFlags subgroup = p11.subgroupSupportedOperations;
   t.subgroup_vote = subgroup & VK_SUBGROUP_FEATURE_VOTE_BIT;
   t.subgroup_arithmetic = subgroup & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
   t.subgroup_ballot = subgroup & VK_SUBGROUP_FEATURE_BALLOT_BIT;
   t.subgroup_shuffle = subgroup & VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
-  t.subgroup_narrow_wide = a.features12.shaderSubgroupExtendedTypes;
-  t.subgroup_uniform_flow = a.subgroup_flow;
+  t.subgroup_narrow_wide = has[Feature::subgroup_extended_types];
+  t.subgroup_uniform_flow = flow;
   // llvmpipe runs a subgroup as one vector with a mask of its lanes: no lane can run ahead, with or without the
   // extension.
-  t.subgroups_meet_again = a.subgroup_flow || p.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
+  t.subgroups_meet_again = flow || p.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
   t.subgroup_size = a.info.subgroup_size;
   // Where widths depend on each other, only the one that matters is asked for: a kernel may use any set of them.
   const bool free32 = p.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
@@ -152,76 +153,95 @@ void fill_target(Adapter& a, const VkPhysicalDeviceVulkan11Properties& p11,
   t.max_block = a.info.max_block;
 }
 
-// Buffers may be placed in memory of the host, without being its only contents.
-bool can_import_host_memory(VkPhysicalDevice handle, VkBufferUsageFlags usage) {
+// What can be done with memory of buffers and handles of a kind.
+VkExternalMemoryFeatureFlags external_memory(VkPhysicalDevice handle, VkBufferUsageFlags usage,
+                                             VkExternalMemoryHandleTypeFlagBits type) {
   VkPhysicalDeviceExternalBufferInfo info{};
   info.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO;
   info.usage = usage;
-  info.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  info.handleType = type;
   VkExternalBufferProperties found{};
   found.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES;
   vkGetPhysicalDeviceExternalBufferProperties(handle, &info, &found);
-  const VkExternalMemoryFeatureFlags features = found.externalMemoryProperties.externalMemoryFeatures;
+  return found.externalMemoryProperties.externalMemoryFeatures;
+}
+
+// Buffers may be placed in memory of the host, without being its only contents.
+bool can_import_host_memory(VkPhysicalDevice handle, VkBufferUsageFlags usage) {
+  const VkExternalMemoryFeatureFlags features =
+      external_memory(handle, usage, VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT);
   return (features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) &&
          !(features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
 }
 
-// Everything of an adapter but its number.
+bool can_share_memory(VkPhysicalDevice handle, VkBufferUsageFlags usage) {
+  constexpr VkExternalMemoryFeatureFlags kBoth =
+      VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+  return (external_memory(handle, usage, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) & kBoth) == kBoth;
+}
+
+bool can_share_timelines(VkPhysicalDevice handle) {
+  VkSemaphoreTypeCreateInfo timeline{};
+  timeline.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+  timeline.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkPhysicalDeviceExternalSemaphoreInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO;
+  info.pNext = &timeline;
+  info.handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
+  VkExternalSemaphoreProperties found{};
+  found.sType = VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES;
+  vkGetPhysicalDeviceExternalSemaphoreProperties(handle, &info, &found);
+  constexpr VkExternalSemaphoreFeatureFlags kBoth =
+      VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
+  return (found.externalSemaphoreFeatures & kBoth) == kBoth;
+}
+
+}  // namespace
+
 Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
+  VkPhysicalDeviceProperties properties{};
+  vkGetPhysicalDeviceProperties(handle, &properties);
+  const std::uint32_t version = std::min(instance_version, properties.apiVersion);
+  if (version < VK_API_VERSION_1_2) return describe(handle, version, {}, {}, kNoFamily);
+  std::uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families.data());
+  const auto family = std::find_if(families.begin(), families.end(), [](const VkQueueFamilyProperties& f) {
+    return (f.queueFlags & VK_QUEUE_COMPUTE_BIT) && f.queueCount > 0;
+  });
+  const Extensions extensions = device_extensions(handle);
+  return describe(handle, version, extensions, Features::supported(handle, version, extensions),
+                  family == families.end() ? kNoFamily : static_cast<std::uint32_t>(family - families.begin()));
+}
+
+Adapter describe(VkPhysicalDevice handle, std::uint32_t api_version, const Extensions& extensions,
+                 const Features& features, std::uint32_t queue_family) {
   Adapter a;
   a.handle = handle;
   vkGetPhysicalDeviceProperties(handle, &a.properties);
   a.info.adapter = a.properties.deviceName;
   a.info.software = a.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  a.api_version = std::min(instance_version, a.properties.apiVersion);
-  if (a.api_version < VK_API_VERSION_1_2) {
-    a.missing = first_missing(a, true);
-    return a;
-  }
+  a.api_version = std::min(api_version, a.properties.apiVersion);
+  a.features = features;
+  a.extensions = extensions;
+  a.queue_family = queue_family;
+  a.missing = lacks(a);
+  if (a.api_version < VK_API_VERSION_1_2) return a;
 
-  std::uint32_t count = 0;
-  std::vector<VkExtensionProperties> extensions;
-  if (vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, nullptr) == VK_SUCCESS) {
-    extensions.resize(count);
-    if (vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, extensions.data()) < 0) count = 0;
-    extensions.resize(count);
+  const auto has = [&](const char* name) { return contains(extensions, name); };
+  a.memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  a.portability_subset = has(kPortabilitySubset);
+  a.info.ray_query = a.ray_query = features[Feature::acceleration_structure] && features[Feature::ray_query] &&
+                                   has(VK_KHR_RAY_QUERY_EXTENSION_NAME) &&
+                                   has(VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME) &&
+                                   has(VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME);
+  if (!a.ray_query) {
+    a.features.set(Feature::acceleration_structure, false);
+    a.features.set(Feature::ray_query, false);
   }
-  a.memory_budget = has(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-  a.portability_subset = has(extensions, "VK_KHR_portability_subset");
-
-  a.float_add.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
-  VkPhysicalDeviceSubgroupSizeControlFeatures sizes{};
-  sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
-  VkPhysicalDeviceAccelerationStructureFeaturesKHR structures{};
-  structures.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_FEATURES_KHR;
-  VkPhysicalDeviceRayQueryFeaturesKHR rays{};
-  rays.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_RAY_QUERY_FEATURES_KHR;
-  VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR flow{};
-  flow.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_FEATURES_KHR;
-  a.features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
-  a.features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &a.features11, {}};
-  a.features11.pNext = &a.features12;
-  auto ask = [&](bool there, auto& more) {
-    if (!there) return;
-    more.pNext = a.features12.pNext;
-    a.features12.pNext = &more;
-  };
-  a.atomic_float = has(extensions, VK_EXT_SHADER_ATOMIC_FLOAT_EXTENSION_NAME);
-  ask(a.atomic_float, a.float_add);
-  ask(a.api_version >= VK_API_VERSION_1_3 || has(extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME), sizes);
-  ask(has(extensions, VK_KHR_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_EXTENSION_NAME), flow);
-  const bool has_rays = has(extensions, VK_KHR_RAY_QUERY_EXTENSION_NAME) &&
-                        has(extensions, VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME) &&
-                        has(extensions, VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME);
-  ask(has_rays, structures);
-  ask(has_rays, rays);
-  vkGetPhysicalDeviceFeatures2(handle, &features);
-  a.features = features.features;
-  a.features11.pNext = a.features12.pNext = a.float_add.pNext = nullptr;
-  a.full_subgroups = sizes.subgroupSizeControl && sizes.computeFullSubgroups;
-  a.subgroup_flow = flow.shaderSubgroupUniformControlFlow;
-  a.info.ray_query = a.ray_query = structures.accelerationStructure && rays.rayQuery;
+  a.memory_fd = has(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME) && can_share_memory(handle, a.buffer_usage());
+  a.semaphore_fd = has(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME) && can_share_timelines(handle);
 
   VkPhysicalDeviceVulkan11Properties properties11{};
   properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
@@ -231,12 +251,12 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
   maintenance4.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES;
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &properties11, {}};
   properties11.pNext = &properties12;
-  if (a.api_version >= VK_API_VERSION_1_3 || has(extensions, VK_KHR_MAINTENANCE_4_EXTENSION_NAME))
+  if (a.api_version >= VK_API_VERSION_1_3 || has(VK_KHR_MAINTENANCE_4_EXTENSION_NAME))
     properties12.pNext = &maintenance4;
   VkPhysicalDeviceExternalMemoryHostPropertiesEXT external_host{};
   external_host.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT;
   const bool imports_host =
-      has(extensions, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) && can_import_host_memory(handle, a.buffer_usage());
+      has(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) && can_import_host_memory(handle, a.buffer_usage());
   if (imports_host) {
     external_host.pNext = properties.pNext;
     properties.pNext = &external_host;
@@ -283,23 +303,38 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
   info.max_groups = *std::min_element(limits.maxComputeWorkGroupCount, limits.maxComputeWorkGroupCount + 3);
   info.max_shared = limits.maxComputeSharedMemorySize;
   // Only whole subgroups of one known size are used.
-  const bool usable = a.full_subgroups && (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+  const bool full = features[Feature::subgroup_size_control] && features[Feature::full_subgroups];
+  const bool usable = full && (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                       properties11.subgroupSize >= 4 && properties11.subgroupSize <= 128;
   info.subgroup_size = usable ? properties11.subgroupSize : 0;
 
-  vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families.data());
-  const auto family = std::find_if(families.begin(), families.end(), [](const VkQueueFamilyProperties& f) {
-    return (f.queueFlags & VK_QUEUE_COMPUTE_BIT) && f.queueCount > 0;
-  });
-  a.queue_family = static_cast<std::uint32_t>(family - families.begin());
-  a.missing = first_missing(a, family != families.end());
   fill_target(a, properties11, properties12);
   return a;
 }
 
-}  // namespace
+std::vector<const char*> Adapter::used_extensions() const {
+  std::vector<const char*> names = features.extensions(api_version);
+  if (ray_query) names.push_back(VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME);
+  if (host_import_alignment) names.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  if (memory_fd) names.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  if (semaphore_fd) names.push_back(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
+  for (const char* name : {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, kPortabilitySubset})
+    if (contains(extensions, name)) names.push_back(name);
+  return names;
+}
+
+void load_loader() {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  if (vkGetInstanceProcAddr == nullptr && volkInitialize() != VK_SUCCESS)
+    throw Error(ErrorKind::no_device, "there is no Vulkan loader (libvulkan.so.1, vulkan-1.dll) on this machine");
+}
+
+// The loader's functions find their instance through the handle that they are given, so once is enough for all.
+void load_functions(VkInstance instance) {
+  static const bool loaded = (volkLoadInstanceOnly(instance), true);
+  (void)loaded;
+}
 
 std::shared_ptr<Instance> Instance::get(bool validation) {
   // Two kinds, as a program that never asked for validation should not pay for another's wish. The one with validation
@@ -323,8 +358,7 @@ std::shared_ptr<Instance> Instance::get(bool validation) {
 }
 
 Instance::Instance(bool validation) {
-  if (vkGetInstanceProcAddr == nullptr && volkInitialize() != VK_SUCCESS)
-    throw Error(ErrorKind::no_device, "there is no Vulkan loader (libvulkan.so.1, vulkan-1.dll) on this machine");
+  load_loader();
   api_version_ = std::min(volkGetInstanceVersion(), kNewestVersion);
   if (api_version_ < VK_API_VERSION_1_2)
     throw Error(ErrorKind::no_device, "the Vulkan loader on this machine is older than version 1.2");
@@ -377,9 +411,7 @@ Instance::Instance(bool validation) {
   if (result != VK_SUCCESS)
     throw Error(ErrorKind::no_device, fmt::format("Vulkan does not start: {}", to_string(result)));
 
-  // The loader's functions find their instance through the handle that they are given, so once is enough for all.
-  static const bool loaded = (volkLoadInstanceOnly(handle_), true);
-  (void)loaded;
+  load_functions(handle_);
   if (validation) {
     const auto create_messenger = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
         vkGetInstanceProcAddr(handle_, "vkCreateDebugUtilsMessengerEXT"));

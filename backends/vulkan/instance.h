@@ -8,16 +8,19 @@
 
 #include "../../spirv/emit.h"
 #include "../backend.h"
+#include "features.h"
 #include "vulkan.h"
 
 namespace weft::backend::vulkan {
 
-/// What every buffer of weft's is used for; see Adapter::buffer_usage().
+/// What every buffer of weft's is used for, by weft and by renderers that draw from it; see Adapter::buffer_usage().
 constexpr VkBufferUsageFlags kBufferUsage =
     VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
-    VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
+    VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT |
+    VK_BUFFER_USAGE_VERTEX_BUFFER_BIT | VK_BUFFER_USAGE_INDEX_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
+    VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
 
-/// What weft needs to know of one adapter.
+/// What weft needs to know of one adapter: all that it can do, or what another's device on it was made with.
 struct Adapter {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   std::string missing;  ///< the first feature of the floor that it lacks, or empty
@@ -27,21 +30,19 @@ struct Adapter {
   std::uint32_t queue_family = 0;
   VkPhysicalDeviceProperties properties{};
   VkPhysicalDeviceMemoryProperties memory{};
-  bool memory_budget = false;   ///< VK_EXT_memory_budget
-  bool atomic_float = false;    ///< VK_EXT_shader_atomic_float, with `float_add`
-  bool full_subgroups = false;  ///< VK_EXT_subgroup_size_control or Vulkan 1.3, with computeFullSubgroups
-  bool subgroup_flow = false;   ///< VK_KHR_shader_subgroup_uniform_control_flow
+  Features features;           ///< that weft uses
+  Extensions extensions;       ///< of which weft uses some
+  bool memory_budget = false;  ///< VK_EXT_memory_budget
   bool portability_subset = false;
   bool ray_query = false;                     ///< VK_KHR_ray_query, with VK_KHR_acceleration_structure
   std::uint32_t ray_scratch_alignment = 256;  ///< minAccelerationStructureScratchOffsetAlignment
   /// VK_EXT_external_memory_host: what memory of the host must begin and end at to be shown to the device; 0: cannot.
   std::uint64_t host_import_alignment = 0;
+  bool memory_fd = false;     ///< VK_KHR_external_memory_fd: buffers can be exported and imported
+  bool semaphore_fd = false;  ///< VK_KHR_external_semaphore_fd: timeline semaphores can
 
-  // What there is of what weft turns on where it can.
-  VkPhysicalDeviceFeatures features{};
-  VkPhysicalDeviceVulkan11Features features11{};
-  VkPhysicalDeviceVulkan12Features features12{};
-  VkPhysicalDeviceShaderAtomicFloatFeaturesEXT float_add{};
+  /// Names of the extensions that a device which weft uses is made with.
+  std::vector<const char*> used_extensions() const;
 
   VkBufferUsageFlags buffer_usage() const {
     constexpr VkBufferUsageFlags kRays = VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR |
@@ -75,6 +76,17 @@ class Instance {
   std::uint32_t api_version_ = 0;
   std::vector<Adapter> adapters_;
 };
+
+/// Finds the loader and makes its functions known, for an instance of any origin.
+/// Errors: Error(no_device) without a loader.
+void load_loader();
+void load_functions(VkInstance instance);
+
+/// What a device can do that was made with these extensions and features, on a queue of this family.
+Adapter describe(VkPhysicalDevice physical, std::uint32_t api_version, const Extensions& extensions,
+                 const Features& features, std::uint32_t queue_family);
+/// All that weft can use of an adapter. A version below 1.2 is named in `missing` and nothing is asked then.
+Adapter describe(VkPhysicalDevice physical, std::uint32_t instance_version);
 
 /// "VK_ERROR_OUT_OF_DEVICE_MEMORY", ...
 std::string to_string(VkResult result);

@@ -262,12 +262,10 @@ bool Memory::make_plain(Page& page, const Group& group) {
 
 void Memory::give_back(std::unique_ptr<Page> page) {
   if (!page) return;
-  if (page->group == kWrapped)
-    --wrapped_;
-  else
-    held_[groups_[page->group].heap] -= page->bytes;
+  if (page->group != kWrapped) held_[groups_[page->group].heap] -= page->bytes;
+  if (page->group == kWrapped && page->host) --wrapped_;
   by_address_.erase(page->address);
-  destroy(*page);
+  if (!page->others) destroy(*page);
 }
 
 void Memory::destroy(Page& page) {
@@ -283,7 +281,8 @@ Place Memory::resolve(std::uint64_t address, std::uint64_t bytes) {
     const Page& page = *(--it)->second;
     const std::uint64_t offset = address - page.address;
     if (offset <= page.bytes && bytes <= page.bytes - offset)
-      return {page.buffer, offset, page.host ? page.host + offset : nullptr, groups_[page.group].cached};
+      return {page.buffer, page.offset + offset, page.host ? page.host + offset : nullptr, groups_[page.group].cached,
+              page.others ? page.usage : adapter_.buffer_usage()};
   }
   throw Error(ErrorKind::invalid_argument,
               fmt::format("{} bytes at address {:#x} are not memory of {}", bytes, address, adapter_.info.name));

@@ -24,6 +24,7 @@ struct Place {
   VkDeviceSize offset = 0;
   std::byte* host = nullptr;  ///< mapped, or null
   bool cached = false;        ///< the host reads it fast
+  VkBufferUsageFlags usage = 0;
 };
 
 /// The memory of one device. Each page is one VkDeviceMemory and one VkBuffer with an address; host-visible ones stay
@@ -46,6 +47,9 @@ class Memory {
   /// Memory of the host, as a page of its own that begins and ends with the host's pages around it.
   /// Errors: Error(unsupported) when the device cannot use this memory, or any.
   Allocation wrap(std::byte* memory, std::uint64_t bytes);
+  /// A piece of another's buffer, which stays its owner's.
+  /// Errors: Error(invalid_argument) for a part of what is memory of the device already.
+  Allocation wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t bytes, VkBufferUsageFlags usage);
   void free(std::uint64_t handle);
   static bool is_wrapped(std::uint64_t handle) { return handle != 0 && (handle & 3) == kWrapped; }
 
@@ -73,12 +77,16 @@ class Memory {
     std::byte* host = nullptr;
     bool large = false;  ///< memory of the process in large pages, see make_large()
     int group = 0;
+    // Of wrapped ones
+    std::uint64_t offset = 0;  // in the buffer
+    VkBufferUsageFlags usage = 0;
+    bool others = false;  // the buffer, and its memory
   };
 
   static constexpr std::uint32_t kNoRegion = ~0u;
-  static constexpr int kWrapped = 3;  // the group behind those of the kinds
+  static constexpr int kWrapped = 3;  // the group behind those of the kinds: what was not allocated here
 
-  // All pages of one kind, or all that are the host's.
+  // All pages of one kind, or all that were not allocated here.
   struct Group {
     std::uint32_t type = 0, heap = 0;
     bool host_visible = false, cached = false;
@@ -110,7 +118,7 @@ class Memory {
   std::uint64_t max_page_;
   std::mutex mutex_;
   std::array<Group, 4> groups_;
-  std::atomic<int> wrapped_{0};  // pages that are the host's
+  std::atomic<int> wrapped_{0};  // pages that are memory of the host
   std::map<std::uint64_t, Page*> by_address_;
   std::array<std::uint64_t, VK_MAX_MEMORY_HEAPS> held_{};  // bytes taken from each heap
 };

@@ -88,8 +88,9 @@ bool pipeline_cache_fits(std::span<const std::byte> bytes, const VkPhysicalDevic
          std::memcmp(header.pipelineCacheUUID, properties.pipelineCacheUUID, VK_UUID_SIZE) == 0;
 }
 
-VulkanProgram::~VulkanProgram() {
-  device_.retirement().drop({Retired::Kind::pipeline, reinterpret_cast<std::uint64_t>(pipeline_)});
+void VulkanProgram::abandon() {
+  if (pipeline_) device_.retirement().drop({Retired::Kind::pipeline, reinterpret_cast<std::uint64_t>(pipeline_)});
+  pipeline_ = VK_NULL_HANDLE;
 }
 
 Pipelines::Pipelines(VulkanDevice& device, DiskCache& cache) : device_(device), disk_(cache) {

@@ -13,17 +13,18 @@
 #include "../../spirv/emit.h"
 #include "../backend.h"
 #include "../disk_cache.h"
+#include "device_object.h"
 
 namespace weft::backend::vulkan {
 
 class VulkanDevice;
 
 /// One pipeline. When it is dropped, the pipeline lives on until the work that uses it has run.
-class VulkanProgram final : public Program {
+class VulkanProgram final : public Program, private DeviceObject {
  public:
   VulkanProgram(VulkanDevice& device, std::string name, VkPipeline pipeline, std::uint32_t args_bytes)
-      : device_(device), name_(std::move(name)), pipeline_(pipeline), args_bytes_(args_bytes) {}
-  ~VulkanProgram() override;
+      : DeviceObject(device), name_(std::move(name)), pipeline_(pipeline), args_bytes_(args_bytes) {}
+  ~VulkanProgram() override { abandon(); }
 
   const VulkanDevice* device() const { return &device_; }
   const std::string& name() const { return name_; }
@@ -31,7 +32,8 @@ class VulkanProgram final : public Program {
   std::uint32_t args_bytes() const { return args_bytes_; }
 
  private:
-  VulkanDevice& device_;
+  void abandon() override;
+
   std::string name_;
   VkPipeline pipeline_;
   std::uint32_t args_bytes_;

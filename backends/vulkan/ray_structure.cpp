@@ -2,6 +2,7 @@
 #include "ray_structure.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "device.h"
 
@@ -87,12 +88,12 @@ RayLayout::RayLayout(VulkanDevice& device, std::uint32_t points, std::uint32_t t
 
 VulkanRayStructure::VulkanRayStructure(VulkanDevice& device, std::uint64_t memory, std::uint32_t num_points,
                                        std::uint32_t num_triangles)
-    : device_(device), memory_(memory), layout_(device, num_points, num_triangles) {
+    : DeviceObject(device), memory_(memory), layout_(device, num_points, num_triangles) {
   try {
     bottom_ = make(layout_.bottom, layout_.bottom_bytes, VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR);
     top_ = make(layout_.top, layout_.top_bytes, VK_ACCELERATION_STRUCTURE_TYPE_TOP_LEVEL_KHR);
   } catch (...) {
-    drop();
+    abandon();
     throw;
   }
   const auto address = [&](VkAccelerationStructureKHR of) {
@@ -105,7 +106,7 @@ VulkanRayStructure::VulkanRayStructure(VulkanDevice& device, std::uint64_t memor
   top_address_ = address(top_);
 }
 
-VulkanRayStructure::~VulkanRayStructure() { drop(); }
+VulkanRayStructure::~VulkanRayStructure() { abandon(); }
 
 VkAccelerationStructureKHR VulkanRayStructure::make(std::uint64_t offset, std::uint64_t bytes,
                                                     VkAccelerationStructureTypeKHR type) {
@@ -122,9 +123,10 @@ VkAccelerationStructureKHR VulkanRayStructure::make(std::uint64_t offset, std::u
   return made;
 }
 
-void VulkanRayStructure::drop() {
-  for (const VkAccelerationStructureKHR structure : {bottom_, top_})
-    if (structure) device_.retirement().drop({Retired::Kind::ray_structure, handle_of(structure)});
+void VulkanRayStructure::abandon() {
+  for (VkAccelerationStructureKHR* structure : {&bottom_, &top_})
+    if (const VkAccelerationStructureKHR old = std::exchange(*structure, VK_NULL_HANDLE))
+      device_.retirement().drop({Retired::Kind::ray_structure, handle_of(old)});
 }
 
 VkAccelerationStructureInstanceKHR VulkanRayStructure::instance() const {

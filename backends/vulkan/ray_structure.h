@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "../backend.h"
+#include "device_object.h"
 
 namespace weft::backend::vulkan {
 
@@ -25,7 +26,7 @@ struct RayLayout {
 };
 
 /// Triangles and a single instance of them, where they are: what VK_KHR_ray_query asks for.
-class VulkanRayStructure final : public RayStructure {
+class VulkanRayStructure final : public RayStructure, private DeviceObject {
  public:
   VulkanRayStructure(VulkanDevice& device, std::uint64_t memory, std::uint32_t num_points, std::uint32_t num_triangles);
   ~VulkanRayStructure() override;
@@ -42,9 +43,8 @@ class VulkanRayStructure final : public RayStructure {
 
  private:
   VkAccelerationStructureKHR make(std::uint64_t offset, std::uint64_t bytes, VkAccelerationStructureTypeKHR type);
-  void drop();
+  void abandon() override;
 
-  VulkanDevice& device_;
   const std::uint64_t memory_;
   const RayLayout layout_;
   VkAccelerationStructureKHR bottom_ = VK_NULL_HANDLE, top_ = VK_NULL_HANDLE;

@@ -92,6 +92,26 @@ bool Retirement::comes_free() {
                      [](const auto& need) { return need.first->submitted.load() >= need.second; });
 }
 
+// The semaphore of a timeline that was removed is not there to be asked, but then all its work has run.
+bool Retirement::reached_locked(Timeline& timeline, Ticket ticket) {
+  if (timeline.completed.load(std::memory_order_acquire) >= ticket) return true;
+  if (timeline.submitted.load() < ticket) return false;
+  timeline.reach(poll_(timeline.semaphore));
+  return timeline.completed.load() >= ticket;
+}
+
+bool Retirement::reached(const std::shared_ptr<Timeline>& timeline, Ticket ticket) {
+  std::lock_guard lock(mutex_);
+  return reached_locked(*timeline, ticket);
+}
+
+bool Retirement::idle() {
+  std::lock_guard lock(mutex_);
+  return std::ranges::all_of(timelines_, [&](const auto& timeline) {
+    return reached_locked(*timeline, timeline->recorded.load(std::memory_order_acquire));
+  });
+}
+
 void Retirement::release_all() {
   std::lock_guard lock(mutex_);
   for (const Group& group : groups_)

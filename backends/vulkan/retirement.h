@@ -61,6 +61,12 @@ class Retirement {
   /// Whether the oldest waiting things wait only for work that the queue has: they will come free by themselves.
   bool comes_free();
 
+  /// Whether a ticket has run; asks the device where that is not known.
+  bool reached(const std::shared_ptr<Timeline>& timeline, Ticket ticket);
+
+  /// Whether nothing is recorded or in flight on any stream.
+  bool idle();
+
   /// Releases everything: the device is idle or lost.
   void release_all();
 
@@ -72,6 +78,7 @@ class Retirement {
   };
 
   void poll_locked();
+  bool reached_locked(Timeline& timeline, Ticket ticket);
   bool release_ready_locked();
 
   std::function<void(const Retired&)> release_;

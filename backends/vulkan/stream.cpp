@@ -33,7 +33,7 @@ VkSemaphore make_semaphore(VulkanDevice& device) {
 }  // namespace
 
 VulkanStream::VulkanStream(VulkanDevice& device)
-    : device_(device), vk_(device.vk()), timeline_(std::make_shared<Timeline>()), commands_(device) {
+    : DeviceObject(device), vk_(device.vk()), timeline_(std::make_shared<Timeline>()), commands_(device) {
   try {
     create();
   } catch (...) {
@@ -67,7 +67,10 @@ void VulkanStream::destroy() {
   vk_.vkDestroySemaphore(device_.handle(), timeline_->semaphore, nullptr);
 }
 
-VulkanStream::~VulkanStream() {
+VulkanStream::~VulkanStream() { abandon(); }
+
+void VulkanStream::abandon() {
+  if (!timeline_->semaphore) return;
   try {
     if (!device_.lost()) flush();
   } catch (const std::exception&) {
@@ -83,6 +86,7 @@ VulkanStream::~VulkanStream() {
   device_.retirement().remove(timeline_);
   device_.memory().free(ring_.handle);
   destroy();
+  timeline_->semaphore = VK_NULL_HANDLE;
 }
 
 // Starts a batch: against all earlier work of the queue, of this stream and of others.
@@ -120,33 +124,42 @@ Ticket VulkanStream::recorded() {
   return recorded_;
 }
 
-void VulkanStream::flush() {
+void VulkanStream::flush(const Point& signal) {
   if (!commands_.open()) return;
   const VkCommandBuffer commands = batches_[current_].commands;
   timeline_->submit_soon.store(false, std::memory_order_relaxed);
   // Mapped memory is read by the host as soon as the semaphore says so.
   const VkResult result = commands_.end(true);
   if (count_ == 0) return;  // its first operation was refused
-  submit(result, {&commands, 1});
+  submit(result, {&commands, 1}, {}, signal);
 }
 
 // Gives the queue what the current slot stands for, up to the last ticket.
-void VulkanStream::submit(VkResult result, std::span<const VkCommandBuffer> commands) {
+void VulkanStream::submit(VkResult result, std::span<const VkCommandBuffer> commands, const Point& wait,
+                          const Point& signal) {
   Batch& batch = batches_[current_];
   batch.last = recorded_;
   batch.ring_end = ring_head_;
   if (result == VK_SUCCESS) {
     VkTimelineSemaphoreSubmitInfo timeline{};
     timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
-    timeline.signalSemaphoreValueCount = 1;
-    timeline.pSignalSemaphoreValues = &recorded_;
+    const VkSemaphore semaphores[] = {timeline_->semaphore, signal.semaphore};
+    const std::uint64_t values[] = {recorded_, signal.value};
+    const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    timeline.waitSemaphoreValueCount = wait.semaphore ? 1 : 0;
+    timeline.pWaitSemaphoreValues = &wait.value;
+    timeline.signalSemaphoreValueCount = signal.semaphore ? 2 : 1;
+    timeline.pSignalSemaphoreValues = values;
     VkSubmitInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
     info.pNext = &timeline;
     info.commandBufferCount = std::uint32_t(commands.size());
     info.pCommandBuffers = commands.data();
-    info.signalSemaphoreCount = 1;
-    info.pSignalSemaphores = &timeline_->semaphore;
+    info.waitSemaphoreCount = timeline.waitSemaphoreValueCount;
+    info.pWaitSemaphores = &wait.semaphore;
+    info.pWaitDstStageMask = &stages;
+    info.signalSemaphoreCount = timeline.signalSemaphoreValueCount;
+    info.pSignalSemaphores = semaphores;
     result = device_.submit(info);
   }
   if (result != VK_SUCCESS) {
@@ -170,6 +183,34 @@ Ticket VulkanStream::replay(Graph& graph) {
   free_batch();
   timeline_->recorded.store(++recorded_, std::memory_order_release);
   submit(VK_SUCCESS, commands);
+  return recorded_;
+}
+
+// Semaphores order the whole queue: what is submitted after one that waits, waits too.
+Ticket VulkanStream::submit_empty(const Point& wait, const Point& signal) {
+  flush();
+  free_batch();
+  timeline_->recorded.store(++recorded_, std::memory_order_release);
+  submit(VK_SUCCESS, {}, wait, signal);
+  return recorded_;
+}
+
+Ticket VulkanStream::mark() {
+  device_.check_alive();
+  return submit_empty({}, {});
+}
+
+Ticket VulkanStream::await(VkSemaphore semaphore, std::uint64_t value) {
+  device_.check_alive();
+  return submit_empty({semaphore, value}, {});
+}
+
+Ticket VulkanStream::signal(VkSemaphore semaphore, std::uint64_t value) {
+  device_.check_alive();
+  const bool with_batch = commands_.open() && count_ > 0;
+  device_.signals().add(semaphore, value, timeline_, with_batch ? recorded_ : recorded_ + 1);
+  if (!with_batch) return submit_empty({}, {semaphore, value});
+  flush({semaphore, value});
   return recorded_;
 }
 
@@ -201,11 +242,12 @@ void VulkanStream::wait_semaphore(VkSemaphore semaphore, std::uint64_t value) {
   device_.check(vk_.vkWaitSemaphores(device_.handle(), &wait, ~0ull), "vkWaitSemaphores");
 }
 
-// Nothing recorded, nothing in flight.
-bool VulkanStream::idle() {
-  if (commands_.open()) return false;
+// The host may write there now: nothing that could use it is recorded or in flight, on any stream. What others do with
+// memory of an adopted device is not known.
+bool VulkanStream::writes_at_once(const Place& target) {
+  if (!target.host || device_.adopted() || commands_.open()) return false;
   if (in_flight_ > 0) retire(poll());
-  return in_flight_ == 0;
+  return in_flight_ == 0 && device_.retirement().idle();
 }
 
 // Mapped upload memory that is the host's until the batch which reads it is submitted. At most a quarter of the ring.

@@ -9,23 +9,29 @@
 
 #include "../backend.h"
 #include "commands.h"
+#include "device_object.h"
+#include "memory.h"
 #include "retirement.h"
 
 namespace weft::backend::vulkan {
 
 class VulkanDevice;
 
+/// A value of a timeline semaphore that is not ours; none where that is null.
+struct Point {
+  VkSemaphore semaphore = VK_NULL_HANDLE;
+  std::uint64_t value = 0;
+};
+
 /// A stream is a ring of command buffers and one timeline semaphore, whose value is the last ticket that has run.
 ///
 /// Operations gather in a command buffer; it goes to the queue at submit() and wait(), after kMost operations, and
 /// after kMostWhenIdle when nothing was in flight, so that the device starts early. A batch begins with a barrier
 /// against all that the queue was given before; within it, Hazards decides.
-class VulkanStream final : public Stream {
+class VulkanStream final : public Stream, private DeviceObject {
  public:
   explicit VulkanStream(VulkanDevice& device);
   ~VulkanStream() override;
-  VulkanStream(const VulkanStream&) = delete;
-  VulkanStream& operator=(const VulkanStream&) = delete;
 
   Ticket launch(Program& program, Grid grid, std::span<const std::byte> args,
                 std::span<const MemoryRange> ranges) override;
@@ -43,6 +49,14 @@ class VulkanStream final : public Stream {
   void synchronize() override { wait(recorded_); }
   void track_hazards(bool on) override { commands_.track_hazards(on); }
   void barrier_always(bool on) override { commands_.barrier_always(on); }
+
+  /// What comes after waits until a timeline semaphore of another's has the value.
+  Ticket await(VkSemaphore semaphore, std::uint64_t value);
+  /// The semaphore gets the value when all has run that the queue was given so far, this stream's work included.
+  /// Errors: Error(invalid_argument) for a value that is not above all that it has or is to have.
+  Ticket signal(VkSemaphore semaphore, std::uint64_t value);
+  /// A ticket for all that the queue was given so far.
+  Ticket mark();
 
   /// Barriers recorded so far, those at the beginnings of batches apart. For tests and tuning.
   std::uint64_t memory_barriers() const { return commands_.memory_barriers(); }
@@ -73,13 +87,16 @@ class VulkanStream final : public Stream {
 
   void create();
   void destroy();
+  void abandon() override;
   Batch& free_batch();
   void begin();
   Commands& open();
   Ticket recorded();
-  void flush();
-  void submit(VkResult result, std::span<const VkCommandBuffer> commands);
-  bool idle();
+  void flush(const Point& signal = {});
+  void submit(VkResult result, std::span<const VkCommandBuffer> commands, const Point& wait = {},
+              const Point& signal = {});
+  Ticket submit_empty(const Point& wait, const Point& signal);
+  bool writes_at_once(const Place& target);
   Ticket poll();
   Ticket signal_of(Ticket ticket) const;
   void retire(Ticket completed);
@@ -90,7 +107,6 @@ class VulkanStream final : public Stream {
   void staged_download(std::byte* to, std::uint64_t from, std::size_t bytes, Ticket after);
   void finish(Slot& slot);
 
-  VulkanDevice& device_;
   const VolkDeviceTable& vk_;
   std::shared_ptr<Timeline> timeline_;
   Ticket recorded_ = 0;

@@ -19,7 +19,7 @@ Ticket VulkanStream::upload(std::uint64_t to, const void* from, std::size_t byte
   device_.check_alive();
   if (bytes == 0) return recorded_;
   const Place target = device_.memory().resolve(to, bytes);
-  if (target.host && idle()) {
+  if (writes_at_once(target)) {
     std::memcpy(target.host, from, bytes);
     return recorded_;
   }

@@ -1,3 +1,13 @@
 // The functions of Vulkan, found at run time: a program that links weft starts on machines without Vulkan.
+//
+// Kept to ourselves: a renderer with a volk of its own would otherwise put its functions in the place of ours. What is
+// declared hidden is defined so.
+#if defined(__GNUC__)
+#pragma GCC visibility push(hidden)
+#endif
+#include <volk.h>
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
 #define VOLK_IMPLEMENTATION
 #include <volk.h>

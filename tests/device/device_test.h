@@ -15,6 +15,7 @@ class DeviceTest : public testing::TestWithParam<std::string> {
   /// The device that this run is about.
   const Device& device() const { return *device_; }
   bool on_reference() const { return GetParam() == "reference"; }
+  bool on_gpu() const { return GetParam() == "gpu"; }
 
  private:
   std::shared_ptr<Device> device_;

@@ -52,6 +52,20 @@ TEST_P(Streams, are_not_waited_for_on_the_host) {
   EXPECT_TRUE(late.done());
 }
 
+TEST_P(Streams, have_values_of_the_host_after_what_others_read) {
+  const int n = on_reference() ? 16 : 4096;
+  const auto sum = kernel("sum", [](Arr<const float> x, Arr<float> y) { y[tid()] += x[tid()]; });
+  const Stream a = device().create_stream();
+  Array<float> x = full<float>(device(), n, 1), y = zeros<float>(device(), n);
+  launch(a, sum, n, x, y);
+  device().synchronize();
+  launch(a, slow, n, y, on_reference() ? 10 : 20000);
+  launch(a, sum, n, x, y);               // when the slow one is done
+  x.assign(std::vector<float>(n, 100));  // by the default stream, which has nothing to do
+  EXPECT_EQ(y.at(n - 1), 8);
+  EXPECT_EQ(x.at(n - 1), 100);
+}
+
 TEST_P(Streams, wait_for_events_of_others) {
   const int n = on_reference() ? 16 : 4096;
   const Stream a = device().create_stream(), b = device().create_stream();

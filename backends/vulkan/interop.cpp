@@ -1,0 +1,163 @@
+// Devices of others' making: what they must have, taking them up, and giving them back.
+#include "interop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string_view>
+
+#include "../../frontend/support/error.h"
+#include "device.h"
+#include "recordings.h"
+#include "stream.h"
+
+namespace weft {
+
+using namespace backend::vulkan;
+
+namespace {
+
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+// Errors: Error(invalid_argument) for a device that the instance does not have.
+std::uint32_t checked_version(VkInstance instance, VkPhysicalDevice physical, std::uint32_t version, const char* what) {
+  if (!instance) invalid(fmt::format("{} without a VkInstance", what));
+  if (!physical) invalid(fmt::format("{} without a VkPhysicalDevice", what));
+  load_loader();
+  load_functions(instance);
+  std::uint32_t count = 0;
+  std::vector<VkPhysicalDevice> all;
+  if (vkEnumeratePhysicalDevices(instance, &count, nullptr) == VK_SUCCESS) {
+    all.resize(count);
+    if (vkEnumeratePhysicalDevices(instance, &count, all.data()) < 0) count = 0;
+    all.resize(count);
+  }
+  if (std::ranges::find(all, physical) == all.end())
+    invalid(fmt::format("{}: the VkPhysicalDevice is not one of the VkInstance's", what));
+  return version ? version : VK_API_VERSION_1_2;
+}
+
+}  // namespace
+
+struct VulkanRequirements::State {
+  Adapter adapter;
+  FeatureStructs structs;
+};
+
+VulkanRequirements::VulkanRequirements(VkInstance instance, VkPhysicalDevice physical_device, std::uint32_t api_version)
+    : state_(std::make_unique<State>()) {
+  const std::uint32_t version = checked_version(instance, physical_device, api_version, "VulkanRequirements");
+  state_->adapter = describe(physical_device, version);
+  const Adapter& a = state_->adapter;
+  if (!a.missing.empty())
+    throw Error(ErrorKind::no_device, fmt::format("weft cannot use {}: it lacks {}", a.info.adapter, a.missing));
+}
+
+VulkanRequirements::~VulkanRequirements() = default;
+
+void VulkanRequirements::add_features(VkPhysicalDeviceFeatures2& chain) {
+  if (chain.sType != VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2)
+    invalid("VulkanRequirements::add_features is given a struct whose sType is not that of VkPhysicalDeviceFeatures2");
+  state_->structs.turn_on(state_->adapter.features, chain);
+}
+
+void VulkanRequirements::add_extensions(std::vector<const char*>& names) const {
+  for (const char* name : state_->adapter.used_extensions())
+    if (std::ranges::find(names, std::string_view(name)) == names.end()) names.push_back(name);
+}
+
+namespace backend {
+
+std::unique_ptr<Device> adopt_vulkan(const VulkanHandles& h) {
+  const std::uint32_t version = checked_version(h.instance, h.physical_device, h.api_version, "a device is adopted");
+  if (!h.device) invalid("a device is adopted without a VkDevice");
+  if (!h.queue) invalid("a device is adopted without a VkQueue");
+  if (!h.lock != !h.unlock) invalid("a device is adopted with a lock() and no unlock(), or the other way round");
+  std::uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(h.physical_device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(h.physical_device, &count, families.data());
+  if (h.queue_family >= count)
+    invalid(fmt::format("a device is adopted with queue family {}; there are {}", h.queue_family, count));
+  if (!(families[h.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT))
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a device is adopted with a queue of family {}, which does not compute", h.queue_family));
+
+  Extensions extensions;
+  for (const char* name : h.extensions) {
+    if (!name) invalid("a device is adopted with an extension whose name is null");
+    extensions.emplace_back(name);
+  }
+  const Adapter able = describe(h.physical_device, version);
+  if (!able.missing.empty())
+    throw Error(ErrorKind::unsupported,
+                fmt::format("weft cannot adopt a device on {}: it lacks {}", able.info.adapter, able.missing));
+  Adapter made =
+      describe(h.physical_device, version, extensions, Features::enabled(h.features, h.core_features), h.queue_family);
+  if (!made.missing.empty())
+    throw Error(ErrorKind::unsupported,
+                fmt::format("weft cannot adopt a device that was made without {}: {} has it; turn it on in "
+                            "vkCreateDevice (VulkanRequirements does) and hand the same features to weft",
+                            made.missing, made.info.adapter));
+  static std::atomic<int> adopted{0};
+  made.info.name = fmt::format("adopted:{}", adopted++);
+  return std::make_unique<VulkanDevice>(std::move(made), SharedQueue{h.device, h.queue, h.lock, h.unlock});
+}
+
+namespace {
+// Of a device that VulkanAccess has let through.
+VulkanDevice& vulkan_device(Device& device) { return static_cast<VulkanDevice&>(device); }
+}  // namespace
+
+VulkanAccess::VulkanAccess(Device& device, const char* what) : device_(device) {
+  if (!dynamic_cast<VulkanDevice*>(&device))
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{} on {}, which is not a Vulkan device", what, device.info().name));
+}
+
+bool VulkanAccess::adopted() const { return vulkan_device(device_).adopted(); }
+
+void VulkanAccess::detach() const { vulkan_device(device_).detach(); }
+
+VulkanBuffer VulkanAccess::locate(std::uint64_t address, std::uint64_t bytes) const {
+  vulkan_device(device_).check_alive();
+  const Place place = vulkan_device(device_).memory().resolve(address, bytes);
+  return {place.buffer, place.offset, bytes, address, place.usage};
+}
+
+Allocation VulkanAccess::wrap(const VulkanBuffer& buffer) const {
+  vulkan_device(device_).check_alive();
+  return vulkan_device(device_).memory().wrap(buffer.buffer, buffer.offset, buffer.bytes, buffer.usage);
+}
+
+std::unique_ptr<Stream> VulkanAccess::create_recordings() const {
+  return std::make_unique<VulkanRecordings>(vulkan_device(device_));
+}
+
+VulkanStreamAccess::VulkanStreamAccess(Stream& stream, const char* what) : stream_(stream) {
+  if (!dynamic_cast<VulkanStream*>(&stream))
+    throw Error(ErrorKind::unsupported, fmt::format("{} on a stream of a device that is not a Vulkan device", what));
+}
+
+namespace {
+VulkanRecordings& recordings(Stream& stream) { return static_cast<VulkanRecordings&>(stream); }
+}  // namespace
+
+Ticket VulkanStreamAccess::await(VkSemaphore semaphore, std::uint64_t value) const {
+  return static_cast<VulkanStream&>(stream_).await(semaphore, value);
+}
+Ticket VulkanStreamAccess::signal(VkSemaphore semaphore, std::uint64_t value) const {
+  return static_cast<VulkanStream&>(stream_).signal(semaphore, value);
+}
+
+Ticket record_vulkan(Stream& stream, VkCommandBuffer commands, const Operations& operations) {
+  return recordings(stream).record(commands, operations);
+}
+void submitted_vulkan(Stream& stream, Ticket ticket, VkSemaphore semaphore, std::uint64_t value) {
+  recordings(stream).submitted(ticket, semaphore, value);
+}
+void end_vulkan(Stream& stream, Ticket ticket) { recordings(stream).end(ticket); }
+
+}  // namespace backend
+}  // namespace weft

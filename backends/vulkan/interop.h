@@ -1,0 +1,88 @@
+// Vulkan devices of others' making, and what only Vulkan devices can do.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "../backend.h"
+#include "handles.h"
+
+namespace weft {
+
+/// What weft uses of an adapter where it is there, for a program that makes its VkDevice itself: see docs/embedding.md
+/// for the list. Must live until vkCreateDevice has been called.
+class VulkanRequirements {
+ public:
+  /// \param api_version  of the instance, as in VulkanHandles
+  /// Errors: Error(no_device) naming what the adapter lacks of what weft cannot do without; Error(invalid_argument) for
+  /// handles that are null or do not belong together.
+  VulkanRequirements(VkInstance instance, VkPhysicalDevice physical_device, std::uint32_t api_version = 0);
+  ~VulkanRequirements();
+  VulkanRequirements(const VulkanRequirements&) = delete;
+  VulkanRequirements& operator=(const VulkanRequirements&) = delete;
+
+  /// Turns on the features in a chain: in the structs that it has, and in structs of this object's that are put behind
+  /// its head. What is on stays on.
+  void add_features(VkPhysicalDeviceFeatures2& chain);
+  /// Appends the names of device extensions that are not in the list yet.
+  void add_extensions(std::vector<const char*>& names) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+namespace backend {
+
+/// A device around one of another's making. It is not destroyed with the result.
+/// Errors: Error(invalid_argument) naming the handle that is null or does not belong to the others, Error(unsupported)
+/// naming the feature that the adapter lacks or that the device was made without.
+std::unique_ptr<Device> adopt_vulkan(const VulkanHandles& handles);
+
+/// For Vulkan devices alone; the others are refused with Error(unsupported) that says "`what` on <the device>".
+class VulkanAccess {
+ public:
+  VulkanAccess(Device& device, const char* what);
+
+  bool adopted() const;
+  /// All work must have run. Everything of weft's on the device goes; what is still called throws Error(device_lost).
+  void detach() const;
+
+  VulkanBuffer locate(std::uint64_t address, std::uint64_t bytes) const;
+  /// A buffer as memory of the device. Freed as wrapped memory is: see Device::wrap(). The buffer stays the caller's.
+  /// Errors: Error(invalid_argument) for a null buffer, usage that is missing, bytes that are memory already.
+  Allocation wrap(const VulkanBuffer& buffer) const;
+
+  /// A stream that stands for what others submit: see the functions below. It must end before the device.
+  std::unique_ptr<Stream> create_recordings() const;
+
+ private:
+  Device& device_;
+};
+
+/// The same for streams of Vulkan devices.
+class VulkanStreamAccess {
+ public:
+  VulkanStreamAccess(Stream& stream, const char* what);
+  /// What the stream is given from now on runs when the timeline semaphore has the value.
+  Ticket await(VkSemaphore semaphore, std::uint64_t value) const;
+  /// The semaphore gets the value when all has run that the stream was given.
+  /// Errors: Error(invalid_argument) for a value that is not above those that it has and is to have.
+  Ticket signal(VkSemaphore semaphore, std::uint64_t value) const;
+
+ private:
+  Stream& stream_;
+};
+
+struct Operations;
+/// On a stream from create_recordings(): operations go into a command buffer that is being recorded, between barriers
+/// against everything. They stay until end_vulkan().
+Ticket record_vulkan(Stream& recordings, VkCommandBuffer commands, const Operations& operations);
+/// The queue has the command buffer. It has run when the semaphore has the value, or, where that is null, when all has
+/// run that the queue has.
+void submitted_vulkan(Stream& recordings, Ticket ticket, VkSemaphore semaphore, std::uint64_t value);
+/// The commands will not run any more once the submission that was told of last has: waits for that.
+void end_vulkan(Stream& recordings, Ticket ticket);
+
+}  // namespace backend
+}  // namespace weft

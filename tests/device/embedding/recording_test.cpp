@@ -1,0 +1,274 @@
+// weft's work in a renderer's command buffers, and timeline semaphores between the two.
+#include <gtest/gtest.h>
+#include <weft/runtime/graph.h>
+
+#include <chrono>
+#include <thread>
+
+#include "../device_test.h"
+#include "embedded.h"
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+auto add_one = kernel("add_one", [](Arr<float> x) { x[tid()] += 1; });
+auto add = kernel("add", [](Arr<const float> x, Arr<float> y) { y[tid()] += x[tid()]; });
+
+// Takes the device some time: y[0] becomes x[0] + 1 at the end.
+auto slow = kernel("slow", [](Arr<const float> x, Arr<float> y) {
+  Float sum = 0;
+  for (auto i : range(2'000'000)) sum += select(i < 0, 1.f, 0.f) + sin(sum) * 0.f;
+  y[0] = x[0] + 1 + sum;
+});
+
+DEVICE_TEST(Recorded);
+
+TEST_P(Recorded, WorkRunsWhereTheCommandBufferIsSubmitted) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> x = full<float>(e.device, 1000, 1), y = zeros<float>(e.device, 1000);
+  const VkCommandBuffer commands = e.renderer.begin();
+  Recording recording = e.device.stream().record_into(commands, [&] {
+    launch(add_one, 1000, x);
+    launch(add, 1000, x, y);
+    y.slice(0, 10).fill(-1);
+    y.slice(10, 13).assign(std::vector<float>{7, 8, 9});
+    Array<float> between = y.clone();  // kept by the recording
+    launch(add, 1000, between, y);
+  });
+  e.renderer.submit(commands);
+  recording.submitted();
+  EXPECT_EQ(x.at(999), 2);
+  EXPECT_EQ(y.at(0), -2);
+  EXPECT_EQ(y.at(12), 18);
+  EXPECT_EQ(y.at(999), 4);
+  EXPECT_TRUE(recording.done());
+  // What follows on a stream comes after.
+  launch(add, 1000, x, y);
+  EXPECT_EQ(y.at(999), 6);
+}
+
+TEST_P(Recorded, ReadingWaitsForTheSubmission) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> x = full<float>(e.device, 1, 1), y = zeros<float>(e.device, 1), z = zeros<float>(e.device, 1);
+  const VkSemaphore timeline = e.renderer.make_timeline();
+  const VkCommandBuffer commands = e.renderer.begin();
+  Recording recording = e.device.stream().record_into(commands, [&] { launch(slow, 1, x, y); });
+  e.renderer.submit(commands, timeline, 5);
+  recording.submitted(timeline, 5);
+  EXPECT_EQ(y.at(0), 2);
+  EXPECT_EQ(e.renderer.value_of(timeline), 5u);
+  // So does the end of what keeps the memory: here of all of it.
+  const VkCommandBuffer other = e.renderer.begin();
+  Recording last = e.device.stream().record_into(other, [&] { launch(slow, 1, y, z); });
+  e.renderer.submit(other, timeline, 6);
+  last.submitted(timeline, 6);
+  x = y = z = {};
+  last = {};
+  EXPECT_EQ(e.renderer.value_of(timeline), 6u);
+}
+
+TEST_P(Recorded, RunsAfterWhatStreamsWereGivenBefore) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> x = full<float>(e.device, 1, 1), y = zeros<float>(e.device, 1);
+  const Stream stream = e.device.create_stream();
+  launch(stream, slow, 1, x, y);
+  const VkCommandBuffer commands = e.renderer.begin();
+  const Recording recording = e.device.stream().record_into(commands, [&] { launch(add_one, 1, y); });
+  e.renderer.submit(commands);
+  recording.submitted();
+  launch(stream, add_one, 1, y);
+  EXPECT_EQ(y.at(0), 4);
+}
+
+TEST_P(Recorded, CommandBuffersAreSubmittedAgain) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> x = zeros<float>(e.device, 100);
+  const VkCommandBuffer commands = e.renderer.begin();
+  const Recording recording = e.device.stream().record_into(commands, [&] { launch(add_one, 100, x); });
+  e.renderer.submit(commands);
+  recording.submitted();
+  for (int k = 0; k < 4; ++k) {
+    launch(add_one, 100, x);
+    recording.prepare();
+    e.renderer.submit_again(commands);
+    recording.submitted();
+  }
+  EXPECT_EQ(x.at(99), 9);
+}
+
+TEST_P(Recorded, FramesReplaceTheirRecordings) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> x = zeros<float>(e.device, 100);
+  const VkSemaphore timeline = e.renderer.make_timeline();
+  Recording frames[3];
+  for (std::uint64_t k = 0; k < 30; ++k) {
+    const VkCommandBuffer commands = e.renderer.begin();
+    frames[k % 3] = e.device.stream().record_into(commands, [&] {
+      Array<float> made = full<float>(e.device, 100, 1);
+      launch(add, 100, made, x);
+    });
+    e.renderer.submit(commands, timeline, k + 1);
+    frames[k % 3].submitted(timeline, k + 1);
+  }
+  EXPECT_EQ(x.at(0), 30);
+}
+
+// Arguments that do not fit push constants, algorithms that allocate, conditions: what graphs can, recordings can.
+TEST_P(Recorded, TakesAllThatGraphsTake) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  std::vector<Array<float>> x;
+  for (int k = 0; k < 12; ++k) x.push_back(full<float>(e.device, 8, float(k)));
+  auto many = kernel("many", [](Arr<float> a, Arr<float> b, Arr<float> c, Arr<float> d, Arr<float> e, Arr<float> f,
+                                Arr<float> g, Arr<float> h, Arr<float> i, Arr<float> j, Arr<float> k, Arr<float> l) {
+    Int t = tid();
+    l[t] += a[t] + b[t] + c[t] + d[t] + e[t] + f[t] + g[t] + h[t] + i[t] + j[t] + k[t];
+  });
+  Array<int> flag = full<int>(e.device, 1, 1), left = full<int>(e.device, 1, 3);
+  auto down = kernel("down", [](Arr<int> left, Arr<int> flag) {
+    left[0] -= 1;
+    flag[0] = select(left[0] > 0, 1, 0);
+  });
+  const VkCommandBuffer commands = e.renderer.begin();
+  const Recording recording = e.device.stream().record_into(commands, [&] {
+    launch(many, 8, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11]);
+    graph_while(flag, 10, [&] {
+      launch(add_one, 8, x[0]);
+      launch(down, 1, left, flag);
+    });
+  });
+  e.renderer.submit(commands);
+  recording.submitted();
+  EXPECT_EQ(x[11].at(7), 66);
+  EXPECT_EQ(x[0].at(7), 3);
+}
+
+TEST_P(Recorded, RefusesWhatCannotBeRecorded) {
+  const auto nothing = [] {};
+  if (on_reference())
+    return expect_contains(error_of([&] { (void)device().stream().record_into(nullptr, nothing); }),
+                           "record_into() on reference");
+  expect_contains(error_of([&] { (void)device().stream().record_into(nullptr, nothing); }), "not adopted");
+  Embedded e(on_gpu());
+  Stream stream = e.device.stream();
+  Array<float> x = full<float>(e.device, 10, 1), other = full<float>(device(), 10, 1);
+  const Graph graph = capture(e.device, [&] { launch(add_one, 10, x); });
+  const VkCommandBuffer commands = e.renderer.begin();
+  const VkSemaphore timeline = e.renderer.make_timeline();
+  const auto refuse = [&](const std::function<void()>& work, const std::string& text) {
+    expect_contains(error_of([&] { (void)stream.record_into(commands, work); }), text);
+  };
+  const std::string recording = "while work is recorded into a command buffer";
+  expect_contains(error_of([&] { (void)stream.record_into(nullptr, nothing); }), "null VkCommandBuffer");
+  refuse([&] { x.to_vector(); }, recording);
+  refuse([&] { e.device.synchronize(); }, recording);
+  refuse([&] { stream.record(); }, recording);
+  refuse([&] { stream.signal(timeline, 1); }, recording);
+  refuse([&] { graph.launch(); }, recording);
+  refuse([&] { launch(add_one, 10, other); }, "work is given to device");
+  refuse([&] { (void)stream.record_into(commands, nothing); }, recording);
+  refuse([&] { launch(kernel("prints", [](Arr<float> x) { print("%g\n", x[0]); }), 1, x); }, "prints");
+  refuse([&] { throw Error(ErrorKind::io, "the caller's own"); }, "the caller's own");
+  // The command buffer is as it was.
+  e.renderer.submit(commands);
+  EXPECT_EQ(x.at(0), 1);
+}
+
+TEST_P(Recorded, NothingComesBetweenARecordingAndItsSubmission) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> x = full<float>(e.device, 10, 1), y = full<float>(e.device, 10, 1);
+  const VkCommandBuffer commands = e.renderer.begin();
+  Recording recording = e.device.stream().record_into(commands, [&] { launch(add, 10, x, y); });
+  const std::string text = "not submitted";
+  expect_contains(error_of([&] { launch(add_one, 10, y); }), text);
+  expect_contains(error_of([&] { y.to_vector(); }), text);
+  expect_contains(error_of([&] { x.fill(3); }), text);
+  expect_contains(error_of([&] { (void)recording.done(); }), text);
+  EXPECT_EQ(x.at(0), 1);  // reading what the recording reads is no matter
+  // Dropped without a submission: it never runs.
+  recording = {};
+  launch(add_one, 10, y);
+  EXPECT_EQ(y.at(0), 2);
+  expect_contains(error_of([&] { recording.submitted(); }), "null Recording");
+  Recording again = e.device.stream().record_into(e.renderer.begin(), [&] { launch(add, 10, x, y); });
+  expect_contains(error_of([&] { again.submitted(VkSemaphore{}, 1); }), "null semaphore");
+}
+
+TEST_P(Recorded, DetachEndsRecordings) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> x = full<float>(e.device, 1, 1), y = zeros<float>(e.device, 1);
+  const VkCommandBuffer commands = e.renderer.begin();
+  const Recording recording = e.device.stream().record_into(commands, [&] { launch(slow, 1, x, y); });
+  const Recording unused = e.device.stream().record_into(e.renderer.begin(), [&] { launch(add_one, 1, x); });
+  const VkSemaphore timeline = e.renderer.make_timeline();
+  e.renderer.submit(commands, timeline, 1);
+  recording.submitted(timeline, 1);
+  e.device.detach();
+  EXPECT_EQ(e.renderer.value_of(timeline), 1u);
+  expect_contains(error_of([&] { recording.submitted(); }), "was detached");
+  expect_contains(error_of([&] { (void)recording.done(); }), "was detached");
+}
+
+TEST_P(Recorded, StreamsWaitForSemaphores) {
+  const VkSemaphore none{};
+  if (on_reference()) {
+    expect_contains(error_of([&] { device().stream().wait(none, 1); }), "wait() on reference");
+    expect_contains(error_of([&] { device().stream().signal(none, 1); }), "signal() on reference");
+    return;
+  }
+  expect_contains(error_of([&] { device().stream().wait(none, 1); }), "not adopted");
+  Embedded e(on_gpu());
+  const Stream stream = e.device.stream();
+  Array<float> x = zeros<float>(e.device, 1);
+  const VkSemaphore go = e.renderer.make_timeline(), done = e.renderer.make_timeline();
+  launch(add_one, 1, x);
+  stream.wait(go, 3);
+  launch(add_one, 1, x);
+  stream.signal(done, 7);
+  const Event event = stream.record();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(event.done());
+  EXPECT_EQ(e.renderer.value_of(done), 0u);
+  e.renderer.signal(go, 2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(event.done());
+  e.renderer.signal(go, 3);
+  e.renderer.wait_for(done, 7);
+  EXPECT_EQ(x.at(0), 2);
+  // A value that is there already.
+  stream.wait(go, 1);
+  launch(add_one, 1, x);
+  EXPECT_EQ(x.at(0), 3);
+  expect_contains(error_of([&] { stream.wait(none, 1); }), "null semaphore");
+  expect_contains(error_of([&] { stream.signal(none, 1); }), "null semaphore");
+}
+
+TEST_P(Recorded, ValuesOfASemaphoreDoNotGoBackwards) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  const Stream stream = e.device.stream();
+  const VkSemaphore semaphore = e.renderer.make_timeline(10), go = e.renderer.make_timeline();
+  expect_contains(error_of([&] { stream.signal(semaphore, 9); }), "signalled with 9, and it has 10");
+  expect_contains(error_of([&] { stream.signal(semaphore, 10); }), "it has 10");
+  // Not yet there, and known all the same.
+  stream.wait(go, 1);
+  stream.signal(semaphore, 20);
+  expect_contains(error_of([&] { stream.signal(semaphore, 15); }), "it is to have 20");
+  stream.signal(semaphore, 21);
+  e.renderer.signal(go, 1);
+  e.renderer.wait_for(semaphore, 21);
+  stream.signal(semaphore, 22);
+  e.device.synchronize();
+  EXPECT_EQ(e.renderer.value_of(semaphore), 22u);
+}
+
+}  // namespace

@@ -1,0 +1,75 @@
+// A Vulkan device as a renderer would make it, for tests of weft inside of it. Knows nothing of weft.
+#pragma once
+#include <volk.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace weft::test {
+
+/// An instance with the validation layer where that is installed, whose messages fail the test, and a device with one
+/// queue on the software adapter (or the first that is a GPU).
+class Renderer {
+ public:
+  struct Wish {
+    bool gpu = false;
+    /// Called with the features and extensions before the device is made.
+    std::function<void(Renderer&)> prepare;
+  };
+  /// A plain device: whatever `prepare` turns on and nothing else. Throws std::runtime_error.
+  explicit Renderer(const Wish& wish);
+  ~Renderer();
+  Renderer(const Renderer&) = delete;
+  Renderer& operator=(const Renderer&) = delete;
+
+  static constexpr std::uint32_t kVersion = VK_API_VERSION_1_3;
+  VkInstance instance = VK_NULL_HANDLE;
+  VkPhysicalDevice physical = VK_NULL_HANDLE;
+  VkDevice device = VK_NULL_HANDLE;
+  VkQueue queue = VK_NULL_HANDLE;
+  std::uint32_t family = 0;
+  VolkDeviceTable vk{};
+  VkPhysicalDeviceFeatures2 features{};
+  std::vector<const char*> extensions;
+  std::mutex queue_mutex;
+
+  /// A buffer that shaders reach by its address, in memory of its own.
+  struct Buffer {
+    VkBuffer buffer = VK_NULL_HANDLE;
+    VkDeviceMemory memory = VK_NULL_HANDLE;
+    VkBufferUsageFlags usage = 0;
+    std::byte* host = nullptr;
+  };
+  static constexpr VkBufferUsageFlags kUsage = VK_BUFFER_USAGE_VERTEX_BUFFER_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                               VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+                                               VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  /// Lives as long as the renderer.
+  Buffer make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage = kUsage);
+
+  /// A timeline semaphore; lives as long as the renderer.
+  VkSemaphore make_timeline(std::uint64_t value = 0);
+  std::uint64_t value_of(VkSemaphore semaphore) const;
+  void signal(VkSemaphore semaphore, std::uint64_t value) const;
+  void wait_for(VkSemaphore semaphore, std::uint64_t value) const;
+
+  /// A command buffer in the recording state; lives as long as the renderer.
+  VkCommandBuffer begin();
+  /// Ends and submits it, within the lock of the queue; signals the semaphore if there is one.
+  void submit(VkCommandBuffer commands, VkSemaphore signal = VK_NULL_HANDLE, std::uint64_t value = 0);
+  void submit_again(VkCommandBuffer commands);
+  void wait_idle();
+  /// The device goes; other calls must not follow.
+  void destroy_device();
+
+ private:
+  VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  std::vector<Buffer> buffers_;
+  std::vector<VkSemaphore> semaphores_;
+};
+
+}  // namespace weft::test
