@@ -336,12 +336,12 @@ void grow_range(const Arr<const B>& keys, Int& first, Int& last, int most, const
   }
 }
 
-// After Benthin et al. 2024. Threads climb as they do in build_lbvh(), but the ranges that they go through are no nodes:
-// they say which clusters may meet. Where a range of more than 16 places is complete (8 with narrow subgroups, see
-// merged_by()), the clusters of its two halves, no more than 16 each, are merged until 16 are left: round by round each
-// one that is the nearest of its nearest. The whole range merges until one is left. So the upper levels of the tree are
-// chosen from many clusters, by area, and not by where the curve happens to be cut. A range that is a whole group merges
-// until one is left as well, so that a group is one cluster before it meets others.
+// After Benthin et al. 2024. Threads climb as they do in build_lbvh(), but the ranges that they go through are no
+// nodes: they say which clusters may meet. Where a range of more than 16 places is complete (8 with narrow subgroups,
+// see merged_by()), the clusters of its two halves, no more than 16 each, are merged until 16 are left: round by round
+// each one that is the nearest of its nearest. The whole range merges until one is left. So the upper levels of the
+// tree are chosen from many clusters, by area, and not by where the curve happens to be cut. A range that is a whole
+// group merges until one is left as well, so that a group is one cluster before it meets others.
 //
 // The climb begins with the largest ranges of 32 places at most, each of one thread, which merges it at once: most of
 // the atomic operations of a climb are those of its first steps. (With groups it begins with single places.)
