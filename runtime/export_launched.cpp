@@ -61,7 +61,7 @@ void write(Written& written, const ir::Module& module, const char* ending, F mak
   }
   const std::string name = written.stem_for(stem, made.reflection.spirv_hash);
   if (name.empty()) return;
-  write_spirv(made, written.folder, name);
+  write_spirv(made, written.folder.string(), name);
   written.write_text(name + ".ir", made.ir);
 }
 

@@ -286,9 +286,9 @@ SpirvKernel export_spirv(const KernelCore& kernel, const SpirvOptions& options) 
 
 spirv::Target spirv_target(const Device& device) { return backend::spirv_target(device.native()); }
 
-void write_spirv(const SpirvKernel& kernel, const std::filesystem::path& folder, const std::string& stem) {
+void write_spirv(const SpirvKernel& kernel, const std::string& folder, const std::string& stem) {
   const auto write = [&](const char* ending, std::span<const std::byte> bytes) {
-    const std::filesystem::path path = folder / (stem + ending);
+    const std::filesystem::path path = std::filesystem::path(folder) / (stem + ending);
     if (!platform::write_file(path, bytes))
       throw Error(ErrorKind::io, fmt::format("{} cannot be written", path.string()), kernel.reflection.name);
   };

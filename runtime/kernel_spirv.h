@@ -1,6 +1,5 @@
 // Kernels as SPIR-V, for programs that launch them without weft.
 #pragma once
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -63,6 +62,6 @@ std::string file_stem(const std::string& name);
 }  // namespace detail
 
 /// Writes FOLDER/STEM.spv and FOLDER/STEM.json. Errors: Error(io).
-void write_spirv(const SpirvKernel& kernel, const std::filesystem::path& folder, const std::string& stem);
+void write_spirv(const SpirvKernel& kernel, const std::string& folder, const std::string& stem);
 
 }  // namespace weft

@@ -200,12 +200,12 @@ TEST(KernelSpirv, RefusesNamesThatNoArgumentHas) {
 TEST(KernelSpirv, IsWrittenToTwoFiles) {
   const auto folder = std::filesystem::temp_directory_path() / ("weft_spirv_" + std::to_string(platform::process_id()));
   const SpirvKernel made = saxpy().spirv();
-  write_spirv(made, folder, "saxpy");
+  write_spirv(made, folder.string(), "saxpy");
   const auto spv = platform::read_file(folder / "saxpy.spv"), json = platform::read_file(folder / "saxpy.json");
   ASSERT_TRUE(spv && json);
   EXPECT_EQ(spv->size(), made.words.size() * 4);
   EXPECT_TRUE(reflection_from_json({reinterpret_cast<const char*>(json->data()), json->size()}) == made.reflection);
-  expect_contains(error_of([&] { write_spirv(made, folder / "saxpy.spv", "inside"); }), "cannot be written");
+  expect_contains(error_of([&] { write_spirv(made, (folder / "saxpy.spv").string(), "inside"); }), "cannot be written");
   std::filesystem::remove_all(folder);
 }
 

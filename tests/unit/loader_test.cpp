@@ -127,7 +127,7 @@ TEST_F(Loader, NamesWhatADeviceMustHave) {
 TEST_F(Loader, OpensFiles) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("weft_loader_" + std::to_string(platform::process_id()));
-  write_spirv(scale().spirv(), folder, "scale");
+  write_spirv(scale().spirv(), folder.string(), "scale");
   ASSERT_EQ(weft_kernel_open((folder / "scale.json").string().c_str(), &kernel_), WEFT_LOADER_OK)
       << weft_loader_error();
   weft_kernel_info info;
