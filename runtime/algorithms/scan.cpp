@@ -12,8 +12,8 @@ namespace {
 
 // With coarse grain some 4000 threads have a run each, as long as it takes: a CPU's prefetchers follow them, and what a
 // thread costs is paid once for many elements. Runs are an odd number of cache lines long, or those of neighbouring
-// threads would compete for the same places in the cache. So many elements are few enough for one thread alone: it
-// takes as long as one or two launches.
+// threads would compete for the same places in the cache. As many elements as that are few enough for one thread alone:
+// it takes as long as one or two launches.
 constexpr std::int64_t kCoarseThreads = 4096, kCoarseLines = 5, kLine = 16;
 // With fine grain a run is that of a subgroup: 16 rows, or up to 64 where those are all that there is. A device without
 // subgroups that kernels can use gives each thread a run.
@@ -21,7 +21,8 @@ constexpr std::int64_t kRows = 16, kMostRows = 64, kShortRun = 64;
 
 std::int64_t run_length(std::int64_t n, bool coarse, std::int64_t lanes) {
   if (coarse)
-    return n <= kCoarseThreads ? n : kLine * (std::max(kCoarseLines, ceil_div(n, kCoarseThreads * kLine)) | 1);
+    return n <= kCoarseThreads ? kCoarseThreads
+                               : kLine * (std::max(kCoarseLines, ceil_div(n, kCoarseThreads * kLine)) | 1);
   if (lanes == 0) return kShortRun;
   const std::int64_t row = kQuad * lanes;
   return row * (n <= row * kMostRows ? kMostRows : kRows);

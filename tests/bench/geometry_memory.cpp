@@ -69,7 +69,7 @@ void add_geometry_memory(Harness& harness) {
   add("Bvh, building LBVH, 60 bits", 8,
       [](const Device& d) { return of_bvh(d, {.builder = BvhBuilder::lbvh, .curve_bits = 60}).meanwhile; });
   add("Mesh", 148, [](const Device& d) { return of_mesh(d, {}).kept; });
-  add("Mesh, winding numbers", 216, [](const Device& d) { return of_mesh(d, {.winding_number = true}).kept; });
+  add("Mesh, winding numbers", 312, [](const Device& d) { return of_mesh(d, {.winding_number = true}).kept; });
   add("HashGrid", 12, [](const Device& d) { return of_grid(d, {}); });
   add("HashGrid, deterministic", 19, [](const Device& d) { return of_grid(d, {.deterministic = true}); });
   add("HashGrid, groups", 31, [](const Device& d) { return of_grid(d, {}, true); });

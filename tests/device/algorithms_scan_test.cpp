@@ -190,6 +190,7 @@ TEST_P(AlgorithmsScan, mistakes_are_refused_by_name) {
   const Device other = Device::open("reference");
   expect_contains(error_of([&] { exclusive_scan(x, zeros<int>(other, 100)); }), "the output is on device reference");
   expect_contains(error_of([&] { exclusive_scan(x, x, {.stream = other.stream()}); }), "the stream is on device");
+  EXPECT_EQ(scan_scratch_bytes<int>(0), 0u);
   const std::uint64_t needed = scan_scratch_bytes<int>(100);
   ASSERT_GT(needed, 0u);
   const auto small = empty<std::uint8_t>(device(), needed - 1), there = empty<std::uint8_t>(other, needed);
