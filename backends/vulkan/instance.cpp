@@ -296,7 +296,7 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t api_version, const Exten
     info.host_visible = info.host_visible || (type.heapIndex == heap && (type.propertyFlags & kMapped) == kMapped);
   }
   info.wraps_host = a.host_import_alignment > 0;
-  info.int64 = a.features.shaderInt64;
+  info.int64 = features[Feature::shader_int64];
   info.max_allocation = properties11.maxMemoryAllocationSize;
   if (maintenance4.maxBufferSize) info.max_allocation = std::min(info.max_allocation, maintenance4.maxBufferSize);
   info.max_block = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
