@@ -50,7 +50,8 @@ void VulkanStream::create() {
     pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
     pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
     pool.queueFamilyIndex = device_.queue_family();
-    device_.check(vk_.vkCreateCommandPool(device_.handle(), &pool, nullptr, &batch.pool), "vkCreateCommandPool");
+    device_.check(vk_.vkCreateCommandPool(device_.handle(), &pool, batch.memory.callbacks(), &batch.pool),
+                  "vkCreateCommandPool");
     VkCommandBufferAllocateInfo allocate{};
     allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
     allocate.commandPool = batch.pool;
@@ -61,7 +62,7 @@ void VulkanStream::create() {
 }
 
 void VulkanStream::destroy() {
-  for (Batch& batch : batches_) vk_.vkDestroyCommandPool(device_.handle(), batch.pool, nullptr);
+  for (Batch& batch : batches_) vk_.vkDestroyCommandPool(device_.handle(), batch.pool, batch.memory.callbacks());
   vk_.vkDestroyCommandPool(device_.handle(), download_pool_, nullptr);
   vk_.vkDestroySemaphore(device_.handle(), download_semaphore_, nullptr);
   vk_.vkDestroySemaphore(device_.handle(), timeline_->semaphore, nullptr);

@@ -10,6 +10,7 @@
 #include "../backend.h"
 #include "commands.h"
 #include "device_object.h"
+#include "host_arena.h"
 #include "memory.h"
 #include "retirement.h"
 
@@ -70,6 +71,7 @@ class VulkanStream final : public Stream, private DeviceObject {
 
  private:
   struct Batch {
+    HostArena memory;  // of the pool
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;
     Ticket last = 0;             // of its operations
