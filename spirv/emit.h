@@ -52,7 +52,7 @@ struct Target {
 
 /// Threads per workgroup of the shader: what the kernel asks for, or as many as the device runs.
 inline std::uint32_t workgroup_size(const ir::Module& module, const Target& target) {
-  return std::max(1u, std::min(module.block, target.max_block));
+  return (std::max)(1u, (std::min)(module.block, target.max_block));  // others have macros of these names
 }
 
 /// A complete SPIR-V 1.5 module with the entry point "main".

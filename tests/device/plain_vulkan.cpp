@@ -1,8 +1,6 @@
 // Instance, device, memory, pipeline and dispatch, by the requirements that the loader names.
 #include "plain_vulkan.h"
 
-// A loader of its own: weft keeps its one to itself.
-#define VOLK_IMPLEMENTATION
 #include <volk.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // Plain Vulkan, under validation.
-#define VOLK_IMPLEMENTATION  // the library keeps its own to itself
 #include "renderer.h"
 
 #include <gtest/gtest.h>
