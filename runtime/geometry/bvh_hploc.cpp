@@ -13,9 +13,8 @@ namespace {
 
 constexpr std::int64_t kBlock = 128;
 /// Clusters that a subgroup of `width` threads merges at once; it leaves half of them for the range around. With fewer
-/// there are more ranges to merge, with more a narrow subgroup has them in more registers than it has: through lavapipe
-/// (8 threads) 32 take 1.4 times as long as 16. Trees of 16 and of 32 are equally good on the test's meshes, by surface
-/// areas.
+/// there are more ranges to merge, with more a narrow subgroup has them in more registers than it has. Trees of both
+/// pass the same bounds of surface areas in the tests.
 constexpr int merged_by(int width) { return width < 32 ? 16 : 32; }
 /// How far a cluster looks for the nearest one, to both sides. Trees of 8 were no better on the test's meshes, by
 /// surface areas.
@@ -343,14 +342,16 @@ void grow_range(const Arr<const B>& keys, Int& first, Int& last, int most, const
 // tree are chosen from many clusters, by area, and not by where the curve happens to be cut. A range that is a whole
 // group merges until one is left as well, so that a group is one cluster before it meets others.
 //
-// The climb begins with the largest ranges of 32 places at most, each of one thread, which merges it at once: most of
-// the atomic operations of a climb are those of its first steps. (With groups it begins with single places.)
+// The climb begins with the largest ranges of merged_by() places at most, each of one thread, which merges it at once:
+// most of the atomic operations of a climb are those of its first steps. (With groups it begins with single places.)
 //
 // A merge is work for a whole subgroup: it takes the ranges that its threads have completed one after the other, with
-// 32 clusters in registers. Every thread comes to every operation of the subgroup. Before a thread says that its range
-// is complete all threads of the subgroup are past a fence behind what they wrote of it; and they are past one behind
-// that word before they read.
+// merged_by() clusters in registers. Every thread comes to every operation of the subgroup. Before a thread says that
+// its range is complete all threads of the subgroup are past a fence behind what they wrote of it; and they are past
+// one behind that word before they read. (That the threads of a subgroup are past it together is what subgroup
+// operations between fence and word give on all devices; Vulkan's memory model calls no such thing a synchronisation.)
 //
+//   of 32:
 //   range            [0 .. 19]               [20 .. 39]
 //   clusters there   16 (four were merged)   16
 //   range [0 .. 39]: 32 clusters -> rounds: 32, 21, 15 -> stops at 15, in places 0 to 14

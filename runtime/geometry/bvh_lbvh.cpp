@@ -70,7 +70,9 @@ auto lbvh_kernel(bool packs, bool grouped) {
                     arrived[parent] = 0;
                     first = select(is_second, far_end - 1, first);
                     last = select(is_second, last, far_end - 1);
-                    h.box = join(h.box, sibling.box);
+                    // In the order of the sides: of zeros with different signs the minimum is either.
+                    const TracedBox own = h.box;
+                    h.box = join(select(is_second, sibling.box, own), select(is_second, own, sibling.box));
                     h.link = parent;
                     h.count = 0;
                     if (packs) {

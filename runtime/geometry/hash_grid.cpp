@@ -19,6 +19,7 @@
 #include "../launch.h"
 #include "../observe.h"
 #include "../tape.h"
+#include "finite.h"
 #include "handle.h"
 #include "hash_grid_cell.h"
 

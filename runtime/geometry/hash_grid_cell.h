@@ -27,6 +27,4 @@ inline Float wrapped(const Float& cell, const Float& dim, const Float& per_dim) 
   return select(rest < 0.f, rest + dim, select(rest >= dim, rest - dim, rest));
 }
 
-inline Bool is_finite(const Vec3& p) { return isfinite(p.x) & isfinite(p.y) & isfinite(p.z); }
-
 }  // namespace weft::detail

@@ -7,6 +7,7 @@
 #include "../../frontend/edsl/detach.h"
 #include "../../frontend/edsl/report.h"
 #include "../../frontend/edsl/vector.h"
+#include "finite.h"
 #include "hash_grid_cell.h"
 #include "query_once.h"
 #include "traverse.h"

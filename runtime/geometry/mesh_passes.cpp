@@ -3,6 +3,7 @@
 
 #include "../../frontend/edsl/names.h"
 #include "../../frontend/edsl/vector.h"
+#include "finite.h"
 
 namespace weft::detail {
 
@@ -21,8 +22,7 @@ void triangle_boxes(const MeshArrays& mesh, const Array<vec3>& lowers, const Arr
         const Vec3 a = corner(points, indices, i, 0), b = corner(points, indices, i, 1),
                    c = corner(points, indices, i, 2);
         // min and max pass NaN by: a triangle with one is marked by a box that is none.
-        const Vec3 sum = a + b + c;
-        const Bool whole = isfinite(sum.x) & isfinite(sum.y) & isfinite(sum.z);
+        const Bool whole = is_finite(a) & is_finite(b) & is_finite(c);
         const Float nan = std::numeric_limits<float>::quiet_NaN();
         for (int d = 0; d < 3; ++d) {
           lowers[i][d] = select(whole, min(min(a[d], b[d]), c[d]), nan);

@@ -101,16 +101,18 @@ struct FarField {
     add_layer(part.normal, d);
   }
 
-  // r: from the point to the middle. Infinite or NaN where r is 0.
+  // r: from the point to the middle. Not finite where r is 0 or the numbers are too large. Of its direction and length
+  // apart: powers of r beside those of the part's size would overflow and underflow.
   Float at(const Vec3& r) const {
-    const Float x = r.x, y = r.y, z = r.z, xx = x * x, yy = y * y, zz = z * z;
-    const Float r2 = xx + yy + zz, by_r2 = 1 / r2;
+    const Float by_length = 1 / length(r);
+    const Vec3 u = r * by_length;
+    const Float x = u.x, y = u.y, z = u.z, xx = x * x, yy = y * y, zz = z * z;
     const Float m =
         square[0] * (xx - zz) + square[1] * (yy - zz) + 2 * (square[2] * x * y + square[3] * x * z + square[4] * y * z);
     const Float t = cube[0] * x * (xx - 3 * zz) + cube[1] * y * (yy - 3 * zz) + 3 * cube[2] * y * (xx - zz) +
                     3 * cube[3] * x * (yy - zz) + cube[4] * z * (3 * xx - zz) + cube[5] * z * (3 * yy - zz) +
                     6 * cube[6] * x * y * z;
-    return (dot(r, normal) + (7.5f * t * by_r2 - 3 * m) * by_r2) * by_r2 / sqrt(r2);
+    return (dot(u, normal) + (7.5f * t * by_length - 3 * m) * by_length) * by_length * by_length;
   }
 
  private:
@@ -228,12 +230,15 @@ Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accur
       const Vec3 middle = f.middle(), away = middle - point;
       const Vec3 reach = max(abs(c.lower[side] - middle), abs(c.upper[side] - middle));
       const Bool near = dot(away, away) <= accuracy * accuracy * dot(reach, reach);
-      choice.hit[side] = near & (f.area > 0);
-      If (!(c.again | near)) {
+      Bool counts = false;
+      If (!near) {
         f.read_moments(mesh.far_fields, child);
         const Float share = f.at(away);
-        sum += select(isfinite(share), share, 0.f);
+        counts = isfinite(share);
+        sum += select(counts & !c.again, share, 0.f);
       }
+      // What is too large for the expansion is looked at triangle by triangle.
+      choice.hit[side] = (f.area > 0) & !counts;
     }
     return choice;
   };

@@ -4,6 +4,7 @@
 #include <weft/weft.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "device_test.h"
@@ -153,6 +154,58 @@ TEST_P(GeometryCorner, signs_by_winding_need_its_data) {
          1, mesh, sign);
   EXPECT_TRUE(std::isnan(sign.at(0))) << "not an answer that looks like one";
   EXPECT_TRUE(std::isnan(sign.at(1)));
+}
+
+TEST_P(GeometryCorner, winding_numbers_do_not_depend_on_the_unit_of_length) {
+  const MeshData unit = shapes::icosphere(1, on_reference() ? 2 : 4);
+  const auto ask = kernel("ask", [](Var<MeshArrays> mesh, Arr<const vec3> points, Arr<float> numbers) {
+    Int i = tid();
+    numbers[i] = mesh_winding_number(mesh, points[i]);
+  });
+  const std::vector<vec3> places = {{0, 0, 0}, {0.5f, 0.3f, -0.2f}, {-0.7f, 0.1f, 0.1f}, {0, 3, 0}, {-1, -1, 2}};
+  for (const float scale : {1e-8f, 1e-6f, 1.f, 1e6f, 1e8f, 1e12f}) {
+    MeshData data = unit;
+    for (vec3& p : data.points) p = p * scale;
+    std::vector<vec3> points = places;
+    for (vec3& p : points) p = p * scale;
+    Array<float> numbers = zeros<float>(device(), 5);
+    launch(ask, 5, Mesh(device(), data, {.winding_number = true}), Array<vec3>(device(), points), numbers);
+    for (int k = 0; k < 5; ++k) EXPECT_NEAR(numbers.at(k), k < 3 ? 1 : 0, 0.01) << scale << " " << k;
+  }
+}
+
+TEST_P(GeometryCorner, triangles_are_found_as_far_away_as_numbers_go) {
+  const float far = 3e38f;
+  const MeshData data{{{far, 0, 0}, {far, 1e38f, 0}, {far, 0, 1e38f}}, {0, 1, 2}};
+  const Mesh mesh(device(), data);
+  EXPECT_EQ(mesh.tree().ignored(), 0);
+  Array<int> n = zeros<int>(device(), 1);
+  launch(kernel("count",
+                [](Var<MeshArrays> mesh, Arr<int> n) {
+                  for (auto i : mesh_query_aabb(mesh, Vec3(1e38f, -1, -1), Vec3(3.2e38f, 1e37f, 1e37f))) n[0] += i + 1;
+                }),
+         1, mesh, n);
+  EXPECT_EQ(n.at(0), 1);
+}
+
+TEST_P(GeometryCorner, zeros_of_both_signs_give_the_same_tree_in_every_build) {
+  const int n = on_reference() ? 200 : 20000;
+  std::vector<vec3> lowers, uppers;
+  for (int i = 0; i < n; ++i) {
+    const float x = float((i * 7919) % n), y = float((i * 104729) % n), zero = i % 3 ? 0.f : -0.f;
+    lowers.push_back({x, y, zero});
+    uppers.push_back({x + 2, y + 2, -zero});
+  }
+  for (const BvhBuilder builder : {BvhBuilder::lbvh, BvhBuilder::hploc})
+    for (const int leaf_size : {1, 4}) {
+      Bvh tree(device(), lowers, uppers, {builder, leaf_size});
+      const auto first = tree.nodes().to_vector();
+      for (int k = 0; k < 6; ++k) {
+        tree.rebuild();
+        const auto again = tree.nodes().to_vector();
+        ASSERT_EQ(std::memcmp(first.data(), again.data(), first.size() * sizeof first[0]), 0) << k;
+      }
+    }
 }
 
 TEST_P(GeometryCorner, queries_are_gone_through_once) {
