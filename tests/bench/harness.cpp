@@ -175,6 +175,8 @@ void Run::budget(const Timing& weft, double seconds, std::string unit, bool on_d
 }
 
 void Run::bytes(double weft, double documented) {
+  if (weft > 1.02 * documented)
+    throw std::runtime_error(fmt::format("{:.1f} bytes are taken, and {} are documented", weft, documented));
   row_.device = device_.adapter();
   row_.weft = weft;
   row_.reference = documented;
