@@ -21,8 +21,9 @@ inline Vec3 lesser(const Vec3& a, const Vec3& b) {
 inline Vec3 greater_of(const Vec3& a, const Vec3& b) {
   return Vec3(select(a.x > b.x, a.x, b.x), select(a.y > b.y, a.y, b.y), select(a.z > b.z, a.z, b.z));
 }
-inline TracedBox select(const Bool& first, const TracedBox& a, const TracedBox& b) {
-  return {weft::select(first, a.lower, b.lower), weft::select(first, a.upper, b.upper)};
+/// a where `first` holds, else b.
+inline TracedBox either(const Bool& first, const TracedBox& a, const TracedBox& b) {
+  return {select(first, a.lower, b.lower), select(first, a.upper, b.upper)};
 }
 inline TracedBox join(const TracedBox& a, const TracedBox& b) {
   return {lesser(a.lower, b.lower), greater_of(a.upper, b.upper)};

@@ -72,7 +72,7 @@ auto lbvh_kernel(bool packs, bool grouped) {
                     last = select(is_second, last, far_end - 1);
                     // In the order of the sides: of zeros with different signs the minimum is either.
                     const TracedBox own = h.box;
-                    h.box = join(select(is_second, sibling.box, own), select(is_second, own, sibling.box));
+                    h.box = join(either(is_second, sibling.box, own), either(is_second, own, sibling.box));
                     h.link = parent;
                     h.count = 0;
                     if (packs) {

@@ -163,7 +163,7 @@ TEST_P(GeometryCorner, winding_numbers_do_not_depend_on_the_unit_of_length) {
     numbers[i] = mesh_winding_number(mesh, points[i]);
   });
   const std::vector<vec3> places = {{0, 0, 0}, {0.5f, 0.3f, -0.2f}, {-0.7f, 0.1f, 0.1f}, {0, 3, 0}, {-1, -1, 2}};
-  for (const float scale : {1e-8f, 1e-6f, 1.f, 1e6f, 1e8f, 1e12f}) {
+  for (const float scale : {1e-8f, 1e-4f, 1.f, 1e4f, 1e8f}) {
     MeshData data = unit;
     for (vec3& p : data.points) p = p * scale;
     std::vector<vec3> points = places;
