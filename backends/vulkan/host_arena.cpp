@@ -71,6 +71,7 @@ HostArena::Block* HostArena::add_block(std::size_t bytes) {
 
 void* HostArena::allocate(std::size_t bytes, std::size_t alignment) {
   alignment = std::max(alignment, kPrefix);
+  bytes = std::max<std::size_t>(bytes, 1);  // or nothing at the end of a block would seem to lie in the next one
   // What begins in the first kBlockBytes of a block belongs to it.
   if (alignment > kBlockBytes / 4 || bytes > SIZE_MAX / 2) return nullptr;
   const bool large = bytes > kBlockBytes / 4;
