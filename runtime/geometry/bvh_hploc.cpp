@@ -320,7 +320,7 @@ void grow_range(const Arr<const B>& keys, Int& first, Int& last, int most, const
   };
   Int from = first, to = last;
   Height<B> left = cut_behind(from - 1), right = cut_behind(to), inside{Var<B>(B(0)), UInt(0u)};
-  for (auto step : range(most - 1)) {
+  for ([[maybe_unused]] auto step : range(most - 1)) {
     const Bool leftwards = left < right;
     const Height<B> taken = select_height(leftwards, left, right);
     inside = select_height(inside < taken, taken, inside);
