@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "../frontend/support/error.h"
@@ -101,8 +102,16 @@ std::string type_name(const DLDataType& type) {
   return type.lanes == 1 ? name : fmt::format("{} in {} lanes", name, type.lanes);
 }
 
+// As a number: that of a tensor from elsewhere need not be one of the enumeration.
+int type_of(const DLDevice& device) {
+  static_assert(sizeof device.device_type == sizeof(int));
+  int type = 0;
+  std::memcpy(&type, &device.device_type, sizeof type);
+  return type;
+}
+
 std::string device_name(const DLDevice& device) {
-  switch (int(device.device_type)) {
+  switch (type_of(device)) {
     case 1: return "the CPU";
     case 2: return "CUDA";
     case 3: return "CUDA (pinned memory of the host)";
@@ -113,7 +122,7 @@ std::string device_name(const DLDevice& device) {
     case 11: return "ROCm (pinned memory of the host)";
     case 13: return "CUDA (managed memory)";
     case 14: return "oneAPI";
-    default: return fmt::format("device type {}", int(device.device_type));
+    default: return fmt::format("device type {}", type_of(device));
   }
 }
 
@@ -155,7 +164,7 @@ std::vector<std::int64_t> strides_of(const DLTensor& t) {
 }
 
 Elements elements_of(const DLTensor& t, const DlpackElement& element, int ndim, std::uint32_t element_bytes) {
-  if (t.device.device_type != kDLCPU)
+  if (type_of(t.device) != kDLCPU)
     unsupported(fmt::format("the tensor is in memory of {}; arrays are made of tensors on the CPU (kDLCPU)",
                             device_name(t.device)));
   const DLDataType wanted{element.code, element.bits, 1};

@@ -6,7 +6,7 @@
 
 using namespace weft;
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const Device device("reference");
   auto square = kernel("square", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid()] * x[tid()]; });
   auto says = kernel("says", [](Arr<float> x) { print("says", x[tid()]); });
@@ -20,4 +20,7 @@ int main(int argc, char** argv) {
   launch(says, 1, y);
   std::printf("gradient %g\n", x.grad().at(3));
   return argc > 1 ? std::atoi(argv[1]) : 0;
+} catch (const Error& e) {
+  std::fprintf(stderr, "%s\n", e.what());
+  return 1;
 }
