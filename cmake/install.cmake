@@ -8,7 +8,7 @@ foreach(folder frontend runtime loader)
     FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "dlpack_abi.h" EXCLUDE)
 endforeach()
 file(GLOB weft_backend_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
-  "${PROJECT_SOURCE_DIR}/spirv/emit.h" "${PROJECT_SOURCE_DIR}/backends/*.h" "${PROJECT_SOURCE_DIR}/backends/*/*.h")
+  "${PROJECT_SOURCE_DIR}/spirv/emit.h" "${PROJECT_SOURCE_DIR}/spirv/target.h" "${PROJECT_SOURCE_DIR}/backends/*.h" "${PROJECT_SOURCE_DIR}/backends/*/*.h")
 foreach(header IN LISTS weft_backend_headers)
   get_filename_component(folder "${header}" DIRECTORY)
   get_filename_component(stem "${header}" NAME_WE)

@@ -15,6 +15,7 @@
 #include "../frontend/passes/passes.h"
 #include "../frontend/support/error.h"
 #include "../frontend/support/platform.h"
+#include "../spirv/emit.h"
 #include "../spirv/requirements.h"
 #include "device.h"
 

@@ -1,14 +1,18 @@
 // Kernels as SPIR-V, for programs that launch them without weft.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "../spirv/emit.h"
+#include "../spirv/target.h"
 #include "reflection.h"
 
 namespace weft {
 
 class Device;
+namespace ir {
+struct Module;
+}
 namespace detail {
 class KernelCore;
 }

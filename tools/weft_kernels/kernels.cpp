@@ -11,6 +11,7 @@
 #include "../../frontend/edsl/kernel.h"
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/platform.h"
+#include "../../spirv/emit.h"
 
 namespace weft::tool {
 

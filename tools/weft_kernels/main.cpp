@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "../../frontend/support/error.h"
+#include "../../spirv/emit.h"
 #include "kernels.h"
 
 namespace weft::tool {
