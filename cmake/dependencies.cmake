@@ -76,11 +76,19 @@ macro(weft_find_examples_dependencies out_missing)
   weft_need_package(${out_missing} fmt::fmt fmt libfmt-dev)
   weft_need_package(${out_missing} CLI11::CLI11 CLI11 libcli11-dev)
   weft_need_header(${out_missing} weft_dep::stb stb_image_write.h libstb-dev)
+  weft_need_package(${out_missing} glslang::SPIRV glslang glslang-dev)
+  # Windows; what shows them says so where it is not there.
+  find_package(glfw3 3.3 CONFIG QUIET)
 endmacro()
 set(WEFT_EXAMPLES_DEPENDENCIES fmt::fmt CLI11::CLI11 weft_dep::stb)
+# Of the example that is a renderer of its own.
+set(WEFT_EMBED_DEPENDENCIES
+  weft_dep::volk weft_dep::vulkan_headers glslang::SPIRV glslang::glslang glslang::glslang-default-resource-limits
+  ${CMAKE_DL_LIBS})
 
 macro(weft_find_tests_dependencies out_missing)
   weft_need_package(${out_missing} GTest::gtest GTest libgtest-dev)
+  weft_need_header(${out_missing} weft_dep::vulkan_loader vulkan/vulkan.h libvulkan-dev vulkan vulkan-1)
   weft_need_package(${out_missing} glslang::SPIRV glslang glslang-dev)
   find_program(WEFT_PYTHON NAMES python3 python)
   mark_as_advanced(WEFT_PYTHON)

@@ -12,7 +12,7 @@ file(GLOB weft_backend_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}
 foreach(header IN LISTS weft_backend_headers)
   get_filename_component(folder "${header}" DIRECTORY)
   get_filename_component(stem "${header}" NAME_WE)
-  if(NOT folder MATCHES "^backends/" OR folder STREQUAL "backends/${stem}" OR stem MATCHES "^(handles|interop)$")
+  if(NOT folder MATCHES "^backends/" OR folder STREQUAL "backends/${stem}" OR stem MATCHES "^(handles|interop|shared_memory)$")
     install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft/${folder}")
   endif()
 endforeach()

@@ -26,7 +26,7 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
 weft: this system has no apt, so please install by its own means:
   a C++20 compiler (GCC 12 or Clang 15 on), CMake 3.25 on, Ninja, Python 3
   Vulkan loader and headers 1.3, volk, Vulkan validation layers, SPIRV-Headers, SPIRV-Tools, SPIRV-Cross, glslang
-  fmt, xxHash, nlohmann-json, CLI11, stb, tinyobjloader, DLPack, GoogleTest, Google Benchmark
+  fmt, xxHash, nlohmann-json, CLI11, stb, tinyobjloader, DLPack, GoogleTest, Google Benchmark; GLFW for windows
   a Vulkan driver: the GPU's own, or Mesa's lavapipe
 TEXT
     } >&2
@@ -116,6 +116,12 @@ if ((${#missing[@]})); then
   echo "weft: installing ${missing[*]}"
   update_lists
   as_root apt-get install -q -y --no-install-recommends "${missing[@]}"
+fi
+
+# Windows of the examples, which do without.
+if [[ -z "$(installed_version libglfw3-dev)" ]] && apt-cache show libglfw3-dev >/dev/null 2>&1; then
+  as_root apt-get install -q -y --no-install-recommends libglfw3-dev ||
+    echo "weft: going on without GLFW: the examples open no windows" >&2
 fi
 
 # What benchmarks are compared with: they leave those rows out where the system does not have it.

@@ -9,6 +9,7 @@
 #include "../backends/vulkan/interop.h"
 #include "../frontend/support/error.h"
 #include "capture.h"
+#include "extent.h"
 #include "host_copy_state.h"
 #include "observe.h"
 #include "state.h"
@@ -78,8 +79,7 @@ void ArrayBase::wait() const {
   if (storage_) storage_->wait_for_writers();
 }
 
-namespace {
-// Of row-major elements.
+namespace detail {
 std::array<std::int64_t, 4> tight_strides(const std::array<std::int64_t, 4>& shape, int ndim, std::int64_t bytes) {
   std::array<std::int64_t, 4> strides{};
   for (int k = ndim - 1; k >= 0; --k) {
@@ -89,14 +89,6 @@ std::array<std::int64_t, 4> tight_strides(const std::array<std::int64_t, 4>& sha
   return strides;
 }
 
-Extent extent_of(const std::array<std::int64_t, 4>& shape, int ndim) {
-  Extent extent(0);
-  extent.n = shape;
-  extent.rank = ndim;
-  return extent;
-}
-
-// Checks the sizes of a new array; returns its bytes.
 std::uint64_t checked_bytes(const Extent& extent, int ndim, std::uint32_t element_bytes) {
   if (extent.rank != ndim)
     invalid(fmt::format("an array of {} dimension(s) is asked for with {} size(s)", ndim, extent.rank));
@@ -113,7 +105,19 @@ std::uint64_t checked_bytes(const Extent& extent, int ndim, std::uint32_t elemen
   }
   return bytes;
 }
+}  // namespace detail
+
+namespace {
+Extent extent_of(const std::array<std::int64_t, 4>& shape, int ndim) {
+  Extent extent(0);
+  extent.n = shape;
+  extent.rank = ndim;
+  return extent;
+}
 }  // namespace
+
+using detail::checked_bytes;
+using detail::tight_strides;
 
 void ArrayBase::create(const Device& device, const Extent& extent, int ndim) {
   const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes_);

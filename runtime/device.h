@@ -66,7 +66,7 @@ class Stream {
   /// What the stream is given from now on runs when a timeline semaphore has at least the value; nothing waits on the
   /// host. The queue waits: what other streams of the device are given from now on comes later, too, so that nothing
   /// of it may be what the semaphore waits for. The semaphore is of the same VkDevice and must stay until then.
-  /// Errors: Error(unsupported) on a device that is not adopted; Error(invalid_argument) for a null semaphore.
+  /// Errors: Error(unsupported) on a device that is not adopted, TimelineSemaphores apart; Error(invalid_argument).
   void wait(VkSemaphore semaphore, std::uint64_t value) const;
   /// A timeline semaphore gets the value when all has run that the stream has been given so far, which is started.
   /// Errors: as wait(), and Error(invalid_argument) for a value that is not above the one that the semaphore has, or is

@@ -17,6 +17,7 @@
 namespace weft {
 class Stream;
 struct VulkanBuffer;
+struct SharedMemory;
 }  // namespace weft
 
 namespace weft::detail {
@@ -200,6 +201,10 @@ constexpr std::uint64_t wide_alignment(std::uint32_t element_bytes) {
 /// The allocation is padded to whole words.
 std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes,
                                   backend::MemoryKind kind = backend::MemoryKind::device);
+/// Memory that others can be given, and that others have given: see weft::shareable(), weft::import_memory().
+std::shared_ptr<Storage> allocate_shared(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes);
+std::shared_ptr<Storage> import_shared(const std::shared_ptr<DeviceState>& device, SharedMemory&& memory,
+                                       std::uint64_t bytes);
 /// Around a buffer of another's: see weft::wrap_buffer().
 std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, const VulkanBuffer& buffer,
                               std::shared_ptr<void> owner);

@@ -211,6 +211,22 @@ std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, st
   return std::make_shared<Storage>(device, allocation, bytes);
 }
 
+std::shared_ptr<Storage> allocate_shared(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
+  const backend::VulkanAccess access(*device->device, "shareable()");
+  if (bytes == 0)
+    throw Error(ErrorKind::invalid_argument, "an array without elements is to be shared: it has no memory");
+  return std::make_shared<Storage>(device, access.allocate_shared((bytes + 3) / 4 * 4), nullptr);
+}
+
+std::shared_ptr<Storage> import_shared(const std::shared_ptr<DeviceState>& device, SharedMemory&& memory,
+                                       std::uint64_t bytes) {
+  const backend::VulkanAccess access(*device->device, "import_memory()");
+  if (bytes > memory.buffer_bytes)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("an array of {} bytes is imported from a buffer of {}", bytes, memory.buffer_bytes));
+  return std::make_shared<Storage>(device, access.import_shared(std::move(memory)), nullptr);
+}
+
 std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, const VulkanBuffer& buffer,
                               std::shared_ptr<void> owner) {
   const backend::VulkanAccess access(*device->device, "wrap_buffer()");

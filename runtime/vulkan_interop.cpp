@@ -5,6 +5,7 @@
 
 #include "../frontend/support/error.h"
 #include "capture.h"
+#include "extent.h"
 #include "observe.h"
 #include "state.h"
 #include "view.h"
@@ -25,6 +26,13 @@ void require_adopted(detail::DeviceState& device, const char* what) {
                                                     what, device.device->info().name));
 }
 
+// One of weft's own, or on a device that others make semaphores of.
+void require_semaphore(detail::DeviceState& device, VkSemaphore semaphore, const char* what) {
+  const backend::VulkanAccess access(*device.device, what);
+  if (!semaphore) invalid(fmt::format("{} with a null semaphore", what));
+  if (!access.adopted() && !access.owns(semaphore)) require_adopted(device, what);
+}
+
 StreamState& recordings_of(detail::DeviceState& device) {
   std::lock_guard lock(device.mutex);
   if (!device.recordings) {
@@ -40,12 +48,27 @@ StreamState& recordings_of(detail::DeviceState& device) {
 struct Recording::State {
   std::shared_ptr<detail::DeviceState> device;
   StreamState* recordings = nullptr;
-  backend::Ticket ticket = 0;
+  StreamState* stream = nullptr;  ///< that was asked to record
+  backend::Ticket ticket = 0;     ///< 0: nothing is recorded yet
   std::unique_ptr<backend::Operations> operations;
   std::vector<Capture::Used> used;
 
+  /// What was given to weft before and has to do with the same memory comes before what is submitted next. Tapes that
+  /// need elements which change then are told.
+  void order() const {
+    for (const Capture::Used& u : used) {
+      detail::Storage& storage = *u.storage;
+      if (u.writes && storage.watched()) {
+        const detail::View all(u.storage, storage.allocation.address, std::int64_t(storage.bytes), 1);
+        for (const auto& watcher : storage.watchers())
+          if (!watcher->captured) watcher->before_write(all, *stream);
+      }
+      storage.order_before(*recordings, u.writes);
+    }
+  }
+
   ~State() {
-    if (!recordings) return;
+    if (ticket == 0) return;
     try {
       recordings->with([&](backend::Stream& s) { backend::end_vulkan(s, ticket); });
     } catch (const std::exception&) {
@@ -65,10 +88,7 @@ Recording::State& Recording::state() const {
   return *state_;
 }
 
-void Recording::prepare() const {
-  State& s = state();
-  for (const Capture::Used& u : s.used) u.storage->order_before(*s.recordings, u.writes);
-}
+void Recording::prepare() const { state().order(); }
 
 void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   State& s = state();
@@ -90,6 +110,52 @@ bool Recording::done() const {
   return s.recordings->with([&](backend::Stream& b) { return b.done(s.ticket); });
 }
 
+namespace detail {
+
+namespace {
+Placement placed(std::shared_ptr<Storage> storage, const Extent& extent, int ndim, std::uint32_t element_bytes) {
+  Placement p;
+  p.address = storage->allocation.address;
+  p.storage = std::move(storage);
+  p.shape = extent.n;
+  p.stride = tight_strides(extent.n, ndim, element_bytes);
+  return p;
+}
+}  // namespace
+
+Placement place_shared(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes) {
+  const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes);
+  return placed(allocate_shared(device.state(), bytes), extent, ndim, element_bytes);
+}
+
+Placement place_imported(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes,
+                         SharedMemory&& memory) {
+  const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes);
+  return placed(import_shared(device.state(), std::move(memory), bytes), extent, ndim, element_bytes);
+}
+
+}  // namespace detail
+
+SharedMemory export_memory(const ArrayBase& array) {
+  if (array.is_null()) invalid("the memory of a null array is shared");
+  return backend::VulkanAccess(*array.storage()->device->device, "export_memory()").share(array.address());
+}
+
+TimelineSemaphore::TimelineSemaphore(const Device& device, std::uint64_t value, bool shareable)
+    : device_(device.state()),
+      handle_(backend::VulkanAccess(*device_->device, "TimelineSemaphore").create_timeline(value, shareable)) {}
+TimelineSemaphore::TimelineSemaphore(const Device& device, FileDescriptor&& fd)
+    : device_(device.state()),
+      handle_(backend::VulkanAccess(*device_->device, "TimelineSemaphore").import_timeline(std::move(fd))) {}
+std::uint64_t TimelineSemaphore::value() const { return handle_->value(); }
+void TimelineSemaphore::signal(std::uint64_t value) const { handle_->signal(value); }
+void TimelineSemaphore::wait(std::uint64_t value) const {
+  Capture::refuse_waits();
+  handle_->wait(value);
+}
+VkSemaphore TimelineSemaphore::vk() const { return handle_->vk(); }
+FileDescriptor TimelineSemaphore::share() const { return handle_->share(); }
+
 Recording Stream::record_into(VkCommandBuffer commands, const std::function<void()>& work) const {
   detail::DeviceState& device = *state_->device;
   require_adopted(device, "record_into()");
@@ -104,33 +170,24 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
   }
   StreamState& recordings = recordings_of(device);
   state_->with([](backend::Stream& s) { s.submit(); });
-  for (const Capture::Used& u : made->used) {
-    detail::Storage& storage = *u.storage;
-    if (u.writes && storage.watched()) {
-      const detail::View all(u.storage, storage.allocation.address, std::int64_t(storage.bytes), 1);
-      for (const auto& watcher : storage.watchers())
-        if (!watcher->captured) watcher->before_write(all, *state_);
-    }
-    storage.order_before(recordings, u.writes);
-  }
+  made->recordings = &recordings;
+  made->stream = state_.get();
+  made->order();
   made->ticket =
       recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
-  made->recordings = &recordings;
   for (const Capture::Used& u : made->used) u.storage->touched(recordings, made->ticket, u.writes);
   return Recording(std::move(made));
 }
 
 void Stream::wait(VkSemaphore semaphore, std::uint64_t value) const {
   Capture::refuse_waits();
-  require_adopted(*state_->device, "wait()");
-  if (!semaphore) invalid("a stream is to wait for a null semaphore");
+  require_semaphore(*state_->device, semaphore, "wait()");
   state_->with([&](backend::Stream& s) { return backend::VulkanStreamAccess(s, "wait()").await(semaphore, value); });
 }
 
 void Stream::signal(VkSemaphore semaphore, std::uint64_t value) const {
   Capture::refuse_waits();
-  require_adopted(*state_->device, "signal()");
-  if (!semaphore) invalid("a stream is to signal a null semaphore");
+  require_semaphore(*state_->device, semaphore, "signal()");
   state_->with([&](backend::Stream& s) { return backend::VulkanStreamAccess(s, "signal()").signal(semaphore, value); });
 }
 

@@ -67,4 +67,80 @@ Array<T, N> wrap_buffer(const Device& device, const Extent& extent, const Vulkan
   return Array<T, N>::around(device, extent, buffer, std::move(owner));
 }
 
+namespace detail {
+
+/// Where a new array stands.
+struct Placement {
+  std::shared_ptr<Storage> storage;
+  std::uint64_t address = 0;
+  std::array<std::int64_t, 4> shape{}, stride{};
+};
+Placement place_shared(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes);
+Placement place_imported(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes,
+                         SharedMemory&& memory);
+
+template <class T, int N>
+class PlacedArray : public Array<T, N> {
+  static_assert(!Layout<T>::holds_arrays, "weft: structs that hold arrays mean nothing to others");
+
+ public:
+  explicit PlacedArray(Placement&& p) {
+    this->storage_ = std::move(p.storage);
+    this->address_ = p.address;
+    this->shape_ = p.shape;
+    this->stride_ = p.stride;
+  }
+};
+
+}  // namespace detail
+
+/// An array in memory of its own (a dedicated allocation) that others can be given: see export_memory(). Not
+/// initialised.
+/// Errors: Error(unsupported) on a device without VK_KHR_external_memory_fd; Error(invalid_argument) for no elements;
+/// Error(out_of_memory).
+template <class T, int N = 1>
+Array<T, N> shareable(const Device& device, const Extent& extent) {
+  return detail::PlacedArray<T, N>(detail::place_shared(device, extent, N, detail::Layout<T>::size));
+}
+/// The memory of an array from shareable() or import_memory(), or of a view of one: all of it. Who is given it must be
+/// told when the array's work is done, by a semaphore or by waiting.
+/// Errors: Error(invalid_argument) for another array.
+SharedMemory export_memory(const ArrayBase& array);
+/// An array at the beginning of memory that another device on the same adapter, or another process, has shared. On
+/// success the descriptor is taken over. The end of the array waits for weft's work on it.
+/// Errors: Error(unsupported) on a device without VK_KHR_external_memory_fd; Error(invalid_argument) for memory of
+/// another adapter or driver, too little of it, a buffer without the usage that wrap_buffer() asks for, and a
+/// descriptor that the driver does not take.
+template <class T, int N = 1>
+Array<T, N> import_memory(const Device& device, const Extent& extent, SharedMemory&& memory) {
+  return detail::PlacedArray<T, N>(
+      detail::place_imported(device, extent, N, detail::Layout<T>::size, std::move(memory)));
+}
+
+/// A timeline semaphore of weft's, on any Vulkan device: Stream::wait() and Stream::signal() take its vk(). A handle:
+/// copies are the same semaphore. Streams may still have to do with it when the last one goes.
+class TimelineSemaphore {
+ public:
+  /// \param shareable  others can be given it: see share()
+  /// Errors: Error(unsupported) on other devices, and for a shareable one on a device without
+  /// VK_KHR_external_semaphore_fd.
+  explicit TimelineSemaphore(const Device& device, std::uint64_t value = 0, bool shareable = false);
+  /// One that another device on the same adapter, or another process, has shared. On success the descriptor is taken
+  /// over. Errors: Error(unsupported) as above, Error(invalid_argument) for what the driver does not take.
+  TimelineSemaphore(const Device& device, FileDescriptor&& fd);
+
+  std::uint64_t value() const;
+  /// By the host. Errors: Error(invalid_argument) for a value that is not above all that it has and is to have.
+  void signal(std::uint64_t value) const;
+  /// On the host, until it has at least the value.
+  void wait(std::uint64_t value) const;
+  VkSemaphore vk() const;
+  /// Errors: Error(invalid_argument) for one that was not made to be shared.
+  FileDescriptor share() const;
+
+ private:
+  std::shared_ptr<detail::DeviceState> device_;
+  std::shared_ptr<backend::TimelineHandle> handle_;
+};
+
 }  // namespace weft

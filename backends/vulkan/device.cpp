@@ -106,6 +106,7 @@ void VulkanDevice::equip(const Tuning& tuning) {
             case Retired::Kind::pipeline: pipelines_->destroy(thing.handle); break;
             case Retired::Kind::commands: destroy_commands(*this, thing.handle); break;
             case Retired::Kind::ray_structure: destroy_ray_structure(*this, thing.handle); break;
+            case Retired::Kind::semaphore: vk_.vkDestroySemaphore(handle_, (VkSemaphore)thing.handle, nullptr); break;
           }
         },
         [this](VkSemaphore semaphore) -> Ticket {

@@ -6,9 +6,10 @@
 
 namespace weft::backend::vulkan {
 
-Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t bytes, VkBufferUsageFlags usage) {
-  const auto invalid = [](const std::string& message) { throw Error(ErrorKind::invalid_argument, message); };
-  if (!buffer) invalid("a null VkBuffer is wrapped");
+namespace {
+
+// Kernels and copies go to it.
+void check_usage(VkBufferUsageFlags usage, const char* what) {
   struct Flag {
     VkBufferUsageFlags bit;
     const char* name;
@@ -17,7 +18,25 @@ Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t byt
                         Flag{VK_BUFFER_USAGE_TRANSFER_SRC_BIT, "VK_BUFFER_USAGE_TRANSFER_SRC_BIT"},
                         Flag{VK_BUFFER_USAGE_TRANSFER_DST_BIT, "VK_BUFFER_USAGE_TRANSFER_DST_BIT"}})
     if (!(usage & f.bit))
-      invalid(fmt::format("a VkBuffer is wrapped that was made without {}: kernels and copies need it", f.name));
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("{} was made without {}: kernels and copies need it", what, f.name));
+}
+
+// Vulkan leaves a descriptor that it refuses to the caller; this driver closes it all the same.
+bool closes_what_it_refuses(VkPhysicalDevice adapter) {
+  VkPhysicalDeviceDriverProperties driver{};
+  driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &driver, {}};
+  vkGetPhysicalDeviceProperties2(adapter, &properties);
+  return driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
+}
+
+}  // namespace
+
+Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t bytes, VkBufferUsageFlags usage) {
+  const auto invalid = [](const std::string& message) { throw Error(ErrorKind::invalid_argument, message); };
+  if (!buffer) invalid("a null VkBuffer is wrapped");
+  check_usage(usage, "a VkBuffer is wrapped that");
   if (offset % 4 || bytes % 4)
     invalid(fmt::format("{} bytes at offset {} of a VkBuffer are wrapped: both must be multiples of 4", bytes, offset));
   VkBufferDeviceAddressInfo info{};
@@ -42,6 +61,147 @@ Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t byt
     invalid(fmt::format("{} bytes at offset {} of a VkBuffer are wrapped, a part of which is memory of {} already",
                         bytes, offset, adapter_.info.name));
   by_address_[page->address] = page.get();
+  return hand_out_own(kWrapped, std::move(page), bytes);
+}
+
+void Memory::require_sharing() const {
+  if (!adapter_.memory_fd)
+    throw Error(ErrorKind::unsupported, fmt::format("{} ({}) does not share memory (VK_KHR_external_memory_fd)",
+                                                    adapter_.info.name, adapter_.info.adapter));
+}
+
+// Makes buffer and memory of a page. What was made of them stays in the page when something fails.
+VkResult Memory::bind_shared(Page& page, const void* how, std::uint32_t type, std::uint64_t bytes) {
+  VkExternalMemoryBufferCreateInfo external{};
+  external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
+  external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  VkBufferCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  create.pNext = &external;
+  create.size = page.bytes;
+  create.usage = page.usage;
+  if (const VkResult r = vk_.vkCreateBuffer(device_, &create, nullptr, &page.buffer); r != VK_SUCCESS) return r;
+  VkMemoryRequirements needs{};
+  vk_.vkGetBufferMemoryRequirements(device_, page.buffer, &needs);
+  if (bytes == 0) bytes = needs.size;
+  if (type == ~0u) type = groups_[int(MemoryKind::device)].type;
+  if (type >= adapter_.memory.memoryTypeCount || !(needs.memoryTypeBits >> type & 1) || bytes < needs.size ||
+      (page.dedicated && bytes != needs.size))
+    return VK_ERROR_INVALID_EXTERNAL_HANDLE;
+  VkMemoryDedicatedAllocateInfo dedicated{};
+  dedicated.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO;
+  dedicated.pNext = how;
+  dedicated.buffer = page.buffer;
+  VkMemoryAllocateFlagsInfo flags{};
+  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+  flags.pNext = page.dedicated ? &dedicated : how;
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo allocate{};
+  allocate.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+  allocate.pNext = &flags;
+  allocate.allocationSize = page.shared_bytes = bytes;
+  allocate.memoryTypeIndex = page.type = type;
+  if (const VkResult r = vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory); r != VK_SUCCESS) return r;
+  if (const VkResult r = vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0); r != VK_SUCCESS) return r;
+  VkBufferDeviceAddressInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+  info.buffer = page.buffer;
+  page.address = vk_.vkGetBufferDeviceAddress(device_, &info);
+  return VK_SUCCESS;
+}
+
+Allocation Memory::allocate_shared(std::uint64_t bytes) {
+  require_sharing();
+  auto page = std::make_unique<Page>();
+  page->group = kWrapped;
+  page->bytes = bytes;
+  page->usage = adapter_.buffer_usage();
+  page->dedicated = true;
+  VkExportMemoryAllocateInfo share{};
+  share.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
+  share.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  std::lock_guard lock(mutex_);
+  const bool fits = bytes <= adapter_.info.max_allocation && bytes <= available_locked(groups_[0]);
+  const VkResult result = fits ? bind_shared(*page, &share, ~0u, 0) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  if (result != VK_SUCCESS) {
+    vk_.vkDestroyBuffer(device_, page->buffer, nullptr);
+    vk_.vkFreeMemory(device_, page->memory, nullptr);
+    throw Error(ErrorKind::out_of_memory, fmt::format("{} bytes of memory to be shared, on {} ({}): {}", bytes,
+                                                      adapter_.info.name, adapter_.info.adapter, to_string(result)));
+  }
+  by_address_[page->address] = page.get();
+  return hand_out_own(kWrapped, std::move(page), bytes);
+}
+
+SharedMemory Memory::share(std::uint64_t address) {
+  require_sharing();
+  std::lock_guard lock(mutex_);
+  const auto after = by_address_.upper_bound(address);
+  const Page* const page = after == by_address_.begin() ? nullptr : std::prev(after)->second;
+  if (!page || address - page->address >= page->bytes || page->shared_bytes == 0)
+    throw Error(ErrorKind::invalid_argument,
+                "memory is shared that was not made to be: arrays from shareable() and import_memory() can");
+  VkMemoryGetFdInfoKHR get{};
+  get.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR;
+  get.memory = page->memory;
+  get.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  int fd = -1;
+  if (const VkResult result = vk_.vkGetMemoryFdKHR(device_, &get, &fd); result != VK_SUCCESS)
+    throw Error(ErrorKind::unsupported, fmt::format("vkGetMemoryFdKHR on {} ({}) gave {}", adapter_.info.name,
+                                                    adapter_.info.adapter, to_string(result)));
+  SharedMemory shared;
+  shared.fd = FileDescriptor(fd);
+  shared.bytes = page->shared_bytes;
+  shared.memory_type = page->type;
+  shared.buffer_bytes = page->bytes;
+  shared.buffer_usage = page->usage;
+  shared.dedicated = page->dedicated;
+  shared.device_uuid = adapter_.device_uuid;
+  shared.driver_uuid = adapter_.driver_uuid;
+  return shared;
+}
+
+Allocation Memory::import_shared(SharedMemory&& memory) {
+  require_sharing();
+  const auto invalid = [](const std::string& message) { throw Error(ErrorKind::invalid_argument, message); };
+  if (memory.fd.is_empty()) invalid("memory is imported from an empty file descriptor");
+  if (memory.device_uuid != adapter_.device_uuid || memory.driver_uuid != adapter_.driver_uuid)
+    invalid(fmt::format("memory is imported that another adapter or driver than that of {} ({}) has shared",
+                        adapter_.info.name, adapter_.info.adapter));
+  check_usage(memory.buffer_usage, "memory is imported whose buffer");
+  // The buffer must be made as it was there.
+  if (memory.buffer_usage & ~adapter_.buffer_usage() & kRayUsage)
+    invalid(fmt::format("memory is imported whose buffer serves hardware ray queries, which {} ({}) has not turned on",
+                        adapter_.info.name, adapter_.info.adapter));
+  auto page = std::make_unique<Page>();
+  page->group = kWrapped;
+  page->bytes = memory.buffer_bytes;
+  page->usage = memory.buffer_usage;
+  page->dedicated = memory.dedicated;
+  VkExportMemoryAllocateInfo share{};
+  share.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
+  share.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  VkImportMemoryFdInfoKHR import{};
+  import.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
+  import.pNext = &share;
+  import.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  import.fd = memory.fd.get();
+  std::lock_guard lock(mutex_);
+  const VkResult result =
+      page->bytes ? bind_shared(*page, &import, memory.memory_type, memory.bytes) : VK_ERROR_INVALID_EXTERNAL_HANDLE;
+  const int fd = import.fd;
+  // With the memory made, the descriptor is the driver's.
+  const bool asked = page->shared_bytes > 0;
+  if (page->memory || (asked && result != VK_SUCCESS && closes_what_it_refuses(adapter_.handle))) memory.fd.release();
+  if (result != VK_SUCCESS) {
+    vk_.vkDestroyBuffer(device_, page->buffer, nullptr);
+    vk_.vkFreeMemory(device_, page->memory, nullptr);
+    invalid(fmt::format("file descriptor {} with {} bytes of memory type {} is not memory for {} ({}): {}", fd,
+                        memory.bytes, memory.memory_type, adapter_.info.name, adapter_.info.adapter,
+                        to_string(result)));
+  }
+  by_address_[page->address] = page.get();
+  const std::uint64_t bytes = page->bytes;
   return hand_out_own(kWrapped, std::move(page), bytes);
 }
 

@@ -272,6 +272,8 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t api_version, const Exten
     a.ray_scratch_alignment =
         std::max(a.ray_scratch_alignment, structure.minAccelerationStructureScratchOffsetAlignment);
   vkGetPhysicalDeviceMemoryProperties(handle, &a.memory);
+  std::ranges::copy(properties11.deviceUUID, a.device_uuid.begin());
+  std::ranges::copy(properties11.driverUUID, a.driver_uuid.begin());
   a.host_import_alignment = external_host.minImportedHostPointerAlignment;
 
   const VkPhysicalDeviceLimits& limits = a.properties.limits;

@@ -2,6 +2,7 @@
 #pragma once
 #include <volk.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,10 @@ constexpr VkBufferUsageFlags kBufferUsage =
     VK_BUFFER_USAGE_VERTEX_BUFFER_BIT | VK_BUFFER_USAGE_INDEX_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
     VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
 
+/// And by hardware ray queries, where the device has them.
+constexpr VkBufferUsageFlags kRayUsage = VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR |
+                                         VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR;
+
 /// What weft needs to know of one adapter: all that it can do, or what another's device on it was made with.
 struct Adapter {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
@@ -30,6 +35,7 @@ struct Adapter {
   std::uint32_t queue_family = 0;
   VkPhysicalDeviceProperties properties{};
   VkPhysicalDeviceMemoryProperties memory{};
+  std::array<std::uint8_t, VK_UUID_SIZE> device_uuid{}, driver_uuid{};
   Features features;           ///< that weft uses
   Extensions extensions;       ///< of which weft uses some
   bool memory_budget = false;  ///< VK_EXT_memory_budget
@@ -44,11 +50,7 @@ struct Adapter {
   /// Names of the extensions that a device which weft uses is made with.
   std::vector<const char*> used_extensions() const;
 
-  VkBufferUsageFlags buffer_usage() const {
-    constexpr VkBufferUsageFlags kRays = VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR |
-                                         VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR;
-    return kBufferUsage | (ray_query ? kRays : 0);
-  }
+  VkBufferUsageFlags buffer_usage() const { return kBufferUsage | (ray_query ? kRayUsage : 0); }
 };
 
 /// A VkInstance. Shared by all devices with the same need of validation. The plain one is gone with the last of them;

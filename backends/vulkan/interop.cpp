@@ -11,6 +11,7 @@
 #include "device.h"
 #include "recordings.h"
 #include "stream.h"
+#include "timeline.h"
 
 namespace weft {
 
@@ -130,6 +131,31 @@ Allocation VulkanAccess::wrap(const VulkanBuffer& buffer) const {
   vulkan_device(device_).check_alive();
   return vulkan_device(device_).memory().wrap(buffer.buffer, buffer.offset, buffer.bytes, buffer.usage);
 }
+
+Allocation VulkanAccess::allocate_shared(std::uint64_t bytes) const {
+  vulkan_device(device_).check_alive();
+  return vulkan_device(device_).memory().allocate_shared(bytes);
+}
+
+SharedMemory VulkanAccess::share(std::uint64_t address) const {
+  vulkan_device(device_).check_alive();
+  return vulkan_device(device_).memory().share(address);
+}
+
+Allocation VulkanAccess::import_shared(SharedMemory&& memory) const {
+  vulkan_device(device_).check_alive();
+  return vulkan_device(device_).memory().import_shared(std::move(memory));
+}
+
+std::unique_ptr<TimelineHandle> VulkanAccess::create_timeline(std::uint64_t value, bool shareable) const {
+  return std::make_unique<VulkanTimeline>(vulkan_device(device_), value, shareable);
+}
+
+std::unique_ptr<TimelineHandle> VulkanAccess::import_timeline(FileDescriptor&& fd) const {
+  return std::make_unique<VulkanTimeline>(vulkan_device(device_), std::move(fd));
+}
+
+bool VulkanAccess::owns(VkSemaphore semaphore) const { return vulkan_device(device_).signals().owns(semaphore); }
 
 std::unique_ptr<Stream> VulkanAccess::create_recordings() const {
   return std::make_unique<VulkanRecordings>(vulkan_device(device_));

@@ -6,6 +6,7 @@
 
 #include "../backend.h"
 #include "handles.h"
+#include "shared_memory.h"
 
 namespace weft {
 
@@ -39,6 +40,17 @@ namespace backend {
 /// naming the feature that the adapter lacks or that the device was made without.
 std::unique_ptr<Device> adopt_vulkan(const VulkanHandles& handles);
 
+/// A timeline semaphore of weft's: see weft::TimelineSemaphore.
+class TimelineHandle {
+ public:
+  virtual ~TimelineHandle() = default;
+  virtual VkSemaphore vk() const = 0;
+  virtual std::uint64_t value() const = 0;
+  virtual void signal(std::uint64_t value) = 0;
+  virtual void wait(std::uint64_t value) const = 0;
+  virtual FileDescriptor share() const = 0;
+};
+
 /// For Vulkan devices alone; the others are refused with Error(unsupported) that says "`what` on <the device>".
 class VulkanAccess {
  public:
@@ -52,6 +64,18 @@ class VulkanAccess {
   /// A buffer as memory of the device. Freed as wrapped memory is: see Device::wrap(). The buffer stays the caller's.
   /// Errors: Error(invalid_argument) for a null buffer, usage that is missing, bytes that are memory already.
   Allocation wrap(const VulkanBuffer& buffer) const;
+
+  /// Memory of its own that can be shared. Freed as wrapped memory is.
+  Allocation allocate_shared(std::uint64_t bytes) const;
+  SharedMemory share(std::uint64_t address) const;
+  /// Takes the descriptor over when it succeeds. The allocation has as many bytes as the buffer.
+  Allocation import_shared(SharedMemory&& memory) const;
+
+  std::unique_ptr<TimelineHandle> create_timeline(std::uint64_t value, bool shareable) const;
+  /// Takes the descriptor over when it succeeds.
+  std::unique_ptr<TimelineHandle> import_timeline(FileDescriptor&& fd) const;
+  /// A semaphore of the two above.
+  bool owns(VkSemaphore semaphore) const;
 
   /// A stream that stands for what others submit: see the functions below. It must end before the device.
   std::unique_ptr<Stream> create_recordings() const;

@@ -14,6 +14,7 @@
 
 #include "../backend.h"
 #include "instance.h"
+#include "shared_memory.h"
 #include "suballocator.h"
 
 namespace weft::backend::vulkan {
@@ -50,6 +51,13 @@ class Memory {
   /// A piece of another's buffer, which stays its owner's.
   /// Errors: Error(invalid_argument) for a part of what is memory of the device already.
   Allocation wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t bytes, VkBufferUsageFlags usage);
+  /// Memory of its own that others can be given.
+  /// Errors: Error(unsupported) where the device cannot share memory; Error(out_of_memory).
+  Allocation allocate_shared(std::uint64_t bytes);
+  SharedMemory share(std::uint64_t address);
+  /// Takes the descriptor over when it succeeds.
+  /// Errors: Error(unsupported); Error(invalid_argument) for what is not memory for this device.
+  Allocation import_shared(SharedMemory&& memory);
   void free(std::uint64_t handle);
   static bool is_wrapped(std::uint64_t handle) { return handle != 0 && (handle & 3) == kWrapped; }
 
@@ -80,7 +88,10 @@ class Memory {
     // Of wrapped ones
     std::uint64_t offset = 0;  // in the buffer
     VkBufferUsageFlags usage = 0;
-    bool others = false;  // the buffer, and its memory
+    bool others = false;             // the buffer, and its memory
+    std::uint64_t shared_bytes = 0;  // of the memory, where it can be shared
+    std::uint32_t type = 0;          // of it
+    bool dedicated = false;          // to the buffer
   };
 
   static constexpr std::uint32_t kNoRegion = ~0u;
@@ -109,6 +120,8 @@ class Memory {
   bool give_back_empty(Group& group);
   int find_type(std::uint32_t usable, VkMemoryPropertyFlags wanted, int heap) const;
   bool import(Page& page);
+  void require_sharing() const;
+  VkResult bind_shared(Page& page, const void* how, std::uint32_t type, std::uint64_t bytes);
   Allocation hand_out(Group& group, MemoryKind kind, const Suballocator::Piece& piece, std::uint64_t bytes);
   Allocation hand_out_own(int group, std::unique_ptr<Page> page, std::uint64_t bytes);
 

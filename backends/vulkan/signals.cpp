@@ -15,33 +15,55 @@ std::uint64_t value_of(VulkanDevice& device, VkSemaphore semaphore) {
                "vkGetSemaphoreCounterValue");
   return value;
 }
+
+[[noreturn]] void refuse(std::uint64_t value, const char* how, std::uint64_t known) {
+  throw Error(ErrorKind::invalid_argument,
+              fmt::format("a semaphore is to be signalled with {}, and it {} {}: the values of a timeline grow", value,
+                          how, known));
+}
 }  // namespace
 
-void Signals::check_locked(VkSemaphore semaphore, std::uint64_t value) {
-  const auto refuse = [&](std::uint64_t known, const char* how) {
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("a semaphore is to be signalled with {}, and it {} {}: the values of a timeline grow",
-                            value, how, known));
-  };
-  // The handle of a semaphore that is gone may come back for another: what has happened is forgotten.
-  std::erase_if(pending_, [&](const auto& item) {
-    return device_.retirement().reached(item.second.timeline, item.second.ticket);
-  });
-  if (const auto known = pending_.find(semaphore); known != pending_.end() && value <= known->second.value)
-    refuse(known->second.value, "is to have");
-  if (const std::uint64_t now = value_of(device_, semaphore); value <= now) refuse(now, "has");
+// The handle of a semaphore that is gone may come back for another, so what has happened is forgotten.
+std::vector<Signals::Pending>& Signals::pending_of(VkSemaphore semaphore) {
+  for (auto& [key, list] : pending_)
+    std::erase_if(list, [&](const Pending& p) { return device_.retirement().reached(p.timeline, p.ticket); });
+  std::erase_if(pending_, [&](const auto& item) { return item.second.empty() && item.first != semaphore; });
+  return pending_[semaphore];
+}
+
+void Signals::check_now(VkSemaphore semaphore, std::uint64_t value) {
+  if (const std::uint64_t now = value_of(device_, semaphore); value <= now) refuse(value, "has", now);
 }
 
 void Signals::check(VkSemaphore semaphore, std::uint64_t value) {
   std::lock_guard lock(mutex_);
-  check_locked(semaphore, value);
+  const std::vector<Pending>& pending = pending_of(semaphore);
+  check_now(semaphore, value);
+  if (!pending.empty() && value >= pending.front().value) refuse(value, "is to have", pending.front().value);
+}
+
+void Signals::own(VkSemaphore semaphore) {
+  std::lock_guard lock(mutex_);
+  own_.insert(semaphore);
+}
+
+void Signals::disown(VkSemaphore semaphore) {
+  std::lock_guard lock(mutex_);
+  own_.erase(semaphore);
+}
+
+bool Signals::owns(VkSemaphore semaphore) {
+  std::lock_guard lock(mutex_);
+  return own_.contains(semaphore);
 }
 
 void Signals::add(VkSemaphore semaphore, std::uint64_t value, const std::shared_ptr<Timeline>& timeline,
                   Ticket ticket) {
   std::lock_guard lock(mutex_);
-  check_locked(semaphore, value);
-  pending_[semaphore] = {value, timeline, ticket};
+  std::vector<Pending>& pending = pending_of(semaphore);
+  if (!pending.empty() && value <= pending.back().value) refuse(value, "is to have", pending.back().value);
+  check_now(semaphore, value);
+  pending.push_back({value, timeline, ticket});
 }
 
 }  // namespace weft::backend::vulkan

@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <vector>
 
 #include "retirement.h"
 
@@ -22,8 +24,15 @@ class Signals {
   /// Notes that a semaphore gets a value with a stream's ticket.
   /// Errors: Error(invalid_argument) when it has that value already, or is to have it before.
   void add(VkSemaphore semaphore, std::uint64_t value, const std::shared_ptr<Timeline>& timeline, Ticket ticket);
-  /// Errors: as add(), for a signal by the host.
+  /// Of a signal by the host, which happens now, before those that are waited for.
+  /// Errors: Error(invalid_argument) when the semaphore has that value already, or when another signal that is to come
+  /// would not be above it.
   void check(VkSemaphore semaphore, std::uint64_t value);
+
+  /// Semaphores that are weft's: those that streams of a device which is not adopted may be given.
+  void own(VkSemaphore semaphore);
+  void disown(VkSemaphore semaphore);
+  bool owns(VkSemaphore semaphore);
 
  private:
   struct Pending {
@@ -31,11 +40,14 @@ class Signals {
     std::shared_ptr<Timeline> timeline;
     Ticket ticket = 0;
   };
-  void check_locked(VkSemaphore semaphore, std::uint64_t value);
+  /// Forgets what has happened.
+  std::vector<Pending>& pending_of(VkSemaphore semaphore);
+  void check_now(VkSemaphore semaphore, std::uint64_t value);
 
   VulkanDevice& device_;
   std::mutex mutex_;
-  std::map<VkSemaphore, Pending> pending_;
+  std::map<VkSemaphore, std::vector<Pending>> pending_;  // in the order of their values
+  std::set<VkSemaphore> own_;
 };
 
 }  // namespace weft::backend::vulkan

@@ -56,12 +56,6 @@ int run_program(const Program& program, int argc, char** argv) {
   return 1;
 }
 
-weft::Device device_of(const ProgramOptions& options) {
-  const weft::Device device = options.device.empty() ? weft::Device::best() : weft::Device(options.device);
-  fmt::print("device    {} ({})\n", device.name(), device.adapter());
-  return device;
-}
-
 std::filesystem::path folder_of(const ProgramOptions& options) {
   const std::filesystem::path folder = options.out;
   std::filesystem::create_directories(folder);

@@ -1,7 +1,5 @@
 // What all programs have in common: command line, device, folder for pictures, time, and how they end.
 #pragma once
-#include <weft/weft.h>
-
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
@@ -10,6 +8,10 @@
 #include <vector>
 
 #include "picture.h"
+
+namespace weft {
+class Device;
+}
 
 /// What every program is told.
 struct ProgramOptions {

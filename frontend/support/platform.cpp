@@ -277,4 +277,12 @@ std::byte* map_large_pages(std::uint64_t) { return nullptr; }
 void unmap_large_pages(std::byte*, std::uint64_t) {}
 #endif
 
+void close_descriptor(int number) {
+#ifdef _WIN32
+  _close(number);
+#else
+  close(number);
+#endif
+}
+
 }  // namespace weft::platform

@@ -76,4 +76,7 @@ std::vector<FileInfo> list_files(const std::filesystem::path& folder);
 /// Makes now the time of a file's last modification, where that is allowed, if it is older than `seconds`.
 void touch_file(const std::filesystem::path& path, std::int64_t seconds);
 
+/// Of a descriptor that this process has open.
+void close_descriptor(int number);
+
 }  // namespace weft::platform

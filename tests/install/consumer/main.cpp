@@ -1,5 +1,6 @@
 // A user's program: one kernel on the reference device, from an installed copy.
 #include <weft/runtime/array.h>
+#include <weft/vulkan.h>
 #include <weft/weft.h>
 
 #include <cstdio>
@@ -18,6 +19,17 @@ int main() {
   launch(axpy, 4, y, x, 2.0f);
   if (y.to_vector() != std::vector<float>{3, 5, 7, 9}) {
     std::puts("wrong result");
+    return 1;
+  }
+  // What renderers are told of needs nothing that is not installed.
+  bool refused = false;
+  try {
+    export_memory(x);
+  } catch (const Error&) {
+    refused = true;
+  }
+  if (!refused) {
+    std::puts("the reference device shares memory");
     return 1;
   }
   std::puts("right result");

@@ -1,0 +1,21 @@
+// Memory of a device as others are given it.
+#pragma once
+#include <array>
+#include <cstdint>
+
+#include "../../frontend/support/file_descriptor.h"
+
+namespace weft {
+
+/// Memory of a device that others on the same adapter can use: other devices, other processes, CUDA.
+struct SharedMemory {
+  FileDescriptor fd;                                          ///< VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT
+  std::uint64_t bytes = 0;                                    ///< VkMemoryAllocateInfo::allocationSize
+  std::uint32_t memory_type = 0;                              ///< VkMemoryAllocateInfo::memoryTypeIndex
+  std::uint64_t buffer_bytes = 0;                             ///< of the one VkBuffer in it, at offset 0
+  std::uint32_t buffer_usage = 0;                             ///< VkBufferUsageFlags of that
+  bool dedicated = false;                                     ///< VkMemoryDedicatedAllocateInfo names that buffer
+  std::array<std::uint8_t, 16> device_uuid{}, driver_uuid{};  ///< VkPhysicalDeviceIDProperties
+};
+
+}  // namespace weft

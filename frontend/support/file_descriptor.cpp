@@ -1,0 +1,12 @@
+// Closing what is held.
+#include "file_descriptor.h"
+
+#include "platform.h"
+
+namespace weft {
+
+FileDescriptor::~FileDescriptor() {
+  if (number_ >= 0) platform::close_descriptor(number_);
+}
+
+}  // namespace weft

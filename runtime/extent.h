@@ -1,0 +1,14 @@
+// Sizes of new arrays. Internal to the runtime.
+#pragma once
+#include "array.h"
+
+namespace weft::detail {
+
+/// The bytes of a new array.
+/// Errors: Error(invalid_argument) for another number of dimensions and for negative sizes, Error(out_of_memory).
+std::uint64_t checked_bytes(const Extent& extent, int ndim, std::uint32_t element_bytes);
+
+/// Of row-major elements.
+std::array<std::int64_t, 4> tight_strides(const std::array<std::int64_t, 4>& shape, int ndim, std::int64_t bytes);
+
+}  // namespace weft::detail
