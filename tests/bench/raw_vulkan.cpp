@@ -5,25 +5,19 @@
 #include <vector>
 
 #include "../../backends/vulkan/device.h"
+#include "../common/compute_pipeline.h"
 #include "glsl.h"
 
 namespace weft::bench {
 
 using backend::vulkan::VulkanDevice;
-
-namespace {
-void check(VkResult result, const char* call) {
-  if (result != VK_SUCCESS) throw std::runtime_error(std::string(call) + " failed");
-}
-}  // namespace
+using test::check_vulkan;
 
 struct RawDispatches::State {
   static constexpr int kPools = 8;
   VulkanDevice& device;
   const VolkDeviceTable& vk;
-  VkShaderModule shader = VK_NULL_HANDLE;
-  VkPipelineLayout layout = VK_NULL_HANDLE;
-  VkPipeline pipeline = VK_NULL_HANDLE;
+  test::ComputePipeline pipeline;
   VkSemaphore semaphore = VK_NULL_HANDLE;
   VkCommandPool pools[kPools] = {};
   VkCommandBuffer commands[kPools] = {};
@@ -37,54 +31,35 @@ struct RawDispatches::State {
     wait.semaphoreCount = 1;
     wait.pSemaphores = &semaphore;
     wait.pValues = &at;
-    check(vk.vkWaitSemaphores(device.handle(), &wait, ~0ull), "vkWaitSemaphores");
+    check_vulkan(vk.vkWaitSemaphores(device.handle(), &wait, ~0ull), "vkWaitSemaphores");
   }
 };
 
 RawDispatches::RawDispatches(backend::Device& device, const std::string& glsl, std::uint32_t push_bytes) {
   auto* vulkan = dynamic_cast<VulkanDevice*>(&device);
   if (!vulkan) throw std::runtime_error("it is no Vulkan device");
-  state_.reset(new State{*vulkan, vulkan->vk()});
+  state_.reset(new State{
+      *vulkan, vulkan->vk(), {vulkan->vk(), vulkan->handle(), compile_glsl("by hand", glsl), "main", push_bytes}});
   State& s = *state_;
-  const std::vector<std::uint32_t> words = compile_glsl("by hand", glsl);
-  VkShaderModuleCreateInfo module{};
-  module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-  module.codeSize = words.size() * 4;
-  module.pCode = words.data();
-  check(s.vk.vkCreateShaderModule(s.device.handle(), &module, nullptr, &s.shader), "vkCreateShaderModule");
-  const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes};
-  VkPipelineLayoutCreateInfo layout{};
-  layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
-  layout.pushConstantRangeCount = 1;
-  layout.pPushConstantRanges = &range;
-  check(s.vk.vkCreatePipelineLayout(s.device.handle(), &layout, nullptr, &s.layout), "vkCreatePipelineLayout");
-  VkComputePipelineCreateInfo pipeline{};
-  pipeline.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
-  pipeline.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-  pipeline.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-  pipeline.stage.module = s.shader;
-  pipeline.stage.pName = "main";
-  pipeline.layout = s.layout;
-  check(s.vk.vkCreateComputePipelines(s.device.handle(), VK_NULL_HANDLE, 1, &pipeline, nullptr, &s.pipeline),
-        "vkCreateComputePipelines");
   VkSemaphoreTypeCreateInfo type{};
   type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
   VkSemaphoreCreateInfo semaphore{};
   semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
   semaphore.pNext = &type;
-  check(s.vk.vkCreateSemaphore(s.device.handle(), &semaphore, nullptr, &s.semaphore), "vkCreateSemaphore");
+  check_vulkan(s.vk.vkCreateSemaphore(s.device.handle(), &semaphore, nullptr, &s.semaphore), "vkCreateSemaphore");
   for (int k = 0; k < State::kPools; ++k) {
     VkCommandPoolCreateInfo pool{};
     pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
     pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
     pool.queueFamilyIndex = s.device.queue_family();
-    check(s.vk.vkCreateCommandPool(s.device.handle(), &pool, nullptr, &s.pools[k]), "vkCreateCommandPool");
+    check_vulkan(s.vk.vkCreateCommandPool(s.device.handle(), &pool, nullptr, &s.pools[k]), "vkCreateCommandPool");
     VkCommandBufferAllocateInfo allocate{};
     allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
     allocate.commandPool = s.pools[k];
     allocate.commandBufferCount = 1;
-    check(s.vk.vkAllocateCommandBuffers(s.device.handle(), &allocate, &s.commands[k]), "vkAllocateCommandBuffers");
+    check_vulkan(s.vk.vkAllocateCommandBuffers(s.device.handle(), &allocate, &s.commands[k]),
+                 "vkAllocateCommandBuffers");
   }
 }
 
@@ -93,9 +68,6 @@ RawDispatches::~RawDispatches() {
   s.vk.vkDeviceWaitIdle(s.device.handle());
   for (const VkCommandPool pool : s.pools) s.vk.vkDestroyCommandPool(s.device.handle(), pool, nullptr);
   s.vk.vkDestroySemaphore(s.device.handle(), s.semaphore, nullptr);
-  s.vk.vkDestroyPipeline(s.device.handle(), s.pipeline, nullptr);
-  s.vk.vkDestroyPipelineLayout(s.device.handle(), s.layout, nullptr);
-  s.vk.vkDestroyShaderModule(s.device.handle(), s.shader, nullptr);
 }
 
 void RawDispatches::run(std::span<const std::byte> push, int count, int batch) {
@@ -103,13 +75,13 @@ void RawDispatches::run(std::span<const std::byte> push, int count, int batch) {
   for (int done = 0; done < count;) {
     const int pool = s.next++ % State::kPools;
     s.wait_for(s.ends[pool]);
-    check(s.vk.vkResetCommandPool(s.device.handle(), s.pools[pool], 0), "vkResetCommandPool");
+    check_vulkan(s.vk.vkResetCommandPool(s.device.handle(), s.pools[pool], 0), "vkResetCommandPool");
     VkCommandBufferBeginInfo begin{};
     begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
     const VkCommandBuffer commands = s.commands[pool];
-    check(s.vk.vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
-    s.vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, s.pipeline);
+    check_vulkan(s.vk.vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
+    s.pipeline.bind(commands);
     for (int k = 0; k < batch && done < count; ++k, ++done) {
       VkMemoryBarrier barrier{};
       barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
@@ -117,11 +89,9 @@ void RawDispatches::run(std::span<const std::byte> push, int count, int batch) {
       barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
       s.vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0,
                                 1, &barrier, 0, nullptr, 0, nullptr);
-      s.vk.vkCmdPushConstants(commands, s.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, std::uint32_t(push.size()),
-                              push.data());
-      s.vk.vkCmdDispatch(commands, 1, 1, 1);
+      s.pipeline.dispatch(commands, push.data(), 1);
     }
-    check(s.vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
+    check_vulkan(s.vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
     s.ends[pool] = ++s.value;
     VkTimelineSemaphoreSubmitInfo timeline{};
     timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
@@ -134,7 +104,7 @@ void RawDispatches::run(std::span<const std::byte> push, int count, int batch) {
     submit.pCommandBuffers = &commands;
     submit.signalSemaphoreCount = 1;
     submit.pSignalSemaphores = &s.semaphore;
-    check(s.device.submit(submit), "vkQueueSubmit");
+    check_vulkan(s.device.submit(submit), "vkQueueSubmit");
   }
 }
 

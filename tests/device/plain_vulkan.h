@@ -32,7 +32,8 @@ class PlainVulkan {
   /// Dispatches the kernel and waits.
   void run(std::span<const std::byte> block, weft_groups groups);
   std::uint32_t max_groups_x() const;
-  /// What the validation layer said.
+  /// Whether there is a validation layer, and what it said.
+  bool validated() const;
   const std::vector<std::string>& messages() const;
 
  private:

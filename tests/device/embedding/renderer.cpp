@@ -15,11 +15,14 @@ void check(VkResult result, const char* call) {
 }
 
 VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
-                                          const VkDebugUtilsMessengerCallbackDataEXT* data, void*) {
+                                          const VkDebugUtilsMessengerCallbackDataEXT* data, void* messages) {
   // See backends/vulkan/instance.cpp: the layer's bookkeeping runs late on a busy machine.
   if (data->pMessageIdName && std::strcmp(data->pMessageIdName, "UNASSIGNED-VkSemaphore-state-timeout") == 0)
     return VK_FALSE;
-  ADD_FAILURE() << data->pMessage;
+  if (messages)
+    static_cast<std::vector<std::string>*>(messages)->emplace_back(data->pMessage);
+  else
+    ADD_FAILURE() << data->pMessage;
   return VK_FALSE;
 }
 
@@ -36,17 +39,26 @@ bool has_layer(const char* name) {
 }  // namespace
 
 Renderer::Renderer(const Wish& wish) {
+  try {
+    make(wish);
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+void Renderer::make(const Wish& wish) {
   // volk's functions here are this program's own, apart from those in the library.
   check(volkInitialize(), "volkInitialize");
   VkApplicationInfo application{};
   application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
-  application.apiVersion = kVersion;
+  application.apiVersion = wish.version;
   VkInstanceCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   create.pApplicationInfo = &application;
   const char* layer = "VK_LAYER_KHRONOS_validation";
   const char* debug = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
-  const bool validated = has_layer(layer);
+  validated = has_layer(layer);
   if (validated) {
     create.enabledLayerCount = 1;
     create.ppEnabledLayerNames = &layer;
@@ -62,6 +74,7 @@ Renderer::Renderer(const Wish& wish) {
         VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
     messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
     messenger.pfnUserCallback = on_message;
+    messenger.pUserData = wish.messages;
     check(vkCreateDebugUtilsMessengerEXT(instance, &messenger, nullptr, &messenger_), "the messenger");
   }
 
@@ -104,13 +117,15 @@ Renderer::Renderer(const Wish& wish) {
   check(vk.vkCreateCommandPool(device, &pool, nullptr, &pool_), "vkCreateCommandPool");
 }
 
-Renderer::~Renderer() {
+Renderer::~Renderer() { destroy(); }
+
+void Renderer::destroy() {
   destroy_device();
   if (messenger_) {
     volkLoadInstanceOnly(instance);
     vkDestroyDebugUtilsMessengerEXT(instance, messenger_, nullptr);
   }
-  vkDestroyInstance(instance, nullptr);
+  if (instance) vkDestroyInstance(instance, nullptr);
 }
 
 void Renderer::destroy_device() {

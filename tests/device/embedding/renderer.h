@@ -15,10 +15,14 @@ namespace weft::test {
 /// queue on the software adapter (or the first that is a GPU).
 class Renderer {
  public:
+  static constexpr std::uint32_t kVersion = VK_API_VERSION_1_3;
   struct Wish {
     bool gpu = false;
     /// Called with the features and extensions before the device is made.
     std::function<void(Renderer&)> prepare;
+    std::uint32_t version = kVersion;
+    /// Takes the validation layer's messages, which then fail nothing.
+    std::vector<std::string>* messages = nullptr;
   };
   /// A plain device: whatever `prepare` turns on and nothing else. Throws std::runtime_error.
   explicit Renderer(const Wish& wish);
@@ -26,12 +30,12 @@ class Renderer {
   Renderer(const Renderer&) = delete;
   Renderer& operator=(const Renderer&) = delete;
 
-  static constexpr std::uint32_t kVersion = VK_API_VERSION_1_3;
   VkInstance instance = VK_NULL_HANDLE;
   VkPhysicalDevice physical = VK_NULL_HANDLE;
   VkDevice device = VK_NULL_HANDLE;
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t family = 0;
+  bool validated = false;  ///< under the layer
   VolkDeviceTable vk{};
   VkPhysicalDeviceFeatures2 features{};
   std::vector<const char*> extensions;
@@ -66,6 +70,9 @@ class Renderer {
   void destroy_device();
 
  private:
+  void make(const Wish& wish);
+  void destroy();
+
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
   VkCommandPool pool_ = VK_NULL_HANDLE;
   std::vector<Buffer> buffers_;
