@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,6 +58,8 @@ struct MemoryRange {
 
 struct Grid {
   std::uint32_t x = 1, y = 1, z = 1;  ///< workgroups
+  bool part = false;                  ///< of a launch that is made in parts, of whole rows each
+  std::uint32_t first_y = 0;          ///< the row that the part begins with
 };
 
 /// A moment on a stream: value v is reached when everything recorded up to it has run. Grows along a stream.
@@ -66,6 +69,20 @@ using Ticket = std::uint64_t;
 class Program : public std::enable_shared_from_this<Program> {
  public:
   virtual ~Program() = default;
+  /// Of the kernel.
+  virtual const std::string& name() const = 0;
+  /// What it is for where it is not the kernel itself, for profiles: "adjoint". Set before it is launched.
+  std::string role;
+};
+
+/// Places for moments of a device's clock. Thread-safe where different places are meant. Must stay until the work that
+/// writes to them has run.
+class Timestamps {
+ public:
+  virtual ~Timestamps() = default;
+  /// The moments in two neighbouring places, in nanoseconds since a moment of the device's own. Nothing where they have
+  /// not been written.
+  virtual std::optional<std::array<std::int64_t, 2>> read(std::uint32_t first) = 0;
 };
 
 /// Triangles on the device: vec3 float points, three i32 or u32 indices for each triangle.
@@ -127,6 +144,15 @@ class Stream {
   /// graph still runs.
   virtual Ticket replay(Graph& graph) = 0;
 
+  /// The next launch, copy, fill, build or replay runs by itself, between barriers; place `first` gets the moment at
+  /// which all before it has run, the one after it that at which the operation has. Null: nothing is measured.
+  /// \return whether an earlier call waited for its operation still
+  virtual bool measure(Timestamps* into, std::uint32_t first) = 0;
+  /// Starts each operation as soon as it is recorded, instead of gathering some.
+  virtual void start_at_once(bool on) = 0;
+  /// Itself, where it is not another stream that hears what this one is given.
+  virtual Stream& own() { return *this; }
+
   /// Starts all that has been recorded; returns the ticket of the last operation.
   virtual Ticket submit() = 0;
   /// Starts what has been recorded up to the ticket. What any stream of the device is given after this call runs after
@@ -174,6 +200,8 @@ class Device {
   /// Makes operations ready. The memory that they touch must stay as long as the graph.
   virtual std::unique_ptr<Graph> create_graph(std::unique_ptr<Operations> operations) = 0;
   virtual std::unique_ptr<Stream> create_stream() = 0;
+  /// Errors: Error(unsupported) when the device has no clock.
+  virtual std::unique_ptr<Timestamps> create_timestamps(std::uint32_t places) = 0;
   virtual CompileStats stats() const = 0;
 };
 

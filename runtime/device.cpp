@@ -14,6 +14,7 @@
 #include "../frontend/support/error.h"
 #include "../frontend/support/platform.h"
 #include "capture.h"
+#include "profile_log.h"
 #include "state.h"
 
 namespace weft {
@@ -56,6 +57,16 @@ ReportBuffer& StreamState::report_buffer() {
   return *reports_;
 }
 
+StreamClock& StreamState::clock() {
+  if (!clock_) clock_ = std::make_unique<StreamClock>(*device->device);
+  return *clock_;
+}
+
+Pacer& StreamState::pacer() {
+  if (!pacer_) pacer_ = std::make_unique<Pacer>(clock());
+  return *pacer_;
+}
+
 DeviceState::~DeviceState() {
   // Streams wait for their work when they go; programs must outlive that, the device everything.
   streams.clear();
@@ -78,6 +89,7 @@ std::map<std::string, std::weak_ptr<DeviceState>, std::less<>>& open_devices() {
 
 StreamState* make_stream(DeviceState& device) {
   auto s = std::make_unique<StreamState>(device, device.device->create_stream());
+  if (device.profile) device.profile->join(*s);
   return device.streams.emplace_back(std::move(s)).get();
 }
 
@@ -171,7 +183,7 @@ Stream Device::stream() const {
   return Stream(std::shared_ptr<StreamState>(state_, state_->default_stream));
 }
 
-Stream Device::create_stream() const {
+Stream Device::create_stream(StreamPriority priority) const {
   std::lock_guard lock(state_->mutex);
   StreamState* s = nullptr;
   if (state_->idle.empty()) {
@@ -182,6 +194,7 @@ Stream Device::create_stream() const {
     state_->idle.pop_back();
     state_->default_stream->keep(s->take_kept());
   }
+  s->with([&](backend::Stream& b) { b.start_at_once(priority == StreamPriority::high); });
   return Stream(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
     try {
       done->release();
@@ -202,6 +215,14 @@ void Device::synchronize() const {
   }
   found.deliver();
 }
+
+void Device::set_dispatch_budget(double seconds) const {
+  if (!(seconds >= 0))
+    throw Error(ErrorKind::invalid_argument, fmt::format("a dispatch budget of {} seconds", seconds));
+  if (seconds > 0) state_->device->create_timestamps(2);  // says so where there is no clock
+  state_->dispatch_budget = seconds;
+}
+double Device::dispatch_budget() const { return state_->dispatch_budget; }
 
 CompileCounts Device::compile_counts() const {
   backend::CompileStats s = state_->device->stats();

@@ -39,6 +39,12 @@ class Event {
   std::uint64_t ticket_ = 0;
 };
 
+/// How soon a stream's work starts.
+enum class StreamPriority {
+  normal,  ///< it is gathered, some operations at a time, before the device gets it: least cost
+  high     ///< the device gets each operation at once, before all that other streams have gathered
+};
+
 /// A queue of work on one device, which behaves as if everything ran in order. A handle: copies are the same stream.
 /// Streams may be used by several threads; each call has the stream to itself. Work on an array runs after what other
 /// streams have been given to do with it before; nobody waits for that on the host.
@@ -151,7 +157,24 @@ class Device {
   /// report. A failure that nobody has been told of by then is thrown by the next call that waits for an array which
   /// the stream worked on, or for the device; once a later call of this function takes the stream up again, by the next
   /// wait on the default stream.
-  Stream create_stream() const;
+  ///
+  /// No device runs streams by priorities: they share one queue, where work that has started comes to its end and the
+  /// rest follows in the order in which it was started. So a high priority is a place in that order, at the cost of a
+  /// submission for each operation. It does not change what is computed, nor the order of work on an array.
+  Stream create_stream(StreamPriority priority = StreamPriority::normal) const;
+  /// A launch that would take longer is made in several dispatches, by workgroups, each submitted by itself, so that
+  /// the system does not take the device for hung (Windows does after 2 s of one submission) and others get their turn.
+  /// 0, as it is at first: launches stay whole.
+  ///
+  /// How long a kernel takes is known from its earlier launches, some of which are measured by the device's clock; one
+  /// that is not known yet, or was never launched over so many threads, starts with parts of 65536 threads and grows as
+  /// their times come in. The time of a launch must follow from its number of threads: where an argument makes each
+  /// thread work a hundred times longer, the first parts do, too. A workgroup is never split, and graphs are not.
+  /// Errors: Error(invalid_argument) for a negative number; Error(unsupported) when the device has no clock.
+  /// Cost: a launch that is known to be short costs the host up to twice as much (suite launch of the benchmarks); one
+  /// of 64 is measured, which keeps it apart from its neighbours.
+  void set_dispatch_budget(double seconds) const;
+  double dispatch_budget() const;
   /// Waits for all streams of the device.
   void synchronize() const;
   CompileCounts compile_counts() const;

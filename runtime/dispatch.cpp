@@ -186,7 +186,13 @@ void dispatch(const Dispatch& work) {
     const backend::Grid grid{(groups + rows - 1) / rows, rows, 1};
     return on->with([&](backend::Stream& s) {
       const auto launched = [&](std::size_t n) {
-        return s.launch(*program.program, grid, {block, call.args_bytes}, {ranges.data(), n});
+        const auto launch = [&](const backend::Grid& part) {
+          return s.launch(*program.program, part, {block, call.args_bytes}, {ranges.data(), n});
+        };
+        const double budget = device.dispatch_budget.load(std::memory_order_relaxed);
+        if (budget == 0 || on->capture) [[likely]]
+          return launch(grid);
+        return on->pacer().launch(s, program.pace, {groups, call.block, limit, budget}, launch);
       };
       if (call.report_offset == 0) return launched(num_ranges);
       ReportBuffer& reports = on->report_buffer();

@@ -25,16 +25,16 @@ void Handles::changed() {
   dropped.swap(beyond_);
 }
 
-void Handles::bury(const backend::Allocation& element, StreamState* stream, backend::Ticket ticket) {
+void Handles::bury(const backend::Allocation& element, std::span<const Written> writes) {
   {
     std::lock_guard lock(mutex_);
     graves_.push_back(element);
-    if (stream) {
-      const auto known = std::ranges::find(buried_, stream, &Buried::stream);
+    for (const Written& w : writes) {
+      const auto known = std::ranges::find(buried_, w.stream, &Written::stream);
       if (known == buried_.end())
-        buried_.push_back({stream, ticket});
+        buried_.push_back(w);
       else
-        known->ticket = std::max(known->ticket, ticket);
+        known->ticket = std::max(known->ticket, w.ticket);
     }
   }
   changed();
@@ -47,7 +47,7 @@ void Handles::end(backend::Device& device) {
 
 References Handles::all(StreamState& stream) {
   References found;
-  std::vector<Buried> waits;
+  std::vector<Written> waits;
   std::shared_ptr<const References> beyond;
   std::uint64_t changes = 0;
   {
@@ -59,14 +59,14 @@ References Handles::all(StreamState& stream) {
                       "a kernel goes by handles while the indices of a mesh have changed: call the mesh's rebuild()");
         found.push_back(std::move(storage));
       }
-    std::ranges::copy_if(buried_, std::back_inserter(waits), [&](const Buried& b) { return b.stream != &stream; });
+    std::ranges::copy_if(buried_, std::back_inserter(waits), [&](const Written& b) { return b.stream != &stream; });
     beyond = beyond_;
     changes = changes_;
   }
-  for (const Buried& b : waits) b.stream->wait(b.ticket);
+  for (const Written& b : waits) b.stream->wait(b.ticket);
   if (!waits.empty()) {
     std::lock_guard lock(mutex_);
-    std::erase_if(buried_, [&](const Buried& b) { return std::ranges::find(waits, b) != waits.end(); });
+    std::erase_if(buried_, [&](const Written& b) { return std::ranges::find(waits, b) != waits.end(); });
   }
   if (!beyond) {
     References reached;

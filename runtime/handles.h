@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "../backends/backend.h"
@@ -21,9 +22,15 @@ class Handles {
   void add(const std::shared_ptr<Storage>& element, std::shared_ptr<const std::atomic<bool>> stale);
   /// An element refers to other memory than before.
   void changed();
-  /// The memory of an element that is gone, which holds zeros once the ticket's work is done: kept as long as the
+  /// Work that wrote.
+  struct Written {
+    StreamState* stream = nullptr;
+    backend::Ticket ticket = 0;
+    bool operator==(const Written&) const = default;
+  };
+  /// The memory of an element that is gone, which holds zeros once the work is done: kept as long as the
   /// device lives, so that who still has the handle reads zeros and nothing else.
-  void bury(const backend::Allocation& element, StreamState* stream, backend::Ticket ticket);
+  void bury(const backend::Allocation& element, std::span<const Written> writes);
   void end(backend::Device& device);
 
   /// All elements and what they refer to, each once. Work on `stream` may begin after this.
@@ -36,11 +43,6 @@ class Handles {
     std::weak_ptr<Storage> storage;
     std::shared_ptr<const std::atomic<bool>> stale;
   };
-  struct Buried {
-    StreamState* stream = nullptr;
-    backend::Ticket ticket = 0;
-    bool operator==(const Buried&) const = default;
-  };
   std::mutex mutex_;
   std::vector<Element> elements_;
   /// What the elements refer to, each once; empty: not known. The elements keep it, so it is dropped with the first of
@@ -48,7 +50,7 @@ class Handles {
   std::shared_ptr<const References> beyond_;
   std::uint64_t changes_ = 0;
   std::vector<backend::Allocation> graves_;
-  std::vector<Buried> buried_;  ///< the last of each stream
+  std::vector<Written> buried_;  ///< the last of each stream
 };
 
 }  // namespace weft::detail

@@ -75,11 +75,12 @@ std::string key_of(const ir::Module& module, ir::Hash hash) {
   return fmt::format("{} {} {}:{}", ir::to_string(hash), module.name, module.loc.file, module.loc.line);
 }
 
-LoadedProgram* compile(const ir::Module& module, DeviceState& device) {
+LoadedProgram* compile(const ir::Module& module, DeviceState& device, const char* role = "") {
   const ir::Hash hash = ir::hash(module);
   return device.programs.take(key_of(module, hash), [&] {
     auto loaded = std::make_unique<LoadedProgram>();
     loaded->program = device.device->compile(module, hash);
+    loaded->program->role = role;
     loaded->call = std::make_shared<ir::Interface>(module.as_interface());
     loaded->together = ir::group_use(module).together;
     loaded->reals = ir::real_arrays(module);
@@ -119,18 +120,20 @@ struct KernelAdjoint::Programs {
   ProgramUses uses;
 };
 
-LoadedProgram& KernelAdjoint::program(DeviceState& device, const ir::Module& module,
+LoadedProgram& KernelAdjoint::program(DeviceState& device, const ir::Module& module, const char* role,
                                       std::shared_ptr<Programs>& programs) {
   std::lock_guard lock(mutex_);
   if (!programs) programs = std::make_shared<Programs>();
   if (LoadedProgram* known = find(programs->uses, device, {})) return *known;
-  return add(programs->uses, device, {}, compile(module, device));
+  return add(programs->uses, device, {}, compile(module, device, role));
 }
 
-LoadedProgram& KernelAdjoint::program(DeviceState& device) { return program(device, adjoint_.module, programs_); }
+LoadedProgram& KernelAdjoint::program(DeviceState& device) {
+  return program(device, adjoint_.module, "adjoint", programs_);
+}
 
 LoadedProgram& KernelAdjoint::counter(DeviceState& device) {
-  return program(device, adjoint_.counter.front(), counters_);
+  return program(device, adjoint_.counter.front(), "undo counter", counters_);
 }
 
 std::shared_ptr<KernelAdjoint> adjoint_of(KernelCore& kernel, DeviceState& device, const ir::Variant& launched,

@@ -30,7 +30,8 @@ class KernelAdjoint {
 
  private:
   struct Programs;
-  LoadedProgram& program(DeviceState& device, const ir::Module& module, std::shared_ptr<Programs>& programs);
+  LoadedProgram& program(DeviceState& device, const ir::Module& module, const char* role,
+                         std::shared_ptr<Programs>& programs);
 
   const ir::Adjoint adjoint_;
   std::mutex mutex_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../backends/backend.h"
+#include "pacer.h"
 
 namespace weft::detail {
 
@@ -16,6 +17,8 @@ struct LoadedProgram {
   std::shared_ptr<const ir::Interface> call;  ///< shared with reports, which may outlive the program
   bool together = false;                      ///< threads of a workgroup work together: launched over whole ones only
   std::uint64_t reals = 0;                    ///< see ir::real_arrays
+
+  std::shared_ptr<Pace> pace = std::make_shared<Pace>();
 
   std::string key;
   int users = 0;  ///< kernels that name it

@@ -5,14 +5,17 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "../backends/backend.h"
 #include "handles.h"
+#include "pacer.h"
 #include "packed.h"
 #include "programs.h"
 #include "report_buffer.h"
+#include "stream_clock.h"
 
 namespace weft {
 class Stream;
@@ -24,6 +27,7 @@ namespace weft::detail {
 
 struct DeviceState;
 class Capture;
+class ProfileLog;
 
 /// A stream; lives as long as its device, so that arrays may name the streams that worked on them.
 struct StreamState {
@@ -34,32 +38,30 @@ struct StreamState {
   template <class F>
   auto with(F f) {
     std::lock_guard lock(mutex_);
-    return f(*stream_);
+    return f(*given_);
   }
+  /// Waits, and shows what kernels reported up to there.
+  /// Errors: Error(kernel_fault) when a kernel's assert_ or check failed.
   void wait(backend::Ticket ticket) {
-    wait_with(ticket, [&](backend::Stream& s) { s.wait(ticket); });
+    Reports found;
+    wait(ticket, found);
+    found.deliver();
   }
   /// What any stream of the device is given from now on runs after the ticket. The host does not wait.
   void start(backend::Ticket ticket) {
     with([&](backend::Stream& s) { s.start(ticket); });
   }
-  /// Calls f(backend::Stream&), which waits for the ticket. Shows what kernels reported up to there.
-  /// Errors: Error(kernel_fault) when a kernel's assert_ or check failed.
+  /// Calls f(backend::Stream&), which waits for the ticket; reports are added to `found`.
   template <class F>
-  void wait_with(backend::Ticket ticket, F f) {
-    Reports found;
+  void wait_with(backend::Ticket ticket, Reports& found, F f) {
     with([&](backend::Stream& s) {
       f(s);
       collect(s, ticket, found);
     });
-    found.deliver();
   }
   /// Waits for the ticket; reports are added to `found`, which the caller delivers or keeps.
   void wait(backend::Ticket ticket, Reports& found) {
-    with([&](backend::Stream& s) {
-      s.wait(ticket);
-      collect(s, ticket, found);
-    });
+    wait_with(ticket, found, [&](backend::Stream& s) { s.wait(ticket); });
   }
   /// Shows what kernels print; failures are for the next wait that can throw them.
   void keep(Reports&& found);
@@ -79,9 +81,20 @@ struct StreamState {
   }
   /// Where kernels report to. The stream is locked.
   ReportBuffer& report_buffer();
+  /// What measures its work, and what makes long launches in parts. The stream is locked.
+  StreamClock& clock();
+  Pacer& pacer();
+  /// From now on `listener`, made around the stream, is given its work in its place; null: the stream itself again.
+  /// f(backend::Stream&, std::unique_ptr<backend::Stream>& listener) is called with the stream to itself.
+  template <class F>
+  void listen(F f) {
+    std::lock_guard lock(mutex_);
+    f(*stream_, listener_);
+    given_ = listener_ ? listener_.get() : stream_.get();
+  }
 
   StreamState(DeviceState& device, std::unique_ptr<backend::Stream> stream)
-      : device(&device), stream_(std::move(stream)) {}
+      : device(&device), stream_(std::move(stream)), given_(stream_.get()) {}
   /// Waits, and shows what kernels reported.
   ~StreamState();
 
@@ -92,7 +105,11 @@ struct StreamState {
     if (reports_) reports_->collect(s, ticket, found);
   }
   std::mutex mutex_;
+  std::unique_ptr<StreamClock> clock_;  ///< from the first measurement on; outlives the work of the stream
+  std::unique_ptr<Pacer> pacer_;
   std::unique_ptr<backend::Stream> stream_;
+  std::unique_ptr<backend::Stream> listener_;
+  backend::Stream* given_;                 ///< one of the two
   std::unique_ptr<ReportBuffer> reports_;  ///< from the first launch of a kernel that reports
   Reports kept_;                           ///< failures that no call could throw yet
 };
@@ -108,7 +125,9 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   Handles handles;
   /// A dispatch has no more threads, and no array of more elements is addressed in 32 bits. Tests lower it.
   std::int64_t max_threads = (1ll << 31) - 1;
+  std::atomic<double> dispatch_budget = 0;            ///< seconds; 0: none
   std::mutex mutex;                                   ///< guards what follows
+  std::shared_ptr<ProfileLog> profile;                ///< hears of all work
   std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream
   std::vector<StreamState*> idle;                     ///< streams that no handle names
   std::map<std::uintptr_t, std::uint64_t> wrapped;    ///< memory of the host that arrays stand on: address, bytes
@@ -176,11 +195,18 @@ class Storage : public std::enable_shared_from_this<Storage> {
   void download(void* to, std::uint64_t from, std::size_t bytes);
 
  private:
+  /// The last work of one stream here. It is kept until it is known to have run: two threads may give two streams work
+  /// at the same time, and neither knows then which of it comes first.
   struct Use {
     StreamState* stream = nullptr;
     backend::Ticket ticket = 0;
+    backend::Ticket write = 0;  ///< of the last work that writes
+    bool writes = false;        ///< whether there is such
+    bool started = false;       ///< what any stream is given from now on runs after it
   };
   std::vector<Use> users();
+  std::vector<Use> writers();
+  void forget(std::span<const Use> done);
   std::shared_ptr<void> owner_;
   std::mutex mutex_;
   References references_;
@@ -189,8 +215,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::atomic<bool> has_gradient_ = false;
   std::vector<std::weak_ptr<Watcher>> watchers_;
   std::atomic<bool> watched_ = false;
-  Use write_;              ///< the last one
-  std::vector<Use> uses_;  ///< since then, the write included: the last of each stream
+  std::vector<Use> uses_;  ///< one for each stream; who wrote last stands last
 };
 
 /// Of the addresses of contiguous arrays: what wide accesses count on.

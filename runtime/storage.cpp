@@ -31,52 +31,77 @@ Storage::~Storage() {
     // Nothing stands under null, which memory of Vulkan buffers has there.
     device->wrapped.erase(reinterpret_cast<std::uintptr_t>(allocation.host));
   }
-  if (is_handle)
-    device->handles.bury(allocation, write_.stream, write_.ticket);
-  else if (allocation.bytes)
+  if (is_handle) {
+    std::vector<Handles::Written> writes;
+    for (const Use& u : writers()) writes.push_back({u.stream, u.write});
+    device->handles.bury(allocation, writes);
+  } else if (allocation.bytes) {
     device->device->free(allocation);
+  }
 }
 
 void Storage::order_before(StreamState& stream, bool writes) {
   if (stream.capture) return;  // each launch of the graph is ordered
   if (!device->several_streams.load(std::memory_order_relaxed)) return;
-  Use write;
   std::vector<Use> others;
   {
     std::lock_guard lock(mutex_);
-    if (write_.stream != &stream) write = write_;
-    if (writes)
-      std::ranges::copy_if(uses_, std::back_inserter(others), [&](const Use& u) { return u.stream != &stream; });
+    // To write, all that another stream did here has to come first; to read, what it wrote.
+    std::ranges::copy_if(uses_, std::back_inserter(others),
+                         [&](const Use& u) { return u.stream != &stream && !u.started && (writes || u.writes); });
   }
-  if (write.stream) write.stream->start(write.ticket);
-  for (const Use& u : others) u.stream->start(u.ticket);
+  if (others.empty()) return;
+  for (const Use& u : others) u.stream->start(writes ? u.ticket : u.write);
+  std::lock_guard lock(mutex_);
+  for (Use& u : uses_)
+    for (const Use& o : others)
+      if (u.stream == o.stream && u.ticket == o.ticket && (writes || u.write == u.ticket)) u.started = true;
 }
 
 void Storage::touched(StreamState& stream, backend::Ticket ticket, bool writes) {
   if (stream.capture) return stream.capture->touch(shared_from_this(), writes);
   std::lock_guard lock(mutex_);
-  if (writes) {
-    // Whatever used it before came before this write: waiting for the write covers it.
-    write_ = {&stream, ticket};
-    uses_.assign(1, write_);
-    return;
+  auto own = std::ranges::find(uses_, &stream, &Use::stream);
+  if (own == uses_.end()) {
+    uses_.push_back({&stream});
+    own = uses_.end() - 1;
   }
-  for (Use& u : uses_)
-    if (u.stream == &stream) {
-      u.ticket = ticket;
-      return;
-    }
-  uses_.push_back({&stream, ticket});
+  // Threads that share the stream may come here in another order than there.
+  own->ticket = std::max(own->ticket, ticket);
+  own->started = false;
+  if (!writes) return;
+  own->write = std::max(own->write, ticket);
+  own->writes = true;
+  std::rotate(own, own + 1, uses_.end());
+}
+
+// In the order of uses_, so that the last is of who wrote last.
+std::vector<Storage::Use> Storage::writers() {
+  std::lock_guard lock(mutex_);
+  std::vector<Use> list;
+  std::ranges::copy_if(uses_, std::back_inserter(list), &Use::writes);
+  return list;
+}
+
+// After waits for these.
+void Storage::forget(std::span<const Use> done) {
+  std::lock_guard lock(mutex_);
+  if (uses_.size() < 2) return;
+  std::erase_if(uses_, [&](const Use& u) {
+    return std::ranges::any_of(done, [&](const Use& d) {
+      return d.stream == u.stream && d.ticket == u.ticket && d.write == u.write && d.write == d.ticket;
+    });
+  });
 }
 
 void Storage::wait_for_writers() {
   Capture::refuse_waits();
-  Use write;
-  {
-    std::lock_guard lock(mutex_);
-    write = write_;
-  }
-  if (write.stream) write.stream->wait(write.ticket);
+  const std::vector<Use> list = writers();
+  // What one stream's kernels reported ends no wait for another.
+  Reports found;
+  for (const Use& u : list) u.stream->wait(u.write, found);
+  forget(list);
+  found.deliver();
 }
 
 std::vector<Storage::Use> Storage::users() {
@@ -86,7 +111,6 @@ std::vector<Storage::Use> Storage::users() {
 
 void Storage::wait_for_users() {
   Capture::refuse_waits();
-  // What one stream's kernels reported ends no wait for another.
   Reports found;
   for (const Use& u : users()) u.stream->wait(u.ticket, found);
   found.deliver();
@@ -184,14 +208,15 @@ std::vector<std::shared_ptr<Watcher>> Storage::watchers() {
 
 void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
   Capture::refuse_waits();
-  Use write;
-  {
-    std::lock_guard lock(mutex_);
-    write = write_;
-  }
+  const std::vector<Use> list = writers();
   // Without a writer any stream will do.
-  StreamState& stream = write.stream ? *write.stream : *device->default_stream;
-  stream.wait_with(write.ticket, [&](backend::Stream& s) { s.download(to, from, bytes, write.ticket); });
+  const Use last = list.empty() ? Use{device->default_stream} : list.back();
+  Reports found;
+  for (const Use& u : list)
+    if (u.stream != last.stream) u.stream->wait(u.write, found);
+  last.stream->wait_with(last.write, found, [&](backend::Stream& s) { s.download(to, from, bytes, last.write); });
+  forget(list);
+  found.deliver();
 }
 
 std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes,

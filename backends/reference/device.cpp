@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <utility>
 
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/platform.h"
@@ -22,21 +24,39 @@ namespace {
 // The host overcommits: what it grants may not be there. A bound turns a mistaken size into an error.
 constexpr std::uint64_t kMemoryLimit = sizeof(void*) == 8 ? 64ull << 30 : std::numeric_limits<std::uint32_t>::max() / 2;
 
+// Moments of the host's clock. Each pair is written by the one operation that was measured into it.
+class HostTimestamps : public Timestamps {
+ public:
+  explicit HostTimestamps(std::uint32_t places) : moments_(places, -1) {}
+  std::optional<std::array<std::int64_t, 2>> read(std::uint32_t first) override {
+    if (moments_.at(first) < 0 || moments_.at(first + 1) < 0) return {};
+    return std::array{moments_[first], moments_[first + 1]};
+  }
+  void write(std::uint32_t place) {
+    moments_.at(place) = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+
+ private:
+  std::vector<std::int64_t> moments_;
+};
+
 class HostStream : public Stream {
  public:
   HostStream(HostMemory& memory, std::recursive_mutex& queue) : memory_(memory), queue_(queue) {}
 
-  Ticket launch(Program& program, Grid, std::span<const std::byte> args, std::span<const MemoryRange>) override {
+  Ticket launch(Program& program, Grid grid, std::span<const std::byte> args, std::span<const MemoryRange>) override {
     const auto* plan = dynamic_cast<const Plan*>(&program);
     if (!plan) throw Error(ErrorKind::invalid_argument, "a program of another device was launched on \"reference\"");
     const std::lock_guard turn(queue_);
+    const Measured measured(*this);
     const HostMemory::Use use(memory_);
-    interpret(*plan, args, memory_, scratch_);
+    interpret(*plan, grid, args, memory_, scratch_);
     return ++last_;
   }
 
   Ticket copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) override {
     const std::lock_guard turn(queue_);
+    const Measured measured(*this);
     const HostMemory::Use use(memory_);
     if (bytes) std::memmove(device_bytes(to, bytes, "copy"), device_bytes(from, bytes, "copy"), bytes);
     return ++last_;
@@ -48,6 +68,7 @@ class HostStream : public Stream {
                   fmt::format("fill: {} bytes at address {:#x}: both must be multiples of 4", bytes, to));
     }
     const std::lock_guard turn(queue_);
+    const Measured measured(*this);
     const HostMemory::Use use(memory_);
     if (bytes) {
       auto* words = device_bytes(to, bytes, "fill");
@@ -71,9 +92,16 @@ class HostStream : public Stream {
 
   Ticket replay(Graph& graph) override {
     const std::lock_guard turn(queue_);
+    const Measured measured(*this);  // as a whole
     static_cast<ListGraph&>(graph).replay_on(*this);
     return last_;
   }
+
+  bool measure(Timestamps* into, std::uint32_t first) override {
+    measure_first_ = first;
+    return std::exchange(measure_, static_cast<HostTimestamps*>(into)) != nullptr;
+  }
+  void start_at_once(bool) override {}
 
   Ticket submit() override { return last_; }
   void start(Ticket) override {}
@@ -84,6 +112,23 @@ class HostStream : public Stream {
   void barrier_always(bool) override {}
 
  private:
+  // Around an operation: what is measured is this one, not what it consists of.
+  class Measured {
+   public:
+    explicit Measured(HostStream& stream)
+        : into_(std::exchange(stream.measure_, nullptr)), first_(stream.measure_first_) {
+      if (into_) into_->write(first_);
+    }
+    Measured(const Measured&) = delete;
+    ~Measured() {
+      if (into_) into_->write(first_ + 1);
+    }
+
+   private:
+    HostTimestamps* into_;
+    std::uint32_t first_;
+  };
+
   std::byte* device_bytes(std::uint64_t address, std::size_t bytes, const char* operation) const {
     if (!memory_.find(address).holds(address, bytes)) {
       throw Error(ErrorKind::invalid_argument,
@@ -96,6 +141,8 @@ class HostStream : public Stream {
   std::recursive_mutex& queue_;  ///< of the device: as on a GPU, streams share one; operations run one at a time
   Scratch scratch_;
   Ticket last_ = 0;
+  HostTimestamps* measure_ = nullptr;
+  std::uint32_t measure_first_ = 0;
 };
 
 class ReferenceDevice : public Device {
@@ -136,6 +183,9 @@ class ReferenceDevice : public Device {
     return std::make_unique<ListGraph>(std::move(operations));
   }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<HostStream>(memory_, queue_); }
+  std::unique_ptr<Timestamps> create_timestamps(std::uint32_t places) override {
+    return std::make_unique<HostTimestamps>(places);
+  }
   CompileStats stats() const override { return {emitted_, 0, 0}; }
 
  private:

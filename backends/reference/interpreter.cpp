@@ -357,7 +357,8 @@ class Interpreter {
 
 }  // namespace
 
-void interpret(const Plan& plan, std::span<const std::byte> args, const HostMemory& memory, Scratch& scratch) {
+void interpret(const Plan& plan, const Grid& grid, std::span<const std::byte> args, const HostMemory& memory,
+               Scratch& scratch) {
   const ir::Module& module = plan.module();
   if (args.size() < std::max<std::size_t>(module.args_bytes, 4)) {
     throw Error(ErrorKind::invalid_argument,
@@ -391,10 +392,17 @@ void interpret(const Plan& plan, std::span<const std::byte> args, const HostMemo
   for (std::uint32_t t = 1; t < block; ++t)
     std::copy_n(scratch.values.data(), slots, scratch.values.data() + slots * t);
   Interpreter interpreter(plan, memory, scratch, shared);
+  std::uint64_t first = 0, end = count;
+  if (grid.part) {
+    first = std::uint64_t{grid.first_y} * grid.x * module.block;
+    end = std::min<std::uint64_t>(first + std::uint64_t{grid.x} * grid.y * module.block, count);
+  }
   if (plan.together) {
-    for (std::uint32_t group = 0; group < count / block; ++group) interpreter.run_group(group);
+    for (std::uint64_t group = first / block; group < end / block; ++group)
+      interpreter.run_group(static_cast<std::uint32_t>(group));
   } else {
-    for (std::uint32_t thread = 0; thread < count; ++thread) interpreter.run_thread(thread);
+    for (std::uint64_t thread = first; thread < end; ++thread)
+      interpreter.run_thread(static_cast<std::uint32_t>(thread));
   }
 }
 

@@ -22,7 +22,9 @@ struct Scratch {
 
 /// Runs threads 0 to n - 1 in order; n is the first word of the argument block. Those of a workgroup that work together
 /// run in turns, each up to the next place where it waits for the others.
+/// A `grid` that is a part means the threads of its workgroups alone.
 /// Errors: Error(invalid_argument) when the block is too short or a memory access is wrong: see open_reference().
-void interpret(const Plan& plan, std::span<const std::byte> args, const HostMemory& memory, Scratch& scratch);
+void interpret(const Plan& plan, const Grid& grid, std::span<const std::byte> args, const HostMemory& memory,
+               Scratch& scratch);
 
 }  // namespace weft::backend

@@ -94,6 +94,7 @@ class Plan : public Program {
   Plan& operator=(const Plan&) = delete;
 
   const ir::Module& module() const { return module_; }
+  const std::string& name() const override { return module_.name; }
 
   std::vector<Step> steps;
   std::vector<MemoryAccess> accesses;

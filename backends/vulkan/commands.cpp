@@ -126,6 +126,7 @@ void Commands::dispatch(const VulkanProgram& program, std::span<const std::byte>
     vk.vkCmdPushConstants(commands_, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, (std::uint32_t(args.size()) + 3) / 4 * 4,
                           padded.data());
   }
+  if (grid.part) return vk.vkCmdDispatchBase(commands_, 0, grid.first_y, 0, grid.x, grid.y, grid.z);
   if (!grid_at) return vk.vkCmdDispatch(commands_, grid.x, grid.y, grid.z);
   const Place place = device_.memory().resolve(grid_at, 12);
   vk.vkCmdDispatchIndirect(commands_, place.buffer, place.offset);

@@ -30,6 +30,7 @@ class Commands {
   void enter(VkCommandBuffer commands);
   void leave();
   bool open() const { return commands_ != VK_NULL_HANDLE; }
+  VkCommandBuffer handle() const { return commands_; }
 
   /// Puts what is needed before an operation on `ranges`.
   void order(std::span<const MemoryRange> ranges);

@@ -12,6 +12,7 @@
 #include "graph.h"
 #include "ray_structure.h"
 #include "stream.h"
+#include "timestamps.h"
 
 namespace weft::backend {
 
@@ -107,6 +108,7 @@ void VulkanDevice::equip(const Tuning& tuning) {
             case Retired::Kind::commands: destroy_commands(*this, thing.handle); break;
             case Retired::Kind::ray_structure: destroy_ray_structure(*this, thing.handle); break;
             case Retired::Kind::semaphore: vk_.vkDestroySemaphore(handle_, (VkSemaphore)thing.handle, nullptr); break;
+            case Retired::Kind::queries: vk_.vkDestroyQueryPool(handle_, (VkQueryPool)thing.handle, nullptr); break;
           }
         },
         [this](VkSemaphore semaphore) -> Ticket {
@@ -239,6 +241,7 @@ std::unique_ptr<Stream> VulkanDevice::create_stream() {
 
 VkResult VulkanDevice::submit(const VkSubmitInfo& info) {
   std::lock_guard lock(queue_mutex_);
+  if (lose_.load(std::memory_order_relaxed)) return VK_ERROR_DEVICE_LOST;
   struct OwnersLock {
     VulkanDevice& device;
     explicit OwnersLock(VulkanDevice& device) : device(device) {
@@ -249,6 +252,11 @@ VkResult VulkanDevice::submit(const VkSubmitInfo& info) {
     }
   } owners_lock(*this);
   return vk_.vkQueueSubmit(queue_, 1, &info, VK_NULL_HANDLE);
+}
+
+std::unique_ptr<Timestamps> VulkanDevice::create_timestamps(std::uint32_t places) {
+  check_alive();
+  return std::make_unique<VulkanTimestamps>(*this, places);
 }
 
 CompileStats VulkanDevice::stats() const { return {emitted_.load(), loaded_.load(), cache_.rejected()}; }

@@ -51,6 +51,7 @@ class VulkanDevice final : public Device {
                                                      std::uint32_t num_triangles) override;
   std::unique_ptr<Graph> create_graph(std::unique_ptr<Operations> operations) override;
   std::unique_ptr<Stream> create_stream() override;
+  std::unique_ptr<Timestamps> create_timestamps(std::uint32_t places) override;
   CompileStats stats() const override;
 
   /// See load_spirv().
@@ -83,6 +84,8 @@ class VulkanDevice final : public Device {
   void check(VkResult result, const char* call);
   /// From now on every call reports the loss. For what cannot be undone, and for tests.
   void mark_lost(const std::string& why);
+  /// For tests: the queue answers the next submission with VK_ERROR_DEVICE_LOST.
+  void lose_at_next_submission() { lose_.store(true); }
   bool lost() const { return lost_.load(); }
 
  private:
@@ -104,7 +107,7 @@ class VulkanDevice final : public Device {
   std::atomic<bool> detached_{false};
   std::mutex objects_mutex_;
   std::vector<DeviceObject*> objects_;
-  std::atomic<bool> lost_{false};
+  std::atomic<bool> lost_{false}, lose_{false};
   mutable std::mutex lost_mutex_;
   std::string lost_why_;
   std::unique_ptr<Memory> memory_;

@@ -172,6 +172,7 @@ VkPipeline Pipelines::create(std::span<const std::uint32_t> words, const std::st
   if (result == VK_SUCCESS) {
     VkComputePipelineCreateInfo create{};
     create.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    create.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;  // launches may be made in parts: see Grid
     create.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
     create.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
     create.stage.module = module;

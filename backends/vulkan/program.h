@@ -27,7 +27,7 @@ class VulkanProgram final : public Program, private DeviceObject {
   ~VulkanProgram() override { abandon(); }
 
   const VulkanDevice* device() const { return &device_; }
-  const std::string& name() const { return name_; }
+  const std::string& name() const override { return name_; }
   VkPipeline pipeline() const { return pipeline_; }
   std::uint32_t args_bytes() const { return args_bytes_; }
 

@@ -33,7 +33,7 @@ struct Timeline {
 
 /// Something that is no longer wanted.
 struct Retired {
-  enum class Kind : std::uint8_t { memory, pipeline, ray_structure, commands, semaphore } kind = Kind::memory;
+  enum class Kind : std::uint8_t { memory, pipeline, ray_structure, commands, semaphore, queries } kind = Kind::memory;
   std::uint64_t handle = 0;
 };
 

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "../../frontend/support/error.h"
 #include "../../spirv/emit.h"
 #include "device.h"
 #include "graph.h"
 #include "ray_structure.h"
+#include "timestamps.h"
 
 namespace weft::backend::vulkan {
 
@@ -113,15 +115,34 @@ VulkanStream::Batch& VulkanStream::free_batch() {
 // Opens a batch if there is none.
 Commands& VulkanStream::open() {
   if (!commands_.open()) begin();
+  begin_measured();
   return commands_;
+}
+
+bool VulkanStream::measure(Timestamps* into, std::uint32_t first) {
+  measure_first_ = first;
+  return std::exchange(measure_, static_cast<VulkanTimestamps*>(into)) != nullptr;
+}
+
+void VulkanStream::begin_measured() {
+  if (!measure_) return;
+  commands_.barrier();
+  measure_->write(commands_.handle(), measure_first_);
+}
+
+void VulkanStream::end_measured() {
+  if (!measure_) return;
+  std::exchange(measure_, nullptr)->write(commands_.handle(), measure_first_ + 1);
+  commands_.barrier();
 }
 
 // Closes the recording of one operation.
 Ticket VulkanStream::recorded() {
   timeline_->recorded.store(++recorded_, std::memory_order_release);
+  end_measured();
   commands_.done();
   ++count_;
-  if (count_ >= limit_ || timeline_->submit_soon.load(std::memory_order_relaxed)) flush();
+  if (count_ >= limit_ || at_once_ || timeline_->submit_soon.load(std::memory_order_relaxed)) flush();
   return recorded_;
 }
 
@@ -180,10 +201,19 @@ Ticket VulkanStream::replay(Graph& graph) {
     throw Error(ErrorKind::invalid_argument, "a graph is launched on another device than it was made for");
   const std::span<const VkCommandBuffer> commands = ready.commands();
   if (commands.empty()) return recorded_;
+  const auto timestamp = [&](VulkanTimestamps& into, std::uint32_t place) {
+    if (!commands_.open()) begin();
+    into.write(commands_.handle(), place);
+    recorded();
+    flush();
+  };
+  VulkanTimestamps* const measured = std::exchange(measure_, nullptr);
+  if (measured) timestamp(*measured, measure_first_);
   flush();
   free_batch();
   timeline_->recorded.store(++recorded_, std::memory_order_release);
   submit(VK_SUCCESS, commands);
+  if (measured) timestamp(*measured, measure_first_ + 1);
   return recorded_;
 }
 

@@ -17,6 +17,7 @@
 namespace weft::backend::vulkan {
 
 class VulkanDevice;
+class VulkanTimestamps;
 
 /// A value of a timeline semaphore that is not ours; none where that is null.
 struct Point {
@@ -42,6 +43,9 @@ class VulkanStream final : public Stream, private DeviceObject {
   Ticket build(RayStructure& structure, const RayTriangles& triangles) override;
   Ticket replay(Graph& graph) override;
   void download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) override;
+
+  bool measure(Timestamps* into, std::uint32_t first) override;
+  void start_at_once(bool on) override { at_once_ = on; }
 
   Ticket submit() override;
   void start(Ticket ticket) override;
@@ -93,6 +97,8 @@ class VulkanStream final : public Stream, private DeviceObject {
   Batch& free_batch();
   void begin();
   Commands& open();
+  void begin_measured();
+  void end_measured();
   Ticket recorded();
   void flush(const Point& signal = {});
   void submit(VkResult result, std::span<const VkCommandBuffer> commands, const Point& wait = {},
@@ -118,6 +124,9 @@ class VulkanStream final : public Stream, private DeviceObject {
   int in_flight_ = 0;  // the batches before `current_`
   Commands commands_;
   int count_ = 0, limit_ = 0;  // operations in the batch, and how many it may have
+  bool at_once_ = false;
+  VulkanTimestamps* measure_ = nullptr;  // the next operation
+  std::uint32_t measure_first_ = 0;
 
   // Upload memory for argument blocks and small uploads; head and tail only grow, their place is modulo the size.
   Allocation ring_;

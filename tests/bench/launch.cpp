@@ -1,5 +1,8 @@
 // Suite launch: what a launch costs the host.
+#include <optional>
+
 #include "../../frontend/support/platform.h"
+#include "../../runtime/profile.h"
 #include "../../runtime/tape.h"
 #include "harness.h"
 
@@ -7,7 +10,7 @@ namespace weft::bench {
 
 namespace {
 
-constexpr double kBudget = 2e-6, kTapeBudget = 5e-6;
+constexpr double kBudget = 2e-6, kTapeBudget = 5e-6, kProfilerBudget = 10e-6;
 
 // The device must neither be waited for nor share what is timed. So a launch has 32 threads of three additions, the
 // stream is idle when the clock starts, and the clock stops before the wait: 512 launches are at most five batches, and
@@ -17,9 +20,19 @@ constexpr double kBudget = 2e-6, kTapeBudget = 5e-6;
 // which would take the cores from it.
 constexpr int kLaunches = 512;
 
-/// Times launches of one kernel: alone, or recorded by a tape, whose end is not timed.
-void time_launches(Run& run, bool taped) {
+enum class Around { nothing, tape, dispatch_budget, profiler };
+
+/// Times launches of one kernel; what begins and ends around them is not timed.
+void time_launches(Run& run, Around around, double budget) {
   const Device& device = run.device();
+  struct DispatchBudget {
+    const Device& device;
+    DispatchBudget(const Device& device, double seconds) : device(device) { device.set_dispatch_budget(seconds); }
+    DispatchBudget(const DispatchBudget&) = delete;
+    ~DispatchBudget() { device.set_dispatch_budget(0); }
+  };
+  // Launches are far below it, and gather as ever.
+  const DispatchBudget dispatch_budget(device, around == Around::dispatch_budget ? 1 : 0);
   auto a = full<float>(device, 32, 1).requires_grad(), b = full<float>(device, 32, 2), c = full<float>(device, 32, 3);
   auto out = zeros<float>(device, 32);
   auto k = kernel("four_arrays", [](Arr<const float> a, Arr<const float> b, Arr<const float> c, Arr<float> out) {
@@ -33,27 +46,33 @@ void time_launches(Run& run, bool taped) {
   const Timing all = cost(
       "launch",
       [&] {
+        std::optional<Profiler> profiler;
+        if (around == Around::profiler) profiler.emplace(device);
         stream.synchronize();
         Tape tape;
         const auto launches = [&] {
           for (int i = 0; i < kLaunches; ++i) launch(k, 32, a, b, c, out);
         };
         const double start = platform::thread_seconds();
-        taped ? tape.record(launches) : launches();
+        around == Around::tape ? tape.record(launches) : launches();
         return platform::thread_seconds() - start;
       },
       run.rounds());
-  run.budget({all.seconds / kLaunches, all.spread}, taped ? kTapeBudget : kBudget, "us", true);
+  run.budget({all.seconds / kLaunches, all.spread}, budget, "us", true);
 }
 
-void four_arrays(Run& run) { time_launches(run, false); }
-void on_a_tape(Run& run) { time_launches(run, true); }
+void four_arrays(Run& run) { time_launches(run, Around::nothing, kBudget); }
+void on_a_tape(Run& run) { time_launches(run, Around::tape, kTapeBudget); }
+void within_a_dispatch_budget(Run& run) { time_launches(run, Around::dispatch_budget, kBudget); }
+void under_a_profiler(Run& run) { time_launches(run, Around::profiler, kProfilerBudget); }
 
 }  // namespace
 
 void add_launch(Harness& harness) {
   harness.add("launch", "launch with 4 arrays", four_arrays);
   harness.add("launch", "launch with 4 arrays on a tape", on_a_tape);
+  harness.add("launch", "launch with 4 arrays in a dispatch budget", within_a_dispatch_budget);
+  harness.add("launch", "launch with 4 arrays under a profiler", under_a_profiler);
 }
 
 }  // namespace weft::bench

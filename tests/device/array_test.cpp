@@ -40,6 +40,28 @@ TEST_P(Arrays, copy_between_devices) {
   EXPECT_TRUE(a.to(device()).address() == a.address());
 }
 
+TEST_P(Arrays, of_each_device_have_kernels_compiled_once) {
+  const auto half = kernel("half", [](Arr<float> x) { x[tid()] *= 0.5f; });
+  const auto made = [](const Device& d) { return d.compile_counts().compiled + d.compile_counts().loaded; };
+  const Device first = Device::open(device().name()), reference = Device::open("reference");
+  {
+    const Device second = Device::open(device().name());
+    for (int k = 0; k < 3; ++k)
+      for (const Device& d : {first, second, reference}) {
+        Array<float> x = full<float>(d, 16, 4);
+        launch(half, 16, x);
+        launch(d.create_stream(), half, 16, x);
+        EXPECT_EQ(x.at(15), 1);
+        EXPECT_EQ(made(d), 1u);
+      }
+  }
+  // One device less: the others keep theirs.
+  Array<float> x = full<float>(first, 16, 4);
+  launch(half, 16, x);
+  EXPECT_EQ(x.at(15), 2);
+  EXPECT_EQ(made(first), 1u);
+}
+
 TEST_P(Arrays, share_memory_with_the_host_where_the_device_does) {
   Array<float> a = full<float>(device(), 10, 1.f);
   if (!device().native().info().host_visible) {
@@ -196,6 +218,25 @@ TEST_P(Arrays, freed_while_in_use_are_kept_until_the_device_is_done) {
   for (int k = 0; k < 50; ++k) launch(add, n, out, full<float>(device(), 5000, float(k)));
   EXPECT_EQ(out.at(0), 1225);
   EXPECT_EQ(out.at(n - 1), 1225);
+}
+
+TEST_P(Arrays, that_were_moved_from_are_refused_and_views_outlive_them) {
+  const auto add = kernel("add_one", [](Arr<float> a) { a[tid()] += 1; });
+  Array<float> a = full<float>(device(), 10, 1), view = a.slice(2, 6);
+  const Array<float> b = std::move(a);
+  EXPECT_TRUE(a.is_null());  // NOLINT: what is left is a null array, and says so
+  expect_contains(error_of([&] { launch(add, 10, a); }), "argument 1 is a null array");
+  expect_contains(error_of([&] { a.at(0); }), "null array");
+  expect_contains(error_of([&] { a.slice(0, 1); }), "null");
+  launch(add, 4, view);
+  EXPECT_EQ(b.at(2), 2);
+  // Memory that is given anew is not what a view still sees.
+  Array<float> last = full<float>(device(), 100, 3).slice(50, 54);
+  std::vector<Array<float>> others;
+  for (int k = 0; k < 32; ++k) others.push_back(full<float>(device(), 100, -1));
+  launch(add, 4, last);
+  EXPECT_EQ(last.to_vector(), std::vector<float>(4, 4));
+  for (const auto& other : others) EXPECT_EQ(other.at(51), -1);
 }
 
 TEST_P(Arrays, refuse_what_cannot_be) {

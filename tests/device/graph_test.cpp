@@ -82,6 +82,28 @@ TEST_P(Graphs, keep_what_they_work_on) {
   for (const Array<float>& a : others) EXPECT_EQ(a.at(0), 100);
 }
 
+TEST_P(Graphs, outlive_all_that_names_their_arrays_and_their_device) {
+  std::vector<float> values(4, 1);
+  Graph graph;
+  {
+    const Device own = Device::open(device().name());
+    Array<float> x = full<float>(own, 4, 2), y(own, values), sum = zeros<float>(own, 4);
+    if (own.wraps_host()) x = wrap(own, std::vector<float>(4, 2));
+    graph = capture(own, [&] {
+      launch(axpy, 4, x, sum, 3.f);
+      launch(axpy, 2, y.slice(0, 4, 2), sum.slice(0, 4, 2), 1.f);
+      y.copy_from(sum);
+    });
+  }
+  for (int k = 0; k < 3; ++k) graph.launch();
+  const Device of = graph.device();
+  EXPECT_EQ(of.name(), device().name());
+  // The device goes with the last that needs it.
+  of.synchronize();
+  graph = Graph();
+  EXPECT_EQ(zeros<float>(of, 1).at(0), 0);
+}
+
 TEST_P(Graphs, may_be_launched_again_while_they_run_and_dropped_too) {
   Array<float> x = zeros<float>(device(), 4096);
   {
@@ -181,6 +203,43 @@ TEST_P(Graphs, are_captured_on_one_device) {
   Array<float> here = zeros<float>(device(), 8);
   const Graph graph = capture(device(), [&] { launch(add_one, 8, here); });
   expect_contains(error_of([&] { graph.launch(other.stream()); }), "launched on a stream of device");
+}
+
+TEST_P(Graphs, do_not_reach_to_another_device) {
+  const Device twin = Device::open(device().name()), reference = Device::open("reference");
+  for (const Device& other : {twin, reference}) {
+    Array<float> here = full<float>(device(), 8, 1), there = full<float>(other, 8, 2);
+    Array<int> flag = zeros<int>(other, 1);
+    const std::string given = "given to device " + other.name(), captured = "a graph is captured";
+    const auto refused = [&](const std::string& why, const std::function<void()>& work) {
+      expect_contains(error_of([&] {
+                        capture(device(), [&] {
+                          launch(add_one, 8, here);
+                          work();
+                        });
+                      }),
+                      why);
+    };
+    refused(given, [&] { there.fill(7); });
+    refused(given, [&] { launch(other.stream(), add_one, 8, there); });
+    refused(given, [&] { zeros<float>(other, 3); });
+    refused(captured, [&] { here.copy_from(there); });
+    refused(captured, [&] { there.copy_from(here); });
+    refused(captured, [&] { here.to(other); });
+    refused("device", [&] { graph_if(flag, [&] { launch(add_one, 8, here); }); });
+    refused(captured, [&] { device().stream().wait(other.stream().record()); });
+    GraphNode node;
+    const Graph graph = capture(device(), [&] {
+      launch(add_one, 8, here);
+      node = captured_launch();
+    });
+    expect_contains(error_of([&] { graph.set(node, add_one, there); }), "device");
+    // Nothing of all this has happened, and both go on.
+    graph.launch();
+    launch(add_one, 8, there);
+    EXPECT_EQ(here.at(7), 2);
+    EXPECT_EQ(there.at(7), 3);
+  }
 }
 
 TEST_P(Graphs, do_conditional_work) {

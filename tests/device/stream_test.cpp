@@ -1,7 +1,11 @@
 // Several streams of a device: the order of their work, events, and what is refused.
+#include "../../backends/vulkan/stream.h"
+
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
 
+#include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "device_test.h"
@@ -22,6 +26,16 @@ const auto slow = kernel("slow", [](Arr<float> x, Int rounds) {
   for (auto k : range(rounds)) v = v * 0.5f + Float(k % 2) * 0.5f;
   x[tid()] = select(v >= 0, 7.f, v);
 });
+
+// Of what the stream was given so far.
+backend::Ticket last_ticket(backend::Stream& stream) {
+  backend::Ticket ticket = 0;
+  for (;; ++ticket) try {
+      stream.done(ticket + 1);
+    } catch (const Error&) {
+      return ticket;
+    }
+}
 
 TEST_P(Streams, are_ordered_by_the_arrays_that_they_share) {
   const int n = on_reference() ? 16 : 4096, rounds = on_reference() ? 10 : 20000;
@@ -108,6 +122,79 @@ TEST_P(Streams, may_be_used_by_a_thread_each) {
     });
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(sum.at(0), 4 * rounds);
+}
+
+TEST_P(Streams, of_threads_that_write_one_array_are_all_waited_for) {
+  const int n = 16, rounds = 40;
+  for (int k = 0; k < 20; ++k) {
+    // They stay until the end: nothing submits what they hold but the wait for the array.
+    const Stream streams[] = {device().create_stream(), device().create_stream(), device().create_stream()};
+    Array<float> sum = zeros<float>(device(), n);
+    std::atomic<int> ready = 0;
+    std::vector<std::thread> threads;
+    for (const Stream& own : streams)
+      threads.emplace_back([&] {
+        for (++ready; ready < 3;) std::this_thread::yield();
+        for (int i = 0; i < rounds; ++i) launch(own, add_one, n, sum);
+      });
+    for (std::thread& t : threads) t.join();
+    ASSERT_EQ(sum.at(n - 1), 3 * rounds) << "attempt " << k;
+  }
+}
+
+TEST_P(Streams, of_high_priority_start_their_work_at_once) {
+  if (on_reference()) GTEST_SKIP() << "it runs at once";
+  const int n = 64;
+  Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), n);
+  Stream normal = device().create_stream(), high = device().create_stream(StreamPriority::high);
+  launch(normal, add_one, n, x);
+  launch(high, add_one, n, y);
+  device().synchronize();  // compiled
+  launch(normal, add_one, n, x);
+  launch(high, add_one, n, y);
+  // Asking does not start anything.
+  backend::Stream &gathers = normal.native(), &starts = high.native();
+  const backend::Ticket waits = last_ticket(gathers), runs = last_ticket(starts);
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!starts.done(runs) && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+  EXPECT_TRUE(starts.done(runs));
+  EXPECT_FALSE(gathers.done(waits)) << "nobody has asked for it yet";
+  EXPECT_EQ(x.at(0), 2);
+  EXPECT_EQ(y.at(0), 2);
+  // A stream that is handed out again has the priority that is asked for then.
+  high = device().stream();
+  Stream again = device().create_stream();
+  launch(again, add_one, n, x);
+  EXPECT_FALSE(again.native().done(last_ticket(again.native())));
+  EXPECT_EQ(x.at(0), 3);
+}
+
+TEST_P(Streams, put_barriers_where_they_are_told_to) {
+  if (on_reference()) GTEST_SKIP() << "it has no barriers";
+  const int n = 64;
+  Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), n);
+  Stream stream = device().create_stream();
+  auto& vulkan = dynamic_cast<backend::vulkan::VulkanStream&>(stream.native());
+  const auto barriers = [&](auto... arrays) {
+    stream.synchronize();
+    launch(stream, add_one, n, x);  // what a batch begins with is not counted
+    const std::uint64_t before = vulkan.memory_barriers();
+    (launch(stream, add_one, n, arrays), ...);
+    return vulkan.memory_barriers() - before;
+  };
+  EXPECT_EQ(barriers(y), 0u) << "they have nothing in common";
+  EXPECT_EQ(barriers(x, x, x), 3u);
+  stream.barrier_always(true);
+  EXPECT_EQ(barriers(y), 1u);
+  stream.barrier_always(false);
+  stream.synchronize();
+  stream.track_hazards(false);
+  EXPECT_EQ(barriers(x, x, x), 0u) << "results may be wrong";
+  stream.synchronize();
+  stream.track_hazards(true);
+  x.fill(5);
+  EXPECT_EQ(barriers(x, x), 2u);
+  EXPECT_EQ(x.at(n - 1), 8);
 }
 
 }  // namespace

@@ -614,7 +614,10 @@ TEST_F(Reference, DescribesItself) {
 }
 
 TEST_F(Reference, ProgramOfAnotherDeviceIsRefused) {
-  Program foreign;
+  struct Foreign : Program {
+    const std::string& name() const override { return name_; }
+    std::string name_ = "foreign";
+  } foreign;
   std::byte args[28] = {};
   EXPECT_THROW(stream_->launch(foreign, {}, args, {}), Error);
 }

@@ -64,7 +64,9 @@ TEST(HostArena, WhatIsGivenBackIsUsedAgain) {
     for (int k = 0; k < 2000; ++k) commands.push_back(take(arena, 150));
     if (round == 1) most = arena.blocks();
     for (void* c : commands) give(arena, c);
-    if (round > 1) EXPECT_LE(arena.blocks(), most);
+    if (round > 1) {
+      EXPECT_LE(arena.blocks(), most);
+    }
   }
   give(arena, kept);
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 // volk's part first: <weft/vulkan.h> agrees with it, whichever comes first.
 #include <weft/runtime/graph.h>
+#include <weft/runtime/profile.h>
 #include <weft/vulkan.h>
 
 #include <cstring>
@@ -68,6 +69,13 @@ TEST_P(Adopting, SeveralDevicesAtOnce) {
   EXPECT_EQ(x.at(0) + 10 * y.at(0) + 100 * z.at(0), 2 + 30 + 400);
   y.copy_from(x);
   EXPECT_EQ(y.at(9), 2);
+  // To a device of weft's own, to the interpreter, and back; views too.
+  const Device reference("reference");
+  z.copy_from(y);
+  Array<float> there = z.to(reference);
+  launch(add_one, 10, there);
+  x.slice(0, 10, 2).copy_from(there.slice(5, 10));
+  EXPECT_EQ(x.to_vector(), (std::vector<float>{3, 2, 3, 2, 3, 2, 3, 2, 3, 2}));
   expect_contains(error_of([&] { launch(a.device.stream(), add_one, 10, y); }), "the stream is on device");
 }
 
@@ -172,6 +180,31 @@ TEST_P(Adopting, DetachedDevicesRefuseEveryCall) {
   expect_contains(error_of([&] { launch(other, 100, x); }), gone);
   // All that is left is dropped after the device and the instance.
   e.reset();
+}
+
+TEST_P(Adopting, IsMeasuredAndMayGoMeanwhile) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> x = zeros<float>(e.device, 100000);
+  e.device.set_dispatch_budget(1e-9);
+  {
+    Profiler profiler({e.device, device()});
+    launch(add_one, 100000, x);
+    const Profile p = profiler.stop();
+    ASSERT_EQ(p.kernels.size(), 1u);
+    EXPECT_EQ(p.kernels[0].device, e.device.name());
+    EXPECT_GE(p.kernels[0].count, 2) << "in parts";
+    EXPECT_GT(p.kernels[0].min, 0);
+  }
+  Profiler profiler(e.device);
+  launch(add_one, 100000, x);
+  EXPECT_EQ(x.at(99999), 2);
+  launch(add_one, 100000, x);
+  e.device.detach();
+  e.renderer.destroy_device();
+  expect_contains(error_of([&] { profiler.stop(); }), "was detached");
+  expect_contains(error_of([&] { e.device.set_dispatch_budget(1); }), "was detached");
+  Profiler(device()).stop();
 }
 
 TEST_P(Adopting, GoesBeforeTheDeviceWithoutDetaching) {

@@ -1,0 +1,64 @@
+// Query pools, and ticks into nanoseconds.
+#include "timestamps.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <vector>
+
+#include "../../frontend/support/error.h"
+#include "device.h"
+
+namespace weft::backend::vulkan {
+
+VulkanTimestamps::VulkanTimestamps(VulkanDevice& device, std::uint32_t places) : DeviceObject(device) {
+  std::uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(device_.adapter().handle, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(device_.adapter().handle, &count, families.data());
+  bits_ = families.at(device_.queue_family()).timestampValidBits;
+  if (bits_ == 0)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{} ({}) has no clock to measure work by", device_.info().name, device_.info().adapter));
+  VkQueryPoolCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
+  create.queryType = VK_QUERY_TYPE_TIMESTAMP;
+  create.queryCount = places;
+  device_.check(device_.vk().vkCreateQueryPool(device_.handle(), &create, nullptr, &pool_), "vkCreateQueryPool");
+}
+
+void VulkanTimestamps::abandon() {
+  if (!pool_) return;
+  device_.retirement().drop({Retired::Kind::queries, (std::uint64_t)pool_});
+  pool_ = VK_NULL_HANDLE;
+}
+
+void VulkanTimestamps::write(VkCommandBuffer commands, std::uint32_t place) {
+  device_.vk().vkCmdResetQueryPool(commands, pool_, place, 1);
+  device_.vk().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, pool_, place);
+}
+
+std::optional<std::array<std::int64_t, 2>> VulkanTimestamps::read(std::uint32_t first) {
+  device_.check_alive();
+  std::array<std::uint64_t, 2> ticks{};
+  const VkResult result = device_.vk().vkGetQueryPoolResults(device_.handle(), pool_, first, 2, sizeof ticks,
+                                                             ticks.data(), sizeof ticks[0], VK_QUERY_RESULT_64_BIT);
+  if (result == VK_NOT_READY) return {};
+  device_.check(result, "vkGetQueryPoolResults");
+  std::lock_guard lock(mutex_);
+  return std::array{follow(ticks[0]), follow(ticks[1])};
+}
+
+// The lock is held.
+std::int64_t VulkanTimestamps::follow(std::uint64_t ticks) {
+  if (!any_) last_ = ticks;
+  any_ = true;
+  // The difference, as a number of bits_ bits with a sign.
+  const std::uint32_t unused = 64 - bits_;
+  total_ += static_cast<std::int64_t>((ticks - last_) << unused) >> unused;
+  last_ = ticks;
+  return static_cast<std::int64_t>(std::llround(
+      static_cast<double>(total_) * static_cast<double>(device_.adapter().properties.limits.timestampPeriod)));
+}
+
+}  // namespace weft::backend::vulkan

@@ -1,0 +1,42 @@
+// Moments of a queue's clock.
+#pragma once
+#include <volk.h>
+
+#include <cstdint>
+#include <mutex>
+
+#include "../backend.h"
+#include "device_object.h"
+
+namespace weft::backend::vulkan {
+
+class VulkanDevice;
+
+/// A pool of queries. Drivers count in ticks that begin anew after some bits: moments are followed beyond that as long
+/// as no two that are read one after the other lie half a round apart (34 s where ticks of 1 ns have 36 bits). Once it
+/// is dropped, the pool lives on until the work that uses it has run.
+class VulkanTimestamps final : public Timestamps, private DeviceObject {
+ public:
+  /// Errors: Error(unsupported) when the queue has no clock.
+  VulkanTimestamps(VulkanDevice& device, std::uint32_t places);
+  ~VulkanTimestamps() override { abandon(); }
+  VulkanTimestamps(const VulkanTimestamps&) = delete;
+  VulkanTimestamps& operator=(const VulkanTimestamps&) = delete;
+
+  std::optional<std::array<std::int64_t, 2>> read(std::uint32_t first) override;
+  /// Records that the place gets the moment at which all commands before have run.
+  void write(VkCommandBuffer commands, std::uint32_t place);
+
+ private:
+  void abandon() override;
+  std::int64_t follow(std::uint64_t ticks);
+
+  VkQueryPool pool_ = VK_NULL_HANDLE;
+  std::uint32_t bits_ = 64;
+  std::mutex mutex_;
+  std::uint64_t last_ = 0;  ///< ticks that were read last
+  std::int64_t total_ = 0;  ///< ticks since the first that were read
+  bool any_ = false;
+};
+
+}  // namespace weft::backend::vulkan

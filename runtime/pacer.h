@@ -1,0 +1,56 @@
+// Launches that would take too long, made in parts. Internal to the runtime.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "../backends/backend.h"
+
+namespace weft::detail {
+
+class StreamClock;
+
+/// How long the workgroups of a program take on its device, by what was measured of its launches. Thread-safe.
+class Pace {
+ public:
+  /// How many workgroups of `block` threads to give the device at a time. Grows eightfold at most from one measurement
+  /// to the next, as threads need not be alike.
+  std::uint32_t groups_within(double seconds, std::uint32_t block) const;
+  /// Seconds; 0 while nothing is known.
+  double estimate(std::uint32_t groups) const { return per_group_.load(std::memory_order_relaxed) * groups; }
+  /// Whether a launch of so many should be measured: nothing is known of such, or not since long.
+  bool wants(std::uint32_t groups);
+  void measured(std::uint32_t groups, double seconds);
+
+  /// Threads of a part while nothing is known: they fill a large GPU a few times over.
+  static constexpr std::uint32_t kFirstThreads = 1 << 16;
+
+ private:
+  std::atomic<double> per_group_ = 0;  ///< seconds; 0: not known
+  std::atomic<std::uint32_t> largest_ = 0, since_ = 0;
+};
+
+/// Keeps what one stream submits short. Guarded by the stream's lock.
+class Pacer {
+ public:
+  explicit Pacer(StreamClock& clock) : clock_(clock) {}
+
+  struct Launch {
+    std::uint32_t groups;  ///< workgroups, of `block` threads
+    std::uint32_t block;
+    std::uint32_t max_groups;  ///< of one dimension of a dispatch
+    double budget;             ///< seconds
+  };
+  /// Makes a launch by as many calls of `record` as the budget asks for; each of them is submitted by itself. Launches
+  /// that are short enough gather until they come to the budget together.
+  /// \param record  records a part and returns its ticket
+  backend::Ticket launch(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
+                         const std::function<backend::Ticket(const backend::Grid&)>& record);
+
+ private:
+  StreamClock& clock_;
+  double gathered_ = 0;  ///< seconds of what was recorded since the last submission, as far as is known
+};
+
+}  // namespace weft::detail

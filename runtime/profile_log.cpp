@@ -1,0 +1,252 @@
+// Collecting: streams that are listened to, scopes, and two clocks.
+#include "profile_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <utility>
+
+#include "../frontend/support/error.h"
+#include "state.h"
+
+namespace weft::detail {
+
+namespace {
+
+std::atomic<bool> g_collecting = false;  // whether there is a g_log
+std::mutex g_mutex;
+std::shared_ptr<ProfileLog> g_log;
+
+struct OpenScope {
+  std::uint64_t log = 0;
+  std::uint32_t scope = ProfileLog::kNone;
+};
+thread_local OpenScope t_open;
+
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
+}  // namespace
+
+std::uint32_t open_scope(const ProfileLog& log) { return t_open.log == log.id ? t_open.scope : ProfileLog::kNone; }
+void set_open_scope(const ProfileLog& log, std::uint32_t scope) { t_open = {log.id, scope}; }
+
+ProfileLog::ProfileLog() : id(next_id()) {}
+
+std::shared_ptr<ProfileLog> ProfileLog::current() {
+  if (!g_collecting.load(std::memory_order_relaxed)) return nullptr;
+  std::lock_guard lock(g_mutex);
+  return g_log;
+}
+
+void ProfileLog::make_current() {
+  std::lock_guard lock(g_mutex);
+  if (g_log) throw Error(ErrorKind::invalid_argument, "a profiler is made while another one collects: stop that first");
+  g_log = shared_from_this();
+  g_collecting = true;
+}
+
+void ProfileLog::leave_current() {
+  std::lock_guard lock(g_mutex);
+  if (g_log.get() != this) return;
+  g_collecting = false;
+  g_log.reset();
+}
+
+void ProfileLog::start(const std::vector<std::shared_ptr<DeviceState>>& devices) {
+  for (const auto& device : devices) {
+    if (std::ranges::find(devices_, device) != devices_.end()) continue;
+    devices_.push_back(device);
+    std::lock_guard lock(device->mutex);
+    for (const auto& stream : device->streams) join(*stream);
+    device->profile = shared_from_this();
+  }
+}
+
+void ProfileLog::join(StreamState& stream) {
+  std::uint32_t number = 0;
+  {
+    std::lock_guard lock(mutex_);
+    number = std::uint32_t(tracks_.size());
+    std::string device = stream.device->device->info().name;
+    // Two devices may stand on one adapter.
+    std::set<const DeviceState*> namesakes;
+    int before = 0;
+    for (const Track& t : tracks_) {
+      if (t.state->device == stream.device) ++before, device = t.device;
+      if (t.state->device->device->info().name == stream.device->device->info().name) namesakes.insert(t.state->device);
+    }
+    if (before == 0 && !namesakes.empty()) device += fmt::format(" ({})", namesakes.size() + 1);
+    tracks_.push_back({device, before, &stream});
+  }
+  stream.listen([&](backend::Stream& own, std::unique_ptr<backend::Stream>& listener) {
+    auto made = std::make_unique<ProfiledStream>(own, stream.clock(), shared_from_this(), number);
+    made->begin(*stream.device->device);
+    listener = std::move(made);
+  });
+}
+
+void ProfileLog::stop() {
+  std::exception_ptr failure;
+  for (const auto& device : devices_) {
+    std::lock_guard lock(device->mutex);
+    device->profile.reset();
+  }
+  std::vector<Track> tracks;
+  {
+    std::lock_guard lock(mutex_);
+    tracks = tracks_;
+  }
+  for (const Track& track : tracks) {
+    track.state->listen([&](backend::Stream&, std::unique_ptr<backend::Stream>& listener) {
+      const std::unique_ptr<backend::Stream> ended = std::move(listener);
+      if (!ended) return;  // it could not be measured
+      try {
+        static_cast<ProfiledStream&>(*ended).end(*track.state->device->device);
+      } catch (...) {
+        if (!failure) failure = std::current_exception();
+      }
+    });
+  }
+  {
+    std::lock_guard lock(mutex_);
+    seconds_ = now();
+    stopped_ = true;
+    for (Scope& s : scopes_)
+      if (s.end < 0) s.end = seconds_;
+  }
+  devices_.clear();
+  if (failure) std::rethrow_exception(failure);
+}
+
+// The lock is held.
+std::uint32_t ProfileLog::name_number(std::string_view name) {
+  const auto known = numbers_.find(name);
+  if (known != numbers_.end()) return known->second;
+  names_.emplace_back(name);
+  return numbers_.emplace(name, std::uint32_t(names_.size() - 1)).first->second;
+}
+
+// The lock is held.
+int ProfileLog::thread_number() {
+  const auto id = std::this_thread::get_id();
+  const auto known = std::ranges::find(threads_, id);
+  const auto number = known - threads_.begin();
+  if (known == threads_.end()) threads_.push_back(id);
+  return int(number);
+}
+
+std::uint32_t ProfileLog::begin_scope(std::string_view name, std::uint32_t parent) {
+  std::lock_guard lock(mutex_);
+  if (stopped_) return kNone;
+  scopes_.push_back({name_number(name), parent, thread_number(), now(), -1});
+  return std::uint32_t(scopes_.size());
+}
+
+void ProfileLog::end_scope(std::uint32_t scope) {
+  std::lock_guard lock(mutex_);
+  if (scope != kNone && !stopped_) scopes_[scope - 1].end = now();
+}
+
+ProfileLog::Recorded ProfileLog::recorded(std::string_view name) {
+  std::lock_guard lock(mutex_);
+  return {name_number(name), open_scope(*this), now()};
+}
+
+void ProfileLog::ran(const Recorded& operation, std::uint32_t track, double begin, double end) {
+  std::lock_guard lock(mutex_);
+  ran_.push_back({operation, track, begin, end});
+}
+
+Profile ProfileLog::result() {
+  std::lock_guard lock(mutex_);
+  Profile p;
+  p.seconds = seconds_;
+  for (const Scope& s : scopes_) p.timers.push_back({names_[s.name], int(s.parent) - 1, s.thread, s.begin, s.end});
+  for (const Ran& r : ran_) {
+    const Track& track = tracks_[r.track];
+    p.operations.push_back({names_[r.recorded.name], track.device, track.stream, int(r.recorded.scope) - 1,
+                            r.recorded.at, r.begin, r.end});
+  }
+  summarise(p);
+  return p;
+}
+
+template <class F>
+backend::Ticket ProfiledStream::measured(std::string_view name, F record) {
+  const ProfileLog::Recorded recorded = log_->recorded(name);
+  return clock_.measure(own_, record, [times = times_, recorded](std::int64_t begin, std::int64_t end) {
+    times->push_back({recorded, begin, end});
+  });
+}
+
+backend::Ticket ProfiledStream::launch(backend::Program& program, backend::Grid grid, std::span<const std::byte> args,
+                                       std::span<const backend::MemoryRange> ranges) {
+  const auto launch = [&] { return own_.launch(program, grid, args, ranges); };
+  if (program.role.empty()) return measured(program.name(), launch);
+  return measured(fmt::format("{} ({})", program.name(), program.role), launch);
+}
+
+backend::Ticket ProfiledStream::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
+  return measured("copy", [&] { return own_.copy(to, from, bytes); });
+}
+
+backend::Ticket ProfiledStream::fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) {
+  return measured("fill", [&] { return own_.fill(to, bytes, pattern); });
+}
+
+backend::Ticket ProfiledStream::build(backend::RayStructure& structure, const backend::RayTriangles& triangles) {
+  return measured("build", [&] { return own_.build(structure, triangles); });
+}
+
+backend::Ticket ProfiledStream::replay(backend::Graph& graph) {
+  return measured(fmt::format("graph of {} operations", graph.size()), [&] { return own_.replay(graph); });
+}
+
+// What to add to the device's seconds for the host's, from the shortest of some tries of an operation that does next to
+// nothing. `host` is set to when that was.
+double ProfiledStream::compare(backend::Device& device, double& host) {
+  const backend::Allocation scratch = device.allocate(4, backend::MemoryKind::device);
+  struct Free {
+    backend::Device& device;
+    const backend::Allocation& scratch;
+    ~Free() { device.free(scratch); }
+  } free{device, scratch};
+  own_.synchronize();
+  double shortest = 1e9, offset = 0;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    double middle = 0;
+    const double before = log_->now();
+    clock_.measure(
+        own_, [&] { return own_.fill(scratch.address, 4, 0); },
+        [&middle](std::int64_t begin, std::int64_t end) { middle = double(begin + end) * 0.5e-9; });
+    clock_.finish(own_);
+    const double after = log_->now();
+    if (after - before >= shortest) continue;
+    shortest = after - before;
+    host = (before + after) / 2;
+    offset = host - middle;
+  }
+  return offset;
+}
+
+void ProfiledStream::begin(backend::Device& device) { offset_ = compare(device, offset_at_); }
+
+void ProfiledStream::end(backend::Device& device) {
+  clock_.finish(own_);
+  // The clocks drift apart: in between, in proportion. What an operation takes is told by the device alone.
+  double at = 0;
+  const double offset = compare(device, at);
+  for (const Times& t : *times_) {
+    const double begin = double(t.begin) * 1e-9;
+    const double share = std::clamp((begin + offset_ - offset_at_) / std::max(at - offset_at_, 1e-9), 0., 1.);
+    const double on_host = begin + offset_ + (offset - offset_) * share;
+    log_->ran(t.recorded, track_, on_host, on_host + double(t.end - t.begin) * 1e-9);
+  }
+}
+
+}  // namespace weft::detail
