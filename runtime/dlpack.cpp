@@ -136,12 +136,11 @@ struct Elements {
 
 // No element lies on another: from the smallest stride to the largest, each leads over all that lie before it.
 bool overlap(const Elements& e, int ndim, std::uint32_t element_bytes) {
-  std::array<int, 4> order{0, 1, 2, 3};
-  std::sort(order.begin(), order.begin() + ndim,
-            [&](int a, int b) { return e.stride[std::size_t(a)] < e.stride[std::size_t(b)]; });
+  std::vector<std::size_t> order(static_cast<std::size_t>(ndim));
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  std::ranges::sort(order, {}, [&](std::size_t d) { return e.stride[d]; });
   std::int64_t end = element_bytes;
-  for (int k = 0; k < ndim; ++k) {
-    const std::size_t d = std::size_t(order[std::size_t(k)]);
+  for (const std::size_t d : order) {
     if (e.shape[d] == 1) continue;
     if (e.stride[d] < end) return true;
     end += (e.shape[d] - 1) * e.stride[d];
