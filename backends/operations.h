@@ -17,6 +17,7 @@ struct Operation {
   std::uint64_t grid_at = 0;  ///< where the grid stands when the launch begins, three u32 of device memory; 0: `grid`
   std::vector<std::byte> args;
   std::vector<MemoryRange> ranges;  ///< what it touches, `grid_at` left out
+  std::uint32_t report_at = 0;      ///< where in `args` ir::report::kArgumentBytes stand; 0: it reports nothing
   // Of a copy and a fill
   std::uint64_t to = 0, from = 0;
   std::size_t bytes = 0;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "../frontend/support/error.h"
 #include "observe.h"
 
@@ -12,8 +14,8 @@ namespace {
 thread_local Capture* t_capture = nullptr;
 }  // namespace
 
-Capture::Capture(DeviceState& device, const char* doing)
-    : serial(Storage::next_serial()), device_(device), doing_(doing), before_(t_capture) {
+Capture::Capture(DeviceState& device, const char* doing, bool reports)
+    : serial(Storage::next_serial()), device_(device), doing_(doing), reports_(reports), before_(t_capture) {
   if (before_) throw Error(ErrorKind::unsupported, fmt::format("{} while {} already", doing, before_->doing()));
   auto collector = std::make_unique<backend::CaptureStream>(*device.device);
   collector_ = collector.get();
@@ -78,6 +80,18 @@ void Capture::launched(const Dispatch& work, std::size_t first_operation) {
 backend::Operations& Capture::operations() { return collector_->operations(); }
 
 std::unique_ptr<backend::Operations> Capture::take() { return collector_->take(); }
+
+std::shared_ptr<ReportBuffer> Capture::take_reports() {
+  std::shared_ptr<ReportBuffer> reports = stream_->take_reports();
+  if (!reports) return nullptr;
+  reports->number(operations().list);
+  for (CapturedLaunch& l : launches) {
+    if (l.operations != 1) continue;
+    const backend::Operation& o = operations().list[l.operation];
+    if (o.report_at) std::memcpy(l.report.data(), o.args.data() + o.report_at, l.report.size());
+  }
+  return reports;
+}
 
 StreamState& current_stream(DeviceState& device) {
   if (Capture* capture = Capture::current()) return capture->stream_for(device);

@@ -1,5 +1,6 @@
 // Work of a thread that is collected for a graph instead of run. Internal to the runtime.
 #pragma once
+#include <array>
 #include <map>
 #include <memory>
 #include <vector>
@@ -17,6 +18,7 @@ struct CapturedLaunch {
   std::shared_ptr<backend::Program> program;
   std::shared_ptr<const ir::Interface> call;
   Extent threads = Extent(0);
+  std::array<std::byte, ir::report::kArgumentBytes> report{};  ///< what debug mode adds to its arguments
 };
 
 /// While it lives, work that this thread gives a device is collected, whichever stream it names: for a graph, or for a
@@ -26,8 +28,9 @@ struct CapturedLaunch {
 /// in it: each launch of the graph is ordered with other work then.
 class Capture {
  public:
-  /// \param doing  for messages: what happens meanwhile
-  explicit Capture(DeviceState& device, const char* doing = "a graph is captured");
+  /// \param doing    for messages: what happens meanwhile
+  /// \param reports  whether what kernels report will be shown
+  explicit Capture(DeviceState& device, const char* doing = "a graph is captured", bool reports = true);
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
   ~Capture();
@@ -39,6 +42,7 @@ class Capture {
 
   DeviceState& device() const { return device_; }
   const char* doing() const { return doing_; }
+  bool reports() const { return reports_; }
   /// Errors: Error(invalid_argument) for another device than the one that is captured.
   StreamState& stream_for(DeviceState& device);
 
@@ -61,10 +65,13 @@ class Capture {
   bool by_handles = false;   ///< some launch goes by handles
   std::uint64_t serial = 0;  ///< of the first memory that is made in the capture
   std::unique_ptr<backend::Operations> take();
+  /// What the launches report to, or null. Before take().
+  std::shared_ptr<ReportBuffer> take_reports();
 
  private:
   DeviceState& device_;
   const char* doing_;
+  const bool reports_;
   backend::CaptureStream* collector_ = nullptr;
   std::unique_ptr<StreamState> stream_;
   Capture* before_;

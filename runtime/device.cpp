@@ -24,7 +24,7 @@ namespace detail {
 StreamState::~StreamState() {
   try {
     Reports found;
-    if (reports_ || kept_.failures) synchronize(found);
+    if (reporting() || kept_.failures) synchronize(found);
     found.deliver_quietly();
   } catch (const std::exception&) {
     // A lost device: every call on it said so, and what its kernels reported went with it.
@@ -34,7 +34,7 @@ StreamState::~StreamState() {
 void StreamState::release() {
   Reports found;
   with([&](backend::Stream& s) {
-    if (!reports_ || !reports_->pending()) {
+    if (!reporting()) {
       s.submit();
       return;
     }
@@ -52,9 +52,22 @@ void StreamState::keep(Reports&& found) {
   lines.show();
 }
 
-ReportBuffer& StreamState::report_buffer() {
-  if (!reports_) reports_ = std::make_unique<ReportBuffer>(*device->device);
+ReportBuffer& StreamState::report_buffer(backend::Stream& s) {
+  if (graph_reports_) settle(s);
+  if (!reports_) reports_ = std::make_shared<ReportBuffer>(*device->device, capture != nullptr);
   return *reports_;
+}
+
+void StreamState::report_to(backend::Stream& s, std::shared_ptr<ReportBuffer> reports) {
+  settle(s);
+  reports->restart(s);
+  graph_reports_ = std::move(reports);
+}
+
+void StreamState::settle(backend::Stream& s) {
+  Reports found;
+  collect(s, ~backend::Ticket(0), found);
+  kept_ = std::move(found);
 }
 
 StreamClock& StreamState::clock() {

@@ -128,10 +128,11 @@ void dispatch(const Dispatch& work) {
     many.resize(args.size() + 3);
     ranges = many;
   }
-  if (on->capture && call.report_offset != 0)
+  if (on->capture && !on->capture->reports() && call.report_offset != 0)
     throw Error(
         ErrorKind::unsupported,
-        fmt::format("{}, and the kernel prints, asserts or checks itself (debug mode): nothing of that would be shown",
+        fmt::format("{}, and the kernel prints, asserts or checks itself (debug mode, which WEFT_DEBUG turns on "
+                    "for all kernels): nothing of that would be shown",
                     on->capture->doing()),
         call.name, call.loc);
   const std::size_t first_operation = on->capture ? on->capture->position() : 0;
@@ -195,12 +196,15 @@ void dispatch(const Dispatch& work) {
         return on->pacer().launch(s, program.pace, {groups, call.block, limit, budget}, launch);
       };
       if (call.report_offset == 0) return launched(num_ranges);
-      ReportBuffer& reports = on->report_buffer();
+      ReportBuffer& reports = on->report_buffer(s);
       const ReportBuffer::Launch about{
           program.call, {threads.n.data(), std::size_t(threads.rank)}, start * rest + first};
       ranges[num_ranges] = reports.begin(s, about, block + call.report_offset);
       const backend::Ticket t = launched(num_ranges + 1);
-      reports.recorded(t);
+      if (on->capture)
+        on->capture->operations().list.back().report_at = call.report_offset;
+      else
+        reports.recorded(t);
       return t;
     });
   };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "../frontend/edsl/names.h"
 #include "../frontend/support/error.h"
@@ -42,7 +43,9 @@ struct Graph::State {
   std::vector<Capture::Used> used;
   std::vector<CapturedLaunch> launches;
   bool by_handles = false;
-  std::mutex mutex;  ///< launches and patches by several threads
+  std::shared_ptr<detail::ReportBuffer> reports;  ///< null where no kernel prints, asserts or checks itself
+  detail::StreamState* reporting_on = nullptr;    ///< where it was launched last
+  std::mutex mutex;                               ///< launches and patches by several threads
 };
 
 Graph::State& Graph::state() const {
@@ -86,7 +89,15 @@ void Graph::launch(const Stream& stream) const {
   detail::References by_handles;
   if (s.by_handles) by_handles = s.device->handles.all(on);
   for (const auto& storage : by_handles) storage->order_before(on, false);
-  const backend::Ticket ticket = on.with([&](backend::Stream& b) { return b.replay(*s.graph); });
+  if (s.reports && s.reporting_on && s.reporting_on != &on) s.reporting_on->settle();
+  const backend::Ticket ticket = on.with([&](backend::Stream& b) {
+    if (!s.reports) return b.replay(*s.graph);
+    s.reporting_on = &on;
+    on.report_to(b, s.reports);
+    const backend::Ticket replayed = b.replay(*s.graph);
+    s.reports->recorded(replayed);
+    return replayed;
+  });
   for (const Capture::Used& u : s.used) u.storage->touched(on, ticket, u.writes);
   for (const auto& storage : reached) storage->touched(on, ticket, true);
   for (const auto& storage : by_handles) storage->touched(on, ticket, false);
@@ -112,7 +123,9 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
     throw Error(ErrorKind::invalid_argument,
                 "arguments are set for a node that another kernel was captured for, or arrays of another kind",
                 kernel.name(), kernel.loc());
-  const detail::PackedLaunch packed = detail::pack(*program.call, args, known.threads, count);
+  detail::PackedLaunch packed = detail::pack(*program.call, args, known.threads, count);
+  if (const std::uint32_t at = program.call->report_offset)
+    std::memcpy(packed.block.data() + at, known.report.data(), known.report.size());
   for (const auto& [array, access] : packed.arrays) {
     const bool writes = any(access, ir::kChanges);
     const auto used = std::ranges::find(s.used, array->storage(), &Capture::Used::storage);
@@ -131,6 +144,7 @@ Graph capture(const Device& device, const std::function<void()>& work) {
     Capture collecting(*device.state());
     work();
     for (auto& [storage, use] : collecting.used) made->used.push_back(std::move(use));
+    made->reports = collecting.take_reports();
     made->launches = std::move(collecting.launches);
     made->by_handles = collecting.by_handles;
     made->graph = device.state()->device->create_graph(collecting.take());

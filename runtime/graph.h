@@ -35,7 +35,8 @@ class Graph {
   /// Errors: Error(invalid_argument) for a null graph, for another device's stream, for an array whose elements held no
   /// arrays when it was captured and do now, and what a launch by handles refuses.
   /// Cost: one submission, and a little for each piece of memory that the graph works on; it does not grow with the
-  /// number of operations.
+  /// number of operations. A graph whose kernels print, assert or check themselves (debug mode) waits for its last
+  /// launch first.
   void launch() const;
   void launch(const Stream& stream) const;
 
@@ -81,8 +82,8 @@ class Graph {
 ///
 /// Errors: what `work` throws, after which all is as if nothing had been captured; Error(invalid_argument) for reading
 /// elements on the host and for waits meanwhile, for work on another device, and for a change of what a tape from
-/// outside still needs; Error(unsupported) for kernels that print, assert or check (debug mode), and for a capture in a
-/// capture. Cost: that of launching, and of recording the commands once.
+/// outside still needs; Error(unsupported) for a capture in a capture. What kernels print, assert or check (debug mode)
+/// is told by whatever waits for a launch of the graph. Cost: that of launching, and of recording the commands once.
 Graph capture(const Device& device, const std::function<void()>& work);
 
 /// The launch that was made last in the capture of this thread.

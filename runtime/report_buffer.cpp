@@ -97,21 +97,23 @@ ReportBuffer::~ReportBuffer() {
   if (memory_.bytes) device_.free(memory_);
 }
 
-// An empty buffer of the size that is asked for now.
-void ReportBuffer::prepare(backend::Stream& stream) {
-  if (const std::uint32_t wanted = capacity_now(); capacity_ != wanted) {
-    if (memory_.bytes) device_.free(std::exchange(memory_, {}));
-    capacity_ = 0;
-    memory_ = device_.allocate((std::size_t(layout::kPrints) + wanted) * 4, backend::MemoryKind::device);
-    capacity_ = wanted;
-    clean_ = false;
-  }
-  if (!clean_) {
-    std::uint32_t header[layout::kHeaderWords] = {};
-    header[layout::kPrintCapacity] = capacity_;
-    stream.upload(memory_.address, header, sizeof header);
-    clean_ = true;
-  }
+// A buffer of the size that is asked for now.
+void ReportBuffer::make_room() {
+  const std::uint32_t wanted = capacity_now();
+  if (capacity_ == wanted) return;
+  if (memory_.bytes) device_.free(std::exchange(memory_, {}));
+  capacity_ = 0;
+  memory_ = device_.allocate((std::size_t(layout::kPrints) + wanted) * 4, backend::MemoryKind::device);
+  capacity_ = wanted;
+  clean_ = false;
+}
+
+void ReportBuffer::clear_header(backend::Stream& stream) {
+  if (clean_) return;
+  std::uint32_t header[layout::kHeaderWords] = {};
+  header[layout::kPrintCapacity] = capacity_;
+  stream.upload(memory_.address, header, sizeof header);
+  clean_ = true;
 }
 
 // Kernels beyond the number of counters share the last one.
@@ -126,7 +128,8 @@ std::uint32_t ReportBuffer::slot_of(const Kernel& kernel) {
 
 backend::MemoryRange ReportBuffer::begin(backend::Stream& stream, const Launch& launch, std::byte* arguments) {
   if (runs_.empty()) {
-    prepare(stream);
+    make_room();
+    if (!of_graph_) clear_header(stream);
     launches_ = 0;
     first_ = last_ = 0;
     kernels_.clear();
@@ -150,7 +153,36 @@ void ReportBuffer::recorded(backend::Ticket ticket) {
   last_ = ticket;
 }
 
+void ReportBuffer::number(std::span<backend::Operation> operations) {
+  const std::vector<Run> captured = std::exchange(runs_, {});
+  launches_ = 0;
+  const Run* last = nullptr;
+  for (backend::Operation& o : operations) {
+    if (o.report_at == 0) continue;
+    std::uint32_t number;
+    std::memcpy(&number, o.args.data() + o.report_at + 8, 4);
+    const Run* const run = &*std::prev(std::ranges::upper_bound(captured, number, {}, &Run::first));
+    if (run != last) {
+      runs_.push_back(*run);
+      runs_.back().first = launches_;
+      last = run;
+    }
+    number = launches_++;
+    std::memcpy(o.args.data() + o.report_at + 8, &number, 4);
+  }
+}
+
+void ReportBuffer::restart(backend::Stream& stream) {
+  first_ = last_ = 0;
+  clear_header(stream);
+}
+
 // ---- Reading
+
+const ReportBuffer::Run* ReportBuffer::run_of(std::uint32_t launch) const {
+  const auto after = std::ranges::upper_bound(runs_, launch, {}, &Run::first);
+  return after == runs_.begin() || launch >= launches_ ? nullptr : &*std::prev(after);
+}
 
 std::vector<std::uint32_t> ReportBuffer::read(backend::Stream& stream, std::uint32_t first, std::uint32_t count) const {
   std::vector<std::uint32_t> words(count);
@@ -165,15 +197,14 @@ bool ReportBuffer::parse(std::span<const std::uint32_t> words, std::vector<Recor
     whole = false;
     if (words.size() < layout::kRecordHead) break;
     const std::uint32_t launch = words[1];
-    auto run = std::ranges::upper_bound(runs_, launch, {}, &Run::first);
-    if (run == runs_.begin() || launch >= launches_) break;
-    --run;
+    const Run* const run = run_of(launch);
+    if (!run) break;
     const std::vector<ir::Message>& messages = run->kernel->messages;
     if (words[0] >= messages.size()) break;
     const ir::Message& message = messages[words[0]];
     const std::uint32_t length = message.words();
     if (length > words.size()) break;
-    into.push_back({launch, words[2], words.data() + layout::kRecordHead, &*run, &message});
+    into.push_back({launch, words[2], words.data() + layout::kRecordHead, run, &message});
     words = words.subspan(length);
     whole = true;
   }
@@ -297,7 +328,7 @@ Reports::Failure ReportBuffer::failure(const Record& r) const {
 }
 
 void ReportBuffer::collect(backend::Stream& stream, backend::Ticket waited, Reports& into) {
-  if (runs_.empty() || waited < first_) return;
+  if (!pending() || waited < first_) return;
   stream.wait(last_);
   const std::vector<std::uint32_t> header = read(stream, 0, layout::kHeaderWords);
   const std::uint32_t used = std::min(header[layout::kPrintsUsed], capacity_);
@@ -329,7 +360,10 @@ void ReportBuffer::collect(backend::Stream& stream, backend::Ticket waited, Repo
   if (!whole) found.add({{}, {"a kernel wrote over the report buffer of its stream: what it held is lost", {}, {}}, 1});
 
   clean_ = header[layout::kPrintsUsed] == 0 && header[layout::kFailuresUsed] == 0;
-  runs_.clear();
+  if (of_graph_)
+    last_ = 0;
+  else
+    runs_.clear();
   into.add(std::move(found));
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../backends/backend.h"
+#include "../backends/operations.h"
 #include "../frontend/support/error.h"
 
 namespace weft::detail {
@@ -22,6 +22,7 @@ struct Reports {
   Failure first;               ///< of the failures
   std::uint64_t failures = 0;  ///< how many there were
 
+  bool empty() const { return lines.empty() && failures == 0; }
   /// Appends what another stream, or the same one later, reported.
   void add(Reports&& more);
   /// Gives the lines to the sink.
@@ -33,13 +34,15 @@ struct Reports {
   void deliver_quietly() noexcept;
 };
 
-/// The buffer of one stream (ir::report) and the launches whose records it holds. Guarded by the stream's lock.
+/// The buffer (ir::report) of one stream, or of a graph, and the launches whose records it holds. Guarded by the lock
+/// of the stream, or of that on which the graph was launched last.
 ///
 /// Records are read when something waits for one of these launches. All of them are waited for then: records of a
 /// launch that still runs could not be told from those not yet written.
 class ReportBuffer {
  public:
-  ReportBuffer(backend::Device& device) : device_(device) {}
+  /// \param of_graph  launches are recorded once, and run whenever restart() was called
+  explicit ReportBuffer(backend::Device& device, bool of_graph = false) : device_(device), of_graph_(of_graph) {}
   ReportBuffer(const ReportBuffer&) = delete;
   ReportBuffer& operator=(const ReportBuffer&) = delete;
   ~ReportBuffer();
@@ -52,12 +55,18 @@ class ReportBuffer {
   /// Before a dispatch is recorded: makes the buffer ready and fills the dispatch's part of the argument block.
   /// \return what the dispatch touches of it
   backend::MemoryRange begin(backend::Stream& stream, const Launch& launch, std::byte* arguments);
-  /// After it was recorded.
+  /// After it was recorded, or all of a graph.
   void recorded(backend::Ticket ticket);
+
+  /// Of a graph: gives each operation that reports a number of its own. Rounds of a loop are copies of what was
+  /// captured.
+  void number(std::span<backend::Operation> operations);
+  /// Of a graph: before its operations run. What they reported the last time has been collected.
+  void restart(backend::Stream& stream);
 
   /// After a wait: reads what was reported if the ticket is one of the launches' or later.
   void collect(backend::Stream& stream, backend::Ticket waited, Reports& into);
-  bool pending() const { return !runs_.empty(); }
+  bool pending() const { return of_graph_ ? last_ != 0 : !runs_.empty(); }
 
  private:
   using Kernel = std::shared_ptr<const ir::Interface>;
@@ -75,7 +84,9 @@ class ReportBuffer {
     const ir::Message* message;
   };
 
-  void prepare(backend::Stream& stream);
+  void make_room();
+  void clear_header(backend::Stream& stream);
+  const Run* run_of(std::uint32_t launch) const;
   std::uint32_t slot_of(const Kernel& kernel);
   /// The records of one part of the buffer, sorted by launch and thread. False when they make no sense.
   bool parse(std::span<const std::uint32_t> words, std::vector<Record>& into) const;
@@ -83,9 +94,10 @@ class ReportBuffer {
   Reports::Failure failure(const Record& record) const;
 
   backend::Device& device_;
+  const bool of_graph_;
   backend::Allocation memory_;
   std::uint32_t capacity_ = 0;  ///< words for lines
-  bool clean_ = false;          ///< the header is as it was written by prepare()
+  bool clean_ = false;          ///< the header is as it was written by clear_header()
   std::vector<Run> runs_;
   std::uint32_t launches_ = 0;
   backend::Ticket first_ = 0, last_ = 0;  ///< of the launches; first_ is 0 while one has none

@@ -79,8 +79,18 @@ struct StreamState {
     std::lock_guard lock(mutex_);
     return std::exchange(kept_, {});
   }
-  /// Where kernels report to. The stream is locked.
-  ReportBuffer& report_buffer();
+  /// Where kernels report to that are given to `s`, the stream, which is locked.
+  /// Cost: waits for a graph that reports and has not been waited for.
+  ReportBuffer& report_buffer(backend::Stream& s);
+  /// Before a graph runs on `s`, the stream, which is locked: it reports to `reports` until the next wait.
+  /// Cost: waits for what reported before and has not been waited for. Its lines could not be told from the graph's.
+  void report_to(backend::Stream& s, std::shared_ptr<ReportBuffer> reports);
+  /// Waits for what reports, and keeps what it reported for the next wait.
+  void settle() {
+    with([&](backend::Stream& s) { settle(s); });
+  }
+  /// Of a capture: what its launches report to, or null.
+  std::shared_ptr<ReportBuffer> take_reports() { return std::move(reports_); }
   /// What measures its work, and what makes long launches in parts. The stream is locked.
   StreamClock& clock();
   Pacer& pacer();
@@ -101,17 +111,25 @@ struct StreamState {
  private:
   friend class weft::Stream;
   void collect(backend::Stream& s, backend::Ticket ticket, Reports& found) {
-    if (kept_.failures) found.add(std::exchange(kept_, {}));
+    if (!kept_.empty()) found.add(std::exchange(kept_, {}));
     if (reports_) reports_->collect(s, ticket, found);
+    if (graph_reports_) {
+      graph_reports_->collect(s, ticket, found);
+      if (!graph_reports_->pending()) graph_reports_.reset();
+    }
   }
+  void settle(backend::Stream& s);
+  bool reporting() const { return (reports_ && reports_->pending()) || graph_reports_ || !kept_.lines.empty(); }
   std::mutex mutex_;
   std::unique_ptr<StreamClock> clock_;  ///< from the first measurement on; outlives the work of the stream
   std::unique_ptr<Pacer> pacer_;
   std::unique_ptr<backend::Stream> stream_;
   std::unique_ptr<backend::Stream> listener_;
   backend::Stream* given_;                 ///< one of the two
-  std::unique_ptr<ReportBuffer> reports_;  ///< from the first launch of a kernel that reports
-  Reports kept_;                           ///< failures that no call could throw yet
+  std::shared_ptr<ReportBuffer> reports_;  ///< from the first launch of a kernel that reports
+  /// Of the graph that ran last, until its reports are collected. Of the two one at a time has any.
+  std::shared_ptr<ReportBuffer> graph_reports_;
+  Reports kept_;  ///< what no call could show or throw yet
 };
 
 struct DeviceState : std::enable_shared_from_this<DeviceState> {

@@ -163,7 +163,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
   auto made = std::make_unique<Recording::State>();
   made->device = device.shared_from_this();
   {
-    Capture collecting(device, "work is recorded into a command buffer");
+    Capture collecting(device, "work is recorded into a command buffer", false);
     work();
     for (auto& [storage, use] : collecting.used) made->used.push_back(std::move(use));
     made->operations = collecting.take();

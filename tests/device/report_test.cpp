@@ -2,44 +2,20 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <mutex>
 
 #include "../../runtime/state.h"
 #include "device_test.h"
+#include "printed.h"
 
 using namespace weft;
 using weft::test::error_of;
 using weft::test::expect_contains;
+using weft::test::Lines;
+using weft::test::Printed;
 
 namespace {
 
 DEVICE_TEST(Report);
-
-/// Gathers what kernels print while it lives.
-class Printed {
- public:
-  Printed() : before_(set_print_sink({&take, this})) {}
-  ~Printed() { set_print_sink(before_); }
-  Printed(const Printed&) = delete;
-
-  /// The lines since the last call.
-  std::vector<std::string> lines() {
-    std::lock_guard lock(mutex_);
-    return std::exchange(lines_, {});
-  }
-
- private:
-  static void take(void* self, std::string_view line) {
-    auto& p = *static_cast<Printed*>(self);
-    std::lock_guard lock(p.mutex_);
-    p.lines_.emplace_back(line);
-  }
-  std::mutex mutex_;
-  std::vector<std::string> lines_;
-  PrintSink before_;
-};
-
-using Lines = std::vector<std::string>;
 
 TEST_P(Report, lines_come_by_launch_then_thread_then_order) {
   Printed printed;
