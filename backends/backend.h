@@ -104,6 +104,7 @@ struct CompileStats {
   std::uint64_t emitted = 0;   ///< modules translated (neither memory nor disk had them)
   std::uint64_t loaded = 0;    ///< translations taken from the disk cache
   std::uint64_t rejected = 0;  ///< damaged cache entries that were thrown away
+  std::uint64_t chains = 0;    ///< shaders that make several launches of a graph
 };
 
 struct Operations;

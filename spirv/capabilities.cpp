@@ -248,6 +248,30 @@ bool gathers(const ir::Module& module, ir::Id id, const Target& target) {
          ir::bits(module[module.arg(id, 1)].type) == 32;
 }
 
+void Needs::join(const Needs& other) {
+  for (bool Needs::*feature : {&Needs::int8,
+                               &Needs::int16,
+                               &Needs::int64,
+                               &Needs::float16,
+                               &Needs::float64,
+                               &Needs::storage8,
+                               &Needs::storage16,
+                               &Needs::float32_atomic_add,
+                               &Needs::float64_atomic_add,
+                               &Needs::int64_atomics,
+                               &Needs::subgroup,
+                               &Needs::vote,
+                               &Needs::arithmetic,
+                               &Needs::ballot,
+                               &Needs::shuffle,
+                               &Needs::ray_query,
+                               &Needs::gathers,
+                               &Needs::real16,
+                               &Needs::real32,
+                               &Needs::real64})
+    this->*feature = this->*feature || other.*feature;
+}
+
 Needs survey(const ir::Module& module, const Target& target) {
   Needs needs;
   for (const auto& function : module.functions) Survey(*function, target, needs).run();

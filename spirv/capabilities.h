@@ -26,6 +26,9 @@ struct Needs {
     bool operator==(const Argument&) const = default;
   };
   std::vector<Argument> arguments;  ///< parts of the argument block whose value is used, by first use
+
+  /// Also what another kernel of the same shader needs of the device.
+  void join(const Needs& other);
 };
 
 /// Are the values of an atomic addition added up within subgroups first, where the threads mean one element?

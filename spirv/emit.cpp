@@ -1,6 +1,7 @@
 // The shader as a whole: its sections, its entry point, and the functions that it calls.
 #include "emit.h"
 
+#include <span>
 #include <utility>
 
 #include "../frontend/support/error.h"
@@ -13,12 +14,8 @@ using ir::Id;
 using ir::kNone;
 using ir::Type;
 
-namespace {
-
-/// Capabilities, memory model, entry point and execution modes.
-Section header(const Shader& shader, Word main) {
-  const Needs& needs = shader.needs;
-  const Target& target = shader.target;
+Section header(const Common& common, const Needs& needs, const EntryPoint& main) {
+  const Target& target = common.target;
   Section head;
   auto capability = [&](bool used, spv::Capability c) {
     if (used) head.emit(spv::Op::OpCapability, {Word(c)});
@@ -52,15 +49,15 @@ Section header(const Shader& shader, Word main) {
   if (needs.ray_query) head.emit_text(spv::Op::OpExtension, {}, "SPV_KHR_ray_query");
   const bool meet_again = needs.subgroup && target.subgroup_uniform_flow;
   if (meet_again) head.emit_text(spv::Op::OpExtension, {}, "SPV_KHR_subgroup_uniform_control_flow");
-  head.emit_text(spv::Op::OpExtInstImport, {shader.glsl}, "GLSL.std.450");
+  head.emit_text(spv::Op::OpExtInstImport, {common.glsl}, "GLSL.std.450");
   head.emit(spv::Op::OpMemoryModel,
             {Word(spv::AddressingModel::PhysicalStorageBuffer64), Word(spv::MemoryModel::GLSL450)});
-  head.emit_text(spv::Op::OpEntryPoint, {Word(spv::ExecutionModel::GLCompute), main}, "main", shader.interface);
-  head.emit(spv::Op::OpExecutionMode,
-            {main, Word(spv::ExecutionMode::LocalSize), workgroup_size(shader.kernel, target), 1, 1});
-  if (meet_again) head.emit(spv::Op::OpExecutionMode, {main, Word(spv::ExecutionMode::SubgroupUniformControlFlowKHR)});
+  head.emit_text(spv::Op::OpEntryPoint, {Word(spv::ExecutionModel::GLCompute), main.id}, "main", common.interface);
+  head.emit(spv::Op::OpExecutionMode, {main.id, Word(spv::ExecutionMode::LocalSize), main.threads, 1, 1});
+  if (meet_again)
+    head.emit(spv::Op::OpExecutionMode, {main.id, Word(spv::ExecutionMode::SubgroupUniformControlFlowKHR)});
   auto mode = [&](bool used, spv::ExecutionMode m, Word width) {
-    if (used) head.emit(spv::Op::OpExecutionMode, {main, Word(m), width});
+    if (used) head.emit(spv::Op::OpExecutionMode, {main.id, Word(m), width});
   };
   mode(even16, spv::ExecutionMode::RoundingModeRTE, 16);
   mode(even32, spv::ExecutionMode::RoundingModeRTE, 32);
@@ -68,54 +65,52 @@ Section header(const Shader& shader, Word main) {
   mode(keep16, spv::ExecutionMode::SignedZeroInfNanPreserve, 16);
   mode(keep32, spv::ExecutionMode::SignedZeroInfNanPreserve, 32);
   mode(keep64, spv::ExecutionMode::SignedZeroInfNanPreserve, 64);
-  head.emit_text(spv::Op::OpName, {main}, shader.kernel.name);
-  for (std::size_t k = 0; k < shader.functions.size(); ++k)
-    head.emit_text(spv::Op::OpName, {shader.functions[k].id}, shader.kernel.functions[k]->function);
+  for (const auto& [id, name] : main.names) head.emit_text(spv::Op::OpName, {id}, name);
   return head;
 }
 
-}  // namespace
-
-std::vector<std::uint32_t> emit(const ir::Module& kernel_module, const Target& target) {
-  const std::optional<ir::Module> lowered = lower_real64(kernel_module);
-  const ir::Module& module = lowered ? *lowered : kernel_module;
-  Shader shader(module, target);
-  Writer& w = shader.writer;
-  shader.glsl = w.id();
-  const Word main = w.id();
-  Emitter kernel(module, shader);
-  kernel.declare();
-  std::vector<std::vector<Word>> code;
-  for (const auto& function : module.functions) {
-    Shader::Function made;
-    code.push_back(Emitter(*function, shader).function(made));
-    shader.functions.push_back(made);
-  }
-  code.push_back(kernel.entry_point(main));
-
-  const Section head = header(shader, main);
+std::vector<Word> module_words(const Common& common, const Section& head, std::span<const std::vector<Word>> code) {
+  const Writer& w = common.writer;
   std::vector<Word> words{spv::MagicNumber, 0x00010500, 0, w.bound(), 0};
   std::size_t size = words.size() + head.size() + w.annotations.size() + w.declarations.size();
   for (const auto& part : code) size += part.size();
   words.reserve(size);
-  for (const Section* s : {&head, &std::as_const(w.annotations), &std::as_const(w.declarations)})
+  for (const Section* s : {&head, &w.annotations, &w.declarations})
     words.insert(words.end(), s->words().begin(), s->words().end());
   for (const auto& part : code) words.insert(words.end(), part.begin(), part.end());
   return words;
 }
 
+std::vector<std::uint32_t> emit(const ir::Module& kernel_module, const Target& target) {
+  const std::optional<ir::Module> lowered = lower_real64(kernel_module);
+  const ir::Module& module = lowered ? *lowered : kernel_module;
+  Common common(target);
+  Shader shader(module, common);
+  Writer& w = common.writer;
+  common.glsl = w.id();
+  EntryPoint main{w.id(), workgroup_size(module, target), {}};
+  main.names.emplace_back(main.id, module.name);
+  Emitter kernel(module, shader);
+  kernel.declare_arguments();
+  common.declare_builtins(shader.needs.subgroup);
+  std::vector<std::vector<Word>> code;
+  for (const auto& function : module.functions) {
+    Shader::Function made;
+    code.push_back(Emitter(*function, shader).function(made));
+    shader.functions.push_back(made);
+    main.names.emplace_back(made.id, function->function);
+  }
+  code.push_back(kernel.entry_point(main.id));
+  return module_words(common, header(common, shader.needs, main), code);
+}
+
 Emitter::Emitter(const ir::Module& body, Shader& shader)
-    : module_(body), shader_(shader), target_(shader.target), needs_(shader.needs), w_(shader.writer) {
+    : module_(body), shader_(shader), target_(shader.common.target), needs_(shader.needs), w_(shader.common.writer) {
   value_.assign(body.insts.size(), 0);
   local_.assign(body.locals.size(), 0);
   body_.reserve(body.insts.size() * 6 + 64);
   w_.annotations.reserve(w_.annotations.size() + body.insts.size() * 2 + 64);
   w_.declarations.reserve(512);
-}
-
-void Emitter::declare() {
-  declare_arguments();
-  declare_builtins();
 }
 
 std::vector<Word> Emitter::entry_point(Word main) {
@@ -189,22 +184,22 @@ std::vector<Word> Emitter::assemble(const Section& head) const {
   return words;
 }
 
-void Emitter::declare_builtins() {
-  const Word triple = w_.pointer_type(spv::StorageClass::Input, w_.vector_type(Type::u32, 3));
+void Common::declare_builtins(bool subgroups) {
+  const Word triple = writer.pointer_type(spv::StorageClass::Input, writer.vector_type(Type::u32, 3));
   auto builtin = [&](spv::BuiltIn which, Word pointer) {
-    Word v = w_.variable(pointer, spv::StorageClass::Input);
-    w_.decorate(v, spv::Decoration::BuiltIn, {Word(which)});
-    shader_.interface.push_back(v);
+    Word v = writer.variable(pointer, spv::StorageClass::Input);
+    writer.decorate(v, spv::Decoration::BuiltIn, {Word(which)});
+    interface.push_back(v);
     return v;
   };
-  shader_.group = builtin(spv::BuiltIn::WorkgroupId, triple);
-  shader_.groups = builtin(spv::BuiltIn::NumWorkgroups, triple);
-  if (needs_.subgroup) {
-    const Word scalar = w_.pointer_type(spv::StorageClass::Input, w_.type(Type::u32));
-    shader_.subgroup = builtin(spv::BuiltIn::SubgroupId, scalar);
-    shader_.lane = builtin(spv::BuiltIn::SubgroupLocalInvocationId, scalar);
+  group = builtin(spv::BuiltIn::WorkgroupId, triple);
+  groups = builtin(spv::BuiltIn::NumWorkgroups, triple);
+  if (subgroups) {
+    const Word scalar = writer.pointer_type(spv::StorageClass::Input, writer.type(Type::u32));
+    subgroup = builtin(spv::BuiltIn::SubgroupId, scalar);
+    lane = builtin(spv::BuiltIn::SubgroupLocalInvocationId, scalar);
   } else {
-    shader_.local = builtin(spv::BuiltIn::LocalInvocationId, triple);
+    local = builtin(spv::BuiltIn::LocalInvocationId, triple);
   }
 }
 
@@ -214,9 +209,10 @@ Word Emitter::workgroup_number() {
   Section* before = std::exchange(out_, &entry_);
   const Word triple = w_.vector_type(Type::u32, 3);
   auto part = [&](Word all, Word k) { return make(spv::Op::OpCompositeExtract, Type::u32, {all, k}); };
-  const Word group = make(spv::Op::OpLoad, triple, {shader_.group});
+  const Word group = make(spv::Op::OpLoad, triple, {shader_.common.group});
   const Word x = part(group, 0), y = part(group, 1);
-  const Word row = make(spv::Op::OpIMul, Type::u32, {y, part(make(spv::Op::OpLoad, triple, {shader_.groups}), 0)});
+  const Word row =
+      make(spv::Op::OpIMul, Type::u32, {y, part(make(spv::Op::OpLoad, triple, {shader_.common.groups}), 0)});
   workgroup_ = make(spv::Op::OpIAdd, Type::u32, {row, x});
   out_ = before;
   return workgroup_;
@@ -224,14 +220,14 @@ Word Emitter::workgroup_number() {
 
 Word Emitter::subgroup_number() {
   Section* before = std::exchange(out_, &entry_);
-  if (!subgroup_) subgroup_ = make(spv::Op::OpLoad, Type::u32, {shader_.subgroup});
+  if (!subgroup_) subgroup_ = make(spv::Op::OpLoad, Type::u32, {shader_.common.subgroup});
   out_ = before;
   return subgroup_;
 }
 
 Word Emitter::lane_number() {
   Section* before = std::exchange(out_, &entry_);
-  if (!lane_) lane_ = make(spv::Op::OpLoad, Type::u32, {shader_.lane});
+  if (!lane_) lane_ = make(spv::Op::OpLoad, Type::u32, {shader_.common.lane});
   out_ = before;
   return lane_;
 }
@@ -244,7 +240,7 @@ Word Emitter::local_number() {
     const Word first = make(spv::Op::OpIMul, Type::u32, {subgroup_number(), w_.u32(target_.subgroup_size)});
     local_id_ = make(spv::Op::OpIAdd, Type::u32, {first, lane_number()});
   } else {
-    const Word all = make(spv::Op::OpLoad, w_.vector_type(Type::u32, 3), {shader_.local});
+    const Word all = make(spv::Op::OpLoad, w_.vector_type(Type::u32, 3), {shader_.common.local});
     local_id_ = make(spv::Op::OpCompositeExtract, Type::u32, {all, 0});
   }
   out_ = before;
@@ -252,6 +248,7 @@ Word Emitter::local_number() {
 }
 
 Word Emitter::thread_number() {
+  if (shader_.common.launch) return local_number();
   if (thread_) return thread_;
   Section* before = std::exchange(out_, &entry_);
   const Word size = w_.u32(workgroup_size(shader_.kernel, target_));

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,20 @@ inline std::uint32_t workgroup_size(const ir::Module& module, const Target& targ
 /// lies in memory is aligned to 8 bytes.
 /// Errors: Error(unsupported) naming the first instruction's line that needs a capability which `target` lacks.
 std::vector<std::uint32_t> emit(const ir::Module& module, const Target& target);
+
+/// May launches of the kernel be steps of a chain? Threads that work together, or report, may not.
+bool can_chain(const ir::Module& module);
+
+/// A shader for one workgroup that makes launches in turn, each when all threads of the one before it are through: for
+/// launches of no more threads than a workgroup has, where a dispatch and a barrier for each cost more than the work.
+///
+/// Push constants: u64, the address of the steps; u32, the number of rounds. A round has a step for each of `places`,
+/// in 16 bytes: u64, the address of the launch's argument block (aligned to 8); u32, which of its place's kernels
+/// (indices into `kernels`) is launched. All the launches' memory is accessed as that which other threads write.
+/// Errors: as emit().
+std::vector<std::uint32_t> emit_chain(std::span<const ir::Module* const> kernels,
+                                      std::span<const std::vector<std::uint32_t>> places, std::uint32_t threads,
+                                      const Target& target);
 
 /// The kernel in GLSL, by SPIRV-Cross. Errors: Error(unsupported) for what GLSL lacks.
 std::string to_glsl(const ir::Module& module);

@@ -52,7 +52,7 @@ Word Emitter::own_pointer(std::uint64_t array, Word index) {
     const Word length = w_.u32(module_.arrays[array].count), type = w_.id();
     w_.declarations.emit(spv::Op::OpTypeArray, {type, part, length});
     variable = w_.variable(w_.pointer_type(storage, type), storage);
-    shader_.interface.push_back(variable);
+    shader_.common.interface.push_back(variable);
   }
   return make(spv::Op::OpAccessChain, w_.pointer_type(storage, part), {variable, index});
 }
@@ -257,11 +257,13 @@ Word Emitter::atomic(Id id, Word what) {
 
 // ---- Barriers and subgroups
 
-void Emitter::emit_barrier() {
-  const Word group = w_.u32(Word(spv::Scope::Workgroup));
+void Emitter::emit_barrier() { barrier(w_, body_); }
+
+void barrier(Writer& w, Section& out) {
+  const Word group = w.u32(Word(spv::Scope::Workgroup));
   const Word order = Word(spv::MemorySemanticsMask::AcquireRelease) | Word(spv::MemorySemanticsMask::UniformMemory) |
                      Word(spv::MemorySemanticsMask::WorkgroupMemory);
-  body_.emit(spv::Op::OpControlBarrier, {group, group, w_.u32(order)});
+  out.emit(spv::Op::OpControlBarrier, {group, group, w.u32(order)});
 }
 
 void Emitter::emit_fence() {

@@ -36,7 +36,7 @@ void Emitter::declare_arguments() {
     return false;
   });
 
-  const bool in_memory = module_.args_bytes > kPushConstantBytes;
+  const bool in_memory = shader_.arguments_in_memory();
   std::vector<Word> members;
   for (const Field& f : fields) members.push_back(w_.type(f.type));
   Word block = w_.struct_type(members);
@@ -48,22 +48,23 @@ void Emitter::declare_arguments() {
   if (!in_memory) {
     shader_.push =
         w_.variable(w_.pointer_type(spv::StorageClass::PushConstant, block), spv::StorageClass::PushConstant);
-    shader_.interface.push_back(shader_.push);
+    shader_.common.interface.push_back(shader_.push);
     return;
   }
+  shader_.arguments = w_.pointer_type(spv::StorageClass::PhysicalStorageBuffer, block);
+  if (shader_.common.launch) return;
   Word holder = w_.struct_type({w_.type(Type::u64)});
   w_.decorate(holder, spv::Decoration::Block);
   w_.decorate_member(holder, 0, spv::Decoration::Offset, {0});
   shader_.push = w_.variable(w_.pointer_type(spv::StorageClass::PushConstant, holder), spv::StorageClass::PushConstant);
-  shader_.interface.push_back(shader_.push);
-  shader_.arguments = w_.pointer_type(spv::StorageClass::PhysicalStorageBuffer, block);
+  shader_.common.interface.push_back(shader_.push);
 }
 
 Word Emitter::load_field(std::size_t number) {
   Word& loaded = fields_[number];
   if (loaded) return loaded;
   const Field& field = shader_.fields[number];
-  const bool in_memory = module_.args_bytes > kPushConstantBytes;
+  const bool in_memory = shader_.arguments_in_memory();
   const spv::StorageClass storage =
       in_memory ? spv::StorageClass::PhysicalStorageBuffer : spv::StorageClass::PushConstant;
   Section* before = std::exchange(out_, &entry_);
@@ -72,8 +73,11 @@ Word Emitter::load_field(std::size_t number) {
     BaseKey key{ir::kNone, shader_.arguments, 0};
     auto [it, fresh] = bases_.try_emplace(key, 0);
     if (fresh) {
-      Word to_address = w_.pointer_type(spv::StorageClass::PushConstant, w_.type(Type::u64));
-      Word at = make(spv::Op::OpAccessChain, to_address, {shader_.push, w_.u32(0)});
+      Word at = shader_.common.launch;
+      if (!at) {
+        Word to_address = w_.pointer_type(spv::StorageClass::PushConstant, w_.type(Type::u64));
+        at = make(spv::Op::OpAccessChain, to_address, {shader_.push, w_.u32(0)});
+      }
       it->second = make(spv::Op::OpConvertUToPtr, shader_.arguments, {make(spv::Op::OpLoad, Type::u64, {at})});
     }
     base = it->second;
@@ -227,7 +231,9 @@ Word alignment(const Inst& inst) { return inst.align ? inst.align : Word(ir::byt
 // Threads may hand each other what they write, behind a barrier or fences: in memory that the kernel both reads and
 // writes, caches of single threads are not to be trusted.
 bool Emitter::is_coherent(const Inst& inst, Id base) const {
-  if (!shader_.group_use.hands_over() || is_atomic(inst.op)) return false;
+  if (is_atomic(inst.op)) return false;
+  if (shader_.common.launch) return true;  // what one launch writes, the next one reads
+  if (!shader_.group_use.hands_over()) return false;
   const ir::Param* array = module_.array_of(base);
   if (!array || array->access == ir::Access::none) return true;
   return any(array->access, ir::Access::read) && any(array->access, ir::kChanges);

@@ -32,7 +32,7 @@ Word Emitter::real(spv::Op op, Type t, std::initializer_list<Word> operands) {
 }
 
 Word Emitter::ext(GLSLstd450 f, Type t, std::initializer_list<Word> operands) {
-  Word words[7] = {w_.type(t), w_.id(), shader_.glsl, Word(f)};
+  Word words[7] = {w_.type(t), w_.id(), shader_.common.glsl, Word(f)};
   std::copy(operands.begin(), operands.end(), words + 4);
   out_->emit(spv::Op::OpExtInst, words, operands.size() + 4);
   return words[1];

@@ -4,15 +4,48 @@
 #pragma once
 #include <spirv/unified1/GLSL.std.450.h>
 
+#include <span>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "capabilities.h"
+#include "emit.h"
 #include "writer.h"
 
 namespace weft::spirv {
 
-/// What the bodies of a shader share: its entry point and the functions that it calls.
+/// What all bodies of a shader share, of whichever kernel.
+struct Common {
+  explicit Common(const Target& target) : target(target) {}
+
+  const Target& target;
+  Writer writer;
+  Word glsl = 0;  ///< the extended instructions
+  // Built-in variables; those of subgroups where a kernel uses them, `local` where not.
+  Word group = 0, groups = 0, local = 0, subgroup = 0, lane = 0;
+  std::vector<Word> interface;  ///< variables that the entry point names
+  Word launch = 0;  ///< of a chain: each thread's variable with the address of the launch's argument block; else 0
+
+  void declare_builtins(bool subgroups);
+};
+
+/// How a shader begins.
+struct EntryPoint {
+  Word id;
+  std::uint32_t threads;                            ///< of a workgroup
+  std::vector<std::pair<Word, std::string>> names;  ///< of functions
+};
+/// Capabilities, memory model, entry point and execution modes.
+Section header(const Common& common, const Needs& needs, const EntryPoint& main);
+/// The module: `head`, what the writer has gathered, the functions.
+std::vector<Word> module_words(const Common& common, const Section& head, std::span<const std::vector<Word>> code);
+
+/// All threads of the workgroup wait for each other, and see what the others have written.
+void barrier(Writer& w, Section& out);
+
+/// What the bodies of one kernel share: its own and those of the functions that it calls.
 struct Shader {
   using Type = ir::Type;
 
@@ -44,34 +77,31 @@ struct Shader {
     Word id = 0, result_type = 0;
   };
 
-  Shader(const ir::Module& kernel, const Target& target)
-      : kernel(kernel), target(target), needs(survey(kernel, target)), group_use(ir::group_use(kernel)) {
+  Shader(const ir::Module& kernel, Common& common)
+      : kernel(kernel), common(common), needs(survey(kernel, common.target)), group_use(ir::group_use(kernel)) {
     arrays.assign(kernel.arrays.size(), 0);
   }
+  /// Is the argument block behind an address, or are the push constants all of it?
+  bool arguments_in_memory() const { return common.launch || kernel.args_bytes > kPushConstantBytes; }
 
   const ir::Module& kernel;
-  const Target& target;
+  Common& common;
   Needs needs;
   ir::GroupUse group_use;
-  Writer writer;
-  Word glsl = 0;                 ///< the extended instructions
   Word push = 0, arguments = 0;  ///< variable of the push constants; pointer to the argument block in memory
-  // Built-in variables; those of subgroups where the kernel uses them, `local` where not.
-  Word group = 0, groups = 0, local = 0, subgroup = 0, lane = 0;
-  std::vector<Word> interface;  ///< variables that the entry point names
-  std::vector<Word> arrays;     ///< variables, by array of the kernel
+  std::vector<Word> arrays;      ///< variables, by array of the kernel
   std::vector<Field> fields;
   std::unordered_map<Place, PlaceTypes, PlaceHash> places;
   std::vector<Function> functions;  ///< by number
 };
 
-/// Translates one body: the kernel's, which becomes the entry point, or that of a function.
+/// Translates one body: the kernel's, which becomes the entry point or a step of a chain, or that of a function.
 class Emitter {
  public:
   Emitter(const ir::Module& body, Shader& shader);
 
   /// Variables and constants of the module that every body may use.
-  void declare();
+  void declare_arguments();
   /// The code of the kernel's body, from its OpFunction on.
   std::vector<Word> entry_point(Word main);
   /// The code of a function; `made` receives its names.
@@ -98,7 +128,6 @@ class Emitter {
     std::vector<Word> carried;
   };
 
-  void declare_builtins();
   // Numbers of the thread, computed once a body where they are asked for first.
   Word thread_number();
   Word workgroup_number();
@@ -183,7 +212,6 @@ class Emitter {
     }
   };
 
-  void declare_arguments();
   Word argument(Type t, std::uint32_t offset);
   Word load_field(std::size_t number);
   Word read_word(std::uint32_t offset);

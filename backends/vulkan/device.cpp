@@ -259,7 +259,9 @@ std::unique_ptr<Timestamps> VulkanDevice::create_timestamps(std::uint32_t places
   return std::make_unique<VulkanTimestamps>(*this, places);
 }
 
-CompileStats VulkanDevice::stats() const { return {emitted_.load(), loaded_.load(), cache_.rejected()}; }
+CompileStats VulkanDevice::stats() const {
+  return {emitted_.load(), loaded_.load(), cache_.rejected(), chains_.made()};
+}
 
 void VulkanDevice::check(VkResult result, const char* call) {
   if (result >= 0) return;

@@ -12,6 +12,7 @@
 
 #include "../backend.h"
 #include "../disk_cache.h"
+#include "chains.h"
 #include "device_object.h"
 #include "instance.h"
 #include "memory.h"
@@ -64,6 +65,7 @@ class VulkanDevice final : public Device {
   Retirement& retirement() { return *retirement_; }
   Pipelines& pipelines() { return *pipelines_; }
   Signals& signals() { return signals_; }
+  Chains& chains() { return chains_; }
   std::uint32_t queue_family() const { return adapter_.queue_family; }
 
   /// Hands work to the queue. Streams of all threads share it, and on adopted devices whoever else uses it.
@@ -115,6 +117,7 @@ class VulkanDevice final : public Device {
   DiskCache cache_;
   std::unique_ptr<Pipelines> pipelines_;
   Signals signals_{*this};
+  Chains chains_{*this};
   std::atomic<std::uint64_t> emitted_{0}, loaded_{0};
 };
 

@@ -73,6 +73,7 @@ void VulkanGraph::drop(Segment& segment) {
   segment.pool = VK_NULL_HANDLE;
   segment.commands = VK_NULL_HANDLE;
   segment.large.clear();
+  segment.chains.clear();
   segment.changed = true;
 }
 
@@ -92,7 +93,14 @@ void VulkanGraph::record(Segment& segment, bool is_last) {
   Commands commands(device_);
   commands.begin(segment.commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT);
   const auto operations = std::span(operations_->list).subspan(segment.first, segment.last - segment.first);
-  vulkan::record(device_, commands, operations, segment.large);
+  std::size_t recorded = 0;
+  for (const Chain& chain : find_chains(operations, device_.adapter().target.max_block)) {
+    segment.chains.push_back(device_.chains().program(chain));
+    vulkan::record(device_, commands, operations.subspan(recorded, chain.first - recorded), segment.large);
+    vulkan::record(device_, commands, chain, *segment.chains.back(), operations, segment.large);
+    recorded = chain.last;
+  }
+  vulkan::record(device_, commands, operations.subspan(recorded), segment.large);
   device_.check(commands.end(is_last), "vkEndCommandBuffer");
   segment.changed = false;
 }

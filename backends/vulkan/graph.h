@@ -11,8 +11,10 @@
 namespace weft::backend::vulkan {
 
 class VulkanDevice;
+class VulkanProgram;
 
-/// Operations in command buffers, recorded once with the barriers that they need.
+/// Operations in command buffers, recorded once with the barriers that they need. Rows of small launches are chains:
+/// one dispatch each.
 ///
 /// At first one buffer holds them all. A launch whose arguments are patched gets a buffer of its own, with barriers
 /// against everything around it, as its arrays may change; a later patch records that one anew and nothing else. What
@@ -38,7 +40,8 @@ class VulkanGraph final : public Graph, private DeviceObject {
     std::size_t first = 0, last = 0;
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;
-    std::vector<Allocation> large{};  ///< arguments that are longer than push constants
+    std::vector<Allocation> large{};  ///< arguments that are longer than push constants, and those of chains
+    std::vector<std::shared_ptr<VulkanProgram>> chains{};
     bool changed = true;
   };
   void record(Segment& segment, bool is_last);

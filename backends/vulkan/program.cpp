@@ -217,7 +217,9 @@ std::shared_ptr<Program> VulkanDevice::compile(const ir::Module& module, ir::Has
     cache_.put(key, std::as_bytes(std::span(words)));
   }
   const VkPipeline pipeline = pipelines_->create(words, module.name, ir::group_use(module).subgroups);
-  return std::make_shared<VulkanProgram>(*this, module.name, pipeline, module.args_bytes);
+  auto program = std::make_shared<VulkanProgram>(*this, module.name, pipeline, module.args_bytes);
+  if (spirv::can_chain(module)) program->chain_as(std::make_shared<const ir::Module>(module), hash);
+  return program;
 }
 
 std::shared_ptr<Program> VulkanDevice::load(const SpirvDesc& desc) {

@@ -26,6 +26,14 @@ class VulkanProgram final : public Program, private DeviceObject {
       : DeviceObject(device), name_(std::move(name)), pipeline_(pipeline), args_bytes_(args_bytes) {}
   ~VulkanProgram() override { abandon(); }
 
+  /// Of a kernel that may be a step of a chain: the kernel. Set once, before it is launched.
+  void chain_as(std::shared_ptr<const ir::Module> step, ir::Hash hash) {
+    step_ = std::move(step);
+    hash_ = hash;
+  }
+  const ir::Module* step() const { return step_.get(); }
+  ir::Hash hash() const { return hash_; }
+
   const VulkanDevice* device() const { return &device_; }
   const std::string& name() const override { return name_; }
   VkPipeline pipeline() const { return pipeline_; }
@@ -37,6 +45,8 @@ class VulkanProgram final : public Program, private DeviceObject {
   std::string name_;
   VkPipeline pipeline_;
   std::uint32_t args_bytes_;
+  std::shared_ptr<const ir::Module> step_;
+  ir::Hash hash_;
 };
 
 /// The pipelines of a device: the layout they share and the driver's cache of them, kept on disk. Thread-safe.

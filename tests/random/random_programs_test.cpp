@@ -39,6 +39,11 @@ TEST_P(RandomPrograms, agree_with_the_interpreter) {
     const RandomKernel program = random_kernel(seed);
     const ir::Module module = program.trace();
     EXPECT_EQ(spirv::validate(spirv::emit(module, spirv::Target::everything())), "") << how_to_repeat(seed, module);
+    if (!spirv::can_chain(module)) continue;
+    const ir::Module* const kernels[] = {&module};
+    const std::vector<std::uint32_t> place = {0};
+    EXPECT_EQ(spirv::validate(spirv::emit_chain(kernels, {&place, 1}, 64, spirv::Target::everything())), "")
+        << how_to_repeat(seed, module);
     RandomArrays expected(reference, kThreads, seed), found(device(), kThreads, seed);
     launch_random(program, kThreads, expected);
     launch_random(program, kThreads, found);
