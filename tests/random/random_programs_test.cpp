@@ -3,6 +3,7 @@
 // WEFT_RANDOM_PROGRAMS=10000 runs more of them, WEFT_RANDOM_SEED=n starts at the kernel of that number.
 #include "../../frontend/passes/passes.h"
 #include "../../frontend/support/platform.h"
+#include "../../runtime/graph.h"
 #include "../../spirv/emit.h"
 #include "../device/device_test.h"
 #include "random_program.h"
@@ -39,14 +40,30 @@ TEST_P(RandomPrograms, agree_with_the_interpreter) {
     const RandomKernel program = random_kernel(seed);
     const ir::Module module = program.trace();
     EXPECT_EQ(spirv::validate(spirv::emit(module, spirv::Target::everything())), "") << how_to_repeat(seed, module);
-    if (!spirv::can_chain(module)) continue;
-    const ir::Module* const kernels[] = {&module};
-    const std::vector<std::uint32_t> place = {0};
-    EXPECT_EQ(spirv::validate(spirv::emit_chain(kernels, {&place, 1}, 64, spirv::Target::everything())), "")
-        << how_to_repeat(seed, module);
     RandomArrays expected(reference, kThreads, seed), found(device(), kThreads, seed);
     launch_random(program, kThreads, expected);
     launch_random(program, kThreads, found);
+    EXPECT_EQ(found.difference(expected), "") << how_to_repeat(seed, module);
+  });
+}
+
+TEST_P(RandomPrograms, agree_with_themselves_as_steps_of_a_graph) {
+  for_each_program([&](std::uint64_t seed) {
+    if (seed % 4) return;  // each makes a shader of its own
+    const RandomKernel program = random_kernel(seed);
+    const ir::Module module = program.trace();
+    if (spirv::can_chain(module)) {
+      const ir::Module* const kernels[] = {&module};
+      const std::vector<std::uint32_t> place = {0};
+      EXPECT_EQ(spirv::validate(spirv::emit_chain(kernels, {&place, 1}, 64, spirv::Target::everything())), "")
+          << how_to_repeat(seed, module);
+    }
+    RandomArrays expected(device(), kThreads, seed), found(device(), kThreads, seed);
+    const Graph graph = capture(device(), [&] {
+      for (int k = 0; k < 20; ++k) launch_random(program, kThreads, found);
+    });
+    graph.launch();
+    for (int k = 0; k < 20; ++k) launch_random(program, kThreads, expected);
     EXPECT_EQ(found.difference(expected), "") << how_to_repeat(seed, module);
   });
 }
