@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <numeric>
 #include <optional>
 #include <random>
 
-#include "../../frontend/support/platform.h"
 #include "../../runtime/algorithms/scan.h"
 #include "../../runtime/algorithms/sort.h"
 #include "harness.h"
+#include "warp.h"
 
 namespace weft::bench {
 
@@ -156,34 +154,24 @@ void scan_numbers(Run& run) {
 }
 
 /// Seconds of warp-lang's sort and scan on the same cores, or nothing where it is not there.
-std::optional<std::pair<double, double>> warp_seconds(int rounds) {
-  const std::filesystem::path script = std::filesystem::path(WEFT_SOURCE_DIR) / "tests/bench/algorithms.py";
-  const std::filesystem::path found =
-      std::filesystem::temp_directory_path() / fmt::format("weft_algorithms_{}.txt", platform::process_id());
-  const std::string command =
-      fmt::format("{} \"{}\" {} {} {} \"{}\"", platform::environment("WEFT_PYTHON").value_or("python3"),
-                  script.string(), kSorted, kScanned, rounds, found.string());
-  double sort = 0, scan = 0;
-  const bool read = std::system(command.c_str()) == 0 && bool(std::ifstream(found) >> sort >> scan);
-  std::filesystem::remove(found);
-  if (!read) return {};
-  return std::pair(sort, scan);
+std::optional<std::vector<double>> warp_seconds(int rounds) {
+  return ask_warp("algorithms.py", fmt::format("{} {} {}", kSorted, kScanned, rounds), 2);
 }
 
 void sort_against_warp(Run& run) {
   const int rounds = std::min(run.rounds(), kMostRounds);
   const auto warp = warp_seconds(rounds);
-  if (!warp) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+  if (!warp) return run.leave_out(kNoWarp);
   DeviceSort sort(run.device());
   const auto timings = race({sort.side(true)}, rounds);
   if (!std::ranges::is_sorted(sort.keys.to_vector())) throw std::runtime_error("the keys are not sorted");
-  run.compare(timings[0], {warp->first, 0}, "warp-lang, CPU", "ms");
+  run.compare(timings[0], {(*warp)[0], 0}, "warp-lang, CPU", "ms");
 }
 
 void scan_against_warp(Run& run) {
   const int rounds = std::min(run.rounds(), kMostRounds);
   const auto warp = warp_seconds(rounds);
-  if (!warp) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+  if (!warp) return run.leave_out(kNoWarp);
   const Array<int> x = full<int>(run.device(), kScanned, 3), y = empty<int>(run.device(), kScanned);
   const auto scratch = empty<std::uint8_t>(run.device(), scan_scratch_bytes<int>(kScanned));
   const auto timings = race({{[] {},
@@ -193,7 +181,7 @@ void scan_against_warp(Run& run) {
                               }}},
                             rounds);
   if (y.at(kScanned - 1) != 3 * int(kScanned - 1)) throw std::runtime_error("the last sum is wrong");
-  run.compare(timings[0], {warp->second, 0}, "warp-lang, CPU", "ms");
+  run.compare(timings[0], {(*warp)[1], 0}, "warp-lang, CPU", "ms");
 }
 
 }  // namespace

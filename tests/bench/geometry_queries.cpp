@@ -3,17 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <numbers>
 #include <optional>
 
-#include "../../frontend/support/platform.h"
 #include "../../runtime/geometry/mesh.h"
 #include "../../runtime/geometry/mesh_query.h"
 #include "geometry_shapes.h"
 #include "harness.h"
+#include "warp.h"
 
 namespace weft::bench {
 
@@ -35,24 +33,12 @@ struct Warp {
 };
 std::optional<Warp> measure_warp(const char* kind, const MeshData& data, const std::vector<std::vector<vec3>>& asked,
                                  int rounds) {
-  const std::filesystem::path script = std::filesystem::path(WEFT_SOURCE_DIR) / "tests/bench/mesh_queries.py";
-  const auto name = [](const char* what) {
-    return std::filesystem::temp_directory_path() / fmt::format("weft_queries_{}.{}", platform::process_id(), what);
-  };
-  {
-    std::ofstream file(name("bin"), std::ios::binary);
+  const auto found = ask_warp("mesh_queries.py", fmt::format("{} {}", kind, rounds), 2, [&](std::ofstream& file) {
     put(file, data.points), put(file, data.indices);
     for (const std::vector<vec3>& a : asked) put(file, a);
-  }
-  const std::string command =
-      fmt::format("{} \"{}\" {} {} \"{}\" \"{}\"", platform::environment("WEFT_PYTHON").value_or("python3"),
-                  script.string(), kind, rounds, name("bin").string(), name("txt").string());
-  Warp warp;
-  const bool read = std::system(command.c_str()) == 0 && bool(std::ifstream(name("txt")) >> warp.seconds >> warp.sum);
-  std::filesystem::remove(name("bin"));
-  std::filesystem::remove(name("txt"));
-  if (!read) return {};
-  return warp;
+  });
+  if (!found) return {};
+  return Warp{(*found)[0], (*found)[1]};
 }
 
 template <class T>
@@ -79,7 +65,7 @@ void closest_points(Run& run, int triangles) {
   // Of a large mesh a round takes ten seconds.
   const int rounds = std::min(run.rounds(), triangles > 500'000 ? 3 : kMostRounds);
   const auto warp = measure_warp("points", data, {points}, rounds);
-  if (!warp) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+  if (!warp) return run.leave_out(kNoWarp);
 
   const Mesh mesh(run.device(), data);
   const Array<vec3> asked(run.device(), points);
@@ -111,7 +97,7 @@ void overlapping_boxes(Run& run, int triangles) {
   }
   const int rounds = std::min(run.rounds(), kMostRounds);
   const auto warp = measure_warp("boxes", data, {lowers, uppers}, rounds);
-  if (!warp) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+  if (!warp) return run.leave_out(kNoWarp);
 
   const Mesh mesh(run.device(), data);
   const Array<vec3> lower(run.device(), lowers), upper(run.device(), uppers);

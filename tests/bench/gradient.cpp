@@ -3,13 +3,11 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
-#include "../../frontend/support/platform.h"
 #include "../../runtime/tape.h"
 #include "contest.h"
+#include "warp.h"
 
 namespace weft::bench {
 
@@ -221,17 +219,9 @@ void loop(Run& run) {
 /// needs arrays of its own for each step; weft's keeps what is overwritten.
 void particles(Run& run) {
   constexpr int n = 100'000, steps = 60;
-  const std::filesystem::path script = std::filesystem::path(WEFT_SOURCE_DIR) / "tests/bench/particles.py";
-  const std::filesystem::path found =
-      std::filesystem::temp_directory_path() / fmt::format("weft_particles_{}.txt", platform::process_id());
-  const std::string command =
-      fmt::format("{} \"{}\" {} {} {} \"{}\"", platform::environment("WEFT_PYTHON").value_or("python3"),
-                  script.string(), n, steps, run.rounds(), found.string());
-  const bool ran = std::system(command.c_str()) == 0;
-  double there = 0, back = 0, gradient = 0;
-  const bool read = ran && bool(std::ifstream(found) >> there >> back >> gradient);
-  std::filesystem::remove(found);
-  if (!read) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+  const auto warp = ask_warp("particles.py", fmt::format("{} {} {}", n, steps, run.rounds()), 3);
+  if (!warp) return run.leave_out(kNoWarp);
+  const double there = (*warp)[0], back = (*warp)[1], gradient = (*warp)[2];
 
   const Device& device = run.device();
   auto x = zeros<vec3>(device, n), v = zeros<vec3>(device, n).requires_grad();

@@ -4,15 +4,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <random>
 #include <stdexcept>
 
-#include "../../frontend/support/platform.h"
 #include "../../runtime/geometry/hash_grid_query.h"
 #include "harness.h"
+#include "warp.h"
 
 namespace weft::bench {
 
@@ -38,29 +36,19 @@ struct Warp {
   double build = 0, query = 0, neighbours = 0;
 };
 std::optional<Warp> measure_warp(const std::vector<vec3>& points, int rounds) {
-  const std::filesystem::path script = std::filesystem::path(WEFT_SOURCE_DIR) / "tests/bench/hash_grid.py";
-  const auto name = [](const char* what) {
-    return std::filesystem::temp_directory_path() / fmt::format("weft_grid_{}.{}", platform::process_id(), what);
-  };
-  std::ofstream(name("bin"), std::ios::binary)
-      .write(reinterpret_cast<const char*>(points.data()), std::streamsize(points.size() * sizeof(vec3)));
-  const std::string command =
-      fmt::format("{} \"{}\" {} {} {} \"{}\" \"{}\"", platform::environment("WEFT_PYTHON").value_or("python3"),
-                  script.string(), rounds, kDim, kRadius, name("bin").string(), name("txt").string());
-  Warp warp;
-  const bool read = std::system(command.c_str()) == 0 &&
-                    bool(std::ifstream(name("txt")) >> warp.build >> warp.query >> warp.neighbours);
-  std::filesystem::remove(name("bin"));
-  std::filesystem::remove(name("txt"));
-  if (!read) return {};
-  return warp;
+  const auto found =
+      ask_warp("hash_grid.py", fmt::format("{} {} {}", rounds, kDim, kRadius), 3, [&](std::ofstream& file) {
+        file.write(reinterpret_cast<const char*>(points.data()), std::streamsize(points.size() * sizeof(vec3)));
+      });
+  if (!found) return {};
+  return Warp{(*found)[0], (*found)[1], (*found)[2]};
 }
 
 void build_grid(Run& run, const HashGridOptions& options) {
   const std::vector<vec3> points = scattered();
   const int rounds = std::min(run.rounds(), 15);
   const auto warp = measure_warp(points, rounds);
-  if (!warp) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+  if (!warp) return run.leave_out(kNoWarp);
   const Array<vec3> p(run.device(), points);
   HashGrid grid(run.device(), kDim, kDim, kDim, options);
   const auto timings = interleave({[&] {
@@ -117,7 +105,7 @@ void query_grid(Run& run, bool placed) {
   const std::vector<vec3> points = scattered();
   const int rounds = std::min(run.rounds(), 7);
   const auto warp = measure_warp(points, rounds);
-  if (!warp) return run.leave_out("the Python of WEFT_PYTHON has no warp-lang");
+  if (!warp) return run.leave_out(kNoWarp);
   const Array<vec3> p(run.device(), points);
   HashGrid grid(run.device(), kDim, kDim, kDim, {.keep_positions = placed});
   grid.build(p, kRadius);

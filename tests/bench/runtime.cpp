@@ -1,4 +1,6 @@
 // Suite runtime: launches against plain Vulkan, graphs, allocation.
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "../../frontend/support/platform.h"
@@ -6,6 +8,7 @@
 #include "contest.h"
 #include "harness.h"
 #include "raw_vulkan.h"
+#include "warp.h"
 
 namespace weft::bench {
 
@@ -78,6 +81,27 @@ void launch_by_hand(Run& run) {
   run.compare(summarise(ours), summarise(theirs), "Vulkan by hand", "us");
 }
 
+// Warp's CPU device runs the kernel in the launch, of 32 additions; weft's part is the host's alone.
+void launch_beside_warp(Run& run) {
+  const auto warp = ask_warp("launch.py", fmt::format("{} {}", run.rounds(), kLaunches), 2);
+  if (!warp) return run.leave_out(kNoWarp);
+  if ((*warp)[1] != 7) throw std::runtime_error("warp-lang's kernel gives wrong results");
+  const FourArrays work(run.device());
+  work.launch_one();
+  work.check();
+  Stream stream = run.device().stream();
+  const Timing one = cost(
+      "launch",
+      [&] {
+        stream.synchronize();
+        const double start = thread_seconds();
+        for (int k = 0; k < kLaunches; ++k) work.launch_one();
+        return thread_seconds() - start;
+      },
+      run.rounds());
+  run.compare({one.seconds / kLaunches, one.spread}, {(*warp)[0], 0}, "warp-lang, CPU", "us");
+}
+
 void graph_node(Run& run) {
   const FourArrays work(run.device());
   const Graph graph = capture(run.device(), [&] {
@@ -136,6 +160,7 @@ void allocation(Run& run) {
 
 void add_runtime(Harness& harness) {
   harness.add("runtime", "launch with 4 arrays and 2 scalars", launch_by_hand);
+  harness.add("runtime", "launch with 4 arrays and 2 scalars, warp", launch_beside_warp);
   harness.add("runtime", "node of a graph of 1,000 launches", graph_node);
   harness.add("runtime", "10,000 dependent launches by a graph", dependent_launches);
   harness.add("runtime", "allocation and free of 1 MB", allocation);
