@@ -3,6 +3,7 @@
 #include "../../frontend/edsl/names.h"
 #include "../../frontend/edsl/vector.h"
 #include "bvh.h"
+#include "curve.h"
 
 namespace weft::detail {
 
@@ -44,7 +45,7 @@ void store_half(const Arr<vec4>& halves, const Int& child, const Half& half);
 
 /// Further places in BvhData::info, for builds: the number of the node that becomes node 0; six words for the bounds of
 /// the boxes' centres.
-inline constexpr int kBvhRoot = 2, kBvhBounds = 3, kBvhInfos = kBvhBounds + 6;
+inline constexpr int kBvhRoot = 2, kBvhBounds = 3, kBvhInfos = kBvhBounds + kCurveBounds;
 
 /// A build under way: the arrays of the tree, and what the build alone needs.
 struct BvhBuild {

@@ -7,6 +7,7 @@
 #include "../algorithms/sort.h"
 #include "../view.h"
 #include "bvh_build.h"
+#include "curve.h"
 
 namespace weft::detail {
 
@@ -15,13 +16,6 @@ namespace {
 constexpr int kBlock = 256;
 /// Boxes for each thread that looks for the bounds: few threads meet in the atomic operations at the end.
 constexpr int kPerThread = 16;
-
-// Floats as integers whose order is theirs.
-UInt ordered(const Float& x) {
-  UInt bits = bitcast<unsigned>(x);
-  return select((bits >> 31u) != 0u, ~bits, bits | 0x80000000u);
-}
-Float unordered(const UInt& bits) { return bitcast<float>(select((bits >> 31u) != 0u, bits & 0x7fffffffu, ~bits)); }
 
 Bool is_box(const Vec3& lower, const Vec3& upper) {
   return all(less_equal(lower, upper)) & all(less_equal(abs(lower), vec3(FLT_MAX))) &
@@ -33,64 +27,34 @@ Vec3 center_of(const Vec3& lower, const Vec3& upper) { return lower * 0.5f + upp
 
 // Bounds of the centres of all boxes, and how many are none.
 //
-// Each thread goes through every `threads`-th box, then the subgroup agrees, then one atomic operation a component
-// joins what the subgroups found. Words are zero at first; so the least bound is kept as the greatest complement.
+// Each thread goes through every `threads`-th box.
 template <bool kChecked>
 auto bounds_kernel() {
   return kernel(kChecked ? "bvh_bounds_checked" : "bvh_bounds",
                 [](Arr<const vec3> lowers, Arr<const vec3> uppers, Arr<unsigned> info, Int n, Int threads) {
-                  UInt words[6] = {0u, 0u, 0u, 0u, 0u, 0u};
+                  CurveBounds bounds;
                   UInt ignored = 0u;
                   Int bad = -1;
                   for (auto i : range(tid(), n, threads)) {
                     Vec3 lower = lowers[i], upper = uppers[i];
                     If (is_box(lower, upper)) {
-                      Vec3 c = center_of(lower, upper);
-                      for (int k = 0; k < 3; ++k) {
-                        words[k] = max(words[k], ~ordered(c[k]));
-                        words[3 + k] = max(words[3 + k], ordered(c[k]));
-                      }
+                      bounds.add(center_of(lower, upper));
                     }
                     Else {
                       ignored += 1u;
                       bad = select(bad < 0, i, bad);
                     }
                   }
-                  for (UInt& w : words) w = subgroup_max(w);
+                  bounds.join_into(info, kBvhBounds);
                   ignored = subgroup_add(ignored);
-                  If (subgroup_elect()) {
-                    for (int k = 0; k < 6; ++k) atomic_max(info[kBvhBounds + k], words[k]);
-                    If (ignored > 0u) {
-                      atomic_add(info[kBvhIgnored], ignored);
-                    }
+                  If (subgroup_elect() & (ignored > 0u)) {
+                    atomic_add(info[kBvhIgnored], ignored);
                   }
                   if constexpr (kChecked)
                     assert_(bad < 0, "a hierarchy of boxes ignores primitive", bad,
                             "and others like it: its box is none");
                 },
                 {.block = kBlock});
-}
-
-// The greatest scale s of 12 bits with extent * s <= cells, the same on every device: division is rounded as the device
-// likes, but multiplication and comparison are exact. So the quotient is no more than a guess, which is never off by
-// more than one step of those 12 bits.
-Float scale_of(const Float& extent, float cells) {
-  UInt guess = bitcast<unsigned>(Float(cells) / extent) & ~0xfffu;
-  Float best = bitcast<float>(guess - 0x1000u);
-  for (unsigned step : {0u, 0x1000u}) {
-    Float candidate = bitcast<float>(guess + step);
-    best = select(extent * candidate <= cells, candidate, best);
-  }
-  // Beyond these all centres count as one, and places are those of the primitives' numbers.
-  return select(extent > 1e-30f && extent < 1e30f, best, 0.f);
-}
-
-// 00000000000000000000009876543210 -> 0009008007006005004003002001000.
-UInt spread(UInt x) {
-  x = (x | x << 16u) & 0x030000ffu;
-  x = (x | x << 8u) & 0x0300f00fu;
-  x = (x | x << 4u) & 0x030c30c3u;
-  return (x | x << 2u) & 0x09249249u;
 }
 
 // Morton codes (Morton 1966): the cells of a grid around all centres, 2^10 or 2^20 along each axis, in the order in
@@ -106,15 +70,15 @@ auto keys_kernel(bool again) {
     Int primitive = again ? Int(order[i]) : i;
     Vec3 lower = lowers[primitive], upper = uppers[primitive];
     Vec3 c = center_of(lower, upper);
+    const CurveGrid grid(info, kBvhBounds, fine ? 20 : 10);
     Var<B> key = B(0);
-    for (int k = 0; k < 3; ++k) {
-      constexpr float cells = fine ? 1048576.f : 1024.f;
-      Float low = unordered(~info[kBvhBounds + k]), high = unordered(info[kBvhBounds + 3 + k]);
-      UInt cell = UInt(clamp((c[k] - low) * scale_of(high - low, cells), 0.f, cells - 1));
-      if constexpr (fine)
+    if constexpr (fine) {
+      for (int k = 0; k < 3; ++k) {
+        const UInt cell = grid.cell(c, k);
         key |= (Var<B>(spread(cell >> 10u)) << B(32 - k)) | (Var<B>(spread(cell & 1023u)) << B(2 - k));
-      else
-        key |= spread(cell) << unsigned(2 - k);
+      }
+    } else {
+      key = morton_code(grid, c);
     }
     keys[i] = select(is_box(lower, upper), key, B(fine ? 0xfffffffffffffffull : 0x3fffffffu));
     if (!again) order[i] = i;

@@ -11,3 +11,4 @@
 #include "mesh_query.h"
 #include "mesh_shapes.h"
 #include "primitives.h"
+#include "spatial_order.h"

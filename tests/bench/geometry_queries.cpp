@@ -9,6 +9,7 @@
 
 #include "../../runtime/geometry/mesh.h"
 #include "../../runtime/geometry/mesh_query.h"
+#include "../../runtime/geometry/spatial_order.h"
 #include "geometry_shapes.h"
 #include "harness.h"
 #include "warp.h"
@@ -59,7 +60,8 @@ void report(Run& run, const Warp& warp, int rounds, const std::function<void()>&
   run.compare(timings[0], {warp.seconds, 0}, "warp-lang, CPU (one thread)", "ms");
 }
 
-void closest_points(Run& run, int triangles) {
+/// \param sorted  asked in spatial_order(), whose making counts
+void closest_points(Run& run, int triangles, bool sorted) {
   const MeshData data = torus(triangles);
   const std::vector<vec3> points = scattered(kQueries, 3);
   // Of a large mesh a round takes ten seconds.
@@ -74,7 +76,18 @@ void closest_points(Run& run, int triangles) {
     Int i = tid();
     distance[i] = mesh_query_point(mesh, p[i]).distance;
   });
-  const auto ask = [&] { launch(closest, kQueries, mesh, asked, distance); };
+  static const auto closest_in_order = kernel(
+      "closest in order", [](Var<MeshArrays> mesh, Arr<const int> order, Arr<const vec3> p, Arr<float> distance) {
+        Int i = order[tid()];
+        distance[i] = mesh_query_point(mesh, p[i]).distance;
+      });
+  const Array<int> order = empty<int>(run.device(), kQueries);
+  const auto scratch = empty<std::uint8_t>(run.device(), std::int64_t(spatial_order_scratch_bytes(kQueries)));
+  const auto ask = [&] {
+    if (!sorted) return launch(closest, kQueries, mesh, asked, distance);
+    spatial_order(asked, order, {.scratch = scratch});
+    launch(closest_in_order, kQueries, mesh, order, asked, distance);
+  };
   ask();
   const double own = sum_of(distance);
   if (std::abs(own - warp->sum) > 1e-4 * warp->sum)
@@ -121,7 +134,9 @@ void overlapping_boxes(Run& run, int triangles) {
 void add_geometry_queries(Harness& harness) {
   for (const auto& [name, n] : kTorusSizes) {
     harness.add("geometry", fmt::format("200k closest points, {} triangles", name),
-                [n = n](Run& run) { closest_points(run, n); });
+                [n = n](Run& run) { closest_points(run, n, false); });
+    harness.add("geometry", fmt::format("200k closest points, sorted, {} triangles", name),
+                [n = n](Run& run) { closest_points(run, n, true); });
     harness.add("geometry", fmt::format("200k overlapping boxes, {} triangles", name),
                 [n = n](Run& run) { overlapping_boxes(run, n); });
   }
