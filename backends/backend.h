@@ -64,6 +64,7 @@ struct Grid {
 
 /// A moment on a stream: value v is reached when everything recorded up to it has run. Grows along a stream.
 using Ticket = std::uint64_t;
+inline constexpr Ticket kAllWork = ~Ticket(0);
 
 /// A kernel, compiled for one device. Held by shared pointers alone.
 class Program : public std::enable_shared_from_this<Program> {
@@ -162,6 +163,9 @@ class Stream {
   virtual bool done(Ticket ticket) = 0;
   /// Submits what is needed and blocks.
   virtual void wait(Ticket ticket) = 0;
+  /// What waits for the ticket, or for everything (kAllWork), without the stream, which others may use meanwhile.
+  /// Starts what is needed. Empty where nothing is to be waited for, or where wait() alone can say.
+  virtual std::function<void()> waiting(Ticket) { return {}; }
   /// Waits for everything.
   virtual void synchronize() = 0;
   /// With false, no barriers are recorded between launches: only to show what they are for.

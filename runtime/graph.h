@@ -45,7 +45,8 @@ class Graph {
   /// where the captured ones were).
   /// Errors: Error(invalid_argument) for a node of another graph, another kernel, and arguments that need other code;
   /// Error(unsupported) for a launch that took several dispatches.
-  /// Cost: the commands of this node are recorded anew, and at the first time those around it.
+  /// Cost: the commands of this node are recorded anew, and at the first time those around it; in a row of small
+  /// launches, the first time, shaders for what is left of the row: milliseconds.
   template <class... P, class... A>
   void set(const GraphNode& node, const Kernel<P...>& kernel, const A&... args) const {
     static_assert(sizeof...(P) == sizeof...(A), "weft::Graph: the kernel has another number of parameters");

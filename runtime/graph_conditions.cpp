@@ -76,6 +76,20 @@ std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
   return made;
 }
 
+/// What was captured since goes again, unless all has been done: an error in a condition, which the caller may catch in
+/// the capture, leaves nothing of it.
+struct Undo {
+  Capture& capture;
+  std::size_t operations, launches;
+  bool done = false;
+  ~Undo() {
+    if (done) return;
+    std::vector<Operation>& list = capture.operations().list;
+    if (list.size() > operations) list.resize(operations);
+    for (std::size_t k = launches; k < capture.launches.size(); ++k) capture.launches[k].operations = 0;
+  }
+};
+
 /// Captures `work`, puts a gate before it, and repeats both.
 void conditional(const char* what, const Array<int>& flag, int rounds, const std::function<void()>& work) {
   Capture* const capture = Capture::current();
@@ -84,6 +98,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
     invalid(fmt::format("{} takes a flag of one element, and is given {}", what, flag.size()));
   std::vector<Operation>& list = capture->operations().list;
   const std::size_t begin = list.size();
+  Undo undo{*capture, begin, capture->launches.size()};
   work();
   std::vector<Operation> body;
   const std::vector<Operation> collected(std::make_move_iterator(list.begin() + std::ptrdiff_t(begin)),
@@ -101,6 +116,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
     if (o.kind == Operation::Kind::launch && !o.grid_at) grids.insert(grids.end(), {o.grid.x, o.grid.y, o.grid.z});
   if (grids.empty()) {
     list.insert(list.end(), body.begin(), body.end());
+    undo.done = true;
     return;
   }
   const Device device(capture->device().shared_from_this());
@@ -126,6 +142,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
     if (k > 0) list.insert(list.end(), round.begin(), round.end());
     list.insert(list.end(), body.begin(), body.end());
   }
+  undo.done = true;
 }
 
 }  // namespace

@@ -123,6 +123,7 @@ class ProfiledStream final : public backend::Stream {
   void start(backend::Ticket ticket) override { own_.start(ticket); }
   bool done(backend::Ticket ticket) override { return own_.done(ticket); }
   void wait(backend::Ticket ticket) override { own_.wait(ticket); }
+  std::function<void()> waiting(backend::Ticket ticket) override { return own_.waiting(ticket); }
   void synchronize() override { own_.synchronize(); }
   void track_hazards(bool on) override { own_.track_hazards(on); }
   void barrier_always(bool on) override { own_.barrier_always(on); }

@@ -155,6 +155,7 @@ ReflectedArgument argument_from_json(const Field& f, const std::vector<Reflected
   a.offset = f["offset"].number();
   a.bytes = f["bytes"].number();
   if (f.has("array")) array_from_json(f["array"], a);
+  if ((a.role == Role::first_thread || a.role == Role::lanes) && a.bytes != 4) f["bytes"].refuse("is not 4");
   a.restored = f.has("restored") && f["restored"].flag();
   a.unit = f.number_or_0("unit");
   a.bytes_per_thread = f.number_or_0("bytes_per_thread");

@@ -51,9 +51,14 @@ struct StreamState {
   void start(backend::Ticket ticket) {
     with([&](backend::Stream& s) { s.start(ticket); });
   }
+  /// Waits without the lock: what is waited for may need that others give the stream work.
+  void sleep(backend::Ticket ticket) {
+    if (const auto waiting = with([&](backend::Stream& s) { return s.waiting(ticket); })) waiting();
+  }
   /// Calls f(backend::Stream&), which waits for the ticket; reports are added to `found`.
   template <class F>
   void wait_with(backend::Ticket ticket, Reports& found, F f) {
+    sleep(ticket);
     with([&](backend::Stream& s) {
       f(s);
       collect(s, ticket, found);
@@ -67,6 +72,7 @@ struct StreamState {
   void keep(Reports&& found);
   /// Waits for everything; reports are added to `found`.
   void synchronize(Reports& found) {
+    sleep(backend::kAllWork);
     with([&](backend::Stream& s) {
       s.synchronize();
       collect(s, ~backend::Ticket(0), found);

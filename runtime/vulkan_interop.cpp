@@ -49,7 +49,8 @@ struct Recording::State {
   std::shared_ptr<detail::DeviceState> device;
   StreamState* recordings = nullptr;
   StreamState* stream = nullptr;  ///< that was asked to record
-  backend::Ticket ticket = 0;     ///< 0: nothing is recorded yet
+  backend::Ticket recording = 0;  ///< 0: nothing is recorded yet
+  backend::Ticket ticket = 0;     ///< of the last submission, or of the recording as long as there is none
   std::unique_ptr<backend::Operations> operations;
   std::vector<Capture::Used> used;
 
@@ -68,9 +69,10 @@ struct Recording::State {
   }
 
   ~State() {
-    if (ticket == 0) return;
+    if (recording == 0) return;
     try {
-      recordings->with([&](backend::Stream& s) { backend::end_vulkan(s, ticket); });
+      recordings->sleep(ticket);
+      recordings->with([&](backend::Stream& s) { backend::end_vulkan(s, recording); });
     } catch (const std::exception&) {
       // A lost device runs nothing any more.
     }
@@ -93,7 +95,8 @@ void Recording::prepare() const { state().order(); }
 void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   State& s = state();
   Capture::refuse_waits();
-  s.recordings->with([&](backend::Stream& b) { backend::submitted_vulkan(b, s.ticket, semaphore, value); });
+  s.recordings->with(
+      [&](backend::Stream& b) { s.ticket = backend::submitted_vulkan(b, s.recording, semaphore, value); });
   // The work happens now, whatever was done since it was recorded.
   for (const Capture::Used& u : s.used) u.storage->touched(*s.recordings, s.ticket, u.writes);
 }
@@ -141,12 +144,27 @@ SharedMemory export_memory(const ArrayBase& array) {
   return backend::VulkanAccess(*array.storage()->device->device, "export_memory()").share(array.address());
 }
 
+namespace {
+// The device goes after the semaphore.
+std::shared_ptr<backend::TimelineHandle> keep(std::shared_ptr<detail::DeviceState> device,
+                                              std::shared_ptr<backend::TimelineHandle> handle) {
+  struct Kept {
+    std::shared_ptr<detail::DeviceState> device;
+    std::shared_ptr<backend::TimelineHandle> handle;
+  };
+  auto kept = std::make_shared<Kept>(std::move(device), std::move(handle));
+  return {kept, kept->handle.get()};
+}
+}  // namespace
+
 TimelineSemaphore::TimelineSemaphore(const Device& device, std::uint64_t value, bool shareable)
-    : device_(device.state()),
-      handle_(backend::VulkanAccess(*device_->device, "TimelineSemaphore").create_timeline(value, shareable)) {}
+    : handle_(keep(
+          device.state(),
+          backend::VulkanAccess(*device.state()->device, "TimelineSemaphore").create_timeline(value, shareable))) {}
 TimelineSemaphore::TimelineSemaphore(const Device& device, FileDescriptor&& fd)
-    : device_(device.state()),
-      handle_(backend::VulkanAccess(*device_->device, "TimelineSemaphore").import_timeline(std::move(fd))) {}
+    : handle_(
+          keep(device.state(),
+               backend::VulkanAccess(*device.state()->device, "TimelineSemaphore").import_timeline(std::move(fd)))) {}
 std::uint64_t TimelineSemaphore::value() const { return handle_->value(); }
 void TimelineSemaphore::signal(std::uint64_t value) const { handle_->signal(value); }
 void TimelineSemaphore::wait(std::uint64_t value) const {
@@ -173,7 +191,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
   made->recordings = &recordings;
   made->stream = state_.get();
   made->order();
-  made->ticket =
+  made->recording = made->ticket =
       recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
   for (const Capture::Used& u : made->used) u.storage->touched(recordings, made->ticket, u.writes);
   return Recording(std::move(made));

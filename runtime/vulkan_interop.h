@@ -139,8 +139,7 @@ class TimelineSemaphore {
   FileDescriptor share() const;
 
  private:
-  std::shared_ptr<detail::DeviceState> device_;
-  std::shared_ptr<backend::TimelineHandle> handle_;
+  std::shared_ptr<backend::TimelineHandle> handle_;  ///< keeps the device, too
 };
 
 }  // namespace weft

@@ -26,8 +26,9 @@ struct Chain {
 };
 
 /// A step costs less than a dispatch with its barrier, and a shader must be made for it first: this many launches in a
-/// row are worth it. A chain has no more steps than `kMostSteps`, since devices with a display stop what runs too long.
-inline constexpr std::size_t kLeastSteps = 16, kMostSteps = 4096;
+/// row are worth it. A chain has no more steps than `kMostSteps`: a dispatch more is little beside so many, and devices
+/// with a display stop a dispatch that runs too long.
+inline constexpr std::size_t kLeastSteps = 16, kMostSteps = 256;
 
 /// The chains of a list, in order. Launches that have nothing to wait for are free to overlap, so that a row of more
 /// than a few of these ends a chain. Cost: linear in the number of operations.

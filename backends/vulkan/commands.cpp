@@ -59,8 +59,8 @@ void Commands::enter(VkCommandBuffer commands) {
   barrier_due_ = false;
 }
 
-VkResult Commands::end(bool for_all) {
-  if (for_all) release();
+VkResult Commands::end(For whom) {
+  if (whom != For::queue) release(whom == For::everybody_later);
   return device_.vk().vkEndCommandBuffer(std::exchange(commands_, VK_NULL_HANDLE));
 }
 
@@ -69,8 +69,8 @@ void Commands::leave() {
   commands_ = VK_NULL_HANDLE;
 }
 
-void Commands::release() {
-  const bool mapped = device_.info().host_visible || to_host_ || device_.memory().any_wrapped();
+void Commands::release(bool host_later) {
+  const bool mapped = host_later || device_.info().host_visible || to_host_ || device_.memory().any_wrapped();
   const VkPipelineStageFlags host = mapped ? VK_PIPELINE_STAGE_HOST_BIT : 0;
   const VkAccessFlags host_reads = mapped ? VK_ACCESS_HOST_READ_BIT : 0;
   if (device_.adopted())

@@ -22,9 +22,11 @@ class Commands {
 
   /// Begins with a barrier against all that the queue was given before.
   void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage);
-  /// Ends it. With `for_all`, what it wrote to mapped memory is there for the host once it has run, and on an adopted
-  /// device all is there for whatever the queue is given after it.
-  VkResult end(bool for_all);
+  /// For whom a command buffer leaves what it wrote: for weft's next ones on the queue; or for the host as well, where
+  /// memory is mapped, and on an adopted device for whatever the queue is given; or for those even where memory of the
+  /// host is wrapped only later.
+  enum class For { queue, everybody, everybody_later };
+  VkResult end(For whom);
   /// Goes on in a command buffer that is being recorded by another, and leaves it as such. Before and after stand
   /// barriers against everything.
   void enter(VkCommandBuffer commands);
@@ -53,7 +55,7 @@ class Commands {
 
  private:
   void memory_barrier(VkPipelineStageFlags to, VkAccessFlags access);
-  void release();
+  void release(bool host_later = false);
 
   VulkanDevice& device_;
   const VkPipelineStageFlags stages_;  ///< in which work happens

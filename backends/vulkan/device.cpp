@@ -239,6 +239,15 @@ std::unique_ptr<Stream> VulkanDevice::create_stream() {
   return std::make_unique<VulkanStream>(*this);
 }
 
+void VulkanDevice::wait_for(VkSemaphore semaphore, std::uint64_t value) {
+  VkSemaphoreWaitInfo wait{};
+  wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+  wait.semaphoreCount = 1;
+  wait.pSemaphores = &semaphore;
+  wait.pValues = &value;
+  check(vk_.vkWaitSemaphores(handle_, &wait, ~0ull), "vkWaitSemaphores");
+}
+
 VkResult VulkanDevice::submit(const VkSubmitInfo& info) {
   std::lock_guard lock(queue_mutex_);
   if (lose_.load(std::memory_order_relaxed)) return VK_ERROR_DEVICE_LOST;

@@ -68,6 +68,8 @@ class VulkanDevice final : public Device {
   Chains& chains() { return chains_; }
   std::uint32_t queue_family() const { return adapter_.queue_family; }
 
+  /// Blocks until a timeline semaphore has at least the value.
+  void wait_for(VkSemaphore semaphore, std::uint64_t value);
   /// Hands work to the queue. Streams of all threads share it, and on adopted devices whoever else uses it.
   VkResult submit(const VkSubmitInfo& info);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "../../frontend/support/error.h"
 #include "commands.h"
@@ -25,8 +26,13 @@ VulkanGraph::VulkanGraph(VulkanDevice& device, std::unique_ptr<Operations> opera
 
 VulkanGraph::~VulkanGraph() { abandon(); }
 
+// The shaders of chains are objects of the device themselves, which is going through all of these: they end with this
+// one.
 void VulkanGraph::abandon() {
-  for (Segment& s : segments_) drop(s);
+  for (Segment& s : segments_) {
+    std::ranges::move(s.chains, std::back_inserter(abandoned_));
+    drop(s);
+  }
   segments_.clear();
 }
 
@@ -101,7 +107,7 @@ void VulkanGraph::record(Segment& segment, bool is_last) {
     recorded = chain.last;
   }
   vulkan::record(device_, commands, operations.subspan(recorded), segment.large);
-  device_.check(commands.end(is_last), "vkEndCommandBuffer");
+  device_.check(commands.end(is_last ? Commands::For::everybody_later : Commands::For::queue), "vkEndCommandBuffer");
   segment.changed = false;
 }
 

@@ -50,6 +50,7 @@ class VulkanGraph final : public Graph, private DeviceObject {
   std::unique_ptr<Operations> operations_;
   std::vector<Segment> segments_;
   std::vector<VkCommandBuffer> commands_;
+  std::vector<std::shared_ptr<VulkanProgram>> abandoned_;
   bool changed_ = true;
 };
 

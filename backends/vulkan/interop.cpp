@@ -180,10 +180,10 @@ Ticket VulkanStreamAccess::signal(VkSemaphore semaphore, std::uint64_t value) co
 Ticket record_vulkan(Stream& stream, VkCommandBuffer commands, const Operations& operations) {
   return recordings(stream).record(commands, operations);
 }
-void submitted_vulkan(Stream& stream, Ticket ticket, VkSemaphore semaphore, std::uint64_t value) {
-  recordings(stream).submitted(ticket, semaphore, value);
+Ticket submitted_vulkan(Stream& stream, Ticket recording, VkSemaphore semaphore, std::uint64_t value) {
+  return recordings(stream).submitted(recording, semaphore, value);
 }
-void end_vulkan(Stream& stream, Ticket ticket) { recordings(stream).end(ticket); }
+void end_vulkan(Stream& stream, Ticket recording) { recordings(stream).end(recording); }
 
 }  // namespace backend
 }  // namespace weft

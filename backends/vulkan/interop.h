@@ -104,9 +104,10 @@ struct Operations;
 Ticket record_vulkan(Stream& recordings, VkCommandBuffer commands, const Operations& operations);
 /// The queue has the command buffer. It has run when the semaphore has the value, or, where that is null, when all has
 /// run that the queue has.
-void submitted_vulkan(Stream& recordings, Ticket ticket, VkSemaphore semaphore, std::uint64_t value);
+/// \return the ticket of this submission
+Ticket submitted_vulkan(Stream& recordings, Ticket recording, VkSemaphore semaphore, std::uint64_t value);
 /// The commands will not run any more once the submission that was told of last has: waits for that.
-void end_vulkan(Stream& recordings, Ticket ticket);
+void end_vulkan(Stream& recordings, Ticket recording);
 
 }  // namespace backend
 }  // namespace weft

@@ -66,19 +66,37 @@ Ticket VulkanRecordings::record(VkCommandBuffer commands, const Operations& oper
   return last_;
 }
 
-void VulkanRecordings::submitted(Ticket ticket, VkSemaphore semaphore, std::uint64_t value) {
+Ticket VulkanRecordings::submitted(Ticket recording, VkSemaphore semaphore, std::uint64_t value) {
   device_.check_alive();
-  const auto at = recorded_.find(ticket);
+  const auto at = recorded_.find(recording);
   if (at == recorded_.end()) internal_error("a recording that has ended is said to be submitted");
-  at->second.semaphore = semaphore;
-  at->second.value = semaphore ? value : marks_.mark();
-  at->second.submitted = true;
+  Recorded& recorded = at->second;
+  if (recorded.submitted && has_run(recorded)) forget(recording);
+  recorded.value = semaphore ? value : marks_.mark();
+  recorded.semaphore = semaphore;
+  recorded.submitted = true;
+  submissions_[++last_] = {recording, std::make_shared<std::atomic<bool>>(false)};
+  return last_;
 }
 
-void VulkanRecordings::end(Ticket ticket) {
-  if (device_.detached()) return;
+void VulkanRecordings::forget(Ticket recording) {
+  std::erase_if(submissions_, [&](const auto& entry) { return entry.second.recording == recording; });
+}
+
+const VulkanRecordings::Recorded* VulkanRecordings::find(Ticket ticket) const {
+  if (const auto submission = submissions_.find(ticket); submission != submissions_.end()) {
+    if (submission->second.has_run->load()) return nullptr;
+    ticket = submission->second.recording;
+  }
   const auto at = recorded_.find(ticket);
+  return at == recorded_.end() ? nullptr : &at->second;
+}
+
+void VulkanRecordings::end(Ticket recording) {
+  if (device_.detached()) return;
+  const auto at = recorded_.find(recording);
   if (at == recorded_.end()) return;
+  forget(recording);
   const Recorded recorded = std::move(at->second);
   recorded_.erase(at);
   // Nobody else uses the arguments.
@@ -99,29 +117,7 @@ void VulkanRecordings::require_submitted(const Recorded& recorded) const {
                 "Recording::submitted() when the queue has the command buffer, or let the Recording end");
 }
 
-void VulkanRecordings::wait_for(const Recorded& recorded) {
-  device_.check_alive();
-  if (!recorded.semaphore) return marks_.wait(recorded.value);
-  VkSemaphoreWaitInfo wait{};
-  wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
-  wait.semaphoreCount = 1;
-  wait.pSemaphores = &recorded.semaphore;
-  wait.pValues = &recorded.value;
-  device_.check(device_.vk().vkWaitSemaphores(device_.handle(), &wait, ~0ull), "vkWaitSemaphores");
-}
-
-void VulkanRecordings::start(Ticket ticket) {
-  device_.check_alive();
-  // Submitted before what comes now is.
-  if (const auto at = recorded_.find(ticket); at != recorded_.end()) require_submitted(at->second);
-}
-
-bool VulkanRecordings::done(Ticket ticket) {
-  device_.check_alive();
-  const auto at = recorded_.find(ticket);
-  if (at == recorded_.end()) return true;
-  const Recorded& recorded = at->second;
-  require_submitted(recorded);
+bool VulkanRecordings::has_run(const Recorded& recorded) {
   if (!recorded.semaphore) return marks_.done(recorded.value);
   std::uint64_t value = 0;
   device_.check(device_.vk().vkGetSemaphoreCounterValue(device_.handle(), recorded.semaphore, &value),
@@ -129,17 +125,65 @@ bool VulkanRecordings::done(Ticket ticket) {
   return value >= recorded.value;
 }
 
+std::function<void()> VulkanRecordings::waiting_for(const Recorded& recorded) {
+  if (!recorded.semaphore) return marks_.waiting(recorded.value);
+  return [&device = device_, semaphore = recorded.semaphore, value = recorded.value] {
+    device.wait_for(semaphore, value);
+  };
+}
+
+void VulkanRecordings::wait_for(const Recorded& recorded) {
+  device_.check_alive();
+  if (const auto waiting = waiting_for(recorded)) waiting();
+}
+
+void VulkanRecordings::start(Ticket ticket) {
+  device_.check_alive();
+  // Submitted before what comes now is.
+  if (const Recorded* recorded = find(ticket)) require_submitted(*recorded);
+}
+
+bool VulkanRecordings::done(Ticket ticket) {
+  device_.check_alive();
+  const Recorded* const recorded = find(ticket);
+  if (!recorded) return true;
+  require_submitted(*recorded);
+  return has_run(*recorded);
+}
+
 void VulkanRecordings::wait(Ticket ticket) {
   device_.check_alive();
-  const auto at = recorded_.find(ticket);
-  if (at == recorded_.end()) return;
-  require_submitted(at->second);
-  wait_for(at->second);
+  const Recorded* const recorded = find(ticket);
+  if (!recorded) return;
+  require_submitted(*recorded);
+  wait_for(*recorded);
+}
+
+std::function<void()> VulkanRecordings::waiting(Ticket ticket) {
+  device_.check_alive();
+  if (ticket != kAllWork) {
+    const Recorded* const recorded = find(ticket);
+    if (!recorded || !recorded->submitted) return {};
+    std::function<void()> waiting = waiting_for(*recorded);
+    const auto submission = submissions_.find(ticket);
+    if (!waiting || submission == submissions_.end()) return waiting;
+    return [waiting = std::move(waiting), has_run = submission->second.has_run] {
+      waiting();
+      has_run->store(true);
+    };
+  }
+  std::vector<std::function<void()>> all;
+  for (const auto& [recording, recorded] : recorded_)
+    if (recorded.submitted)
+      if (auto waiting = waiting_for(recorded)) all.push_back(std::move(waiting));
+  return [all = std::move(all)] {
+    for (const auto& waiting : all) waiting();
+  };
 }
 
 void VulkanRecordings::synchronize() {
   device_.check_alive();
-  for (const auto& [ticket, recorded] : recorded_)
+  for (const auto& [recording, recorded] : recorded_)
     if (recorded.submitted) wait_for(recorded);
 }
 

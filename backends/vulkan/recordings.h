@@ -2,6 +2,8 @@
 #pragma once
 #include <volk.h>
 
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -24,12 +26,14 @@ class VulkanRecordings final : public Stream, private DeviceObject {
   ~VulkanRecordings() override;
 
   /// The operations, with barriers against everything around them. They must stay until end().
+  /// \return what the recording is called by from then on: a ticket that has not been submitted
   Ticket record(VkCommandBuffer commands, const Operations& operations);
   /// The command buffer of a recording is in the queue; it has run when the semaphore has the value, or, without a
   /// semaphore, when all has run that the queue was given so far.
-  void submitted(Ticket ticket, VkSemaphore semaphore, std::uint64_t value);
+  /// \return the ticket of this submission, later than all others
+  Ticket submitted(Ticket recording, VkSemaphore semaphore, std::uint64_t value);
   /// The commands are not needed any more. Waits for the submission that was told of last.
-  void end(Ticket ticket);
+  void end(Ticket recording);
 
   void download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) override;
   Ticket submit() override { return last_; }
@@ -37,6 +41,7 @@ class VulkanRecordings final : public Stream, private DeviceObject {
   void start(Ticket ticket) override;
   bool done(Ticket ticket) override;
   void wait(Ticket ticket) override;
+  std::function<void()> waiting(Ticket ticket) override;
   void synchronize() override;
 
   // The runtime gives these to other streams.
@@ -59,11 +64,23 @@ class VulkanRecordings final : public Stream, private DeviceObject {
   };
   void abandon() override;
   void require_submitted(const Recorded& recorded) const;
+  bool has_run(const Recorded& recorded);
   void wait_for(const Recorded& recorded);
+  std::function<void()> waiting_for(const Recorded& recorded);
+  /// Of a recording, or of a submission of one; null when it has ended or has run.
+  const Recorded* find(Ticket ticket) const;
+  void forget(Ticket recording);
 
   VulkanStream marks_;  ///< tells how far the queue is, where no semaphore does
   Ticket last_ = 0;
   std::map<Ticket, Recorded> recorded_;
+  /// Who comes to wait for an earlier submission than the latest waits for that: the caller's semaphore of the earlier
+  /// one may be gone.
+  struct Submission {
+    Ticket recording = 0;
+    std::shared_ptr<std::atomic<bool>> has_run;  ///< somebody has waited for it
+  };
+  std::map<Ticket, Submission> submissions_;
 };
 
 }  // namespace weft::backend::vulkan

@@ -35,11 +35,17 @@ void Signals::check_now(VkSemaphore semaphore, std::uint64_t value) {
   if (const std::uint64_t now = value_of(device_, semaphore); value <= now) refuse(value, "has", now);
 }
 
-void Signals::check(VkSemaphore semaphore, std::uint64_t value) {
+void Signals::signal(VkSemaphore semaphore, std::uint64_t value) {
   std::lock_guard lock(mutex_);
   const std::vector<Pending>& pending = pending_of(semaphore);
   check_now(semaphore, value);
   if (!pending.empty() && value >= pending.front().value) refuse(value, "is to have", pending.front().value);
+  // Under the lock: of two threads with two values, the one that comes second is told of the first one's.
+  VkSemaphoreSignalInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
+  info.semaphore = semaphore;
+  info.value = value;
+  device_.check(device_.vk().vkSignalSemaphore(device_.handle(), &info), "vkSignalSemaphore");
 }
 
 void Signals::own(VkSemaphore semaphore) {

@@ -24,10 +24,10 @@ class Signals {
   /// Notes that a semaphore gets a value with a stream's ticket.
   /// Errors: Error(invalid_argument) when it has that value already, or is to have it before.
   void add(VkSemaphore semaphore, std::uint64_t value, const std::shared_ptr<Timeline>& timeline, Ticket ticket);
-  /// Of a signal by the host, which happens now, before those that are waited for.
+  /// By the host, now, before those that are waited for.
   /// Errors: Error(invalid_argument) when the semaphore has that value already, or when another signal that is to come
   /// would not be above it.
-  void check(VkSemaphore semaphore, std::uint64_t value);
+  void signal(VkSemaphore semaphore, std::uint64_t value);
 
   /// Semaphores that are weft's: those that streams of a device which is not adopted may be given.
   void own(VkSemaphore semaphore);

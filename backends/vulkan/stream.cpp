@@ -106,7 +106,7 @@ VulkanStream::Batch& VulkanStream::free_batch() {
   if (in_flight_ > 0) retire(poll());
   if (in_flight_ == kBatches) {
     const Ticket oldest = batches_[current_].last;
-    wait_semaphore(timeline_->semaphore, oldest);
+    device_.wait_for(timeline_->semaphore, oldest);
     retire(oldest);
   }
   return batches_[current_];
@@ -151,7 +151,7 @@ void VulkanStream::flush(const Point& signal) {
   const VkCommandBuffer commands = batches_[current_].commands;
   timeline_->submit_soon.store(false, std::memory_order_relaxed);
   // Mapped memory is read by the host as soon as the semaphore says so.
-  const VkResult result = commands_.end(true);
+  const VkResult result = commands_.end(Commands::For::everybody);
   if (count_ == 0) return;  // its first operation was refused
   submit(result, {&commands, 1}, {}, signal);
 }
@@ -264,15 +264,6 @@ void VulkanStream::retire(Ticket completed) {
   }
 }
 
-void VulkanStream::wait_semaphore(VkSemaphore semaphore, std::uint64_t value) {
-  VkSemaphoreWaitInfo wait{};
-  wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
-  wait.semaphoreCount = 1;
-  wait.pSemaphores = &semaphore;
-  wait.pValues = &value;
-  device_.check(vk_.vkWaitSemaphores(device_.handle(), &wait, ~0ull), "vkWaitSemaphores");
-}
-
 // The host may write there now: nothing that could use it is recorded or in flight, on any stream. What others do with
 // memory of an adopted device is not known.
 bool VulkanStream::writes_at_once(const Place& target) {
@@ -293,7 +284,7 @@ Allocation VulkanStream::ring(std::uint64_t bytes) {
     if (in_flight_ > 0) retire(poll());
     while (start + bytes - ring_tail_ > kRingBytes && in_flight_ > 0) {
       const Ticket oldest = batches_[(current_ - in_flight_ + kBatches) % kBatches].last;
-      wait_semaphore(timeline_->semaphore, oldest);
+      device_.wait_for(timeline_->semaphore, oldest);
       retire(oldest);
     }
     // Without any batch in flight the whole ring is free, also what was skipped at its end.
@@ -397,8 +388,19 @@ void VulkanStream::wait(Ticket ticket) {
   check_ticket(ticket);
   if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return;
   if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) flush();
-  wait_semaphore(timeline_->semaphore, signal_of(ticket));
+  device_.wait_for(timeline_->semaphore, signal_of(ticket));
   retire(poll());
+}
+
+std::function<void()> VulkanStream::waiting(Ticket ticket) {
+  device_.check_alive();
+  if (ticket == kAllWork) ticket = recorded_;
+  check_ticket(ticket);
+  if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return {};
+  if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) flush();
+  return [&device = device_, timeline = timeline_, value = signal_of(ticket)] {
+    device.wait_for(timeline->semaphore, value);
+  };
 }
 
 // The value that the semaphore takes when a ticket has run. Waiting for one in between comes to the same, but sends the

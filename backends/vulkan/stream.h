@@ -51,6 +51,7 @@ class VulkanStream final : public Stream, private DeviceObject {
   void start(Ticket ticket) override;
   bool done(Ticket ticket) override;
   void wait(Ticket ticket) override;
+  std::function<void()> waiting(Ticket ticket) override;
   void synchronize() override { wait(recorded_); }
   void track_hazards(bool on) override { commands_.track_hazards(on); }
   void barrier_always(bool on) override { commands_.barrier_always(on); }
@@ -108,7 +109,6 @@ class VulkanStream final : public Stream, private DeviceObject {
   Ticket poll();
   Ticket signal_of(Ticket ticket) const;
   void retire(Ticket completed);
-  void wait_semaphore(VkSemaphore semaphore, std::uint64_t value);
   Allocation ring(std::uint64_t bytes);
   void check_ticket(Ticket ticket) const;
   void create_download();

@@ -76,22 +76,12 @@ std::uint64_t VulkanTimeline::value() const {
 
 void VulkanTimeline::signal(std::uint64_t value) {
   device_.check_alive();
-  device_.signals().check(semaphore_, value);
-  VkSemaphoreSignalInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
-  info.semaphore = semaphore_;
-  info.value = value;
-  device_.check(device_.vk().vkSignalSemaphore(device_.handle(), &info), "vkSignalSemaphore");
+  device_.signals().signal(semaphore_, value);
 }
 
 void VulkanTimeline::wait(std::uint64_t value) const {
   device_.check_alive();
-  VkSemaphoreWaitInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
-  info.semaphoreCount = 1;
-  info.pSemaphores = &semaphore_;
-  info.pValues = &value;
-  device_.check(device_.vk().vkWaitSemaphores(device_.handle(), &info, ~0ull), "vkWaitSemaphores");
+  device_.wait_for(semaphore_, value);
 }
 
 FileDescriptor VulkanTimeline::share() const {

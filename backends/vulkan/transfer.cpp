@@ -84,7 +84,7 @@ void VulkanStream::create_download() {
 // Waits for a half's copy and hands its bytes out.
 void VulkanStream::finish(Slot& slot) {
   if (slot.value == 0) return;
-  wait_semaphore(download_semaphore_, slot.value);
+  device_.wait_for(download_semaphore_, slot.value);
   std::memcpy(slot.to, slot.staging.host, slot.bytes);
   slot.value = 0;
 }

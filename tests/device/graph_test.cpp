@@ -316,6 +316,39 @@ TEST_P(Graphs, repeat_work_while_a_flag_is_set) {
   EXPECT_EQ(going.at(0), 1) << "the caller sees that it was cut";
 }
 
+TEST_P(Graphs, keep_nothing_of_a_condition_that_failed) {
+  Array<float> x = zeros<float>(device(), 4);
+  Array<int> flag(device(), {1});
+  const auto tell = kernel("tell", [](Arr<const float> x) { print(x[tid()]); });
+  GraphNode gone;
+  const Graph graph = capture(device(), [&] {
+    try {
+      graph_if(flag, [&] {
+        launch(scale, 4, x, 100.f);
+        launch(add_one, 4, x);
+        gone = captured_launch();
+        launch(tell, 4, x);
+        throw std::runtime_error("enough");
+      });
+    } catch (const std::runtime_error&) {
+    }
+    launch(add_one, 4, x);
+    try {
+      graph_while(flag, 3, [&] {
+        launch(scale, 4, x, 100.f);
+        x.assign(std::vector<float>{1, 2, 3, 4});  // values of the host, which no condition holds
+      });
+      ADD_FAILURE() << "not refused";
+    } catch (const Error&) {
+    }
+    launch(add_one, 4, x);
+  });
+  EXPECT_EQ(graph.size(), 2);
+  graph.launch();
+  EXPECT_EQ(x.at(2), 2);
+  EXPECT_THROW(graph.set(gone, add_one, x), Error);
+}
+
 TEST_P(Graphs, hold_gradients_of_a_tape_inside) {
   const int n = 10;
   Array<float> x = full<float>(device(), n, 3).requires_grad(), loss = zeros<float>(device(), 1).requires_grad();

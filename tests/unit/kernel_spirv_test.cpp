@@ -236,6 +236,7 @@ TEST(KernelSpirv, JsonThatDescribesNoKernelIsRefused) {
   EXPECT_EQ(with("\"offset\": 36", "\"offset\": 30"), "reflection: arguments overlap in the block");
   EXPECT_EQ(with("\"offset\": 36", "\"offset\": 4294967292"), "reflection: an argument stands outside the block");
   EXPECT_EQ(with("\"read\"", "\"look\""), "reflection: $.arguments[0].array.access[0] is \"look\"");
+  EXPECT_EQ(with("\"role\": \"argument\"", "\"role\": \"first_thread\""), "reflection: $.arguments[0].bytes is not 4");
   EXPECT_EQ(with("\"fnv1a64\": \"", "\"fnv1a64\": \"x"), "reflection: $.spirv.fnv1a64 is no hexadecimal number");
   EXPECT_EQ(with("256,", "0,"), "reflection: $.workgroup_size is no list of three sizes, of which the last two are 1");
 }

@@ -1,5 +1,6 @@
 // The Vulkan backend on whatever adapter is present, under the validation layer with synchronisation validation.
 #include <gtest/gtest.h>
+#include <weft/weft.h>
 
 #include <algorithm>
 #include <bit>
@@ -10,6 +11,7 @@
 #include <random>
 #include <thread>
 
+#include "../../backends/operations.h"
 #include "../../backends/vulkan/device.h"
 #include "../../backends/vulkan/stream.h"
 #include "../../backends/vulkan/vulkan.h"
@@ -197,6 +199,42 @@ TEST_F(Vulkan, MovesBytesOfAnyNumber) {
       device->free(b);
     }
   }
+}
+
+// The steps of a chain are copied to the device before each run: those that are in flight keep theirs.
+TEST_F(Vulkan, ChainsRunOnMemoryThatIsNotMapped) {
+  const auto device = tuned({.map_device_memory = false});
+  const auto add = kernel("add", [](Arr<int> x, Int by) { x[tid()] += by; });
+  const ir::Module module = add.trace();
+  const auto program = device->compile(module, ir::hash(module));
+  const Allocation x = device->allocate(128, MemoryKind::device);
+  const auto args = [&](std::int32_t by) {
+    std::vector<std::byte> block(module.args_bytes);
+    const std::uint32_t n = 32;
+    std::memcpy(block.data(), &n, 4);
+    std::memcpy(block.data() + module.params[0].offset, &x.address, 8);
+    std::memcpy(block.data() + module.params[0].offset + 8, &n, 4);
+    std::memcpy(block.data() + module.params[1].offset, &by, 4);
+    return block;
+  };
+  CaptureStream captured(*device);
+  const MemoryRange range{x.address, 128, Access::read | Access::write};
+  for (int k = 0; k < 100; ++k) captured.launch(*program, {1, 1, 1}, args(1), {&range, 1});
+  const auto graph = device->create_graph(captured.take());
+  EXPECT_EQ(device->stats().chains, 1u);
+  const auto one = device->create_stream(), two = device->create_stream();
+  one->fill(x.address, 128, 0);
+  one->submit();
+  int expected = 0;
+  for (int k = 0; k < 60; ++k) {
+    Stream& stream = k % 2 ? *one : *two;
+    stream.replay(*graph);
+    stream.submit();
+    expected += k > 20 ? 109 : 100;
+    if (k >= 20 && k % 5 == 0) graph->patch(50, args(10));
+  }
+  EXPECT_EQ(read<int>(*one, x, 32, one->submit())[31], expected);
+  device->free(x);
 }
 
 TEST_F(Vulkan, EmptyOperationsDoNothing) {

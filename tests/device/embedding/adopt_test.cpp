@@ -147,6 +147,11 @@ TEST_P(Adopting, DetachedDevicesRefuseEveryCall) {
   Array<float> x = full<float>(adopted, 100, 1), y = zeros<float>(adopted, 100);
   const Graph graph = capture(adopted, [&] { launch(add_one, 100, x); });
   graph.launch();
+  // Its launches are one shader, which nothing else keeps.
+  const Graph chain = capture(adopted, [&] {
+    for (int k = 0; k < 40; ++k) launch(add_one, 100, x);
+  });
+  chain.launch();
   const Stream stream = adopted.create_stream();
   launch(stream, add_one, 100, y);
   const Event event = stream.record();
@@ -171,6 +176,7 @@ TEST_P(Adopting, DetachedDevicesRefuseEveryCall) {
   expect_contains(error_of([&] { x.vk(); }), gone);
   expect_contains(error_of([&] { zeros<float>(adopted, 3); }), gone);
   expect_contains(error_of([&] { graph.launch(); }), gone);
+  expect_contains(error_of([&] { chain.launch(); }), gone);
   expect_contains(error_of([&] { event.wait(); }), gone);
   expect_contains(error_of([&] { (void)stream.record(); }), gone);
   expect_contains(error_of([&] { copy.wait(); }), gone);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <weft/runtime/graph.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -100,6 +101,47 @@ TEST_P(Recorded, CommandBuffersAreSubmittedAgain) {
     recording.submitted();
   }
   EXPECT_EQ(x.at(99), 9);
+}
+
+// Both submissions end by hand, so that the order of events is this one: a reader waits for the first; the second is
+// told of; the first ends; the reader forgets what it has waited for, and no more than that.
+TEST_P(Recorded, AReaderHoldsUpNobodyAndForgetsNoLaterSubmission) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  const TimelineSemaphore ends(e.device);
+  Array<float> x = zeros<float>(e.device, 100);
+  launch(add_one, 100, x);  // a second stream has to do with it
+  const VkCommandBuffer commands = e.renderer.begin();
+  const Recording recording = e.device.stream().record_into(commands, [&] { launch(add_one, 100, x); });
+  e.renderer.submit(commands);
+  recording.submitted(ends.vk(), 1);
+  EXPECT_FALSE(recording.done());
+  float first = 0, second = 0;
+  std::thread reader([&] { first = x.at(7); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(recording.done()) << "an answer while another thread waits";
+  const VkCommandBuffer others = e.renderer.begin();
+  const Recording other =
+      e.device.stream().record_into(others, [&] { launch(add_one, 100, zeros<float>(e.device, 100)); });
+  e.renderer.submit(others);
+  other.submitted();
+  recording.prepare();
+  e.renderer.submit_again(commands);
+  recording.submitted(ends.vk(), 2);
+  ends.signal(1);
+  reader.join();
+  EXPECT_GE(first, 2);
+  std::atomic<bool> read = false;
+  std::thread again([&] {
+    second = x.at(7);
+    read = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(read) << "the second submission has not ended";
+  ends.signal(2);
+  again.join();
+  EXPECT_EQ(second, 3);
+  e.renderer.wait_idle();
 }
 
 TEST_P(Recorded, TapesAreToldOfWhatChanges) {

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 #include <weft/vulkan.h>
 
+#include <atomic>
 #include <cstdio>
+#include <thread>
+#include <vector>
 
 #include "../device_test.h"
 #include "embedded.h"
@@ -226,6 +229,35 @@ TEST_P(Sharing, SemaphoresOfWeftsOwnOrderStreamsAndHost) {
   }
   EXPECT_EQ(x.at(0), 2);
   expect_contains(error_of([&] { (void)semaphore.share(); }), "shar");
+}
+
+TEST_P(Sharing, ASemaphoreKeepsItsDevice) {
+  if (on_reference()) GTEST_SKIP();
+  TimelineSemaphore semaphore(Device::open(device().name()), 1);  // a device of its own, which nothing else names
+  EXPECT_EQ(semaphore.value(), 1u);
+  semaphore = TimelineSemaphore(device(), 2);
+  semaphore.signal(3);
+  EXPECT_EQ(semaphore.value(), 3u);
+}
+
+// Of two threads that signal, the one with the lower value may come too late: it is told, and no value goes backwards.
+TEST_P(Sharing, ThreadsThatSignalAreOrdered) {
+  if (on_reference()) GTEST_SKIP();
+  const TimelineSemaphore semaphore(device());
+  std::atomic<std::uint64_t> next = 1;
+  std::atomic<int> late = 0;
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 3; ++k)
+    threads.emplace_back([&] {
+      for (std::uint64_t value = next++; value <= 3000; value = next++) try {
+          semaphore.signal(value);
+        } catch (const Error&) {
+          ++late;
+        }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(semaphore.value(), 3000u);
+  EXPECT_LT(late, 3000);
 }
 
 TEST_P(Sharing, SemaphoresGoFromDeviceToDevice) {
