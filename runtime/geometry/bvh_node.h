@@ -21,6 +21,12 @@ static_assert(sizeof(BvhNode) == 64);
 
 /// What a kernel is given of a hierarchy: `Var<BvhData>` as a parameter takes a Bvh as the argument.
 struct BvhData {
+  /// kBvhTag while the hierarchy lives, else 0. First, as in all structures that have handles: it tells them apart.
+  unsigned tag = 0;
+  /// Of primitives. (`primitives` has one element even if there is none.)
+  int count = 0;
+  /// Most primitives in a leaf.
+  int leaf_size = 1;
   /// Node 0 is the root. At most one less than primitives, at least one. With leaves of several primitives some
   /// numbers name no node: nothing links to them.
   Array<BvhNode> nodes;
@@ -32,17 +38,11 @@ struct BvhData {
   Array<vec3> lowers, uppers;
   /// By kBvhDepth and kBvhIgnored.
   Array<unsigned> info;
-  /// Of primitives. (`primitives` has one element even if there is none.)
-  int count = 0;
-  /// Most primitives in a leaf.
-  int leaf_size = 1;
-  /// kBvhTag while the hierarchy lives, else 0.
-  unsigned tag = 0;
   /// By place: the group of the primitive there, ascending; and at the first place of each group the name of the
   /// group's root, see BvhRoot. One element each, the second kBvhNothing, where there are no groups.
   Array<int> groups, group_roots;
 };
-WEFT_STRUCT(BvhData, nodes, primitives, parents, lowers, uppers, info, count, leaf_size, tag, groups, group_roots);
+WEFT_STRUCT(BvhData, tag, count, leaf_size, nodes, primitives, parents, lowers, uppers, info, groups, group_roots);
 
 }  // namespace weft::stored
 
@@ -51,6 +51,7 @@ namespace weft {
 using stored::BvhData;
 using stored::BvhNode;
 
+/// What begins a structure of this kind in memory.
 inline constexpr unsigned kBvhTag = 0x48564277u;
 
 /// Names of roots, beside 2 * parent + which child: the whole tree, and nothing.

@@ -17,9 +17,16 @@ void become_handle(const ArrayBase& element, std::shared_ptr<const std::atomic<b
 
 namespace {
 
-// All of the struct is read at once, under one condition; zeros where the handle is 0, as in a structure that is gone.
+/// What is found behind a handle: the tag in any case, the rest where that is the right one; else zeros.
 template <class T>
-Var<T> read_at(tracing::Id id, Loc loc) {
+struct Found {
+  Var<T> data;
+  UInt tag;
+};
+
+// The tag is looked at first: elements of another kind may be shorter. Then all of the struct is read at once.
+template <class T>
+Found<T> read_at(tracing::Id id, unsigned wanted, Loc loc) {
   Trace& t = Trace::current(loc);
   t.kernel().module().by_handles = true;
   ir::Builder& b = t.builder();
@@ -30,7 +37,15 @@ Var<T> read_at(tracing::Id id, Loc loc) {
   at.align = 8;
   at.loc = loc;
   const ir::RegionId outer = b.region();
+  const std::uint32_t tag = b.local(ir::Type::u32);
+  b.local_set_in(outer, tag, tracing::zero(ir::Type::u32), loc);
   b.open_if(tracing::binary(ir::Op::ne, id, tracing::zero(ir::Type::u64), loc), loc);
+  tracing::Id first = 0;
+  tracing::load(at, ir::Type::u32, 1, &first, loc);
+  b.local_set(tag, first, loc);
+  b.close_if();
+  const tracing::Id found = b.local_get(tag, loc);
+  b.open_if(tracing::binary(ir::Op::eq, found, tracing::literal_uint(ir::Type::u32, wanted, loc), loc), loc);
   FuncArgs fields;
   Passed<Var<T>>::put({Ref<const T>(at), loc}, fields);
   std::map<tracing::Id, std::uint32_t> locals;
@@ -51,13 +66,26 @@ Var<T> read_at(tracing::Id id, Loc loc) {
     for (int k = 0; k < a.ndim; ++k) a.shape[std::size_t(k)] = outside.at(a.shape[std::size_t(k)]);
   }
   FuncInputs inputs(fields, true);
-  return Passed<Var<T>>::make(inputs);
+  return {Passed<Var<T>>::make(inputs), UInt(found, FromId{})};
 }
 
-// \param some  the length of an array of the structure that is never empty
-void report_dead(const Int& some, const In<std::uint64_t>& id, const char* what) {
+struct Kind {
+  unsigned tag;
+  const char *wrong, *none;  ///< of messages: where another kind is asked for; where there is nothing
+};
+constexpr Kind kBvh{kBvhTag, "is that of a hierarchy of boxes, but used for",
+                    "names no hierarchy of boxes, or one that is no more"};
+constexpr Kind kMesh{kMeshTag, "is that of a mesh, but used for", "names no mesh, or one that is no more"};
+constexpr Kind kHashGrid{kHashGridTag, "is that of a hash grid, but used for",
+                         "names no hash grid, or one that was not built or is no more"};
+
+// \param use  in messages: what the handle stands for in this place
+void report(const UInt& tag, const Kind& wanted, const char* use, const In<std::uint64_t>& id) {
   if (!Trace::current(id.loc).debug().checks) return;
-  assert_(In<bool>(some > 0, id.loc), "the handle", UInt64(id.id, FromId{}), what);
+  const UInt64 handle(id.id, FromId{});
+  for (const Kind& other : {kBvh, kMesh, kHashGrid})
+    if (other.tag != wanted.tag) assert_(In<bool>(tag != other.tag, id.loc), "the handle", handle, other.wrong, use);
+  assert_(In<bool>(tag == wanted.tag, id.loc), "the handle", handle, wanted.none);
 }
 
 }  // namespace
@@ -65,23 +93,23 @@ void report_dead(const Int& some, const In<std::uint64_t>& id, const char* what)
 
 Var<BvhData> bvh_at(In<std::uint64_t> id, Loc loc) {
   tracing::CallPlace place(loc);
-  const Var<BvhData> found = detail::read_at<BvhData>(id.id, loc);
-  detail::report_dead(found.nodes.shape(0), id, "names no hierarchy of boxes, or one that is no more");
-  return found;
+  const detail::Found<BvhData> found = detail::read_at<BvhData>(id.id, kBvhTag, loc);
+  detail::report(found.tag, detail::kBvh, "a hierarchy of boxes", id);
+  return found.data;
 }
 
 Var<MeshArrays> mesh_at(In<std::uint64_t> id, Loc loc) {
   tracing::CallPlace place(loc);
-  const Var<MeshArrays> found = detail::read_at<MeshArrays>(id.id, loc);
-  detail::report_dead(found.tree.nodes.shape(0), id, "names no mesh, or one that is no more");
-  return found;
+  const detail::Found<MeshArrays> found = detail::read_at<MeshArrays>(id.id, kMeshTag, loc);
+  detail::report(found.tag, detail::kMesh, "a mesh", id);
+  return found.data;
 }
 
 Var<HashGridArrays> hash_grid_at(In<std::uint64_t> id, Loc loc) {
   tracing::CallPlace place(loc);
-  const Var<HashGridArrays> found = detail::read_at<HashGridArrays>(id.id, loc);
-  detail::report_dead(found.begins.shape(0), id, "names no hash grid, or one that was not built or is no more");
-  return found;
+  const detail::Found<HashGridArrays> found = detail::read_at<HashGridArrays>(id.id, kHashGridTag, loc);
+  detail::report(found.tag, detail::kHashGrid, "a hash grid", id);
+  return found.data;
 }
 
 }  // namespace weft

@@ -12,7 +12,8 @@
 namespace weft {
 
 /// What a Bvh is to kernels, by its id(). 0, and a hierarchy that is no more, have no boxes, so that queries find
-/// nothing; debug mode reports them, and the thread ends. Any other number that is no id() is an error of the program.
+/// nothing; so does the handle of a structure of another kind. Debug mode reports all of these, and the thread ends.
+/// Any other number that is no id() is an error of the program.
 ///
 /// What is found by a handle is only read. A launch whose kernel goes by handles is ordered with all work on all
 /// hierarchies, meshes and hash grids of its device, and keeps them.

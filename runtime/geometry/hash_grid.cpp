@@ -207,6 +207,7 @@ HashGrid::HashGrid(const Device& device, int dim_x, int dim_y, int dim_z, const 
   const detail::Recording nobody(nullptr);
   state_ = std::make_shared<detail::HashGridState>(device, options);
   HashGridArrays& d = state_->arrays;
+  d.tag = kHashGridTag;
   d.dims = {dim_x, dim_y, dim_z};
   for (int k = 0; k < 3; ++k) d.per_dim[k] = 1 / float(d.dims[k]);
   d.begins = zeros<int>(device, cells + 2);

@@ -10,6 +10,10 @@ namespace weft::stored {
 /// Places are numbers of points in the order of their cells: cell c has places begins[c] up to begins[c + 1]. Cells
 /// count along x first, then y, then z. Behind the last cell come the points that no query finds, see HashGrid.
 struct HashGridArrays {
+  /// kHashGridTag from the first build on while the grid lives, else 0; see BvhData::tag.
+  unsigned tag = 0;
+  /// Of points.
+  int count = 0;
   /// Of cells; the last but one is how many points are in cells, the last how many there are.
   Array<int> begins;
   /// By place: the number of the point. Empty grids have one element here, as of all that is not kept.
@@ -23,11 +27,9 @@ struct HashGridArrays {
   vec3 per_dim{};        ///< 1 / dims
   float per_width = 0;   ///< 1 / cell_width
   float cell_width = 0;  ///< of the sides of a cell
-  /// Of points.
-  int count = 0;
   int has_positions = 0, has_groups = 0;
 };
-WEFT_STRUCT(HashGridArrays, begins, points, positions, groups, dims, per_dim, per_width, cell_width, count,
+WEFT_STRUCT(HashGridArrays, tag, count, begins, points, positions, groups, dims, per_dim, per_width, cell_width,
             has_positions, has_groups);
 
 }  // namespace weft::stored
@@ -35,5 +37,8 @@ WEFT_STRUCT(HashGridArrays, begins, points, positions, groups, dims, per_dim, pe
 namespace weft {
 
 using stored::HashGridArrays;
+
+/// What begins a structure of this kind in memory.
+inline constexpr unsigned kHashGridTag = 0x44495247u;
 
 }  // namespace weft

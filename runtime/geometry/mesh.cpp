@@ -160,6 +160,7 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
   const std::int64_t n = indices.size() / 3;
   s.watch = std::make_shared<detail::IndexWatch>(indices);
   indices.storage()->watch(s.watch);
+  s.arrays.tag = kMeshTag;
   s.arrays.points = points;  // the array itself: its gradients are the mesh's
   s.arrays.indices = indices.contiguous();
   s.arrays.has_velocities = !s.velocities.is_null();

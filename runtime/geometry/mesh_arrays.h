@@ -6,6 +6,9 @@ namespace weft::stored {
 
 /// A mesh as a kernel takes it: `kernel("k", [](Var<MeshArrays> mesh, ...) {...})`, launched with a Mesh for it.
 struct MeshArrays {
+  /// kMeshTag while the mesh lives, else 0; see BvhData::tag.
+  unsigned tag = 0;
+  int has_velocities = 0, has_far_fields = 0;
   Array<vec3> points;
   /// Three for each triangle, counter-clockwise seen from its front.
   Array<int> indices;
@@ -20,17 +23,19 @@ struct MeshArrays {
   Array<vec4> far_fields;
   /// The device's own form of the triangles, for RaySearch::device; one element where the mesh has none.
   Array<std::uint8_t> ray_memory;
-  int has_velocities = 0, has_far_fields = 0;
   /// By which the device names that form; 0: none.
   std::uint64_t ray_structure = 0;
 };
-WEFT_STRUCT(MeshArrays, points, indices, velocities, tree, corners, far_fields, ray_memory, has_velocities,
-            has_far_fields, ray_structure);
+WEFT_STRUCT(MeshArrays, tag, has_velocities, has_far_fields, points, indices, velocities, tree, corners, far_fields,
+            ray_memory, ray_structure);
 
 }  // namespace weft::stored
 
 namespace weft {
 
 using stored::MeshArrays;
+
+/// What begins a structure of this kind in memory.
+inline constexpr unsigned kMeshTag = 0x4853454du;
 
 }  // namespace weft

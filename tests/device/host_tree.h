@@ -58,15 +58,15 @@ class HostTree {
   static BvhData as_data(const Device& device, const std::vector<BvhNode>& nodes, const std::vector<int>& primitives,
                          const std::vector<int>& parents, const std::vector<vec3>& lowers,
                          const std::vector<vec3>& uppers, int leaf_size) {
-    return {Array<BvhNode>(device, nodes),
+    return {kBvhTag,
+            int(primitives.size()),
+            leaf_size,
+            Array<BvhNode>(device, nodes),
             Array<int>(device, primitives),
             Array<int>(device, parents),
             Array<vec3>(device, lowers),
             Array<vec3>(device, uppers),
             zeros<unsigned>(device, 2),
-            int(primitives.size()),
-            leaf_size,
-            kBvhTag,
             zeros<int>(device, 1),
             full<int>(device, 1, kBvhNothing)};
   }

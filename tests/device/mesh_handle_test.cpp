@@ -1,4 +1,6 @@
 // Meshes and hierarchies by their handles: 64-bit values in arrays and structs.
+#include <weft/runtime/geometry/hash_grid.h>
+#include <weft/runtime/geometry/hash_grid_query.h>
 #include <weft/runtime/geometry/mesh.h>
 #include <weft/runtime/geometry/mesh_query.h>
 #include <weft/runtime/geometry/mesh_shapes.h>
@@ -127,6 +129,71 @@ TEST_P(MeshHandle, debug_mode_reports_a_handle_of_nothing) {
   expect_contains(text, "\"checked\"");
   expect_contains(text, "mesh_handle_test.cpp:" + std::to_string(line));
   expect_contains(text, std::to_string(id) + " names no mesh, or one that is no more");
+}
+
+/// One structure of each kind, around the origin.
+struct Kinds {
+  explicit Kinds(const Device& device)
+      : mesh(device, shapes::box()),
+        tree(device, std::vector<vec3>{{-1, -1, -1}, {0, 0, 0}}, std::vector<vec3>{{1, 1, 1}, {1, 1, 1}}),
+        grid(device, 4, 4, 4) {
+    grid.build(Array<vec3>(device, {vec3{0.1f, 0, 0}, vec3{0.2f, 0, 0}, vec3{0.3f, 0, 0}}), 1);
+  }
+  std::vector<std::uint64_t> ids() const { return {mesh.id(), tree.id(), grid.id()}; }
+  Mesh mesh;
+  Bvh tree;
+  HashGrid grid;
+};
+
+TEST_P(MeshHandle, a_handle_of_another_kind_finds_nothing) {
+  const Kinds kinds(device());
+  const auto ask = kernel("ask as each kind", [](Arr<const std::uint64_t> ids, Arr<int> found) {
+    Int i = tid(), boxes = 0, points = 0;
+    found[i * 4] = select(mesh_query_point(ids[i], Vec3(2, 0, 0)).hit, 1, 0);
+    found[i * 4 + 1] = select(mesh_query_ray_anyhit(ids[i], Vec3(2, 0, 0), Vec3(-1, 0, 0)), 1, 0);
+    for (auto k : bvh_query_aabb(ids[i], Vec3(-2), Vec3(2))) boxes += select(k >= 0, 1, 0);
+    for (auto k : hash_grid_query(ids[i], Vec3(), 1)) points += select(k >= 0, 1, 0);
+    found[i * 4 + 2] = boxes;
+    found[i * 4 + 3] = points;
+  });
+  const Array<std::uint64_t> ids(device(), kinds.ids());
+  const Array<int> found = full<int>(device(), 12, -1);
+  launch(ask, 3, ids, found);
+  EXPECT_EQ(found.to_vector(), (std::vector<int>{1, 1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 3}));
+}
+
+TEST_P(MeshHandle, debug_mode_says_of_which_kind_a_handle_is) {
+  const Kinds kinds(device());
+  const std::vector<std::uint64_t> ids = kinds.ids();
+  const int line = __LINE__ + 6;
+  const auto take = [](int as) {
+    return kernel("take",
+                  [as](Arr<const std::uint64_t> ids, Arr<int> n) {
+                    n[0] = 0;
+                    // The line that is reported.
+                    if (as == 0) n[0] = mesh_at(ids[0]).tree.count;
+                    if (as == 1) n[0] = bvh_at(ids[0]).count;
+                    if (as == 2) n[0] = hash_grid_at(ids[0]).count;
+                  },
+                  {.debug = true});
+  };
+  const char* const names[] = {"a mesh", "a hierarchy of boxes", "a hash grid"};
+  Array<int> n = zeros<int>(device(), 1);
+  for (int as = 0; as < 3; ++as) {
+    const auto taken = take(as);
+    for (int of = 0; of < 3; ++of) {
+      launch(taken, 1, Array<std::uint64_t>(device(), {ids[std::size_t(of)]}), n);
+      if (as == of) {
+        EXPECT_GT(n.at(0), 0);
+        continue;
+      }
+      const std::string text = error_of([&] { n.to_vector(); });
+      expect_contains(text, "\"take\"");
+      expect_contains(text, "mesh_handle_test.cpp:" + std::to_string(line + as));
+      expect_contains(
+          text, std::to_string(ids[std::size_t(of)]) + " is that of " + names[of] + ", but used for " + names[as]);
+    }
+  }
 }
 
 TEST_P(MeshHandle, a_tape_refuses_handles_while_points_have_gradients) {
