@@ -50,7 +50,7 @@ class Graph {
   template <class... P, class... A>
   void set(const GraphNode& node, const Kernel<P...>& kernel, const A&... args) const {
     static_assert(sizeof...(P) == sizeof...(A), "weft::Graph: the kernel has another number of parameters");
-    if constexpr (sizeof...(P) == sizeof...(A)) {
+    if constexpr (detail::Parameters<P...>::template take<A...>()) {
       detail::with_arguments<P...>(
           [&](std::span<const detail::HostArg> parts) { set_parts(node, kernel.core(), parts); },
           detail::Argument<P>(args)...);

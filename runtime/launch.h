@@ -66,6 +66,33 @@ template <class A, class T>
 concept StandsFor = requires(const A& a) {
   { a.kernel_argument() } -> std::same_as<const T&>;
 };
+/// Can an argument A be given for a parameter P? False of structs alone: other arguments say themselves what is wrong.
+template <class P, class A>
+inline constexpr bool is_the_struct = true;
+template <SpreadStruct T, class A>
+inline constexpr bool is_the_struct<Var<T>, A> = std::is_same_v<A, T> || StandsFor<A, T>;
+
+template <int argument, class Given, class Taken>
+constexpr bool check_struct() {
+  static_assert(is_the_struct<Taken, Given>,
+                "weft::launch: the kernel's parameter is another struct; which argument, what is Given and what is "
+                "Taken is said above");
+  return is_the_struct<Taken, Given>;
+}
+/// Whether a launch with arguments A may be tried: as many as there are parameters P, structs where P says so.
+template <class... P>
+struct Parameters {
+  template <class... A>
+  static constexpr bool take() {
+    if constexpr (sizeof...(P) != sizeof...(A))
+      return false;
+    else if constexpr ((is_the_struct<P, A> && ...))
+      return true;
+    else
+      return []<int... k>(std::integer_sequence<int, k...>) { return (check_struct<k + 1, A, P>() & ...); }
+    (std::make_integer_sequence<int, int(sizeof...(A))>());
+  }
+};
 template <SpreadStruct T>
 struct Argument<Var<T>> {
   const T& value;
@@ -141,7 +168,7 @@ void launch_with(KernelCore& kernel, const Stream* stream, const Extent& threads
 template <class... P, class... A>
 void launch(const Kernel<P...>& kernel, std::type_identity_t<const Extent&> threads, const A&... args) {
   static_assert(sizeof...(P) == sizeof...(A), "weft::launch: the kernel has another number of parameters");
-  if constexpr (sizeof...(P) == sizeof...(A)) {
+  if constexpr (detail::Parameters<P...>::template take<A...>()) {
     detail::launch_with<P...>(kernel.core(), nullptr, threads, detail::Argument<P>(args)...);
   }
 }
@@ -151,7 +178,7 @@ template <class... P, class... A>
 void launch(const Stream& stream, const Kernel<P...>& kernel, std::type_identity_t<const Extent&> threads,
             const A&... args) {
   static_assert(sizeof...(P) == sizeof...(A), "weft::launch: the kernel has another number of parameters");
-  if constexpr (sizeof...(P) == sizeof...(A)) {
+  if constexpr (detail::Parameters<P...>::template take<A...>()) {
     detail::launch_with<P...>(kernel.core(), &stream, threads, detail::Argument<P>(args)...);
   }
 }

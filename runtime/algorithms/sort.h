@@ -11,6 +11,14 @@ concept SortKey = NumericScalar<T> && sizeof(T) >= 4;
 template <class T>
 concept SortValue = (detail::Layout<T>::size == 4 || detail::Layout<T>::size == 8) && !detail::Layout<T>::holds_arrays;
 
+namespace detail {
+/// For messages: a concept in an assertion would be explained at length.
+template <class T>
+inline constexpr bool is_sort_key = SortKey<T>;
+template <class T>
+inline constexpr bool is_sort_value = SortValue<T>;
+}  // namespace detail
+
 /// How a sort is run: AlgorithmOptions, and which bits of the keys it looks at.
 struct SortOptions {
   std::optional<Stream> stream = {};  ///< see AlgorithmOptions
@@ -56,6 +64,25 @@ void radix_sort(const Array<K>& keys, const SortOptions& options = {}) {
 template <SortKey K, SortValue V>
 void radix_sort_pairs(const Array<K>& keys, const Array<V>& values, const SortOptions& options = {}) {
   detail::radix_sort(keys, &values, scalar_type<K>(), options);
+}
+
+// What else arrays hold is refused in words.
+template <class K>
+requires(!SortKey<K>) void radix_sort(const Array<K>&, const SortOptions& = {}) {
+  static_assert(
+      detail::is_sort_key<K>,
+      "weft::radix_sort: keys are integers of 32 or 64 bits, float or double; make keys of those with a kernel");
+}
+template <class K, class V>
+requires(!SortKey<K> || !SortValue<V>) void radix_sort_pairs(const Array<K>&, const Array<V>&,
+                                                             const SortOptions& = {}) {
+  static_assert(
+      detail::is_sort_key<K>,
+      "weft::radix_sort_pairs: keys are integers of 32 or 64 bits, float or double; make keys of those with a "
+      "kernel");
+  static_assert(detail::is_sort_value<V>,
+                "weft::radix_sort_pairs: values have 4 or 8 bytes; sort numbers 0, 1, ... and let kernels read through "
+                "them");
 }
 
 }  // namespace weft

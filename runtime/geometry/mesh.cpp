@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "../../frontend/edsl/atomic.h"
 #include "../../frontend/edsl/names.h"
 #include "../../frontend/edsl/vector.h"
@@ -86,14 +88,19 @@ const auto& look() {
   return k;
 }
 
+[[noreturn]] void refuse_indices(const MeshState& s, int triangle) {
+  const std::vector<int> corners = s.indices.slice(3 * triangle, 3 * triangle + 3).to_vector();
+  const auto bad = std::find_if(corners.begin(), corners.end(), [&](int k) { return k < 0 || k >= s.points.size(); });
+  invalid(fmt::format("triangle {} of a mesh has the index {}, which names none of its {} points", triangle,
+                      bad == corners.end() ? corners[0] : *bad, s.points.size()));
+}
+
 void check_triangles(const MeshState& s) {
   const int triangles = int(s.indices.size() / 3);
   Array<int> bad = full<int>(s.points.device(), kAnswers, triangles);
   launch(look(), triangles, s.points, s.indices, bad);
   const std::vector<int> answer = bad.to_vector();
-  if (answer[kBadIndex] < triangles)
-    invalid(fmt::format("triangle {} of a mesh has an index that names none of its {} points", answer[kBadIndex],
-                        s.points.size()));
+  if (answer[kBadIndex] < triangles) refuse_indices(s, answer[kBadIndex]);
   if (answer[kBadPoint] < triangles)
     invalid(fmt::format("triangle {} of a mesh has a point that is NaN or infinite", answer[kBadPoint]));
 }

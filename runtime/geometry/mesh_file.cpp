@@ -32,15 +32,37 @@ bool parse_number(std::string_view word, double& value) {
 
 namespace {
 
+/// Looks at the corners of a face, of which the loader says nothing that names them: "7", "7/1/3", or "-1" for the last
+/// vertex so far.
+/// \param ahead  takes the vertices that are not there yet, with the line
+void check_face(Words& words, std::size_t line, std::size_t vertices,
+                std::vector<std::pair<std::size_t, long long>>& ahead) {
+  for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
+    word = word.substr(0, word.find('/'));
+    if (word.starts_with('+')) word.remove_prefix(1);
+    long long vertex = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), vertex);
+    if (error != std::errc() || end != word.data() + word.size())
+      damaged("line {}: \"{}\" in a face is no number of a vertex", line, word);
+    if (vertex == 0) damaged("line {}: a face refers to vertex 0; they count from 1, or from -1 backwards", line);
+    if (vertex < 0 && vertex < -static_cast<long long>(vertices))
+      damaged("line {}: a face refers to vertex {}, and there are {} before it", line, vertex, vertices);
+    if (vertex > static_cast<long long>(vertices)) ahead.push_back({line, vertex});
+  }
+}
+
 /// The loader takes 0 for what it cannot read, and does not round to the nearest number: the vertices are read here.
 std::vector<vec3> read_vertices(std::string_view text) {
   std::vector<vec3> points;
+  std::vector<std::pair<std::size_t, long long>> ahead;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
     text.remove_prefix(line.size());
     text.remove_prefix(text.starts_with("\r\n") ? 2 : text.empty() ? 0 : 1);
     Words words(line);
-    if (words.next() != "v") continue;
+    const std::string_view kind = words.next();
+    if (kind == "f") check_face(words, number, points.size(), ahead);
+    if (kind != "v") continue;
     vec3 p;
     for (int k = 0; k < 3; ++k) {
       double value = 0;
@@ -49,6 +71,9 @@ std::vector<vec3> read_vertices(std::string_view text) {
     }
     points.push_back(p);
   }
+  for (const auto& [line, vertex] : ahead)
+    if (vertex > static_cast<long long>(points.size()))
+      damaged("line {}: a face refers to vertex {} of {}", line, vertex, points.size());
   return points;
 }
 

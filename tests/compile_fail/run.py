@@ -10,6 +10,7 @@ import sys
 kMaxLines = 15
 
 HEAD = """#include <weft/weft.h>
+#include <weft/runtime/algorithms/sort.h>
 using namespace weft;
 template <template <class> class F = Host>
 struct Particle {
@@ -48,7 +49,7 @@ def two_face(name, fields):
     return f"template <template <class> class F = Host>\nstruct {name} {{ {fields} }};"
 
 
-# name: (line of the kernel, line of the host, words of the message; None: must compile)
+# name: (line of the kernel, line of the host, words of the message or several of them; None: must compile)
 CASES = {
     "correct": ("x[i] = v(i, 0).x + s; print(\"x\", x[i], v(i, 0)); assert_(s > 0, s);", "launch(k, 3, x, v, 4, 2);", None),
     "print_of_an_array": ("print(x);", "", "take texts, scalars, vectors, matrices and structs"),
@@ -219,6 +220,12 @@ CASES = {
     "struct_with_arrays_copied_in_memory": (structs("m[i] = m[0];"), "", "arrays are no values there"),
     "array_name_assigned": (structs("Arr<vec3> a = m[i].points; a = m[0].points;"), "", "deleted"),
     "lost_assignment_to_fixed_array": (structs("Var<std::array<float, 3>> w; w[i] = 1;"), "", "discards qualifiers"),
+    "key_of_a_sort": ("", "radix_sort(zeros<vec3>(d, 3));", "keys are integers of 32 or 64 bits, float or double"),
+    "short_key_of_a_sort": ("", "radix_sort_pairs(zeros<std::int16_t>(d, 3), x);", "keys are integers of 32 or 64 bits, float or double"),
+    "value_of_a_sort": ("", "radix_sort_pairs(x, zeros<vec3>(d, 3));", "values have 4 or 8 bytes"),
+    "another_struct": ("});\nauto k2 = kernel(\"k2\", [](Arr<float> x, Var<Mesh<>> m) { x[0] = Float(m.id);", "launch(k2, 3, x, Particle<>());", ("the kernel's parameter is another struct", "argument = 2; Given = Particle<>; Taken = weft::Var<Mesh<> >")),
+    "number_for_struct": ("});\nauto k2 = kernel(\"k2\", [](Var<Mesh<>> m) { m.points[0] = Vec3();", "launch(k2, 3, 4);", ("the kernel's parameter is another struct", "argument = 1; Given = int; Taken = weft::Var<Mesh<> >")),
+    "struct_for_array": ("", "launch(k, 3, Particle<>(), v, 4, 2);", "another element type or dimension"),
     "wrong_struct_argument": (structs("i = 1;"), "launch(k2, 3, zeros<Mesh<>>(d, 3), zeros<Mesh<>>(d, 3));", "another element type or dimension"),
 }
 
@@ -234,8 +241,9 @@ def check(compiler, include, name):
         return "" if run.returncode == 0 else "does not compile", lines
     if run.returncode == 0:
         return "compiles", lines
-    if not any(words in line for line in lines):
-        return f'lacks "{words}"', lines
+    for part in words if isinstance(words, tuple) else (words,):
+        if not any(part in line for line in lines):
+            return f'lacks "{part}"', lines
     return f"has {len(lines)} lines of diagnostics" if len(lines) > kMaxLines else "", lines
 
 

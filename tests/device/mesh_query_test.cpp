@@ -558,8 +558,8 @@ TEST_P(MeshQuery, wrong_input_is_refused) {
   const auto refused = [&](const std::vector<vec3>& points, const std::vector<int>& indices, const std::string& why) {
     expect_contains(error_of([&] { Mesh(Array<vec3>(d, points), Array<int>(d, indices)); }), why);
   };
-  refused(p, {0, 1, 2, 0, 1, 5}, "triangle 1 of a mesh has an index that names none of its 5 points");
-  refused(p, {0, 1, -1}, "triangle 0 of a mesh has an index");
+  refused(p, {0, 1, 2, 0, 1, 5}, "triangle 1 of a mesh has the index 5, which names none of its 5 points");
+  refused(p, {0, 1, -1}, "triangle 0 of a mesh has the index -1, which names none");
   refused(p, {0, 1, 2, 0, 1}, "5 indices: not three for each triangle");
   refused(p, {}, "no triangles");
   refused({}, {0, 0, 0}, "no points");
@@ -645,7 +645,7 @@ TEST_P(MeshQuery, other_triangles_need_a_rebuild) {
   launch(by_id, 1, id, t);
   EXPECT_FLOAT_EQ(t.at(0), 4);
   launch(set, 3, indices, 4);
-  expect_contains(error_of([&] { mesh.rebuild(); }), "has an index that names none");
+  expect_contains(error_of([&] { mesh.rebuild(); }), "has the index 6, which names none");
   // It stays as it was until there are indices that it can take.
   expect_contains(error_of([&] { mesh.refit(); }), "call its rebuild()");
   launch(set, 3, indices, 0);

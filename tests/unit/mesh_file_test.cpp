@@ -182,9 +182,13 @@ TEST_F(MeshFile, names_the_file_and_what_is_wrong) {
   const std::string tetrahedron = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n";
   expect_refused("a.obj", tetrahedron, "the file has no triangles");
   expect_refused("a.obj", "", "empty");
-  expect_refused("a.obj", tetrahedron + "f 1 2 9\n", "damaged");
-  expect_refused("a.obj", tetrahedron + "f 1 2 3 9\n", "damaged");
-  expect_refused("a.obj", tetrahedron + "f 1 2 0\n", "damaged");
+  expect_refused("a.obj", tetrahedron + "f 1 2 3\nf 1 2 9\n", "line 6: a face refers to vertex 9 of 4");
+  expect_refused("a.obj", tetrahedron + "f 1 2 3 9\n", "line 5: a face refers to vertex 9 of 4");
+  expect_refused("a.obj", tetrahedron + "f 1 2 0\n", "damaged: line 5: a face refers to vertex 0; they count from 1");
+  expect_refused("a.obj", tetrahedron + "f 1/1 2/1 0/1\n", "line 5: a face refers to vertex 0");
+  expect_refused("a.obj", tetrahedron + "f -1 -4 -5\n",
+                 "line 5: a face refers to vertex -5, and there are 4 before it");
+  expect_refused("a.obj", tetrahedron + "f 1 2 x\n", "line 5: \"x\" in a face is no number of a vertex");
   expect_refused("a.obj", "v 0 0\nf 1 1 1\n", "line 1 is not a vertex with three numbers");
   expect_refused("a.obj", tetrahedron + "v 0 zero 0\nf 1 2 3\n", "line 5 is not a vertex");
   expect_refused("a.obj", "v nan 0 0\n" + tetrahedron + "f 1 2 3\n", "the coordinates of point 0 are not finite");
