@@ -32,15 +32,13 @@ StreamState::~StreamState() {
 }
 
 void StreamState::release() {
-  Reports found;
-  with([&](backend::Stream& s) {
-    if (!reporting()) {
-      s.submit();
-      return;
-    }
-    s.synchronize();
-    collect(s, ~backend::Ticket(0), found);
+  const bool reports = with([&](backend::Stream& s) {
+    s.submit();
+    return reporting();
   });
+  if (!reports) return;
+  Reports found;
+  synchronize(found);
   keep(std::move(found));
 }
 
@@ -207,7 +205,11 @@ Stream Device::create_stream(StreamPriority priority) const {
     state_->idle.pop_back();
     state_->default_stream->keep(s->take_kept());
   }
-  s->with([&](backend::Stream& b) { b.start_at_once(priority == StreamPriority::high); });
+  s->with([&](backend::Stream& b) {
+    b.start_at_once(priority == StreamPriority::high);
+    b.track_hazards(true);
+    b.barrier_always(false);
+  });
   return Stream(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
     try {
       done->release();
@@ -222,10 +224,7 @@ Stream Device::create_stream(StreamPriority priority) const {
 void Device::synchronize() const {
   detail::Capture::refuse_waits();
   detail::Reports found;
-  {
-    std::lock_guard lock(state_->mutex);
-    for (const auto& s : state_->streams) s->synchronize(found);
-  }
+  for (StreamState* s : state_->all_streams()) s->synchronize(found);
   found.deliver();
 }
 

@@ -135,6 +135,7 @@ void dispatch(const Dispatch& work) {
                     "for all kernels): nothing of that would be shown",
                     on->capture->doing()),
         call.name, call.loc);
+  if (call.report_offset != 0 && !on->capture) on->leave_graph();
   const std::size_t first_operation = on->capture ? on->capture->position() : 0;
   std::size_t num_ranges = 0;
   pack_block(block, call, args, threads);

@@ -90,6 +90,7 @@ void Graph::launch(const Stream& stream) const {
   if (s.by_handles) by_handles = s.device->handles.all(on);
   for (const auto& storage : by_handles) storage->order_before(on, false);
   if (s.reports && s.reporting_on && s.reporting_on != &on) s.reporting_on->settle();
+  if (s.reports) on.settle();
   const backend::Ticket ticket = on.with([&](backend::Stream& b) {
     if (!s.reports) return b.replay(*s.graph);
     s.reporting_on = &on;

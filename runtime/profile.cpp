@@ -57,7 +57,7 @@ Timer::Timer(std::string_view name) : log_(ProfileLog::current()) {
 Timer::~Timer() {
   if (!log_) return;
   log_->end_scope(scope_);
-  detail::set_open_scope(*log_, parent_);
+  detail::close_scope(*log_, scope_, parent_);
 }
 
 }  // namespace weft

@@ -34,6 +34,9 @@ std::uint64_t next_id() {
 
 std::uint32_t open_scope(const ProfileLog& log) { return t_open.log == log.id ? t_open.scope : ProfileLog::kNone; }
 void set_open_scope(const ProfileLog& log, std::uint32_t scope) { t_open = {log.id, scope}; }
+void close_scope(const ProfileLog& log, std::uint32_t scope, std::uint32_t parent) {
+  if (t_open.log == log.id && t_open.scope == scope) t_open.scope = parent;
+}
 
 ProfileLog::ProfileLog() : id(next_id()) {}
 
@@ -57,12 +60,15 @@ void ProfileLog::leave_current() {
   g_log.reset();
 }
 
+// Comparing clocks waits for the device, and what it waits for may need that other threads go on: no lock is held.
 void ProfileLog::start(const std::vector<std::shared_ptr<DeviceState>>& devices) {
   for (const auto& device : devices) {
-    if (std::ranges::find(devices_, device) != devices_.end()) continue;
-    devices_.push_back(device);
+    if (std::ranges::find(devices_, device, &Measured::device) != devices_.end()) continue;
+    devices_.push_back({device, compare(*device)});
     std::lock_guard lock(device->mutex);
-    for (const auto& stream : device->streams) join(*stream);
+    // The stream of recordings is given nothing to run: others submit what they recorded.
+    for (const auto& stream : device->streams)
+      if (stream.get() != device->recordings) join(*stream);
     device->profile = shared_from_this();
   }
 }
@@ -77,41 +83,69 @@ void ProfileLog::join(StreamState& stream) {
     std::set<const DeviceState*> namesakes;
     int before = 0;
     for (const Track& t : tracks_) {
+      if (!t.state) continue;
       if (t.state->device == stream.device) ++before, device = t.device;
       if (t.state->device->device->info().name == stream.device->device->info().name) namesakes.insert(t.state->device);
     }
     if (before == 0 && !namesakes.empty()) device += fmt::format(" ({})", namesakes.size() + 1);
     tracks_.push_back({device, before, &stream});
   }
+  // A stream that cannot be heard ends before this log does.
+  struct Forget {
+    ProfileLog& log;
+    std::uint32_t number;
+    bool joined = false;
+    ~Forget() {
+      if (joined) return;
+      std::lock_guard lock(log.mutex_);
+      log.tracks_[number].state = nullptr;
+    }
+  } forget{*this, number};
   stream.listen([&](backend::Stream& own, std::unique_ptr<backend::Stream>& listener) {
-    auto made = std::make_unique<ProfiledStream>(own, stream.clock(), shared_from_this(), number);
-    made->begin(*stream.device->device);
-    listener = std::move(made);
+    listener = std::make_unique<ProfiledStream>(own, stream.clock(), shared_from_this(), number);
   });
+  forget.joined = true;
 }
 
 void ProfileLog::stop() {
   std::exception_ptr failure;
-  for (const auto& device : devices_) {
-    std::lock_guard lock(device->mutex);
-    device->profile.reset();
+  for (const Measured& m : devices_) {
+    std::lock_guard lock(m.device->mutex);
+    m.device->profile.reset();
   }
   std::vector<Track> tracks;
   {
     std::lock_guard lock(mutex_);
     tracks = tracks_;
   }
-  for (const Track& track : tracks) {
+  const auto trying = [&](auto f) {
+    try {
+      f();
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  // All streams are let go before any is waited for.
+  std::vector<std::unique_ptr<backend::Stream>> ended;
+  std::vector<backend::Ticket> last;
+  std::erase_if(tracks, [](const Track& t) { return !t.state; });
+  for (const Track& track : tracks)
     track.state->listen([&](backend::Stream&, std::unique_ptr<backend::Stream>& listener) {
-      const std::unique_ptr<backend::Stream> ended = std::move(listener);
-      if (!ended) return;  // it could not be measured
-      try {
-        static_cast<ProfiledStream&>(*ended).end(*track.state->device->device);
-      } catch (...) {
-        if (!failure) failure = std::current_exception();
-      }
+      ended.push_back(std::move(listener));
+      last.push_back(track.state->clock().last());
     });
-  }
+  for (std::size_t k = 0; k < tracks.size(); ++k)
+    trying([&] {
+      StreamState& stream = *tracks[k].state;
+      stream.sleep(last[k]);
+      stream.with([&](backend::Stream& s) { stream.clock().finish(s.own(), last[k]); });
+    });
+  for (const Measured& m : devices_)
+    trying([&] {
+      const Clocks after = compare(*m.device);
+      for (std::size_t k = 0; k < tracks.size(); ++k)
+        if (tracks[k].state->device == m.device.get()) static_cast<ProfiledStream&>(*ended[k]).tell(m.before, after);
+    });
   {
     std::lock_guard lock(mutex_);
     seconds_ = now();
@@ -121,6 +155,36 @@ void ProfileLog::stop() {
   }
   devices_.clear();
   if (failure) std::rethrow_exception(failure);
+}
+
+// By an operation that does next to nothing, on a stream of its own.
+ProfileLog::Clocks ProfileLog::compare(DeviceState& state) const {
+  backend::Device& device = *state.device;
+  const backend::Allocation scratch = device.allocate(4, backend::MemoryKind::device);
+  struct Free {
+    backend::Device& device;
+    const backend::Allocation& scratch;
+    ~Free() { device.free(scratch); }
+  } free{device, scratch};
+  StreamClock clock(device);
+  const std::unique_ptr<backend::Stream> stream = device.create_stream();
+  stream->fill(scratch.address, 4, 0);
+  stream->synchronize();
+  double shortest = 1e9;
+  Clocks clocks;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    double middle = 0;
+    const double before = now();
+    clock.measure(
+        *stream, [&] { return stream->fill(scratch.address, 4, 0); },
+        [&middle](std::int64_t begin, std::int64_t end) { middle = double(begin + end) * 0.5e-9; });
+    clock.finish(*stream, clock.last());
+    const double after = now();
+    if (after - before >= shortest) continue;
+    shortest = after - before;
+    clocks = {(before + after) / 2, (before + after) / 2 - middle};
+  }
+  return clocks;
 }
 
 // The lock is held.
@@ -207,44 +271,12 @@ backend::Ticket ProfiledStream::replay(backend::Graph& graph) {
   return measured(fmt::format("graph of {} operations", graph.size()), [&] { return own_.replay(graph); });
 }
 
-// What to add to the device's seconds for the host's, from the shortest of some tries of an operation that does next to
-// nothing. `host` is set to when that was.
-double ProfiledStream::compare(backend::Device& device, double& host) {
-  const backend::Allocation scratch = device.allocate(4, backend::MemoryKind::device);
-  struct Free {
-    backend::Device& device;
-    const backend::Allocation& scratch;
-    ~Free() { device.free(scratch); }
-  } free{device, scratch};
-  own_.synchronize();
-  double shortest = 1e9, offset = 0;
-  for (int attempt = 0; attempt < 5; ++attempt) {
-    double middle = 0;
-    const double before = log_->now();
-    clock_.measure(
-        own_, [&] { return own_.fill(scratch.address, 4, 0); },
-        [&middle](std::int64_t begin, std::int64_t end) { middle = double(begin + end) * 0.5e-9; });
-    clock_.finish(own_);
-    const double after = log_->now();
-    if (after - before >= shortest) continue;
-    shortest = after - before;
-    host = (before + after) / 2;
-    offset = host - middle;
-  }
-  return offset;
-}
-
-void ProfiledStream::begin(backend::Device& device) { offset_ = compare(device, offset_at_); }
-
-void ProfiledStream::end(backend::Device& device) {
-  clock_.finish(own_);
-  // The clocks drift apart: in between, in proportion. What an operation takes is told by the device alone.
-  double at = 0;
-  const double offset = compare(device, at);
+// The clocks drift apart: in between, in proportion. What an operation takes is told by the device alone.
+void ProfiledStream::tell(const ProfileLog::Clocks& before, const ProfileLog::Clocks& after) {
   for (const Times& t : *times_) {
     const double begin = double(t.begin) * 1e-9;
-    const double share = std::clamp((begin + offset_ - offset_at_) / std::max(at - offset_at_, 1e-9), 0., 1.);
-    const double on_host = begin + offset_ + (offset - offset_) * share;
+    const double share = std::clamp((begin + before.offset - before.at) / std::max(after.at - before.at, 1e-9), 0., 1.);
+    const double on_host = begin + before.offset + (after.offset - before.offset) * share;
     log_->ran(t.recorded, track_, on_host, on_host + double(t.end - t.begin) * 1e-9);
   }
 }

@@ -28,11 +28,17 @@ class ProfileLog : public std::enable_shared_from_this<ProfileLog> {
     double at = 0;                      ///< seconds on the host
   };
   static constexpr std::uint32_t kNone = 0;
+  /// How a device's clock stood to the host's.
+  struct Clocks {
+    double at = 0;      ///< seconds on the host
+    double offset = 0;  ///< to add to the device's seconds
+  };
 
   ProfileLog();
   const std::uint64_t id;  ///< of no other one
 
-  /// Begins to hear of the devices' streams. Errors: Error(unsupported) when a device has no clock.
+  /// Begins to hear of the devices' streams. Waits for their work. Errors: Error(unsupported) when a device has no
+  /// clock.
   void start(const std::vector<std::shared_ptr<DeviceState>>& devices);
   /// Begins to hear of a stream of one of the devices. The stream is not locked.
   void join(StreamState& stream);
@@ -61,11 +67,16 @@ class ProfileLog : public std::enable_shared_from_this<ProfileLog> {
     int stream = 0;  ///< number on the device
     StreamState* state = nullptr;
   };
+  struct Measured {
+    std::shared_ptr<DeviceState> device;
+    Clocks before;
+  };
+  Clocks compare(DeviceState& device) const;
   std::uint32_t name_number(std::string_view name);
   int thread_number();
 
   const Clock::time_point start_ = Clock::now();
-  std::vector<std::shared_ptr<DeviceState>> devices_;
+  std::vector<Measured> devices_;
   std::mutex mutex_;  ///< guards what follows
   std::vector<std::string> names_;
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
@@ -93,6 +104,8 @@ void summarise(Profile& profile);
 /// The scope that is open in this thread, of the log: kNone for another one.
 std::uint32_t open_scope(const ProfileLog& log);
 void set_open_scope(const ProfileLog& log, std::uint32_t scope);
+/// `parent` is open again, where `scope` of this log was: a Timer may end after its profiler, when another collects.
+void close_scope(const ProfileLog& log, std::uint32_t scope, std::uint32_t parent);
 
 /// Gives its operations to another stream, and measures them. Guarded by that stream's lock.
 class ProfiledStream final : public backend::Stream {
@@ -100,9 +113,8 @@ class ProfiledStream final : public backend::Stream {
   ProfiledStream(backend::Stream& own, StreamClock& clock, std::shared_ptr<ProfileLog> log, std::uint32_t track)
       : own_(own), clock_(clock), log_(std::move(log)), track_(track) {}
 
-  /// Find out how the device's clock stands to the host's. The end waits for all that is measured, and logs it.
-  void begin(backend::Device& device);
-  void end(backend::Device& device);
+  /// When all that was measured has run: logs it, on the host's clock.
+  void tell(const ProfileLog::Clocks& before, const ProfileLog::Clocks& after);
 
   backend::Ticket launch(backend::Program& program, backend::Grid grid, std::span<const std::byte> args,
                          std::span<const backend::MemoryRange> ranges) override;
@@ -131,7 +143,6 @@ class ProfiledStream final : public backend::Stream {
  private:
   template <class F>
   backend::Ticket measured(std::string_view name, F record);
-  double compare(backend::Device& device, double& host);
 
   backend::Stream& own_;
   StreamClock& clock_;
@@ -142,7 +153,6 @@ class ProfiledStream final : public backend::Stream {
     std::int64_t begin, end;
   };
   std::shared_ptr<std::vector<Times>> times_ = std::make_shared<std::vector<Times>>();
-  double offset_ = 0, offset_at_ = 0;  ///< host - device at the beginning, and when that was
 };
 
 }  // namespace weft::detail

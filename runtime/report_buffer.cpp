@@ -328,7 +328,7 @@ Reports::Failure ReportBuffer::failure(const Record& r) const {
 }
 
 void ReportBuffer::collect(backend::Stream& stream, backend::Ticket waited, Reports& into) {
-  if (!pending() || waited < first_) return;
+  if (!is_read_by(waited)) return;
   stream.wait(last_);
   const std::vector<std::uint32_t> header = read(stream, 0, layout::kHeaderWords);
   const std::uint32_t used = std::min(header[layout::kPrintsUsed], capacity_);

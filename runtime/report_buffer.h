@@ -66,6 +66,9 @@ class ReportBuffer {
 
   /// After a wait: reads what was reported if the ticket is one of the launches' or later.
   void collect(backend::Stream& stream, backend::Ticket waited, Reports& into);
+  /// Whether a wait for the ticket reads what is here, which waits for last().
+  bool is_read_by(backend::Ticket waited) const { return pending() && waited >= first_; }
+  backend::Ticket last() const { return last_; }
   bool pending() const { return of_graph_ ? last_ != 0 : !runs_.empty(); }
 
  private:

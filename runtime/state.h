@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -53,7 +54,7 @@ struct StreamState {
   }
   /// Waits without the lock: what is waited for may need that others give the stream work.
   void sleep(backend::Ticket ticket) {
-    if (const auto waiting = with([&](backend::Stream& s) { return s.waiting(ticket); })) waiting();
+    if (const auto waiting = with([&](backend::Stream& s) { return s.waiting(reported_with(ticket)); })) waiting();
   }
   /// Calls f(backend::Stream&), which waits for the ticket; reports are added to `found`.
   template <class F>
@@ -70,12 +71,18 @@ struct StreamState {
   }
   /// Shows what kernels print; failures are for the next wait that can throw them.
   void keep(Reports&& found);
-  /// Waits for everything; reports are added to `found`.
+  /// Waits for everything that the stream has been given so far; reports are added to `found`.
   void synchronize(Reports& found) {
-    sleep(backend::kAllWork);
+    backend::Ticket last = 0;
+    std::function<void()> waiting;
     with([&](backend::Stream& s) {
-      s.synchronize();
-      collect(s, ~backend::Ticket(0), found);
+      last = s.submit();
+      waiting = s.waiting(backend::kAllWork);
+    });
+    if (waiting) waiting();
+    with([&](backend::Stream& s) {
+      s.wait(last);
+      collect(s, last, found);
     });
   }
   /// Starts what was recorded, and shows what kernels print; failures are kept for the next wait.
@@ -93,7 +100,16 @@ struct StreamState {
   void report_to(backend::Stream& s, std::shared_ptr<ReportBuffer> reports);
   /// Waits for what reports, and keeps what it reported for the next wait.
   void settle() {
+    sleep(backend::kAllWork);
     with([&](backend::Stream& s) { settle(s); });
+  }
+  /// Before a launch that reports, without the lock: after a graph that does, that is waited for.
+  void leave_graph() {
+    if (with([&](backend::Stream&) { return graph_reports_ != nullptr; })) settle();
+  }
+  /// What comes now may wait for others: who waits for what was given before reads that alone. The stream is locked.
+  void divide_reports() {
+    if (reports_ && reports_->pending()) earlier_.push_back(std::move(reports_));
   }
   /// Of a capture: what its launches report to, or null.
   std::shared_ptr<ReportBuffer> take_reports() { return std::move(reports_); }
@@ -118,6 +134,10 @@ struct StreamState {
   friend class weft::Stream;
   void collect(backend::Stream& s, backend::Ticket ticket, Reports& found) {
     if (!kept_.empty()) found.add(std::exchange(kept_, {}));
+    std::erase_if(earlier_, [&](const auto& earlier) {
+      earlier->collect(s, ticket, found);
+      return !earlier->pending();
+    });
     if (reports_) reports_->collect(s, ticket, found);
     if (graph_reports_) {
       graph_reports_->collect(s, ticket, found);
@@ -125,15 +145,29 @@ struct StreamState {
     }
   }
   void settle(backend::Stream& s);
-  bool reporting() const { return (reports_ && reports_->pending()) || graph_reports_ || !kept_.lines.empty(); }
+  bool reporting() const {
+    return (reports_ && reports_->pending()) || !earlier_.empty() || graph_reports_ || !kept_.lines.empty();
+  }
+  /// The last ticket that must have run for the reports to be read that belong to a wait for this one.
+  backend::Ticket reported_with(backend::Ticket ticket) const {
+    backend::Ticket last = ticket;
+    const auto look = [&](const std::shared_ptr<ReportBuffer>& r) {
+      if (r && r->is_read_by(ticket)) last = std::max(last, r->last());
+    };
+    for (const auto& earlier : earlier_) look(earlier);
+    look(reports_);
+    look(graph_reports_);
+    return last;
+  }
   std::mutex mutex_;
   std::unique_ptr<StreamClock> clock_;  ///< from the first measurement on; outlives the work of the stream
   std::unique_ptr<Pacer> pacer_;
   std::unique_ptr<backend::Stream> stream_;
   std::unique_ptr<backend::Stream> listener_;
-  backend::Stream* given_;                 ///< one of the two
-  std::shared_ptr<ReportBuffer> reports_;  ///< from the first launch of a kernel that reports
-  /// Of the graph that ran last, until its reports are collected. Of the two one at a time has any.
+  backend::Stream* given_;                              ///< one of the two
+  std::shared_ptr<ReportBuffer> reports_;               ///< from the first launch of a kernel that reports
+  std::vector<std::shared_ptr<ReportBuffer>> earlier_;  ///< of launches before those of reports_
+  /// Of the graph that ran last, until its reports are collected. Of these one at a time has any.
   std::shared_ptr<ReportBuffer> graph_reports_;
   Reports kept_;  ///< what no call could show or throw yet
 };
@@ -147,6 +181,13 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   StreamState* recordings = nullptr;  ///< stands for what others submit; from the first recording on
   Programs programs;
   Handles handles;
+  /// Streams stay as long as the device: who waits for them holds no lock.
+  std::vector<StreamState*> all_streams() {
+    std::lock_guard lock(mutex);
+    std::vector<StreamState*> all;
+    for (const auto& s : streams) all.push_back(s.get());
+    return all;
+  }
   /// A dispatch has no more threads, and no array of more elements is addressed in 32 bits. Tests lower it.
   std::int64_t max_threads = (1ll << 31) - 1;
   std::atomic<double> dispatch_budget = 0;            ///< seconds; 0: none

@@ -29,10 +29,10 @@ void StreamClock::take_first() {
     for (const Known& known : first.known) known((*moments)[0], (*moments)[1]);
 }
 
-void StreamClock::finish(backend::Stream& own) {
-  if (pending_.empty()) return;
-  own.wait(pending_.back().ticket);
-  while (!pending_.empty()) take_first();
+void StreamClock::finish(backend::Stream& own, backend::Ticket ticket) {
+  if (pending_.empty() || pending_.front().ticket > ticket) return;
+  own.wait(ticket);
+  while (!pending_.empty() && pending_.front().ticket <= ticket) take_first();
 }
 
 }  // namespace weft::detail

@@ -40,8 +40,10 @@ class StreamClock {
   void collect(backend::Stream& own) {
     if (!pending_.empty()) take(own);
   }
-  /// Waits for all that is measured.
-  void finish(backend::Stream& own);
+  /// Of the last operation that is measured and not yet taken; 0: none.
+  backend::Ticket last() const { return pending_.empty() ? 0 : pending_.back().ticket; }
+  /// Waits for what is measured up to a ticket.
+  void finish(backend::Stream& own, backend::Ticket ticket);
 
  private:
   static constexpr std::uint32_t kMost = 1024;

@@ -200,13 +200,17 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
 void Stream::wait(VkSemaphore semaphore, std::uint64_t value) const {
   Capture::refuse_waits();
   require_semaphore(*state_->device, semaphore, "wait()");
-  state_->with([&](backend::Stream& s) { return backend::VulkanStreamAccess(s, "wait()").await(semaphore, value); });
+  state_->with([&](backend::Stream& s) {
+    state_->divide_reports();
+    backend::VulkanStreamAccess(s.own(), "wait()").await(semaphore, value);
+  });
 }
 
 void Stream::signal(VkSemaphore semaphore, std::uint64_t value) const {
   Capture::refuse_waits();
   require_semaphore(*state_->device, semaphore, "signal()");
-  state_->with([&](backend::Stream& s) { return backend::VulkanStreamAccess(s, "signal()").signal(semaphore, value); });
+  state_->with(
+      [&](backend::Stream& s) { return backend::VulkanStreamAccess(s.own(), "signal()").signal(semaphore, value); });
 }
 
 void Device::detach() const {
@@ -216,15 +220,12 @@ void Device::detach() const {
     throw Error(ErrorKind::unsupported,
                 fmt::format("detach() on {}, which is not adopted: it goes with its last handle", name()));
   detail::Reports found;
-  {
-    std::lock_guard lock(state_->mutex);
-    for (const auto& s : state_->streams) try {
-        s->synchronize(found);
-      } catch (const Error& e) {
-        // A lost device is given back as it is.
-        if (e.kind() != ErrorKind::device_lost) throw;
-      }
-  }
+  for (StreamState* s : state_->all_streams()) try {
+      s->synchronize(found);
+    } catch (const Error& e) {
+      // A lost device is given back as it is.
+      if (e.kind() != ErrorKind::device_lost) throw;
+    }
   access.detach();
   found.deliver();
 }

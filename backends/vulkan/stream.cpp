@@ -80,12 +80,14 @@ void VulkanStream::abandon() {
     // The device is lost then, and so is the work.
   }
   const Ticket submitted = timeline_->submitted.load();
+  // What others were to signal may never come on a device that was given up while it ran.
+  const std::uint64_t patience = device_.lost() ? 1'000'000'000 : ~0ull;
   VkSemaphoreWaitInfo wait{};
   wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
   wait.semaphoreCount = 1;
   wait.pSemaphores = &timeline_->semaphore;
   wait.pValues = &submitted;
-  vk_.vkWaitSemaphores(device_.handle(), &wait, ~0ull);
+  vk_.vkWaitSemaphores(device_.handle(), &wait, patience);
   device_.retirement().remove(timeline_);
   device_.memory().free(ring_.handle);
   destroy();

@@ -11,7 +11,8 @@ namespace weft {
 ///   Array<int> order = spatial_order(points);
 ///   kernel("ask", [](Arr<const int> order, Arr<const vec3> points, ...) { Int i = order[tid()]; ... points[i] ... });
 ///
-/// \param points  (n); a point with a NaN or infinite component comes last, and the box knows nothing of it
+/// \param points  (n), in a box of which each side is from 1e-30 to 1e30 long: along one that is not, all are at one
+///                place; a point with a NaN or infinite component comes last, and the box knows nothing of it
 /// \return        (n) a permutation of 0 .. n - 1; of points in the same cell (2^10 along each side of the box) the one
 ///                with the lower number comes first. The same on every device.
 /// Gradient: none; points that carry gradients may be given while a tape records.
@@ -25,7 +26,8 @@ Array<int> spatial_order(const Array<vec3>& points, const AlgorithmOptions& opti
 void spatial_order(const Array<vec3>& points, const Array<int>& order, const AlgorithmOptions& options = {});
 
 /// The same for rays: by where they begin and where they point.
-/// \param directions  (n) of any length; a ray with a NaN or infinite component, or of direction 0, comes last
+/// \param directions  (n) from 1e-30 to 1e30 long: beyond, all count as one; a ray with a NaN or infinite component, or
+///                    of direction 0, comes last
 Array<int> spatial_order(const Array<vec3>& origins, const Array<vec3>& directions,
                          const AlgorithmOptions& options = {});
 void spatial_order(const Array<vec3>& origins, const Array<vec3>& directions, const Array<int>& order,

@@ -195,6 +195,13 @@ TEST_P(Streams, put_barriers_where_they_are_told_to) {
   x.fill(5);
   EXPECT_EQ(barriers(x, x), 2u);
   EXPECT_EQ(x.at(n - 1), 8);
+  // Whoever is handed the stream next has a stream as a new one.
+  stream.track_hazards(false);
+  const backend::Stream* const own = &stream.native();
+  stream = device().stream();
+  stream = device().create_stream();
+  ASSERT_EQ(&stream.native(), own);
+  EXPECT_EQ(barriers(x, x), 2u);
 }
 
 }  // namespace

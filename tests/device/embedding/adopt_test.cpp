@@ -202,6 +202,17 @@ TEST_P(Adopting, IsMeasuredAndMayGoMeanwhile) {
     EXPECT_GE(p.kernels[0].count, 2) << "in parts";
     EXPECT_GT(p.kernels[0].min, 0);
   }
+  {
+    // What others submit is not measured, and does not disturb.
+    const VkCommandBuffer commands = e.renderer.begin();
+    const Recording recording = e.device.stream().record_into(commands, [&] { launch(add_one, 10, x); });
+    Profiler profiler(e.device);
+    e.renderer.submit(commands);
+    recording.submitted();
+    launch(add_one, 10, x);
+    EXPECT_EQ(x.at(5), 3);
+    EXPECT_EQ(profiler.stop().kernels.size(), 1u);
+  }
   Profiler profiler(e.device);
   launch(add_one, 100000, x);
   EXPECT_EQ(x.at(99999), 2);
