@@ -29,6 +29,9 @@ install(TARGETS ${weft_installed} EXPORT weftTargets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+# The built tree, too, is found: by -Dweft_DIR or CMAKE_PREFIX_PATH.
+export(EXPORT weftTargets NAMESPACE weft:: FILE "${PROJECT_BINARY_DIR}/weftTargets.cmake")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/dependencies.cmake" "${PROJECT_BINARY_DIR}/dependencies.cmake" COPYONLY)
 install(EXPORT weftTargets NAMESPACE weft:: DESTINATION "${weft_package_dir}")
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/weftConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/weftConfig.cmake" INSTALL_DESTINATION "${weft_package_dir}")

@@ -42,6 +42,7 @@ struct Graph::State {
   std::unique_ptr<backend::Graph> graph;
   std::vector<Capture::Used> used;
   std::vector<CapturedLaunch> launches;
+  std::uint64_t capture = 0;  ///< see GraphNode
   bool by_handles = false;
   std::shared_ptr<detail::ReportBuffer> reports;  ///< null where no kernel prints, asserts or checks itself
   detail::StreamState* reporting_on = nullptr;    ///< where it was launched last
@@ -107,7 +108,10 @@ void Graph::launch(const Stream& stream) const {
 void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args) const {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  if (node.number >= s.launches.size()) invalid("arguments are set for a node that is none of the graph");
+  if (node.number == SIZE_MAX) invalid("arguments are set for a node that captured_launch() has not given");
+  if (node.capture != s.capture)
+    throw Error(ErrorKind::invalid_argument, "arguments are set for a node of another graph", kernel.name(),
+                kernel.loc());
   const CapturedLaunch& known = s.launches[node.number];
   if (known.operations != 1)
     throw Error(ErrorKind::unsupported,
@@ -148,6 +152,7 @@ Graph capture(const Device& device, const std::function<void()>& work) {
     made->reports = collecting.take_reports();
     made->launches = std::move(collecting.launches);
     made->by_handles = collecting.by_handles;
+    made->capture = collecting.serial;
     made->graph = device.state()->device->create_graph(collecting.take());
   }
   Graph graph;
@@ -160,6 +165,7 @@ GraphNode captured_launch() {
   if (capture.launches.empty()) invalid("captured_launch() is called before the first launch of a capture");
   GraphNode node;
   node.number = capture.launches.size() - 1;
+  node.capture = capture.serial;
   return node;
 }
 

@@ -18,6 +18,7 @@ class GraphNode {
   friend class Graph;
   friend GraphNode captured_launch();
   std::size_t number = SIZE_MAX;
+  std::uint64_t capture = 0;  ///< in which it was made
 };
 
 /// Operations in the order in which they were captured. A handle: copies are the same graph.

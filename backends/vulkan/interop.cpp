@@ -22,6 +22,9 @@ namespace {
 [[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
 // Errors: Error(invalid_argument) for a device that the instance does not have.
+// An old instance does not let its devices say what they can.
+constexpr const char* kHidden = ", or the VkInstance was made for a version of Vulkan below 1.2, which hides it";
+
 std::uint32_t checked_version(VkInstance instance, VkPhysicalDevice physical, std::uint32_t version, const char* what) {
   if (!instance) invalid(fmt::format("{} without a VkInstance", what));
   if (!physical) invalid(fmt::format("{} without a VkPhysicalDevice", what));
@@ -36,6 +39,10 @@ std::uint32_t checked_version(VkInstance instance, VkPhysicalDevice physical, st
   }
   if (std::ranges::find(all, physical) == all.end())
     invalid(fmt::format("{}: the VkPhysicalDevice is not one of the VkInstance's", what));
+  if (version && version < VK_API_VERSION_1_2)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{}: api_version, that of the VkInstance, is {}.{}, and weft needs 1.2", what,
+                            VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version)));
   return version ? version : VK_API_VERSION_1_2;
 }
 
@@ -52,7 +59,8 @@ VulkanRequirements::VulkanRequirements(VkInstance instance, VkPhysicalDevice phy
   state_->adapter = describe(physical_device, version);
   const Adapter& a = state_->adapter;
   if (!a.missing.empty())
-    throw Error(ErrorKind::no_device, fmt::format("weft cannot use {}: it lacks {}", a.info.adapter, a.missing));
+    throw Error(ErrorKind::no_device,
+                fmt::format("weft cannot use {}: it lacks {}{}", a.info.adapter, a.missing, kHidden));
 }
 
 VulkanRequirements::~VulkanRequirements() = default;
@@ -92,8 +100,8 @@ std::unique_ptr<Device> adopt_vulkan(const VulkanHandles& h) {
   }
   const Adapter able = describe(h.physical_device, version);
   if (!able.missing.empty())
-    throw Error(ErrorKind::unsupported,
-                fmt::format("weft cannot adopt a device on {}: it lacks {}", able.info.adapter, able.missing));
+    throw Error(ErrorKind::unsupported, fmt::format("weft cannot adopt a device on {}: it lacks {}{}",
+                                                    able.info.adapter, able.missing, kHidden));
   Adapter made =
       describe(h.physical_device, version, extensions, Features::enabled(h.features, h.core_features), h.queue_family);
   if (!made.missing.empty())

@@ -175,7 +175,7 @@ TEST_P(Graphs, refuse_arguments_that_do_not_fit) {
   });
   expect_contains(error_of([&] { graph.set(node, add_one, x); }), "another kernel");
   expect_contains(error_of([&] { graph.set(node, scale, wide.slice(0, 16, 2), 1.f); }), "another kind");
-  expect_contains(error_of([&] { graph.set(GraphNode(), scale, x, 1.f); }), "none of the graph");
+  expect_contains(error_of([&] { graph.set(GraphNode(), scale, x, 1.f); }), "captured_launch()");
   expect_contains(error_of([&] { Graph().launch(); }), "null graph");
   expect_contains(error_of([&] { captured_launch(); }), "outside of a capture");
 }
@@ -314,6 +314,19 @@ TEST_P(Graphs, repeat_work_while_a_flag_is_set) {
   cut.launch();
   EXPECT_EQ(rounds.at(0), 3);
   EXPECT_EQ(going.at(0), 1) << "the caller sees that it was cut";
+}
+
+TEST_P(Graphs, refuse_nodes_of_others) {
+  Array<float> x = zeros<float>(device(), 4), y = zeros<float>(device(), 4);
+  GraphNode node;
+  const Graph one = capture(device(), [&] {
+    launch(scale, 4, x, 1.f);
+    node = captured_launch();
+  });
+  const Graph other = capture(device(), [&] { launch(scale, 4, y, 1.f); });
+  expect_contains(error_of([&] { other.set(node, scale, y, 3.f); }), "a node of another graph");
+  expect_contains(error_of([&] { other.set(GraphNode(), scale, y, 3.f); }), "captured_launch()");
+  one.set(node, scale, x, 3.f);
 }
 
 TEST_P(Graphs, keep_nothing_of_a_condition_that_failed) {

@@ -101,7 +101,8 @@ TEST_P(Adopting, NamesWhatIsMissing) {
   refuse([](VulkanHandles& h) { h.device = nullptr; }, "VkDevice");
   refuse([](VulkanHandles& h) { h.queue = nullptr; }, "VkQueue");
   refuse([](VulkanHandles& h) { h.queue_family = 99; }, "queue family 99");
-  refuse([](VulkanHandles& h) { h.api_version = VK_API_VERSION_1_1; }, "Vulkan 1.2");
+  refuse([](VulkanHandles& h) { h.api_version = VK_API_VERSION_1_1; },
+         "api_version, that of the VkInstance, is 1.1, and weft needs 1.2");
   refuse([](VulkanHandles& h) { h.unlock = nullptr; }, "unlock");
   refuse([](VulkanHandles& h) { h.extensions.push_back(nullptr); }, "null");
   Renderer other({on_gpu(), {}});
