@@ -6,23 +6,11 @@ the distances to the closest points, or the number of triangles found whose boxe
 without warp-lang.
 """
 
-import os
 import statistics
 import sys
 import time
 
-# Warp says on both streams what it found.
-nowhere = os.open(os.devnull, os.O_WRONLY)
-os.dup2(nowhere, 1)
-os.dup2(nowhere, 2)
-
-try:
-    import numpy as np
-    import warp as wp
-except ImportError:
-    sys.exit(3)
-
-wp.config.quiet = True
+from quiet_warp import np, wp
 
 
 @wp.kernel(enable_backward=False)

@@ -6,22 +6,11 @@ of the gradient of the mean square of the final positions with respect to the in
 without warp-lang.
 """
 
-import os
 import statistics
 import sys
 import time
 
-# Warp says on both streams what it found.
-nowhere = os.open(os.devnull, os.O_WRONLY)
-os.dup2(nowhere, 1)
-os.dup2(nowhere, 2)
-
-try:
-    import warp as wp
-except ImportError:
-    sys.exit(3)
-
-wp.config.quiet = True
+from quiet_warp import wp
 
 
 @wp.kernel
