@@ -78,6 +78,9 @@ struct Profile {
 /// operations of the device; a Timer around them shows what they take. Where host and device have to agree, in
 /// trace(), moments are right to within the time of an empty submission.
 ///
+/// Its beginning and its end wait for what the devices were given before, to compare clocks. What was recorded for a
+/// renderer's command buffers is not measured.
+///
 /// One at a time in a process. Cost: while none collects, nothing for a launch and a load for a Timer; else, for each
 /// operation, two time stamps, two barriers and some 100 bytes.
 class Profiler {

@@ -22,7 +22,7 @@ Float scale_of(const Float& extent, float cells) {
     Float candidate = bitcast<float>(guess + step);
     best = select(extent * candidate <= cells, candidate, best);
   }
-  // Beyond these all points count as one, and places are those of their numbers.
+  // Along a side beyond these all points are in one cell.
   return select(extent > 1e-30f && extent < 1e30f, best, 0.f);
 }
 
