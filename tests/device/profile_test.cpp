@@ -7,6 +7,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "../../backends/backend.h"
@@ -331,6 +332,21 @@ TEST_P(Profiles, refuse_what_makes_no_sense) {
   expect_contains(error_of([&] { capture(device(), [&] { Profiler p(device()); }); }), "while a graph is captured");
   { const Profiler dropped(device()); }
   Profiler again(device());
+}
+
+TEST_P(Profiles, a_timer_that_outlives_its_profiler_leaves_the_next_one_alone) {
+  Array<float> x = zeros<float>(device(), 10);
+  Profiler first(device());
+  std::optional<Timer> late(std::in_place, "late");
+  (void)first.stop();
+  Profiler second(device());
+  const Timer timer("new");
+  late.reset();
+  x.fill(1);
+  const Profile p = second.stop();
+  ASSERT_EQ(p.operations.size(), 1u);
+  ASSERT_EQ(p.operations[0].scope, 0);
+  EXPECT_EQ(p.timers[0].name, "new");
 }
 
 }  // namespace

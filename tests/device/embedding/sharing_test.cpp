@@ -86,6 +86,7 @@ TEST_P(Sharing, WhatIsNoMemoryIsRefused) {
   refuse([](SharedMemory& m) { m.bytes = 4; }, "with 4 bytes");
   refuse([](SharedMemory& m) { m.buffer_usage = VK_BUFFER_USAGE_VERTEX_BUFFER_BIT; }, "SHADER_DEVICE_ADDRESS");
   refuse([](SharedMemory& m) { m.buffer_bytes = 396; }, "400 bytes is imported from a buffer of 396");
+  refuse([](SharedMemory& m) { m.bytes = m.buffer_bytes = 402; }, "words of 4");
   // Other sizes than those of the one buffer, and a buffer that is larger than the memory behind the descriptor.
   refuse([](SharedMemory& m) { m.bytes += 1 << 20; }, "is not memory for");
   refuse([](SharedMemory& m) { m.bytes = m.buffer_bytes = 1 << 20; }, "is not memory for");
