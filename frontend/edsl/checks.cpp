@@ -1,6 +1,8 @@
 // The checks of debug mode, and how a thread ends.
 #include "checks.h"
 
+#include "any_floats.h"
+
 namespace weft {
 
 using ir::Op;
@@ -124,10 +126,16 @@ void Guard::close(Id* values, int count) {
   });
 }
 
+namespace {
+thread_local int any_floats = 0;
+}
+AnyFloats::AnyFloats() { ++any_floats; }
+AnyFloats::~AnyFloats() { --any_floats; }
+
 FiniteGuard::FiniteGuard(const Address& at, Type type, std::span<const Id> values, Loc loc)
     : element_(at.element), type_(type), values_(values), loc_(loc) {
   Trace& t = Trace::current(loc);
-  if (!t.debug().finite || !ir::is_float(type)) return;
+  if (!t.debug().finite || !ir::is_float(type) || any_floats) return;
   active_ = true;
   Id good = is_finite(values[0], loc);
   for (Id value : values.subspan(1)) good = binary(Op::bit_and, good, is_finite(value, loc), loc);

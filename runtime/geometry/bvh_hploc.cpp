@@ -3,6 +3,7 @@
 #include <bit>
 #include <vector>
 
+#include "../../frontend/edsl/any_floats.h"
 #include "../../frontend/edsl/group.h"
 #include "../state.h"
 #include "bvh_build.h"
@@ -361,6 +362,7 @@ auto hploc_kernel(int width, bool grouped) {
       "bvh_hploc",
       [width, grouped](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys, Arr<const int> order,
                        Arr<vec4> bounds, Arr<int> sizes, Arr<int> counts, Arr<vec2i> spans, Int n) {
+        const tracing::AnyFloats any;
         const int left = merged_by(width) / 2;
         const Lists lists{bounds, sizes, counts, count_shift(width, grouped)};
         const Output out{bvh, halves, spans};

@@ -1,4 +1,5 @@
 // Hierarchies by common bits of keys, and what is done to a finished tree: its root's number, new bounds.
+#include "../../frontend/edsl/any_floats.h"
 #include "bvh_build.h"
 
 namespace weft::detail {
@@ -40,6 +41,7 @@ template <class B>
 auto lbvh_kernel(bool packs, bool grouped) {
   return kernel("bvh_lbvh",
                 [packs, grouped](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys, Int n) {
+                  const tracing::AnyFloats any;
                   Int i = tid();
                   Int first = i, last = i, height = 0;
                   Half h{box_of(bvh.lowers, bvh.uppers, bvh.primitives[i]), ~i, 1};
@@ -112,6 +114,7 @@ void build_from(const BvhBuild& build, const Array<B>& keys) {
 // what their children and the tree say of their parents.
 auto move_root_kernel() {
   return kernel("bvh_move_root", [](Var<BvhData> bvh) {
+    const tracing::AnyFloats any;
     Int r = Int(bvh.info[kBvhRoot]);
     If (r != 0) {
       Var<BvhNode> root = bvh.nodes[r], other = bvh.nodes[0];
@@ -150,6 +153,7 @@ auto move_root_kernel() {
 // node into its half of the parent and goes on there.
 auto refit_kernel() {
   return kernel("bvh_refit", [](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived) {
+    const tracing::AnyFloats any;
     Int node = tid();
     Int arrivals = 0;
     If (bvh.parents[node] >= -1) {

@@ -1,4 +1,5 @@
 // Leaves of several primitives in a tree of single ones.
+#include "../../frontend/edsl/any_floats.h"
 #include "../algorithms/scan.h"
 #include "../array_create.h"
 #include "bvh_build.h"
@@ -49,6 +50,7 @@ auto count_kernel() {
 auto pack_kernel() {
   return kernel("bvh_pack_leaves",
                 [](Var<BvhData> bvh, Arr<const vec2i> spans, Arr<const int> starts, Arr<const int> order) {
+                  const tracing::AnyFloats any;
                   Int node = tid();
                   auto stack = private_array<int>(8);
                   If (is_kept(bvh, spans, node)) {

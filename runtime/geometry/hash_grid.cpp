@@ -10,6 +10,7 @@
 #include <bit>
 #include <cmath>
 
+#include "../../frontend/edsl/any_floats.h"
 #include "../../frontend/edsl/atomic.h"
 #include "../../frontend/edsl/report.h"
 #include "../../frontend/support/error.h"
@@ -108,6 +109,7 @@ const auto& number_kernel() {
 template <class T>
 const auto& gather_kernel() {
   static const auto k = kernel("hash_grid_gather", [](Arr<const T> by_point, Arr<const int> points, Arr<T> by_place) {
+    const tracing::AnyFloats any;
     Int i = tid();
     by_place[i] = by_point[points[i]];
   });

@@ -1,6 +1,7 @@
 // Kernels that prepare a mesh for queries.
 #include "mesh_passes.h"
 
+#include "../../frontend/edsl/any_floats.h"
 #include "../../frontend/edsl/names.h"
 #include "../../frontend/edsl/vector.h"
 #include "finite.h"
@@ -18,6 +19,7 @@ Vec3 corner(const Arr<const vec3>& points, const Arr<const int>& indices, const 
 void triangle_boxes(const MeshArrays& mesh, const Array<vec3>& lowers, const Array<vec3>& uppers) {
   static const auto k =
       kernel("triangle boxes", [](Arr<const vec3> points, Arr<const int> indices, Arr<vec3> lowers, Arr<vec3> uppers) {
+        const tracing::AnyFloats any;
         Int i = tid();
         const Vec3 a = corner(points, indices, i, 0), b = corner(points, indices, i, 1),
                    c = corner(points, indices, i, 2);
@@ -35,10 +37,17 @@ void triangle_boxes(const MeshArrays& mesh, const Array<vec3>& lowers, const Arr
 void gather_corners(const MeshArrays& mesh) {
   static const auto k = kernel("gather corners", [](Arr<const vec3> points, Arr<const int> indices,
                                                     Arr<const int> primitives, Arr<vec4> corners) {
+    const tracing::AnyFloats any;
     Int i = tid();
     const Int triangle = primitives[i];
-    for (int k = 0; k < 3; ++k)
-      corners[i * 3 + k] = Vec4(corner(points, indices, triangle, k), k == 0 ? bitcast<float>(triangle) : Float(0));
+    const Vec3 a = corner(points, indices, triangle, 0), b = corner(points, indices, triangle, 1),
+               c = corner(points, indices, triangle, 2);
+    // A triangle that is to be found by nobody is all NaN: no test holds for it.
+    const Bool whole = is_finite(a) & is_finite(b) & is_finite(c);
+    const Vec3 nan(vec3(std::numeric_limits<float>::quiet_NaN()));
+    corners[i * 3] = Vec4(select(whole, a, nan), bitcast<float>(triangle));
+    corners[i * 3 + 1] = Vec4(select(whole, b, nan), Float(0));
+    corners[i * 3 + 2] = Vec4(select(whole, c, nan), Float(0));
   });
   launch(k, mesh.tree.count, mesh.points, mesh.indices, mesh.tree.primitives, mesh.corners);
 }

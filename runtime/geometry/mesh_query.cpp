@@ -3,6 +3,7 @@
 
 #include "../../frontend/edsl/detach.h"
 #include "../../frontend/edsl/vector.h"
+#include "bvh_build.h"
 #include "closest.h"
 #include "mesh_walks.h"
 #include "overlap.h"
@@ -30,11 +31,13 @@ std::array<Vec3, 3> points_of(const MeshInKernel& mesh, const Int& face) {
   return points;
 }
 
-Float of_points(const MeshInKernel& mesh, const Int& face, const Float& x) {
-  if (mesh.held) return x;
-  // None of what is found has NaNs.
-  const Float some = mesh.arrays.points[mesh.arrays.indices[max(face, 0) * 3]].x;
-  return select(isnan(some), 0.f, x);
+void depend_on_points(const MeshInKernel& mesh, const Int& face, std::initializer_list<Float*> numbers) {
+  if (mesh.held) return;
+  // No face has such a number, so that no thread goes this way.
+  If (face < -1) {
+    const Float some = mesh.arrays.points[0].x;
+    for (Float* x : numbers) *x = some;
+  }
 }
 
 namespace {
@@ -42,10 +45,20 @@ namespace {
 class FaceAabbWalk : public QueryWalk {
  public:
   FaceAabbWalk(const Var<MeshArrays>& mesh, const Vec3& lower, const Vec3& upper, Loc loc)
-      : QueryWalk(mesh.tree, loc), lower_(lower), upper_(upper) {}
+      : QueryWalk(mesh.tree, loc), mesh_(mesh), lower_(lower), upper_(upper) {}
 
  private:
   Bool wants(const Vec3& lower, const Vec3& upper) const override { return boxes_touch(lower, upper, lower_, upper_); }
+  // The corners lie together where the boxes, which are by triangle, do not.
+  Bool takes(const Int& place, const Int&, const Bool& several) const override {
+    Bool taken = true;
+    If (several) {
+      const Corners t(mesh_, place);
+      taken = wants(lesser(lesser(t.a, t.b), t.c), greater_of(greater_of(t.a, t.b), t.c));
+    }
+    return taken;
+  }
+  const Var<MeshArrays> mesh_;
   const Vec3 lower_, upper_;
 };
 

@@ -23,18 +23,14 @@ using RayResult = std::tuple<Bool, Float, Float, Float, Float, Int>;
 
 /// Goes through the tree from near to far; `look` sees each triangle that may matter, in two numbers: the limit of t is
 /// what it keeps in `limit`, and it says by `done` when no more is wanted.
-/// \param shrinks  `look` lowers the limit: what waits may then come to lie behind it
 template <class F>
-void walk_ray(const Var<MeshArrays>& mesh, const RayData<Float>& ray, const Float& limit, bool shrinks,
-              const Bool& done, F look) {
+void walk_ray(const Var<MeshArrays>& mesh, const RayData<Float>& ray, const Float& limit, const Bool& done, F look) {
   const auto choose = [&](const Children& c) {
     const RayBox<Float> one = intersect_ray_box(ray, c.lower[0], c.upper[0], limit);
     const RayBox<Float> two = intersect_ray_box(ray, c.lower[1], c.upper[1], limit);
-    return Choice{{one.hit, two.hit}, two.enter < one.enter, {one.enter, two.enter}};
+    return Choice{{one.hit, two.hit}, two.enter < one.enter};
   };
-  std::function<Bool(const Float&)> keep;
-  if (shrinks) keep = [&](const Float& enter) { return enter < limit; };
-  walk_tree(mesh.tree, done, keep, choose, [&](const Int& place) { look(Corners(mesh, place)); });
+  walk_tree(mesh.tree, done, choose, [&](const Int& place) { look(Corners(mesh, place)); });
 }
 
 RayFound first_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,
@@ -43,7 +39,7 @@ RayFound first_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& 
   RayFound best;
   Float limit = max_t;
   const Bool never = false;
-  walk_ray(mesh, ray, limit, !any, any ? best.hit : never, [&](const Corners& triangle) {
+  walk_ray(mesh, ray, limit, any ? best.hit : never, [&](const Corners& triangle) {
     const RayTriangle<Float> r = intersect_ray_triangle(ray, triangle.a, triangle.b, triangle.c, limit);
     If (r.hit) {
       best.hit = true;
@@ -61,7 +57,7 @@ RayFound next_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& d
   const RayData<Float> ray = ray_through(mesh.tree.nodes, origin, direction);
   RayFound best;
   Float limit = max_t;
-  walk_ray(mesh, ray, limit, true, Bool(false), [&](const Corners& triangle) {
+  walk_ray(mesh, ray, limit, Bool(false), [&](const Corners& triangle) {
     const RayTriangle<Float> r = intersect_ray_triangle(ray, triangle.a, triangle.b, triangle.c, max_t);
     const Bool behind = (r.t > after_t) | ((r.t == after_t) & (triangle.face > after_face));
     const Bool before = (!best.hit) | (r.t < best.t) | ((r.t == best.t) & (triangle.face < best.face));
@@ -175,8 +171,7 @@ const auto& count_func() {
 /// What the user is given of a hit, with its gradient.
 MeshRayHit with_face(const RayFound& f, const MeshInKernel& mesh, const Vec3& origin, const Vec3& direction) {
   MeshRayHit hit{f.hit, f.t, f.u, f.v, f.sign, {}, f.face};
-  if (!lib::tracing_adjoint())
-    hit.t = of_points(mesh, f.face, f.t), hit.u = of_points(mesh, f.face, f.u), hit.v = of_points(mesh, f.face, f.v);
+  if (!lib::tracing_adjoint()) depend_on_points(mesh, f.face, {&hit.t, &hit.u, &hit.v});
   If (f.hit) {
     const auto [a, b, c] = points_of(mesh, f.face);
     hit.normal = normalize(cross(b - a, c - a));
@@ -195,7 +190,7 @@ MeshRayHit with_face(const RayFound& f, const MeshInKernel& mesh, const Vec3& or
 Int count_hits(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t) {
   const RayData<Float> ray = ray_through(mesh.tree.nodes, origin, direction);
   Int count = 0;
-  walk_ray(mesh, ray, max_t, false, Bool(false), [&](const Corners& triangle) {
+  walk_ray(mesh, ray, max_t, Bool(false), [&](const Corners& triangle) {
     count += select(intersect_ray_triangle(ray, triangle.a, triangle.b, triangle.c, max_t).hit, 1, 0);
   });
   return count;

@@ -17,9 +17,9 @@ struct Corners {
 /// The points of a face, as the kernel's arguments hold them: those that carry gradients.
 std::array<Vec3, 3> points_of(const MeshInKernel& mesh, const Int& face);
 
-/// `x` of what was found at a face. Walks read copies of the points: a kernel reads here one of the points themselves,
-/// so that a tape knows what it depends on, whatever of the answer the kernel uses.
-Float of_points(const MeshInKernel& mesh, const Int& face, const Float& x);
+/// Says that numbers found at `face`, -1 for none, come of the mesh's points, and changes nothing. Walks read copies of
+/// the points: a tape, which looks at what kernels read, would not know.
+void depend_on_points(const MeshInKernel& mesh, const Int& face, std::initializer_list<Float*> numbers);
 
 /// How many triangles a ray hits.
 Int count_hits(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t);

@@ -16,6 +16,7 @@
 #include <functional>
 #include <numbers>
 
+#include "../../frontend/edsl/any_floats.h"
 #include "../../frontend/edsl/atomic.h"
 #include "../../frontend/edsl/own_gradient.h"
 #include "../../frontend/edsl/vector.h"
@@ -132,6 +133,7 @@ struct FarField {
 const auto& fields_of_leaves() {
   static const auto k = kernel("far fields of leaves", [](Arr<const BvhNode> nodes, Arr<const int> parents,
                                                           Arr<const vec4> corners, Arr<vec4> fields) {
+    const tracing::AnyFloats any;
     const Int node = tid();
     If (parents[node] < -1) {
       Return();  // no node
@@ -176,6 +178,7 @@ const auto& fields_of_leaves() {
 const auto& fields_upwards() {
   static const auto k = kernel(
       "far fields upwards", [](Arr<const BvhNode> nodes, Arr<const int> parents, Arr<vec4> fields, Arr<int> arrived) {
+        const tracing::AnyFloats any;
         Int node = tid(), link = parents[node];
         const auto is_inner = [&](int side) {
           return bitcast<int>(Float(side ? nodes[node].lower1.w : nodes[node].lower0.w)) >= 0;
@@ -243,7 +246,7 @@ Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accur
     return choice;
   };
   If (mesh.has_far_fields != 0) {
-    walk_tree(mesh.tree, false, {}, choose, [&](const Int& place) {
+    walk_tree(mesh.tree, false, choose, [&](const Int& place) {
       const Corners t(mesh, place);
       const Float angle = solid_angle(point, t.a, t.b, t.c);
       sum += select(isfinite(angle), angle, 0.f);  // what has moved to infinity counts for nothing

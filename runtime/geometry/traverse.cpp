@@ -43,34 +43,19 @@ Walk::Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents, const BvhRoot& ro
   if (part_) node_ = select(*part_ >= 0, *part_ >> 1, select(*part_ == kBvhWhole, node_, -1));
 }
 
-void Walk::keep_by(std::function<Bool(const Float& key)> keep) {
-  if (stack_.empty()) return;
-  keys_.push_back(private_array<float>(kStack));
-  keep_ = std::move(keep);
-}
-
 void Walk::step(const Int& next, const Int& waiting) {
   Int to = next;
   Bool climbs = true;
   if (!stack_.empty()) {
-    If (waiting >= 0) {
-      stack_[0][top_ & (kStack - 1)] = waiting;
-      if (keep_) keys_[0][top_ & (kStack - 1)] = key_;
-      top_ += 1;
-      bottom_ = max(bottom_, top_ - kStack);
-    }
+    // Without branches, which threads would take by chance: what does not wait goes to a place that stays free, and
+    // what is on top is read whether it is wanted or not.
+    stack_[0][top_ & (kStack - 1)] = waiting;
+    top_ += select(waiting >= 0, 1, 0);
+    bottom_ = max(bottom_, top_ - (kStack - 1));
     climbs = bottom_ > 0;
-    if (keep_) {
-      While ((to < 0) & (top_ > bottom_)) {
-        top_ -= 1;
-        to = select(keep_(keys_[0][top_ & (kStack - 1)]), Int(stack_[0][top_ & (kStack - 1)]), -1);
-      }
-    } else {
-      If ((to < 0) & (top_ > bottom_)) {
-        top_ -= 1;
-        to = stack_[0][top_ & (kStack - 1)];
-      }
-    }
+    const Bool pops = (to < 0) & (top_ > bottom_);
+    to = select(pops, Int(stack_[0][max(top_ - 1, 0) & (kStack - 1)]), to);
+    top_ -= select(pops, 1, 0);
   }
   from_ = -1;
   If (climbs & (to < 0)) {

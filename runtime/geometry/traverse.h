@@ -1,7 +1,5 @@
 // The walk through a hierarchy that all queries share. Internal to the library's queries.
 #pragma once
-#include <functional>
-
 #include "../../frontend/edsl/control.h"
 #include "../../frontend/edsl/group.h"
 #include "../../frontend/edsl/names.h"
@@ -32,7 +30,6 @@ struct Children {
 struct Choice {
   Bool hit[2];
   Bool second_first;  ///< which child is visited first
-  Float key[2] = {};  ///< see Walk::keep_by()
 };
 
 /// Primitives in up to two leaves, as numbers 0 .. count - 1.
@@ -46,15 +43,15 @@ struct LeafRange {
 ///
 /// Strategy: a node holds the boxes of its children, so that a visit reads one line of 64 bytes and decides about both.
 /// Leaves are handed to the query at once; of two inner children the one goes on and the other waits on a stack in the
-/// thread's own memory, at most one for each level. The stack is a ring of kStack entries: in a deeper tree the oldest
-/// are overwritten, and once those that are left are used up, the walk climbs by the parents' numbers: it visits the
-/// parent again and goes from its first child to the second, if the query still wants that, from the second further up.
-/// Nothing is lost and no leaf is handed over twice: whatever a popped entry was, the thread then stands in its
+/// thread's own memory, at most one for each level. The stack is a ring that holds kStack - 1: in a deeper tree the
+/// oldest are overwritten, and once those that are left are used up, the walk climbs by the parents' numbers: it visits
+/// the parent again and goes from its first child to the second, if the query still wants that, from the second further
+/// up. Nothing is lost and no leaf is handed over twice: whatever a popped entry was, the thread then stands in its
 /// parent's second child.
 ///
-/// Worked example, a ring of 2 and a chain 0 - 1 - 2 - 3 whose second children a, b, c are nodes too: a, b, c are
-/// pushed, which overwrites a; behind 3 come c and b from the ring; behind b the walk climbs: b is the second child of
-/// 1, and 1 the first of 0, whose second is a; behind a it climbs to the root and ends.
+/// Worked example, a ring that holds 2 and a chain 0 - 1 - 2 - 3 whose second children a, b, c are nodes too: a, b, c
+/// are pushed, which overwrites a; behind 3 come c and b from the ring; behind b the walk climbs: b is the second child
+/// of 1, and 1 the first of 0, whose second is a; behind a it climbs to the root and ends.
 ///
 /// Devices that run the threads of a subgroup in step, and masked ones too, pay for all code of a loop in each of its
 /// rounds: climbing is no loop of its own but a visit like others.
@@ -66,16 +63,12 @@ struct LeafRange {
 /// save.
 class Walk {
  public:
-  static constexpr int kStack = 64;
+  static constexpr int kStack = 64;  ///< a power of two
 
   Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents, const BvhRoot& root = {});
 
   /// Is there a node to visit?
   Bool going() const { return node_ >= 0; }
-
-  /// What waits is visited only if `keep` says so of its Choice::key when its turn comes: a query that has found a
-  /// result meanwhile need not read the node.
-  void keep_by(std::function<Bool(const Float& key)> keep);
 
   /// Visits the node and goes on to the next. `choose`: Choice(const Children&).
   template <class F>
@@ -100,7 +93,6 @@ class Walk {
     leaves.rest = ~second - leaves.first;
     const Bool go_first = hit_first & (first >= 0);
     const Bool go_second = hit_second & (descends | behind_first) & (second >= 0);
-    if (keep_) key_ = select(turned, order.key[0], order.key[1]);
     step(select(go_first, first, select(go_second, second, -1)), select(go_first & go_second, second, -1));
   }
 
@@ -113,25 +105,19 @@ class Walk {
 
   Arr<BvhNode> nodes_;
   Arr<int> parents_;
-  std::optional<Int> part_;           ///< the name of the root; none for the whole tree
-  std::vector<Private<int>> stack_;   ///< none in an adjoint
-  std::vector<Private<float>> keys_;  ///< of what is on the stack, where there is a `keep_`
-  std::function<Bool(const Float& key)> keep_;
+  std::optional<Int> part_;          ///< the name of the root; none for the whole tree
+  std::vector<Private<int>> stack_;  ///< none in an adjoint
   Int node_;
   Int from_ = -1;  ///< the child of node_ that the walk climbs from, or -1: it descends
   Int top_, bottom_;
-  Float key_;  ///< of what is to wait
 };
 
 /// Goes through a tree: `look` is called with the place of each primitive in a leaf that `choose` wants, until `done`.
 ///
 /// Nodes and primitives have a loop each, so that a thread waits for no others that do the other thing.
-/// \param keep  see Walk::keep_by(); may be null
 template <class Choose, class Look>
-void walk_tree(const Var<BvhData>& tree, const Bool& done, std::function<Bool(const Float& key)> keep, Choose choose,
-               Look look) {
+void walk_tree(const Var<BvhData>& tree, const Bool& done, Choose choose, Look look) {
   Walk walk(tree.nodes, tree.parents);
-  if (keep) walk.keep_by(std::move(keep));
   LeafRange leaves;
   While (walk.going() & !done) {
     leaves.count = 0;

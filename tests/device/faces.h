@@ -3,24 +3,54 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "device_test.h"
 
 namespace weft::test {
 
-/// f(in[0][i], in[1][i], ...) for each i, in a kernel.
-template <class F, class X, class... Y>
-auto on_device(const Device& device, F f, const std::vector<X>& first, const std::vector<Y>&... more) {
-  using R = HostOf<decltype(f(X(), Y()...))>;
+/// What a kernel finds in an array.
+template <class X>
+using ElementOf = decltype(std::declval<Arr<X>>()[std::declval<Int>()]);
+
+/// A function of both faces without its type: what is built around it is compiled once for all functions of the same
+/// arguments. It must stay as long as this.
+template <class R, class... X>
+struct Faces {
+  template <class F>
+  explicit Faces(const F& f)
+      : function(&f),
+        host([](const void* f, const X&... x) { return R((*static_cast<const F*>(f))(x...)); }),
+        traced([](const void* f, ElementOf<R> out, ElementOf<const X>... x) {
+          out = (*static_cast<const F*>(f))(static_cast<ElementOf<const X>&&>(x)...);
+        }) {}
+  const void* function;
+  R (*host)(const void* f, const X&... x);
+  void (*traced)(const void* f, ElementOf<R> out, ElementOf<const X>... x);
+};
+
+template <class F, class... X>
+using FacesOf = Faces<HostOf<decltype(std::declval<const F&>()(X()...))>, X...>;
+
+template <class R, class X, class... Y>
+std::vector<R> run(const Device& device, const Faces<R, X, Y...>& f, const std::vector<X>& first,
+                   const std::vector<Y>&... more) {
   const std::int64_t n = std::int64_t(first.size());
   Array<R> out = zeros<R>(device, n);
   launch(kernel("on_device",
                 [f](Arr<R> out, Arr<const X> x, Arr<const Y>... y) {
                   Int i = tid();
-                  out[i] = f(x[i], y[i]...);
+                  f.traced(f.function, out[i], x[i], y[i]...);
                 }),
          n, out, Array<X>(device, first), Array<Y>(device, more)...);
   return out.to_vector();
+}
+
+/// f(first[i], more[i]...) for each i, in a kernel.
+template <class F, class X, class... Y>
+auto on_device(const Device& device, const F& f, const std::vector<X>& first, const std::vector<Y>&... more) {
+  return run(device, FacesOf<F, X, Y...>(f), first, more...);
 }
 
 /// The scalars of a value as doubles.
@@ -44,14 +74,20 @@ void expect_near(const X& got, const X& expected, double tolerance, const char* 
   }
 }
 
+template <class R, class X, class... Y>
+std::vector<R> compare(const Device& device, double tolerance, const char* what, const Faces<R, X, Y...>& f,
+                       const std::vector<X>& first, const std::vector<Y>&... more) {
+  const std::vector<R> got = run(device, f, first, more...);
+  for (std::size_t i = 0; i < first.size(); ++i)
+    expect_near<R>(got[i], f.host(f.function, first[i], more[i]...), tolerance, what);
+  return got;
+}
+
 /// What the device gives, after comparison with the host.
 template <class F, class X, class... Y>
-auto faces_agree(const Device& device, double tolerance, const char* what, F f, const std::vector<X>& first,
+auto faces_agree(const Device& device, double tolerance, const char* what, const F& f, const std::vector<X>& first,
                  const std::vector<Y>&... more) {
-  const auto got = on_device(device, f, first, more...);
-  for (std::size_t i = 0; i < first.size(); ++i)
-    expect_near(got[i], HostOf<decltype(f(X(), Y()...))>(f(first[i], more[i]...)), tolerance, what);
-  return got;
+  return compare(device, tolerance, what, FacesOf<F, X, Y...>(f), first, more...);
 }
 
 /// A few ulp of T around 1.
