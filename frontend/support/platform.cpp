@@ -140,6 +140,22 @@ std::string load_library(const fs::path& path) {
 #endif
 }
 
+void* find_library(const std::string& name) {
+#ifdef _WIN32
+  return reinterpret_cast<void*>(LoadLibraryW(fs::path(name).c_str()));
+#else
+  return dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+#endif
+}
+
+void* find_function(void* library, const char* name) {
+#ifdef _WIN32
+  return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(library), name));
+#else
+  return dlsym(library, name);
+#endif
+}
+
 std::optional<int> run_program(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& part : command) arguments.push_back(const_cast<char*>(part.c_str()));

@@ -36,6 +36,12 @@ std::filesystem::path temporary_folder();
 /// \return what went wrong; empty: nothing
 std::string load_library(const std::filesystem::path& path);
 
+/// A shared library for its functions, until the process ends: looked for where the system looks for libraries, or at
+/// the path that the name is. Null where there is none that can be loaded.
+void* find_library(const std::string& name);
+/// Null where the library has none of that name.
+void* find_function(void* library, const char* name);
+
 /// Runs a program with this process's environment and input, and waits. All that it prints goes to this process's error
 /// output.
 /// \param command  the program (looked for in PATH where it names no folder) and its arguments

@@ -46,7 +46,8 @@ Triangles wavy_torus(int n) {
 // Embree's hierarchy of triangles, as its users who want every hit build it.
 class EmbreeScene {
  public:
-  EmbreeScene(const Triangles& t, RTCBuildQuality quality) : device_(rtcNewDevice(nullptr)) {
+  EmbreeScene(const Triangles& t, RTCBuildQuality quality, int threads)
+      : device_(rtcNewDevice(fmt::format("threads={}", threads).c_str())) {
     scene_ = rtcNewScene(device_);
     rtcSetSceneFlags(scene_, RTC_SCENE_FLAG_ROBUST);
     geometry_ = rtcNewGeometry(device_, RTC_GEOMETRY_TYPE_TRIANGLE);
@@ -122,9 +123,9 @@ void build_or_refit(Run& run, int n, BvhBuilder builder, bool refit) {
     run.device().synchronize();
   };
 #ifdef WEFT_EMBREE
-  EmbreeScene embree(work.triangles, refit ? RTC_BUILD_QUALITY_REFIT : RTC_BUILD_QUALITY_MEDIUM);
+  EmbreeScene embree(work.triangles, refit ? RTC_BUILD_QUALITY_REFIT : RTC_BUILD_QUALITY_MEDIUM, run.threads());
   const std::vector<Timing> times = interleave({ours, [&] { embree.build(); }}, run.rounds());
-  run.compare(times[0], times[1], refit ? "Embree 3 refit" : "Embree 3 build", "ms");
+  run.compare(times[0], times[1], fmt::format("Embree 3 {}, {}", refit ? "refit" : "build", run.threads_text()), "ms");
 #else
   const std::vector<Timing> times = interleave({ours}, run.rounds());
   run.budget(times[0], double(work.corners.size()) / kGoal, "ms", true);

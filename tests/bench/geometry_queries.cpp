@@ -19,7 +19,7 @@ namespace weft::bench {
 namespace {
 
 constexpr int kQueries = 200'000;
-constexpr int kMostRounds = 7;
+constexpr int kMostRounds = 21;
 
 template <class T>
 void put(std::ofstream& to, const std::vector<T>& values) {
@@ -56,7 +56,7 @@ void report(Run& run, const Warp& warp, int rounds, const std::function<void()>&
                                     ask();
                                     stream.synchronize();
                                   }},
-                                  rounds, 0);
+                                  rounds, 2);
   run.compare(timings[0], {warp.seconds, 0}, "warp-lang, CPU (one thread)", "ms");
 }
 
@@ -64,8 +64,8 @@ void report(Run& run, const Warp& warp, int rounds, const std::function<void()>&
 void closest_points(Run& run, int triangles, bool sorted) {
   const MeshData data = torus(triangles);
   const std::vector<vec3> points = scattered(kQueries, 3);
-  // Of a large mesh a round takes ten seconds.
-  const int rounds = std::min(run.rounds(), triangles > 500'000 ? 3 : kMostRounds);
+  // Of a large mesh a round takes several seconds.
+  const int rounds = std::min(run.rounds(), triangles > 500'000 ? 5 : kMostRounds);
   const auto warp = measure_warp("points", data, {points}, rounds);
   if (!warp) return run.leave_out(kNoWarp);
 

@@ -15,6 +15,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "../../frontend/support/platform.h"
+
 namespace weft::bench {
 
 namespace {
@@ -80,6 +82,11 @@ std::string csv_line(const Row& row) {
                      csv_field(row.device), row.weft, row.reference, csv_field(row.reference_name), row.ratio(),
                      row.unit);
 }
+
+// The interpreter has one thread, whatever is asked for.
+bool has_threads_of_host(const Device& device) { return device.is_software() && device.name() != "reference"; }
+
+int all_threads() { return int(std::max(1u, std::thread::hardware_concurrency())); }
 
 // Replaces what the file says of the suites that ran on this device; the rest of it stays.
 void write_csv(const std::filesystem::path& path, const std::vector<Row>& rows, const std::set<std::string>& suites,
@@ -159,9 +166,19 @@ Timing cost(const std::string& name, const std::function<double()>& body, int ro
   return summarise(std::move(collector.samples));
 }
 
+std::string Run::threads_text() const {
+  if (threads_ == all_threads()) return "all threads";
+  return threads_ == 1 ? "one thread" : fmt::format("{} threads", threads_);
+}
+
+std::string Run::device_label() const {
+  if (!has_threads_of_host(device_) || threads_ == all_threads()) return device_.adapter();
+  return fmt::format("{}, {}", device_.adapter(), threads_text());
+}
+
 void Run::compare(const Timing& weft, const Timing& reference, std::string reference_name, std::string unit) {
   const double scale = units_per_second(unit);
-  row_.device = device_.adapter();
+  row_.device = device_label();
   row_.weft = weft.seconds * scale;
   row_.reference = reference.seconds * scale;
   row_.reference_name = std::move(reference_name);
@@ -177,7 +194,7 @@ void Run::budget(const Timing& weft, double seconds, std::string unit, bool on_d
 void Run::bytes(double weft, double documented) {
   if (weft > 1.02 * documented)
     throw std::runtime_error(fmt::format("{:.1f} bytes are taken, and {} are documented", weft, documented));
-  row_.device = device_.adapter();
+  row_.device = device_label();
   row_.weft = weft;
   row_.reference = documented;
   row_.reference_name = kDocumented;
@@ -195,22 +212,26 @@ int Harness::main(int argc, char** argv) {
   CLI::App app("Benchmarks of weft, each against a reference that is measured in the same run.");
   std::vector<std::string> suites;
   std::string only, device_name, out = "build/bench/summary.csv";
-  int rounds = 15;
+  int rounds = 21, threads = int(platform::environment_number("LP_NUM_THREADS", std::uint64_t(all_threads())));
   bool verbose = false;
   app.add_option("--suite", suites, "Run this suite alone (may be repeated)")->check(CLI::IsMember(known));
   app.add_option("--case", only, "Run only cases whose name contains this; the file is left alone");
   app.add_option("--out", out, "File that takes the rows; those of other suites in it stay")->capture_default_str();
   app.add_option("--device", device_name, "vulkan:0, cpu, ...; the best one when not given");
   app.add_option("--rounds", rounds, "Measurements of each side")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--threads", threads, "Threads of a software device, and of references that may have several")
+      ->check(CLI::Range(1, 1024));
   app.add_flag("--verbose", verbose, "Print what else was measured, too");
   CLI11_PARSE(app, argc, argv);
   const std::set<std::string> wanted = suites.empty() ? known : std::set<std::string>(suites.begin(), suites.end());
 
+  // Mesa's software device asks for it when it is first used.
+  if (threads != all_threads()) platform::set_environment("LP_NUM_THREADS", std::to_string(threads).c_str());
   int failures = 0;
   try {
     const Device device = device_name.empty() ? Device::best() : Device(device_name);
-    fmt::print("device: {}, {}; host: {} CPUs; {} rounds\n\n", device.adapter(), device.driver(),
-               std::thread::hardware_concurrency(), rounds);
+    fmt::print("device: {}, {}; host: {} CPUs; {} rounds, {}\n\n", device.adapter(), device.driver(),
+               std::thread::hardware_concurrency(), rounds, Run(device, rounds, threads).threads_text());
     fmt::print("{:<8} {:<34} {:>10} {:>10} {:<3} {:>7} {:>7}  {}\n", "suite", "case", "weft", "reference", "", "ratio",
                "spread", "reference");
     std::vector<Row> rows;
@@ -218,7 +239,7 @@ int Harness::main(int argc, char** argv) {
       const Case& c = cases_[k];
       if (!wanted.count(c.suite) || c.name.find(only) == std::string::npos) continue;
       try {
-        Run run(device, rounds);
+        Run run(device, rounds, threads);
         run.row_.suite = c.suite;
         run.row_.name = c.name;
         c.body(run);
@@ -237,7 +258,7 @@ int Harness::main(int argc, char** argv) {
       if (k + 1 == cases_.size() || cases_[k + 1].suite != c.suite) print_mean(c.suite, rows);
     }
     if (only.empty()) {
-      write_csv(out, rows, wanted, device.adapter());
+      write_csv(out, rows, wanted, Run(device, rounds, threads).device_label());
       fmt::print("\nwritten to {}\n", out);
     }
   } catch (const std::exception& e) {

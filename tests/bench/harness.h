@@ -40,9 +40,12 @@ struct Row {
 /// What a case is given to work with.
 class Run {
  public:
-  Run(Device device, int rounds) : device_(std::move(device)), rounds_(rounds) {}
+  Run(Device device, int rounds, int threads) : device_(std::move(device)), rounds_(rounds), threads_(threads) {}
   const Device& device() const { return device_; }
   int rounds() const { return rounds_; }
+  /// Threads of the host for a reference that may have several: as many as a software device has.
+  int threads() const { return threads_; }
+  std::string threads_text() const;
 
   /// Adds a line to the output of --verbose, below the row.
   void note(std::string line) { notes_.push_back(std::move(line)); }
@@ -57,8 +60,9 @@ class Run {
 
  private:
   friend class Harness;
+  std::string device_label() const;
   Device device_;
-  int rounds_;
+  int rounds_, threads_;
   Row row_;
   std::vector<std::string> notes_;
   std::string left_out_;
