@@ -1,4 +1,4 @@
-// The walk that finds what a kernel needs, and refuses what the device lacks by name.
+// The walk that finds what a kernel needs, and refuses what the target lacks by name.
 #include "capabilities.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ class Survey {
   void run() {
     if (!module_.arrays.empty()) needs_.as_bits.assign(module_.arrays.size(), false);
     if (const ir::GroupUse use = ir::group_use(module_); use.together && module_.block > target_.max_block)
-      refuse(use.loc, fmt::format("the kernel's workgroups have {} threads; the device runs up to {}", module_.block,
+      refuse(use.loc, fmt::format("the kernel's workgroups have {} threads; the {} runs up to {}", module_.block, who(),
                                   target_.max_block));
     for (const ir::KernelArray& array : module_.arrays) {
       // Where narrow scalars lie in words of their own, only conversions happen to them.
@@ -48,20 +48,21 @@ class Survey {
     // SPIR-V alone brings together again only what a condition that is the same for the workgroup has parted.
     if (!needs_.subgroup || target_.subgroups_meet_again) return;
     if (const Id id = ir::first_in_subgroup_flow(module_); id != ir::kNone)
-      refuse_device(module_[id].loc(), "operations of subgroups under conditions that differ in the workgroup",
-                    "shaderSubgroupUniformControlFlow");
+      refuse_lacking(module_[id].loc(), "operations of subgroups under conditions that differ in the workgroup",
+                     "shaderSubgroupUniformControlFlow");
   }
 
  private:
   [[noreturn]] void refuse(Loc loc, const std::string& what) const {
     throw Error(ErrorKind::unsupported, what, module_.name, loc ? loc : module_.loc);
   }
-  [[noreturn]] void refuse_device(Loc loc, const std::string& what, const char* feature) const {
-    refuse(loc, fmt::format("the device lacks {} ({})", what, feature));
+  const char* who() const { return target_.of_device ? "device" : "target"; }
+  [[noreturn]] void refuse_lacking(Loc loc, const std::string& what, const char* feature) const {
+    refuse(loc, fmt::format("the {} lacks {} ({})", who(), what, feature));
   }
 
   void require_int64(Loc loc) {
-    if (!target_.int64) refuse_device(loc, "int64 arithmetic", "shaderInt64");
+    if (!target_.int64) refuse_lacking(loc, "int64 arithmetic", "shaderInt64");
     needs_.int64 = true;
   }
 
@@ -78,7 +79,7 @@ class Survey {
         break;
       case 64:
         if (t == Type::f64) {
-          if (!target_.float64) refuse_device(loc, "float64 arithmetic", "shaderFloat64");
+          if (!target_.float64) refuse_lacking(loc, "float64 arithmetic", "shaderFloat64");
           needs_.float64 = true;
         } else {
           require_int64(loc);
@@ -96,7 +97,7 @@ class Survey {
     if (offered) {
       need = true;
     } else if (arithmetic) {
-      refuse_device(loc, std::string(ir::user_name(t)) + " arithmetic", feature);
+      refuse_lacking(loc, std::string(ir::user_name(t)) + " arithmetic", feature);
     } else {
       require_storage(t, loc);
     }
@@ -104,10 +105,10 @@ class Survey {
 
   void require_storage(Type t, Loc loc) {
     if (ir::bits(t) == 8) {
-      if (!target_.storage8) refuse_device(loc, "8-bit storage", "storageBuffer8BitAccess");
+      if (!target_.storage8) refuse_lacking(loc, "8-bit storage", "storageBuffer8BitAccess");
       needs_.storage8 = true;
     } else if (ir::bits(t) == 16) {
-      if (!target_.storage16) refuse_device(loc, "16-bit storage", "storageBuffer16BitAccess");
+      if (!target_.storage16) refuse_lacking(loc, "16-bit storage", "storageBuffer16BitAccess");
       needs_.storage16 = true;
     }
   }
@@ -127,8 +128,8 @@ class Survey {
     }
     if (ir::bits(t) == 64) {
       if (!(shared ? target_.int64_shared_atomics : target_.int64_atomics))
-        refuse_device(inst.loc(), shared ? "64-bit atomic operations on shared memory" : "64-bit atomic operations",
-                      shared ? "shaderSharedInt64Atomics" : "shaderBufferInt64Atomics");
+        refuse_lacking(inst.loc(), shared ? "64-bit atomic operations on shared memory" : "64-bit atomic operations",
+                       shared ? "shaderSharedInt64Atomics" : "shaderBufferInt64Atomics");
       require_int64(inst.loc());
       needs_.int64_atomics = true;
     }
@@ -137,13 +138,13 @@ class Survey {
 
   void visit_subgroup(Id id, const Inst& inst) {
     needs_.subgroup = true;
-    if (target_.subgroup_size == 0) refuse_device(inst.loc(), "whole subgroups", "computeFullSubgroups");
+    if (target_.subgroup_size == 0) refuse_lacking(inst.loc(), "whole subgroups", "computeFullSubgroups");
     const Type t = module_[module_.arg(id, 0)].type;
     if (t != Type::b1 && ir::bits(t) != 32 && t != Type::f64 && !target_.subgroup_narrow_wide)
-      refuse_device(inst.loc(), fmt::format("operations of subgroups on {}", ir::user_name(t)),
-                    "shaderSubgroupExtendedTypes");
+      refuse_lacking(inst.loc(), fmt::format("operations of subgroups on {}", ir::user_name(t)),
+                     "shaderSubgroupExtendedTypes");
     auto feature = [&](bool has, bool& need, const char* name) {
-      if (!has) refuse_device(inst.loc(), fmt::format("{} in subgroups", ir::info(inst.op).name), name);
+      if (!has) refuse_lacking(inst.loc(), fmt::format("{} in subgroups", ir::info(inst.op).name), name);
       need = true;
     };
     const bool vote = t == Type::b1 && (Op(inst.imm) == Op::bit_and || Op(inst.imm) == Op::bit_or);
@@ -193,7 +194,7 @@ class Survey {
     needs_.gathers = needs_.gathers || gathers(module_, id, target_);
     if (is_subgroup(inst.op)) visit_subgroup(id, inst);
     if (inst.op == Op::trace_ray) {
-      if (!target_.ray_query) refuse_device(inst.loc(), "ray queries", "VK_KHR_ray_query");
+      if (!target_.ray_query) refuse_lacking(inst.loc(), "ray queries", "VK_KHR_ray_query");
       needs_.ray_query = true;
     }
     bool compares = inst.op == Op::eq || inst.op == Op::ne || inst.op == Op::lt || inst.op == Op::le;
@@ -206,7 +207,7 @@ class Survey {
       const Op source = module_[a].op;
       if (source == Op::subgroup_size || source == Op::subgroup_lane || source == Op::subgroup_id) {
         needs_.subgroup = true;
-        if (target_.subgroup_size == 0) refuse_device(inst.loc(), "whole subgroups", "computeFullSubgroups");
+        if (target_.subgroup_size == 0) refuse_lacking(inst.loc(), "whole subgroups", "computeFullSubgroups");
       }
       if (t == Type::none || source == Op::kernel_array) continue;
       const bool argument = module_[a].op == Op::arg;

@@ -27,6 +27,7 @@ struct Target {
   bool ray_query = false;                                                 ///< VK_KHR_ray_query
   bool pointer_steps = true;      ///< OpPtrAccessChain; else addresses are computed as integers: GLSL has none
   std::uint32_t max_block = 128;  ///< threads per workgroup
+  bool of_device = false;         ///< what one device has: messages speak of the device, else of the target
 
   /// Every capability: for dumps and for validation without a device.
   static Target everything();

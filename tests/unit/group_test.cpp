@@ -376,7 +376,7 @@ TEST(GroupSpirv, SubgroupOperationsOfSomeSubgroupsNeedThatTheirThreadsMeetAgain)
   check(one, vector);
   const std::string text = error_of([&] { spirv::emit(one, parted); });
   expect_contains(text, "here.cpp:7: ");
-  expect_contains(text, "the device lacks operations of subgroups under conditions that differ in the workgroup");
+  expect_contains(text, "the target lacks operations of subgroups under conditions that differ in the workgroup");
   expect_contains(text, "(shaderSubgroupUniformControlFlow)");
 }
 

@@ -165,7 +165,10 @@ TEST(KernelSpirv, RefusesWhatNeedsTheRuntime) {
 TEST(KernelSpirv, RefusesWhatTheTargetLacks) {
   auto halves = kernel("halves", [](Arr<double> x) { x[tid()] *= 0.5; });
   expect_contains(error_of([&] { (void)halves.spirv({.target = spirv::Target::floor()}); }),
-                  "in kernel \"halves\": the device lacks float64 arithmetic (shaderFloat64)");
+                  "in kernel \"halves\": the target lacks float64 arithmetic (shaderFloat64)");
+  spirv::Target device = spirv::Target::floor();
+  device.of_device = true;
+  expect_contains(error_of([&] { (void)halves.spirv({.target = device}); }), "the device lacks float64 arithmetic");
   EXPECT_EQ(saxpy().spirv({.target = spirv::Target::floor()}).reflection.block, 128u);
   auto wide = kernel("wide",
                      [](Arr<float> x) {
