@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 # and what others with a Vulkan device see. The rest need third-party headers that a user of weft does not have.
 foreach(folder frontend runtime loader)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft"
-    FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "dlpack_abi.h" EXCLUDE)
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "dlpack_*.h" EXCLUDE)
 endforeach()
 file(GLOB weft_backend_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
   "${PROJECT_SOURCE_DIR}/spirv/emit.h" "${PROJECT_SOURCE_DIR}/spirv/target.h" "${PROJECT_SOURCE_DIR}/backends/*.h" "${PROJECT_SOURCE_DIR}/backends/*/*.h")

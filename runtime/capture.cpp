@@ -14,8 +14,8 @@ namespace {
 thread_local Capture* t_capture = nullptr;
 }  // namespace
 
-Capture::Capture(DeviceState& device, const char* doing, bool reports)
-    : serial(Storage::next_serial()), device_(device), doing_(doing), reports_(reports), before_(t_capture) {
+Capture::Capture(DeviceState& device, const char* doing)
+    : serial(Storage::next_serial()), device_(device), doing_(doing), before_(t_capture) {
   if (before_) throw Error(ErrorKind::unsupported, fmt::format("{} while {} already", doing, before_->doing()));
   auto collector = std::make_unique<backend::CaptureStream>(*device.device);
   collector_ = collector.get();

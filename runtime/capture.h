@@ -28,9 +28,8 @@ struct CapturedLaunch {
 /// in it: each launch of the graph is ordered with other work then.
 class Capture {
  public:
-  /// \param doing    for messages: what happens meanwhile
-  /// \param reports  whether what kernels report will be shown
-  explicit Capture(DeviceState& device, const char* doing = "a graph is captured", bool reports = true);
+  /// \param doing  for messages: what happens meanwhile
+  explicit Capture(DeviceState& device, const char* doing = "a graph is captured");
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
   ~Capture();
@@ -42,7 +41,6 @@ class Capture {
 
   DeviceState& device() const { return device_; }
   const char* doing() const { return doing_; }
-  bool reports() const { return reports_; }
   /// Errors: Error(invalid_argument) for another device than the one that is captured.
   StreamState& stream_for(DeviceState& device);
 
@@ -71,7 +69,6 @@ class Capture {
  private:
   DeviceState& device_;
   const char* doing_;
-  const bool reports_;
   backend::CaptureStream* collector_ = nullptr;
   std::unique_ptr<StreamState> stream_;
   Capture* before_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -22,24 +23,34 @@ namespace weft {
 namespace detail {
 
 StreamState::~StreamState() {
+  Reports found;
   try {
-    Reports found;
     if (reporting() || kept_.failures) synchronize(found);
-    found.deliver_quietly();
   } catch (const std::exception&) {
-    // A lost device: every call on it said so, and what its kernels reported went with it.
+    // A lost device: every call on it said so, and what its kernels reported went with it, unless it was read before.
+    found.add(std::exchange(kept_, {}));
   }
+  found.deliver_quietly();
 }
+
+bool StreamState::held_up() const { return backend::held_up(*device->device); }
 
 void StreamState::release() {
   const bool reports = with([&](backend::Stream& s) {
     s.submit();
     return reporting();
   });
-  if (!reports) return;
-  Reports found;
-  synchronize(found);
-  keep(std::move(found));
+  if (reports && !held_up()) keep_from([&](Reports& found) { synchronize(found); });
+}
+
+bool StreamState::free_for_another() {
+  return with([&](backend::Stream& s) {
+    if (!reporting()) return true;
+    const auto runs = [&](const std::shared_ptr<ReportBuffer>& r) { return r && r->pending() && !s.done(r->last()); };
+    if (held_up() || runs(reports_) || runs(graph_reports_) || std::ranges::any_of(earlier_, runs)) return false;
+    settle(s);
+    return true;
+  });
 }
 
 void StreamState::keep(Reports&& found) {
@@ -51,20 +62,31 @@ void StreamState::keep(Reports&& found) {
 }
 
 ReportBuffer& StreamState::report_buffer(backend::Stream& s) {
+  if (graph_reports_ && held_up()) earlier_.push_back(std::move(graph_reports_));
   if (graph_reports_) settle(s);
   if (!reports_) reports_ = std::make_shared<ReportBuffer>(*device->device, capture != nullptr);
   return *reports_;
 }
 
 void StreamState::report_to(backend::Stream& s, std::shared_ptr<ReportBuffer> reports) {
-  settle(s);
+  if (must_settle(*reports)) {
+    settle(s);
+  } else {
+    divide_reports();
+    if (graph_reports_) earlier_.push_back(std::move(graph_reports_));
+  }
   reports->restart(s);
   graph_reports_ = std::move(reports);
 }
 
 void StreamState::settle(backend::Stream& s) {
   Reports found;
-  collect(s, ~backend::Ticket(0), found);
+  try {
+    collect(s, ~backend::Ticket(0), found);
+  } catch (...) {
+    kept_ = std::move(found);
+    throw;
+  }
   kept_ = std::move(found);
 }
 
@@ -83,6 +105,7 @@ DeviceState::~DeviceState() {
   streams.clear();
   programs.clear();
   handles.end(*device);
+  parked.free_finished(*device);  // what is left goes with the device
 }
 
 }  // namespace detail
@@ -197,12 +220,15 @@ Stream Device::stream() const {
 Stream Device::create_stream(StreamPriority priority) const {
   std::lock_guard lock(state_->mutex);
   StreamState* s = nullptr;
-  if (state_->idle.empty()) {
+  // The one that came last, whose memory is the warmest.
+  auto& idle = state_->idle;
+  const auto found = std::find_if(idle.rbegin(), idle.rend(), [](StreamState* i) { return i->free_for_another(); });
+  if (found == idle.rend()) {
     s = make_stream(*state_);
     state_->several_streams = true;
   } else {
-    s = state_->idle.back();
-    state_->idle.pop_back();
+    s = *found;
+    idle.erase(std::next(found).base());
     state_->default_stream->keep(s->take_kept());
   }
   s->with([&](backend::Stream& b) {
@@ -223,9 +249,10 @@ Stream Device::create_stream(StreamPriority priority) const {
 
 void Device::synchronize() const {
   detail::Capture::refuse_waits();
-  detail::Reports found;
-  for (StreamState* s : state_->all_streams()) s->synchronize(found);
-  found.deliver();
+  state_->default_stream->deliver_from([&](detail::Reports& found) {
+    for (StreamState* s : state_->all_streams()) s->synchronize(found);
+    state_->parked.free_finished(*state_->device);
+  });
 }
 
 void Device::set_dispatch_budget(double seconds) const {
@@ -271,9 +298,7 @@ void Stream::submit() {
 }
 void Stream::synchronize() {
   detail::Capture::refuse_waits();
-  detail::Reports found;
-  state_->synchronize(found);
-  found.deliver();
+  state_->deliver_from([&](detail::Reports& found) { state_->synchronize(found); });
 }
 void Stream::track_hazards(bool on) {
   state_->with([&](backend::Stream& s) { s.track_hazards(on); });

@@ -65,8 +65,8 @@ class Stream {
   /// did before, whatever comes after sees what they wrote, and no other barriers are needed for weft's arrays. The
   /// compute pipeline and push constants that were bound are not any more.
   /// Errors: what `work` throws, after which the command buffer is as it was; Error(unsupported) on a device that is
-  /// not adopted, and for kernels that print, assert or check (debug mode); Error(invalid_argument) for a null command
-  /// buffer, for reading elements or waiting on the host meanwhile, and for work on another device.
+  /// not adopted; Error(invalid_argument) for a null command buffer, for reading elements or waiting on the host
+  /// meanwhile, and for work on another device.
   Recording record_into(VkCommandBuffer commands, const std::function<void()>& work) const;
 
   /// What the stream is given from now on runs when a timeline semaphore has at least the value; nothing waits on the
@@ -154,9 +154,10 @@ class Device {
   /// The stream that launches use when none is given.
   Stream stream() const;
   /// A stream of its own, until its last handle goes; what was launched there is then waited for where kernels may
-  /// report. A failure that nobody has been told of by then is thrown by the next call that waits for an array which
-  /// the stream worked on, or for the device; once a later call of this function takes the stream up again, by the next
-  /// wait on the default stream.
+  /// report, unless the queue waits for a semaphore of another's: then they are heard by the next wait that has to do
+  /// with that work, or for the device. A failure that nobody has been told of by then is thrown by the next call that
+  /// waits for an array which the stream worked on, or for the device; once a later call of this function takes the
+  /// stream up again, by the next wait on the default stream.
   ///
   /// No device runs streams by priorities: they share one queue, where work that has started comes to its end and the
   /// rest follows in the order in which it was started. So a high priority is a place in that order, at the cost of a

@@ -128,14 +128,6 @@ void dispatch(const Dispatch& work) {
     many.resize(args.size() + 3);
     ranges = many;
   }
-  if (on->capture && !on->capture->reports() && call.report_offset != 0)
-    throw Error(
-        ErrorKind::unsupported,
-        fmt::format(
-            "{}, and the kernel prints, asserts or checks itself (debug mode, which WEFT_DEBUG turns on for all "
-            "kernels; adjoints where several threads may store one element): nothing of that would be shown",
-            on->capture->doing()),
-        call.name, call.loc);
   if (call.report_offset != 0 && !on->capture) on->leave_graph();
   const std::size_t first_operation = on->capture ? on->capture->position() : 0;
   std::size_t num_ranges = 0;

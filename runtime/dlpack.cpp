@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <map>
+#include <mutex>
 #include <numeric>
 
 #include "../frontend/support/error.h"
 #include "capture.h"
 #include "dlpack_abi.h"
+#include "dlpack_cuda.h"
+#include "dlpack_elements.h"
+#include "extent.h"
 #include "observe.h"
 #include "state.h"
 #include "view.h"
@@ -29,8 +33,8 @@ namespace {
 template <class Managed>
 struct Exported {
   Managed managed{};
-  View array;                     ///< keeps the memory; null where it was copied
-  std::vector<std::byte> copied;  ///< the elements, where they were copied
+  View array;                     ///< keeps the memory; null where it was copied to the host
+  std::vector<std::byte> copied;  ///< the elements, where they were
   std::vector<std::int64_t> shape, strides;
 
   static void remove(Managed* self) {
@@ -38,52 +42,140 @@ struct Exported {
   }
 };
 
-// The elements where the host sees them, with nothing under way that uses them.
-std::byte* share(const ArrayBase& array) {
+// Memory that others have been given, by where they see it, so that it comes back as what it is: two arrays around one
+// memory would not know of each other.
+class Given {
+ public:
+  static Given& all() {
+    static Given* const given = new Given;
+    return *given;
+  }
+  void add(const std::byte* data, const std::shared_ptr<Storage>& storage) {
+    std::lock_guard lock(mutex_);
+    if (by_place_.size() >= sweep_at_) {
+      std::erase_if(by_place_, [](const auto& g) { return g.second.expired(); });
+      sweep_at_ = 2 * by_place_.size() + 64;
+    }
+    by_place_[reinterpret_cast<std::uintptr_t>(data)] = storage;
+  }
+  /// The memory of any device in which these bytes lie, or null.
+  std::pair<std::shared_ptr<Storage>, std::uint64_t> find(const std::byte* data, std::uint64_t bytes) {
+    const auto at = reinterpret_cast<std::uintptr_t>(data);
+    // What is not returned may have come to be the last to hold its memory, whose end waits for devices and calls what
+    // others gave for it: not under the lock, which those may want.
+    std::shared_ptr<Storage> storage;
+    std::lock_guard lock(mutex_);
+    for (auto g = by_place_.upper_bound(at); g != by_place_.begin();) {
+      storage = (--g)->second.lock();
+      if (!storage) {
+        g = by_place_.erase(g);  // another may begin before it now
+        continue;
+      }
+      const std::uint64_t offset = at - g->first, all = storage->allocation.bytes;
+      if (offset > all || bytes > all - offset) break;
+      return {std::move(storage), offset};
+    }
+    return {};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::uintptr_t, std::weak_ptr<Storage>> by_place_;
+  std::size_t sweep_at_ = 64;
+};
+
+/// Where a tensor's elements lie.
+struct Shown {
+  std::byte* data = nullptr;
+  DLDevice device{kDLCPU, 0};
+};
+
+// Where others see the elements.
+Shown place(const ArrayBase& array, DlpackMemory memory) {
   Storage& storage = *array.storage();
-  if (array.size() == 0) return nullptr;
-  if (!storage.allocation.host)
-    unsupported(
-        fmt::format("the memory of device {} is not the host's, and tensors of Vulkan memory mean something in "
-                    "the library that made them alone: export a copy (DlpackOptions::copy)",
-                    storage.device->device->info().name));
+  DeviceState& device = *storage.device;
+  // No elements are as good as anywhere, but the tensor says where they would be.
+  const bool mapped = array.size() ? storage.allocation.host != nullptr : device.device->info().host_visible;
+  if (memory == DlpackMemory::host && !mapped)
+    unsupported(fmt::format("the memory of device {} is not the host's: export a copy (DlpackOptions::copy)",
+                            device.device->info().name));
+  const std::uint64_t address = array.size() ? storage.allocation.address : 0;
+  if (memory == DlpackMemory::host || (memory == DlpackMemory::automatic && mapped && !nearer_to_cuda(device, address)))
+    return {storage.allocation.host, {kDLCPU, 0}};
+  if (storage.outside.cuda_device < 0) {
+    const CudaTwin twin = cuda_twin(device);
+    if (memory == DlpackMemory::automatic && twin.device < 0) {
+      if (array.size() == 0) return {};
+      unsupported(
+          fmt::format("the memory of device {} is not the host's, and CUDA does not have it: {}; export a copy "
+                      "(DlpackOptions::copy)",
+                      device.device->info().name, twin.why));
+    }
+    if (twin.device < 0) unsupported(fmt::format("an array is asked for as CUDA's memory, and {}", twin.why));
+    if (array.size() == 0) return {nullptr, {kDLCUDA, twin.device}};
+  }
+  const CudaPlace on_cuda = map_for_cuda(storage);
+  return {on_cuda.data, {kDLCUDA, on_cuda.device}};
+}
+
+// The elements where others see them, with nothing under way that uses them.
+Shown share(const ArrayBase& array, DlpackMemory memory) {
+  Storage& storage = *array.storage();
+  Shown shown = place(array, memory);
+  if (array.size() == 0) return {nullptr, shown.device};
   if (Recorder* r = recorder()) r->exposing(array);
   before_write(array, current_stream(*storage.device));
   storage.wait_for_users();
-  return storage.allocation.host + (array.address() - storage.allocation.address);
+  Given::all().add(shown.data, array.storage());
+  shown.data += array.address() - storage.allocation.address;
+  return shown;
+}
+
+// Elements of their own on the same device, in a row. No tape hears of it.
+View copy_of(const ArrayBase& array) {
+  const Recording unheard(nullptr);
+  View copied = View::like(array);
+  copied.copy(array);
+  return copied;
+}
+
+// Scalars from element to element.
+std::int64_t stride(const ArrayBase& array, int k, const DlpackElement& element) {
+  if (array.stride(k) % element.bytes)
+    unsupported(
+        fmt::format("the strides of dimension {}, {} bytes, are no multiple of a scalar's", k, array.stride(k)));
+  return array.stride(k) / element.bytes;
 }
 
 template <class Managed>
-std::unique_ptr<Exported<Managed>> make_tensor(const ArrayBase& array, const DlpackElement& element, bool copy) {
-  if (array.is_null()) invalid("a null array is exported");
+std::unique_ptr<Exported<Managed>> make_tensor(const ArrayBase& given, const DlpackElement& element,
+                                               const DlpackOptions& options) {
+  if (given.is_null()) invalid("a null array is exported");
   auto made = std::make_unique<Exported<Managed>>();
   DLTensor& tensor = made->managed.dl_tensor;
-  for (int k = 0; k < array.ndim(); ++k) {
-    made->shape.push_back(array.shape(k));
-    if (array.stride(k) % element.bytes)
-      unsupported(
-          fmt::format("the strides of dimension {}, {} bytes, are no multiple of a scalar's", k, array.stride(k)));
-    made->strides.push_back(array.stride(k) / element.bytes);
-  }
-  if (copy) {
-    made->copied = View(array).bytes();
+  const bool to_host = options.copy && options.memory != DlpackMemory::cuda;
+  if (to_host) {
+    made->copied = View(given).bytes();
     tensor.data = made->copied.data();
+    tensor.device = {kDLCPU, 0};
   } else {
-    tensor.data = share(array);
-    made->array = View(array);
+    if (Recorder* r = options.copy ? recorder() : nullptr) r->reading(given);
+    made->array = options.copy ? copy_of(given) : View(given);
+    const Shown shown = share(made->array, options.memory);
+    tensor.data = shown.data;
+    tensor.device = shown.device;
+  }
+  for (int k = 0; k < given.ndim(); ++k) {
+    made->shape.push_back(given.shape(k));
+    made->strides.push_back(to_host ? 0 : stride(made->array, k, element));
   }
   for (int k = 0; k < element.dimensions; ++k) {
     made->shape.push_back(element.sizes[k]);
     made->strides.push_back(element.dimensions == 2 && k == 0 ? element.sizes[1] : 1);
   }
-  if (copy) {
-    std::int64_t stride = 1;
-    for (std::size_t k = made->shape.size(); k-- > 0;) {
-      made->strides[k] = stride;
-      stride *= std::max<std::int64_t>(made->shape[k], 1);
-    }
-  }
-  tensor.device = {kDLCPU, 0};
+  std::int64_t tight = 1;
+  for (std::size_t k = made->shape.size(); to_host && k-- > 0; tight *= std::max<std::int64_t>(made->shape[k], 1))
+    made->strides[k] = tight;
   tensor.ndim = int(made->shape.size());
   tensor.dtype = {element.code, element.bits, 1};
   tensor.shape = made->shape.data();
@@ -94,123 +186,6 @@ std::unique_ptr<Exported<Managed>> make_tensor(const ArrayBase& array, const Dlp
 }
 
 // ---- Tensors to arrays
-
-std::string type_name(const DLDataType& type) {
-  constexpr const char* kNames[] = {"int", "uint", "float", "opaque", "bfloat", "complex", "bool"};
-  std::string name = type.code < std::size(kNames) ? kNames[type.code] : fmt::format("type {} of ", type.code);
-  if (!(type.code == 6 && type.bits == 8)) name += std::to_string(type.bits);
-  return type.lanes == 1 ? name : fmt::format("{} in {} lanes", name, type.lanes);
-}
-
-// As a number: that of a tensor from elsewhere need not be one of the enumeration.
-int type_of(const DLDevice& device) {
-  static_assert(sizeof device.device_type == sizeof(int));
-  int type = 0;
-  std::memcpy(&type, &device.device_type, sizeof type);
-  return type;
-}
-
-std::string device_name(const DLDevice& device) {
-  switch (type_of(device)) {
-    case 1: return "the CPU";
-    case 2: return "CUDA";
-    case 3: return "CUDA (pinned memory of the host)";
-    case 4: return "OpenCL";
-    case 7: return "Vulkan";
-    case 8: return "Metal";
-    case 10: return "ROCm";
-    case 11: return "ROCm (pinned memory of the host)";
-    case 13: return "CUDA (managed memory)";
-    case 14: return "oneAPI";
-    default: return fmt::format("device type {}", type_of(device));
-  }
-}
-
-/// A tensor's elements as an array's: checked, in bytes.
-struct Elements {
-  std::byte* data = nullptr;
-  std::array<std::int64_t, 4> shape{}, stride{};
-  std::int64_t count = 1;
-  std::uint64_t extent = 0;  ///< bytes from the first element to the last one's end
-};
-
-// No element lies on another: from the smallest stride to the largest, each leads over all that lie before it.
-bool overlap(const Elements& e, int ndim, std::uint32_t element_bytes) {
-  std::vector<std::size_t> order(static_cast<std::size_t>(ndim));
-  std::iota(order.begin(), order.end(), std::size_t(0));
-  std::ranges::sort(order, {}, [&](std::size_t d) { return e.stride[d]; });
-  std::int64_t end = element_bytes;
-  for (const std::size_t d : order) {
-    if (e.shape[d] == 1) continue;
-    if (e.stride[d] < end) return true;
-    end += (e.shape[d] - 1) * e.stride[d];
-  }
-  return false;
-}
-
-// Strides of the tensor, in scalars; those that it leaves out are row-major.
-std::vector<std::int64_t> strides_of(const DLTensor& t) {
-  std::vector<std::int64_t> strides(std::size_t(t.ndim));
-  if (t.strides) std::copy_n(t.strides, t.ndim, strides.begin());
-  std::int64_t tight = 1;
-  for (int k = t.ndim; k-- > 0;) {
-    if (t.shape[k] < 0) invalid(fmt::format("size {} of dimension {} is negative", t.shape[k], k));
-    if (!t.strides) strides[std::size_t(k)] = tight;
-    if (__builtin_mul_overflow(tight, std::max<std::int64_t>(t.shape[k], 1), &tight) || tight > INT64_MAX / 64)
-      invalid("its sizes are larger than any memory");
-  }
-  return strides;
-}
-
-Elements elements_of(const DLTensor& t, const DlpackElement& element, int ndim, std::uint32_t element_bytes) {
-  if (type_of(t.device) != kDLCPU)
-    unsupported(fmt::format("the tensor is in memory of {}; arrays are made of tensors on the CPU (kDLCPU)",
-                            device_name(t.device)));
-  const DLDataType wanted{element.code, element.bits, 1};
-  if (t.dtype.code != wanted.code || t.dtype.bits != wanted.bits || t.dtype.lanes != 1)
-    invalid(fmt::format("the tensor's elements are {}, and the array's scalars are {}", type_name(t.dtype),
-                        type_name(wanted)));
-  if (t.ndim != ndim + element.dimensions)
-    invalid(fmt::format("the tensor has {} dimensions, and the array {}{}", t.ndim, ndim,
-                        element.dimensions ? fmt::format(" and {} of its elements", element.dimensions) : ""));
-  if (!t.shape) invalid("its shape is null");
-  const std::vector<std::int64_t> strides = strides_of(t);
-  std::int64_t tight = 1;
-  for (int k = element.dimensions; k-- > 0;) {
-    const int d = ndim + k;
-    if (t.shape[d] != element.sizes[k])
-      invalid(fmt::format("dimension {} of the tensor has {} elements, and the array's elements have {} there", d,
-                          t.shape[d], element.sizes[k]));
-    if (t.shape[d] != 1 && strides[std::size_t(d)] != tight)
-      invalid(fmt::format("the scalars of an element do not lie in a row: dimension {} has a stride of {}", d,
-                          strides[std::size_t(d)]));
-    tight *= element.sizes[k];
-  }
-  Elements e;
-  e.extent = element_bytes;
-  for (std::size_t k = 0; k < std::size_t(ndim); ++k) {
-    e.shape[k] = t.shape[k];
-    e.count *= t.shape[k];
-    std::int64_t reach = 0;
-    if (__builtin_mul_overflow(strides[k], std::int64_t(element.bytes), &e.stride[k]) ||
-        __builtin_mul_overflow(e.stride[k], std::max<std::int64_t>(t.shape[k] - 1, 0), &reach) ||
-        __builtin_add_overflow(e.extent, std::uint64_t(reach), &e.extent) || e.extent > std::uint64_t(INT64_MAX))
-      if (strides[k] >= 0) invalid("its strides are larger than any memory");
-    if (strides[k] < 0 && t.shape[k] > 1) invalid(fmt::format("stride {} of dimension {} is negative", strides[k], k));
-    if (t.shape[k] <= 1) e.stride[k] = std::max<std::int64_t>(e.stride[k], 0);
-  }
-  if (e.count == 0) {
-    e.extent = 0;
-    return e;
-  }
-  if (!t.data) invalid("its data is null");
-  e.data = static_cast<std::byte*>(t.data) + t.byte_offset;
-  if (reinterpret_cast<std::uintptr_t>(e.data) % element.bytes)
-    invalid(fmt::format("its data with the byte_offset of {} is not aligned to scalars of {} bytes", t.byte_offset,
-                        element.bytes));
-  if (overlap(e, ndim, element_bytes)) invalid("its strides let elements lie on each other");
-  return e;
-}
 
 // In row-major order.
 std::vector<std::byte> gather(const Elements& e, int ndim, std::uint32_t element_bytes) {
@@ -239,6 +214,55 @@ class Landing : public ArrayBase {
   DlpackPlace place() const { return {storage_, address_, shape_, stride_}; }
 };
 
+/// Elements as they lie in memory.
+class Laid : public ArrayBase {
+ public:
+  Laid(std::shared_ptr<Storage> storage, std::uint64_t offset, const Elements& e, int ndim, std::uint32_t element_bytes)
+      : ArrayBase(ndim, element_bytes) {
+    address_ = storage->allocation.address + offset;
+    storage_ = std::move(storage);
+    shape_ = e.shape;
+    stride_ = e.stride;
+  }
+};
+
+DlpackPlace place_of(const View& row, const Elements& e, int ndim, std::uint32_t element_bytes) {
+  return {row.storage(), row.address(), e.shape, tight_strides(e.shape, ndim, element_bytes)};
+}
+
+// Of memory that weft gave away itself, behind its own work there.
+DlpackPlace copy_own(const Device& device, const std::shared_ptr<Storage>& own, std::uint64_t offset, Elements e,
+                     int ndim, std::uint32_t element_bytes) {
+  const View laid(Laid(own, offset, e, ndim, element_bytes));
+  if (own->device == device.state()) return place_of(copy_of(laid), e, ndim, element_bytes);
+  std::vector<std::byte> all = laid.bytes();
+  e.data = all.data();
+  e.stride = tight_strides(e.shape, ndim, element_bytes);
+  return Landing(device, e, ndim, element_bytes).place();
+}
+
+DlpackPlace copy_tensor(const Device& device, Elements e, int ndim, std::uint32_t element_bytes,
+                        const DlpackOptions& options) {
+  CUstream_st* const stream = options.stream;
+  if (e.count == 0) return Landing(device, e, ndim, element_bytes).place();
+  if (const auto [own, offset] = Given::all().find(e.data, e.extent); own) {
+    if (e.cuda_device >= 0 && options.wait) wait_for_cuda(e.cuda_device, stream);
+    return copy_own(device, own, offset, e, ndim, element_bytes);
+  }
+  if (e.cuda_device < 0) return Landing(device, e, ndim, element_bytes).place();
+  Runs runs = runs_of(e, ndim, element_bytes);
+  const CudaPieces pieces{e.cuda_device, e.data, runs.bytes, std::move(runs.offsets)};
+  if (runs.gathers) e.stride = tight_strides(e.shape, ndim, element_bytes);
+  auto there = copy_from_cuda(device.state(), pieces, stream);
+  if (!there) {
+    std::vector<std::byte> all = read_cuda(pieces, stream);
+    e.data = all.data();
+    return Landing(device, e, ndim, element_bytes).place();
+  }
+  const View laid(Laid(std::move(there), 0, e, ndim, element_bytes));
+  return place_of(laid.is_contiguous() ? laid : copy_of(laid), e, ndim, element_bytes);
+}
+
 /// Calls the deleter at its end, once the tensor is taken over.
 template <class Managed>
 struct Taken {
@@ -251,11 +275,13 @@ struct Taken {
 
 template <class Managed>
 DlpackPlace import_managed(const Device& device, Managed* tensor, bool read_only, const DlpackElement& element,
-                           int ndim, std::uint32_t element_bytes, bool copy) {
+                           int ndim, std::uint32_t element_bytes, const DlpackOptions& options) {
   const Elements e = elements_of(tensor->dl_tensor, element, ndim, element_bytes);
+  if (reinterpret_cast<std::uintptr_t>(options.stream) == std::uintptr_t(-1))
+    invalid("the stream is -1, which says in some interfaces that nobody waits: say so by {.wait = false}");
   const auto owner = std::make_shared<Taken<Managed>>(Taken<Managed>{tensor});
-  if (copy) {
-    DlpackPlace place = Landing(device, e, ndim, element_bytes).place();
+  if (options.copy) {
+    DlpackPlace place = copy_tensor(device, e, ndim, element_bytes, options);
     owner->ours = true;
     return place;
   }
@@ -266,51 +292,51 @@ DlpackPlace import_managed(const Device& device, Managed* tensor, bool read_only
         "the tensor has no deleter, so that nothing keeps its memory for the array: import a copy, or wrap() the "
         "memory");
   DlpackPlace place{nullptr, 0, e.shape, e.stride};
-  // What weft itself gave away comes back as what it was: two arrays around one memory would not know of each other.
-  using Own = Exported<Managed>;
-  if (tensor->deleter == Own::remove) {
-    const View& array = static_cast<Own*>(tensor->manager_ctx)->array;
-    if (!array.is_null() && array.storage()->device == device.state()) {
-      const Storage& storage = *array.storage();
-      place.storage = array.storage();
-      place.address = e.count ? storage.allocation.address + std::uint64_t(e.data - storage.allocation.host) : 0;
-      owner->ours = true;
-      return place;
-    }
+  const bool on_cuda = e.cuda_device >= 0;
+  if (on_cuda && e.count && options.wait) wait_for_cuda(e.cuda_device, options.stream);
+  if (const auto [own, offset] = Given::all().find(e.data, e.extent); own && own->device == device.state() && e.count) {
+    place.storage = own;
+    place.address = own->allocation.address + offset;
+  } else if (on_cuda && e.count == 0) {
+    place.storage = std::make_shared<Storage>(device.state(), backend::Allocation{}, 0);
+  } else {
+    place.storage = on_cuda ? wrap_cuda(device.state(), e.data, e.extent, e.cuda_device, owner)
+                            : wrap(device.state(), e.data, e.extent, owner);
+    place.address = place.storage->allocation.address;
   }
-  place.storage = wrap(device.state(), e.data, e.extent, owner);
-  place.address = place.storage->allocation.address;
   owner->ours = true;
   return place;
 }
 
 }  // namespace
 
-DLManagedTensorVersioned* export_versioned(const ArrayBase& array, const DlpackElement& element, bool copy) {
-  auto made = make_tensor<DLManagedTensorVersioned>(array, element, copy);
+DLManagedTensorVersioned* export_versioned(const ArrayBase& array, const DlpackElement& element,
+                                           const DlpackOptions& options) {
+  auto made = make_tensor<DLManagedTensorVersioned>(array, element, options);
   made->managed.version = {1, 0};
-  made->managed.flags = copy ? DLPACK_FLAG_BITMASK_IS_COPIED : 0;
+  made->managed.flags = options.copy ? DLPACK_FLAG_BITMASK_IS_COPIED : 0;
   return &made.release()->managed;
 }
 
-DLManagedTensor* export_unversioned(const ArrayBase& array, const DlpackElement& element, bool copy) {
-  return &make_tensor<DLManagedTensor>(array, element, copy).release()->managed;
+DLManagedTensor* export_unversioned(const ArrayBase& array, const DlpackElement& element,
+                                    const DlpackOptions& options) {
+  return &make_tensor<DLManagedTensor>(array, element, options).release()->managed;
 }
 
 DlpackPlace import_tensor(const Device& device, DLManagedTensorVersioned* tensor, const DlpackElement& element,
-                          int ndim, std::uint32_t element_bytes, bool copy) {
+                          int ndim, std::uint32_t element_bytes, const DlpackOptions& options) {
   if (!tensor) invalid("the tensor is null");
   if (tensor->version.major != 1)
     unsupported(
         fmt::format("the tensor is of version {}.{}; 1 is known", tensor->version.major, tensor->version.minor));
   const bool read_only = tensor->flags & DLPACK_FLAG_BITMASK_READ_ONLY;
-  return import_managed(device, tensor, read_only, element, ndim, element_bytes, copy);
+  return import_managed(device, tensor, read_only, element, ndim, element_bytes, options);
 }
 
 DlpackPlace import_tensor(const Device& device, DLManagedTensor* tensor, const DlpackElement& element, int ndim,
-                          std::uint32_t element_bytes, bool copy) {
+                          std::uint32_t element_bytes, const DlpackOptions& options) {
   if (!tensor) invalid("the tensor is null");
-  return import_managed(device, tensor, false, element, ndim, element_bytes, copy);
+  return import_managed(device, tensor, false, element, ndim, element_bytes, options);
 }
 
 }  // namespace weft::detail

@@ -35,9 +35,7 @@ void HostCopy::finish() noexcept {
   const std::unique_ptr<detail::HostCopyState> state = std::move(state_);
   if (!state) return;
   try {
-    detail::Reports found;
-    arrive(*state, found);
-    state->stream->keep(std::move(found));
+    state->stream->keep_from([&](detail::Reports& found) { arrive(*state, found); });
   } catch (const std::exception&) {
     // A lost device: the next call on it says so.
   }
@@ -52,9 +50,7 @@ bool HostCopy::done() const {
 void HostCopy::wait() {
   const std::unique_ptr<detail::HostCopyState> state = std::move(state_);
   if (!state) return;
-  detail::Reports found;
-  arrive(*state, found);
-  found.deliver();
+  state->stream->deliver_from([&](detail::Reports& found) { arrive(*state, found); });
 }
 
 namespace detail {

@@ -95,6 +95,7 @@ void Reports::deliver_quietly() noexcept {
 
 ReportBuffer::~ReportBuffer() {
   if (memory_.bytes) device_.free(memory_);
+  if (copy_.bytes) device_.free(copy_);
 }
 
 // A buffer of the size that is asked for now.
@@ -108,11 +109,15 @@ void ReportBuffer::make_room() {
   clean_ = false;
 }
 
+std::array<std::uint32_t, layout::kHeaderWords> ReportBuffer::empty_header() const {
+  std::array<std::uint32_t, layout::kHeaderWords> header{};
+  header[layout::kPrintCapacity] = capacity_;
+  return header;
+}
+
 void ReportBuffer::clear_header(backend::Stream& stream) {
   if (clean_) return;
-  std::uint32_t header[layout::kHeaderWords] = {};
-  header[layout::kPrintCapacity] = capacity_;
-  stream.upload(memory_.address, header, sizeof header);
+  stream.upload(memory_.address, empty_header().data(), sizeof empty_header());
   clean_ = true;
 }
 
@@ -172,6 +177,31 @@ void ReportBuffer::number(std::span<backend::Operation> operations) {
   }
 }
 
+void ReportBuffer::record_into(backend::Operations& operations) {
+  of_recording_ = true;
+  const bool prints = std::ranges::any_of(runs_, [](const Run& run) {
+    return std::ranges::any_of(run.kernel->messages,
+                               [](const ir::Message& m) { return m.kind == ir::Message::Kind::print; });
+  });
+  copy_ = device_.allocate(prints ? memory_.bytes : std::size_t(layout::kPrints) * 4, backend::MemoryKind::readback);
+  const auto header = empty_header();
+  const backend::Allocation kept = device_.allocate(sizeof header, backend::MemoryKind::upload);
+  operations.uploads.push_back(kept);
+  std::memcpy(kept.host, header.data(), sizeof header);
+  backend::Operation empty;
+  empty.kind = backend::Operation::Kind::copy;
+  empty.to = memory_.address;
+  empty.from = kept.address;
+  empty.bytes = sizeof header;
+  operations.list.insert(operations.list.begin(), std::move(empty));
+  backend::Operation keep;
+  keep.kind = backend::Operation::Kind::copy;
+  keep.to = copy_.address;
+  keep.from = memory_.address;
+  keep.bytes = copy_.bytes;
+  operations.list.push_back(std::move(keep));
+}
+
 void ReportBuffer::restart(backend::Stream& stream) {
   first_ = last_ = 0;
   clear_header(stream);
@@ -186,6 +216,11 @@ const ReportBuffer::Run* ReportBuffer::run_of(std::uint32_t launch) const {
 
 std::vector<std::uint32_t> ReportBuffer::read(backend::Stream& stream, std::uint32_t first, std::uint32_t count) const {
   std::vector<std::uint32_t> words(count);
+  if (copy_.bytes) {
+    const std::size_t from = std::size_t(first) * 4, bytes = std::size_t(count) * 4;
+    if (count && from < copy_.bytes) std::memcpy(words.data(), copy_.host + from, std::min(bytes, copy_.bytes - from));
+    return words;
+  }
   if (count) stream.download(words.data(), memory_.address + std::uint64_t(first) * 4, std::size_t(count) * 4, last_);
   return words;
 }
@@ -328,7 +363,7 @@ Reports::Failure ReportBuffer::failure(const Record& r) const {
 }
 
 void ReportBuffer::collect(backend::Stream& stream, backend::Ticket waited, Reports& into) {
-  if (!is_read_by(waited)) return;
+  if (of_recording_ ? !pending() || !stream.done(last_) : !is_read_by(waited)) return;
   stream.wait(last_);
   const std::vector<std::uint32_t> header = read(stream, 0, layout::kHeaderWords);
   const std::uint32_t used = std::min(header[layout::kPrintsUsed], capacity_);

@@ -1,5 +1,6 @@
 // The records of a stream's kernels on their way from the device to the user.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -34,11 +35,12 @@ struct Reports {
   void deliver_quietly() noexcept;
 };
 
-/// The buffer (ir::report) of one stream, or of a graph, and the launches whose records it holds. Guarded by the lock
-/// of the stream, or of that on which the graph was launched last.
+/// The buffer (ir::report) of one stream, of a graph or of a recording, and the launches whose records it holds.
+/// Guarded by the lock of the stream, of that on which the graph was launched last, or of the stream of recordings.
 ///
 /// Records are read when something waits for one of these launches. All of them are waited for then: records of a
-/// launch that still runs could not be told from those not yet written.
+/// launch that still runs could not be told from those not yet written. Those of a recording, of which others say when
+/// it runs, are read by the first wait that finds it done.
 class ReportBuffer {
  public:
   /// \param of_graph  launches are recorded once, and run whenever restart() was called
@@ -55,19 +57,23 @@ class ReportBuffer {
   /// Before a dispatch is recorded: makes the buffer ready and fills the dispatch's part of the argument block.
   /// \return what the dispatch touches of it
   backend::MemoryRange begin(backend::Stream& stream, const Launch& launch, std::byte* arguments);
-  /// After it was recorded, or all of a graph.
+  /// After it was recorded, or all of a graph, or when a recording was submitted.
   void recorded(backend::Ticket ticket);
 
   /// Of a graph: gives each operation that reports a number of its own. Rounds of a loop are copies of what was
   /// captured.
   void number(std::span<backend::Operation> operations);
+  /// Makes a graph's buffer that of a recording: the operations empty it themselves, as the first that they do, and
+  /// copy it to memory of the host's, as the last. Reading it needs no queue then, which others may have made wait.
+  void record_into(backend::Operations& operations);
   /// Of a graph: before its operations run. What they reported the last time has been collected.
   void restart(backend::Stream& stream);
 
-  /// After a wait: reads what was reported if the ticket is one of the launches' or later.
+  /// After a wait: reads what was reported if the ticket is one of the launches' or later; of a recording if it has
+  /// run.
   void collect(backend::Stream& stream, backend::Ticket waited, Reports& into);
   /// Whether a wait for the ticket reads what is here, which waits for last().
-  bool is_read_by(backend::Ticket waited) const { return pending() && waited >= first_; }
+  bool is_read_by(backend::Ticket waited) const { return pending() && !of_recording_ && waited >= first_; }
   backend::Ticket last() const { return last_; }
   bool pending() const { return of_graph_ ? last_ != 0 : !runs_.empty(); }
 
@@ -88,6 +94,7 @@ class ReportBuffer {
   };
 
   void make_room();
+  std::array<std::uint32_t, ir::report::kHeaderWords> empty_header() const;
   void clear_header(backend::Stream& stream);
   const Run* run_of(std::uint32_t launch) const;
   std::uint32_t slot_of(const Kernel& kernel);
@@ -98,7 +105,9 @@ class ReportBuffer {
 
   backend::Device& device_;
   const bool of_graph_;
+  bool of_recording_ = false;  ///< and of_graph_
   backend::Allocation memory_;
+  backend::Allocation copy_;    ///< of a recording: what its last submission left in memory_
   std::uint32_t capacity_ = 0;  ///< words for lines
   bool clean_ = false;          ///< the header is as it was written by clear_header()
   std::vector<Run> runs_;

@@ -14,6 +14,7 @@
 #include "handles.h"
 #include "pacer.h"
 #include "packed.h"
+#include "parked.h"
 #include "programs.h"
 #include "report_buffer.h"
 #include "stream_clock.h"
@@ -44,9 +45,18 @@ struct StreamState {
   /// Waits, and shows what kernels reported up to there.
   /// Errors: Error(kernel_fault) when a kernel's assert_ or check failed.
   void wait(backend::Ticket ticket) {
-    Reports found;
-    wait(ticket, found);
-    found.deliver();
+    deliver_from([&](Reports& found) { wait(ticket, found); });
+  }
+  /// Calls f(Reports&), which waits, and delivers what it found. Where it throws, the stream keeps that for its next
+  /// wait: what was read is nowhere else.
+  template <class F>
+  void deliver_from(F f) {
+    found_by(f).deliver();
+  }
+  /// The same where nothing is to be thrown of what was found.
+  template <class F>
+  void keep_from(F f) {
+    keep(found_by(f));
   }
   /// What any stream of the device is given from now on runs after the ticket. The host does not wait.
   void start(backend::Ticket ticket) {
@@ -85,19 +95,27 @@ struct StreamState {
       collect(s, last, found);
     });
   }
-  /// Starts what was recorded, and shows what kernels print; failures are kept for the next wait.
+  /// Starts what was recorded, and shows what kernels print; failures are kept for the next wait. So is everything
+  /// where the queue is held up.
   void release();
-  /// Before the stream is handed out again: its failures, which are no business of the next owner.
+  /// Whether the stream may be handed out again: without a wait for what its last owner's kernels report.
+  bool free_for_another();
+  /// Before it is: its failures, which are no business of the next owner.
   Reports take_kept() {
     std::lock_guard lock(mutex_);
     return std::exchange(kept_, {});
   }
   /// Where kernels report to that are given to `s`, the stream, which is locked.
-  /// Cost: waits for a graph that reports and has not been waited for.
+  /// Cost: waits for a graph that reports and has not been waited for, unless the queue is held up.
   ReportBuffer& report_buffer(backend::Stream& s);
   /// Before a graph runs on `s`, the stream, which is locked: it reports to `reports` until the next wait.
   /// Cost: waits for what reported before and has not been waited for. Its lines could not be told from the graph's.
+  /// Where the queue is held up, for the graph's own launch before alone.
   void report_to(backend::Stream& s, std::shared_ptr<ReportBuffer> reports);
+  /// Of the stream of recordings, which is locked: what was submitted reports to `reports`, until a wait finds it done.
+  void report_later(const std::shared_ptr<ReportBuffer>& reports) {
+    if (std::ranges::find(earlier_, reports) == earlier_.end()) earlier_.push_back(reports);
+  }
   /// Waits for what reports, and keeps what it reported for the next wait.
   void settle() {
     sleep(backend::kAllWork);
@@ -105,7 +123,11 @@ struct StreamState {
   }
   /// Before a launch that reports, without the lock: after a graph that does, that is waited for.
   void leave_graph() {
-    if (with([&](backend::Stream&) { return graph_reports_ != nullptr; })) settle();
+    if (with([&](backend::Stream&) { return graph_reports_ && !held_up(); })) settle();
+  }
+  /// Before a graph that reports to `next`, without the lock: waits for what report_to() would.
+  void make_way(const ReportBuffer& next) {
+    if (with([&](backend::Stream&) { return must_settle(next); })) settle();
   }
   /// What comes now may wait for others: who waits for what was given before reads that alone. The stream is locked.
   void divide_reports() {
@@ -134,17 +156,29 @@ struct StreamState {
   friend class weft::Stream;
   void collect(backend::Stream& s, backend::Ticket ticket, Reports& found) {
     if (!kept_.empty()) found.add(std::exchange(kept_, {}));
-    std::erase_if(earlier_, [&](const auto& earlier) {
-      earlier->collect(s, ticket, found);
-      return !earlier->pending();
-    });
+    for (const auto& earlier : earlier_) earlier->collect(s, ticket, found);
+    std::erase_if(earlier_, [](const auto& earlier) { return !earlier->pending(); });
     if (reports_) reports_->collect(s, ticket, found);
     if (graph_reports_) {
       graph_reports_->collect(s, ticket, found);
       if (!graph_reports_->pending()) graph_reports_.reset();
     }
   }
+  template <class F>
+  Reports found_by(F f) {
+    Reports found;
+    try {
+      f(found);
+    } catch (...) {
+      keep(std::move(found));
+      throw;
+    }
+    return found;
+  }
   void settle(backend::Stream& s);
+  /// Whether the host may be the one that the queue waits for: then it must not wait for the queue.
+  bool held_up() const;
+  bool must_settle(const ReportBuffer& next) const { return next.pending() || !held_up(); }
   bool reporting() const {
     return (reports_ && reports_->pending()) || !earlier_.empty() || graph_reports_ || !kept_.lines.empty();
   }
@@ -166,7 +200,7 @@ struct StreamState {
   std::unique_ptr<backend::Stream> listener_;
   backend::Stream* given_;                              ///< one of the two
   std::shared_ptr<ReportBuffer> reports_;               ///< from the first launch of a kernel that reports
-  std::vector<std::shared_ptr<ReportBuffer>> earlier_;  ///< of launches before those of reports_
+  std::vector<std::shared_ptr<ReportBuffer>> earlier_;  ///< of launches before those of reports_; of recordings
   /// Of the graph that ran last, until its reports are collected. Of these one at a time has any.
   std::shared_ptr<ReportBuffer> graph_reports_;
   Reports kept_;  ///< what no call could show or throw yet
@@ -181,6 +215,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   StreamState* recordings = nullptr;  ///< stands for what others submit; from the first recording on
   Programs programs;
   Handles handles;
+  Parked parked;
   /// Streams stay as long as the device: who waits for them holds no lock.
   std::vector<StreamState*> all_streams() {
     std::lock_guard lock(mutex);
@@ -195,7 +230,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::shared_ptr<ProfileLog> profile;                ///< hears of all work
   std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream
   std::vector<StreamState*> idle;                     ///< streams that no handle names
-  std::map<std::uintptr_t, std::uint64_t> wrapped;    ///< memory of the host that arrays stand on: address, bytes
+  std::map<std::uintptr_t, std::uint64_t> wrapped;    ///< memory outside that arrays stand on: address, bytes
   std::atomic<std::uint64_t> allocated = 0;           ///< bytes so far, freed ones included
   std::atomic<bool> several_streams = false;          ///< work on one stream needs no order among streams
 };
@@ -208,12 +243,19 @@ class Storage : public std::enable_shared_from_this<Storage> {
  public:
   Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation, std::uint64_t bytes)
       : device(std::move(device)), allocation(allocation), bytes(bytes) {}
+  /// Where others see memory that is theirs.
+  struct Outside {
+    std::uintptr_t address = 0;  ///< 0: it has none
+    int cuda_device = -1;        ///< whose memory it is; the host's with -1
+  };
   /// Around memory of another's, which `owner` keeps where it is set. The end waits for the work that uses it.
-  Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation, std::shared_ptr<void> owner)
+  Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation, std::shared_ptr<void> owner,
+          Outside outside)
       : device(std::move(device)),
         allocation(allocation),
         bytes(allocation.bytes),
         wrapped(true),
+        outside(outside),
         owner_(std::move(owner)) {}
   ~Storage();
 
@@ -221,6 +263,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   const backend::Allocation allocation;
   const std::uint64_t bytes;  ///< of the elements; the allocation is padded to words
   const bool wrapped = false;
+  const Outside outside;
   bool holds_gradients = false;  ///< set before any array names it
   bool is_handle = false;        ///< see Handles::add()
   /// Grows from storage to storage: tells which was there before.
@@ -245,6 +288,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
   /// Adds all memory that can be reached from here, this one left out.
   void reach(References& found);
 
+  /// Others use the memory as well: at its end it is parked until they have finished. The first one given counts.
+  void used_outside(OutsideUser user);
   /// Where the gradients of the elements lie; null without requires_grad().
   std::shared_ptr<const Gradient> gradient();
   bool has_gradient() const { return has_gradient_.load(std::memory_order_acquire); }
@@ -273,6 +318,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::vector<Use> writers();
   void forget(std::span<const Use> done);
   std::shared_ptr<void> owner_;
+  OutsideUser user_outside_;
   std::mutex mutex_;
   References references_;
   std::atomic<bool> has_references_ = false;
@@ -282,6 +328,12 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::atomic<bool> watched_ = false;
   std::vector<Use> uses_;  ///< one for each stream; who wrote last stands last
 };
+
+/// Bytes outside of weft that an array is to stand on, from here to the end of its storage (see Storage::Outside).
+/// Errors: Error(invalid_argument) where they do not begin and end at words, or lie under an array already: two arrays
+/// on the same memory would not know of each other's work.
+void claim(DeviceState& device, std::uintptr_t begin, std::uint64_t bytes);
+void disclaim(DeviceState& device, std::uintptr_t begin);
 
 /// Of the addresses of contiguous arrays: what wide accesses count on.
 constexpr std::uint64_t wide_alignment(std::uint32_t element_bytes) {

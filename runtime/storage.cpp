@@ -20,18 +20,16 @@ Storage::~Storage() {
   if (wrapped) {
     for (const Use& u : users()) {
       try {
-        Reports found;
-        u.stream->wait(u.ticket, found);
-        u.stream->keep(std::move(found));
+        u.stream->keep_from([&](Reports& found) { u.stream->wait(u.ticket, found); });
       } catch (const std::exception&) {
         // A lost device runs nothing any more.
       }
     }
-    std::lock_guard lock(device->mutex);
-    // Nothing stands under null, which memory of Vulkan buffers has there.
-    device->wrapped.erase(reinterpret_cast<std::uintptr_t>(allocation.host));
+    if (outside.address) disclaim(*device, outside.address);
   }
-  if (is_handle) {
+  if (user_outside_.finish) {
+    device->parked.add(allocation, std::move(user_outside_));
+  } else if (is_handle) {
     std::vector<Handles::Written> writes;
     for (const Use& u : writers()) writes.push_back({u.stream, u.write});
     device->handles.bury(allocation, writes);
@@ -97,11 +95,12 @@ void Storage::forget(std::span<const Use> done) {
 void Storage::wait_for_writers() {
   Capture::refuse_waits();
   const std::vector<Use> list = writers();
+  if (list.empty()) return;
   // What one stream's kernels reported ends no wait for another.
-  Reports found;
-  for (const Use& u : list) u.stream->wait(u.write, found);
-  forget(list);
-  found.deliver();
+  list.front().stream->deliver_from([&](Reports& found) {
+    for (const Use& u : list) u.stream->wait(u.write, found);
+    forget(list);
+  });
 }
 
 std::vector<Storage::Use> Storage::users() {
@@ -111,9 +110,11 @@ std::vector<Storage::Use> Storage::users() {
 
 void Storage::wait_for_users() {
   Capture::refuse_waits();
-  Reports found;
-  for (const Use& u : users()) u.stream->wait(u.ticket, found);
-  found.deliver();
+  const std::vector<Use> list = users();
+  if (list.empty()) return;
+  list.front().stream->deliver_from([&](Reports& found) {
+    for (const Use& u : list) u.stream->wait(u.ticket, found);
+  });
 }
 
 namespace {
@@ -174,6 +175,11 @@ References Storage::references() {
   return references_;
 }
 
+void Storage::used_outside(OutsideUser user) {
+  std::lock_guard lock(mutex_);
+  if (!user_outside_.finish) user_outside_ = std::move(user);
+}
+
 std::shared_ptr<const Gradient> Storage::gradient() {
   if (!has_gradient()) return nullptr;
   std::lock_guard lock(mutex_);
@@ -211,12 +217,12 @@ void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
   const std::vector<Use> list = writers();
   // Without a writer any stream will do.
   const Use last = list.empty() ? Use{device->default_stream} : list.back();
-  Reports found;
-  for (const Use& u : list)
-    if (u.stream != last.stream) u.stream->wait(u.write, found);
-  last.stream->wait_with(last.write, found, [&](backend::Stream& s) { s.download(to, from, bytes, last.write); });
-  forget(list);
-  found.deliver();
+  (list.empty() ? last : list.front()).stream->deliver_from([&](Reports& found) {
+    for (const Use& u : list)
+      if (u.stream != last.stream) u.stream->wait(u.write, found);
+    last.stream->wait_with(last.write, found, [&](backend::Stream& s) { s.download(to, from, bytes, last.write); });
+    forget(list);
+  });
 }
 
 std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes,
@@ -224,13 +230,19 @@ std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, st
   // Fills work on whole words, and so do atomic operations on less.
   const std::uint64_t padded = (bytes + 3) / 4 * 4;
   device->allocated += padded;
+  device->parked.make_room(*device->device);
   backend::Allocation allocation;
   try {
     if (bytes) allocation = device->device->allocate(padded, kind);
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::out_of_memory || padded > device->device->info().memory_bytes) throw;
-    // Memory that was freed may still wait for work: finish it and try once more.
-    Device(device).synchronize();
+    // Memory that was freed may still wait for work: finish it and try once more. What the host may have to signal
+    // before it runs cannot be finished.
+    if (backend::held_up(*device->device)) {
+      for (StreamState* s : device->all_streams()) s->with([](backend::Stream& b) { b.submit(); });
+    } else {
+      Device(device).synchronize();
+    }
     allocation = device->device->allocate(padded, kind);
   }
   return std::make_shared<Storage>(device, allocation, bytes);
@@ -240,7 +252,17 @@ std::shared_ptr<Storage> allocate_shared(const std::shared_ptr<DeviceState>& dev
   const backend::VulkanAccess access(*device->device, "shareable()");
   if (bytes == 0)
     throw Error(ErrorKind::invalid_argument, "an array without elements is to be shared: it has no memory");
-  return std::make_shared<Storage>(device, access.allocate_shared((bytes + 3) / 4 * 4), nullptr);
+  const std::uint64_t padded = (bytes + 3) / 4 * 4;
+  device->parked.make_room(*device->device);
+  backend::Allocation allocation;
+  try {
+    allocation = access.allocate_shared(padded);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::out_of_memory || device->parked.bytes() == 0) throw;
+    device->parked.free_finished(*device->device);
+    allocation = access.allocate_shared(padded);
+  }
+  return std::make_shared<Storage>(device, allocation, nullptr, Storage::Outside{});
 }
 
 std::shared_ptr<Storage> import_shared(const std::shared_ptr<DeviceState>& device, SharedMemory&& memory,
@@ -252,7 +274,29 @@ std::shared_ptr<Storage> import_shared(const std::shared_ptr<DeviceState>& devic
   if (memory.buffer_bytes % 4)
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("a buffer of {} bytes is imported: devices work on words of 4", memory.buffer_bytes));
-  return std::make_shared<Storage>(device, access.import_shared(std::move(memory)), nullptr);
+  return std::make_shared<Storage>(device, access.import_shared(std::move(memory)), nullptr, Storage::Outside{});
+}
+
+void claim(DeviceState& device, std::uintptr_t begin, std::uint64_t bytes) {
+  if (begin % 4 || bytes % 4)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} bytes at address {:#x} are wrapped: both must be multiples of 4", bytes, begin));
+  std::lock_guard lock(device.mutex);
+  auto after = device.wrapped.upper_bound(begin);
+  if (after != device.wrapped.begin()) {
+    const auto before = std::prev(after);
+    if (begin - before->first < before->second) after = before;
+  }
+  if (after != device.wrapped.end() && after->first < begin + bytes)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} bytes at address {:#x} are wrapped, a part of which an array on {} stands on already",
+                            bytes, begin, device.device->info().name));
+  device.wrapped.emplace(begin, bytes);
+}
+
+void disclaim(DeviceState& device, std::uintptr_t begin) {
+  std::lock_guard lock(device.mutex);
+  device.wrapped.erase(begin);
 }
 
 std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, const VulkanBuffer& buffer,
@@ -263,7 +307,7 @@ std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, const 
                 fmt::format("a VkBuffer is wrapped on {}, which is not adopted: it has a VkDevice of its own",
                             device->device->info().name));
   if (buffer.bytes == 0) return std::make_shared<Storage>(device, backend::Allocation{}, 0);
-  return std::make_shared<Storage>(device, access.wrap(buffer), std::move(owner));
+  return std::make_shared<Storage>(device, access.wrap(buffer), std::move(owner), Storage::Outside{});
 }
 
 std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, std::byte* memory, std::uint64_t bytes,
@@ -274,23 +318,14 @@ std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, std::b
                 fmt::format("{} ({}) cannot use memory of the host without a copy", info.name, info.adapter));
   if (bytes == 0) return std::make_shared<Storage>(device, backend::Allocation{}, 0);
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  if (begin % 4 || bytes % 4)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} bytes at address {:#x} are wrapped: both must be multiples of 4", bytes, begin));
-  std::lock_guard lock(device->mutex);
-  // Two arrays on the same memory would not know of each other's work.
-  auto after = device->wrapped.upper_bound(begin);
-  if (after != device->wrapped.begin()) {
-    const auto before = std::prev(after);
-    if (begin - before->first < before->second) after = before;
+  claim(*device, begin, bytes);
+  try {
+    const backend::Allocation allocation = device->device->wrap(memory, bytes);
+    return std::make_shared<Storage>(device, allocation, std::move(owner), Storage::Outside{begin});
+  } catch (...) {
+    disclaim(*device, begin);
+    throw;
   }
-  if (after != device->wrapped.end() && after->first < begin + bytes)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} bytes at address {:#x} are wrapped, a part of which an array on {} stands on already",
-                            bytes, begin, info.name));
-  const backend::Allocation allocation = device->device->wrap(memory, bytes);
-  device->wrapped.emplace(begin, bytes);
-  return std::make_shared<Storage>(device, allocation, std::move(owner));
 }
 
 }  // namespace weft::detail

@@ -1,21 +1,22 @@
-// Places of a clock that go round, and what waits for their moments.
+// Places for moments of a clock, and what waits for them.
 #include "stream_clock.h"
 
 #include <utility>
 
 namespace weft::detail {
 
+// Nothing is waited for: what runs before may need others.
 void StreamClock::make_room(backend::Stream& own) {
-  if (pending_.size() < kMost / 2) return;
+  if (pending_.size() >= kMost / 2) take(own);
+  if (next_ < 2 * kMost) return;
   take(own);
-  if (pending_.size() < kMost) return;
-  own.wait(pending_.front().ticket);
-  take(own);
+  if (moments_.use_count() > 1) moments_ = device_.create_timestamps(2 * kMost);
+  next_ = 0;
 }
 
 void StreamClock::keep(backend::Ticket ticket, std::vector<Known>&& known) {
-  pending_.push_back({next_, ticket, std::move(known)});
-  next_ = (next_ + 2) % (2 * kMost);
+  pending_.push_back({moments_, next_, ticket, std::move(known)});
+  next_ += 2;
 }
 
 void StreamClock::take(backend::Stream& own) {
@@ -25,7 +26,7 @@ void StreamClock::take(backend::Stream& own) {
 void StreamClock::take_first() {
   const Pending first = std::move(pending_.front());
   pending_.pop_front();
-  if (const auto moments = moments_->read(first.place))
+  if (const auto moments = first.moments->read(first.place))
     for (const Known& known : first.known) known((*moments)[0], (*moments)[1]);
 }
 

@@ -14,7 +14,7 @@ namespace weft::detail {
 class StreamClock {
  public:
   /// Errors: Error(unsupported) when the device has no clock.
-  explicit StreamClock(backend::Device& device) : moments_(device.create_timestamps(2 * kMost)) {}
+  explicit StreamClock(backend::Device& device) : device_(device), moments_(device.create_timestamps(2 * kMost)) {}
   StreamClock(const StreamClock&) = delete;
   StreamClock& operator=(const StreamClock&) = delete;
 
@@ -46,8 +46,9 @@ class StreamClock {
   void finish(backend::Stream& own, backend::Ticket ticket);
 
  private:
-  static constexpr std::uint32_t kMost = 1024;
+  static constexpr std::uint32_t kMost = 1024;  ///< operations that places are made for at once
   struct Pending {
+    std::shared_ptr<backend::Timestamps> moments;
     std::uint32_t place;
     backend::Ticket ticket;
     std::vector<Known> known;
@@ -70,8 +71,9 @@ class StreamClock {
   void take(backend::Stream& own);
   void take_first();
 
-  std::unique_ptr<backend::Timestamps> moments_;
-  std::uint32_t next_ = 0;  ///< place of the next operation; they go round
+  backend::Device& device_;
+  std::shared_ptr<backend::Timestamps> moments_;  ///< places for the next operations
+  std::uint32_t next_ = 0;                        ///< of the next one
   std::deque<Pending> pending_;
   std::vector<Known>* open_ = nullptr;  ///< of the measurement that is being recorded
 };

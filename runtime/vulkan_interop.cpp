@@ -53,6 +53,10 @@ struct Recording::State {
   backend::Ticket ticket = 0;     ///< of the last submission, or of the recording as long as there is none
   std::unique_ptr<backend::Operations> operations;
   std::vector<Capture::Used> used;
+  std::shared_ptr<detail::ReportBuffer> reports;  ///< null where no kernel prints, asserts or checks itself
+
+  /// Waits for the submission that was told of last, and takes what it reported.
+  void wait(detail::Reports& found) const { recordings->wait(ticket, found); }
 
   /// What was given to weft before and has to do with the same memory comes before what is submitted next. Tapes that
   /// need elements which change then are told.
@@ -72,7 +76,10 @@ struct Recording::State {
     if (recording == 0) return;
     try {
       recordings->sleep(ticket);
-      recordings->with([&](backend::Stream& s) { backend::end_vulkan(s, recording); });
+      recordings->keep_from([&](detail::Reports& found) {
+        if (reports && ticket != recording) wait(found);
+        recordings->with([&](backend::Stream& s) { backend::end_vulkan(s, recording); });
+      });
     } catch (const std::exception&) {
       // A lost device runs nothing any more.
     }
@@ -90,13 +97,29 @@ Recording::State& Recording::state() const {
   return *state_;
 }
 
-void Recording::prepare() const { state().order(); }
+void Recording::prepare() const {
+  const State& s = state();
+  const bool reported = s.reports && s.ticket != s.recording;
+  if (reported) Capture::refuse_waits();
+  s.order();
+  if (reported) wait();
+}
+
+void Recording::wait() const {
+  const State& s = state();
+  Capture::refuse_waits();
+  s.recordings->deliver_from([&](detail::Reports& found) { s.wait(found); });
+}
 
 void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   State& s = state();
   Capture::refuse_waits();
-  s.recordings->with(
-      [&](backend::Stream& b) { s.ticket = backend::submitted_vulkan(b, s.recording, semaphore, value); });
+  s.recordings->with([&](backend::Stream& b) {
+    s.ticket = backend::submitted_vulkan(b, s.recording, semaphore, value);
+    if (!s.reports) return;
+    s.reports->recorded(s.ticket);
+    s.recordings->report_later(s.reports);
+  });
   // The work happens now, whatever was done since it was recorded.
   for (const Capture::Used& u : s.used) u.storage->touched(*s.recordings, s.ticket, u.writes);
 }
@@ -181,10 +204,12 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
   auto made = std::make_unique<Recording::State>();
   made->device = device.shared_from_this();
   {
-    Capture collecting(device, "work is recorded into a command buffer", false);
+    Capture collecting(device, "work is recorded into a command buffer");
     work();
     for (auto& [storage, use] : collecting.used) made->used.push_back(std::move(use));
+    made->reports = collecting.take_reports();
     made->operations = collecting.take();
+    if (made->reports) made->reports->record_into(*made->operations);
   }
   StreamState& recordings = recordings_of(device);
   state_->with([](backend::Stream& s) { s.submit(); });
@@ -219,15 +244,15 @@ void Device::detach() const {
   if (!access.adopted())
     throw Error(ErrorKind::unsupported,
                 fmt::format("detach() on {}, which is not adopted: it goes with its last handle", name()));
-  detail::Reports found;
-  for (StreamState* s : state_->all_streams()) try {
-      s->synchronize(found);
-    } catch (const Error& e) {
-      // A lost device is given back as it is.
-      if (e.kind() != ErrorKind::device_lost) throw;
-    }
-  access.detach();
-  found.deliver();
+  state_->default_stream->deliver_from([&](detail::Reports& found) {
+    for (StreamState* s : state_->all_streams()) try {
+        s->synchronize(found);
+      } catch (const Error& e) {
+        // A lost device is given back as it is.
+        if (e.kind() != ErrorKind::device_lost) throw;
+      }
+    access.detach();
+  });
 }
 
 }  // namespace weft

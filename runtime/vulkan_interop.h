@@ -27,16 +27,24 @@ class [[nodiscard]] Recording {
   ~Recording();
 
   /// Before a command buffer is submitted again: starts the work on its arrays that weft was given since it was
-  /// recorded or submitted, so that it comes before.
+  /// recorded or submitted, so that it comes before. Where kernels print, assert or check themselves it then waits for
+  /// the submission before, as wait() does: what they said would be written over.
+  /// Errors: those of wait() there, Error(kernel_fault) above all, of any recording whose failures nobody has been told
+  /// of. All is ready for the submission then: a second call is not needed.
   void prepare() const;
   /// The command buffer was submitted to the queue of the device just now. What weft is given from now on comes after,
   /// and reading an array waits for it.
   /// Cost: a submission without commands, by which weft learns when all has run.
   void submitted() const;
   /// The same without that: the submission signals a timeline semaphore with the value, or is followed by one that
-  /// does. The semaphore must stay until this object has ended or was told of another submission. Errors:
-  /// Error(invalid_argument) for a null semaphore.
+  /// does. The semaphore must stay until this object has ended, or was told of another submission after this one had
+  /// run. Errors: Error(invalid_argument) for a null semaphore.
   void submitted(VkSemaphore semaphore, std::uint64_t value) const;
+  /// Waits on the host until the submission that was told of last has run, and shows what kernels printed in it. So
+  /// does whatever waits for its arrays, or for the device; the end of this object shows lines and keeps failures for
+  /// the next wait. Errors: Error(invalid_argument) when there was none; Error(kernel_fault) when a kernel's assert_ or
+  /// check failed.
+  void wait() const;
   /// Whether the submission that was told of last has run.
   /// Errors: Error(invalid_argument) when there was none.
   bool done() const;

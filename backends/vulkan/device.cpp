@@ -81,7 +81,7 @@ VulkanDevice::VulkanDevice(std::shared_ptr<Instance> instance, const Adapter& ad
   }
 }
 
-VulkanDevice::VulkanDevice(Adapter adapter, SharedQueue queue)
+VulkanDevice::VulkanDevice(Adapter adapter, SharedQueue queue, const Tuning& tuning)
     : own_adapter_(std::make_shared<Adapter>(std::move(adapter))),
       adapter_(*own_adapter_),
       info_(adapter_.info),
@@ -92,12 +92,15 @@ VulkanDevice::VulkanDevice(Adapter adapter, SharedQueue queue)
       unlock_queue_(std::move(queue.unlock)),
       cache_(DiskCache::from_environment()) {
   volkLoadDeviceTable(&vk_, handle_);
-  equip({});
+  equip(tuning);
 }
 
 void VulkanDevice::equip(const Tuning& tuning) {
+  most_pages_ = tuning.most_pages;
   try {
-    memory_ = std::make_unique<Memory>(adapter_, handle_, vk_, tuning.page_bytes, tuning.map_device_memory);
+    memory_ = std::make_unique<Memory>(
+        adapter_, handle_, vk_,
+        MemoryTuning{tuning.page_bytes, tuning.map_device_memory, tuning.cache_device_memory, tuning.share_pages});
     info_.host_visible = memory_->host_visible(MemoryKind::device);
     pipelines_ = std::make_unique<Pipelines>(*this, cache_);
     retirement_ = std::make_unique<Retirement>(
@@ -188,18 +191,29 @@ Allocation VulkanDevice::allocate(std::size_t bytes, MemoryKind kind) {
     if (const auto found = memory_->find(bytes, kind)) return *found;
   // A new page is dear, and memory that waits for recorded work will be wanted again.
   retirement_->hurry();
-  if (const auto made = memory_->grow(bytes, kind)) return *made;
+  if (const auto made = grow(bytes, kind)) return *made;
   // Polling, as another thread may end a stream while this one waits.
-  while (bytes <= info_.max_allocation && retirement_->comes_free()) {
+  while (bytes <= info_.max_allocation && comes_free()) {
     check_alive();
     if (!retirement_->collect()) {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
       continue;
     }
     if (const auto found = memory_->find(bytes, kind)) return *found;
-    if (const auto made = memory_->grow(bytes, kind)) return *made;
+    if (const auto made = grow(bytes, kind)) return *made;
   }
   memory_->refuse(bytes, kind);
+}
+
+std::optional<Allocation> VulkanDevice::grow(std::size_t bytes, MemoryKind kind) {
+  if (most_pages_ != INT_MAX && memory_->pages() >= most_pages_) return {};
+  return memory_->grow(bytes, kind);
+}
+
+// Without the host, which may be the one to signal what the queue waits for.
+bool VulkanDevice::comes_free() {
+  const auto needs = retirement_->comes_free();
+  return needs && !waits_.hold_up(*needs);
 }
 
 Allocation VulkanDevice::wrap(std::byte* memory, std::size_t bytes) {
@@ -214,6 +228,7 @@ void VulkanDevice::free(const Allocation& allocation) {
     memory_->free(allocation.handle);
   else if (allocation.handle != 0)
     retirement_->drop({Retired::Kind::memory, allocation.handle});
+  memory_->bury();
 }
 
 std::uint64_t VulkanDevice::ray_structure_bytes(std::uint32_t num_points, std::uint32_t num_triangles) {
@@ -260,6 +275,7 @@ VkResult VulkanDevice::submit(const VkSubmitInfo& info) {
       if (device.unlock_queue_) device.unlock_queue_();
     }
   } owners_lock(*this);
+  ++last_place_;
   return vk_.vkQueueSubmit(queue_, 1, &info, VK_NULL_HANDLE);
 }
 

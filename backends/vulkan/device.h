@@ -3,6 +3,7 @@
 #include <volk.h>
 
 #include <atomic>
+#include <climits>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,18 +15,24 @@
 #include "../disk_cache.h"
 #include "chains.h"
 #include "device_object.h"
+#include "handles.h"
 #include "instance.h"
 #include "memory.h"
 #include "program.h"
 #include "retirement.h"
 #include "signals.h"
+#include "timestamps.h"
+#include "waits.h"
 
 namespace weft::backend::vulkan {
 
 /// What tests change to reach code that their adapter would not need.
 struct Tuning {
   std::uint64_t page_bytes = Memory::kPageBytes;
-  bool map_device_memory = true;  ///< false: as on a discrete GPU
+  bool map_device_memory = true;    ///< false: as on a discrete GPU
+  bool cache_device_memory = true;  ///< false: as on a discrete GPU all of whose memory the host sees
+  bool share_pages = false;         ///< as on a GPU that CUDA has too
+  int most_pages = INT_MAX;         ///< as on a GPU with little memory
 };
 
 /// A queue that is not ours alone, and what its owner wants done around its use.
@@ -39,7 +46,7 @@ class VulkanDevice final : public Device {
  public:
   VulkanDevice(std::shared_ptr<Instance> instance, const Adapter& adapter, const Tuning& tuning = {});
   /// Around a device of another's making, which stays when this object goes.
-  VulkanDevice(Adapter adapter, SharedQueue queue);
+  VulkanDevice(Adapter adapter, SharedQueue queue, const Tuning& tuning = {});
   ~VulkanDevice() override;
 
   const DeviceInfo& info() const override { return info_; }
@@ -65,6 +72,8 @@ class VulkanDevice final : public Device {
   Retirement& retirement() { return *retirement_; }
   Pipelines& pipelines() { return *pipelines_; }
   Signals& signals() { return signals_; }
+  Waits& waits() { return waits_; }
+  QueueClock& clock() { return clock_; }
   Chains& chains() { return chains_; }
   std::uint32_t queue_family() const { return adapter_.queue_family; }
 
@@ -72,6 +81,8 @@ class VulkanDevice final : public Device {
   void wait_for(VkSemaphore semaphore, std::uint64_t value);
   /// Hands work to the queue. Streams of all threads share it, and on adopted devices whoever else uses it.
   VkResult submit(const VkSubmitInfo& info);
+  /// In the queue, of what was submitted last: places grow. Others may be submitting.
+  std::uint64_t last_place() const { return last_place_.load(); }
 
   /// Another has made it: its queue and its memory are used by others too.
   bool adopted() const { return adopted_; }
@@ -97,6 +108,8 @@ class VulkanDevice final : public Device {
   [[noreturn]] void throw_lost() const;
   void create();
   void equip(const Tuning& tuning);
+  std::optional<Allocation> grow(std::size_t bytes, MemoryKind kind);
+  bool comes_free();
 
   std::shared_ptr<Instance> instance_;          ///< null for an adopted device
   std::shared_ptr<const Adapter> own_adapter_;  ///< of an adopted device
@@ -114,13 +127,20 @@ class VulkanDevice final : public Device {
   std::atomic<bool> lost_{false}, lose_{false};
   mutable std::mutex lost_mutex_;
   std::string lost_why_;
+  int most_pages_ = INT_MAX;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Retirement> retirement_;
   DiskCache cache_;
   std::unique_ptr<Pipelines> pipelines_;
   Signals signals_{*this};
+  Waits waits_{*this};
+  QueueClock clock_;
+  std::atomic<std::uint64_t> last_place_{0};
   Chains chains_{*this};
   std::atomic<std::uint64_t> emitted_{0}, loaded_{0};
 };
+
+/// See backend::adopt_vulkan().
+std::unique_ptr<VulkanDevice> adopt(const VulkanHandles& handles, const Tuning& tuning);
 
 }  // namespace weft::backend::vulkan

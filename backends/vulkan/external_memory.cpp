@@ -84,7 +84,9 @@ VkResult Memory::bind_shared(Page& page, const void* how, std::uint32_t type, st
   VkMemoryRequirements needs{};
   vk_.vkGetBufferMemoryRequirements(device_, page.buffer, &needs);
   if (bytes == 0) bytes = needs.size;
-  if (type == ~0u) type = groups_[int(MemoryKind::device)].type;
+  if (type == kOwnType) type = groups_[int(MemoryKind::device)].type;
+  if (type == kLocalType)
+    type = static_cast<std::uint32_t>(find_type(needs.memoryTypeBits, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, -1));
   if (type >= adapter_.memory.memoryTypeCount || !(needs.memoryTypeBits >> type & 1) || bytes < needs.size ||
       (page.dedicated && bytes != needs.size))
     return VK_ERROR_INVALID_EXTERNAL_HANDLE;
@@ -120,9 +122,10 @@ Allocation Memory::allocate_shared(std::uint64_t bytes) {
   VkExportMemoryAllocateInfo share{};
   share.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
   share.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  bury();
   std::lock_guard lock(mutex_);
   const bool fits = bytes <= adapter_.info.max_allocation && bytes <= available_locked(groups_[0]);
-  const VkResult result = fits ? bind_shared(*page, &share, ~0u, 0) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  const VkResult result = fits ? bind_shared(*page, &share, kOwnType, 0) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
   if (result != VK_SUCCESS) {
     vk_.vkDestroyBuffer(device_, page->buffer, nullptr);
     vk_.vkFreeMemory(device_, page->memory, nullptr);
@@ -133,17 +136,29 @@ Allocation Memory::allocate_shared(std::uint64_t bytes) {
   return hand_out_own(kWrapped, std::move(page), bytes);
 }
 
-SharedMemory Memory::share(std::uint64_t address) {
-  require_sharing();
-  std::lock_guard lock(mutex_);
+// A page of device memory like make_plain()'s, which can be exported.
+bool Memory::make_shared(Page& page, const Group& group) {
+  page.usage = adapter_.buffer_usage();
+  page.dedicated = true;
+  VkExportMemoryAllocateInfo share{};
+  share.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
+  share.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  if (bind_shared(page, &share, group.type, 0) == VK_SUCCESS && map(page, group)) return true;
+  destroy(page);
+  page = Page{.bytes = page.bytes, .group = page.group};
+  return false;
+}
+
+Memory::Page* Memory::page_at(std::uint64_t address) {
   const auto after = by_address_.upper_bound(address);
-  const Page* const page = after == by_address_.begin() ? nullptr : std::prev(after)->second;
-  if (!page || address - page->address >= page->bytes || page->shared_bytes == 0)
-    throw Error(ErrorKind::invalid_argument,
-                "memory is shared that was not made to be: arrays from shareable() and import_memory() can");
+  Page* const page = after == by_address_.begin() ? nullptr : std::prev(after)->second;
+  return page && address - page->address < page->bytes ? page : nullptr;
+}
+
+SharedMemory Memory::describe(const Page& page) {
   VkMemoryGetFdInfoKHR get{};
   get.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR;
-  get.memory = page->memory;
+  get.memory = page.memory;
   get.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
   int fd = -1;
   if (const VkResult result = vk_.vkGetMemoryFdKHR(device_, &get, &fd); result != VK_SUCCESS)
@@ -151,14 +166,90 @@ SharedMemory Memory::share(std::uint64_t address) {
                                                     adapter_.info.adapter, to_string(result)));
   SharedMemory shared;
   shared.fd = FileDescriptor(fd);
-  shared.bytes = page->shared_bytes;
-  shared.memory_type = page->type;
-  shared.buffer_bytes = page->bytes;
-  shared.buffer_usage = page->usage;
-  shared.dedicated = page->dedicated;
+  shared.bytes = page.shared_bytes;
+  shared.memory_type = page.type;
+  shared.buffer_bytes = page.bytes;
+  shared.buffer_usage = page.usage;
+  shared.dedicated = page.dedicated;
   shared.device_uuid = adapter_.device_uuid;
   shared.driver_uuid = adapter_.driver_uuid;
   return shared;
+}
+
+SharedMemory Memory::share(std::uint64_t address) {
+  require_sharing();
+  std::lock_guard lock(mutex_);
+  const Page* const page = page_at(address);
+  // A page of many arrays is nobody's to give away.
+  if (!page || page->shared_bytes == 0 || page->group != kWrapped)
+    throw Error(ErrorKind::invalid_argument,
+                "memory is shared that was not made to be: arrays from shareable() and import_memory() can");
+  return describe(*page);
+}
+
+PageAttachment Memory::attach(std::uint64_t address, const MakeAttachment& make) {
+  require_sharing();
+  const auto find = [&]() -> Page& {
+    Page* const page = page_at(address);
+    if (page && page->shared_bytes > 0) return *page;
+    throw Error(ErrorKind::unsupported,
+                fmt::format("memory of {} ({}) that was not made to be shared: arrays from shareable() are",
+                            adapter_.info.name, adapter_.info.adapter));
+  };
+  SharedMemory shared;
+  {
+    std::lock_guard lock(mutex_);
+    const Page& page = find();
+    if (page.attached) return {page.attached, page.address};
+    shared = describe(page);
+  }
+  std::shared_ptr<void> made = make(std::move(shared));
+  std::lock_guard lock(mutex_);
+  Page& page = find();
+  if (!page.attached) page.attached.swap(made);  // else another thread's is there, and this one goes after the lock
+  return {page.attached, page.address};
+}
+
+bool Memory::shares(std::uint64_t address) {
+  std::lock_guard lock(mutex_);
+  const Page* const page = page_at(address);
+  return adapter_.memory_fd && page && page->shared_bytes > 0;
+}
+
+// Takes the descriptor over where the driver does. What was made goes again when something fails.
+VkResult Memory::import_descriptor(Page& page, FileDescriptor& fd, const void* next, std::uint32_t type,
+                                   std::uint64_t bytes) {
+  VkImportMemoryFdInfoKHR import{};
+  import.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
+  import.pNext = next;
+  import.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  import.fd = fd.get();
+  const VkResult result = page.bytes ? bind_shared(page, &import, type, bytes) : VK_ERROR_INVALID_EXTERNAL_HANDLE;
+  // With the memory made, the descriptor is the driver's.
+  const bool asked = page.shared_bytes > 0;
+  if (page.memory || (asked && result != VK_SUCCESS && closes_what_it_refuses(adapter_.handle))) fd.release();
+  if (result != VK_SUCCESS) {
+    vk_.vkDestroyBuffer(device_, page.buffer, nullptr);
+    vk_.vkFreeMemory(device_, page.memory, nullptr);
+  }
+  return result;
+}
+
+Allocation Memory::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) {
+  require_sharing();
+  auto page = std::make_unique<Page>();
+  page->group = kWrapped;
+  page->bytes = bytes;
+  page->usage = adapter_.buffer_usage();
+  const int number = fd.get();
+  std::lock_guard lock(mutex_);
+  if (const VkResult result = import_descriptor(*page, fd, nullptr, kLocalType, bytes); result != VK_SUCCESS)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{} bytes of memory behind file descriptor {} are not memory for {} ({}): {}", bytes,
+                            number, adapter_.info.name, adapter_.info.adapter, to_string(result)));
+  page->shared_bytes = 0;  // it is another's to share
+  by_address_[page->address] = page.get();
+  return hand_out_own(kWrapped, std::move(page), bytes);
 }
 
 Allocation Memory::import_shared(SharedMemory&& memory) {
@@ -181,25 +272,13 @@ Allocation Memory::import_shared(SharedMemory&& memory) {
   VkExportMemoryAllocateInfo share{};
   share.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
   share.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-  VkImportMemoryFdInfoKHR import{};
-  import.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
-  import.pNext = &share;
-  import.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-  import.fd = memory.fd.get();
+  const int fd = memory.fd.get();
   std::lock_guard lock(mutex_);
-  const VkResult result =
-      page->bytes ? bind_shared(*page, &import, memory.memory_type, memory.bytes) : VK_ERROR_INVALID_EXTERNAL_HANDLE;
-  const int fd = import.fd;
-  // With the memory made, the descriptor is the driver's.
-  const bool asked = page->shared_bytes > 0;
-  if (page->memory || (asked && result != VK_SUCCESS && closes_what_it_refuses(adapter_.handle))) memory.fd.release();
-  if (result != VK_SUCCESS) {
-    vk_.vkDestroyBuffer(device_, page->buffer, nullptr);
-    vk_.vkFreeMemory(device_, page->memory, nullptr);
+  const VkResult result = import_descriptor(*page, memory.fd, &share, memory.memory_type, memory.bytes);
+  if (result != VK_SUCCESS)
     invalid(fmt::format("file descriptor {} with {} bytes of memory type {} is not memory for {} ({}): {}", fd,
                         memory.bytes, memory.memory_type, adapter_.info.name, adapter_.info.adapter,
                         to_string(result)));
-  }
   by_address_[page->address] = page.get();
   const std::uint64_t bytes = page->bytes;
   return hand_out_own(kWrapped, std::move(page), bytes);

@@ -112,6 +112,7 @@ std::string lacks(const Adapter& a) {
 void fill_target(Adapter& a, const VkPhysicalDeviceVulkan11Properties& p11,
                  const VkPhysicalDeviceVulkan12Properties& p) {
   spirv::Target& t = a.target;
+  t.of_device = true;
   const Features& has = a.features;
   const bool flow = has[Feature::subgroup_uniform_flow];
   t.int8 = has[Feature::shader_int8];
@@ -274,6 +275,7 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t api_version, const Exten
   vkGetPhysicalDeviceMemoryProperties(handle, &a.memory);
   std::ranges::copy(properties11.deviceUUID, a.device_uuid.begin());
   std::ranges::copy(properties11.driverUUID, a.driver_uuid.begin());
+  a.shares_pages = a.memory_fd && properties12.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
   a.host_import_alignment = external_host.minImportedHostPointerAlignment;
 
   const VkPhysicalDeviceLimits& limits = a.properties.limits;

@@ -44,7 +44,10 @@ struct Adapter {
   std::uint32_t ray_scratch_alignment = 256;  ///< minAccelerationStructureScratchOffsetAlignment
   /// VK_EXT_external_memory_host: what memory of the host must begin and end at to be shown to the device; 0: cannot.
   std::uint64_t host_import_alignment = 0;
-  bool memory_fd = false;     ///< VK_KHR_external_memory_fd: buffers can be exported and imported
+  bool memory_fd = false;  ///< VK_KHR_external_memory_fd: buffers can be exported and imported
+  /// And every page is made so that it can be: CUDA may be asked for it. What that costs has not been measured. Drivers
+  /// of GPUs that CUDA does not have need not pay it: some manage exported memory in other ways than their own.
+  bool shares_pages = false;
   bool semaphore_fd = false;  ///< VK_KHR_external_semaphore_fd: timeline semaphores can
 
   /// Names of the extensions that a device which weft uses is made with.

@@ -78,7 +78,9 @@ void VulkanRequirements::add_extensions(std::vector<const char*>& names) const {
 
 namespace backend {
 
-std::unique_ptr<Device> adopt_vulkan(const VulkanHandles& h) {
+std::unique_ptr<Device> adopt_vulkan(const VulkanHandles& handles) { return vulkan::adopt(handles, {}); }
+
+std::unique_ptr<VulkanDevice> vulkan::adopt(const VulkanHandles& h, const Tuning& tuning) {
   const std::uint32_t version = checked_version(h.instance, h.physical_device, h.api_version, "a device is adopted");
   if (!h.device) invalid("a device is adopted without a VkDevice");
   if (!h.queue) invalid("a device is adopted without a VkQueue");
@@ -111,7 +113,7 @@ std::unique_ptr<Device> adopt_vulkan(const VulkanHandles& h) {
                             made.missing, made.info.adapter));
   static std::atomic<int> adopted{0};
   made.info.name = fmt::format("adopted:{}", adopted++);
-  return std::make_unique<VulkanDevice>(std::move(made), SharedQueue{h.device, h.queue, h.lock, h.unlock});
+  return std::make_unique<VulkanDevice>(std::move(made), SharedQueue{h.device, h.queue, h.lock, h.unlock}, tuning);
 }
 
 namespace {
@@ -120,10 +122,14 @@ VulkanDevice& vulkan_device(Device& device) { return static_cast<VulkanDevice&>(
 }  // namespace
 
 VulkanAccess::VulkanAccess(Device& device, const char* what) : device_(device) {
-  if (!dynamic_cast<VulkanDevice*>(&device))
+  if (!fits(device))
     throw Error(ErrorKind::unsupported,
                 fmt::format("{} on {}, which is not a Vulkan device", what, device.info().name));
 }
+
+bool VulkanAccess::fits(Device& device) { return dynamic_cast<VulkanDevice*>(&device) != nullptr; }
+
+std::array<std::uint8_t, 16> VulkanAccess::device_uuid() const { return vulkan_device(device_).adapter().device_uuid; }
 
 bool VulkanAccess::adopted() const { return vulkan_device(device_).adopted(); }
 
@@ -155,6 +161,27 @@ Allocation VulkanAccess::import_shared(SharedMemory&& memory) const {
   return vulkan_device(device_).memory().import_shared(std::move(memory));
 }
 
+Allocation VulkanAccess::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) const {
+  vulkan_device(device_).check_alive();
+  return vulkan_device(device_).memory().import_foreign(std::move(fd), bytes);
+}
+
+PageAttachment VulkanAccess::attach(std::uint64_t address, const MakeAttachment& make) const {
+  vulkan_device(device_).check_alive();
+  return vulkan_device(device_).memory().attach(address, make);
+}
+
+bool VulkanAccess::shares(std::uint64_t address) const {
+  vulkan_device(device_).check_alive();
+  return vulkan_device(device_).memory().shares(address);
+}
+
+bool VulkanAccess::host_reads_fast(std::uint64_t address) const {
+  vulkan_device(device_).check_alive();
+  Memory& memory = vulkan_device(device_).memory();
+  return address ? memory.resolve(address, 0).cached : memory.cached(MemoryKind::device);
+}
+
 std::unique_ptr<TimelineHandle> VulkanAccess::create_timeline(std::uint64_t value, bool shareable) const {
   return std::make_unique<VulkanTimeline>(vulkan_device(device_), value, shareable);
 }
@@ -167,6 +194,11 @@ bool VulkanAccess::owns(VkSemaphore semaphore) const { return vulkan_device(devi
 
 std::unique_ptr<Stream> VulkanAccess::create_recordings() const {
   return std::make_unique<VulkanRecordings>(vulkan_device(device_));
+}
+
+bool held_up(Device& device) {
+  auto* const d = dynamic_cast<VulkanDevice*>(&device);
+  return d && !d->detached() && d->waits().any();
 }
 
 VulkanStreamAccess::VulkanStreamAccess(Stream& stream, const char* what) : stream_(stream) {

@@ -55,7 +55,11 @@ class TimelineHandle {
 class VulkanAccess {
  public:
   VulkanAccess(Device& device, const char* what);
+  /// Whether it is one.
+  static bool fits(Device& device);
 
+  /// VkPhysicalDeviceIDProperties::deviceUUID: the GPU, to all interfaces that it has.
+  std::array<std::uint8_t, 16> device_uuid() const;
   bool adopted() const;
   /// All work must have run. Everything of weft's on the device goes; what is still called throws Error(device_lost).
   void detach() const;
@@ -70,6 +74,17 @@ class VulkanAccess {
   SharedMemory share(std::uint64_t address) const;
   /// Takes the descriptor over when it succeeds. The allocation has as many bytes as the buffer.
   Allocation import_shared(SharedMemory&& memory) const;
+
+  /// Memory that another interface to the same GPU has exported. Freed as wrapped memory is.
+  /// Errors: Error(unsupported) where the device cannot import memory, and for what it does not take.
+  Allocation import_foreign(FileDescriptor&& fd, std::uint64_t bytes) const;
+  /// What is attached to the page of an address: made at the first call, dropped before the page's memory is.
+  /// Errors: Error(unsupported) for memory that cannot be exported; what `make` throws.
+  PageAttachment attach(std::uint64_t address, const MakeAttachment& make) const;
+  /// Whether memory at an address can be attached to.
+  bool shares(std::uint64_t address) const;
+  /// Whether the host reads mapped memory at an address fast, or, with 0, that which arrays have.
+  bool host_reads_fast(std::uint64_t address) const;
 
   std::unique_ptr<TimelineHandle> create_timeline(std::uint64_t value, bool shareable) const;
   /// Takes the descriptor over when it succeeds.
@@ -97,6 +112,10 @@ class VulkanStreamAccess {
  private:
   Stream& stream_;
 };
+
+/// Whether the queue has work of weft's that waits for a semaphore of another's: nothing that comes after ends before
+/// somebody signals it, who may be the host. False for devices that are not Vulkan's.
+bool held_up(Device& device);
 
 struct Operations;
 /// On a stream from create_recordings(): operations go into a command buffer that is being recorded, between barriers

@@ -36,9 +36,12 @@ VkBuffer make_buffer(const Adapter& adapter, VkDevice device, const VolkDeviceTa
 
 }  // namespace
 
-Memory::Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& vk, std::uint64_t max_page,
-               bool map_device)
-    : adapter_(adapter), device_(device), vk_(vk), max_page_(max_page) {
+Memory::Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& vk, const MemoryTuning& tuning)
+    : adapter_(adapter),
+      device_(device),
+      vk_(vk),
+      max_page_(tuning.page_bytes),
+      share_pages_(adapter.shares_pages || (adapter.memory_fd && tuning.share_pages)) {
   // All pages are buffers of the same usage, so one small buffer tells which types they may lie in.
   const VkBuffer probe = make_buffer(adapter_, device_, vk_, Suballocator::kAlignment);
   VkMemoryRequirements needs{};
@@ -47,7 +50,9 @@ Memory::Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& v
   vk_.vkDestroyBuffer(device_, probe, nullptr);
   choose_types(needs.memoryTypeBits);
   groups_[kWrapped].host_visible = groups_[kWrapped].cached = true;
-  if (!map_device) groups_[int(MemoryKind::device)].host_visible = groups_[int(MemoryKind::device)].cached = false;
+  Group& own = groups_[int(MemoryKind::device)];
+  own.host_visible = own.host_visible && tuning.map_device;
+  own.cached = own.cached && tuning.map_device && tuning.cache_device;
 }
 
 // On a heap, or on any (-1); -1 when there is none.
@@ -104,6 +109,7 @@ Memory::~Memory() {
     for (auto& page : group.own) give_back(std::move(page));
     give_back(std::move(group.spare_own));
   }
+  bury();
 }
 
 Allocation Memory::hand_out(Group& group, MemoryKind kind, const Suballocator::Piece& piece, std::uint64_t bytes) {
@@ -140,28 +146,32 @@ std::optional<Allocation> Memory::find(std::uint64_t bytes, MemoryKind kind) {
 }
 
 std::optional<Allocation> Memory::grow(std::uint64_t bytes, MemoryKind kind) {
-  std::lock_guard lock(mutex_);
-  Group& group = groups_[int(kind)];
-  const std::uint64_t least = round_up(bytes);
-  if (least < bytes || bytes > adapter_.info.max_allocation) return std::nullopt;
-  const bool own = bytes > group.page_bytes;
+  if (round_up(bytes) < bytes || bytes > adapter_.info.max_allocation) return std::nullopt;
   for (bool again = true; again;) {
-    // A full heap may still have room for a page that is just large enough.
-    for (std::uint64_t size = std::max(group.page_bytes, least);; size = std::max(size / 2, least)) {
-      size = round_up(size);
-      if (auto page = make_page(group, kind, own ? bytes : size)) {
-        if (own) return hand_out_own(int(kind), std::move(page), bytes);
-        const std::uint32_t region = group.pieces.add_region(page->bytes);
-        if (region >= group.shared.size()) group.shared.resize(region + 1);
-        group.shared[region] = std::move(page);
-        return hand_out(group, kind, *group.pieces.allocate(bytes), bytes);
-      }
-      if (own || size == least) break;
-    }
+    bury();
+    std::lock_guard lock(mutex_);
+    if (auto made = grow_locked(groups_[int(kind)], kind, bytes)) return made;
     again = false;
     for (Group& other : groups_) again = give_back_empty(other) || again;
   }
   return std::nullopt;
+}
+
+std::optional<Allocation> Memory::grow_locked(Group& group, MemoryKind kind, std::uint64_t bytes) {
+  const std::uint64_t least = round_up(bytes);
+  const bool own = bytes > group.page_bytes;
+  // A full heap may still have room for a page that is just large enough.
+  for (std::uint64_t size = std::max(group.page_bytes, least);; size = std::max(size / 2, least)) {
+    size = round_up(size);
+    if (auto page = make_page(group, kind, own ? bytes : size)) {
+      if (own) return hand_out_own(int(kind), std::move(page), bytes);
+      const std::uint32_t region = group.pieces.add_region(page->bytes);
+      if (region >= group.shared.size()) group.shared.resize(region + 1);
+      group.shared[region] = std::move(page);
+      return hand_out(group, kind, *group.pieces.allocate(bytes), bytes);
+    }
+    if (own || size == least) return std::nullopt;
+  }
 }
 
 void Memory::free(std::uint64_t handle) {
@@ -210,9 +220,11 @@ std::unique_ptr<Memory::Page> Memory::make_page(Group& group, MemoryKind kind, s
   page->group = int(kind);
   page->bytes = bytes;
   // A software device's own memory comes in the system's small pages.
+  const bool share = kind == MemoryKind::device && share_pages_;
   const bool large = kind == MemoryKind::device && group.host_visible && adapter_.info.software &&
                      bytes >= platform::kLargePageBytes && adapter_.host_import_alignment > 0;
-  if (!(large && make_large(*page)) && !make_plain(*page, group)) return nullptr;
+  const bool made = (share && make_shared(*page, group)) || (!share && large && make_large(*page));
+  if (!made && !make_plain(*page, group)) return nullptr;
   held_[group.heap] += page->bytes;
   by_address_[page->address] = page.get();
   return page;
@@ -243,20 +255,24 @@ bool Memory::make_plain(Page& page, const Group& group) {
   allocate.pNext = &flags;
   allocate.allocationSize = needs.size;
   allocate.memoryTypeIndex = group.type;
-  void* host = nullptr;
-  const bool good =
-      vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory) == VK_SUCCESS &&
-      vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0) == VK_SUCCESS &&
-      (!group.host_visible || vk_.vkMapMemory(device_, page.memory, 0, VK_WHOLE_SIZE, 0, &host) == VK_SUCCESS);
+  const bool good = vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory) == VK_SUCCESS &&
+                    vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0) == VK_SUCCESS && map(page, group);
   if (!good) {
     destroy(page);
     return false;
   }
-  page.host = static_cast<std::byte*>(host);
   VkBufferDeviceAddressInfo info{};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
   info.buffer = page.buffer;
   page.address = vk_.vkGetBufferDeviceAddress(device_, &info);
+  return true;
+}
+
+bool Memory::map(Page& page, const Group& group) {
+  void* host = nullptr;
+  if (group.host_visible && vk_.vkMapMemory(device_, page.memory, 0, VK_WHOLE_SIZE, 0, &host) != VK_SUCCESS)
+    return false;
+  page.host = static_cast<std::byte*>(host);
   return true;
 }
 
@@ -265,7 +281,26 @@ void Memory::give_back(std::unique_ptr<Page> page) {
   if (page->group != kWrapped) held_[groups_[page->group].heap] -= page->bytes;
   if (page->group == kWrapped && page->host) --wrapped_;
   by_address_.erase(page->address);
-  if (!page->others) destroy(*page);
+  if (page->attached) {
+    dead_.push_back(std::move(page));
+    any_dead_.store(true);
+  } else if (!page->others) {
+    destroy(*page);
+  }
+}
+
+void Memory::bury() {
+  if (!any_dead_.load()) return;
+  std::vector<std::unique_ptr<Page>> dead;
+  {
+    std::lock_guard lock(mutex_);
+    dead.swap(dead_);
+    any_dead_.store(false);
+  }
+  for (const auto& page : dead) {
+    page->attached.reset();  // before the memory that it stands on
+    destroy(*page);
+  }
 }
 
 void Memory::destroy(Page& page) {

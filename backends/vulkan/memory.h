@@ -28,15 +28,21 @@ struct Place {
   VkBufferUsageFlags usage = 0;
 };
 
+/// See Tuning.
+struct MemoryTuning {
+  std::uint64_t page_bytes;  ///< of the largest page: requests beyond it get a page of their own
+  bool map_device;           ///< false: device memory is used as if the host could not reach it
+  bool cache_device;         ///< false: mapped device memory is used as if the host's caches left it out
+  bool share_pages;          ///< pages can be exported, where the device can at all, as on Adapter::shares_pages
+};
+
 /// The memory of one device. Each page is one VkDeviceMemory and one VkBuffer with an address; host-visible ones stay
 /// mapped. Thread-safe. Frees at once: deferring is the device's business.
 class Memory {
  public:
   static constexpr std::uint64_t kPageBytes = 64ull << 20;
 
-  /// `max_page` is the largest page: requests beyond it get a page of their own. Without `map_device`, device memory
-  /// is used as if the host could not reach it.
-  Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& vk, std::uint64_t max_page, bool map_device);
+  Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& vk, const MemoryTuning& tuning);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -58,7 +64,19 @@ class Memory {
   /// Takes the descriptor over when it succeeds.
   /// Errors: Error(unsupported); Error(invalid_argument) for what is not memory for this device.
   Allocation import_shared(SharedMemory&& memory);
+  /// Memory that another interface to the same GPU has exported: its first `bytes`. Takes the descriptor over when it
+  /// succeeds. Errors: as import_shared().
+  Allocation import_foreign(FileDescriptor&& fd, std::uint64_t bytes);
+  /// What was attached to the page of an address, or what `make` makes of its memory now. It is dropped when the page
+  /// goes back to the driver, before that. `make` is called without a lock; what two threads make at once, one keeps.
+  /// Errors: Error(unsupported) for memory that cannot be exported; what `make` throws.
+  PageAttachment attach(std::uint64_t address, const MakeAttachment& make);
+  /// Whether memory at an address can be attached to.
+  bool shares(std::uint64_t address);
   void free(std::uint64_t handle);
+  /// Ends pages with attachments that have come free since. Their end is another interface's, which may wait: the
+  /// caller holds no lock that other threads need.
+  void bury();
   static bool is_wrapped(std::uint64_t handle) { return handle != 0 && (handle & 3) == kWrapped; }
 
   /// The page and offset of an address.
@@ -73,6 +91,8 @@ class Memory {
   bool any_wrapped() const { return wrapped_.load(std::memory_order_relaxed) > 0; }
   /// Memory of this kind is mapped.
   bool host_visible(MemoryKind kind) const { return groups_[int(kind)].host_visible; }
+  /// And the host reads it fast.
+  bool cached(MemoryKind kind) const { return groups_[int(kind)].cached; }
 
   /// Pages held, for tests.
   int pages();
@@ -88,13 +108,16 @@ class Memory {
     // Of wrapped ones
     std::uint64_t offset = 0;  // in the buffer
     VkBufferUsageFlags usage = 0;
-    bool others = false;             // the buffer, and its memory
-    std::uint64_t shared_bytes = 0;  // of the memory, where it can be shared
-    std::uint32_t type = 0;          // of it
-    bool dedicated = false;          // to the buffer
+    bool others = false;               // the buffer, and its memory
+    std::uint64_t shared_bytes = 0;    // of the memory, where it can be shared
+    std::uint32_t type = 0;            // of it
+    bool dedicated = false;            // to the buffer
+    std::shared_ptr<void> attached{};  // see attach()
   };
 
   static constexpr std::uint32_t kNoRegion = ~0u;
+  // In the place of a memory type: that of MemoryKind::device, and the first that is the device's own.
+  static constexpr std::uint32_t kOwnType = ~0u, kLocalType = ~0u - 1;
   static constexpr int kWrapped = 3;  // the group behind those of the kinds: what was not allocated here
 
   // All pages of one kind, or all that were not allocated here.
@@ -115,13 +138,19 @@ class Memory {
   std::unique_ptr<Page> make_page(Group& group, MemoryKind kind, std::uint64_t bytes);
   bool make_large(Page& page);
   bool make_plain(Page& page, const Group& group);
+  bool make_shared(Page& page, const Group& group);
+  bool map(Page& page, const Group& group);
+  std::optional<Allocation> grow_locked(Group& group, MemoryKind kind, std::uint64_t bytes);
   void give_back(std::unique_ptr<Page> page);
   void destroy(Page& page);
   bool give_back_empty(Group& group);
   int find_type(std::uint32_t usable, VkMemoryPropertyFlags wanted, int heap) const;
   bool import(Page& page);
   void require_sharing() const;
+  Page* page_at(std::uint64_t address);
   VkResult bind_shared(Page& page, const void* how, std::uint32_t type, std::uint64_t bytes);
+  VkResult import_descriptor(Page& page, FileDescriptor& fd, const void* next, std::uint32_t type, std::uint64_t bytes);
+  SharedMemory describe(const Page& page);
   Allocation hand_out(Group& group, MemoryKind kind, const Suballocator::Piece& piece, std::uint64_t bytes);
   Allocation hand_out_own(int group, std::unique_ptr<Page> page, std::uint64_t bytes);
 
@@ -129,10 +158,13 @@ class Memory {
   VkDevice device_;
   const VolkDeviceTable& vk_;
   std::uint64_t max_page_;
+  bool share_pages_;
   std::mutex mutex_;
   std::array<Group, 4> groups_;
   std::atomic<int> wrapped_{0};  // pages that are memory of the host
   std::map<std::uint64_t, Page*> by_address_;
+  std::vector<std::unique_ptr<Page>> dead_;  // see bury()
+  std::atomic<bool> any_dead_{false};
   std::array<std::uint64_t, VK_MAX_MEMORY_HEAPS> held_{};  // bytes taken from each heap
 };
 

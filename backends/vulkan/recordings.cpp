@@ -66,30 +66,81 @@ Ticket VulkanRecordings::record(VkCommandBuffer commands, const Operations& oper
   return last_;
 }
 
+// Waits outside of all locks.
+void VulkanRecordings::Submission::wait(VulkanDevice& device) {
+  {
+    std::lock_guard lock(mutex);
+    if (closed) return;
+    ++waiting;
+  }
+  struct Leave {
+    Submission& self;
+    ~Leave() {
+      std::lock_guard lock(self.mutex);
+      --self.waiting;
+      self.left.notify_all();
+    }
+  } leave{*this};
+  device.wait_for(semaphore, value);
+  has_run.store(true);
+}
+
+void VulkanRecordings::Submission::close() {
+  std::unique_lock lock(mutex);
+  closed = true;
+  has_run.store(true);
+  left.wait(lock, [this] { return waiting == 0; });
+}
+
 Ticket VulkanRecordings::submitted(Ticket recording, VkSemaphore semaphore, std::uint64_t value) {
   device_.check_alive();
   const auto at = recorded_.find(recording);
   if (at == recorded_.end()) internal_error("a recording that has ended is said to be submitted");
   Recorded& recorded = at->second;
-  if (recorded.submitted && has_run(recorded)) forget(recording);
-  recorded.value = semaphore ? value : marks_.mark();
-  recorded.semaphore = semaphore;
-  recorded.submitted = true;
-  submissions_[++last_] = {recording, std::make_shared<std::atomic<bool>>(false)};
+  if (recorded.last && has_run(*recorded.last)) {
+    recorded.last->close();
+    forget(recording);
+  } else if (recorded.last) {
+    std::uint64_t reached = 0;
+    if (semaphore)
+      device_.check(device_.vk().vkGetSemaphoreCounterValue(device_.handle(), semaphore, &reached),
+                    "vkGetSemaphoreCounterValue");
+    std::erase_if(submissions_, [&](const auto& entry) {
+      return entry.second->recording == recording && is_over(*entry.second, semaphore, reached);
+    });
+  }
+  auto made = std::make_shared<Submission>();
+  made->recording = recording;
+  made->semaphore = semaphore;
+  made->value = semaphore ? value : marks_.mark();
+  recorded.last = made;
+  submissions_[++last_] = std::move(made);
   return last_;
 }
 
-void VulkanRecordings::forget(Ticket recording) {
-  std::erase_if(submissions_, [&](const auto& entry) { return entry.second.recording == recording; });
+// Whether an earlier submission is known to have run, where `semaphore`, which is there, has reached a value.
+bool VulkanRecordings::is_over(Submission& earlier, VkSemaphore semaphore, std::uint64_t reached) {
+  if (earlier.has_run.load()) return true;
+  if (!earlier.semaphore) return marks_.done(earlier.value);
+  return earlier.semaphore == semaphore && earlier.value <= reached;
 }
 
-const VulkanRecordings::Recorded* VulkanRecordings::find(Ticket ticket) const {
+void VulkanRecordings::forget(Ticket recording) {
+  std::erase_if(submissions_, [&](const auto& entry) { return entry.second->recording == recording; });
+}
+
+std::shared_ptr<VulkanRecordings::Submission> VulkanRecordings::find(Ticket ticket) const {
   if (const auto submission = submissions_.find(ticket); submission != submissions_.end()) {
-    if (submission->second.has_run->load()) return nullptr;
-    ticket = submission->second.recording;
+    if (submission->second->has_run.load()) return nullptr;
+    ticket = submission->second->recording;
   }
   const auto at = recorded_.find(ticket);
-  return at == recorded_.end() ? nullptr : &at->second;
+  if (at == recorded_.end()) return nullptr;
+  if (!at->second.last)
+    throw Error(ErrorKind::invalid_argument,
+                "an array is used by work that was recorded into a command buffer and is not submitted: call "
+                "Recording::submitted() when the queue has the command buffer, or let the Recording end");
+  return at->second.last->has_run.load() ? nullptr : at->second.last;
 }
 
 void VulkanRecordings::end(Ticket recording) {
@@ -107,84 +158,76 @@ void VulkanRecordings::end(Ticket recording) {
       for (const Allocation& a : recorded.large) device.memory().free(a.handle);
     }
   } free{device_, recorded};
-  if (recorded.submitted) wait_for(recorded);
-}
-
-void VulkanRecordings::require_submitted(const Recorded& recorded) const {
-  if (!recorded.submitted)
-    throw Error(ErrorKind::invalid_argument,
-                "an array is used by work that was recorded into a command buffer and is not submitted: call "
-                "Recording::submitted() when the queue has the command buffer, or let the Recording end");
-}
-
-bool VulkanRecordings::has_run(const Recorded& recorded) {
-  if (!recorded.semaphore) return marks_.done(recorded.value);
-  std::uint64_t value = 0;
-  device_.check(device_.vk().vkGetSemaphoreCounterValue(device_.handle(), recorded.semaphore, &value),
-                "vkGetSemaphoreCounterValue");
-  return value >= recorded.value;
-}
-
-std::function<void()> VulkanRecordings::waiting_for(const Recorded& recorded) {
-  if (!recorded.semaphore) return marks_.waiting(recorded.value);
-  return [&device = device_, semaphore = recorded.semaphore, value = recorded.value] {
-    device.wait_for(semaphore, value);
-  };
-}
-
-void VulkanRecordings::wait_for(const Recorded& recorded) {
+  if (!recorded.last) return;
   device_.check_alive();
-  if (const auto waiting = waiting_for(recorded)) waiting();
+  if (const auto waiting = waiting_for(recorded.last)) waiting();
+  recorded.last->close();
+}
+
+bool VulkanRecordings::has_run(Submission& latest) {
+  if (latest.has_run.load()) return true;
+  if (latest.semaphore) {
+    std::uint64_t value = 0;
+    device_.check(device_.vk().vkGetSemaphoreCounterValue(device_.handle(), latest.semaphore, &value),
+                  "vkGetSemaphoreCounterValue");
+    if (value < latest.value) return false;
+  } else if (!marks_.done(latest.value)) {
+    return false;
+  }
+  latest.has_run.store(true);
+  return true;
+}
+
+// Empty where nothing is to be waited for.
+std::function<void()> VulkanRecordings::waiting_for(const std::shared_ptr<Submission>& latest) {
+  if (latest->has_run.load()) return {};
+  if (latest->semaphore) return [&device = device_, latest] { latest->wait(device); };
+  auto marked = marks_.waiting(latest->value);
+  if (!marked) return {};
+  return [marked = std::move(marked), latest] {
+    marked();
+    latest->has_run.store(true);
+  };
 }
 
 void VulkanRecordings::start(Ticket ticket) {
   device_.check_alive();
   // Submitted before what comes now is.
-  if (const Recorded* recorded = find(ticket)) require_submitted(*recorded);
+  (void)find(ticket);
 }
 
 bool VulkanRecordings::done(Ticket ticket) {
   device_.check_alive();
-  const Recorded* const recorded = find(ticket);
-  if (!recorded) return true;
-  require_submitted(*recorded);
-  return has_run(*recorded);
+  const auto latest = find(ticket);
+  return !latest || has_run(*latest);
 }
 
 void VulkanRecordings::wait(Ticket ticket) {
   device_.check_alive();
-  const Recorded* const recorded = find(ticket);
-  if (!recorded) return;
-  require_submitted(*recorded);
-  wait_for(*recorded);
+  const auto latest = find(ticket);
+  if (!latest) return;
+  if (const auto waiting = waiting_for(latest)) waiting();
 }
 
 std::function<void()> VulkanRecordings::waiting(Ticket ticket) {
   device_.check_alive();
   if (ticket != kAllWork) {
-    const Recorded* const recorded = find(ticket);
-    if (!recorded || !recorded->submitted) return {};
-    std::function<void()> waiting = waiting_for(*recorded);
-    const auto submission = submissions_.find(ticket);
-    if (!waiting || submission == submissions_.end()) return waiting;
-    return [waiting = std::move(waiting), has_run = submission->second.has_run] {
-      waiting();
-      has_run->store(true);
-    };
+    const auto recorded = recorded_.find(ticket);
+    if (recorded != recorded_.end() && !recorded->second.last) return {};
+    const auto latest = find(ticket);
+    return latest ? waiting_for(latest) : std::function<void()>();
   }
   std::vector<std::function<void()>> all;
   for (const auto& [recording, recorded] : recorded_)
-    if (recorded.submitted)
-      if (auto waiting = waiting_for(recorded)) all.push_back(std::move(waiting));
+    if (recorded.last)
+      if (auto waiting = waiting_for(recorded.last)) all.push_back(std::move(waiting));
   return [all = std::move(all)] {
     for (const auto& waiting : all) waiting();
   };
 }
 
 void VulkanRecordings::synchronize() {
-  device_.check_alive();
-  for (const auto& [recording, recorded] : recorded_)
-    if (recorded.submitted) wait_for(recorded);
+  if (const auto waiting = this->waiting(kAllWork)) waiting();
 }
 
 void VulkanRecordings::download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) {

@@ -3,9 +3,11 @@
 #include <volk.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "../operations.h"
@@ -55,32 +57,43 @@ class VulkanRecordings final : public Stream, private DeviceObject {
   bool measure(Timestamps*, std::uint32_t) override { return false; }
   void start_at_once(bool) override {}
 
+  /// Submissions that are told apart: those that are not known to have run. For tests.
+  std::size_t submissions() const { return submissions_.size(); }
+
  private:
+  /// One that was told of. Its semaphore is the caller's, who may destroy it once the recording has ended, or was
+  /// submitted again after this one had run: from then on nobody asks it.
+  struct Submission {
+    Ticket recording = 0;
+    VkSemaphore semaphore = VK_NULL_HANDLE;
+    std::uint64_t value = 0;           ///< of the semaphore, or a ticket of marks_
+    std::atomic<bool> has_run{false};  ///< known to
+    std::mutex mutex;                  ///< guards what follows
+    std::condition_variable left;
+    int waiting = 0;      ///< threads that ask the semaphore
+    bool closed = false;  ///< nobody may any more, as it has run
+
+    void wait(VulkanDevice& device);
+    /// Of one that has run.
+    void close();
+  };
   struct Recorded {
     std::vector<Allocation> large;
-    bool submitted = false;
-    VkSemaphore semaphore = VK_NULL_HANDLE;
-    std::uint64_t value = 0;  ///< of the semaphore, or a ticket of marks_
+    std::shared_ptr<Submission> last;  ///< null while there is none
   };
   void abandon() override;
-  void require_submitted(const Recorded& recorded) const;
-  bool has_run(const Recorded& recorded);
-  void wait_for(const Recorded& recorded);
-  std::function<void()> waiting_for(const Recorded& recorded);
-  /// Of a recording, or of a submission of one; null when it has ended or has run.
-  const Recorded* find(Ticket ticket) const;
+  bool has_run(Submission& latest);
+  bool is_over(Submission& earlier, VkSemaphore semaphore, std::uint64_t reached);
+  std::function<void()> waiting_for(const std::shared_ptr<Submission>& latest);
+  /// The latest of a recording, which is named by its ticket or by that of any of its submissions: the semaphores of
+  /// earlier ones may be gone. Null when it has ended or is known to have run.
+  std::shared_ptr<Submission> find(Ticket ticket) const;
   void forget(Ticket recording);
 
   VulkanStream marks_;  ///< tells how far the queue is, where no semaphore does
   Ticket last_ = 0;
   std::map<Ticket, Recorded> recorded_;
-  /// Who comes to wait for an earlier submission than the latest waits for that: the caller's semaphore of the earlier
-  /// one may be gone.
-  struct Submission {
-    Ticket recording = 0;
-    std::shared_ptr<std::atomic<bool>> has_run;  ///< somebody has waited for it
-  };
-  std::map<Ticket, Submission> submissions_;
+  std::map<Ticket, std::shared_ptr<Submission>> submissions_;
 };
 
 }  // namespace weft::backend::vulkan

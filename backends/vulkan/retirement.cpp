@@ -84,12 +84,20 @@ void Retirement::hurry() {
       if (timeline->submitted.load() < ticket) timeline->submit_soon.store(true, std::memory_order_relaxed);
 }
 
-bool Retirement::comes_free() {
+std::optional<std::vector<Need>> Retirement::comes_free() {
   std::lock_guard lock(mutex_);
-  if (groups_.empty()) return false;
+  if (groups_.empty()) return {};
   const auto& needs = groups_.front().needs;
-  return std::all_of(needs.begin(), needs.end(),
-                     [](const auto& need) { return need.first->submitted.load() >= need.second; });
+  if (!std::ranges::all_of(needs, [](const Need& need) { return need.first->submitted.load() >= need.second; }))
+    return {};
+  return needs;
+}
+
+std::vector<Need> Retirement::submitted() {
+  std::lock_guard lock(mutex_);
+  std::vector<Need> all;
+  for (const auto& timeline : timelines_) all.emplace_back(timeline, timeline->submitted.load());
+  return all;
 }
 
 // The semaphore of a timeline that was removed is not there to be asked, but then all its work has run.

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct Retired {
   std::uint64_t handle = 0;
 };
 
+/// Work of a stream, up to a ticket.
+using Need = std::pair<std::shared_ptr<Timeline>, Ticket>;
+
 /// Things that wait for the work recorded before they were dropped, on all streams. Thread-safe.
 /// Cost: no allocation while nothing is in flight; else things dropped between the same two operations share a group.
 class Retirement {
@@ -58,8 +62,10 @@ class Retirement {
   /// Makes streams with work that things wait for submit it at their next operation.
   void hurry();
 
-  /// Whether the oldest waiting things wait only for work that the queue has: they will come free by themselves.
-  bool comes_free();
+  /// What the oldest waiting things wait for, where the queue has all of that work: they will come free by themselves.
+  std::optional<std::vector<Need>> comes_free();
+  /// What the queue has of each stream.
+  std::vector<Need> submitted();
 
   /// Whether a ticket has run; asks the device where that is not known.
   bool reached(const std::shared_ptr<Timeline>& timeline, Ticket ticket);
@@ -73,7 +79,7 @@ class Retirement {
  private:
   // Things that were dropped when the streams stood at the same tickets.
   struct Group {
-    std::vector<std::pair<std::shared_ptr<Timeline>, Ticket>> needs;
+    std::vector<Need> needs;
     std::vector<Retired> things;
   };
 
@@ -88,7 +94,7 @@ class Retirement {
   // Oldest first. The needs of each group are at least those of the group before it, so they become ready in order.
   std::deque<Group> groups_;
   std::vector<Group> spare_;
-  std::vector<std::pair<std::shared_ptr<Timeline>, Ticket>> needs_;  // scratch of drop()
+  std::vector<Need> needs_;  // scratch of drop()
   std::size_t since_poll_ = 0;
 };
 

@@ -2,6 +2,8 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
 
 #include "../../frontend/support/file_descriptor.h"
 
@@ -18,4 +20,14 @@ struct SharedMemory {
   std::array<std::uint8_t, 16> device_uuid{}, driver_uuid{};  ///< VkPhysicalDeviceIDProperties
 };
 
+namespace backend {
+
+/// What stands beside a page of a device's memory, and goes before it does: what CUDA made of it.
+struct PageAttachment {
+  std::shared_ptr<void> thing;
+  std::uint64_t page = 0;  ///< address of the page's first byte, which is that of its buffer
+};
+using MakeAttachment = std::function<std::shared_ptr<void>(SharedMemory&&)>;
+
+}  // namespace backend
 }  // namespace weft

@@ -47,24 +47,39 @@ VulkanStream::VulkanStream(VulkanDevice& device)
 
 void VulkanStream::create() {
   timeline_->semaphore = make_semaphore(device_);
-  for (Batch& batch : batches_) {
-    VkCommandPoolCreateInfo pool{};
-    pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-    pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
-    pool.queueFamilyIndex = device_.queue_family();
-    device_.check(vk_.vkCreateCommandPool(device_.handle(), &pool, batch.memory.callbacks(), &batch.pool),
-                  "vkCreateCommandPool");
-    VkCommandBufferAllocateInfo allocate{};
-    allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-    allocate.commandPool = batch.pool;
-    allocate.commandBufferCount = 1;
-    device_.check(vk_.vkAllocateCommandBuffers(device_.handle(), &allocate, &batch.commands),
-                  "vkAllocateCommandBuffers");
-  }
+  // Those of a stream in ordinary use: recording makes none.
+  for (int k = 0; k < kBatches; ++k) spare_.push_back(make_batch());
+}
+
+std::unique_ptr<VulkanStream::Batch> VulkanStream::make_batch() {
+  auto batch = std::make_unique<Batch>();
+  VkCommandPoolCreateInfo pool{};
+  pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
+  pool.queueFamilyIndex = device_.queue_family();
+  device_.check(vk_.vkCreateCommandPool(device_.handle(), &pool, batch->memory.callbacks(), &batch->pool),
+                "vkCreateCommandPool");
+  VkCommandBufferAllocateInfo allocate{};
+  allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  allocate.commandPool = batch->pool;
+  allocate.commandBufferCount = 1;
+  const VkResult made = vk_.vkAllocateCommandBuffers(device_.handle(), &allocate, &batch->commands);
+  if (made != VK_SUCCESS) end(*batch);
+  device_.check(made, "vkAllocateCommandBuffers");
+  return batch;
+}
+
+void VulkanStream::end(Batch& batch) {
+  vk_.vkDestroyCommandPool(device_.handle(), batch.pool, batch.memory.callbacks());
 }
 
 void VulkanStream::destroy() {
-  for (Batch& batch : batches_) vk_.vkDestroyCommandPool(device_.handle(), batch.pool, batch.memory.callbacks());
+  if (current_) end(*current_);
+  for (const auto& batch : in_flight_) end(*batch);
+  for (const auto& batch : spare_) end(*batch);
+  current_.reset();
+  in_flight_.clear();
+  spare_.clear();
   vk_.vkDestroyCommandPool(device_.handle(), download_pool_, nullptr);
   vk_.vkDestroySemaphore(device_.handle(), download_semaphore_, nullptr);
   vk_.vkDestroySemaphore(device_.handle(), timeline_->semaphore, nullptr);
@@ -96,22 +111,38 @@ void VulkanStream::abandon() {
 
 // Starts a batch: against all earlier work of the queue, of this stream and of others.
 void VulkanStream::begin() {
-  Batch& batch = free_batch();
-  device_.check(vk_.vkResetCommandPool(device_.handle(), batch.pool, 0), "vkResetCommandPool");
-  commands_.begin(batch.commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
+  free_batch();
+  device_.check(vk_.vkResetCommandPool(device_.handle(), current_->pool, 0), "vkResetCommandPool");
+  commands_.begin(current_->commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
   count_ = 0;
-  limit_ = in_flight_ == 0 ? kMostWhenIdle : kMost;
+  limit_ = in_flight_.empty() ? kMostWhenIdle : kMost;
 }
 
-// A slot for a batch, once an older one has run where all are in flight.
-VulkanStream::Batch& VulkanStream::free_batch() {
-  if (in_flight_ > 0) retire(poll());
-  if (in_flight_ == kBatches) {
-    const Ticket oldest = batches_[current_].last;
-    device_.wait_for(timeline_->semaphore, oldest);
-    retire(oldest);
+// Sees to it that there is a batch to be used next.
+void VulkanStream::free_batch() {
+  if (!in_flight_.empty()) retire(poll());
+  while (in_flight_.size() >= kBatches && !held_up(*in_flight_.front())) wait_for_oldest();
+  if (current_) return;
+  if (spare_.empty()) {
+    current_ = make_batch();
+  } else {
+    current_ = std::move(spare_.back());
+    spare_.pop_back();
   }
-  return batches_[current_];
+}
+
+// Whether it may be that the batch runs only when another signals a semaphore.
+bool VulkanStream::held_up(const Batch& batch) { return device_.waits().any_before(batch.place); }
+
+bool VulkanStream::held_up(Ticket ticket) {
+  const auto at = batch_of(ticket);
+  return at != in_flight_.end() && held_up(**at);
+}
+
+void VulkanStream::wait_for_oldest() {
+  const Ticket oldest = in_flight_.front()->last;
+  device_.wait_for(timeline_->semaphore, oldest);
+  retire(oldest);
 }
 
 // Opens a batch if there is none.
@@ -150,7 +181,7 @@ Ticket VulkanStream::recorded() {
 
 void VulkanStream::flush(const Point& signal) {
   if (!commands_.open()) return;
-  const VkCommandBuffer commands = batches_[current_].commands;
+  const VkCommandBuffer commands = current_->commands;
   timeline_->submit_soon.store(false, std::memory_order_relaxed);
   // Mapped memory is read by the host as soon as the semaphore says so.
   const VkResult result = commands_.end(Commands::For::everybody);
@@ -158,12 +189,11 @@ void VulkanStream::flush(const Point& signal) {
   submit(result, {&commands, 1}, {}, signal);
 }
 
-// Gives the queue what the current slot stands for, up to the last ticket.
+// Gives the queue what the current batch stands for, up to the last ticket.
 void VulkanStream::submit(VkResult result, std::span<const VkCommandBuffer> commands, const Point& wait,
                           const Point& signal) {
-  Batch& batch = batches_[current_];
-  batch.last = recorded_;
-  batch.ring_end = ring_head_;
+  current_->last = recorded_;
+  current_->ring_end = ring_head_;
   if (result == VK_SUCCESS) {
     VkTimelineSemaphoreSubmitInfo timeline{};
     timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
@@ -184,6 +214,7 @@ void VulkanStream::submit(VkResult result, std::span<const VkCommandBuffer> comm
     info.pWaitDstStageMask = &stages;
     info.signalSemaphoreCount = timeline.signalSemaphoreValueCount;
     info.pSignalSemaphores = semaphores;
+    if (wait.semaphore) device_.waits().add(timeline_, recorded_, device_.last_place());
     result = device_.submit(info);
   }
   if (result != VK_SUCCESS) {
@@ -192,8 +223,8 @@ void VulkanStream::submit(VkResult result, std::span<const VkCommandBuffer> comm
     device_.check_alive();
   }
   timeline_->submitted.store(recorded_, std::memory_order_release);
-  ++in_flight_;
-  current_ = (current_ + 1) % kBatches;
+  current_->place = device_.last_place();
+  in_flight_.push_back(std::move(current_));
 }
 
 Ticket VulkanStream::replay(Graph& graph) {
@@ -258,11 +289,14 @@ Ticket VulkanStream::poll() {
 // Takes back the batches that have run.
 void VulkanStream::retire(Ticket completed) {
   timeline_->reach(completed);
-  while (in_flight_ > 0) {
-    const Batch& oldest = batches_[(current_ - in_flight_ + kBatches) % kBatches];
-    if (oldest.last > completed) break;
-    ring_tail_ = oldest.ring_end;
-    --in_flight_;
+  while (!in_flight_.empty() && in_flight_.front()->last <= completed) {
+    std::unique_ptr<Batch> done = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    ring_tail_ = done->ring_end;
+    if (batches() < kBatches)
+      spare_.push_back(std::move(done));
+    else
+      end(*done);
   }
 }
 
@@ -270,27 +304,37 @@ void VulkanStream::retire(Ticket completed) {
 // memory of an adopted device is not known.
 bool VulkanStream::writes_at_once(const Place& target) {
   if (!target.host || device_.adopted() || commands_.open()) return false;
-  if (in_flight_ > 0) retire(poll());
-  return in_flight_ == 0 && device_.retirement().idle();
+  if (!in_flight_.empty()) retire(poll());
+  return in_flight_.empty() && device_.retirement().idle();
 }
 
-// Mapped upload memory that is the host's until the batch which reads it is submitted. At most a quarter of the ring.
+// Mapped upload memory that is the host's until the batch which reads it is submitted. To be freed when that is
+// recorded.
+Allocation VulkanStream::staging(std::uint64_t bytes) {
+  if (bytes <= kRingBytes / 4)
+    if (const Allocation place = ring(bytes); place.host) return place;
+  return device_.allocate(bytes, MemoryKind::upload);
+}
+
+// A piece of the ring; nothing when it is full of what others hold up.
 Allocation VulkanStream::ring(std::uint64_t bytes) {
   constexpr std::uint64_t kAlign = 64;
   if (ring_.handle == 0) ring_ = device_.allocate(kRingBytes, MemoryKind::upload);
   bytes = (bytes + kAlign - 1) / kAlign * kAlign;
   std::uint64_t start = ring_head_;
   if (start % kRingBytes + bytes > kRingBytes) start = (start / kRingBytes + 1) * kRingBytes;
-  if (start + bytes - ring_tail_ > kRingBytes) {
-    flush();
-    if (in_flight_ > 0) retire(poll());
-    while (start + bytes - ring_tail_ > kRingBytes && in_flight_ > 0) {
-      const Ticket oldest = batches_[(current_ - in_flight_ + kBatches) % kBatches].last;
-      device_.wait_for(timeline_->semaphore, oldest);
-      retire(oldest);
+  const auto full = [&] { return start + bytes - ring_tail_ > kRingBytes; };
+  const auto stuck = [&] { return !in_flight_.empty() && held_up(*in_flight_.front()); };
+  if (full()) {
+    if (!in_flight_.empty()) retire(poll());
+    if (full() && stuck()) return {};
+    if (full()) flush();
+    while (full() && !in_flight_.empty()) {
+      if (stuck()) return {};
+      wait_for_oldest();
     }
     // Without any batch in flight the whole ring is free, also what was skipped at its end.
-    if (in_flight_ == 0) ring_tail_ = start;
+    if (in_flight_.empty()) ring_tail_ = start;
   }
   ring_head_ = start + bytes;
   const std::uint64_t place = start % kRingBytes;
@@ -318,16 +362,15 @@ Ticket VulkanStream::launch(Program& program, Grid grid, std::span<const std::by
 
   // Large arguments come first: making room for them may close the batch.
   Allocation large;
+  const Freed freed{device_, large};
   const bool indirect = args.size() > spirv::kPushConstantBytes;
   if (indirect) {
-    large = args.size() > kRingBytes / 4 ? device_.allocate(args.size(), MemoryKind::upload) : ring(args.size());
+    large = staging(args.size());
     std::memcpy(large.host, args.data(), args.size());
   }
   open().order(ranges);
   commands_.dispatch(shader, args, large.address, grid);
-  const Ticket ticket = recorded();
-  device_.free(large);
-  return ticket;
+  return recorded();
 }
 
 Ticket VulkanStream::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
@@ -408,11 +451,13 @@ std::function<void()> VulkanStream::waiting(Ticket ticket) {
 // The value that the semaphore takes when a ticket has run. Waiting for one in between comes to the same, but sends the
 // validation layers on a search that ends after ten seconds.
 Ticket VulkanStream::signal_of(Ticket ticket) const {
-  for (int age = in_flight_; age > 0; --age) {
-    const Batch& batch = batches_[(current_ - age + kBatches) % kBatches];
-    if (batch.last >= ticket) return batch.last;
-  }
-  return ticket;
+  const auto at = batch_of(ticket);
+  return at == in_flight_.end() ? ticket : (*at)->last;
+}
+
+// The batch with which a ticket's operation runs; none where that has run or is being recorded.
+VulkanStream::Batches::const_iterator VulkanStream::batch_of(Ticket ticket) const {
+  return std::ranges::lower_bound(in_flight_, ticket, {}, [](const auto& batch) { return batch->last; });
 }
 
 }  // namespace weft::backend::vulkan

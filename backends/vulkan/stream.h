@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "../backend.h"
 #include "commands.h"
@@ -25,11 +27,15 @@ struct Point {
   std::uint64_t value = 0;
 };
 
-/// A stream is a ring of command buffers and one timeline semaphore, whose value is the last ticket that has run.
+/// A stream is a row of command buffers and one timeline semaphore, whose value is the last ticket that has run.
 ///
 /// Operations gather in a command buffer; it goes to the queue at submit() and wait(), after kMost operations, and
 /// after kMostWhenIdle when nothing was in flight, so that the device starts early. A batch begins with a barrier
 /// against all that the queue was given before; within it, Hazards decides.
+///
+/// When kBatches are in flight, the host waits for the oldest, so as not to run away from the device. It does not where
+/// that batch stands behind a wait for a semaphore of another's: who signals may be the host. Then there are more of
+/// them, and more upload memory, until it has come.
 class VulkanStream final : public Stream, private DeviceObject {
  public:
   explicit VulkanStream(VulkanDevice& device);
@@ -67,6 +73,8 @@ class VulkanStream final : public Stream, private DeviceObject {
   /// Barriers recorded so far, those at the beginnings of batches apart. For tests and tuning.
   std::uint64_t memory_barriers() const { return commands_.memory_barriers(); }
   std::uint64_t execution_barriers() const { return commands_.execution_barriers(); }
+  /// Batches in flight, those to be used again and the one that is being recorded.
+  std::size_t batches() const { return in_flight_.size() + spare_.size() + (current_ ? 1 : 0); }
 
   static constexpr int kMost = 128;
   static constexpr int kMostWhenIdle = 16;
@@ -81,7 +89,17 @@ class VulkanStream final : public Stream, private DeviceObject {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     Ticket last = 0;             // of its operations
     std::uint64_t ring_end = 0;  // the ring is free up to here when the batch has run
+    std::uint64_t place = 0;     // in the queue, no less
   };
+
+  // Frees memory behind what is recorded by then, also where that is refused.
+  struct Freed {
+    Device& device;
+    const Allocation& memory;
+    ~Freed() { device.free(memory); }
+  };
+
+  using Batches = std::deque<std::unique_ptr<Batch>>;
 
   // Half of a download that goes through staging memory.
   struct Slot {
@@ -95,7 +113,13 @@ class VulkanStream final : public Stream, private DeviceObject {
   void create();
   void destroy();
   void abandon() override;
-  Batch& free_batch();
+  std::unique_ptr<Batch> make_batch();
+  void end(Batch& batch);
+  void free_batch();
+  bool held_up(const Batch& batch);
+  bool held_up(Ticket ticket);
+  Batches::const_iterator batch_of(Ticket ticket) const;
+  void wait_for_oldest();
   void begin();
   Commands& open();
   void begin_measured();
@@ -109,6 +133,7 @@ class VulkanStream final : public Stream, private DeviceObject {
   Ticket poll();
   Ticket signal_of(Ticket ticket) const;
   void retire(Ticket completed);
+  Allocation staging(std::uint64_t bytes);
   Allocation ring(std::uint64_t bytes);
   void check_ticket(Ticket ticket) const;
   void create_download();
@@ -119,9 +144,9 @@ class VulkanStream final : public Stream, private DeviceObject {
   std::shared_ptr<Timeline> timeline_;
   Ticket recorded_ = 0;
 
-  std::array<Batch, kBatches> batches_{};
-  int current_ = 0;    // being recorded, or the next to be
-  int in_flight_ = 0;  // the batches before `current_`
+  std::unique_ptr<Batch> current_;  // being recorded, or the next to be; null: the next has to be found
+  Batches in_flight_;               // oldest first
+  std::vector<std::unique_ptr<Batch>> spare_;
   Commands commands_;
   int count_ = 0, limit_ = 0;  // operations in the batch, and how many it may have
   bool at_once_ = false;

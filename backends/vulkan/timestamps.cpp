@@ -45,20 +45,19 @@ std::optional<std::array<std::int64_t, 2>> VulkanTimestamps::read(std::uint32_t 
                                                              ticks.data(), sizeof ticks[0], VK_QUERY_RESULT_64_BIT);
   if (result == VK_NOT_READY) return {};
   device_.check(result, "vkGetQueryPoolResults");
-  std::lock_guard lock(mutex_);
-  return std::array{follow(ticks[0]), follow(ticks[1])};
+  const double period = device_.adapter().properties.limits.timestampPeriod;
+  return std::array{device_.clock().follow(ticks[0], bits_, period), device_.clock().follow(ticks[1], bits_, period)};
 }
 
-// The lock is held.
-std::int64_t VulkanTimestamps::follow(std::uint64_t ticks) {
+std::int64_t QueueClock::follow(std::uint64_t ticks, std::uint32_t bits, double period) {
+  std::lock_guard lock(mutex_);
   if (!any_) last_ = ticks;
   any_ = true;
-  // The difference, as a number of bits_ bits with a sign.
-  const std::uint32_t unused = 64 - bits_;
+  // The difference, as a number of that many bits with a sign.
+  const std::uint32_t unused = 64 - bits;
   total_ += static_cast<std::int64_t>((ticks - last_) << unused) >> unused;
   last_ = ticks;
-  return static_cast<std::int64_t>(std::llround(
-      static_cast<double>(total_) * static_cast<double>(device_.adapter().properties.limits.timestampPeriod)));
+  return static_cast<std::int64_t>(std::llround(static_cast<double>(total_) * period));
 }
 
 }  // namespace weft::backend::vulkan

@@ -12,9 +12,22 @@ namespace weft::backend::vulkan {
 
 class VulkanDevice;
 
-/// A pool of queries. Drivers count in ticks that begin anew after some bits: moments are followed beyond that as long
-/// as no two that are read one after the other lie half a round apart (34 s where ticks of 1 ns have 36 bits). Once it
-/// is dropped, the pool lives on until the work that uses it has run.
+/// The clock of a queue. Drivers count in ticks that begin anew after some bits: moments are followed beyond that as
+/// long as no two that are read one after the other lie half a round apart (34 s where ticks of 1 ns have 36 bits).
+/// Thread-safe.
+class QueueClock {
+ public:
+  /// Nanoseconds since a moment that is the same for all pools.
+  std::int64_t follow(std::uint64_t ticks, std::uint32_t bits, double period);
+
+ private:
+  std::mutex mutex_;
+  std::uint64_t last_ = 0;  ///< ticks that were read last
+  std::int64_t total_ = 0;  ///< ticks since the first that were read
+  bool any_ = false;
+};
+
+/// A pool of queries. Once it is dropped, the pool lives on until the work that uses it has run.
 class VulkanTimestamps final : public Timestamps, private DeviceObject {
  public:
   /// Errors: Error(unsupported) when the queue has no clock.
@@ -29,14 +42,9 @@ class VulkanTimestamps final : public Timestamps, private DeviceObject {
 
  private:
   void abandon() override;
-  std::int64_t follow(std::uint64_t ticks);
 
   VkQueryPool pool_ = VK_NULL_HANDLE;
   std::uint32_t bits_ = 64;
-  std::mutex mutex_;
-  std::uint64_t last_ = 0;  ///< ticks that were read last
-  std::int64_t total_ = 0;  ///< ticks since the first that were read
-  bool any_ = false;
 };
 
 }  // namespace weft::backend::vulkan

@@ -25,22 +25,23 @@ Ticket VulkanStream::upload(std::uint64_t to, const void* from, std::size_t byte
   }
   const auto* data = static_cast<const std::byte*>(from);
   if (bytes <= kRingBytes / 16) {
-    const Allocation staging = ring(bytes);
-    std::memcpy(staging.host, data, bytes);
-    open().copy(to, staging.address, bytes);
+    const Allocation between = staging(bytes);
+    const Freed freed{device_, between};
+    std::memcpy(between.host, data, bytes);
+    open().copy(to, between.address, bytes);
     return recorded();
   }
-  // At most two full chunks are under way, however large the whole is.
+  // At most two full chunks are under way, however large the whole is; more where nothing goes on without another.
   Ticket before = 0, last = 0;
   for (std::size_t at = 0; at < bytes; at += kStagingBytes) {
     const std::size_t part = std::min<std::size_t>(kStagingBytes, bytes - at);
-    if (before != 0) wait(before);
-    const Allocation staging = device_.allocate(part, MemoryKind::upload);
-    std::memcpy(staging.host, data + at, part);
-    open().copy(to + at, staging.address, part);
+    if (before != 0 && !done(before) && !held_up(before)) wait(before);
+    const Allocation between = device_.allocate(part, MemoryKind::upload);
+    const Freed freed{device_, between};
+    std::memcpy(between.host, data + at, part);
+    open().copy(to + at, between.address, part);
     before = last;
     last = recorded();
-    device_.free(staging);
     if (part == kStagingBytes) flush();
   }
   return last;

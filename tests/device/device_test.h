@@ -43,7 +43,10 @@ inline void expect_contains(const std::string& text, const std::string& part) {
 }  // namespace weft::test
 
 /// DEVICE_TEST(Suite) once per file, then TEST_P(Suite, behaviour).
-#define DEVICE_TEST(Suite)                                                             \
-  class Suite : public ::weft::test::DeviceTest {};                                    \
+#define DEVICE_TEST(Suite)                          \
+  class Suite : public ::weft::test::DeviceTest {}; \
+  ON_EVERY_DEVICE(Suite)
+/// The same for a class of the file's own, which has DeviceTest as its base.
+#define ON_EVERY_DEVICE(Suite)                                                         \
   INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::Values("reference", "vulkan", "gpu"), \
                            [](const auto& info) { return std::string(info.param); })

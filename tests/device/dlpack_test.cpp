@@ -1,61 +1,23 @@
 // DLPack: memory that is shared in both directions, who frees it and when, and each tensor that is refused.
 #include <weft/runtime/dlpack.h>
 
+#include <atomic>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 #include <thread>
 
 #include "../../backends/backend.h"
 #include "../../runtime/dlpack_abi.h"
-#include "device_test.h"
+#include "dlpack_foreign.h"
+#include "watched_test.h"
 
 using namespace weft;
 using namespace weft::test;
 
 namespace {
 
-DEVICE_TEST(Dlpack);
-
-auto add_one() {
-  return kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
-}
-
-/// A tensor of another library, with all that its deleter frees.
-template <class Managed>
-struct Foreign {
-  Managed managed{};
-  std::vector<float> memory;
-  std::vector<std::int64_t> shape, strides;
-  int* deleted;
-
-  /// Of 64 floats 0, 1, 2, ...
-  static Managed* make(std::vector<std::int64_t> shape, int& deleted, std::vector<std::int64_t> strides = {}) {
-    auto made = std::make_unique<Foreign>();
-    made->memory.resize(64);
-    std::iota(made->memory.begin(), made->memory.end(), 0.f);
-    made->shape = std::move(shape);
-    made->strides = std::move(strides);
-    made->deleted = &deleted;
-    DLTensor& t = made->managed.dl_tensor;
-    t.data = made->memory.data();
-    t.device = {kDLCPU, 0};
-    t.ndim = int(made->shape.size());
-    t.dtype = {kDLFloat, 32, 1};
-    t.shape = made->shape.data();
-    t.strides = made->strides.empty() ? nullptr : made->strides.data();
-    made->managed.manager_ctx = made.get();
-    made->managed.deleter = remove;
-    if constexpr (requires { made->managed.version; }) made->managed.version = {1, 0};
-    return &made.release()->managed;
-  }
-  static void remove(Managed* self) {
-    const std::unique_ptr<Foreign> owned(static_cast<Foreign*>(self->manager_ctx));
-    ++*owned->deleted;
-  }
-  static float& at(Managed* m, int k) { return static_cast<float*>(m->dl_tensor.data)[k]; }
-};
-using Old = Foreign<DLManagedTensor>;
-using New = Foreign<DLManagedTensorVersioned>;
+WATCHED_TEST(Dlpack);
 
 bool shares_memory(const Device& device) { return device.native().info().host_visible; }
 
@@ -259,7 +221,7 @@ TEST_P(Dlpack, RefusesTensorsByName) {
   refused("are complex64", type(kDLComplex, 64, 1));
   refused("are float32 in 4 lanes", type(kDLFloat, 32, 4));
   refused("are type 17 of 4", type(17, 4, 1));
-  refused("the tensor is in memory of CUDA;", on(kDLCUDA));
+  refused("the tensor is in memory of ROCm;", on(kDLROCM));
   refused("the tensor is in memory of Vulkan;", on(kDLVulkan));
   refused("the tensor is in memory of device type 77;", on(77));
   refused("the tensor has 1 dimensions, and the array 2", as_it_is, {4});
@@ -289,10 +251,97 @@ TEST_P(Dlpack, RefusesTensorsByName) {
   apart->deleter(apart);
 }
 
+TEST_P(Dlpack, CopiesWhatItsOwnKernelsHaveWritten) {
+  if (!shares_memory(device())) GTEST_SKIP() << "memory of its own";
+  const int rounds = on_reference() ? 10'000 : 3'000'000;
+  auto slow = kernel("slow", [rounds](Arr<float> x) {
+    Var<float> a = x[tid()];
+    for (auto k : range(rounds)) {
+      (void)k;
+      a = a * 0.5f + 1.f;
+    }
+    x[tid()] = a;
+  });
+  Array<float> x = zeros<float>(device(), 64);
+  DLManagedTensorVersioned* given = to_dlpack(x);
+  // Of every second element from the third on, by another library that was given the memory.
+  int deleted = 0;
+  DLManagedTensor* view = Old::make({31}, deleted, {2});
+  view->dl_tensor.data = static_cast<float*>(given->dl_tensor.data) + 2;
+  const Device reference("reference");
+  launch(slow, 64, x);
+  const auto there = from_dlpack<float>(reference, view, {.copy = true});
+  EXPECT_EQ(there.to_vector(), std::vector<float>(31, 2.f));
+  EXPECT_EQ(deleted, 1);
+  x.zero();
+  x.wait();
+  launch(slow, 64, x);
+  const auto copied = from_dlpack<float>(device(), given, {.copy = true});
+  x.fill(7);
+  EXPECT_EQ(copied.to_vector(), std::vector<float>(64, 2.f));
+}
+
+// One thread asks whose memory a tensor is while another drops that memory, whose deleter takes a lock as an
+// interpreter's does; a third calls with that lock held.
+TEST_P(Dlpack, LooksMemoryUpWithoutKeepingOthersWaiting) {
+  if (!device().wraps_host()) GTEST_SKIP() << "cannot use memory of the host";
+  static std::mutex interpreter;
+  struct Locked {
+    DLManagedTensor managed{};
+    std::int64_t shape[1] = {8};
+    static DLManagedTensor* make(float* data) {
+      auto* const made = new Locked;
+      made->managed.dl_tensor = {data, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, made->shape, nullptr, 0};
+      made->managed.manager_ctx = made;
+      made->managed.deleter = [](DLManagedTensor* self) {
+        const std::lock_guard lock(interpreter);
+        delete static_cast<Locked*>(self->manager_ctx);
+      };
+      return &made->managed;
+    }
+  };
+  alignas(4096) static float memory[4096];
+  const Array<float> own = zeros<float>(Device("reference"), 8);
+  std::atomic<bool> stop = false;
+  const auto until_stopped = [&](auto&& work) {
+    return std::thread([&stop, work] {
+      while (!stop) work();
+    });
+  };
+  const auto take = [&](float* data, auto&& use) {
+    DLManagedTensor* const tensor = Locked::make(data);
+    try {
+      use(from_dlpack<float>(Device("reference"), tensor));
+    } catch (const Error&) {
+      tensor->deleter(tensor);
+    }
+  };
+  std::thread threads[] = {
+      until_stopped([&] { take(memory + 2048, [](const Array<float>&) {}); }),
+      until_stopped([&] {
+        take(memory, [](const Array<float>& x) {
+          DLManagedTensor* const given = to_dlpack_unversioned(x);
+          given->deleter(given);
+        });
+      }),
+      until_stopped([&] {
+        const std::lock_guard lock(interpreter);
+        DLManagedTensor* const given = to_dlpack_unversioned(own);
+        given->deleter(given);
+      }),
+  };
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  stop = true;
+  for (std::thread& t : threads) t.join();
+}
+
 TEST_P(Dlpack, RefusesMemoryThatCannotBeShared) {
   expect_contains(error_of([&] { (void)to_dlpack(Array<float>()); }), "a null array is exported");
   if (!shares_memory(device()))
     expect_contains(error_of([&] { (void)to_dlpack(zeros<float>(device(), 3)); }), "is not the host's");
+  if (on_reference())
+    expect_contains(error_of([&] { (void)to_dlpack(zeros<float>(device(), 3), {.memory = DlpackMemory::cuda}); }),
+                    "an array is asked for as CUDA's memory, and reference is not a GPU");
   int deleted = 0;
   DLManagedTensor* tensor = Old::make({4}, deleted);
   if (device().wraps_host()) {

@@ -3,22 +3,27 @@
 #include <weft/geometry.h>
 #include <weft/runtime/graph.h>
 #include <weft/runtime/profile.h>
+#include <weft/vulkan.h>
 #include <weft/weft.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "../../backends/vulkan/device.h"
+#include "../../backends/vulkan/stream.h"
 #include "../../runtime/state.h"
-#include "device_test.h"
+#include "watched_test.h"
 
 using namespace weft;
 using weft::test::expect_contains;
 
 namespace {
 
-DEVICE_TEST(LostDevices);
+WATCHED_TEST(LostDevices);
 
 const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
 const auto square = kernel("square", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid()] * x[tid()]; });
@@ -155,6 +160,30 @@ TEST_P(LostDevices, end_with_work_that_was_never_submitted) {
   own.reset();
   Profiler another(device());
   another.stop();
+}
+
+// In a process of its own, which ends in the middle: this device only says that it is lost, and would wait on.
+TEST_P(LostDevices, end_streams_whose_work_waits_for_others) {
+  if (on_reference()) GTEST_SKIP() << "the host cannot be lost";
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto lose_and_leave = [&] {
+    const test::Watchdog watchdog(std::chrono::seconds(50));
+    const Device own = Device::open(device().name());
+    const TimelineSemaphore semaphore(own);
+    const Array<float> x = zeros<float>(own, 10);
+    x.wait();
+    std::unique_ptr<backend::Stream> stream = own.native().create_stream();
+    dynamic_cast<backend::vulkan::VulkanStream&>(*stream).await(semaphore.vk(), 1);
+    stream->fill(x.address(), 40, 0);
+    stream->submit();
+    lose_next_submission(own);
+    stream->fill(x.address(), 40, 0);
+    expect_lost("the submission", [&] { stream->submit(); });
+    if (HasFailure()) std::_Exit(2);
+    stream.reset();
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(lose_and_leave(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

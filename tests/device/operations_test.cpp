@@ -3,8 +3,10 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <random>
-#include <type_traits>
+#include <tuple>
+#include <vector>
 
 #include "../../frontend/ir/evaluate.h"
 #include "device_test.h"
@@ -63,17 +65,18 @@ Tolerance tolerance(Op op, Type type, double x, double y) {
   }
 }
 
+// Numbers are compared as bits of a type, by functions that are no templates: there are many types, and many pairs.
+using Bits = std::uint64_t;
+
 // Distance in representable values; NaN is at no distance from NaN.
-template <class T>
-double ulps(T a, T b) {
-  const double x = double(float(0)) + double(a), y = double(b);
+double ulps(Type type, Bits a, Bits b) {
+  const double x = ir::to_double(type, a), y = ir::to_double(type, b);
   if (std::isnan(x) || std::isnan(y)) return std::isnan(x) == std::isnan(y) ? 0 : 1e300;
   if (x == y) return 0;
-  using Bits =
-      std::conditional_t<sizeof(T) == 2, std::int16_t, std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>;
-  auto ordered = [](T v) {
-    Bits bits = std::bit_cast<Bits>(v);
-    return std::int64_t(bits < 0 ? Bits(std::numeric_limits<Bits>::min() - bits) : bits);
+  const int unused = 64 - ir::bits(type);
+  auto ordered = [&](Bits v) {
+    const std::int64_t bits = std::int64_t(v << unused) >> unused;
+    return bits < 0 ? (std::numeric_limits<std::int64_t>::min() >> unused) - bits : bits;
   };
   // The difference first: as doubles, neighbouring numbers of 64 bits would be equal or far apart.
   const std::int64_t x_place = ordered(a), y_place = ordered(b);
@@ -81,22 +84,16 @@ double ulps(T a, T b) {
                                   : std::uint64_t(x_place) - std::uint64_t(y_place));
 }
 
-template <class T>
-bool is_subnormal(T v) {
-  const double x = std::abs(double(v));
-  const double least = sizeof(T) == 2 ? 0x1p-14 : sizeof(T) == 4 ? 0x1p-126 : 0x1p-1022;
-  return x != 0 && x < least;
+bool is_subnormal(Type type, double v) {
+  const double least = type == Type::f16 ? 0x1p-14 : type == Type::f32 ? 0x1p-126 : 0x1p-1022;
+  return v != 0 && std::abs(v) < least;
 }
 
-template <class T>
-double type_unit() {
-  return sizeof(T) == 2 ? 0x1p-11 : sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-}
-template <class T>
-double type_max() {
-  return sizeof(T) == 2   ? 65504.0
-         : sizeof(T) == 4 ? double(std::numeric_limits<float>::max())
-                          : std::numeric_limits<double>::max();
+double unit_of(Type type) { return type == Type::f16 ? 0x1p-11 : type == Type::f32 ? 0x1p-24 : 0x1p-53; }
+double max_of(Type type) {
+  return type == Type::f16   ? 65504.0
+         : type == Type::f32 ? double(std::numeric_limits<float>::max())
+                             : std::numeric_limits<double>::max();
 }
 
 std::mt19937_64& random_bits() {
@@ -127,17 +124,29 @@ std::vector<T> values(std::size_t n) {
     while (v.size() < n) {
       const double wide = std::ldexp(near_one(random_bits()), int(random_bits()() % 24) - 12);
       T x = T(v.size() % 2 ? near_one(random_bits()) : wide);
-      if (!is_subnormal(x)) v.push_back(x);
+      if (!is_subnormal(scalar_type<T>(), double(x))) v.push_back(x);
     }
   }
   return v;
 }
 
 template <class T>
-std::uint64_t bits_of(T v) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &v, sizeof v);
-  return bits;
+std::vector<Bits> bits_of(const std::vector<T>& values) {
+  std::vector<Bits> all;
+  for (const T v : values) {
+    Bits bits = 0;
+    std::memcpy(&bits, &v, sizeof v);
+    all.push_back(bits);
+  }
+  return all;
+}
+
+// bool in memory: std::vector<bool> has none that an array could be made of.
+template <class T>
+Array<T> array_of(const Device& device, const std::vector<T>& v) {
+  std::unique_ptr<T[]> copy(new T[v.size()]);
+  std::copy(v.begin(), v.end(), copy.get());
+  return Array<T>(device, std::span<const T>(copy.get(), v.size()));
 }
 
 // The kernel out[i] = op(a[i], b[i], c[i]), through the same functions that the traced types call.
@@ -155,10 +164,53 @@ auto kernel_of(Op op, int arity) {
   });
 }
 
+// What an operation gave, of which every operand is of one type.
+void expect_meaning(Op op, int arity, Type type, Type result, const std::vector<Bits> (&in)[3],
+                    const std::vector<Bits>& got) {
+  int wrong = 0;
+  for (std::size_t i = 0; i < got.size() && wrong < 5; ++i) {
+    const Bits args[3] = {in[0][i], in[1][i], in[2][i]};
+    const double x = ir::to_double(type, args[0]), y = ir::to_double(type, args[1]), z = ir::to_double(type, args[2]);
+    const Bits expected =
+        op == Op::select ? args[z == 0 ? 1 : 0] : ir::evaluate(op, type, result, {args, std::size_t(arity)});
+    bool ok = got[i] == expected;
+    if (is_float(result)) {
+      const double e = ir::to_double(result, expected), g = ir::to_double(result, got[i]);
+      const Tolerance allowed = tolerance(op, type, x, y);
+      ok = ok || (std::isnan(e) && std::isnan(g)) || (e == 0 && g == 0 && (op == Op::min || op == Op::max));
+      ok = ok || (is_subnormal(result, e) && g == 0) || (is_subnormal(result, g) && e == 0);
+      ok = ok || (allowed.ulps > 0 && ulps(result, got[i], expected) <= allowed.ulps);
+      ok = ok || (allowed.absolute > 0 && std::abs(e - g) <= allowed.absolute);
+      // A device may round the product of fma before it adds.
+      const double unit = unit_of(type), product = x * y;
+      if (op == Op::fma) ok = ok || std::abs(e - g) <= 2 * unit * (std::abs(product) + std::abs(e));
+      if (op == Op::div || op == Op::rem) ok = ok || std::abs(y) > 0x1p126 || (op == Op::rem && !std::isfinite(x / y));
+      if (op == Op::sqrt || op == Op::rsqrt) ok = ok || (x < 0 && std::isnan(e));
+      // What Vulkan leaves to the device; the functions of float64 are weft's own and leave nothing open.
+      if (type != Type::f64) {
+        if (op == Op::sin || op == Op::cos || op == Op::tan) ok = ok || std::abs(x) > 3.14159;
+        if (op == Op::pow)
+          ok = ok || !std::isfinite(x) || !std::isfinite(y) || (x != 0 && !std::isnormal(e) && !std::isnan(e));
+        if (op == Op::pow && x == 0) ok = ok || std::abs(g) == std::abs(e);
+        if (op == Op::atan2) ok = ok || x == 0 || y == 0 || !std::isfinite(x) || !std::isfinite(y);
+        // Half of exp(|x|) may overflow where exp(|x|) / 2 does not.
+        if (op == Op::sinh || op == Op::cosh)
+          ok = ok || (std::isinf(g) && std::abs(e) > max_of(type) / 4 && (e > 0) == (g > 0));
+        if (op == Op::log || op == Op::log2) ok = ok || (x < 0 && std::isnan(e));
+        if (op == Op::asin || op == Op::acos) ok = ok || !(std::abs(x) <= 1);
+      }
+    }
+    if (!ok) {
+      ++wrong;
+      ADD_FAILURE() << ir::info(op).name << " on " << user_name(type) << " of (" << x << ", " << y << ", " << z
+                    << "): " << std::hex << got[i] << " where " << expected << " is right";
+    }
+  }
+}
+
 template <class T, class R>
 void check(const Device& device, Op op) {
-  const ir::OpInfo& row = ir::info(op);
-  const int arity = op == Op::select ? 2 : row.arity;
+  const int arity = op == Op::select ? 2 : ir::info(op).arity;
   const std::size_t n = 4096;
   std::vector<T> in[3] = {values<T>(n), values<T>(n), values<T>(n)};
   // Every edge value meets every other one.
@@ -169,20 +221,10 @@ void check(const Device& device, Op op) {
     else
       in[1][i] = in[1][random_bits()() % n];
   }
-  // bool in memory: arrays of char with 0 and 1 would do; std::vector<bool> has no memory.
-  auto array = [&](const std::vector<T>& v) {
-    if constexpr (std::is_same_v<T, bool>) {
-      std::unique_ptr<bool[]> copy(new bool[n]);
-      std::copy(v.begin(), v.end(), copy.get());
-      return Array<T>(device, std::span<const bool>(copy.get(), n));
-    } else {
-      return Array<T>(device, v);
-    }
-  };
   Array<R> out = zeros<R>(device, n);
   const auto k = kernel_of<T, R>(op, arity);
   try {
-    launch(k, n, out, array(in[0]), array(in[1]), array(in[2]));
+    launch(k, n, out, array_of(device, in[0]), array_of(device, in[1]), array_of(device, in[2]));
   } catch (const Error& e) {
     // What a device lacks is refused by name, never computed wrongly.
     ASSERT_EQ(e.kind(), ErrorKind::unsupported) << e.what();
@@ -191,57 +233,8 @@ void check(const Device& device, Op op) {
     ASSERT_NE(bits(scalar_type<T>()), 32) << e.what();
     return;
   }
-  const std::vector<R> got = out.to_vector();
-
-  int wrong = 0;
-  for (std::size_t i = 0; i < n && wrong < 5; ++i) {
-    std::uint64_t args[3] = {bits_of(T(in[0][i])), bits_of(T(in[1][i])), bits_of(T(in[2][i]))};
-    std::uint64_t expected_bits;
-    if (op == Op::select) {
-      const bool c = !(in[2][i] == T(0));
-      expected_bits = args[c ? 0 : 1];
-    } else {
-      expected_bits = ir::evaluate(op, scalar_type<T>(), scalar_type<R>(), {args, std::size_t(arity)});
-    }
-    R expected;
-    std::memcpy(static_cast<void*>(&expected), &expected_bits, sizeof expected);
-    const R value = got[i];
-    bool ok = bits_of(value) == bits_of(expected);
-    if constexpr (RealScalar<R>) {
-      const double x = double(in[0][i]), e = double(expected), g = double(value);
-      const Tolerance allowed = tolerance(op, scalar_type<T>(), x, double(in[1][i]));
-      ok = ok || (std::isnan(e) && std::isnan(g)) || (e == 0 && g == 0 && (op == Op::min || op == Op::max));
-      ok = ok || (is_subnormal(expected) && g == 0) || (is_subnormal(value) && e == 0 && !std::isnan(g));
-      ok = ok || (allowed.ulps > 0 && ulps(value, expected) <= allowed.ulps);
-      ok = ok || (allowed.absolute > 0 && std::abs(e - g) <= allowed.absolute);
-      // A device may round the product of fma before it adds.
-      const double unit = type_unit<T>(), product = x * double(in[1][i]);
-      if (op == Op::fma) ok = ok || std::abs(e - g) <= 2 * unit * (std::abs(product) + std::abs(e));
-      if (op == Op::div || op == Op::rem)
-        ok = ok || std::abs(double(in[1][i])) > 0x1p126 || (op == Op::rem && !std::isfinite(x / double(in[1][i])));
-      if (op == Op::sqrt || op == Op::rsqrt) ok = ok || (x < 0 && std::isnan(e));
-      // What Vulkan leaves to the device; the functions of float64 are weft's own and leave nothing open.
-      if (sizeof(T) < 8) {
-        const double y = double(in[1][i]);
-        if (op == Op::sin || op == Op::cos || op == Op::tan) ok = ok || std::abs(x) > 3.14159;
-        if (op == Op::pow)
-          ok = ok || !std::isfinite(x) || !std::isfinite(y) || (x != 0 && !std::isnormal(e) && !std::isnan(e));
-        if (op == Op::pow && x == 0) ok = ok || std::abs(g) == std::abs(e);
-        if (op == Op::atan2) ok = ok || x == 0 || y == 0 || !std::isfinite(x) || !std::isfinite(y);
-        // Half of exp(|x|) may overflow where exp(|x|) / 2 does not.
-        if (op == Op::sinh || op == Op::cosh)
-          ok = ok || (std::isinf(g) && std::abs(e) > (type_max<T>() / 4) && (e > 0) == (g > 0));
-        if (op == Op::log || op == Op::log2) ok = ok || (x < 0 && std::isnan(e));
-        if (op == Op::asin || op == Op::acos) ok = ok || !(std::abs(x) <= 1);
-      }
-    }
-    if (!ok) {
-      ++wrong;
-      ADD_FAILURE() << row.name << " on " << user_name(scalar_type<T>()) << " of (" << +double(in[0][i]) << ", "
-                    << +double(in[1][i]) << ", " << +double(in[2][i]) << "): " << std::hex << bits_of(value)
-                    << " where " << bits_of(expected) << " is right";
-    }
-  }
+  expect_meaning(op, arity, scalar_type<T>(), scalar_type<R>(), {bits_of(in[0]), bits_of(in[1]), bits_of(in[2])},
+                 bits_of(out.to_vector()));
 }
 
 template <class T>
@@ -284,47 +277,43 @@ TEST_P(Operations, on_float16_agree_with_their_meaning) { check_all<half>(device
 TEST_P(Operations, on_float32_agree_with_their_meaning) { check_all<float>(device()); }
 TEST_P(Operations, on_float64_agree_with_their_meaning) { check_all<double>(device()); }
 
-template <class T, class R>
-void check_conversion(const Device& device) {
-  if constexpr (!std::is_same_v<T, R>) {
-    const std::size_t n = 1024;
-    std::vector<T> in = values<T>(n);
-    std::unique_ptr<T[]> copy(new T[n]);
-    std::copy(in.begin(), in.end(), copy.get());
-    Array<T> a(device, std::span<const T>(copy.get(), n));
-    Array<R> out = zeros<R>(device, n);
-    launch(kernel("convert",
-                  [](Arr<R> out, Arr<const T> a) {
-                    Int i = tid();
-                    out[i] = Var<R>(a[i]);
-                  }),
-           n, out, a);
-    const std::vector<R> got = out.to_vector();
-    int wrong = 0;
-    for (std::size_t i = 0; i < n && wrong < 4; ++i) {
-      std::uint64_t arg = bits_of(T(in[i]));
-      const std::uint64_t expected = ir::evaluate(Op::convert, scalar_type<T>(), scalar_type<R>(), {&arg, 1});
-      const R value = got[i];
-      bool ok = bits_of(value) == expected;
-      if constexpr (RealScalar<R>) {
-        R e;
-        std::memcpy(static_cast<void*>(&e), &expected, sizeof e);
-        ok = ok || (std::isnan(double(e)) && std::isnan(double(value))) || (is_subnormal(e) && double(value) == 0);
-      }
-      if (ok) continue;
-      ++wrong;
-      ADD_FAILURE() << user_name(scalar_type<T>()) << " " << +double(in[i]) << " to " << user_name(scalar_type<R>())
-                    << " gives " << std::hex << bits_of(value) << " where " << expected << " is right";
+void expect_converted(Type from, Type to, const std::vector<Bits>& in, const std::vector<Bits>& got) {
+  int wrong = 0;
+  for (std::size_t i = 0; i < in.size() && wrong < 4; ++i) {
+    const Bits expected = ir::evaluate(Op::convert, from, to, {&in[i], 1});
+    bool ok = got[i] == expected;
+    if (is_float(to)) {
+      const double e = ir::to_double(to, expected), g = ir::to_double(to, got[i]);
+      ok = ok || (std::isnan(e) && std::isnan(g)) || (is_subnormal(to, e) && g == 0);
     }
+    if (ok) continue;
+    ++wrong;
+    ADD_FAILURE() << user_name(from) << " " << ir::to_double(from, in[i]) << " to " << user_name(to) << " gives "
+                  << std::hex << got[i] << " where " << expected << " is right";
   }
 }
 
+// One kernel for each type that is converted, which gives every other one.
+template <class T, class... R>
+void check_conversions_to(const Device& device) {
+  const std::size_t n = 1024;
+  const std::vector<T> in = values<T>(n);
+  const std::tuple<Array<R>...> out{zeros<R>(device, n)...};
+  const auto convert = kernel("convert", [](Arr<const T> a, Arr<R>... out) {
+    Int i = tid();
+    ((out[i] = Var<R>(a[i])), ...);
+  });
+  std::apply([&](const Array<R>&... to) { launch(convert, n, array_of(device, in), to...); }, out);
+  (expect_converted(scalar_type<T>(), scalar_type<R>(), bits_of(in), bits_of(std::get<Array<R>>(out).to_vector())),
+   ...);
+}
+
 template <class T>
-void check_conversions(const Device& d) {
-  check_conversion<T, bool>(d), check_conversion<T, std::int8_t>(d), check_conversion<T, std::int16_t>(d);
-  check_conversion<T, std::int32_t>(d), check_conversion<T, std::int64_t>(d), check_conversion<T, std::uint8_t>(d);
-  check_conversion<T, std::uint16_t>(d), check_conversion<T, std::uint32_t>(d), check_conversion<T, std::uint64_t>(d);
-  check_conversion<T, half>(d), check_conversion<T, float>(d), check_conversion<T, double>(d);
+void check_conversions(const Device& device) {
+  using std::int8_t, std::int16_t, std::int32_t, std::int64_t;
+  using std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t;
+  check_conversions_to<T, bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, half, float,
+                       double>(device);
 }
 
 TEST_P(Operations, conversions_from_integers_agree_with_their_meaning) {

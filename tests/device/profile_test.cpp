@@ -3,6 +3,7 @@
 #include <weft/runtime/profile.h>
 #include <weft/weft.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -11,7 +12,9 @@
 #include <thread>
 
 #include "../../backends/backend.h"
+#include "../../backends/reference/reference.h"
 #include "../../frontend/support/platform.h"
+#include "../../runtime/state.h"
 #include "device_test.h"
 
 using namespace weft;
@@ -79,6 +82,24 @@ TEST_P(Profiles, count_and_time_kernels_copies_and_fills) {
   }
   EXPECT_EQ(p.operations[0].name, "add one");
   EXPECT_EQ(p.operations[9].name, "fill");
+}
+
+TEST_P(Profiles, place_work_where_it_was_launched_however_late) {
+  Array<float> x = zeros<float>(device(), 10);
+  Stream other = device().create_stream();
+  launch(add_one, 10, x);
+  Profiler profiler(device());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  launch(add_one, 10, x);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  launch(other, add_one, 10, x);
+  other.synchronize();
+  const Profile p = profiler.stop();
+  ASSERT_EQ(p.operations.size(), 2u);
+  for (const Profile::Operation& o : p.operations) {
+    EXPECT_GT(o.begin, o.launched - 0.05);
+    EXPECT_GE(o.begin, o.stream == 0 ? 0.2 : 0.5);
+  }
 }
 
 TEST_P(Profiles, tell_long_kernels_from_short_ones) {
@@ -347,6 +368,66 @@ TEST_P(Profiles, a_timer_that_outlives_its_profiler_leaves_the_next_one_alone) {
   ASSERT_EQ(p.operations.size(), 1u);
   ASSERT_EQ(p.operations[0].scope, 0);
   EXPECT_EQ(p.timers[0].name, "new");
+}
+
+// A device that runs out of clocks.
+class FewClocks final : public backend::Device {
+ public:
+  explicit FewClocks(const int& left) : left_(left) {}
+  const backend::DeviceInfo& info() const override { return own_->info(); }
+  backend::Allocation allocate(std::size_t bytes, backend::MemoryKind kind) override {
+    return own_->allocate(bytes, kind);
+  }
+  void free(const backend::Allocation& allocation) override { own_->free(allocation); }
+  backend::Allocation wrap(std::byte* memory, std::size_t bytes) override { return own_->wrap(memory, bytes); }
+  std::shared_ptr<backend::Program> compile(const ir::Module& module, ir::Hash hash) override {
+    return own_->compile(module, hash);
+  }
+  std::unique_ptr<backend::Graph> create_graph(std::unique_ptr<backend::Operations> operations) override {
+    return own_->create_graph(std::move(operations));
+  }
+  std::unique_ptr<backend::Stream> create_stream() override { return own_->create_stream(); }
+  std::unique_ptr<backend::Timestamps> create_timestamps(std::uint32_t places) override {
+    if (made_ >= left_) throw Error(ErrorKind::out_of_memory, "no clock is left");
+    ++made_;
+    return own_->create_timestamps(places);
+  }
+  backend::CompileStats stats() const override { return own_->stats(); }
+
+ private:
+  const std::unique_ptr<backend::Device> own_ = backend::open_reference();
+  const int& left_;
+  int made_ = 0;
+};
+
+TEST(Profilers, let_go_of_streams_that_they_cannot_listen_to) {
+  int clocks = 0;
+  auto state = std::make_shared<detail::DeviceState>();
+  state->id = ~0ull;
+  state->device = std::make_unique<FewClocks>(clocks);
+  for (int k = 0; k < 2; ++k)
+    state->streams.push_back(std::make_unique<detail::StreamState>(*state, state->device->create_stream()));
+  state->default_stream = state->streams[0].get();
+  const Device device(state);
+  Array<float> x = zeros<float>(device, 4);
+
+  clocks = 2;  // one to compare with the host's, one for the first of two streams
+  expect_contains(error_of([&] { Profiler profiler(device); }), "no clock is left");
+  launch(add_one, 4, x);
+  EXPECT_EQ(x.at(3), 1);
+
+  clocks = 4;  // for a comparison and the second stream, and none for a third
+  Profiler profiler(device);
+  expect_contains(error_of([&] { (void)device.create_stream(); }), "no clock is left");
+  launch(twice, 4, x);
+  clocks = 6;
+  const Stream stream = device.create_stream();
+  launch(stream, add_one, 4, x);
+  const Profile profile = profiler.stop();
+  EXPECT_EQ(x.at(3), 3);
+  EXPECT_EQ(profile.operations.size(), 2u);
+  EXPECT_EQ(count(profile, "twice"), 1);
+  EXPECT_EQ(count(profile, "add one"), 1);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <thread>
 
-#include "device_test.h"
+#include "watched_test.h"
 
 using namespace weft;
 using weft::test::error_of;
@@ -16,7 +16,7 @@ using weft::test::expect_contains;
 
 namespace {
 
-DEVICE_TEST(Streams);
+WATCHED_TEST(Streams);
 
 const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
 const auto copy = kernel("copy", [](Arr<const float> from, Arr<float> to) { to[tid()] = from[tid()]; });

@@ -9,13 +9,13 @@
 #include <numeric>
 #include <thread>
 
-#include "device_test.h"
+#include "watched_test.h"
 
 using namespace weft;
 
 namespace {
 
-DEVICE_TEST(Threads);
+WATCHED_TEST(Threads);
 
 constexpr int kThreads = 4, kRounds = 6, n = 300;
 

@@ -1,14 +1,19 @@
 // Threads that wait for work hold up nobody: what they wait for may need that others give the same streams more. In
 // each test a stream waits for a semaphore that the main thread signals last.
+#include <weft/runtime/graph.h>
 #include <weft/runtime/profile.h>
 #include <weft/vulkan.h>
 #include <weft/weft.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
-#include "device_test.h"
+#include "../../backends/vulkan/device.h"
+#include "../../backends/vulkan/stream.h"
+#include "../../runtime/state.h"
 #include "printed.h"
+#include "watched_test.h"
 
 using namespace weft;
 using weft::test::error_of;
@@ -18,7 +23,7 @@ using weft::test::Printed;
 
 namespace {
 
-class Waiting : public weft::test::DeviceTest {
+class Waiting : public weft::test::WatchedTest {
  protected:
   void SetUp() override {
     DeviceTest::SetUp();
@@ -32,12 +37,29 @@ class Waiting : public weft::test::DeviceTest {
     meanwhile();
     thread.join();
   }
+  /// The device of the test with no more than some pages of memory.
+  Device with_memory(std::uint64_t page_bytes, int pages) const {
+    static std::uint64_t ids = 1ull << 42;
+    const auto instance = backend::vulkan::Instance::get(false);  // with validation, as the environment has it
+    const auto& adapters = instance->adapters();
+    const auto adapter = std::ranges::find(adapters, device().name(), [](const auto& a) { return a.info.name; });
+    auto state = std::make_shared<detail::DeviceState>();
+    state->id = ids++;
+    state->device = std::make_unique<backend::vulkan::VulkanDevice>(
+        instance, *adapter, backend::vulkan::Tuning{.page_bytes = page_bytes, .most_pages = pages});
+    state->streams.push_back(std::make_unique<detail::StreamState>(*state, state->device->create_stream()));
+    state->default_stream = state->streams.front().get();
+    return Device(state);
+  }
+  static const backend::vulkan::VulkanStream& batches_of(Stream& stream) {
+    return dynamic_cast<const backend::vulkan::VulkanStream&>(stream.native());
+  }
 };
-INSTANTIATE_TEST_SUITE_P(On, Waiting, ::testing::Values("reference", "vulkan", "gpu"),
-                         [](const auto& info) { return std::string(info.param); });
+ON_EVERY_DEVICE(Waiting);
 
 const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
 const auto tell = kernel("tell", [](Arr<const float> x, Int name) { print(name, x[tid()]); });
+const auto check = kernel("check", [](Arr<const float> x, Int name) { assert_(x[tid()] < 0, "never:", name); });
 
 TEST_P(Waiting, for_a_stream_lets_others_give_it_work) {
   const TimelineSemaphore first(device()), second(device());
@@ -86,20 +108,78 @@ TEST_P(Waiting, for_an_event_reads_what_was_told_until_then) {
   EXPECT_EQ(printed.lines(), (Lines{"2 0"}));
 }
 
-TEST_P(Waiting, for_the_end_of_a_stream_lets_others_work) {
+TEST_P(Waiting, is_not_done_by_the_last_handle_of_a_stream) {
+  Printed printed;
+  const Device own = Device::open(device().name());
+  const TimelineSemaphore semaphore(own);
+  Array<float> x = zeros<float>(own, 1);
+  for (int k = 0; k < 2; ++k) {
+    const Stream stream = own.create_stream();
+    if (k == 0) stream.wait(semaphore.vk(), 1);
+    launch(stream, tell, 1, x, k);
+    launch(stream, check, 1, x, k);
+  }
+  // Not one of the two, whose reports would be this one's.
+  Stream other = own.create_stream();
+  launch(other, add_one, 1, x);
+  EXPECT_EQ(printed.lines(), Lines{});
+  semaphore.signal(1);
+  other.synchronize();
+  const std::string message = error_of([&] { own.synchronize(); });
+  expect_contains(message, "never");
+  expect_contains(message, "1 more");
+  EXPECT_EQ(printed.lines(), (Lines{"0 0", "1 0"}));
+  own.synchronize();
+}
+
+TEST_P(Waiting, for_what_a_dropped_stream_reports_ends_when_it_is_taken_up_again) {
+  Printed printed;
+  const Device own = Device::open(device().name());
+  const TimelineSemaphore semaphore(own);
+  Array<float> x = zeros<float>(own, 1);
+  {
+    const Stream stream = own.create_stream();
+    stream.wait(semaphore.vk(), 1);
+    launch(stream, tell, 1, x, 1);
+    launch(stream, check, 1, x, 1);
+    launch(stream, add_one, 1, x);
+  }
+  semaphore.signal(1);
+  semaphore.wait(1);
+  launch(add_one, 1, x);
+  own.stream().record().wait();  // behind the other's work, of which it does not hear
+  EXPECT_EQ(printed.lines(), Lines{});
+  Stream again = own.create_stream();
+  EXPECT_EQ(printed.lines(), (Lines{"1 0"}));
+  again.synchronize();
+  expect_contains(error_of([&] { own.stream().synchronize(); }), "never: 1");
+}
+
+// Each reports to a buffer of its own.
+TEST_P(Waiting, is_not_done_between_graphs_and_launches_that_report) {
   Printed printed;
   const TimelineSemaphore semaphore(device());
   Array<float> x = zeros<float>(device(), 1);
+  const auto told = [&](int name) {
+    return capture(device(), [&] {
+      launch(tell, 1, x, name);
+      launch(add_one, 1, x);
+    });
+  };
+  const Graph two = told(2), three = told(3);
   Stream stream = device().create_stream();
   stream.wait(semaphore.vk(), 1);
-  launch(stream, tell, 1, x, 3);
-  beside([&] { stream = device().stream(); },
-         [&] {
-           launch(add_one, 1, x);
-           semaphore.signal(1);
-         });
-  EXPECT_EQ(x.at(0), 1);
-  EXPECT_EQ(printed.lines(), (Lines{"3 0"}));
+  launch(stream, tell, 1, x, 1);
+  two.launch(stream);
+  three.launch(stream);
+  launch(stream, tell, 1, x, 4);
+  semaphore.signal(1);
+  stream.synchronize();
+  EXPECT_EQ(printed.lines(), (Lines{"1 0", "2 0", "3 1", "4 2"}));
+  two.launch(stream);
+  launch(stream, tell, 1, x, 1);
+  stream.synchronize();
+  EXPECT_EQ(printed.lines(), (Lines{"2 2", "1 3"}));
 }
 
 TEST_P(Waiting, for_a_profiler_to_begin_lets_others_work) {
@@ -136,6 +216,132 @@ TEST_P(Waiting, for_a_profiler_to_end_lets_others_work) {
   EXPECT_EQ(x.at(0), 2);
   ASSERT_EQ(found.kernels.size(), 1u);
   EXPECT_EQ(found.kernels[0].count, 1);
+}
+
+// ---- What is given to a stream behind a wait: the host goes on, however much it is
+
+TEST_P(Waiting, takes_as_many_submissions_as_come) {
+  constexpr int most = backend::vulkan::VulkanStream::kBatches;
+  const TimelineSemaphore semaphore(device());
+  Array<float> x = zeros<float>(device(), 4), y = zeros<float>(device(), 4);
+  x.wait();
+  Stream stream = device().create_stream(StreamPriority::high);
+  stream.wait(semaphore.vk(), 1);
+  for (int k = 0; k < 100; ++k) launch(stream, add_one, 4, x);
+  EXPECT_GE(batches_of(stream).batches(), 100u);
+  semaphore.signal(1);
+  EXPECT_EQ(x.at(3), 100);
+  stream.synchronize();
+  EXPECT_LE(batches_of(stream).batches(), std::size_t(most)) << "they are not kept";
+  // Without such a wait the host does not run away from the device.
+  for (int k = 0; k < 100; ++k) {
+    launch(stream, add_one, 4, y);
+    ASSERT_LE(batches_of(stream).batches(), std::size_t(most));
+  }
+  EXPECT_EQ(y.at(3), 100);
+}
+
+// They share a queue.
+TEST_P(Waiting, of_one_stream_lets_others_take_as_many) {
+  const TimelineSemaphore first(device()), second(device());
+  Array<float> x = zeros<float>(device(), 4), y = zeros<float>(device(), 4);
+  const Stream waits = device().create_stream(), stream = device().create_stream(StreamPriority::high);
+  waits.wait(first.vk(), 1);
+  for (int k = 0; k < 50; ++k) launch(stream, add_one, 4, x);
+  waits.wait(second.vk(), 1);
+  for (int k = 0; k < 50; ++k) launch(stream, add_one, 4, y);
+  first.signal(1);
+  EXPECT_EQ(x.at(3), 50);
+  for (int k = 0; k < 50; ++k) launch(stream, add_one, 4, y);
+  second.signal(1);
+  EXPECT_EQ(y.at(3), 100);
+}
+
+TEST_P(Waiting, takes_arguments_that_fill_its_upload_memory) {
+  using Many = vec<128, float>;
+  const auto add_all = kernel("add all", [](Arr<float> x, Var<Many> v) {
+    for (auto k : range(128)) x[0] += v[k];
+  });
+  constexpr int most = 2 * int(backend::vulkan::VulkanStream::kRingBytes / sizeof(Many));
+  const TimelineSemaphore semaphore(device());
+  Array<float> x = zeros<float>(device(), 1);
+  Stream stream = device().create_stream();
+  stream.wait(semaphore.vk(), 1);
+  for (int k = 0; k < most; ++k) launch(stream, add_all, 1, x, Many(float(k % 2)));
+  semaphore.signal(1);
+  EXPECT_EQ(x.at(0), most / 2 * 128);
+  launch(stream, add_all, 1, x, Many(1));
+  EXPECT_EQ(x.at(0), (most / 2 + 1) * 128);
+}
+
+TEST_P(Waiting, takes_elements_from_the_host) {
+  constexpr std::size_t small = backend::vulkan::VulkanStream::kRingBytes / 16 / sizeof(int);
+  constexpr std::size_t large = 3 * backend::vulkan::VulkanStream::kStagingBytes / sizeof(int);
+  const TimelineSemaphore semaphore(device());
+  Array<int> x = zeros<int>(device(), small), y = zeros<int>(device(), large);
+  std::vector<int> values(large);
+  const Stream stream = device().stream();
+  device().synchronize();
+  stream.wait(semaphore.vk(), 1);
+  for (int k = 0; k < 40; ++k) x.assign(std::vector<int>(small, k));
+  for (std::size_t i = 0; i < large; ++i) values[i] = int(i);
+  y.assign(values);
+  semaphore.signal(1);
+  EXPECT_EQ(x.to_vector(), std::vector<int>(small, 39));
+  EXPECT_EQ(y.to_vector(), values);
+}
+
+TEST_P(Waiting, takes_launches_that_are_measured) {
+  constexpr int launches = 2500;
+  const TimelineSemaphore semaphore(device());
+  Array<float> x = zeros<float>(device(), 4);
+  const Stream stream = device().create_stream();
+  Profiler profiler(device());
+  stream.wait(semaphore.vk(), 1);
+  for (int k = 0; k < launches; ++k) launch(stream, add_one, 4, x);
+  semaphore.signal(1);
+  const Profile profile = profiler.stop();
+  EXPECT_EQ(x.at(3), launches);
+  ASSERT_EQ(profile.kernels.size(), 1u);
+  EXPECT_EQ(profile.kernels[0].count, launches);
+}
+
+// What is freed comes free behind the semaphore, for which the host must not wait.
+TEST_P(Waiting, does_not_wait_for_memory_that_is_held_up) {
+  constexpr int page = 1 << 20, pages = 12;
+  const Device own = with_memory(page, pages);
+  const TimelineSemaphore semaphore(own);
+  const Stream stream = own.create_stream();
+  // Without a semaphore it waits.
+  for (int k = 0; k < 3 * pages; ++k) full<int>(own, page / 4, 1);
+  own.synchronize();
+  Array<float> x = zeros<float>(own, 1);
+  stream.wait(semaphore.vk(), 1);
+  try {
+    for (int k = 0; k < 3 * pages; ++k) full<int>(own, page / 4, 1);
+    FAIL() << "there is more memory than there is";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::out_of_memory) << e.what();
+  }
+  launch(add_one, 1, x);
+  semaphore.signal(1);
+  for (int k = 0; k < 3 * pages; ++k) full<int>(own, page / 4, 1);
+  EXPECT_EQ(x.at(0), 1);
+}
+
+TEST_P(Waiting, takes_the_parts_of_long_launches) {
+  const Device own = Device::open(device().name());
+  const TimelineSemaphore semaphore(own);
+  const int n = 1 << 20;
+  Array<float> x = zeros<float>(own, n);
+  launch(add_one, n, x);
+  EXPECT_EQ(x.at(n - 1), 1);
+  own.set_dispatch_budget(1e-6);
+  own.stream().wait(semaphore.vk(), 1);
+  for (int k = 0; k < 3; ++k) launch(add_one, n, x);
+  semaphore.signal(1);
+  EXPECT_EQ(x.at(0), 4);
+  EXPECT_EQ(x.at(n - 1), 4);
 }
 
 }  // namespace

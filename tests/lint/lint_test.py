@@ -127,6 +127,9 @@ class LintTest(unittest.TestCase):
         self.expect({"backends/cuda/emit.cpp": "// Emitter.\nint f() { return int(Op::add); }\n"},
                     "frontend/ir/ops.def", "load: no case in the emitter backends/cuda")
 
+    def test_a_backend_that_emits_nothing_is_not(self):
+        self.assertEqual(self.problems({"backends/cuda/driver.cpp": "// Driver.\nint f() { return 1; }\n"}), [])
+
     def test_operation_without_derivative(self):
         self.expect({"frontend/ir/ops.def": OPS.replace(", differentiable", "")}, "frontend/ir/ops.def", "6 columns")
         self.expect({"frontend/ir/ops.def": OPS.replace("structural", "unsure")}, "frontend/ir/ops.def", "derivative")

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "../device_test.h"
+#include "../watched_test.h"
 #include "embedded.h"
 
 using namespace weft;
@@ -17,7 +17,7 @@ namespace {
 
 auto add_one = kernel("add_one", [](Arr<float> x) { x[tid()] += 1; });
 
-DEVICE_TEST(Sharing);
+WATCHED_TEST(Sharing);
 
 // What the adapter can do, asked without weft.
 bool has_extension(const Renderer& r, const char* name) {
