@@ -333,8 +333,8 @@ Allocation VulkanStream::ring(std::uint64_t bytes) {
       if (stuck()) return {};
       wait_for_oldest();
     }
-    // Without any batch in flight the whole ring is free, also what was skipped at its end.
-    if (in_flight_.empty()) ring_tail_ = start;
+    // Without any batch, in flight or open, the whole ring is free, also what was skipped at its end.
+    if (in_flight_.empty() && !commands_.open()) ring_tail_ = start;
   }
   ring_head_ = start + bytes;
   const std::uint64_t place = start % kRingBytes;

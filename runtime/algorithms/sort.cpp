@@ -2,8 +2,9 @@
 // digits, the counts are scanned digit by digit, and each column moves its keys, in their order, to where its share of
 // each digit begins. No column waits for another within a launch.
 //
-// With coarse grain a column is the run of one thread, whose 256 counters stay in the cache of its core. With fine
-// grain it is the tile of a workgroup: sort_tiles.cpp.
+// With coarse grain a column is the run of one thread, whose 256 counters stay in the cache of its core; where one
+// workgroup has all of these threads, it makes all passes: sort_small.cpp. With fine grain a column is the tile of a
+// workgroup: sort_tiles.cpp.
 #include "sort.h"
 
 #include <fmt/format.h>
@@ -88,7 +89,8 @@ KeyOrder order_of(ir::Type type) {
 }
 
 std::int64_t sort_columns(std::int64_t n, bool coarse, std::int64_t tile) {
-  return coarse ? coarse_columns(n) : ceil_div(n, tile);
+  if (coarse) return n <= kSmallSort ? kSmallSortColumns : coarse_columns(n);
+  return ceil_div(n, tile);
 }
 
 template <class B>
@@ -119,6 +121,7 @@ void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, boo
   const int passes = (end - begin + kDigitBits - 1) / kDigitBits;
   if (n < 2 || passes == 0) return;
   const bool coarse = work.coarse() || !sorts_fine(work.device());
+  if (coarse && n <= kSmallSort) return sort_small(work, keys, values, pairs, order, begin, end);
   const std::int64_t columns = sort_columns(n, coarse, coarse ? 0 : sort_tile(work.device()));
   const Array<B> other_keys = work.take<B>(n);
   const Array<V> other_values = pairs ? work.take<V>(n) : values;

@@ -52,8 +52,9 @@ std::uint64_t radix_sort_scratch_bytes(std::int64_t n) {
 /// Errors: Error(invalid_argument) for a null array, bits that are not those of a key, too little scratch memory or
 /// such that shares memory with the keys, arrays on two devices; Error(unsupported) for strided views, more than 2^31 -
 /// 2^16 elements, or a type that the device lacks. Cost: for every 8 bits the keys are read twice (three times with
-/// fine grain) and written once; some ten launches, no wait. As much scratch memory as the keys take, and an eighth
-/// more. Source: Satish, Harris and Garland 2009; Merrill and Grimshaw 2010.
+/// fine grain) and written once; ten to twenty launches, with coarse grain and up to 2^14 keys a single one; no wait.
+/// As much scratch memory as the keys take, and an eighth more. Source: Satish, Harris and Garland 2009; Merrill and
+/// Grimshaw 2010.
 template <SortKey K>
 void radix_sort(const Array<K>& keys, const SortOptions& options = {}) {
   detail::radix_sort(keys, nullptr, scalar_type<K>(), options);

@@ -47,6 +47,15 @@ template <class B, class V>
 void scatter_fine(const Work& work, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts,
                   std::int64_t columns);
 
+// Few keys, coarse grain: sort_small.cpp.
+
+inline constexpr std::int64_t kSmallSort = 1 << 14;    ///< as many at most
+inline constexpr std::int64_t kSmallSortColumns = 32;  ///< one for each thread
+/// As sort_elements(), by one launch of one workgroup.
+template <class B, class V>
+void sort_small(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,
+                int end);
+
 /// Sorts by bits [begin, end) of the keys' order. \param pairs  whether there are values
 template <class B, class V>
 void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,

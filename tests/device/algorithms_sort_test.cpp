@@ -120,7 +120,7 @@ void check_type(const Device& device, bool reference, std::vector<std::int64_t> 
 
 TEST_P(AlgorithmsSort, keys_and_pairs_are_sorted_as_by_the_stable_sort) {
   std::vector<std::int64_t> sizes = {0, 1, 255, 256, 257, 4095, 4097};
-  if (!on_reference()) sizes.insert(sizes.end(), {65537});
+  if (!on_reference()) sizes.insert(sizes.end(), {16384, 16385, 65537});
   check_type<std::uint32_t>(device(), on_reference(), sizes);
   check_type<float>(device(), on_reference(), sizes);
   if (on_reference()) sizes = {0, 1, 257, 2049};
@@ -189,17 +189,20 @@ TEST_P(AlgorithmsSort, nans_come_last_in_their_order) {
 }
 
 TEST_P(AlgorithmsSort, some_bits_alone_are_looked_at) {
-  const std::vector<std::uint32_t> x = make_keys<std::uint32_t>(3000, Pattern::random);
-  for (const Grain grain : {Grain::coarse, Grain::fine})
+  // One workgroup sorts the first with coarse grain, many the second.
+  const auto few = make_keys<std::uint32_t>(3000, Pattern::random),
+             many = make_keys<std::uint32_t>(20'000, Pattern::random);
+  for (const auto& [x, grain] : {std::pair(&few, Grain::coarse), {&few, Grain::fine}, {&many, Grain::coarse}})
     for (const auto& [begin, end] : {std::pair(4, 16), {0, 1}, {31, 32}, {5, 5}, {8, 29}, {3, 0}}) {
       const int last = end ? end : 32, width = last - begin;
       const auto digits = [b = begin, width](std::uint32_t k) {
         return std::uint64_t(k >> b % 32) & ((1ull << width) - 1);
       };
-      const Array<std::uint32_t> keys(device(), x);
-      radix_sort(keys, {.grain = grain, .begin_bit = begin, .end_bit = end});
-      const auto order = stable_order(x, [&](std::uint32_t a, std::uint32_t b) { return digits(a) < digits(b); });
-      EXPECT_TRUE(keys.to_vector() == in_order(x, order)) << begin << " to " << end;
+      const Array<std::uint32_t> keys(device(), *x), values(device(), *x);
+      radix_sort_pairs(keys, values, {.grain = grain, .begin_bit = begin, .end_bit = end});
+      const auto order = stable_order(*x, [&](std::uint32_t a, std::uint32_t b) { return digits(a) < digits(b); });
+      EXPECT_TRUE(keys.to_vector() == in_order(*x, order)) << begin << " to " << end;
+      EXPECT_TRUE(values.to_vector() == in_order(*x, order)) << begin << " to " << end;
     }
   // Of a signed number the highest bit is that of the order.
   const Array<int> keys(device(), {1, -1, 2, -2});

@@ -407,6 +407,36 @@ TEST_F(Vulkan, LargeArgumentsGoThroughMemory) {
   device_->free(y);
 }
 
+// Arguments lie in a ring. What makes room in it may find that all has run but what is still being recorded.
+TEST_F(Vulkan, LargeArgumentsOfWhatIsRecordedStay) {
+  constexpr std::uint32_t n = 64, kSize = 60000;
+  constexpr int kAt = (kSize - sizeof(ShaderArgs)) / 8 * 8, kInRing = (1 << 20) / kSize;
+  const auto stream = device_->create_stream(), other = device_->create_stream();
+  const auto step = load(*device_, test::kStep, kSize, kAt), spin = load(*device_, test::kSpin, kSize, kAt);
+  const Allocation x = device_->allocate(n * 4, MemoryKind::device), y = device_->allocate(n * 4, MemoryKind::device);
+  const auto launch = [&](Program& program, std::uint64_t from, std::uint64_t to, std::uint32_t k) {
+    std::vector<std::byte> args(kSize);
+    const ShaderArgs tail{from, to, n, k};
+    std::memcpy(args.data() + kAt, &tail, sizeof tail);
+    const MemoryRange ranges[] = {{from, n * 4, Access::read}, {to, n * 4, Access::write}};
+    return stream->launch(program, {1}, args, ranges);
+  };
+  stream->wait(stream->fill(x.address, n * 4, 0));
+  launch(*spin, y.address, y.address, 2'000'000);
+  stream->submit();
+  Ticket ticket = 0;
+  std::uint32_t expected = 0;
+  for (std::uint32_t i = 0; i < 3 * kInRing; ++i) {
+    // The first launch has run, which is known only when it is asked for.
+    if (int(i) == kInRing - 1) other->wait(other->fill(y.address, n * 4, 0));
+    ticket = launch(*step, x.address, x.address, i);
+    expected = 3 * expected + i;
+  }
+  EXPECT_EQ(read<std::uint32_t>(*stream, x, n, ticket), std::vector<std::uint32_t>(n, expected));
+  device_->free(x);
+  device_->free(y);
+}
+
 TEST_F(Vulkan, FreedMemoryWaitsForItsWork) {
   constexpr std::uint32_t n = 64 << 10;
   const auto device = tuned({.page_bytes = 1 << 20});
