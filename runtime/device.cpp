@@ -62,6 +62,10 @@ void StreamState::keep(Reports&& found) {
 }
 
 ReportBuffer& StreamState::report_buffer(backend::Stream& s) {
+  if (const std::uint64_t now = device->waits.load(); now != waits_seen_ && !capture) {
+    divide_reports();
+    waits_seen_ = now;
+  }
   if (graph_reports_ && held_up()) earlier_.push_back(std::move(graph_reports_));
   if (graph_reports_) settle(s);
   if (!reports_) reports_ = std::make_shared<ReportBuffer>(*device->device, capture != nullptr);
@@ -69,7 +73,8 @@ ReportBuffer& StreamState::report_buffer(backend::Stream& s) {
 }
 
 void StreamState::report_to(backend::Stream& s, std::shared_ptr<ReportBuffer> reports) {
-  if (must_settle(*reports)) {
+  keep_alone(s, *reports);
+  if (!held_up()) {
     settle(s);
   } else {
     divide_reports();
@@ -77,6 +82,20 @@ void StreamState::report_to(backend::Stream& s, std::shared_ptr<ReportBuffer> re
   }
   reports->restart(s);
   graph_reports_ = std::move(reports);
+}
+
+void StreamState::settle(ReportBuffer& reports) {
+  const auto waiting =
+      with([&](backend::Stream& s) { return reports.pending() ? s.waiting(reports.last()) : std::function<void()>(); });
+  if (waiting) waiting();
+  with([&](backend::Stream& s) { keep_alone(s, reports); });
+}
+
+void StreamState::keep_alone(backend::Stream& s, ReportBuffer& reports) {
+  if (reports.pending()) reports.collect(s, reports.last(), kept_);
+  // Another stream may run it next.
+  if (graph_reports_.get() == &reports) graph_reports_.reset();
+  std::erase_if(earlier_, [&](const auto& earlier) { return earlier.get() == &reports; });
 }
 
 void StreamState::settle(backend::Stream& s) {
@@ -218,8 +237,9 @@ Stream Device::stream() const {
 }
 
 Stream Device::create_stream(StreamPriority priority) const {
-  std::lock_guard lock(state_->mutex);
+  std::unique_lock lock(state_->mutex);
   StreamState* s = nullptr;
+  detail::Reports of_last_owner;
   // The one that came last, whose memory is the warmest.
   auto& idle = state_->idle;
   const auto found = std::find_if(idle.rbegin(), idle.rend(), [](StreamState* i) { return i->free_for_another(); });
@@ -229,14 +249,15 @@ Stream Device::create_stream(StreamPriority priority) const {
   } else {
     s = *found;
     idle.erase(std::next(found).base());
-    state_->default_stream->keep(s->take_kept());
+    of_last_owner = s->take_kept();
   }
+  lock.unlock();
   s->with([&](backend::Stream& b) {
     b.start_at_once(priority == StreamPriority::high);
     b.track_hazards(true);
     b.barrier_always(false);
   });
-  return Stream(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
+  Stream made(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
     try {
       done->release();
       std::lock_guard lock(keep->mutex);
@@ -245,6 +266,8 @@ Stream Device::create_stream(StreamPriority priority) const {
       // A lost device: the next call on it says so. The stream stays with the device, unused.
     }
   }));
+  state_->default_stream->keep(std::move(of_last_owner));  // what shows lines may use the device
+  return made;
 }
 
 void Device::synchronize() const {

@@ -91,7 +91,7 @@ void Graph::launch(const Stream& stream) const {
   if (s.by_handles) by_handles = s.device->handles.all(on);
   for (const auto& storage : by_handles) storage->order_before(on, false);
   // Here, and not only in report_to(), which holds the stream's lock and then finds next to nothing to wait for.
-  if (s.reports && s.reporting_on && s.reporting_on != &on) s.reporting_on->settle();
+  if (s.reports && s.reporting_on && s.reporting_on != &on) s.reporting_on->settle(*s.reports);
   if (s.reports) on.make_way(*s.reports);
   const backend::Ticket ticket = on.with([&](backend::Stream& b) {
     if (!s.reports) return b.replay(*s.graph);

@@ -14,6 +14,7 @@ void Parked::add(const backend::Allocation& allocation, OutsideUser user) {
 
 void Parked::free_finished(backend::Device& device) {
   if (bytes() == 0) return;
+  std::lock_guard one_by_one(finishing_);  // who comes second finds free what the first has waited for
   std::vector<Place> places;
   {
     std::lock_guard lock(mutex_);

@@ -39,6 +39,7 @@ class Parked {
     backend::Allocation allocation;
     OutsideUser user;
   };
+  std::mutex finishing_;
   std::mutex mutex_;
   std::vector<Place> places_;
   std::atomic<std::uint64_t> bytes_ = 0;

@@ -95,6 +95,10 @@ struct StreamState {
       collect(s, last, found);
     });
   }
+  /// Starts what was recorded, unless another thread has the stream to itself.
+  void try_submit() {
+    if (std::unique_lock lock(mutex_, std::try_to_lock); lock) given_->submit();
+  }
   /// Starts what was recorded, and shows what kernels print; failures are kept for the next wait. So is everything
   /// where the queue is held up.
   void release();
@@ -125,13 +129,12 @@ struct StreamState {
   void leave_graph() {
     if (with([&](backend::Stream&) { return graph_reports_ && !held_up(); })) settle();
   }
+  /// Waits for a graph that the stream ran last, if it was not waited for since: keeps what it reported.
+  void settle(ReportBuffer& reports);
   /// Before a graph that reports to `next`, without the lock: waits for what report_to() would.
-  void make_way(const ReportBuffer& next) {
-    if (with([&](backend::Stream&) { return must_settle(next); })) settle();
-  }
-  /// What comes now may wait for others: who waits for what was given before reads that alone. The stream is locked.
-  void divide_reports() {
-    if (reports_ && reports_->pending()) earlier_.push_back(std::move(reports_));
+  void make_way(ReportBuffer& next) {
+    settle(next);
+    if (with([&](backend::Stream&) { return reporting() && !held_up(); })) settle();
   }
   /// Of a capture: what its launches report to, or null.
   std::shared_ptr<ReportBuffer> take_reports() { return std::move(reports_); }
@@ -176,9 +179,13 @@ struct StreamState {
     return found;
   }
   void settle(backend::Stream& s);
+  void keep_alone(backend::Stream& s, ReportBuffer& reports);
+  /// What comes now may wait for others: who waits for what was given before reads that alone. The stream is locked.
+  void divide_reports() {
+    if (reports_ && reports_->pending()) earlier_.push_back(std::move(reports_));
+  }
   /// Whether the host may be the one that the queue waits for: then it must not wait for the queue.
   bool held_up() const;
-  bool must_settle(const ReportBuffer& next) const { return next.pending() || !held_up(); }
   bool reporting() const {
     return (reports_ && reports_->pending()) || !earlier_.empty() || graph_reports_ || !kept_.lines.empty();
   }
@@ -203,7 +210,8 @@ struct StreamState {
   std::vector<std::shared_ptr<ReportBuffer>> earlier_;  ///< of launches before those of reports_; of recordings
   /// Of the graph that ran last, until its reports are collected. Of these one at a time has any.
   std::shared_ptr<ReportBuffer> graph_reports_;
-  Reports kept_;  ///< what no call could show or throw yet
+  std::uint64_t waits_seen_ = 0;  ///< DeviceState::waits when a launch reported last
+  Reports kept_;                  ///< what no call could show or throw yet
 };
 
 struct DeviceState : std::enable_shared_from_this<DeviceState> {
@@ -226,6 +234,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   /// A dispatch has no more threads, and no array of more elements is addressed in 32 bits. Tests lower it.
   std::int64_t max_threads = (1ll << 31) - 1;
   std::atomic<double> dispatch_budget = 0;            ///< seconds; 0: none
+  std::atomic<std::uint64_t> waits = 0;               ///< for semaphores, by any stream: what the queue gets then waits
   std::mutex mutex;                                   ///< guards what follows
   std::shared_ptr<ProfileLog> profile;                ///< hears of all work
   std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream

@@ -225,10 +225,11 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
 void Stream::wait(VkSemaphore semaphore, std::uint64_t value) const {
   Capture::refuse_waits();
   require_semaphore(*state_->device, semaphore, "wait()");
-  state_->with([&](backend::Stream& s) {
-    state_->divide_reports();
-    backend::VulkanStreamAccess(s.own(), "wait()").await(semaphore, value);
-  });
+  // The whole queue waits: what streams have been given by now comes before, and is reported on its own. A stream that
+  // another thread is giving work to right now has none that is known to be earlier.
+  ++state_->device->waits;
+  for (StreamState* other : state_->device->all_streams()) other->try_submit();
+  state_->with([&](backend::Stream& s) { backend::VulkanStreamAccess(s.own(), "wait()").await(semaphore, value); });
 }
 
 void Stream::signal(VkSemaphore semaphore, std::uint64_t value) const {

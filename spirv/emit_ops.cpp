@@ -114,10 +114,10 @@ Word Emitter::unary(Op op, Type t, Word x) {
     case Op::sinh: return function(t, GLSLstd450Sinh, x);
     case Op::cosh: return function(t, GLSLstd450Cosh, x);
     case Op::tanh: return t == Type::f16 ? down(tanh32(up(x))) : tanh32(x);
-    case Op::floor: return ext(GLSLstd450Floor, t, {x});
-    case Op::ceil: return ext(GLSLstd450Ceil, t, {x});
-    case Op::trunc: return ext(GLSLstd450Trunc, t, {x});
-    case Op::round_even: return ext(GLSLstd450RoundEven, t, {x});
+    case Op::floor:
+    case Op::ceil:
+    case Op::trunc:
+    case Op::round_even: return whole(op, t, x);
     case Op::is_nan: return make(spv::Op::OpIsNan, t, {x});
     case Op::is_inf: return make(spv::Op::OpIsInf, t, {x});
     case Op::gradient_base:
@@ -152,6 +152,44 @@ Word Emitter::binary(Op op, Type t, Word x, Word y) {
   }
 }
 
+// To a whole number. Of float64 by additions and comparisons: Mesa's software driver calls its processor's instructions
+// where that has AVX-512; on others it takes 1.5 to 1, and leaves what lies beyond 2^24 as it is (25.0.7).
+//
+// From 2^52 on all numbers are whole. Below, the sum with 2^52 has no bits behind the point; less 2^52 it is one of the
+// two whole numbers beside x, whichever way the device rounds.
+Word Emitter::whole(Op op, Type t, Word x) {
+  if (t != Type::f64)
+    return ext(op == Op::floor   ? GLSLstd450Floor
+               : op == Op::ceil  ? GLSLstd450Ceil
+               : op == Op::trunc ? GLSLstd450Trunc
+                                 : GLSLstd450RoundEven,
+               t, {x});
+  const Word zero = number(t, 0), one = number(t, 1), half = number(t, 0.5), large = number(t, 0x1p52);
+  const auto is = [&](spv::Op compare, Word a, Word b) { return make(compare, Type::b1, {a, b}); };
+  const auto add = [&](Word a, Word b) { return real(spv::Op::OpFAdd, t, {a, b}); };
+  const auto subtract = [&](Word a, Word b) { return real(spv::Op::OpFSub, t, {a, b}); };
+  const auto toward_zero = [&](Word a) {
+    const Word near = subtract(add(a, large), large);
+    return choose(t, is(spv::Op::OpFOrdGreaterThan, near, a), subtract(near, one), near);
+  };
+  const Word a = ext(GLSLstd450FAbs, t, {x});
+  Word size = toward_zero(a);
+  if (op == Op::round_even) {
+    const Word rest = subtract(a, size), of_two = real(spv::Op::OpFMul, t, {size, half});
+    const Word odd = is(spv::Op::OpFOrdNotEqual, toward_zero(of_two), of_two);
+    const Word tie = make(spv::Op::OpLogicalAnd, Type::b1, {is(spv::Op::OpFOrdEqual, rest, half), odd});
+    const Word up = make(spv::Op::OpLogicalOr, Type::b1, {is(spv::Op::OpFOrdGreaterThan, rest, half), tie});
+    size = choose(t, up, add(size, one), size);
+  }
+  Word result = choose(t, is(spv::Op::OpFOrdLessThan, x, zero), make(spv::Op::OpFNegate, t, {size}), size);
+  if (op == Op::floor) result = choose(t, is(spv::Op::OpFOrdGreaterThan, result, x), subtract(result, one), result);
+  if (op == Op::ceil) result = choose(t, is(spv::Op::OpFOrdLessThan, result, x), add(result, one), result);
+  // Zeros keep their signs; what is no number stays none.
+  const Word fraction = make(spv::Op::OpLogicalAnd, Type::b1,
+                             {is(spv::Op::OpFOrdLessThan, a, large), is(spv::Op::OpFOrdNotEqual, x, zero)});
+  return choose(t, fraction, result, x);
+}
+
 // SPIR-V's Pow leaves open what a base of zero and a negative one give. With a constant exponent the driver folds most
 // of this away.
 Word Emitter::power(Type t, Word x, Word y) {
@@ -164,8 +202,8 @@ Word Emitter::power(Type t, Word x, Word y) {
              p);
   // A negative base: only whole exponents, odd ones keep the sign.
   const Word half = real(spv::Op::OpFMul, t, {y, number(t, 0.5)});
-  const Word whole = is(spv::Op::OpFOrdEqual, ext(GLSLstd450Trunc, t, {y}), y);
-  const Word odd = is(spv::Op::OpFOrdNotEqual, ext(GLSLstd450Trunc, t, {half}), half);
+  const Word whole = is(spv::Op::OpFOrdEqual, this->whole(Op::trunc, t, y), y);
+  const Word odd = is(spv::Op::OpFOrdNotEqual, this->whole(Op::trunc, t, half), half);
   const Word signed_power = choose(t, odd, make(spv::Op::OpFNegate, t, {p}), p);
   const Word negative = choose(t, whole, signed_power, number(t, std::numeric_limits<double>::quiet_NaN()));
   p = choose(t, is(spv::Op::OpFOrdLessThan, x, zero), negative, p);
@@ -261,8 +299,8 @@ Word Emitter::real_remainder(Type t, Word x, Word y) {
     Word wide_x = up(x), wide_y = up(y);
     return down(real_remainder(Type::f32, wide_x, wide_y));
   }
-  Word whole = ext(GLSLstd450Trunc, t, {real(spv::Op::OpFDiv, t, {x, y})});
-  return real(spv::Op::OpFSub, t, {x, real(spv::Op::OpFMul, t, {y, whole})});
+  const Word quotient = whole(Op::trunc, t, real(spv::Op::OpFDiv, t, {x, y}));
+  return real(spv::Op::OpFSub, t, {x, real(spv::Op::OpFMul, t, {y, quotient})});
 }
 
 // In float16 the product is exact in float32; the sum there is rounded to odd (towards the one of its neighbours whose

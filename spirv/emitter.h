@@ -163,6 +163,7 @@ class Emitter {
   Word integer_divide(Id id, Type t);
   Word real_remainder(Type t, Word x, Word y);
   Word fma(Type t, Word a, Word b, Word c);
+  Word whole(ir::Op op, Type t, Word x);
   Word power(Type t, Word x, Word y);
   Word shift(Id id, Type t);
   Word compare(Id id);

@@ -210,10 +210,18 @@ std::optional<Allocation> VulkanDevice::grow(std::size_t bytes, MemoryKind kind)
   return memory_->grow(bytes, kind);
 }
 
-// Without the host, which may be the one to signal what the queue waits for.
+// Without the host, which may be the one to signal what the queue waits for. If it has just done so, the queue takes a
+// moment to see it.
 bool VulkanDevice::comes_free() {
   const auto needs = retirement_->comes_free();
-  return needs && !waits_.hold_up(*needs);
+  if (!needs) return false;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  while (waits_.hold_up(*needs)) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    check_alive();
+  }
+  return true;
 }
 
 Allocation VulkanDevice::wrap(std::byte* memory, std::size_t bytes) {

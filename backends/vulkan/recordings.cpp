@@ -98,15 +98,16 @@ Ticket VulkanRecordings::submitted(Ticket recording, VkSemaphore semaphore, std:
   if (at == recorded_.end()) internal_error("a recording that has ended is said to be submitted");
   Recorded& recorded = at->second;
   if (recorded.last && has_run(*recorded.last)) {
-    recorded.last->close();
-    forget(recording);
+    for (const auto& earlier : take(recording)) earlier->close();
   } else if (recorded.last) {
     std::uint64_t reached = 0;
     if (semaphore)
       device_.check(device_.vk().vkGetSemaphoreCounterValue(device_.handle(), semaphore, &reached),
                     "vkGetSemaphoreCounterValue");
     std::erase_if(submissions_, [&](const auto& entry) {
-      return entry.second->recording == recording && is_over(*entry.second, semaphore, reached);
+      if (entry.second->recording != recording || !is_over(*entry.second, semaphore, reached)) return false;
+      entry.second->close();
+      return true;
     });
   }
   auto made = std::make_shared<Submission>();
@@ -125,8 +126,15 @@ bool VulkanRecordings::is_over(Submission& earlier, VkSemaphore semaphore, std::
   return earlier.semaphore == semaphore && earlier.value <= reached;
 }
 
-void VulkanRecordings::forget(Ticket recording) {
-  std::erase_if(submissions_, [&](const auto& entry) { return entry.second->recording == recording; });
+// All that are told apart, which they are not from now on.
+std::vector<std::shared_ptr<VulkanRecordings::Submission>> VulkanRecordings::take(Ticket recording) {
+  std::vector<std::shared_ptr<Submission>> taken;
+  std::erase_if(submissions_, [&](const auto& entry) {
+    if (entry.second->recording != recording) return false;
+    taken.push_back(entry.second);
+    return true;
+  });
+  return taken;
 }
 
 std::shared_ptr<VulkanRecordings::Submission> VulkanRecordings::find(Ticket ticket) const {
@@ -147,7 +155,7 @@ void VulkanRecordings::end(Ticket recording) {
   if (device_.detached()) return;
   const auto at = recorded_.find(recording);
   if (at == recorded_.end()) return;
-  forget(recording);
+  const auto submissions = take(recording);
   const Recorded recorded = std::move(at->second);
   recorded_.erase(at);
   // Nobody else uses the arguments.
@@ -161,7 +169,7 @@ void VulkanRecordings::end(Ticket recording) {
   if (!recorded.last) return;
   device_.check_alive();
   if (const auto waiting = waiting_for(recorded.last)) waiting();
-  recorded.last->close();
+  for (const auto& submission : submissions) submission->close();
 }
 
 bool VulkanRecordings::has_run(Submission& latest) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <vector>
 
 #include "../operations.h"
 #include "device_object.h"
@@ -88,7 +89,7 @@ class VulkanRecordings final : public Stream, private DeviceObject {
   /// The latest of a recording, which is named by its ticket or by that of any of its submissions: the semaphores of
   /// earlier ones may be gone. Null when it has ended or is known to have run.
   std::shared_ptr<Submission> find(Ticket ticket) const;
-  void forget(Ticket recording);
+  std::vector<std::shared_ptr<Submission>> take(Ticket recording);
 
   VulkanStream marks_;  ///< tells how far the queue is, where no semaphore does
   Ticket last_ = 0;

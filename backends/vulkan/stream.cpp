@@ -272,6 +272,10 @@ Ticket VulkanStream::await(VkSemaphore semaphore, std::uint64_t value) {
 Ticket VulkanStream::signal(VkSemaphore semaphore, std::uint64_t value) {
   device_.check_alive();
   const bool with_batch = commands_.open() && count_ > 0;
+  if (!with_batch) {  // what can fail comes before the value counts as given
+    flush();
+    free_batch();
+  }
   device_.signals().add(semaphore, value, timeline_, with_batch ? recorded_ : recorded_ + 1);
   if (!with_batch) return submit_empty({}, {semaphore, value});
   flush({semaphore, value});
@@ -457,6 +461,7 @@ Ticket VulkanStream::signal_of(Ticket ticket) const {
 
 // The batch with which a ticket's operation runs; none where that has run or is being recorded.
 VulkanStream::Batches::const_iterator VulkanStream::batch_of(Ticket ticket) const {
+  if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return in_flight_.end();
   return std::ranges::lower_bound(in_flight_, ticket, {}, [](const auto& batch) { return batch->last; });
 }
 

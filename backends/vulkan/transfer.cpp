@@ -1,6 +1,7 @@
 // Data between the host and the device: straight through mapped memory where that is right, else through staging.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "../../frontend/support/error.h"
 #include "device.h"
@@ -61,6 +62,7 @@ void VulkanStream::download(void* to, std::uint64_t from, std::size_t bytes, Tic
 }
 
 void VulkanStream::create_download() {
+  vk_.vkDestroyCommandPool(device_.handle(), std::exchange(download_pool_, VK_NULL_HANDLE), nullptr);  // an attempt's
   VkCommandPoolCreateInfo pool{};
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT | VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;

@@ -306,6 +306,87 @@ TEST_P(Waiting, takes_launches_that_are_measured) {
   EXPECT_EQ(profile.kernels[0].count, launches);
 }
 
+// The whole queue waits, whatever stream was told to.
+TEST_P(Waiting, of_one_stream_holds_up_nothing_that_others_were_given_before) {
+  Printed printed;
+  const TimelineSemaphore semaphore(device());
+  Array<float> x = zeros<float>(device(), 1), y = zeros<float>(device(), 1);
+  x.wait();
+  y.wait();
+  Stream stream = device().create_stream();
+  const Stream other = device().create_stream();
+  launch(add_one, 1, y);  // not submitted
+  launch(stream, add_one, 1, x);
+  launch(stream, tell, 1, x, 1);
+  const Event event = stream.record();
+  other.wait(semaphore.vk(), 1);
+  launch(stream, tell, 1, x, 2);
+  event.wait();
+  EXPECT_EQ(printed.lines(), (Lines{"1 1"}));
+  EXPECT_EQ(x.at(0), 1);
+  EXPECT_EQ(y.at(0), 1);
+  semaphore.signal(1);
+  stream.synchronize();
+  EXPECT_EQ(printed.lines(), (Lines{"2 1"}));
+}
+
+TEST_P(Waiting, a_graph_that_reports_comes_behind_it_when_its_own_launch_before_has_run) {
+  Printed printed;
+  const TimelineSemaphore semaphore(device());
+  Array<float> x = zeros<float>(device(), 1);
+  Stream stream = device().create_stream();
+  const Graph graph = capture(device(), [&] { launch(tell, 1, x, 1); });
+  graph.launch(stream);
+  stream.wait(semaphore.vk(), 1);
+  graph.launch(stream);  // waits for the first launch, and for nothing behind the semaphore
+  semaphore.signal(1);
+  stream.synchronize();
+  EXPECT_EQ(printed.lines(), (Lines{"1 0", "1 0"}));
+}
+
+TEST_P(Waiting, a_graph_that_was_read_goes_to_another_stream_than_one_that_waits) {
+  Printed printed;
+  const TimelineSemaphore semaphore(device());
+  Array<float> x = zeros<float>(device(), 1);
+  Stream stream = device().create_stream(), other = device().create_stream();
+  const Graph graph = capture(device(), [&] { launch(tell, 1, x, 1); });
+  graph.launch(stream);
+  stream.synchronize();
+  stream.wait(semaphore.vk(), 1);
+  graph.launch(other);
+  semaphore.signal(1);
+  other.synchronize();
+  EXPECT_EQ(printed.lines(), (Lines{"1 0", "1 0"}));
+}
+
+TEST_P(Waiting, what_shows_the_lines_of_a_stream_that_is_handed_out_again_may_make_streams) {
+  const TimelineSemaphore semaphore(device());
+  Array<float> x = zeros<float>(device(), 1);
+  x.wait();
+  {
+    const Stream stream = device().create_stream();
+    stream.wait(semaphore.vk(), 1);
+    launch(stream, tell, 1, x, 1);
+  }
+  semaphore.signal(1);
+  static int lines;
+  static const Device* on;
+  lines = 0;
+  on = &device();
+  const PrintSink before = set_print_sink({[](void*, std::string_view) {
+                                             ++lines;
+                                             (void)on->create_stream();
+                                           },
+                                           nullptr});
+  std::vector<Stream> others;  // the one that has something to show is handed out after those that have nothing
+  for (int k = 0; k < 100 && lines == 0; ++k) {
+    others.push_back(device().create_stream());
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  set_print_sink(before);
+  EXPECT_EQ(lines, 1);
+}
+
 // What is freed comes free behind the semaphore, for which the host must not wait.
 TEST_P(Waiting, does_not_wait_for_memory_that_is_held_up) {
   constexpr int page = 1 << 20, pages = 12;
