@@ -181,7 +181,7 @@ Word Emitter::whole(Op op, Type t, Word x) {
     const Word up = make(spv::Op::OpLogicalOr, Type::b1, {is(spv::Op::OpFOrdGreaterThan, rest, half), tie});
     size = choose(t, up, add(size, one), size);
   }
-  Word result = choose(t, is(spv::Op::OpFOrdLessThan, x, zero), make(spv::Op::OpFNegate, t, {size}), size);
+  Word result = choose(t, is(spv::Op::OpFOrdLessThan, x, zero), real(spv::Op::OpFNegate, t, {size}), size);
   if (op == Op::floor) result = choose(t, is(spv::Op::OpFOrdGreaterThan, result, x), subtract(result, one), result);
   if (op == Op::ceil) result = choose(t, is(spv::Op::OpFOrdLessThan, result, x), add(result, one), result);
   // Zeros keep their signs; what is no number stays none.
