@@ -291,23 +291,50 @@ CompileCounts Device::compile_counts() const {
   return {s.emitted, s.loaded, s.rejected};
 }
 
+namespace {
+// An event of a capture has no stream, and the capture's number for a ticket.
+void refuse_captured(const std::shared_ptr<StreamState>& stream, std::uint64_t ticket) {
+  if (!stream && ticket)
+    throw Error(
+        ErrorKind::invalid_argument,
+        "an event is waited for that was recorded in a capture: it is no moment in the work of a stream. Record "
+        "one after the launch of the graph");
+}
+}  // namespace
+
 bool Event::done() const {
+  refuse_captured(stream_, ticket_);
   return !stream_ || stream_->with([&](backend::Stream& s) { return s.done(ticket_); });
 }
 void Event::wait() const {
   detail::Capture::refuse_waits();
+  refuse_captured(stream_, ticket_);
   if (stream_) stream_->wait(ticket_);
 }
 
+// In a capture order follows from the arrays alone: events there say nothing that the graph does not know.
 Event Stream::record() const {
-  detail::Capture::refuse_waits();
   Event event;
+  if (detail::Capture* capture = detail::Capture::current()) {
+    capture->stream_for(*state_->device);  // refuses other devices
+    event.ticket_ = capture->serial;
+    return event;
+  }
   event.stream_ = state_;
   event.ticket_ = state_->with([](backend::Stream& s) { return s.submit(); });
   return event;
 }
 void Stream::wait(const Event& event) const {
-  detail::Capture::refuse_waits();
+  if (detail::Capture* capture = detail::Capture::current()) {
+    capture->stream_for(*state_->device);
+    if (!event.stream_ && (event.ticket_ == 0 || event.ticket_ == capture->serial)) return;
+    throw Error(
+        ErrorKind::invalid_argument,
+        fmt::format("a stream is to wait, while {}, for an event from outside: let the stream wait before what is "
+                    "captured is launched",
+                    capture->doing()));
+  }
+  refuse_captured(event.stream_, event.ticket_);
   if (!event.stream_) return;
   if (event.stream_->device != state_->device)
     throw Error(ErrorKind::invalid_argument,

@@ -180,6 +180,28 @@ TEST_P(Graphs, refuse_arguments_that_do_not_fit) {
   expect_contains(error_of([&] { captured_launch(); }), "outside of a capture");
 }
 
+TEST_P(Graphs, take_events_of_their_own_capture_alone) {
+  const Stream one = device().create_stream(), two = device().create_stream();
+  Array<float> x = zeros<float>(device(), 8);
+  Event inside;
+  const Graph graph = capture(device(), [&] {
+    two.wait(Event());
+    launch(one, add_one, 8, x);
+    inside = one.record();
+    two.wait(inside);
+    launch(two, add_one, 8, x);
+    one.wait(two.record());
+  });
+  graph.launch(one);
+  EXPECT_EQ(x.at(7), 2);
+  const Event outside = one.record();
+  expect_contains(error_of([&] { capture(device(), [&] { two.wait(outside); }); }), "for an event from outside");
+  expect_contains(error_of([&] { capture(device(), [&] { two.wait(inside); }); }), "for an event from outside");
+  for (const auto& f : std::vector<std::function<void()>>{[&] { inside.wait(); }, [&] { (void)inside.done(); },
+                                                          [&] { two.wait(inside); }})
+    expect_contains(error_of(f), "recorded in a capture");
+}
+
 TEST_P(Graphs, leave_all_as_it_was_after_an_error) {
   Array<float> x = zeros<float>(device(), 8);
   expect_contains(error_of([&] {
