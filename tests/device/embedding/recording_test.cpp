@@ -291,11 +291,12 @@ TEST_P(Recorded, RefusesWhatCannotBeRecorded) {
   const auto refuse = [&](const std::function<void()>& work, const std::string& text) {
     expect_contains(error_of([&] { (void)stream.record_into(commands, work); }), text);
   };
+  const Event before = stream.record();
   const std::string recording = "while work is recorded into a command buffer";
   expect_contains(error_of([&] { (void)stream.record_into(nullptr, nothing); }), "null VkCommandBuffer");
   refuse([&] { x.to_vector(); }, recording);
   refuse([&] { e.device.synchronize(); }, recording);
-  refuse([&] { stream.record(); }, recording);
+  refuse([&] { stream.wait(before); }, recording);
   refuse([&] { stream.signal(timeline, 1); }, recording);
   refuse([&] { graph.launch(); }, recording);
   refuse([&] { launch(add_one, 10, other); }, "work is given to device");
