@@ -152,8 +152,8 @@ Word Emitter::binary(Op op, Type t, Word x, Word y) {
   }
 }
 
-// To a whole number. Of float64 by additions and comparisons: Mesa's software driver calls its processor's instructions
-// where that has AVX-512; on others it takes 1.5 to 1, and leaves what lies beyond 2^24 as it is (25.0.7).
+// To a whole number. Of float64 by additions and comparisons: Mesa's software driver (25.0.7) has it wrong on some
+// processors. On one with AVX2 and without AVX-512 it took 1.5 to 1, and a quotient beyond 2^24 stayed as it was.
 //
 // From 2^52 on all numbers are whole. Below, the sum with 2^52 has no bits behind the point; less 2^52 it is one of the
 // two whole numbers beside x, whichever way the device rounds.
