@@ -164,7 +164,7 @@ Word Emitter::whole(Op op, Type t, Word x) {
                : op == Op::trunc ? GLSLstd450Trunc
                                  : GLSLstd450RoundEven,
                t, {x});
-  const Word zero = number(t, 0), one = number(t, 1), half = number(t, 0.5), large = number(t, 0x1p52);
+  const Word zero = number(t, 0), one = number(t, 1), large = number(t, 0x1p52);
   const auto is = [&](spv::Op compare, Word a, Word b) { return make(compare, Type::b1, {a, b}); };
   const auto add = [&](Word a, Word b) { return real(spv::Op::OpFAdd, t, {a, b}); };
   const auto subtract = [&](Word a, Word b) { return real(spv::Op::OpFSub, t, {a, b}); };
@@ -175,7 +175,7 @@ Word Emitter::whole(Op op, Type t, Word x) {
   const Word a = ext(GLSLstd450FAbs, t, {x});
   Word size = toward_zero(a);
   if (op == Op::round_even) {
-    const Word rest = subtract(a, size), of_two = real(spv::Op::OpFMul, t, {size, half});
+    const Word half = number(t, 0.5), rest = subtract(a, size), of_two = real(spv::Op::OpFMul, t, {size, half});
     const Word odd = is(spv::Op::OpFOrdNotEqual, toward_zero(of_two), of_two);
     const Word tie = make(spv::Op::OpLogicalAnd, Type::b1, {is(spv::Op::OpFOrdEqual, rest, half), odd});
     const Word up = make(spv::Op::OpLogicalOr, Type::b1, {is(spv::Op::OpFOrdGreaterThan, rest, half), tie});
@@ -202,10 +202,10 @@ Word Emitter::power(Type t, Word x, Word y) {
              p);
   // A negative base: only whole exponents, odd ones keep the sign.
   const Word half = real(spv::Op::OpFMul, t, {y, number(t, 0.5)});
-  const Word whole = is(spv::Op::OpFOrdEqual, this->whole(Op::trunc, t, y), y);
-  const Word odd = is(spv::Op::OpFOrdNotEqual, this->whole(Op::trunc, t, half), half);
+  const Word is_whole = is(spv::Op::OpFOrdEqual, whole(Op::trunc, t, y), y);
+  const Word odd = is(spv::Op::OpFOrdNotEqual, whole(Op::trunc, t, half), half);
   const Word signed_power = choose(t, odd, make(spv::Op::OpFNegate, t, {p}), p);
-  const Word negative = choose(t, whole, signed_power, number(t, std::numeric_limits<double>::quiet_NaN()));
+  const Word negative = choose(t, is_whole, signed_power, number(t, std::numeric_limits<double>::quiet_NaN()));
   p = choose(t, is(spv::Op::OpFOrdLessThan, x, zero), negative, p);
   return choose(t, is(spv::Op::OpFOrdEqual, y, zero), one, p);
 }
