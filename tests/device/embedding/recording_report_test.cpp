@@ -19,7 +19,13 @@ const auto careful = kernel("careful", [](Arr<int> x) {
   x[tid()] += 1;
 });
 
-WATCHED_TEST(RecordedReports);
+class RecordedReports : public WatchedTest {
+  void SetUp() override {
+    WatchedTest::SetUp();
+    if (!IsSkipped() && on_reference()) GTEST_SKIP() << "no command buffers there";
+  }
+};
+ON_EVERY_DEVICE(RecordedReports);
 
 // A renderer, and what is recorded into command buffers of its.
 struct Frames {
@@ -50,7 +56,6 @@ Device unmapped(Renderer& renderer) {
 }
 
 TEST_P(RecordedReports, AreShownByTheWaitForTheRecording) {
-  if (on_reference()) GTEST_SKIP();
   Printed printed;
   Frames f(on_gpu());
   Array<int> x = zeros<int>(f.e.device, 2);
@@ -67,7 +72,6 @@ TEST_P(RecordedReports, AreShownByTheWaitForTheRecording) {
 }
 
 TEST_P(RecordedReports, AreShownByWhateverWaitsForTheArraysOrTheDevice) {
-  if (on_reference()) GTEST_SKIP();
   Printed printed;
   Frames f(on_gpu());
   Array<int> x = zeros<int>(f.e.device, 4);
@@ -92,7 +96,6 @@ TEST_P(RecordedReports, AreShownByWhateverWaitsForTheArraysOrTheDevice) {
 }
 
 TEST_P(RecordedReports, OfFramesAreShownWhereTheseAreReplaced) {
-  if (on_reference()) GTEST_SKIP();
   Printed printed;
   Frames f(on_gpu());
   Array<int> x = zeros<int>(f.e.device, 1);
@@ -118,7 +121,6 @@ TEST_P(RecordedReports, OfFramesAreShownWhereTheseAreReplaced) {
 }
 
 TEST_P(RecordedReports, OfAnEndedRecordingAreThrownByTheNextWait) {
-  if (on_reference()) GTEST_SKIP();
   Frames f(on_gpu());
   Array<int> x = full<int>(f.e.device, 4, 7);
   {
@@ -129,7 +131,6 @@ TEST_P(RecordedReports, OfAnEndedRecordingAreThrownByTheNextWait) {
 }
 
 TEST_P(RecordedReports, AreTakenBeforeTheCommandsRunAgain) {
-  if (on_reference()) GTEST_SKIP();
   Printed printed;
   Frames f(on_gpu());
   Array<int> x = zeros<int>(f.e.device, 1);
@@ -151,7 +152,6 @@ TEST_P(RecordedReports, AreTakenBeforeTheCommandsRunAgain) {
 }
 
 TEST_P(RecordedReports, OfOneRecordingDoNotWaitForAnother) {
-  if (on_reference()) GTEST_SKIP();
   Printed printed;
   Frames f(on_gpu());
   const TimelineSemaphore ends(f.e.device);
@@ -169,7 +169,6 @@ TEST_P(RecordedReports, OfOneRecordingDoNotWaitForAnother) {
 
 // It may be waiting for a semaphore that comes last.
 TEST_P(RecordedReports, AreReadWithoutTheQueue) {
-  if (on_reference()) GTEST_SKIP();
   Printed printed;
   Renderer renderer(wish_for_weft(on_gpu()));
   const Device device = unmapped(renderer);
@@ -199,7 +198,6 @@ TEST_P(RecordedReports, AreReadWithoutTheQueue) {
 }
 
 TEST_P(RecordedReports, AreKeptWhereAWaitIsRefused) {
-  if (on_reference()) GTEST_SKIP();
   Printed printed;
   Frames f(on_gpu());
   Array<int> x = full<int>(f.e.device, 4, 7);
@@ -217,7 +215,6 @@ TEST_P(RecordedReports, AreKeptWhereAWaitIsRefused) {
 }
 
 TEST_P(RecordedReports, OfFailuresDoNotKeepCommandsFromBeingPrepared) {
-  if (on_reference()) GTEST_SKIP();
   Frames f(on_gpu());
   const auto twice = kernel("twice", [](Arr<int> x) {
     x[tid()] *= 2;
@@ -234,7 +231,6 @@ TEST_P(RecordedReports, OfFailuresDoNotKeepCommandsFromBeingPrepared) {
 }
 
 TEST_P(RecordedReports, OfLoopsAndConditionsComeInOrder) {
-  if (on_reference()) GTEST_SKIP();
   Printed printed;
   Frames f(on_gpu());
   Array<int> x = zeros<int>(f.e.device, 1), left(f.e.device, {3});
@@ -252,7 +248,6 @@ TEST_P(RecordedReports, OfLoopsAndConditionsComeInOrder) {
 }
 
 TEST_P(RecordedReports, TellOfIndicesInDebugMode) {
-  if (on_reference()) GTEST_SKIP();
   Frames f(on_gpu());
   const auto copy = kernel("copy beyond", [](Arr<const int> x, Arr<int> to) { to[tid()] = x[tid()]; }, {.debug = true});
   Array<int> x = zeros<int>(f.e.device, 4), to = zeros<int>(f.e.device, 2);
@@ -262,7 +257,6 @@ TEST_P(RecordedReports, TellOfIndicesInDebugMode) {
 
 // The adjoint looks whether several threads stored one element.
 TEST_P(RecordedReports, TellOfSeveralWritersThatHaveNoGradient) {
-  if (on_reference()) GTEST_SKIP();
   Frames f(on_gpu());
   const auto last = kernel("last", [](Arr<const float> x, Arr<float> y) { y[0] = x[tid()] * 3; });
   Array<float> x = full<float>(f.e.device, 4, 1).requires_grad(), y = zeros<float>(f.e.device, 1);
@@ -283,7 +277,6 @@ TEST_P(RecordedReports, TellOfSeveralWritersThatHaveNoGradient) {
 }
 
 TEST_P(RecordedReports, ComeOutWhereTheDeviceIsDetached) {
-  if (on_reference()) GTEST_SKIP();
   Printed printed;
   Frames f(on_gpu());
   Array<int> x = full<int>(f.e.device, 1, 5);
@@ -295,7 +288,6 @@ TEST_P(RecordedReports, ComeOutWhereTheDeviceIsDetached) {
 }
 
 TEST_P(RecordedReports, AreNotWaitedForBeforeTheSubmission) {
-  if (on_reference()) GTEST_SKIP();
   Printed printed;
   Frames f(on_gpu());
   Array<int> x = zeros<int>(f.e.device, 1);
