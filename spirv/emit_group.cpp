@@ -240,7 +240,7 @@ Word Emitter::atomic(Id id, Word what) {
     return narrow_atomic(id, make(spv::Op::OpAccessChain, types.to_value, {block, w_.u32(0)}), shift, what);
   }
   const Type word = ir::bits(t) == 64 ? Type::u64 : Type::u32;
-  Word at = shared ? own_pointer(array, own_index(id)) : pointer(inst, base, by, native ? t : word);
+  Word at = shared ? own_pointer(array, own_index(id)) : pointer(inst, base, by, native ? t : word, 1);
   if (native) return native_atomic(id, at, what);
   const Word scope = w_.u32(Word(shared ? spv::Scope::Workgroup : spv::Scope::Device)), relaxed = w_.u32(0);
   const Word bits = to_bits(t, what);

@@ -190,10 +190,10 @@ Word Emitter::index_word(Id index, bool to_64_bits) {
   return wide_thread_;
 }
 
-Word Emitter::pointer(const Inst& inst, Id base, Id index, Type t) {
+Word Emitter::pointer(const Inst& inst, Id base, Id index, Type t, std::uint8_t width) {
   const std::uint32_t part = std::uint32_t(ir::bytes(t)), stride = inst.stride;
   const Inst& by = module_[index];
-  Place place{t, inst.width, inst.offset, 0, is_coherent(inst, base)};
+  Place place{t, width, inst.offset, 0, is_coherent(inst, base)};
   std::uint64_t added = 0;
   // Members lie at multiples of their size; the rest of such an offset makes up for an odd base.
   if (inst.offset % part) {
@@ -205,8 +205,7 @@ Word Emitter::pointer(const Inst& inst, Id base, Id index, Type t) {
     std::uint64_t k = by.op == Op::constant ? by.imm : 0;
     if (by.op == Op::constant && ir::is_signed(by.type) && (k >> (ir::bits(by.type) - 1) & 1)) k |= ~ir::mask(by.type);
     block = base_pointer(base, added + k * stride, place_types(place).to_block);
-  } else if (target_.pointer_steps && stride % part == 0 && !added &&
-             place.offset % stride + part * inst.width <= stride) {
+  } else if (target_.pointer_steps && stride % part == 0 && !added && place.offset % stride + part * width <= stride) {
     // Whole strides in the offset move to the base: what is accessed lies inside one element.
     place.offset = inst.offset % stride;
     place.stride = stride;
@@ -239,11 +238,21 @@ bool Emitter::is_coherent(const Inst& inst, Id base) const {
   return any(array->access, ir::Access::read) && any(array->access, ir::kChanges);
 }
 
+// Drivers for CPUs take an access apart, component by component and lane by lane: two components that lie in one word
+// are one of half the cost.
+bool Emitter::in_words(const Inst& inst) const {
+  return target_.pairs_in_words && ir::bits(inst.type) == 32 && inst.width % 2 == 0 && alignment(inst) % 8 == 0;
+}
+
 Word Emitter::load(Id id) {
   const Inst& inst = module_[id];
-  Word from = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), inst.type);
-  return make(spv::Op::OpLoad, w_.vector_type(inst.type, inst.width),
-              {from, Word(spv::MemoryAccessMask::Aligned), alignment(inst)});
+  const bool words = in_words(inst);
+  const Type lies = words ? Type::u64 : inst.type;
+  const std::uint8_t width = words ? inst.width / 2 : inst.width;
+  Word from = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), lies, width);
+  Word x =
+      make(spv::Op::OpLoad, w_.vector_type(lies, width), {from, Word(spv::MemoryAccessMask::Aligned), alignment(inst)});
+  return words ? make(spv::Op::OpBitcast, w_.vector_type(inst.type, inst.width), {x}) : x;
 }
 
 void Emitter::store(Id id) {
@@ -256,7 +265,14 @@ void Emitter::store(Id id) {
     words[1] = what = w_.id();
     body_.emit(spv::Op::OpCompositeConstruct, words, std::size_t(inst.width) + 2);
   }
-  Word to = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), inst.type);
+  Type lies = inst.type;
+  std::uint8_t width = inst.width;
+  if (in_words(inst)) {
+    lies = Type::u64;
+    width /= 2;
+    what = make(spv::Op::OpBitcast, w_.vector_type(lies, width), {what});
+  }
+  Word to = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), lies, width);
   body_.emit(spv::Op::OpStore, {to, what, Word(spv::MemoryAccessMask::Aligned), alignment(inst)});
 }
 

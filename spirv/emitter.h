@@ -220,7 +220,8 @@ class Emitter {
   Word base_pointer(Id base, std::uint64_t added, Word pointer_type);
   Word index_word(Id index, bool to_64_bits);
   /// A pointer to the value (a vector for width > 1) that the instruction accesses, seen as one of type t.
-  Word pointer(const Inst& inst, Id base, Id index, Type t);
+  Word pointer(const Inst& inst, Id base, Id index, Type t, std::uint8_t width);
+  bool in_words(const Inst& inst) const;
   Word load(Id id);
   void store(Id id);
   bool is_coherent(const Inst& inst, Id base) const;

@@ -26,6 +26,7 @@ struct Target {
   bool keep_nan16 = false, keep_nan32 = false, keep_nan64 = false;        ///< SignedZeroInfNanPreserve, likewise
   bool ray_query = false;                                                 ///< VK_KHR_ray_query
   bool pointer_steps = true;      ///< OpPtrAccessChain; else addresses are computed as integers: GLSL has none
+  bool pairs_in_words = false;    ///< vectors of 32-bit components are faster to access as 64-bit words
   std::uint32_t max_block = 128;  ///< threads per workgroup
   bool of_device = false;         ///< what one device has: messages speak of the device, else of the target
 

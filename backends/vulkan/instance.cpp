@@ -141,6 +141,7 @@ void fill_target(Adapter& a, const VkPhysicalDeviceVulkan11Properties& p11,
   // extension.
   t.subgroups_meet_again = flow || p.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
   t.subgroup_size = a.info.subgroup_size;
+  t.pairs_in_words = t.int64 && a.info.software;
   // Where widths depend on each other, only the one that matters is asked for: a kernel may use any set of them.
   const bool free32 = p.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
   const bool free_all = p.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;

@@ -71,6 +71,7 @@ std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv:
                           t.keep_nan16,
                           t.keep_nan32,
                           t.keep_nan64,
+                          t.pairs_in_words,
                           optimised})
     flags += flag ? '1' : '0';
   return fmt::format("spv:{}:{}:{}:{}:{}:{}", ir::to_string(hash), device_key, flags, t.max_block, t.subgroup_size,

@@ -50,7 +50,7 @@ void scatter_fine(const Work& work, const SortPass<B, V>& pass, bool pairs, cons
 // Few keys, coarse grain: sort_small.cpp.
 
 inline constexpr std::int64_t kSmallSort = 1 << 14;    ///< as many at most
-inline constexpr std::int64_t kSmallSortColumns = 32;  ///< one for each thread
+inline constexpr std::int64_t kSmallSortColumns = 16;  ///< one for each thread
 /// As sort_elements(), by one launch of one workgroup.
 template <class B, class V>
 void sort_small(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,

@@ -62,26 +62,64 @@ struct BvhBuild {
   std::int64_t count() const { return data.count; }
 };
 
-/// A range of places on its way up: to the lower one of the cuts beside it. The higher the first bit in which two
-/// neighbours differ, the higher the cut: of their groups, then of their keys, then of the places themselves.
-struct Climb {
-  Int parent;  ///< the number of a cut is that of the place before it
-  Bool is_second;
-};
-/// \param groups  looked at where `grouped`
+/// How high a place is cut from the next one: by the first bit in which the two differ, of their groups, then of their
+/// keys, then of the places themselves. No two cuts beside one range are equal.
 template <class B>
-Climb climb_from(const Arr<const B>& keys, const Arr<int>& groups, bool grouped, const Int& first, const Int& last,
-                 const Int& n) {
-  const Int before = max(first - 1, 0), behind = min(last + 1, n - 1);
-  const Var<B> left = keys[before] ^ keys[first], right = keys[behind] ^ keys[last];
-  Bool right_is_lower = (right < left) | ((right == left) & ((behind ^ last) < (before ^ first)));
-  if (grouped) {
-    const UInt left_group = UInt(groups[before] ^ groups[first]), right_group = UInt(groups[behind] ^ groups[last]);
-    right_is_lower = (right_group < left_group) | ((right_group == left_group) & right_is_lower);
+struct Cut {
+  UInt groups;  ///< bits that differ; 0 where groups are not looked at
+  Var<B> keys;
+  UInt places;
+  Bool operator<(const Cut& o) const {
+    const Bool below = (keys < o.keys) | ((keys == o.keys) & (places < o.places));
+    return (groups < o.groups) | ((groups == o.groups) & below);
   }
-  const Bool is_second = (first > 0) & ((last == n - 1) | !right_is_lower);
-  return {select(is_second, before, last), is_second};
+};
+template <class B>
+Cut<B> either(const Bool& first, const Cut<B>& a, const Cut<B>& b) {
+  return {select(first, a.groups, b.groups), select(first, a.keys, b.keys), select(first, a.places, b.places)};
 }
+
+/// The cuts of sorted keys.
+template <class B>
+struct Cuts {
+  const Arr<const B>& keys;
+  const Arr<int>& groups;  ///< looked at where `grouped`
+  bool grouped;
+  const Int& n;
+
+  /// Of a place; of one beyond the ends that of the end.
+  Var<B> key(const Int& place) const { return keys[clamp(place, 0, n - 1)]; }
+  /// Between a place and the next one, whose keys are known. Behind the last place, and before the first one (-1), it
+  /// is the highest.
+  Cut<B> between(const Int& place, const Var<B>& key, const Int& next, const Var<B>& next_key) const {
+    const Bool inside = (place >= 0) & (next < n);
+    const Var<B> highest = B(~B(0));
+    Cut<B> cut{UInt(0u), select(inside, key ^ next_key, highest), UInt(place ^ next)};
+    if (grouped) cut.groups = select(inside, UInt(groups[max(place, 0)] ^ groups[min(next, n - 1)]), UInt(~0u));
+    return cut;
+  }
+  Cut<B> behind(const Int& place) const { return between(place, key(place), place + 1, key(place + 1)); }
+};
+
+/// A range of places on its way up, to the lower one of the cuts beside it. Of these one stays where the range grows.
+template <class B>
+class Climb {
+ public:
+  Climb(const Cuts<B>& cuts, const Int& first, const Int& last)
+      : cuts_(cuts), left_(cuts.behind(first - 1)), right_(cuts.behind(last)) {}
+  /// Does the range lie behind the lower one? Then it is the parent's second child.
+  Bool is_second() const { return left_ < right_; }
+  /// It has been joined with its sibling: to the range `first` to `last`.
+  void join(const Bool& was_second, const Int& first, const Int& last) {
+    const Cut<B> fresh = cuts_.behind(select(was_second, first - 1, last));
+    left_ = either(was_second, fresh, left_);
+    right_ = either(was_second, right_, fresh);
+  }
+
+ private:
+  Cuts<B> cuts_;
+  Cut<B> left_, right_;
+};
 
 /// Bounds of the centres, keys, `order` and data.groups. \param groups  by primitive; null without groups
 void order_by_curve(const BvhBuild& build, const Array<int>& groups);

@@ -295,41 +295,30 @@ void merge_halves(Clusters& c, Int& count, const Lists& lists, const Output& out
   }
 }
 
-/// How high a cut between two neighbouring places is: see Climb.
-template <class B>
-struct Height {
-  Var<B> keys;
-  UInt places;
-  Bool operator<(const Height& o) const { return (keys < o.keys) | ((keys == o.keys) & (places < o.places)); }
-};
-template <class B>
-Height<B> select_height(const Bool& c, const Height<B>& a, const Height<B>& b) {
-  return {select(c, a.keys, b.keys), select(c, a.places, b.places)};
-}
-
 /// The largest range of no more than `most` places around place `first`, of those that a climb goes through: found
 /// without one, since nobody has to wait for what happens inside. Place by place over the lower one of the cuts beside
 /// what has been taken; wherever both are higher than all cuts inside, a range is complete. Never the range of all
 /// places.
 template <class B>
-void grow_range(const Arr<const B>& keys, Int& first, Int& last, int most, const Int& n) {
-  const auto cut_behind = [&](const Int& place) {  // behind the last place, and before the first one, it is the highest
-    const Bool inside = (place >= 0) & (place < n - 1);
-    const Int at = clamp(place, 0, n - 2);
-    const Var<B> differ = keys[at] ^ keys[at + 1];
-    return Height<B>{select(inside, differ, B(~B(0))), select(inside, UInt(at ^ (at + 1)), ~0u)};
-  };
+void grow_range(const Cuts<B>& cuts, Int& first, Int& last, int most, const Int& n) {
   Int from = first, to = last;
-  Height<B> left = cut_behind(from - 1), right = cut_behind(to), inside{Var<B>(B(0)), UInt(0u)};
+  // The keys of the places beyond both ends: each is read once.
+  Var<B> before = cuts.key(from - 1), behind = cuts.key(to + 1), own = cuts.key(first);
+  Cut<B> left = cuts.between(from - 1, before, from, own), right = cuts.between(to, own, to + 1, behind);
+  Cut<B> inside{UInt(0u), Var<B>(B(0)), UInt(0u)};
   for ([[maybe_unused]] auto step : range(most - 1)) {
     const Bool leftwards = left < right;
-    const Height<B> taken = select_height(leftwards, left, right);
-    inside = select_height(inside < taken, taken, inside);
+    const Cut<B> taken = either(leftwards, left, right);
+    inside = either(inside < taken, taken, inside);
     from = select(leftwards, from - 1, from);
     to = select(leftwards, to, to + 1);
-    const Height<B> next = cut_behind(select(leftwards, from - 1, to));
-    left = select_height(leftwards, next, left);
-    right = select_height(leftwards, right, next);
+    const Int end = select(leftwards, from, to), beyond = select(leftwards, from - 1, to + 1);
+    const Var<B> end_key = select(leftwards, before, behind), key = cuts.key(beyond);
+    const Cut<B> next = cuts.between(min(end, beyond), end_key, max(end, beyond), key);
+    before = select(leftwards, key, before);
+    behind = select(leftwards, behind, key);
+    left = either(leftwards, next, left);
+    right = either(leftwards, right, next);
     const Bool complete = (inside < left) & (inside < right) & (to - from + 1 < n) & (from >= 0) & (to < n);
     first = select(complete, from, first);
     last = select(complete, to, last);
@@ -369,14 +358,17 @@ auto hploc_kernel(int width, bool grouped) {
         Int i = tid(), first = i, last = i, split = 0;
         Bool climbs = i < n, due = false, is_group = false;
         const Arr<int> groups = bvh.groups;
+        const Cuts<B> cuts{keys, groups, grouped, n};
         Clusters c(width);
         if (!grouped) {
-          grow_range<B>(keys, first, last, 2 * left, n);
+          grow_range(cuts, first, last, 2 * left, n);
           climbs = climbs & (first == i);
           due = climbs & (last - first >= left);
           split = first + left;  // any would do: neither half has been merged
         }
+        Climb<B> climb(cuts, first, last);
         While (subgroup_any(climbs)) {
+          fence();
           Int worker = c.first_lane(due);
           While (worker < width) {
             Int count = 0;
@@ -388,9 +380,7 @@ auto hploc_kernel(int width, bool grouped) {
               range.across = groups[range.from] != groups[range.to];
               goal = select(subgroup_broadcast(is_group, worker), 1, goal);
             }
-            fence();
             merge_halves(c, count, lists, out, order, range, goal);
-            fence();
             If (whole & (c.lane == 0)) {
               bvh.parents[c.slots[0].link] = -1;
               bvh.info[kBvhRoot] = UInt(c.slots[0].link);
@@ -398,10 +388,12 @@ auto hploc_kernel(int width, bool grouped) {
             }
             climbs = climbs & !(whole & (c.lane == worker));
             due = due & (c.lane != worker);
+            fence();
             worker = c.first_lane(due);
           }
           If (climbs) {
-            const auto [parent, is_second] = climb_from<B>(keys, groups, grouped, first, last, n);
+            const Bool is_second = climb.is_second();
+            const Int parent = select(is_second, first - 1, last);
             Int far_end = atomic_exchange(arrived[parent], 1 + select(is_second, last, first));
             climbs = far_end != 0;
             If (climbs) {
@@ -409,6 +401,7 @@ auto hploc_kernel(int width, bool grouped) {
               split = parent + 1;
               first = select(is_second, far_end - 1, first);
               last = select(is_second, last, far_end - 1);
+              climb.join(is_second, first, last);
               due = (last - first >= left) | (last - first + 1 == n);
               if (grouped) {
                 const Int group = groups[first];

@@ -45,8 +45,11 @@ auto lbvh_kernel(bool packs, bool grouped) {
                   Int i = tid();
                   Int first = i, last = i, height = 0;
                   Half h{box_of(bvh.lowers, bvh.uppers, bvh.primitives[i]), ~i, 1};
+                  const Arr<int> groups = bvh.groups;
+                  Climb<B> climb({keys, groups, grouped, n}, first, last);
                   While (last - first + 1 < n) {
-                    const auto [parent, is_second] = climb_from<B>(keys, bvh.groups, grouped, first, last, n);
+                    const Bool is_second = climb.is_second();
+                    const Int parent = select(is_second, first - 1, last);
                     Int child = parent * 2 + Int(is_second);
                     Bool is_node = h.link >= 0;
                     If (is_node) {
@@ -72,6 +75,7 @@ auto lbvh_kernel(bool packs, bool grouped) {
                     arrived[parent] = 0;
                     first = select(is_second, far_end - 1, first);
                     last = select(is_second, last, far_end - 1);
+                    climb.join(is_second, first, last);
                     // In the order of the sides: of zeros with different signs the minimum is either.
                     const TracedBox own = h.box;
                     h.box = join(either(is_second, sibling.box, own), either(is_second, own, sibling.box));
@@ -79,7 +83,7 @@ auto lbvh_kernel(bool packs, bool grouped) {
                     h.count = 0;
                     if (packs) {
                       Bool is_leaf = (last - first < bvh.leaf_size) & (last - first + 1 < n);
-                      if (grouped) is_leaf &= bvh.groups[first] == bvh.groups[last];
+                      if (grouped) is_leaf &= groups[first] == groups[last];
                       If (is_leaf) {
                         bvh.parents[parent] = -2;
                         h.link = ~first;

@@ -317,6 +317,28 @@ TEST(Spirv, AlignmentIsWhatIsKnown) {
   EXPECT_NE(text.find("Aligned 16"), std::string::npos) << text;
 }
 
+TEST(Spirv, PairsAreWordsWhereThatIsFasterAndTheirPlaceIsKnown) {
+  const Target words = without([](Target& t) { t.pairs_in_words = true; });
+  for (Type t : {Type::i32, Type::u32, Type::f32, Type::f64, Type::u16})
+    for (int width = 1; width <= 4; ++width)
+      for (std::uint32_t align : {4u, 8u, 16u}) {
+        if (align < std::uint32_t(ir::bytes(t))) continue;
+        Module m = kernel();
+        Builder b(m);
+        for (Id index : {thread(b), b.constant(Type::i32, 2), b.thread_id()})
+          for (std::uint32_t offset : {0u, 16u, 160u}) {
+            Id x = b.load(t, width, {b.arg(Type::u64, kIn), index, 48, offset, align});
+            std::vector<Id> values;
+            for (int k = 0; k < width; ++k) values.push_back(width == 1 ? x : b.result(x, std::uint32_t(k), t));
+            b.store(t, values, {b.arg(Type::u64, kOut), index, 48, offset, align});
+          }
+        const bool in_words = ir::bits(t) == 32 && width % 2 == 0 && align >= 8;
+        EXPECT_EQ(count_ops(check(m, words))[spv::Op::OpBitcast] - count_ops(check(m))[spv::Op::OpBitcast],
+                  in_words ? 18 : 0)
+            << ir::name(t) << " x " << width << " at " << align;
+      }
+}
+
 TEST(Spirv, AtomicAdd) {
   for (Type t : {Type::i32, Type::u32, Type::f32}) {
     for (bool native : {true, false}) {

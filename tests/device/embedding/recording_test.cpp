@@ -92,8 +92,8 @@ TEST_P(Recorded, WhoWaitsForTheDeviceLeavesRecordingsThatHaveEnded) {
   Renderer& r = e.renderer;
   Array<float> x = zeros<float>(e.device, 1), y = zeros<float>(e.device, 1);
   const VkSemaphore first = r.make_timeline();
-  VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
-  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  const VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr,
+                                       VK_SEMAPHORE_TYPE_TIMELINE, 0};
   const VkSemaphoreCreateInfo create{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type, 0};
   VkSemaphore second = VK_NULL_HANDLE;
   ASSERT_EQ(r.vk.vkCreateSemaphore(r.device, &create, nullptr, &second), VK_SUCCESS);
