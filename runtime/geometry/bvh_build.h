@@ -90,12 +90,15 @@ struct Cuts {
   /// Of a place; of one beyond the ends that of the end.
   Var<B> key(const Int& place) const { return keys[clamp(place, 0, n - 1)]; }
   /// Between a place and the next one, whose keys are known. Behind the last place, and before the first one (-1), it
-  /// is the highest.
+  /// is the highest. Threads beyond the last place may ask, too.
   Cut<B> between(const Int& place, const Var<B>& key, const Int& next, const Var<B>& next_key) const {
     const Bool inside = (place >= 0) & (next < n);
     const Var<B> highest = B(~B(0));
     Cut<B> cut{UInt(0u), select(inside, key ^ next_key, highest), UInt(place ^ next)};
-    if (grouped) cut.groups = select(inside, UInt(groups[max(place, 0)] ^ groups[min(next, n - 1)]), UInt(~0u));
+    if (grouped) {
+      const Int a = clamp(place, 0, n - 1), b = clamp(next, 0, n - 1);
+      cut.groups = select(inside, UInt(groups[a] ^ groups[b]), UInt(~0u));
+    }
     return cut;
   }
   Cut<B> behind(const Int& place) const { return between(place, key(place), place + 1, key(place + 1)); }

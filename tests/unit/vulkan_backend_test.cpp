@@ -673,9 +673,12 @@ TEST_F(Vulkan, TheKeyOfATranslationHoldsAllThatDecidesIt) {
   const ir::Hash hash{1, 2};
   const spirv::Target none;
   const std::string key = vulkan::spirv_key(hash, "device", none, false);
-  spirv::Target other;
-  other.keep_nan64 = true;
-  EXPECT_NE(vulkan::spirv_key(hash, "device", other, false), key);
+  for (bool spirv::Target::*flag : {&spirv::Target::int64, &spirv::Target::subgroup_shuffle, &spirv::Target::keep_nan64,
+                                    &spirv::Target::pairs_in_words}) {
+    spirv::Target other;
+    other.*flag = !(other.*flag);
+    EXPECT_NE(vulkan::spirv_key(hash, "device", other, false), key);
+  }
   EXPECT_NE(vulkan::spirv_key(hash, "device", none, true), key);
   EXPECT_NE(vulkan::spirv_key(hash, "other", none, false), key);
   EXPECT_NE(vulkan::spirv_key({1, 3}, "device", none, false), key);
