@@ -106,7 +106,8 @@ void check_triangles(const MeshState& s) {
 }
 
 void check(const MeshState& s, const MeshOptions& options) {
-  if (s.points.is_null() || s.indices.is_null()) invalid("a mesh is given a null array");
+  if (s.points.is_null()) invalid("a mesh is given a null array of points");
+  if (s.indices.is_null()) invalid("a mesh is given a null array of indices");
   if (s.indices.device() != s.points.device())
     invalid(fmt::format("a mesh is given points on device {} and indices on device {}", s.points.device().name(),
                         s.indices.device().name()));
@@ -194,7 +195,7 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
 namespace detail {
 namespace {
 Array<int> indices_of(const Array<vec3i>& triangles) {
-  if (triangles.is_null()) invalid("a mesh is given a null array");
+  if (triangles.is_null()) invalid("a mesh is given a null array of triangles");
   if (!triangles.is_contiguous())
     throw Error(ErrorKind::unsupported, "a mesh is given triangles in a strided view: clone() it first");
   return Row<int>(View(triangles.storage(), triangles.address(), 3 * triangles.size(), sizeof(int)));

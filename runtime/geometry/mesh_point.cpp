@@ -234,17 +234,17 @@ MeshPointHit with_face(const PointResult& r, const MeshInKernel& mesh, const Vec
   }
   If (hit) {
     const auto [a, b, c] = points_of(mesh, face);
-    if (far) {
-      // The furthest point is a vertex: it stays where it is on its face.
-      const Vec3 d = a * detach(u) + b * detach(v) + c * detach(Float(1 - u - v)) - point;
-      h.distance = lib::with_gradient_of<Float>(distance, length(d));
-    } else {
-      const TrianglePoint<Float> like = closest_point_triangle(point, a, b, c);
-      h.u = lib::with_gradient_of<Float>(u, like.weights.x);
-      h.v = lib::with_gradient_of<Float>(v, like.weights.y);
-      const Float slope = select(distance > 0, 0.5f / select(distance > 0, detach(distance), 1.f), 0.f);
-      h.distance = lib::with_gradient_of<Float>(distance, like.distance_sq * slope);
+    // The furthest point is a vertex and stays where it is on its face. The closest one follows: of the distance that
+    // makes no difference but for rounding, whose part within the face it takes away. Corners are taken from the point,
+    // so that rounding is by the size of the triangle and not by how far from the origin it is.
+    Vec3 weights(detach(u), detach(v), detach(Float(1 - u - v)));
+    if (!far) {
+      weights = closest_point_triangle(point, a, b, c).weights;
+      h.u = lib::with_gradient_of<Float>(u, weights.x);
+      h.v = lib::with_gradient_of<Float>(v, weights.y);
     }
+    const Vec3 d = (a - point) * weights.x + (b - point) * weights.y + (c - point) * weights.z;
+    h.distance = lib::with_gradient_of<Float>(distance, select(distance > 0, length(d), 0.f));
   }
   return h;
 }

@@ -341,6 +341,32 @@ TEST_P(MeshGradient, of_distances_to_a_sphere_is_nearly_the_direction) {
   }
 }
 
+/// Rounding of the closest point is larger than such distances are exact, and must not tilt their gradients.
+TEST_P(MeshGradient, of_distances_close_to_a_face_is_its_normal) {
+  const MeshData data = shapes::torus(1, 0.35f, 12, 8);
+  const Mesh mesh(device(), data);
+  const auto of_distance = kernel("distance", [](Var<MeshArrays> mesh, Arr<const vec3> p, Arr<float> distance) {
+    distance[tid()] = mesh_query_point(mesh, p[tid()], 10.f).distance;
+  });
+  for (const auto& [height, error] : {std::pair{1e-2f, 2e-6f}, {1e-3f, 2e-6f}, {1e-4f, 2e-6f}, {1e-5f, 1e-4f}}) {
+    std::vector<vec3> asked, normals;
+    for (std::size_t f = 0; f < data.indices.size(); f += 3) {
+      const auto corner = [&](std::size_t k) { return data.points[std::size_t(data.indices[f + k])]; };
+      normals.push_back(normalize(cross(corner(1) - corner(0), corner(2) - corner(0))));
+      asked.push_back((corner(0) + corner(1) + corner(2)) / 3.f + normals.back() * height);
+    }
+    const std::int64_t n = std::int64_t(asked.size());
+    const Array<vec3> p = Array<vec3>(device(), asked).requires_grad();
+    const Array<float> distance = zeros<float>(device(), n);
+    Tape tape;
+    tape.record([&] { launch(of_distance, n, mesh, p, distance); });
+    tape.backward({{distance, ones<float>(device(), n)}});
+    const std::vector<vec3> found = p.grad().to_vector();
+    for (std::size_t k = 0; k < asked.size(); ++k)
+      ASSERT_LT(length(found[k] - normals[k]), error) << "face " << k << " at " << height;
+  }
+}
+
 /// Gradients go to the array that the mesh was made of, though it is one column of another.
 TEST_P(MeshGradient, reaches_points_with_strides) {
   std::vector<vec3> both;
