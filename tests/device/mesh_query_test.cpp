@@ -1,10 +1,12 @@
 // Queries on meshes, against all triangles one by one in float64.
 #include <weft/runtime/geometry/mesh.h>
+#include <weft/runtime/geometry/mesh_file.h>
 #include <weft/runtime/geometry/mesh_query.h>
 #include <weft/runtime/geometry/mesh_shapes.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <random>
 
 #include "device_test.h"
@@ -325,6 +327,58 @@ TEST_P(MeshQuery, closest_points_are_as_close_as_any) {
       EXPECT_GT(hits, n / 20);
     }
   }
+}
+
+// Of meshes that people have made: slivers, open edges, triangles over each other. In a box around 0 with sides of 2 at
+// most, as the others here are.
+TEST_P(MeshQuery, real_meshes_give_what_all_triangles_one_by_one_say) {
+  if (on_reference()) GTEST_SKIP() << "of the size of such meshes";
+  int meshes = 0;
+  for (const char* name : {"suzanne", "teapot", "spot", "stanford-bunny", "nefertiti"}) {
+    SCOPED_TRACE(name);
+    const std::filesystem::path file =
+        std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/data" / (name + std::string(".obj"));
+    if (!std::filesystem::exists(file)) continue;
+    ++meshes;
+    MeshData data = load_mesh(file.string());
+    vec3 lower = data.points[0], upper = lower;
+    for (const vec3& p : data.points) lower = min(lower, p), upper = max(upper, p);
+    const vec3 size = upper - lower;
+    const float scale = 2 / std::max({size.x, size.y, size.z});
+    for (vec3& p : data.points) p = (p - (lower + upper) * 0.5f) * scale;
+    const Oracle oracle(data);
+    const int n =
+        int(std::clamp<std::size_t>((full_sizes() ? 400'000'000 : 40'000'000) / data.indices.size(), 100, 100'000));
+    const std::vector<vec3> origins = random_points(n, 1, 2), directions = random_points(n, 2, 3);
+    std::vector<Oracle::Hits> all_hits;
+    std::vector<double> distances;
+    for (std::size_t i = 0; i < origins.size(); ++i) {
+      all_hits.push_back(oracle.ray(origins[i], directions[i], 1.5));
+      distances.push_back(oracle.distance(origins[i]));
+    }
+    for (int leaf_size : {1, 4}) {
+      const Mesh mesh(device(), data, {.leaf_size = leaf_size});
+      const auto hits = cast_rays(device(), mesh, origins, directions, 1.5f);
+      const auto near = ask_points(device(), mesh, origins, 10, MeshSign::none);
+      int seen = 0;
+      for (std::size_t i = 0; i < origins.size(); ++i) {
+        ASSERT_EQ(near[i].hit, true);
+        ASSERT_NEAR(near[i].distance, distances[i], 3e-5) << i;
+        const Oracle::Hits& expected = all_hits[i];
+        if (expected.unsure) continue;
+        const std::vector<Oracle::Hit>& below = expected.hits;
+        ASSERT_EQ(hits[i].hit, !below.empty()) << i;
+        ASSERT_EQ(hits[i].count, int(below.size())) << i;
+        if (below.empty()) continue;
+        ++seen;
+        ASSERT_NEAR(hits[i].t, below[0].t, 1e-5 * std::max(1.0, below[0].t)) << i;
+        const bool first_alone = below.size() == 1 || below[1].t - below[0].t > 1e-5;
+        ASSERT_TRUE(!first_alone || hits[i].face == below[0].face) << i;
+      }
+      EXPECT_GT(seen, n / 20);
+    }
+  }
+  if (meshes == 0) GTEST_SKIP() << "there are none beside the project";
 }
 
 TEST_P(MeshQuery, furthest_points_are_as_far_as_any) {
