@@ -219,8 +219,9 @@ class Emitter {
   const PlaceTypes& place_types(const Place& place);
   Word base_pointer(Id base, std::uint64_t added, Word pointer_type);
   Word index_word(Id index, bool to_64_bits);
-  /// A pointer to the value (a vector for width > 1) that the instruction accesses, seen as one of type t.
+  /// A pointer to what the instruction accesses, seen as a value of type t (a vector for width > 1).
   Word pointer(const Inst& inst, Id base, Id index, Type t, std::uint8_t width);
+  /// Is it a vector of 32-bit components that is accessed as 64-bit words?
   bool in_words(const Inst& inst) const;
   Word load(Id id);
   void store(Id id);
