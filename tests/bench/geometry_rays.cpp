@@ -3,23 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <thread>
 
 #include "../../runtime/geometry/mesh.h"
 #include "../../runtime/geometry/mesh_query.h"
 #include "../../runtime/geometry/spatial_order.h"
-#include "../device/mesh_oracle.h"
+#include "../common/embree_rays.h"
 #include "geometry_shapes.h"
 #include "harness.h"
 
-#ifdef WEFT_EMBREE
-#include <embree3/rtcore.h>
-#include <pmmintrin.h>
-#include <xmmintrin.h>
-#endif
-
 namespace weft::bench {
+
+using test::Rays;
 
 namespace {
 
@@ -27,10 +21,6 @@ constexpr int kSide = 1000;
 constexpr int kRays = kSide * kSide;
 /// Each takes up to a second.
 constexpr int kMostRounds = 21;
-
-struct Rays {
-  std::vector<vec3> origins, directions;
-};
 
 /// Of a camera in front of the torus, neighbours side by side.
 Rays primary() {
@@ -51,60 +41,6 @@ Rays incoherent() {
 }
 
 #ifdef WEFT_EMBREE
-/// Embree with its robust test.
-class Embree {
- public:
-  Embree(const MeshData& data, int threads)
-      : threads_(std::size_t(threads)), device_(rtcNewDevice(nullptr)), scene_(rtcNewScene(device_)) {
-    rtcSetSceneFlags(scene_, RTC_SCENE_FLAG_ROBUST);
-    RTCGeometry g = rtcNewGeometry(device_, RTC_GEOMETRY_TYPE_TRIANGLE);
-    std::memcpy(
-        rtcSetNewGeometryBuffer(g, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, sizeof(vec3), data.points.size()),
-        data.points.data(), data.points.size() * sizeof(vec3));
-    std::memcpy(rtcSetNewGeometryBuffer(g, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, 12, data.indices.size() / 3),
-                data.indices.data(), data.indices.size() * sizeof(int));
-    rtcCommitGeometry(g);
-    rtcAttachGeometry(scene_, g);
-    rtcReleaseGeometry(g);
-    rtcCommitScene(scene_);
-  }
-  ~Embree() {
-    rtcReleaseScene(scene_);
-    rtcReleaseDevice(device_);
-  }
-  Embree(const Embree&) = delete;
-
-  void cast(const Rays& rays, std::vector<float>& t) const {
-    const std::size_t n = rays.origins.size();
-    std::vector<std::thread> all;
-    for (std::size_t k = 0; k < threads_; ++k)
-      all.emplace_back([&, k] { part(rays, t, n * k / threads_, n * (k + 1) / threads_); });
-    for (std::thread& one : all) one.join();
-  }
-
- private:
-  void part(const Rays& rays, std::vector<float>& t, std::size_t begin, std::size_t end) const {
-    _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
-    _MM_SET_DENORMALS_ZERO_MODE(_MM_DENORMALS_ZERO_ON);
-    for (std::size_t i = begin; i < end; ++i) {
-      const vec3 &o = rays.origins[i], &d = rays.directions[i];
-      RTCIntersectContext context;
-      rtcInitIntersectContext(&context);
-      RTCRayHit r{};
-      r.ray.org_x = o.x, r.ray.org_y = o.y, r.ray.org_z = o.z;
-      r.ray.dir_x = d.x, r.ray.dir_y = d.y, r.ray.dir_z = d.z;
-      r.ray.tfar = std::numeric_limits<float>::infinity();
-      r.ray.mask = ~0u;
-      r.hit.geomID = RTC_INVALID_GEOMETRY_ID;
-      rtcIntersect1(scene_, &context, &r);
-      t[i] = r.hit.geomID == RTC_INVALID_GEOMETRY_ID ? -1 : r.ray.tfar;
-    }
-  }
-  std::size_t threads_;
-  RTCDevice device_;
-  RTCScene scene_;
-};
-
 /// \param sorted  asked in spatial_order(), whose making counts
 void race_rays(Run& run, int triangles, const Rays& rays, bool sorted = false) {
   const MeshData data = torus(triangles);
@@ -131,27 +67,19 @@ void race_rays(Run& run, int triangles, const Rays& rays, bool sorted = false) {
     make_order();
     launch(cast_in_order, kRays, mesh, order, origins, directions, t);
   };
-  const Embree embree(data, run.threads());
+  const test::EmbreeRays embree(data, run.threads());
   std::vector<float> wanted(kRays);
   embree.cast(rays, wanted);
   ask();
-  const std::vector<float> got = t.to_vector();
   // At most one ray of a million may differ, and float64 must say why.
-  const test::Oracle oracle(data);
-  int differ = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (std::abs(got[i] - wanted[i]) <= 1e-4f * std::max(1.f, wanted[i])) continue;
-    ++differ;
-    const auto exact = oracle.ray(rays.origins[i], rays.directions[i], std::numeric_limits<double>::infinity());
-    const double t = exact.hits.empty() ? -1 : exact.hits[0].t;
-    run.note(fmt::format("ray {}: t is {}, Embree's {}, in float64 {}{}", i, got[i], wanted[i], t,
-                         exact.unsure ? ", through an edge" : ""));
-    if (!exact.unsure && std::abs(double(got[i]) - t) > 1e-4 * std::max(1., t))
-      throw std::runtime_error(fmt::format("ray {} has t = {}, and {} in float64", i, got[i], t));
+  const auto differing = test::rays_that_differ(data, rays, t.to_vector(), wanted);
+  for (const test::DifferingRay& d : differing) {
+    run.note(d.text);
+    if (!d.explained) throw std::runtime_error(d.text);
   }
-  if (differ > kRays / 1'000'000)
-    throw std::runtime_error(fmt::format("{} of {} rays differ from Embree's", differ, kRays));
-  run.note(fmt::format("{} of {} rays differ", differ, kRays));
+  if (differing.size() > kRays / 1'000'000)
+    throw std::runtime_error(fmt::format("{} or more of {} rays differ from Embree's", differing.size(), kRays));
+  run.note(fmt::format("{} of {} rays differ", differing.size(), kRays));
   Stream stream = device.stream();
   const auto timings = interleave({[&] {
                                      ask();

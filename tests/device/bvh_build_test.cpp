@@ -6,6 +6,8 @@
 
 #include "bvh_soups.h"
 #include "device_test.h"
+#include "full_sizes.h"
+#include "real_meshes.h"
 #include "subgroup_sizes.h"
 
 using namespace weft;
@@ -78,6 +80,11 @@ TEST_P(BvhBuild, meshes_give_valid_trees) {
     const Boxes sphere = test::icosphere(on_reference() ? 2 : 5), torus = test::torus(on_reference() ? 16 : 200, 20);
     expect_valid(build(device(), sphere, options), sphere);
     expect_valid(build(device(), torus, options), torus);
+    for (const test::RealMesh& mesh : test::real_meshes_for(on_reference())) {
+      SCOPED_TRACE(mesh.name);
+      const Boxes boxes = test::boxes_of(mesh.data);
+      expect_valid(build(device(), boxes, options), boxes);
+    }
   }
 }
 
@@ -144,9 +151,11 @@ TEST_P(BvhBuild, two_builds_are_equal_bit_by_bit) {
 
 TEST_P(BvhBuild, lbvh_gives_the_same_tree_on_every_device) {
   const Device reference("reference");
+  std::vector<Boxes> inputs{test::random_soup(700), test::icosphere(2), test::torus(11, 17)};
+  for (const test::RealMesh& mesh : test::real_meshes_for(true)) inputs.push_back(test::boxes_of(mesh.data));
   for (const BvhOptions& options :
        {BvhOptions{BvhBuilder::lbvh, 1}, BvhOptions{BvhBuilder::lbvh, 4}, BvhOptions{BvhBuilder::lbvh, 1, 60}})
-    for (const Boxes& boxes : {test::random_soup(700), test::icosphere(2), test::torus(11, 17)}) {
+    for (const Boxes& boxes : inputs) {
       const HostBvh here(build(device(), boxes, options)), there(build(reference, boxes, options));
       EXPECT_EQ(here.primitives, there.primitives);
       EXPECT_EQ(here.parents, there.parents);
@@ -168,22 +177,28 @@ TEST_P(BvhBuild, lbvh_gives_the_same_tree_on_every_device) {
 }
 
 TEST_P(BvhBuild, a_refitted_tree_has_the_bounds_of_the_moved_boxes) {
-  const Boxes boxes = test::random_soup(on_reference() ? 200 : 3000);
-  const int rounds = on_reference() ? 3 : 100;
-  for (const BvhOptions& options : all_options()) {
-    SCOPED_TRACE(name_of(options));
-    Bvh bvh = build(device(), boxes, options);
-    const std::vector<int> parents = bvh.parents().to_vector();
-    const std::uint64_t id = bvh.id();
-    Boxes now;
-    for (int round = 1; round <= rounds; ++round) {
-      now = moved(boxes, float(round) * 0.1f);
-      bvh.refit(Array<vec3>(device(), now.lowers), Array<vec3>(device(), now.uppers));
-      if (round == 1 || round % 10 == 0) expect_valid(bvh, now);
+  struct Input {
+    std::string name;
+    Boxes boxes;
+    int rounds;
+  };
+  std::vector<Input> inputs{{"soup", test::random_soup(on_reference() ? 200 : 3000), on_reference() ? 3 : 100}};
+  for (const test::RealMesh& mesh : test::real_meshes_for(on_reference()))
+    inputs.push_back({mesh.name, test::boxes_of(mesh.data), test::full_sizes() && !on_reference() ? 100 : 2});
+  for (const auto& [name, boxes, rounds] : inputs)
+    for (const BvhOptions& options : all_options()) {
+      SCOPED_TRACE(name + ", " + name_of(options));
+      Bvh bvh = build(device(), boxes, options);
+      const std::vector<int> parents = bvh.parents().to_vector();
+      const std::uint64_t id = bvh.id();
+      for (int round = 1; round <= rounds; ++round) {
+        const Boxes now = moved(boxes, float(round) * 0.1f);
+        bvh.refit(Array<vec3>(device(), now.lowers), Array<vec3>(device(), now.uppers));
+        if (round == 1 || round % 10 == 0 || round == rounds) expect_valid(bvh, now);
+      }
+      EXPECT_EQ(bvh.parents().to_vector(), parents);
+      EXPECT_EQ(bvh.id(), id);
     }
-    EXPECT_EQ(bvh.parents().to_vector(), parents);
-    EXPECT_EQ(bvh.id(), id);
-  }
 }
 
 TEST_P(BvhBuild, refits_to_what_was_written_to_its_arrays) {
@@ -348,10 +363,7 @@ TEST_P(BvhBuild, trees_are_about_as_good_as_those_of_a_host_by_surface_areas) {
   if (on_reference()) GTEST_SKIP() << "the trees of other devices are as large as this takes";
   std::vector<std::pair<std::string, Boxes>> inputs{
       {"sphere", test::icosphere(5)}, {"torus", test::torus(150, 60)}, {"soup", test::random_soup(20000)}};
-  for (const char* file : {"suzanne", "teapot", "spot", "stanford-bunny", "nefertiti"}) {
-    Boxes mesh = test::obj_file(std::string(WEFT_SOURCE_DIR) + "/../shared/data/" + file + ".obj");
-    if (mesh.size() > 0) inputs.emplace_back(file, std::move(mesh));
-  }
+  for (const test::RealMesh& mesh : test::real_meshes()) inputs.emplace_back(mesh.name, test::boxes_of(mesh.data));
   for (const auto& [name, boxes] : inputs) {
     SCOPED_TRACE(name + ", " + std::to_string(boxes.size()) + " triangles");
     const double binned = cost_of_binned_build(boxes);

@@ -4,8 +4,11 @@
 
 #include <cmath>
 
+#include "bvh_soups.h"
 #include "device_test.h"
+#include "full_sizes.h"
 #include "host_tree.h"
+#include "real_meshes.h"
 
 using namespace weft;
 using weft::test::Box;
@@ -92,18 +95,14 @@ TEST_P(BvhQuery, aabb_finds_what_overlaps) {
   }
 }
 
-/// Full sizes, 10,000 queries of 10,000 boxes, are for a run by hand:
-/// WEFT_GEOMETRY_FULL=1 device_tests --gtest_filter='*/vulkan'
-TEST_P(BvhQuery, sets_in_trees_built_on_the_device) {
-  const bool full = std::getenv("WEFT_GEOMETRY_FULL") && !on_reference();
-  const int n = on_reference() ? 50 : full ? 10'000 : 500, capacity = std::min(n, 1000);
-  const std::vector<Box> boxes = test::random_boxes(n, full ? 0.1f : 0.3f, 21);
-  const std::vector<Box> asked = test::random_boxes(n, full ? 0.1f : 0.3f, 22);
-  const float radius = on_reference() ? 0.4f : full ? 0.05f : 0.1f;
+/// Asks boxes of triangles or others for what overlaps boxes, balls around their lower corners, and capsules from their
+/// lower corners to their upper ones.
+void expect_sets(const Device& device, const std::vector<Box>& boxes, const std::vector<Box>& asked, float radius) {
+  const int n = int(boxes.size()), queries = int(asked.size()), capacity = std::min(n, 2000);
   std::vector<vec3> lo, hi, lowers, uppers;
   for (const Box& b : boxes) lowers.push_back(b.lower), uppers.push_back(b.upper);
   for (const Box& b : asked) lo.push_back(b.lower), hi.push_back(b.upper);
-  const Array<vec3> from(device(), lo), to(device(), hi);
+  const Array<vec3> from(device, lo), to(device, hi);
   // Squares of distances from the corner that spheres are around, and bounds on those from the segment to the other.
   struct Distance {
     double sphere, segment;
@@ -132,7 +131,7 @@ TEST_P(BvhQuery, sets_in_trees_built_on_the_device) {
   };
   enum : char { no, yes, either };
   std::vector<char> balls, capsules;
-  for (int q = 0; q < n; ++q)
+  for (int q = 0; q < queries; ++q)
     for (int k = 0; k < n; ++k) {
       const Distance d = distance(boxes[std::size_t(k)], q);
       const auto answer = [&](double x) {
@@ -141,10 +140,10 @@ TEST_P(BvhQuery, sets_in_trees_built_on_the_device) {
       balls.push_back(answer(d.sphere)), capsules.push_back(answer(d.segment));
     }
   const Found overlapping =
-      brute_force(boxes, n, [&](const Box& b, int q) { return overlap(b, asked[std::size_t(q)]); });
+      brute_force(boxes, queries, [&](const Box& b, int q) { return overlap(b, asked[std::size_t(q)]); });
   const auto check = [&](const Found& found, const std::vector<char>& expected, const char* what) {
     std::size_t all = 0;
-    for (int q = 0; q < n; ++q) {
+    for (int q = 0; q < queries; ++q) {
       const std::vector<int>& list = found[std::size_t(q)];
       ASSERT_EQ(std::adjacent_find(list.begin(), list.end()), list.end()) << what << " finds one twice";
       for (int k = 0; k < n; ++k) {
@@ -155,27 +154,63 @@ TEST_P(BvhQuery, sets_in_trees_built_on_the_device) {
       }
       all += list.size();
     }
-    EXPECT_GT(all, std::size_t(n) / 2) << what;
+    EXPECT_GT(all, std::size_t(queries) / 2) << what;
   };
   for (BvhBuilder builder : {BvhBuilder::hploc, BvhBuilder::lbvh})
     for (int leaf_size : {1, 2, 4, 8}) {
-      const Bvh tree(device(), lowers, uppers, {builder, leaf_size});
-      EXPECT_EQ(run(device(), tree.data(), n, capacity, by_aabb, from, to), overlapping) << "leaf size " << leaf_size;
+      const Bvh tree(device, lowers, uppers, {builder, leaf_size});
+      EXPECT_EQ(run(device, tree.data(), queries, capacity, by_aabb, from, to), overlapping)
+          << "leaf size " << leaf_size;
       check(run(
-                device(), tree.data(), n, capacity,
+                device, tree.data(), queries, capacity,
                 [=](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& c) {
                   return bvh_query_sphere(tree, c[i], radius);
                 },
                 from),
             balls, "sphere");
       check(run(
-                device(), tree.data(), n, capacity,
+                device, tree.data(), queries, capacity,
                 [=](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& a, const Arr<vec3>& b) {
                   return bvh_query_capsule(tree, a[i], b[i], radius);
                 },
                 from, to),
             capsules, "capsule");
     }
+}
+
+/// Full sizes, 10,000 queries of 10,000 boxes, are for a run by hand.
+TEST_P(BvhQuery, sets_in_trees_built_on_the_device) {
+  const bool full = test::full_sizes() && !on_reference();
+  const int n = on_reference() ? 50 : full ? 10'000 : 500;
+  expect_sets(device(), test::random_boxes(n, full ? 0.1f : 0.3f, 21), test::random_boxes(n, full ? 0.1f : 0.3f, 22),
+              on_reference() ? 0.4f
+              : full         ? 0.05f
+                             : 0.1f);
+}
+
+std::vector<Box> boxes_around(const MeshData& triangles) {
+  const test::Boxes sides = test::boxes_of(triangles);
+  std::vector<Box> boxes;
+  for (std::size_t k = 0; k < sides.size(); ++k) boxes.push_back({sides.lowers[k], sides.uppers[k]});
+  return boxes;
+}
+
+TEST_P(BvhQuery, sets_in_trees_of_real_meshes) {
+  const auto meshes = test::real_meshes_for(on_reference());
+  if (meshes.empty()) GTEST_SKIP() << "there are none beside the project";
+  for (const test::RealMesh& mesh : meshes) {
+    SCOPED_TRACE(mesh.name);
+    const std::vector<Box> boxes = boxes_around(mesh.data);
+    // From corners of triangles, so that something is there.
+    const std::size_t pairs = on_reference() ? 20'000 : test::full_sizes() ? 30'000'000 : 1'500'000;
+    const int queries = int(std::clamp<std::size_t>(pairs / boxes.size(), 20, 10'000));
+    std::vector<Box> asked;
+    for (const Box& b : test::random_boxes(queries, 0.05f, 24)) {
+      const vec3 corner = boxes[asked.size() * 7919 % boxes.size()].lower;
+      asked.push_back({corner, corner + (b.upper - b.lower)});
+    }
+    expect_sets(device(), boxes, asked, 0.03f);
+  }
 }
 
 TEST_P(BvhQuery, few_boxes) {
@@ -438,45 +473,48 @@ TEST_P(BvhQuery, a_stack_that_runs_over_is_made_up_for) {
 }
 
 TEST_P(BvhQuery, queries_inside_one_another_do_not_disturb_each_other) {
-  const int n = on_reference() ? 30 : 300;
-  const std::vector<Box> boxes = test::random_boxes(n, 0.5f, 8);
-  const BvhData tree = HostTree(boxes, 2).upload(device());
-  // Pairs of boxes that overlap, and with each pair the boxes that both touch, in three open queries.
-  Array<int> pairs = zeros<int>(device(), n), triples = zeros<int>(device(), n);
-  launch(kernel("nested",
-                [](Var<BvhData> tree, Arr<int> pairs, Arr<int> triples) {
-                  Int i = tid(), two = 0, three = 0;
-                  auto second = bvh_query_aabb(tree, tree.lowers[i], tree.uppers[i]);
-                  Int j = -1;
-                  While (second.next(j)) {
-                    two += 1;
-                    for (auto k : bvh_query_aabb(tree, tree.lowers[j], tree.uppers[j]))
-                      for (auto l : bvh_query_sphere(tree, tree.lowers[k], 0.1f)) three += select(l == i, 1, 0);
-                  }
-                  pairs[i] = two;
-                  triples[i] = three;
-                }),
-         n, tree, pairs, triples);
-  const auto near = [&](int k, int l) {
-    float sum = 0;
-    for (int c = 0; c < 3; ++c) {
-      const Box& b = boxes[std::size_t(l)];
-      const float x = boxes[std::size_t(k)].lower[c], d = std::max({b.lower[c] - x, x - b.upper[c], 0.f});
-      sum += d * d;
+  std::vector<std::vector<Box>> inputs{test::random_boxes(on_reference() ? 30 : 300, 0.5f, 8)};
+  for (const test::RealMesh& mesh : test::real_meshes(1000)) inputs.push_back(boxes_around(mesh.data));
+  for (const std::vector<Box>& boxes : inputs) {
+    const int n = on_reference() ? 30 : int(boxes.size());
+    const BvhData tree = HostTree(boxes, 2).upload(device());
+    // Pairs of boxes that overlap, and with each pair the boxes that both touch, in three open queries.
+    Array<int> pairs = zeros<int>(device(), n), triples = zeros<int>(device(), n);
+    launch(kernel("nested",
+                  [](Var<BvhData> tree, Arr<int> pairs, Arr<int> triples) {
+                    Int i = tid(), two = 0, three = 0;
+                    auto second = bvh_query_aabb(tree, tree.lowers[i], tree.uppers[i]);
+                    Int j = -1;
+                    While (second.next(j)) {
+                      two += 1;
+                      for (auto k : bvh_query_aabb(tree, tree.lowers[j], tree.uppers[j]))
+                        for (auto l : bvh_query_sphere(tree, tree.lowers[k], 0.1f)) three += select(l == i, 1, 0);
+                    }
+                    pairs[i] = two;
+                    triples[i] = three;
+                  }),
+           n, tree, pairs, triples);
+    const auto near = [&](int k, int l) {
+      float sum = 0;
+      for (int c = 0; c < 3; ++c) {
+        const Box& b = boxes[std::size_t(l)];
+        const float x = boxes[std::size_t(k)].lower[c], d = std::max({b.lower[c] - x, x - b.upper[c], 0.f});
+        sum += d * d;
+      }
+      return sum <= 0.1f * 0.1f;
+    };
+    const std::vector<int> got_pairs = pairs.to_vector(), got_triples = triples.to_vector();
+    for (int i = 0; i < n; ++i) {
+      int two = 0, three = 0;
+      for (int j = 0; j < int(boxes.size()); ++j) {
+        if (!overlap(boxes[std::size_t(i)], boxes[std::size_t(j)])) continue;
+        ++two;
+        for (int k = 0; k < int(boxes.size()); ++k)
+          if (overlap(boxes[std::size_t(j)], boxes[std::size_t(k)])) three += near(k, i);
+      }
+      ASSERT_EQ(got_pairs[std::size_t(i)], two) << i;
+      ASSERT_EQ(got_triples[std::size_t(i)], three) << i;
     }
-    return sum <= 0.1f * 0.1f;
-  };
-  const std::vector<int> got_pairs = pairs.to_vector(), got_triples = triples.to_vector();
-  for (int i = 0; i < n; ++i) {
-    int two = 0, three = 0;
-    for (int j = 0; j < n; ++j) {
-      if (!overlap(boxes[std::size_t(i)], boxes[std::size_t(j)])) continue;
-      ++two;
-      for (int k = 0; k < n; ++k)
-        if (overlap(boxes[std::size_t(j)], boxes[std::size_t(k)])) three += near(k, i);
-    }
-    ASSERT_EQ(got_pairs[std::size_t(i)], two) << i;
-    ASSERT_EQ(got_triples[std::size_t(i)], three) << i;
   }
 }
 

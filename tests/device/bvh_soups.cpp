@@ -6,12 +6,10 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <random>
-#include <sstream>
 
 namespace weft::test {
 
@@ -174,24 +172,10 @@ Boxes torus(int around, int along) {
   return boxes;
 }
 
-Boxes obj_file(const std::string& path) {
+Boxes boxes_of(const MeshData& mesh) {
   Boxes boxes;
-  std::vector<vec3> points;
-  std::ifstream file(path);
-  for (std::string line, word; std::getline(file, line);) {
-    std::istringstream words(line);
-    words >> word;
-    if (word == "v") {
-      vec3 v;
-      words >> v.x >> v.y >> v.z;
-      points.push_back(v);
-    } else if (word == "f") {
-      std::vector<std::size_t> corners;
-      while (words >> word) corners.push_back(std::size_t(std::stoi(word) - 1));  // up to the first slash
-      for (std::size_t k = 2; k < corners.size(); ++k)
-        add_triangle(boxes, points.at(corners[0]), points.at(corners[k - 1]), points.at(corners[k]));
-    }
-  }
+  const auto point = [&](std::size_t k) { return mesh.points[std::size_t(mesh.indices[k])]; };
+  for (std::size_t k = 0; k < mesh.indices.size(); k += 3) add_triangle(boxes, point(k), point(k + 1), point(k + 2));
   return boxes;
 }
 

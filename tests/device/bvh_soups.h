@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 #include <weft/runtime/geometry/bvh.h>
+#include <weft/runtime/geometry/mesh_data.h>
 #include <weft/weft.h>
 
 #include <vector>
@@ -23,8 +24,8 @@ Boxes random_soup(int n, unsigned seed = 1);
 Boxes icosphere(int levels);
 /// Of 2 * around * along triangles on a torus.
 Boxes torus(int around, int along);
-/// Of the triangles of an OBJ file; none where there is no such file.
-Boxes obj_file(const std::string& path);
+/// Of the triangles of a mesh.
+Boxes boxes_of(const MeshData& mesh);
 
 /// The tree as it is in the arrays, on the host.
 struct HostBvh {

@@ -8,6 +8,7 @@
 
 #include "device_test.h"
 #include "mesh_oracle.h"
+#include "real_meshes.h"
 
 using namespace weft;
 using weft::test::Oracle;
@@ -121,24 +122,32 @@ TEST_P(MeshClosest, products_beyond_the_range_of_floats_lose_no_triangle) {
 }
 
 TEST_P(MeshClosest, nothing_is_found_beyond_the_limit) {
-  const MeshData data = shapes::random_soup(on_reference() ? 40 : 1000, 0.2f, 3);
-  const Mesh mesh(device(), data);
+  struct Input {
+    std::string name;
+    MeshData data;
+  };
+  std::vector<Input> inputs{{"soup", shapes::random_soup(on_reference() ? 40 : 1000, 0.2f, 3)}};
+  for (const test::RealMesh& mesh : test::real_meshes_for(on_reference())) inputs.push_back({mesh.name, mesh.data});
   std::mt19937 engine(8);
   std::uniform_real_distribution<float> any(-1, 1);
   std::vector<vec3> points;
   for (int i = 0; i < (on_reference() ? 40 : 5000); ++i) points.push_back({any(engine), any(engine), any(engine)});
-  const auto free = ask(device(), mesh, points, kNoLimit);
-  for (const int ulps : {-40, -3, -2, -1, 0, 1, 2, 3, 40}) {
-    std::vector<float> limits;
-    for (const Answer& a : free) limits.push_back(a.distance * (1 + float(ulps) * 6e-8f));
-    const auto got = ask(device(), mesh, points, limits);
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      if (got[i].face >= 0) {
-        ASSERT_LE(got[i].distance, limits[i]) << i << " by " << ulps;
-        ASSERT_GE(ulps, -3) << i;
-      } else {
-        ASSERT_EQ(got[i].distance, 0);
-        ASSERT_LE(ulps, 3) << i;
+  for (const auto& [name, data] : inputs) {
+    SCOPED_TRACE(name);
+    const Mesh mesh(device(), data);
+    const auto free = ask(device(), mesh, points, kNoLimit);
+    for (const int ulps : {-40, -3, -2, -1, 0, 1, 2, 3, 40}) {
+      std::vector<float> limits;
+      for (const Answer& a : free) limits.push_back(a.distance * (1 + float(ulps) * 6e-8f));
+      const auto got = ask(device(), mesh, points, limits);
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        if (got[i].face >= 0) {
+          ASSERT_LE(got[i].distance, limits[i]) << i << " by " << ulps;
+          ASSERT_GE(ulps, -3) << i;
+        } else {
+          ASSERT_EQ(got[i].distance, 0);
+          ASSERT_LE(ulps, 3) << i;
+        }
       }
     }
   }

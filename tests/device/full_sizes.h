@@ -1,0 +1,10 @@
+// Whether the tests of geometry run at full sizes.
+#pragma once
+#include <cstdlib>
+
+namespace weft::test {
+
+/// Full sizes are for runs by hand, of some minutes: WEFT_GEOMETRY_FULL=1 device_tests --gtest_filter='*/vulkan'
+inline bool full_sizes() { return std::getenv("WEFT_GEOMETRY_FULL") != nullptr; }
+
+}  // namespace weft::test
