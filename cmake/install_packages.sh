@@ -124,8 +124,8 @@ if [[ -z "$(installed_version libglfw3-dev)" ]] && apt-cache show libglfw3-dev >
     echo "weft: going on without GLFW: the examples open no windows" >&2
 fi
 
-# What benchmarks are compared with: they leave those rows out where the system does not have it.
+# What rays and trees are compared with: tests and benchmarks leave those rows out where the system does not have it.
 if [[ -z "$(installed_version libembree-dev)" ]] && apt-cache show libembree-dev >/dev/null 2>&1; then
   as_root apt-get install -q -y --no-install-recommends libembree-dev ||
-    echo "weft: going on without Embree: the benchmarks of geometry have no reference" >&2
+    echo "weft: going on without Embree: rays and trees are not compared with its own" >&2
 fi

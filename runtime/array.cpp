@@ -36,43 +36,13 @@ void length_mismatch(std::size_t given, std::int64_t expected) {
 }
 }  // namespace detail
 
-std::int64_t ArrayBase::shape(int k) const {
-  if (k < 0 || k >= ndim_) invalid(fmt::format("shape({}) of an array of {} dimension(s)", k, ndim_));
-  return shape_[std::size_t(k)];
-}
-
-std::int64_t ArrayBase::stride(int k) const {
-  if (k < 0 || k >= ndim_) invalid(fmt::format("stride({}) of an array of {} dimension(s)", k, ndim_));
-  return stride_[std::size_t(k)];
-}
-
-std::int64_t ArrayBase::size() const {
-  if (is_null()) return 0;
-  std::int64_t n = 1;
-  for (int k = 0; k < ndim_; ++k) n *= shape_[std::size_t(k)];
-  return n;
-}
-
-bool ArrayBase::is_contiguous() const {
-  std::int64_t expected = element_bytes_;
-  for (int k = ndim_ - 1; k >= 0; --k) {
-    if (shape_[std::size_t(k)] != 1 && stride_[std::size_t(k)] != expected) return false;
-    expected *= shape_[std::size_t(k)];
-  }
-  return true;
+void ArrayBase::no_dimension(int k, const char* asked) const {
+  invalid(fmt::format("{}({}) of an array of {} dimension(s)", asked, k, ndim_));
 }
 
 Device ArrayBase::device() const {
   if (is_null()) invalid("the array is null: it was default constructed and has no device");
   return Device(storage_->device);
-}
-
-std::uint64_t ArrayBase::extent_bytes() const {
-  if (size() == 0) return 0;
-  std::uint64_t last = 0;
-  for (int k = 0; k < ndim_; ++k)
-    last += std::uint64_t(shape_[std::size_t(k)] - 1) * std::uint64_t(stride_[std::size_t(k)]);
-  return last + element_bytes_;
 }
 
 void ArrayBase::wait() const {

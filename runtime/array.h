@@ -48,18 +48,31 @@ struct Extent {
   std::int64_t operator[](int k) const { return n[static_cast<std::size_t>(k)]; }
 };
 
-/// The part of an array that does not depend on its element type.
+/// The part of an array that does not depend on its element type. What each launch asks each of its arrays is inline.
 class ArrayBase {
  public:
   /// True for an array that was default constructed: it has no device and no memory.
   bool is_null() const { return !storage_; }
   int ndim() const { return ndim_; }
-  std::int64_t shape(int k) const;
+  std::int64_t shape(int k) const { return shape_[checked(k, "shape")]; }
   /// Distance of neighbours along dimension k, in bytes.
-  std::int64_t stride(int k) const;
+  std::int64_t stride(int k) const { return stride_[checked(k, "stride")]; }
   /// Number of elements.
-  std::int64_t size() const;
-  bool is_contiguous() const;
+  std::int64_t size() const {
+    if (is_null()) return 0;
+    std::int64_t n = 1;
+    for (int k = 0; k < ndim_; ++k) n *= shape_[static_cast<std::size_t>(k)];
+    return n;
+  }
+  bool is_contiguous() const {
+    std::int64_t expected = element_bytes_;
+    for (int k = ndim_ - 1; k >= 0; --k) {
+      const std::int64_t n = shape_[static_cast<std::size_t>(k)];
+      if (n != 1 && stride_[static_cast<std::size_t>(k)] != expected) return false;
+      expected *= n;
+    }
+    return true;
+  }
   /// Errors: Error(invalid_argument) for a null array.
   Device device() const;
   /// Of the first element, as kernels see it.
@@ -78,7 +91,12 @@ class ArrayBase {
 
   const std::shared_ptr<detail::Storage>& storage() const { return storage_; }
   /// First byte and length of the memory from the first to the last element.
-  std::uint64_t extent_bytes() const;
+  std::uint64_t extent_bytes() const {
+    if (size() == 0) return 0;
+    std::int64_t last = 0;
+    for (std::size_t k = 0; k < static_cast<std::size_t>(ndim_); ++k) last += (shape_[k] - 1) * stride_[k];
+    return static_cast<std::uint64_t>(last) + element_bytes_;
+  }
 
  protected:
   ArrayBase(int ndim, std::uint32_t element_bytes) : ndim_(ndim), element_bytes_(element_bytes) {}
@@ -133,6 +151,11 @@ class ArrayBase {
   void upload(const void* data, std::uint64_t count, std::span<const detail::Leaf> leaves,
               const detail::References* held);
   void fill_element(const void* element, std::span<const detail::Leaf> leaves, const detail::References* held);
+  std::size_t checked(int k, const char* asked) const {
+    if (k < 0 || k >= ndim_) no_dimension(k, asked);
+    return static_cast<std::size_t>(k);
+  }
+  [[noreturn]] void no_dimension(int k, const char* asked) const;
 
  protected:
   std::shared_ptr<detail::Storage> storage_;

@@ -44,7 +44,8 @@ class Graph {
   /// From the next launch of the graph on the node is given these arguments; what runs already keeps the old ones.
   /// The kernel is the one that was captured, over as many threads; arrays may be others of the same kind (contiguous
   /// where the captured ones were).
-  /// Errors: Error(invalid_argument) for a node of another graph, another kernel, and arguments that need other code;
+  /// Errors: Error(invalid_argument) for a node of another graph, another kernel, arguments that need other code, and
+  /// those that a launch refuses;
   /// Error(unsupported) for a launch that took several dispatches.
   /// Cost: the commands of this node are recorded anew, and at the first time those around it; in a row of small
   /// launches, the first time, shaders for what is left of the row: milliseconds.
@@ -53,7 +54,7 @@ class Graph {
     static_assert(sizeof...(P) == sizeof...(A), "weft::Graph: the kernel has another number of parameters");
     if constexpr (detail::Parameters<P...>::template take<A...>()) {
       detail::with_arguments<P...>(
-          [&](std::span<const detail::HostArg> parts) { set_parts(node, kernel.core(), parts); },
+          kernel.core(), [&](std::span<const detail::HostArg> parts) { set_parts(node, kernel.core(), parts); },
           detail::Argument<P>(args)...);
     }
   }

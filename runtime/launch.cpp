@@ -93,8 +93,12 @@ std::int64_t count_threads(const KernelCore& kernel, const Extent& threads) {
 }  // namespace
 
 void value_out_of_range() {
-  throw Error(ErrorKind::invalid_argument,
-              "an integer argument of a launch is out of the range of the kernel's parameter");
+  throw Error(ErrorKind::invalid_argument, "the integer is out of the range of the kernel's parameter");
+}
+
+void refuse_argument(const KernelCore& kernel, int argument, const Error& why) {
+  if (!why.kernel().empty()) throw why;  // of a launch inside of kernel_argument(): that one is to blame
+  throw Error(why.kind(), fmt::format("argument {}: {}", argument, why.message()), kernel.name(), kernel.loc());
 }
 
 ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, DeviceState& device) {

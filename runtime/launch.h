@@ -1,6 +1,7 @@
 // launch(): arguments from the host, checked and packed, to a stream.
 #pragma once
 #include "../frontend/edsl/kernel.h"
+#include "../frontend/support/error.h"
 #include "array.h"
 
 namespace weft {
@@ -27,28 +28,35 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
 ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, DeviceState& device);
 
 [[noreturn]] void value_out_of_range();
+/// The same error, of this argument of a launch of the kernel.
+[[noreturn]] void refuse_argument(const KernelCore& kernel, int argument, const Error& why);
 
-/// Turns an argument of the caller into what the Parameter<P>::parts parameters of P take.
+/// Turns an argument of the caller into what the Parameter<P>::parts parameters of P take. What is wrong with it is
+/// said by get(), without the kernel and the argument's number: with_arguments() knows those.
 template <class P>
 struct Argument {
   using Host = typename P::host;
-  Host value;
   template <class A>
-  Argument(const A& a) : value(make(a)) {}
-  void get(HostArg* parts) const { parts[0].value = &value, parts[0].leaves = Layout<Host>::leaves; }
+  Argument(const A& a) : value_(make(a)) {}
+  void get(HostArg* parts) const {
+    if (!fits_) value_out_of_range();
+    parts[0].value = &value_, parts[0].leaves = Layout<Host>::leaves;
+  }
 
  private:
   template <class A>
-  static Host make(const A& a) {
+  Host make(const A& a) {
     static_assert(std::is_convertible_v<A, Host> || std::is_constructible_v<Host, A>,
                   "weft::launch: this argument does not convert to the kernel's parameter");
     if constexpr (IntegerScalar<Host> && Scalar<A>) {
       static_assert(!RealScalar<A>, "weft::launch: a real number is given where the kernel takes an integer");
       const Host converted = static_cast<Host>(a);
-      if (static_cast<A>(converted) != a || (converted < Host(0)) != (a < A(0))) value_out_of_range();
+      fits_ = static_cast<A>(converted) == a && (converted < Host(0)) == (a < A(0));
     }
     return Host(a);
   }
+  bool fits_ = true;  ///< before the value, whose making sets it
+  Host value_;
 };
 template <class T, int N>
 struct Argument<Var<Array<T, N>>> {
@@ -95,20 +103,22 @@ struct Parameters {
 };
 template <SpreadStruct T>
 struct Argument<Var<T>> {
-  const T& value;
   template <class A>
-  Argument(const A& a) : value(struct_of(a)) {}
+  Argument(const A& a) : given_(&a), struct_of_(&struct_of<A>) {}
   void get(HostArg* parts) const {
     HostArg* at = parts;
-    put_fields(value, at);
+    put_fields(struct_of_(given_), at);
     for (int k = 0; at != parts + k; ++k) parts[k].part = 0, parts[k].field = k, parts[k].field_name = &field_name;
   }
 
  private:
+  const void* given_;
+  const T& (*struct_of_)(const void* given);
   template <class A>
-  static const T& struct_of(const A& a) {
+  static const T& struct_of(const void* given) {
     constexpr bool fits = std::is_same_v<A, T> || StandsFor<A, T>;
     static_assert(fits, "weft::launch: the kernel's parameter is another struct");
+    const A& a = *static_cast<const A*>(given);
     if constexpr (StandsFor<A, T>)
       return a.kernel_argument();
     else
@@ -135,8 +145,9 @@ struct Argument<Var<T>> {
 };
 
 /// Calls f with what the parameters of the program are given.
+/// Errors: Error that names the kernel and the argument, for values out of range and structures that cannot be used.
 template <class... P, class F>
-void with_arguments(F f, const Argument<P>&... arguments) {
+void with_arguments(const KernelCore& kernel, F f, const Argument<P>&... arguments) {
   HostArg args[(Parameter<P>::parts + ... + 1)];
   HostArg* at = args;
   int number = 0;
@@ -146,13 +157,18 @@ void with_arguments(F f, const Argument<P>&... arguments) {
     argument.get(at);
     at += parts;
   };
-  (put(arguments, Parameter<P>::parts), ...);
+  try {
+    (put(arguments, Parameter<P>::parts), ...);
+  } catch (const Error& why) {
+    refuse_argument(kernel, number, why);
+  }
   f(std::span<const HostArg>(args, at));
 }
 
 template <class... P>
 void launch_with(KernelCore& kernel, const Stream* stream, const Extent& threads, const Argument<P>&... arguments) {
-  with_arguments<P...>([&](std::span<const HostArg> args) { launch(kernel, stream, threads, args); }, arguments...);
+  with_arguments<P...>(
+      kernel, [&](std::span<const HostArg> args) { launch(kernel, stream, threads, args); }, arguments...);
 }
 
 }  // namespace detail
@@ -160,11 +176,12 @@ void launch_with(KernelCore& kernel, const Stream* stream, const Extent& threads
 /// Runs a kernel for every thread of `threads` (n, or {nx, ny, ..}; zero threads do nothing), on the device that its
 /// arrays are on, in order with that device's default stream. Returns at once.
 /// Errors: Error(invalid_argument) naming the kernel and the argument: a null array, an empty array with threads to
-/// run, arrays on several devices, a negative size, another number of dimensions than tid<N>() has, a number of threads
-/// that is not one of whole workgroups where threads work together (barrier());
-/// Error(invalid_kernel) when the trace fails; Error(unsupported) when the device lacks what the kernel needs, or when
-/// the kernel counts in 32 bits (tid(), shape(), workgroup_id()) what this launch has 2^31 of or more.
-/// Cost: under 2 microseconds of the host's time once the kernel is compiled.
+/// run, arrays on several devices, a structure that cannot be used (null, freed, not built), an integer out of the
+/// range of its parameter, a negative size, another number of dimensions than tid<N>() has, a number of threads that is
+/// not one of whole workgroups where threads work together (barrier()); Error(invalid_kernel) when the trace fails;
+/// Error(unsupported) when the device lacks what the kernel needs, or when the kernel counts in 32 bits (tid(),
+/// shape(), workgroup_id()) what this launch has 2^31 of or more. Cost: under 2 microseconds of the host's time once
+/// the kernel is compiled.
 template <class... P, class... A>
 void launch(const Kernel<P...>& kernel, std::type_identity_t<const Extent&> threads, const A&... args) {
   static_assert(sizeof...(P) == sizeof...(A), "weft::launch: the kernel has another number of parameters");

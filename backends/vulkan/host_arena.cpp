@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t kPrefix = 16;
 constexpr std::size_t kFirst = 64;
 
-std::size_t rounded(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
+// To a multiple of a power of two, as all alignments are (Vulkan 1.2, 11.1).
+std::size_t rounded(std::size_t value, std::size_t to) { return (value + to - 1) & ~(to - 1); }
 }  // namespace
 
 HostArena::HostArena() {

@@ -90,8 +90,11 @@ PointFound closest(const Var<MeshArrays>& mesh, const Vec3& point, const Float& 
     const Corners t(mesh, best.place);
     const TrianglePoint<Float> p = closest_point_triangle(point, t.a, t.b, t.c);
     best.distance_sq = p.distance_sq;
-    best.weights = p.weights;
-    best.face = t.face;
+    // Squares are in the order of their roots, but roots may be equal where squares are not.
+    If (sqrt(p.distance_sq) < max_dist) {
+      best.weights = p.weights;
+      best.face = t.face;
+    }
   }
   return best;
 }
@@ -128,6 +131,10 @@ PointFound furthest(const Var<MeshArrays>& mesh, const Vec3& point, const Float&
       }
     }
   });
+  If ((best.face >= 0) & !(sqrt(best.distance_sq) > min_dist)) {
+    best.face = -1;
+    best.weights = Vec3();
+  }
   return best;
 }
 

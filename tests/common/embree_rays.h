@@ -10,12 +10,15 @@
 #include <thread>
 #include <vector>
 
-#include "../device/mesh_oracle.h"
+#include "mesh_oracle.h"
 
 #ifdef WEFT_EMBREE
 #include <embree3/rtcore.h>
+#if defined(__SSE3__) || defined(_M_X64)
+#define WEFT_FLUSHES_DENORMALS
 #include <pmmintrin.h>
 #include <xmmintrin.h>
+#endif
 #endif
 
 namespace weft::test {
@@ -83,8 +86,10 @@ class EmbreeRays {
 
  private:
   void part(const Rays& rays, std::vector<float>& t, std::size_t begin, std::size_t end) const {
+#ifdef WEFT_FLUSHES_DENORMALS
     _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
     _MM_SET_DENORMALS_ZERO_MODE(_MM_DENORMALS_ZERO_ON);
+#endif
     for (std::size_t i = begin; i < end; ++i) {
       const vec3 &o = rays.origins[i], &d = rays.directions[i];
       RTCIntersectContext context;

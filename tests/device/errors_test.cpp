@@ -1,4 +1,7 @@
 // Every mistake in a launch or a kernel is an Error that names the kernel, the argument and the line.
+#include <weft/geometry.h>
+#include <weft/runtime/graph.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -148,8 +151,43 @@ TEST_P(Errors, integers_that_do_not_fit_a_parameter_are_refused) {
   auto put = kernel("put", [](Arr<int> x, Int v) noexcept { x[0] = v; });
   launch(put, 1, x, std::int64_t(-5));
   EXPECT_EQ(x.at(0), -5);
-  expect_contains(error_of([&] { launch(put, 1, x, std::int64_t(1) << 33); }), "out of the range");
+  const std::string text = error_of([&] { launch(put, 1, x, std::int64_t(1) << 33); });
+  expect_contains(text, "kernel \"put\"");
+  expect_contains(text, "argument 2: the integer is out of the range");
+  expect_contains(text, "errors_test.cpp:");
   expect_contains(error_of([&] { launch(put, 1, x, 4'000'000'000u); }), "out of the range");
+}
+
+TEST_P(Errors, structures_that_cannot_be_used_are_named) {
+  const Array<float> x = zeros<float>(device(), 1);
+  const auto refused = [](const std::string& text, const char* why) {
+    expect_contains(text, why);
+    expect_contains(text, "kernel \"ask\"");
+    expect_contains(text, "errors_test.cpp:");
+  };
+  const auto ask_mesh =
+      kernel("ask", [](Arr<float> x, Var<MeshArrays> mesh) { x[0] = Float(mesh.tree.nodes.shape(0)); });
+  const auto ask_grid =
+      kernel("ask", [](Arr<float> x, Var<HashGridArrays> grid) { x[0] = Float(grid.points.shape(0)); });
+  const auto ask_tree = kernel("ask", [](Var<BvhData> tree, Arr<float> x) { x[0] = Float(tree.nodes.shape(0)); });
+  Mesh mesh(device(), shapes::grid(1, 1));
+  launch(ask_mesh, 1, x, mesh);
+  EXPECT_GT(x.at(0), 0);
+  refused(error_of([&] { launch(ask_mesh, 1, x, Mesh()); }), "argument 2: a null mesh is used");
+  refused(error_of([&] { launch(ask_grid, 1, x, HashGrid(device(), 4, 4, 4)); }),
+          "argument 2: a hash grid is used before it was built");
+  refused(error_of([&] { launch(ask_tree, 1, Bvh(), x); }), "argument 1: a null hierarchy of boxes is used");
+  Array<int> indices = mesh.indices();
+  indices.zero();
+  refused(error_of([&] { launch(ask_mesh, 1, x, mesh); }), "argument 2: the indices of a mesh have changed");
+  // As an argument of a node of a graph, too.
+  const Bvh tree(device(), zeros<vec3>(device(), 3), zeros<vec3>(device(), 3));
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    launch(ask_tree, 1, tree, x);
+    node = captured_launch();
+  });
+  refused(error_of([&] { graph.set(node, ask_tree, Bvh(), x); }), "argument 1: a null hierarchy");
 }
 
 TEST(Reference, names_the_kernel_that_was_launched) {

@@ -4,7 +4,7 @@
 
 namespace weft::test {
 
-/// Full sizes are for runs by hand, of some minutes: WEFT_GEOMETRY_FULL=1 device_tests --gtest_filter='*/vulkan'
+/// Full sizes are for runs by hand, of half an hour: see docs/CONTRIBUTING.md
 inline bool full_sizes() { return std::getenv("WEFT_GEOMETRY_FULL") != nullptr; }
 
 }  // namespace weft::test

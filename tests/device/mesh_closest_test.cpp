@@ -6,8 +6,9 @@
 #include <cmath>
 #include <random>
 
+#include "../common/mesh_oracle.h"
 #include "device_test.h"
-#include "mesh_oracle.h"
+#include "mesh_asked.h"
 #include "real_meshes.h"
 
 using namespace weft;
@@ -122,17 +123,12 @@ TEST_P(MeshClosest, products_beyond_the_range_of_floats_lose_no_triangle) {
 }
 
 TEST_P(MeshClosest, nothing_is_found_beyond_the_limit) {
-  struct Input {
-    std::string name;
-    MeshData data;
-  };
-  std::vector<Input> inputs{{"soup", shapes::random_soup(on_reference() ? 40 : 1000, 0.2f, 3)}};
-  for (const test::RealMesh& mesh : test::real_meshes_for(on_reference())) inputs.push_back({mesh.name, mesh.data});
   std::mt19937 engine(8);
   std::uniform_real_distribution<float> any(-1, 1);
   std::vector<vec3> points;
   for (int i = 0; i < (on_reference() ? 40 : 5000); ++i) points.push_back({any(engine), any(engine), any(engine)});
-  for (const auto& [name, data] : inputs) {
+  for (const auto& [name, data] :
+       test::with_real_meshes(shapes::random_soup(on_reference() ? 40 : 1000, 0.2f, 3), on_reference())) {
     SCOPED_TRACE(name);
     const Mesh mesh(device(), data);
     const auto free = ask(device(), mesh, points, kNoLimit);
@@ -142,7 +138,7 @@ TEST_P(MeshClosest, nothing_is_found_beyond_the_limit) {
       const auto got = ask(device(), mesh, points, limits);
       for (std::size_t i = 0; i < points.size(); ++i) {
         if (got[i].face >= 0) {
-          ASSERT_LE(got[i].distance, limits[i]) << i << " by " << ulps;
+          ASSERT_LT(got[i].distance, limits[i]) << i << " by " << ulps;
           ASSERT_GE(ulps, -3) << i;
         } else {
           ASSERT_EQ(got[i].distance, 0);
@@ -150,6 +146,28 @@ TEST_P(MeshClosest, nothing_is_found_beyond_the_limit) {
         }
       }
     }
+  }
+}
+
+TEST_P(MeshClosest, nothing_furthest_is_found_at_the_limit) {
+  const auto ask_again = kernel("ask again", [](Var<MeshArrays> mesh, Arr<const vec3> points, Arr<int> counts) {
+    const Vec3 point = points[tid()];
+    const Float distance = mesh_query_furthest_point(mesh, point).distance;
+    const MeshPointHit again = mesh_query_furthest_point(mesh, point, distance);
+    If (again.hit && !(again.distance > distance)) {
+      atomic_add(counts[0], 1);
+    }
+    const MeshPointHit below = mesh_query_furthest_point(mesh, point, distance * 0.999999f);
+    If (below.hit && below.distance == distance) {
+      atomic_add(counts[1], 1);
+    }
+  });
+  const int n = on_reference() ? 40 : 5000;
+  for (const auto& [name, data] : test::with_real_meshes(shapes::random_soup(40, 0.2f, 3), on_reference())) {
+    SCOPED_TRACE(name);
+    Array<int> counts = zeros<int>(device(), 2);
+    launch(ask_again, n, Mesh(device(), data), Array<vec3>(device(), test::random_points(n, 1, 8)), counts);
+    EXPECT_EQ(counts.to_vector(), (std::vector<int>{0, n}));
   }
 }
 

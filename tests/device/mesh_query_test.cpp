@@ -4,13 +4,14 @@
 #include <weft/runtime/geometry/mesh_shapes.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "../common/embree_rays.h"
+#include "../common/mesh_oracle.h"
 #include "device_test.h"
 #include "full_sizes.h"
 #include "mesh_asked.h"
-#include "mesh_oracle.h"
 #include "real_meshes.h"
 
 using namespace weft;
@@ -28,15 +29,8 @@ namespace {
 
 class MeshQuery : public test::DeviceTest {
  protected:
-  struct Input {
-    std::string name;
-    MeshData data;
-  };
-  /// A made mesh, and those of people where they are.
-  std::vector<Input> with_real_meshes(MeshData made) const {
-    std::vector<Input> inputs{{"made", std::move(made)}};
-    for (const test::RealMesh& mesh : test::real_meshes_for(on_reference())) inputs.push_back({mesh.name, mesh.data});
-    return inputs;
+  std::vector<test::NamedMesh> with_real_meshes(MeshData made) const {
+    return test::with_real_meshes(std::move(made), on_reference());
   }
 };
 ON_EVERY_DEVICE(MeshQuery);
@@ -113,7 +107,7 @@ TEST_P(MeshQuery, rays_agree_with_those_of_embree) {
     const auto differing = test::rays_that_differ(data, rays, got.to_vector(), wanted);
     RecordProperty(name + "_rays_that_differ", std::to_string(differing.size()));
     for (const test::DifferingRay& d : differing) EXPECT_TRUE(d.explained) << d.text;
-    EXPECT_LE(differing.size(), 1u);
+    EXPECT_LE(differing.size(), std::size_t(n) / 1'000'000);
   }
 #else
   GTEST_SKIP() << "Embree 3 is not on this machine";
@@ -526,21 +520,31 @@ TEST_P(MeshQuery, refit_follows_the_points) {
         mesh.rebuild();
       moved_data.points = points.to_vector();
       const Mesh fresh(device(), moved_data, {.winding_number = true});
+      // Trees sum up far triangles each in their own way.
+      const std::vector<float> numbers = test::winding_numbers(device(), fresh, asked);
       for (MeshSign sign : {MeshSign::winding, MeshSign::normal}) {
         const auto moved = ask_points(device(), mesh, asked, 100, sign),
                    built = ask_points(device(), fresh, asked, 100, sign);
         for (std::size_t i = 0; i < asked.size(); ++i) {
           ASSERT_NEAR(moved[i].distance, built[i].distance, 1e-6) << i;
-          if (moved[i].distance > 1e-4f) {
+          const bool sure = sign != MeshSign::winding || std::abs(numbers[i] - 0.5f) > 0.005f;
+          if (moved[i].distance > 1e-4f && sure) {
             ASSERT_EQ(moved[i].sign, built[i].sign) << i;
           }
         }
       }
       const auto moved = cast_rays(device(), mesh, asked, directions, 100),
                  built = cast_rays(device(), fresh, asked, directions, 100);
+      // Some triangles are there twice: the first one of a tree is found.
+      const auto corners = [&data = data](int face) {
+        std::array<int, 3> c{};
+        for (std::size_t k = 0; face >= 0 && k < 3; ++k) c[k] = data.indices[3 * std::size_t(face) + k];
+        std::ranges::sort(c);
+        return c;
+      };
       for (std::size_t i = 0; i < asked.size(); ++i) {
         ASSERT_EQ(moved[i].hit, built[i].hit) << i;
-        ASSERT_EQ(moved[i].face, built[i].face) << i;
+        ASSERT_EQ(corners(moved[i].face), corners(built[i].face)) << i;
         ASSERT_EQ(moved[i].t, built[i].t) << i;
         ASSERT_EQ(moved[i].count, built[i].count) << i;
       }
