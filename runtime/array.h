@@ -54,6 +54,8 @@ class ArrayBase {
   /// True for an array that was default constructed: it has no device and no memory.
   bool is_null() const { return !storage_; }
   int ndim() const { return ndim_; }
+  /// Number of elements along dimension k.
+  /// Errors: Error(invalid_argument), as of stride(), for a dimension that the array has not.
   std::int64_t shape(int k) const { return shape_[checked(k, "shape")]; }
   /// Distance of neighbours along dimension k, in bytes.
   std::int64_t stride(int k) const { return stride_[checked(k, "stride")]; }
@@ -64,6 +66,7 @@ class ArrayBase {
     for (int k = 0; k < ndim_; ++k) n *= shape_[static_cast<std::size_t>(k)];
     return n;
   }
+  /// Do the elements lie one behind the other, in row-major order?
   bool is_contiguous() const {
     std::int64_t expected = element_bytes_;
     for (int k = ndim_ - 1; k >= 0; --k) {

@@ -32,10 +32,11 @@ class MeshQueryReal : public test::DeviceTest {
   }
   std::span<const test::RealMesh> meshes() const { return test::real_meshes_for(on_reference()); }
   bool full() const { return full_sizes() && !on_reference(); }
-  /// How many of something that takes float64 a time by the triangles of a mesh.
+  /// How many of something for which float64 looks at all triangles' corners: fewer of larger meshes.
   int count_for(const test::RealMesh& mesh, int most) const {
-    const std::size_t pairs = full() ? 2'000'000'000 : on_reference() ? 40'000 : 20'000'000;
-    return int(std::clamp<std::size_t>(pairs / mesh.data.indices.size(), on_reference() ? 10 : 100, std::size_t(most)));
+    const std::size_t corners = full() ? 2'000'000'000 : on_reference() ? 40'000 : 20'000'000;
+    return int(
+        std::clamp<std::size_t>(corners / mesh.data.indices.size(), on_reference() ? 10 : 100, std::size_t(most)));
   }
 };
 ON_EVERY_DEVICE(MeshQueryReal);
