@@ -3,16 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "../frontend/edsl/names.h"
 #include "../frontend/support/error.h"
 #include "array_create.h"
 #include "capture.h"
+#include "captured_memory.h"
 #include "kernel_programs.h"
-#include "observe.h"
-#include "view.h"
 
 namespace weft {
 
@@ -27,23 +25,14 @@ Capture& the_capture(const char* what) {
   if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
   return *capture;
 }
-
-// Those that a graph's own capture has not heard already: tapes from outside.
-void warn_watchers(const std::shared_ptr<detail::Storage>& storage, detail::StreamState& on) {
-  if (!storage->watched() || !storage->bytes) return;
-  const detail::View all(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
-  for (const auto& watcher : storage->watchers())
-    if (!watcher->captured) watcher->before_write(all, on);
-}
 }  // namespace
 
 struct Graph::State {
   std::shared_ptr<detail::DeviceState> device;
   std::unique_ptr<backend::Graph> graph;
-  std::vector<Capture::Used> used;
+  detail::CapturedMemory memory;
   std::vector<CapturedLaunch> launches;
-  std::uint64_t capture = 0;  ///< see GraphNode
-  bool by_handles = false;
+  std::uint64_t capture = 0;                      ///< see GraphNode
   std::shared_ptr<detail::ReportBuffer> reports;  ///< null where no kernel prints, asserts or checks itself
   detail::StreamState* reporting_on = nullptr;    ///< where it was launched last
   std::mutex mutex;                               ///< launches and patches by several threads
@@ -71,25 +60,7 @@ void Graph::launch(const Stream& stream) const {
   if (Capture::current())
     throw Error(ErrorKind::unsupported, fmt::format("a graph is launched while {}", Capture::current()->doing()));
   std::lock_guard lock(s.mutex);
-  detail::References reached;
-  for (const Capture::Used& u : s.used) {
-    detail::Storage& storage = *u.storage;
-    if (u.writes) warn_watchers(u.storage, on);
-    storage.order_before(on, u.writes);
-    if (storage.has_references() && !storage.is_handle) {  // what is behind handles is read alone, see below
-      if (!u.refers)
-        invalid("elements of an array that a graph works on have come to hold arrays after the capture: capture again");
-      storage.reach(reached);
-    }
-  }
-  // What the elements hold now, and what is behind the handles that there are now.
-  for (const auto& storage : reached) {
-    warn_watchers(storage, on);
-    storage->order_before(on, true);
-  }
-  detail::References by_handles;
-  if (s.by_handles) by_handles = s.device->handles.all(on);
-  for (const auto& storage : by_handles) storage->order_before(on, false);
+  const detail::CapturedMemory::Reached reached = s.memory.order_before(on, on);
   // Here, and not only in report_to(), which holds the stream's lock and then finds next to nothing to wait for.
   if (s.reports && s.reporting_on && s.reporting_on != &on) s.reporting_on->settle(*s.reports);
   if (s.reports) on.make_way(*s.reports);
@@ -101,9 +72,7 @@ void Graph::launch(const Stream& stream) const {
     s.reports->recorded(replayed);
     return replayed;
   });
-  for (const Capture::Used& u : s.used) u.storage->touched(on, ticket, u.writes);
-  for (const auto& storage : reached) storage->touched(on, ticket, true);
-  for (const auto& storage : by_handles) storage->touched(on, ticket, false);
+  s.memory.touched(on, ticket, reached);
 }
 
 void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args) const {
@@ -132,14 +101,7 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   detail::PackedLaunch packed = detail::pack(*program.call, args, known.threads, count);
   if (const std::uint32_t at = program.call->report_offset)
     std::memcpy(packed.block.data() + at, known.report.data(), known.report.size());
-  for (const auto& [array, access] : packed.arrays) {
-    const bool writes = any(access, ir::kChanges);
-    const auto used = std::ranges::find(s.used, array->storage(), &Capture::Used::storage);
-    if (used == s.used.end())
-      s.used.push_back({array->storage(), writes, true});  // commands that are exchanged are ordered with all others
-    else
-      used->writes = used->writes || writes, used->refers = true;
-  }
+  for (const auto& [array, access] : packed.arrays) s.memory.add(array->storage(), any(access, ir::kChanges));
   s.graph->patch(known.operation, packed.block);
 }
 
@@ -149,10 +111,9 @@ Graph capture(const Device& device, const std::function<void()>& work) {
   {
     Capture collecting(*device.state());
     work();
-    for (auto& [storage, use] : collecting.used) made->used.push_back(std::move(use));
+    made->memory = detail::CapturedMemory(collecting, "a graph", "capture");
     made->reports = collecting.take_reports();
     made->launches = std::move(collecting.launches);
-    made->by_handles = collecting.by_handles;
     made->capture = collecting.serial;
     made->graph = device.state()->device->create_graph(collecting.take());
   }

@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "../frontend/support/error.h"
 #include "capture.h"
+#include "captured_memory.h"
 #include "extent.h"
-#include "observe.h"
 #include "state.h"
-#include "view.h"
 
 namespace weft {
 
@@ -52,7 +55,13 @@ struct Recording::State {
   backend::Ticket recording = 0;  ///< 0: nothing is recorded yet
   backend::Ticket ticket = 0;     ///< of the last submission, or of the recording as long as there is none
   std::unique_ptr<backend::Operations> operations;
-  std::vector<Capture::Used> used;
+  detail::CapturedMemory memory;
+  detail::CapturedMemory::Reached reached;  ///< by the submission that comes next
+  struct Kept {
+    backend::Ticket submission = 0;
+    detail::CapturedMemory::Reached reached;
+  };
+  std::vector<Kept> kept;                         ///< by submissions that are not known to have run
   std::shared_ptr<detail::ReportBuffer> reports;  ///< null where no kernel prints, asserts or checks itself
 
   /// Waits for the submission that was told of last, and takes what it reported.
@@ -60,16 +69,27 @@ struct Recording::State {
 
   /// What was given to weft before and has to do with the same memory comes before what is submitted next. Tapes that
   /// need elements which change then are told.
-  void order() const {
-    for (const Capture::Used& u : used) {
-      detail::Storage& storage = *u.storage;
-      if (u.writes && storage.watched()) {
-        const detail::View all(u.storage, storage.allocation.address, std::int64_t(storage.bytes), 1);
-        for (const auto& watcher : storage.watchers())
-          if (!watcher->captured) watcher->before_write(all, *stream);
-      }
-      storage.order_before(*recordings, u.writes);
-    }
+  void order() {
+    release();
+    reached = memory.order_before(*recordings, *stream);
+  }
+
+  /// The submission works on its memory from now on. Elements and handles may come to refer to other memory while it
+  /// runs: nobody else keeps this.
+  void submitted() {
+    memory.touched(*recordings, ticket, reached);
+    release();
+    kept.push_back({ticket, std::exchange(reached, {})});
+  }
+
+  /// What submissions that have run had reached.
+  void release() {
+    std::vector<Kept> ended;  // the end of memory may ask the stream of recordings
+    recordings->with([&](backend::Stream& s) {
+      const auto run = std::partition(kept.begin(), kept.end(), [&](const Kept& k) { return !s.done(k.submission); });
+      ended.assign(std::make_move_iterator(run), std::make_move_iterator(kept.end()));
+      kept.erase(run, kept.end());
+    });
   }
 
   ~State() {
@@ -98,7 +118,8 @@ Recording::State& Recording::state() const {
 }
 
 void Recording::prepare() const {
-  const State& s = state();
+  State& s = state();
+  s.device->device->check_alive();
   const bool reported = s.reports && s.ticket != s.recording;
   if (reported) Capture::refuse_waits();
   s.order();
@@ -121,7 +142,7 @@ void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
     s.recordings->report_later(s.reports);
   });
   // The work happens now, whatever was done since it was recorded.
-  for (const Capture::Used& u : s.used) u.storage->touched(*s.recordings, s.ticket, u.writes);
+  s.submitted();
 }
 
 void Recording::submitted() const { tell({}, 0); }
@@ -206,7 +227,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
   {
     Capture collecting(device, "work is recorded into a command buffer");
     work();
-    for (auto& [storage, use] : collecting.used) made->used.push_back(std::move(use));
+    made->memory = detail::CapturedMemory(collecting, "a recording", "record");
     made->reports = collecting.take_reports();
     made->operations = collecting.take();
     if (made->reports) made->reports->record_into(*made->operations);
@@ -218,7 +239,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
   made->order();
   made->recording = made->ticket =
       recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
-  for (const Capture::Used& u : made->used) u.storage->touched(recordings, made->ticket, u.writes);
+  made->memory.touched(recordings, made->ticket, made->reached);
   return Recording(std::move(made));
 }
 

@@ -9,7 +9,8 @@
 
 namespace weft {
 
-/// Work in a command buffer of the caller's: see Stream::record_into(). It keeps all that the commands use.
+/// Work in a command buffer of the caller's: see Stream::record_into(). It keeps all that the commands use. What
+/// elements and handles refer to is that of the moment of each prepare(), and is kept until that submission has run.
 ///
 /// It must live as long as the command buffer may be submitted or run, as Vulkan has it for the command buffer itself:
 /// kept beside it and replaced where it is reset, after the wait for its fence. Its end waits for the submission that
@@ -29,8 +30,9 @@ class [[nodiscard]] Recording {
   /// Before a command buffer is submitted again: starts the work on its arrays that weft was given since it was
   /// recorded or submitted, so that it comes before. Where kernels print, assert or check themselves it then waits for
   /// the submission before, as wait() does: what they said would be written over.
-  /// Errors: those of wait() there, Error(kernel_fault) above all, of any recording whose failures nobody has been told
-  /// of. All is ready for the submission then: a second call is not needed.
+  /// Errors: Error(invalid_argument) for an array whose elements held no arrays when it was recorded and do now, and
+  /// what a launch by handles refuses; those of wait() where it waits, Error(kernel_fault) above all, of any recording
+  /// whose failures nobody has been told of. After these all is ready for the submission: a second call is not needed.
   void prepare() const;
   /// The command buffer was submitted to the queue of the device just now. What weft is given from now on comes after,
   /// and reading an array waits for it.

@@ -1,0 +1,210 @@
+// Recordings and the memory that kernels reach through elements and handles: that of each submission.
+#include <gtest/gtest.h>
+#include <weft/geometry.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "../../../runtime/state.h"
+#include "../watched_test.h"
+#include "embedded.h"
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+struct Holder {
+  Array<float> values;
+};
+WEFT_STRUCT(Holder, values);
+
+constexpr int kSize = 64;
+
+auto add_one = kernel("add_one", [](Arr<float> x) { x[tid()] += 1; });
+auto push = kernel("push", [](Arr<vec3> p) { p[tid()].x += 1; });
+auto twice = kernel("twice", [](Arr<Holder> items) {
+  Int i = tid();
+  If (i < items[0].values.shape(0)) {
+    items[0].values[i] *= 2.f;
+  }
+});
+auto ask = kernel("ask", [](Arr<const std::uint64_t> mesh, Arr<float> distance) {
+  const MeshPointHit hit = mesh_query_point(mesh[0], Vec3(100, 0, 0));
+  distance[0] = select(hit.hit, hit.distance, -1.f);
+});
+
+WATCHED_TEST(RecordedReach);
+
+/// A recording that doubles what an element holds, submitted once and run. Its submissions end by hand.
+struct Doubling {
+  explicit Doubling(Embedded& e, const Array<Holder>& items)
+      : e(e),
+        commands(e.renderer.begin()),
+        recording(e.device.stream().record_into(commands, [&] { launch(twice, kSize, items); })) {
+    e.renderer.submit(commands);
+    recording.submitted(ends.vk(), 1);
+    end(1);
+  }
+  void submit_again(std::uint64_t value) {
+    recording.prepare();
+    e.renderer.submit_again(commands);
+    recording.submitted(ends.vk(), value);
+  }
+  void end(std::uint64_t value) {
+    e.renderer.wait_idle();
+    ends.signal(value);
+  }
+  Embedded& e;
+  const TimelineSemaphore ends{e.device};
+  const VkCommandBuffer commands;
+  Recording recording;
+};
+
+TEST_P(RecordedReach, ReadingWaitsForASubmissionWhoseElementsHoldTheArray) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> a = full<float>(e.device, kSize, 1), b = full<float>(e.device, kSize, 10);
+  Array<Holder> items(e.device, {Holder{a}});
+  Doubling work(e, items);
+  EXPECT_EQ(a.at(3), 2);
+  items.assign(std::vector<Holder>{Holder{b}});
+  work.submit_again(2);
+  std::atomic<bool> read = false;
+  float seen = 0;
+  std::thread reader([&] {
+    seen = b.at(3);
+    read = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(read) << "the second submission has not ended";
+  work.end(2);
+  reader.join();
+  EXPECT_EQ(seen, 20);
+  EXPECT_EQ(a.at(3), 2);
+}
+
+TEST_P(RecordedReach, WorkOnWhatElementsHoldByThenComesBeforeTheSubmission) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> a = full<float>(e.device, kSize, 1), b = full<float>(e.device, kSize, 10);
+  Array<Holder> items(e.device, {Holder{a}});
+  Doubling work(e, items);
+  items.assign(std::vector<Holder>{Holder{b}});
+  const Stream stream = e.device.create_stream();
+  launch(stream, add_one, kSize, b);
+  launch(stream, add_one, kSize, b);
+  work.submit_again(2);
+  work.end(2);
+  EXPECT_EQ(b.at(3), 24);
+}
+
+TEST_P(RecordedReach, ElementsThatHeldNothingAreRefusedAsByGraphs) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> b = full<float>(e.device, kSize, 10);
+  Array<Holder> items = zeros<Holder>(e.device, 1);
+  Doubling work(e, items);
+  items.assign(std::vector<Holder>{Holder{b}});
+  expect_contains(error_of([&] { work.recording.prepare(); }),
+                  "elements of an array that a recording works on have come to hold arrays since it was made");
+  items.assign(std::vector<Holder>{Holder{}});
+  work.submit_again(2);
+  work.end(2);
+  EXPECT_EQ(b.at(3), 10);
+}
+
+TEST_P(RecordedReach, RefitsOfMeshesThatWereMadeLaterComeBeforeTheSubmission) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<std::uint64_t> id = zeros<std::uint64_t>(e.device, 1);
+  Array<float> distance = zeros<float>(e.device, 1);
+  const VkCommandBuffer commands = e.renderer.begin();
+  const Recording recording = e.device.stream().record_into(commands, [&] { launch(ask, 1, id, distance); });
+  e.renderer.submit(commands);
+  recording.submitted();
+  EXPECT_EQ(distance.at(0), -1);
+  const MeshData data = shapes::icosphere(1, 3);
+  Array<vec3> points(e.device, data.points);
+  Mesh mesh(points, Array<int>(e.device, data.indices));
+  id.fill(mesh.id());
+  e.device.synchronize();
+  launch(push, points.size(), points);
+  mesh.refit();
+  recording.prepare();
+  e.renderer.submit_again(commands);
+  recording.submitted();
+  EXPECT_NEAR(distance.at(0), 98, 1e-3);
+}
+
+TEST_P(RecordedReach, MemoryBehindElementsIsKeptUntilTheSubmissionHasRun) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> a = full<float>(e.device, kSize, 1), b = full<float>(e.device, kSize, 10);
+  Array<Holder> items(e.device, {Holder{a}});
+  Doubling work(e, items);
+  items.assign(std::vector<Holder>{Holder{b}});
+  const std::weak_ptr<detail::Storage> held = b.storage();
+  work.submit_again(2);
+  b = {};
+  items.assign(std::vector<Holder>{Holder{a}});
+  EXPECT_FALSE(held.expired()) << "the second submission has not ended";
+  work.end(2);
+  work.submit_again(3);
+  EXPECT_TRUE(held.expired());
+  work.end(3);
+  EXPECT_EQ(a.at(3), 4);
+}
+
+TEST_P(RecordedReach, MemoryBehindHandlesIsKeptUntilTheSubmissionHasRun) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  const TimelineSemaphore ends(e.device);
+  Array<std::uint64_t> id = zeros<std::uint64_t>(e.device, 1);
+  Array<float> distance = zeros<float>(e.device, 1);
+  const VkCommandBuffer commands = e.renderer.begin();
+  const Recording recording = e.device.stream().record_into(commands, [&] { launch(ask, 1, id, distance); });
+  e.renderer.submit(commands);
+  recording.submitted();
+  recording.wait();
+  const MeshData data = shapes::icosphere(1, 3);
+  std::optional<Mesh> mesh(Mesh(Array<vec3>(e.device, data.points), Array<int>(e.device, data.indices)));
+  const std::weak_ptr<detail::Storage> points = mesh->points().storage();
+  id.fill(mesh->id());
+  recording.prepare();
+  e.renderer.submit_again(commands);
+  recording.submitted(ends.vk(), 1);
+  mesh.reset();
+  EXPECT_FALSE(points.expired()) << "the second submission has not ended";
+  e.renderer.wait_idle();
+  ends.signal(1);
+  EXPECT_NEAR(distance.at(0), 99, 1e-3);
+  recording.prepare();
+  EXPECT_TRUE(points.expired());
+}
+
+// At its end such memory asks all streams that worked on it, that of the recordings among them.
+TEST_P(RecordedReach, MemoryOfOthersIsKeptAndGivenBack) {
+  if (on_reference() || !device().wraps_host()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  std::vector<float> memory(1024, 10.f);
+  Array<float> a = full<float>(e.device, kSize, 1);
+  Array<Holder> items(e.device, {Holder{a}});
+  Doubling work(e, items);
+  {
+    Array<float> around = wrap(e.device, memory);
+    items.assign(std::vector<Holder>{Holder{around}});
+    work.submit_again(2);
+  }
+  items.assign(std::vector<Holder>{Holder{a}});
+  work.end(2);
+  work.submit_again(3);
+  work.end(3);
+  EXPECT_EQ(memory[3], 20);
+  EXPECT_EQ(a.at(3), 4);
+}
+
+}  // namespace
