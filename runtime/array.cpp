@@ -362,6 +362,12 @@ void ArrayBase::copy_elements(const ArrayBase& from) {
   storage_->touched(stream, t, true);
 }
 
+namespace {
+bool is_adopted(backend::Device& device) {
+  return backend::VulkanAccess::fits(device) && backend::VulkanAccess(device, "copy_from()").adopted();
+}
+}  // namespace
+
 void ArrayBase::copy_between_devices(const ArrayBase& from) {
   // Strided views are packed by their own devices.
   if (!from.is_contiguous()) {
@@ -376,7 +382,9 @@ void ArrayBase::copy_between_devices(const ArrayBase& from) {
     return detail::strided_copy(*this, packed);
   }
   const std::uint64_t bytes = std::uint64_t(size()) * element_bytes_;
-  if (storage_->allocation.host) return from.storage_->download(host_bytes(), from.address_, bytes);
+  // Others may be reading memory of an adopted device, which only its queue knows.
+  if (storage_->allocation.host && !is_adopted(*storage_->device->device))
+    return from.storage_->download(host_bytes(), from.address_, bytes);
   // Through the host, a part at a time: it may have less memory than the devices.
   std::vector<std::byte> part(std::min<std::uint64_t>(bytes, 64 << 20));
   for (std::uint64_t at = 0; at < bytes; at += part.size()) {

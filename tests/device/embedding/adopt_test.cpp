@@ -279,6 +279,32 @@ TEST_P(Adopting, TheRendererCopiesFromAnArray) {
   EXPECT_EQ(reinterpret_cast<float*>(to.host)[99], 2);
 }
 
+// As assign() does: the renderer reads what was there when it submitted.
+TEST_P(Adopting, CopiesFromOtherDevicesComeAfterWhatTheRendererHasSubmitted) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Renderer& r = e.renderer;
+  const Device reference("reference");
+  for (const int n : {100, 100'000}) {
+    Array<float> x = full<float>(e.device, n, 1), other = full<float>(reference, n, 2);
+    e.device.synchronize();
+    const VulkanBuffer from = x.vk();
+    const Renderer::Buffer to = r.make_buffer(from.bytes);
+    const VkCommandBuffer commands = r.begin();
+    const VkBufferCopy region{from.offset, 0, from.bytes};
+    r.vk.vkCmdCopyBuffer(commands, from.buffer, to.buffer, 1, &region);
+    const VkSemaphore gate = r.make_timeline();
+    e.device.stream().wait(gate, 1);
+    r.submit(commands);
+    x.copy_from(other);
+    r.signal(gate, 1);
+    EXPECT_EQ(x.at(n - 1), 2);
+    EXPECT_EQ(x.at(0), 2);
+    r.wait_idle();
+    EXPECT_EQ(reinterpret_cast<float*>(to.host)[n - 1], 1);
+  }
+}
+
 TEST_P(Adopting, ArraysStandOnTheRenderersBuffers) {
   const VulkanBuffer none{};
   if (on_reference())
