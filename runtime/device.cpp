@@ -237,6 +237,7 @@ Stream Device::stream() const {
 }
 
 Stream Device::create_stream(StreamPriority priority) const {
+  state_->device->check_alive();
   std::unique_lock lock(state_->mutex);
   StreamState* s = nullptr;
   detail::Reports of_last_owner;
@@ -281,6 +282,7 @@ void Device::synchronize() const {
 void Device::set_dispatch_budget(double seconds) const {
   if (!(seconds >= 0))
     throw Error(ErrorKind::invalid_argument, fmt::format("a dispatch budget of {} seconds", seconds));
+  state_->device->check_alive();
   if (seconds > 0) state_->device->create_timestamps(2);  // says so where there is no clock
   state_->dispatch_budget = seconds;
 }
@@ -351,9 +353,11 @@ void Stream::synchronize() {
   state_->deliver_from([&](detail::Reports& found) { state_->synchronize(found); });
 }
 void Stream::track_hazards(bool on) {
+  state_->device->device->check_alive();
   state_->with([&](backend::Stream& s) { s.track_hazards(on); });
 }
 void Stream::barrier_always(bool on) {
+  state_->device->device->check_alive();
   state_->with([&](backend::Stream& s) { s.barrier_always(on); });
 }
 backend::Stream& Stream::native() { return *state_->stream_; }

@@ -94,6 +94,7 @@ void Storage::forget(std::span<const Use> done) {
 
 void Storage::wait_for_writers() {
   Capture::refuse_waits();
+  device->device->check_alive();
   const std::vector<Use> list = writers();
   if (list.empty()) return;
   // What one stream's kernels reported ends no wait for another.
@@ -110,6 +111,7 @@ std::vector<Storage::Use> Storage::users() {
 
 void Storage::wait_for_users() {
   Capture::refuse_waits();
+  device->device->check_alive();
   const std::vector<Use> list = users();
   if (list.empty()) return;
   list.front().stream->deliver_from([&](Reports& found) {
@@ -227,6 +229,7 @@ void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
 
 std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes,
                                   backend::MemoryKind kind) {
+  device->device->check_alive();
   // Fills work on whole words, and so do atomic operations on less.
   const std::uint64_t padded = (bytes + 3) / 4 * 4;
   device->allocated += padded;
@@ -306,6 +309,7 @@ std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, const 
     throw Error(ErrorKind::unsupported,
                 fmt::format("a VkBuffer is wrapped on {}, which is not adopted: it has a VkDevice of its own",
                             device->device->info().name));
+  device->device->check_alive();
   if (buffer.bytes == 0) return std::make_shared<Storage>(device, backend::Allocation{}, 0);
   return std::make_shared<Storage>(device, access.wrap(buffer), std::move(owner), Storage::Outside{});
 }
@@ -316,6 +320,7 @@ std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, std::b
   if (!info.wraps_host)
     throw Error(ErrorKind::unsupported,
                 fmt::format("{} ({}) cannot use memory of the host without a copy", info.name, info.adapter));
+  device->device->check_alive();
   if (bytes == 0) return std::make_shared<Storage>(device, backend::Allocation{}, 0);
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   claim(*device, begin, bytes);

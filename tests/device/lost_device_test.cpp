@@ -54,6 +54,8 @@ TEST_P(LostDevices, are_reported_by_every_later_call) {
   std::vector<float> values(n), late(n);
   Array<float> around = own->wraps_host() ? wrap(*own, values) : Array<float>();
   std::optional<Stream> stream = own->create_stream();
+  (void)own->create_stream();  // idle from here on
+  Array<float> unused = empty<float>(*own, n);
   launch(*stream, add_one, n, x);
   launch(says, n, x);
   GraphNode node;
@@ -93,7 +95,13 @@ TEST_P(LostDevices, are_reported_by_every_later_call) {
     expect_lost("wait", [&] { x.wait(); });
     expect_lost("a new array", [&] { zeros<float>(*own, n); });
     expect_lost("an array of another size", [&] { empty<float>(*own, 7 * n); });
+    expect_lost("an array of no elements", [&] { empty<float>(*own, 0); });
+    expect_lost("wait for an array without work", [&] { unused.wait(); });
     expect_lost("create_stream", [&] { own->create_stream(); });
+    expect_lost("barrier_always", [&] { stream->barrier_always(false); });
+    expect_lost("track_hazards", [&] { stream->track_hazards(true); });
+    expect_lost("set_dispatch_budget", [&] { own->set_dispatch_budget(0); });
+    expect_lost("capture of no work", [&] { capture(*own, [] {}); });
     expect_lost("synchronize", [&] { own->synchronize(); });
     expect_lost("synchronize a stream", [&] { stream->synchronize(); });
     expect_lost("record", [&] { stream->record(); });
@@ -130,7 +138,7 @@ TEST_P(LostDevices, are_reported_by_every_later_call) {
   own.reset();
   graph = {};
   arrays.clear();
-  x = y = z = loss = around = {};
+  x = y = z = loss = around = unused = {};
 }
 
 TEST_P(LostDevices, are_noticed_by_whoever_waits) {

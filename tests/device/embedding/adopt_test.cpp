@@ -158,6 +158,9 @@ TEST_P(Adopting, DetachedDevicesRefuseEveryCall) {
   const Event event = stream.record();
   std::vector<float> out(100);
   HostCopy copy = x.copy_to_async(out);
+  (void)adopted.create_stream();  // idle from here on
+  Array<float> unused = empty<float>(adopted, 100);
+  Recording recording = stream.record_into(e->renderer.begin(), [] {});
   const Renderer::Buffer buffer = e->renderer.make_buffer(64);
   Array<float> wrapped = wrap_buffer<float>(adopted, 16, {buffer.buffer, 0, 64, 0, buffer.usage});
   wrapped.fill(7);
@@ -182,7 +185,14 @@ TEST_P(Adopting, DetachedDevicesRefuseEveryCall) {
   expect_contains(error_of([&] { (void)stream.record(); }), gone);
   expect_contains(error_of([&] { copy.wait(); }), gone);
   expect_contains(error_of([&] { adopted.synchronize(); }), gone);
-  expect_contains(error_of([&] { adopted.create_stream(); }), gone);
+  for (int k = 0; k < 2; ++k) expect_contains(error_of([&] { adopted.create_stream(); }), gone);
+  expect_contains(error_of([&] { (void)event.done(); }), gone);
+  expect_contains(error_of([&] { unused.wait(); }), gone);
+  expect_contains(error_of([&] { zeros<float>(adopted, 0); }), gone);
+  expect_contains(error_of([&] { wrap_buffer<float>(adopted, 0, {}); }), gone);
+  expect_contains(error_of([&] { capture(adopted, [] {}); }), gone);
+  expect_contains(error_of([&] { recording.prepare(); }), gone);
+  expect_contains(error_of([&] { adopted.set_dispatch_budget(0); }), gone);
   auto other = kernel("other", [](Arr<float> x) { x[tid()] -= 1; });
   expect_contains(error_of([&] { launch(other, 100, x); }), gone);
   // All that is left is dropped after the device and the instance.
