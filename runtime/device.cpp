@@ -338,10 +338,12 @@ void Stream::wait(const Event& event) const {
   }
   refuse_captured(event.stream_, event.ticket_);
   if (!event.stream_) return;
-  if (event.stream_->device != state_->device)
+  if (event.stream_->device != state_->device) {
+    const std::string &own = state_->device->device->info().name, &other = event.stream_->device->device->info().name;
     throw Error(ErrorKind::invalid_argument,
-                fmt::format("a stream of device {} is to wait for an event of device {}: wait for it on the host",
-                            state_->device->device->info().name, event.stream_->device->device->info().name));
+                fmt::format("a stream of device {} is to wait for an event of device {}{}: wait for it on the host",
+                            own, other, other == own ? " (2)" : ""));  // as profiles tell them apart
+  }
   event.stream_->start(event.ticket_);
 }
 

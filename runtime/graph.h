@@ -72,10 +72,10 @@ class Graph {
   std::shared_ptr<State> state_;
 };
 
-/// Collects all work that `work` gives the device, on whichever stream: launches, copies, fills, values from the host
-/// (which are the same in each launch of the graph), what algorithms, refits and builds consist of, a Tape that is
-/// recorded and run back inside. Nothing runs before the graph is launched. Arrays that are made meanwhile belong to
-/// the graph as long as it lives: each launch uses the same memory.
+/// Collects all work that this thread gives the device in `work`, on whichever stream: launches, copies, fills, values
+/// from the host (which are the same in each launch of the graph), what algorithms, refits and builds consist of, a
+/// Tape that is recorded and run back inside. Other threads' work runs as ever. Nothing runs before the graph is
+/// launched. Arrays that are made meanwhile belong to the graph as long as it lives: each launch uses the same memory.
 ///
 ///   Graph step = capture(device, [&] {
 ///     launch(forces, n, x, f);

@@ -102,6 +102,9 @@ TEST_P(Streams, refuse_events_of_other_devices) {
   const Device other = Device::open("reference");
   const Event event = other.stream().record();
   expect_contains(error_of([&] { device().stream().wait(event); }), "an event of device reference");
+  const Device namesake = Device::open(device().name());
+  expect_contains(error_of([&] { device().stream().wait(namesake.stream().record()); }),
+                  "an event of device " + device().name() + " (2)");
   expect_contains(error_of([&] { capture(device(), [&] { (void)other.stream().record(); }); }),
                   "a graph is captured on device " + device().name());
 }
