@@ -50,7 +50,16 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
   using B = FaceLike<S, bool>;
   using V = VecOf<3, S>;
   const S zero = T(0), one = T(1);
-  const V ab = b - a, ac = c - a, bc = c - b, normal = cross(ab, ac);
+  const V to_b = b - a, to_c = c - a;
+  // Products of four edges are formed, so that the edges are scaled where those would overflow or underflow: by a power
+  // of two, by which nothing is rounded. Distances are not: the query may be far from a small triangle.
+  constexpr bool is_float = std::is_same_v<T, float>;
+  constexpr T long_edge = is_float ? T(0x1p16) : T(0x1p128), step = is_float ? T(0x1p33) : T(0x1p350);
+  S longest = zero;
+  for (int i = 0; i < 3; ++i) longest = larger(larger(S(abs(to_b[i])), S(abs(to_c[i]))), longest);
+  const S short_scale = select(B(longest < T(1) / long_edge), S(step), one);
+  const S scale = detach(S(select(B(longest > long_edge), S(T(1) / step), short_scale)));
+  const V ab = to_b * scale, ac = to_c * scale, bc = (c - b) * scale, normal = cross(ab, ac);
   const S ab2 = length_sq(ab), ac2 = length_sq(ac), bc2 = length_sq(bc), n2 = length_sq(normal);
   const V pa = a - query, pb = b - query, pc = c - query;
 
@@ -59,24 +68,24 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
   const B flat = n2 > ab2 * ac2 * std::numeric_limits<T>::epsilon();
   const V up = normal * select(flat, ratio<S>(dot(normal, pa), n2), zero);
   // Of b by way of a: one rounding of the query for all candidates.
-  const V fa = pa - up, fb = fa + ab;
+  const V fa = pa - up, fb = fa + to_b;
 
   // Weights of b and c: the best point of each edge, then the inner one.
-  const S on_ab = to_unit_interval<S>(ratio<S>(S(-dot(fa, ab)), ab2));
-  const S on_ac = to_unit_interval<S>(ratio<S>(S(-dot(fa, ac)), ac2));
-  const S on_bc = to_unit_interval<S>(ratio<S>(S(-dot(fb, bc)), bc2));
-  Best<S> best{on_ab, zero, length_sq(V(fa + ab * on_ab))};
-  best.offer(zero, on_ac, length_sq(V(fa + ac * on_ac)), B(true));
+  const S on_ab = to_unit_interval<S>(S(ratio<S>(S(-dot(fa, ab)), ab2) * scale));
+  const S on_ac = to_unit_interval<S>(S(ratio<S>(S(-dot(fa, ac)), ac2) * scale));
+  const S on_bc = to_unit_interval<S>(S(ratio<S>(S(-dot(fb, bc)), bc2) * scale));
+  Best<S> best{on_ab, zero, length_sq(V(fa + to_b * on_ab))};
+  best.offer(zero, on_ac, length_sq(V(fa + to_c * on_ac)), B(true));
   const S b_on_bc = one - on_bc;
-  best.offer(b_on_bc, on_bc, length_sq(V(fb + bc * on_bc)), B(true));
+  best.offer(b_on_bc, on_bc, length_sq(V(fb + (c - b) * on_bc)), B(true));
   // The weights of a narrow triangle are corrected once by what is left over: 4 digits are lost on a sliver.
-  auto by_b = [&](const V& p) { return S(ratio<S>(dot(cross(ac, p), normal), n2)); };
-  auto by_c = [&](const V& p) { return S(ratio<S>(dot(cross(p, ab), normal), n2)); };
+  auto by_b = [&](const V& p) { return S(ratio<S>(dot(cross(ac, p), normal), n2) * scale); };
+  auto by_c = [&](const V& p) { return S(ratio<S>(dot(cross(p, ab), normal), n2) * scale); };
   const S rough_b = by_b(fa), rough_c = by_c(fa);
-  const V left = fa + ab * rough_b + ac * rough_c;
+  const V left = fa + to_b * rough_b + to_c * rough_c;
   const S inner_b = rough_b + by_b(left), inner_c = rough_c + by_c(left);
   const B inside = (inner_b > zero) & (inner_c > zero) & (S(inner_b + inner_c) < one);
-  best.offer(inner_b, inner_c, length_sq(V(fa + ab * inner_b + ac * inner_c)), inside);
+  best.offer(inner_b, inner_c, length_sq(V(fa + to_b * inner_b + to_c * inner_c)), inside);
 
   // What is on an edge has a weight of 0 exactly, by which it is told from what is on the face.
   const S wb = best.x, wc = best.y;
@@ -95,14 +104,14 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
       const S by_ab = select(B(has_a & has_b & !has_c), inverse_or_zero<S>(ab2), zero);
       const S by_ac = select(B(has_a & has_c & !has_b), inverse_or_zero<S>(ac2), zero);
       const S by_bc = select(B(has_b & has_c & !has_a), inverse_or_zero<S>(bc2), zero);
-      const V row_b = detach(V(cross(ac, normal) * by_n2 + ab * by_ab - bc * by_bc));
-      const V row_c = detach(V(cross(normal, ab) * by_n2 + ac * by_ac + bc * by_bc));
+      const V row_b = detach(V((cross(ac, normal) * by_n2 + ab * by_ab - bc * by_bc) * scale));
+      const V row_c = detach(V((cross(normal, ab) * by_n2 + ac * by_ac + bc * by_bc) * scale));
       const S fixed_a = detach(wa), fixed_b = detach(wb), fixed_c = detach(wc);
       const V middle = a * fixed_a + b * fixed_b + c * fixed_c, away = query - middle, arm = detach(away);
-      const S by_arm_b = dot(arm, ab), by_arm_c = dot(arm, ac);
+      const S by_arm_b = dot(arm, to_b), by_arm_c = dot(arm, to_c);
       const S like_b = dot(row_b, away) + dot(row_b, row_b) * by_arm_b + dot(row_b, row_c) * by_arm_c;
       const S like_c = dot(row_c, away) + dot(row_c, row_b) * by_arm_b + dot(row_c, row_c) * by_arm_c;
-      const V like = middle + detach(ab) * like_b + detach(ac) * like_c;
+      const V like = middle + detach(to_b) * like_b + detach(to_c) * like_c;
       for (int i = 0; i < 3; ++i) found.point[i] = with_gradient_of<S>(found.point[i], like[i]);
       found.weights = V(with_gradient_of<S>(wa, S(-like_b - like_c)), with_gradient_of<S>(wb, like_b),
                         with_gradient_of<S>(wc, like_c));

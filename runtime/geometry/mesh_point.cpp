@@ -33,7 +33,7 @@ struct Distance {
 //
 // Edge cases, all of them `rough`: an angle at a below 11.5 degrees, or so near to 180; a point that nearly touches the
 // triangle, where that square is no small part of the distance's; a line or a point for a triangle; products beyond the
-// range of floats, from which infinity or NaN comes.
+// range of floats, above it and below.
 //
 // Worked example: a, b, c = (0,0,0), (2,0,0), (0,2,0) and p = (1,-1,3): along_b 2, along_c -2, of 4 and 4; weight_c is
 // negative and 0 <= along_b <= 4, so the closest point lies on ab, at 2/4, and the square is 0 + 1 + 9.
@@ -62,7 +62,9 @@ Distance quick_distance(const Vec3& point, const Vec3& a, const Vec3& b, const V
   const Vec3 apart = p - ab * (v * scale) - ac * (w * scale);
   const Float squared = dot(apart, apart);
   const Float size = bb + cc;
-  const Bool wide = area > both * 0.04f, away = squared >= size * 2e-8f;
+  // Products of four edges have lost digits below the least numbers; from 1e36 on 1 / whole may be 0.
+  const Bool in_range = (both > 1e-30f) & (both < 1e36f);
+  const Bool wide = in_range & (area > both * 0.04f), away = squared >= size * 2e-8f;
   return {squared, (squared + size) * 4e-7f, !(wide & away & (squared < std::numeric_limits<float>::infinity()))};
 }
 
@@ -144,7 +146,8 @@ Float sign_by_normal(const Var<MeshArrays>& mesh, const Vec3& point, const Point
   const Corners own(mesh, found.place);
   const Vec3 w = found.weights;
   const Vec3 at = own.a * w.x + own.b * w.y + own.c * w.z;
-  Vec3 normal = cross(own.b - own.a, own.c - own.a);
+  // Of edges of length 1: products of four edges may be beyond the range of floats.
+  Vec3 normal = cross(normalize(own.b - own.a), normalize(own.c - own.a));
   If ((w.x == 0) | (w.y == 0) | (w.z == 0)) {
     const Bool has_a = w.x != 0, has_b = w.y != 0, has_c = w.z != 0;
     const Vec3 one = select(has_a, own.a, select(has_b, own.b, own.c));
@@ -160,8 +163,8 @@ Float sign_by_normal(const Var<MeshArrays>& mesh, const Vec3& point, const Point
       const auto has = [&](const Vec3& p) { return (t.a == p) | (t.b == p) | (t.c == p); };
       If (has(one) & has(two)) {
         const Bool is_a = (t.a == one), is_b = (!is_a) & (t.b == one);
-        const Vec3 next = select(is_a, t.b, select(is_b, t.c, t.a)) - one;
-        const Vec3 last = select(is_a, t.c, select(is_b, t.a, t.b)) - one;
+        const Vec3 next = normalize(select(is_a, t.b, select(is_b, t.c, t.a)) - one);
+        const Vec3 last = normalize(select(is_a, t.c, select(is_b, t.a, t.b)) - one);
         const Vec3 across = cross(next, last);
         const Float area = length(across);
         const Float angle = select(vertex, atan2(area, dot(next, last)), 1.f);

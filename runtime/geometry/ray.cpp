@@ -110,8 +110,8 @@ RayData<S> ray_data(const VecOf<3, S>& origin, const VecOf<3, S>& direction, con
   for (int i = 0; i < 3; ++i)
     furthest = larger(larger(S(abs(lower[i] - origin[i])), S(abs(upper[i] - origin[i]))), furthest);
   // In units of half an ulp, with quotients that are 2.5 ulp off: the shear moves a vertex by 10 across the ray, the
-  // planes' t by 8 and the hit's by 12.
-  const S pad = detach(S(furthest * T(16 * std::numeric_limits<T>::epsilon())));
+  // planes' t by 8 and the hit's by 18, which goes through two quotients.
+  const S pad = detach(S(furthest * T(20 * std::numeric_limits<T>::epsilon())));
   for (int i = 0; i < 3; ++i) ray.slack[i] = pad * detach(S(abs(ray.inverse[i])));
   return ray;
 }
@@ -144,13 +144,15 @@ RayTriangle<S> ray_triangle(const RayData<S>& ray, const VecOf<3, S>& a, const V
 
   const S det = u.value + v.value + w.value;
   const S factor = T(1) / select(det == T(0), S(T(1)), det);
-  const S t = (u.value * p.z + v.value * q.z + w.value * r.z) * factor * ray.shear.z;
+  // The weights first: no product is of more than two lengths.
+  const S u_weight = u.value * factor, v_weight = v.value * factor, w_weight = w.value * factor;
+  const S t = (u_weight * p.z + v_weight * q.z + w_weight * r.z) * ray.shear.z;
   const B inside = (u.positive & v.positive & w.positive) | (u.negative & v.negative & w.negative);
   const B hit = ray.valid & inside & (det != T(0)) & (t >= T(0)) & (t < max_t);
   const B front = (det > T(0)) != (ray.shear.z < T(0));
   const S none = T(0);
-  RayTriangle<S> found{hit, select(hit, t, none), select(hit, S(u.value * factor), none),
-                       select(hit, S(v.value * factor), none), select(hit, S(select(front, S(T(1)), S(T(-1)))), none)};
+  RayTriangle<S> found{hit, select(hit, t, none), select(hit, u_weight, none), select(hit, v_weight, none),
+                       select(hit, S(select(front, S(T(1)), S(T(-1)))), none)};
 
   if constexpr (any_traced<S>) {
     if (tracing_adjoint()) {

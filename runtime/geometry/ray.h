@@ -71,7 +71,7 @@ auto ray_data(const O& origin, const D& direction, Loc loc = Loc::here()) {
 }
 /// The same for boxes inside [lower, upper]: intersect_ray_box then finds every box that holds a triangle which
 /// intersect_ray_triangle finds with the same ray, whatever is rounded. (With a limit on t both must be below it; t is
-/// exact to a few ulp, but for triangles that are nearly seen edge-on.) Planes are moved apart by 16 ulp of the largest
+/// exact to a few ulp, but for triangles that are nearly seen edge-on.) Planes are moved apart by 20 ulp of the largest
 /// distance, along an axis, of the ray's origin from a corner of [lower, upper].
 /// Source: after Ize 2013, Robust BVH Ray Traversal, and section 3.3 of Woop, Benthin, Wald 2013.
 template <VecLike<3> O, VecLike<3> D, VecLike<3> L, VecLike<3> U>
@@ -92,7 +92,7 @@ RayBox<S> intersect_ray_box(const RayData<S>& ray, const L& lower, const U& uppe
   return lib::ray_box<S>(ray, lift<S>(lower, loc), lift<S>(upper, loc), lift<S>(max_t, loc));
 }
 /// The same for one ray and one box. A ray that touches the box hits it; rounding never loses a hit, but may find one
-/// that passes by at 2e-6 of the distance (float64: 4e-15).
+/// that passes by at 2.5e-6 of the distance (float64: 5e-15).
 template <VecLike<3> O, VecLike<3> D, VecLike<3> L, VecLike<3> U, ScalarLike T = float>
 auto intersect_ray_box(const O& origin, const D& direction, const L& lower, const U& upper,
                        const T& max_t = lib::kNoLimit, Loc loc = Loc::here()) {

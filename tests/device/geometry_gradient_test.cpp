@@ -49,6 +49,34 @@ TEST_P(GeometryGradient, of_rays_that_miss_is_zero) {
   expect_chosen(kRayTriangle, joined({{0.7, 0.4, 3}, {0, 0, -1}, kA, kA, kC}), zeros);
 }
 
+/// Weights, lengths by the size and squares by its square have gradients of 1 / size: that times the size is the same.
+TEST_P(GeometryGradient, of_closest_points_in_float32_at_every_size) {
+  const auto loss_of = kernel("loss", [](Arr<const vec3> p, Arr<float> loss, Float by_size) {
+    const auto found = closest_point_triangle(Vec3(p[0]), Vec3(p[1]), Vec3(p[2]), Vec3(p[3]));
+    loss[0] =
+        dot(found.weights, Vec3(0.4f, -0.7f, 1.1f)) + found.point.x * by_size + found.distance_sq * by_size * by_size;
+  });
+  // Above the face, beside an edge, beside a corner.
+  for (const vec3& q : {vec3{0.7f, 0.4f, 1}, vec3{1, -0.8f, 0.6f}, vec3{-0.5f, -0.3f, 0.2f}}) {
+    std::vector<vec3> want;
+    for (const int power : {0, -50, -40, -27, -16, 16, 27, 40, 49}) {
+      const float s = std::ldexp(1.f, power);
+      const Array<vec3> p =
+          Array<vec3>(device(), {q * s, vec3{0, 0, 0} * s, vec3{2, 0, 0.5f} * s, vec3{0.5f, 1.5f, 0} * s})
+              .requires_grad();
+      Array<float> loss = zeros<float>(device(), 1);
+      Tape tape;
+      tape.record([&] { launch(loss_of, 1, p, loss, 1 / s); });
+      tape.backward(loss);
+      std::vector<vec3> got = p.grad().to_vector();
+      for (vec3& g : got) g = g * s;
+      if (power == 0) want = got;
+      for (std::size_t k = 0; k < 4; ++k) EXPECT_LE(length(got[k] - want[k]), 1e-4f) << power << ", point " << k;
+    }
+    EXPECT_GT(length(want[0]), 0.1f);
+  }
+}
+
 TEST_P(GeometryGradient, of_rays_through_an_edge_is_that_of_the_plane) {
   // One of the two triangles that share the edge from a to b is met. t follows the height of the ray over the edge.
   expect_chosen(of("t",

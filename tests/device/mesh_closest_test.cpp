@@ -122,6 +122,45 @@ TEST_P(MeshClosest, products_beyond_the_range_of_floats_lose_no_triangle) {
   }
 }
 
+TEST_P(MeshClosest, meshes_of_every_size_are_found) {
+  const auto ask_all =
+      kernel("ask all", [](Var<MeshArrays> mesh, Arr<const vec3> points, Arr<Answer> out, Arr<float> t, Arr<int> near) {
+        Int i = tid();
+        const MeshPointHit h = mesh_query_point(mesh, points[i], kNoLimit, MeshSign::normal);
+        out[i] = Var<Answer>(h.face, h.sign, h.distance);
+        t[i] = mesh_query_ray(mesh, points[i], Vec3(0, -1, 0)).t;
+        for (auto face : mesh_query_sphere(mesh, points[i], h.distance * 1.01f)) near[i] += select(face >= 0, 1, 0);
+      });
+  // A square; above one of its triangles, nearly on the other, below, beside it, and above a corner.
+  const std::vector<vec3> square{{-1, 0, -1}, {1, 0, -1}, {1, 0, 1}, {-1, 0, 1}};
+  const std::vector<vec3> asked{
+      {0.3f, 0.1f, 0.2f}, {0.3f, 1e-3f, -0.2f}, {0.6f, -0.4f, 0.1f}, {3, 0.5f, 0.1f}, {-1.2f, 0.3f, 1.3f}};
+  const auto n = std::int64_t(asked.size());
+  for (int power = -15; power <= 15; ++power) {
+    const float s = float(std::pow(10., power));
+    MeshData data{square, {0, 2, 1, 0, 3, 2}};
+    std::vector<vec3> points = asked;
+    for (vec3& p : data.points) p = p * s;
+    for (vec3& p : points) p = p * s;
+    const Oracle oracle(data);
+    Array<Answer> out = zeros<Answer>(device(), n);
+    Array<float> t = zeros<float>(device(), n);
+    Array<int> near = zeros<int>(device(), n);
+    launch(ask_all, n, Mesh(device(), data), Array<vec3>(device(), points), out, t, near);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const Answer got = out.at(std::int64_t(i));
+      const double d = oracle.distance(points[i]);
+      EXPECT_GE(got.face, 0) << s << ", " << i;
+      EXPECT_NEAR(double(got.distance) / d, 1, 1e-5) << s << ", " << i;
+      EXPECT_EQ(got.sign, asked[i].y < 0 ? -1 : 1) << s << ", " << i;
+      EXPECT_GE(near.at(std::int64_t(i)), 1) << s << ", " << i;
+      if (i < 2) {
+        EXPECT_NEAR(t.at(std::int64_t(i)) / (asked[i].y * s), 1, 1e-5) << s << ", " << i;
+      }
+    }
+  }
+}
+
 TEST_P(MeshClosest, nothing_is_found_beyond_the_limit) {
   std::mt19937 engine(8);
   std::uniform_real_distribution<float> any(-1, 1);

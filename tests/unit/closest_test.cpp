@@ -100,6 +100,30 @@ TEST(ClosestPoint, is_the_right_one_far_above_a_triangle) {
   }
 }
 
+TEST(ClosestPoint, of_triangles_of_every_size) {
+  Random random(23);
+  for (int power = -15; power <= 15; ++power)
+    for (int i = 0; i < 200; ++i) {
+      const double s = std::pow(10., power);
+      const vec3d a(random.vector(1)), b(random.vector(1)), c(random.vector(1)), p(random.vector(i % 2 ? 1 : 0.2));
+      if (length(cross(b - a, c - a)) < 0.1) continue;
+      const auto want = closest_point_triangle(p, a, b, c);
+      const auto got = closest_point_triangle(vec3(p * s), vec3(a * s), vec3(b * s), vec3(c * s));
+      const double far = std::sqrt(want.distance_sq);
+      ASSERT_NEAR(std::sqrt(double(got.distance_sq)) / s, far, 1e-5) << s << ", " << i;
+      ASSERT_LE(length(vec3d(got.weights) - want.weights), 2e-4) << s << ", " << i;
+      ASSERT_LE(length(vec3d(got.point) / s - want.point), 1e-4) << s << ", " << i;
+      // In float64, which goes further.
+      const double large = std::exp2(power * 33);
+      const auto same = closest_point_triangle(p * large, a * large, b * large, c * large);
+      ASSERT_NEAR(std::sqrt(same.distance_sq) / large, far, 1e-12) << large << ", " << i;
+      ASSERT_LE(length(same.weights - want.weights), 1e-9) << large << ", " << i;
+    }
+  // The query may be far from a small triangle, too.
+  const auto far = closest_point_triangle(vec3{0, 1e15f, 0}, vec3{0, 0, 0}, vec3{1e-15f, 0, 0}, vec3{0, 0, 1e-15f});
+  EXPECT_NEAR(double(far.distance_sq), 1e30, 1e24);
+}
+
 TEST(ClosestPoint, is_the_vertex_itself_in_its_region) {
   const vec3 a{0.1f, 0.2f, 0.3f}, b{1.3f, 0.1f, 0.2f}, c{0.3f, 1.7f, 0.4f};
   for (const auto& [v, other1, other2] : {std::tuple(a, b, c), std::tuple(b, c, a), std::tuple(c, a, b)}) {

@@ -214,6 +214,24 @@ TEST(RayTriangle, agrees_with_float64) {
   EXPECT_LT(disagree, 30);
 }
 
+TEST(RayTriangle, is_hit_at_every_size_from_as_far_away_as_it_is_large) {
+  for (int power = -18; power <= 18; ++power) {
+    const double s = std::pow(10., power);
+    const vec3d o = vec3d{0.3, 1, 0.2} * s, a = vec3d{-1, 0.1, -1} * s, b = vec3d{0.5, -0.1, 2} * s,
+                c = vec3d{2, 0, -1} * s;
+    for (const double length : {1., s}) {
+      const vec3d d = vec3d{0.1, -1, -0.2} * length;
+      const auto want = intersect_ray_triangle(o, d, a, b, c);
+      const auto got = intersect_ray_triangle(vec3(o), vec3(d), vec3(a), vec3(b), vec3(c));
+      ASSERT_TRUE(want.hit) << s;
+      ASSERT_TRUE(got.hit) << s << ", direction " << length;
+      EXPECT_NEAR(double(got.t) / want.t, 1, 1e-5) << s << ", direction " << length;
+      EXPECT_NEAR(double(got.u), want.u, 1e-5) << s << ", direction " << length;
+      EXPECT_NEAR(double(got.v), want.v, 1e-5) << s << ", direction " << length;
+    }
+  }
+}
+
 TEST(RayTriangle, bounds_are_closed_at_zero_and_open_at_the_limit) {
   const vec3 a{0, 0, 0}, b{1, 0, 0}, c{0, 1, 0}, down{0, 0, -2};
   const vec3 above{0.25f, 0.25f, 1};
