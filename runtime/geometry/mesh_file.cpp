@@ -37,7 +37,8 @@ namespace {
 /// \param ahead  takes the vertices that are not there yet, with the line
 void check_face(Words& words, std::size_t line, std::size_t vertices,
                 std::vector<std::pair<std::size_t, long long>>& ahead) {
-  for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
+  int corners = 0;
+  for (std::string_view word = words.next(); !word.empty(); word = words.next(), ++corners) {
     word = word.substr(0, word.find('/'));
     if (word.starts_with('+')) word.remove_prefix(1);
     long long vertex = 0;
@@ -49,6 +50,31 @@ void check_face(Words& words, std::size_t line, std::size_t vertices,
       damaged("line {}: a face refers to vertex {}, and there are {} before it", line, vertex, vertices);
     if (vertex > static_cast<long long>(vertices)) ahead.push_back({line, vertex});
   }
+  if (corners < 3) damaged("line {}: a face with {} corners; it takes 3", line, corners);
+}
+
+/// What neither reader of lines knows is taken away: comments, also those behind something, and the ends of lines that
+/// go on in the next one. Such a line is followed by as many empty ones, so that all lines keep their numbers.
+std::string plain_lines(std::string_view text) {
+  std::string plain;
+  plain.reserve(text.size() + 1);
+  for (std::size_t joined = 0; !text.empty();) {
+    const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+    text.remove_prefix(line.size());
+    text.remove_prefix(text.starts_with("\r\n") ? 2 : text.empty() ? 0 : 1);
+    const std::size_t comment = line.find('#');
+    // In a comment a backslash means nothing: no line is lost behind one.
+    const bool goes_on = comment == line.npos && line.ends_with('\\');
+    plain += goes_on ? line.substr(0, line.size() - 1) : line.substr(0, comment);
+    if (goes_on && !text.empty()) {
+      plain += ' ';
+      ++joined;
+    } else {
+      plain.append(joined + 1, '\n');
+      joined = 0;
+    }
+  }
+  return plain;
 }
 
 /// The loader takes 0 for what it cannot read, and does not round to the nearest number: the vertices are read here.
@@ -79,13 +105,14 @@ std::vector<vec3> read_vertices(std::string_view text) {
 
 }  // namespace
 
-MeshData read_obj(const std::string& content) {
-  MeshData mesh{read_vertices(content), {}};
+MeshData read_obj(std::string_view content) {
+  const std::string plain = plain_lines(content);
+  MeshData mesh{read_vertices(plain), {}};
   tinyobj::attrib_t attributes;
   std::vector<tinyobj::shape_t> shapes;
   std::vector<tinyobj::material_t> materials;
   std::string warnings, errors;
-  std::istringstream stream(content);
+  std::istringstream stream(plain);
   const bool read = tinyobj::LoadObj(&attributes, &shapes, &materials, &warnings, &errors, &stream, nullptr, true);
   while (!errors.empty() && errors.find_last_not_of(" \n\r") != errors.size() - 1) errors.pop_back();
   if (!read || !errors.empty()) damaged("{}", errors.empty() ? "it cannot be parsed" : errors);
@@ -145,8 +172,13 @@ MeshData load_mesh(const std::string& path) {
   if (!file) fail("the file cannot be opened");
   std::ostringstream stream;
   stream << file.rdbuf();
-  const std::string content = std::move(stream).str();
-  if (content.empty()) fail("the file is empty or cannot be read");
+  const std::string all = std::move(stream).str();
+  if (all.empty()) fail("the file is empty or cannot be read");
+  // Editors put a mark of UTF-8 before a text. The length of a binary STL file counts all bytes of its header.
+  std::string_view content = all;
+  constexpr std::string_view mark = "\xef\xbb\xbf";
+  if (content.starts_with(mark) && (format != Format::stl || content.substr(mark.size()).starts_with("solid")))
+    content.remove_prefix(mark.size());
   MeshData mesh;
   try {
     mesh = format == Format::obj   ? mesh_formats::read_obj(content)

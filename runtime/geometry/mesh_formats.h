@@ -23,7 +23,7 @@ template <class... A>
 }
 
 // Indices are in range and coordinates are numbers, though perhaps not finite ones.
-MeshData read_obj(const std::string& content);
+MeshData read_obj(std::string_view content);
 MeshData read_ply(std::string_view content);
 MeshData read_stl(std::string_view content);
 

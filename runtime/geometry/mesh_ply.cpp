@@ -203,6 +203,7 @@ class Tables {
   /// A polygon as a fan around its first corner.
   void read_face(const Element& e, const Property& property, std::uint64_t row) {
     const std::uint64_t length = length_of(e, property, row);
+    if (length < 3) damaged("face {} has {} corners; it takes 3", row, length);
     int first = 0, last = 0;
     for (std::uint64_t k = 0; k < length; ++k) {
       const double given = numbers_.next(property.type, e, row);

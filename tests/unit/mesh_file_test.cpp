@@ -124,6 +124,35 @@ std::string bytes_of(T x, bool big_endian) {
   return big_endian ? swapped(bytes) : bytes;
 }
 
+TEST_F(MeshFile, of_obj_takes_comments_behind_faces_and_lines_that_go_on) {
+  const std::string triangle = "v 0 0 0\nv 1 0 0\nv 0 1 0\n";
+  const std::vector<int> indices{0, 1, 2};
+  for (const char* face : {"f 1 2 3 # c\n", "f 1 2 3# 4", "f 1 2 \\\n 3\n", "f 1 \\\r\n2 \\\r\n3\r\n", "f 1 2 3 \\",
+                           "# not a line that goes on \\\nf 1 2 3\n", "f 1 2 3 # \\\nv 1 1 1\n"})
+    EXPECT_EQ(load_mesh(write("a.obj", triangle + face)).indices, indices) << face;
+  const MeshData mesh = load_mesh(write("a.obj", "v 0 \\\n0 1 # first\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"));
+  EXPECT_EQ(mesh.points.size(), 3u);
+  EXPECT_EQ(mesh.points[0], (vec3{0, 0, 1}));
+  expect_refused("a.obj", triangle + "f 1 \\\n 2 \\\n 3\nf 1 2 9\n", "line 7: a face refers to vertex 9 of 3");
+  expect_refused("a.obj", triangle + "f 1 \\\n 2 \\\n 9\n", "line 4: a face refers to vertex 9 of 3");
+}
+
+TEST_F(MeshFile, of_text_may_begin_with_a_byte_order_mark) {
+  const std::string mark = "\xef\xbb\xbf";
+  const std::string header =
+      "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+      "element face 1\nproperty list uchar int vertex_indices\nend_header\n0 0 0 1 0 0 0 1 0 3 0 1 2\n";
+  const std::string files[][2] = {
+      {"a.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"},
+      {"a.ply", header},
+      {"a.stl", "solid\nfacet\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid\n"}};
+  for (const auto& [name, content] : files) {
+    const MeshData mesh = load_mesh(write(name, mark + content));
+    EXPECT_EQ(mesh.points, (std::vector<vec3>{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}})) << name;
+    EXPECT_EQ(mesh.indices, (std::vector<int>{0, 1, 2})) << name;
+  }
+}
+
 TEST_F(MeshFile, of_ply_takes_every_encoding_and_passes_over_what_else_there_is) {
   const std::string properties =
       "comment made by hand\nobj_info nothing\nelement vertex 8\nproperty uchar red\nproperty double x\nproperty float "
@@ -189,6 +218,8 @@ TEST_F(MeshFile, names_the_file_and_what_is_wrong) {
   expect_refused("a.obj", tetrahedron + "f -1 -4 -5\n",
                  "line 5: a face refers to vertex -5, and there are 4 before it");
   expect_refused("a.obj", tetrahedron + "f 1 2 x\n", "line 5: \"x\" in a face is no number of a vertex");
+  expect_refused("a.obj", tetrahedron + "f 1 2 3\nf 1 2\n", "line 6: a face with 2 corners");
+  expect_refused("a.obj", tetrahedron + "f\nf 1 2 3\n", "line 5: a face with 0 corners");
   expect_refused("a.obj", "v 0 0\nf 1 1 1\n", "line 1 is not a vertex with three numbers");
   expect_refused("a.obj", tetrahedron + "v 0 zero 0\nf 1 2 3\n", "line 5 is not a vertex");
   expect_refused("a.obj", "v nan 0 0\n" + tetrahedron + "f 1 2 3\n", "the coordinates of point 0 are not finite");
@@ -216,7 +247,7 @@ TEST_F(MeshFile, names_the_file_and_what_is_wrong) {
   expect_refused("a.ply", header + points + "3 0 1 -1", "face 0 refers to vertex -1");
   expect_refused("a.ply", header + points + "3 0 1 0.5", "face 0 refers to vertex 0.5");
   expect_refused("a.ply", header + points + "-3 0 1 2", "a list of face 0 has a length of -3");
-  expect_refused("a.ply", header + points + "2 0 1", "the file has no triangles");
+  expect_refused("a.ply", header + points + "2 0 1", "face 0 has 2 corners");
   expect_refused("a.ply", header + "0 0 0 1 0 x 0 1 0\n3 0 1 2", "\"x\" in vertex 1 is no number");
   expect_refused("a.ply", header + "0 0 0 1 0 inf 0 1 0\n3 0 1 2", "the coordinates of point 1 are not finite");
   expect_refused("a.ply", "ply\nformat ascii 1.0\nelement vertex 99999999999999\nproperty int x\nend_header\n",
