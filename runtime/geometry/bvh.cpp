@@ -66,9 +66,9 @@ void check(const Device& device, const Array<vec3>& lowers, const Array<vec3>& u
   if (lowers.device() != device || uppers.device() != device)
     invalid(fmt::format("a hierarchy on device {} is given boxes on device {}", device.name(),
                         (lowers.device() != device ? lowers : uppers).device().name()));
-  if (lowers.size() >= 1 << 30)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("a hierarchy of {} boxes; its links count to 2^30 - 1", lowers.size()));
+  // Rows of nodes are counted by 32 bits, four for each node.
+  if (lowers.size() > 1 << 29)
+    throw Error(ErrorKind::unsupported, fmt::format("a hierarchy of {} boxes; 2^29 are possible", lowers.size()));
 }
 
 // Launches refuse empty arrays, so those of a tree of nothing have one element. The arrays themselves: who reads boxes

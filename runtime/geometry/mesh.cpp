@@ -118,6 +118,11 @@ void check(const MeshState& s, const MeshOptions& options) {
   if (s.indices.size() / 3 > (1 << 28) || s.points.size() > (1ll << 31) - 1)
     throw Error(ErrorKind::unsupported, fmt::format("a mesh of {} triangles and {} points; 2^28 triangles are possible",
                                                     s.indices.size() / 3, s.points.size()));
+  // Far fields of a tree's nodes are counted by 32 bits, ten rows for each.
+  constexpr std::int64_t most_with_winding = 0x7fffffff / 10;
+  if (options.winding_number && s.indices.size() / 3 > most_with_winding)
+    throw Error(ErrorKind::unsupported, fmt::format("a mesh of {} triangles with winding numbers; {} are possible",
+                                                    s.indices.size() / 3, most_with_winding));
   if (options.leaf_size < 1 || options.leaf_size > 8)
     invalid(fmt::format("a mesh with {} triangles in a leaf; 1 to 8 are possible", options.leaf_size));
   if (!s.velocities.is_null()) {

@@ -62,7 +62,7 @@ std::array<Child, 2> children(const BvhNode& n) {
 }
 
 // Splits [begin, end) of `order` where the bins say, and returns the cost of the tree below.
-double binned(const Boxes& boxes, std::vector<int>& order, std::size_t begin, std::size_t end) {
+double binned(const Boxes& boxes, std::vector<int>& order, std::size_t begin, std::size_t end, std::size_t leaf_size) {
   constexpr int kBins = 16;
   Box all, centers;
   const auto center = [&](int i) { return (boxes.lowers[std::size_t(i)] + boxes.uppers[std::size_t(i)]) * 0.5f; };
@@ -72,6 +72,7 @@ double binned(const Boxes& boxes, std::vector<int>& order, std::size_t begin, st
     centers.add({c, c});
   }
   if (end - begin == 1) return all.half_area();
+  const double as_leaf = end - begin <= leaf_size ? all.half_area() * double(end - begin) : DBL_MAX;
   double best = DBL_MAX;
   int best_axis = -1, best_bin = 0;
   const auto bin_of = [&](int i, int axis) {
@@ -110,7 +111,8 @@ double binned(const Boxes& boxes, std::vector<int>& order, std::size_t begin, st
   if (best_axis >= 0)
     middle = std::size_t(std::partition(at(begin), at(end), [&](int i) { return bin_of(i, best_axis) < best_bin; }) -
                          order.begin());
-  return all.half_area() + binned(boxes, order, begin, middle) + binned(boxes, order, middle, end);
+  return std::min(as_leaf, all.half_area() + binned(boxes, order, begin, middle, leaf_size) +
+                               binned(boxes, order, middle, end, leaf_size));
 }
 
 }  // namespace
@@ -265,12 +267,12 @@ double cost_of(const Bvh& bvh) {
   return sum / root.half_area();
 }
 
-double cost_of_binned_build(const Boxes& boxes) {
+double cost_of_binned_build(const Boxes& boxes, int leaf_size) {
   std::vector<int> order(boxes.size());
   std::iota(order.begin(), order.end(), 0);
   Box root;
   for (std::size_t i = 0; i < boxes.size(); ++i) root.add(box_at(boxes, i));
-  return binned(boxes, order, 0, order.size()) / root.half_area();
+  return binned(boxes, order, 0, order.size(), std::size_t(leaf_size)) / root.half_area();
 }
 
 }  // namespace weft::test

@@ -39,7 +39,8 @@ struct HostBvh {
 void expect_valid(const Bvh& bvh, const Boxes& boxes);
 /// The surface area heuristic with cost 1 for a node and for a primitive, over the area of the root.
 double cost_of(const Bvh& bvh);
-/// The same of a tree that the host builds from 16 bins along each axis, down to single primitives.
-double cost_of_binned_build(const Boxes& boxes);
+/// The same of a tree that the host builds from 16 bins along each axis, with leaves of up to that many primitives
+/// where they cost less.
+double cost_of_binned_build(const Boxes& boxes, int leaf_size = 1);
 
 }  // namespace weft::test

@@ -4,6 +4,7 @@
 #include <weft/runtime/geometry/mesh_query.h>
 #include <weft/weft.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -18,6 +19,13 @@ inline std::vector<vec3> random_points(int n, float size, unsigned seed) {
     points.push_back({x, y, z});
   }
   return points;
+}
+
+inline float diagonal_of(const MeshData& data) {
+  vec3 lower = data.points.at(0), upper = lower;
+  for (const vec3& p : data.points)
+    for (int k = 0; k < 3; ++k) lower[k] = std::min(lower[k], p[k]), upper[k] = std::max(upper[k], p[k]);
+  return length(upper - lower);
 }
 
 struct RayRow {

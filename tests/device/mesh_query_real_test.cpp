@@ -240,7 +240,7 @@ TEST_P(MeshQueryReal, winding_numbers_and_signs_are_those_of_all_triangles) {
         const double winding = oracle.winding(points[i]);
         EXPECT_NEAR(numbers[i], winding, 0.005) << i;
         // Any sign will do within 1e-4 of the diagonal.
-        if (by_normal[i].distance < 3e-4f) continue;
+        if (by_normal[i].distance < 1e-4f * test::diagonal_of(data)) continue;
         const int sign = winding > 0.5 ? -1 : 1;
         inside += sign < 0;
         if (std::abs(winding - 0.5) > 0.005) {

@@ -367,7 +367,8 @@ TEST_P(MeshQuery, signs_tell_inside_from_outside) {
     const std::vector<vec3> points = random_points(n, 1.6f, 12);
     // Within 1e-4 of the diagonal any sign will do.
     std::vector<double> windings;
-    for (const vec3& p : points) windings.push_back(oracle.distance(p) < 4e-4 ? NAN : oracle.winding(p));
+    const double close = 1e-4 * test::diagonal_of(c.data);
+    for (const vec3& p : points) windings.push_back(oracle.distance(p) < close ? NAN : oracle.winding(p));
     for (MeshSign sign : {MeshSign::majority, MeshSign::normal, MeshSign::winding}) {
       const auto got = ask_points(device(), mesh, points, 100, sign);
       int inside = 0;
@@ -561,6 +562,15 @@ TEST_P(MeshQuery, wrong_input_is_refused) {
   refused(p, {0, 1, 2, 0, 1, 5}, "triangle 1 of a mesh has the index 5, which names none of its 5 points");
   refused(p, {0, 1, -1}, "triangle 0 of a mesh has the index -1, which names none");
   refused(p, {0, 1, 2, 0, 1}, "5 indices: not three for each triangle");
+  // One element, seen many times.
+  struct Many : Array<int> {
+    explicit Many(const Array<int>& a) {
+      storage_ = a.storage(), address_ = a.address(), shape_ = {3 * 214748365ll}, stride_ = {0};
+    }
+  };
+  const Array<int> many = Many(zeros<int>(d, 1));
+  expect_contains(error_of([&] { Mesh(Array<vec3>(d, p), many, {.winding_number = true}); }),
+                  "214748365 triangles with winding numbers; 214748364 are possible");
   refused(p, {}, "no triangles");
   refused({}, {0, 0, 0}, "no points");
   refused(p, {0, 1, 2, 1, 2, 0, 0, 1, 3}, "triangle 2 of a mesh has a point that is NaN or infinite");
