@@ -42,6 +42,9 @@ struct Kernels {
   static auto make(Reduction by, bool wide) {
     return kernel("reduce", [=](Arr<const T> a, Arr<const T> b, Arr<const vec<4, T>> a4, Arr<const vec<4, T>> b4,
                                 Arr<T> out, Int n) {
+      // The least and the largest are copies of elements.
+      std::optional<tracing::AnyFloats> any;
+      if (by == Reduction::min || by == Reduction::max) any.emplace();
       Int t = tid(), first = t * kBranches;
       const bool inner = by == Reduction::inner, adds = inner || by == Reduction::sum;
       Var<T> result = T(0);

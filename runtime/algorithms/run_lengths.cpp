@@ -22,6 +22,7 @@ void encode(Work& work, const Array<T>& in, const Array<T>& values, const Array<
   });
   static const auto begin_runs = kernel(
       "begin runs", [](Arr<const T> in, Arr<const unsigned> runs, Arr<T> values, Arr<int> begins, Arr<int> count) {
+        const tracing::AnyFloats any;
         Int i = tid();
         const UInt run = runs[i];
         If (i == 0 || run != runs[max(i - 1, 0)]) {

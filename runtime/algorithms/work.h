@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 
+#include "../../frontend/edsl/any_floats.h"
 #include "../../frontend/edsl/names.h"
 #include "../../frontend/support/error.h"
 #include "../launch.h"
@@ -91,7 +92,10 @@ class Work {
 /// An array of one number. \param fill  for a Var<T>
 template <class T>
 void set_first(const Work& work, const Array<T>& a, T value) {
-  static const auto set = kernel("set", [](Arr<T> a, Var<T> value) { a[tid()] = value; });
+  static const auto set = kernel("set", [](Arr<T> a, Var<T> value) {
+    const tracing::AnyFloats any;  // the least of nothing is infinity
+    a[tid()] = value;
+  });
   work.run(set, 1, a, value);
 }
 

@@ -138,13 +138,17 @@ TreeQuery bvh_query_ray(const BvhInKernel& bvh, In<vec3> origin, In<vec3> direct
 
 TreeQuery bvh_query_sphere(const BvhInKernel& bvh, In<vec3> center, In<float> radius, const BvhRoot& root, Loc loc) {
   tracing::CallPlace place(loc);
-  return TreeQuery(std::make_unique<detail::SphereWalk>(bvh.data, value(center), value(radius), root, loc));
+  const Float r = value(radius);
+  detail::check_radius("bvh_query_sphere", r, loc);
+  return TreeQuery(std::make_unique<detail::SphereWalk>(bvh.data, value(center), r, root, loc));
 }
 
 TreeQuery bvh_query_capsule(const BvhInKernel& bvh, In<vec3> a, In<vec3> b, In<float> radius, const BvhRoot& root,
                             Loc loc) {
   tracing::CallPlace place(loc);
-  return TreeQuery(std::make_unique<detail::CapsuleWalk>(bvh.data, value(a), value(b), value(radius), root, loc));
+  const Float r = value(radius);
+  detail::check_radius("bvh_query_capsule", r, loc);
+  return TreeQuery(std::make_unique<detail::CapsuleWalk>(bvh.data, value(a), value(b), r, root, loc));
 }
 
 }  // namespace weft

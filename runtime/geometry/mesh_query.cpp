@@ -102,7 +102,9 @@ TreeQuery mesh_query_aabb(const MeshInKernel& mesh, In<vec3> lower, In<vec3> upp
 
 TreeQuery mesh_query_sphere(const MeshInKernel& mesh, In<vec3> center, In<float> radius, Loc loc) {
   tracing::CallPlace place(loc);
-  return TreeQuery(std::make_unique<detail::FaceSphereWalk>(mesh.arrays, value(center), value(radius), loc));
+  const Float r = value(radius);
+  detail::check_radius("mesh_query_sphere", r, loc);
+  return TreeQuery(std::make_unique<detail::FaceSphereWalk>(mesh.arrays, value(center), r, loc));
 }
 
 Vec3 mesh_eval_position(const MeshInKernel& mesh, In<int> face, In<float> u, In<float> v, Loc loc) {

@@ -1,6 +1,8 @@
-// Loops over queries that would find nothing are refused.
+// Loops over queries that would find nothing are refused, radii that find nothing reported.
 #include "query_once.h"
 
+#include "../../frontend/edsl/checks.h"
+#include "../../frontend/edsl/report.h"
 #include "../../frontend/support/error.h"
 
 namespace weft::detail {
@@ -13,6 +15,11 @@ void QueryOnce::begin() {
              "a query that was made outside a loop is gone through in it: it would find nothing from the second round "
              "on; make it inside");
   begun_ = true;
+}
+
+void check_radius(const char* query, const Float& radius, Loc loc) {
+  if (!Trace::current(loc).debug().checks) return;
+  assert_(In<bool>(radius >= 0.f, loc), std::string(query) + ": the radius is", radius);
 }
 
 }  // namespace weft::detail

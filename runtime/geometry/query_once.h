@@ -1,5 +1,6 @@
 // That a query is gone through once. Internal to the library's queries.
 #pragma once
+#include "../../frontend/edsl/names.h"
 #include "../../frontend/edsl/trace.h"
 
 namespace weft::detail {
@@ -19,5 +20,8 @@ class QueryOnce {
   ir::RegionId made_in_;
   bool begun_ = false;
 };
+
+/// Has debug mode report a radius that is negative or NaN, which finds nothing.
+void check_radius(const char* query, const Float& radius, Loc loc);
 
 }  // namespace weft::detail

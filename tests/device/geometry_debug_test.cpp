@@ -1,4 +1,7 @@
-// Structures of geometry where debug mode looks at all stores for NaN: theirs hold other things than numbers.
+// Structures of geometry and algorithms where debug mode looks at all stores for NaN: theirs hold other things than
+// numbers, or what the user has put there. And what debug mode reports of queries.
+#include <weft/algorithms.h>
+#include <weft/runtime/geometry/bvh_query.h>
 #include <weft/runtime/geometry/hash_grid.h>
 #include <weft/runtime/geometry/hash_grid_query.h>
 #include <weft/runtime/geometry/mesh.h>
@@ -52,6 +55,54 @@ TEST_P(GeometryDebug, meshes_are_built_refitted_and_asked) {
       launch(ask, 2, mesh, from, out);
       EXPECT_NEAR(out.at(0), 4, 0.2);
     }
+}
+
+TEST_P(GeometryDebug, a_negative_radius_of_a_query_is_reported) {
+  const Mesh mesh(device(), shapes::icosphere(1, 1));
+  const Array<int> found = zeros<int>(device(), 1);
+  const auto expect_reported = [&](const auto& ask, const std::string& query) {
+    for (const float radius : {-0.5f, std::numeric_limits<float>::quiet_NaN()}) {
+      launch(ask, 1, mesh, mesh.tree(), radius, found);
+      test::expect_contains(test::error_of([&] { found.to_vector(); }),
+                            query + ": the radius is" + (radius < 0 ? " -0.5" : ""));
+    }
+    launch(ask, 1, mesh, mesh.tree(), 0.f, found);
+    EXPECT_NO_THROW(found.to_vector()) << query << ": a radius of 0 is one";
+  };
+  expect_reported(kernel("faces",
+                         [](Var<MeshArrays> mesh, Var<BvhData>, Float radius, Arr<int> found) {
+                           for (auto k : mesh_query_sphere(mesh, Vec3(1, 0, 0), radius)) found[0] = k;
+                         }),
+                  "mesh_query_sphere");
+  expect_reported(kernel("boxes",
+                         [](Var<MeshArrays>, Var<BvhData> tree, Float radius, Arr<int> found) {
+                           for (auto k : bvh_query_sphere(tree, Vec3(1, 0, 0), radius)) found[0] = k;
+                         }),
+                  "bvh_query_sphere");
+  expect_reported(kernel("capsules",
+                         [](Var<MeshArrays>, Var<BvhData> tree, Float radius, Arr<int> found) {
+                           for (auto k : bvh_query_capsule(tree, Vec3(1, 0, 0), Vec3(2, 0, 0), radius)) found[0] = k;
+                         }),
+                  "bvh_query_capsule");
+}
+
+TEST_P(GeometryDebug, what_algorithms_copy_is_no_fault) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  const Array<float> none = empty<float>(device(), 0), some(device(), {1, nan, inf});
+  EXPECT_EQ(reduce_min(none), inf);
+  EXPECT_EQ(reduce_max(none), -inf);
+  EXPECT_EQ(reduce_max(Array<float>(device(), {1, inf})), inf);
+  Array<float> values = zeros<float>(device(), 3);
+  Array<int> lengths = zeros<int>(device(), 3), count = zeros<int>(device(), 1);
+  run_length_encode(some, values, lengths, count);
+  EXPECT_EQ(count.at(0), 3);
+  compact(some, Array<int>(device(), {0, 1, 1}), values, count);
+  EXPECT_EQ(values.at(1), inf);
+  Array<float> sorted = some.clone(), segments = some.clone();
+  radix_sort(sorted);
+  EXPECT_EQ(sorted.at(1), inf);
+  segmented_sort(segments, Array<int>(device(), {0, 3}));
+  EXPECT_EQ(segments.at(1), inf);
 }
 
 TEST_P(GeometryDebug, groups_and_grids_are_built) {
