@@ -292,6 +292,63 @@ TEST_P(MeshGradient, passes_steps_that_refit_and_are_run_again) {
   EXPECT_NEAR(sum, 2 * value, 1e-3 * value);
 }
 
+/// Three steps of a triangle that moves by its velocities, in float64: what a ray finds there of them.
+double velocities_met(const std::array<V, 6>& in) {
+  std::array<V, 6> now = in;
+  double sum = 0;
+  for (int step = 0; step < 3; ++step) {
+    const V ab = sub(now[1], now[0]), ac = sub(now[2], now[0]), n = cross3(ab, ac), along{1, 0.1, 0.2};
+    const double nn = dot3(n, n), t = dot3(now[0], n) / dot3(along, n);
+    V p{};
+    for (std::size_t k = 0; k < 3; ++k) p[k] = t * along[k] - now[0][k];
+    const double v = dot3(cross3(p, ac), n) / nn, w = dot3(cross3(ab, p), n) / nn, u = 1 - v - w;
+    for (std::size_t k = 0; k < 3; ++k) sum += kWeights[3 + k] * (u * now[3][k] + v * now[4][k] + w * now[5][k]);
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t k = 0; k < 3; ++k) now[i][k] += 0.25 * now[3 + i][k], now[3 + i][k] *= 1.5;
+  }
+  return sum;
+}
+
+TEST_P(MeshGradient, of_velocities_passes_a_refit_and_a_rebuild) {
+  const std::vector<vec3> at = sheet(1).points, speeds{{0.3f, 0.1f, -0.2f}, {-0.1f, 0.4f, 0.2f}, {0.2f, -0.3f, 0.5f}};
+  const Array<vec3> points = Array<vec3>(device(), at).requires_grad(),
+                    velocities = Array<vec3>(device(), speeds).requires_grad();
+  Mesh mesh(points, Array<int>(device(), sheet(1).indices), {.velocities = velocities});
+  Array<float> loss = zeros<float>(device(), 1);
+  const auto meet = kernel("meet", [](Var<MeshArrays> mesh, Arr<float> loss) {
+    const MeshRayHit h = mesh_query_ray(mesh, Vec3(0, 0, 0), Vec3(1, 0.1f, 0.2f));
+    loss[0] += dot(mesh_eval_velocity(mesh, h.face, h.u, h.v), Vec3(0.4f, 0.9f, -0.6f));
+  });
+  const auto move = kernel("move", [](Arr<vec3> points, Arr<vec3> velocities) {
+    Int i = tid();
+    points[i] += velocities[i] * 0.25f;
+    velocities[i] *= 1.5f;
+  });
+  Tape tape;
+  tape.record([&] {
+    launch(meet, 1, mesh, loss);
+    launch(move, 3, points, velocities);
+    mesh.refit();
+    launch(meet, 1, mesh, loss);
+    launch(move, 3, points, velocities);
+    mesh.rebuild();
+    launch(meet, 1, mesh, loss);
+  });
+  std::array<V, 6> in;
+  for (std::size_t k = 0; k < 3; ++k) in[k] = as(at[k]), in[3 + k] = as(speeds[k]);
+  EXPECT_NEAR(loss.at(0), velocities_met(in), 1e-5);
+  tape.backward(loss);
+  std::vector<vec3> gradients = points.grad().to_vector();
+  for (const vec3& g : velocities.grad().to_vector()) gradients.push_back(g);
+  for (std::size_t k = 0; k < 6; ++k)
+    for (std::size_t c = 0; c < 3; ++c) {
+      std::array<V, 6> up = in, down = in;
+      up[k][c] += 1e-6, down[k][c] -= 1e-6;
+      const double expected = (velocities_met(up) - velocities_met(down)) / 2e-6;
+      EXPECT_NEAR(gradients[k][int(c)], expected, 1e-4 * (1 + std::abs(expected))) << k << ", component " << c;
+    }
+}
+
 TEST_P(MeshGradient, of_the_furthest_point) {
   const MeshData data = shapes::icosphere(1, 1);
   const Array<vec3> points = Array<vec3>(device(), data.points).requires_grad();
