@@ -21,14 +21,26 @@ namespace {
 
 [[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
-// Errors: Error(invalid_argument) for a device that the instance does not have.
 // An old instance does not let its devices say what they can.
 constexpr const char* kHidden = ", or the VkInstance was made for a version of Vulkan below 1.2, which hides it";
 
+// Without what came with a version, whatever its maker says: the loader and drivers give the functions of that version
+// to nobody else, and a call of one would be a jump to nowhere.
+void require_function(bool found, const char* function, const char* what) {
+  if (!found)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{}: the VkInstance was made for a version of Vulkan below 1.2 "
+                            "(VkApplicationInfo::apiVersion), whatever api_version says: it has no {}",
+                            what, function));
+}
+
+// Errors: Error(invalid_argument) for a device that the instance does not have.
 std::uint32_t checked_version(VkInstance instance, VkPhysicalDevice physical, std::uint32_t version, const char* what) {
   if (!instance) invalid(fmt::format("{} without a VkInstance", what));
   if (!physical) invalid(fmt::format("{} without a VkPhysicalDevice", what));
   load_loader();
+  const char* const features = "vkGetPhysicalDeviceFeatures2";
+  require_function(vkGetInstanceProcAddr(instance, features) != nullptr, features, what);
   load_functions(instance);
   std::uint32_t count = 0;
   std::vector<VkPhysicalDevice> all;
@@ -83,6 +95,9 @@ std::unique_ptr<Device> adopt_vulkan(const VulkanHandles& handles) { return vulk
 std::unique_ptr<VulkanDevice> vulkan::adopt(const VulkanHandles& h, const Tuning& tuning) {
   const std::uint32_t version = checked_version(h.instance, h.physical_device, h.api_version, "a device is adopted");
   if (!h.device) invalid("a device is adopted without a VkDevice");
+  for (const char* function :
+       {"vkGetBufferDeviceAddress", "vkGetSemaphoreCounterValue", "vkSignalSemaphore", "vkWaitSemaphores"})
+    require_function(vkGetDeviceProcAddr(h.device, function) != nullptr, function, "a device is adopted");
   if (!h.queue) invalid("a device is adopted without a VkQueue");
   if (!h.lock != !h.unlock) invalid("a device is adopted with a lock() and no unlock(), or the other way round");
   std::uint32_t count = 0;

@@ -109,6 +109,26 @@ TEST_P(Adopting, NamesWhatIsMissing) {
   refuse([&](VulkanHandles& h) { h.physical_device = other.physical; }, "not one of the VkInstance");
 }
 
+TEST_P(Adopting, RefusesInstancesOfVersionsBelowTheOneThatIsClaimed) {
+  if (on_reference()) GTEST_SKIP();
+  const std::string refused = "the VkInstance was made for a version of Vulkan below 1.2";
+  for (const std::uint32_t version : {VK_API_VERSION_1_0, VK_API_VERSION_1_1}) {
+    std::vector<std::string> messages;  // the layer's, of features that such an instance has no business with
+    VkPhysicalDeviceVulkan12Features twelve{};
+    Renderer renderer({on_gpu(),
+                       [&](Renderer& r) {
+                         twelve.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+                         twelve.bufferDeviceAddress = twelve.scalarBlockLayout = twelve.timelineSemaphore = VK_TRUE;
+                         r.features.pNext = &twelve;
+                         r.features.features.shaderInt64 = VK_TRUE;
+                       },
+                       version, &messages});
+    VulkanHandles handles = handles_of(renderer);
+    handles.api_version = VK_API_VERSION_1_2;
+    expect_contains(error_of([&] { Device::adopt(handles); }), refused);
+  }
+}
+
 TEST_P(Adopting, RequirementsJoinTheRenderersOwnFeatures) {
   if (on_reference()) GTEST_SKIP();
   VkPhysicalDeviceVulkan12Features twelve{};
