@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "../backends/vulkan/interop.h"
+#include "../frontend/support/error.h"
 #include "array.h"
 #include "device.h"
 
@@ -69,11 +70,14 @@ class [[nodiscard]] Recording {
 /// TRANSFER bits, which `buffer.usage` tells; `buffer.address` need not be filled in. It must stay until the last array
 /// that shares it is gone, unless `owner` keeps it; the end of that array waits for weft's work.
 /// Errors: Error(unsupported) on a device that is not adopted; Error(invalid_argument) for a null buffer, usage that is
-/// missing, bytes that are not those of the array, an offset that is no multiple of 4, and a piece of which a part is
-/// an array's already.
+/// missing, bytes that are not those of the array (VK_WHOLE_SIZE is none of them), an offset that is no multiple of 4,
+/// and a piece of which a part is an array's already.
 template <class T, int N = 1>
 Array<T, N> wrap_buffer(const Device& device, const Extent& extent, const VulkanBuffer& buffer,
                         std::shared_ptr<void> owner = {}) {
+  if (buffer.bytes == ~std::uint64_t(0))
+    throw Error(ErrorKind::invalid_argument,
+                "a VkBuffer is wrapped with VK_WHOLE_SIZE: Vulkan does not tell how large it is, so name the bytes");
   return Array<T, N>::around(device, extent, buffer, std::move(owner));
 }
 

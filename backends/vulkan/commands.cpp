@@ -70,7 +70,9 @@ void Commands::leave() {
 }
 
 void Commands::release(bool host_later) {
-  const bool mapped = host_later || device_.info().host_visible || to_host_ || device_.memory().any_wrapped();
+  // What others have mapped of their buffers, on a device of theirs, nobody knows.
+  const bool mapped =
+      host_later || device_.adopted() || device_.info().host_visible || to_host_ || device_.memory().any_wrapped();
   const VkPipelineStageFlags host = mapped ? VK_PIPELINE_STAGE_HOST_BIT : 0;
   const VkAccessFlags host_reads = mapped ? VK_ACCESS_HOST_READ_BIT : 0;
   if (device_.adopted())

@@ -23,8 +23,8 @@ class Commands {
   /// Begins with a barrier against all that the queue was given before.
   void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage);
   /// For whom a command buffer leaves what it wrote: for weft's next ones on the queue; or for the host as well, where
-  /// memory is mapped, and on an adopted device for whatever the queue is given; or for those even where memory of the
-  /// host is wrapped only later.
+  /// memory is mapped, and on an adopted device for the host and whatever the queue is given; or for those even where
+  /// memory of the host is wrapped only later.
   enum class For { queue, everybody, everybody_later };
   VkResult end(For whom);
   /// Goes on in a command buffer that is being recorded by another, and leaves it as such. Before and after stand

@@ -384,6 +384,7 @@ TEST_P(Adopting, BadBuffersAreRefused) {
   };
   refuse([](VulkanBuffer& b) { b.buffer = VkBuffer{}; }, "null VkBuffer");
   refuse([](VulkanBuffer& b) { b.bytes = 60; }, "60 bytes");
+  refuse([](VulkanBuffer& b) { b.bytes = VK_WHOLE_SIZE; }, "with VK_WHOLE_SIZE");
   refuse([](VulkanBuffer& b) { b.offset = 2; }, "multiples of 4");
   refuse([](VulkanBuffer& b) { b.usage &= ~std::uint32_t(VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT); },
          "SHADER_DEVICE_ADDRESS");
