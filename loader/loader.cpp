@@ -82,8 +82,18 @@ weft_kernel* make_kernel(const std::string& json, const void* spirv, std::size_t
   return kernel.release();
 }
 
+// What weft_kernel_find() returns for a name that is not there, as the calls see it that it is handed to.
+constexpr auto kNotFound = std::uint32_t(-1);
+
+std::string names_of(const Reflection& r) {
+  std::string names;
+  for (const ReflectedArgument& a : r.arguments) names += (names.empty() ? "\"" : ", \"") + a.name + '"';
+  return names.empty() ? "none" : names;
+}
+
 const ReflectedArgument& argument_of(const weft_kernel* kernel, std::uint32_t index) {
   const Reflection& r = given(kernel, "kernel").reflection;
+  if (index == kNotFound) invalid("kernel \"" + r.name + "\" has no argument of that name; it has " + names_of(r));
   if (index >= r.arguments.size())
     invalid("kernel \"" + r.name + "\" has " + std::to_string(r.arguments.size()) + " arguments, and number " +
             std::to_string(index) + " is asked for");
@@ -207,11 +217,15 @@ weft_loader_status weft_kernel_argument(const weft_kernel* kernel, uint32_t inde
 }
 
 int32_t weft_kernel_find(const weft_kernel* kernel, const char* name) {
-  if (!kernel || !name) return -1;
-  const auto& arguments = kernel->reflection.arguments;
-  for (std::size_t k = 0; k < arguments.size(); ++k)
-    if (arguments[k].name == name) return std::int32_t(k);
-  return -1;
+  std::int32_t found = -1;
+  guarded([&] {
+    const Reflection& r = given(kernel, "kernel").reflection;
+    given(name, "name");
+    for (std::size_t k = 0; k < r.arguments.size(); ++k)
+      if (r.arguments[k].name == name) return void(found = std::int32_t(k));
+    invalid("kernel \"" + r.name + "\" has no argument \"" + name + "\"; it has " + names_of(r));
+  });
+  return found;
 }
 
 const char* weft_kernel_requirement(const weft_kernel* kernel, weft_requirement which, uint32_t index) {

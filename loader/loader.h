@@ -86,7 +86,8 @@ typedef struct weft_argument {
   uint32_t bytes_per_thread; /**< scratch, log */
 } weft_argument;
 WEFT_LOADER_API weft_loader_status weft_kernel_argument(const weft_kernel* kernel, uint32_t index, weft_argument* out);
-/** Its index, or -1. */
+/** Its index, or -1; weft_loader_error() then says which names there are, as do calls that are handed the -1. They are
+    those that the kernel was exported with: see docs/exporting.md. */
 WEFT_LOADER_API int32_t weft_kernel_find(const weft_kernel* kernel, const char* name);
 
 /** What the device must have. */

@@ -151,6 +151,21 @@ TEST_F(Loader, OpensFiles) {
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(Loader, SaysWhichNamesThereAreForOneThatIsNot) {
+  read(kernel("wave", [](Arr<float> x, Float t) { x[tid()] = t; }).spirv());
+  EXPECT_EQ(weft_kernel_find(kernel_, "x"), -1);
+  EXPECT_STREQ(weft_loader_error(), R"(kernel "wave" has no argument "x"; it has "argument 1", "argument 2")");
+  invalid(set_array("x", 0x1000, {3}),
+          R"(kernel "wave" has no argument of that name; it has "argument 1", "argument 2")");
+  const float t = 1;
+  invalid(weft_block_set_value(kernel_, block_.data(), find("t"), &t, 4), "has no argument of that name");
+  EXPECT_EQ(weft_kernel_find(kernel_, "argument 2"), 1);
+  read(kernel("nothing", [] {}).spirv());
+  invalid(set_array("x", 0x1000, {3}), R"(kernel "nothing" has no argument of that name; it has none)");
+  EXPECT_EQ(weft_kernel_find(kernel_, nullptr), -1);
+  EXPECT_STREQ(weft_loader_error(), "name is null");
+}
+
 TEST_F(Loader, RefusesWhatCannotBe) {
   read(scale().spirv({.names = {"x", "y", "s"}}));
   float s = 1;
