@@ -14,8 +14,17 @@ fail() {
 
 cp "$here/subdirectory/CMakeLists.txt" "$here/consumer/main.cpp" "$work"
 ln -s "$(cd "$here/../.." && pwd)" "$work/weft"
-"$cmake" -S "$work" -B "$work/build" -G "$generator" -DCMAKE_CXX_COMPILER="$compiler" >"$work/log" ||
-  { cat "$work/log"; fail "the project cannot be configured"; }
+# configure OPTION...: with what CMake says in the log.
+configure() {
+  "$cmake" -S "$work" -B "$work/build" -G "$generator" -DCMAKE_CXX_COMPILER="$compiler" "$@" >"$work/log" 2>&1 ||
+    { cat "$work/log"; fail "the project cannot be configured"; }
+}
+unset CMAKE_BUILD_TYPE
+configure -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+grep -q 'weft is compiled without optimisation' "$work/log" || fail "nothing says that weft is not optimised"
+# Warnings about weft's headers are not the project's.
+grep -q -e '-isystem [^-]*weft/include.* -c .*/main.cpp' "$work/build/compile_commands.json" ||
+  fail "weft's headers are not system headers in a project that includes it"
 
 # Nothing but the library is built, and the project's own settings stay as they are.
 cache="$work/build/CMakeCache.txt"
@@ -27,3 +36,9 @@ grep -q '^CMAKE_BUILD_TYPE:STRING=$' "$cache" || fail "weft sets CMAKE_BUILD_TYP
 for header in weft.h geometry.h runtime/array.h; do
   [[ -e "$work/build/weft/include/weft/$header" ]] || fail "<weft/$header> is not there"
 done
+
+# The tool, for a project that asks.
+configure -DWEFT_BUILD_TOOLS=ON -DCMAKE_BUILD_TYPE=Release
+"$cmake" --build "$work/build" --target help >"$work/targets"
+grep -q 'weft_kernels' "$work/targets" || fail "weft-kernels is not built where WEFT_BUILD_TOOLS is on"
+if grep -q 'without optimisation' "$work/log"; then fail "a build with optimisation is said to have none"; fi
