@@ -62,6 +62,14 @@ std::filesystem::path folder_of(const ProgramOptions& options) {
   return folder;
 }
 
+void show_progress(const char* what, int done, int all) {
+  constexpr int kWidth = 40;
+  const int filled = int(std::int64_t(kWidth) * done / all);
+  fmt::print("\r[{:#<{}}{:.<{}}] {} {} of {}", "", filled, "", kWidth - filled, what, done, all);
+  if (done == all) fmt::print("\n");
+  std::fflush(stdout);
+}
+
 Film::Film(const FilmOptions& options, const char* name, std::function<Picture()> draw)
     : options_(options), name_(name), draw_(std::move(draw)), folder_(folder_of(options)) {}
 

@@ -55,6 +55,9 @@ weft::Device device_of(const ProgramOptions& options);
 /// The folder for pictures, which is made where it is missing.
 std::filesystem::path folder_of(const ProgramOptions& options);
 
+/// A bar in the last line of the terminal: "[####....] frame 5 of 10"; `all` ends the line.
+void show_progress(const char* what, int done, int all);
+
 /// Seconds since it was made.
 class Stopwatch {
  public:

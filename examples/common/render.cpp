@@ -4,6 +4,7 @@
 #include <weft/runtime/geometry/bvh.h>
 #include <weft/runtime/geometry/mesh.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -14,6 +15,7 @@ using namespace weft;
 namespace {
 
 constexpr int kBounces = 3;
+constexpr int kStrips = 40;  // of a picture whose progress is shown
 constexpr float kFar = 1e6f;
 constexpr float kOffset = 1e-3f;  // a ray starts this far off the surface that it leaves
 constexpr float kTurn = 2 * std::numbers::pi_v<float>;
@@ -153,9 +155,9 @@ Vec3 around(const Vec3& axis, const Float& turn, const Float& sine) {
 auto render_kernel(RaySearch search) {
   return kernel("render", [search](Arr<std::uint32_t, 2> image, Var<MeshArrays> mesh, Arr<const vec3> normals,
                                    Var<BvhData> boxes, Arr<const vec4> balls, Arr<const vec3> colours, Float mirror,
-                                   Vec3 eye, Vec3 forward, Vec3 right, Vec3 up, Int samples) {
+                                   Vec3 eye, Vec3 forward, Vec3 right, Vec3 up, Int samples, Int first_row) {
     auto pixel = tid<2>();
-    Int row = pixel.i, column = pixel.j;
+    Int row = first_row + pixel.i, column = pixel.j;
     Float height = Float(image.shape(0)), width = Float(image.shape(1));
     const World world{mesh, normals, boxes, balls, colours, mirror, search};
     UInt seed = UInt(row * image.shape(1) + column) * 16u;
@@ -255,7 +257,15 @@ Picture draw(const Shape& shape, const Balls& balls, const View& view) {
   const vec3 right = normalize(cross(forward, vec3{0, 1, 0}));
   const vec3 up = cross(right, forward) * half;
   Array<std::uint32_t, 2> image = empty<std::uint32_t, 2>(device, {view.height, view.width});
-  launch(asks_device ? asks : walks, {view.height, view.width}, image, mesh, normals, around, places, colours,
-         balls.mirror, camera.eye, forward, right * (half * float(view.width) / float(view.height)), up, view.samples);
+  // In strips, where somebody wants to be told.
+  const int strip = view.progress ? (view.height + kStrips - 1) / kStrips : view.height;
+  for (int row = 0; row < view.height; row += strip) {
+    const int rows = std::min(strip, view.height - row);
+    launch(asks_device ? asks : walks, {rows, view.width}, image, mesh, normals, around, places, colours, balls.mirror,
+           camera.eye, forward, right * (half * float(view.width) / float(view.height)), up, view.samples, row);
+    if (!view.progress) continue;
+    image.wait();
+    view.progress(row + rows, view.height);
+  }
   return {view.width, view.height, image.to_vector()};
 }

@@ -2,6 +2,8 @@
 #pragma once
 #include <weft/runtime/geometry/mesh_query.h>
 
+#include <functional>
+
 #include "picture.h"
 #include "shape.h"
 
@@ -23,6 +25,7 @@ struct View {
   int width = 640, height = 360;
   int samples = 16;  ///< paths per pixel; noise falls and time rises with their number
   weft::RaySearch search = weft::RaySearch::walk;
+  std::function<void(int done, int all)> progress = {};  ///< told of rows as they are drawn, if there is one
 };
 
 /// Draws the floor at height 0, a shape and balls, lit by a sun and the sky. A shape or balls that are null arrays are

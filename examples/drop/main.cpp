@@ -1,8 +1,6 @@
 // drop: a soft body of springs falls on a sphere and a floor; pictures of it become PNG files.
 #include <fmt/core.h>
 
-#include <cstdio>
-
 #include "../common/body.h"
 #include "../common/mesh.h"
 #include "../common/program.h"
@@ -18,15 +16,6 @@ struct Options : FilmOptions {
 constexpr float kFrameTime = 1 / 60.f;
 constexpr float kBodySize = 2.2f;
 constexpr float kStartHeight = 1.6f;  // of the body's lowest point
-
-void show_progress(int done, int all) {
-  constexpr int kWidth = 40;
-  const int filled = kWidth * done / all;
-  if (filled == kWidth * (done - 1) / all && done > 0) return;
-  fmt::print("\r[{:#<{}}{:.<{}}] frame {} of {}", "", filled, "", kWidth - filled, done, all);
-  if (done == all) fmt::print("\n");
-  std::fflush(stdout);
-}
 
 std::string run(const Options& o) {
   const weft::Device device = device_of(o);
@@ -46,7 +35,7 @@ std::string run(const Options& o) {
   film.run([&](int frame) {
     body.advance(o.substeps, kFrameTime / float(o.substeps));
     body.positions().wait();
-    show_progress(frame, o.frames);
+    show_progress("frame", frame, o.frames);
     return std::string();
   });
 
@@ -63,7 +52,9 @@ int main(int argc, char** argv) {
   Options o;
   const auto add = [&](CLI::App& app) {
     add_options(app, o);
-    app.add_option("--mesh", o.mesh, "OBJ, PLY or STL file to drop; a torus knot without it");
+    app.add_option("--mesh", o.mesh,
+                   "OBJ, PLY or STL file to drop; a torus knot without it. Its vertices meet the sphere, so that its "
+                   "triangles should be smaller than that (radius 0.7; the body is 2.2 long)");
   };
   return run_program(
       {"drop", "Drops a soft body on a sphere and draws it.", add, [&] { check_options(o); }, [&] { return run(o); }},

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <weft/runtime/geometry/mesh.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -20,6 +21,26 @@ struct Options : DrawingOptions {
 };
 
 constexpr float kSize = 2.4f, kLowest = 0.01f;
+constexpr float kFilled = 0.95f;  // of the way from the middle of the picture to its edge, at most
+
+// Looks down on the mesh, from so far that the picture shows all of it; a little of its edge is left empty.
+Camera camera_for(const BodyMesh& mesh, const Options& o) {
+  float top = 0;
+  for (const vec3& p : mesh.positions) top = std::max(top, p.y);
+  Camera camera{{1.6f, 0.6f + 0.75f * top, 3.4f}, {0, 0.45f * top, 0}, 34};
+  const vec3 back = normalize(camera.eye - camera.target), right = normalize(cross(vec3{0, 1, 0}, back));
+  const vec3 up = cross(back, right);
+  const float half = kFilled * std::tan(camera.view * std::numbers::pi_v<float> / 360);
+  const float half_across = half * float(o.width) / float(o.height);
+  float distance = length(camera.eye - camera.target);
+  for (const vec3& p : mesh.positions) {
+    const vec3 at = p - camera.target;
+    distance = std::max(distance,
+                        dot(at, back) + std::max(std::abs(dot(at, right)) / half_across, std::abs(dot(at, up)) / half));
+  }
+  camera.eye = camera.target + back * distance;
+  return camera;
+}
 
 // How far it is to the mesh through each pixel; 0 where the ray meets nothing.
 auto depth_kernel(RaySearch search) {
@@ -53,9 +74,7 @@ std::string run(const Options& o) {
   fmt::print("mesh      {}: {} triangles, hierarchy of depth {} built in {:.1f} ms\n",
              o.mesh.empty() ? "torus knot" : o.mesh, mesh.size(), mesh.tree().depth(), building.seconds() * 1e3);
 
-  float top = 0;
-  for (const vec3& p : body.positions) top = std::max(top, p.y);
-  const Camera camera{{1.6f, 0.6f + 0.75f * top, 3.4f}, {0, 0.45f * top, 0}, 34};
+  const Camera camera = camera_for(body, o);
   const vec3 forward = normalize(camera.target - camera.eye);
   const float half = std::tan(camera.view * std::numbers::pi_v<float> / 360);
   const vec3 right = normalize(cross(forward, vec3{0, 1, 0})), up = cross(right, forward) * half;
@@ -75,7 +94,8 @@ std::string run(const Options& o) {
              100. * hits / (double(o.width) * o.height));
 
   const Stopwatch drawing;
-  const Picture picture = draw(shape, {}, {camera, o.width, o.height, o.samples, search});
+  const auto progress = [](int done, int all) { show_progress("row", done, all); };
+  const Picture picture = draw(shape, {}, {camera, o.width, o.height, o.samples, search, progress});
   const std::filesystem::path folder = folder_of(o);
   write_png(folder / "raycast.png", picture);
   fmt::print("picture   {}: drawn in {:.1f} s\n", std::filesystem::absolute(folder / "raycast.png").string(),
