@@ -126,6 +126,11 @@ VulkanBuffer ArrayBase::vk() const {
 }
 
 namespace {
+// Nothing else lies in its memory.
+bool is_whole(const ArrayBase& a) {
+  return a.is_contiguous() && a.size() * a.element_bytes() == std::int64_t(a.storage()->bytes);
+}
+
 detail::StreamState& stream_of(detail::Storage& storage) { return detail::current_stream(*storage.device); }
 
 // What an operation on arrays is made of is no business of the recorder that was told of the operation.
@@ -217,15 +222,18 @@ HostCopy ArrayBase::start_download(void* data) const {
 
 void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references) {
   if (is_null()) invalid("elements are assigned to a null array");
-  const bool whole = is_contiguous() && size() * element_bytes_ == std::int64_t(storage_->bytes);
-  storage_->refer_to(references);
+  const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = is_whole(*this)};
+  bring.begin();
   upload(data, count, {}, &references);
-  if (whole) storage_->refer_only_to(references);
+  bring.end();
 }
 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
-  storage_->refer_to(references);
+  if (is_null()) invalid("a null array is filled");
+  const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = is_whole(*this)};
+  bring.begin();
   fill_element(element, {}, &references);
+  bring.end();
 }
 
 detail::References ArrayBase::references() const {
@@ -331,12 +339,17 @@ void ArrayBase::copy_elements(const ArrayBase& from) {
   if (shape_ != from.shape_)
     invalid(fmt::format("a copy from shape {} to shape {}", shape_text(from.shape_, ndim_), shape_text(shape_, ndim_)));
   if (size() == 0) return;
-  if (from.storage_->has_references()) {
-    if (storage_->device != from.storage_->device)
-      throw Error(ErrorKind::unsupported,
-                  "an array of structs that hold arrays is copied to another device: their arrays would stay behind");
-    storage_->refer_to(from.references());
-  }
+  if (!from.storage_->has_references()) return copy_bytes(from);
+  if (storage_->device != from.storage_->device)
+    throw Error(ErrorKind::unsupported,
+                "an array of structs that hold arrays is copied to another device: their arrays would stay behind");
+  const detail::Bring bring{.to = storage_, .from = from.storage_, .list = {}, .whole = is_whole(*this)};
+  bring.begin();
+  copy_bytes(from);
+  bring.end();
+}
+
+void ArrayBase::copy_bytes(const ArrayBase& from) {
   if (storage_->device != from.storage_->device) return copy_between_devices(from);
   const bool overlap = storage_ == from.storage_ && address_ < from.address_ + from.extent_bytes() &&
                        from.address_ < address_ + extent_bytes();

@@ -130,6 +130,7 @@ class ArrayBase {
   /// \param leaves  the scalars of an element; with none a tape takes the elements for numbers without gradients
   void copy_from(const ArrayBase& from, std::span<const detail::Leaf> leaves = {});
   void copy_elements(const ArrayBase& from);
+  void copy_bytes(const ArrayBase& from);
   void copy_between_devices(const ArrayBase& from);
   static void copy_range(const ArrayBase& to, const ArrayBase& from, std::int64_t to_offset, std::int64_t from_offset,
                          std::int64_t count, std::span<const detail::Leaf> leaves);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
 
 #include "../frontend/support/error.h"
 #include "observe.h"
@@ -14,9 +15,31 @@ namespace {
 thread_local Capture* t_capture = nullptr;
 }  // namespace
 
+References Bring::references() const {
+  if (!from) return list;
+  References all = from->references();
+  if (!saves) all.push_back(from);  // elements may hold views of their own array
+  std::erase(all, to);
+  return all;
+}
+
+void Bring::begin() const {
+  to->refer_to(references());
+  if (t_capture) t_capture->brings.push_back(*this);
+}
+
+void Bring::end() const {
+  if (t_capture) return;
+  if (whole)
+    to->refer_only_to(references());
+  else
+    to->refer_to(references());
+}
+
 Capture::Capture(DeviceState& device, const char* doing)
     : serial(Storage::next_serial()), device_(device), doing_(doing), before_(t_capture) {
   if (before_) throw Error(ErrorKind::unsupported, fmt::format("{} while {} already", doing, before_->doing()));
+  if (Recorder* r = recorder()) r->replaying(doing);
   auto collector = std::make_unique<backend::CaptureStream>(*device.device);
   collector_ = collector.get();
   stream_ = std::make_unique<StreamState>(device, std::move(collector));
@@ -24,7 +47,19 @@ Capture::Capture(DeviceState& device, const char* doing)
   t_capture = this;
 }
 
-Capture::~Capture() { t_capture = before_; }
+Capture::~Capture() {
+  t_capture = before_;
+  if (std::uncaught_exceptions() > exceptions_) restore(0);
+}
+
+void Capture::if_it_fails(std::function<void()> restore) { restores_.push_back(std::move(restore)); }
+
+void Capture::restore(std::size_t changes) {
+  for (; restores_.size() > changes; restores_.pop_back()) restores_.back()();
+}
+
+OutsideCapture::OutsideCapture() : inside_(std::exchange(t_capture, nullptr)) {}
+OutsideCapture::~OutsideCapture() { t_capture = inside_; }
 
 Capture* Capture::current() { return t_capture; }
 
@@ -76,6 +111,8 @@ void Capture::launched(const Dispatch& work, std::size_t first_operation) {
   made.threads = work.threads;
   by_handles = by_handles || work.program.call->by_handles;
 }
+
+void Capture::launched_nothing() { launches.emplace_back(); }
 
 backend::Operations& Capture::operations() { return collector_->operations(); }
 

@@ -1,6 +1,8 @@
 // Work of a thread that is collected for a graph instead of run. Internal to the runtime.
 #pragma once
 #include <array>
+#include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -19,6 +21,25 @@ struct CapturedLaunch {
   std::shared_ptr<const ir::Interface> call;
   Extent threads = Extent(0);
   std::array<std::byte, ir::report::kArgumentBytes> report{};  ///< what debug mode adds to its arguments
+};
+
+/// Elements that hold arrays are written: their array refers to what these hold. In a capture each launch of the graph
+/// does it again, when the elements of `from` may refer to other memory than today.
+struct Bring {
+  std::shared_ptr<Storage> to;
+  std::shared_ptr<Storage> from;  ///< whose elements are copied; null: they come with `list`
+  References list;
+  bool whole = false;  ///< all elements of `to`: it refers to nothing else any more
+  bool saves =
+      false;  ///< `to` keeps elements of `from` to put them back: views that they hold of `from` need no keeping
+
+  /// Before the elements are written, and after that.
+  /// Errors: Error(unsupported) for memory that refers to `to` in turn.
+  void begin() const;
+  void end() const;
+
+ private:
+  References references() const;
 };
 
 /// While it lives, work that this thread gives a device is collected, whichever stream it names: for a graph, or for a
@@ -50,6 +71,15 @@ class Capture {
   void before_write(const ArrayBase& elements);
   /// After the dispatches of a launch.
   void launched(const Dispatch& work, std::size_t first_operation);
+  /// After a launch over no threads: it is no node that could be given arguments.
+  void launched_nothing();
+  /// Called, last one first, when the capture or the condition ends by an exception: what the host has noted of an
+  /// object meanwhile is put back, since the work that goes with it never runs.
+  /// \param restore  throws nothing
+  void if_it_fails(std::function<void()> restore);
+  /// Where if_it_fails() stands, and back there.
+  std::size_t changes() const { return restores_.size(); }
+  void restore(std::size_t changes);
   std::size_t position() { return operations().list.size(); }
 
   backend::Operations& operations();
@@ -59,6 +89,7 @@ class Capture {
     bool refers = false;  ///< its elements held arrays in the capture
   };
   std::map<Storage*, Used> used;
+  std::vector<Bring> brings;
   std::vector<CapturedLaunch> launches;
   bool by_handles = false;   ///< some launch goes by handles
   std::uint64_t serial = 0;  ///< of the first memory that is made in the capture
@@ -71,7 +102,20 @@ class Capture {
   const char* doing_;
   backend::CaptureStream* collector_ = nullptr;
   std::unique_ptr<StreamState> stream_;
+  std::vector<std::function<void()>> restores_;
   Capture* before_;
+  const int exceptions_ = std::uncaught_exceptions();
+};
+
+/// While it lives, this thread's work runs as if nothing were captured: what prepares memory that outlives the capture.
+class OutsideCapture {
+ public:
+  OutsideCapture();
+  OutsideCapture(const OutsideCapture&) = delete;
+  ~OutsideCapture();
+
+ private:
+  Capture* const inside_;
 };
 
 /// Where this thread's work on a device goes that names no stream.

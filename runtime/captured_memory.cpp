@@ -22,26 +22,44 @@ void tell_watchers(const std::shared_ptr<Storage>& storage, StreamState& copies)
 }  // namespace
 
 CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* again)
-    : by_handles_(capture.by_handles), device_(&capture.device()), what_(what), again_(again) {
+    : brings_(std::move(capture.brings)),
+      by_handles_(capture.by_handles),
+      device_(&capture.device()),
+      what_(what),
+      again_(again) {
   used_.reserve(capture.used.size());
   for (auto& [storage, use] : capture.used) used_.push_back(std::move(use));
 }
 
+template <class F>
+void CapturedMemory::each(F f) const {
+  for (const Capture::Used& u : used_) f(u);
+  for (const auto& [launch, memory] : given_)
+    for (const Capture::Used& u : memory) f(u);
+}
+
+bool CapturedMemory::is_given(const Storage& storage) const {
+  return std::ranges::any_of(given_, [&](const auto& given) {
+    return std::ranges::any_of(given.second, [&](const Capture::Used& u) { return u.storage.get() == &storage; });
+  });
+}
+
 CapturedMemory::Reached CapturedMemory::order_before(StreamState& on, StreamState& copies) const {
+  for (const Bring& b : brings_) b.begin();
   Reached reached;
-  for (const Capture::Used& u : used_) {
+  each([&](const Capture::Used& u) {
     Storage& storage = *u.storage;
     if (u.writes) tell_watchers(u.storage, copies);
     storage.order_before(on, u.writes);
     if (storage.has_references() && !storage.is_handle) {  // what is behind handles is read alone, see below
-      if (!u.refers)
+      if (!u.refers && !is_given(storage))
         throw Error(ErrorKind::invalid_argument,
                     fmt::format("elements of an array that {} works on have come to hold arrays since it was made: "
                                 "{} again",
                                 what_, again_));
       storage.reach(reached.by_elements);
     }
-  }
+  });
   // What the elements hold now, and what is behind the handles that there are now.
   for (const auto& storage : reached.by_elements) {
     tell_watchers(storage, copies);
@@ -53,19 +71,15 @@ CapturedMemory::Reached CapturedMemory::order_before(StreamState& on, StreamStat
 }
 
 void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
-  for (const Capture::Used& u : used_) u.storage->touched(on, ticket, u.writes);
+  each([&](const Capture::Used& u) { u.storage->touched(on, ticket, u.writes); });
   for (const auto& storage : reached.by_elements) storage->touched(on, ticket, true);
   for (const auto& storage : reached.by_handles) storage->touched(on, ticket, false);
 }
 
-void CapturedMemory::add(const std::shared_ptr<Storage>& storage, bool writes) {
-  const auto known = std::ranges::find(used_, storage, &Capture::Used::storage);
-  if (known == used_.end()) {
-    used_.push_back({storage, writes, true});  // commands that are exchanged are ordered with all others
-    return;
-  }
-  known->writes = known->writes || writes;
-  known->refers = true;
+void CapturedMemory::has_brought() const {
+  for (const Bring& b : brings_) b.end();
 }
+
+void CapturedMemory::give(std::size_t launch, std::vector<Capture::Used> memory) { given_[launch] = std::move(memory); }
 
 }  // namespace weft::detail

@@ -1,5 +1,6 @@
 // The memory that captured work touches when it runs. Internal to the runtime.
 #pragma once
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -26,17 +27,27 @@ class CapturedMemory {
   };
   /// Before a run on `on`: it comes after what other streams were given to do with its memory. Tapes that need elements
   /// which it may change are told, and copy them on `copies`.
+  /// Elements that it writes refer to what they will hold.
   /// Errors: Error(invalid_argument) for elements that held no arrays in the capture and do now, and while a structure
   /// behind a handle is stale.
   Reached order_before(StreamState& on, StreamState& copies) const;
   /// After that: what comes later on its memory comes after.
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
+  /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else.
+  void has_brought() const;
 
-  /// The commands of a launch are exchanged for others, which work on this memory.
-  void add(const std::shared_ptr<Storage>& storage, bool writes);
+  /// The commands of a launch are exchanged for others, which work on this memory. What was given for the launch before
+  /// is let go of: the device frees no memory that what runs works on.
+  void give(std::size_t launch, std::vector<Capture::Used> memory);
 
  private:
+  template <class F>
+  void each(F f) const;
+  bool is_given(const Storage& storage) const;
+
   std::vector<Capture::Used> used_;
+  std::map<std::size_t, std::vector<Capture::Used>> given_;  ///< by launch
+  std::vector<Bring> brings_;
   bool by_handles_ = false;        ///< some launch goes by handles
   DeviceState* device_ = nullptr;  ///< whose handles they are
   const char *what_ = "", *again_ = "";

@@ -1,7 +1,10 @@
 // Gradient storage of arrays, and sums of gradients.
 #include "gradient.h"
 
+#include <optional>
+
 #include "../frontend/support/error.h"
+#include "capture.h"
 #include "launch.h"
 #include "observe.h"
 #include "scalars.h"
@@ -40,6 +43,9 @@ std::shared_ptr<const Gradient> make_gradient(const ArrayBase& like, std::span<c
   g->element_bytes = like.element_bytes();
   g->phase = like.address() - of.allocation.address;
   const Recording nobody(nullptr);
+  // The gradient of an array that is older than a capture outlives it, and is there before the graph runs.
+  std::optional<OutsideCapture> outside;
+  if (const Capture* capture = Capture::current(); capture && of.serial < capture->serial) outside.emplace();
   g->zero();
   return g;
 }

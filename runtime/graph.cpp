@@ -11,6 +11,7 @@
 #include "capture.h"
 #include "captured_memory.h"
 #include "kernel_programs.h"
+#include "observe.h"
 
 namespace weft {
 
@@ -59,6 +60,7 @@ void Graph::launch(const Stream& stream) const {
                         on.device->device->info().name));
   if (Capture::current())
     throw Error(ErrorKind::unsupported, fmt::format("a graph is launched while {}", Capture::current()->doing()));
+  if (detail::Recorder* r = detail::recorder()) r->replaying("a graph is launched");
   std::lock_guard lock(s.mutex);
   const detail::CapturedMemory::Reached reached = s.memory.order_before(on, on);
   // Here, and not only in report_to(), which holds the stream's lock and then finds next to nothing to wait for.
@@ -73,6 +75,7 @@ void Graph::launch(const Stream& stream) const {
     return replayed;
   });
   s.memory.touched(on, ticket, reached);
+  s.memory.has_brought();
 }
 
 void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args) const {
@@ -85,7 +88,8 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   const CapturedLaunch& known = s.launches[node.number];
   if (known.operations != 1)
     throw Error(ErrorKind::unsupported,
-                known.operations == 0
+                !known.program ? "arguments are set for a launch over no threads"
+                : known.operations == 0
                     ? "arguments are set for a launch within graph_if() or graph_while()"
                     : fmt::format("arguments are set for a launch that took {} dispatches", known.operations),
                 kernel.name(), kernel.loc());
@@ -101,8 +105,12 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   detail::PackedLaunch packed = detail::pack(*program.call, args, known.threads, count);
   if (const std::uint32_t at = program.call->report_offset)
     std::memcpy(packed.block.data() + at, known.report.data(), known.report.size());
-  for (const auto& [array, access] : packed.arrays) s.memory.add(array->storage(), any(access, ir::kChanges));
+  std::vector<Capture::Used>
+      given;  // commands that are exchanged are ordered with all others: elements may hold arrays
+  for (const auto& [array, access] : packed.arrays)
+    given.push_back({array->storage(), any(access, ir::kChanges), true});
   s.graph->patch(known.operation, packed.block);
+  s.memory.give(node.number, std::move(given));
 }
 
 Graph capture(const Device& device, const std::function<void()>& work) {

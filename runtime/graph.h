@@ -34,7 +34,8 @@ class Graph {
 
   /// Runs all of it, in order with the device's default stream, or with another one of the same device.
   /// Errors: Error(invalid_argument) for a null graph, for another device's stream, for an array whose elements held no
-  /// arrays when it was captured and do now, and what a launch by handles refuses.
+  /// arrays when it was captured and do now, and what a launch by handles refuses; Error(unsupported) while this thread
+  /// captures, and while a tape records, which would not see what the graph does.
   /// Cost: one submission, and a little for each piece of memory that the graph works on; it does not grow with the
   /// number of operations. A graph whose kernels print, assert or check themselves (debug mode) waits for its last
   /// launch first.
@@ -46,7 +47,7 @@ class Graph {
   /// where the captured ones were).
   /// Errors: Error(invalid_argument) for a node of another graph, another kernel, arguments that need other code, and
   /// those that a launch refuses;
-  /// Error(unsupported) for a launch that took several dispatches.
+  /// Error(unsupported) for a launch that took several dispatches, or over no threads.
   /// Cost: the commands of this node are recorded anew, and at the first time those around it; in a row of small
   /// launches, the first time, shaders for what is left of the row: milliseconds.
   template <class... P, class... A>
@@ -85,8 +86,9 @@ class Graph {
 ///
 /// Errors: what `work` throws, after which all is as if nothing had been captured; Error(invalid_argument) for reading
 /// elements on the host and for waits meanwhile, for work on another device, and for a change of what a tape from
-/// outside still needs; Error(unsupported) for a capture in a capture. What kernels print, assert or check (debug mode)
-/// is told by whatever waits for a launch of the graph. Cost: that of launching, and of recording the commands once.
+/// outside still needs; Error(unsupported) for a capture in a capture, or while a tape records. What kernels print,
+/// assert or check (debug mode) is told by whatever waits for a launch of the graph. Cost: that of launching, and of
+/// recording the commands once.
 Graph capture(const Device& device, const std::function<void()>& work);
 
 /// The launch that was made last in the capture of this thread.

@@ -43,15 +43,28 @@ const auto& gate() {
   return k;
 }
 
+/// The memory that the capture knows at an address. Values from the host, of which the operations know alone, become
+/// memory as that of arrays.
+std::shared_ptr<detail::Storage> memory_at(Capture& capture, std::uint64_t address, std::uint64_t bytes) {
+  const auto holds = [&](const backend::Allocation& a) {
+    return address >= a.address && address + bytes <= a.address + a.bytes;
+  };
+  for (const auto& [key, use] : capture.used)
+    if (holds(use.storage->allocation)) return use.storage;
+  std::vector<backend::Allocation>& uploads = capture.operations().uploads;
+  const auto upload = std::ranges::find_if(uploads, holds);
+  if (upload == uploads.end())
+    throw Error(ErrorKind::unsupported, "memory that no array holds is copied in a condition");
+  auto made = std::make_shared<detail::Storage>(capture.device().shared_from_this(), *upload, upload->bytes);
+  uploads.erase(upload);
+  return made;
+}
+
 /// An array over memory that the capture knows.
 template <class T>
 Array<T> over(Capture& capture, std::uint64_t address, std::uint64_t bytes) {
-  for (const auto& [key, use] : capture.used) {
-    const backend::Allocation& a = use.storage->allocation;
-    if (address >= a.address && address + bytes <= a.address + a.bytes)
-      return detail::Row<T>(detail::View(use.storage, address, std::int64_t(bytes / sizeof(T)), sizeof(T)));
-  }
-  throw Error(ErrorKind::unsupported, "values from the host, or memory that no array holds, are copied in a condition");
+  return detail::Row<T>(
+      detail::View(memory_at(capture, address, bytes), address, std::int64_t(bytes / sizeof(T)), sizeof(T)));
 }
 
 /// The operation as launches, which are added at the end of the list and taken off it again.
@@ -80,10 +93,11 @@ std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
 /// the capture, leaves nothing of it.
 struct Undo {
   Capture& capture;
-  std::size_t operations, launches;
+  std::size_t operations, launches, changes;
   bool done = false;
   ~Undo() {
     if (done) return;
+    capture.restore(changes);
     std::vector<Operation>& list = capture.operations().list;
     if (list.size() > operations) list.resize(operations);
     for (std::size_t k = launches; k < capture.launches.size(); ++k) capture.launches[k].operations = 0;
@@ -98,7 +112,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
     invalid(fmt::format("{} takes a flag of one element, and is given {}", what, flag.size()));
   std::vector<Operation>& list = capture->operations().list;
   const std::size_t begin = list.size();
-  Undo undo{*capture, begin, capture->launches.size()};
+  Undo undo{*capture, begin, capture->launches.size(), capture->changes()};
   work();
   std::vector<Operation> body;
   const std::vector<Operation> collected(std::make_move_iterator(list.begin() + std::ptrdiff_t(begin)),

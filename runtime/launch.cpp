@@ -134,7 +134,10 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
     refuse(kernel, fmt::format("the kernel asks tid() for {} coordinate(s) but is launched over {} dimension(s)",
                                call.tid_rank, threads.rank));
   if (checked.huge) check_sizes(call, args);
-  if (count == 0) return;
+  if (count == 0) {
+    if (on->capture) on->capture->launched_nothing();
+    return;
+  }
   if (program.together && count % call.block != 0)
     refuse(kernel, fmt::format("the kernel's threads work together in workgroups of {}, and {} threads are no whole "
                                "number of those: launch {} and let the kernel guard what it accesses",

@@ -61,6 +61,9 @@ class Recorder {
   /// heard by unrecorded() only.
   /// \param record  makes what goes back through it; called where gradients pass
   virtual void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) = 0;
+  /// Work is about to run that was captured before, or to be captured for later: not what is done here and now.
+  /// \param what  in a message: "a graph is launched"
+  virtual void replaying(const char* what) = 0;
   /// The host reads elements.
   virtual void reading(const ArrayBase& from) = 0;
   /// A function of the caller stands for operations on these arrays.

@@ -146,6 +146,10 @@ void Storage::reach(References& found) {
 void Storage::refer_to(References references) {
   make_unique(references);
   std::erase_if(references, [&](const auto& s) { return s.get() == this; });
+  {
+    std::lock_guard lock(mutex_);
+    if (std::ranges::includes(references_, references)) return;
+  }
   for (const std::shared_ptr<Storage>& s : references) {
     if (!s->has_references()) continue;
     References beyond;
@@ -166,6 +170,7 @@ void Storage::refer_only_to(References references) {
   make_unique(references);
   {
     std::lock_guard lock(mutex_);
+    if (references == references_) return;
     references.swap(references_);  // what is dropped is freed after the lock is
     has_references_ = !references_.empty();
   }

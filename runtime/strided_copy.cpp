@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../frontend/support/error.h"
+#include "capture.h"
 #include "indexed_array.h"
 #include "launch.h"
 #include "observe.h"
@@ -134,11 +135,7 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
   const Recording nobody(nullptr);
   // Structs take the arrays along that they hold.
   const std::shared_ptr<Storage>& from = (scatter ? packed : data).storage();
-  if (from->has_references()) {
-    References list = from->references();
-    list.push_back(from);
-    (scatter ? data : packed).storage()->refer_to(list);
-  }
+  if (from->has_references()) Bring{.to = (scatter ? data : packed).storage(), .from = from, .list = {}}.begin();
   if (in_words(packed) && in_words(data))
     indexed_words<std::uint32_t>(Part(packed), Part(data), lists, scatter);
   else

@@ -45,6 +45,8 @@ class TapeCore : public Recorder {
   void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others, const char* what,
                const char* instead) override;
   void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) override;
+  /// Errors: Error(unsupported).
+  void replaying(const char* what) override;
   void reading(const ArrayBase&) override {}
   void calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) override;
   Recorder* unrecorded() override { return unrecorded_; }

@@ -161,6 +161,14 @@ void TapeCore::check_untaped(const ArrayBase& to, const ArrayBase& from, const c
               fmt::format("{} that carries gradients, while a tape records: {}", what, instead));
 }
 
+void TapeCore::replaying(const char* what) {
+  throw Error(
+      ErrorKind::unsupported,
+      fmt::format("{} while a tape records, which does not see what the graph does: let the capture contain the "
+                  "tape's record() and backward(), or call this outside of record() or in Tape::unrecorded()",
+                  what));
+}
+
 void TapeCore::calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) {
   trace(&StepTraces::calling, arrays);
   std::vector<View> views;

@@ -170,6 +170,8 @@ class StepRecorder : public Recorder {
     const bool flows = std::ranges::any_of(from, [&](const ArrayBase* a) { return tape_.carries(*a); });
     if (!quiet_ && (flows || tape_.carries(to))) write(to);
   }
+  // When the step is run again, from earlier states of what it works on, nobody would know of these.
+  void replaying(const char* what) override { tape_.replaying(what); }
   // What the host finds there may decide what the step does.
   void reading(const ArrayBase& from) override {
     if (!from.storage()->holds_gradients) steps_.touch(from);

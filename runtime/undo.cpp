@@ -51,7 +51,7 @@ void UndoLog::keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin,
   std::vector<Kept> made;
   places_.parts(storage, begin, end, false, [&](std::uint64_t from, std::uint64_t to) {
     const auto copy = allocate(storage->device, to - from);
-    if (storage->has_references()) copy->refer_to(storage->references());
+    if (storage->has_references()) Bring{.to = copy, .from = storage, .list = {}, .saves = true}.begin();
     const std::uint64_t address = copy->allocation.address;
     storage->order_before(stream, false);
     const backend::Ticket t = stream.with([&](backend::Stream& s) { return s.copy(address, from, to - from); });

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "capture.h"
+
 namespace weft::detail {
 
 namespace {
@@ -94,7 +96,7 @@ void LiveVersions::save(std::span<const std::shared_ptr<Version>> versions, Stre
 
   const std::uint64_t shift = begin % 256;  // kernels count on alignments
   const std::shared_ptr<Storage> to = allocate(from->device, shift + (end - begin));
-  if (from->has_references()) to->refer_to(from->references());
+  if (from->has_references()) Bring{.to = to, .from = from, .list = {}, .saves = true}.begin();
   const std::uint64_t at = to->allocation.address + shift;
   from->order_before(stream, false);
   const backend::Ticket t = stream.with([&](backend::Stream& s) { return s.copy(at, begin, end - begin); });

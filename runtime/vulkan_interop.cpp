@@ -11,6 +11,7 @@
 #include "capture.h"
 #include "captured_memory.h"
 #include "extent.h"
+#include "observe.h"
 #include "state.h"
 
 namespace weft {
@@ -78,6 +79,7 @@ struct Recording::State {
   /// runs: nobody else keeps this.
   void submitted() {
     memory.touched(*recordings, ticket, reached);
+    memory.has_brought();
     release();
     kept.push_back({ticket, std::exchange(reached, {})});
   }
@@ -120,6 +122,7 @@ Recording::State& Recording::state() const {
 void Recording::prepare() const {
   State& s = state();
   s.device->device->check_alive();
+  if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is prepared");
   const bool reported = s.reports && s.ticket != s.recording;
   if (reported) Capture::refuse_waits();
   s.order();
@@ -143,6 +146,7 @@ void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   });
   // The work happens now, whatever was done since it was recorded.
   s.submitted();
+  if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is submitted");
 }
 
 void Recording::submitted() const { tell({}, 0); }

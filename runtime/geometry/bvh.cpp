@@ -6,9 +6,11 @@
 #include <bit>
 #include <cfloat>
 #include <limits>
+#include <tuple>
 
 #include "../../frontend/support/error.h"
 #include "../array_create.h"
+#include "../capture.h"
 #include "../observe.h"
 #include "bvh_build.h"
 #include "handle.h"
@@ -21,6 +23,7 @@ struct BvhState {
   BvhState(const Device& device, const BvhOptions& options) : device(device), options(options) {
     data.leaf_size = options.leaf_size;
     data.tag = kBvhTag;
+    const OutsideCapture at_once;
     header = zeros<BvhData>(device, 1);
   }
   // Who still holds the id of a hierarchy that is gone finds zeros.
@@ -92,15 +95,37 @@ void write_header(BvhState& s) {
   s.header.assign(std::span<const BvhData>(&rows, 1));
 }
 
+// A tree of nothing.
+void make_empty(BvhData& d) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  const vec4 lower(inf, inf, inf, std::bit_cast<float>(-1)), upper(-inf, -inf, -inf, 0);
+  d.nodes.fill({lower, upper, lower, upper});
+  d.primitives.zero();
+  d.parents.fill(-1);
+}
+
+// In a capture the host's side is that of the tree to come; a capture that fails puts back what it was.
+void keep_for_captures(const std::shared_ptr<BvhState>& state) {
+  Capture* const capture = Capture::current();
+  if (!capture) return;
+  const auto parts = [](BvhState& s) { return std::tie(s.options.groups, s.lowers, s.uppers, s.data, s.arrived); };
+  capture->if_it_fails([state, parts,
+                        before = std::tuple(state->options.groups, state->lowers, state->uppers, state->data,
+                                            state->arrived)] { parts(*state) = before; });
+}
+
 void build(BvhState& s) {
   BvhData& d = s.data;
   const std::int64_t n = s.lowers.size(), places = std::max<std::int64_t>(n, 1);
   if (d.primitives.is_null() || d.primitives.size() != places) {
+    const bool captured = Capture::current();
+    const OutsideCapture at_once;
     d.nodes = empty<BvhNode>(s.device, std::max<std::int64_t>(n - 1, 1));
     d.primitives = empty<int>(s.device, places);
     d.parents = empty<int>(s.device, d.nodes.size());
     s.arrived = zeros<int>(s.device, d.nodes.size());
     d.info = empty<unsigned>(s.device, kBvhInfos);
+    if (captured) make_empty(d);  // until the graph runs: who asks the tree before finds nothing
   }
   const bool grouped = !s.options.groups.is_null() && n > 0;
   if (const std::int64_t size = grouped ? n : 1; d.groups.is_null() || d.groups.size() != size) {
@@ -111,14 +136,7 @@ void build(BvhState& s) {
   d.count = int(n);
   d.info.zero();
   write_header(s);
-  if (n == 0) {
-    constexpr float inf = std::numeric_limits<float>::infinity();
-    const vec4 lower(inf, inf, inf, std::bit_cast<float>(-1)), upper(-inf, -inf, -inf, 0);
-    d.nodes.fill({lower, upper, lower, upper});
-    d.primitives.zero();
-    d.parents.fill(-1);
-    return;
-  }
+  if (n == 0) return make_empty(d);
   const bool merges = s.options.builder == BvhBuilder::hploc && n > 1, packs = merges && d.leaf_size > 1;
   BvhBuild b{d, s.arrived, grouped, {}, {}, d.primitives, {}};
   if (s.options.curve_bits == 60)
@@ -192,6 +210,7 @@ void Bvh::refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers) {
     detail::invalid(fmt::format("a hierarchy of {} boxes is refitted to {}: rebuild() takes another number",
                                 s.data.count, lowers.size()));
   const detail::Quiet quiet;
+  detail::keep_for_captures(state_);
   const std::uint64_t before[] = {s.data.lowers.address(), s.data.uppers.address()};
   detail::take_boxes(s, lowers, uppers);
   const bool same = s.data.lowers.address() == before[0] && s.data.uppers.address() == before[1];
@@ -215,6 +234,7 @@ void Bvh::rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, cons
   detail::check(s.device, lowers, uppers);
   detail::check_groups(s.device, groups, lowers.size());
   const detail::Quiet quiet;
+  detail::keep_for_captures(state_);
   s.options.groups = groups;
   detail::take_boxes(s, lowers, uppers);
   detail::build(s);

@@ -9,6 +9,7 @@
 
 #include <bit>
 #include <cmath>
+#include <tuple>
 
 #include "../../frontend/edsl/any_floats.h"
 #include "../../frontend/edsl/atomic.h"
@@ -17,6 +18,7 @@
 #include "../algorithms/scan.h"
 #include "../algorithms/sort.h"
 #include "../array_create.h"
+#include "../capture.h"
 #include "../launch.h"
 #include "../observe.h"
 #include "../tape.h"
@@ -120,7 +122,11 @@ const auto& gather_kernel() {
 
 template <class T>
 void make_room(Array<T>& a, const Device& device, std::int64_t n) {
-  if (a.is_null() || a.size() < n) a = Array<T>::empty(device, n);
+  if (!a.is_null() && a.size() >= n) return;
+  a = Array<T>::empty(device, n);
+  if (!Capture::current()) return;
+  const OutsideCapture at_once;  // until the graph runs: who asks the grid before is given no numbers beyond the points
+  a.zero();
 }
 
 void reserve(HashGridState& s, std::int64_t n, bool grouped) {
@@ -140,6 +146,23 @@ void reserve(HashGridState& s, std::int64_t n, bool grouped) {
 
 void write_element(HashGridState& s) {
   if (s.built && !s.element.is_null()) s.element.assign(std::span<const HashGridArrays>(&s.arrays, 1));
+}
+
+// In a capture the host's side is that of the grid to come; a capture that fails puts back what it was.
+void keep_for_captures(const std::shared_ptr<HashGridState>& state) {
+  Capture* const capture = Capture::current();
+  if (!capture) return;
+  const auto parts = [](HashGridState& s) { return std::tie(s.arrays, s.points, s.groups, s.positions, s.built); };
+  capture->if_it_fails(
+      [state, parts, before = std::tuple(state->arrays, state->points, state->groups, state->positions, state->built)] {
+        parts(*state) = before;
+        if (state->element.is_null()) return;
+        try {  // it may have been made meanwhile
+          const OutsideCapture at_once;
+          state->built ? write_element(*state) : state->element.zero();
+        } catch (const Error&) {  // a lost device has nothing to be told
+        }
+      });
 }
 
 /// The first n of them; one where there are none, since launches refuse empty arrays.
@@ -207,6 +230,7 @@ HashGrid::HashGrid(const Device& device, int dim_x, int dim_y, int dim_z, const 
     detail::invalid(fmt::format("a hash grid of {} x {} x {} cells: {} in all are possible", dim_x, dim_y, dim_z,
                                 detail::kMostGridCells));
   const detail::Recording nobody(nullptr);
+  const detail::OutsideCapture at_once;
   state_ = std::make_shared<detail::HashGridState>(device, options);
   HashGridArrays& d = state_->arrays;
   d.tag = kHashGridTag;
@@ -226,6 +250,7 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
   const std::int64_t n = points.size();
   HashGridArrays& d = s.arrays;
   Tape::unrecorded([&] {
+    detail::keep_for_captures(state_);
     detail::reserve(s, n, !groups.is_null());
     d.points = detail::part(s.points, n);
     d.positions = detail::part(s.positions, n);
@@ -261,6 +286,7 @@ std::uint64_t HashGrid::id() const {
   detail::HashGridState& s = state();
   if (s.element.is_null()) {
     const detail::Recording nobody(nullptr);
+    const detail::OutsideCapture at_once;
     s.element = zeros<HashGridArrays>(s.device, 1);
     detail::become_handle(s.element);
     detail::write_element(s);

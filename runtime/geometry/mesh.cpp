@@ -10,6 +10,7 @@
 #include "../../frontend/edsl/vector.h"
 #include "../../frontend/support/error.h"
 #include "../array_create.h"
+#include "../capture.h"
 #include "../observe.h"
 #include "../view.h"
 #include "device_rays.h"
@@ -251,6 +252,7 @@ std::uint64_t Mesh::id() const {
   detail::check_unchanged(s);
   if (s.element.is_null()) {
     const detail::Quiet quiet;
+    const detail::OutsideCapture at_once;
     s.element = empty<MeshArrays>(device(), 1);
     detail::write_element(s);
     detail::become_handle(s.element, s.watch->changed);

@@ -109,6 +109,90 @@ TEST_P(GraphReferences, arrays_without_any_in_the_capture_are_refused_once_they_
   expect_contains(error_of([&] { graph.launch(); }), "capture again");
 }
 
+const auto get_held = kernel("get what is held", [](Arr<const Holder> holder, Arr<float> out) {
+  Int i = tid();
+  out[i] = holder[0].values[i];
+});
+
+/// What was freed too early is taken by these.
+std::vector<Array<float>> others(const Device& device) {
+  std::vector<Array<float>> made;
+  for (int k = 0; k < (device.name() == "reference" ? 20 : 200); ++k) made.push_back(full<float>(device, kCount, 77));
+  return made;
+}
+
+TEST_P(GraphReferences, elements_hold_what_they_held_until_the_graph_runs) {
+  Array<Holder> holder = holding(device(), full<float>(device(), kCount, 1));
+  Array<float> out = zeros<float>(device(), kCount);
+  const auto expect_held = [&](float value) {
+    const auto taken = others(device());
+    launch(get_held, kCount, holder, out);
+    for (const float v : out.to_vector()) ASSERT_EQ(v, value);
+    EXPECT_EQ(holder.to_vector()[0].values.at(7), value);
+  };
+  EXPECT_THROW(capture(device(),
+                       [&] {
+                         holder.assign(std::vector<Holder>{Holder{full<float>(device(), kCount, 2)}});
+                         throw 1;
+                       }),
+               int);
+  expect_held(1);
+  Graph graph;
+  {
+    const Array<float> two = full<float>(device(), kCount, 2);
+    graph = capture(device(), [&] { holder.assign(std::vector<Holder>{Holder{two}}); });
+  }
+  expect_held(1);
+  graph.launch();
+  expect_held(2);
+}
+
+TEST_P(GraphReferences, each_launch_brings_its_arrays_along_with_the_elements) {
+  Array<Holder> given = holding(device(), full<float>(device(), kCount, 1)), copied = given.clone();
+  Array<Holder> filled = given.clone(), source = holding(device(), full<float>(device(), kCount, 2));
+  Graph graph;
+  {
+    const Array<float> three = full<float>(device(), kCount, 3);
+    graph = capture(device(), [&] {
+      given.assign(std::vector<Holder>{Holder{three}});
+      filled.fill(Holder{three});
+      copied.copy_from(source);
+    });
+  }
+  Array<float> out = zeros<float>(device(), kCount);
+  for (const float value : {5.f, 6.f}) {
+    for (Array<Holder>* h : {&given, &filled, &source})
+      h->assign(std::vector<Holder>{Holder{full<float>(device(), kCount, value)}});
+    graph.launch();
+    // The copy alone keeps what the source held.
+    source.assign(std::vector<Holder>{Holder{full<float>(device(), kCount, 9)}});
+    const auto taken = others(device());
+    for (const auto& [holder, expected] :
+         {std::pair(&given, 3.f), std::pair(&filled, 3.f), std::pair(&copied, value)}) {
+      launch(get_held, kCount, *holder, out);
+      for (const float v : out.to_vector()) ASSERT_EQ(v, expected);
+      EXPECT_EQ(holder->to_vector()[0].values.at(7), expected);
+    }
+  }
+}
+
+TEST_P(GraphReferences, whole_copies_keep_nothing_of_what_elements_held_before) {
+  if (!device().wraps_host()) GTEST_SKIP() << "arrays of this device do not stand on memory of the host";
+  Array<Holder> source = zeros<Holder>(device(), 1), copy = source.clone(), by_graph = source.clone();
+  std::vector<float> values(16, 1);
+  const auto hold = [&] { source.assign(std::vector<Holder>{Holder{wrap(device(), values)}}); };
+  hold();
+  const Graph graph = capture(device(), [&] { by_graph.copy_from(source); });
+  copy.copy_from(source);
+  graph.launch();
+  source.assign(std::vector<Holder>{Holder{zeros<float>(device(), 16)}});
+  EXPECT_THROW(wrap(device(), values), Error) << "held by the copies";
+  copy.copy_from(source);
+  graph.launch();
+  device().synchronize();
+  EXPECT_NO_THROW(wrap(device(), values)) << "of nobody any more";
+}
+
 TEST_P(GraphReferences, handles_are_those_of_the_launch) {
   const MeshData data = shapes::icosphere(1, on_reference() ? 1 : 3);
   Array<vec3> points(device(), data.points);
