@@ -61,11 +61,18 @@ struct Argument {
 template <class T, int N>
 struct Argument<Var<Array<T, N>>> {
   using Expected = Array<std::remove_const_t<T>, N>;
-  const ArrayBase* array;
+  const ArrayBase* array = nullptr;
   template <class A>
-  Argument(const A& a) : array(&a) {
-    static_assert(std::is_same_v<A, Expected>,
-                  "weft::launch: the kernel's parameter is an Arr<T, N> of another element type or dimension");
+  Argument(const A& a) {
+    if constexpr (std::is_base_of_v<ArrayBase, A>) {
+      static_assert(std::is_same_v<A, Expected>,
+                    "weft::launch: the kernel's parameter is an Arr<T, N> of another element type or dimension");
+      array = &a;
+    } else {
+      static_assert(std::is_base_of_v<ArrayBase, A>,
+                    "weft::launch: the kernel's parameter is an Arr: give it an Array, as in Array<float>(device, "
+                    "values)");
+    }
   }
   void get(HostArg* parts) const { parts[0].array = array; }
 };

@@ -168,7 +168,9 @@ CASES = {
     "array_of_a_func": ("auto f = func(\"f\", [](Arr<int> y) { return y[0]; }); f(x);", "", "no match for call"),
     "wrong_element_type": ("", "launch(k, 3, zeros<int>(d, 3), v, 4, 2);", "another element type or dimension"),
     "wrong_dimension": ("", "launch(k, 3, x, zeros<vec3>(d, 3), 4, 2);", "another element type or dimension"),
-    "value_for_array": ("", "launch(k, 3, 1.f, v, 4, 2);", "another element type or dimension"),
+    "value_for_array": ("", "launch(k, 3, 1.f, v, 4, 2);", "the kernel's parameter is an Arr: give it an Array, as in"),
+    "host_vector_for_array": ("", "launch(k, 3, std::vector<float>(3), v, 4, 2);", "the kernel's parameter is an Arr: give it an Array, as in"),
+    "c_array_for_array": ("", "const float c[3] = {}; launch(k, 3, c, v, 4, 2);", "the kernel's parameter is an Arr: give it an Array, as in"),
     "wrong_size_of_matrix": ("svd3(Mat22());", "", "svd3() takes 3x3 matrices"),
     "determinant_of_a_large_matrix": ("determinant(Mat<5, 5, float>());", "", "determinant() takes 2x2, 3x3 and 4x4 matrices"),
     "inverse_of_integers": ("inverse(Mat<2, 2, int>());", "", "matrices of real numbers"),
@@ -225,7 +227,7 @@ CASES = {
     "value_of_a_sort": ("", "radix_sort_pairs(x, zeros<vec3>(d, 3));", "values have 4 or 8 bytes"),
     "another_struct": ("});\nauto k2 = kernel(\"k2\", [](Arr<float> x, Var<Mesh<>> m) { x[0] = Float(m.id);", "launch(k2, 3, x, Particle<>());", ("the kernel's parameter is another struct", "argument = 2; Given = Particle<>; Taken = weft::Var<Mesh<> >")),
     "number_for_struct": ("});\nauto k2 = kernel(\"k2\", [](Var<Mesh<>> m) { m.points[0] = Vec3();", "launch(k2, 3, 4);", ("the kernel's parameter is another struct", "argument = 1; Given = int; Taken = weft::Var<Mesh<> >")),
-    "struct_for_array": ("", "launch(k, 3, Particle<>(), v, 4, 2);", "another element type or dimension"),
+    "struct_for_array": ("", "launch(k, 3, Particle<>(), v, 4, 2);", "the kernel's parameter is an Arr: give it an Array, as in"),
     "wrong_struct_argument": (structs("i = 1;"), "launch(k2, 3, zeros<Mesh<>>(d, 3), zeros<Mesh<>>(d, 3));", "another element type or dimension"),
 }
 
