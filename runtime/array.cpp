@@ -126,11 +126,6 @@ VulkanBuffer ArrayBase::vk() const {
 }
 
 namespace {
-// Nothing else lies in its memory.
-bool is_whole(const ArrayBase& a) {
-  return a.is_contiguous() && a.size() * a.element_bytes() == std::int64_t(a.storage()->bytes);
-}
-
 detail::StreamState& stream_of(detail::Storage& storage) { return detail::current_stream(*storage.device); }
 
 // What an operation on arrays is made of is no business of the recorder that was told of the operation.
@@ -222,7 +217,7 @@ HostCopy ArrayBase::start_download(void* data) const {
 
 void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references) {
   if (is_null()) invalid("elements are assigned to a null array");
-  const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = is_whole(*this)};
+  const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.begin();
   upload(data, count, {}, &references);
   bring.end();
@@ -230,7 +225,7 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
   if (is_null()) invalid("a null array is filled");
-  const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = is_whole(*this)};
+  const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.begin();
   fill_element(element, {}, &references);
   bring.end();
@@ -343,7 +338,7 @@ void ArrayBase::copy_elements(const ArrayBase& from) {
   if (storage_->device != from.storage_->device)
     throw Error(ErrorKind::unsupported,
                 "an array of structs that hold arrays is copied to another device: their arrays would stay behind");
-  const detail::Bring bring{.to = storage_, .from = from.storage_, .list = {}, .whole = is_whole(*this)};
+  const detail::Bring bring{.to = storage_, .from = from.storage_, .list = {}, .whole = detail::is_whole(*this)};
   bring.begin();
   copy_bytes(from);
   bring.end();
@@ -365,7 +360,7 @@ void ArrayBase::copy_bytes(const ArrayBase& from) {
   if (overlap) {
     ArrayBase packed(ndim_, element_bytes_);
     packed.copy_elements(from);
-    return copy_elements(packed);
+    return copy_bytes(packed);
   }
   detail::StreamState& stream = stream_of(*storage_);
   from.storage_->order_before(stream, false);

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "../frontend/support/error.h"
 #include "observe.h"
+#include "view.h"
 
 namespace weft::detail {
 
@@ -15,21 +18,31 @@ namespace {
 thread_local Capture* t_capture = nullptr;
 }  // namespace
 
+bool is_whole(const ArrayBase& a) {
+  return a.is_contiguous() && a.size() * a.element_bytes() == std::int64_t(a.storage()->bytes);
+}
+
 References Bring::references() const {
   if (!from) return list;
   References all = from->references();
-  if (!saves) all.push_back(from);  // elements may hold views of their own array
+  if (!to->is_copy && !from->is_copy) all.push_back(from);  // elements may hold views of their own array
   std::erase(all, to);
   return all;
 }
 
 void Bring::begin() const {
+  if (!t_capture) return to->refer_to(references());
+  // Launches that are captured behind this have to know that elements hold arrays.
+  const References before = to->references();
   to->refer_to(references());
-  if (t_capture) t_capture->brings.push_back(*this);
+  const References after = to->references();
+  References added;
+  std::ranges::set_difference(after, before, std::back_inserter(added));
+  if (!added.empty()) t_capture->if_it_fails([to = to, added] { to->refer_no_more_to(added); });
 }
 
 void Bring::end() const {
-  if (t_capture) return;
+  if (t_capture) return t_capture->brings.push_back(*this);
   if (whole)
     to->refer_only_to(references());
   else
@@ -128,6 +141,18 @@ std::shared_ptr<ReportBuffer> Capture::take_reports() {
     if (o.report_at) std::memcpy(l.report.data(), o.args.data() + o.report_at, l.report.size());
   }
   return reports;
+}
+
+void clear_handle(const ArrayBase& element) noexcept {
+  const auto clear = [&] {
+    try {
+      View(element).zero();
+    } catch (const Error&) {
+    }
+  };
+  if (t_capture) clear();
+  const OutsideCapture at_once;
+  clear();
 }
 
 StreamState& current_stream(DeviceState& device) {

@@ -30,10 +30,8 @@ struct Bring {
   std::shared_ptr<Storage> from;  ///< whose elements are copied; null: they come with `list`
   References list;
   bool whole = false;  ///< all elements of `to`: it refers to nothing else any more
-  bool saves =
-      false;  ///< `to` keeps elements of `from` to put them back: views that they hold of `from` need no keeping
 
-  /// Before the elements are written, and after that.
+  /// Before the elements are written, and after that, if they are.
   /// Errors: Error(unsupported) for memory that refers to `to` in turn.
   void begin() const;
   void end() const;
@@ -41,6 +39,9 @@ struct Bring {
  private:
   References references() const;
 };
+
+/// Whether nothing else lies in the array's memory.
+bool is_whole(const ArrayBase& a);
 
 /// While it lives, work that this thread gives a device is collected, whichever stream it names: for a graph, or for a
 /// command buffer of another's.
@@ -117,6 +118,10 @@ class OutsideCapture {
  private:
   Capture* const inside_;
 };
+
+/// At the end of an object that others may know by a handle: the element becomes zeros at once, and in a capture also
+/// behind what was captured, which may write it again in each launch. A lost device has nothing to be told.
+void clear_handle(const ArrayBase& element) noexcept;
 
 /// Where this thread's work on a device goes that names no stream.
 StreamState& current_stream(DeviceState& device);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "../frontend/support/error.h"
 #include "observe.h"
@@ -80,6 +81,8 @@ void CapturedMemory::has_brought() const {
   for (const Bring& b : brings_) b.end();
 }
 
-void CapturedMemory::give(std::size_t launch, std::vector<Capture::Used> memory) { given_[launch] = std::move(memory); }
+std::vector<Capture::Used> CapturedMemory::give(std::size_t launch, std::vector<Capture::Used> memory) {
+  return std::exchange(given_[launch], std::move(memory));
+}
 
 }  // namespace weft::detail

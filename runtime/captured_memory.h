@@ -37,8 +37,8 @@ class CapturedMemory {
   void has_brought() const;
 
   /// The commands of a launch are exchanged for others, which work on this memory. What was given for the launch before
-  /// is let go of: the device frees no memory that what runs works on.
-  void give(std::size_t launch, std::vector<Capture::Used> memory);
+  /// returned, to be let go of: the device frees no memory that what runs works on.
+  std::vector<Capture::Used> give(std::size_t launch, std::vector<Capture::Used> memory);
 
  private:
   template <class F>

@@ -61,8 +61,10 @@ void Graph::launch(const Stream& stream) const {
   if (Capture::current())
     throw Error(ErrorKind::unsupported, fmt::format("a graph is launched while {}", Capture::current()->doing()));
   if (detail::Recorder* r = detail::recorder()) r->replaying("a graph is launched");
-  std::lock_guard lock(s.mutex);
-  const detail::CapturedMemory::Reached reached = s.memory.order_before(on, on);
+  // The end of memory may be the end of others' objects, which do what they like: not under the lock.
+  detail::CapturedMemory::Reached reached;
+  std::unique_lock lock(s.mutex);
+  reached = s.memory.order_before(on, on);
   // Here, and not only in report_to(), which holds the stream's lock and then finds next to nothing to wait for.
   if (s.reports && s.reporting_on && s.reporting_on != &on) s.reporting_on->settle(*s.reports);
   if (s.reports) on.make_way(*s.reports);
@@ -75,11 +77,13 @@ void Graph::launch(const Stream& stream) const {
     return replayed;
   });
   s.memory.touched(on, ticket, reached);
+  lock.unlock();
   s.memory.has_brought();
 }
 
 void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args) const {
   State& s = state();
+  std::vector<Capture::Used> given;  // in the end, when nothing is locked, what was given before
   std::lock_guard lock(s.mutex);
   if (node.number == SIZE_MAX) invalid("arguments are set for a node that captured_launch() has not given");
   if (node.capture != s.capture)
@@ -105,12 +109,11 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   detail::PackedLaunch packed = detail::pack(*program.call, args, known.threads, count);
   if (const std::uint32_t at = program.call->report_offset)
     std::memcpy(packed.block.data() + at, known.report.data(), known.report.size());
-  std::vector<Capture::Used>
-      given;  // commands that are exchanged are ordered with all others: elements may hold arrays
+  // Commands that are exchanged are ordered with all others: elements may hold arrays.
   for (const auto& [array, access] : packed.arrays)
     given.push_back({array->storage(), any(access, ir::kChanges), true});
   s.graph->patch(known.operation, packed.block);
-  s.memory.give(node.number, std::move(given));
+  given = s.memory.give(node.number, std::move(given));
 }
 
 Graph capture(const Device& device, const std::function<void()>& work) {

@@ -93,11 +93,12 @@ std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
 /// the capture, leaves nothing of it.
 struct Undo {
   Capture& capture;
-  std::size_t operations, launches, changes;
+  std::size_t operations, launches, changes, brings;
   bool done = false;
   ~Undo() {
     if (done) return;
     capture.restore(changes);
+    while (capture.brings.size() > brings) capture.brings.pop_back();
     std::vector<Operation>& list = capture.operations().list;
     if (list.size() > operations) list.resize(operations);
     for (std::size_t k = launches; k < capture.launches.size(); ++k) capture.launches[k].operations = 0;
@@ -112,8 +113,11 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
     invalid(fmt::format("{} takes a flag of one element, and is given {}", what, flag.size()));
   std::vector<Operation>& list = capture->operations().list;
   const std::size_t begin = list.size();
-  Undo undo{*capture, begin, capture->launches.size(), capture->changes()};
+  const std::size_t first_bring = capture->brings.size();
+  Undo undo{*capture, begin, capture->launches.size(), capture->changes(), first_bring};
   work();
+  // Where the flag is 0 the elements hold what they held.
+  for (std::size_t k = first_bring; k < capture->brings.size(); ++k) capture->brings[k].whole = false;
   std::vector<Operation> body;
   const std::vector<Operation> collected(std::make_move_iterator(list.begin() + std::ptrdiff_t(begin)),
                                          std::make_move_iterator(list.end()));

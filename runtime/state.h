@@ -275,6 +275,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   const Outside outside;
   bool holds_gradients = false;  ///< set before any array names it
   bool is_handle = false;        ///< see Handles::add()
+  bool is_copy = false;          ///< of elements that may be put back: no view is of the copy itself
   /// Grows from storage to storage: tells which was there before.
   const std::uint64_t serial = next_serial();
 
@@ -292,6 +293,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
   /// Errors: Error(unsupported) for memory that refers to this one in turn: it would never be freed.
   void refer_to(References references);
   void refer_only_to(References references);
+  /// \param references  in order
+  void refer_no_more_to(const References& references);
   References references();
   bool has_references() const { return has_references_.load(std::memory_order_relaxed); }
   /// Adds all memory that can be reached from here, this one left out.

@@ -177,6 +177,13 @@ void Storage::refer_only_to(References references) {
   if (is_handle) device->handles.changed();
 }
 
+void Storage::refer_no_more_to(const References& references) {
+  const References now = this->references();
+  References left;
+  std::ranges::set_difference(now, references, std::back_inserter(left));
+  refer_only_to(std::move(left));
+}
+
 References Storage::references() {
   std::lock_guard lock(mutex_);
   return references_;

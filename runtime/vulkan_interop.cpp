@@ -235,15 +235,17 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
     made->reports = collecting.take_reports();
     made->operations = collecting.take();
     if (made->reports) made->reports->record_into(*made->operations);
+    // What fails here fails the capture as well.
+    const detail::OutsideCapture at_once;
+    StreamState& recordings = recordings_of(device);
+    state_->with([](backend::Stream& s) { s.submit(); });
+    made->recordings = &recordings;
+    made->stream = state_.get();
+    made->order();
+    made->recording = made->ticket =
+        recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
+    made->memory.touched(recordings, made->ticket, made->reached);
   }
-  StreamState& recordings = recordings_of(device);
-  state_->with([](backend::Stream& s) { s.submit(); });
-  made->recordings = &recordings;
-  made->stream = state_.get();
-  made->order();
-  made->recording = made->ticket =
-      recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
-  made->memory.touched(recordings, made->ticket, made->reached);
   return Recording(std::move(made));
 }
 

@@ -29,11 +29,8 @@ struct BvhState {
   // Who still holds the id of a hierarchy that is gone finds zeros.
   ~BvhState() {
     if (!has_id) return;
-    try {
-      const Quiet quiet;
-      header.zero();
-    } catch (const Error&) {  // a lost device has nothing to be told
-    }
+    const Quiet quiet;
+    clear_handle(header);
   }
   BvhState(const BvhState&) = delete;
   BvhState& operator=(const BvhState&) = delete;
@@ -117,20 +114,25 @@ void keep_for_captures(const std::shared_ptr<BvhState>& state) {
 void build(BvhState& s) {
   BvhData& d = s.data;
   const std::int64_t n = s.lowers.size(), places = std::max<std::int64_t>(n, 1);
+  const bool captured = Capture::current();
   if (d.primitives.is_null() || d.primitives.size() != places) {
-    const bool captured = Capture::current();
     const OutsideCapture at_once;
     d.nodes = empty<BvhNode>(s.device, std::max<std::int64_t>(n - 1, 1));
     d.primitives = empty<int>(s.device, places);
     d.parents = empty<int>(s.device, d.nodes.size());
     s.arrived = zeros<int>(s.device, d.nodes.size());
     d.info = empty<unsigned>(s.device, kBvhInfos);
-    if (captured) make_empty(d);  // until the graph runs: who asks the tree before finds nothing
+    if (captured) {  // until the graph runs: who asks the tree before finds nothing
+      make_empty(d);
+      d.info.zero();
+    }
   }
   const bool grouped = !s.options.groups.is_null() && n > 0;
   if (const std::int64_t size = grouped ? n : 1; d.groups.is_null() || d.groups.size() != size) {
+    const OutsideCapture at_once;
     d.groups = zeros<int>(s.device, size);
     d.group_roots = empty<int>(s.device, size);
+    if (captured) d.group_roots.fill(kBvhNothing);
   }
   if (!grouped) d.group_roots.fill(kBvhNothing);
   d.count = int(n);

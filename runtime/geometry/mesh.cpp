@@ -38,11 +38,8 @@ struct MeshState {
   MeshState() = default;
   // Who still has the id of a mesh that is gone finds zeros.
   ~MeshState() {
-    try {
-      const Quiet quiet;
-      if (!element.is_null()) element.zero();
-    } catch (const Error&) {  // a lost device has nothing to be told
-    }
+    const Quiet quiet;
+    if (!element.is_null()) clear_handle(element);
   }
   MeshState(const MeshState&) = delete;
   MeshState& operator=(const MeshState&) = delete;

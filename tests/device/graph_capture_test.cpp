@@ -3,6 +3,8 @@
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
 
+#include <optional>
+
 #include "device_test.h"
 
 using namespace weft;
@@ -199,6 +201,57 @@ TEST_P(GraphCaptures, a_hierarchy_is_what_it_was_after_a_failed_build) {
       EXPECT_EQ(answer.at(0), expected);
     }
     graph.launch();
+  }
+}
+
+TEST_P(GraphCaptures, groups_of_a_hierarchy_are_empty_until_its_graph_runs) {
+  leave_dirt(device(), 40);
+  const Array<vec3> lower = zeros<vec3>(device(), 40), upper = full<vec3>(device(), 40, vec3(1, 1, 1));
+  const Array<int> groups = full<int>(device(), 40, 0x01234567);
+  Bvh bvh(device(), lower, upper);
+  leave_dirt(device(), 40);
+  const Graph graph = capture(device(), [&] { bvh.rebuild(lower, upper, groups); });
+  const auto count_of_group = kernel("boxes of a group", [](Var<BvhData> bvh, Arr<int> answer, Int group) {
+    Int count = 0;
+    const BvhRoot root(bvh_group_root(bvh, group));
+    for ([[maybe_unused]] auto i : bvh_query_aabb(bvh, Vec3(-9, -9, -9), Vec3(9, 9, 9), root)) count += 1;
+    answer[0] = count;
+  });
+  Array<int> answer = zeros<int>(device(), 1);
+  for (const int expected : {0, 40}) {
+    launch(count_of_group, 1, bvh, answer, 0x01234567);
+    EXPECT_EQ(answer.at(0), expected);
+    graph.launch();
+  }
+}
+
+TEST_P(GraphCaptures, nothing_is_found_by_the_handle_of_what_ended_in_one) {
+  const MeshData data = shapes::icosphere(1, 1);
+  const auto found = kernel("found by handles", [](Arr<const std::uint64_t> ids, Arr<int> answer) {
+    Int count = 0;
+    for ([[maybe_unused]] auto i : bvh_query_aabb(ids[0], Vec3(-9, -9, -9), Vec3(9, 9, 9))) count += 1;
+    for ([[maybe_unused]] auto i : hash_grid_query(ids[1], Vec3(0, 0, 0), 2.f)) count += 1;
+    answer[0] = count + select(mesh_query_point(ids[2], Vec3(9, 0, 0)).hit, 1, 0);
+  });
+  Array<int> answer = zeros<int>(device(), 1);
+  for (const bool fails : {true, false}) {
+    Array<vec3> points(device(), data.points);
+    std::optional<Bvh> bvh(std::in_place, device(), points, points);
+    std::optional<HashGrid> grid(std::in_place, device(), 8, 8, 8);
+    grid->build(points, 0.5f);
+    std::optional<Mesh> mesh(std::in_place, points, Array<int>(device(), data.indices));
+    const Array<std::uint64_t> ids(device(), {bvh->id(), grid->id(), mesh->id()});
+    launch(found, 1, ids, answer);
+    EXPECT_EQ(answer.at(0), 2 * int(data.points.size()) + 1);
+    const auto end = [&] { bvh.reset(), grid.reset(), mesh.reset(); };
+    if (fails)
+      capture_and_fail(device(), end);
+    else
+      capture(device(), end);  // and never launched
+    points = {};
+    leave_dirt(device(), 500);
+    launch(found, 1, ids, answer);
+    EXPECT_EQ(answer.at(0), 0);
   }
 }
 

@@ -193,6 +193,106 @@ TEST_P(GraphReferences, whole_copies_keep_nothing_of_what_elements_held_before) 
   EXPECT_NO_THROW(wrap(device(), values)) << "of nobody any more";
 }
 
+TEST_P(GraphReferences, elements_keep_what_they_hold_where_nothing_is_written) {
+  Array<int> flag = zeros<int>(device(), 1);
+  Array<float> out = zeros<float>(device(), kCount), two = full<float>(device(), kCount, 2);
+  const Array<Holder> source = holding(device(), two);
+  const auto one = [&] { return holding(device(), full<float>(device(), kCount, 1)); };
+  Array<Holder> copied = one(), given = one(), caught = one(), refused = one();
+  const Graph graph = capture(device(), [&] {
+    graph_if(flag, [&] {
+      copied.copy_from(source);
+      given.assign(std::vector<Holder>{Holder{two}});
+    });
+    try {
+      graph_if(flag, [&] {
+        caught.copy_from(source);
+        throw 1;
+      });
+    } catch (int) {
+    }
+    EXPECT_THROW(refused.assign(std::vector<Holder>(2, Holder{two})), Error);
+    launch(add_one, kCount, out);
+  });
+  const auto expect_held = [&](const Array<Holder>& holder, float value) {
+    launch(get_held, kCount, holder, out);
+    for (const float v : out.to_vector()) ASSERT_EQ(v, value);
+    EXPECT_EQ(holder.to_vector()[0].values.at(7), value);
+  };
+  for (int k = 0; k < 2; ++k) {
+    graph.launch();
+    device().synchronize();
+    const auto taken = others(device());
+    for (const Array<Holder>* h : {&copied, &given, &caught, &refused}) expect_held(*h, 1);
+  }
+  flag.fill(1);
+  graph.launch();
+  expect_held(copied, 2);
+  expect_held(given, 2);
+}
+
+TEST_P(GraphReferences, a_failed_capture_leaves_no_references_behind) {
+  Array<Holder> a = holding(device(), full<float>(device(), 4, 1)), b = holding(device(), full<float>(device(), 4, 2));
+  EXPECT_THROW(capture(device(),
+                       [&] {
+                         a.copy_from(b);
+                         throw 1;
+                       }),
+               int);
+  b.copy_from(a);  // which a circle would forbid
+  EXPECT_EQ(b.to_vector()[0].values.at(3), 1);
+}
+
+TEST_P(GraphReferences, copies_within_an_array_may_overlap) {
+  std::vector<Holder> three;
+  for (const float v : {1.f, 2.f, 3.f}) three.push_back(Holder{full<float>(device(), 4, v)});
+  Array<Holder> a(device(), three);
+  a.slice(1, 3).copy_from(a.slice(0, 2));
+  const std::vector<Holder> found = a.to_vector();
+  for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(found[k].values.at(0), k == 2 ? 2 : 1);
+}
+
+TEST_P(GraphReferences, steps_of_a_tape_are_run_again_in_each_launch) {
+  const auto scaled = kernel("scaled by what is held", [](Arr<const float> x, Arr<const Holder> h, Arr<float> y) {
+    Int i = tid();
+    y[i] = x[i] * detach(Float(h[0].values[i]));
+  });
+  Array<float> x = full<float>(device(), 8, 3).requires_grad(), y = zeros<float>(device(), 8).requires_grad();
+  Array<Holder> holder = holding(device(), full<float>(device(), 8, 1));
+  const Array<Holder> two = holding(device(), full<float>(device(), 8, 2));
+  const Array<Holder> five = holding(device(), full<float>(device(), 8, 5));
+  const Graph graph = capture(device(), [&] {
+    holder.copy_from(two);
+    Tape tape;
+    tape.record([&] {
+      tape.checkpointed(3, 2, [&](int k) {
+        launch(scaled, 8, x, holder, y);
+        if (k == 1) holder.copy_from(five);
+      });
+    });
+    tape.backward({{y, full<float>(device(), 8, 1)}});
+  });
+  for (const float expected : {5.f, 10.f}) {
+    graph.launch();
+    EXPECT_EQ(x.grad().at(7), expected);
+  }
+}
+
+TEST_P(GraphReferences, gathered_elements_keep_nothing_of_the_launch_before) {
+  if (!device().wraps_host()) GTEST_SKIP() << "arrays of this device do not stand on memory of the host";
+  Array<Holder> source = holding(device(), zeros<float>(device(), 16)), gathered;
+  const Array<int> first = zeros<int>(device(), 1);
+  std::vector<float> values(16, 1);
+  const Graph graph = capture(device(), [&] { gathered = IndexedArray<Holder, 1>(source, {first}).clone(); });
+  source.assign(std::vector<Holder>{Holder{wrap(device(), values)}});
+  graph.launch();
+  source.assign(std::vector<Holder>{Holder{zeros<float>(device(), 16)}});
+  EXPECT_THROW(wrap(device(), values), Error) << "held by what was gathered";
+  graph.launch();
+  device().synchronize();
+  EXPECT_NO_THROW(wrap(device(), values));
+}
+
 TEST_P(GraphReferences, handles_are_those_of_the_launch) {
   const MeshData data = shapes::icosphere(1, on_reference() ? 1 : 3);
   Array<vec3> points(device(), data.points);

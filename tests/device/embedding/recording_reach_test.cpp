@@ -102,6 +102,34 @@ TEST_P(RecordedReach, WorkOnWhatElementsHoldByThenComesBeforeTheSubmission) {
   EXPECT_EQ(b.at(3), 24);
 }
 
+TEST_P(RecordedReach, StructuresAreWhatTheyWereAfterARecordingThatFailed) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  const MeshData data = shapes::icosphere(1, 1);
+  Array<int> indices(e.device, data.indices);
+  const Mesh mesh(Array<vec3>(e.device, data.points), indices);
+  const Array<std::uint64_t> id(e.device, {mesh.id()});
+  Array<float> distance = zeros<float>(e.device, 1);
+  const Array<vec3> few = zeros<vec3>(e.device, 40), many = zeros<vec3>(e.device, 900);
+  Bvh bvh(e.device, few, few);
+  const VkCommandBuffer commands = e.renderer.begin();
+  expect_contains(error_of([&] {
+                    (void)e.device.stream().record_into(commands, [&] {
+                      bvh.rebuild(many, many);
+                      launch(ask, 1, id, distance);
+                      indices.assign(data.indices);  // so that the mesh is to be rebuilt before this may run
+                    });
+                  }),
+                  "the indices of a mesh have changed");
+  EXPECT_EQ(bvh.size(), 40);
+  const auto count = kernel("count boxes", [](Var<BvhData> bvh, Arr<int> found) {
+    for ([[maybe_unused]] auto i : bvh_query_aabb(bvh, Vec3(-1, -1, -1), Vec3(1, 1, 1))) found[0] += 1;
+  });
+  Array<int> found = zeros<int>(e.device, 1);
+  launch(count, 1, bvh, found);
+  EXPECT_EQ(found.at(0), 40);
+}
+
 TEST_P(RecordedReach, ElementsThatHeldNothingAreRefusedAsByGraphs) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
