@@ -25,7 +25,10 @@ struct DeviceInfo {
   bool host_visible = false;  ///< MemoryKind::device is mapped: Allocation::host is set
   bool wraps_host = false;    ///< wrap() works
   bool software = false;      ///< runs on the CPU
-  bool int64 = false;         ///< kernels may have 64-bit integers
+  /// Seconds that one submission should take at most, since a system may take the device for hung; 0: it has no such
+  /// system, or no clock to tell.
+  double dispatch_budget = 0;
+  bool int64 = false;  ///< kernels may have 64-bit integers
   std::uint32_t max_block = 128;
   std::uint32_t max_groups = 65535;  ///< per dimension of a launch
   std::uint32_t subgroup_size = 0;   ///< threads that run in step; 0: kernels cannot use it

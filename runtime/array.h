@@ -174,7 +174,7 @@ class ArrayBase {
 /// arrays that its elements hold live as long.
 ///
 /// Row-major; the last dimension is contiguous unless the array is a view. Creating, filling and copying is done in
-/// order with launches on the device's default stream; only functions that bring data to the host wait.
+/// order with launches on Device::stream(); only functions that bring data to the host wait.
 /// Errors: Error(invalid_argument) for negative sizes, shapes that differ, null arrays; Error(out_of_memory).
 ///
 /// Negative indices and bounds of slices count from the end, as in Python: row -1 is the last one.

@@ -157,7 +157,7 @@ void clear_handle(const ArrayBase& element) noexcept {
 
 StreamState& current_stream(DeviceState& device) {
   if (Capture* capture = Capture::current()) return capture->stream_for(device);
-  return *device.default_stream;
+  return stream_of_thread(device);
 }
 
 }  // namespace weft::detail

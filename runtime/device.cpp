@@ -151,6 +151,7 @@ std::shared_ptr<DeviceState> make_state(std::unique_ptr<backend::Device> device)
   auto state = std::make_shared<DeviceState>();
   state->id = next_id++;
   state->device = std::move(device);
+  state->dispatch_budget = state->device->info().dispatch_budget;
   state->default_stream = make_stream(*state);
   return state;
 }
@@ -232,6 +233,7 @@ bool Device::has_ray_query() const { return state_->device->info().ray_query; }
 backend::Device& Device::native() const { return *state_->device; }
 
 Stream Device::stream() const {
+  if (const StreamScope* scope = StreamScope::of(*state_)) return scope->stream_;
   // Aliased: the handle keeps the device, which owns its streams.
   return Stream(std::shared_ptr<StreamState>(state_, state_->default_stream));
 }

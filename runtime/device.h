@@ -21,6 +21,8 @@ class Stream;
 namespace detail {
 struct DeviceState;
 struct StreamState;
+/// Where work of this thread goes that names no stream: that of the innermost StreamScope, or the default stream.
+StreamState& stream_of_thread(DeviceState& device);
 }  // namespace detail
 
 /// A moment in the work of a stream: all that it had been given when the event was recorded. A handle.
@@ -101,6 +103,34 @@ class Stream {
 };
 detail::StreamState& state_of(const Stream& stream);
 
+/// While it lives, work of this thread on the stream's device that names no stream goes to this one and not to the
+/// default stream: launches, fills, copies between arrays, with the host and between devices, what structures and
+/// algorithms launch, the way back of a tape, graphs. Of several that live the last one made counts, for each device.
+/// They end in the opposite order of their making, in the thread that made them.
+///
+///   Stream transfers = device.create_stream();
+///   {
+///     StreamScope scope(transfers);
+///     next.assign(values);       // on `transfers`, while the default stream goes on
+///   }
+///
+/// Cost: none for launches that name a stream; a load for others.
+class StreamScope {
+ public:
+  explicit StreamScope(Stream stream);
+  StreamScope(const StreamScope&) = delete;
+  StreamScope& operator=(const StreamScope&) = delete;
+  ~StreamScope();
+
+ private:
+  friend class Device;
+  friend detail::StreamState& detail::stream_of_thread(detail::DeviceState& device);
+  static const StreamScope* of(const detail::DeviceState& device);
+
+  const Stream stream_;
+  const StreamScope* const outer_;
+};
+
 /// What the compiler and its caches did on a device so far.
 struct CompileCounts {
   std::uint64_t compiled = 0;  ///< kernels translated because no cache had them
@@ -151,7 +181,7 @@ class Device {
   /// Whether meshes may be built for the device's own ray queries: see RaySearch::device.
   bool has_ray_query() const;
 
-  /// The stream that launches use when none is given.
+  /// The stream that this thread's work goes to when it names none: that of a StreamScope, else the default stream.
   Stream stream() const;
   /// A stream of its own, until its last handle goes; what was launched there is then waited for where kernels may
   /// report, unless the queue waits for a semaphore of another's: then they are heard by the next wait that has to do
@@ -165,7 +195,7 @@ class Device {
   Stream create_stream(StreamPriority priority = StreamPriority::normal) const;
   /// A launch that would take longer is made in several dispatches, by workgroups, each submitted by itself, so that
   /// the system does not take the device for hung (Windows does after 2 s of one submission) and others get their turn.
-  /// 0, as it is at first: launches stay whole.
+  /// At first it is 0.5 on integrated and discrete GPUs that have a clock, and 0 elsewhere: launches stay whole.
   ///
   /// How long a kernel takes is known from its earlier launches, some of which are measured by the device's clock; one
   /// that is not known yet, or was never launched over so many threads, starts with parts of 65536 threads and grows as

@@ -32,7 +32,7 @@ class Graph {
   /// A null graph.
   Graph() = default;
 
-  /// Runs all of it, in order with the device's default stream, or with another one of the same device.
+  /// Runs all of it, in order with Device::stream(), or with another stream of the same device.
   /// Errors: Error(invalid_argument) for a null graph, for another device's stream, for an array whose elements held no
   /// arrays when it was captured and do now, and what a launch by handles refuses; Error(unsupported) while this thread
   /// captures, and while a tape records, which would not see what the graph does.

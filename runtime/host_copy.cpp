@@ -62,7 +62,7 @@ std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t f
   auto state = std::make_unique<HostCopyState>();
   state->device = storage.device;
   Capture::refuse_waits();
-  state->stream = storage.device->default_stream;
+  state->stream = &stream_of_thread(*storage.device);
   storage.order_before(*state->stream, false);
   for (std::uint64_t at = 0; at < bytes; at += kPart) {
     HostCopyState::Part part;

@@ -16,7 +16,7 @@ struct HostCopyState {
   std::vector<Part> parts;
 };
 
-/// Starts a copy of `bytes` from an address in `storage`, in order with the device's default stream.
+/// Starts a copy of `bytes` from an address in `storage`, in order with Device::stream().
 std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t from, std::uint64_t bytes,
                                                std::byte* to);
 

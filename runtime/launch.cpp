@@ -122,7 +122,7 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
     refuse(kernel, fmt::format("the stream is on device {} but the arrays are on device {}",
                                on->device->device->info().name, checked.device->device->info().name));
   if (!on && !checked.device) refuse(kernel, "no argument is an array: launch on a stream to choose the device");
-  if (!on) on = checked.device->default_stream;
+  if (!on) on = &stream_of_thread(*checked.device);
   if (Capture* capture = Capture::current()) on = &capture->stream_for(*on->device);
   DeviceState& device = *on->device;
 

@@ -181,7 +181,7 @@ void launch_with(KernelCore& kernel, const Stream* stream, const Extent& threads
 }  // namespace detail
 
 /// Runs a kernel for every thread of `threads` (n, or {nx, ny, ..}; zero threads do nothing), on the device that its
-/// arrays are on, in order with that device's default stream. Returns at once.
+/// arrays are on, in order with that device's stream(). Returns at once.
 /// Errors: Error(invalid_argument) naming the kernel and the argument: a null array, an empty array with threads to
 /// run, arrays on several devices, a structure that is null, not built or changed without a rebuild, an integer out of
 /// the range of its parameter, a negative size, another number of dimensions than tid<N>() has, a number of threads

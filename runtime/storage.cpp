@@ -230,7 +230,7 @@ void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
   Capture::refuse_waits();
   const std::vector<Use> list = writers();
   // Without a writer any stream will do.
-  const Use last = list.empty() ? Use{device->default_stream} : list.back();
+  const Use last = list.empty() ? Use{&stream_of_thread(*device)} : list.back();
   (list.empty() ? last : list.front()).stream->deliver_from([&](Reports& found) {
     for (const Use& u : list)
       if (u.stream != last.stream) u.stream->wait(u.write, found);

@@ -30,7 +30,7 @@ class UndoLog {
  public:
   /// These bytes are about to be changed by work on `stream`: copies what is not kept already.
   void keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin, std::uint64_t end, StreamState& stream);
-  /// Puts everything back, in work on default streams, and forgets it.
+  /// Puts everything back, in work on Device::stream(), and forgets it.
   void undo();
   /// `later` began where this one ended: now this one tells what changed until the end of that.
   void append(UndoLog&& later);

@@ -205,16 +205,26 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
   vkGetPhysicalDeviceProperties(handle, &properties);
   const std::uint32_t version = std::min(instance_version, properties.apiVersion);
   if (version < VK_API_VERSION_1_2) return describe(handle, version, {}, {}, kNoFamily);
-  std::uint32_t count = 0;
-  vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families.data());
+  const std::vector<VkQueueFamilyProperties> families = queue_families(handle);
   const auto family = std::find_if(families.begin(), families.end(), [](const VkQueueFamilyProperties& f) {
     return (f.queueFlags & VK_QUEUE_COMPUTE_BIT) && f.queueCount > 0;
   });
   const Extensions extensions = device_extensions(handle);
   return describe(handle, version, extensions, Features::supported(handle, version, extensions),
                   family == families.end() ? kNoFamily : static_cast<std::uint32_t>(family - families.begin()));
+}
+
+std::vector<VkQueueFamilyProperties> queue_families(VkPhysicalDevice physical) {
+  std::uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
+  return families;
+}
+
+double dispatch_budget_of(VkPhysicalDeviceType type, std::uint32_t timestamp_bits) {
+  const bool is_gpu = type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+  return is_gpu && timestamp_bits > 0 ? 0.5 : 0;
 }
 
 Adapter describe(VkPhysicalDevice handle, std::uint32_t api_version, const Extensions& extensions,
@@ -228,6 +238,9 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t api_version, const Exten
   a.features = features;
   a.extensions = extensions;
   a.queue_family = queue_family;
+  if (const auto families = queue_families(handle); queue_family < families.size())
+    a.timestamp_bits = families[queue_family].timestampValidBits;
+  a.info.dispatch_budget = dispatch_budget_of(a.properties.deviceType, a.timestamp_bits);
   a.missing = lacks(a);
   if (a.api_version < VK_API_VERSION_1_2) return a;
 

@@ -33,6 +33,7 @@ struct Adapter {
   spirv::Target target;
   std::uint32_t api_version = 0;  ///< the lower of the instance's and the driver's
   std::uint32_t queue_family = 0;
+  std::uint32_t timestamp_bits = 0;  ///< of that family's clock; 0: it has none
   VkPhysicalDeviceProperties properties{};
   VkPhysicalDeviceMemoryProperties memory{};
   std::array<std::uint8_t, VK_UUID_SIZE> device_uuid{}, driver_uuid{};
@@ -92,6 +93,11 @@ Adapter describe(VkPhysicalDevice physical, std::uint32_t api_version, const Ext
                  const Features& features, std::uint32_t queue_family);
 /// All that weft can use of an adapter. A version below 1.2 is named in `missing` and nothing is asked then.
 Adapter describe(VkPhysicalDevice physical, std::uint32_t instance_version);
+
+std::vector<VkQueueFamilyProperties> queue_families(VkPhysicalDevice physical);
+
+/// DeviceInfo::dispatch_budget: half a second for GPUs, a quarter of what Windows allows.
+double dispatch_budget_of(VkPhysicalDeviceType type, std::uint32_t timestamp_bits);
 
 /// "VK_ERROR_OUT_OF_DEVICE_MEMORY", ...
 std::string to_string(VkResult result);

@@ -100,12 +100,9 @@ std::unique_ptr<VulkanDevice> vulkan::adopt(const VulkanHandles& h, const Tuning
     require_function(vkGetDeviceProcAddr(h.device, function) != nullptr, function, "a device is adopted");
   if (!h.queue) invalid("a device is adopted without a VkQueue");
   if (!h.lock != !h.unlock) invalid("a device is adopted with a lock() and no unlock(), or the other way round");
-  std::uint32_t count = 0;
-  vkGetPhysicalDeviceQueueFamilyProperties(h.physical_device, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  vkGetPhysicalDeviceQueueFamilyProperties(h.physical_device, &count, families.data());
-  if (h.queue_family >= count)
-    invalid(fmt::format("a device is adopted with queue family {}; there are {}", h.queue_family, count));
+  const std::vector<VkQueueFamilyProperties> families = queue_families(h.physical_device);
+  if (h.queue_family >= families.size())
+    invalid(fmt::format("a device is adopted with queue family {}; there are {}", h.queue_family, families.size()));
   if (!(families[h.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT))
     throw Error(ErrorKind::unsupported,
                 fmt::format("a device is adopted with a queue of family {}, which does not compute", h.queue_family));

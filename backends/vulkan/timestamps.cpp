@@ -12,11 +12,7 @@
 namespace weft::backend::vulkan {
 
 VulkanTimestamps::VulkanTimestamps(VulkanDevice& device, std::uint32_t places) : DeviceObject(device) {
-  std::uint32_t count = 0;
-  vkGetPhysicalDeviceQueueFamilyProperties(device_.adapter().handle, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  vkGetPhysicalDeviceQueueFamilyProperties(device_.adapter().handle, &count, families.data());
-  bits_ = families.at(device_.queue_family()).timestampValidBits;
+  bits_ = device_.adapter().timestamp_bits;
   if (bits_ == 0)
     throw Error(ErrorKind::unsupported,
                 fmt::format("{} ({}) has no clock to measure work by", device_.info().name, device_.info().adapter));

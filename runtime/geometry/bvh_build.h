@@ -55,12 +55,17 @@ struct BvhBuild {
   /// By place in the order of the curve; one of them is null.
   Array<unsigned> keys;
   Array<std::uint64_t> fine_keys;
-  Array<int> order;    ///< the primitives in that order; data.primitives itself where leaves are runs of places
-  Array<vec2i> spans;  ///< by node, where leaves are packed: least place, number of primitives up to 15
+  Array<int> order;  ///< the primitives in that order; data.primitives itself where leaves are runs of places
+  /// By node, where leaves are packed: least place; number of primitives up to 15, with kIsLeaf where they are to be
+  /// one leaf.
+  Array<vec2i> spans;
 
   Device device() const { return data.info.device(); }
   std::int64_t count() const { return data.count; }
 };
+
+/// See BvhBuild::spans.
+inline constexpr int kIsLeaf = 16;
 
 /// How high a place is cut from the next one: by the first bit in which the two differ, of their groups, then of their
 /// keys, then of the places themselves. No two cuts beside one range are equal.
@@ -130,7 +135,7 @@ void order_by_curve(const BvhBuild& build, const Array<int>& groups);
 void build_lbvh(const BvhBuild& build);
 /// Nodes that merge the nearest clusters, down to single primitives.
 void build_hploc(const BvhBuild& build);
-/// Subtrees of no more than leaf_size primitives become leaves; fills data.primitives.
+/// Subtrees that build_hploc() has marked become leaves; fills data.primitives.
 void pack_leaves(const BvhBuild& build);
 /// Fills data.group_roots, for numbers of nodes as they are behind move_root().
 void name_group_roots(const BvhBuild& build);

@@ -28,13 +28,37 @@ struct Cluster {
   TracedBox box;
   Int link;   ///< as in BvhNode
   Int first;  ///< the least place of its primitives: a number that no other cluster has
-  Int size;   ///< height * 16 + the number of its primitives (15: and more); -1: none
+  Int size;   ///< see Size
 };
 
 Float half_area(const TracedBox& b) {
   Vec3 d = b.upper - b.lower;  // of two empty boxes the area is infinite
   return d.x * (d.y + d.z) + d.y * d.z;
 }
+
+/// How much is below a cluster, and what finding nothing there costs by the surface area heuristic: a node that is
+/// visited costs what a primitive does. In one word, since all of a cluster goes from lane to lane: bits 0 to 3 the
+/// number of primitives (15: and more); above them the height in nodes. Where all may be one leaf, which is 8
+/// primitives at most, three bits are enough for the height, and the rest is the part of the leaf's cost that nodes
+/// save.
+struct Size {
+  Int number, height;
+  Float saved;  ///< from 0 to 1; 0 where it is to be one leaf
+
+  static Size of(const Int& word, const Int& leaf_size) {
+    Int number = word & 15, above = word >> 4;
+    Bool small = number <= leaf_size;
+    return {number, select(small, above & 7, above), select(small, Float(above >> 3) * (1.f / kParts), 0.f)};
+  }
+  Int word(const Int& leaf_size) const {
+    Int parts = min(Int(saved * float(kParts)), kParts - 1);
+    return number + (height << 4) + select(number <= leaf_size, parts << 7, 0);
+  }
+  Float cost(const TracedBox& box) const { return half_area(box) * Float(number) * (1.f - saved); }
+
+ private:
+  static constexpr int kParts = 1 << 23;
+};
 
 /// Clusters in the registers of a subgroup of `width` threads: lane k has clusters k * each to k * each + each - 1.
 /// Subgroups wider than there are clusters leave threads idle.
@@ -192,15 +216,23 @@ void merge_nearest(Clusters& c, Int& count, const Output& out, const Bool& acros
       }
       store_half(out.halves, child, {own.box, own.link, select(own.link >= 0, 0, 1)});
     }
-    Int number = select(across, 15, min(own.size % 16 + other_size % 16, 15));
-    Int height = select(number <= out.bvh.leaf_size, 0, max(own.size / 16, other_size / 16) + 1);
-    If (first & (out.bvh.leaf_size > 1)) {
-      out.spans[node] = Vec2i(own.first, number);
-    }
+    const Int& leaf_size = out.bvh.leaf_size;
     TracedBox both = join(own.box, other);
+    const Size a = Size::of(own.size, leaf_size), b = Size::of(other_size, leaf_size);
+    Size size{select(across, 15, min(a.number + b.number, 15)), max(a.height, b.height) + 1, 0.f};
+    If (size.number <= leaf_size) {
+      Float as_leaf = size.cost(both), as_node = half_area(both) + a.cost(own.box) + b.cost(other);
+      // Not so for areas of 0, nor for those that are infinite or no numbers.
+      Bool is_node = as_node < as_leaf;
+      size.saved = select(is_node, 1.f - as_node / as_leaf, 0.f);
+      size.height = select(is_node, size.height, 0);
+    }
+    If (first & (leaf_size > 1)) {
+      out.spans[node] = Vec2i(own.first, size.number + select(size.height > 0, 0, kIsLeaf));
+    }
     own.box = {select(first, both.lower, own.box.lower), select(first, both.upper, own.box.upper)};
     own.link = select(first, node, own.link);
-    own.size = select(first, height * 16 + number, own.size);
+    own.size = select(first, size.word(leaf_size), own.size);
     kept |= select((i < count) & !second, UInt(1u) << UInt(i & 31), 0u);
   }
   const SetBits left(c.any_bits(kept), c.merged);
@@ -384,7 +416,7 @@ auto hploc_kernel(int width, bool grouped) {
             If (whole & (c.lane == 0)) {
               bvh.parents[c.slots[0].link] = -1;
               bvh.info[kBvhRoot] = UInt(c.slots[0].link);
-              bvh.info[kBvhDepth] = UInt(max(c.slots[0].size / 16, 1));
+              bvh.info[kBvhDepth] = UInt(max(Size::of(c.slots[0].size, bvh.leaf_size).height, 1));
             }
             climbs = climbs & !(whole & (c.lane == worker));
             due = due & (c.lane != worker);

@@ -8,84 +8,93 @@ namespace weft::detail {
 
 namespace {
 
-struct Place {
-  Int first, count;
+// A subtree that may be a leaf: all that it becomes is up to the thread of the node above it.
+struct Subtree {
+  Int first, count;  ///< least place, number of primitives
 };
-
-// The least place and the number of primitives below a link.
-Place below(const Arr<const vec2i>& spans, const Int& link) {
-  Place p{~link, 1};
+Subtree below(const Arr<const vec2i>& spans, const Int& link) {
+  Subtree s{~link, 1};
   If (link >= 0) {
     Vec2i span = spans[link];
-    p = {span.x, span.y};
+    s = {span.x, span.y & (kIsLeaf - 1)};
   }
-  return p;
+  return s;
 }
 
-Bool is_kept(const Var<BvhData>& bvh, const Arr<const vec2i>& spans, const Int& node) {
-  return Int(spans[node].y) > bvh.leaf_size || node == Int(bvh.info[kBvhRoot]);
-}
+Int link_of(const Arr<vec4>& halves, const Int& child) { return bitcast<int>(Float(halves[child * 2].w)); }
 
-Int link_of(const Arr<BvhNode>& nodes, const Int& node, int side) {
-  return bitcast<int>(Float(side ? nodes[node].lower1.w : nodes[node].lower0.w));
-}
-
-// Every leaf to be says, at its least place, how many primitives it takes. Their sums before each place are then where
-// leaves begin in `primitives`: in the order of their least places, whatever the order of the threads.
-auto count_kernel() {
-  return kernel("bvh_count_leaves", [](Var<BvhData> bvh, Arr<const vec2i> spans, Arr<int> counts) {
-    Int node = tid();
-    If (is_kept(bvh, spans, node)) {
-      for (int side = 0; side < 2; ++side) {
-        const Place p = below(spans, link_of(bvh.nodes, node, side));
-        If (p.count <= bvh.leaf_size) {
-          counts[p.first] = p.count;
-        }
+// Calls f with the number of primitives of each small subtree that hangs from a larger one, or from the root.
+template <class F>
+void each_small_subtree(const Var<BvhData>& bvh, const Arr<vec4>& halves, const Arr<const vec2i>& spans,
+                        const Int& node, F f) {
+  If ((Int(spans[node].y) & (kIsLeaf - 1)) > bvh.leaf_size || node == Int(bvh.info[kBvhRoot])) {
+    for (int side = 0; side < 2; ++side) {
+      Int child = node * 2 + side;
+      const Subtree s = below(spans, link_of(halves, child));
+      If (s.count <= bvh.leaf_size) {
+        f(child, s);
       }
     }
+  }
+}
+
+// Each small subtree says, at its least place, how many primitives it takes. Their sums before each place are then
+// where its leaves begin in `primitives`: in the order of their least places, whatever the order of the threads.
+auto count_kernel() {
+  return kernel("bvh_count_leaves", [](Var<BvhData> bvh, Arr<vec4> halves, Arr<const vec2i> spans, Arr<int> counts) {
+    each_small_subtree(bvh, halves, spans, tid(), [&](const Int&, const Subtree& s) { counts[s.first] = s.count; });
   });
 }
 
-// Walks the subtrees that become leaves, of no more than 8 primitives. Their nodes are written by nobody meanwhile.
+// Walks the small subtrees, of no more than 8 primitives, in depth-first order. The first node on a way down that is
+// marked becomes a leaf of all that is below; the link of its parent says so, and it and the nodes below it are none
+// from then on. Primitives that are in no such node are leaves of one. Other threads do not look into the subtree.
+//
+//   of 4:   node a (not marked) = {node b (marked) = {7, 5}, node c (marked) = {node d = {3, 9}, 6}}
+//   from place 20: a stays, with leaf b = places 20 and 21 (7, 5) and leaf c = places 22 to 24 (3, 9, 6)
+//
+// The root stays a node: where it is marked, both sides are leaves.
 auto pack_kernel() {
-  return kernel("bvh_pack_leaves",
-                [](Var<BvhData> bvh, Arr<const vec2i> spans, Arr<const int> starts, Arr<const int> order) {
-                  const tracing::AnyFloats any;
-                  Int node = tid();
-                  auto stack = private_array<int>(8);
-                  If (is_kept(bvh, spans, node)) {
-                    for (int side = 0; side < 2; ++side) {
-                      Int link = link_of(bvh.nodes, node, side);
-                      const Place p = below(spans, link);
-                      If (p.count <= bvh.leaf_size) {
-                        Int start = starts[p.first], at = start, top = 1;
-                        stack[0] = link;
-                        While (top > 0) {
-                          top -= 1;
-                          Int next = stack[top];
-                          If (next < 0) {
-                            bvh.primitives[at] = order[~next];
-                            at += 1;
-                          }
-                          Else {
-                            bvh.parents[next] = -2;
-                            stack[top] = link_of(bvh.nodes, next, 1);
-                            stack[top + 1] = link_of(bvh.nodes, next, 0);
-                            top += 2;
-                          }
-                        }
-                        Float new_link = bitcast<float>(~start), count = bitcast<float>(p.count);
-                        if (side == 0) {
-                          bvh.nodes[node].lower0.w = new_link;
-                          bvh.nodes[node].upper0.w = count;
-                        } else {
-                          bvh.nodes[node].lower1.w = new_link;
-                          bvh.nodes[node].upper1.w = count;
-                        }
-                      }
-                    }
-                  }
-                });
+  return kernel("bvh_pack_leaves", [](Var<BvhData> bvh, Arr<vec4> halves, Arr<const vec2i> spans, Arr<const int> starts,
+                                      Arr<const int> order) {
+    const tracing::AnyFloats any;
+    Int node = tid();
+    auto stack = private_array<int>(8);
+    each_small_subtree(bvh, halves, spans, node, [&](const Int& child, const Subtree& s) {
+      Int at = starts[s.first], leaf_end = at, top = 1;
+      const auto begin_leaf = [&](const Int& half, const Int& count) {
+        halves[half * 2].w = bitcast<float>(~at);
+        halves[half * 2 + 1].w = bitcast<float>(count);
+        leaf_end = at + count;
+      };
+      Bool whole = (Int(spans[node].y) & (kIsLeaf - 1)) <= bvh.leaf_size && Int(spans[node].y) >= kIsLeaf;
+      stack[0] = child;
+      While (top > 0) {
+        top -= 1;
+        Int half = stack[top], next = link_of(halves, half);
+        Bool outside = at >= leaf_end;
+        If (next < 0) {
+          If (outside) {
+            begin_leaf(half, 1);
+          }
+          bvh.primitives[at] = order[~next];
+          at += 1;
+        }
+        Else {
+          Int span = spans[next].y;
+          If (outside & (whole | (span >= kIsLeaf))) {
+            begin_leaf(half, span & (kIsLeaf - 1));
+          }
+          If (at < leaf_end) {
+            bvh.parents[next] = -2;
+          }
+          stack[top] = next * 2 + 1;
+          stack[top + 1] = next * 2;
+          top += 2;
+        }
+      }
+    });
+  });
 }
 
 }  // namespace
@@ -94,10 +103,11 @@ void pack_leaves(const BvhBuild& build) {
   static const auto count = count_kernel();
   static const auto pack = pack_kernel();
   const std::int64_t nodes = build.data.nodes.size();
+  const Array<vec4> halves = halves_of(build.data.nodes);
   const Array<int> starts = zeros<int>(build.device(), build.count());
-  launch(count, nodes, build.data, build.spans, starts);
+  launch(count, nodes, build.data, halves, build.spans, starts);
   exclusive_scan(starts, starts);
-  launch(pack, nodes, build.data, build.spans, starts, build.order);
+  launch(pack, nodes, build.data, halves, build.spans, starts, build.order);
 }
 
 }  // namespace weft::detail

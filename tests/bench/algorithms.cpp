@@ -11,8 +11,8 @@
 
 #include "../../runtime/algorithms/scan.h"
 #include "../../runtime/algorithms/sort.h"
+#include "elsewhere.h"
 #include "harness.h"
-#include "warp.h"
 
 namespace weft::bench {
 
@@ -184,13 +184,47 @@ void scan_against_warp(Run& run) {
   run.compare(timings[0], {(*warp)[1], 0}, "warp-lang, CPU", "ms");
 }
 
+/// Which of the figures of cub.cu.
+enum class Cub { keys, pairs, scan };
+
+/// On NVIDIA's devices, where both work on the same memory. Issued through whatever the device's backend is.
+void against_cub(Run& run, Cub which) {
+  if (run.device().adapter().find("NVIDIA") == std::string::npos) return run.leave_out("the device is not NVIDIA's");
+  const int rounds = std::min(run.rounds(), kMostRounds);
+  const auto cub = ask_cub(fmt::format("{} {} {}", kSorted, kScanned, rounds), 3);
+  if (!cub) return run.leave_out("there is no nvcc, or no device for CUDA");
+  const Timing reference{(*cub)[std::size_t(which)], 0};
+  if (which == Cub::scan) {
+    const std::vector<U32> x0 = random_numbers(kScanned);
+    const Array<U32> x(run.device(), x0), y = empty<U32>(run.device(), kScanned);
+    const auto scratch = empty<std::uint8_t>(run.device(), scan_scratch_bytes<U32>(kScanned));
+    const auto timings = race({{[] {},
+                                [&] {
+                                  exclusive_scan(x, y, {.scratch = scratch});
+                                  run.device().synchronize();
+                                }}},
+                              rounds);
+    std::vector<U32> expected(x0.size());
+    std::exclusive_scan(x0.begin(), x0.end(), expected.begin(), U32(0));
+    if (y.to_vector() != expected) throw std::runtime_error("the sums are not those of std::exclusive_scan");
+    return run.compare(timings[0], reference, "CUB", "ms");
+  }
+  DeviceSort sort(run.device());
+  const auto timings = race({sort.side(which == Cub::pairs)}, rounds);
+  if (!std::ranges::is_sorted(sort.keys.to_vector())) throw std::runtime_error("the keys are not sorted");
+  run.compare(timings[0], reference, "CUB", "ms");
+}
+
 }  // namespace
 
 void add_algorithms(Harness& harness) {
   harness.add("algorithms", "sort 16M keys", sort_keys);
   harness.add("algorithms", "sort 16M pairs", sort_pairs);
+  harness.add("algorithms", "sort 16M keys, CUB", [](Run& run) { against_cub(run, Cub::keys); });
+  harness.add("algorithms", "sort 16M pairs, CUB", [](Run& run) { against_cub(run, Cub::pairs); });
   harness.add("algorithms", "sort 16M pairs, warp", sort_against_warp);
   harness.add("algorithms", "scan 64M", scan_numbers);
+  harness.add("algorithms", "scan 64M, CUB", [](Run& run) { against_cub(run, Cub::scan); });
   harness.add("algorithms", "scan 64M, warp", scan_against_warp);
 }
 

@@ -10,9 +10,9 @@
 #include "../../runtime/geometry/mesh.h"
 #include "../../runtime/geometry/mesh_query.h"
 #include "../../runtime/geometry/spatial_order.h"
+#include "elsewhere.h"
 #include "geometry_shapes.h"
 #include "harness.h"
-#include "warp.h"
 
 namespace weft::bench {
 

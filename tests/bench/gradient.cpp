@@ -7,7 +7,7 @@
 
 #include "../../runtime/tape.h"
 #include "contest.h"
-#include "warp.h"
+#include "elsewhere.h"
 
 namespace weft::bench {
 

@@ -6,9 +6,9 @@
 #include "../../frontend/support/platform.h"
 #include "../../runtime/graph.h"
 #include "contest.h"
+#include "elsewhere.h"
 #include "harness.h"
 #include "raw_vulkan.h"
-#include "warp.h"
 
 namespace weft::bench {
 

@@ -1,6 +1,7 @@
 // Several streams of a device: the order of their work, events, and what is refused.
 #include "../../backends/vulkan/stream.h"
 
+#include <weft/algorithms.h>
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
 
@@ -96,6 +97,103 @@ TEST_P(Streams, wait_for_events_of_others) {
   EXPECT_TRUE(Event().done());
   Event().wait();
   b.wait(Event());
+}
+
+// What the streams of a test have been given, one after the other.
+class Given {
+ public:
+  explicit Given(std::vector<Stream> streams) : streams_(std::move(streams)) {
+    for (Stream& s : streams_) before_.push_back(s.native().submit());
+  }
+  // Which of them was given something since; -1: none, -2: several.
+  int to() {
+    int found = -1;
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      const backend::Ticket now = streams_[i].native().submit();
+      if (now != before_[i]) found = found == -1 ? int(i) : -2;
+      before_[i] = now;
+    }
+    return found;
+  }
+
+ private:
+  std::vector<Stream> streams_;
+  std::vector<backend::Ticket> before_;
+};
+
+TEST_P(Streams, of_a_scope_get_the_work_that_names_none) {
+  const int n = 8;
+  const Stream usual = device().stream(), a = device().create_stream(), b = device().create_stream();
+  const Stream busy = device().create_stream();
+  Given given({usual, a, b});
+  Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), n);
+  const Graph step = capture(device(), [&] { launch(add_one, n, x); });
+  std::vector<float> values(n);
+  const auto does = [](const Stream& s, const Device& d) { return &state_of(s) == &state_of(d.stream()); };
+  const std::vector<std::pair<const char*, std::function<void()>>> works{
+      {"a launch", [&] { launch(add_one, n, x); }},
+      {"a fill", [&] { x.fill(3); }},
+      {"a copy", [&] { y.copy_from(x); }},
+      {"values of the host",
+       [&] {
+         launch(busy, slow, n, x, on_reference() ? 10 : 100000);  // or they may be written at once, by no stream
+         x.assign(std::vector<float>(n, 5));
+       }},
+      {"a copy to the host", [&] { x.copy_to_async(std::span<float>(values)).wait(); }},
+      {"an algorithm", [&] { inclusive_scan(x, y); }},
+      {"a graph", [&] { step.launch(); }},
+      {"a new array", [&] { full<float>(device(), n, 2); }},
+  };
+  for (const auto& [name, work] : works) {
+    SCOPED_TRACE(name);
+    given.to();
+    work();
+    EXPECT_EQ(given.to(), 0);
+    const StreamScope outer(a);
+    EXPECT_TRUE(does(a, device()));
+    work();
+    EXPECT_EQ(given.to(), 1);
+    {
+      const StreamScope inner(b);
+      work();
+      EXPECT_EQ(given.to(), 2);
+    }
+    work();
+    EXPECT_EQ(given.to(), 1);
+  }
+  const StreamScope scope(a);
+  launch(b, add_one, n, x);
+  EXPECT_EQ(given.to(), 2) << "a launch that names its stream";
+  std::thread([&] { launch(add_one, n, x); }).join();
+  EXPECT_EQ(given.to(), 0) << "a launch of another thread";
+}
+
+TEST_P(Streams, of_scopes_are_told_apart_by_their_devices) {
+  const Device other("reference");
+  const Stream a = device().create_stream(), b = other.create_stream();
+  Given given({device().stream(), a, b});
+  const StreamScope on_device(a), on_other(b);
+  Array<float> x = zeros<float>(device(), 4);
+  EXPECT_EQ(given.to(), on_reference() ? 2 : 1);
+  Array<float> y = zeros<float>(other, 4);
+  EXPECT_EQ(given.to(), 2);
+}
+
+// The way back runs where the scope says, also when the tape recorded elsewhere; order follows from the arrays.
+TEST_P(Streams, of_a_scope_get_the_way_back_of_a_tape) {
+  const auto square = kernel("square", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid()] * x[tid()]; });
+  Array<float> x(device(), {1, 2, 3}), y = zeros<float>(device(), 3);
+  x.requires_grad();
+  Tape tape;
+  tape.record([&] { launch(square, 3, x, y); });
+  const Stream a = device().create_stream();
+  Given given({device().stream(), a});
+  {
+    const StreamScope scope(a);
+    tape.backward({{y, full<float>(device(), 3, 1)}});
+    EXPECT_EQ(given.to(), 1);
+  }
+  EXPECT_EQ(x.grad().to_vector(), (std::vector<float>{2, 4, 6}));
 }
 
 TEST_P(Streams, refuse_events_of_other_devices) {

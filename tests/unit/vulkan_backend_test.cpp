@@ -669,6 +669,15 @@ TEST_F(Vulkan, ForeignPipelineCachesStayAwayFromTheDriver) {
   EXPECT_FALSE(vulkan::pipeline_cache_fits(bytes, properties));
 }
 
+TEST(VulkanAdapters, ThatASystemMayResetHaveADispatchBudget) {
+  const auto budget = [](VkPhysicalDeviceType type) { return vulkan::dispatch_budget_of(type, 64); };
+  EXPECT_EQ(budget(VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU), 0.5);
+  EXPECT_EQ(budget(VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU), 0.5);
+  EXPECT_EQ(budget(VK_PHYSICAL_DEVICE_TYPE_CPU), 0);
+  EXPECT_EQ(budget(VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU), 0) << "the system that watches it is another";
+  EXPECT_EQ(vulkan::dispatch_budget_of(VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, 0), 0) << "nothing can be measured";
+}
+
 TEST_F(Vulkan, TheKeyOfATranslationHoldsAllThatDecidesIt) {
   const ir::Hash hash{1, 2};
   const spirv::Target none;

@@ -1,4 +1,4 @@
-// Scripts that measure warp-lang, for the suites that are compared with it.
+// Programs beside this file that measure warp-lang and CUB, for the suites that are compared with them.
 #pragma once
 #include <fstream>
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace weft::bench {
 
-/// What leave_out() says where there is nothing to ask.
+/// What leave_out() says where there is no warp-lang.
 inline constexpr const char* kNoWarp = "the Python of WEFT_PYTHON has no warp-lang";
 
 /// Runs `script`, which stands beside this file, with `arguments`, then the name of a file that `write` has written,
@@ -17,5 +17,10 @@ inline constexpr const char* kNoWarp = "the Python of WEFT_PYTHON has no warp-la
 /// Cost: seconds; Warp compiles its kernels at the first run.
 std::optional<std::vector<double>> ask_warp(const std::string& script, const std::string& arguments,
                                             std::size_t figures, const std::function<void(std::ofstream&)>& write = {});
+
+/// Compiles cub.cu by WEFT_NVCC, else nvcc, and runs it with `arguments` on the first CUDA device.
+/// \return as many figures as are asked for, or nothing where there is no compiler or no such device
+/// Cost: half a minute.
+std::optional<std::vector<double>> ask_cub(const std::string& arguments, std::size_t figures);
 
 }  // namespace weft::bench

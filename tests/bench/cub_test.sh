@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Compiles cub.cu and runs it on a few elements: its own checks must hold where there is a CUDA device.
+# Usage: cub_test.sh NVCC FOLDER
+set -euo pipefail
+
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+"$1" -O1 -std=c++17 -o "$2/cub" "$here/cub.cu"
+status=0
+"$2/cub" 10007 20011 3 "$2/cub.txt" || status=$?
+if ((status == 3)); then
+  echo "there is no CUDA device here: compiled, not run"
+else
+  ((status == 0))
+  read -r keys pairs scan <"$2/cub.txt"
+  echo "keys $keys s, pairs $pairs s, scan $scan s"
+fi

@@ -1,0 +1,72 @@
+// The other process, and the files between it and this one.
+#include "elsewhere.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "../../frontend/support/platform.h"
+
+namespace weft::bench {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A file of this process's own, gone with this.
+class OwnFile {
+ public:
+  explicit OwnFile(const char* what)
+      : path_(fs::temp_directory_path() / fmt::format("weft_bench_{}.{}", platform::process_id(), what)) {}
+  ~OwnFile() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+  std::string quoted() const { return fmt::format("\"{}\"", path_.string()); }
+
+ private:
+  fs::path path_;
+};
+
+std::string source(const std::string& name) {
+  return fmt::format("\"{}\"", (fs::path(WEFT_SOURCE_DIR) / "tests/bench" / name).string());
+}
+
+// Figures of a program, which takes the name of the file for them as its last argument.
+std::optional<std::vector<double>> ask(const std::string& command, std::size_t figures) {
+  const OwnFile answer("txt");
+  if (std::system(fmt::format("{} {}", command, answer.quoted()).c_str()) != 0) return {};
+  std::vector<double> found(figures);
+  std::ifstream file(answer.path());
+  for (double& figure : found)
+    if (!(file >> figure)) return {};
+  return found;
+}
+
+}  // namespace
+
+std::optional<std::vector<double>> ask_warp(const std::string& script, const std::string& arguments,
+                                            std::size_t figures, const std::function<void(std::ofstream&)>& write) {
+  std::string command =
+      fmt::format("{} {} {}", platform::environment("WEFT_PYTHON").value_or("python3"), source(script), arguments);
+  const OwnFile input("bin");
+  if (write) {
+    std::ofstream file(input.path(), std::ios::binary);
+    write(file);
+    command += " " + input.quoted();
+  }
+  return ask(command, figures);
+}
+
+std::optional<std::vector<double>> ask_cub(const std::string& arguments, std::size_t figures) {
+  const OwnFile program("cub");
+  const std::string compile =
+      fmt::format("{} -O3 -std=c++17 -arch=native -o {} {}", platform::environment("WEFT_NVCC").value_or("nvcc"),
+                  program.quoted(), source("cub.cu"));
+  if (std::system(compile.c_str()) != 0) return {};
+  return ask(program.quoted() + " " + arguments, figures);
+}
+
+}  // namespace weft::bench
