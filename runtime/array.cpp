@@ -162,7 +162,7 @@ class Read : detail::Recording {
   }
 };
 
-// Work on the device's default stream that writes an array.
+// Work on Device::stream() that writes an array.
 template <class F>
 void write_to(detail::Storage& storage, F record) {
   detail::StreamState& stream = stream_of(storage);

@@ -96,7 +96,9 @@ class Stream {
 
  private:
   friend class Device;
+  friend class StreamScope;
   friend struct detail::DeviceState;
+  bool is_null() const { return !state_; }
   explicit Stream(std::shared_ptr<detail::StreamState> state) : state_(std::move(state)) {}
   std::shared_ptr<detail::StreamState> state_;
   friend detail::StreamState& state_of(const Stream& stream);
@@ -104,9 +106,10 @@ class Stream {
 detail::StreamState& state_of(const Stream& stream);
 
 /// While it lives, work of this thread on the stream's device that names no stream goes to this one and not to the
-/// default stream: launches, fills, copies between arrays, with the host and between devices, what structures and
-/// algorithms launch, the way back of a tape, graphs. Of several that live the last one made counts, for each device.
-/// They end in the opposite order of their making, in the thread that made them.
+/// default stream: launches, fills, copies between arrays, values of the host, copy_to_async(), what structures and
+/// algorithms launch, the way back of a tape, graphs. (Reads of elements wait for who wrote them.) Of several that live
+/// the last one made counts, for each device. They end in the thread that made them.
+/// Errors: Error(invalid_argument) for a stream that was moved from.
 ///
 ///   Stream transfers = device.create_stream();
 ///   {
@@ -128,7 +131,7 @@ class StreamScope {
   static const StreamScope* of(const detail::DeviceState& device);
 
   const Stream stream_;
-  const StreamScope* const outer_;
+  StreamScope* outer_;
 };
 
 /// What the compiler and its caches did on a device so far.
@@ -195,7 +198,9 @@ class Device {
   Stream create_stream(StreamPriority priority = StreamPriority::normal) const;
   /// A launch that would take longer is made in several dispatches, by workgroups, each submitted by itself, so that
   /// the system does not take the device for hung (Windows does after 2 s of one submission) and others get their turn.
-  /// At first it is 0.5 on integrated and discrete GPUs that have a clock, and 0 elsewhere: launches stay whole.
+  /// At first it is 0.5 on integrated and discrete GPUs that have a clock and are not adopted, and 0 elsewhere:
+  /// launches stay whole. A launch in more than eight parts makes the host wait for the first ones, as the device holds
+  /// so many.
   ///
   /// How long a kernel takes is known from its earlier launches, some of which are measured by the device's clock; one
   /// that is not known yet, or was never launched over so many threads, starts with parts of 65536 threads and grows as

@@ -24,7 +24,7 @@ namespace {
 // All parts come to their places, whatever kernels before them reported.
 void arrive(detail::HostCopyState& state, detail::Reports& found) {
   for (detail::HostCopyState::Part& part : state.parts) {
-    state.stream->wait(part.ticket, found);
+    state_of(state.stream).wait(part.ticket, found);
     std::memcpy(part.to, part.staging->allocation.host, part.bytes);
     part.staging.reset();
   }
@@ -35,7 +35,7 @@ void HostCopy::finish() noexcept {
   const std::unique_ptr<detail::HostCopyState> state = std::move(state_);
   if (!state) return;
   try {
-    state->stream->keep_from([&](detail::Reports& found) { arrive(*state, found); });
+    state_of(state->stream).keep_from([&](detail::Reports& found) { arrive(*state, found); });
   } catch (const std::exception&) {
     // A lost device: the next call on it says so.
   }
@@ -44,13 +44,13 @@ void HostCopy::finish() noexcept {
 bool HostCopy::done() const {
   if (!state_ || state_->parts.empty()) return true;
   const backend::Ticket last = state_->parts.back().ticket;
-  return state_->stream->with([&](backend::Stream& s) { return s.done(last); });
+  return state_of(state_->stream).with([&](backend::Stream& s) { return s.done(last); });
 }
 
 void HostCopy::wait() {
   const std::unique_ptr<detail::HostCopyState> state = std::move(state_);
   if (!state) return;
-  state->stream->deliver_from([&](detail::Reports& found) { arrive(*state, found); });
+  state_of(state->stream).deliver_from([&](detail::Reports& found) { arrive(*state, found); });
 }
 
 namespace detail {
@@ -59,24 +59,23 @@ std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t f
                                                std::byte* to) {
   // Staging memory goes back part by part.
   constexpr std::uint64_t kPart = 64ull << 20;
-  auto state = std::make_unique<HostCopyState>();
-  state->device = storage.device;
   Capture::refuse_waits();
-  state->stream = &stream_of_thread(*storage.device);
-  storage.order_before(*state->stream, false);
+  auto state = std::make_unique<HostCopyState>(storage.device, Device(storage.device).stream());
+  storage.order_before(state_of(state->stream), false);
   for (std::uint64_t at = 0; at < bytes; at += kPart) {
     HostCopyState::Part part;
     part.bytes = std::min(kPart, bytes - at);
     part.to = to + at;
     part.staging = allocate(storage.device, part.bytes, backend::MemoryKind::readback);
-    part.ticket = state->stream->with(
-        [&](backend::Stream& s) { return s.copy(part.staging->allocation.address, from + at, part.bytes); });
-    storage.touched(*state->stream, part.ticket, false);
-    part.staging->touched(*state->stream, part.ticket, true);
+    part.ticket = state_of(state->stream).with([&](backend::Stream& s) {
+      return s.copy(part.staging->allocation.address, from + at, part.bytes);
+    });
+    storage.touched(state_of(state->stream), part.ticket, false);
+    part.staging->touched(state_of(state->stream), part.ticket, true);
     state->parts.push_back(std::move(part));
   }
   // So that the device begins while the host does something else.
-  state->stream->with([](backend::Stream& s) { s.submit(); });
+  state_of(state->stream).with([](backend::Stream& s) { s.submit(); });
   return state;
 }
 

@@ -1,5 +1,6 @@
 // What stands behind a HostCopy. Internal to the runtime.
 #pragma once
+#include "device.h"
 #include "state.h"
 
 namespace weft::detail {
@@ -12,7 +13,8 @@ struct HostCopyState {
     backend::Ticket ticket = 0;
   };
   std::shared_ptr<DeviceState> device;
-  StreamState* stream = nullptr;
+  /// A handle, so that nobody is handed it meanwhile: the failures of who was would be taken for these.
+  Stream stream;
   std::vector<Part> parts;
 };
 

@@ -1,18 +1,27 @@
 // Which stream this thread's work goes to when it names none.
 #include <utility>
 
+#include "../frontend/support/error.h"
 #include "device.h"
 #include "state.h"
 
 namespace weft {
 
 namespace {
-// A list through the scopes themselves, which end in the opposite order of their making.
-thread_local const StreamScope* t_innermost = nullptr;
+// A list through the scopes themselves.
+thread_local StreamScope* t_innermost = nullptr;
 }  // namespace
 
-StreamScope::StreamScope(Stream stream) : stream_(std::move(stream)), outer_(std::exchange(t_innermost, this)) {}
-StreamScope::~StreamScope() { t_innermost = outer_; }
+StreamScope::StreamScope(Stream stream) : stream_(std::move(stream)), outer_(t_innermost) {
+  if (stream_.is_null()) throw Error(ErrorKind::invalid_argument, "a StreamScope of a stream that was moved from");
+  t_innermost = this;
+}
+StreamScope::~StreamScope() {
+  // Of a scope in a std::optional the end may come out of order.
+  StreamScope** link = &t_innermost;
+  while (*link && *link != this) link = &(*link)->outer_;
+  if (*link) *link = outer_;
+}
 
 const StreamScope* StreamScope::of(const detail::DeviceState& device) {
   const StreamScope* scope = t_innermost;

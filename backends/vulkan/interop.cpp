@@ -125,6 +125,7 @@ std::unique_ptr<VulkanDevice> vulkan::adopt(const VulkanHandles& h, const Tuning
                             made.missing, made.info.adapter));
   static std::atomic<int> adopted{0};
   made.info.name = fmt::format("adopted:{}", adopted++);
+  made.info.dispatch_budget = 0;  // its owner knows what a frame allows
   return std::make_unique<VulkanDevice>(std::move(made), SharedQueue{h.device, h.queue, h.lock, h.unlock}, tuning);
 }
 

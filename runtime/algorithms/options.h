@@ -16,7 +16,7 @@ enum class Grain {
 
 /// What every algorithm takes beside its arrays: `exclusive_scan(x, x, {.scratch = memory})`.
 struct AlgorithmOptions {
-  /// Of the arrays' device; its default stream where none is given.
+  /// Of the arrays' device; its stream() where none is given.
   std::optional<Stream> stream = {};
   /// Memory to work in: as many bytes as the function ..._scratch_bytes() of the algorithm says, on the same device.
   /// What it held is lost. With it an algorithm allocates nothing; a null array lets it allocate for the call.

@@ -13,7 +13,7 @@ enum class BvhBuilder {
 struct BvhOptions {
   BvhBuilder builder = BvhBuilder::hploc;
   /// Most primitives in a leaf, 1 to 8. H-PLOC makes leaves of several where that costs no more by surface areas, LBVH
-  /// wherever it may.
+  /// wherever it may. Boxes without area (points) are of no cost there and get leaves of their own.
   int leaf_size = 1;
   /// Bits of a primitive's place along the curve, 30 or 60: 10 or 20 along each axis. More tell small parts of a large
   /// scene apart, and take about twice as long to sort.
@@ -44,7 +44,7 @@ void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers);
 /// Errors: Error(invalid_argument) for arrays whose lengths differ or that are on another device, for a builder that is
 /// none, a leaf size out of range, for bits that are neither 30 nor 60, and for calls of a null hierarchy;
 /// Error(unsupported) for 60 bits on a device without 64-bit integers; Error(out_of_memory).
-/// Cost: launches on the default stream, and no wait; 76 bytes a primitive, and while it is built 4 (LBVH) to 57
+/// Cost: launches on Device::stream(), and no wait; 76 bytes a primitive, and while it is built 4 (LBVH) to 57
 /// (H-PLOC with leaves of several primitives) more; with groups 8 more, a second sort and 4 more while it is built,
 /// with 60 bits 4 while it is built. Source: Apetrei 2014, "Fast and Simple Agglomerative LBVH Construction"; Benthin
 /// et al. 2024, "H-PLOC".

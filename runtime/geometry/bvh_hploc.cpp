@@ -54,7 +54,10 @@ struct Size {
     Int parts = min(Int(saved * float(kParts)), kParts - 1);
     return number + (height << 4) + select(number <= leaf_size, parts << 7, 0);
   }
-  Float cost(const TracedBox& box) const { return half_area(box) * Float(number) * (1.f - saved); }
+  /// What is in no box is never looked at.
+  Float cost(const TracedBox& box) const {
+    return select(box.lower.x <= box.upper.x, half_area(box) * Float(number) * (1.f - saved), 0.f);
+  }
 
  private:
   static constexpr int kParts = 1 << 23;

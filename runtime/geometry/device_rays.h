@@ -14,7 +14,7 @@ class DeviceRays {
   DeviceRays(const Array<vec3>& points, const Array<int>& indices);
 
   /// From contiguous arrays of as many points and indices as at first.
-  /// Cost: a build of the driver's, on the default stream; no wait.
+  /// Cost: a build of the driver's, on Device::stream(); no wait.
   void build(const Array<vec3>& points, const Array<int>& indices);
 
   /// The memory: what reads it is ordered with builds.

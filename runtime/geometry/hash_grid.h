@@ -54,7 +54,7 @@ class HashGrid {
   /// Errors: Error(invalid_argument) for a width that is no positive number or so small or large that its inverse is
   /// none, groups that are not as many as points, null arrays (but for no groups) and arrays on another device;
   /// Error(unsupported) for more than 2^31 - 2^16 points.
-  /// Cost: launches on the default stream, and no wait; no allocation unless there are more points than in all builds
+  /// Cost: launches on Device::stream(), and no wait; no allocation unless there are more points than in all builds
   /// before, see reserve().
   void build(const Array<vec3>& points, float cell_width, const Array<int>& groups = {});
   /// Memory for builds of that many points.

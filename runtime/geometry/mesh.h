@@ -46,7 +46,7 @@ class Mesh {
 
   /// The points have moved: new bounds for the same hierarchy. Triangles that have come to be NaN or infinite are found
   /// by no query until a refit() with better points.
-  /// Cost: a few launches on the default stream, and no wait.
+  /// Cost: a few launches on Device::stream(), and no wait.
   void refit();
   /// A new hierarchy over the moved points: queries are quicker after large deformations. Also takes changed indices,
   /// which it checks as the constructor does, with a wait; it leaves the mesh as it was where they are refused.

@@ -27,9 +27,12 @@ void time_launches(Run& run, Around around, double budget) {
   const Device& device = run.device();
   struct DispatchBudget {
     const Device& device;
-    DispatchBudget(const Device& device, double seconds) : device(device) { device.set_dispatch_budget(seconds); }
+    const double before;
+    DispatchBudget(const Device& device, double seconds) : device(device), before(device.dispatch_budget()) {
+      if (seconds > 0) device.set_dispatch_budget(seconds);
+    }
     DispatchBudget(const DispatchBudget&) = delete;
-    ~DispatchBudget() { device.set_dispatch_budget(0); }
+    ~DispatchBudget() { device.set_dispatch_budget(before); }
   };
   // Launches are far below it, and gather as ever.
   const DispatchBudget dispatch_budget(device, around == Around::dispatch_budget ? 1 : 0);

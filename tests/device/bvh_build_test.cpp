@@ -65,7 +65,8 @@ TEST_P(BvhBuild, every_primitive_is_in_one_leaf_and_all_boxes_are_tight) {
 
 TEST_P(BvhBuild, subgroups_of_every_size_build) {
   test::on_all_sizes(device(), on_reference(), [](const Device& sized) {
-    for (const BvhOptions& options : {BvhOptions{}, BvhOptions{.leaf_size = 4}, BvhOptions{.curve_bits = 60}})
+    for (const BvhOptions& options :
+         {BvhOptions{}, BvhOptions{.leaf_size = 4}, BvhOptions{.leaf_size = 8}, BvhOptions{.curve_bits = 60}})
       for (int n : {2, 8, 9, 16, 17, 33, 200}) {
         SCOPED_TRACE(name_of(options) + ", " + std::to_string(n) + " boxes");
         const Boxes boxes = test::random_soup(n, unsigned(n));
@@ -423,6 +424,20 @@ TEST_P(BvhBuild, boxes_share_a_leaf_where_that_is_no_dearer) {
   EXPECT_EQ(leaves(4), (std::vector<int>{1, 2, 2, 4}));
   EXPECT_EQ(leaves(8), (std::vector<int>{1, 2, 2, 4}));
   for (int leaf_size : {1, 2, 4, 8}) expect_valid(build(device(), boxes, {BvhBuilder::hploc, leaf_size}), boxes);
+}
+
+// What nodes save further down counts: two small boxes that are far apart, and one around both. A node of all three
+// costs less than a leaf, and it would not if the two small ones were in a leaf themselves.
+TEST_P(BvhBuild, what_is_below_decides_whether_boxes_share_a_leaf) {
+  const auto along_x = [](Boxes& boxes, float from, float to) { boxes.add({from, 0, 0}, {to, 0.1f, 0.1f}); };
+  Boxes boxes;
+  along_x(boxes, 0, 0.1f);
+  along_x(boxes, 9.9f, 10);
+  along_x(boxes, 0, 12);
+  EXPECT_EQ(leaves_of(build(device(), boxes, {BvhBuilder::hploc, 4})), std::vector<int>(3, 1));
+  along_x(boxes, 5000, 5000.1f);
+  boxes.add({kInf, 0, 0}, {kInf, 0, 0});  // is no box, and costs nothing wherever it is
+  EXPECT_EQ(leaves_of(build(device(), boxes, {BvhBuilder::hploc, 2})), (std::vector<int>{1, 1, 1, 2}));
 }
 
 // All of a cluster lies in one cell of 30 bits, since one box is far away.

@@ -32,7 +32,7 @@ Bvh build(const Device& device, const Boxes& boxes, BvhOptions options, const st
 std::vector<BvhOptions> all_options() {
   std::vector<BvhOptions> all;
   for (BvhBuilder builder : {BvhBuilder::lbvh, BvhBuilder::hploc})
-    for (int leaf_size : {1, 4}) all.push_back({builder, leaf_size});
+    for (int leaf_size : {1, 4, 8}) all.push_back({builder, leaf_size});
   all.push_back({BvhBuilder::lbvh, 8, 60});
   all.push_back({BvhBuilder::hploc, 1, 60});
   return all;

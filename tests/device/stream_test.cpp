@@ -2,11 +2,13 @@
 #include "../../backends/vulkan/stream.h"
 
 #include <weft/algorithms.h>
+#include <weft/geometry.h>
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "watched_test.h"
@@ -125,8 +127,10 @@ TEST_P(Streams, of_a_scope_get_the_work_that_names_none) {
   const int n = 8;
   const Stream usual = device().stream(), a = device().create_stream(), b = device().create_stream();
   const Stream busy = device().create_stream();
+  const int many = on_reference() ? 8 : 1 << 14;
   Given given({usual, a, b});
-  Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), n);
+  Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), n), z = zeros<float>(device(), many);
+  const Array<vec3> boxes = full<vec3>(device(), 3, vec3{1, 2, 3});
   const Graph step = capture(device(), [&] { launch(add_one, n, x); });
   std::vector<float> values(n);
   const auto does = [](const Stream& s, const Device& d) { return &state_of(s) == &state_of(d.stream()); };
@@ -136,12 +140,13 @@ TEST_P(Streams, of_a_scope_get_the_work_that_names_none) {
       {"a copy", [&] { y.copy_from(x); }},
       {"values of the host",
        [&] {
-         launch(busy, slow, n, x, on_reference() ? 10 : 100000);  // or they may be written at once, by no stream
-         x.assign(std::vector<float>(n, 5));
+         launch(busy, slow, many, z, on_reference() ? 10 : 20000);  // or they may be written at once, by no stream
+         z.assign(std::vector<float>(many, 5));
        }},
       {"a copy to the host", [&] { x.copy_to_async(std::span<float>(values)).wait(); }},
       {"an algorithm", [&] { inclusive_scan(x, y); }},
       {"a graph", [&] { step.launch(); }},
+      {"a hierarchy", [&] { Bvh(device(), boxes, boxes); }},
       {"a new array", [&] { full<float>(device(), n, 2); }},
   };
   for (const auto& [name, work] : works) {
@@ -166,6 +171,22 @@ TEST_P(Streams, of_a_scope_get_the_work_that_names_none) {
   EXPECT_EQ(given.to(), 2) << "a launch that names its stream";
   std::thread([&] { launch(add_one, n, x); }).join();
   EXPECT_EQ(given.to(), 0) << "a launch of another thread";
+}
+
+TEST_P(Streams, of_scopes_that_end_out_of_order_are_forgotten) {
+  const Stream a = device().create_stream(), b = device().create_stream();
+  Array<float> x = zeros<float>(device(), 4);
+  Given given({device().stream(), a, b});
+  std::optional<StreamScope> first(a), second(b);
+  first.reset();
+  launch(add_one, 4, x);
+  EXPECT_EQ(given.to(), 2);
+  second.reset();
+  launch(add_one, 4, x);
+  EXPECT_EQ(given.to(), 0);
+  Stream gone = a;
+  const Stream taken = std::move(gone);
+  expect_contains(error_of([&] { StreamScope none(gone); }), "a StreamScope of a stream that was moved from");
 }
 
 TEST_P(Streams, of_scopes_are_told_apart_by_their_devices) {

@@ -232,6 +232,7 @@ TEST_P(Threads, are_profiled_while_they_work) {
       for (const Profile::Operation& o : p.operations) EXPECT_LE(o.begin, o.end);
     }
   });
+  const double before = device().dispatch_budget();
   device().set_dispatch_budget(1e-3);
   together([&](int t) {
     const Stream own = device().create_stream();
@@ -243,7 +244,7 @@ TEST_P(Threads, are_profiled_while_they_work) {
     }
     EXPECT_EQ(x.at(0), 5 * kRounds * t + kRounds);
   });
-  device().set_dispatch_budget(0);
+  device().set_dispatch_budget(before);
   stop = true;
   profiling.join();
 }
