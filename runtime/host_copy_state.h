@@ -6,6 +6,8 @@
 namespace weft::detail {
 
 struct HostCopyState {
+  HostCopyState(std::shared_ptr<DeviceState> on, Stream by) : device(std::move(on)), stream(std::move(by)) {}
+
   struct Part {
     std::shared_ptr<Storage> staging;
     std::byte* to = nullptr;

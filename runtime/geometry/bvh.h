@@ -13,7 +13,7 @@ enum class BvhBuilder {
 struct BvhOptions {
   BvhBuilder builder = BvhBuilder::hploc;
   /// Most primitives in a leaf, 1 to 8. H-PLOC makes leaves of several where that costs no more by surface areas, LBVH
-  /// wherever it may. Boxes without area (points) are of no cost there and get leaves of their own.
+  /// wherever it may. Points are of no area, and share a leaf by H-PLOC only where all that is in it has none.
   int leaf_size = 1;
   /// Bits of a primitive's place along the curve, 30 or 60: 10 or 20 along each axis. More tell small parts of a large
   /// scene apart, and take about twice as long to sort.

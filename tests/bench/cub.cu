@@ -2,7 +2,7 @@
 //
 // Usage: cub SORTED SCANNED ROUNDS FILE. Writes "keys pairs scan" to the file: medians in seconds, of uint32 keys, of
 // pairs of a random uint32 key and a uint32 value, and of uint32 elements, by the host's clock from the call until the
-// device is done. Exits with status 3 where there is no CUDA device, with 1 where something fails or is wrong.
+// device is done. Writes no file where there is no CUDA device; exits with status 1 where something fails or is wrong.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   if (argc != 5) return 1;
   const int sorted = std::atoi(argv[1]), scanned = std::atoi(argv[2]), rounds = std::atoi(argv[3]);
   int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return 3;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return 0;
   std::mt19937 random(1);
   std::vector<U32> host(std::max(sorted, scanned)), numbers(host.size()), found(host.size());
   for (U32& v : host) v = U32(random());

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 
 #include "../../frontend/support/platform.h"
 
@@ -34,10 +35,14 @@ std::string source(const std::string& name) {
   return fmt::format("\"{}\"", (fs::path(WEFT_SOURCE_DIR) / "tests/bench" / name).string());
 }
 
-// Figures of a program, which takes the name of the file for them as its last argument.
-std::optional<std::vector<double>> ask(const std::string& command, std::size_t figures) {
+// Figures of a program, which takes the name of the file for them as its last argument; nothing where it writes none.
+// A program that may not fail writes none either where it has nothing to measure.
+std::optional<std::vector<double>> ask(const std::string& command, std::size_t figures, bool may_fail) {
   const OwnFile answer("txt");
-  if (std::system(fmt::format("{} {}", command, answer.quoted()).c_str()) != 0) return {};
+  if (std::system(fmt::format("{} {}", command, answer.quoted()).c_str()) != 0) {
+    if (may_fail) return {};
+    throw std::runtime_error(command + " failed");
+  }
   std::vector<double> found(figures);
   std::ifstream file(answer.path());
   for (double& figure : found)
@@ -57,7 +62,7 @@ std::optional<std::vector<double>> ask_warp(const std::string& script, const std
     write(file);
     command += " " + input.quoted();
   }
-  return ask(command, figures);
+  return ask(command, figures, true);
 }
 
 std::optional<std::vector<double>> ask_cub(const std::string& arguments, std::size_t figures) {
@@ -66,7 +71,7 @@ std::optional<std::vector<double>> ask_cub(const std::string& arguments, std::si
       fmt::format("{} -O3 -std=c++17 -arch=native -o {} {}", platform::environment("WEFT_NVCC").value_or("nvcc"),
                   program.quoted(), source("cub.cu"));
   if (std::system(compile.c_str()) != 0) return {};
-  return ask(program.quoted() + " " + arguments, figures);
+  return ask(program.quoted() + " " + arguments, figures, false);
 }
 
 }  // namespace weft::bench

@@ -20,6 +20,7 @@ std::optional<std::vector<double>> ask_warp(const std::string& script, const std
 
 /// Compiles cub.cu by WEFT_NVCC, else nvcc, and runs it with `arguments` on the first CUDA device.
 /// \return as many figures as are asked for, or nothing where there is no compiler or no such device
+/// Errors: std::runtime_error where it fails, or CUB's results are wrong.
 /// Cost: half a minute.
 std::optional<std::vector<double>> ask_cub(const std::string& arguments, std::size_t figures);
 
