@@ -218,17 +218,13 @@ HostCopy ArrayBase::start_download(void* data) const {
 void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references) {
   if (is_null()) invalid("elements are assigned to a null array");
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
-  bring.begin();
-  upload(data, count, {}, &references);
-  bring.end();
+  bring.around([&] { upload(data, count, {}, &references); });
 }
 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
   if (is_null()) invalid("a null array is filled");
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
-  bring.begin();
-  fill_element(element, {}, &references);
-  bring.end();
+  bring.around([&] { fill_element(element, {}, &references); });
 }
 
 detail::References ArrayBase::references() const {
@@ -339,9 +335,7 @@ void ArrayBase::copy_elements(const ArrayBase& from) {
     throw Error(ErrorKind::unsupported,
                 "an array of structs that hold arrays is copied to another device: their arrays would stay behind");
   const detail::Bring bring{.to = storage_, .from = from.storage_, .list = {}, .whole = detail::is_whole(*this)};
-  bring.begin();
-  copy_bytes(from);
-  bring.end();
+  bring.around([&] { copy_bytes(from); });
 }
 
 void ArrayBase::copy_bytes(const ArrayBase& from) {

@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "../backends/operations.h"
@@ -35,6 +37,14 @@ struct Bring {
   /// Errors: Error(unsupported) for memory that refers to `to` in turn.
   void begin() const;
   void end() const;
+  /// Both, around `write`; that alone where the elements of `from` hold no arrays.
+  template <class F>
+  void around(const F& write) const {
+    const bool refers = !from || from->has_references();
+    if (refers) begin();
+    write();
+    if (refers) end();
+  }
 
  private:
   References references() const;
@@ -78,6 +88,19 @@ class Capture {
   /// object meanwhile is put back, since the work that goes with it never runs.
   /// \param restore  throws nothing
   void if_it_fails(std::function<void()> restore);
+  /// For an object whose members say on the host what work on the device makes: in a capture they are those of what is
+  /// to come, and one that fails puts back what they are now, then calls `then`.
+  /// \param members  of the object, tied; nothing is done where this thread captures nothing
+  template <class State, class Members>
+  static void keep(const std::shared_ptr<State>& state, Members members, std::function<void()> then = {}) {
+    Capture* const capture = current();
+    if (!capture) return;
+    const auto copies = [](const auto&... m) { return std::tuple(m...); };
+    capture->if_it_fails([state, members, then = std::move(then), before = std::apply(copies, members(*state))] {
+      members(*state) = before;
+      if (then) then();
+    });
+  }
   /// Where if_it_fails() stands, and back there.
   std::size_t changes() const { return restores_.size(); }
   void restore(std::size_t changes);

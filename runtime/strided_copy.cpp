@@ -135,15 +135,14 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
   const Recording nobody(nullptr);
   // Structs take the arrays along that they hold.
   const std::shared_ptr<Storage>& from = (scatter ? packed : data).storage();
-  const bool refers = from->has_references();
   const ArrayBase& to = scatter ? data : packed;
   const Bring bring{.to = to.storage(), .from = from, .list = {}, .whole = !scatter && is_whole(packed)};
-  if (refers) bring.begin();
-  if (in_words(packed) && in_words(data))
-    indexed_words<std::uint32_t>(Part(packed), Part(data), lists, scatter);
-  else
-    indexed_words<std::uint8_t>(Part(packed), Part(data), lists, scatter);
-  if (refers) bring.end();
+  bring.around([&] {
+    if (in_words(packed) && in_words(data))
+      indexed_words<std::uint32_t>(Part(packed), Part(data), lists, scatter);
+    else
+      indexed_words<std::uint8_t>(Part(packed), Part(data), lists, scatter);
+  });
 }
 
 void check_indexed(const ArrayBase& data, const IndexLists& lists) {

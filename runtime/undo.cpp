@@ -52,15 +52,14 @@ void UndoLog::keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin,
   places_.parts(storage, begin, end, false, [&](std::uint64_t from, std::uint64_t to) {
     const auto copy = allocate(storage->device, to - from);
     copy->is_copy = true;
-    const bool refers = storage->has_references();
     const Bring bring{.to = copy, .from = storage, .list = {}, .whole = true};
-    if (refers) bring.begin();
     const std::uint64_t address = copy->allocation.address;
-    storage->order_before(stream, false);
-    const backend::Ticket t = stream.with([&](backend::Stream& s) { return s.copy(address, from, to - from); });
-    storage->touched(stream, t, false);
-    copy->touched(stream, t, true);
-    if (refers) bring.end();
+    bring.around([&] {
+      storage->order_before(stream, false);
+      const backend::Ticket t = stream.with([&](backend::Stream& s) { return s.copy(address, from, to - from); });
+      storage->touched(stream, t, false);
+      copy->touched(stream, t, true);
+    });
     made.push_back({storage, from, to, copy, address});
   });
   for (Kept& kept : made) {

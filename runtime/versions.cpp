@@ -97,15 +97,14 @@ void LiveVersions::save(std::span<const std::shared_ptr<Version>> versions, Stre
   const std::uint64_t shift = begin % 256;  // kernels count on alignments
   const std::shared_ptr<Storage> to = allocate(from->device, shift + (end - begin));
   to->is_copy = true;
-  const bool refers = from->has_references();
   const Bring bring{.to = to, .from = from, .list = {}, .whole = true};
-  if (refers) bring.begin();
   const std::uint64_t at = to->allocation.address + shift;
-  from->order_before(stream, false);
-  const backend::Ticket t = stream.with([&](backend::Stream& s) { return s.copy(at, begin, end - begin); });
-  from->touched(stream, t, false);
-  to->touched(stream, t, true);
-  if (refers) bring.end();
+  bring.around([&] {
+    from->order_before(stream, false);
+    const backend::Ticket t = stream.with([&](backend::Stream& s) { return s.copy(at, begin, end - begin); });
+    from->touched(stream, t, false);
+    to->touched(stream, t, true);
+  });
   for (const auto& v : versions) {
     v->where_ = View(v->where_, to, at + (v->where_.address() - begin));
     v->copied_ = true;

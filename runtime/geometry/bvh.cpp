@@ -101,14 +101,8 @@ void make_empty(BvhData& d) {
   d.parents.fill(-1);
 }
 
-// In a capture the host's side is that of the tree to come; a capture that fails puts back what it was.
 void keep_for_captures(const std::shared_ptr<BvhState>& state) {
-  Capture* const capture = Capture::current();
-  if (!capture) return;
-  const auto parts = [](BvhState& s) { return std::tie(s.options.groups, s.lowers, s.uppers, s.data, s.arrived); };
-  capture->if_it_fails([state, parts,
-                        before = std::tuple(state->options.groups, state->lowers, state->uppers, state->data,
-                                            state->arrived)] { parts(*state) = before; });
+  Capture::keep(state, [](BvhState& s) { return std::tie(s.options.groups, s.lowers, s.uppers, s.data, s.arrived); });
 }
 
 void build(BvhState& s) {

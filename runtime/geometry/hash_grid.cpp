@@ -145,21 +145,16 @@ void write_element(HashGridState& s) {
   if (s.built && !s.element.is_null()) s.element.assign(std::span<const HashGridArrays>(&s.arrays, 1));
 }
 
-// In a capture the host's side is that of the grid to come; a capture that fails puts back what it was.
 void keep_for_captures(const std::shared_ptr<HashGridState>& state) {
-  Capture* const capture = Capture::current();
-  if (!capture) return;
-  const auto parts = [](HashGridState& s) { return std::tie(s.arrays, s.points, s.groups, s.positions, s.built); };
-  capture->if_it_fails(
-      [state, parts, before = std::tuple(state->arrays, state->points, state->groups, state->positions, state->built)] {
-        parts(*state) = before;
-        if (state->element.is_null()) return;
-        try {  // it may have been made meanwhile
-          const OutsideCapture at_once;
-          state->built ? write_element(*state) : state->element.zero();
-        } catch (const Error&) {  // a lost device has nothing to be told
-        }
-      });
+  const auto members = [](HashGridState& s) { return std::tie(s.arrays, s.points, s.groups, s.positions, s.built); };
+  Capture::keep(state, members, [state] {
+    if (state->element.is_null()) return;
+    try {  // it may have been made meanwhile
+      const OutsideCapture at_once;
+      state->built ? write_element(*state) : state->element.zero();
+    } catch (const std::exception&) {  // a lost device has nothing to be told
+    }
+  });
 }
 
 /// The first n of them; one where there are none, since launches refuse empty arrays.

@@ -17,8 +17,10 @@ struct Timing {
 /// Median and spread of samples in seconds.
 Timing summarise(std::vector<double> samples);
 
-/// Times candidates against each other: rounds of warm-up, then `rounds` in which each runs once. The order turns round
-/// from one round to the next, so that what slows the machine down for a while slows all of them.
+/// Times candidates against each other: rounds of warm-up, then `rounds` in which each runs once; what takes less than
+/// 20 ms runs once more just before, untimed, so that no sample begins beside the idle threads of another candidate,
+/// which look for work for a while. The order turns round from one round to the next, so that what slows the machine
+/// down for a while slows all of them.
 /// \param warm_ups  less for work that takes seconds
 std::vector<Timing> interleave(const std::vector<std::function<void()>>& candidates, int rounds, int warm_ups = 3);
 
