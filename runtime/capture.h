@@ -146,6 +146,12 @@ class OutsideCapture {
 /// behind what was captured, which may write it again in each launch. A lost device has nothing to be told.
 void clear_handle(const ArrayBase& element) noexcept;
 
+/// Errors: Error(invalid_argument) naming the call for a function that holds none.
+template <class F>
+void refuse_empty(const std::function<F>& f, const char* call) {
+  if (!f) throw Error(ErrorKind::invalid_argument, std::string(call) + " is given an empty function");
+}
+
 /// Where this thread's work on a device goes that names no stream.
 StreamState& current_stream(DeviceState& device);
 

@@ -50,19 +50,22 @@ References Handles::all(StreamState& stream) {
   std::vector<Written> waits;
   std::shared_ptr<const References> beyond;
   std::uint64_t changes = 0;
+  bool stale = false;
   {
     std::lock_guard lock(mutex_);
     for (const Element& e : elements_)
       if (auto storage = e.storage.lock()) {
-        if (e.stale && *e.stale)
-          throw Error(ErrorKind::invalid_argument,
-                      "a kernel goes by handles while the indices of a mesh have changed: call the mesh's rebuild()");
-        found.push_back(std::move(storage));
+        stale = stale || (e.stale && *e.stale);
+        found.push_back(std::move(storage));  // in any case: the last to let go of one may not have the lock
       }
     std::ranges::copy_if(buried_, std::back_inserter(waits), [&](const Written& b) { return b.stream != &stream; });
     beyond = beyond_;
     changes = changes_;
   }
+  if (stale)
+    throw Error(ErrorKind::invalid_argument,
+                "a kernel goes by handles while a mesh or a hierarchy of boxes needs its rebuild(): the indices of the "
+                "mesh have changed, or its last refit or rebuild failed");
   for (const Written& b : waits) b.stream->wait(b.ticket);
   if (!waits.empty()) {
     std::lock_guard lock(mutex_);

@@ -256,7 +256,11 @@ std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, st
     if (backend::held_up(*device->device)) {
       for (StreamState* s : device->all_streams()) s->with([](backend::Stream& b) { b.submit(); });
     } else {
-      Device(device).synchronize();
+      const OutsideCapture at_once;
+      device->default_stream->keep_from([&](Reports& found) {
+        for (StreamState* s : device->all_streams()) s->synchronize(found);
+        device->parked.free_finished(*device->device);
+      });
     }
     allocation = device->device->allocate(padded, kind);
   }

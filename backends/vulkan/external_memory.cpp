@@ -39,6 +39,11 @@ Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t byt
   check_usage(usage, "a VkBuffer is wrapped that");
   if (offset % 4 || bytes % 4)
     invalid(fmt::format("{} bytes at offset {} of a VkBuffer are wrapped: both must be multiples of 4", bytes, offset));
+  VkMemoryRequirements whole{};  // its size is that of the buffer at least
+  vk_.vkGetBufferMemoryRequirements(device_, buffer, &whole);
+  if (offset > whole.size || bytes > whole.size - offset)
+    invalid(fmt::format("{} bytes at offset {} of a VkBuffer are wrapped, which has {} at most", bytes, offset,
+                        whole.size));
   VkBufferDeviceAddressInfo info{};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
   info.buffer = buffer;
@@ -51,17 +56,24 @@ Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t byt
   page->usage = usage;
   page->others = true;
   std::lock_guard lock(mutex_);
-  // Two arrays on the same memory would not know of each other's work.
-  auto after = by_address_.upper_bound(page->address);
+  enter(*page, fmt::format("{} bytes at offset {} of a VkBuffer are wrapped", bytes, offset));
+  return hand_out_own(kWrapped, std::move(page), bytes);
+}
+
+void Memory::refuse_twice(const std::string& what) const {
+  throw Error(ErrorKind::invalid_argument,
+              fmt::format("{}, a part of which is memory of {} already", what, adapter_.info.name));
+}
+
+// Two arrays on the same memory would not know of each other's work, and commands on one would name the other's buffer.
+void Memory::enter(Page& page, const std::string& what) {
+  auto after = by_address_.upper_bound(page.address);
   if (after != by_address_.begin()) {
     const auto before = std::prev(after);
-    if (page->address - before->first < before->second->bytes) after = before;
+    if (page.address - before->first < before->second->bytes) after = before;
   }
-  if (after != by_address_.end() && after->first < page->address + bytes)
-    invalid(fmt::format("{} bytes at offset {} of a VkBuffer are wrapped, a part of which is memory of {} already",
-                        bytes, offset, adapter_.info.name));
-  by_address_[page->address] = page.get();
-  return hand_out_own(kWrapped, std::move(page), bytes);
+  if (after != by_address_.end() && after->first < page.address + page.bytes) refuse_twice(what);
+  by_address_[page.address] = &page;
 }
 
 void Memory::require_sharing() const {
@@ -235,6 +247,16 @@ VkResult Memory::import_descriptor(Page& page, FileDescriptor& fd, const void* n
   return result;
 }
 
+// Drivers may give the memory behind two descriptors one place.
+void Memory::enter_import(Page& page, int fd) {
+  try {
+    enter(page, fmt::format("{} bytes of memory behind file descriptor {} are imported", page.bytes, fd));
+  } catch (...) {
+    destroy(page);
+    throw;
+  }
+}
+
 Allocation Memory::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) {
   require_sharing();
   auto page = std::make_unique<Page>();
@@ -248,7 +270,7 @@ Allocation Memory::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) {
                 fmt::format("{} bytes of memory behind file descriptor {} are not memory for {} ({}): {}", bytes,
                             number, adapter_.info.name, adapter_.info.adapter, to_string(result)));
   page->shared_bytes = 0;  // it is another's to share
-  by_address_[page->address] = page.get();
+  enter_import(*page, number);
   return hand_out_own(kWrapped, std::move(page), bytes);
 }
 
@@ -279,7 +301,7 @@ Allocation Memory::import_shared(SharedMemory&& memory) {
     invalid(fmt::format("file descriptor {} with {} bytes of memory type {} is not memory for {} ({}): {}", fd,
                         memory.bytes, memory.memory_type, adapter_.info.name, adapter_.info.adapter,
                         to_string(result)));
-  by_address_[page->address] = page.get();
+  enter_import(*page, fd);
   const std::uint64_t bytes = page->bytes;
   return hand_out_own(kWrapped, std::move(page), bytes);
 }

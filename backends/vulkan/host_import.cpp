@@ -26,18 +26,26 @@ Allocation Memory::wrap(std::byte* memory, std::uint64_t bytes) {
                 fmt::format("{} bytes of the host's memory; {} ({}) takes at most {} at once", bytes,
                             adapter_.info.name, adapter_.info.adapter, adapter_.info.max_allocation));
   std::lock_guard lock(mutex_);
-  if (!import(*page)) {
-    vk_.vkDestroyBuffer(device_, page->buffer, nullptr);
-    vk_.vkFreeMemory(device_, page->memory, nullptr);
-    throw Error(ErrorKind::unsupported, fmt::format("{} ({}) cannot use the {} bytes of the host's memory at {:#x}",
-                                                    adapter_.info.name, adapter_.info.adapter, bytes, begin));
+  const std::string what = fmt::format("{} bytes at address {:#x} are wrapped", bytes, begin);
+  for (const auto& [address, other] : by_address_)
+    if (other->host && other->group != kWrapped && memory < other->host + other->bytes && other->host < memory + bytes)
+      refuse_twice(what);
+  try {
+    if (!import(*page))
+      throw Error(ErrorKind::unsupported, fmt::format("{} ({}) cannot use the {} bytes of the host's memory at {:#x}",
+                                                      adapter_.info.name, adapter_.info.adapter, bytes, begin));
+    // Of the buffer, what was wrapped: what lies before and behind it in the same pages may be wrapped as well.
+    page->offset = before;
+    page->address += before;
+    page->host = memory;
+    page->bytes = bytes;
+    enter(*page, what);
+  } catch (...) {
+    destroy(*page);
+    throw;
   }
-  by_address_[page->address] = page.get();
   ++wrapped_;
-  Allocation a = hand_out_own(kWrapped, std::move(page), bytes);
-  a.address += before;
-  a.host = memory;
-  return a;
+  return hand_out_own(kWrapped, std::move(page), bytes);
 }
 
 // Makes buffer and memory of a page whose place on the host is known. What was made of them stays in the page.

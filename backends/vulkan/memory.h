@@ -51,8 +51,9 @@ class Memory {
   std::optional<Allocation> find(std::uint64_t bytes, MemoryKind kind);
   /// From a new page; nothing when the device has no room, even after empty pages were given back.
   std::optional<Allocation> grow(std::uint64_t bytes, MemoryKind kind);
-  /// Memory of the host, as a page of its own that begins and ends with the host's pages around it.
-  /// Errors: Error(unsupported) when the device cannot use this memory, or any.
+  /// Memory of the host, as a page of its own: a part of a buffer that begins and ends with the host's pages around it.
+  /// Errors: Error(unsupported) when the device cannot use this memory, or any; Error(invalid_argument) for a part of
+  /// what is memory of the device already.
   Allocation wrap(std::byte* memory, std::uint64_t bytes);
   /// A piece of another's buffer, which stays its owner's.
   /// Errors: Error(invalid_argument) for a part of what is memory of the device already.
@@ -146,10 +147,13 @@ class Memory {
   bool give_back_empty(Group& group);
   int find_type(std::uint32_t usable, VkMemoryPropertyFlags wanted, int heap) const;
   bool import(Page& page);
+  [[noreturn]] void refuse_twice(const std::string& what) const;
+  void enter(Page& page, const std::string& what);
   void require_sharing() const;
   Page* page_at(std::uint64_t address);
   VkResult bind_shared(Page& page, const void* how, std::uint32_t type, std::uint64_t bytes);
   VkResult import_descriptor(Page& page, FileDescriptor& fd, const void* next, std::uint32_t type, std::uint64_t bytes);
+  void enter_import(Page& page, int fd);
   SharedMemory describe(const Page& page);
   Allocation hand_out(Group& group, MemoryKind kind, const Suballocator::Piece& piece, std::uint64_t bytes);
   Allocation hand_out_own(int group, std::unique_ptr<Page> page, std::uint64_t bytes);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <bit>
 #include <cfloat>
 #include <limits>
@@ -43,6 +44,8 @@ struct BvhState {
   Array<int> arrived;  ///< by node; zeros between passes
   Array<BvhData> header;
   bool has_id = false;
+  /// A refit or a rebuild has begun and did not come to its end: the arrays are those of no tree.
+  const std::shared_ptr<std::atomic<bool>> broken = std::make_shared<std::atomic<bool>>(false);
 };
 
 namespace {
@@ -102,7 +105,26 @@ void make_empty(BvhData& d) {
 }
 
 void keep_for_captures(const std::shared_ptr<BvhState>& state) {
-  Capture::keep(state, [](BvhState& s) { return std::tie(s.options.groups, s.lowers, s.uppers, s.data, s.arrived); });
+  const auto members = [](BvhState& s) { return std::tie(s.options.groups, s.lowers, s.uppers, s.data, s.arrived); };
+  Capture::keep(state, members, [broken = state->broken, was = bool(*state->broken)] { *broken = was; });
+}
+
+// Changes the tree by `f`. Memory may run out on the way.
+template <class F>
+void change(const std::shared_ptr<BvhState>& state, const F& f) {
+  const Quiet quiet;
+  keep_for_captures(state);
+  try {
+    f(*state);
+    *state->broken = false;
+  } catch (...) {
+    *state->broken = true;
+    throw;
+  }
+}
+
+void check_whole(const BvhState& s) {
+  if (*s.broken) invalid("the last refit or rebuild of a hierarchy of boxes failed: call its rebuild()");
 }
 
 void build(BvhState& s) {
@@ -111,11 +133,12 @@ void build(BvhState& s) {
   const bool captured = Capture::current();
   if (d.primitives.is_null() || d.primitives.size() != places) {
     const OutsideCapture at_once;
+    d.primitives = {};  // who builds again after an error makes all of them
     d.nodes = empty<BvhNode>(s.device, std::max<std::int64_t>(n - 1, 1));
-    d.primitives = empty<int>(s.device, places);
     d.parents = empty<int>(s.device, d.nodes.size());
     s.arrived = zeros<int>(s.device, d.nodes.size());
     d.info = empty<unsigned>(s.device, kBvhInfos);
+    d.primitives = empty<int>(s.device, places);
     if (captured) {  // until the graph runs: who asks the tree before finds nothing
       make_empty(d);
       d.info.zero();
@@ -124,8 +147,9 @@ void build(BvhState& s) {
   const bool grouped = !s.options.groups.is_null() && n > 0;
   if (const std::int64_t size = grouped ? n : 1; d.groups.is_null() || d.groups.size() != size) {
     const OutsideCapture at_once;
-    d.groups = zeros<int>(s.device, size);
+    d.groups = {};
     d.group_roots = empty<int>(s.device, size);
+    d.groups = zeros<int>(s.device, size);
     if (captured) d.group_roots.fill(kBvhNothing);
   }
   if (!grouped) d.group_roots.fill(kBvhNothing);
@@ -205,13 +229,14 @@ void Bvh::refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers) {
   if (lowers.size() != s.data.count)
     detail::invalid(fmt::format("a hierarchy of {} boxes is refitted to {}: rebuild() takes another number",
                                 s.data.count, lowers.size()));
-  const detail::Quiet quiet;
-  detail::keep_for_captures(state_);
-  const std::uint64_t before[] = {s.data.lowers.address(), s.data.uppers.address()};
-  detail::take_boxes(s, lowers, uppers);
-  const bool same = s.data.lowers.address() == before[0] && s.data.uppers.address() == before[1];
-  if (!same || !s.data.lowers.is_contiguous() || !s.data.uppers.is_contiguous()) detail::write_header(s);
-  if (s.data.count > 0) detail::refit_boxes(s.data, s.arrived);
+  detail::check_whole(s);
+  detail::change(state_, [&](detail::BvhState& s) {
+    const std::uint64_t before[] = {s.data.lowers.address(), s.data.uppers.address()};
+    detail::take_boxes(s, lowers, uppers);
+    const bool same = s.data.lowers.address() == before[0] && s.data.uppers.address() == before[1];
+    if (!same || !s.data.lowers.is_contiguous() || !s.data.uppers.is_contiguous()) detail::write_header(s);
+    if (s.data.count > 0) detail::refit_boxes(s.data, s.arrived);
+  });
 }
 void Bvh::refit() {
   const detail::BvhState& s = state();
@@ -226,14 +251,13 @@ void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Ar
   rebuild_now(lowers, uppers, groups);
 }
 void Bvh::rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) {
-  detail::BvhState& s = state();
-  detail::check(s.device, lowers, uppers);
-  detail::check_groups(s.device, groups, lowers.size());
-  const detail::Quiet quiet;
-  detail::keep_for_captures(state_);
-  s.options.groups = groups;
-  detail::take_boxes(s, lowers, uppers);
-  detail::build(s);
+  detail::check(state().device, lowers, uppers);
+  detail::check_groups(state().device, groups, lowers.size());
+  detail::change(state_, [&](detail::BvhState& s) {
+    s.options.groups = groups;
+    detail::take_boxes(s, lowers, uppers);
+    detail::build(s);
+  });
 }
 void Bvh::rebuild() {
   const detail::BvhState& s = state();
@@ -245,12 +269,19 @@ std::int64_t Bvh::size() const { return state().data.count; }
 const BvhOptions& Bvh::options() const { return state().options; }
 int Bvh::depth() const { return std::max(1, int(data().info.at(kBvhDepth))); }
 std::int64_t Bvh::ignored() const { return data().info.at(kBvhIgnored); }
-const BvhData& Bvh::data() const { return state().data; }
-const Array<BvhData>& Bvh::header() const { return state().header; }
+const BvhData& Bvh::data() const {
+  detail::check_whole(state());
+  return state().data;
+}
+const Array<BvhData>& Bvh::header() const {
+  detail::check_whole(state());
+  return state().header;
+}
 std::uint64_t Bvh::id() const {
   detail::BvhState& s = state();
+  detail::check_whole(s);
   if (!s.has_id) {
-    detail::become_handle(s.header);
+    detail::become_handle(s.header, s.broken);
     s.has_id = true;
   }
   return s.header.address();

@@ -134,7 +134,21 @@ void check(const MeshState& s, const MeshOptions& options) {
 }
 
 void check_unchanged(const MeshState& s) {
-  if (*s.watch->changed) invalid("the indices of a mesh have changed since it was made: call its rebuild()");
+  if (*s.watch->changed)
+    invalid("the indices of a mesh have changed, or its last refit or rebuild failed: call its rebuild()");
+}
+
+// Changes a mesh by `f`. Memory may run out on the way: then it has to be rebuilt, as after other indices.
+template <class F>
+void change(MeshState& s, const F& f) {
+  const std::shared_ptr<std::atomic<bool>> changed = s.watch->changed;
+  if (Capture* c = Capture::current()) c->if_it_fails([changed, was = bool(*changed)] { *changed = was; });
+  try {
+    f();
+  } catch (...) {
+    *changed = true;
+    throw;
+  }
 }
 
 void read_points(MeshState& s) {
@@ -221,21 +235,24 @@ void Mesh::refit() {
   detail::MeshState& s = state();
   const detail::Quiet quiet;
   detail::check_unchanged(s);
-  detail::read_points(s);
-  s.tree.refit_now(s.lowers, s.uppers);
-  detail::follow_tree(s);
+  detail::change(s, [&] {
+    detail::read_points(s);
+    s.tree.refit_now(s.lowers, s.uppers);
+    detail::follow_tree(s);
+  });
 }
 void Mesh::rebuild() {
   detail::MeshState& s = state();
   const detail::Quiet quiet;
-  if (*s.watch->changed) {
-    detail::check_triangles(s);
-    s.arrays.indices = s.indices.contiguous();
-    *s.watch->changed = false;
-  }
-  detail::read_points(s);
-  s.tree.rebuild_now(s.lowers, s.uppers, {});
-  detail::follow_tree(s);
+  const bool changed = *s.watch->changed;
+  if (changed) detail::check_triangles(s);
+  detail::change(s, [&] {
+    if (changed) s.arrays.indices = s.indices.contiguous();
+    detail::read_points(s);
+    s.tree.rebuild_now(s.lowers, s.uppers, {});
+    detail::follow_tree(s);
+  });
+  *s.watch->changed = false;
 }
 
 Device Mesh::device() const { return state().points.device(); }

@@ -31,7 +31,8 @@ struct MeshState;
 /// Errors: Error(invalid_argument) for no triangles, a number of indices that is no multiple of 3, an index that names
 /// no point, a triangle with a NaN or infinite point, velocities that are not as many as points, a leaf size out of
 /// range, null arrays and arrays on another device, and for every use after the indices have changed (by whatever the
-/// runtime knows of: not through memory of the host that an array is wrapped around). Error(out_of_memory).
+/// runtime knows of: not through memory of the host that an array is wrapped around). Error(out_of_memory); where a
+/// refit or a rebuild ran out of memory the mesh cannot be used until a rebuild() that does not.
 /// Cost: the triangles are looked at on the device, and their making waits for the answer; a build of the hierarchy
 /// (Bvh); 148 bytes a triangle beside the arrays that it is given.
 class Mesh {

@@ -18,7 +18,7 @@ namespace weft {
 MeshData load_mesh(const std::string& path);
 
 /// Writes a mesh so that load_mesh() reads the same points and indices (of STL: the same triangles). .obj is text, .ply
-/// and .stl are binary. A file of that name is replaced.
+/// and .stl are binary. A file of that name is replaced, and folders are made that are not there.
 /// Errors: Error(invalid_argument) for another ending, for indices that are not three for each triangle or that lie out
 /// of range, and for coordinates that are not finite; Error(io) when the file cannot be written.
 void save_mesh(const std::string& path, const MeshData& mesh);

@@ -103,7 +103,9 @@ PointFound closest(const Var<MeshArrays>& mesh, const Vec3& point, const Float& 
 
 PointFound furthest(const Var<MeshArrays>& mesh, const Vec3& point, const Float& min_dist) {
   PointFound best;
-  best.distance_sq = select(min_dist >= 0, min_dist * min_dist, std::numeric_limits<float>::infinity());
+  // Every point is further than what is below 0, and none further than what is no number.
+  best.distance_sq =
+      select(min_dist >= 0, min_dist * min_dist, select(min_dist < 0, -1.f, std::numeric_limits<float>::infinity()));
   const auto corner_distance_sq = [&](const Vec3& lower, const Vec3& upper) {
     const Vec3 d = max(abs(lower - point), abs(upper - point));
     return dot(d, d);

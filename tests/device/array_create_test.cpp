@@ -1,4 +1,7 @@
 // Making arrays: of one value, counting, from other groupings of their scalars, around memory of the host.
+#include <weft/runtime/graph.h>
+#include <weft/weft.h>
+
 #include <numeric>
 #include <optional>
 
@@ -194,6 +197,51 @@ TEST_P(Creation, memory_is_wrapped_once_and_in_words) {
   std::vector<std::uint8_t> bytes(64);
   expect_contains(error_of([&] { wrap(device(), std::span(bytes).subspan(1, 8)); }), "multiples of 4");
   expect_contains(error_of([&] { wrap(device(), std::span(bytes).subspan(4, 7)); }), "multiples of 4");
+}
+
+// The device is shown whole pages of the host, in which there may be more than one array.
+TEST_P(Creation, wrapped_arrays_may_lie_in_the_same_page) {
+  if (!device().wraps_host()) GTEST_SKIP() << "refused: see above";
+  std::vector<int> host(4096);
+  const std::span<int> all(host);
+  Array<int> later = wrap(device(), all.subspan(600, 2000));
+  std::optional<Array<int>> sooner = wrap(device(), all.subspan(500, 100));
+  std::optional<Array<int>> behind = wrap(device(), all.subspan(2600, 500));
+  const auto check = [&](int value) {
+    later.fill(value);
+    EXPECT_EQ(later.clone().to_vector(), std::vector<int>(2000, value));
+    EXPECT_EQ(host[599], sooner ? 7 : -7);
+    EXPECT_EQ(host[2600], behind ? 8 : -8);
+    EXPECT_EQ(host[600], value);
+    EXPECT_EQ(host[2599], value);
+  };
+  sooner->fill(7);
+  behind->fill(8);
+  device().synchronize();
+  check(1);
+  // What fills the end of an array that stays names no memory of the one behind it, which goes meanwhile.
+  const Graph end = capture(device(), [&] { later.slice(1990, 2000).fill(5); });
+  later.slice(1990, 2000).fill(6);
+  behind.reset();
+  host[2600] = -8;
+  check(2);
+  sooner.reset();
+  host[599] = -7;
+  check(3);
+  end.launch();
+  EXPECT_EQ(later.at(1989), 3);
+  EXPECT_EQ(later.slice(1990, 2000).to_vector(), std::vector<int>(10, 5));
+}
+
+TEST_P(Creation, memory_of_a_device_is_not_wrapped_on_it) {
+  if (!device().wraps_host()) GTEST_SKIP() << "refused: see above";
+  Array<int> x = full<int>(device(), 100, 3);
+  if (!device().native().info().host_visible) GTEST_SKIP() << "the host cannot name it";
+  expect_contains(error_of([&] { wrap(device(), x.host_span()); }), "memory of");
+  expect_contains(error_of([&] { wrap(device(), x.host_span().subspan(50)); }), "memory of");
+  x.fill(4);
+  EXPECT_EQ(x.to_vector(), std::vector<int>(100, 4));
+  EXPECT_EQ(zeros<int>(device(), 10).to_vector(), std::vector<int>(10, 0));
 }
 
 TEST_P(Creation, memory_that_is_shown_to_a_device_with_its_own_comes_back_right) {

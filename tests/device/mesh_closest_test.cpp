@@ -210,4 +210,20 @@ TEST_P(MeshClosest, nothing_furthest_is_found_at_the_limit) {
   }
 }
 
+// Everything is further than a number below 0, the point itself included, and nothing is further than no number.
+TEST_P(MeshClosest, the_furthest_point_may_have_a_limit_below_zero) {
+  const std::vector<float> limits{-1, -1e-30f, 0, 2, std::numeric_limits<float>::quiet_NaN()};
+  const auto ask = kernel("ask", [](Var<MeshArrays> mesh, Arr<const float> limits, Arr<float> found) {
+    const MeshPointHit hit = mesh_query_furthest_point(mesh, Vec3(0, 0, 0), limits[tid()]);
+    found[tid()] = select(hit.hit, hit.distance, -1.f);
+  });
+  Array<float> found = zeros<float>(device(), 5);
+  const MeshData triangle{{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}}, {0, 1, 2}},
+      nothing{{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, {0, 1, 2}};
+  launch(ask, 5, Mesh(device(), triangle), Array<float>(device(), limits), found);
+  EXPECT_EQ(found.to_vector(), (std::vector<float>{1, 1, 1, -1, -1}));
+  launch(ask, 5, Mesh(device(), nothing), Array<float>(device(), limits), found);
+  EXPECT_EQ(found.to_vector(), (std::vector<float>{0, 0, -1, -1, -1}));
+}
+
 }  // namespace

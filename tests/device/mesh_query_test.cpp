@@ -642,13 +642,13 @@ TEST_P(MeshQuery, other_triangles_need_a_rebuild) {
   EXPECT_FLOAT_EQ(cast_rays(device(), mesh, from, down, 100)[0].t, 9);
   launch(set, 3, indices, 3);
   expect_contains(error_of([&] { cast_rays(device(), mesh, from, down, 100); }),
-                  "the indices of a mesh have changed since it was made: call its rebuild()");
+                  "the indices of a mesh have changed, or its last refit or rebuild failed: call its rebuild()");
   expect_contains(error_of([&] { mesh.refit(); }), "call its rebuild()");
   expect_contains(error_of([&] { (void)mesh.id(); }), "call its rebuild()");
   Array<float> t = zeros<float>(device(), 1);
   const auto by_id = kernel(
       "by_id", [](UInt64 id, Arr<float> t) { t[0] = mesh_query_ray(id, Vec3(0.2f, 0.2f, 9), Vec3(0, 0, -1)).t; });
-  expect_contains(error_of([&] { launch(by_id, 1, id, t); }), "call the mesh's rebuild()");
+  expect_contains(error_of([&] { launch(by_id, 1, id, t); }), "a mesh or a hierarchy of boxes needs its rebuild()");
   mesh.rebuild();
   EXPECT_FLOAT_EQ(cast_rays(device(), mesh, from, down, 100)[0].t, 4);
   EXPECT_EQ(mesh.id(), id);

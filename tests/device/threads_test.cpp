@@ -1,5 +1,6 @@
 // One device, or several, used by several threads of the host at the same time. The preset tsan runs this.
 #include <weft/algorithms.h>
+#include <weft/geometry.h>
 #include <weft/runtime/graph.h>
 #include <weft/runtime/profile.h>
 #include <weft/weft.h>
@@ -247,6 +248,43 @@ TEST_P(Threads, are_profiled_while_they_work) {
   device().set_dispatch_budget(before);
   stop = true;
   profiling.join();
+}
+
+// Who goes by handles holds what is behind them for a moment: a mesh may end there, whose maker has let go of it, and
+// in a launch that is refused because its indices have changed.
+TEST_P(Threads, meshes_may_end_in_launches_that_they_refuse) {
+  const auto ray = kernel("ray by id", [](UInt64 id, Arr<int> hits) {
+    hits[0] = select(mesh_query_ray(id, Vec3(0.25f, 0.25f, 1), Vec3(0, 0, -1)).hit, 1, 0);
+  });
+  const Array<vec3> points(device(), {vec3{0, 0, 0}, vec3{1, 0, 0}, vec3{0, 1, 0}});
+  std::atomic<int> makers = 1, refused = 0;
+  together(
+      [&](int t) {
+        if (t == 0) {
+          const int meshes = on_reference() ? 1500 : 300;
+          for (int k = 0; k < meshes || (refused == 0 && k < 100 * meshes); ++k) {
+            Array<int> indices(device(), {0, 1, 2});
+            Mesh mesh(points, indices);
+            (void)mesh.id();
+            indices.assign(std::vector<int>{0, 1, 2});
+          }
+          --makers;
+        } else {
+          Array<int> hits = zeros<int>(device(), 1);
+          while (makers > 0) try {
+              launch(ray, 1, std::uint64_t(0), hits);
+              hits.wait();  // else it is long before a mesh can be made
+            } catch (const Error&) {
+              ++refused;
+            }
+        }
+      },
+      3);
+  EXPECT_GT(refused, 0);
+  Array<int> hits = zeros<int>(device(), 1);
+  const Mesh mesh(points, Array<int>(device(), {0, 1, 2}));
+  launch(ray, 1, mesh.id(), hits);
+  EXPECT_EQ(hits.at(0), 1);
 }
 
 }  // namespace

@@ -386,6 +386,8 @@ TEST_P(Adopting, BadBuffersAreRefused) {
   refuse([](VulkanBuffer& b) { b.bytes = 60; }, "60 bytes");
   refuse([](VulkanBuffer& b) { b.bytes = VK_WHOLE_SIZE; }, "with VK_WHOLE_SIZE");
   refuse([](VulkanBuffer& b) { b.offset = 2; }, "multiples of 4");
+  refuse([](VulkanBuffer& b) { b.offset = 1 << 20; },
+         "64 bytes at offset 1048576 of a VkBuffer are wrapped, which has");
   refuse([](VulkanBuffer& b) { b.usage &= ~std::uint32_t(VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT); },
          "SHADER_DEVICE_ADDRESS");
   refuse([](VulkanBuffer& b) { b.usage &= ~std::uint32_t(VK_BUFFER_USAGE_TRANSFER_DST_BIT); }, "TRANSFER_DST");

@@ -120,7 +120,7 @@ TEST_P(RecordedReach, StructuresAreWhatTheyWereAfterARecordingThatFailed) {
                       indices.assign(data.indices);  // so that the mesh is to be rebuilt before this may run
                     });
                   }),
-                  "the indices of a mesh have changed");
+                  "the indices of the mesh have changed");
   EXPECT_EQ(bvh.size(), 40);
   const auto count = kernel("count boxes", [](Var<BvhData> bvh, Arr<int> found) {
     for ([[maybe_unused]] auto i : bvh_query_aabb(bvh, Vec3(-1, -1, -1), Vec3(1, 1, 1))) found[0] += 1;
