@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "../frontend/support/error.h"
+#include "capture.h"
 #include "tape_core.h"
 
 namespace weft {
@@ -19,8 +20,14 @@ Tape::Tape(Tape&&) noexcept = default;
 Tape& Tape::operator=(Tape&&) noexcept = default;
 Tape::~Tape() = default;
 
+std::shared_ptr<detail::TapeCore> Tape::core() const {
+  if (!core_) invalid("a tape that was moved from is used");
+  return core_;
+}
+
 void Tape::record(const std::function<void()>& f) {
-  const auto core = core_;  // f may reset, move or end the tape
+  detail::refuse_empty(f, "Tape::record()");
+  const auto core = this->core();  // f may reset, move or end the tape
   // Steps that are run again may record what they recorded the first time.
   const bool again = core->active() != core.get() || detail::recorder() == core.get();
   if (!again) core->refuse_on_the_way_back("record()");
@@ -32,6 +39,7 @@ void Tape::record(const std::function<void()>& f) {
 }
 
 void Tape::unrecorded(const std::function<void()>& f) {
+  detail::refuse_empty(f, "Tape::unrecorded()");
   detail::Recorder* const now = detail::recorder();
   const detail::Recording quiet(now ? now->unrecorded() : nullptr);
   f();
@@ -47,42 +55,44 @@ void Tape::check_loss(const ArrayBase& loss) {
 }
 
 void Tape::backward(std::span<const Seed> seeds) {
-  const auto core = core_;
+  const auto core = this->core();
   core->refuse_on_the_way_back("backward()");
   core->backward(seeds);
 }
-void Tape::zero() { core_->zero(); }
-std::size_t Tape::size() const { return core_->size(); }
+void Tape::zero() { core()->zero(); }
+std::size_t Tape::size() const { return core()->size(); }
 
 void Tape::reset() {
-  if (detail::recorder() && detail::recorder() == core_->active()) invalid("reset() of a tape that records");
-  core_->refuse_on_the_way_back("reset()");
+  if (detail::recorder() && detail::recorder() == core()->active()) invalid("reset() of a tape that records");
+  core()->refuse_on_the_way_back("reset()");
   core_ = std::make_shared<detail::TapeCore>(core_->options);
 }
 
 void Tape::take_gradient(ArrayBase& array) {
   if (array.is_null()) invalid("the gradient of a null array");
-  if (!core_->named_carries(array))
+  if (!core()->named_carries(array))
     invalid(
         "the gradient of an array that carries none: it has no gradient storage (requires_grad()), and nothing on the "
         "tape computes it from an array that has");
-  const detail::View gradient = core_->gradient(array);
+  const detail::View gradient = core()->gradient(array);
   array.storage_ = gradient.storage();
   array.address_ = gradient.address();
 }
 
 void Tape::add_function(std::function<void()> backward, std::vector<const ArrayBase*> arrays) {
-  if (detail::recorder() != core_->active()) invalid("record_func() outside record() of this tape");
+  detail::refuse_empty(backward, "Tape::record_func()");
+  if (detail::recorder() != core()->active()) invalid("record_func() outside record() of this tape");
   for (const ArrayBase* a : arrays)
     if (a->is_null()) invalid("record_func() with a null array");
   detail::recorder()->calling(std::move(backward), arrays);
 }
 
 void Tape::checkpointed(int steps, int slots, std::function<void(int)> step) {
-  if (detail::recorder() != core_->active()) invalid("checkpointed() outside record() of this tape");
+  detail::refuse_empty(step, "Tape::checkpointed()");
+  if (detail::recorder() != core()->active()) invalid("checkpointed() outside record() of this tape");
   if (steps < 0) invalid(fmt::format("checkpointed() with {} steps", steps));
   if (slots < 1) invalid(fmt::format("checkpointed() with {} slots: one state at least is kept", slots));
-  if (core_->active() == core_.get()) return core_->add_steps(steps, slots, std::move(step));
+  if (core()->active() == core().get()) return core()->add_steps(steps, slots, std::move(step));
   // Steps inside a step: it is run again as a whole.
   for (int k = 0; k < steps; ++k) step(k);
 }
@@ -161,8 +171,17 @@ View TapeCore::gradient(const ArrayBase& a) {
   }
   Taped& t = taped(a);
   const Storage& s = *t.storage;
-  if (!t.own) t.own = make_gradient(View(t.storage, s.allocation.address, std::int64_t(s.bytes), 1), {});
+  if (!t.own) {
+    t.own = make_gradient(View(t.storage, s.allocation.address, std::int64_t(s.bytes), 1), {});
+    // A graph begins with zeros at each launch.
+    if (Capture::current()) zero_own(t);
+  }
   return t.own->view(a, s);
+}
+
+void TapeCore::zero_own(Taped& t) {
+  t.captured = t.captured || Capture::current();
+  if (t.own && (t.nonzero || t.captured)) t.own->zero();
 }
 
 bool TapeCore::nonzero(const ArrayBase& a) const {
@@ -170,7 +189,11 @@ bool TapeCore::nonzero(const ArrayBase& a) const {
   return t && t->nonzero;
 }
 
-void TapeCore::mark_nonzero(const ArrayBase& a) { taped(a).nonzero = true; }
+void TapeCore::mark_nonzero(const ArrayBase& a) {
+  Taped& t = taped(a);
+  t.nonzero = true;
+  t.captured = t.captured || Capture::current();
+}
 
 bool TapeCore::is_gradient(const ArrayBase& a) const {
   return std::ranges::any_of(storages_, [&](const auto& known) {
@@ -236,8 +259,8 @@ void TapeCore::backward(std::span<const Seed> seeds) {
         t.before.copy(all);
         gradient->zero();
       }
-    } else if (t.own && t.nonzero) {
-      t.own->zero();
+    } else {
+      zero_own(t);
     }
     t.nonzero = false;
   }
@@ -272,6 +295,7 @@ void TapeCore::works_on(const std::shared_ptr<DeviceState>& device) { (void)on(d
 
 void TapeCore::limit_in_flight() {
   constexpr std::uint64_t kMost = 128 << 20;
+  if (Capture::current()) return;  // the graph keeps what it works on
   for (OnDevice& d : devices_) {
     if (d.device->allocated - d.waited < kMost) continue;
     Device(d.device).synchronize();
@@ -293,8 +317,8 @@ void TapeCore::zero() {
   for (auto& [storage, t] : storages_) {
     if (const auto gradient = t.storage->gradient())
       gradient->zero();
-    else if (t.own && t.nonzero)
-      t.own->zero();
+    else
+      zero_own(t);
     t.nonzero = false;
   }
 }

@@ -145,6 +145,8 @@ class Tape {
   /// Lays the handle over the gradients.
   void take_gradient(ArrayBase& array);
   static void check_loss(const ArrayBase& loss);
+  /// Errors: Error(invalid_argument) for a tape that was moved from.
+  std::shared_ptr<detail::TapeCore> core() const;
   void add_function(std::function<void()> backward, std::vector<const ArrayBase*> arrays);
 
   std::shared_ptr<detail::TapeCore> core_;

@@ -134,6 +134,7 @@ class TapeCore : public Recorder {
     bool written = false;
     bool nonzero = false;
     std::shared_ptr<const Gradient> own;  ///< where the storage has none
+    bool captured = false;                ///< work on `own` was captured: what it holds then, the host cannot know
     std::shared_ptr<LiveVersions> versions;
     /// While the way back begins with zeros: what grad() held before.
     View before;
@@ -141,6 +142,7 @@ class TapeCore : public Recorder {
   /// By where the array's memory is; made when it is not there.
   Taped& taped(const ArrayBase& a);
   const Taped* find(const ArrayBase& a) const;
+  static void zero_own(Taped& t);
   void check(const Seed& seed) const;
   /// Does it lie in the gradient of an array of this tape?
   bool is_gradient(const ArrayBase& a) const;

@@ -382,6 +382,13 @@ View LaunchRecord::zero_sums(const ir::ExactSum& sum) const {
 
 // How many entries the undo log of a thread has at most: the counter changes arrays and does not put them back.
 std::uint32_t LaunchRecord::count_entries(TapeCore& tape) const {
+  if (const Capture* capture = Capture::current())
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a tape goes back through it while {}: how often its loops change elements is counted on "
+                            "the device first, and the host would wait for that. Give the loops constant bounds, or "
+                            "keep this launch out of the tape or out of the capture",
+                            capture->doing()),
+                kernel_->name(), kernel_->loc());
   const ir::Adjoint& adjoint = adjoint_->get();
   LoadedProgram& program = adjoint_->counter(*device_);
   const std::int64_t steps = steps_per_dispatch(*device_, *program.call, threads_, count_);

@@ -97,7 +97,7 @@ class Analysis {
   bool stores_any(std::uint32_t group) const;
   /// What is added to a carried integer in each iteration; it is known to be constant.
   std::uint64_t step_of(Id loop, std::uint32_t k) const { return *constant_step(loop, k); }
-  /// Most entries that the undo log gets; nothing when that depends on loops.
+  /// Most entries that the undo log gets; nothing where only a run tells: by loops without constant bounds.
   std::optional<std::uint32_t> log_entries() const;
   bool has_slots() const { return has_slots_; }
   bool has_log() const { return has_log_; }
@@ -147,7 +147,8 @@ class Analysis {
 
   bool is_varying_load(Id id) const;
   bool is_gradient_store(Id id) const;
-  std::optional<std::uint32_t> stores_in(RegionId region, bool nested) const;
+  std::optional<std::uint32_t> constant_trips(Id loop) const;
+  std::optional<std::uint32_t> stores_in(RegionId region, bool nested, bool in_loop) const;
   std::uint32_t group_of(Id memory) const;
 
   const Module& module_;

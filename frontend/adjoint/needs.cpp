@@ -199,29 +199,47 @@ void Analysis::find_plans() {
     if (module_[id].op == Op::store && replays_[id] && owner_[id] != kNone) has_log_ = true;
 }
 
-std::optional<std::uint32_t> Analysis::log_entries() const { return stores_in(0, false); }
+std::optional<std::uint32_t> Analysis::constant_trips(Id loop) const {
+  const auto closed = find_trips(loop);
+  if (!closed) return std::nullopt;
+  const Inst &first = module_[module_.arg(loop, static_cast<int>(closed->param))], &bound = module_[closed->bound];
+  if (first.op != Op::constant || bound.op != Op::constant) return std::nullopt;
+  const auto number = [&](std::uint64_t imm) {
+    const auto word = static_cast<std::uint32_t>(imm);
+    return first.type == Type::i32 ? std::int64_t(static_cast<std::int32_t>(word)) : std::int64_t(word);
+  };
+  const std::int64_t step = number(*constant_step(loop, closed->param));
+  const std::int64_t way = (number(bound.imm) - number(first.imm)) * (step < 0 ? -1 : 1), stride = std::abs(step);
+  return static_cast<std::uint32_t>(way > 0 ? (way + stride - 1) / stride : 0);
+}
 
-std::optional<std::uint32_t> Analysis::stores_in(RegionId region, bool nested) const {
-  std::uint32_t n = 0;
+std::optional<std::uint32_t> Analysis::log_entries() const { return stores_in(0, false, false); }
+
+// In a loop all of it is multiplied by the trips: what a branch may store there is better counted.
+std::optional<std::uint32_t> Analysis::stores_in(RegionId region, bool nested, bool in_loop) const {
+  std::uint64_t n = 0;
   for (Id id : module_.regions[region].insts) {
     const Inst& inst = module_[id];
     if (!replays_[id]) continue;
     if (inst.op == Op::store) {
       n += nested ? inst.width : 0;
     } else if (inst.op == Op::loop) {
-      return std::nullopt;
+      const auto trips = constant_trips(id), each = stores_in(inst.regions[1], true, true);
+      if (!trips || !each || stores_in(inst.regions[0], true, true) != 0u) return std::nullopt;
+      n += std::uint64_t(*trips) * *each;
     } else {
-      std::uint32_t most = 0;
-      for (RegionId inner : inst.regions) {
-        if (inner == kNone) continue;
-        const auto count = stores_in(inner, true);
+      std::uint32_t most = 0, least = kNone;
+      for (RegionId inner : {inst.regions[0], inst.regions[1]}) {
+        const auto count = inner == kNone ? std::optional(0u) : stores_in(inner, true, in_loop);
         if (!count) return std::nullopt;
-        most = std::max(most, *count);
+        most = std::max(most, *count), least = std::min(least, *count);
       }
+      if (in_loop && most != least) return std::nullopt;
       n += most;
     }
+    if (n >= kNone) return std::nullopt;
   }
-  return n;
+  return static_cast<std::uint32_t>(n);
 }
 
 std::uint64_t real_arrays(const Module& kernel) {

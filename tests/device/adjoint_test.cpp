@@ -350,6 +350,102 @@ TEST_P(Adjoint, of_windows_that_overlap) {
   EXPECT_NE(adjoint.find("atomic_add f64 arg3"), std::string::npos) << adjoint;
 }
 
+// What loops store is known without a run where their bounds are constant, and all threads store as much.
+TEST_P(Adjoint, of_loops_with_constant_bounds_needs_no_counting) {
+  using X = Arr<const float>;
+  using Y = Arr<float>;
+  const auto step = [](X& x, Y& y, const Int& i) { y[i] = y[i] * x[i] + 1.f; };
+  const auto entries = [](const auto& kernel) {
+    const ir::Adjoint adjoint = ir::adjoint(kernel.trace(), {.with_gradient = 3});
+    EXPECT_EQ(adjoint.counter.empty(), adjoint.log_entries != ir::kNone);
+    return adjoint.log_entries;
+  };
+  const int n = 16;
+  std::vector<float> at_start(n), factors(n);
+  for (int i = 0; i < n; ++i) at_start[std::size_t(i)] = 0.5f, factors[std::size_t(i)] = 0.25f + 0.05f * float(i);
+  // The log that is counted is as long as the one that is known: gradients are right with it.
+  const auto check = [&](const auto& kernel, int times) {
+    SCOPED_TRACE(kernel.name());
+    AdjointLaunch launch(
+        device(), kernel.trace(), n,
+        {AdjointArg::make(Array<float>(device(), factors)), AdjointArg::make(Array<float>(device(), at_start))});
+    launch.gradient<float>(1).fill(1);
+    launch.backward(4, 7);
+    const std::vector<float> found = launch.gradient<float>(0).to_vector();
+    for (int i = 0; i < n; ++i) {
+      double value = 0.5, slope = 0;
+      for (int k = 0; k < times; ++k) {
+        slope = slope * double(factors[std::size_t(i)]) + value;
+        value = value * double(factors[std::size_t(i)]) + 1;
+      }
+      EXPECT_NEAR(found[std::size_t(i)], slope, 1e-5 * (1 + slope)) << i;
+    }
+  };
+  const auto once = kernel("once", [=](X x, Y y) {
+    Int i = tid();
+    for ([[maybe_unused]] auto k : range(5)) step(x, y, i);
+  });
+  EXPECT_EQ(entries(once), 5u);
+  check(once, 5);
+  const auto nested = kernel("nested", [=](X x, Y y) {
+    Int i = tid();
+    for ([[maybe_unused]] auto k : range(2, 9, 3))
+      for ([[maybe_unused]] auto m : range(4)) step(x, y, i);
+  });
+  EXPECT_EQ(entries(nested), 12u);
+  check(nested, 12);
+  const auto down = kernel("down", [=](X x, Y y) {
+    Int i = tid();
+    for ([[maybe_unused]] auto k : range(9, 2, -2)) step(x, y, i);
+    for ([[maybe_unused]] auto k : range(-3, 0)) step(x, y, i);
+  });
+  EXPECT_EQ(entries(down), 7u);
+  check(down, 7);
+  const auto either = kernel("either", [=](X x, Y y) {
+    Int i = tid();
+    for (auto k : range(6)) {
+      If (k % 2 == 0) {
+        step(x, y, i);
+      }
+      Else { step(x, y, i); }
+    }
+  });
+  EXPECT_EQ(entries(either), 6u);
+  check(either, 6);
+  const auto vectors = kernel("vectors", [](Arr<const vec3> x, Arr<vec3> y) {
+    Int i = tid();
+    for ([[maybe_unused]] auto k : range(5)) y[i] = y[i] * x[i];
+  });
+  EXPECT_EQ(entries(vectors), 15u);
+  // Counted: what one thread does and another does not, breaks, and bounds that are arguments.
+  const auto some = kernel("some", [=](X x, Y y) {
+    Int i = tid();
+    for (auto k : range(6)) {
+      If (k % 2 == 0) {
+        step(x, y, i);
+      }
+    }
+  });
+  EXPECT_EQ(entries(some), ir::kNone);
+  check(some, 3);
+  const auto until = kernel("until", [=](X x, Y y) {
+    Int i = tid();
+    for (auto k : range(6)) {
+      If (k == 4) {
+        Break();
+      }
+      step(x, y, i);
+    }
+  });
+  EXPECT_EQ(entries(until), ir::kNone);
+  check(until, 4);
+  const auto asked = kernel("asked", [=](X x, Y y, Int times) {
+    Int i = tid();
+    for ([[maybe_unused]] auto k : range(times)) step(x, y, i);
+  });
+  EXPECT_EQ(entries(asked), ir::kNone);
+}
+
 TEST_P(Adjoint, of_an_index_by_a_long_chain_of_operations_in_time) {
   const auto k = kernel("hash", [](Arr<const float> x, Arr<float> y, UInt seed) {
     UInt h = seed;

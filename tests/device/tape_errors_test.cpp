@@ -154,4 +154,25 @@ TEST_P(TapeErrors, a_function_on_the_way_back_does_not_use_its_tape) {
   }
 }
 
+TEST_P(TapeErrors, tapes_and_functions_that_are_not_there_are_refused) {
+  auto x = ones<float>(device(), 1).requires_grad();
+  Tape tape;
+  const std::function<void()> nothing;
+  expect_contains(error_of([&] { tape.record(nothing); }), "Tape::record() is given an empty function");
+  expect_contains(error_of([&] { Tape::unrecorded(nothing); }), "Tape::unrecorded() is given an empty function");
+  tape.record([&] {
+    expect_contains(error_of([&] { tape.record_func(nothing, x); }), "Tape::record_func() is given an empty function");
+    expect_contains(error_of([&] { tape.checkpointed(2, 1, nullptr); }), "Tape::checkpointed() is given an empty");
+  });
+  const Tape taken = std::move(tape);
+  for (const auto& use :
+       {std::function<void()>([&] { tape.record([] {}); }), std::function<void()>([&] { tape.zero(); }),
+        std::function<void()>([&] { tape.reset(); }), std::function<void()>([&] { (void)tape.size(); }),
+        std::function<void()>([&] { (void)tape.gradient(x); }), std::function<void()>([&] {
+          tape.backward({{x, ones_like(x)}});
+        })})
+    expect_contains(error_of(use), "a tape that was moved from");
+  EXPECT_EQ(taken.size(), 0u);
+}
+
 }  // namespace
