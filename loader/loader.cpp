@@ -133,15 +133,18 @@ void set_array(const ReflectedArgument& a, void* block, std::uint64_t address, c
   const auto refuse = [&](const std::string& what) { invalid("argument \"" + a.name + "\": " + what); };
   if (!a.is_array()) refuse("it is a value");
   if (address % a.alignment) refuse("its address is no multiple of " + std::to_string(a.alignment));
+  bool any = true;
   std::int64_t tight[4], expected = a.element_bytes;
   for (std::uint32_t k = a.dimensions; k-- > 0;) {
     if (shape[k] < 0) refuse("a size is negative");
     if (!a.strided && shape[k] > weft::kMaxThreads)
       refuse("a size is 2^31 or more; only strided arrays can be so large");
     tight[k] = expected;
+    any = any && shape[k] > 0;
     if (shape[k] > 0 && expected > INT64_MAX / shape[k]) refuse("it is larger than any memory");
     expected *= shape[k] > 0 ? shape[k] : 1;
   }
+  if (any && address == 0) refuse("its address is null, and it has elements");
   for (std::uint32_t k = 0; strides && k < a.dimensions; ++k) {
     if (!a.strided && shape[k] != 1 && strides[k] != tight[k])
       refuse("it was exported for elements that lie side by side, and has strides");

@@ -87,7 +87,7 @@ StreamState& Capture::stream_for(DeviceState& device) {
   if (&device != &device_)
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("{} on device {}, and work is given to device {} meanwhile", doing_,
-                            device_.device->info().name, device.device->info().name));
+                            device_.device->info().name, name_beside(device, device_)));
   return *stream_;
 }
 

@@ -223,6 +223,11 @@ std::vector<std::string> Device::list() {
   return names;
 }
 
+std::string detail::name_beside(const DeviceState& device, const DeviceState& other) {
+  const std::string& name = device.device->info().name;
+  return &device != &other && name == other.device->info().name ? name + " (another Device of that name)" : name;
+}
+
 const std::string& Device::name() const { return state_->device->info().name; }
 const std::string& Device::adapter() const { return state_->device->info().adapter; }
 const std::string& Device::driver() const { return state_->device->info().driver; }

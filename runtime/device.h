@@ -52,6 +52,10 @@ enum class StreamPriority {
 /// streams have been given to do with it before; nobody waits for that on the host.
 class Stream {
  public:
+  // There is no stream of nothing: to move one is to copy it.
+  Stream(const Stream&) = default;
+  Stream& operator=(const Stream&) = default;
+
   /// The moment at which all that the stream has been given so far has run. Starts it.
   Event record() const;
   /// What the stream is given from now on runs after the event, which may be of another stream of the same device: for
@@ -98,7 +102,6 @@ class Stream {
   friend class Device;
   friend class StreamScope;
   friend struct detail::DeviceState;
-  bool is_null() const { return !state_; }
   explicit Stream(std::shared_ptr<detail::StreamState> state) : state_(std::move(state)) {}
   std::shared_ptr<detail::StreamState> state_;
   friend detail::StreamState& state_of(const Stream& stream);
@@ -109,7 +112,6 @@ detail::StreamState& state_of(const Stream& stream);
 /// default stream: launches, fills, copies between arrays, values of the host, copy_to_async(), what structures and
 /// algorithms launch, the way back of a tape, graphs. (Reads of elements wait for who wrote them.) Of several that live
 /// the last one made counts, for each device. They end in the thread that made them.
-/// Errors: Error(invalid_argument) for a stream that was moved from.
 ///
 ///   Stream transfers = device.create_stream();
 ///   {
@@ -148,6 +150,10 @@ struct CompileCounts {
 /// "reference" (the interpreter: slow, exact, checks every access).
 class Device {
  public:
+  // There is no null device: to move one is to copy it.
+  Device(const Device&) = default;
+  Device& operator=(const Device&) = default;
+
   /// Errors: Error(no_device) that says what is missing: the loader, a driver, an adapter of that number, a feature.
   explicit Device(std::string_view name);
 

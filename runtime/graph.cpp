@@ -57,7 +57,7 @@ void Graph::launch(const Stream& stream) const {
   detail::StreamState& on = state_of(stream);
   if (on.device != s.device.get())
     invalid(fmt::format("a graph on device {} is launched on a stream of device {}", s.device->device->info().name,
-                        on.device->device->info().name));
+                        name_beside(*on.device, *s.device)));
   if (Capture::current())
     throw Error(ErrorKind::unsupported, fmt::format("a graph is launched while {}", Capture::current()->doing()));
   if (detail::Recorder* r = detail::recorder()) r->replaying("a graph is launched");
@@ -117,6 +117,7 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
 }
 
 Graph capture(const Device& device, const std::function<void()>& work) {
+  detail::refuse_empty(work, "capture()");
   auto made = std::make_shared<Graph::State>();
   made->device = device.state();
   {

@@ -47,7 +47,8 @@ class Graph {
   /// where the captured ones were).
   /// Errors: Error(invalid_argument) for a node of another graph, another kernel, arguments that need other code, and
   /// those that a launch refuses;
-  /// Error(unsupported) for a launch that took several dispatches, or over no threads.
+  /// Error(unsupported) for a launch that took several dispatches, over no threads, or within graph_if() or
+  /// graph_while().
   /// Cost: the commands of this node are recorded anew, and at the first time those around it; in a row of small
   /// launches, the first time, shaders for what is left of the row: milliseconds.
   template <class... P, class... A>
@@ -104,7 +105,9 @@ GraphNode captured_launch();
 void graph_if(const Array<int>& flag, const std::function<void()>& work);
 
 /// Work that runs again and again while `flag` is not 0, at most `limit` times. Called in a capture; `work` is called
-/// once. Rounds after the last cost an empty launch for each operation.
+/// once. Errors: as graph_if(), and Error(invalid_argument) for a limit outside of 1 to 2^20. Cost: the graph holds a
+/// gate and the operations of `work` for each round that is possible, and rounds after the last cost an empty launch
+/// for each: a limit of some hundred is cheap, one of 100,000 takes seconds to record.
 void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work);
 
 }  // namespace weft

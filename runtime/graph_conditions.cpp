@@ -109,8 +109,13 @@ struct Undo {
 void conditional(const char* what, const Array<int>& flag, int rounds, const std::function<void()>& work) {
   Capture* const capture = Capture::current();
   if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
+  detail::refuse_empty(work, what);
   if (flag.is_null() || flag.size() != 1)
     invalid(fmt::format("{} takes a flag of one element, and is given {}", what, flag.size()));
+  if (const detail::DeviceState& other = *flag.storage()->device; &other != &capture->device())
+    invalid(fmt::format("{} is given a flag on device {} while {} on device {}", what,
+                        detail::name_beside(other, capture->device()), capture->doing(),
+                        capture->device().device->info().name));
   std::vector<Operation>& list = capture->operations().list;
   const std::size_t begin = list.size();
   const std::size_t first_bring = capture->brings.size();
@@ -168,7 +173,8 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
 void graph_if(const Array<int>& flag, const std::function<void()>& work) { conditional("graph_if()", flag, 1, work); }
 
 void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work) {
-  if (limit < 1 || limit > 1 << 20) invalid(fmt::format("graph_while() is given a limit of {} rounds", limit));
+  if (limit < 1 || limit > 1 << 20)
+    invalid(fmt::format("graph_while() is given a limit of {} rounds; 1 to 2^20 are possible", limit));
   conditional("graph_while()", flag, limit, work);
 }
 

@@ -49,8 +49,9 @@ Checked check_arrays(const KernelCore& kernel, std::span<const HostArg> args, bo
       c.device = device;
       first = k;
     } else if (c.device != device) {
-      refuse(kernel, fmt::format("{} is on device {} but {} is on device {}", argument_name(args[first]),
-                                 c.device->device->info().name, argument_name(args[k]), device->device->info().name));
+      refuse(kernel,
+             fmt::format("{} is on device {} but {} is on device {}", argument_name(args[first]),
+                         c.device->device->info().name, argument_name(args[k]), name_beside(*device, *c.device)));
     }
     for (int d = 0; d < a->ndim(); ++d) c.huge = c.huge || a->shape(d) > kMax32;
     if (needs_strided(*a)) c.variant.strided |= 1ull << k;
@@ -105,7 +106,7 @@ ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, 
   Checked checked = check_arrays(kernel, args, true);
   if (checked.device && checked.device != &device)
     refuse(kernel, fmt::format("a graph on device {} is given arrays on device {}", device.device->info().name,
-                               checked.device->device->info().name));
+                               name_beside(*checked.device, device)));
   checked.variant.debug = kernel.debug();
   return checked.variant;
 }
@@ -120,7 +121,7 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
   StreamState* on = stream ? &state_of(*stream) : nullptr;
   if (on && checked.device && on->device != checked.device)
     refuse(kernel, fmt::format("the stream is on device {} but the arrays are on device {}",
-                               on->device->device->info().name, checked.device->device->info().name));
+                               on->device->device->info().name, name_beside(*checked.device, *on->device)));
   if (!on && !checked.device) refuse(kernel, "no argument is an array: launch on a stream to choose the device");
   if (!on) on = &stream_of_thread(*checked.device);
   if (Capture* capture = Capture::current()) on = &capture->stream_for(*on->device);

@@ -62,7 +62,8 @@ struct Profile {
   /// All of it in the Trace Event Format, for chrome://tracing and ui.perfetto.dev: a track for each thread of the host
   /// and for each stream. Source: "Trace Event Format", the Chromium project, 2016.
   std::string trace() const;
-  /// Writes trace() to a file. Errors: Error(invalid_argument) when it cannot be written.
+  /// Writes trace() to a file; folders are made that are not there. Errors: Error(invalid_argument) when it cannot be
+  /// written.
   void save_trace(const std::filesystem::path& path) const;
 };
 

@@ -214,6 +214,9 @@ struct StreamState {
   Reports kept_;                  ///< what no call could show or throw yet
 };
 
+/// For messages about two devices: the name of the first, told apart where both have one name.
+std::string name_beside(const DeviceState& device, const DeviceState& other);
+
 struct DeviceState : std::enable_shared_from_this<DeviceState> {
   ~DeviceState();
 

@@ -12,10 +12,7 @@ namespace {
 thread_local StreamScope* t_innermost = nullptr;
 }  // namespace
 
-StreamScope::StreamScope(Stream stream) : stream_(std::move(stream)), outer_(t_innermost) {
-  if (stream_.is_null()) throw Error(ErrorKind::invalid_argument, "a StreamScope of a stream that was moved from");
-  t_innermost = this;
-}
+StreamScope::StreamScope(Stream stream) : stream_(std::move(stream)), outer_(t_innermost) { t_innermost = this; }
 StreamScope::~StreamScope() {
   // Of a scope in a std::optional the end may come out of order.
   StreamScope** link = &t_innermost;

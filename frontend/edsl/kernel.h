@@ -153,6 +153,10 @@ class KernelCore : public std::enable_shared_from_this<KernelCore> {
 template <class... P>
 class Kernel {
  public:
+  // There is no null kernel: to move one is to copy it.
+  Kernel(const Kernel&) = default;
+  Kernel& operator=(const Kernel&) = default;
+
   explicit Kernel(std::shared_ptr<detail::KernelCore> core) : core_(std::move(core)) {}
   const std::string& name() const { return core_->name(); }
   Loc loc() const { return core_->loc(); }

@@ -20,12 +20,17 @@ std::uint64_t compact_scratch_bytes(std::int64_t n);
 inline std::uint64_t compact_scratch_bytes(std::int64_t n) { return detail::compact_scratch_bytes(n); }
 
 /// The elements of `in` whose flag is set, in their order, at the beginning of `out`; what lies behind them there
-/// stays. \param in     (n) elements of a size that is a multiple of 4 bytes \param flags  (n) \param out    (n or
-/// more); no element of it may lie in `in` \param count  (1) how many there are Gradient: none; refused while a tape
-/// records elements that carry one: a kernel that reads through the indices of compact_indices() passes it. Errors:
-/// Error(invalid_argument) for null arrays, different lengths, an `out` that is too short, arrays that share memory or
-/// are on two devices, and too little scratch memory; Error(unsupported) for strided views and more than 2^31 - 2^16
-/// elements. Cost: a scan of n integers and a copy; no wait.
+/// stays.
+/// \param in     (n) elements of a size that is a multiple of 4 bytes
+/// \param flags  (n)
+/// \param out    (n or more); no element of it may lie in `in`
+/// \param count  (1) how many there are
+/// Gradient: none; refused while a tape records elements that carry one: a kernel that reads through the indices of
+/// compact_indices() passes it.
+/// Errors: Error(invalid_argument) for null arrays, different lengths, an `out` that is too short, arrays that share
+/// memory or are on two devices, and too little scratch memory; Error(unsupported) for strided views and more than
+/// 2^31 - 2^16 elements.
+/// Cost: a scan of n integers and a copy; no wait.
 template <class T, FlagScalar F>
 void compact(const Array<T>& in, const Array<F>& flags, const Array<T>& out, const Array<int>& count,
              const AlgorithmOptions& options = {}) {

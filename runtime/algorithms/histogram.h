@@ -19,11 +19,15 @@ void histogram(const ArrayBase& x, const ArrayBase& counts, ir::Type type, doubl
 /// How many elements lie in each of counts.size() bins of equal width between lo and hi; what counts held is lost. Bin
 /// k holds the elements for which (x / 2 - lo / 2) * s, in the type of the elements, lies in [k, k + 1), where s is
 /// bins / (hi / 2 - lo / 2) rounded to it; hi itself belongs to the last one. Elements outside and NaNs are not
-/// counted. \param x       (n) \param counts  (bins); at least one Gradient: none: counts do not change with the
-/// elements. Errors: Error(invalid_argument) for null arrays, no bins, lo >= hi or a bound that is not finite, bins too
-/// narrow or wide for the type, arrays that share memory or are on two devices; Error(unsupported) for strided views
-/// and more than 2^31 - 2^16 elements. Cost: the elements are read once; an atomic addition for each, to shared memory
-/// for up to 2048 bins. No scratch memory, no wait.
+/// counted.
+/// \param x       (n)
+/// \param counts  (bins); at least one
+/// Gradient: none: counts do not change with the elements.
+/// Errors: Error(invalid_argument) for null arrays, no bins, lo >= hi or a bound that is not finite, bins too narrow or
+/// wide for the type, arrays that share memory or are on two devices; Error(unsupported) for strided views and more
+/// than 2^31 - 2^16 elements.
+/// Cost: the elements are read once; an atomic addition for each, to shared memory for up to 2048 bins. No scratch
+/// memory, no wait.
 template <HistogramScalar T>
 requires RealScalar<T>
 void histogram(const Array<T>& x, const std::type_identity_t<T>& lo, const std::type_identity_t<T>& hi,

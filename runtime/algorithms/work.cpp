@@ -25,12 +25,13 @@ void Work::takes(const ArrayBase& a, const char* what) {
   if (!device_) {
     device_ = device;
     if (options_.stream && state_of(*options_.stream).device != device)
-      refuse(ErrorKind::invalid_argument,
-             fmt::format("the stream is on device {} but {} is on device {}",
-                         state_of(*options_.stream).device->device->info().name, what, device->device->info().name));
+      refuse(ErrorKind::invalid_argument, fmt::format("the stream is on device {} but {} is on device {}",
+                                                      state_of(*options_.stream).device->device->info().name, what,
+                                                      name_beside(*device, *state_of(*options_.stream).device)));
   } else if (device != device_) {
-    refuse(ErrorKind::invalid_argument, fmt::format("{} is on device {} but {} is on device {}", taken_.front().what,
-                                                    device_->device->info().name, what, device->device->info().name));
+    refuse(ErrorKind::invalid_argument,
+           fmt::format("{} is on device {} but {} is on device {}", taken_.front().what, device_->device->info().name,
+                       what, name_beside(*device, *device_)));
   }
   const std::int64_t most = std::min(kMostElements, device->max_threads);
   if (a.size() > most)
@@ -69,7 +70,7 @@ void Work::begin(std::uint64_t bytes) {
     if (given.storage()->device.get() != device_)
       refuse(ErrorKind::invalid_argument, fmt::format("the scratch memory is on device {} but {} is on device {}",
                                                       given.storage()->device->device->info().name, taken_.front().what,
-                                                      device_->device->info().name));
+                                                      name_beside(*device_, *given.storage()->device)));
     if (!given.is_contiguous()) refuse(ErrorKind::unsupported, "the scratch memory is a strided view");
     if (given.address() % 16 != 0)
       refuse(ErrorKind::unsupported, "the scratch memory does not begin at a multiple of 16 bytes");

@@ -180,6 +180,28 @@ TEST_P(Graphs, refuse_arguments_that_do_not_fit) {
   expect_contains(error_of([&] { captured_launch(); }), "outside of a capture");
 }
 
+TEST_P(Graphs, refuse_conditions_that_are_none) {
+  const Array<int> flag = full<int>(device(), 1, 1);
+  Array<float> x = zeros<float>(device(), 8);
+  const auto work = [&] { launch(add_one, 8, x); };
+  const auto refused = [&](const std::function<void()>& condition, const std::string& text) {
+    expect_contains(error_of([&] { capture(device(), condition); }), text);
+  };
+  expect_contains(error_of([&] { graph_if(flag, work); }), "graph_if() is called outside of a capture");
+  refused([&] { graph_if(full<int>(device(), 2, 1), work); }, "takes a flag of one element, and is given 2");
+  refused([&] { graph_if(Array<int>(), work); }, "takes a flag of one element");
+  // Another device, of the same name at that: whether there is work or not.
+  const Device twin = Device::open(device().name());
+  const Array<int> elsewhere = full<int>(twin, 1, 1);
+  for (const auto& some : {std::function<void()>(work), std::function<void()>([] {})})
+    refused([&] { graph_while(elsewhere, 3, some); },
+            "graph_while() is given a flag on device " + twin.name() + " (another Device of that name)");
+  refused([&] { graph_while(flag, 0, work); }, "a limit of 0 rounds; 1 to 2^20");
+  refused([&] { graph_while(flag, (1 << 20) + 1, work); }, "1 to 2^20");
+  refused([&] { graph_if(flag, nullptr); }, "graph_if() is given an empty function");
+  refused(nullptr, "capture() is given an empty function");
+}
+
 TEST_P(Graphs, take_events_of_their_own_capture_alone) {
   const Stream one = device().create_stream(), two = device().create_stream();
   Array<float> x = zeros<float>(device(), 8);

@@ -187,9 +187,26 @@ TEST_P(Streams, of_scopes_that_end_out_of_order_are_forgotten) {
   second.reset();
   launch(add_one, 4, x);
   EXPECT_EQ(given.to(), 0);
-  Stream gone = a;
-  const Stream taken = std::move(gone);
-  expect_contains(error_of([&] { StreamScope none(gone); }), "a StreamScope of a stream that was moved from");
+}
+
+TEST_P(Streams, that_were_moved_from_are_the_same_streams) {
+  Stream a = device().create_stream();
+  const Stream taken = std::move(a);
+  Device here = device();
+  const Device there = std::move(here);
+  auto kernel = add_one;
+  const auto kept = std::move(kernel);
+  Array<float> x = zeros<float>(device(), 4);
+  Given given({device().stream(), taken});
+  launch(a, kernel, 4, x);
+  EXPECT_EQ(given.to(), 1);
+  const StreamScope scope(a);
+  launch(kept, 4, x);
+  EXPECT_EQ(given.to(), 1);
+  a.synchronize();
+  EXPECT_EQ(here.name(), there.name());
+  EXPECT_EQ(zeros<float>(here, 4).to_vector(), std::vector<float>(4, 0));
+  EXPECT_EQ(x.to_vector(), std::vector<float>(4, 2));
 }
 
 TEST_P(Streams, of_scopes_are_told_apart_by_their_devices) {

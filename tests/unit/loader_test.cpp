@@ -170,6 +170,8 @@ TEST_F(Loader, RefusesWhatCannotBe) {
   read(scale().spirv({.names = {"x", "y", "s"}}));
   float s = 1;
   invalid(set_array("x", 0x1008, {3, 5}), "argument \"x\": its address is no multiple of 16");
+  invalid(set_array("x", 0, {3, 5}), "argument \"x\": its address is null, and it has elements");
+  EXPECT_EQ(set_array("x", 0, {3, 0}), WEFT_LOADER_OK);
   invalid(set_array("x", 0x1000, {3, -5}), "a size is negative");
   invalid(set_array("x", 0x1000, {3, 1ll << 31}), "a size is 2^31 or more");
   invalid(set_array("x", 0x1000, {2147483647, 2147483647}), "larger than any memory");
