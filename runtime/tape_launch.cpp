@@ -304,7 +304,8 @@ void LaunchRecord::backward(TapeCore& tape) {
   const bool has_scratch = std::ranges::any_of(
       adjoint.extra, [](const ir::AdjointParam& p) { return p.kind == ir::AdjointParam::Kind::scratch; });
   if (has_scratch) {
-    if (entries_ == ir::kNone) entries_ = adjoint.log_entries != ir::kNone ? adjoint.log_entries : count_entries(tape);
+    const bool most_will_do = adjoint.log_entries != ir::kNone && (adjoint.counter.empty() || Capture::current());
+    if (entries_ == ir::kNone) entries_ = most_will_do ? adjoint.log_entries : count_entries(tape);
     const std::uint64_t log_bytes = std::uint64_t(adjoint.log_bytes) * entries_;
     const std::uint64_t each = std::max<std::uint64_t>(adjoint.scratch_bytes + log_bytes, 1);
     const std::uint64_t budget = std::min<std::uint64_t>(tape.options.scratch_bytes, std::uint64_t(kMaxWords) * 4);

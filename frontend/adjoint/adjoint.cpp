@@ -133,7 +133,8 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
   reverser.run();
   made.scratch_bytes = reverser.scratch_bytes();
   made.module = inline_calls(made.module);
-  const bool counts = analysis.has_log() && !analysis.log_entries();
+  const std::optional<LogSize> log = analysis.has_log() ? analysis.log_entries() : LogSize();
+  const bool counts = !log || !log->certain;
   if (counts) {
     Reverser(normal, analysis, extra, options, counter, true).count();
     counter = inline_calls(counter);
@@ -166,7 +167,7 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
   for (const Extremum& e : made.extrema) made.reads |= 1ull << e.of;
   if (!analysis.has_log()) return made;
   made.log_bytes = 16;
-  made.log_entries = analysis.log_entries().value_or(kNone);
+  made.log_entries = log ? log->most : kNone;
   return made;
 }
 

@@ -75,10 +75,10 @@ struct Adjoint {
   std::vector<ExactSum> sums;
   std::uint32_t scratch_bytes = 0;  ///< of the scratch, for each lane; at least 4 bytes are given
   std::uint32_t log_bytes = 0;      ///< for each lane and entry of the undo log; 0: there is no log
-  std::uint32_t log_entries = 0;    ///< that a thread needs; kNone: not known before `counter` has run
-  /// Counts the entries: launched as the kernel is, on copies of the arrays in `writes`. It has the parameters of the
-  /// adjoint, writes no gradient, and leaves the largest count of a thread in the first word of its scratch, which
-  /// must be 0 before.
+  std::uint32_t log_entries = 0;    ///< that a thread needs at most; kNone: not known before `counter` has run
+  /// Where they are not known, or may be far fewer. Counts the entries: launched as the kernel is, on copies of the
+  /// arrays in `writes`. It has the parameters of the adjoint, writes no gradient, and leaves the largest count of a
+  /// thread in the first word of its scratch, which must be 0 before.
   std::vector<Module> counter;  ///< one or none
 };
 

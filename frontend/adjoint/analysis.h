@@ -27,6 +27,14 @@ struct GroupAccesses {
   Id load = kNone;    ///< the first load through which a gradient flows
 };
 
+/// What code puts into the undo log.
+struct LogSize {
+  std::uint32_t most = 0;
+  bool certain = true;  ///< not far more than a thread needs, as in a loop that some branch has
+  bool even = true;     ///< whichever way branches go
+  bool loops = false;   ///< a loop does
+};
+
 /// A loop whose trips are known without running it: as long as the counter is below (above) a bound.
 struct ClosedTrips {
   std::uint32_t param = 0;  ///< number of the counter among the carried values
@@ -97,8 +105,8 @@ class Analysis {
   bool stores_any(std::uint32_t group) const;
   /// What is added to a carried integer in each iteration; it is known to be constant.
   std::uint64_t step_of(Id loop, std::uint32_t k) const { return *constant_step(loop, k); }
-  /// Most entries that the undo log gets; nothing where only a run tells: by loops without constant bounds.
-  std::optional<std::uint32_t> log_entries() const;
+  /// Of the undo log; nothing where only a run tells: by loops without constant bounds.
+  std::optional<LogSize> log_entries() const;
   bool has_slots() const { return has_slots_; }
   bool has_log() const { return has_log_; }
   /// Does the gradient function of this call read or add to the gradient of an array that has one?
@@ -147,8 +155,8 @@ class Analysis {
 
   bool is_varying_load(Id id) const;
   bool is_gradient_store(Id id) const;
-  std::optional<std::uint32_t> constant_trips(Id loop) const;
-  std::optional<std::uint32_t> stores_in(RegionId region, bool nested, bool in_loop) const;
+  std::optional<std::uint32_t> constant_trips(Id loop, const ClosedTrips& closed) const;
+  std::optional<LogSize> stores_in(RegionId region, bool nested) const;
   std::uint32_t group_of(Id memory) const;
 
   const Module& module_;

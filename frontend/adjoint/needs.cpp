@@ -157,6 +157,25 @@ std::optional<std::uint64_t> Analysis::constant_step(Id loop, std::uint32_t k) c
   return std::nullopt;
 }
 
+namespace {
+std::int64_t number_of(Type type, std::uint64_t imm) {
+  const auto word = static_cast<std::uint32_t>(imm);
+  return type == Type::i32 ? std::int64_t(static_cast<std::int32_t>(word)) : std::int64_t(word);
+}
+}  // namespace
+
+// Nothing where the counter would leave the numbers of its type.
+std::optional<std::uint32_t> Analysis::constant_trips(Id loop, const ClosedTrips& closed) const {
+  const Inst &first = module_[module_.arg(loop, static_cast<int>(closed.param))], &bound = module_[closed.bound];
+  if (first.op != Op::constant || bound.op != Op::constant) return std::nullopt;
+  const Type type = first.type;
+  const std::int64_t from = number_of(type, first.imm), step = number_of(type, *constant_step(loop, closed.param));
+  const std::int64_t way = (number_of(type, bound.imm) - from) * (step < 0 ? -1 : 1), stride = std::abs(step);
+  const std::int64_t trips = way > 0 ? (way + stride - 1) / stride : 0, last = from + trips * step;
+  if (number_of(type, static_cast<std::uint64_t>(last)) != last) return std::nullopt;
+  return static_cast<std::uint32_t>(trips);
+}
+
 std::optional<ClosedTrips> Analysis::find_trips(Id loop) const {
   const Inst& inst = module_[loop];
   const Id condition = yielded(inst.regions[0], 0);
@@ -175,7 +194,10 @@ std::optional<ClosedTrips> Analysis::find_trips(Id loop) const {
     if (down != (side == 1) || test.op == Op::le) continue;
     // Without a sign a step downwards is a huge one upwards, past the last number.
     if (p.type == Type::u32 && (*step >> 31 & 1) != 0) continue;
-    return ClosedTrips{k, bound};
+    const ClosedTrips trips{k, bound};
+    // A longer step may go past the bound and the last number at once, and the loop goes on.
+    if (number_of(p.type, *step) != 1 && number_of(p.type, *step) != -1 && !constant_trips(loop, trips)) continue;
+    return trips;
   }
   return std::nullopt;
 }
@@ -199,47 +221,49 @@ void Analysis::find_plans() {
     if (module_[id].op == Op::store && replays_[id] && owner_[id] != kNone) has_log_ = true;
 }
 
-std::optional<std::uint32_t> Analysis::constant_trips(Id loop) const {
-  const auto closed = find_trips(loop);
-  if (!closed) return std::nullopt;
-  const Inst &first = module_[module_.arg(loop, static_cast<int>(closed->param))], &bound = module_[closed->bound];
-  if (first.op != Op::constant || bound.op != Op::constant) return std::nullopt;
-  const auto number = [&](std::uint64_t imm) {
-    const auto word = static_cast<std::uint32_t>(imm);
-    return first.type == Type::i32 ? std::int64_t(static_cast<std::int32_t>(word)) : std::int64_t(word);
-  };
-  const std::int64_t step = number(*constant_step(loop, closed->param));
-  const std::int64_t way = (number(bound.imm) - number(first.imm)) * (step < 0 ? -1 : 1), stride = std::abs(step);
-  return static_cast<std::uint32_t>(way > 0 ? (way + stride - 1) / stride : 0);
+// What is known without a run is used where it is what the threads need, or little more.
+std::optional<LogSize> Analysis::log_entries() const {
+  constexpr std::uint32_t kLittle = 64;
+  std::optional<LogSize> size = stores_in(0, false);
+  if (size && size->most <= kLittle) size->certain = true;
+  return size;
 }
 
-std::optional<std::uint32_t> Analysis::log_entries() const { return stores_in(0, false, false); }
-
-// In a loop all of it is multiplied by the trips: what a branch may store there is better counted.
-std::optional<std::uint32_t> Analysis::stores_in(RegionId region, bool nested, bool in_loop) const {
-  std::uint64_t n = 0;
+std::optional<LogSize> Analysis::stores_in(RegionId region, bool nested) const {
+  LogSize sum;
   for (Id id : module_.regions[region].insts) {
     const Inst& inst = module_[id];
     if (!replays_[id]) continue;
+    std::uint64_t n = 0;
     if (inst.op == Op::store) {
-      n += nested ? inst.width : 0;
+      n = nested ? inst.width : 0;
     } else if (inst.op == Op::loop) {
-      const auto trips = constant_trips(id), each = stores_in(inst.regions[1], true, true);
-      if (!trips || !each || stores_in(inst.regions[0], true, true) != 0u) return std::nullopt;
-      n += std::uint64_t(*trips) * *each;
+      const auto closed = find_trips(id);
+      const auto trips = closed ? constant_trips(id, *closed) : std::nullopt;
+      const auto test = stores_in(inst.regions[0], true), body = stores_in(inst.regions[1], true);
+      if (!trips || !test || test->most || !body) return std::nullopt;
+      n = std::uint64_t(*trips) * body->most;
+      sum.certain = sum.certain && body->certain && body->even;
+      sum.loops = true;
     } else {
-      std::uint32_t most = 0, least = kNone;
-      for (RegionId inner : {inst.regions[0], inst.regions[1]}) {
-        const auto count = inner == kNone ? std::optional(0u) : stores_in(inner, true, in_loop);
-        if (!count) return std::nullopt;
-        most = std::max(most, *count), least = std::min(least, *count);
+      LogSize sides[2];
+      for (int k = 0; k < 2; ++k) {
+        const RegionId inner = inst.regions[std::size_t(k)];
+        const auto side = inner == kNone ? std::optional(LogSize{}) : stores_in(inner, true);
+        if (!side) return std::nullopt;
+        sides[k] = *side;
       }
-      if (in_loop && most != least) return std::nullopt;
-      n += most;
+      n = std::max(sides[0].most, sides[1].most);
+      sum.loops = sum.loops || sides[0].loops || sides[1].loops;
+      const bool even = sides[0].even && sides[1].even && sides[0].most == sides[1].most;
+      sum.even = sum.even && even;
+      sum.certain = sum.certain && sides[0].certain && sides[1].certain && (even || !sum.loops);
     }
+    n += sum.most;
     if (n >= kNone) return std::nullopt;
+    sum.most = static_cast<std::uint32_t>(n);
   }
-  return static_cast<std::uint32_t>(n);
+  return sum;
 }
 
 std::uint64_t real_arrays(const Module& kernel) {

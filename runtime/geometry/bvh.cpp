@@ -32,6 +32,7 @@ struct BvhState {
     if (!has_id) return;
     const Quiet quiet;
     clear_handle(header);
+    *broken = false;  // nobody is to wait for a rebuild()
   }
   BvhState(const BvhState&) = delete;
   BvhState& operator=(const BvhState&) = delete;
@@ -131,7 +132,9 @@ void build(BvhState& s) {
   BvhData& d = s.data;
   const std::int64_t n = s.lowers.size(), places = std::max<std::int64_t>(n, 1);
   const bool captured = Capture::current();
-  if (d.primitives.is_null() || d.primitives.size() != places) {
+  // What a failed build has left may be asked before a captured one runs.
+  const bool anew = captured && *s.broken;
+  if (anew || d.primitives.is_null() || d.primitives.size() != places) {
     const OutsideCapture at_once;
     d.primitives = {};  // who builds again after an error makes all of them
     d.nodes = empty<BvhNode>(s.device, std::max<std::int64_t>(n - 1, 1));
@@ -145,7 +148,7 @@ void build(BvhState& s) {
     }
   }
   const bool grouped = !s.options.groups.is_null() && n > 0;
-  if (const std::int64_t size = grouped ? n : 1; d.groups.is_null() || d.groups.size() != size) {
+  if (const std::int64_t size = grouped ? n : 1; anew || d.groups.is_null() || d.groups.size() != size) {
     const OutsideCapture at_once;
     d.groups = {};
     d.group_roots = empty<int>(s.device, size);

@@ -39,7 +39,9 @@ struct MeshState {
   // Who still has the id of a mesh that is gone finds zeros.
   ~MeshState() {
     const Quiet quiet;
-    if (!element.is_null()) clear_handle(element);
+    if (element.is_null()) return;
+    clear_handle(element);
+    *watch->changed = false;  // nobody is to wait for a rebuild()
   }
   MeshState(const MeshState&) = delete;
   MeshState& operator=(const MeshState&) = delete;

@@ -219,15 +219,24 @@ TEST_P(GraphTapes, are_refused_where_the_host_would_have_to_count) {
     Int i = tid();
     for ([[maybe_unused]] auto k : range(3)) y[i] = y[i] * x[i] + 1.f;
   });
-  compare(device(), [&](World& w) {
-    w.x.zero_grad();
-    Tape tape;
-    tape.record([&] {
-      w.y.fill(0.5f);
-      launch(grow_thrice, n, w.x, w.y);
-    });
-    tape.backward({{w.y, full<float>(w.device, n, 1)}});
+  // Nor one whose threads may need much and do not.
+  const auto grow_rarely = kernel("grow rarely", [](Arr<const float> x, Arr<float> y) {
+    Int i = tid();
+    If (x[i] > 100) {
+      for ([[maybe_unused]] auto k : range(1000)) y[i] = y[i] * x[i] + 1.f;
+    }
+    y[i] = y[i] * x[i] + 1.f;
   });
+  for (const auto& kernel : {grow_thrice, grow_rarely})
+    compare(device(), [&](World& w) {
+      w.x.zero_grad();
+      Tape tape;
+      tape.record([&] {
+        w.y.fill(0.5f);
+        launch(kernel, n, w.x, w.y);
+      });
+      tape.backward({{w.y, full<float>(w.device, n, 1)}});
+    });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <climits>
 #include <functional>
+#include <optional>
 
 #include "../../backends/backend.h"
 #include "../../backends/reference/reference.h"
@@ -168,6 +169,63 @@ TEST_F(ScarceMemory, a_capture_that_runs_out_of_memory_leaves_a_hierarchy_as_it_
         bvh.refit(few.lowers, few.uppers);
       });
   EXPECT_GE(requests, 2);
+}
+
+TEST_F(ScarceMemory, a_hierarchy_that_failed_is_empty_until_its_captured_rebuild_has_run) {
+  const Boxes few(device(), 30, 0), many(device(), 70, 10);
+  Array<int> counts = zeros<int>(device(), 1);
+  int failures = 0;
+  for (int granted = 0; granted < 20; ++granted) {
+    Bvh bvh(device(), few.lowers, few.uppers);
+    memory().refuse_after(granted);
+    try {
+      bvh.rebuild(many.lowers, many.uppers);
+    } catch (const Error&) {
+      ++failures;
+    }
+    memory().refuse_none();
+    const bool failed = failures == granted + 1;
+    const Graph rebuild = capture(device(), [&] { bvh.rebuild(many.lowers, many.uppers); });
+    counts.zero();
+    launch(count_boxes, 1, bvh, counts);
+    EXPECT_EQ(counts.at(0), failed ? 0 : 11) << granted;
+    rebuild.launch();
+    counts.zero();
+    launch(count_boxes, 1, bvh, counts);
+    EXPECT_EQ(counts.at(0), 11) << granted;
+  }
+  EXPECT_GE(failures, 2);
+  EXPECT_LT(failures, 20);
+}
+
+// A graph may keep the memory behind the handle of what is no more.
+TEST_F(ScarceMemory, structures_that_failed_and_are_gone_stand_in_nobodys_way) {
+  const Boxes few(device(), 30, 0), many(device(), 70, 10);
+  const Bvh other(device(), few.lowers, few.uppers);
+  const std::uint64_t id = other.id();
+  const Array<vec3> points(device(), {vec3{0, 0, 0}, vec3{1, 0, 0}, vec3{0, 1, 0}});
+  Array<int> indices(device(), {0, 1, 2}), counts = zeros<int>(device(), 1);
+  std::optional<Bvh> bvh(std::in_place, device(), few.lowers, few.uppers);
+  std::optional<Mesh> mesh(std::in_place, points, indices);
+  (void)bvh->id();
+  (void)mesh->id();
+  const Graph graph = capture(device(), [&] {
+    bvh->rebuild();
+    mesh->refit();
+  });
+  memory().refuse_after(0);
+  EXPECT_THROW(bvh->rebuild(many.lowers, many.uppers), Error);
+  memory().refuse_none();
+  indices.assign(std::vector<int>{0, 2, 1});
+  const auto refused = [&] {
+    expect_contains(error_of([&] { launch(count_by_id, 1, id, counts); }), "needs its rebuild()");
+  };
+  refused();
+  bvh.reset();
+  refused();
+  mesh.reset();
+  launch(count_by_id, 1, id, counts);
+  EXPECT_EQ(counts.at(0), 21);
 }
 
 // ---- Meshes
