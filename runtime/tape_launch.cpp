@@ -189,6 +189,7 @@ class LaunchRecord : public TapeRecord {
   void add_arguments(Arguments& to) const;
   std::size_t add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const;
   std::uint32_t count_entries(TapeCore& tape) const;
+  std::uint32_t log_entries(TapeCore& tape);
   View zero_sums(const ir::ExactSum& sum) const;
   View zero_owners(TapeCore& tape) const;
 
@@ -304,9 +305,8 @@ void LaunchRecord::backward(TapeCore& tape) {
   const bool has_scratch = std::ranges::any_of(
       adjoint.extra, [](const ir::AdjointParam& p) { return p.kind == ir::AdjointParam::Kind::scratch; });
   if (has_scratch) {
-    const bool most_will_do = adjoint.log_entries != ir::kNone && (adjoint.counter.empty() || Capture::current());
-    if (entries_ == ir::kNone) entries_ = most_will_do ? adjoint.log_entries : count_entries(tape);
-    const std::uint64_t log_bytes = std::uint64_t(adjoint.log_bytes) * entries_;
+    const std::uint32_t entries = log_entries(tape);
+    const std::uint64_t log_bytes = std::uint64_t(adjoint.log_bytes) * entries;
     const std::uint64_t each = std::max<std::uint64_t>(adjoint.scratch_bytes + log_bytes, 1);
     const std::uint64_t budget = std::min<std::uint64_t>(tape.options.scratch_bytes, std::uint64_t(kMaxWords) * 4);
     if (each > budget / 8)
@@ -314,7 +314,7 @@ void LaunchRecord::backward(TapeCore& tape) {
                   fmt::format("the adjoint needs {} bytes of scratch memory for each thread, {} of them for the {} "
                               "elements that it overwrites in loops, and room for 8 threads at least; "
                               "TapeOptions::scratch_bytes is {}",
-                              each, log_bytes, entries_, tape.options.scratch_bytes),
+                              each, log_bytes, entries, tape.options.scratch_bytes),
                   kernel_->name(), kernel_->loc());
     scratch.lanes = std::uint32_t(std::min<std::uint64_t>(scratch.lanes, budget / each / 8 * 8));
     scratch.slots =
@@ -379,6 +379,15 @@ View LaunchRecord::zero_sums(const ir::ExactSum& sum) const {
   View sums(storage, storage->allocation.address, words, 8);
   sums.zero();
   return sums;
+}
+
+// Launches of a graph may find other elements than there are today: of them no count tells.
+std::uint32_t LaunchRecord::log_entries(TapeCore& tape) {
+  const ir::Adjoint& adjoint = adjoint_->get();
+  const bool captured = Capture::current();
+  if (adjoint.log_entries != ir::kNone && (adjoint.counter.empty() || captured)) return adjoint.log_entries;
+  if (entries_ == ir::kNone || captured) entries_ = count_entries(tape);
+  return entries_;
 }
 
 // How many entries the undo log of a thread has at most: the counter changes arrays and does not put them back.

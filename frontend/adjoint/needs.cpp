@@ -254,10 +254,11 @@ std::optional<LogSize> Analysis::stores_in(RegionId region, bool nested) const {
         sides[k] = *side;
       }
       n = std::max(sides[0].most, sides[1].most);
-      sum.loops = sum.loops || sides[0].loops || sides[1].loops;
+      const bool loops = sides[0].loops || sides[1].loops;
+      sum.loops = sum.loops || loops;
       const bool even = sides[0].even && sides[1].even && sides[0].most == sides[1].most;
       sum.even = sum.even && even;
-      sum.certain = sum.certain && sides[0].certain && sides[1].certain && (even || !sum.loops);
+      sum.certain = sum.certain && sides[0].certain && sides[1].certain && (even || !loops);
     }
     n += sum.most;
     if (n >= kNone) return std::nullopt;

@@ -157,6 +157,10 @@ void build(BvhState& s) {
   }
   if (!grouped) d.group_roots.fill(kBvhNothing);
   d.count = int(n);
+  if (anew) {
+    const OutsideCapture at_once;
+    write_header(s);
+  }
   d.info.zero();
   write_header(s);
   if (n == 0) return make_empty(d);

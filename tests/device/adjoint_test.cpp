@@ -442,6 +442,15 @@ TEST_P(Adjoint, of_loops_with_constant_bounds_needs_no_counting) {
   EXPECT_EQ(adjoint.log_entries, 1000u);
   EXPECT_FALSE(adjoint.counter.empty());
   check(rarely, 2);
+  const auto rarely_once = kernel("rarely once", [=](X x, Y y) {
+    Int i = tid();
+    for ([[maybe_unused]] auto k : range(100)) step(x, y, i);
+    If (x[i] > 100) {
+      step(x, y, i);
+    }
+  });
+  EXPECT_EQ(entries(rarely_once), 101u);
+  check(rarely_once, 100);
   // Counted: breaks, bounds that are arguments, and what goes on behind the last number there is.
   const auto until = kernel("until", [=](X x, Y y) {
     Int i = tid();

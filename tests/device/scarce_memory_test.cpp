@@ -177,6 +177,7 @@ TEST_F(ScarceMemory, a_hierarchy_that_failed_is_empty_until_its_captured_rebuild
   int failures = 0;
   for (int granted = 0; granted < 20; ++granted) {
     Bvh bvh(device(), few.lowers, few.uppers);
+    const std::uint64_t id = bvh.id();
     memory().refuse_after(granted);
     try {
       bvh.rebuild(many.lowers, many.uppers);
@@ -188,11 +189,13 @@ TEST_F(ScarceMemory, a_hierarchy_that_failed_is_empty_until_its_captured_rebuild
     const Graph rebuild = capture(device(), [&] { bvh.rebuild(many.lowers, many.uppers); });
     counts.zero();
     launch(count_boxes, 1, bvh, counts);
-    EXPECT_EQ(counts.at(0), failed ? 0 : 11) << granted;
+    launch(count_by_id, 1, id, counts);
+    EXPECT_EQ(counts.at(0), failed ? 0 : 2 * 11) << granted;
     rebuild.launch();
     counts.zero();
     launch(count_boxes, 1, bvh, counts);
-    EXPECT_EQ(counts.at(0), 11) << granted;
+    launch(count_by_id, 1, id, counts);
+    EXPECT_EQ(counts.at(0), 2 * 11) << granted;
   }
   EXPECT_GE(failures, 2);
   EXPECT_LT(failures, 20);
