@@ -1,6 +1,7 @@
 // Memory of the host as device memory, without a copy (VK_EXT_external_memory_host).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "../../frontend/support/error.h"
@@ -27,8 +28,12 @@ Allocation Memory::wrap(std::byte* memory, std::uint64_t bytes) {
                             adapter_.info.name, adapter_.info.adapter, adapter_.info.max_allocation));
   std::lock_guard lock(mutex_);
   const std::string what = fmt::format("{} bytes at address {:#x} are wrapped", bytes, begin);
-  for (const auto& [address, other] : by_address_)
-    if (other->host && other->group != kWrapped && memory < other->host + other->bytes && other->host < memory + bytes)
+  const auto shares = [&](const std::unique_ptr<Page>& own) {
+    return own && own->host && memory < own->host + own->bytes && own->host < memory + bytes;
+  };
+  for (int kind = 0; kind < kWrapped; ++kind)
+    if (const Group& g = groups_[kind];
+        std::ranges::any_of(g.shared, shares) || std::ranges::any_of(g.own, shares) || shares(g.spare_own))
       refuse_twice(what);
   try {
     if (!import(*page))

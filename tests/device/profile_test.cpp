@@ -11,11 +11,10 @@
 #include <optional>
 #include <thread>
 
-#include "../../backends/backend.h"
-#include "../../backends/reference/reference.h"
 #include "../../frontend/support/platform.h"
 #include "../../runtime/state.h"
 #include "device_test.h"
+#include "forwarding_device.h"
 
 using namespace weft;
 using weft::test::error_of;
@@ -371,31 +370,16 @@ TEST_P(Profiles, a_timer_that_outlives_its_profiler_leaves_the_next_one_alone) {
 }
 
 // A device that runs out of clocks.
-class FewClocks final : public backend::Device {
+class FewClocks final : public test::ForwardingDevice {
  public:
   explicit FewClocks(const int& left) : left_(left) {}
-  const backend::DeviceInfo& info() const override { return own_->info(); }
-  backend::Allocation allocate(std::size_t bytes, backend::MemoryKind kind) override {
-    return own_->allocate(bytes, kind);
-  }
-  void free(const backend::Allocation& allocation) override { own_->free(allocation); }
-  backend::Allocation wrap(std::byte* memory, std::size_t bytes) override { return own_->wrap(memory, bytes); }
-  std::shared_ptr<backend::Program> compile(const ir::Module& module, ir::Hash hash) override {
-    return own_->compile(module, hash);
-  }
-  std::unique_ptr<backend::Graph> create_graph(std::unique_ptr<backend::Operations> operations) override {
-    return own_->create_graph(std::move(operations));
-  }
-  std::unique_ptr<backend::Stream> create_stream() override { return own_->create_stream(); }
   std::unique_ptr<backend::Timestamps> create_timestamps(std::uint32_t places) override {
     if (made_ >= left_) throw Error(ErrorKind::out_of_memory, "no clock is left");
     ++made_;
-    return own_->create_timestamps(places);
+    return ForwardingDevice::create_timestamps(places);
   }
-  backend::CompileStats stats() const override { return own_->stats(); }
 
  private:
-  const std::unique_ptr<backend::Device> own_ = backend::open_reference();
   const int& left_;
   int made_ = 0;
 };

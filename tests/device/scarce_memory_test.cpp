@@ -8,10 +8,9 @@
 #include <functional>
 #include <optional>
 
-#include "../../backends/backend.h"
-#include "../../backends/reference/reference.h"
 #include "../../runtime/state.h"
 #include "device_test.h"
+#include "forwarding_device.h"
 
 using namespace weft;
 using weft::test::error_of;
@@ -20,36 +19,21 @@ using weft::test::expect_contains;
 namespace {
 
 // The reference, some of whose requests for memory are refused.
-class Scarce final : public backend::Device {
+class Scarce final : public test::ForwardingDevice {
  public:
   /// Refuses `refusals` requests in a row, after `granted` others.
   void refuse_after(int granted, int refusals = INT_MAX) { granted_ = granted, refusals_ = refusals; }
   void refuse_none() { refusals_ = 0; }
 
-  const backend::DeviceInfo& info() const override { return own_->info(); }
   backend::Allocation allocate(std::size_t bytes, backend::MemoryKind kind) override {
     if (refusals_ > 0 && granted_-- <= 0) {
       --refusals_;
       throw Error(ErrorKind::out_of_memory, "refused by the test");
     }
-    return own_->allocate(bytes, kind);
+    return ForwardingDevice::allocate(bytes, kind);
   }
-  void free(const backend::Allocation& allocation) override { own_->free(allocation); }
-  backend::Allocation wrap(std::byte* memory, std::size_t bytes) override { return own_->wrap(memory, bytes); }
-  std::shared_ptr<backend::Program> compile(const ir::Module& module, ir::Hash hash) override {
-    return own_->compile(module, hash);
-  }
-  std::unique_ptr<backend::Graph> create_graph(std::unique_ptr<backend::Operations> operations) override {
-    return own_->create_graph(std::move(operations));
-  }
-  std::unique_ptr<backend::Stream> create_stream() override { return own_->create_stream(); }
-  std::unique_ptr<backend::Timestamps> create_timestamps(std::uint32_t places) override {
-    return own_->create_timestamps(places);
-  }
-  backend::CompileStats stats() const override { return own_->stats(); }
 
  private:
-  const std::unique_ptr<backend::Device> own_ = backend::open_reference();
   int granted_ = 0, refusals_ = 0;
 };
 
