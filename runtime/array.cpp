@@ -14,6 +14,7 @@
 #include "observe.h"
 #include "state.h"
 #include "strided_copy.h"
+#include "view.h"
 
 namespace weft {
 
@@ -78,6 +79,12 @@ std::uint64_t checked_bytes(const Extent& extent, int ndim, std::uint32_t elemen
 }  // namespace detail
 
 namespace {
+// Before anything is noted of an operation that an array has no elements for.
+void require_memory(const ArrayBase& array, const char* null_message) {
+  if (array.is_null()) invalid(null_message);
+  array.storage()->check_present();
+}
+
 Extent extent_of(const std::array<std::int64_t, 4>& shape, int ndim) {
   Extent extent(0);
   extent.n = shape;
@@ -118,8 +125,23 @@ void ArrayBase::create_around(const Device& device, const Extent& extent, int nd
   address_ = storage_->allocation.address;
 }
 
+void ArrayBase::free() {
+  require_memory(*this, "a null array is freed");
+  detail::Storage& storage = *storage_;
+  detail::Capture::refuse_waits();
+  if (storage.bytes) {
+    // Tapes that still need the elements copy them.
+    const detail::View all(storage_, storage.allocation.address, std::int64_t(storage.bytes), 1);
+    if (detail::Recorder* r = detail::recorder()) r->exposing(all, "free()");
+    detail::before_write(all, detail::current_stream(*storage.device));
+  }
+  storage.free();
+}
+
+bool ArrayBase::is_freed() const { return storage_ && storage_->is_freed(); }
+
 VulkanBuffer ArrayBase::vk() const {
-  if (is_null()) invalid("vk() of a null array");
+  require_memory(*this, "vk() of a null array");
   const backend::VulkanAccess access(*storage_->device->device, "vk()");
   if (size() == 0) invalid("vk() of an empty array: it has no memory");
   return access.locate(address_, extent_bytes());
@@ -173,7 +195,7 @@ void write_to(detail::Storage& storage, F record) {
 
 void ArrayBase::upload(const void* data, std::uint64_t count, std::span<const detail::Leaf> leaves,
                        const detail::References* held) {
-  if (is_null()) invalid("elements are assigned to a null array");
+  require_memory(*this, "elements are assigned to a null array");
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   if (count == 0) return;
   const Told told(
@@ -190,7 +212,7 @@ void ArrayBase::upload(const void* data, std::uint64_t count, std::span<const de
 }
 
 void ArrayBase::download(void* data) const {
-  if (is_null()) invalid("elements are read from a null array");
+  require_memory(*this, "elements are read from a null array");
   if (size() == 0) return;
   const Read told(*this);
   if (!is_contiguous()) {
@@ -203,7 +225,7 @@ void ArrayBase::download(void* data) const {
 }
 
 HostCopy ArrayBase::start_download(void* data) const {
-  if (is_null()) invalid("elements are read from a null array");
+  require_memory(*this, "elements are read from a null array");
   if (size() == 0) return {};
   const Read told(*this);
   if (!is_contiguous()) {
@@ -216,13 +238,13 @@ HostCopy ArrayBase::start_download(void* data) const {
 }
 
 void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references) {
-  if (is_null()) invalid("elements are assigned to a null array");
+  require_memory(*this, "elements are assigned to a null array");
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.around([&] { upload(data, count, {}, &references); });
 }
 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
-  if (is_null()) invalid("a null array is filled");
+  require_memory(*this, "a null array is filled");
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.around([&] { fill_element(element, {}, &references); });
 }
@@ -230,6 +252,8 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
 detail::References ArrayBase::references() const {
   if (!storage_) return {};
   detail::References list = storage_->references();
+  if (std::ranges::any_of(list, &detail::Storage::is_freed))
+    invalid("the elements of an array may hold another array that was freed: assign all of them anew");
   list.push_back(storage_);  // elements may hold views of their own array
   std::ranges::sort(list, {}, [](const auto& s) { return s->allocation.address; });
   return list;
@@ -240,6 +264,7 @@ void pack_handle(const ArrayBase& array, const Storage& holder, std::byte* to, R
   std::memset(to, 0, 8 + 4 * std::size_t(array.ndim()));
   if (array.is_null()) return;
   const std::shared_ptr<Storage>& storage = array.storage();
+  storage->check_present();
   if (storage->device != holder.device)
     invalid(fmt::format("a struct for device {} holds an array on device {}", holder.device->device->info().name,
                         storage->device->device->info().name));
@@ -285,7 +310,7 @@ void unpack_handle(ArrayBase& array, const std::byte* from, const References& re
 
 void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> leaves,
                              const detail::References* held) {
-  if (is_null()) invalid("a null array is filled");
+  require_memory(*this, "a null array is filled");
   if (size() == 0) return;
   const auto* bytes = static_cast<const std::byte*>(element);
   const Told told(*this, {{bytes, element_bytes_}, leaves, element_bytes_, held});
@@ -318,14 +343,16 @@ void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> 
 void ArrayBase::copy_from(const ArrayBase& from, std::span<const detail::Leaf> leaves) {
   const bool differs = !is_null() && !from.is_null() && shape_ == from.shape_ && size() > 0 &&
                        (storage_ != from.storage_ || address_ != from.address_ || stride_ != from.stride_);
-  if (!differs) return copy_elements(from);
+  if (!differs || is_freed() || from.is_freed()) return copy_elements(from);
   const Told told(*this, from, leaves);
   copy_elements(from);
 }
 
 void ArrayBase::copy_elements(const ArrayBase& from) {
   const detail::Recording nobody(nullptr);
-  if (from.is_null()) invalid("the source of a copy is a null array");
+  // Before anything is compared by address: another array may have that memory now.
+  require_memory(from, "the source of a copy is a null array");
+  if (!is_null()) storage_->check_present();
   if (is_null()) create(from.device(), extent_of(from.shape_, ndim_), ndim_);  // a scratch array of the same shape
   if (shape_ != from.shape_)
     invalid(fmt::format("a copy from shape {} to shape {}", shape_text(from.shape_, ndim_), shape_text(shape_, ndim_)));
@@ -513,7 +540,7 @@ void ArrayBase::take_same(const ArrayBase& from) {
 }
 
 void ArrayBase::read_element(const std::int64_t* indices, void* out) const {
-  if (is_null()) invalid("an element of a null array");
+  require_memory(*this, "an element of a null array");
   std::uint64_t at = address_;
   for (int k = 0; k < ndim_; ++k) {
     const std::int64_t n = shape_[std::size_t(k)];
@@ -528,14 +555,14 @@ void ArrayBase::read_element(const std::int64_t* indices, void* out) const {
 }
 
 std::byte* ArrayBase::host_bytes() const {
-  if (is_null()) invalid("a span of a null array");
+  require_memory(*this, "a span of a null array");
   if (!is_contiguous()) throw Error(ErrorKind::unsupported, "a span of a view that is not contiguous");
   if (size() == 0) return nullptr;
   storage_->device->device->check_alive();
   if (!storage_->allocation.host)
     throw Error(ErrorKind::unsupported, fmt::format("the memory of device {} is not the host's; use to_vector()",
                                                     storage_->device->device->info().name));
-  if (detail::Recorder* r = detail::recorder()) r->exposing(*this);
+  if (detail::Recorder* r = detail::recorder()) r->exposing(*this, "host_span()");
   detail::before_write(*this, stream_of(*storage_));
   storage_->wait_for_users();
   return storage_->allocation.host + (address_ - storage_->allocation.address);

@@ -89,6 +89,20 @@ class ArrayBase {
 
   /// Waits until everything that writes the array has run.
   void wait() const;
+
+  /// Gives the memory of the array, and of all views of it, back at once, whoever else still names it: other handles,
+  /// graphs, tapes, elements of other arrays. Every later use is an error. For memory that has to go now (a renderer's
+  /// buffer that was wrapped, what a large allocation is to replace); otherwise let the handles go: that waits for
+  /// nothing. The storage of its gradients goes as its last handle does. Tapes keep copies of the elements that they
+  /// need.
+  /// Errors: Error(invalid_argument) for a null array, or one that was freed before; in a capture; while a tensor of
+  /// DLPack's that shares the memory, or a Recording that works on it, lives. Error(unsupported) for an array that
+  /// carries gradients while a tape records. No other thread may use the array meanwhile.
+  /// Cost: waits for the work that uses the array.
+  void free();
+  /// Whether free() was called of this array, or of another handle or view of its memory.
+  bool is_freed() const;
+
   /// Whether the array's memory has gradient storage: see Array::requires_grad().
   bool has_grad() const;
 

@@ -110,12 +110,12 @@ Array<T> from_flat(const Device& device, const R& scalars) {
 /// An array around memory of the host, without a copy: kernels read and write the memory itself.
 ///
 /// wrap(device, x) uses a vector, a span or an array of the caller's: it must stay, unmoved, until the last array that
-/// shares it is gone (the end of that array waits for the device). wrap(device, std::move(vector)) keeps the vector
-/// itself, and nothing can dangle. The host reads the elements at wait() or through host_span(), and writes them
-/// through host_span(). The memory must begin at a multiple of 4 bytes and have a multiple of 4; on Vulkan the whole
-/// pages that it lies in are shown to the device. Errors: Error(unsupported) on a device that cannot use the host's
-/// memory (Device::wraps_host()) or not this one; Error(invalid_argument) for memory that is badly aligned, or of which
-/// a part is wrapped on this device already.
+/// shares it is gone (the end of that array waits for the device) or was freed by Array::free(). wrap(device,
+/// std::move(vector)) keeps the vector itself, and nothing can dangle. The host reads the elements at wait() or through
+/// host_span(), and writes them through host_span(). The memory must begin at a multiple of 4 bytes and have a multiple
+/// of 4; on Vulkan the whole pages that it lies in are shown to the device. Errors: Error(unsupported) on a device that
+/// cannot use the host's memory (Device::wraps_host()) or not this one; Error(invalid_argument) for memory that is
+/// badly aligned, or of which a part is wrapped on this device already.
 template <detail::HostSequence R>
 requires(std::is_lvalue_reference_v<R> ||
          std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>) auto wrap(const Device& device, R&& memory) {

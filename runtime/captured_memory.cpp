@@ -50,6 +50,9 @@ CapturedMemory::Reached CapturedMemory::order_before(StreamState& on, StreamStat
   Reached reached;
   each([&](const Capture::Used& u) {
     Storage& storage = *u.storage;
+    if (storage.is_freed())
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("{} works on an array that was freed since it was made: {} again", what_, again_));
     if (u.writes) tell_watchers(u.storage, copies);
     storage.order_before(on, u.writes);
     if (storage.has_references() && !storage.is_handle) {  // what is behind handles is read alone, see below
@@ -79,6 +82,12 @@ void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reac
 
 void CapturedMemory::has_brought() const {
   for (const Bring& b : brings_) b.end();
+}
+
+std::vector<std::shared_ptr<const void>> CapturedMemory::pins() const {
+  std::vector<std::shared_ptr<const void>> all;
+  each([&](const Capture::Used& u) { all.push_back(u.storage->pin()); });
+  return all;
 }
 
 std::vector<Capture::Used> CapturedMemory::give(std::size_t launch, std::vector<Capture::Used> memory) {

@@ -36,6 +36,9 @@ class CapturedMemory {
   /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else.
   void has_brought() const;
 
+  /// Array::free() of the memory is refused while the result lives.
+  std::vector<std::shared_ptr<const void>> pins() const;
+
   /// The commands of a launch are exchanged for others, which work on this memory. What was given for the launch before
   /// returned, to be let go of: the device frees no memory that what runs works on.
   std::vector<Capture::Used> give(std::size_t launch, std::vector<Capture::Used> memory);

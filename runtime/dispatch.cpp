@@ -135,6 +135,10 @@ void dispatch(const Dispatch& work) {
   const std::size_t first_operation = on->capture ? on->capture->position() : 0;
   std::size_t num_ranges = 0;
   pack_block(block, call, args, threads);
+  const auto refuse_freed = [&](const References& list, const char* message) {
+    for (const std::shared_ptr<Storage>& s : list)
+      if (s->is_freed()) throw Error(ErrorKind::invalid_argument, message, call.name, call.loc);
+  };
   References held;
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ir::Access access = call.params[k].access;
@@ -147,6 +151,7 @@ void dispatch(const Dispatch& work) {
   }
   // What a kernel does to arrays that it finds in structs is not known: it may read and write all of them.
   constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
+  refuse_freed(held, "an array was freed that the elements of its arguments may hold: assign all of those anew");
   for (const std::shared_ptr<Storage>& s : held) {
     if (s->bytes) before_write(View(s, s->allocation.address, std::int64_t(s->bytes), 1), *on);
     s->order_before(*on, true);
@@ -164,6 +169,7 @@ void dispatch(const Dispatch& work) {
   References by_handles;
   if (call.by_handles) {
     by_handles = device.handles.all(*on);
+    refuse_freed(by_handles, "an array was freed that a structure stands on which kernels find by its handle");
     for (const std::shared_ptr<Storage>& s : by_handles) s->order_before(*on, false);
     add_ranges(by_handles, ir::Access::read, 1);
   }

@@ -33,7 +33,8 @@ namespace {
 template <class Managed>
 struct Exported {
   Managed managed{};
-  View array;                     ///< keeps the memory; null where it was copied to the host
+  View array;  ///< keeps the memory; null where it was copied to the host
+  std::shared_ptr<const void> pin;
   std::vector<std::byte> copied;  ///< the elements, where they were
   std::vector<std::int64_t> shape, strides;
 
@@ -123,7 +124,7 @@ Shown share(const ArrayBase& array, DlpackMemory memory) {
   Storage& storage = *array.storage();
   Shown shown = place(array, memory);
   if (array.size() == 0) return {nullptr, shown.device};
-  if (Recorder* r = recorder()) r->exposing(array);
+  if (Recorder* r = recorder()) r->exposing(array, "a DLPack tensor");
   before_write(array, current_stream(*storage.device));
   storage.wait_for_users();
   Given::all().add(shown.data, array.storage());
@@ -151,6 +152,7 @@ template <class Managed>
 std::unique_ptr<Exported<Managed>> make_tensor(const ArrayBase& given, const DlpackElement& element,
                                                const DlpackOptions& options) {
   if (given.is_null()) invalid("a null array is exported");
+  given.storage()->check_present();
   auto made = std::make_unique<Exported<Managed>>();
   DLTensor& tensor = made->managed.dl_tensor;
   const bool to_host = options.copy && options.memory != DlpackMemory::cuda;
@@ -161,6 +163,7 @@ std::unique_ptr<Exported<Managed>> make_tensor(const ArrayBase& given, const Dlp
   } else {
     if (Recorder* r = options.copy ? recorder() : nullptr) r->reading(given);
     made->array = options.copy ? copy_of(given) : View(given);
+    made->pin = made->array.storage()->pin();
     const Shown shown = share(made->array, options.memory);
     tensor.data = shown.data;
     tensor.device = shown.device;

@@ -15,12 +15,14 @@ bool ArrayBase::has_grad() const { return storage_ && storage_->has_gradient(); 
 
 void ArrayBase::make_gradient(std::span<const detail::Leaf> leaves) const {
   if (is_null()) throw Error(ErrorKind::invalid_argument, "requires_grad() of a null array");
+  storage_->check_present();
   if (has_grad()) return;
   storage_->set_gradient(detail::make_gradient(*this, leaves));
 }
 
 void ArrayBase::take_gradient(const ArrayBase& of) {
   if (of.is_null()) throw Error(ErrorKind::invalid_argument, "grad() of a null array");
+  of.storage_->check_present();
   const auto gradient = of.storage_->gradient();
   if (!gradient)
     throw Error(ErrorKind::invalid_argument,

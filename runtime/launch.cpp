@@ -43,6 +43,7 @@ Checked check_arrays(const KernelCore& kernel, std::span<const HostArg> args, bo
       continue;
     }
     if (a->is_null()) refuse(kernel, fmt::format("{} is a null array", argument_name(args[k])));
+    if (a->storage()->is_freed()) refuse(kernel, fmt::format("{} is an array that was freed", argument_name(args[k])));
     if (any_threads && a->size() == 0) refuse(kernel, fmt::format("{} is an empty array", argument_name(args[k])));
     DeviceState* device = a->storage()->device.get();
     if (!c.device) {

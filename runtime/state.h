@@ -284,7 +284,19 @@ class Storage : public std::enable_shared_from_this<Storage> {
 
   static std::uint64_t next_serial();
 
+  /// Gives the memory back while arrays still name it: see Array::free().
+  void free();
+  bool is_freed() const { return freed_.load(std::memory_order_relaxed); }
+  /// Errors: Error(invalid_argument) once it was freed.
+  void check_present() const {
+    if (is_freed()) [[unlikely]]
+      refuse_freed();
+  }
+  /// While the result lives, free() is refused: others work on the memory whom weft cannot wait for, or who do not ask.
+  std::shared_ptr<const void> pin();
+
   /// Before work on `stream`: it is to run after what other streams do here.
+  /// Errors: Error(invalid_argument) once the memory was freed.
   void order_before(StreamState& stream, bool writes);
   /// After it was recorded.
   void touched(StreamState& stream, backend::Ticket ticket, bool writes);
@@ -332,6 +344,10 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::vector<Use> users();
   std::vector<Use> writers();
   void forget(std::span<const Use> done);
+  void give_back();
+  [[noreturn]] static void refuse_freed();
+  std::atomic<bool> freed_ = false;
+  int pins_ = 0;
   std::shared_ptr<void> owner_;
   OutsideUser user_outside_;
   std::mutex mutex_;

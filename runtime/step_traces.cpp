@@ -184,10 +184,10 @@ void StepTraces::overwriting(const ArrayBase& to, const HostValues& values) {
   finish({"a fill or an assignment of these values to this array"});
 }
 
-void StepTraces::exposing(const ArrayBase& elements) {
+void StepTraces::exposing(const ArrayBase& elements, const char* what) {
   words_.clear();
   put(4), put(elements);
-  finish({"host_span() of this array"});
+  finish({what});
 }
 
 void StepTraces::untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,

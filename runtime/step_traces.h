@@ -40,7 +40,7 @@ class StepTraces {
   void launching(const CheckedLaunch& launch);
   void copying(const ArrayBase& to, const ArrayBase& from);
   void overwriting(const ArrayBase& to, const HostValues& values);
-  void exposing(const ArrayBase& elements);
+  void exposing(const ArrayBase& elements, const char* what);
   void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others, const char* what);
   void calling(std::span<const ArrayBase* const> arrays);
 

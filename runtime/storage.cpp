@@ -25,8 +25,12 @@ Storage::~Storage() {
         // A lost device runs nothing any more.
       }
     }
-    if (outside.address) disclaim(*device, outside.address);
   }
+  if (!is_freed()) give_back();
+}
+
+void Storage::give_back() {
+  if (outside.address) disclaim(*device, outside.address);
   if (user_outside_.finish) {
     device->parked.add(allocation, std::move(user_outside_));
   } else if (is_handle) {
@@ -38,7 +42,46 @@ Storage::~Storage() {
   }
 }
 
+void Storage::free() {
+  check_present();
+  wait_for_users();
+  // Dropped with no lock: their ends may be those of other memory.
+  std::shared_ptr<void> owner;
+  std::shared_ptr<const Gradient> gradient;
+  References references;
+  {
+    std::lock_guard lock(mutex_);
+    if (is_freed()) refuse_freed();
+    if (pins_ > 0)
+      throw Error(ErrorKind::invalid_argument,
+                  "an array is freed that others still work on: a tensor of DLPack's that was made of it, or a "
+                  "Recording; end those first");
+    freed_ = true;
+    owner = std::move(owner_);
+    gradient = std::move(gradient_);
+    has_gradient_ = false;
+    references = std::move(references_);
+    has_references_ = false;
+  }
+  give_back();
+}
+
+void Storage::refuse_freed() {
+  throw Error(ErrorKind::invalid_argument, "the array is used after it was freed: Array::free() gave its memory back");
+}
+
+std::shared_ptr<const void> Storage::pin() {
+  std::lock_guard lock(mutex_);
+  if (is_freed()) refuse_freed();
+  ++pins_;
+  return {this, [self = shared_from_this()](const void*) {
+            std::lock_guard lock(self->mutex_);
+            --self->pins_;
+          }};
+}
+
 void Storage::order_before(StreamState& stream, bool writes) {
+  check_present();
   if (stream.capture) return;  // each launch of the graph is ordered
   if (!device->several_streams.load(std::memory_order_relaxed)) return;
   std::vector<Use> others;
@@ -93,6 +136,7 @@ void Storage::forget(std::span<const Use> done) {
 }
 
 void Storage::wait_for_writers() {
+  check_present();
   Capture::refuse_waits();
   device->device->check_alive();
   const std::vector<Use> list = writers();
@@ -110,6 +154,7 @@ std::vector<Storage::Use> Storage::users() {
 }
 
 void Storage::wait_for_users() {
+  check_present();
   Capture::refuse_waits();
   device->device->check_alive();
   const std::vector<Use> list = users();
@@ -227,6 +272,7 @@ std::vector<std::shared_ptr<Watcher>> Storage::watchers() {
 }
 
 void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
+  check_present();
   Capture::refuse_waits();
   const std::vector<Use> list = writers();
   // Without a writer any stream will do.

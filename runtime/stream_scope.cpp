@@ -1,7 +1,6 @@
 // Which stream this thread's work goes to when it names none.
 #include <utility>
 
-#include "../frontend/support/error.h"
 #include "device.h"
 #include "state.h"
 

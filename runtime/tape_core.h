@@ -41,7 +41,7 @@ class TapeCore : public Recorder {
   void launched() override;
   void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) override;
   void overwriting(const ArrayBase& to, const HostValues& values) override;
-  void exposing(const ArrayBase& elements) override;
+  void exposing(const ArrayBase& elements, const char* what) override;
   void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others, const char* what,
                const char* instead) override;
   void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) override;
@@ -51,7 +51,7 @@ class TapeCore : public Recorder {
   void calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) override;
   Recorder* unrecorded() override { return unrecorded_; }
   /// Errors: Error(unsupported) for elements that carry gradients.
-  void check_exposed(const ArrayBase& elements) const;
+  void check_exposed(const ArrayBase& elements, const char* what) const;
   /// Errors: Error(not_differentiable) for arrays that carry gradients.
   void check_untaped(const ArrayBase& to, const ArrayBase& from, const char* what, const char* instead) const;
   /// See Tape::checkpointed.

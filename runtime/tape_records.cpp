@@ -124,16 +124,17 @@ void TapeCore::overwriting(const ArrayBase& to, const HostValues& values) {
   add(std::make_unique<FillRecord>(to));
 }
 
-void TapeCore::exposing(const ArrayBase& elements) {
-  trace(&StepTraces::exposing, elements);
-  check_exposed(elements);
+void TapeCore::exposing(const ArrayBase& elements, const char* what) {
+  trace(&StepTraces::exposing, elements, what);
+  check_exposed(elements, what);
 }
 
-void TapeCore::check_exposed(const ArrayBase& elements) const {
+void TapeCore::check_exposed(const ArrayBase& elements, const char* what) const {
   if (!carries(elements)) return;
   throw Error(ErrorKind::unsupported,
-              "host_span() of an array that carries gradients while a tape records: the tape would not see what is "
-              "written there; read it by to_vector(), write it by assign()");
+              fmt::format("{} of an array that carries gradients while a tape records: the tape would not see what "
+                          "becomes of the elements; read them by to_vector(), write them by assign()",
+                          what));
 }
 
 void TapeCore::untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,

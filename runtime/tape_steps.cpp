@@ -154,10 +154,10 @@ class StepRecorder : public Recorder {
     touch(to);
     if (!quiet_ && tape_.carries(to)) write(to);
   }
-  void exposing(const ArrayBase& elements) override {
-    tape_.trace(&StepTraces::exposing, elements);
+  void exposing(const ArrayBase& elements, const char* what) override {
+    tape_.trace(&StepTraces::exposing, elements, what);
     touch(elements);
-    if (!quiet_) tape_.check_exposed(elements);
+    if (!quiet_) tape_.check_exposed(elements, what);
   }
   void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others, const char* what,
                const char* instead) override {

@@ -57,6 +57,8 @@ struct Recording::State {
   backend::Ticket ticket = 0;     ///< of the last submission, or of the recording as long as there is none
   std::unique_ptr<backend::Operations> operations;
   detail::CapturedMemory memory;
+  /// Its owner may submit the command buffer as long as this lives, and asks nobody.
+  std::vector<std::shared_ptr<const void>> pins;
   detail::CapturedMemory::Reached reached;  ///< by the submission that comes next
   struct Kept {
     backend::Ticket submission = 0;
@@ -189,6 +191,7 @@ Placement place_imported(const Device& device, const Extent& extent, int ndim, s
 
 SharedMemory export_memory(const ArrayBase& array) {
   if (array.is_null()) invalid("the memory of a null array is shared");
+  array.storage()->check_present();
   return backend::VulkanAccess(*array.storage()->device->device, "export_memory()").share(array.address());
 }
 
@@ -233,6 +236,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
     Capture collecting(device, "work is recorded into a command buffer");
     work();
     made->memory = detail::CapturedMemory(collecting, "a recording", "record");
+    made->pins = made->memory.pins();
     made->reports = collecting.take_reports();
     made->operations = collecting.take();
     if (made->reports) made->reports->record_into(*made->operations);

@@ -68,7 +68,7 @@ class [[nodiscard]] Recording {
 /// The buffer is of the adopted device, with memory bound that was allocated with
 /// VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT, and was made with VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT and both
 /// TRANSFER bits, which `buffer.usage` tells; `buffer.address` need not be filled in. It must stay until the last array
-/// that shares it is gone, unless `owner` keeps it; the end of that array waits for weft's work.
+/// that shares it is gone or freed by Array::free(), unless `owner` keeps it; both wait for weft's work.
 /// Errors: Error(unsupported) on a device that is not adopted; Error(invalid_argument) for a null buffer, usage that is
 /// missing, bytes that are not those of the array (VK_WHOLE_SIZE is none of them), an offset that is no multiple of 4,
 /// and a piece of which a part is an array's already.

@@ -14,6 +14,7 @@
 #include "../capture.h"
 #include "../observe.h"
 #include "bvh_build.h"
+#include "change.h"
 #include "handle.h"
 
 namespace weft {
@@ -105,23 +106,15 @@ void make_empty(BvhData& d) {
   d.parents.fill(-1);
 }
 
-void keep_for_captures(const std::shared_ptr<BvhState>& state) {
-  const auto members = [](BvhState& s) { return std::tie(s.options.groups, s.lowers, s.uppers, s.data, s.arrived); };
-  Capture::keep(state, members, [broken = state->broken, was = bool(*state->broken)] { *broken = was; });
-}
-
-// Changes the tree by `f`. Memory may run out on the way.
+// Changes the tree.
 template <class F>
-void change(const std::shared_ptr<BvhState>& state, const F& f) {
+void change_tree(const std::shared_ptr<BvhState>& state, const F& f) {
   const Quiet quiet;
-  keep_for_captures(state);
-  try {
+  Capture::keep(state, [](BvhState& s) { return std::tie(s.options.groups, s.lowers, s.uppers, s.data, s.arrived); });
+  change(state->broken, [&] {
     f(*state);
     *state->broken = false;
-  } catch (...) {
-    *state->broken = true;
-    throw;
-  }
+  });
 }
 
 void check_whole(const BvhState& s) {
@@ -237,10 +230,14 @@ void Bvh::refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers) {
     detail::invalid(fmt::format("a hierarchy of {} boxes is refitted to {}: rebuild() takes another number",
                                 s.data.count, lowers.size()));
   detail::check_whole(s);
-  detail::change(state_, [&](detail::BvhState& s) {
-    const std::uint64_t before[] = {s.data.lowers.address(), s.data.uppers.address()};
+  detail::change_tree(state_, [&](detail::BvhState& s) {
+    const Array<vec3> before[] = {s.data.lowers, s.data.uppers};
     detail::take_boxes(s, lowers, uppers);
-    const bool same = s.data.lowers.address() == before[0] && s.data.uppers.address() == before[1];
+    // Other memory may lie where one was that was freed.
+    const auto stayed = [](const Array<vec3>& a, const Array<vec3>& was) {
+      return a.storage() == was.storage() && a.address() == was.address();
+    };
+    const bool same = stayed(s.data.lowers, before[0]) && stayed(s.data.uppers, before[1]);
     if (!same || !s.data.lowers.is_contiguous() || !s.data.uppers.is_contiguous()) detail::write_header(s);
     if (s.data.count > 0) detail::refit_boxes(s.data, s.arrived);
   });
@@ -260,7 +257,7 @@ void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Ar
 void Bvh::rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) {
   detail::check(state().device, lowers, uppers);
   detail::check_groups(state().device, groups, lowers.size());
-  detail::change(state_, [&](detail::BvhState& s) {
+  detail::change_tree(state_, [&](detail::BvhState& s) {
     s.options.groups = groups;
     detail::take_boxes(s, lowers, uppers);
     detail::build(s);

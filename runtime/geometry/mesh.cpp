@@ -13,6 +13,7 @@
 #include "../capture.h"
 #include "../observe.h"
 #include "../view.h"
+#include "change.h"
 #include "device_rays.h"
 #include "handle.h"
 #include "mesh_passes.h"
@@ -140,19 +141,6 @@ void check_unchanged(const MeshState& s) {
     invalid("the indices of a mesh have changed, or its last refit or rebuild failed: call its rebuild()");
 }
 
-// Changes a mesh by `f`. Memory may run out on the way: then it has to be rebuilt, as after other indices.
-template <class F>
-void change(MeshState& s, const F& f) {
-  const std::shared_ptr<std::atomic<bool>> changed = s.watch->changed;
-  if (Capture* c = Capture::current()) c->if_it_fails([changed, was = bool(*changed)] { *changed = was; });
-  try {
-    f();
-  } catch (...) {
-    *changed = true;
-    throw;
-  }
-}
-
 void read_points(MeshState& s) {
   triangle_boxes(s.arrays, s.lowers, s.uppers);
   if (s.rays) s.rays->build(s.arrays.points.contiguous(), s.arrays.indices);
@@ -237,7 +225,7 @@ void Mesh::refit() {
   detail::MeshState& s = state();
   const detail::Quiet quiet;
   detail::check_unchanged(s);
-  detail::change(s, [&] {
+  detail::change(s.watch->changed, [&] {
     detail::read_points(s);
     s.tree.refit_now(s.lowers, s.uppers);
     detail::follow_tree(s);
@@ -248,7 +236,7 @@ void Mesh::rebuild() {
   const detail::Quiet quiet;
   const bool changed = *s.watch->changed;
   if (changed) detail::check_triangles(s);
-  detail::change(s, [&] {
+  detail::change(s.watch->changed, [&] {
     if (changed) s.arrays.indices = s.indices.contiguous();
     detail::read_points(s);
     s.tree.rebuild_now(s.lowers, s.uppers, {});

@@ -1,0 +1,24 @@
+// Changes of a structure that may fail on the way. Internal.
+#pragma once
+#include <atomic>
+#include <memory>
+
+#include "../capture.h"
+
+namespace weft::detail {
+
+/// Calls f(), which changes a structure; where that throws (memory may run out), `mark` says so to all who look at the
+/// structure, until a change of all of it takes that back. In a capture the mark is that of what is to come, and one
+/// that fails puts back what it was.
+template <class F>
+void change(const std::shared_ptr<std::atomic<bool>>& mark, const F& f) {
+  if (Capture* c = Capture::current()) c->if_it_fails([mark, was = bool(*mark)] { *mark = was; });
+  try {
+    f();
+  } catch (...) {
+    *mark = true;
+    throw;
+  }
+}
+
+}  // namespace weft::detail
