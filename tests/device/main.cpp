@@ -21,11 +21,24 @@ int report_devices() {
   return 0;
 }
 
+// The loader looks for layers where it always does, and where the tests have theirs.
+void add_layers() {
+#ifdef WEFT_TEST_LAYERS
+  using weft::platform::environment;
+  const char* const variable = environment("VK_LAYER_PATH") ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH";
+  const std::string before = environment(variable).value_or("");
+  if (before.find(WEFT_TEST_LAYERS) == std::string::npos)
+    weft::platform::set_environment(variable,
+                                    (before.empty() ? WEFT_TEST_LAYERS : before + ":" WEFT_TEST_LAYERS).c_str());
+#endif
+}
+
 int main(int argc, char** argv) {
   if (argc == 2 && std::string(argv[1]) == "--report-devices") return report_devices();
   weft::test::program_path() = argv[0];
   testing::InitGoogleTest(&argc, argv);
   if (!weft::platform::environment("WEFT_VALIDATION")) weft::platform::set_environment("WEFT_VALIDATION", "1");
+  add_layers();
   int failed = RUN_ALL_TESTS();
   weft::test::close_devices();
   if (std::uint64_t messages = weft::backend::vulkan_message_count()) {

@@ -27,18 +27,23 @@ inline VulkanHandles handles_of(Renderer& r) {
 }
 
 /// A device with all that weft uses.
-inline Renderer::Wish wish_for_weft(bool gpu) {
-  return {gpu, [](Renderer& r) {
-            // Kept as long as the process: the renderer's chain names its structs.
-            static std::vector<std::unique_ptr<VulkanRequirements>> all;
-            all.push_back(std::make_unique<VulkanRequirements>(r.instance, r.physical, Renderer::kVersion));
-            all.back()->add_features(r.features);
-            all.back()->add_extensions(r.extensions);
-          }};
+inline Renderer::Wish wish_for_weft(bool gpu, bool semaphore_fd = false) {
+  Renderer::Wish wish;
+  wish.gpu = gpu;
+  wish.semaphore_fd = semaphore_fd;
+  wish.prepare = [](Renderer& r) {
+    // Kept as long as the process: the renderer's chain names its structs.
+    static std::vector<std::unique_ptr<VulkanRequirements>> all;
+    all.push_back(std::make_unique<VulkanRequirements>(r.instance, r.physical, Renderer::kVersion));
+    all.back()->add_features(r.features);
+    all.back()->add_extensions(r.extensions);
+  };
+  return wish;
 }
 
 struct Embedded {
-  explicit Embedded(bool gpu) : renderer(wish_for_weft(gpu)), device(adopt(*this)) {}
+  explicit Embedded(bool gpu, bool semaphore_fd = false)
+      : renderer(wish_for_weft(gpu, semaphore_fd)), device(adopt(*this)) {}
   Renderer renderer;
   std::atomic<int> locks = 0, unlocks = 0;
   Device device;

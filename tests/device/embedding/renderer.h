@@ -11,8 +11,8 @@
 
 namespace weft::test {
 
-/// An instance with the validation layer where that is installed, whose messages fail the test, and a device with one
-/// queue on the software adapter (or the first that is a GPU).
+/// An instance with the validation layer where that is installed and WEFT_VALIDATION is not 0, whose messages fail the
+/// test, and a device with one queue on the software adapter (or the first that is a GPU).
 class Renderer {
  public:
   static constexpr std::uint32_t kVersion = VK_API_VERSION_1_3;
@@ -23,6 +23,9 @@ class Renderer {
     std::uint32_t version = kVersion;
     /// Takes the validation layer's messages, which then fail nothing.
     std::vector<std::string>* messages = nullptr;
+    /// With the layer that stands in for VK_KHR_external_semaphore_fd where the driver lacks it, if that layer is
+    /// there.
+    bool semaphore_fd = false;
   };
   /// A plain device: whatever `prepare` turns on and nothing else. Throws std::runtime_error.
   explicit Renderer(const Wish& wish);
@@ -35,10 +38,14 @@ class Renderer {
   VkDevice device = VK_NULL_HANDLE;
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t family = 0;
-  bool validated = false;  ///< under the layer
+  bool validated = false;                        ///< under the layer
+  std::vector<std::string>* messages = nullptr;  ///< of the wish
+  bool semaphore_fd = false;                     ///< of the wish
   VolkDeviceTable vk{};
   VkPhysicalDeviceFeatures2 features{};
   std::vector<const char*> extensions;
+  /// Of the adapter, whatever the device was made with.
+  bool has_extension(const char* name) const;
   std::mutex queue_mutex;
 
   /// A buffer that shaders reach by its address, in memory of its own.
@@ -55,7 +62,11 @@ class Renderer {
   Buffer make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage = kUsage);
 
   /// A timeline semaphore; lives as long as the renderer.
-  VkSemaphore make_timeline(std::uint64_t value = 0);
+  VkSemaphore make_timeline(std::uint64_t value = 0, bool shareable = false);
+  /// A file descriptor of one that is shareable; the caller's.
+  int fd_of(VkSemaphore semaphore) const;
+  /// A semaphore that somebody else has shared. Takes the descriptor.
+  VkSemaphore import_timeline(int fd);
   std::uint64_t value_of(VkSemaphore semaphore) const;
   void signal(VkSemaphore semaphore, std::uint64_t value) const;
   void wait_for(VkSemaphore semaphore, std::uint64_t value) const;
@@ -64,6 +75,8 @@ class Renderer {
   VkCommandBuffer begin();
   /// Ends and submits it, within the lock of the queue; signals the semaphore if there is one.
   void submit(VkCommandBuffer commands, VkSemaphore signal = VK_NULL_HANDLE, std::uint64_t value = 0);
+  /// The same behind one value of a semaphore, which then gets another.
+  void submit_between(VkCommandBuffer commands, VkSemaphore semaphore, std::uint64_t from, std::uint64_t to);
   void submit_again(VkCommandBuffer commands);
   void wait_idle();
   /// The device goes; other calls must not follow.

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "../../../frontend/support/platform.h"
 #include "../watched_test.h"
 #include "embedded.h"
 
@@ -19,17 +20,6 @@ auto add_one = kernel("add_one", [](Arr<float> x) { x[tid()] += 1; });
 
 WATCHED_TEST(Sharing);
 
-// What the adapter can do, asked without weft.
-bool has_extension(const Renderer& r, const char* name) {
-  std::uint32_t count = 0;
-  vkEnumerateDeviceExtensionProperties(r.physical, nullptr, &count, nullptr);
-  std::vector<VkExtensionProperties> found(count);
-  vkEnumerateDeviceExtensionProperties(r.physical, nullptr, &count, found.data());
-  for (const VkExtensionProperties& e : found)
-    if (std::string(e.extensionName) == name) return true;
-  return false;
-}
-
 TEST_P(Sharing, MemoryGoesFromDeviceToDevice) {
   if (on_reference()) {
     expect_contains(error_of([&] { shareable<float>(device(), 3); }), "shareable() on reference");
@@ -37,7 +27,7 @@ TEST_P(Sharing, MemoryGoesFromDeviceToDevice) {
     return expect_contains(error_of([&] { export_memory(zeros<float>(device(), 3)); }), "export_memory() on reference");
   }
   Embedded e(on_gpu());
-  if (!has_extension(e.renderer, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) {
+  if (!e.renderer.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) {
     expect_contains(error_of([&] { shareable<float>(device(), 3); }), "VK_KHR_external_memory_fd");
     return expect_contains(error_of([&] { import_memory<float>(device(), 3, {}); }), "VK_KHR_external_memory_fd");
   }
@@ -68,7 +58,7 @@ TEST_P(Sharing, MemoryGoesFromDeviceToDevice) {
 TEST_P(Sharing, WhatIsNoMemoryIsRefused) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
-  if (!has_extension(e.renderer, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) GTEST_SKIP();
+  if (!e.renderer.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) GTEST_SKIP();
   Array<float> x = shareable<float>(e.device, 100);
   expect_contains(error_of([&] { export_memory(zeros<float>(e.device, 3)); }), "not made to be");
   expect_contains(error_of([&] { export_memory(Array<float>()); }), "null array");
@@ -95,7 +85,7 @@ TEST_P(Sharing, WhatIsNoMemoryIsRefused) {
 TEST_P(Sharing, ADescriptorOfSomethingElseIsRefused) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
-  if (!has_extension(e.renderer, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) GTEST_SKIP();
+  if (!e.renderer.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) GTEST_SKIP();
   Array<float> x = shareable<float>(e.device, 100);
   SharedMemory bad = export_memory(x);
   {
@@ -130,7 +120,7 @@ TEST_P(Sharing, ABufferForRayQueriesNeedsADeviceWithThem) {
                        twelve.bufferDeviceAddress = twelve.scalarBlockLayout = twelve.timelineSemaphore = VK_TRUE;
                        r.features.pNext = &twelve;
                        r.features.features.shaderInt64 = VK_TRUE;
-                       if (has_extension(r, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME))
+                       if (r.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME))
                          r.extensions.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
                      }});
   if (renderer.extensions.empty()) GTEST_SKIP();
@@ -149,7 +139,7 @@ TEST_P(Sharing, WhatIsSharedOutlivesADetachedDevice) {
   Embedded e(on_gpu());
   const TimelineSemaphore semaphore(e.device, 1);
   const std::string gone = "was detached";
-  if (has_extension(e.renderer, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) {
+  if (e.renderer.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) {
     Array<float> x = shareable<float>(e.device, 100);
     x.fill(4);
     SharedMemory shared = export_memory(x), late = export_memory(x);
@@ -264,15 +254,23 @@ TEST_P(Sharing, ThreadsThatSignalAreOrdered) {
 TEST_P(Sharing, SemaphoresGoFromDeviceToDevice) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
-  if (!has_extension(e.renderer, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME)) {
+  if (!e.renderer.has_extension(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME)) {
+    EXPECT_FALSE(platform::environment("VK_INSTANCE_LAYERS")) << "see semaphore_sharing_test.cpp";
     expect_contains(error_of([&] { TimelineSemaphore(device(), 0, true); }), "VK_KHR_external_semaphore_fd");
     return expect_contains(error_of([&] { TimelineSemaphore(device(), FileDescriptor()); }),
                            "VK_KHR_external_semaphore_fd");
   }
   const TimelineSemaphore here(e.device, 2, true), there(device(), here.share());
   EXPECT_EQ(there.value(), 2u);
+  const Stream stream = device().create_stream();
+  stream.wait(there.vk(), 3);
+  stream.signal(there.vk(), 4);
+  EXPECT_EQ(here.value(), 2u);
   e.device.stream().signal(here.vk(), 3);
-  there.wait(3);
+  here.wait(4);
+  // And one that weft's own device has made.
+  const TimelineSemaphore back(e.device, TimelineSemaphore(device(), 5, true).share());
+  EXPECT_EQ(back.value(), 5u);
   expect_contains(error_of([&] { TimelineSemaphore(device(), FileDescriptor()); }), "empty");
 }
 
