@@ -79,6 +79,8 @@ std::uint64_t checked_bytes(const Extent& extent, int ndim, std::uint32_t elemen
 }  // namespace detail
 
 namespace {
+detail::StreamState& stream_of(detail::Storage& storage) { return detail::current_stream(*storage.device); }
+
 // Before anything is noted of an operation that an array has no elements for.
 void require_memory(const ArrayBase& array, const char* null_message) {
   if (array.is_null()) invalid(null_message);
@@ -127,15 +129,8 @@ void ArrayBase::create_around(const Device& device, const Extent& extent, int nd
 
 void ArrayBase::free() {
   require_memory(*this, "a null array is freed");
-  detail::Storage& storage = *storage_;
   detail::Capture::refuse_waits();
-  if (storage.bytes) {
-    // Tapes that still need the elements copy them.
-    const detail::View all(storage_, storage.allocation.address, std::int64_t(storage.bytes), 1);
-    if (detail::Recorder* r = detail::recorder()) r->exposing(all, "free()");
-    detail::before_write(all, detail::current_stream(*storage.device));
-  }
-  storage.free();
+  storage_->free();
 }
 
 bool ArrayBase::is_freed() const { return storage_ && storage_->is_freed(); }
@@ -148,8 +143,6 @@ VulkanBuffer ArrayBase::vk() const {
 }
 
 namespace {
-detail::StreamState& stream_of(detail::Storage& storage) { return detail::current_stream(*storage.device); }
-
 // What an operation on arrays is made of is no business of the recorder that was told of the operation.
 class Told : detail::Recording {
  public:
@@ -243,16 +236,29 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
   bring.around([&] { upload(data, count, {}, &references); });
 }
 
+namespace {
+bool refers_to_freed(detail::Storage& storage) {
+  return std::ranges::any_of(storage.references(), &detail::Storage::is_freed);
+}
+}  // namespace
+
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
   require_memory(*this, "a null array is filled");
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
-  bring.around([&] { fill_element(element, {}, &references); });
+  bring.around([&] {
+    if (!bring.whole || !refers_to_freed(*storage_)) return fill_element(element, {}, &references);
+    // A kernel that fills is refused, since it might as well read what the elements hold.
+    std::vector<std::byte> all(std::size_t(size()) * element_bytes_);
+    for (std::size_t at = 0; at < all.size(); at += element_bytes_)
+      std::memcpy(all.data() + at, element, element_bytes_);
+    upload(all.data(), std::uint64_t(size()), {}, &references);
+  });
 }
 
 detail::References ArrayBase::references() const {
   if (!storage_) return {};
   detail::References list = storage_->references();
-  if (std::ranges::any_of(list, &detail::Storage::is_freed))
+  if (refers_to_freed(*storage_))
     invalid("the elements of an array may hold another array that was freed: assign all of them anew");
   list.push_back(storage_);  // elements may hold views of their own array
   std::ranges::sort(list, {}, [](const auto& s) { return s->allocation.address; });

@@ -91,13 +91,15 @@ class ArrayBase {
   void wait() const;
 
   /// Gives the memory of the array, and of all views of it, back at once, whoever else still names it: other handles,
-  /// graphs, tapes, elements of other arrays. Every later use is an error. For memory that has to go now (a renderer's
-  /// buffer that was wrapped, what a large allocation is to replace); otherwise let the handles go: that waits for
-  /// nothing. The storage of its gradients goes as its last handle does. Tapes keep copies of the elements that they
-  /// need.
-  /// Errors: Error(invalid_argument) for a null array, or one that was freed before; in a capture; while a tensor of
-  /// DLPack's that shares the memory, or a Recording that works on it, lives. Error(unsupported) for an array that
-  /// carries gradients while a tape records. No other thread may use the array meanwhile.
+  /// graphs, structures, elements of other arrays. Every later use is an error, but for questions that need no memory
+  /// (shapes, views). For memory that has to go now (a renderer's buffer that was wrapped, what a large allocation is
+  /// to replace); otherwise let the handles go: that waits for nothing. Its gradients are an array of their own, and
+  /// stay. Pointers and spans to the elements dangle from then on. No other thread may use the array meanwhile.
+  ///
+  /// Errors: Error(invalid_argument) for a null array, one that was freed before, and gradients; in a capture; while a
+  /// tape that has recorded work on it, a tensor of DLPack's that shares the memory, or a Recording that works on it
+  /// lives. Error(kernel_fault) of a kernel that worked on it. After an error the array is as it was.
+  ///
   /// Cost: waits for the work that uses the array.
   void free();
   /// Whether free() was called of this array, or of another handle or view of its memory.

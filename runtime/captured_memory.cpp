@@ -45,14 +45,23 @@ bool CapturedMemory::is_given(const Storage& storage) const {
   });
 }
 
+void CapturedMemory::check_present() const {
+  const auto check = [&](const Storage& storage) {
+    if (storage.is_freed())
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("{} works on an array that was freed since it was made: {} again", what_, again_));
+  };
+  each([&](const Capture::Used& u) { check(*u.storage); });
+  for (const Bring& b : brings_)
+    for (const std::shared_ptr<Storage>& storage : b.list) check(*storage);
+}
+
 CapturedMemory::Reached CapturedMemory::order_before(StreamState& on, StreamState& copies) const {
+  check_present();
   for (const Bring& b : brings_) b.begin();
   Reached reached;
   each([&](const Capture::Used& u) {
     Storage& storage = *u.storage;
-    if (storage.is_freed())
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("{} works on an array that was freed since it was made: {} again", what_, again_));
     if (u.writes) tell_watchers(u.storage, copies);
     storage.order_before(on, u.writes);
     if (storage.has_references() && !storage.is_handle) {  // what is behind handles is read alone, see below

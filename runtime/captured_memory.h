@@ -46,6 +46,7 @@ class CapturedMemory {
  private:
   template <class F>
   void each(F f) const;
+  void check_present() const;
   bool is_given(const Storage& storage) const;
 
   std::vector<Capture::Used> used_;

@@ -68,7 +68,7 @@ class Given {
     std::lock_guard lock(mutex_);
     for (auto g = by_place_.upper_bound(at); g != by_place_.begin();) {
       storage = (--g)->second.lock();
-      if (!storage) {
+      if (!storage || storage->is_freed()) {
         g = by_place_.erase(g);  // another may begin before it now
         continue;
       }

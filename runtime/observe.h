@@ -49,7 +49,7 @@ class Recorder {
   virtual void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) = 0;
   /// All elements are replaced by values of the host.
   virtual void overwriting(const ArrayBase& to, const HostValues& values) = 0;
-  /// The host is given the elements themselves, or takes them away.
+  /// The host is given the elements themselves.
   /// \param what  as it is called in a message: "host_span()"
   virtual void exposing(const ArrayBase& elements, const char* what) = 0;
   /// An operation on arrays of which no derivative is known.

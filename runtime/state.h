@@ -292,7 +292,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
     if (is_freed()) [[unlikely]]
       refuse_freed();
   }
-  /// While the result lives, free() is refused: others work on the memory whom weft cannot wait for, or who do not ask.
+  /// While the result lives, which does not keep the memory, free() is refused: others work on it whom weft cannot wait
+  /// for, or who do not ask.
   std::shared_ptr<const void> pin();
 
   /// Before work on `stream`: it is to run after what other streams do here.
@@ -346,6 +347,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   void forget(std::span<const Use> done);
   void give_back();
   [[noreturn]] static void refuse_freed();
+  void refuse_pinned() const;
   std::atomic<bool> freed_ = false;
   int pins_ = 0;
   std::shared_ptr<void> owner_;

@@ -42,24 +42,32 @@ void Storage::give_back() {
   }
 }
 
+void Storage::refuse_pinned() const {
+  if (holds_gradients)
+    throw Error(ErrorKind::invalid_argument, "gradients of an array are freed: they stay as long as the array");
+  if (pins_ > 0)
+    throw Error(ErrorKind::invalid_argument,
+                "an array is freed that others still work on: a tape that has recorded work on it, a Recording, or a "
+                "tensor of DLPack's; reset() or end those first");
+}
+
 void Storage::free() {
   check_present();
+  {
+    std::lock_guard lock(mutex_);
+    refuse_pinned();
+  }
+  // A failure that is reported here leaves everything as it was.
   wait_for_users();
-  // Dropped with no lock: their ends may be those of other memory.
+  // Dropped with no lock: their ends may be those of other memory, and call what others gave.
   std::shared_ptr<void> owner;
-  std::shared_ptr<const Gradient> gradient;
   References references;
   {
     std::lock_guard lock(mutex_);
-    if (is_freed()) refuse_freed();
-    if (pins_ > 0)
-      throw Error(ErrorKind::invalid_argument,
-                  "an array is freed that others still work on: a tensor of DLPack's that was made of it, or a "
-                  "Recording; end those first");
+    check_present();
+    refuse_pinned();
     freed_ = true;
     owner = std::move(owner_);
-    gradient = std::move(gradient_);
-    has_gradient_ = false;
     references = std::move(references_);
     has_references_ = false;
   }
@@ -67,16 +75,18 @@ void Storage::free() {
 }
 
 void Storage::refuse_freed() {
-  throw Error(ErrorKind::invalid_argument, "the array is used after it was freed: Array::free() gave its memory back");
+  throw Error(ErrorKind::invalid_argument, "an array is used after it was freed: Array::free() gave its memory back");
 }
 
 std::shared_ptr<const void> Storage::pin() {
   std::lock_guard lock(mutex_);
-  if (is_freed()) refuse_freed();
+  check_present();
   ++pins_;
-  return {this, [self = shared_from_this()](const void*) {
-            std::lock_guard lock(self->mutex_);
-            --self->pins_;
+  return {this, [self = weak_from_this()](const void*) {
+            const std::shared_ptr<Storage> storage = self.lock();
+            if (!storage) return;
+            std::lock_guard lock(storage->mutex_);
+            --storage->pins_;
           }};
 }
 

@@ -108,6 +108,7 @@ TapeCore::Taped& TapeCore::taped(const ArrayBase& a) {
   Taped& t = storages_[a.storage().get()];
   if (!t.storage) {
     t.storage = a.storage();
+    t.pin = t.storage->pin();
     works_on(t.storage->device);
   }
   return t;
@@ -210,6 +211,7 @@ void TapeCore::refuse_on_the_way_back(const char* what) const {
 void TapeCore::check(const Seed& seed) const {
   const ArrayBase &y = seed.of_, &g = seed.gradient_;
   if (y.is_null() || g.is_null()) invalid("backward() from a null array");
+  g.storage()->check_present();
   for (int k = 0; k < y.ndim(); ++k)
     if (y.shape(k) != g.shape(k))
       invalid(fmt::format("backward() with a seed of another shape: dimension {} has {} elements, that of the array {}",

@@ -130,6 +130,7 @@ class TapeCore : public Recorder {
  private:
   struct Taped {
     std::shared_ptr<Storage> storage;
+    std::shared_ptr<const void> pin;
     bool carries = false;  ///< by what is recorded
     bool written = false;
     bool nonzero = false;

@@ -59,7 +59,8 @@ struct Recording::State {
   detail::CapturedMemory memory;
   /// Its owner may submit the command buffer as long as this lives, and asks nobody.
   std::vector<std::shared_ptr<const void>> pins;
-  detail::CapturedMemory::Reached reached;  ///< by the submission that comes next
+  std::vector<std::shared_ptr<const void>> reached_pins;  ///< of what the last prepare() found
+  detail::CapturedMemory::Reached reached;                ///< by the submission that comes next
   struct Kept {
     backend::Ticket submission = 0;
     detail::CapturedMemory::Reached reached;
@@ -75,6 +76,9 @@ struct Recording::State {
   void order() {
     release();
     reached = memory.order_before(*recordings, *stream);
+    reached_pins.clear();
+    for (const auto* list : {&reached.by_elements, &reached.by_handles})
+      for (const auto& storage : *list) reached_pins.push_back(storage->pin());
   }
 
   /// The submission works on its memory from now on. Elements and handles may come to refer to other memory while it

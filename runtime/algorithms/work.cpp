@@ -18,6 +18,7 @@ void Work::refuse(ErrorKind kind, const std::string& message) const {
 
 void Work::takes(const ArrayBase& a, const char* what) {
   if (a.is_null()) refuse(ErrorKind::invalid_argument, fmt::format("{} is a null array", what));
+  if (a.is_freed()) refuse(ErrorKind::invalid_argument, fmt::format("{} is an array that was freed", what));
   if (!a.is_contiguous())
     refuse(ErrorKind::unsupported,
            fmt::format("{} is a strided view: give contiguous elements, of contiguous() where it is only read", what));

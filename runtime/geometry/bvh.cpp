@@ -56,6 +56,7 @@ namespace {
 
 void check_groups(const Device& device, const Array<int>& groups, std::int64_t boxes) {
   if (groups.is_null()) return;
+  if (groups.is_freed()) invalid("a hierarchy of boxes is given groups that were freed");
   if (groups.size() != boxes)
     invalid(fmt::format("a hierarchy of {} boxes is given {} groups: one for each box", boxes, groups.size()));
   if (groups.device() != device)
@@ -65,6 +66,7 @@ void check_groups(const Device& device, const Array<int>& groups, std::int64_t b
 
 void check(const Device& device, const Array<vec3>& lowers, const Array<vec3>& uppers) {
   if (lowers.is_null() || uppers.is_null()) invalid("a hierarchy of boxes is given a null array");
+  if (lowers.is_freed() || uppers.is_freed()) invalid("a hierarchy of boxes is given an array that was freed");
   if (lowers.size() != uppers.size())
     invalid(
         fmt::format("a hierarchy of boxes is given {} lower bounds and {} upper ones", lowers.size(), uppers.size()));

@@ -191,6 +191,7 @@ void sort_into_cells(HashGridState& s, const Array<vec3>& points, const Array<in
 
 void check(const HashGridState& s, const Array<vec3>& points, float cell_width, const Array<int>& groups) {
   if (points.is_null()) invalid("a hash grid is given a null array of points");
+  if (points.is_freed()) invalid("a hash grid is given points that were freed");
   if (points.device() != s.device)
     invalid(
         fmt::format("a hash grid on device {} is given points on device {}", s.device.name(), points.device().name()));
@@ -200,6 +201,7 @@ void check(const HashGridState& s, const Array<vec3>& points, float cell_width, 
     throw Error(ErrorKind::unsupported,
                 fmt::format("a hash grid of {} points; it counts to 2^31 - 2^16", points.size()));
   if (groups.is_null()) return;
+  if (groups.is_freed()) invalid("a hash grid is given groups that were freed");
   if (groups.device() != s.device)
     invalid(
         fmt::format("a hash grid on device {} is given groups on device {}", s.device.name(), groups.device().name()));

@@ -106,9 +106,15 @@ void check_triangles(const MeshState& s) {
     invalid(fmt::format("triangle {} of a mesh has a point that is NaN or infinite", answer[kBadPoint]));
 }
 
+void check_present(const MeshState& s) {
+  if (s.points.is_freed() || s.indices.is_freed() || s.velocities.is_freed())
+    invalid("an array of a mesh was freed: its points, its indices or its velocities");
+}
+
 void check(const MeshState& s, const MeshOptions& options) {
   if (s.points.is_null()) invalid("a mesh is given a null array of points");
   if (s.indices.is_null()) invalid("a mesh is given a null array of indices");
+  check_present(s);
   if (s.indices.device() != s.points.device())
     invalid(fmt::format("a mesh is given points on device {} and indices on device {}", s.points.device().name(),
                         s.indices.device().name()));
@@ -224,6 +230,7 @@ detail::MeshState& Mesh::state() const {
 void Mesh::refit() {
   detail::MeshState& s = state();
   const detail::Quiet quiet;
+  detail::check_present(s);
   detail::check_unchanged(s);
   detail::change(s.watch->changed, [&] {
     detail::read_points(s);
@@ -234,6 +241,7 @@ void Mesh::refit() {
 void Mesh::rebuild() {
   detail::MeshState& s = state();
   const detail::Quiet quiet;
+  detail::check_present(s);
   const bool changed = *s.watch->changed;
   if (changed) detail::check_triangles(s);
   detail::change(s.watch->changed, [&] {

@@ -1,5 +1,6 @@
 // Arrays that are freed while others still name their memory: every later use is an error.
 #include <gtest/gtest.h>
+#include <weft/algorithms.h>
 #include <weft/geometry.h>
 #include <weft/runtime/dlpack.h>
 #include <weft/runtime/graph.h>
@@ -35,6 +36,14 @@ const auto square = kernel("square", [](Arr<const float> x, Arr<float> y) {
   Int i = tid();
   y[i] = x[i] * x[i];
 });
+
+// Another library has had the memory.
+void to_dlpack_and_back(const Array<float>& x) {
+  DLManagedTensorVersioned* const tensor = to_dlpack(x);
+  Array<float> same = from_dlpack<float>(x.device(), tensor);
+  EXPECT_EQ(same.storage(), x.storage());
+  EXPECT_FALSE(same.is_freed());
+}
 
 TEST_P(FreedArrays, are_refused_by_everything_that_would_use_them) {
   Array<float, 2> x = zeros<float, 2>(device(), {10, 10});
@@ -139,26 +148,102 @@ TEST_P(FreedArrays, are_refused_where_elements_held_them_until_these_are_assigne
   launch(add_held, 4, held, to);
   EXPECT_EQ(to.at(3), 3);
   expect_contains(error_of([&] { graph.launch(); }), "capture again");
-  EXPECT_EQ(held.at(0).values.at(0), 2);
+  // One element for all is as good.
+  b.free();
+  Array<float> c = full<float>(device(), 4, 4);
+  held.fill(Held{c});
+  launch(add_held, 4, held, to);
+  EXPECT_EQ(to.at(3), 7);
+  EXPECT_EQ(held.at(0).values.at(0), 4);
+}
+
+TEST_P(FreedArrays, that_a_graph_would_bring_are_refused_before_it_begins) {
+  Array<float> a = full<float>(device(), 4, 1), b = full<float>(device(), 4, 2), to = zeros<float>(device(), 4);
+  Array<Held> held(device(), {Held{b}}), other(device(), {Held{b}});
+  const Graph graph = capture(device(), [&] {
+    other.assign(std::vector<Held>{Held{b}});
+    held.assign(std::vector<Held>{Held{a}});
+  });
+  a.free();
+  expect_contains(error_of([&] { graph.launch(); }), "capture again");
+  held.assign(std::vector<Held>{Held{b}});
+  launch(add_held, 4, held, to);
+  launch(add_held, 4, other, to);
+  EXPECT_EQ(to.at(3), 4);
+}
+
+TEST_P(FreedArrays, are_refused_by_structures_which_stay_as_they_were) {
+  const std::vector<vec3> low{{0, 0, 0}, {2, 0, 0}}, high{{1, 1, 1}, {3, 1, 1}};
+  Array<vec3> lowers(device(), low), uppers(device(), high), gone(device(), low);
+  Array<int> found = zeros<int>(device(), 1), flag = full<int>(device(), 1, 1);
+  const auto count = kernel("count", [](UInt64 boxes, UInt64 grid, Arr<int> n) {
+    for ([[maybe_unused]] auto k : bvh_query_aabb(boxes, vec3{-9, -9, -9}, vec3{9, 9, 9})) n[0] += 1;
+    for ([[maybe_unused]] auto k : hash_grid_query(grid, vec3{1, 0, 0}, 1.5f)) n[0] += 10;
+  });
+  Bvh bvh(device(), lowers, uppers);
+  HashGrid grid(device(), 4, 4, 4);
+  grid.build(lowers, 1.5f);
+  launch(count, 1, bvh.id(), grid.id(), found);
+  const int once = found.at(0);
+  EXPECT_GT(once, 2);
+  gone.free();
+  Array<int> keys(device(), {2}), values(device(), {1});
+  values.free();
+  Array<int> gone_flag = flag.clone();
+  gone_flag.free();
+  const std::vector<std::function<void()>> uses = {
+      [&] { bvh.refit(gone, uppers); },
+      [&] { bvh.rebuild(lowers, gone); },
+      [&] { Bvh(device(), gone, uppers); },
+      [&] { grid.build(gone, 1.5f); },
+      [&] { grid.build(gone.slice(0, 0), 1.5f); },
+      [&] { radix_sort_pairs(keys, values); },
+      [&] {
+        Mesh(gone, Array<int>(device(), {0, 1, 0}));
+      },
+      [&] { (void)capture(device(), [&] { graph_if(gone_flag, [] {}); }); },
+  };
+  for (std::size_t k = 0; k < uses.size(); ++k) {
+    SCOPED_TRACE(k);
+    expect_contains(error_of(uses[k]), "freed");
+  }
+  launch(count, 1, bvh.id(), grid.id(), found);
+  EXPECT_EQ(found.at(0), 2 * once);
 }
 
 TEST_P(FreedArrays, under_a_mesh_are_refused_by_its_queries_and_refits) {
   Array<vec3> points(device(), std::vector<vec3>{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}});
-  const Array<int> corners(device(), {0, 1, 2});
+  Array<int> corners(device(), {0, 1, 2});
   Array<float> found = zeros<float>(device(), 1);
   const auto distance = kernel("distance", [](UInt64 mesh, Arr<float> to) {
     to[0] = mesh_query_point(mesh, vec3{0.2f, 0.2f, 3.f}, 10.f).distance;
   });
   {
+    const bool shared = device().native().info().host_visible;
+    DLManagedTensorVersioned* const tensor = shared ? to_dlpack(corners) : nullptr;
     Mesh mesh(points, corners);
     launch(distance, 1, mesh.id(), found);
     EXPECT_NEAR(found.at(0), 3, 1e-6);
+    // A call that is refused changes nothing.
+    if (tensor) {
+      expect_contains(error_of([&] { corners.free(); }), "others still work on");
+      launch(distance, 1, mesh.id(), found);
+      tensor->deleter(tensor);
+    }
     points.free();
     const std::string asked = error_of([&] { launch(distance, 1, mesh.id(), found); });
     expect_contains(asked, "stands on which kernels find by its handle");
     expect_contains(asked, "kernel \"distance\"");
     expect_contains(error_of([&] { mesh.refit(); }), "freed");
     expect_contains(error_of([&] { mesh.rebuild(); }), "freed");
+  }
+  {
+    const Array<vec3> moved(device(), std::vector<vec3>{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}});
+    Array<int> other = corners.clone();
+    Mesh mesh(moved, other);
+    other.free();
+    expect_contains(error_of([&] { mesh.refit(); }), "an array of a mesh was freed");
+    expect_contains(error_of([&] { mesh.rebuild(); }), "an array of a mesh was freed");
   }
   // Without the mesh kernels go by handles again.
   const Array<vec3> others(device(), std::vector<vec3>{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}});
@@ -193,35 +278,56 @@ TEST_P(FreedArrays, under_a_hierarchy_are_replaced_by_a_refit) {
   EXPECT_EQ(found.at(0), 6);
 }
 
-TEST_P(FreedArrays, leave_tapes_what_they_need) {
+TEST_P(FreedArrays, stay_while_a_tape_has_recorded_work_on_them) {
   Array<float> x = full<float>(device(), 3, 3).requires_grad(), y = zeros<float>(device(), 3);
-  Array<float> scratch = zeros<float>(device(), 3);
-  const Array<float> gradient = x.grad();
+  Array<float> scratch = zeros<float>(device(), 3), factor = full<float>(device(), 3, 5);
+  const auto scale = kernel("scale", [](Arr<float> y, Arr<const float> by) {
+    Int i = tid();
+    y[i] *= by[i];
+  });
+  Array<float> gradient = x.grad();
   Tape tape;
   tape.record([&] {
     launch(square, 3, x, y);
+    launch(scale, 3, y, factor);
     scratch.free();  // nobody else's business
-    expect_contains(error_of([&] { x.free(); }), "free() of an array that carries gradients while a tape records");
-  });
-  EXPECT_FALSE(x.is_freed());
-  // What is refused is not recorded.
-  tape.record([&] {
+    for (Array<float>* a : {&x, &y, &factor})
+      expect_contains(error_of([&] { a->free(); }), "others still work on: a tape that has recorded work on it");
+    // What is refused is not recorded.
     expect_contains(error_of([&] { scratch.fill(1); }), "freed");
     expect_contains(error_of([&] { scratch.copy_from(x); }), "freed");
     expect_contains(error_of([&] { launch(square, 3, x, scratch); }), "freed");
   });
-  tape.backward({{y, full<float>(device(), 3, 1)}});
-  EXPECT_EQ(gradient.at(2), 6);
-  x.free();
-  // Gradients are arrays of their own.
-  EXPECT_EQ(gradient.at(2), 6);
+  expect_contains(error_of([&] { x.free(); }), "reset() or end those first");
+  const Array<float> seed = full<float>(device(), 3, 1);
+  tape.backward({{y, seed}});
+  EXPECT_EQ(gradient.at(2), 30);
+  tape.reset();
+  x.free(), y.free(), factor.free();
+  // Gradients are arrays of their own, which stay; nobody else frees them.
+  EXPECT_EQ(gradient.at(2), 30);
+  expect_contains(error_of([&] { gradient.free(); }), "they stay as long as the array");
+  expect_contains(error_of([&] { (void)x.grad(); }), "freed");
+}
+
+// Of these the tape knows no more than that a function of the caller's reads them.
+TEST_P(FreedArrays, are_refused_on_the_way_back_where_a_tape_does_not_know_them) {
+  Array<float> x = full<float>(device(), 3, 3).requires_grad(), y = zeros<float>(device(), 3);
+  Array<float> slope = full<float>(device(), 3, 2);
+  Tape tape;
+  tape.record([&] {
+    launch(square, 3, x, y);
+    tape.record_func([&] { launch(add_one, 3, slope); }, y);
+  });
+  slope.free();
+  expect_contains(error_of([&] { tape.backward({{y, full<float>(device(), 3, 1)}}); }), "is an array that was freed");
 }
 
 TEST_P(FreedArrays, stay_where_another_library_has_them) {
   if (!device().native().info().host_visible) GTEST_SKIP() << "tensors are copies here";
   Array<float> x = full<float>(device(), 4, 2);
   DLManagedTensorVersioned* tensor = to_dlpack(x);
-  expect_contains(error_of([&] { x.free(); }), "others still work on: a tensor of DLPack's");
+  expect_contains(error_of([&] { x.free(); }), "others still work on");
   EXPECT_EQ(x.at(3), 2);
   EXPECT_EQ(static_cast<float*>(tensor->dl_tensor.data)[3], 2);
   tensor->deleter(tensor);
@@ -251,6 +357,27 @@ TEST_P(FreedArrays, give_wrapped_memory_back_to_its_owner) {
   EXPECT_EQ(deleted, shared ? 0 : 1);
   taken.free();
   EXPECT_EQ(deleted, 1);
+  // Memory that was given away comes back as it is then: of nobody's array.
+  to_dlpack_and_back(again);
+  again.free();
+  Array<float> third = wrap(device(), memory);
+  to_dlpack_and_back(third);
+  EXPECT_EQ(third.at(0), 2);
+}
+
+TEST_P(FreedArrays, stay_where_the_wait_for_them_ends_in_a_failure) {
+  Array<float> x = full<float>(device(), 4, 2);
+  launch(kernel("fail",
+                [](Arr<float> x) {
+                  x[tid()] += 1;
+                  assert_(x[tid()] < 1.f, "too much");
+                }),
+         4, x);
+  expect_contains(error_of([&] { x.free(); }), "too much");
+  EXPECT_FALSE(x.is_freed());
+  EXPECT_EQ(x.at(0), 3);
+  x.free();
+  EXPECT_TRUE(x.is_freed());
 }
 
 TEST_P(FreedArrays, refuse_null_and_may_be_empty) {

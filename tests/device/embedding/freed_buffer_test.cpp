@@ -15,6 +15,11 @@ namespace {
 
 const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
 
+struct Held {
+  Array<float> values;
+};
+WEFT_STRUCT(Held, values);
+
 WATCHED_TEST(FreedBuffers);
 
 TEST_P(FreedBuffers, GoBackToTheRendererWhateverStillNamesThem) {
@@ -44,22 +49,49 @@ TEST_P(FreedBuffers, GoBackToTheRendererWhateverStillNamesThem) {
 TEST_P(FreedBuffers, StayWhereACommandBufferMayUseThem) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
-  Array<float> x = zeros<float>(e.device, 100), y = zeros<float>(e.device, 100);
+  Array<float> x = zeros<float>(e.device, 100);
   VkCommandBuffer commands = e.renderer.begin();
   std::optional<Recording> recording = e.device.stream().record_into(commands, [&] { launch(add_one, 100, x); });
-  expect_contains(error_of([&] { x.free(); }), "is not submitted");
+  expect_contains(error_of([&] { x.free(); }), "others still work on");
   e.renderer.submit(commands);
   recording->submitted();
   EXPECT_EQ(x.at(7), 1);
-  expect_contains(error_of([&] { x.free(); }), "a Recording; end those first");
+  expect_contains(error_of([&] { x.free(); }), "reset() or end those first");
   recording.reset();
   x.free();
-  y.free();
   expect_contains(error_of([&] {
                     commands = e.renderer.begin();
                     (void)e.device.stream().record_into(commands, [&] { launch(add_one, 100, x); });
                   }),
                   "is an array that was freed");
+}
+
+// What its elements led to when it was prepared last.
+TEST_P(FreedBuffers, StayWhereACommandBufferReachesThem) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> a = full<float>(e.device, 4, 1), b = full<float>(e.device, 4, 2), to = zeros<float>(e.device, 4);
+  Array<Held> held(e.device, {Held{a}});
+  const VkCommandBuffer commands = e.renderer.begin();
+  std::optional<Recording> recording = e.device.stream().record_into(commands, [&] {
+    launch(kernel("add what is held",
+                  [](Arr<const Held> from, Arr<float> to) {
+                    Int i = tid();
+                    to[i] += from[0].values[i];
+                  }),
+           4, held, to);
+  });
+  e.renderer.submit(commands);
+  recording->submitted();
+  held.assign(std::vector<Held>{Held{b}});
+  recording->prepare();
+  expect_contains(error_of([&] { b.free(); }), "others still work on");
+  e.renderer.submit_again(commands);
+  recording->submitted();
+  EXPECT_EQ(to.at(3), 3);
+  expect_contains(error_of([&] { b.free(); }), "others still work on");
+  recording.reset();
+  b.free();
 }
 
 }  // namespace
