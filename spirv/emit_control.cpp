@@ -1,4 +1,6 @@
 // Values, regions and structured control flow.
+#include <algorithm>
+
 #include "../frontend/support/error.h"
 #include "emitter.h"
 
@@ -185,11 +187,127 @@ bool Emitter::emit_if(Id id) {
   return true;
 }
 
+namespace {
+
+/// Operations of a condition that stands in three places.
+constexpr std::size_t kCheap = 12;
+
+// Nothing but a few operations that give the same wherever they stand, as long as nothing happens in between.
+bool is_cheap(const ir::Module& module, ir::RegionId condition) {
+  const std::span<const Id> insts = module.regions[condition].insts;
+  if (insts.empty() || insts.size() > kCheap || module[insts.back()].op != Op::yield) return false;
+  return std::ranges::all_of(insts.first(insts.size() - 1), [&](Id id) {
+    const Op op = module[id].op;
+    return op == Op::local_get || ir::info(op).effect == ir::Effect::pure;
+  });
+}
+
+// Does it go from one constant to another by a constant step? Drivers unroll such loops as they are.
+bool is_counted(const ir::Module& module, Id loop) {
+  const std::span<const Id> body = module.regions[module[loop].regions[1]].insts;
+  const Id go = module.arg(module.regions[module[loop].regions[0]].insts.back(), 0);
+  if (module[go].num_args != 2 || body.empty() || module[body.back()].op != Op::yield) return false;
+  const auto is_constant = [&](Id id) { return module[id].op == Op::constant; };
+  for (int side = 0; side < 2; ++side) {
+    const Id counter = module.arg(go, side);
+    if (module[counter].op != Op::param || !is_constant(module.arg(go, 1 - side))) continue;
+    const int k = int(module[counter].imm);
+    if (k >= int(module[loop].num_args) || !is_constant(module.arg(loop, k))) continue;
+    const Id next = module.arg(body.back(), k);
+    if (module[next].op != Op::add && module[next].op != Op::sub) continue;
+    for (int a = 0; a < 2; ++a) {
+      const Id from = module.arg(next, a);
+      if (module[from].op == Op::param && int(module[from].imm) == k && is_constant(module.arg(next, 1 - a)))
+        return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void Emitter::emit_loop(Id id) {
+  if (is_cheap(module_, module_[id].regions[0]) && !is_counted(module_, id))
+    emit_guarded_loop(id);
+  else
+    emit_plain_loop(id);
+}
+
+// before: condition region   -> header or end
+// header: phis; merge        the values carried round
+// body:   condition region, for what the body uses of it; body region -> next
+// next:   step region, condition region -> header or merge
+// merge:  -> end
+// end:    phis               what the loop leaves
+//
+// Drivers for CPUs run the threads of a subgroup in step, and what stands in a branch that none of them takes they
+// leave out. But a loop with its condition at the head they go through once more than any thread does, with all of
+// them idle. (Measured on lavapipe of Mesa 25.0: a loop of one round took twice as long as its body.)
+void Emitter::emit_guarded_loop(Id id) {
+  const ir::Inst& inst = module_[id];
+  const std::size_t count = inst.num_args;
+  const std::span<const Id> condition = module_.regions[inst.regions[0]].insts;
+  const Word header = w_.id(), body = w_.id(), end = w_.id();
+  std::vector<Word> initial(count), carried(count), after(count);
+  for (std::size_t k = 0; k < count; ++k) initial[k] = value(module_.arg(id, int(k)));
+  loops_.push_back({.merge = w_.id(), .next = w_.id(), .continued = false, .carried = {}});
+  // The list of loops grows inside: it is asked anew each time.
+  const auto ask = [&](const std::vector<Word>& with) {
+    loops_.back().carried = with;
+    for (const Id c : condition.first(condition.size() - 1)) emit_inst(c);
+    return value(module_.arg(condition.back(), 0));
+  };
+  const Word enters = ask(initial), before = block_;
+  body_.emit(spv::Op::OpSelectionMerge, {end, Word(spv::SelectionControlMask::MaskNone)});
+  body_.emit(spv::Op::OpBranchConditional, {enters, header, end});
+
+  open_block(header);
+  // What the second predecessor brings is known only when the body has been translated: filled in below.
+  std::vector<std::size_t> holes(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    carried[k] = make(spv::Op::OpPhi, module_[module_.arg(id, int(k))].type, {initial[k], before, 0, 0});
+    holes[k] = body_.size() - 2;
+  }
+  body_.emit(spv::Op::OpLoopMerge, {loops_.back().merge, loops_.back().next, Word(spv::LoopControlMask::MaskNone)});
+  branch(body);
+  open_block(body);
+  ask(carried);
+  const Flow flow = emit_region(inst.regions[1]);
+  if (flow.falls) branch(loops_.back().next);
+  if (count && (!flow.falls || flow.yield == kNone || module_[flow.yield].num_args != count))
+    internal_error("a loop's body does not end with its carried values");
+
+  open_block(loops_.back().next);
+  const bool goes_round = flow.falls || loops_.back().continued;
+  if (goes_round && inst.regions[2] != kNone) emit_region(inst.regions[2]);
+  for (std::size_t k = 0; k < count; ++k) after[k] = value(module_.arg(flow.yield, int(k)));
+  const Word merge = loops_.back().merge;
+  if (goes_round) {
+    const Word again = ask(after);
+    body_.emit(spv::Op::OpBranchConditional, {again, header, merge});
+  } else {
+    branch(header);
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    body_[holes[k]] = after[k];
+    body_[holes[k] + 1] = block_;
+  }
+  loops_.pop_back();
+
+  open_block(merge);
+  branch(end);
+  open_block(end);
+  value_[id] = Word(results_.size());
+  for (std::size_t k = 0; k < count; ++k)
+    results_.push_back(
+        make(spv::Op::OpPhi, module_[module_.arg(id, int(k))].type, {initial[k], before, after[k], merge}));
+}
+
 // header: phis; merge        the values carried round
 // check:  condition region   -> body or merge
 // body:   body region        -> next
 // next:   step region        -> header
-void Emitter::emit_loop(Id id) {
+void Emitter::emit_plain_loop(Id id) {
   const ir::Inst& inst = module_[id];
   const std::size_t count = inst.num_args;
   Word before = block_, header = w_.id(), check = w_.id(), body = w_.id();

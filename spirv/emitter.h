@@ -142,6 +142,8 @@ class Emitter {
   Flow emit_region(ir::RegionId region);
   bool emit_if(Id id);
   void emit_loop(Id id);
+  void emit_guarded_loop(Id id);
+  void emit_plain_loop(Id id);
   void emit_inst(Id id);
   Word call(Id id);
   Word call_result(Id id);

@@ -218,6 +218,42 @@ TEST(Spirv, LiteralDivisorsNeedNoGuard) {
   }
 }
 
+// ---- Loops
+
+/// Counts from `first` by `step`, as long as the count is below `limit`; a value below 0 is loaded where it stands.
+Module loop_kernel(std::int64_t first, std::int64_t step, std::int64_t limit, bool load_in_condition = false) {
+  Module m = kernel();
+  Builder b(m);
+  const auto number = [&](std::int64_t n) { return n < 0 ? load(b, Type::i32) : b.constant_int(Type::i32, n); };
+  const Id initial[] = {number(first), load(b, Type::i32, 1)};
+  const Id by = number(step), bound = load_in_condition ? ir::kNone : number(limit);
+  b.open_loop(initial);
+  const Id i = b.loop_param(0), sum = b.loop_param(1);
+  const Id twice = b.pure(Op::add, Type::i32, {i, i});
+  b.loop_body(b.pure(Op::lt, Type::b1, {i, load_in_condition ? number(limit) : bound}));
+  // The body uses what the condition has computed.
+  const Id next[] = {b.pure(Op::add, Type::i32, {i, by}), b.pure(Op::add, Type::i32, {sum, twice})};
+  b.yield(next);
+  const Id loop = b.close_loop();
+  store(b, b.pure(Op::add, Type::i32, {b.result(loop, 0, Type::i32), b.result(loop, 1, Type::i32)}));
+  return m;
+}
+
+TEST(Spirv, LoopsAskAtTheirEndWhetherTheyGoOn) {
+  const auto guards = [](const Module& m) {
+    std::map<spv::Op, int> found = count_ops(check(m));
+    EXPECT_EQ(found[spv::Op::OpLoopMerge], 1);
+    EXPECT_EQ(found[spv::Op::OpBranchConditional], 1 + found[spv::Op::OpSelectionMerge]);
+    return found[spv::Op::OpSelectionMerge] - 1;  // without that for threads past the end
+  };
+  EXPECT_EQ(guards(loop_kernel(0, 1, -1)), 1);
+  EXPECT_EQ(guards(loop_kernel(-1, 1, 9)), 1);
+  EXPECT_EQ(guards(loop_kernel(0, -1, 9)), 1);
+  // Drivers unroll what counts between constants, and what is read from memory is read once a round.
+  EXPECT_EQ(guards(loop_kernel(0, 1, 9)), 0);
+  EXPECT_EQ(guards(loop_kernel(0, 1, -1, true)), 0);
+}
+
 // ---- Arguments
 
 TEST(Spirv, ArgumentsOfEveryTypeInPushConstantsAndInMemory) {
