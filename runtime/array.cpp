@@ -130,6 +130,10 @@ void ArrayBase::create_around(const Device& device, const Extent& extent, int nd
 void ArrayBase::free() {
   require_memory(*this, "a null array is freed");
   detail::Capture::refuse_waits();
+  // What steps that are run again will need, nobody knows yet.
+  if (detail::recorder())
+    throw Error(ErrorKind::unsupported,
+                "an array is freed while a tape records: call free() outside of record(), or let the handles go");
   storage_->free();
 }
 
@@ -232,6 +236,8 @@ HostCopy ArrayBase::start_download(void* data) const {
 
 void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references) {
   require_memory(*this, "elements are assigned to a null array");
+  // Before anything is noted.
+  if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.around([&] { upload(data, count, {}, &references); });
 }

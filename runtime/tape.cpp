@@ -82,8 +82,10 @@ void Tape::take_gradient(ArrayBase& array) {
 void Tape::add_function(std::function<void()> backward, std::vector<const ArrayBase*> arrays) {
   detail::refuse_empty(backward, "Tape::record_func()");
   if (detail::recorder() != core()->active()) invalid("record_func() outside record() of this tape");
-  for (const ArrayBase* a : arrays)
+  for (const ArrayBase* a : arrays) {
     if (a->is_null()) invalid("record_func() with a null array");
+    a->storage()->check_present();
+  }
   detail::recorder()->calling(std::move(backward), arrays);
 }
 
@@ -105,12 +107,12 @@ const TapeCore::Taped* TapeCore::find(const ArrayBase& a) const {
 }
 
 TapeCore::Taped& TapeCore::taped(const ArrayBase& a) {
+  if (const auto known = storages_.find(a.storage().get()); known != storages_.end()) return known->second;
+  auto pin = a.storage()->pin();
+  works_on(a.storage()->device);
   Taped& t = storages_[a.storage().get()];
-  if (!t.storage) {
-    t.storage = a.storage();
-    t.pin = t.storage->pin();
-    works_on(t.storage->device);
-  }
+  t.storage = a.storage();
+  t.pin = std::move(pin);
   return t;
 }
 

@@ -202,7 +202,8 @@ bool is_cheap(const ir::Module& module, ir::RegionId condition) {
   });
 }
 
-// Does it go from one constant to another by a constant step? Drivers unroll such loops as they are.
+// Does it go from one constant to another by a constant step? Drivers unroll such loops as they are. (Where counters
+// are locals, as in kernels that are no adjoints, that is not known.)
 bool is_counted(const ir::Module& module, Id loop) {
   const std::span<const Id> body = module.regions[module[loop].regions[1]].insts;
   const Id go = module.arg(module.regions[module[loop].regions[0]].insts.back(), 0);

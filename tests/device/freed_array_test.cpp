@@ -155,6 +155,11 @@ TEST_P(FreedArrays, are_refused_where_elements_held_them_until_these_are_assigne
   launch(add_held, 4, held, to);
   EXPECT_EQ(to.at(3), 7);
   EXPECT_EQ(held.at(0).values.at(0), 4);
+  // A call that is refused leaves no trace of what it was given.
+  Array<float> e = full<float>(device(), 4, 5);
+  expect_contains(error_of([&] { held.assign(std::vector<Held>(2, Held{e})); }), "2 elements are given");
+  e.free();
+  EXPECT_EQ(held.at(0).values.at(0), 4);
 }
 
 TEST_P(FreedArrays, that_a_graph_would_bring_are_refused_before_it_begins) {
@@ -287,18 +292,20 @@ TEST_P(FreedArrays, stay_while_a_tape_has_recorded_work_on_them) {
   });
   Array<float> gradient = x.grad();
   Tape tape;
+  scratch.free();
   tape.record([&] {
     launch(square, 3, x, y);
     launch(scale, 3, y, factor);
-    scratch.free();  // nobody else's business
-    for (Array<float>* a : {&x, &y, &factor})
-      expect_contains(error_of([&] { a->free(); }), "others still work on: a tape that has recorded work on it");
+    expect_contains(error_of([&] { y.free(); }), "an array is freed while a tape records");
     // What is refused is not recorded.
     expect_contains(error_of([&] { scratch.fill(1); }), "freed");
     expect_contains(error_of([&] { scratch.copy_from(x); }), "freed");
     expect_contains(error_of([&] { launch(square, 3, x, scratch); }), "freed");
+    for (int k = 0; k < 2; ++k)
+      expect_contains(error_of([&] { tape.record_func([] { FAIL(); }, x, scratch); }), "freed");
   });
-  expect_contains(error_of([&] { x.free(); }), "reset() or end those first");
+  for (Array<float>* a : {&x, &y, &factor})
+    expect_contains(error_of([&] { a->free(); }), "others still work on: a tape that has recorded work on it");
   const Array<float> seed = full<float>(device(), 3, 1);
   tape.backward({{y, seed}});
   EXPECT_EQ(gradient.at(2), 30);
