@@ -264,7 +264,7 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
 detail::References ArrayBase::references() const {
   if (!storage_) return {};
   detail::References list = storage_->references();
-  if (refers_to_freed(*storage_))
+  if (std::ranges::any_of(list, &detail::Storage::is_freed))
     invalid("the elements of an array may hold another array that was freed: assign all of them anew");
   list.push_back(storage_);  // elements may hold views of their own array
   std::ranges::sort(list, {}, [](const auto& s) { return s->allocation.address; });
