@@ -28,7 +28,7 @@ struct Cluster {
   TracedBox box;
   Int link;   ///< as in BvhNode
   Int first;  ///< the least place of its primitives: a number that no other cluster has
-  Int size;   ///< see Size
+  Int size;   ///< the height in nodes; where leaves are packed see Size
 };
 
 Float half_area(const TracedBox& b) {
@@ -36,11 +36,11 @@ Float half_area(const TracedBox& b) {
   return d.x * (d.y + d.z) + d.y * d.z;
 }
 
-/// How much is below a cluster, and what finding nothing there costs by the surface area heuristic: a node that is
-/// visited costs what a primitive does. In one word, since all of a cluster goes from lane to lane: bits 0 to 3 the
-/// number of primitives (15: and more); above them the height in nodes. Where all may be one leaf, which is 8
-/// primitives at most, three bits are enough for the height, and the rest is the part of the leaf's cost that nodes
-/// save.
+/// How much is below a cluster where leaves are packed, and what finding nothing there costs by the surface area
+/// heuristic: a node that is visited costs what a primitive does. In one word, since all of a cluster goes from lane to
+/// lane: bits 0 to 3 the number of primitives (15: and more); above them the height in nodes. Where all may be one
+/// leaf, which is 8 primitives at most, three bits are enough for the height, and the rest is the part of the leaf's
+/// cost that nodes save.
 struct Size {
   Int number, height;
   Float saved;  ///< from 0 to 1; 0 where it is to be one leaf
@@ -190,6 +190,31 @@ struct Output {
   Var<BvhData> bvh;
   Arr<vec4> halves;
   Arr<vec2i> spans;  ///< see BvhBuild
+  bool packs;        ///< leaves are packed
+
+  Int height(const Cluster& c) const { return packs ? Size::of(c.size, bvh.leaf_size).height : c.size; }
+  /// The size of what becomes `node` by joining two clusters, the first of which has the lower places; it says what the
+  /// node may be.
+  /// \param is_node  threads where it is false have no such node
+  /// \param across   see merge_nearest()
+  Int join_sizes(const Cluster& a, const Cluster& b, const TracedBox& both, const Int& node, const Bool& is_node,
+                 const Bool& across) const {
+    if (!packs) return max(a.size, b.size) + 1;
+    const Int& leaf_size = bvh.leaf_size;
+    const Size of_a = Size::of(a.size, leaf_size), of_b = Size::of(b.size, leaf_size);
+    Size size{select(across, 15, min(of_a.number + of_b.number, 15)), max(of_a.height, of_b.height) + 1, 0.f};
+    If (size.number <= leaf_size) {
+      Float as_leaf = size.cost(both), as_node = half_area(both) + of_a.cost(a.box) + of_b.cost(b.box);
+      // Not so for areas of 0, nor for those that are infinite or no numbers.
+      Bool saves = as_node < as_leaf;
+      size.saved = select(saves, 1.f - as_node / as_leaf, 0.f);
+      size.height = select(saves, size.height, 0);
+    }
+    If (is_node) {
+      spans[node] = Vec2i(a.first, size.number + select(size.height > 0, 0, kIsLeaf));
+    }
+    return size.word(leaf_size);
+  }
 };
 
 /// One round: clusters that are each other's nearest become one, and the others close up.
@@ -208,10 +233,9 @@ void merge_nearest(Clusters& c, Int& count, const Output& out, const Bool& acros
     Int i = c.number(k), j = select(key == kNone, i, i ^ Int(key & 31u));
     Bool pair = (i < count) & (j != i) & (c.fetch(best, j) == key);
     Bool first = pair & (i < j), second = pair & (j < i);
-    Int other_first = c.fetch(firsts, j), other_size = c.fetch(sizes, j);
-    TracedBox other{c.fetch(lowers, j), c.fetch(uppers, j)};
+    const Cluster other{{c.fetch(lowers, j), c.fetch(uppers, j)}, j, c.fetch(firsts, j), c.fetch(sizes, j)};
     // The second one's least place is the first one of no other pair, ever: the node's number.
-    Int node = select(first, other_first, own.first) - 1;
+    Int node = select(first, other.first, own.first) - 1;
     If (pair) {
       Int child = node * 2 + Int(second);
       If (own.link >= 0) {
@@ -219,23 +243,11 @@ void merge_nearest(Clusters& c, Int& count, const Output& out, const Bool& acros
       }
       store_half(out.halves, child, {own.box, own.link, select(own.link >= 0, 0, 1)});
     }
-    const Int& leaf_size = out.bvh.leaf_size;
-    TracedBox both = join(own.box, other);
-    const Size a = Size::of(own.size, leaf_size), b = Size::of(other_size, leaf_size);
-    Size size{select(across, 15, min(a.number + b.number, 15)), max(a.height, b.height) + 1, 0.f};
-    If (size.number <= leaf_size) {
-      Float as_leaf = size.cost(both), as_node = half_area(both) + a.cost(own.box) + b.cost(other);
-      // Not so for areas of 0, nor for those that are infinite or no numbers.
-      Bool is_node = as_node < as_leaf;
-      size.saved = select(is_node, 1.f - as_node / as_leaf, 0.f);
-      size.height = select(is_node, size.height, 0);
-    }
-    If (first & (leaf_size > 1)) {
-      out.spans[node] = Vec2i(own.first, size.number + select(size.height > 0, 0, kIsLeaf));
-    }
-    own.box = {select(first, both.lower, own.box.lower), select(first, both.upper, own.box.upper)};
+    TracedBox both = join(own.box, other.box);
+    Int size = out.join_sizes(own, other, both, node, first, across);
+    own.box = either(first, both, own.box);
     own.link = select(first, node, own.link);
-    own.size = select(first, size.word(leaf_size), own.size);
+    own.size = select(first, size, own.size);
     kept |= select((i < count) & !second, UInt(1u) << UInt(i & 31), 0u);
   }
   const SetBits left(c.any_bits(kept), c.merged);
@@ -313,7 +325,7 @@ void merge_halves(Clusters& c, Int& count, const Lists& lists, const Output& out
       If (select(second, merged[1], merged[0])) {
         own = lists.load(place);
       }
-      Else { own = {box_of(out.bvh.lowers, out.bvh.uppers, order[place]), ~place, place, 1}; }
+      Else { own = {box_of(out.bvh.lowers, out.bvh.uppers, order[place]), ~place, place, int(out.packs)}; }
     }
   }
   While (count > goal) {
@@ -381,91 +393,91 @@ void grow_range(const Cuts<B>& cuts, Int& first, Int& last, int most, const Int&
 //   clusters there   16 (four were merged)   16
 //   range [0 .. 39]: 32 clusters -> rounds: 32, 21, 15 -> stops at 15, in places 0 to 14
 template <class B>
-auto hploc_kernel(int width, bool grouped) {
-  return kernel(
-      "bvh_hploc",
-      [width, grouped](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys, Arr<const int> order,
-                       Arr<vec4> bounds, Arr<int> sizes, Arr<int> counts, Arr<vec2i> spans, Int n) {
-        const tracing::AnyFloats any;
-        const int left = merged_by(width) / 2;
-        const Lists lists{bounds, sizes, counts, count_shift(width, grouped)};
-        const Output out{bvh, halves, spans};
-        Int i = tid(), first = i, last = i, split = 0;
-        Bool climbs = i < n, due = false, is_group = false;
-        const Arr<int> groups = bvh.groups;
-        const Cuts<B> cuts{keys, groups, grouped, n};
-        Clusters c(width);
-        if (!grouped) {
-          grow_range(cuts, first, last, 2 * left, n);
-          climbs = climbs & (first == i);
-          due = climbs & (last - first >= left);
-          split = first + left;  // any would do: neither half has been merged
-        }
-        Climb<B> climb(cuts, first, last);
-        While (subgroup_any(climbs)) {
-          fence();
-          Int worker = c.first_lane(due);
-          While (worker < width) {
-            Int count = 0;
-            Range range{subgroup_broadcast(first, worker), subgroup_broadcast(split, worker),
-                        subgroup_broadcast(last, worker), false};
-            Bool whole = range.to - range.from + 1 == n;
-            Int goal = select(whole, 1, left);
-            if (grouped) {
-              range.across = groups[range.from] != groups[range.to];
-              goal = select(subgroup_broadcast(is_group, worker), 1, goal);
-            }
-            merge_halves(c, count, lists, out, order, range, goal);
-            If (whole & (c.lane == 0)) {
-              bvh.parents[c.slots[0].link] = -1;
-              bvh.info[kBvhRoot] = UInt(c.slots[0].link);
-              bvh.info[kBvhDepth] = UInt(max(Size::of(c.slots[0].size, bvh.leaf_size).height, 1));
-            }
-            climbs = climbs & !(whole & (c.lane == worker));
-            due = due & (c.lane != worker);
-            fence();
-            worker = c.first_lane(due);
-          }
-          If (climbs) {
-            const Bool is_second = climb.is_second();
-            const Int parent = select(is_second, first - 1, last);
-            Int far_end = atomic_exchange(arrived[parent], 1 + select(is_second, last, first));
-            climbs = far_end != 0;
-            If (climbs) {
-              arrived[parent] = 0;
-              split = parent + 1;
-              first = select(is_second, far_end - 1, first);
-              last = select(is_second, last, far_end - 1);
-              climb.join(is_second, first, last);
-              due = (last - first >= left) | (last - first + 1 == n);
-              if (grouped) {
-                const Int group = groups[first];
-                const Bool across = groups[last] != group;
-                is_group = !across & ((first == 0) | (groups[max(first - 1, 0)] != group)) &
-                           ((last == n - 1) | (groups[min(last + 1, n - 1)] != group));
-                due |= is_group | across;
-              }
-            }
-          }
-        }
-      },
-      {.block = std::uint32_t(kBlock)});
+auto hploc_kernel(int width, bool grouped, bool packs) {
+  return kernel("bvh_hploc",
+                [width, grouped, packs](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys,
+                                        Arr<const int> order, Arr<vec4> bounds, Arr<int> sizes, Arr<int> counts,
+                                        Arr<vec2i> spans, Int n) {
+                  const tracing::AnyFloats any;
+                  const int left = merged_by(width) / 2;
+                  const Lists lists{bounds, sizes, counts, count_shift(width, grouped)};
+                  const Output out{bvh, halves, spans, packs};
+                  Int i = tid(), first = i, last = i, split = 0;
+                  Bool climbs = i < n, due = false, is_group = false;
+                  const Arr<int> groups = bvh.groups;
+                  const Cuts<B> cuts{keys, groups, grouped, n};
+                  Clusters c(width);
+                  if (!grouped) {
+                    grow_range(cuts, first, last, 2 * left, n);
+                    climbs = climbs & (first == i);
+                    due = climbs & (last - first >= left);
+                    split = first + left;  // any would do: neither half has been merged
+                  }
+                  Climb<B> climb(cuts, first, last);
+                  While (subgroup_any(climbs)) {
+                    fence();
+                    Int worker = c.first_lane(due);
+                    While (worker < width) {
+                      Int count = 0;
+                      Range range{subgroup_broadcast(first, worker), subgroup_broadcast(split, worker),
+                                  subgroup_broadcast(last, worker), false};
+                      Bool whole = range.to - range.from + 1 == n;
+                      Int goal = select(whole, 1, left);
+                      if (grouped) {
+                        range.across = groups[range.from] != groups[range.to];
+                        goal = select(subgroup_broadcast(is_group, worker), 1, goal);
+                      }
+                      merge_halves(c, count, lists, out, order, range, goal);
+                      If (whole & (c.lane == 0)) {
+                        bvh.parents[c.slots[0].link] = -1;
+                        bvh.info[kBvhRoot] = UInt(c.slots[0].link);
+                        bvh.info[kBvhDepth] = UInt(max(out.height(c.slots[0]), 1));
+                      }
+                      climbs = climbs & !(whole & (c.lane == worker));
+                      due = due & (c.lane != worker);
+                      fence();
+                      worker = c.first_lane(due);
+                    }
+                    If (climbs) {
+                      const Bool is_second = climb.is_second();
+                      const Int parent = select(is_second, first - 1, last);
+                      Int far_end = atomic_exchange(arrived[parent], 1 + select(is_second, last, first));
+                      climbs = far_end != 0;
+                      If (climbs) {
+                        arrived[parent] = 0;
+                        split = parent + 1;
+                        first = select(is_second, far_end - 1, first);
+                        last = select(is_second, last, far_end - 1);
+                        climb.join(is_second, first, last);
+                        due = (last - first >= left) | (last - first + 1 == n);
+                        if (grouped) {
+                          const Int group = groups[first];
+                          const Bool across = groups[last] != group;
+                          is_group = !across & ((first == 0) | (groups[max(first - 1, 0)] != group)) &
+                                     ((last == n - 1) | (groups[min(last + 1, n - 1)] != group));
+                          due |= is_group | across;
+                        }
+                      }
+                    }
+                  }
+                },
+                {.block = std::uint32_t(kBlock)});
 }
 
 // By width: the number of clusters in each thread's registers is part of the kernel.
 template <class B>
-const auto& hploc_kernel_for(const Device& device, bool grouped) {
-  using Made = decltype(hploc_kernel<B>(4, false));
+const auto& hploc_kernel_for(const Device& device, bool grouped, bool packs) {
+  using Made = decltype(hploc_kernel<B>(4, false, false));
   static const std::vector<Made> all = [] {
     std::vector<Made> made;
     for (int width = 4; width <= 128; width *= 2)
-      for (bool g : {false, true}) made.push_back(hploc_kernel<B>(width, g));
+      for (int k = 0; k < 4; ++k) made.push_back(hploc_kernel<B>(width, k & 2, k & 1));
     return made;
   }();
   const unsigned width = device.native().info().subgroup_size;
   // Of a width that is none of these the device's subgroups are of no use to kernels, and it refuses any.
   const int row = std::has_single_bit(width) && width >= 4 && width <= 128 ? std::countr_zero(width) - 2 : 0;
-  return all[std::size_t(2 * row + grouped)];
+  return all[std::size_t(4 * row + 2 * grouped + packs)];
 }
 
 template <class B>
@@ -473,9 +485,9 @@ void build_from(const BvhBuild& build, const Array<B>& keys) {
   const Device device = build.device();
   const std::int64_t n = build.count(), threads = (n + kBlock - 1) / kBlock * kBlock;
   const int shift = count_shift(int(device.native().info().subgroup_size), build.grouped);
-  launch(hploc_kernel_for<B>(device, build.grouped), threads, build.data, halves_of(build.data.nodes), build.arrived,
-         keys, build.order, Array<vec4>::empty(device, 2 * n), Array<int>::empty(device, n),
-         Array<int>::empty(device, (n >> shift) + 1), build.spans, n);
+  launch(hploc_kernel_for<B>(device, build.grouped, build.data.leaf_size > 1), threads, build.data,
+         halves_of(build.data.nodes), build.arrived, keys, build.order, Array<vec4>::empty(device, 2 * n),
+         Array<int>::empty(device, n), Array<int>::empty(device, (n >> shift) + 1), build.spans, n);
 }
 
 }  // namespace
