@@ -71,17 +71,19 @@ inline constexpr int kIsLeaf = 16;
 /// keys, then of the places themselves. No two cuts beside one range are equal.
 template <class B>
 struct Cut {
-  UInt groups;  ///< bits that differ; 0 where groups are not looked at
-  Var<B> keys;
-  UInt places;
+  bool grouped;
+  UInt groups;  ///< bits that differ; not looked at unless `grouped`
+  Var<B> bits;  ///< of keys that differ, with the highest bit set, which no key has; else of places
   Bool operator<(const Cut& o) const {
-    const Bool below = (keys < o.keys) | ((keys == o.keys) & (places < o.places));
-    return (groups < o.groups) | ((groups == o.groups) & below);
+    const Bool below = bits < o.bits;
+    return grouped ? (groups < o.groups) | ((groups == o.groups) & below) : below;
   }
 };
 template <class B>
 Cut<B> either(const Bool& first, const Cut<B>& a, const Cut<B>& b) {
-  return {select(first, a.groups, b.groups), select(first, a.keys, b.keys), select(first, a.places, b.places)};
+  const Var<B> bits = select(first, a.bits, b.bits);
+  if (!a.grouped) return {false, a.groups, bits};
+  return {true, select(first, a.groups, b.groups), bits};
 }
 
 /// The cuts of sorted keys.
@@ -98,8 +100,9 @@ struct Cuts {
   /// is the highest. Threads beyond the last place may ask, too.
   Cut<B> between(const Int& place, const Var<B>& key, const Int& next, const Var<B>& next_key) const {
     const Bool inside = (place >= 0) & (next < n);
-    const Var<B> highest = B(~B(0));
-    Cut<B> cut{UInt(0u), select(inside, key ^ next_key, highest), UInt(place ^ next)};
+    const Var<B> differ = key ^ next_key;
+    const Var<B> bits = select(differ != B(0), differ | B(B(1) << (8 * sizeof(B) - 1)), Var<B>(UInt(place ^ next)));
+    Cut<B> cut{grouped, UInt(0u), select(inside, bits, B(~B(0)))};
     if (grouped) {
       const Int a = clamp(place, 0, n - 1), b = clamp(next, 0, n - 1);
       cut.groups = select(inside, UInt(groups[a] ^ groups[b]), UInt(~0u));

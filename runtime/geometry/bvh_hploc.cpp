@@ -352,7 +352,7 @@ void grow_range(const Cuts<B>& cuts, Int& first, Int& last, int most, const Int&
   // The keys of the places beyond both ends: each is read once.
   Var<B> before = cuts.key(from - 1), behind = cuts.key(to + 1), own = cuts.key(first);
   Cut<B> left = cuts.between(from - 1, before, from, own), right = cuts.between(to, own, to + 1, behind);
-  Cut<B> inside{UInt(0u), Var<B>(B(0)), UInt(0u)};
+  Cut<B> inside{cuts.grouped, UInt(0u), Var<B>(B(0))};
   for ([[maybe_unused]] auto step : range(most - 1)) {
     const Bool leftwards = left < right;
     const Cut<B> taken = either(leftwards, left, right);
