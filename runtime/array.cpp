@@ -133,7 +133,8 @@ void ArrayBase::free() {
   // What steps that are run again will need, nobody knows yet.
   if (detail::recorder())
     throw Error(ErrorKind::unsupported,
-                "an array is freed while a tape records: call free() outside of record(), or let the handles go");
+                "an array is freed while a tape records: call free() outside of record() and of steps that are "
+                "checkpointed, or let the handles go");
   storage_->free();
 }
 
@@ -243,16 +244,14 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
 }
 
 namespace {
-bool refers_to_freed(detail::Storage& storage) {
-  return std::ranges::any_of(storage.references(), &detail::Storage::is_freed);
-}
+bool any_freed(const detail::References& list) { return std::ranges::any_of(list, &detail::Storage::is_freed); }
 }  // namespace
 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
   require_memory(*this, "a null array is filled");
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.around([&] {
-    if (!bring.whole || !refers_to_freed(*storage_)) return fill_element(element, {}, &references);
+    if (!bring.whole || !any_freed(storage_->references())) return fill_element(element, {}, &references);
     // A kernel that fills is refused, since it might as well read what the elements hold.
     std::vector<std::byte> all(std::size_t(size()) * element_bytes_);
     for (std::size_t at = 0; at < all.size(); at += element_bytes_)
@@ -264,7 +263,7 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
 detail::References ArrayBase::references() const {
   if (!storage_) return {};
   detail::References list = storage_->references();
-  if (std::ranges::any_of(list, &detail::Storage::is_freed))
+  if (any_freed(list))
     invalid("the elements of an array may hold another array that was freed: assign all of them anew");
   list.push_back(storage_);  // elements may hold views of their own array
   std::ranges::sort(list, {}, [](const auto& s) { return s->allocation.address; });

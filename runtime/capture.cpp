@@ -30,15 +30,15 @@ References Bring::references() const {
   return all;
 }
 
-void Bring::begin() const {
-  if (!t_capture) return to->refer_to(references());
-  // Launches that are captured behind this have to know that elements hold arrays.
+References Bring::begin() const {
   const References before = to->references();
   to->refer_to(references());
   const References after = to->references();
   References added;
   std::ranges::set_difference(after, before, std::back_inserter(added));
-  if (!added.empty()) t_capture->if_it_fails([to = to, added] { to->refer_no_more_to(added); });
+  // Launches that are captured behind this have to know that elements hold arrays.
+  if (t_capture && !added.empty()) t_capture->if_it_fails([to = to, added] { to->refer_no_more_to(added); });
+  return added;
 }
 
 void Bring::end() const {

@@ -34,16 +34,23 @@ struct Bring {
   bool whole = false;  ///< all elements of `to`: it refers to nothing else any more
 
   /// Before the elements are written, and after that, if they are.
+  /// \return  what `to` did not refer to before
   /// Errors: Error(unsupported) for memory that refers to `to` in turn.
-  void begin() const;
+  References begin() const;
   void end() const;
-  /// Both, around `write`; that alone where the elements of `from` hold no arrays.
+  /// Both, around `write`; that alone where the elements of `from` hold no arrays. A write that is refused leaves `to`
+  /// as it was; one that fails on its way may have written some elements.
   template <class F>
   void around(const F& write) const {
-    const bool refers = !from || from->has_references();
-    if (refers) begin();
-    write();
-    if (refers) end();
+    if (from && !from->has_references()) return write();
+    const References added = begin();
+    try {
+      write();
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::invalid_argument || e.kind() == ErrorKind::unsupported) to->refer_no_more_to(added);
+      throw;
+    }
+    end();
   }
 
  private:

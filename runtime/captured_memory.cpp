@@ -58,28 +58,63 @@ void CapturedMemory::check_present() const {
 
 CapturedMemory::Reached CapturedMemory::order_before(StreamState& on, StreamState& copies) const {
   check_present();
-  for (const Bring& b : brings_) b.begin();
+  check_elements();
+  std::vector<References> brought;
+  try {
+    for (const Bring& b : brings_) brought.push_back(b.begin());
+    return order_reached(on, copies);
+  } catch (...) {
+    // It does not run.
+    for (std::size_t k = 0; k < brought.size(); ++k) brings_[k].to->refer_no_more_to(brought[k]);
+    throw;
+  }
+}
+
+namespace {
+// What is behind handles is read alone.
+bool leads_on(const Storage& storage) { return storage.has_references() && !storage.is_handle; }
+}  // namespace
+
+void CapturedMemory::check_elements() const {
+  References now;
+  each([&](const Capture::Used& u) {
+    if (!leads_on(*u.storage)) return;
+    if (!u.refers && !is_given(*u.storage))
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("elements of an array that {} works on have come to hold arrays since it was made: "
+                              "{} again",
+                              what_, again_));
+    u.storage->reach(now);
+  });
+  if (std::ranges::any_of(now, &Storage::is_freed))
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("elements of an array that {} works on may hold an array that was freed: assign all of "
+                            "them anew, outside of it",
+                            what_));
+}
+
+CapturedMemory::Reached CapturedMemory::order_reached(StreamState& on, StreamState& copies) const {
   Reached reached;
   each([&](const Capture::Used& u) {
-    Storage& storage = *u.storage;
     if (u.writes) tell_watchers(u.storage, copies);
-    storage.order_before(on, u.writes);
-    if (storage.has_references() && !storage.is_handle) {  // what is behind handles is read alone, see below
-      if (!u.refers && !is_given(storage))
-        throw Error(ErrorKind::invalid_argument,
-                    fmt::format("elements of an array that {} works on have come to hold arrays since it was made: "
-                                "{} again",
-                                what_, again_));
-      storage.reach(reached.by_elements);
-    }
+    u.storage->order_before(on, u.writes);
+    if (leads_on(*u.storage)) u.storage->reach(reached.by_elements);
   });
-  // What the elements hold now, and what is behind the handles that there are now.
   for (const auto& storage : reached.by_elements) {
     tell_watchers(storage, copies);
     storage->order_before(on, true);
   }
+  // Where it changes what a mesh is of, that is stale by now.
   if (by_handles_) reached.by_handles = device_->handles.all(on);
-  for (const auto& storage : reached.by_handles) storage->order_before(on, false);
+  for (const auto& storage : reached.by_handles) {
+    if (storage->is_freed())
+      throw Error(
+          ErrorKind::invalid_argument,
+          fmt::format("{} goes by handles, and an array was freed that a structure stands on which kernels find "
+                      "by its handle",
+                      what_));
+    storage->order_before(on, false);
+  }
   return reached;
 }
 

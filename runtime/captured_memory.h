@@ -28,8 +28,8 @@ class CapturedMemory {
   /// Before a run on `on`: it comes after what other streams were given to do with its memory. Tapes that need elements
   /// which it may change are told, and copy them on `copies`.
   /// Elements that it writes refer to what they will hold.
-  /// Errors: Error(invalid_argument) for elements that held no arrays in the capture and do now, and while a structure
-  /// behind a handle is stale.
+  /// Errors: Error(invalid_argument) for elements that held no arrays in the capture and do now, for memory that was
+  /// freed, and while a structure behind a handle is stale.
   Reached order_before(StreamState& on, StreamState& copies) const;
   /// After that: what comes later on its memory comes after.
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
@@ -47,6 +47,8 @@ class CapturedMemory {
   template <class F>
   void each(F f) const;
   void check_present() const;
+  void check_elements() const;
+  Reached order_reached(StreamState& on, StreamState& copies) const;
   bool is_given(const Storage& storage) const;
 
   std::vector<Capture::Used> used_;

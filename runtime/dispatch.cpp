@@ -139,7 +139,15 @@ void dispatch(const Dispatch& work) {
     for (const std::shared_ptr<Storage>& s : list)
       if (s->is_freed()) throw Error(ErrorKind::invalid_argument, message, call.name, call.loc);
   };
+  // Arrays that were freed refuse the launch before others are told that elements change.
   References held;
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    const ArrayBase* const a = accessed(call.params[k], args[k]);
+    if (!a) continue;
+    a->storage()->check_present();
+    if (a->storage()->has_references()) a->storage()->reach(held);
+  }
+  refuse_freed(held, "an array was freed that the elements of its arguments may hold: assign all of those anew");
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ir::Access access = call.params[k].access;
     const ArrayBase* const a = accessed(call.params[k], args[k]);
@@ -147,11 +155,9 @@ void dispatch(const Dispatch& work) {
     if (any(access, ir::kChanges)) before_write(*a, *on);
     a->storage()->order_before(*on, any(access, ir::kChanges));
     ranges[num_ranges++] = {a->address(), a->extent_bytes(), access};
-    if (a->storage()->has_references()) a->storage()->reach(held);
   }
   // What a kernel does to arrays that it finds in structs is not known: it may read and write all of them.
   constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
-  refuse_freed(held, "an array was freed that the elements of its arguments may hold: assign all of those anew");
   for (const std::shared_ptr<Storage>& s : held) {
     if (s->bytes) before_write(View(s, s->allocation.address, std::int64_t(s->bytes), 1), *on);
     s->order_before(*on, true);
@@ -166,6 +172,7 @@ void dispatch(const Dispatch& work) {
     }
   };
   if (!held.empty()) add_ranges(held, kAnything, 2);
+  // Where arguments change what a mesh is of, that is stale by now.
   References by_handles;
   if (call.by_handles) {
     by_handles = device.handles.all(*on);

@@ -44,7 +44,7 @@ void Storage::give_back() {
 
 void Storage::refuse_pinned() const {
   if (holds_gradients)
-    throw Error(ErrorKind::invalid_argument, "gradients of an array are freed: they stay as long as the array");
+    throw Error(ErrorKind::invalid_argument, "gradients of an array are freed: they go with their last handle");
   if (pins_ > 0)
     throw Error(ErrorKind::invalid_argument,
                 "an array is freed that others still work on: a tape that has recorded work on it, a Recording, or a "
@@ -79,15 +79,19 @@ void Storage::refuse_freed() {
 }
 
 std::shared_ptr<const void> Storage::pin() {
+  // Made first: where there is no memory for it, its end runs at once, and must find neither lock nor pin.
+  const auto pinned = std::make_shared<bool>(false);
+  const std::shared_ptr<const void> pin(this, [pinned, self = weak_from_this()](const void*) {
+    const std::shared_ptr<Storage> storage = self.lock();
+    if (!storage || !*pinned) return;
+    std::lock_guard lock(storage->mutex_);
+    --storage->pins_;
+  });
   std::lock_guard lock(mutex_);
   check_present();
   ++pins_;
-  return {this, [self = weak_from_this()](const void*) {
-            const std::shared_ptr<Storage> storage = self.lock();
-            if (!storage) return;
-            std::lock_guard lock(storage->mutex_);
-            --storage->pins_;
-          }};
+  *pinned = true;
+  return pin;
 }
 
 void Storage::order_before(StreamState& stream, bool writes) {

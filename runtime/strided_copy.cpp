@@ -118,6 +118,9 @@ void strided_copy(const ArrayBase& to, const ArrayBase& from) {
 void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLists& lists, bool scatter) {
   const Extent chosen = indexed_extent(data, lists);
   if (packed.is_null()) throw Error(ErrorKind::invalid_argument, "the source of a copy is a null array");
+  for (const ArrayBase* a : {&packed, &data}) a->storage()->check_present();
+  for (const Array<int>& list : lists)
+    if (!list.is_null()) list.storage()->check_present();
   for (int k = 0; k < data.ndim(); ++k)
     if (packed.shape(k) != chosen[k])
       throw Error(ErrorKind::invalid_argument, fmt::format("dimension {} of the source has {} elements, that of the "

@@ -116,7 +116,7 @@ class Tape {
   /// place, the function is called; it adds to gradient(input) what follows from gradient(output), and sets the
   /// gradients of outputs that were overwritten to zero. All arrays given carry gradients from now on, and hold then
   /// what they held when record_func() was called.
-  /// Errors: Error(invalid_argument) outside record(), or for a null array.
+  /// Errors: Error(invalid_argument) outside record(), for a null array, or for one that was freed.
   template <class... T, int... N>
   void record_func(std::function<void()> backward, const Array<T, N>&... arrays) {
     static_assert((detail::holds_reals<T> && ...), "weft: only arrays of real numbers have gradients");

@@ -1,5 +1,7 @@
 // Values, regions and structured control flow.
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "../frontend/support/error.h"
 #include "emitter.h"
@@ -189,7 +191,7 @@ bool Emitter::emit_if(Id id) {
 
 namespace {
 
-/// Operations of a condition that stands in three places.
+/// Operations of a condition that stands in two places.
 constexpr std::size_t kCheap = 12;
 
 // Nothing but a few operations that give the same wherever they stand, as long as nothing happens in between.
@@ -200,6 +202,15 @@ bool is_cheap(const ir::Module& module, ir::RegionId condition) {
     const Op op = module[id].op;
     return op == Op::local_get || ir::info(op).effect == ir::Effect::pure;
   });
+}
+
+// Marks what a region and those inside it read.
+void mark_read(const ir::Module& module, ir::RegionId region, std::vector<bool>& read) {
+  for (const Id id : module.regions[region].insts) {
+    for (const Id arg : module.args(id)) read[arg] = true;
+    for (const ir::RegionId inner : module[id].regions)
+      if (inner != kNone) mark_read(module, inner, read);
+  }
 }
 
 // Does it go from one constant to another by a constant step? Drivers unroll such loops as they are. (Where counters
@@ -235,8 +246,8 @@ void Emitter::emit_loop(Id id) {
 }
 
 // before: condition region   -> header or end
-// header: phis; merge        the values carried round
-// body:   condition region, for what the body uses of it; body region -> next
+// header: phis; merge        the values carried round, and those of the condition that body or step use
+// body:   body region        -> next
 // next:   step region, condition region -> header or merge
 // merge:  -> end
 // end:    phis               what the loop leaves
@@ -249,6 +260,14 @@ void Emitter::emit_guarded_loop(Id id) {
   const std::size_t count = inst.num_args;
   const std::span<const Id> condition = module_.regions[inst.regions[0]].insts;
   const Word header = w_.id(), body = w_.id(), end = w_.id();
+  // Of the condition: computed once for each time that it is asked.
+  std::vector<Id> shared;
+  {
+    std::vector<bool> read(module_.insts.size());
+    for (const int k : {1, 2})
+      if (inst.regions[std::size_t(k)] != kNone) mark_read(module_, inst.regions[std::size_t(k)], read);
+    std::ranges::copy_if(condition, std::back_inserter(shared), [&](Id c) { return read[c]; });
+  }
   std::vector<Word> initial(count), carried(count), after(count);
   for (std::size_t k = 0; k < count; ++k) initial[k] = value(module_.arg(id, int(k)));
   loops_.push_back({.merge = w_.id(), .next = w_.id(), .continued = false, .carried = {}});
@@ -264,15 +283,18 @@ void Emitter::emit_guarded_loop(Id id) {
 
   open_block(header);
   // What the second predecessor brings is known only when the body has been translated: filled in below.
-  std::vector<std::size_t> holes(count);
-  for (std::size_t k = 0; k < count; ++k) {
-    carried[k] = make(spv::Op::OpPhi, module_[module_.arg(id, int(k))].type, {initial[k], before, 0, 0});
-    holes[k] = body_.size() - 2;
-  }
+  std::vector<std::size_t> holes;
+  const auto phi = [&](ir::Type type, Word first) {
+    const Word made = make(spv::Op::OpPhi, type, {first, before, 0, 0});
+    holes.push_back(body_.size() - 2);
+    return made;
+  };
+  for (std::size_t k = 0; k < count; ++k) carried[k] = phi(module_[module_.arg(id, int(k))].type, initial[k]);
+  for (const Id c : shared) value_[c] = phi(module_[c].type, value(c));
+  loops_.back().carried = carried;
   body_.emit(spv::Op::OpLoopMerge, {loops_.back().merge, loops_.back().next, Word(spv::LoopControlMask::MaskNone)});
   branch(body);
   open_block(body);
-  ask(carried);
   const Flow flow = emit_region(inst.regions[1]);
   if (flow.falls) branch(loops_.back().next);
   if (count && (!flow.falls || flow.yield == kNone || module_[flow.yield].num_args != count))
@@ -283,14 +305,16 @@ void Emitter::emit_guarded_loop(Id id) {
   if (goes_round && inst.regions[2] != kNone) emit_region(inst.regions[2]);
   for (std::size_t k = 0; k < count; ++k) after[k] = value(module_.arg(flow.yield, int(k)));
   const Word merge = loops_.back().merge;
+  std::vector<Word> next = after;
   if (goes_round) {
     const Word again = ask(after);
     body_.emit(spv::Op::OpBranchConditional, {again, header, merge});
   } else {
     branch(header);
   }
-  for (std::size_t k = 0; k < count; ++k) {
-    body_[holes[k]] = after[k];
+  for (const Id c : shared) next.push_back(value(c));
+  for (std::size_t k = 0; k < next.size(); ++k) {
+    body_[holes[k]] = next[k];
     body_[holes[k] + 1] = block_;
   }
   loops_.pop_back();

@@ -229,10 +229,10 @@ Module loop_kernel(std::int64_t first, std::int64_t step, std::int64_t limit, bo
   const Id by = number(step), bound = load_in_condition ? ir::kNone : number(limit);
   b.open_loop(initial);
   const Id i = b.loop_param(0), sum = b.loop_param(1);
-  const Id twice = b.pure(Op::add, Type::i32, {i, i});
+  const Id rest = b.pure(Op::sub, Type::i32, {sum, i});
   b.loop_body(b.pure(Op::lt, Type::b1, {i, load_in_condition ? number(limit) : bound}));
   // The body uses what the condition has computed.
-  const Id next[] = {b.pure(Op::add, Type::i32, {i, by}), b.pure(Op::add, Type::i32, {sum, twice})};
+  const Id next[] = {b.pure(Op::add, Type::i32, {i, by}), b.pure(Op::add, Type::i32, {sum, rest})};
   b.yield(next);
   const Id loop = b.close_loop();
   store(b, b.pure(Op::add, Type::i32, {b.result(loop, 0, Type::i32), b.result(loop, 1, Type::i32)}));
@@ -244,7 +244,9 @@ TEST(Spirv, LoopsAskAtTheirEndWhetherTheyGoOn) {
     std::map<spv::Op, int> found = count_ops(check(m));
     EXPECT_EQ(found[spv::Op::OpLoopMerge], 1);
     EXPECT_EQ(found[spv::Op::OpBranchConditional], 1 + found[spv::Op::OpSelectionMerge]);
-    return found[spv::Op::OpSelectionMerge] - 1;  // without that for threads past the end
+    const int guards = found[spv::Op::OpSelectionMerge] - 1;  // without that for threads past the end
+    EXPECT_EQ(found[spv::Op::OpISub], 1 + guards) << "once for each time that the condition is asked";
+    return guards;
   };
   EXPECT_EQ(guards(loop_kernel(0, 1, -1)), 1);
   EXPECT_EQ(guards(loop_kernel(-1, 1, 9)), 1);
