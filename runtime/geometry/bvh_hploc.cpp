@@ -7,6 +7,7 @@
 #include "../../frontend/edsl/group.h"
 #include "../state.h"
 #include "bvh_build.h"
+#include "bvh_ranges.h"
 
 namespace weft::detail {
 
@@ -342,36 +343,6 @@ void merge_halves(Clusters& c, Int& count, const Lists& lists, const Output& out
   }
 }
 
-/// The largest range of no more than `most` places around place `first`, of those that a climb goes through: found
-/// without one, since nobody has to wait for what happens inside. Place by place over the lower one of the cuts beside
-/// what has been taken; wherever both are higher than all cuts inside, a range is complete. Never the range of all
-/// places.
-template <class B>
-void grow_range(const Cuts<B>& cuts, Int& first, Int& last, int most, const Int& n) {
-  Int from = first, to = last;
-  // The keys of the places beyond both ends: each is read once.
-  Var<B> before = cuts.key(from - 1), behind = cuts.key(to + 1), own = cuts.key(first);
-  Cut<B> left = cuts.between(from - 1, before, from, own), right = cuts.between(to, own, to + 1, behind);
-  Cut<B> inside{cuts.grouped, UInt(0u), Var<B>(B(0))};
-  for ([[maybe_unused]] auto step : range(most - 1)) {
-    const Bool leftwards = left < right;
-    const Cut<B> taken = either(leftwards, left, right);
-    inside = either(inside < taken, taken, inside);
-    from = select(leftwards, from - 1, from);
-    to = select(leftwards, to, to + 1);
-    const Int end = select(leftwards, from, to), beyond = select(leftwards, from - 1, to + 1);
-    const Var<B> end_key = select(leftwards, before, behind), key = cuts.key(beyond);
-    const Cut<B> next = cuts.between(min(end, beyond), end_key, max(end, beyond), key);
-    before = select(leftwards, key, before);
-    behind = select(leftwards, behind, key);
-    left = either(leftwards, next, left);
-    right = either(leftwards, right, next);
-    const Bool complete = (inside < left) & (inside < right) & (to - from + 1 < n) & (from >= 0) & (to < n);
-    first = select(complete, from, first);
-    last = select(complete, to, last);
-  }
-}
-
 // After Benthin et al. 2024. Threads climb as they do in build_lbvh(), but the ranges that they go through are no
 // nodes: they say which clusters may meet. Where a range of more than 16 places is complete (8 with narrow subgroups,
 // see merged_by()), the clusters of its two halves, no more than 16 each, are merged until 16 are left: round by round
@@ -408,8 +379,7 @@ auto hploc_kernel(int width, bool grouped, bool packs) {
                   const Cuts<B> cuts{keys, groups, grouped, n};
                   Clusters c(width);
                   if (!grouped) {
-                    grow_range(cuts, first, last, 2 * left, n);
-                    climbs = climbs & (first == i);
+                    climbs = climbs & find_range(cuts, c.lane, width, first, last, 2 * left, n);
                     due = climbs & (last - first >= left);
                     split = first + left;  // any would do: neither half has been merged
                   }
