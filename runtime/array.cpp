@@ -129,7 +129,8 @@ void ArrayBase::create_around(const Device& device, const Extent& extent, int nd
 
 void ArrayBase::free() {
   require_memory(*this, "a null array is freed");
-  detail::Capture::refuse_waits();
+  if (const detail::Capture* capture = detail::Capture::current())
+    invalid(fmt::format("an array is freed while {}: call free() before or behind it", capture->doing()));
   // What steps that are run again will need, nobody knows yet.
   if (detail::recorder())
     throw Error(ErrorKind::unsupported,
@@ -239,6 +240,9 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
   require_memory(*this, "elements are assigned to a null array");
   // Before anything is noted.
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
+  if (count == 0) return;
+  const Told told(*this, {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
+  if (!is_contiguous()) storage_->refuse_freed_behind();
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.around([&] { upload(data, count, {}, &references); });
 }
@@ -249,9 +253,12 @@ bool any_freed(const detail::References& list) { return std::ranges::any_of(list
 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
   require_memory(*this, "a null array is filled");
+  if (size() == 0) return;
+  const Told told(*this, {{element, element_bytes_}, {}, element_bytes_, &references});
+  if (!detail::is_whole(*this)) storage_->refuse_freed_behind();
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.around([&] {
-    if (!bring.whole || !any_freed(storage_->references())) return fill_element(element, {}, &references);
+    if (!any_freed(storage_->references())) return fill_element(element, {}, &references);
     // A kernel that fills is refused, since it might as well read what the elements hold.
     std::vector<std::byte> all(std::size_t(size()) * element_bytes_);
     for (std::size_t at = 0; at < all.size(); at += element_bytes_)
@@ -368,11 +375,15 @@ void ArrayBase::copy_elements(const ArrayBase& from) {
   if (shape_ != from.shape_)
     invalid(fmt::format("a copy from shape {} to shape {}", shape_text(from.shape_, ndim_), shape_text(shape_, ndim_)));
   if (size() == 0) return;
-  if (!from.storage_->has_references()) return copy_bytes(from);
-  if (storage_->device != from.storage_->device)
+  if (!from.storage_->has_references() && !storage_->has_references()) return copy_bytes(from);
+  const detail::Bring bring{.to = storage_, .from = from.storage_, .list = {}, .whole = detail::is_whole(*this)};
+  if (from.storage_->has_references() && storage_->device != from.storage_->device)
     throw Error(ErrorKind::unsupported,
                 "an array of structs that hold arrays is copied to another device: their arrays would stay behind");
-  const detail::Bring bring{.to = storage_, .from = from.storage_, .list = {}, .whole = detail::is_whole(*this)};
+  if (!is_contiguous() || !from.is_contiguous()) {
+    from.storage_->refuse_freed_behind();
+    storage_->refuse_freed_behind();
+  }
   bring.around([&] { copy_bytes(from); });
 }
 
@@ -499,7 +510,9 @@ void ArrayBase::take_reshaped(const ArrayBase& from, const Extent& asked, int nd
       open = k;
       continue;
     }
-    if (extent[k] < 0) invalid(fmt::format("size {} of dimension {} is negative", extent[k], k));
+    if (extent[k] < 0)
+      invalid(fmt::format("size {} of dimension {} is negative{}", extent[k], k,
+                          extent[k] == -1 ? "; one dimension alone may be left open by -1" : ""));
     if (__builtin_mul_overflow(n, extent[k], &n)) n = -1;
   }
   if (open >= 0 && n > 0 && from.size() % n == 0) {

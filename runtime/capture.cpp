@@ -25,20 +25,16 @@ bool is_whole(const ArrayBase& a) {
 References Bring::references() const {
   if (!from) return list;
   References all = from->references();
-  if (!to->is_copy && !from->is_copy) all.push_back(from);  // elements may hold views of their own array
+  if (!all.empty() && !to->is_copy && !from->is_copy)
+    all.push_back(from);  // elements may hold views of their own array
   std::erase(all, to);
   return all;
 }
 
-References Bring::begin() const {
-  const References before = to->references();
-  to->refer_to(references());
-  const References after = to->references();
-  References added;
-  std::ranges::set_difference(after, before, std::back_inserter(added));
+void Bring::begin() const {
+  Storage::Referred referred = to->refer_to(references());
   // Launches that are captured behind this have to know that elements hold arrays.
-  if (t_capture && !added.empty()) t_capture->if_it_fails([to = to, added] { to->refer_no_more_to(added); });
-  return added;
+  if (t_capture) t_capture->if_it_fails([to = to, referred = std::move(referred)] { to->take_back(referred); });
 }
 
 void Bring::end() const {

@@ -34,22 +34,16 @@ struct Bring {
   bool whole = false;  ///< all elements of `to`: it refers to nothing else any more
 
   /// Before the elements are written, and after that, if they are.
-  /// \return  what `to` did not refer to before
   /// Errors: Error(unsupported) for memory that refers to `to` in turn.
-  References begin() const;
+  void begin() const;
   void end() const;
-  /// Both, around `write`; that alone where the elements of `from` hold no arrays. A write that is refused leaves `to`
-  /// as it was; one that fails on its way may have written some elements.
+  /// Both, around `write`; that alone where it brings and replaces nothing. What may refuse the write is best asked
+  /// before: a write that failed may have written some elements, so that `to` goes on to refer to what they would hold.
   template <class F>
   void around(const F& write) const {
-    if (from && !from->has_references()) return write();
-    const References added = begin();
-    try {
-      write();
-    } catch (const Error& e) {
-      if (e.kind() == ErrorKind::invalid_argument || e.kind() == ErrorKind::unsupported) to->refer_no_more_to(added);
-      throw;
-    }
+    if (from && !from->has_references() && !(whole && to->has_references())) return write();
+    begin();
+    write();
     end();
   }
 

@@ -56,20 +56,6 @@ void CapturedMemory::check_present() const {
     for (const std::shared_ptr<Storage>& storage : b.list) check(*storage);
 }
 
-CapturedMemory::Reached CapturedMemory::order_before(StreamState& on, StreamState& copies) const {
-  check_present();
-  check_elements();
-  std::vector<References> brought;
-  try {
-    for (const Bring& b : brings_) brought.push_back(b.begin());
-    return order_reached(on, copies);
-  } catch (...) {
-    // It does not run.
-    for (std::size_t k = 0; k < brought.size(); ++k) brings_[k].to->refer_no_more_to(brought[k]);
-    throw;
-  }
-}
-
 namespace {
 // What is behind handles is read alone.
 bool leads_on(const Storage& storage) { return storage.has_references() && !storage.is_handle; }
@@ -86,6 +72,8 @@ void CapturedMemory::check_elements() const {
                               what_, again_));
     u.storage->reach(now);
   });
+  for (const Bring& b : brings_)
+    for (const std::shared_ptr<Storage>& storage : b.list) storage->reach(now);
   if (std::ranges::any_of(now, &Storage::is_freed))
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("elements of an array that {} works on may hold an array that was freed: assign all of "
@@ -93,7 +81,10 @@ void CapturedMemory::check_elements() const {
                             what_));
 }
 
-CapturedMemory::Reached CapturedMemory::order_reached(StreamState& on, StreamState& copies) const {
+CapturedMemory::Reached CapturedMemory::order_before(StreamState& on, StreamState& copies) const {
+  check_present();
+  check_elements();
+  for (const Bring& b : brings_) b.begin();
   Reached reached;
   each([&](const Capture::Used& u) {
     if (u.writes) tell_watchers(u.storage, copies);
@@ -108,11 +99,10 @@ CapturedMemory::Reached CapturedMemory::order_reached(StreamState& on, StreamSta
   if (by_handles_) reached.by_handles = device_->handles.all(on);
   for (const auto& storage : reached.by_handles) {
     if (storage->is_freed())
-      throw Error(
-          ErrorKind::invalid_argument,
-          fmt::format("{} goes by handles, and an array was freed that a structure stands on which kernels find "
-                      "by its handle",
-                      what_));
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("{} goes by handles, and an array was freed that a structure stands on which kernels "
+                              "find by its handle",
+                              what_));
     storage->order_before(on, false);
   }
   return reached;

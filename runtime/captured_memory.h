@@ -48,7 +48,6 @@ class CapturedMemory {
   void each(F f) const;
   void check_present() const;
   void check_elements() const;
-  Reached order_reached(StreamState& on, StreamState& copies) const;
   bool is_given(const Storage& storage) const;
 
   std::vector<Capture::Used> used_;

@@ -110,8 +110,8 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   Capture* const capture = Capture::current();
   if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
   detail::refuse_empty(work, what);
-  if (flag.is_null() || flag.size() != 1)
-    invalid(fmt::format("{} takes a flag of one element, and is given {}", what, flag.size()));
+  if (flag.is_null()) invalid(fmt::format("{} takes a flag of one element, and is given a null array", what));
+  if (flag.size() != 1) invalid(fmt::format("{} takes a flag of one element, and is given {}", what, flag.size()));
   flag.storage()->check_present();
   if (const detail::DeviceState& other = *flag.storage()->device; &other != &capture->device())
     invalid(fmt::format("{} is given a flag on device {} while {} on device {}", what,

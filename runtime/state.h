@@ -307,10 +307,17 @@ class Storage : public std::enable_shared_from_this<Storage> {
   /// Other memory that the elements hold the addresses of. It lives as long as this one refers to it, and what works
   /// on this memory may work on that.
   /// Errors: Error(unsupported) for memory that refers to this one in turn: it would never be freed.
-  void refer_to(References references);
+  struct Referred {
+    References added;
+    std::uint64_t before = 0, after = 0;  ///< versions of what this memory refers to
+  };
+  Referred refer_to(References references);
   void refer_only_to(References references);
-  /// \param references  in order
-  void refer_no_more_to(const References& references);
+  /// As it was before; unless others have said since what this memory refers to, even if they added nothing: then their
+  /// elements may hold the same.
+  void take_back(const Referred& referred);
+  /// Errors: Error(invalid_argument) where an array was freed that can be reached from here.
+  void refuse_freed_behind();
   References references();
   bool has_references() const { return has_references_.load(std::memory_order_relaxed); }
   /// Adds all memory that can be reached from here, this one left out.
@@ -354,6 +361,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   OutsideUser user_outside_;
   std::mutex mutex_;
   References references_;
+  std::uint64_t reference_version_ = 0, last_reference_version_ = 0;
   std::atomic<bool> has_references_ = false;
   std::shared_ptr<const Gradient> gradient_;
   std::atomic<bool> has_gradient_ = false;

@@ -202,12 +202,20 @@ void Storage::reach(References& found) {
   make_unique(found);
 }
 
-void Storage::refer_to(References references) {
+Storage::Referred Storage::refer_to(References references) {
   make_unique(references);
   std::erase_if(references, [&](const auto& s) { return s.get() == this; });
+  Referred referred;
+  const auto next_version = [&] {
+    referred.before = reference_version_;
+    referred.after = reference_version_ = ++last_reference_version_;
+  };
   {
     std::lock_guard lock(mutex_);
-    if (std::ranges::includes(references_, references)) return;
+    if (std::ranges::includes(references_, references)) {
+      next_version();
+      return referred;
+    }
   }
   for (const std::shared_ptr<Storage>& s : references) {
     if (!s->has_references()) continue;
@@ -218,17 +226,21 @@ void Storage::refer_to(References references) {
   }
   {
     std::lock_guard lock(mutex_);
-    references_.insert(references_.end(), references.begin(), references.end());
+    std::ranges::set_difference(references, references_, std::back_inserter(referred.added));
+    references_.insert(references_.end(), referred.added.begin(), referred.added.end());
     make_unique(references_);
     has_references_ = !references_.empty();
+    next_version();
   }
   if (is_handle) device->handles.changed();
+  return referred;
 }
 
 void Storage::refer_only_to(References references) {
   make_unique(references);
   {
     std::lock_guard lock(mutex_);
+    reference_version_ = ++last_reference_version_;
     if (references == references_) return;
     references.swap(references_);  // what is dropped is freed after the lock is
     has_references_ = !references_.empty();
@@ -236,11 +248,27 @@ void Storage::refer_only_to(References references) {
   if (is_handle) device->handles.changed();
 }
 
-void Storage::refer_no_more_to(const References& references) {
-  const References now = this->references();
-  References left;
-  std::ranges::set_difference(now, references, std::back_inserter(left));
-  refer_only_to(std::move(left));
+void Storage::take_back(const Referred& referred) {
+  References dropped;  // freed after the lock is
+  {
+    std::lock_guard lock(mutex_);
+    if (reference_version_ != referred.after) return;
+    reference_version_ = referred.before;
+    References left;
+    std::ranges::set_difference(references_, referred.added, std::back_inserter(left));
+    dropped = std::exchange(references_, std::move(left));
+    has_references_ = !references_.empty();
+  }
+  if (is_handle) device->handles.changed();
+}
+
+void Storage::refuse_freed_behind() {
+  if (!has_references()) return;
+  References behind;
+  reach(behind);
+  if (std::ranges::any_of(behind, &Storage::is_freed))
+    throw Error(ErrorKind::invalid_argument,
+                "an array was freed that elements may hold which are copied or written: assign all of those anew");
 }
 
 References Storage::references() {

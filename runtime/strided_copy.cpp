@@ -139,6 +139,7 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
   // Structs take the arrays along that they hold.
   const std::shared_ptr<Storage>& from = (scatter ? packed : data).storage();
   const ArrayBase& to = scatter ? data : packed;
+  for (const ArrayBase* a : {&packed, &data}) a->storage()->refuse_freed_behind();
   const Bring bring{.to = to.storage(), .from = from, .list = {}, .whole = !scatter && is_whole(packed)};
   bring.around([&] {
     if (in_words(packed) && in_words(data))

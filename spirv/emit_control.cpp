@@ -266,7 +266,8 @@ void Emitter::emit_guarded_loop(Id id) {
     std::vector<bool> read(module_.insts.size());
     for (const int k : {1, 2})
       if (inst.regions[std::size_t(k)] != kNone) mark_read(module_, inst.regions[std::size_t(k)], read);
-    std::ranges::copy_if(condition, std::back_inserter(shared), [&](Id c) { return read[c]; });
+    std::ranges::copy_if(condition, std::back_inserter(shared),
+                         [&](Id c) { return read[c] && module_[c].op != Op::param; });
   }
   std::vector<Word> initial(count), carried(count), after(count);
   for (std::size_t k = 0; k < count; ++k) initial[k] = value(module_.arg(id, int(k)));
@@ -291,6 +292,8 @@ void Emitter::emit_guarded_loop(Id id) {
   };
   for (std::size_t k = 0; k < count; ++k) carried[k] = phi(module_[module_.arg(id, int(k))].type, initial[k]);
   for (const Id c : shared) value_[c] = phi(module_[c].type, value(c));
+  for (const Id c : condition)
+    if (module_[c].op == Op::param) value_[c] = carried[module_[c].imm];
   loops_.back().carried = carried;
   body_.emit(spv::Op::OpLoopMerge, {loops_.back().merge, loops_.back().next, Word(spv::LoopControlMask::MaskNone)});
   branch(body);

@@ -61,8 +61,11 @@ Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t byt
 }
 
 void Memory::refuse_twice(const std::string& what) const {
-  throw Error(ErrorKind::invalid_argument,
-              fmt::format("{}, a part of which is memory of {} already", what, adapter_.info.name));
+  throw Error(
+      ErrorKind::invalid_argument,
+      fmt::format("{}, a part of which is memory of {} already: bytes are wrapped once, and slice() and view_as() "
+                  "give parts of them",
+                  what, adapter_.info.name));
 }
 
 // Two arrays on the same memory would not know of each other's work, and commands on one would name the other's buffer.

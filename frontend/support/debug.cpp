@@ -10,7 +10,8 @@ namespace weft {
 namespace {
 std::atomic<Debug>& global_debug() {
   static std::atomic<Debug> mode = [] {
-    if (platform::environment("WEFT_DEBUG") == "nan") return Debug::all();
+    for (const char* nan : {"nan", "NaN", "NAN"})
+      if (platform::environment("WEFT_DEBUG") == nan) return Debug::all();
     return Debug(platform::environment_flag("WEFT_DEBUG", false));
   }();
   return mode;

@@ -176,6 +176,9 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
   detail::MeshState& s = *made;
   s.points = points, s.indices = indices, s.velocities = options.velocities;
   const detail::Quiet quiet;
+  if (const detail::Capture* capture = detail::Capture::current())
+    detail::invalid(fmt::format("a mesh is made while {}: make it before; its refit() and rebuild() may be captured",
+                                capture->doing()));
   detail::check(s, options);
   const Device device = points.device();
   const std::int64_t n = indices.size() / 3;

@@ -201,6 +201,7 @@ void save_mesh(const std::string& path, const MeshData& mesh) {
   auto refuse = [&](const std::string& reason) {
     throw Error(ErrorKind::invalid_argument, fmt::format("save_mesh to {}: {}", path, reason));
   };
+  if (mesh.indices.empty()) refuse("a mesh has no triangles");
   if (mesh.indices.size() % 3 != 0)
     refuse(fmt::format("{} indices are not three for each triangle", mesh.indices.size()));
   for (std::size_t k = 0; k < mesh.indices.size(); ++k)

@@ -121,7 +121,7 @@ TEST_P(FreedArrays, are_refused_by_graphs_that_work_on_them) {
     launch(add_one, 8, y);
     launch(add_one, 8, x);
     node = captured_launch();
-    expect_contains(error_of([&] { y.free(); }), "while a graph is captured");
+    expect_contains(error_of([&] { y.free(); }), "an array is freed while a graph is captured");
   });
   graph.launch();
   EXPECT_EQ(x.at(7), 1);
@@ -211,6 +211,33 @@ TEST_P(FreedArrays, leave_no_trace_in_elements_that_refused_work_would_have_writ
   expect_contains(error_of([&] { indexed(gone, Array<int>(device(), {1})).copy_from(source); }), "freed");
   source = {};
   EXPECT_TRUE(inside.expired());
+}
+
+TEST_P(FreedArrays, are_forgotten_by_elements_that_others_without_arrays_replace) {
+  Array<float> a = full<float>(device(), 4, 1), b = full<float>(device(), 4, 2), to = zeros<float>(device(), 4);
+  Array<Held> held(device(), {Held{a}}), none(device(), {Held{}});
+  a.free();
+  held.copy_from(none);
+  EXPECT_TRUE(held.at(0).values.is_null());
+  held.copy_from(Array<Held>(device(), {Held{b}}));
+  launch(add_held, 4, held, to);
+  EXPECT_EQ(to.at(3), 2);
+}
+
+// What a write that failed on its way has brought is held, whoever failed.
+TEST_P(FreedArrays, are_told_from_arrays_that_a_failed_write_has_brought) {
+  if (!on_reference()) GTEST_SKIP() << "of a kernel that fails, other devices tell later";
+  Array<float> to = zeros<float>(device(), 4);
+  Array<Held> held(device(), {Held{}, Held{}});
+  {
+    const Array<Held> source(device(), std::vector<Held>(3, Held{full<float>(device(), 4, 7)}));
+    expect_contains(error_of([&] {
+                      indexed(held, Array<int>(device(), {0, 1, 1000000000})).copy_from(source);
+                    }),
+                    "outside");
+  }
+  launch(add_held, 4, held, to);
+  EXPECT_EQ(to.at(3), 7);
 }
 
 TEST_P(FreedArrays, in_elements_refuse_a_launch_before_a_mesh_is_told_that_it_changes) {

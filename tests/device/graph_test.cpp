@@ -189,7 +189,7 @@ TEST_P(Graphs, refuse_conditions_that_are_none) {
   };
   expect_contains(error_of([&] { graph_if(flag, work); }), "graph_if() is called outside of a capture");
   refused([&] { graph_if(full<int>(device(), 2, 1), work); }, "takes a flag of one element, and is given 2");
-  refused([&] { graph_if(Array<int>(), work); }, "takes a flag of one element");
+  refused([&] { graph_if(Array<int>(), work); }, "takes a flag of one element, and is given a null array");
   // Another device, of the same name at that: whether there is work or not.
   const Device twin = Device::open(device().name());
   const Array<int> elsewhere = full<int>(twin, 1, 1);

@@ -2,6 +2,7 @@
 #include <weft/runtime/geometry/mesh.h>
 #include <weft/runtime/geometry/mesh_query.h>
 #include <weft/runtime/geometry/mesh_shapes.h>
+#include <weft/runtime/graph.h>
 
 #include <algorithm>
 #include <array>
@@ -586,6 +587,8 @@ TEST_P(MeshQuery, wrong_input_is_refused) {
                   "a mesh of 5 points is given 4 velocities");
   expect_contains(error_of([&] { Mesh().refit(); }), "null mesh");
   expect_contains(error_of([&] { Mesh(d, MeshData()); }), "no triangles");
+  expect_contains(error_of([&] { (void)capture(d, [&] { Mesh(d, shapes::box()); }); }),
+                  "a mesh is made while a graph is captured: make it before");
   // A point that no triangle has may be anything.
   const Mesh fine(Array<vec3>(d, p), Array<int>(d, {0, 1, 2}));
   EXPECT_EQ(fine.size(), 1);

@@ -282,6 +282,7 @@ TEST_F(MeshFile, refuses_to_save_what_is_no_mesh) {
     }
   };
   const std::vector<vec3> points = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
+  refused({points, {}}, "a.obj", "a mesh has no triangles");
   refused({points, {0, 1, 2, 0}}, "a.obj", "4 indices are not three for each triangle");
   refused({points, {0, 1, 3}}, "a.ply", "triangle 0 refers to point 3 of 3");
   refused({points, {0, -1, 2}}, "a.stl", "triangle 0 refers to point -1 of 3");

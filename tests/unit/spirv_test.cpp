@@ -246,6 +246,8 @@ TEST(Spirv, LoopsAskAtTheirEndWhetherTheyGoOn) {
     EXPECT_EQ(found[spv::Op::OpBranchConditional], 1 + found[spv::Op::OpSelectionMerge]);
     const int guards = found[spv::Op::OpSelectionMerge] - 1;  // without that for threads past the end
     EXPECT_EQ(found[spv::Op::OpISub], 1 + guards) << "once for each time that the condition is asked";
+    // What is carried round, with what the body uses of the condition, and behind a guard what the loop leaves.
+    EXPECT_EQ(found[spv::Op::OpPhi], guards ? 2 + 1 + 2 : 2);
     return guards;
   };
   EXPECT_EQ(guards(loop_kernel(0, 1, -1)), 1);
