@@ -236,30 +236,36 @@ HostCopy ArrayBase::start_download(void* data) const {
                                           static_cast<std::byte*>(data)));
 }
 
+namespace {
+bool leads_to_freed(const std::shared_ptr<detail::Storage>& s) { return s->is_freed() || s->leads_to_freed(); }
+// Before a kernel writes elements, which is refused where these hold freed arrays: it might as well read them.
+void refuse_freed(detail::Storage& to, const detail::References& brought) {
+  if (to.leads_to_freed() || std::ranges::any_of(brought, leads_to_freed))
+    invalid("elements that are copied or written may hold an array that was freed: assign all of them anew");
+}
+}  // namespace
+
 void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references) {
   require_memory(*this, "elements are assigned to a null array");
   // Before anything is noted.
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   if (count == 0) return;
   const Told told(*this, {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
-  if (!is_contiguous()) storage_->refuse_freed_behind();
+  if (!is_contiguous()) refuse_freed(*storage_, references);
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.around([&] { upload(data, count, {}, &references); });
 }
-
-namespace {
-bool any_freed(const detail::References& list) { return std::ranges::any_of(list, &detail::Storage::is_freed); }
-}  // namespace
 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
   require_memory(*this, "a null array is filled");
   if (size() == 0) return;
   const Told told(*this, {{element, element_bytes_}, {}, element_bytes_, &references});
-  if (!detail::is_whole(*this)) storage_->refuse_freed_behind();
+  // A kernel that fills is refused, since it might as well read what the elements hold.
+  const bool by_host = is_contiguous() && storage_->leads_to_freed();
+  if (!by_host) refuse_freed(*storage_, references);
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.around([&] {
-    if (!any_freed(storage_->references())) return fill_element(element, {}, &references);
-    // A kernel that fills is refused, since it might as well read what the elements hold.
+    if (!by_host) return fill_element(element, {}, &references);
     std::vector<std::byte> all(std::size_t(size()) * element_bytes_);
     for (std::size_t at = 0; at < all.size(); at += element_bytes_)
       std::memcpy(all.data() + at, element, element_bytes_);
@@ -270,7 +276,7 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
 detail::References ArrayBase::references() const {
   if (!storage_) return {};
   detail::References list = storage_->references();
-  if (any_freed(list))
+  if (std::ranges::any_of(list, &detail::Storage::is_freed))
     invalid("the elements of an array may hold another array that was freed: assign all of them anew");
   list.push_back(storage_);  // elements may hold views of their own array
   std::ranges::sort(list, {}, [](const auto& s) { return s->allocation.address; });
@@ -375,15 +381,15 @@ void ArrayBase::copy_elements(const ArrayBase& from) {
   if (shape_ != from.shape_)
     invalid(fmt::format("a copy from shape {} to shape {}", shape_text(from.shape_, ndim_), shape_text(shape_, ndim_)));
   if (size() == 0) return;
-  if (!from.storage_->has_references() && !storage_->has_references()) return copy_bytes(from);
+  if (!from.storage_->has_references() && !storage_->has_references() && !detail::Capture::current())
+    return copy_bytes(from);
   const detail::Bring bring{.to = storage_, .from = from.storage_, .list = {}, .whole = detail::is_whole(*this)};
   if (from.storage_->has_references() && storage_->device != from.storage_->device)
     throw Error(ErrorKind::unsupported,
                 "an array of structs that hold arrays is copied to another device: their arrays would stay behind");
-  if (!is_contiguous() || !from.is_contiguous()) {
-    from.storage_->refuse_freed_behind();
-    storage_->refuse_freed_behind();
-  }
+  // From another device elements come without arrays.
+  const bool packs = !from.is_contiguous() && storage_->device != from.storage_->device;
+  if (!is_contiguous() || (!from.is_contiguous() && !packs)) refuse_freed(*storage_, {from.storage_});
   bring.around([&] { copy_bytes(from); });
 }
 

@@ -31,18 +31,41 @@ References Bring::references() const {
   return all;
 }
 
-void Bring::begin() const {
-  Storage::Referred referred = to->refer_to(references());
-  // Launches that are captured behind this have to know that elements hold arrays.
-  if (t_capture) t_capture->if_it_fails([to = to, referred = std::move(referred)] { to->take_back(referred); });
+Bring::Begun Bring::begin() const {
+  References now = references();
+  Storage::Referred referred = to->refer_to(now);
+  Begun begun{std::move(now), referred.after, !referred.added.empty()};
+  if (t_capture) {
+    t_capture->if_it_fails([to = to, referred = std::move(referred)] { to->take_back(referred); });
+    if (to->has_references()) t_capture->refers(*to);
+  }
+  return begun;
 }
 
-void Bring::end() const {
-  if (t_capture) return t_capture->brings.push_back(*this);
-  if (whole)
-    to->refer_only_to(references());
-  else
-    to->refer_to(references());
+std::uint64_t Bring::end(const Begun& begun) const {
+  if (t_capture) {
+    t_capture->brings.push_back(*this);
+    return begun.version;
+  }
+  References all = references();
+  all.insert(all.end(), begun.list.begin(), begun.list.end());
+  return whole ? to->refer_only_to(std::move(all), begun.version) : to->refer_to(std::move(all)).after;
+}
+
+void Bring::brings_nothing() const {
+  if (t_capture) t_capture->copies.push_back(*this);
+}
+
+void Capture::refers(Storage& storage) {
+  // Launches that are captured behind this have to know that elements hold arrays.
+  if (const auto found = used.find(&storage); found != used.end()) found->second.refers = true;
+  for (;;) {
+    const auto copy = std::ranges::find(copies, &storage, [](const Bring& b) { return b.from.get(); });
+    if (copy == copies.end()) return;
+    const Bring bring = std::move(*copy);
+    copies.erase(copy);
+    bring.end(bring.begin());
+  }
 }
 
 Capture::Capture(DeviceState& device, const char* doing)

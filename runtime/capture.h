@@ -33,22 +33,35 @@ struct Bring {
   References list;
   bool whole = false;  ///< all elements of `to`: it refers to nothing else any more
 
-  /// Before the elements are written, and after that, if they are.
+  /// What begin() has noted.
+  struct Begun {
+    References list;
+    std::uint64_t version = 0;  ///< see Storage::refer_to()
+    bool added = false;
+  };
+  /// Before the elements are written, and after that, if they are. Others may write elements of `to` and of `from`
+  /// meanwhile: all that was noted stays then.
   /// Errors: Error(unsupported) for memory that refers to `to` in turn.
-  void begin() const;
-  void end() const;
+  Begun begin() const;
+  /// \return  the version after that
+  std::uint64_t end(const Begun& begun) const;
   /// Both, around `write`; that alone where it brings and replaces nothing. What may refuse the write is best asked
   /// before: a write that failed may have written some elements, so that `to` goes on to refer to what they would hold.
   template <class F>
   void around(const F& write) const {
-    if (from && !from->has_references() && !(whole && to->has_references())) return write();
-    begin();
+    if (from && !from->has_references() && !(whole && to->has_references())) {
+      write();
+      return brings_nothing();
+    }
+    const Begun begun = begin();
     write();
-    end();
+    end(begun);
   }
 
  private:
   References references() const;
+  /// Yet: in a capture elements of `from` may come to hold arrays before the graph runs again.
+  void brings_nothing() const;
 };
 
 /// Whether nothing else lies in the array's memory.
@@ -115,6 +128,9 @@ class Capture {
   };
   std::map<Storage*, Used> used;
   std::vector<Bring> brings;
+  std::vector<Bring> copies;  ///< of elements that hold no arrays so far
+  /// Elements come to hold arrays: those that they were copied to before will, in the next launch.
+  void refers(Storage& storage);
   std::vector<CapturedLaunch> launches;
   bool by_handles = false;   ///< some launch goes by handles
   std::uint64_t serial = 0;  ///< of the first memory that is made in the capture

@@ -84,8 +84,16 @@ void CapturedMemory::check_elements() const {
 CapturedMemory::Reached CapturedMemory::order_before(StreamState& on, StreamState& copies) const {
   check_present();
   check_elements();
-  for (const Bring& b : brings_) b.begin();
   Reached reached;
+  // Until nothing is added: one copy may bring what a later one has, in the next round of a loop.
+  for (bool added = true; added;) {
+    added = false;
+    reached.brought.clear();
+    for (const Bring& b : brings_) {
+      reached.brought.push_back(b.begin());
+      added |= reached.brought.back().added;
+    }
+  }
   each([&](const Capture::Used& u) {
     if (u.writes) tell_watchers(u.storage, copies);
     u.storage->order_before(on, u.writes);
@@ -114,8 +122,17 @@ void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reac
   for (const auto& storage : reached.by_handles) storage->touched(on, ticket, false);
 }
 
-void CapturedMemory::has_brought() const {
-  for (const Bring& b : brings_) b.end();
+void CapturedMemory::has_brought(const Reached& reached) const {
+  // Several may write one memory: each goes on from where this run was with it.
+  std::map<const Storage*, std::uint64_t> versions;
+  for (std::size_t k = 0; k < reached.brought.size(); ++k) versions[brings_[k].to.get()] = reached.brought[k].version;
+  for (std::size_t k = 0; k < reached.brought.size(); ++k) {
+    Bring::Begun begun = reached.brought[k];
+    std::uint64_t& version = versions[brings_[k].to.get()];
+    begun.version = version;
+    const std::uint64_t after = brings_[k].end(begun);
+    if (version != 0) version = after;
+  }
 }
 
 std::vector<std::shared_ptr<const void>> CapturedMemory::pins() const {

@@ -23,7 +23,7 @@ class CapturedMemory {
   struct Reached {
     References by_elements;  ///< kernels may read and write it
     References by_handles;   ///< kernels read it
-    bool operator==(const Reached&) const = default;
+    std::vector<Bring::Begun> brought;
   };
   /// Before a run on `on`: it comes after what other streams were given to do with its memory. Tapes that need elements
   /// which it may change are told, and copy them on `copies`.
@@ -34,7 +34,7 @@ class CapturedMemory {
   /// After that: what comes later on its memory comes after.
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
   /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else.
-  void has_brought() const;
+  void has_brought(const Reached& reached) const;
 
   /// Array::free() of the memory is refused while the result lives.
   std::vector<std::shared_ptr<const void>> pins() const;

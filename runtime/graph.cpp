@@ -78,7 +78,7 @@ void Graph::launch(const Stream& stream) const {
   });
   s.memory.touched(on, ticket, reached);
   lock.unlock();
-  s.memory.has_brought();
+  s.memory.has_brought(reached);
 }
 
 void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args) const {

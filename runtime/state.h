@@ -312,12 +312,14 @@ class Storage : public std::enable_shared_from_this<Storage> {
     std::uint64_t before = 0, after = 0;  ///< versions of what this memory refers to
   };
   Referred refer_to(References references);
-  void refer_only_to(References references);
+  /// And to nothing else; unless others have said since `version` what this memory refers to: then to that, too.
+  /// \return  the version after that; 0 where others have
+  std::uint64_t refer_only_to(References references, std::uint64_t version);
   /// As it was before; unless others have said since what this memory refers to, even if they added nothing: then their
   /// elements may hold the same.
   void take_back(const Referred& referred);
-  /// Errors: Error(invalid_argument) where an array was freed that can be reached from here.
-  void refuse_freed_behind();
+  /// Whether an array was freed that can be reached from here.
+  bool leads_to_freed();
   References references();
   bool has_references() const { return has_references_.load(std::memory_order_relaxed); }
   /// Adds all memory that can be reached from here, this one left out.

@@ -236,16 +236,26 @@ Storage::Referred Storage::refer_to(References references) {
   return referred;
 }
 
-void Storage::refer_only_to(References references) {
+std::uint64_t Storage::refer_only_to(References references, std::uint64_t version) {
   make_unique(references);
+  std::erase_if(references, [&](const auto& s) { return s.get() == this; });
   {
     std::lock_guard lock(mutex_);
-    reference_version_ = ++last_reference_version_;
-    if (references == references_) return;
-    references.swap(references_);  // what is dropped is freed after the lock is
-    has_references_ = !references_.empty();
+    if (reference_version_ == version) {
+      reference_version_ = ++last_reference_version_;
+      version = reference_version_;
+      references.swap(references_);  // what is dropped is freed after the lock is
+      has_references_ = !references_.empty();
+      if (references == references_) return version;
+    } else {
+      version = 0;
+    }
   }
-  if (is_handle) device->handles.changed();
+  if (version == 0)
+    refer_to(std::move(references));
+  else if (is_handle)
+    device->handles.changed();
+  return version;
 }
 
 void Storage::take_back(const Referred& referred) {
@@ -262,13 +272,11 @@ void Storage::take_back(const Referred& referred) {
   if (is_handle) device->handles.changed();
 }
 
-void Storage::refuse_freed_behind() {
-  if (!has_references()) return;
+bool Storage::leads_to_freed() {
+  if (!has_references()) return false;
   References behind;
   reach(behind);
-  if (std::ranges::any_of(behind, &Storage::is_freed))
-    throw Error(ErrorKind::invalid_argument,
-                "an array was freed that elements may hold which are copied or written: assign all of those anew");
+  return std::ranges::any_of(behind, &Storage::is_freed);
 }
 
 References Storage::references() {

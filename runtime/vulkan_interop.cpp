@@ -85,7 +85,7 @@ struct Recording::State {
   /// runs: nobody else keeps this.
   void submitted() {
     memory.touched(*recordings, ticket, reached);
-    memory.has_brought();
+    memory.has_brought(reached);
     release();
     kept.push_back({ticket, std::exchange(reached, {})});
   }

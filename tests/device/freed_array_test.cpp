@@ -27,6 +27,11 @@ struct Held {
 };
 WEFT_STRUCT(Held, values);
 
+struct Outer {
+  Array<Held> held;
+};
+WEFT_STRUCT(Outer, held);
+
 const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
 const auto add_held = kernel("add what is held", [](Arr<const Held> from, Arr<float> to) {
   Int i = tid();
@@ -211,6 +216,27 @@ TEST_P(FreedArrays, leave_no_trace_in_elements_that_refused_work_would_have_writ
   expect_contains(error_of([&] { indexed(gone, Array<int>(device(), {1})).copy_from(source); }), "freed");
   source = {};
   EXPECT_TRUE(inside.expired());
+}
+
+TEST_P(FreedArrays, behind_two_arrays_of_structs_are_refused_before_anything_is_noted) {
+  Array<float> good = full<float>(device(), 4, 2), bad = full<float>(device(), 4, 3), to = zeros<float>(device(), 4);
+  const Array<Held> inner(device(), {Held{good}}), gone(device(), {Held{bad}});
+  Array<Outer> outer(device(), std::vector<Outer>(4, Outer{inner}));
+  const auto add = kernel("add what is held twice", [](Arr<const Outer> from, Arr<float> to) {
+    Int i = tid();
+    to[i] += from[i].held[0].values[i];
+  });
+  bad.free();
+  expect_contains(error_of([&] { outer.fill(Outer{gone}); }), "assign all of them anew");
+  expect_contains(error_of([&] { outer.slice(0, 4, 2).assign(std::vector<Outer>(2, Outer{gone})); }), "anew");
+  launch(add, 4, outer, to);
+  EXPECT_EQ(to.at(3), 2);
+  // And replaced by one fill.
+  outer.assign(std::vector<Outer>(4, Outer{gone}));
+  expect_contains(error_of([&] { launch(add, 4, outer, to); }), "an array was freed that the elements");
+  outer.fill(Outer{inner});
+  launch(add, 4, outer, to);
+  EXPECT_EQ(to.at(3), 4);
 }
 
 TEST_P(FreedArrays, are_forgotten_by_elements_that_others_without_arrays_replace) {

@@ -4,6 +4,7 @@
 #include <weft/weft.h>
 
 #include <optional>
+#include <thread>
 
 #include "device_test.h"
 
@@ -291,6 +292,40 @@ TEST_P(GraphReferences, gathered_elements_keep_nothing_of_the_launch_before) {
   graph.launch();
   device().synchronize();
   EXPECT_NO_THROW(wrap(device(), values));
+}
+
+// The source of the first copy held nothing when it was captured.
+TEST_P(GraphReferences, copies_bring_what_a_later_copy_of_the_last_launch_has_brought) {
+  const Array<int> flag = full<int>(device(), 1, 1);
+  for (const bool in_a_loop : {false, true}) {
+    SCOPED_TRACE(in_a_loop ? "in a loop" : "in two launches");
+    Array<Holder> a(device(), {Holder{}}), b(device(), {Holder{}}), c(device(), {Holder{}}), d(device(), {Holder{}});
+    Array<float> x = full<float>(device(), kCount, 7);
+    a.assign(std::vector<Holder>{Holder{x}});
+    const auto copies = [&] { d.copy_from(c), c.copy_from(b), b.copy_from(a); };
+    const Graph graph = capture(device(), [&] { in_a_loop ? graph_while(flag, 3, copies) : copies(); });
+    for (int k = 0; k < (in_a_loop ? 1 : 3); ++k) graph.launch();
+    for (Array<Holder>* other : {&a, &b, &c}) other->assign(std::vector<Holder>{Holder{}});
+    x = {};
+    const Array<float> next = full<float>(device(), kCount, 99);
+    launch(double_held, kCount, d);
+    EXPECT_EQ(d.at(0).values.at(5), 14);
+  }
+}
+
+TEST_P(GraphReferences, threads_that_replace_all_elements_lose_nothing) {
+  // Many elements, so that the threads are at it at the same time.
+  Array<Holder> holder(device(), std::vector<Holder>(20000));
+  for (int round = 0; round < 40; ++round) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 6; ++t)
+      threads.emplace_back(
+          [&, t] { holder.assign(std::vector<Holder>(20000, Holder{full<float>(device(), 8, float(t))})); });
+    for (std::thread& t : threads) t.join();
+    const Array<float> held = holder.at(0).values;
+    ASSERT_FALSE(held.is_null()) << "round " << round;
+    EXPECT_LT(held.at(7), 6);
+  }
 }
 
 TEST_P(GraphReferences, handles_are_those_of_the_launch) {
