@@ -250,8 +250,8 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
   // Before anything is noted.
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   if (count == 0) return;
-  const Told told(*this, {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
   if (!is_contiguous()) refuse_freed(*storage_, references);
+  const Told told(*this, {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.around([&] { upload(data, count, {}, &references); });
 }
@@ -259,10 +259,10 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
   require_memory(*this, "a null array is filled");
   if (size() == 0) return;
-  const Told told(*this, {{element, element_bytes_}, {}, element_bytes_, &references});
   // A kernel that fills is refused, since it might as well read what the elements hold.
   const bool by_host = is_contiguous() && storage_->leads_to_freed();
   if (!by_host) refuse_freed(*storage_, references);
+  const Told told(*this, {{element, element_bytes_}, {}, element_bytes_, &references});
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.around([&] {
     if (!by_host) return fill_element(element, {}, &references);

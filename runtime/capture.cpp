@@ -32,9 +32,11 @@ References Bring::references() const {
 }
 
 Bring::Begun Bring::begin() const {
-  References now = references();
-  Storage::Referred referred = to->refer_to(now);
-  Begun begun{std::move(now), referred.after, !referred.added.empty()};
+  Begun begun{.list = {}, .from_version = from ? from->reference_version() : 0};
+  begun.list = references();
+  Storage::Referred referred = to->refer_to(begun.list);
+  begun.version = referred.after;
+  begun.added = !referred.added.empty();
   if (t_capture) {
     t_capture->if_it_fails([to = to, referred = std::move(referred)] { to->take_back(referred); });
     if (to->has_references()) t_capture->refers(*to);
@@ -48,23 +50,31 @@ std::uint64_t Bring::end(const Begun& begun) const {
     return begun.version;
   }
   References all = references();
-  all.insert(all.end(), begun.list.begin(), begun.list.end());
-  return whole ? to->refer_only_to(std::move(all), begun.version) : to->refer_to(std::move(all)).after;
+  // Others have written `from` meanwhile: which of it was copied, nobody knows.
+  if (from && from->reference_version() != begun.from_version)
+    all.insert(all.end(), begun.list.begin(), begun.list.end());
+  if (whole) return to->refer_only_to(std::move(all), begun.version);
+  const Storage::Referred referred = to->refer_to(std::move(all));
+  return referred.before == begun.version ? referred.after : 0;
 }
 
 void Bring::brings_nothing() const {
-  if (t_capture) t_capture->copies.push_back(*this);
+  if (!t_capture) return;
+  t_capture->brings.push_back(*this);
+  t_capture->brings.back().idle = true;
 }
 
 void Capture::refers(Storage& storage) {
   // Launches that are captured behind this have to know that elements hold arrays.
   if (const auto found = used.find(&storage); found != used.end()) found->second.refers = true;
-  for (;;) {
-    const auto copy = std::ranges::find(copies, &storage, [](const Bring& b) { return b.from.get(); });
-    if (copy == copies.end()) return;
-    const Bring bring = std::move(*copy);
-    copies.erase(copy);
-    bring.end(bring.begin());
+  for (std::size_t k = 0; k < brings.size(); ++k) {
+    if (!brings[k].idle || brings[k].from.get() != &storage) continue;
+    brings[k].idle = false;
+    if_it_fails([this, k] {
+      if (k < brings.size()) brings[k].idle = true;
+    });
+    const Bring bring = brings[k];  // the list may grow
+    bring.begin();
   }
 }
 

@@ -32,11 +32,13 @@ struct Bring {
   std::shared_ptr<Storage> from;  ///< whose elements are copied; null: they come with `list`
   References list;
   bool whole = false;  ///< all elements of `to`: it refers to nothing else any more
+  bool idle = false;   ///< in a capture: elements of `from` hold no arrays so far
 
   /// What begin() has noted.
   struct Begun {
     References list;
-    std::uint64_t version = 0;  ///< see Storage::refer_to()
+    std::uint64_t version = 0;       ///< of `to`, see Storage::refer_to(); 0: not known
+    std::uint64_t from_version = 0;  ///< of `from`
     bool added = false;
   };
   /// Before the elements are written, and after that, if they are. Others may write elements of `to` and of `from`
@@ -128,7 +130,6 @@ class Capture {
   };
   std::map<Storage*, Used> used;
   std::vector<Bring> brings;
-  std::vector<Bring> copies;  ///< of elements that hold no arrays so far
   /// Elements come to hold arrays: those that they were copied to before will, in the next launch.
   void refers(Storage& storage);
   std::vector<CapturedLaunch> launches;

@@ -28,6 +28,7 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
       device_(&capture.device()),
       what_(what),
       again_(again) {
+  std::erase_if(brings_, [](const Bring& b) { return b.idle; });
   used_.reserve(capture.used.size());
   for (auto& [storage, use] : capture.used) used_.push_back(std::move(use));
 }
@@ -86,12 +87,16 @@ CapturedMemory::Reached CapturedMemory::order_before(StreamState& on, StreamStat
   check_elements();
   Reached reached;
   // Until nothing is added: one copy may bring what a later one has, in the next round of a loop.
-  for (bool added = true; added;) {
+  reached.brought.resize(brings_.size());
+  for (bool added = !brings_.empty(); added;) {
     added = false;
-    reached.brought.clear();
-    for (const Bring& b : brings_) {
-      reached.brought.push_back(b.begin());
-      added |= reached.brought.back().added;
+    for (std::size_t k = 0; k < brings_.size(); ++k) {
+      Bring::Begun begun = brings_[k].begin();
+      added |= begun.added;
+      // Nothing is let go of here: the end of memory may ask for what the caller has locked.
+      References& before = reached.brought[k].list;
+      begun.list.insert(begun.list.end(), before.begin(), before.end());
+      reached.brought[k] = std::move(begun);
     }
   }
   each([&](const Capture::Used& u) {
@@ -123,13 +128,16 @@ void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reac
 }
 
 void CapturedMemory::has_brought(const Reached& reached) const {
-  // Several may write one memory: each goes on from where this run was with it.
+  // Several may write one memory, and one what another has written: each goes on from where this run was with it.
   std::map<const Storage*, std::uint64_t> versions;
   for (std::size_t k = 0; k < reached.brought.size(); ++k) versions[brings_[k].to.get()] = reached.brought[k].version;
-  for (std::size_t k = 0; k < reached.brought.size(); ++k) {
-    Bring::Begun begun = reached.brought[k];
+  for (std::size_t k = 0; k < brings_.size(); ++k) {
+    // Of a run that was not prepared nothing is known.
+    Bring::Begun begun = k < reached.brought.size() ? reached.brought[k] : Bring::Begun();
     std::uint64_t& version = versions[brings_[k].to.get()];
     begun.version = version;
+    if (const auto from = versions.find(brings_[k].from.get()); from != versions.end())
+      begun.from_version = from->second;
     const std::uint64_t after = brings_[k].end(begun);
     if (version != 0) version = after;
   }

@@ -321,6 +321,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
   /// Whether an array was freed that can be reached from here.
   bool leads_to_freed();
   References references();
+  /// Another one whenever anybody says what this memory refers to.
+  std::uint64_t reference_version();
   bool has_references() const { return has_references_.load(std::memory_order_relaxed); }
   /// Adds all memory that can be reached from here, this one left out.
   void reach(References& found);

@@ -279,6 +279,11 @@ bool Storage::leads_to_freed() {
   return std::ranges::any_of(behind, &Storage::is_freed);
 }
 
+std::uint64_t Storage::reference_version() {
+  std::lock_guard lock(mutex_);
+  return reference_version_;
+}
+
 References Storage::references() {
   std::lock_guard lock(mutex_);
   return references_;

@@ -84,10 +84,11 @@ struct Recording::State {
   /// The submission works on its memory from now on. Elements and handles may come to refer to other memory while it
   /// runs: nobody else keeps this.
   void submitted() {
-    memory.touched(*recordings, ticket, reached);
-    memory.has_brought(reached);
-    release();
     kept.push_back({ticket, std::exchange(reached, {})});
+    const detail::CapturedMemory::Reached& now = kept.back().reached;
+    memory.touched(*recordings, ticket, now);
+    memory.has_brought(now);
+    release();
   }
 
   /// What submissions that have run had reached.

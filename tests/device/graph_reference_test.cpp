@@ -313,6 +313,47 @@ TEST_P(GraphReferences, copies_bring_what_a_later_copy_of_the_last_launch_has_br
   }
 }
 
+TEST_P(GraphReferences, copies_of_what_was_empty_count_where_they_stand) {
+  const Array<float> y = full<float>(device(), kCount, 5), none = full<float>(device(), kCount, 99);
+  const auto empty_holder = [&] { return Array<Holder>(device(), {Holder{}}); };
+  // A later copy of all elements wins.
+  {
+    Array<Holder> a = empty_holder(), b = holding(device(), y), c = empty_holder(), d = empty_holder();
+    a.assign(std::vector<Holder>{Holder{full<float>(device(), kCount, 7)}});
+    const Graph graph = capture(device(), [&] { d.copy_from(c), d.copy_from(a), c.copy_from(b); });
+    for (int k = 0; k < 2; ++k) graph.launch();
+    a.assign(std::vector<Holder>{Holder{none}});
+    launch(double_held, kCount, d);
+    EXPECT_EQ(d.at(0).values.at(5), 14);
+  }
+  // One in a condition that does not hold changes nothing.
+  {
+    Array<Holder> b = holding(device(), y), c = empty_holder(), d = empty_holder();
+    const Graph graph = capture(device(), [&] {
+      graph_if(zeros<int>(device(), 1), [&] { d.copy_from(c); });
+      c.copy_from(b);
+    });
+    d.assign(std::vector<Holder>{Holder{full<float>(device(), kCount, 7)}});
+    for (int k = 0; k < 2; ++k) graph.launch();
+    launch(double_held, kCount, d);
+    EXPECT_EQ(d.at(0).values.at(5), 14);
+  }
+  // One before a condition that was given up still counts.
+  {
+    Array<Holder> b = holding(device(), full<float>(device(), kCount, 7)), c = empty_holder(), d = empty_holder();
+    const Graph graph = capture(device(), [&] {
+      d.copy_from(c);
+      EXPECT_THROW(graph_if(full<int>(device(), 1, 1), [&] { c.copy_from(b), throw std::runtime_error("given up"); }),
+                   std::runtime_error);
+      c.copy_from(b);
+    });
+    for (int k = 0; k < 2; ++k) graph.launch();
+    for (Array<Holder>* other : {&b, &c}) other->assign(std::vector<Holder>{Holder{none}});
+    launch(double_held, kCount, d);
+    EXPECT_EQ(d.at(0).values.at(5), 14);
+  }
+}
+
 TEST_P(GraphReferences, threads_that_replace_all_elements_lose_nothing) {
   // Many elements, so that the threads are at it at the same time.
   Array<Holder> holder(device(), std::vector<Holder>(20000));
