@@ -236,21 +236,12 @@ HostCopy ArrayBase::start_download(void* data) const {
                                           static_cast<std::byte*>(data)));
 }
 
-namespace {
-bool leads_to_freed(const std::shared_ptr<detail::Storage>& s) { return s->is_freed() || s->leads_to_freed(); }
-// Before a kernel writes elements, which is refused where these hold freed arrays: it might as well read them.
-void refuse_freed(detail::Storage& to, const detail::References& brought) {
-  if (to.leads_to_freed() || std::ranges::any_of(brought, leads_to_freed))
-    invalid("elements that are copied or written may hold an array that was freed: assign all of them anew");
-}
-}  // namespace
-
 void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references) {
   require_memory(*this, "elements are assigned to a null array");
   // Before anything is noted.
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   if (count == 0) return;
-  if (!is_contiguous()) refuse_freed(*storage_, references);
+  if (!is_contiguous()) detail::refuse_freed(*storage_, references);
   const Told told(*this, {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.around([&] { upload(data, count, {}, &references); });
@@ -261,7 +252,7 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
   if (size() == 0) return;
   // A kernel that fills is refused, since it might as well read what the elements hold.
   const bool by_host = is_contiguous() && storage_->leads_to_freed();
-  if (!by_host) refuse_freed(*storage_, references);
+  if (!by_host) detail::refuse_freed(*storage_, references);
   const Told told(*this, {{element, element_bytes_}, {}, element_bytes_, &references});
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.around([&] {
@@ -389,7 +380,7 @@ void ArrayBase::copy_elements(const ArrayBase& from) {
                 "an array of structs that hold arrays is copied to another device: their arrays would stay behind");
   // From another device elements come without arrays.
   const bool packs = !from.is_contiguous() && storage_->device != from.storage_->device;
-  if (!is_contiguous() || (!from.is_contiguous() && !packs)) refuse_freed(*storage_, {from.storage_});
+  if (!is_contiguous() || (!from.is_contiguous() && !packs)) detail::refuse_freed(*storage_, {from.storage_});
   bring.around([&] { copy_bytes(from); });
 }
 

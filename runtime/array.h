@@ -99,9 +99,9 @@ class ArrayBase {
   /// Errors: Error(invalid_argument) for a null array, one that was freed before, and gradients; in a capture; while a
   /// tensor of DLPack's that shares the memory lives, a Recording that works on it, or a tape that has recorded work on
   /// it through which gradients pass. Error(unsupported) while a tape records, but for Tape::unrecorded() outside of
-  /// checkpointed() steps. Error(kernel_fault) of a kernel that
-  /// worked on it. After an error the array is as it was. (What checkpointed() steps, functions of record_func(),
-  /// elements and handles lead to a tape does not know beforehand: there its backward() is refused.)
+  /// checkpointed() steps. Error(kernel_fault) of a kernel that worked on it. After an error the array is as it was.
+  /// (What checkpointed() steps, functions of record_func(), elements and handles lead to a tape does not know
+  /// beforehand: there its backward() is refused.)
   ///
   /// Cost: waits for the work that uses the array.
   void free();

@@ -22,6 +22,13 @@ bool is_whole(const ArrayBase& a) {
   return a.is_contiguous() && a.size() * a.element_bytes() == std::int64_t(a.storage()->bytes);
 }
 
+void refuse_freed(Storage& to, const References& brought) {
+  const auto leads_to_freed = [](const auto& s) { return s->is_freed() || s->leads_to_freed(); };
+  if (to.leads_to_freed() || std::ranges::any_of(brought, leads_to_freed))
+    throw Error(ErrorKind::invalid_argument,
+                "elements that are copied or written may hold an array that was freed: assign all of them anew");
+}
+
 References Bring::references() const {
   if (!from) return list;
   References all = from->references();

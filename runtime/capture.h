@@ -66,6 +66,10 @@ struct Bring {
   void brings_nothing() const;
 };
 
+/// Before a kernel writes elements of `to`, and brings what it is given: it might as well read what they hold.
+/// Errors: Error(invalid_argument) where that may be an array that was freed.
+void refuse_freed(Storage& to, const References& brought);
+
 /// Whether nothing else lies in the array's memory.
 bool is_whole(const ArrayBase& a);
 

@@ -304,13 +304,14 @@ class Storage : public std::enable_shared_from_this<Storage> {
   void wait_for_writers();
   /// Errors: Error(kernel_fault) when all are done.
   void wait_for_users();
-  /// Other memory that the elements hold the addresses of. It lives as long as this one refers to it, and what works
-  /// on this memory may work on that.
-  /// Errors: Error(unsupported) for memory that refers to this one in turn: it would never be freed.
+  /// What a call of refer_to() has changed.
   struct Referred {
     References added;
     std::uint64_t before = 0, after = 0;  ///< versions of what this memory refers to
   };
+  /// Other memory that the elements hold the addresses of. It lives as long as this one refers to it, and what works
+  /// on this memory may work on that.
+  /// Errors: Error(unsupported) for memory that refers to this one in turn: it would never be freed.
   Referred refer_to(References references);
   /// And to nothing else; unless others have said since `version` what this memory refers to: then to that, too.
   /// \return  the version after that; 0 where others have

@@ -139,10 +139,7 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
   // Structs take the arrays along that they hold.
   const std::shared_ptr<Storage>& from = (scatter ? packed : data).storage();
   const ArrayBase& to = scatter ? data : packed;
-  for (const ArrayBase* a : {&packed, &data})
-    if (a->storage()->leads_to_freed())
-      throw Error(ErrorKind::invalid_argument,
-                  "elements that are copied may hold an array that was freed: assign all of them anew");
+  refuse_freed(*to.storage(), {from});
   before_write(to, current_stream(*to.storage()->device));
   const Bring bring{.to = to.storage(), .from = from, .list = {}, .whole = !scatter && is_whole(packed)};
   bring.around([&] {

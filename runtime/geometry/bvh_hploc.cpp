@@ -191,7 +191,7 @@ struct Output {
   Var<BvhData> bvh;
   Arr<vec4> halves;
   Arr<vec2i> spans;  ///< see BvhBuild
-  bool packs;        ///< leaves are packed
+  bool packs;        ///< leaves are packed, else a primitive is of height 0 and there are no Sizes
 
   Int height(const Cluster& c) const { return packs ? Size::of(c.size, bvh.leaf_size).height : c.size; }
   /// The size of what becomes `node` by joining two clusters, the first of which has the lower places; it says what the
