@@ -13,6 +13,8 @@
 #include <memory>
 #include <system_error>
 
+#include "error.h"
+
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -79,7 +81,9 @@ std::uint64_t environment_number(const char* name, std::uint64_t otherwise) {
   std::uint64_t number = 0;
   const char* end = value->data() + value->size();
   const auto [stop, error] = std::from_chars(value->data(), end, number);
-  return error == std::errc() && stop == end ? number : otherwise;
+  if (error != std::errc() || stop != end)
+    throw Error(ErrorKind::invalid_argument, fmt::format("{} is '{}'; a non-negative number is needed", name, *value));
+  return number;
 }
 
 void set_environment(const char* name, const char* value) {

@@ -16,7 +16,7 @@ std::optional<std::string> environment(const char* name);
 /// False for "0", "false", "off" and "no", true for any other value, `otherwise` when unset.
 bool environment_flag(const char* name, bool otherwise);
 
-/// The value as a non-negative number; `otherwise` when it is unset or no such number.
+/// The value as a non-negative number; `otherwise` when unset. Errors: Error(invalid_argument) for anything else.
 std::uint64_t environment_number(const char* name, std::uint64_t otherwise);
 
 /// Sets a variable for this process; null unsets it. Not to be called while other threads read the environment.

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "../../frontend/support/error.h"
 #include "../../frontend/support/hash.h"
 #include "../../frontend/support/platform.h"
 
@@ -199,10 +200,16 @@ TEST_F(DiskCacheTest, TheEnvironmentDecides) {
     none.put("a", bytes_of("x"));
     EXPECT_FALSE(none.get("a")) << "a cap of 0 keeps nothing";
   }
-  const Variable many("WEFT_CACHE_MB", "many");
-  DiskCache wrong = DiskCache::from_environment();
-  wrong.put("a", bytes_of("x"));
-  EXPECT_TRUE(wrong.get("a")) << "what is no number is ignored";
+  for (const char* text : {"many", "512 MiB", "-1", "99999999999999999999"}) {
+    const Variable wrong("WEFT_CACHE_MB", text);
+    try {
+      DiskCache::from_environment();
+      ADD_FAILURE() << text << " was taken for a number";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::invalid_argument);
+      EXPECT_EQ(e.message(), "WEFT_CACHE_MB is '" + std::string(text) + "'; a non-negative number is needed");
+    }
+  }
 }
 
 TEST_F(DiskCacheTest, ThreadsMayShareIt) {
