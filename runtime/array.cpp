@@ -242,8 +242,9 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   if (count == 0) return;
   if (!is_contiguous()) detail::refuse_freed(*storage_, references);
-  const Told told(*this, {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
+  bring.refuse_circle();
+  const Told told(*this, {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
   bring.around([&] { upload(data, count, {}, &references); });
 }
 
@@ -253,8 +254,9 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
   // A kernel that fills is refused, since it might as well read what the elements hold.
   const bool by_host = is_contiguous() && storage_->leads_to_freed();
   if (!by_host) detail::refuse_freed(*storage_, references);
-  const Told told(*this, {{element, element_bytes_}, {}, element_bytes_, &references});
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
+  bring.refuse_circle();
+  const Told told(*this, {{element, element_bytes_}, {}, element_bytes_, &references});
   bring.around([&] {
     if (!by_host) return fill_element(element, {}, &references);
     std::vector<std::byte> all(std::size_t(size()) * element_bytes_);
@@ -275,7 +277,7 @@ detail::References ArrayBase::references() const {
 }
 
 namespace detail {
-void pack_handle(const ArrayBase& array, const Storage& holder, std::byte* to, References& references) {
+void pack_handle(const ArrayBase& array, Storage& holder, std::byte* to, References& references) {
   std::memset(to, 0, 8 + 4 * std::size_t(array.ndim()));
   if (array.is_null()) return;
   const std::shared_ptr<Storage>& storage = array.storage();
@@ -296,7 +298,10 @@ void pack_handle(const ArrayBase& array, const Storage& holder, std::byte* to, R
     const std::int32_t n = std::int32_t(array.shape(k));
     std::memcpy(to + 8 + 4 * k, &n, 4);
   }
-  if (storage.get() != &holder) references.push_back(storage);
+  if (storage.get() == &holder)
+    holder.hold_itself();
+  else
+    references.push_back(storage);
 }
 
 void unpack_handle(ArrayBase& array, const std::byte* from, const References& references) {
@@ -355,10 +360,28 @@ void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> 
   detail::strided_copy(*this, one);
 }
 
+namespace {
+detail::Bring bring_of(const ArrayBase& to, const ArrayBase& from) {
+  return {.to = to.storage(), .from = from.storage(), .list = {}, .whole = detail::is_whole(to)};
+}
+
+// Before a tape is told of the copy, and anything is noted.
+void refuse_copy(const ArrayBase& to, const ArrayBase& from) {
+  const bool across = to.storage()->device != from.storage()->device;
+  if (across && from.storage()->holds_arrays())
+    throw Error(ErrorKind::unsupported,
+                "an array of structs that hold arrays is copied to another device: their arrays would stay behind");
+  // From another device elements come without arrays.
+  if (!to.is_contiguous() || (!from.is_contiguous() && !across)) detail::refuse_freed(*to.storage(), {from.storage()});
+  bring_of(to, from).refuse_circle();
+}
+}  // namespace
+
 void ArrayBase::copy_from(const ArrayBase& from, std::span<const detail::Leaf> leaves) {
   const bool differs = !is_null() && !from.is_null() && shape_ == from.shape_ && size() > 0 &&
                        (storage_ != from.storage_ || address_ != from.address_ || stride_ != from.stride_);
   if (!differs || is_freed() || from.is_freed()) return copy_elements(from);
+  refuse_copy(*this, from);
   const Told told(*this, from, leaves);
   copy_elements(from);
 }
@@ -372,16 +395,8 @@ void ArrayBase::copy_elements(const ArrayBase& from) {
   if (shape_ != from.shape_)
     invalid(fmt::format("a copy from shape {} to shape {}", shape_text(from.shape_, ndim_), shape_text(shape_, ndim_)));
   if (size() == 0) return;
-  if (!from.storage_->has_references() && !storage_->has_references() && !detail::Capture::current())
-    return copy_bytes(from);
-  const detail::Bring bring{.to = storage_, .from = from.storage_, .list = {}, .whole = detail::is_whole(*this)};
-  if (from.storage_->has_references() && storage_->device != from.storage_->device)
-    throw Error(ErrorKind::unsupported,
-                "an array of structs that hold arrays is copied to another device: their arrays would stay behind");
-  // From another device elements come without arrays.
-  const bool packs = !from.is_contiguous() && storage_->device != from.storage_->device;
-  if (!is_contiguous() || (!from.is_contiguous() && !packs)) detail::refuse_freed(*storage_, {from.storage_});
-  bring.around([&] { copy_bytes(from); });
+  refuse_copy(*this, from);
+  bring_of(*this, from).around([&] { copy_bytes(from); });
 }
 
 void ArrayBase::copy_bytes(const ArrayBase& from) {

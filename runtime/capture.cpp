@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "../frontend/support/error.h"
@@ -29,13 +30,28 @@ void refuse_freed(Storage& to, const References& brought) {
                 "elements that are copied or written may hold an array that was freed: assign all of them anew");
 }
 
-References Bring::references() const {
+References Bring::references() const { return from ? references(from->references()) : list; }
+
+References Bring::references(const References& held) const {
   if (!from) return list;
-  References all = from->references();
-  if (!all.empty() && !to->is_copy && !from->is_copy)
-    all.push_back(from);  // elements may hold views of their own array
-  std::erase(all, to);
+  References all = held;
+  if (from->holds_itself() && !to->is_copy && !from->is_copy) all.push_back(from);
+  if (std::erase(all, to) > 0) to->hold_itself();
   return all;
+}
+
+void Bring::around(const std::function<void()>& write) const {
+  std::optional<Capture::Undo> undo;
+  if (t_capture) undo.emplace(*t_capture);
+  if (from && !from->holds_arrays() && !(whole && to->has_references())) {
+    write();
+    brought_nothing();
+  } else {
+    const Begun begun = begin();
+    write();
+    end(begun);
+  }
+  if (undo) undo->done();
 }
 
 Bring::Begun Bring::begin() const {
@@ -43,37 +59,48 @@ Bring::Begun Bring::begin() const {
   begun.list = references();
   Storage::Referred referred = to->refer_to(begun.list);
   begun.version = referred.after;
-  begun.added = !referred.added.empty();
   if (t_capture) {
     t_capture->if_it_fails([to = to, referred = std::move(referred)] { to->take_back(referred); });
-    if (to->has_references()) t_capture->refers(*to);
+    if (to->holds_arrays()) t_capture->refers(*to);
   }
   return begun;
 }
 
-std::uint64_t Bring::end(const Begun& begun) const {
+void Bring::end(const Begun& begun) const {
   if (t_capture) {
     t_capture->brings.push_back(*this);
-    return begun.version;
+    return;
   }
   References all = references();
   // Others have written `from` meanwhile: which of it was copied, nobody knows.
   if (from && from->reference_version() != begun.from_version)
     all.insert(all.end(), begun.list.begin(), begun.list.end());
-  if (whole) return to->refer_only_to(std::move(all), begun.version);
-  const Storage::Referred referred = to->refer_to(std::move(all));
-  return referred.before == begun.version ? referred.after : 0;
+  if (whole)
+    to->refer_only_to(std::move(all), begun.version);
+  else
+    to->refer_to(std::move(all));
 }
 
-void Bring::brings_nothing() const {
-  if (!t_capture) return;
-  t_capture->brings.push_back(*this);
-  t_capture->brings.back().idle = true;
+void Bring::brought_nothing() const {
+  if (t_capture) {
+    // In a capture elements of `from` may come to hold arrays before the graph runs.
+    t_capture->brings.push_back(*this);
+    t_capture->brings.back().idle = true;
+  } else if (from->holds_arrays()) {
+    // Another thread has written them meanwhile.
+    to->refer_to(references());
+  }
+}
+
+void Capture::leads_on(Used& use) {
+  if (use.refers) return;
+  use.refers = true;
+  leading_.push_back(use.storage.get());
 }
 
 void Capture::refers(Storage& storage) {
   // Launches that are captured behind this have to know that elements hold arrays.
-  if (const auto found = used.find(&storage); found != used.end()) found->second.refers = true;
+  if (const auto found = used.find(&storage); found != used.end()) leads_on(found->second);
   for (std::size_t k = 0; k < brings.size(); ++k) {
     if (!brings[k].idle || brings[k].from.get() != &storage) continue;
     brings[k].idle = false;
@@ -107,6 +134,28 @@ void Capture::restore(std::size_t changes) {
   for (; restores_.size() > changes; restores_.pop_back()) restores_.back()();
 }
 
+Capture::Undo::Undo(Capture& capture)
+    : capture_(capture),
+      operations_(capture.position()),
+      launches_(capture.launches.size()),
+      changes_(capture.restores_.size()),
+      leading_(capture.leading_.size()),
+      brings_(capture.brings.size()) {}
+
+Capture::Undo::~Undo() {
+  if (done_) return;
+  capture_.restore(changes_);
+  // Those that hold arrays all the same go on to do so.
+  for (std::size_t k = leading_; k < capture_.leading_.size(); ++k) {
+    Storage* const storage = capture_.leading_[k];
+    capture_.used.at(storage).refers = storage->has_references();
+  }
+  while (capture_.brings.size() > brings_) capture_.brings.pop_back();
+  std::vector<backend::Operation>& list = capture_.operations().list;
+  if (list.size() > operations_) list.resize(operations_);
+  for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].operations = 0;
+}
+
 OutsideCapture::OutsideCapture() : inside_(std::exchange(t_capture, nullptr)) {}
 OutsideCapture::~OutsideCapture() { t_capture = inside_; }
 
@@ -132,7 +181,7 @@ void Capture::touch(std::shared_ptr<Storage> storage, bool writes) {
   Used& use = used[key];
   use.storage = std::move(storage);
   use.writes = use.writes || writes;
-  use.refers = use.refers || use.storage->has_references();
+  if (use.storage->has_references()) leads_on(use);
 }
 
 Watcher::Watcher() : serial(Storage::next_serial()), captured(t_capture != nullptr) {}

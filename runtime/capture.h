@@ -31,39 +31,35 @@ struct Bring {
   std::shared_ptr<Storage> to;
   std::shared_ptr<Storage> from;  ///< whose elements are copied; null: they come with `list`
   References list;
-  bool whole = false;  ///< all elements of `to`: it refers to nothing else any more
-  bool idle = false;   ///< in a capture: elements of `from` hold no arrays so far
+  bool whole = false;        ///< all elements of `to`: it refers to nothing else any more
+  bool conditional = false;  ///< in a condition of a graph: runs once, never, or again
+  bool idle = false;         ///< in a capture: elements of `from` hold no arrays so far
 
+  /// Around `write`, which writes the elements. Before it `to` comes to refer to what they will hold too, after it to
+  /// that alone where it is whole. Others may write elements of `to` and of `from` meanwhile: all that was noted stays
+  /// then. What may refuse the write is best asked before: a write that failed may have written some elements, so that
+  /// `to` goes on to refer to what they would hold.
+  /// Errors: as refuse_circle(), and then nothing has changed.
+  void around(const std::function<void()>& write) const;
+  /// Errors: Error(unsupported) for memory that refers to `to` in turn.
+  void refuse_circle() const { to->refuse_circle(references()); }
+  /// What the elements hold that are written, as far as `from` refers to it now.
+  References references() const;
+  /// The same when `from` refers to `held`.
+  References references(const References& held) const;
+
+ private:
+  friend class Capture;
   /// What begin() has noted.
   struct Begun {
     References list;
-    std::uint64_t version = 0;       ///< of `to`, see Storage::refer_to(); 0: not known
+    std::uint64_t version = 0;       ///< of `to`, see Storage::refer_to()
     std::uint64_t from_version = 0;  ///< of `from`
-    bool added = false;
   };
-  /// Before the elements are written, and after that, if they are. Others may write elements of `to` and of `from`
-  /// meanwhile: all that was noted stays then.
-  /// Errors: Error(unsupported) for memory that refers to `to` in turn.
   Begun begin() const;
-  /// \return  the version after that
-  std::uint64_t end(const Begun& begun) const;
-  /// Both, around `write`; that alone where it brings and replaces nothing. What may refuse the write is best asked
-  /// before: a write that failed may have written some elements, so that `to` goes on to refer to what they would hold.
-  template <class F>
-  void around(const F& write) const {
-    if (from && !from->has_references() && !(whole && to->has_references())) {
-      write();
-      return brings_nothing();
-    }
-    const Begun begun = begin();
-    write();
-    end(begun);
-  }
-
- private:
-  References references() const;
-  /// Yet: in a capture elements of `from` may come to hold arrays before the graph runs again.
-  void brings_nothing() const;
+  void end(const Begun& begun) const;
+  /// Elements of `from` held no arrays before the write.
+  void brought_nothing() const;
 };
 
 /// Before a kernel writes elements of `to`, and brings what it is given: it might as well read what they hold.
@@ -121,9 +117,20 @@ class Capture {
       if (then) then();
     });
   }
-  /// Where if_it_fails() stands, and back there.
-  std::size_t changes() const { return restores_.size(); }
-  void restore(std::size_t changes);
+  /// What is captured in its life goes again, unless all has been done: an error that the caller may catch in the
+  /// capture leaves nothing of it.
+  class Undo {
+   public:
+    explicit Undo(Capture& capture);
+    Undo(const Undo&) = delete;
+    ~Undo();
+    void done() { done_ = true; }
+
+   private:
+    Capture& capture_;
+    const std::size_t operations_, launches_, changes_, leading_, brings_;
+    bool done_ = false;
+  };
   std::size_t position() { return operations().list.size(); }
 
   backend::Operations& operations();
@@ -136,6 +143,8 @@ class Capture {
   std::vector<Bring> brings;
   /// Elements come to hold arrays: those that they were copied to before will, in the next launch.
   void refers(Storage& storage);
+  /// Launches of the graph have barriers for what elements of the memory hold.
+  void leads_on(Used& use);
   std::vector<CapturedLaunch> launches;
   bool by_handles = false;   ///< some launch goes by handles
   std::uint64_t serial = 0;  ///< of the first memory that is made in the capture
@@ -148,7 +157,10 @@ class Capture {
   const char* doing_;
   backend::CaptureStream* collector_ = nullptr;
   std::unique_ptr<StreamState> stream_;
+  void restore(std::size_t changes);
+
   std::vector<std::function<void()>> restores_;
+  std::vector<Storage*> leading_;  ///< in the order in which their use came to refer to others
   Capture* before_;
   const int exceptions_ = std::uncaught_exceptions();
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "../frontend/support/error.h"
@@ -28,10 +29,24 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
       device_(&capture.device()),
       what_(what),
       again_(again) {
-  std::erase_if(brings_, [](const Bring& b) { return b.idle; });
+  for (const Bring& b : brings_)
+    if (b.idle) idle_.push_back(b.from);
+  std::ranges::sort(idle_);
+  idle_.erase(std::ranges::unique(idle_).begin(), idle_.end());
+  std::erase_if(brings_, &Bring::idle);
   used_.reserve(capture.used.size());
   for (auto& [storage, use] : capture.used) used_.push_back(std::move(use));
 }
+
+/// What a run has noted is taken back, the last first, where the run is refused.
+struct CapturedMemory::Notes {
+  std::vector<std::pair<Storage*, Storage::Referred>> all;
+  Notes() = default;
+  Notes(const Notes&) = delete;
+  ~Notes() {
+    for (; !all.empty(); all.pop_back()) all.back().first->take_back(all.back().second);
+  }
+};
 
 template <class F>
 void CapturedMemory::each(F f) const {
@@ -58,19 +73,31 @@ void CapturedMemory::check_present() const {
 }
 
 namespace {
+/// \return  whether that is more
+bool add(References& list, References more) {
+  const std::size_t before = list.size();
+  list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  std::ranges::sort(list);
+  list.erase(std::ranges::unique(list).begin(), list.end());
+  return list.size() != before;
+}
+
 // What is behind handles is read alone.
 bool leads_on(const Storage& storage) { return storage.has_references() && !storage.is_handle; }
 }  // namespace
 
 void CapturedMemory::check_elements() const {
+  const auto refuse = [&] {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("elements of an array that {} works on have come to hold arrays since it was made: "
+                            "{} again",
+                            what_, again_));
+  };
+  if (std::ranges::any_of(idle_, &Storage::holds_arrays)) refuse();
   References now;
   each([&](const Capture::Used& u) {
     if (!leads_on(*u.storage)) return;
-    if (!u.refers && !is_given(*u.storage))
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("elements of an array that {} works on have come to hold arrays since it was made: "
-                              "{} again",
-                              what_, again_));
+    if (!u.refers && !is_given(*u.storage)) refuse();
     u.storage->reach(now);
   });
   for (const Bring& b : brings_)
@@ -82,23 +109,35 @@ void CapturedMemory::check_elements() const {
                             what_));
 }
 
-CapturedMemory::Reached CapturedMemory::order_before(StreamState& on, StreamState& copies) const {
-  check_present();
-  check_elements();
-  Reached reached;
-  // Until nothing is added: one copy may bring what a later one has, in the next round of a loop.
-  reached.brought.resize(brings_.size());
+void CapturedMemory::note_brought(Reached& reached, Notes& notes) const {
+  for (const Bring& b : brings_)
+    for (Storage* const s : {b.to.get(), b.from.get()}) {
+      if (!s || reached.held.contains(s)) continue;
+      Reached::Held& held = reached.held[s];
+      held.version = s->reference_version();  // first: what others say meanwhile counts as said later
+      held.before = s->references();
+    }
+  // In whichever order, until nothing is added: more than they will hold.
   for (bool added = !brings_.empty(); added;) {
     added = false;
-    for (std::size_t k = 0; k < brings_.size(); ++k) {
-      Bring::Begun begun = brings_[k].begin();
-      added |= begun.added;
-      // Nothing is let go of here: the end of memory may ask for what the caller has locked.
-      References& before = reached.brought[k].list;
-      begun.list.insert(begun.list.end(), before.begin(), before.end());
-      reached.brought[k] = std::move(begun);
+    for (const Bring& b : brings_) {
+      const bool held_itself = b.to->holds_itself();
+      References list = b.references();
+      Storage::Referred referred = b.to->refer_to(list);
+      added |= !referred.added.empty() || b.to->holds_itself() != held_itself;
+      std::uint64_t& version = reached.held[b.to.get()].version;
+      version = version == referred.before ? referred.after : 0;
+      reached.noted.insert(reached.noted.end(), list.begin(), list.end());
+      notes.all.emplace_back(b.to.get(), std::move(referred));
     }
   }
+}
+
+void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached& reached) const {
+  check_present();
+  check_elements();
+  Notes notes;
+  note_brought(reached, notes);
   each([&](const Capture::Used& u) {
     if (u.writes) tell_watchers(u.storage, copies);
     u.storage->order_before(on, u.writes);
@@ -118,7 +157,7 @@ CapturedMemory::Reached CapturedMemory::order_before(StreamState& on, StreamStat
                               what_));
     storage->order_before(on, false);
   }
-  return reached;
+  notes.all.clear();
 }
 
 void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
@@ -127,19 +166,48 @@ void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reac
   for (const auto& storage : reached.by_handles) storage->touched(on, ticket, false);
 }
 
+// In the order of the run, and here alone: the memory itself would say meanwhile, to others who copy it, what it holds
+// between two copies.
 void CapturedMemory::has_brought(const Reached& reached) const {
-  // Several may write one memory, and one what another has written: each goes on from where this run was with it.
-  std::map<const Storage*, std::uint64_t> versions;
-  for (std::size_t k = 0; k < reached.brought.size(); ++k) versions[brings_[k].to.get()] = reached.brought[k].version;
-  for (std::size_t k = 0; k < brings_.size(); ++k) {
-    // Of a run that was not prepared nothing is known.
-    Bring::Begun begun = k < reached.brought.size() ? reached.brought[k] : Bring::Begun();
-    std::uint64_t& version = versions[brings_[k].to.get()];
-    begun.version = version;
-    if (const auto from = versions.find(brings_[k].from.get()); from != versions.end())
-      begun.from_version = from->second;
-    const std::uint64_t after = brings_[k].end(begun);
-    if (version != 0) version = after;
+  std::map<Storage*, References> now;
+  const auto version = [&](Storage* s) {
+    const auto known = reached.held.find(s);
+    return known == reached.held.end() ? 0 : known->second.version;
+  };
+  const auto held = [&](Storage* s) -> References& {
+    const auto [entry, first] = now.try_emplace(s);
+    References& list = entry->second;
+    if (!first) return list;
+    if (const auto known = reached.held.find(s); known != reached.held.end()) list = known->second.before;
+    // What others have written meanwhile may have come before.
+    if (s->reference_version() != version(s)) add(list, s->references());
+    return list;
+  };
+  const auto run = [&](const Bring& b) {
+    References list = b.references(b.from ? held(b.from.get()) : References());
+    References& of = held(b.to.get());
+    if (b.whole) of.clear();
+    return add(of, std::move(list));
+  };
+  std::map<Storage*, bool> whole;  // of each that is written
+  for (auto b = brings_.begin(); b != brings_.end();) {
+    // Conditions that follow each other: as often as any of them brings something.
+    const auto end = std::find_if(b, brings_.end(), [](const Bring& other) { return !other.conditional; });
+    for (bool added = true; added && b != end;) {
+      added = false;
+      for (auto k = b; k != end; ++k) added |= run(*k);
+    }
+    for (; b != end; ++b) whole[b->to.get()] |= false;
+    if (b == brings_.end()) break;
+    run(*b);
+    whole[b->to.get()] |= b->whole;
+    ++b;
+  }
+  for (const auto& [to, replaced] : whole) {
+    if (replaced)
+      to->refer_only_to(std::move(now[to]), version(to));
+    else
+      to->refer_to(std::move(now[to]));
   }
 }
 

@@ -23,17 +23,26 @@ class CapturedMemory {
   struct Reached {
     References by_elements;  ///< kernels may read and write it
     References by_handles;   ///< kernels read it
-    std::vector<Bring::Begun> brought;
+    /// What memory referred to before, whose elements are copied or written.
+    struct Held {
+      References before;
+      std::uint64_t version = 0;  ///< since this run has noted what comes, see Storage::refer_to(); 0: not known
+    };
+    std::map<Storage*, Held> held;
+    References noted;  ///< by this run
   };
   /// Before a run on `on`: it comes after what other streams were given to do with its memory. Tapes that need elements
   /// which it may change are told, and copy them on `copies`.
   /// Elements that it writes refer to what they will hold.
+  /// \param reached  empty. The end of memory may ask for what the caller has locked: it is let go of after that, when
+  ///                 this has thrown, too.
   /// Errors: Error(invalid_argument) for elements that held no arrays in the capture and do now, for memory that was
   /// freed, and while a structure behind a handle is stale.
-  Reached order_before(StreamState& on, StreamState& copies) const;
+  void order_before(StreamState& on, StreamState& copies, Reached& reached) const;
   /// After that: what comes later on its memory comes after.
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
-  /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else.
+  /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else. Of a
+  /// run that was not prepared `reached` is empty.
   void has_brought(const Reached& reached) const;
 
   /// Array::free() of the memory is refused while the result lives.
@@ -46,6 +55,8 @@ class CapturedMemory {
  private:
   template <class F>
   void each(F f) const;
+  struct Notes;
+  void note_brought(Reached& reached, Notes& notes) const;
   void check_present() const;
   void check_elements() const;
   bool is_given(const Storage& storage) const;
@@ -53,6 +64,7 @@ class CapturedMemory {
   std::vector<Capture::Used> used_;
   std::map<std::size_t, std::vector<Capture::Used>> given_;  ///< by launch
   std::vector<Bring> brings_;
+  References idle_;                ///< copied, when it held no arrays
   bool by_handles_ = false;        ///< some launch goes by handles
   DeviceState* device_ = nullptr;  ///< whose handles they are
   const char *what_ = "", *again_ = "";

@@ -89,22 +89,6 @@ std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
   return made;
 }
 
-/// What was captured since goes again, unless all has been done: an error in a condition, which the caller may catch in
-/// the capture, leaves nothing of it.
-struct Undo {
-  Capture& capture;
-  std::size_t operations, launches, changes, brings;
-  bool done = false;
-  ~Undo() {
-    if (done) return;
-    capture.restore(changes);
-    while (capture.brings.size() > brings) capture.brings.pop_back();
-    std::vector<Operation>& list = capture.operations().list;
-    if (list.size() > operations) list.resize(operations);
-    for (std::size_t k = launches; k < capture.launches.size(); ++k) capture.launches[k].operations = 0;
-  }
-};
-
 /// Captures `work`, puts a gate before it, and repeats both.
 void conditional(const char* what, const Array<int>& flag, int rounds, const std::function<void()>& work) {
   Capture* const capture = Capture::current();
@@ -120,10 +104,13 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   std::vector<Operation>& list = capture->operations().list;
   const std::size_t begin = list.size();
   const std::size_t first_bring = capture->brings.size();
-  Undo undo{*capture, begin, capture->launches.size(), capture->changes(), first_bring};
+  Capture::Undo undo(*capture);
   work();
   // Where the flag is 0 the elements hold what they held.
-  for (std::size_t k = first_bring; k < capture->brings.size(); ++k) capture->brings[k].whole = false;
+  for (std::size_t k = first_bring; k < capture->brings.size(); ++k) {
+    capture->brings[k].whole = false;
+    capture->brings[k].conditional = true;
+  }
   std::vector<Operation> body;
   const std::vector<Operation> collected(std::make_move_iterator(list.begin() + std::ptrdiff_t(begin)),
                                          std::make_move_iterator(list.end()));
@@ -140,7 +127,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
     if (o.kind == Operation::Kind::launch && !o.grid_at) grids.insert(grids.end(), {o.grid.x, o.grid.y, o.grid.z});
   if (grids.empty()) {
     list.insert(list.end(), body.begin(), body.end());
-    undo.done = true;
+    undo.done();
     return;
   }
   const Device device(capture->device().shared_from_this());
@@ -166,7 +153,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
     if (k > 0) list.insert(list.end(), round.begin(), round.end());
     list.insert(list.end(), body.begin(), body.end());
   }
-  undo.done = true;
+  undo.done();
 }
 
 }  // namespace

@@ -19,13 +19,13 @@ using References = std::vector<std::shared_ptr<Storage>>;
 /// Writes an ArrayHandle, to zeros, and adds what it refers to.
 /// Errors: Error(invalid_argument) for an array on another device or of more than 2^31 - 1 elements along a dimension;
 /// Error(unsupported) for one that is not contiguous.
-void pack_handle(const ArrayBase& array, const Storage& holder, std::byte* to, References& references);
+void pack_handle(const ArrayBase& array, Storage& holder, std::byte* to, References& references);
 /// The array of an ArrayHandle; null where none of the references, which are in order of address, holds its address.
 void unpack_handle(ArrayBase& array, const std::byte* from, const References& references);
 
 /// One value of T, a type that holds arrays or a field of one, to zeros.
 template <class T>
-void pack(const T& value, const Storage& holder, std::byte* to, References& references) {
+void pack(const T& value, Storage& holder, std::byte* to, References& references) {
   if constexpr (is_array_handle<T>) {
     pack_handle(value, holder, to, references);
   } else if constexpr (!Layout<T>::holds_arrays) {

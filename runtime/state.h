@@ -313,6 +313,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
   /// on this memory may work on that.
   /// Errors: Error(unsupported) for memory that refers to this one in turn: it would never be freed.
   Referred refer_to(References references);
+  /// Errors: as refer_to(), which changes nothing then.
+  void refuse_circle(const References& references);
   /// And to nothing else; unless others have said since `version` what this memory refers to: then to that, too.
   /// \return  the version after that; 0 where others have
   std::uint64_t refer_only_to(References references, std::uint64_t version);
@@ -325,6 +327,12 @@ class Storage : public std::enable_shared_from_this<Storage> {
   /// Another one whenever anybody says what this memory refers to.
   std::uint64_t reference_version();
   bool has_references() const { return has_references_.load(std::memory_order_relaxed); }
+  /// Elements hold, or have held, views of this memory: it cannot refer to itself, and what they are copied to refers
+  /// to it.
+  void hold_itself() { holds_itself_.store(true, std::memory_order_relaxed); }
+  bool holds_itself() const { return holds_itself_.load(std::memory_order_relaxed); }
+  /// Whether elements may hold any array at all.
+  bool holds_arrays() const { return has_references() || holds_itself(); }
   /// Adds all memory that can be reached from here, this one left out.
   void reach(References& found);
 
@@ -367,7 +375,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::mutex mutex_;
   References references_;
   std::uint64_t reference_version_ = 0, last_reference_version_ = 0;
-  std::atomic<bool> has_references_ = false;
+  std::atomic<bool> has_references_ = false, holds_itself_ = false;
   std::shared_ptr<const Gradient> gradient_;
   std::atomic<bool> has_gradient_ = false;
   std::vector<std::weak_ptr<Watcher>> watchers_;

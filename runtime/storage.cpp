@@ -202,6 +202,16 @@ void Storage::reach(References& found) {
   make_unique(found);
 }
 
+void Storage::refuse_circle(const References& references) {
+  for (const std::shared_ptr<Storage>& s : references) {
+    if (s.get() == this || !s->has_references()) continue;
+    References beyond;
+    s->reach(beyond);
+    if (std::ranges::any_of(beyond, [&](const auto& b) { return b.get() == this; }))
+      throw Error(ErrorKind::unsupported, "arrays of structs hold each other in a circle");
+  }
+}
+
 Storage::Referred Storage::refer_to(References references) {
   make_unique(references);
   std::erase_if(references, [&](const auto& s) { return s.get() == this; });
@@ -217,13 +227,7 @@ Storage::Referred Storage::refer_to(References references) {
       return referred;
     }
   }
-  for (const std::shared_ptr<Storage>& s : references) {
-    if (!s->has_references()) continue;
-    References beyond;
-    s->reach(beyond);
-    if (std::ranges::any_of(beyond, [&](const auto& b) { return b.get() == this; }))
-      throw Error(ErrorKind::unsupported, "arrays of structs hold each other in a circle");
-  }
+  refuse_circle(references);
   {
     std::lock_guard lock(mutex_);
     std::ranges::set_difference(references, references_, std::back_inserter(referred.added));

@@ -127,6 +127,16 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
                                                            "indexed array {}",
                                                            k, packed.shape(k), chosen[k]));
   if (packed.size() == 0) return;
+  if (packed.storage()->device != data.storage()->device)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("elements of an indexed array on device {} are copied from or to one on device {}",
+                            data.device().name(), name_beside(*packed.storage()->device, *data.storage()->device)));
+  // Structs take the arrays along that they hold.
+  const std::shared_ptr<Storage>& from = (scatter ? packed : data).storage();
+  const ArrayBase& to = scatter ? data : packed;
+  const Bring bring{.to = to.storage(), .from = from, .list = {}, .whole = !scatter && is_whole(packed)};
+  refuse_freed(*to.storage(), {from});
+  bring.refuse_circle();
   if (Recorder* r = recorder()) {
     std::vector<const ArrayBase*> others;
     for (const Array<int>& list : lists)
@@ -136,12 +146,7 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
             : r->untaped(packed, data, others, "a copy of an indexed array", instead);
   }
   const Recording nobody(nullptr);
-  // Structs take the arrays along that they hold.
-  const std::shared_ptr<Storage>& from = (scatter ? packed : data).storage();
-  const ArrayBase& to = scatter ? data : packed;
-  refuse_freed(*to.storage(), {from});
   before_write(to, current_stream(*to.storage()->device));
-  const Bring bring{.to = to.storage(), .from = from, .list = {}, .whole = !scatter && is_whole(packed)};
   bring.around([&] {
     if (in_words(packed) && in_words(data))
       indexed_words<std::uint32_t>(Part(packed), Part(data), lists, scatter);

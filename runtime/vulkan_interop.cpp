@@ -75,7 +75,8 @@ struct Recording::State {
   /// need elements which change then are told.
   void order() {
     release();
-    reached = memory.order_before(*recordings, *stream);
+    reached = {};
+    memory.order_before(*recordings, *stream, reached);
     reached_pins.clear();
     for (const auto* list : {&reached.by_elements, &reached.by_handles})
       for (const auto& storage : *list) reached_pins.push_back(storage->pin());

@@ -21,7 +21,8 @@ using weft::test::HostBvh;
 
 namespace {
 
-DEVICE_TEST(BvhBuild);
+class BvhBuild : public test::GeometryTest {};
+ON_EVERY_DEVICE(BvhBuild);
 
 constexpr BvhBuilder kBuilders[] = {BvhBuilder::lbvh, BvhBuilder::hploc};
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -54,7 +55,7 @@ Boxes moved(const Boxes& boxes, float phase) {
 
 TEST_P(BvhBuild, every_primitive_is_in_one_leaf_and_all_boxes_are_tight) {
   std::vector<int> sizes{1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 64, 100, 257};
-  if (!on_reference()) sizes.insert(sizes.end(), {1000, 4096, 4097, 30001});
+  if (!brief()) sizes.insert(sizes.end(), {1000, 4096, 4097, 30001});
   for (const BvhOptions& options : all_options())
     for (int n : sizes) {
       SCOPED_TRACE(name_of(options) + ", " + std::to_string(n) + " boxes");
@@ -78,7 +79,7 @@ TEST_P(BvhBuild, subgroups_of_every_size_build) {
 TEST_P(BvhBuild, meshes_give_valid_trees) {
   for (const BvhOptions& options : all_options()) {
     SCOPED_TRACE(name_of(options));
-    const Boxes sphere = test::icosphere(on_reference() ? 2 : 5), torus = test::torus(on_reference() ? 16 : 200, 20);
+    const Boxes sphere = test::icosphere(brief() ? 2 : 5), torus = test::torus(brief() ? 16 : 200, 20);
     expect_valid(build(device(), sphere, options), sphere);
     expect_valid(build(device(), torus, options), torus);
     for (const test::RealMesh& mesh : test::real_meshes_for(on_reference())) {
@@ -100,7 +101,7 @@ TEST_P(BvhBuild, nothing_has_a_tree_too) {
 }
 
 TEST_P(BvhBuild, equal_boxes_and_boxes_without_extent_are_boxes) {
-  const int n = on_reference() ? 300 : 5000;
+  const int n = brief() ? 300 : 5000;
   Boxes same, points, line, far;
   for (int i = 0; i < n; ++i) {
     same.add({1, 2, 3}, {2, 3, 4});
@@ -130,12 +131,12 @@ TEST_P(BvhBuild, deep_trees_know_their_depth) {
 }
 
 TEST_P(BvhBuild, two_builds_are_equal_bit_by_bit) {
-  const Boxes boxes = test::random_soup(on_reference() ? 500 : 20000);
+  const Boxes boxes = test::random_soup(brief() ? 500 : 20000);
   for (const BvhOptions& options : all_options()) {
     SCOPED_TRACE(name_of(options));
     Bvh bvh = build(device(), boxes, options);
     const HostBvh first(bvh);
-    for (int round = 0; round < (on_reference() ? 1 : 4); ++round) {
+    for (int round = 0; round < (brief() ? 1 : 4); ++round) {
       // What an earlier tree left in the arrays does not matter either.
       bvh.rebuild(Array<vec3>(device(), moved(boxes, 1).lowers), Array<vec3>(device(), moved(boxes, 1).uppers));
       bvh.rebuild(Array<vec3>(device(), boxes.lowers), Array<vec3>(device(), boxes.uppers));
@@ -183,9 +184,9 @@ TEST_P(BvhBuild, a_refitted_tree_has_the_bounds_of_the_moved_boxes) {
     Boxes boxes;
     int rounds;
   };
-  std::vector<Input> inputs{{"soup", test::random_soup(on_reference() ? 200 : 3000), on_reference() ? 3 : 100}};
+  std::vector<Input> inputs{{"soup", test::random_soup(brief() ? 200 : 3000), brief() ? 3 : 100}};
   for (const test::RealMesh& mesh : test::real_meshes_for(on_reference()))
-    inputs.push_back({mesh.name, test::boxes_of(mesh.data), test::full_sizes() && !on_reference() ? 100 : 2});
+    inputs.push_back({mesh.name, test::boxes_of(mesh.data), test::full_sizes() ? 100 : 2});
   for (const auto& [name, boxes, rounds] : inputs)
     for (const BvhOptions& options : all_options()) {
       SCOPED_TRACE(name + ", " + name_of(options));
@@ -347,7 +348,7 @@ const auto count_nodes = kernel("count_nodes", [](Arr<const BvhData> trees, Arr<
 });
 
 TEST_P(BvhBuild, kernels_take_a_hierarchy_as_an_argument) {
-  const Boxes boxes = test::random_soup(on_reference() ? 100 : 2000);
+  const Boxes boxes = test::random_soup(brief() ? 100 : 2000);
   for (BvhBuilder builder : kBuilders) {
     Bvh bvh = build(device(), boxes, {builder});
     std::vector<vec3> points;
@@ -369,7 +370,7 @@ TEST_P(BvhBuild, kernels_take_a_hierarchy_as_an_argument) {
 }
 
 TEST_P(BvhBuild, trees_are_about_as_good_as_those_of_a_host_by_surface_areas) {
-  if (on_reference()) GTEST_SKIP() << "the trees of other devices are as large as this takes";
+  if (brief()) GTEST_SKIP() << "the trees of other devices are as large as this takes";
   std::vector<std::pair<std::string, Boxes>> inputs{
       {"sphere", test::icosphere(5)}, {"torus", test::torus(150, 60)}, {"soup", test::random_soup(20000)}};
   for (const test::RealMesh& mesh : test::real_meshes()) inputs.emplace_back(mesh.name, test::boxes_of(mesh.data));
@@ -439,7 +440,7 @@ TEST_P(BvhBuild, what_is_below_decides_whether_boxes_share_a_leaf) {
 
 // All of a cluster lies in one cell of 30 bits, since one box is far away.
 TEST_P(BvhBuild, sixty_bits_tell_small_parts_of_a_large_scene_apart) {
-  Boxes boxes = test::random_soup(on_reference() ? 300 : 3000);
+  Boxes boxes = test::random_soup(brief() ? 300 : 3000);
   boxes.add({5000, 5000, 5000}, {5001, 5001, 5001});
   for (BvhBuilder builder : kBuilders) {
     const Bvh coarse = build(device(), boxes, {builder}), fine = build(device(), boxes, {builder, 1, 60});

@@ -9,6 +9,7 @@
 
 #include "bvh_soups.h"
 #include "device_test.h"
+#include "full_sizes.h"
 #include "subgroup_sizes.h"
 
 using namespace weft;
@@ -20,7 +21,8 @@ using weft::test::HostBvh;
 
 namespace {
 
-DEVICE_TEST(BvhGroup);
+class BvhGroup : public test::GeometryTest {};
+ON_EVERY_DEVICE(BvhGroup);
 
 constexpr int kNoSuchGroup = 12345;
 
@@ -95,7 +97,7 @@ void expect_grouped(const Bvh& bvh, const std::vector<int>& groups) {
 
 TEST_P(BvhGroup, every_group_is_a_subtree) {
   std::vector<int> sizes{1, 2, 3, 17, 40, 100};
-  if (!on_reference()) sizes.insert(sizes.end(), {1000, 20000});
+  if (!brief()) sizes.insert(sizes.end(), {1000, 20000});
   for (const BvhOptions& options : all_options())
     for (int n : sizes)
       for (const auto& [name, groups] : divisions(n)) {
@@ -171,7 +173,7 @@ int expect_equal_answers(const Bvh& bvh, const std::vector<int>& asked, const st
 }
 
 TEST_P(BvhGroup, queries_of_a_group_find_what_all_queries_find_of_it) {
-  const int n = on_reference() ? 60 : 1500;
+  const int n = brief() ? 60 : 1500;
   const Boxes boxes = test::random_soup(n);
   for (const BvhOptions& options : all_options())
     for (const auto& [name, groups] : divisions(n)) {
@@ -233,7 +235,7 @@ TEST_P(BvhGroup, groups_are_found_through_handles) {
 }
 
 TEST_P(BvhGroup, refits_and_rebuilds_keep_groups) {
-  const int n = on_reference() ? 60 : 1000;
+  const int n = brief() ? 60 : 1000;
   const Boxes boxes = test::random_soup(n), now = test::random_soup(n, 5);
   for (const BvhOptions& options : all_options()) {
     SCOPED_TRACE(name_of(options));
@@ -265,7 +267,7 @@ TEST_P(BvhGroup, refits_and_rebuilds_keep_groups) {
 }
 
 TEST_P(BvhGroup, two_builds_with_groups_are_equal) {
-  const int n = on_reference() ? 120 : 5000;
+  const int n = brief() ? 120 : 5000;
   const Boxes boxes = test::random_soup(n);
   for (const auto& [name, groups] : divisions(n)) {
     SCOPED_TRACE(name);

@@ -16,7 +16,8 @@ using weft::test::HostTree;
 
 namespace {
 
-DEVICE_TEST(BvhQuery);
+class BvhQuery : public test::GeometryTest {};
+ON_EVERY_DEVICE(BvhQuery);
 
 /// What a query finds: as many numbers as there are boxes fit, then their count.
 using Found = std::vector<std::vector<int>>;
@@ -71,7 +72,7 @@ const auto by_aabb = [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>&
 };
 
 TEST_P(BvhQuery, aabb_finds_what_overlaps) {
-  const int n = on_reference() ? 60 : 2000, queries = on_reference() ? 12 : 1000;
+  const int n = brief() ? 60 : 2000, queries = brief() ? 12 : 1000;
   const std::vector<Box> boxes = test::random_boxes(n, 0.3f, 1);
   std::vector<Box> asked = test::random_boxes(queries, 0.4f, 2);
   // Touching counts: corners, faces, the box itself; a box upside down finds nothing, all of space everything.
@@ -180,12 +181,12 @@ void expect_sets(const Device& device, const std::vector<Box>& boxes, const std:
 
 /// Full sizes, 10,000 queries of 10,000 boxes, are for a run by hand.
 TEST_P(BvhQuery, sets_in_trees_built_on_the_device) {
-  const bool full = test::full_sizes() && !on_reference();
-  const int n = on_reference() ? 50 : full ? 10'000 : 500;
+  const bool full = test::full_sizes();
+  const int n = brief() ? 50 : full ? 10'000 : 500;
   expect_sets(device(), test::random_boxes(n, full ? 0.1f : 0.3f, 21), test::random_boxes(n, full ? 0.1f : 0.3f, 22),
-              on_reference() ? 0.4f
-              : full         ? 0.05f
-                             : 0.1f);
+              brief() ? 0.4f
+              : full  ? 0.05f
+                      : 0.1f);
 }
 
 std::vector<Box> boxes_around(const MeshData& triangles) {
@@ -202,7 +203,7 @@ TEST_P(BvhQuery, sets_in_trees_of_real_meshes) {
     SCOPED_TRACE(mesh.name);
     const std::vector<Box> boxes = boxes_around(mesh.data);
     // From corners of triangles, so that something is there.
-    const std::size_t pairs = on_reference() ? 20'000 : test::full_sizes() ? 30'000'000 : 1'500'000;
+    const std::size_t pairs = brief() ? 20'000 : test::full_sizes() ? 30'000'000 : 1'500'000;
     const int queries = int(std::clamp<std::size_t>(pairs / boxes.size(), 20, 10'000));
     std::vector<Box> asked;
     for (const Box& b : test::random_boxes(queries, 0.05f, 24)) {
@@ -228,7 +229,7 @@ TEST_P(BvhQuery, few_boxes) {
 }
 
 TEST_P(BvhQuery, sphere_and_capsule_find_what_they_touch) {
-  const int n = on_reference() ? 60 : 800, queries = on_reference() ? 10 : 300;
+  const int n = brief() ? 60 : 800, queries = brief() ? 10 : 300;
   const std::vector<Box> boxes = test::random_boxes(n, 0.2f, 4);
   std::mt19937 engine(5);
   std::uniform_real_distribution<float> place(-1.2f, 1.2f), size(0, 0.5f);
@@ -310,8 +311,8 @@ TEST_P(BvhQuery, sphere_and_capsule_find_what_they_touch) {
 }
 
 TEST_P(BvhQuery, rays_find_the_boxes_that_they_meet) {
-  const int n = on_reference() ? 60 : 1500, queries = on_reference() ? 12 : 800;
-  const std::vector<Box> boxes = test::random_boxes(n, on_reference() ? 1.5f : 0.2f, 6);
+  const int n = brief() ? 60 : 1500, queries = brief() ? 12 : 800;
+  const std::vector<Box> boxes = test::random_boxes(n, brief() ? 1.5f : 0.2f, 6);
   std::mt19937 engine(7);
   std::uniform_real_distribution<float> place(-1.5f, 1.5f), size(0.1f, 4);
   std::vector<vec3> origin, direction;
@@ -415,7 +416,7 @@ TEST_P(BvhQuery, questions_that_are_none_find_nothing) {
 
 /// A chain of boxes along x: the tree is as deep as it has boxes, far beyond the stack.
 TEST_P(BvhQuery, trees_deeper_than_the_stack_lose_nothing) {
-  const int n = on_reference() ? 150 : 700;
+  const int n = brief() ? 150 : 700;
   std::vector<Box> boxes;
   for (int k = 0; k < n; ++k) boxes.push_back({vec3{float(k), 0, 0}, vec3{float(k) + 0.5f, 1, 1}});
   // Deep chains in both children: what waits are nodes, not leaves alone.
@@ -473,10 +474,10 @@ TEST_P(BvhQuery, a_stack_that_runs_over_is_made_up_for) {
 }
 
 TEST_P(BvhQuery, queries_inside_one_another_do_not_disturb_each_other) {
-  std::vector<std::vector<Box>> inputs{test::random_boxes(on_reference() ? 30 : 300, 0.5f, 8)};
+  std::vector<std::vector<Box>> inputs{test::random_boxes(brief() ? 30 : 300, 0.5f, 8)};
   for (const test::RealMesh& mesh : test::real_meshes(1000)) inputs.push_back(boxes_around(mesh.data));
   for (const std::vector<Box>& boxes : inputs) {
-    const int n = on_reference() ? 30 : int(boxes.size());
+    const int n = brief() ? 30 : int(boxes.size());
     const BvhData tree = HostTree(boxes, 2).upload(device());
     // Pairs of boxes that overlap, and with each pair the boxes that both touch, in three open queries.
     Array<int> pairs = zeros<int>(device(), n), triples = zeros<int>(device(), n);
@@ -519,7 +520,7 @@ TEST_P(BvhQuery, queries_inside_one_another_do_not_disturb_each_other) {
 }
 
 TEST_P(BvhQuery, break_continue_and_return_leave_the_loop_of_a_query) {
-  const int n = on_reference() ? 40 : 400;
+  const int n = brief() ? 40 : 400;
   const std::vector<Box> boxes = test::random_boxes(n, 0.6f, 9);
   const BvhData tree = HostTree(boxes, 4).upload(device());
   Array<int> firsts = zeros<int>(device(), n), odd = zeros<int>(device(), n), ends = full<int>(device(), n, 7);

@@ -2,9 +2,17 @@
 #pragma once
 #include <cstdlib>
 
+#include "device_test.h"
+
 namespace weft::test {
 
 /// Full sizes are for runs by hand, of half an hour: see docs/CONTRIBUTING.md
 inline bool full_sizes() { return std::getenv("WEFT_GEOMETRY_FULL") != nullptr; }
+
+/// A test of geometry: brief on the interpreter, unless full sizes are asked for.
+class GeometryTest : public DeviceTest {
+ protected:
+  bool brief() const { return on_reference() && !full_sizes(); }
+};
 
 }  // namespace weft::test

@@ -11,6 +11,7 @@
 
 #include "../../runtime/state.h"
 #include "device_test.h"
+#include "full_sizes.h"
 
 using namespace weft;
 using weft::test::error_of;
@@ -18,7 +19,8 @@ using weft::test::expect_contains;
 
 namespace {
 
-DEVICE_TEST(HashGridTest);
+class HashGridTest : public test::GeometryTest {};
+ON_EVERY_DEVICE(HashGridTest);
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -96,7 +98,7 @@ void expect_neighbours(const Device& device, const HashGrid& grid, const std::ve
 }
 
 TEST_P(HashGridTest, neighbours_are_those_that_looking_at_all_points_finds) {
-  const bool small = on_reference();
+  const bool small = brief();
   const std::vector<vec3> points = lattice_points(small ? 3000 : 100000, 1024, 1);
   const Array<vec3> p(device(), points);
   const std::vector<vec3> asked(points.begin(), points.begin() + (small ? 300 : 30000));
@@ -226,7 +228,7 @@ TEST_P(HashGridTest, each_point_in_a_cell_that_the_box_touches_is_given_once) {
 }
 
 TEST_P(HashGridTest, a_cell_may_hold_all_points) {
-  const int n = on_reference() ? 5000 : 1'000'000;
+  const int n = brief() ? 5000 : 1'000'000;
   const std::vector<vec3> points(std::size_t(n), vec3{-0.3f, 0.1f, 7.f});
   const Array<vec3> p(device(), points), asked(device(), {vec3{-0.3f, 0.1f, 7.f}, vec3{-0.3f, 3.1f, 7.f}});
   for (const bool deterministic : {false, true}) {
@@ -315,7 +317,7 @@ TEST_P(HashGridTest, places_number_what_is_found) {
 // ---- Groups
 
 TEST_P(HashGridTest, a_query_finds_one_group_or_all) {
-  const std::size_t n = on_reference() ? 1000 : 20000;
+  const std::size_t n = brief() ? 1000 : 20000;
   const std::vector<vec3> points = lattice_points(n, 1024, 6);
   std::mt19937 random(8);
   std::vector<int> groups(n);

@@ -8,6 +8,7 @@
 
 #include "../common/mesh_oracle.h"
 #include "device_test.h"
+#include "full_sizes.h"
 #include "mesh_asked.h"
 #include "real_meshes.h"
 
@@ -16,7 +17,8 @@ using weft::test::Oracle;
 
 namespace {
 
-DEVICE_TEST(MeshClosest);
+class MeshClosest : public test::GeometryTest {};
+ON_EVERY_DEVICE(MeshClosest);
 
 struct Answer {
   int face;
@@ -50,7 +52,7 @@ TEST_P(MeshClosest, the_width_of_triangles_does_not_show_in_distances) {
   const auto direction = [&] { return normalize(vec3{any(engine), any(engine), any(engine)} + vec3(0, 0, 1e-3f)); };
   MeshData data;
   std::vector<vec3> points;
-  const int each = on_reference() ? 4 : 200;
+  const int each = brief() ? 4 : 200;
   for (const float height : {1.f, 0.3f, 0.21f, 0.19f, 0.05f, 1e-2f, 1e-3f, 1e-5f})
     for (int i = 0; i < each; ++i) {
       const vec3 along = direction(), across = normalize(cross(along, direction()));
@@ -91,7 +93,7 @@ TEST_P(MeshClosest, the_far_side_of_a_thin_plate_does_not_win) {
       for (int k = 0; k < 3; ++k) plate.indices.push_back(2 - (k + turn) % 3);
       for (int k : {0, 1, 4, 0, 4, 3, 1, 2, 5, 1, 5, 4, 2, 0, 3, 2, 3, 5}) plate.indices.push_back(k);
       std::vector<vec3> points;
-      for (int i = 0; i < (on_reference() ? 50 : 2000); ++i) {
+      for (int i = 0; i < (brief() ? 50 : 2000); ++i) {
         const float u = part(engine), v = (1 - u) * part(engine);
         points.push_back(placed(a * (1 - u - v) + b * u + c * v + up * 1.2f));
       }
@@ -165,9 +167,9 @@ TEST_P(MeshClosest, nothing_is_found_beyond_the_limit) {
   std::mt19937 engine(8);
   std::uniform_real_distribution<float> any(-1, 1);
   std::vector<vec3> points;
-  for (int i = 0; i < (on_reference() ? 40 : 5000); ++i) points.push_back({any(engine), any(engine), any(engine)});
+  for (int i = 0; i < (brief() ? 40 : 5000); ++i) points.push_back({any(engine), any(engine), any(engine)});
   for (const auto& [name, data] :
-       test::with_real_meshes(shapes::random_soup(on_reference() ? 40 : 1000, 0.2f, 3), on_reference())) {
+       test::with_real_meshes(shapes::random_soup(brief() ? 40 : 1000, 0.2f, 3), on_reference())) {
     SCOPED_TRACE(name);
     const Mesh mesh(device(), data);
     const auto free = ask(device(), mesh, points, kNoLimit);
@@ -201,7 +203,7 @@ TEST_P(MeshClosest, nothing_furthest_is_found_at_the_limit) {
       atomic_add(counts[1], 1);
     }
   });
-  const int n = on_reference() ? 40 : 5000;
+  const int n = brief() ? 40 : 5000;
   for (const auto& [name, data] : test::with_real_meshes(shapes::random_soup(40, 0.2f, 3), on_reference())) {
     SCOPED_TRACE(name);
     Array<int> counts = zeros<int>(device(), 2);

@@ -24,19 +24,18 @@ using weft::test::Surface;
 
 namespace {
 
-class MeshQueryReal : public test::DeviceTest {
+class MeshQueryReal : public test::GeometryTest {
  protected:
   void SetUp() override {
     DeviceTest::SetUp();
     if (!IsSkipped() && meshes().empty()) GTEST_SKIP() << "there are none beside the project";
   }
   std::span<const test::RealMesh> meshes() const { return test::real_meshes_for(on_reference()); }
-  bool full() const { return full_sizes() && !on_reference(); }
+  bool full() const { return full_sizes(); }
   /// How many of something for which float64 looks at all triangles' corners: fewer of larger meshes.
   int count_for(const test::RealMesh& mesh, int most) const {
-    const std::size_t corners = full() ? 2'000'000'000 : on_reference() ? 40'000 : 20'000'000;
-    return int(
-        std::clamp<std::size_t>(corners / mesh.data.indices.size(), on_reference() ? 10 : 100, std::size_t(most)));
+    const std::size_t corners = full() ? 2'000'000'000 : brief() ? 40'000 : 20'000'000;
+    return int(std::clamp<std::size_t>(corners / mesh.data.indices.size(), brief() ? 10 : 100, std::size_t(most)));
   }
 };
 ON_EVERY_DEVICE(MeshQueryReal);
@@ -117,7 +116,7 @@ TEST_P(MeshQueryReal, no_ray_passes_between_triangles_that_meet) {
       SCOPED_TRACE(real.name + (away > 0 ? ", far from 0" : ""));
       const MeshData data = moved_by(real.data, {away, -away, away});
       const Surface surface(data);
-      const std::size_t most = on_reference() ? 200 : full() ? 1'000'000 : 10'000;
+      const std::size_t most = brief() ? 200 : full() ? 1'000'000 : 10'000;
       std::vector<vec3> origins, middles;
       std::vector<int> first{0}, faces;
       std::size_t seen = 0;
@@ -184,7 +183,7 @@ TEST_P(MeshQueryReal, no_ray_escapes_from_inside) {
       const int inside = int(origins.size());
       ASSERT_GT(inside, 2);
       origins.insert(origins.end(), outside.begin(), outside.end());
-      const int count = int(origins.size()), random = full() ? 2'000'000 : on_reference() ? 1000 : 20'000;
+      const int count = int(origins.size()), random = full() ? 2'000'000 : brief() ? 1000 : 20'000;
       const int step = full() ? 1 : 37;
       // Misses of the nearest and of any, and counts that are wrong.
       Array<int> escaped = zeros<int>(device(), 3);
