@@ -42,43 +42,39 @@ References Bring::references(const References& held) const {
 
 void Bring::around(const std::function<void()>& write) const {
   std::optional<Capture::Undo> undo;
-  if (t_capture) undo.emplace(*t_capture);
+  std::optional<Copying> copying;
+  if (t_capture)
+    undo.emplace(*t_capture);
+  else if (from && from != to)
+    copying.emplace(from);
   if (from && !from->holds_arrays() && !(whole && to->has_references())) {
     write();
     brought_nothing();
   } else {
-    const Begun begun = begin();
+    const std::uint64_t version = begin();
     write();
-    end(begun);
+    end(version);
   }
   if (undo) undo->done();
 }
 
-Bring::Begun Bring::begin() const {
-  Begun begun{.list = {}, .from_version = from ? from->reference_version() : 0};
-  begun.list = references();
-  Storage::Referred referred = to->refer_to(begun.list);
-  begun.version = referred.after;
+std::uint64_t Bring::begin() const {
+  Storage::Referred referred = to->refer_to(references());
+  const std::uint64_t version = referred.after;
   if (t_capture) {
     t_capture->if_it_fails([to = to, referred = std::move(referred)] { to->take_back(referred); });
     if (to->holds_arrays()) t_capture->refers(*to);
   }
-  return begun;
+  return version;
 }
 
-void Bring::end(const Begun& begun) const {
-  if (t_capture) {
+void Bring::end(std::uint64_t version) const {
+  if (t_capture)
     t_capture->brings.push_back(*this);
-    return;
-  }
-  References all = references();
-  // Others have written `from` meanwhile: which of it was copied, nobody knows.
-  if (from && from->reference_version() != begun.from_version)
-    all.insert(all.end(), begun.list.begin(), begun.list.end());
-  if (whole)
-    to->refer_only_to(std::move(all), begun.version);
+  else if (whole)
+    to->refer_only_to(references(), version);
   else
-    to->refer_to(std::move(all));
+    to->refer_to(references());
 }
 
 void Bring::brought_nothing() const {
@@ -148,7 +144,7 @@ Capture::Undo::~Undo() {
   // Those that hold arrays all the same go on to do so.
   for (std::size_t k = leading_; k < capture_.leading_.size(); ++k) {
     Storage* const storage = capture_.leading_[k];
-    capture_.used.at(storage).refers = storage->has_references();
+    capture_.used.at(storage).refers = storage->holds_arrays();
   }
   while (capture_.brings.size() > brings_) capture_.brings.pop_back();
   std::vector<backend::Operation>& list = capture_.operations().list;
@@ -181,7 +177,7 @@ void Capture::touch(std::shared_ptr<Storage> storage, bool writes) {
   Used& use = used[key];
   use.storage = std::move(storage);
   use.writes = use.writes || writes;
-  if (use.storage->has_references()) leads_on(use);
+  if (use.storage->holds_arrays()) leads_on(use);
 }
 
 Watcher::Watcher() : serial(Storage::next_serial()), captured(t_capture != nullptr) {}

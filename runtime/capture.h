@@ -25,6 +25,20 @@ struct CapturedLaunch {
   std::array<std::byte, ir::report::kArgumentBytes> report{};  ///< what debug mode adds to its arguments
 };
 
+/// While it lives, elements of the memory are copied: see Storage::begin_copy().
+class Copying {
+ public:
+  explicit Copying(std::shared_ptr<Storage> from) : from_(std::move(from)) { from_->begin_copy(); }
+  Copying(Copying&&) = default;
+  Copying& operator=(Copying&&) = delete;
+  ~Copying() {
+    if (from_) from_->end_copy();
+  }
+
+ private:
+  std::shared_ptr<Storage> from_;
+};
+
 /// Elements that hold arrays are written: their array refers to what these hold. In a capture each launch of the graph
 /// does it again, when the elements of `from` may refer to other memory than today.
 struct Bring {
@@ -50,14 +64,9 @@ struct Bring {
 
  private:
   friend class Capture;
-  /// What begin() has noted.
-  struct Begun {
-    References list;
-    std::uint64_t version = 0;       ///< of `to`, see Storage::refer_to()
-    std::uint64_t from_version = 0;  ///< of `from`
-  };
-  Begun begin() const;
-  void end(const Begun& begun) const;
+  /// \return  the version of `to`, see Storage::refer_to()
+  std::uint64_t begin() const;
+  void end(std::uint64_t version) const;
   /// Elements of `from` held no arrays before the write.
   void brought_nothing() const;
 };

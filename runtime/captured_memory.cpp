@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "../frontend/support/error.h"
@@ -33,7 +32,11 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
     if (b.idle) idle_.push_back(b.from);
   std::ranges::sort(idle_);
   idle_.erase(std::ranges::unique(idle_).begin(), idle_.end());
-  std::erase_if(brings_, &Bring::idle);
+  const auto may_replace = [&](const Bring& b) {
+    const auto use = capture.used.find(b.to.get());
+    return b.whole && use != capture.used.end() && use->second.refers;
+  };
+  std::erase_if(brings_, [&](const Bring& b) { return b.idle && !may_replace(b); });
   used_.reserve(capture.used.size());
   for (auto& [storage, use] : capture.used) used_.push_back(std::move(use));
 }
@@ -74,16 +77,16 @@ void CapturedMemory::check_present() const {
 
 namespace {
 /// \return  whether that is more
-bool add(References& list, References more) {
+bool add(References& list, const References& more) {
   const std::size_t before = list.size();
-  list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  list.insert(list.end(), more.begin(), more.end());
   std::ranges::sort(list);
   list.erase(std::ranges::unique(list).begin(), list.end());
   return list.size() != before;
 }
 
 // What is behind handles is read alone.
-bool leads_on(const Storage& storage) { return storage.has_references() && !storage.is_handle; }
+bool leads_on(const Storage& storage) { return storage.holds_arrays() && !storage.is_handle; }
 }  // namespace
 
 void CapturedMemory::check_elements() const {
@@ -109,27 +112,57 @@ void CapturedMemory::check_elements() const {
                             what_));
 }
 
+// In the order of the run, and apart from the memory, which would say meanwhile, to others who copy it, what it holds
+// between two copies.
+std::map<Storage*, CapturedMemory::Brought> CapturedMemory::brought(
+    const std::function<References(Storage&)>& before) const {
+  std::map<Storage*, Brought> all;
+  const auto of = [&](Storage* s) -> Brought& {
+    const auto [entry, first] = all.try_emplace(s);
+    if (first) entry->second.last = before(*s);
+    return entry->second;
+  };
+  const auto run = [&](const Bring& b) {
+    const bool held_itself = b.to->holds_itself();
+    const References list = b.references(b.from ? of(b.from.get()).last : References());
+    Brought& to = of(b.to.get());
+    if (b.whole) to.last.clear();
+    to.written = true;
+    to.replaced |= b.whole;
+    add(to.ever, list);
+    return add(to.last, list) || held_itself != b.to->holds_itself();
+  };
+  for (auto b = brings_.begin(); b != brings_.end();) {
+    if (!b->conditional) {
+      run(*b++);
+      continue;
+    }
+    // Conditions that follow each other: as often as any of them brings something.
+    const auto end = std::find_if(b, brings_.end(), [](const Bring& other) { return !other.conditional; });
+    for (bool added = true; added;) {
+      added = false;
+      for (auto k = b; k != end; ++k) added |= run(*k);
+    }
+    b = end;
+  }
+  return all;
+}
+
 void CapturedMemory::note_brought(Reached& reached, Notes& notes) const {
   for (const Bring& b : brings_)
-    for (Storage* const s : {b.to.get(), b.from.get()}) {
-      if (!s || reached.held.contains(s)) continue;
-      Reached::Held& held = reached.held[s];
-      held.version = s->reference_version();  // first: what others say meanwhile counts as said later
-      held.before = s->references();
-    }
-  // In whichever order, until nothing is added: more than they will hold.
-  for (bool added = !brings_.empty(); added;) {
-    added = false;
-    for (const Bring& b : brings_) {
-      const bool held_itself = b.to->holds_itself();
-      References list = b.references();
-      Storage::Referred referred = b.to->refer_to(list);
-      added |= !referred.added.empty() || b.to->holds_itself() != held_itself;
-      std::uint64_t& version = reached.held[b.to.get()].version;
-      version = version == referred.before ? referred.after : 0;
-      reached.noted.insert(reached.noted.end(), list.begin(), list.end());
-      notes.all.emplace_back(b.to.get(), std::move(referred));
-    }
+    if (b.from && !std::exchange(reached.held[b.from.get()].copied, true)) reached.copying.emplace_back(b.from);
+  for (const Bring& b : brings_) reached.held.try_emplace(b.to.get());
+  for (auto& [storage, held] : reached.held) {
+    held.version = storage->reference_version();  // first: what others say meanwhile counts as said later
+    held.before = storage->references();
+  }
+  for (auto& [to, brought] : brought([&](Storage& s) { return reached.held[&s].before; })) {
+    if (!brought.written) continue;
+    add(reached.noted, brought.ever);
+    Storage::Referred referred = to->refer_to(std::move(brought.ever));
+    std::uint64_t& version = reached.held[to].version;
+    version = version == referred.before ? referred.after : 0;
+    notes.all.emplace_back(to, std::move(referred));
   }
 }
 
@@ -166,48 +199,24 @@ void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reac
   for (const auto& storage : reached.by_handles) storage->touched(on, ticket, false);
 }
 
-// In the order of the run, and here alone: the memory itself would say meanwhile, to others who copy it, what it holds
-// between two copies.
-void CapturedMemory::has_brought(const Reached& reached) const {
-  std::map<Storage*, References> now;
-  const auto version = [&](Storage* s) {
-    const auto known = reached.held.find(s);
+void CapturedMemory::has_brought(Reached& reached) const {
+  const auto version = [&](Storage& s) {
+    const auto known = reached.held.find(&s);
     return known == reached.held.end() ? 0 : known->second.version;
   };
-  const auto held = [&](Storage* s) -> References& {
-    const auto [entry, first] = now.try_emplace(s);
-    References& list = entry->second;
-    if (!first) return list;
-    if (const auto known = reached.held.find(s); known != reached.held.end()) list = known->second.before;
+  auto all = brought([&](Storage& s) {
+    References before;
+    if (const auto known = reached.held.find(&s); known != reached.held.end()) before = known->second.before;
     // What others have written meanwhile may have come before.
-    if (s->reference_version() != version(s)) add(list, s->references());
-    return list;
-  };
-  const auto run = [&](const Bring& b) {
-    References list = b.references(b.from ? held(b.from.get()) : References());
-    References& of = held(b.to.get());
-    if (b.whole) of.clear();
-    return add(of, std::move(list));
-  };
-  std::map<Storage*, bool> whole;  // of each that is written
-  for (auto b = brings_.begin(); b != brings_.end();) {
-    // Conditions that follow each other: as often as any of them brings something.
-    const auto end = std::find_if(b, brings_.end(), [](const Bring& other) { return !other.conditional; });
-    for (bool added = true; added && b != end;) {
-      added = false;
-      for (auto k = b; k != end; ++k) added |= run(*k);
-    }
-    for (; b != end; ++b) whole[b->to.get()] |= false;
-    if (b == brings_.end()) break;
-    run(*b);
-    whole[b->to.get()] |= b->whole;
-    ++b;
-  }
-  for (const auto& [to, replaced] : whole) {
-    if (replaced)
-      to->refer_only_to(std::move(now[to]), version(to));
-    else
-      to->refer_to(std::move(now[to]));
+    if (s.reference_version() != version(s)) add(before, s.references());
+    return before;
+  });
+  reached.copying.clear();
+  for (auto& [to, brought] : all) {
+    if (brought.replaced)
+      to->refer_only_to(std::move(brought.last), version(*to));
+    else if (brought.written)
+      to->refer_to(std::move(brought.last));
   }
 }
 

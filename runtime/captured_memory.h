@@ -1,5 +1,6 @@
 // The memory that captured work touches when it runs. Internal to the runtime.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -27,9 +28,11 @@ class CapturedMemory {
     struct Held {
       References before;
       std::uint64_t version = 0;  ///< since this run has noted what comes, see Storage::refer_to(); 0: not known
+      bool copied = false;
     };
     std::map<Storage*, Held> held;
-    References noted;  ///< by this run
+    References noted;              ///< by this run
+    std::vector<Copying> copying;  ///< of elements, by this run
   };
   /// Before a run on `on`: it comes after what other streams were given to do with its memory. Tapes that need elements
   /// which it may change are told, and copy them on `copies`.
@@ -43,7 +46,7 @@ class CapturedMemory {
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
   /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else. Of a
   /// run that was not prepared `reached` is empty.
-  void has_brought(const Reached& reached) const;
+  void has_brought(Reached& reached) const;
 
   /// Array::free() of the memory is refused while the result lives.
   std::vector<std::shared_ptr<const void>> pins() const;
@@ -56,6 +59,14 @@ class CapturedMemory {
   template <class F>
   void each(F f) const;
   struct Notes;
+  /// What memory refers to whose elements are copied or written.
+  struct Brought {
+    References last;  ///< behind the run
+    References ever;  ///< at any time in it
+    bool written = false, replaced = false;
+  };
+  /// \param before  what memory refers to before the run
+  std::map<Storage*, Brought> brought(const std::function<References(Storage&)>& before) const;
   void note_brought(Reached& reached, Notes& notes) const;
   void check_present() const;
   void check_elements() const;

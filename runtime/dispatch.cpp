@@ -145,7 +145,7 @@ void dispatch(const Dispatch& work) {
     const ArrayBase* const a = accessed(call.params[k], args[k]);
     if (!a) continue;
     a->storage()->check_present();
-    if (a->storage()->has_references()) a->storage()->reach(held);
+    if (a->storage()->holds_arrays()) a->storage()->reach(held);
   }
   refuse_freed(held, "an array was freed that the elements of its arguments may hold: assign all of those anew");
   for (std::size_t k = 0; k < args.size(); ++k) {

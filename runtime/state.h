@@ -315,7 +315,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
   Referred refer_to(References references);
   /// Errors: as refer_to(), which changes nothing then.
   void refuse_circle(const References& references);
-  /// And to nothing else; unless others have said since `version` what this memory refers to: then to that, too.
+  /// And to nothing else; unless others have said since `version` what this memory refers to, or copy elements of it:
+  /// then to that, too.
   /// \return  the version after that; 0 where others have
   std::uint64_t refer_only_to(References references, std::uint64_t version);
   /// As it was before; unless others have said since what this memory refers to, even if they added nothing: then their
@@ -331,9 +332,16 @@ class Storage : public std::enable_shared_from_this<Storage> {
   /// to it.
   void hold_itself() { holds_itself_.store(true, std::memory_order_relaxed); }
   bool holds_itself() const { return holds_itself_.load(std::memory_order_relaxed); }
+  /// From before a copy of elements looks at what they hold until after it has said what it has brought: which of what
+  /// others write meanwhile it brings, nobody knows before.
+  void begin_copy() {
+    copies_.fetch_add(1);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // before has_references() is read
+  }
+  void end_copy() { copies_.fetch_sub(1); }
   /// Whether elements may hold any array at all.
   bool holds_arrays() const { return has_references() || holds_itself(); }
-  /// Adds all memory that can be reached from here, this one left out.
+  /// Adds all memory that can be reached from here, this one only where it holds itself.
   void reach(References& found);
 
   /// Others use the memory as well: at its end it is parked until they have finished. The first one given counts.
@@ -376,6 +384,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   References references_;
   std::uint64_t reference_version_ = 0, last_reference_version_ = 0;
   std::atomic<bool> has_references_ = false, holds_itself_ = false;
+  std::atomic<int> copies_ = 0;  ///< that are under way
   std::shared_ptr<const Gradient> gradient_;
   std::atomic<bool> has_gradient_ = false;
   std::vector<std::weak_ptr<Watcher>> watchers_;

@@ -194,8 +194,9 @@ void Storage::reach(References& found) {
     open.pop_back();
     if (std::ranges::find(visited, at) != visited.end()) continue;
     visited.push_back(at);
+    if (at->holds_itself()) found.push_back(at->shared_from_this());
     for (const std::shared_ptr<Storage>& s : at->references()) {
-      if (s->has_references()) open.push_back(s.get());
+      if (s->holds_arrays()) open.push_back(s.get());
       found.push_back(s);
     }
   }
@@ -245,7 +246,7 @@ std::uint64_t Storage::refer_only_to(References references, std::uint64_t versio
   std::erase_if(references, [&](const auto& s) { return s.get() == this; });
   {
     std::lock_guard lock(mutex_);
-    if (reference_version_ == version) {
+    if (reference_version_ == version && copies_ == 0) {
       reference_version_ = ++last_reference_version_;
       version = reference_version_;
       references.swap(references_);  // what is dropped is freed after the lock is

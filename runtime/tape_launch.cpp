@@ -218,13 +218,13 @@ void LaunchRecord::take_held(TapeCore& tape) {
   const auto& params = adjoint_->get().module.params;
   References held;
   for (const Arg& arg : args_)
-    if (!arg.array.is_null() && arg.array.storage()->has_references()) arg.array.storage()->reach(held);
+    if (!arg.array.is_null() && arg.array.storage()->holds_arrays()) arg.array.storage()->reach(held);
   for (const auto& s : held) {
     if (s->bytes == 0) continue;
     for (std::size_t k = 0; k < args_.size(); ++k)
       if (args_[k].written && args_[k].array.storage() == s)
         throw Error(ErrorKind::invalid_argument,
-                    fmt::format("{} is changed by the kernel, an element of another argument holds it too, and a tape "
+                    fmt::format("{} is changed by the kernel, an element of an argument holds it too, and a tape "
                                 "records it: what is read by the other way would not be known",
                                 params[k].name),
                     kernel_->name(), kernel_->loc());
@@ -441,7 +441,7 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
   for (std::size_t k = 0; k < params.size(); ++k) {
     const ArrayBase* a = launch.args[k].array;
     if (!a || a->is_null()) continue;
-    if (params[k].access != ir::Access::none && a->storage()->has_references()) a->storage()->reach(held);
+    if (params[k].access != ir::Access::none && a->storage()->holds_arrays()) a->storage()->reach(held);
     if (!(launch.program.reals >> k & 1)) continue;
     if (named_carries(*a)) carried |= 1ull << k;
     if (any(params[k].access, ir::Access::read)) read |= 1ull << k;

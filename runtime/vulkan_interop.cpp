@@ -86,7 +86,7 @@ struct Recording::State {
   /// runs: nobody else keeps this.
   void submitted() {
     kept.push_back({ticket, std::exchange(reached, {})});
-    const detail::CapturedMemory::Reached& now = kept.back().reached;
+    detail::CapturedMemory::Reached& now = kept.back().reached;
     memory.touched(*recordings, ticket, now);
     memory.has_brought(now);
     release();

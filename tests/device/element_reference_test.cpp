@@ -224,6 +224,41 @@ TEST_P(ElementReferences, that_come_after_a_copy_are_seen_though_a_node_is_given
   EXPECT_EQ(sizes.at(0), 0);
 }
 
+TEST_P(ElementReferences, of_a_graph_are_not_more_with_each_launch) {
+  const Array<float> x = full<float>(device(), 4, 4);
+  for (const bool empty : {false, true}) {
+    Array<Holder> from(device(), std::vector<Holder>(2, empty ? Holder{} : Holder{x})), to = from.clone();
+    const Graph graph = capture(device(), [&] {
+      to.copy_from(from);  // whatever elements hold is replaced, in the capture by nothing
+      to.slice(0, 1).fill(Holder{x});
+    });
+    std::vector<Array<float>> given;
+    for (int k = 0; k < 10; ++k) {
+      given.push_back(full<float>(device(), 8, 8));
+      to.slice(1, 2).fill(Holder{given.back()});
+      graph.launch();
+    }
+    for (Array<float>& array : given) array.free();
+    graph.launch();  // refused while elements may hold arrays that were freed
+    expect_same(to);
+  }
+}
+
+TEST_P(ElementReferences, that_a_graph_moves_on_are_no_circle) {
+  const Array<Node> leaf(device(), {Node{{}, 9}});
+  Array<Node> q(device(), {Node{leaf, 8}}), x(device(), {Node{{}, 1}}), y(device(), {Node{{}, 2}});
+  Array<Node> z(device(), {Node{leaf, 6}}), w(device(), {Node{x, 7}});
+  const Graph graph = capture(device(), [&] {
+    y.copy_from(q);
+    x.copy_from(y);
+    y.copy_from(z);
+  });
+  z.fill(Node{w, 5});  // which holds x
+  for (int k = 0; k < 2; ++k) graph.launch();
+  EXPECT_EQ(x.at(0).weight, 8);
+  EXPECT_EQ(y.at(0).children.at(0).children.at(0).weight, 8);
+}
+
 // ---- What is refused leaves nothing
 
 /// The second holds the first by a third: what a copy of it into the first would bring is a circle.
@@ -356,6 +391,60 @@ TEST_P(ElementReferences, of_copies_keep_the_array_that_its_own_elements_name) {
     ASSERT_FALSE(copy.at(0).children.is_null());
     EXPECT_EQ(copy.at(0).children.at(1).weight, 2);
   }
+}
+
+TEST_P(ElementReferences, to_the_own_array_are_read_on_the_way_back_as_they_were) {
+  const auto weigh_child = kernel("weigh a child", [](Arr<const Node> nodes, Arr<const float> x, Arr<float> out) {
+    Int i = tid();
+    out[i] = x[i] * detach(nodes[i].children[1].weight);
+  });
+  for (const bool own : {false, true}) {
+    SCOPED_TRACE(own);
+    Array<Node> nodes(device(), {Node{{}, 3}, Node{{}, 5}}), others = nodes.clone();
+    Array<Node>& children = own ? nodes : others;
+    nodes.slice(0, 1).fill(Node{children, 3});
+    Array<float> x = full<float>(device(), 1, 2).requires_grad(), out = zeros<float>(device(), 1).requires_grad();
+    Tape tape;
+    tape.record([&] { launch(weigh_child, 1, nodes, x, out); });
+    children.slice(1, 2).fill(Node{{}, 7});
+    tape.backward({{out, full<float>(device(), 1, 1)}});
+    EXPECT_EQ(x.grad().at(0), 5);
+  }
+  // Where the kernel changes them, nobody would know which it has read.
+  Array<Node> nodes(device(), {Node{{}, 3}, Node{{}, 5}});
+  nodes.slice(0, 1).fill(Node{nodes, 3});
+  Array<float> x = full<float>(device(), 1, 2).requires_grad();
+  const auto change = kernel("change a weight", [](Arr<Node> to, Arr<const float> from) {
+    to[0].weight = from[0] * detach(to[0].children[1].weight);
+  });
+  Tape tape;
+  expect_contains(error_of([&] { tape.record([&] { launch(change, 1, nodes, x); }); }), "holds it too");
+}
+
+TEST_P(ElementReferences, are_not_fewer_where_another_thread_replaces_what_a_graph_copies) {
+  Array<Holder> from = holding(device(), full<float>(device(), 3, 3));
+  std::vector<Array<Holder>> to;
+  for (int k = 0; k < (on_reference() ? 200 : 50); ++k) to.push_back(holding(device(), {}));
+  const Graph graph = capture(device(), [&] {
+    for (Array<Holder>& h : to) h.copy_from(from);
+  });
+  std::atomic<bool> ended = false;
+  std::thread fills([&] {
+    for (int k = 0; !ended; ++k) {
+      const int n = 1 + k % 40;
+      from.fill(Holder{full<float>(device(), n, float(n))});
+      if (!on_reference()) std::this_thread::yield();
+    }
+  });
+  for (int round = 0; round < (on_reference() ? 60 : 5); ++round) {
+    graph.launch();
+    for (const Array<Holder>& h : to) {
+      expect_same(h);
+      if (HasFatalFailure()) break;
+    }
+  }
+  ended = true;
+  fills.join();
 }
 
 TEST_P(ElementReferences, are_never_fewer_for_those_who_copy_while_a_graph_is_launched) {

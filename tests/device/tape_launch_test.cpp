@@ -602,7 +602,7 @@ TEST_P(TapeLaunch, an_array_that_a_kernel_changes_and_finds_in_an_element_too_is
                              1, x, held, by);
                     });
                   }),
-                  "an element of another argument holds it too");
+                  "an element of an argument holds it too");
 }
 
 }  // namespace
