@@ -216,7 +216,7 @@ void CapturedMemory::has_brought(Reached& reached) const {
     if (brought.replaced)
       to->refer_only_to(std::move(brought.last), version(*to));
     else if (brought.written)
-      to->refer_to(std::move(brought.last));
+      to->refer_to(std::move(brought.ever));
   }
 }
 

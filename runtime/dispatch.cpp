@@ -121,14 +121,14 @@ void dispatch(const Dispatch& work) {
     large.resize(call.args_bytes);
     block = large.data();
   }
-  // The arrays, the report buffer, what the elements of arrays hold, and what is behind handles.
+  // The arrays, the report buffer, what the elements of arrays hold, what is behind handles, and what else is read.
   // As bytes, out of which those come to be that are set: to set all would cost each launch some 50 ns.
-  constexpr std::size_t kFew = 67;
+  constexpr std::size_t kFew = 68;
   alignas(backend::MemoryRange) std::byte few[kFew * sizeof(backend::MemoryRange)];
   std::vector<backend::MemoryRange> many;
   std::span<backend::MemoryRange> ranges(std::launder(reinterpret_cast<backend::MemoryRange*>(few)), kFew);
-  if (args.size() + 3 > ranges.size()) {
-    many.resize(args.size() + 3);
+  if (args.size() + 4 > ranges.size()) {
+    many.resize(args.size() + 4);
     ranges = many;
   }
   if (call.report_offset != 0 && !on->capture) on->leave_graph();
@@ -163,7 +163,8 @@ void dispatch(const Dispatch& work) {
     s->order_before(*on, true);
   }
   // Room for the report buffer, and for one range that stands for many.
-  const auto add_ranges = [&](const References& list, ir::Access access, std::size_t room) {
+  using Memory = std::span<const std::shared_ptr<Storage>>;
+  const auto add_ranges = [&](Memory list, ir::Access access, std::size_t room) {
     // By the time a graph is launched elements and handles may refer to other memory.
     if (num_ranges + list.size() + room <= ranges.size() && !on->capture) {
       for (const std::shared_ptr<Storage>& s : list) ranges[num_ranges++] = {s->allocation.address, s->bytes, access};
@@ -171,15 +172,18 @@ void dispatch(const Dispatch& work) {
       ranges[num_ranges++] = {0, ~0ull, access};
     }
   };
-  if (!held.empty()) add_ranges(held, kAnything, 2);
+  if (!held.empty()) add_ranges(held, kAnything, 3);
   // Where arguments change what a mesh is of, that is stale by now.
   References by_handles;
   if (call.by_handles) {
     by_handles = device.handles.all(*on);
     refuse_freed(by_handles, "an array was freed that a structure stands on which kernels find by its handle");
     for (const std::shared_ptr<Storage>& s : by_handles) s->order_before(*on, false);
-    add_ranges(by_handles, ir::Access::read, 1);
+    add_ranges(by_handles, ir::Access::read, 2);
   }
+
+  for (const std::shared_ptr<Storage>& s : work.reads) s->order_before(*on, false);
+  if (!work.reads.empty()) add_ranges(work.reads, ir::Access::read, 1);
 
   const bool by_rows = call.tid_rank > 0;
   const std::int64_t all = by_rows ? threads[0] : work.count, rest = work.count / all;
@@ -229,7 +233,8 @@ void dispatch(const Dispatch& work) {
     if (const ArrayBase* a = accessed(call.params[k], args[k]))
       a->storage()->touched(*on, ticket, any(call.params[k].access, ir::kChanges));
   for (const std::shared_ptr<Storage>& s : held) s->touched(*on, ticket, true);
-  for (const std::shared_ptr<Storage>& s : by_handles) s->touched(*on, ticket, false);
+  for (const Memory list : {Memory(by_handles), work.reads})
+    for (const std::shared_ptr<Storage>& s : list) s->touched(*on, ticket, false);
 }
 
 }  // namespace weft::detail

@@ -21,6 +21,8 @@ struct Dispatch {
   std::size_t first_thread = SIZE_MAX;
   /// Called between steps, in which threads are numbered from 0 again.
   std::function<void()> between = {};
+  /// What is read besides what the arguments are known to lead to.
+  std::span<const std::shared_ptr<Storage>> reads = {};
 };
 
 /// How many steps of the first dimension (threads, when the kernel asks for no coordinates) one dispatch takes.

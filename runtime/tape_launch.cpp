@@ -143,8 +143,11 @@ class LaunchRecord : public TapeRecord {
     explicit HeldBefore(const std::vector<Held>& held) {
       now_.reserve(held.size());
       for (const Held& h : held) {
+        reads_.push_back(h.all.storage());
         const std::optional<View> before = h.before->copy();
         if (!before) continue;
+        // Other tapes know what it is now.
+        before_write(h.all, current_stream(*h.all.storage()->device));
         const auto storage = allocate(h.all.storage()->device, h.all.storage()->bytes);
         now_.emplace_back(h.all, View(h.all, storage, storage->allocation.address));
         copy(now_.back().second, h.all);
@@ -155,6 +158,8 @@ class LaunchRecord : public TapeRecord {
     ~HeldBefore() {
       for (const auto& [all, now] : now_) copy(all, now);
     }
+    /// For the dispatches meanwhile: copies of arrays that hold themselves do not lead to these.
+    const References& reads() const { return reads_; }
 
    private:
     // Bytes between memory that is there: nobody is told, and what they may refer to is kept elsewhere.
@@ -168,6 +173,7 @@ class LaunchRecord : public TapeRecord {
       to.storage()->touched(stream, t, true);
     }
     std::vector<std::pair<View, View>> now_;
+    References reads_;
   };
   void take_held(TapeCore& tape);
   void take_by_handles(TapeCore& tape, StreamState& stream);
@@ -188,8 +194,8 @@ class LaunchRecord : public TapeRecord {
 
   void add_arguments(Arguments& to) const;
   std::size_t add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const;
-  std::uint32_t count_entries(TapeCore& tape) const;
-  std::uint32_t log_entries(TapeCore& tape);
+  std::uint32_t count_entries(TapeCore& tape, const HeldBefore& held) const;
+  std::uint32_t log_entries(TapeCore& tape, const HeldBefore& held);
   View zero_sums(const ir::ExactSum& sum) const;
   View zero_owners(TapeCore& tape) const;
 
@@ -305,7 +311,7 @@ void LaunchRecord::backward(TapeCore& tape) {
   const bool has_scratch = std::ranges::any_of(
       adjoint.extra, [](const ir::AdjointParam& p) { return p.kind == ir::AdjointParam::Kind::scratch; });
   if (has_scratch) {
-    const std::uint32_t entries = log_entries(tape);
+    const std::uint32_t entries = log_entries(tape, held);
     const std::uint64_t log_bytes = std::uint64_t(adjoint.log_bytes) * entries;
     const std::uint64_t each = std::max<std::uint64_t>(adjoint.scratch_bytes + log_bytes, 1);
     const std::uint64_t budget = std::min<std::uint64_t>(tape.options.scratch_bytes, std::uint64_t(kMaxWords) * 4);
@@ -334,9 +340,11 @@ void LaunchRecord::backward(TapeCore& tape) {
     Arguments owners(1);
     if (!scratch.owners.is_null()) owners.add(scratch.owners);
     dispatch({program, current_stream(*device_), threads_, count_, arguments.args, steps,
-              has_scratch ? std::int64_t(scratch.lanes) : INT64_MAX, first_thread, [&] {
+              has_scratch ? std::int64_t(scratch.lanes) : INT64_MAX, first_thread,
+              [&] {
                 if (!owners.args.empty()) launch(take_owned(), nullptr, owners.arrays[0].size(), owners.args);
-              }});
+              },
+              held.reads()});
   }
   for (const ir::Extremum& e : adjoint.extrema) {
     const Arg& arg = args_[e.of];
@@ -382,16 +390,16 @@ View LaunchRecord::zero_sums(const ir::ExactSum& sum) const {
 }
 
 // Launches of a graph may find other elements than there are today: of them no count tells.
-std::uint32_t LaunchRecord::log_entries(TapeCore& tape) {
+std::uint32_t LaunchRecord::log_entries(TapeCore& tape, const HeldBefore& held) {
   const ir::Adjoint& adjoint = adjoint_->get();
   const bool captured = Capture::current();
   if (adjoint.log_entries != ir::kNone && (adjoint.counter.empty() || captured)) return adjoint.log_entries;
-  if (entries_ == ir::kNone || captured) entries_ = count_entries(tape);
+  if (entries_ == ir::kNone || captured) entries_ = count_entries(tape, held);
   return entries_;
 }
 
 // How many entries the undo log of a thread has at most: the counter changes arrays and does not put them back.
-std::uint32_t LaunchRecord::count_entries(TapeCore& tape) const {
+std::uint32_t LaunchRecord::count_entries(TapeCore& tape, const HeldBefore& held) const {
   if (const Capture* capture = Capture::current())
     throw Error(ErrorKind::unsupported,
                 fmt::format("a tape goes back through it while {}: how often its loops change elements is counted on "
@@ -427,7 +435,16 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape) const {
   scratch.slots.zero();
   for (const ir::ExactSum& sum : adjoint.sums) scratch.sums.emplace(sum.of, scratch.slots);
   add_extra(arguments, tape, scratch);
-  dispatch({program, current_stream(*device_), threads_, count_, arguments.args, steps});
+  dispatch({program,
+            current_stream(*device_),
+            threads_,
+            count_,
+            arguments.args,
+            steps,
+            INT64_MAX,
+            SIZE_MAX,
+            {},
+            held.reads()});
   arguments.held.clear();
   std::uint32_t entries = 0;
   scratch.slots.storage()->download(&entries, scratch.slots.address(), 4);

@@ -421,6 +421,34 @@ TEST_P(ElementReferences, to_the_own_array_are_read_on_the_way_back_as_they_were
   expect_contains(error_of([&] { tape.record([&] { launch(change, 1, nodes, x); }); }), "holds it too");
 }
 
+TEST_P(ElementReferences, that_one_tape_puts_back_are_what_they_are_for_another) {
+  const auto weigh_child = kernel("weigh children", [](Arr<const Node> nodes, Arr<const float> x, Arr<float> out) {
+    Int i = tid();
+    out[i] = x[i] * detach(nodes[0].children[i].weight);
+  });
+  const auto weigh = kernel("weigh nodes", [](Arr<const Node> nodes, Arr<const float> x, Arr<float> out) {
+    Int i = tid();
+    out[i] = x[i] * detach(nodes[i].weight);
+  });
+  for (const bool own : {false, true}) {
+    SCOPED_TRACE(own);
+    Array<Node> nodes(device(), std::vector<Node>(2, Node{{}, 3})), others = nodes.clone();
+    Array<Node>& children = own ? nodes : others;
+    nodes.slice(0, 1).fill(Node{children, 3});
+    Array<float> x = full<float>(device(), 2, 2).requires_grad(), y = x.clone().requires_grad();
+    Array<float> of_x = zeros<float>(device(), 2).requires_grad(), of_y = zeros<float>(device(), 2).requires_grad();
+    Tape first, second;
+    first.record([&] { launch(weigh_child, 2, nodes, x, of_x); });
+    children.slice(1, 2).fill(Node{{}, 7});
+    second.record([&] { launch(weigh, 2, children, y, of_y); });
+    const Array<float> ones = full<float>(device(), 2, 1);
+    first.backward({{of_x, ones}});
+    second.backward({{of_y, ones}});
+    EXPECT_EQ(x.grad().at(1), 3);
+    EXPECT_EQ(y.grad().at(1), 7);
+  }
+}
+
 TEST_P(ElementReferences, are_not_fewer_where_another_thread_replaces_what_a_graph_copies) {
   Array<Holder> from = holding(device(), full<float>(device(), 3, 3));
   std::vector<Array<Holder>> to;

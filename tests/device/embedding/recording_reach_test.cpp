@@ -87,6 +87,37 @@ TEST_P(RecordedReach, ReadingWaitsForASubmissionWhoseElementsHoldTheArray) {
   EXPECT_EQ(a.at(3), 2);
 }
 
+TEST_P(RecordedReach, WhatIsReplacedIsLetGoOfWhileNoSubmissionComes) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  const auto holding = [&](float v) { return Holder{full<float>(e.device, kSize, v)}; };
+  Array<Holder> from(e.device, {holding(1)}), to(e.device, {holding(2)});
+  const TimelineSemaphore ends{e.device};
+  const VkCommandBuffer commands = e.renderer.begin();
+  Recording recording = e.device.stream().record_into(commands, [&] { to.copy_from(from); });
+  const auto submit = [&](std::uint64_t value) {
+    value == 1 ? e.renderer.submit(commands) : e.renderer.submit_again(commands);
+    recording.submitted(ends.vk(), value);
+    e.renderer.wait_idle();
+    ends.signal(value);
+  };
+  submit(1);
+  std::vector<std::weak_ptr<weft::detail::Storage>> replaced;
+  for (int k = 0; k < 5; ++k) {  // frames of a window that nobody sees
+    const Holder held = holding(float(k));
+    replaced.push_back(held.values.storage());
+    from.fill(held);
+    recording.prepare();
+  }
+  from.fill(holding(7));
+  recording.prepare();
+  submit(2);
+  recording.wait();
+  recording.prepare();  // what the submission has kept is let go of by the next one
+  for (const auto& storage : replaced) EXPECT_TRUE(storage.expired());
+  EXPECT_EQ(to.at(0).values.at(3), 7);
+}
+
 TEST_P(RecordedReach, WorkOnWhatElementsHoldByThenComesBeforeTheSubmission) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
