@@ -146,8 +146,10 @@ class LaunchRecord : public TapeRecord {
         reads_.push_back(h.all.storage());
         const std::optional<View> before = h.before->copy();
         if (!before) continue;
-        // Other tapes know what it is now.
-        before_write(h.all, current_stream(*h.all.storage()->device));
+        // Other tapes know what it is now; those from outside of a capture hear of it in each launch of the graph.
+        StreamState& stream = current_stream(*h.all.storage()->device);
+        for (const auto& watcher : h.all.storage()->watchers())
+          if (!stream.capture || watcher->serial > stream.capture->serial) watcher->before_write(h.all, stream);
         const auto storage = allocate(h.all.storage()->device, h.all.storage()->bytes);
         now_.emplace_back(h.all, View(h.all, storage, storage->allocation.address));
         copy(now_.back().second, h.all);

@@ -77,8 +77,6 @@ struct Recording::State {
     release();
     reached = {};
     memory.order_before(*recordings, *stream, reached);
-    // What is written now runs before the submission, and all that it replaces is let go of: it may never come.
-    reached.copying.clear();
     reached_pins.clear();
     for (const auto* list : {&reached.by_elements, &reached.by_handles})
       for (const auto& storage : *list) reached_pins.push_back(storage->pin());

@@ -449,6 +449,23 @@ TEST_P(ElementReferences, that_one_tape_puts_back_are_what_they_are_for_another)
   }
 }
 
+TEST_P(ElementReferences, are_put_back_in_a_capture_though_another_tape_needs_them) {
+  const auto weigh_child = kernel("weigh children", [](Arr<const Node> nodes, Arr<const float> x, Arr<float> out) {
+    Int i = tid();
+    out[i] = x[i] * detach(nodes[0].children[i].weight);
+  });
+  Array<Node> nodes(device(), std::vector<Node>(2, Node{{}, 3}));
+  nodes.slice(0, 1).fill(Node{nodes, 3});
+  Array<float> x = full<float>(device(), 2, 2).requires_grad(), out = zeros<float>(device(), 2).requires_grad();
+  Tape tape, other;
+  tape.record([&] { launch(weigh_child, 2, nodes, x, out); });
+  other.record([&] { other.record_func([] {}, nodes); });
+  const Array<float> ones = full<float>(device(), 2, 1);
+  const Graph graph = capture(device(), [&] { tape.backward({{out, ones}}); });
+  for (int k = 0; k < 2; ++k) graph.launch();
+  EXPECT_EQ(x.grad().to_vector(), (std::vector<float>{6, 6}));  // each launch adds
+}
+
 TEST_P(ElementReferences, are_not_fewer_where_another_thread_replaces_what_a_graph_copies) {
   Array<Holder> from = holding(device(), full<float>(device(), 3, 3));
   std::vector<Array<Holder>> to;

@@ -87,35 +87,29 @@ TEST_P(RecordedReach, ReadingWaitsForASubmissionWhoseElementsHoldTheArray) {
   EXPECT_EQ(a.at(3), 2);
 }
 
-TEST_P(RecordedReach, WhatIsReplacedIsLetGoOfWhileNoSubmissionComes) {
+TEST_P(RecordedReach, WhatIsReplacedBeforeTheSubmissionIsKeptForIt) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
-  const auto holding = [&](float v) { return Holder{full<float>(e.device, kSize, v)}; };
-  Array<Holder> from(e.device, {holding(1)}), to(e.device, {holding(2)});
+  Array<Holder> from(e.device, {Holder{full<float>(e.device, kSize, 1)}}), to(e.device, {Holder{}});
   const TimelineSemaphore ends{e.device};
   const VkCommandBuffer commands = e.renderer.begin();
   Recording recording = e.device.stream().record_into(commands, [&] { to.copy_from(from); });
-  const auto submit = [&](std::uint64_t value) {
-    value == 1 ? e.renderer.submit(commands) : e.renderer.submit_again(commands);
-    recording.submitted(ends.vk(), value);
-    e.renderer.wait_idle();
-    ends.signal(value);
-  };
-  submit(1);
-  std::vector<std::weak_ptr<weft::detail::Storage>> replaced;
-  for (int k = 0; k < 5; ++k) {  // frames of a window that nobody sees
-    const Holder held = holding(float(k));
-    replaced.push_back(held.values.storage());
-    from.fill(held);
-    recording.prepare();
-  }
-  from.fill(holding(7));
+  e.renderer.submit(commands);
+  recording.submitted(ends.vk(), 1);
+  e.renderer.wait_idle();
+  ends.signal(1);
   recording.prepare();
-  submit(2);
+  from.fill(Holder{full<float>(e.device, kSize, 5)});
+  e.device.synchronize();                              // that is what the submission copies,
+  from.fill(Holder{full<float>(e.device, kSize, 7)});  // unless this has begun by then
+  e.renderer.submit_again(commands);
+  recording.submitted(ends.vk(), 2);
+  e.renderer.wait_idle();
+  ends.signal(2);
   recording.wait();
-  recording.prepare();  // what the submission has kept is let go of by the next one
-  for (const auto& storage : replaced) EXPECT_TRUE(storage.expired());
-  EXPECT_EQ(to.at(0).values.at(3), 7);
+  const Array<float> held = to.at(0).values;
+  ASSERT_FALSE(held.is_null());
+  EXPECT_TRUE(held.at(3) == 5 || held.at(3) == 7) << held.at(3);
 }
 
 TEST_P(RecordedReach, WorkOnWhatElementsHoldByThenComesBeforeTheSubmission) {
