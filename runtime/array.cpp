@@ -383,7 +383,7 @@ void ArrayBase::copy_from(const ArrayBase& from, std::span<const detail::Leaf> l
   if (!differs || is_freed() || from.is_freed()) return copy_elements(from);
   refuse_copy(*this, from);
   const Told told(*this, from, leaves);
-  copy_elements(from);
+  bring_of(*this, from).around([&] { copy_bytes(from); });
 }
 
 void ArrayBase::copy_elements(const ArrayBase& from) {

@@ -290,7 +290,6 @@ TEST_P(ElementReferences, are_noted_by_no_copy_that_a_capture_has_refused) {
 
 TEST_P(ElementReferences, are_noted_by_no_launch_that_is_refused) {
   Circle circle(device());
-  Array<float> x = full<float>(device(), 8, 1);
   Array<Node> leaf(device(), std::vector<Node>(4)), other = leaf.clone();
   Array<Node> a(device(), {Node{other, 1}}), b(device(), {Node{other, 1}}), c(device(), {Node{other, 1}}),
       d = circle.inner;
