@@ -10,6 +10,7 @@
 
 #include "../../runtime/algorithms/scan_runs.h"
 #include "../../runtime/state.h"
+#include "full_sizes.h"
 #include "subgroup_sizes.h"
 
 using namespace weft;
@@ -25,7 +26,7 @@ constexpr Grain kGrains[] = {Grain::coarse, Grain::fine};
 
 std::vector<std::int64_t> sizes() {
   std::vector<std::int64_t> n = {0, 1, 15, 16, 17, 255, 256, 257, 4095, 4097, 65537, 1 << 20};
-  if (platform::environment("WEFT_LARGE_TESTS")) n.insert(n.end(), {1 << 24, 1 << 26});
+  if (test::full_sizes()) n.insert(n.end(), {1 << 24, 1 << 26});
   return n;
 }
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "../../runtime/state.h"
+#include "full_sizes.h"
 #include "subgroup_sizes.h"
 
 using namespace weft;
@@ -129,13 +130,12 @@ TEST_P(AlgorithmsSort, keys_and_pairs_are_sorted_as_by_the_stable_sort) {
 }
 
 TEST_P(AlgorithmsSort, a_million_keys_and_more_are_sorted) {
-  const bool large = platform::environment("WEFT_LARGE_TESTS").has_value();
-  if (on_reference() && !large) GTEST_SKIP() << "takes the interpreter half a minute: WEFT_LARGE_TESTS=1 runs it";
+  if (on_reference() && !test::full_sizes())
+    GTEST_SKIP() << "takes the interpreter half a minute: WEFT_FULL_TESTS=1 runs it";
   std::vector<std::int64_t> sizes = {1'000'000};
-  if (large) sizes.push_back(16'000'000);
+  if (test::full_sizes()) sizes.push_back(16'000'000);
   for (const std::int64_t n : sizes)
     for (const Pattern pattern : kPatterns) {
-      if (on_reference() && n > 1'000'000 && pattern != Pattern::random) continue;  // half a minute each
       SCOPED_TRACE(n);
       SCOPED_TRACE(int(pattern));
       check_pairs<std::uint32_t>(device(), make_keys<std::uint32_t>(n, pattern), Grain::coarse);

@@ -1,4 +1,4 @@
-// Whether the tests of geometry run at full sizes.
+// Whether tests run at full sizes.
 #pragma once
 #include <cstdlib>
 
@@ -6,8 +6,9 @@
 
 namespace weft::test {
 
-/// Full sizes are for runs by hand, of half an hour: see docs/CONTRIBUTING.md
-inline bool full_sizes() { return std::getenv("WEFT_GEOMETRY_FULL") != nullptr; }
+/// Full sizes are for runs by hand, of minutes on a device and more than an hour on the interpreter: see
+/// docs/CONTRIBUTING.md
+inline bool full_sizes() { return std::getenv("WEFT_FULL_TESTS") != nullptr; }
 
 /// A test of geometry: brief on the interpreter, unless full sizes are asked for.
 class GeometryTest : public DeviceTest {
