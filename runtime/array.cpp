@@ -298,10 +298,7 @@ void pack_handle(const ArrayBase& array, Storage& holder, std::byte* to, Referen
     const std::int32_t n = std::int32_t(array.shape(k));
     std::memcpy(to + 8 + 4 * k, &n, 4);
   }
-  if (storage.get() == &holder)
-    holder.hold_itself();
-  else
-    references.push_back(storage);
+  references.push_back(storage);
 }
 
 void unpack_handle(ArrayBase& array, const std::byte* from, const References& references) {
@@ -333,6 +330,8 @@ void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> 
   require_memory(*this, "a null array is filled");
   if (size() == 0) return;
   const auto* bytes = static_cast<const std::byte*>(element);
+  // Zeros hold no arrays.
+  if (!held && storage_->holds_arrays()) return fill_packed(bytes, {});
   const Told told(*this, {{bytes, element_bytes_}, leaves, element_bytes_, held});
   const std::uint64_t total = std::uint64_t(size()) * element_bytes_;
   // A pattern that repeats every word is the device's own fill; whole allocations are padded to words.
@@ -378,6 +377,12 @@ void refuse_copy(const ArrayBase& to, const ArrayBase& from) {
 }  // namespace
 
 void ArrayBase::copy_from(const ArrayBase& from, std::span<const detail::Leaf> leaves) {
+  if (is_null() && !from.is_null() && !from.is_freed()) {
+    ArrayBase made(ndim_, element_bytes_);
+    made.create(from.device(), extent_of(from.shape_, ndim_), ndim_);
+    made.copy_from(from, leaves);
+    return take_same(made);
+  }
   const bool differs = !is_null() && !from.is_null() && shape_ == from.shape_ && size() > 0 &&
                        (storage_ != from.storage_ || address_ != from.address_ || stride_ != from.stride_);
   if (!differs || is_freed() || from.is_freed()) return copy_elements(from);

@@ -174,12 +174,15 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
   each([&](const Capture::Used& u) {
     if (u.writes) tell_watchers(u.storage, copies);
     u.storage->order_before(on, u.writes);
-    if (leads_on(*u.storage)) u.storage->reach(reached.by_elements);
+    if (leads_on(*u.storage)) u.storage->reach(u.writes ? reached.by_elements : reached.read_by_elements);
   });
+  std::erase_if(reached.read_by_elements,
+                [&](const auto& s) { return std::ranges::binary_search(reached.by_elements, s); });
   for (const auto& storage : reached.by_elements) {
     tell_watchers(storage, copies);
     storage->order_before(on, true);
   }
+  for (const auto& storage : reached.read_by_elements) storage->order_before(on, false);
   // Where it changes what a mesh is of, that is stale by now.
   if (by_handles_) reached.by_handles = device_->handles.all(on);
   for (const auto& storage : reached.by_handles) {
@@ -196,7 +199,8 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
 void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
   each([&](const Capture::Used& u) { u.storage->touched(on, ticket, u.writes); });
   for (const auto& storage : reached.by_elements) storage->touched(on, ticket, true);
-  for (const auto& storage : reached.by_handles) storage->touched(on, ticket, false);
+  for (const auto* list : {&reached.read_by_elements, &reached.by_handles})
+    for (const auto& storage : *list) storage->touched(on, ticket, false);
 }
 
 void CapturedMemory::has_brought(Reached& reached) const {

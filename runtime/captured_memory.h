@@ -22,8 +22,9 @@ class CapturedMemory {
 
   /// Memory that a run reaches beyond that of the capture.
   struct Reached {
-    References by_elements;  ///< kernels may read and write it
-    References by_handles;   ///< kernels read it
+    References by_elements;       ///< kernels may read and write it
+    References read_by_elements;  ///< kernels read it, and it is not among these
+    References by_handles;        ///< kernels read it
     /// What memory referred to before, whose elements are copied or written.
     struct Held {
       References before;

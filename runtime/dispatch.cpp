@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <new>
@@ -121,14 +122,15 @@ void dispatch(const Dispatch& work) {
     large.resize(call.args_bytes);
     block = large.data();
   }
-  // The arrays, the report buffer, what the elements of arrays hold, what is behind handles, and what else is read.
-  // As bytes, out of which those come to be that are set: to set all would cost each launch some 50 ns.
-  constexpr std::size_t kFew = 68;
+  // The arrays, the report buffer, what the elements of arrays hold (changed, or read), what is behind handles, and
+  // what else is read. As bytes, out of which those come to be that are set: to set all would cost each launch some
+  // 50 ns.
+  constexpr std::size_t kFew = 69;
   alignas(backend::MemoryRange) std::byte few[kFew * sizeof(backend::MemoryRange)];
   std::vector<backend::MemoryRange> many;
   std::span<backend::MemoryRange> ranges(std::launder(reinterpret_cast<backend::MemoryRange*>(few)), kFew);
-  if (args.size() + 4 > ranges.size()) {
-    many.resize(args.size() + 4);
+  if (args.size() + 5 > ranges.size()) {
+    many.resize(args.size() + 5);
     ranges = many;
   }
   if (call.report_offset != 0 && !on->capture) on->leave_graph();
@@ -140,14 +142,18 @@ void dispatch(const Dispatch& work) {
       if (s->is_freed()) throw Error(ErrorKind::invalid_argument, message, call.name, call.loc);
   };
   // Arrays that were freed refuse the launch before others are told that elements change.
-  References held;
+  // What a kernel does through an address that it has loaded is noted for all of its arrays (mark_accesses): it changes
+  // nothing that the elements of those hold which it does not change.
+  References held, held_read;
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ArrayBase* const a = accessed(call.params[k], args[k]);
     if (!a) continue;
     a->storage()->check_present();
-    if (a->storage()->holds_arrays()) a->storage()->reach(held);
+    if (a->storage()->holds_arrays()) a->storage()->reach(any(call.params[k].access, ir::kChanges) ? held : held_read);
   }
-  refuse_freed(held, "an array was freed that the elements of its arguments may hold: assign all of those anew");
+  if (!held.empty()) std::erase_if(held_read, [&](const auto& s) { return std::ranges::binary_search(held, s); });
+  for (const References* list : {&held, &held_read})
+    refuse_freed(*list, "an array was freed that the elements of its arguments may hold: assign all of those anew");
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ir::Access access = call.params[k].access;
     const ArrayBase* const a = accessed(call.params[k], args[k]);
@@ -156,12 +162,13 @@ void dispatch(const Dispatch& work) {
     a->storage()->order_before(*on, any(access, ir::kChanges));
     ranges[num_ranges++] = {a->address(), a->extent_bytes(), access};
   }
-  // What a kernel does to arrays that it finds in structs is not known: it may read and write all of them.
+  // Which of them a kernel changes is not known: it may read and write all.
   constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
   for (const std::shared_ptr<Storage>& s : held) {
     if (s->bytes) before_write(View(s, s->allocation.address, std::int64_t(s->bytes), 1), *on);
     s->order_before(*on, true);
   }
+  for (const std::shared_ptr<Storage>& s : held_read) s->order_before(*on, false);
   // Room for the report buffer, and for one range that stands for many.
   using Memory = std::span<const std::shared_ptr<Storage>>;
   const auto add_ranges = [&](Memory list, ir::Access access, std::size_t room) {
@@ -172,7 +179,8 @@ void dispatch(const Dispatch& work) {
       ranges[num_ranges++] = {0, ~0ull, access};
     }
   };
-  if (!held.empty()) add_ranges(held, kAnything, 3);
+  if (!held.empty()) add_ranges(held, kAnything, 4);
+  if (!held_read.empty()) add_ranges(held_read, ir::Access::read, 3);
   // Where arguments change what a mesh is of, that is stale by now.
   References by_handles;
   if (call.by_handles) {
@@ -233,7 +241,7 @@ void dispatch(const Dispatch& work) {
     if (const ArrayBase* a = accessed(call.params[k], args[k]))
       a->storage()->touched(*on, ticket, any(call.params[k].access, ir::kChanges));
   for (const std::shared_ptr<Storage>& s : held) s->touched(*on, ticket, true);
-  for (const Memory list : {Memory(by_handles), work.reads})
+  for (const Memory list : {Memory(held_read), Memory(by_handles), work.reads})
     for (const std::shared_ptr<Storage>& s : list) s->touched(*on, ticket, false);
 }
 

@@ -215,7 +215,7 @@ void Storage::refuse_circle(const References& references) {
 
 Storage::Referred Storage::refer_to(References references) {
   make_unique(references);
-  std::erase_if(references, [&](const auto& s) { return s.get() == this; });
+  const bool itself = std::erase_if(references, [&](const auto& s) { return s.get() == this; }) > 0;
   Referred referred;
   const auto next_version = [&] {
     referred.before = reference_version_;
@@ -224,11 +224,13 @@ Storage::Referred Storage::refer_to(References references) {
   {
     std::lock_guard lock(mutex_);
     if (std::ranges::includes(references_, references)) {
+      if (itself) hold_itself();
       next_version();
       return referred;
     }
   }
   refuse_circle(references);
+  if (itself) hold_itself();
   {
     std::lock_guard lock(mutex_);
     std::ranges::set_difference(references, references_, std::back_inserter(referred.added));

@@ -116,7 +116,7 @@ class LaunchRecord : public TapeRecord {
   void take_before(TapeCore& tape, const CheckedLaunch& launch) {
     for (std::size_t k = 0; k < args_.size(); ++k)
       if (adjoint_->get().reads >> k & 1) args_[k].before = tape.version(args_[k].array);
-    take_held(tape);
+    take_held(tape, launch);
     if (launch.program.call->by_handles) take_by_handles(tape, launch.stream);
   }
   /// Just after it.
@@ -137,10 +137,12 @@ class LaunchRecord : public TapeRecord {
     View all;  ///< the array itself
     std::shared_ptr<Version> before;
   };
-  /// While it lives, held arrays are what they were before the launch.
+  /// While it lives, held arrays are what they were before the launch. What they are now waits beside them, and is what
+  /// the way back adds to where a gradient is held.
   class HeldBefore {
    public:
-    explicit HeldBefore(const std::vector<Held>& held) {
+    // By another constructor, so that the destructor puts back what one that fails has changed.
+    explicit HeldBefore(const std::vector<Held>& held) : HeldBefore() {
       now_.reserve(held.size());
       for (const Held& h : held) {
         reads_.push_back(h.all.storage());
@@ -151,19 +153,33 @@ class LaunchRecord : public TapeRecord {
         for (const auto& watcher : h.all.storage()->watchers())
           if (!stream.capture || watcher->serial > stream.capture->serial) watcher->before_write(h.all, stream);
         const auto storage = allocate(h.all.storage()->device, h.all.storage()->bytes);
-        now_.emplace_back(h.all, View(h.all, storage, storage->allocation.address));
-        copy(now_.back().second, h.all);
+        const View now(h.all, storage, storage->allocation.address);
+        copy(now, h.all);
+        now_.emplace_back(h.all, now);
         copy(h.all, *before);
       }
     }
     HeldBefore(const HeldBefore&) = delete;
     ~HeldBefore() {
-      for (const auto& [all, now] : now_) copy(all, now);
+      for (const auto& [all, now] : now_) {
+        try {
+          copy(all, now);
+        } catch (const std::exception&) {
+          // The device is lost, which every later call says.
+        }
+      }
     }
     /// For the dispatches meanwhile: copies of arrays that hold themselves do not lead to these.
     const References& reads() const { return reads_; }
+    /// Where the elements are that an array has now.
+    View now(const View& a) const {
+      for (const auto& [all, now] : now_)
+        if (all.storage() == a.storage()) return View(a, now.storage(), now.address() + (a.address() - all.address()));
+      return a;
+    }
 
    private:
+    HeldBefore() = default;
     // Bytes between memory that is there: nobody is told, and what they may refer to is kept elsewhere.
     static void copy(const View& to, const View& from) {
       StreamState& stream = current_stream(*to.storage()->device);
@@ -177,7 +193,7 @@ class LaunchRecord : public TapeRecord {
     std::vector<std::pair<View, View>> now_;
     References reads_;
   };
-  void take_held(TapeCore& tape);
+  void take_held(TapeCore& tape, const CheckedLaunch& launch);
   void take_by_handles(TapeCore& tape, StreamState& stream);
 
   struct Arg {
@@ -195,7 +211,7 @@ class LaunchRecord : public TapeRecord {
   };
 
   void add_arguments(Arguments& to) const;
-  std::size_t add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const;
+  std::size_t add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch, const HeldBefore& held) const;
   std::uint32_t count_entries(TapeCore& tape, const HeldBefore& held) const;
   std::uint32_t log_entries(TapeCore& tape, const HeldBefore& held);
   View zero_sums(const ir::ExactSum& sum) const;
@@ -222,11 +238,13 @@ void LaunchRecord::take_by_handles(TapeCore& tape, StreamState& stream) {
   }
 }
 
-void LaunchRecord::take_held(TapeCore& tape) {
-  const auto& params = adjoint_->get().module.params;
+void LaunchRecord::take_held(TapeCore& tape, const CheckedLaunch& launch) {
+  const auto& params = launch.program.call->params;
   References held;
-  for (const Arg& arg : args_)
-    if (!arg.array.is_null() && arg.array.storage()->holds_arrays()) arg.array.storage()->reach(held);
+  for (std::size_t k = 0; k < args_.size(); ++k) {
+    const View& a = args_[k].array;
+    if (!a.is_null() && params[k].access != ir::Access::none && a.storage()->holds_arrays()) a.storage()->reach(held);
+  }
   for (const auto& s : held) {
     if (s->bytes == 0) continue;
     for (std::size_t k = 0; k < args_.size(); ++k)
@@ -258,7 +276,8 @@ void LaunchRecord::add_arguments(Arguments& to) const {
 }
 
 // Those of the adjoint behind them. \return the number of the one that says at which thread a dispatch begins
-std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const {
+std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch,
+                                    const HeldBefore& held) const {
   static constexpr std::uint32_t kFirst = 0;
   std::uint64_t owners_before = 0;
   std::map<std::uint64_t, View> known;  // one array under two names has the same owners
@@ -274,7 +293,7 @@ std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch
   std::size_t first_thread = SIZE_MAX;
   for (const ir::AdjointParam& p : adjoint_->get().extra) {
     switch (p.kind) {
-      case Kind::gradient: to.add(tape.gradient(args_[p.of].array)); break;
+      case Kind::gradient: to.add(held.now(tape.gradient(args_[p.of].array))); break;
       case Kind::after: to.add(*args_[p.of].after); break;
       case Kind::owners: to.add(owners_of(p.of, p.unit)); break;
       case Kind::sums: to.add(scratch.sums.at(p.of)); break;
@@ -303,8 +322,12 @@ void LaunchRecord::backward(TapeCore& tape) {
           "go back before refit() and rebuild(), or give the kernel the structure itself",
           kernel_->name(), kernel_->loc());
 
-  const HeldBefore held(held_);
   const ir::Adjoint& adjoint = adjoint_->get();
+  // A kernel may have read what is a gradient: that goes elsewhere before its place is known.
+  for (const ir::AdjointParam& p : adjoint.extra)
+    if (p.kind == ir::AdjointParam::Kind::gradient)
+      before_write(tape.gradient(args_[p.of].array), current_stream(*device_));
+  const HeldBefore held(held_);
   LoadedProgram& program = adjoint_->program(*device_);
   const std::int64_t steps = steps_per_dispatch(*device_, *program.call, threads_, count_);
   const std::int64_t at_once = program.call->tid_rank ? steps * (count_ / threads_[0]) : steps;
@@ -331,14 +354,10 @@ void LaunchRecord::backward(TapeCore& tape) {
   }
   scratch.owners = zero_owners(tape);
   for (const ir::ExactSum& sum : adjoint.sums) scratch.sums.emplace(sum.of, zero_sums(sum));
-  // A kernel may have read what is a gradient: that goes elsewhere before its place is known.
-  for (const ir::AdjointParam& p : adjoint.extra)
-    if (p.kind == ir::AdjointParam::Kind::gradient)
-      before_write(tape.gradient(args_[p.of].array), current_stream(*device_));
   {
     Arguments arguments(args_.size() + adjoint.extra.size());
     add_arguments(arguments);
-    const std::size_t first_thread = add_extra(arguments, tape, scratch);
+    const std::size_t first_thread = add_extra(arguments, tape, scratch, held);
     Arguments owners(1);
     if (!scratch.owners.is_null()) owners.add(scratch.owners);
     dispatch({program, current_stream(*device_), threads_, count_, arguments.args, steps,
@@ -352,7 +371,7 @@ void LaunchRecord::backward(TapeCore& tape) {
     const Arg& arg = args_[e.of];
     Arguments states(3);
     const Version::Hold before = arg.before->hold(), after = arg.after->hold();
-    for (const View& state : {before.where(), after.where(), tape.gradient(arg.array)})
+    for (const View& state : {before.where(), after.where(), held.now(tape.gradient(arg.array))})
       states.add(in_a_row(state, e.bytes));
     KernelCore& kernel = e.bytes == 8   ? clear_replaced<std::uint64_t>()
                          : e.bytes == 4 ? clear_replaced<std::uint32_t>()
@@ -360,7 +379,7 @@ void LaunchRecord::backward(TapeCore& tape) {
     launch(kernel, nullptr, states.arrays[0].size(), states.args);
   }
   for (const ir::ExactSum& sum : adjoint.sums)
-    add_exact_sums(scratch.sums.at(sum.of), in_a_row(tape.gradient(args_[sum.of].array), ir::bytes(sum.type)),
+    add_exact_sums(scratch.sums.at(sum.of), in_a_row(held.now(tape.gradient(args_[sum.of].array)), ir::bytes(sum.type)),
                    sum.type);
   for (const ir::AdjointParam& p : adjoint.extra)
     if (p.kind == ir::AdjointParam::Kind::gradient) tape.mark_nonzero(args_[p.of].array);
@@ -436,7 +455,7 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape, const HeldBefore& held
                   tape.workspace(device_, TapeCore::Workspace::log, 4), zero_owners(tape), 8};
   scratch.slots.zero();
   for (const ir::ExactSum& sum : adjoint.sums) scratch.sums.emplace(sum.of, scratch.slots);
-  add_extra(arguments, tape, scratch);
+  add_extra(arguments, tape, scratch, held);
   dispatch({program,
             current_stream(*device_),
             threads_,

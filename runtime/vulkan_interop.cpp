@@ -78,7 +78,7 @@ struct Recording::State {
     reached = {};
     memory.order_before(*recordings, *stream, reached);
     reached_pins.clear();
-    for (const auto* list : {&reached.by_elements, &reached.by_handles})
+    for (const auto* list : {&reached.by_elements, &reached.read_by_elements, &reached.by_handles})
       for (const auto& storage : *list) reached_pins.push_back(storage->pin());
   }
 
