@@ -27,6 +27,7 @@ Analysis::Analysis(const Module& module, const AdjointOptions& options)
       results_(module.insts.size()),
       outer_(module.insts.size()),
       loaded_groups_(module.insts.size()),
+      held_reads_(module.insts.size(), 0),
       stored_groups_(module.insts.size()),
       plans_(module.insts.size()),
       replayed_groups_(module.params.size(), 0) {
@@ -90,9 +91,13 @@ void Analysis::survey(RegionId region, Id owner) {
 
 void Analysis::survey_memory(Id id) {
   const Root at = root(module_.arg(id, 0));
+  const Op op = module_[id].op;
+  if (at.kind == Root::held) {
+    const std::uint32_t type = 1u << static_cast<std::uint32_t>(module_[id].type);
+    (op == Op::load ? held_reads_[id] : held_changes_) |= type;
+  }
   if (at.kind != Root::array) return;
   ArrayUse& use = arrays_[at.param];
-  const Op op = module_[id].op;
   use.narrow = use.narrow || module_[id].type == Type::f16;
   const std::vector<int> element = own_element(id);
   if (use.element.empty()) use.element = element;

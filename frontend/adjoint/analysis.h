@@ -56,6 +56,7 @@ struct CalledFunction {
   std::vector<Access> accesses;           ///< by input: what it does through that address
   std::vector<Access> gradient_accesses;  ///< by input: what its gradient function does there
   std::vector<char> has_gradient;         ///< by input: the gradient function names the gradient of that array
+  Access held = Access::none;             ///< what both do through addresses that they load
 };
 
 /// Where a memory operation goes.
@@ -169,6 +170,9 @@ class Analysis {
   std::vector<std::uint8_t> needed_;
   std::vector<std::vector<Id>> results_, outer_;
   std::vector<std::vector<std::uint32_t>> loaded_groups_, stored_groups_;  ///< by instruction
+  /// Of arrays that elements hold, as bits by type of number: what is read, by instruction, and what anybody changes.
+  std::vector<std::uint32_t> held_reads_;
+  std::uint32_t held_changes_ = 0;
   std::vector<LoopPlan> plans_;
   std::vector<char> replayed_groups_;
   std::vector<std::pair<Id, std::uint8_t>> work_;

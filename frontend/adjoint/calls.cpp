@@ -14,6 +14,26 @@ namespace weft::ir {
 
 // ---- What there is
 
+namespace {
+bool is_loaded(const Module& module, Id address) {
+  const Inst& inst = module[address];
+  if (inst.op == Op::load) return bits(inst.type) == 64;
+  return inst.op == Op::add &&
+         std::ranges::any_of(module.args(address), [&](Id arg) { return is_loaded(module, arg); });
+}
+
+// What a function does to memory at addresses that it loads.
+Access held_accesses(const Module& function) {
+  Access all = Access::none;
+  for (Id id = 0; id < function.insts.size(); ++id) {
+    const Op op = function[id].op;
+    if (is_memory(op) && is_loaded(function, function.arg(id, 0)))
+      all = all | (op == Op::load ? Access::read : Access::write);
+  }
+  return all;
+}
+}  // namespace
+
 void Analysis::survey_functions() {
   const std::vector<std::vector<Access>> accesses = input_accesses(module_.functions);
   for (std::size_t f = 0; f < module_.functions.size(); ++f) {
@@ -21,11 +41,13 @@ void Analysis::survey_functions() {
     CalledFunction called;
     called.accesses = accesses[f];
     called.has_gradient.assign(function.num_inputs, 0);
+    called.held = held_accesses(function);
     functions_.push_back(std::move(called));
     if (function.derivatives.gradient == kNone) continue;
     const Module& gradient = *module_.functions[function.derivatives.gradient];
     const std::vector<Access>& theirs = accesses[function.derivatives.gradient];
     CalledFunction& to = functions_.back();
+    to.held = to.held | held_accesses(gradient);
     to.gradient_accesses.assign(theirs.begin(), theirs.begin() + std::ptrdiff_t(to.accesses.size()));
     // Addresses are computed from inputs by pure operations.
     std::vector<Id> work;
@@ -45,6 +67,11 @@ void Analysis::survey_functions() {
 void Analysis::survey_call(Id id) {
   const CalledFunction& called = functions_[module_[id].imm];
   const std::string& name = module_.functions[module_[id].imm]->function;
+  const auto note_held = [&](Access access) {
+    if (any(access, Access::read)) held_reads_[id] = ~0u;
+    if (any(access, kChanges)) held_changes_ = ~0u;
+  };
+  note_held(called.held);
   for (std::uint32_t k = 0; k < called.accesses.size(); ++k) {
     const Access both = called.accesses[k] | called.gradient_accesses[k];
     if (both == Access::none && !called.has_gradient[k]) continue;
@@ -54,6 +81,7 @@ void Analysis::survey_call(Id id) {
         refuse(id, fmt::format("func \"{}\" names the gradient of an array that an element of another array holds, or "
                                "of which it depends on a condition which array it is",
                                name));
+      if (at.kind == Root::held) note_held(both);
       continue;
     }
     ArrayUse& use = arrays_[at.param];

@@ -89,6 +89,48 @@ TEST_P(AdjointErrors, an_array_in_an_element_of_another) {
                   "detach");
 }
 
+TEST_P(AdjointErrors, held_arrays_that_the_kernel_changes_and_reads) {
+  const char* const message = "which value stood there is not known";
+  expect_contains(refusal(
+                      [](Arr<const float> x, Arr<const Array<float>> rows, Arr<float> y) {
+                        Arr<float> row = rows[0];
+                        row[tid()] = 10.f;
+                        y[tid()] = x[tid()] * detach(Float(row[tid()]));
+                      },
+                      __LINE__ - 2),
+                  message);
+  // An index, too, and what another row may be.
+  expect_contains(refusal([](Arr<const float> x, Arr<const Array<int>> rows, Arr<float> y) {
+                    Arr<int> from = rows[0], to = rows[1];
+                    atomic_add(to[tid()], 1);
+                    y[tid()] = x[from[tid()]] * 2.f;
+                  }),
+                  message);
+  const auto put = func("put", [](Arr<float> row, Int i) { row[i] = 10.f; });
+  expect_contains(refusal([=](Arr<const float> x, Arr<const Array<float>> rows, Arr<float> y) {
+                    Arr<float> row = rows[0];
+                    put(row, tid());
+                    y[tid()] = x[tid()] * detach(Float(row[tid()]));
+                  }),
+                  message);
+  const auto twice = grad(func("twice", [](Float x) -> Float { return 2.f * x; }),
+                          [](Float, Float adjoint) -> Float { return 2.f * adjoint; });
+  const auto put_and_get = grad(func("put and get",
+                                     [](Arr<const Array<float>> rows, Int i, Float x) -> Float {
+                                       Arr<float> row = rows[0];
+                                       row[i] = 3.f;
+                                       return x * row[i];
+                                     }),
+                                [](Arr<const Array<float>> rows, Int i, Float, Float adjoint) -> Float {
+                                  Arr<float> row = rows[0];
+                                  return adjoint * row[i];
+                                });
+  expect_contains(refusal([=](Arr<const float> x, Arr<const Array<float>> rows, Arr<float> y) {
+                    y[tid()] = put_and_get(rows, tid(), twice(x[tid()]));
+                  }),
+                  message);
+}
+
 TEST_P(AdjointErrors, a_store_that_two_threads_make_to_one_element) {
   const auto k = kernel("two stores", [](Arr<const float> x, Arr<float> y) { y[tid() / 2] = x[tid()] * 2.0f; });
   AdjointLaunch launch = adjoint_launch(device(), k, 4, ones<float>(device(), 4), zeros<float>(device(), 2));
@@ -132,6 +174,17 @@ TEST_P(AdjointErrors, none_for_what_does_not_matter_to_gradients) {
     Arr<float> row = rows[0];
     y[tid()] = x[tid()] * detach(Float(row[0]));
   });
+  EXPECT_NO_THROW(ir::adjoint(k.trace(), {.with_gradient = ~0ull}));
+}
+
+TEST_P(AdjointErrors, none_for_counters_beside_numbers_in_held_arrays) {
+  const auto k = kernel(
+      "fine", [](Arr<const float> x, Arr<const Array<int>> counters, Arr<const Array<float>> rows, Arr<float> y) {
+        Arr<int> counter = counters[0];
+        atomic_add(counter[0], 1);
+        Arr<float> row = rows[0];
+        y[tid()] = x[tid()] * detach(Float(row[0]));
+      });
   EXPECT_NO_THROW(ir::adjoint(k.trace(), {.with_gradient = ~0ull}));
 }
 
