@@ -93,8 +93,13 @@ void Analysis::survey_memory(Id id) {
   const Root at = root(module_.arg(id, 0));
   const Op op = module_[id].op;
   if (at.kind == Root::held) {
-    const std::uint32_t type = 1u << static_cast<std::uint32_t>(module_[id].type);
-    (op == Op::load ? held_reads_[id] : held_changes_) |= type;
+    if (op == Op::load) {
+      held_reads_[id] = 1;
+      // A replay reads arrays as the launch has left them where its function changes what these hold.
+      held_changes_ = held_changes_ || found_behind_launch(module_.arg(id, 0));
+    } else {
+      held_changes_ = true;
+    }
   }
   if (at.kind != Root::array) return;
   ArrayUse& use = arrays_[at.param];
@@ -110,6 +115,16 @@ void Analysis::survey_memory(Id id) {
   }
   if (is_atomic(op)) use.atomic = true;
   use.own_element = use.own_element && own;
+}
+
+bool Analysis::found_behind_launch(Id address) const {
+  const Inst& inst = module_[address];
+  if (inst.op == Op::add)
+    return std::ranges::any_of(module_.args(address), [&](Id arg) { return found_behind_launch(arg); });
+  if (inst.op != Op::load || bits(inst.type) != 64) return false;
+  const Id from = module_.arg(address, 0);
+  const Root at = root(from);
+  return at.kind == Root::after || (at.kind == Root::held && found_behind_launch(from));
 }
 
 std::uint32_t Analysis::group_of(Id memory) const { return arrays_[root(module_.arg(memory, 0)).param].group; }

@@ -122,6 +122,8 @@ class Analysis {
  private:
   void survey(RegionId region, Id owner);
   void survey_memory(Id id);
+  /// Whether an address was loaded from an array as the launch has left it.
+  bool found_behind_launch(Id address) const;
   void survey_functions();
   void survey_call(Id id);
   int coordinate(Id value) const;
@@ -170,9 +172,8 @@ class Analysis {
   std::vector<std::uint8_t> needed_;
   std::vector<std::vector<Id>> results_, outer_;
   std::vector<std::vector<std::uint32_t>> loaded_groups_, stored_groups_;  ///< by instruction
-  /// Of arrays that elements hold, as bits by type of number: what is read, by instruction, and what anybody changes.
-  std::vector<std::uint32_t> held_reads_;
-  std::uint32_t held_changes_ = 0;
+  std::vector<char> held_reads_;  ///< by instruction: it reads an array that an element holds
+  bool held_changes_ = false;     ///< something changes one: which, is not known, nor as numbers of which type
   std::vector<LoopPlan> plans_;
   std::vector<char> replayed_groups_;
   std::vector<std::pair<Id, std::uint8_t>> work_;

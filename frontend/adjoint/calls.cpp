@@ -68,8 +68,8 @@ void Analysis::survey_call(Id id) {
   const CalledFunction& called = functions_[module_[id].imm];
   const std::string& name = module_.functions[module_[id].imm]->function;
   const auto note_held = [&](Access access) {
-    if (any(access, Access::read)) held_reads_[id] = ~0u;
-    if (any(access, kChanges)) held_changes_ = ~0u;
+    if (any(access, Access::read)) held_reads_[id] = 1;
+    if (any(access, kChanges)) held_changes_ = true;
   };
   note_held(called.held);
   for (std::uint32_t k = 0; k < called.accesses.size(); ++k) {

@@ -107,7 +107,7 @@ void Analysis::follow(Id id, std::uint8_t copies) {
 /// What the load or call reads must be there again.
 void Analysis::need_memory(Id id) {
   if (module_[id].op != Op::load && module_[id].op != Op::call) return;
-  if (held_reads_[id] & held_changes_)
+  if (held_reads_[id] && held_changes_)
     refuse(id,
            "the adjoint needs a value that is read here from an array that an element of another array holds, and the "
            "kernel changes such arrays: which value stood there is not known; pass the array as an argument");
