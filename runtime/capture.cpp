@@ -47,13 +47,14 @@ void Bring::around(const std::function<void()>& write) const {
     undo.emplace(*t_capture);
   else if (from && from != to)
     copying.emplace(from);
+  const auto held = [&] { return copying ? copying->references() : from ? from->references() : References(); };
   if (from && !from->holds_arrays() && !(whole && to->has_references())) {
     write();
-    brought_nothing();
+    brought_nothing(held());
   } else {
     const std::uint64_t version = begin();
     write();
-    end(version);
+    end(version, held());
   }
   if (undo) undo->done();
 }
@@ -68,23 +69,23 @@ std::uint64_t Bring::begin() const {
   return version;
 }
 
-void Bring::end(std::uint64_t version) const {
+void Bring::end(std::uint64_t version, const References& held) const {
   if (t_capture)
     t_capture->brings.push_back(*this);
   else if (whole)
-    to->refer_only_to(references(), version);
+    to->refer_only_to(references(held), version);
   else
-    to->refer_to(references());
+    to->refer_to(references(held));
 }
 
-void Bring::brought_nothing() const {
+void Bring::brought_nothing(const References& held) const {
   if (t_capture) {
     // In a capture elements of `from` may come to hold arrays before the graph runs.
     t_capture->brings.push_back(*this);
     t_capture->brings.back().idle = true;
-  } else if (from->holds_arrays()) {
+  } else if (from->holds_itself() || !held.empty()) {
     // Another thread has written them meanwhile.
-    to->refer_to(references());
+    to->refer_to(references(held));
   }
 }
 

@@ -25,18 +25,19 @@ struct CapturedLaunch {
   std::array<std::byte, ir::report::kArgumentBytes> report{};  ///< what debug mode adds to its arguments
 };
 
-/// While it lives, elements of the memory are copied: see Storage::begin_copy().
+/// While it lives, elements of the memory are copied: see Storage::begin_copy(). What they held meanwhile is kept.
 class Copying {
  public:
-  explicit Copying(std::shared_ptr<Storage> from) : from_(std::move(from)) { from_->begin_copy(); }
-  Copying(Copying&&) = default;
-  Copying& operator=(Copying&&) = delete;
-  ~Copying() {
-    if (from_) from_->end_copy();
-  }
+  explicit Copying(std::shared_ptr<Storage> from) : from_(std::move(from)) { from_->begin_copy(&replaced_); }
+  Copying(const Copying&) = delete;
+  Copying& operator=(const Copying&) = delete;
+  ~Copying() { from_->end_copy(&replaced_); }
+  /// All that the memory has referred to since.
+  References references() const { return from_->references(&replaced_); }
 
  private:
   std::shared_ptr<Storage> from_;
+  References replaced_;  ///< under the memory's lock
 };
 
 /// Elements that hold arrays are written: their array refers to what these hold. In a capture each launch of the graph
@@ -66,9 +67,10 @@ struct Bring {
   friend class Capture;
   /// \return  the version of `to`, see Storage::refer_to()
   std::uint64_t begin() const;
-  void end(std::uint64_t version) const;
+  /// \param held  what `from` refers to, or has referred to while it was copied
+  void end(std::uint64_t version, const References& held) const;
   /// Elements of `from` held no arrays before the write.
-  void brought_nothing() const;
+  void brought_nothing(const References& held) const;
 };
 
 /// Before a kernel writes elements of `to`, and brings what it is given: it might as well read what they hold.

@@ -41,16 +41,6 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
   for (auto& [storage, use] : capture.used) used_.push_back(std::move(use));
 }
 
-/// What a run has noted is taken back, the last first, where the run is refused.
-struct CapturedMemory::Notes {
-  std::vector<std::pair<Storage*, Storage::Referred>> all;
-  Notes() = default;
-  Notes(const Notes&) = delete;
-  ~Notes() {
-    for (; !all.empty(); all.pop_back()) all.back().first->take_back(all.back().second);
-  }
-};
-
 template <class F>
 void CapturedMemory::each(F f) const {
   for (const Capture::Used& u : used_) f(u);
@@ -148,9 +138,12 @@ std::map<Storage*, CapturedMemory::Brought> CapturedMemory::brought(
   return all;
 }
 
-void CapturedMemory::note_brought(Reached& reached, Notes& notes) const {
-  for (const Bring& b : brings_)
-    if (b.from && !std::exchange(reached.held[b.from.get()].copied, true)) reached.copying.emplace_back(b.from);
+void CapturedMemory::note_brought(Reached& reached) const {
+  for (const Bring& b : brings_) {
+    if (!b.from) continue;
+    auto& copying = reached.held[b.from.get()].copying;
+    if (!copying) copying.emplace(b.from);
+  }
   for (const Bring& b : brings_) reached.held.try_emplace(b.to.get());
   for (auto& [storage, held] : reached.held) {
     held.version = storage->reference_version();  // first: what others say meanwhile counts as said later
@@ -162,15 +155,34 @@ void CapturedMemory::note_brought(Reached& reached, Notes& notes) const {
     Storage::Referred referred = to->refer_to(std::move(brought.ever));
     std::uint64_t& version = reached.held[to].version;
     version = version == referred.before ? referred.after : 0;
-    notes.all.emplace_back(to, std::move(referred));
+    reached.notes.emplace_back(to->shared_from_this(), std::move(referred));
   }
+}
+
+void CapturedMemory::take_back_notes(Reached& reached) {
+  // The last first.
+  for (; !reached.notes.empty(); reached.notes.pop_back())
+    reached.notes.back().first->take_back(reached.notes.back().second);
+}
+
+void CapturedMemory::give_up(Reached& reached) {
+  take_back_notes(reached);
+  reached = {};
 }
 
 void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached& reached) const {
   check_present();
   check_elements();
-  Notes notes;
-  note_brought(reached, notes);
+  try {
+    reach(on, copies, reached);
+  } catch (...) {
+    take_back_notes(reached);
+    throw;
+  }
+}
+
+void CapturedMemory::reach(StreamState& on, StreamState& copies, Reached& reached) const {
+  note_brought(reached);
   each([&](const Capture::Used& u) {
     if (u.writes) tell_watchers(u.storage, copies);
     u.storage->order_before(on, u.writes);
@@ -193,7 +205,6 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
                               what_));
     storage->order_before(on, false);
   }
-  notes.all.clear();
 }
 
 void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
@@ -210,12 +221,17 @@ void CapturedMemory::has_brought(Reached& reached) const {
   };
   auto all = brought([&](Storage& s) {
     References before;
-    if (const auto known = reached.held.find(&s); known != reached.held.end()) before = known->second.before;
+    const auto known = reached.held.find(&s);
+    if (known != reached.held.end()) before = known->second.before;
     // What others have written meanwhile may have come before.
-    if (s.reference_version() != version(s)) add(before, s.references());
+    if (s.reference_version() != version(s)) {
+      const bool copied = known != reached.held.end() && known->second.copying;
+      add(before, copied ? known->second.copying->references() : s.references());
+    }
     return before;
   });
-  reached.copying.clear();
+  reached.notes.clear();
+  for (auto& [storage, held] : reached.held) held.copying.reset();
   for (auto& [to, brought] : all) {
     if (brought.replaced)
       to->refer_only_to(std::move(brought.last), version(*to));

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "capture.h"
@@ -29,11 +30,11 @@ class CapturedMemory {
     struct Held {
       References before;
       std::uint64_t version = 0;  ///< since this run has noted what comes, see Storage::refer_to(); 0: not known
-      bool copied = false;
+      std::optional<Copying> copying;
     };
     std::map<Storage*, Held> held;
-    References noted;              ///< by this run
-    std::vector<Copying> copying;  ///< of elements, by this run
+    References noted;  ///< by this run
+    std::vector<std::pair<std::shared_ptr<Storage>, Storage::Referred>> notes;  ///< the same, to be taken back
   };
   /// Before a run on `on`: it comes after what other streams were given to do with its memory. Tapes that need elements
   /// which it may change are told, and copy them on `copies`.
@@ -43,6 +44,8 @@ class CapturedMemory {
   /// Errors: Error(invalid_argument) for elements that held no arrays in the capture and do now, for memory that was
   /// freed, and while a structure behind a handle is stale.
   void order_before(StreamState& on, StreamState& copies, Reached& reached) const;
+  /// Or it is not given to the device: nothing is noted any more. Leaves `reached` empty.
+  static void give_up(Reached& reached);
   /// After that: what comes later on its memory comes after.
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
   /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else. Of a
@@ -59,7 +62,6 @@ class CapturedMemory {
  private:
   template <class F>
   void each(F f) const;
-  struct Notes;
   /// What memory refers to whose elements are copied or written.
   struct Brought {
     References last;  ///< behind the run
@@ -68,7 +70,9 @@ class CapturedMemory {
   };
   /// \param before  what memory refers to before the run
   std::map<Storage*, Brought> brought(const std::function<References(Storage&)>& before) const;
-  void note_brought(Reached& reached, Notes& notes) const;
+  void note_brought(Reached& reached) const;
+  void reach(StreamState& on, StreamState& copies, Reached& reached) const;
+  static void take_back_notes(Reached& reached);
   void check_present() const;
   void check_elements() const;
   bool is_given(const Storage& storage) const;

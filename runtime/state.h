@@ -315,8 +315,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
   Referred refer_to(References references);
   /// Errors: as refer_to(), which changes nothing then.
   void refuse_circle(const References& references);
-  /// And to nothing else; unless others have said since `version` what this memory refers to, or copy elements of it:
-  /// then to that, too.
+  /// And to nothing else; unless others have said since `version` what this memory refers to: then to that, too. Those
+  /// who copy elements of it are given what it refers to no more.
   /// \return  the version after that; 0 where others have
   std::uint64_t refer_only_to(References references, std::uint64_t version);
   /// As it was before; unless others have said since what this memory refers to, even if they added nothing: then their
@@ -334,11 +334,11 @@ class Storage : public std::enable_shared_from_this<Storage> {
   bool holds_itself() const { return holds_itself_.load(std::memory_order_relaxed); }
   /// From before a copy of elements looks at what they hold until after it has said what it has brought: which of what
   /// others write meanwhile it brings, nobody knows before.
-  void begin_copy() {
-    copies_.fetch_add(1);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // before has_references() is read
-  }
-  void end_copy() { copies_.fetch_sub(1); }
+  /// \param replaced  comes to hold what this memory has referred to since and does no more
+  void begin_copy(References* replaced);
+  void end_copy(References* replaced);
+  /// All that this memory has referred to since that copy began.
+  References references(const References* replaced);
   /// Whether elements may hold any array at all.
   bool holds_arrays() const { return has_references() || holds_itself(); }
   /// Adds all memory that can be reached from here, this one only where it holds itself.
@@ -384,7 +384,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   References references_;
   std::uint64_t reference_version_ = 0, last_reference_version_ = 0;
   std::atomic<bool> has_references_ = false, holds_itself_ = false;
-  std::atomic<int> copies_ = 0;  ///< that are under way
+  std::vector<References*> copies_;  ///< that are under way: what each is given
   std::shared_ptr<const Gradient> gradient_;
   std::atomic<bool> has_gradient_ = false;
   std::vector<std::weak_ptr<Watcher>> watchers_;

@@ -248,10 +248,14 @@ std::uint64_t Storage::refer_only_to(References references, std::uint64_t versio
   std::erase_if(references, [&](const auto& s) { return s.get() == this; });
   {
     std::lock_guard lock(mutex_);
-    if (reference_version_ == version && copies_ == 0) {
+    if (reference_version_ == version) {
       reference_version_ = ++last_reference_version_;
       version = reference_version_;
       references.swap(references_);  // what is dropped is freed after the lock is
+      for (References* copy : copies_) {
+        std::ranges::set_difference(references, references_, std::back_inserter(*copy));
+        make_unique(*copy);
+      }
       has_references_ = !references_.empty();
       if (references == references_) return version;
     } else {
@@ -294,6 +298,24 @@ std::uint64_t Storage::reference_version() {
 References Storage::references() {
   std::lock_guard lock(mutex_);
   return references_;
+}
+
+void Storage::begin_copy(References* replaced) {
+  std::lock_guard lock(mutex_);
+  copies_.push_back(replaced);
+}
+
+void Storage::end_copy(References* replaced) {
+  std::lock_guard lock(mutex_);
+  std::erase(copies_, replaced);
+}
+
+References Storage::references(const References* replaced) {
+  std::lock_guard lock(mutex_);
+  References all = references_;
+  all.insert(all.end(), replaced->begin(), replaced->end());
+  make_unique(all);
+  return all;
 }
 
 void Storage::used_outside(OutsideUser user) {

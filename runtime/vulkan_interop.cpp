@@ -75,7 +75,7 @@ struct Recording::State {
   /// need elements which change then are told.
   void order() {
     release();
-    reached = {};
+    detail::CapturedMemory::give_up(reached);  // of a submission that did not come
     memory.order_before(*recordings, *stream, reached);
     reached_pins.clear();
     for (const auto* list : {&reached.by_elements, &reached.read_by_elements, &reached.by_handles})

@@ -163,6 +163,7 @@ VulkanDevice::~VulkanDevice() {
   // Streams have waited for their work. Others may be using an adopted device, which is not ours to wait for.
   if (!adopted_) vk_.vkDeviceWaitIdle(handle_);
   retirement_->release_all();
+  semaphores_.clear();
   pipelines_.reset();
   retirement_.reset();
   memory_.reset();
@@ -176,6 +177,7 @@ void VulkanDevice::detach() {
     for (DeviceObject* object : objects_) object->abandon();
   }
   retirement_->release_all();
+  semaphores_.clear();
   pipelines_.reset();
   retirement_.reset();
   memory_.reset();

@@ -20,6 +20,7 @@
 #include "memory.h"
 #include "program.h"
 #include "retirement.h"
+#include "semaphore_pool.h"
 #include "signals.h"
 #include "timestamps.h"
 #include "waits.h"
@@ -73,6 +74,7 @@ class VulkanDevice final : public Device {
   Pipelines& pipelines() { return *pipelines_; }
   Signals& signals() { return signals_; }
   Waits& waits() { return waits_; }
+  SemaphorePool& semaphores() { return semaphores_; }
   QueueClock& clock() { return clock_; }
   Chains& chains() { return chains_; }
   std::uint32_t queue_family() const { return adapter_.queue_family; }
@@ -134,6 +136,7 @@ class VulkanDevice final : public Device {
   std::unique_ptr<Pipelines> pipelines_;
   Signals signals_{*this};
   Waits waits_{*this};
+  SemaphorePool semaphores_{*this};
   QueueClock clock_;
   std::atomic<std::uint64_t> last_place_{0};
   Chains chains_{*this};

@@ -18,35 +18,21 @@ namespace weft::backend::vulkan {
 
 using ir::Access;
 
-namespace {
-
-VkSemaphore make_semaphore(VulkanDevice& device) {
-  VkSemaphoreTypeCreateInfo type{};
-  type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
-  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-  VkSemaphoreCreateInfo create{};
-  create.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
-  create.pNext = &type;
-  VkSemaphore semaphore = VK_NULL_HANDLE;
-  device.check(device.vk().vkCreateSemaphore(device.handle(), &create, nullptr, &semaphore), "vkCreateSemaphore");
-  return semaphore;
-}
-
-}  // namespace
-
 VulkanStream::VulkanStream(VulkanDevice& device)
     : DeviceObject(device), vk_(device.vk()), timeline_(std::make_shared<Timeline>()), commands_(device) {
   try {
     create();
   } catch (...) {
-    destroy();
+    destroy(recorded_);
     throw;
   }
   device_.retirement().add(timeline_);
 }
 
 void VulkanStream::create() {
-  timeline_->semaphore = make_semaphore(device_);
+  const Point point = device_.semaphores().take();
+  timeline_->semaphore = point.semaphore;
+  timeline_->recorded = timeline_->submitted = timeline_->completed = recorded_ = point.value;
   // Those of a stream in ordinary use: recording makes none.
   for (int k = 0; k < kBatches; ++k) spare_.push_back(make_batch());
 }
@@ -73,7 +59,8 @@ void VulkanStream::end(Batch& batch) {
   vk_.vkDestroyCommandPool(device_.handle(), batch.pool, batch.memory.callbacks());
 }
 
-void VulkanStream::destroy() {
+// \param ended  the value that the semaphore has reached
+void VulkanStream::destroy(Ticket ended) {
   if (current_) end(*current_);
   for (const auto& batch : in_flight_) end(*batch);
   for (const auto& batch : spare_) end(*batch);
@@ -81,8 +68,8 @@ void VulkanStream::destroy() {
   in_flight_.clear();
   spare_.clear();
   vk_.vkDestroyCommandPool(device_.handle(), download_pool_, nullptr);
-  vk_.vkDestroySemaphore(device_.handle(), download_semaphore_, nullptr);
-  vk_.vkDestroySemaphore(device_.handle(), timeline_->semaphore, nullptr);
+  device_.semaphores().give({download_semaphore_, download_value_});
+  device_.semaphores().give({timeline_->semaphore, ended});
 }
 
 VulkanStream::~VulkanStream() { abandon(); }
@@ -105,7 +92,7 @@ void VulkanStream::abandon() {
   vk_.vkWaitSemaphores(device_.handle(), &wait, patience);
   device_.retirement().remove(timeline_);
   device_.memory().free(ring_.handle);
-  destroy();
+  destroy(submitted);
   timeline_->semaphore = VK_NULL_HANDLE;
 }
 

@@ -15,17 +15,12 @@
 #include "host_arena.h"
 #include "memory.h"
 #include "retirement.h"
+#include "semaphore_pool.h"
 
 namespace weft::backend::vulkan {
 
 class VulkanDevice;
 class VulkanTimestamps;
-
-/// A value of a timeline semaphore that is not ours; none where that is null.
-struct Point {
-  VkSemaphore semaphore = VK_NULL_HANDLE;
-  std::uint64_t value = 0;
-};
 
 /// A stream is a row of command buffers and one timeline semaphore, whose value is the last ticket that has run.
 ///
@@ -111,7 +106,7 @@ class VulkanStream final : public Stream, private DeviceObject {
   };
 
   void create();
-  void destroy();
+  void destroy(Ticket ended);
   void abandon() override;
   std::unique_ptr<Batch> make_batch();
   void end(Batch& batch);
@@ -142,7 +137,7 @@ class VulkanStream final : public Stream, private DeviceObject {
 
   const VolkDeviceTable& vk_;
   std::shared_ptr<Timeline> timeline_;
-  Ticket recorded_ = 0;
+  Ticket recorded_ = 0;  ///< begins with the value that the semaphore has from an earlier stream
 
   std::unique_ptr<Batch> current_;  // being recorded, or the next to be; null: the next has to be found
   Batches in_flight_;               // oldest first

@@ -12,7 +12,8 @@ namespace weft::stored {
 /// of a leaf's primitives, 0 for a node. A child that is not there has link -1, 0 primitives and an empty box.
 ///
 /// An empty box has lower = +infinity and upper = -infinity. Tests of boxes hold for them without a special case when
-/// they ask for `lower <= x && x <= upper`, and tests of rays when they choose the near side by the direction's sign.
+/// they ask for `lower <= x && x <= upper` of a finite x, and tests of rays when they choose the near side by the
+/// direction's sign. A query that may be infinite asks for `lower <= upper` too.
 struct BvhNode {
   vec4 lower0, upper0, lower1, upper1;
 };

@@ -12,7 +12,7 @@ namespace detail {
 
 Bool QueryWalk::next(Int& to) {
   const auto choose = [&](const Children& c) {
-    return Choice{{wants(c.lower[0], c.upper[0]), wants(c.lower[1], c.upper[1])}, false};
+    return Choice{{finds(c.lower[0], c.upper[0]), finds(c.lower[1], c.upper[1])}, false};
   };
   Bool done = false;
   While ((!done) & ((at_ < leaves_.count) | walk_.going())) {
@@ -35,9 +35,14 @@ Bool QueryWalk::takes(const Int&, const Int& primitive, const Bool& several) con
   Bool taken = true;
   If (several) {
     const TracedBox box = box_of(tree_.lowers, tree_.uppers, primitive);
-    taken = wants(box.lower, box.upper);
+    taken = finds(box.lower, box.upper);
   }
   return taken;
+}
+
+// An empty box goes from +infinity to -infinity, where a query without bounds would touch it.
+Bool QueryWalk::finds(const Vec3& lower, const Vec3& upper) const {
+  return wants(lower, upper) & (lower.x <= upper.x);
 }
 
 namespace {
@@ -45,7 +50,7 @@ namespace {
 class AabbWalk : public QueryWalk {
  public:
   AabbWalk(const Var<BvhData>& tree, const Vec3& lower, const Vec3& upper, const BvhRoot& root, Loc loc)
-      : QueryWalk(tree, loc, root), lower_(lower), upper_(upper) {}
+      : QueryWalk(tree, loc, root), lower_(asked_lower(lower, upper)), upper_(upper) {}
 
  private:
   Bool wants(const Vec3& lower, const Vec3& upper) const override { return boxes_touch(lower, upper, lower_, upper_); }

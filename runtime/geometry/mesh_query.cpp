@@ -45,7 +45,7 @@ namespace {
 class FaceAabbWalk : public QueryWalk {
  public:
   FaceAabbWalk(const Var<MeshArrays>& mesh, const Vec3& lower, const Vec3& upper, Loc loc)
-      : QueryWalk(mesh.tree, loc), mesh_(mesh), lower_(lower), upper_(upper) {}
+      : QueryWalk(mesh.tree, loc), mesh_(mesh), lower_(asked_lower(lower, upper)), upper_(upper) {}
 
  private:
   Bool wants(const Vec3& lower, const Vec3& upper) const override { return boxes_touch(lower, upper, lower_, upper_); }

@@ -23,7 +23,7 @@ class QueryWalk {
   Int found = -1;
 
  protected:
-  /// Is the box of a child, or of a primitive, one that the query looks for?
+  /// Is the box of a child, or of a primitive, one that the query looks for? Of an empty one it does not matter.
   virtual Bool wants(const Vec3& lower, const Vec3& upper) const = 0;
   /// Of the primitive at a place in the leaves. `several`: its box is not the leaf's, which has been looked at.
   virtual Bool takes(const Int& place, const Int& primitive, const Bool& several) const;
@@ -31,6 +31,8 @@ class QueryWalk {
   const Var<BvhData> tree_;
 
  private:
+  Bool finds(const Vec3& lower, const Vec3& upper) const;
+
   Walk walk_;
   LeafRange leaves_;
   Int at_;  ///< which primitive of the leaves is next

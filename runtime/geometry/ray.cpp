@@ -85,7 +85,10 @@ RayData<S> ray_data(const VecOf<3, S>& origin, const VecOf<3, S>& direction) {
   const S along = select(ray.along_x, direction.x, select(ray.along_y, direction.y, direction.z));
   const S first = select(ray.along_x, direction.y, select(ray.along_y, direction.z, direction.x));
   const S second = select(ray.along_x, direction.z, select(ray.along_y, direction.x, direction.y));
-  ray.valid = B((S(abs(along)) > T(0)) & isfinite(along));
+  // Each component: comparisons with a plane at NaN would leave its axis out.
+  B finite = B(true);
+  for (int i = 0; i < 3; ++i) finite = B(finite & isfinite(origin[i]) & isfinite(direction[i]));
+  ray.valid = B((S(abs(along)) > T(0)) & finite);
   const S divisor = select(ray.valid, along, S(T(1)));
   ray.shear.x = first / divisor;
   ray.shear.y = second / divisor;

@@ -1,6 +1,8 @@
 // What of the walk does not depend on the query.
 #include "traverse.h"
 
+#include <limits>
+
 #include "../../frontend/edsl/own_gradient.h"
 #include "../../frontend/edsl/vector.h"
 
@@ -75,6 +77,11 @@ RayData<Float> ray_through(const Arr<BvhNode>& nodes, const Vec3& origin, const 
     upper = max(root.upper[0], root.upper[1]);
   }
   return ray_data(origin, direction, lower, upper);
+}
+
+Vec3 asked_lower(const Vec3& lower, const Vec3& upper) {
+  const Bool upside_down = (lower.x > upper.x) | (lower.y > upper.y) | (lower.z > upper.z);
+  return select(upside_down, Vec3(std::numeric_limits<float>::quiet_NaN()), lower);
 }
 
 Bool boxes_touch(const Vec3& lower1, const Vec3& upper1, const Vec3& lower2, const Vec3& upper2) {

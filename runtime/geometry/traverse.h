@@ -128,7 +128,10 @@ void walk_tree(const Var<BvhData>& tree, const Bool& done, Choose choose, Look l
 
 /// A ray that loses no box of the tree by rounding.
 RayData<Float> ray_through(const Arr<BvhNode>& nodes, const Vec3& origin, const Vec3& direction);
-/// Do two boxes share a point?
+/// The lower bound of a box that is asked for: NaN where it is above the upper one along an axis, so that boxes_touch()
+/// finds nothing.
+Vec3 asked_lower(const Vec3& lower, const Vec3& upper);
+/// Do two boxes share a point? A box upside down may.
 Bool boxes_touch(const Vec3& lower1, const Vec3& upper1, const Vec3& lower2, const Vec3& upper2);
 
 inline Vec3 xyz(const Vec4& v) { return Vec3(v.x, v.y, v.z); }

@@ -404,14 +404,95 @@ TEST_P(BvhQuery, questions_that_are_none_find_nothing) {
                   },
                   radius),
               nothing);
-    EXPECT_EQ(run(
-                  device(), tree, 4, 20,
-                  [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& p) {
-                    return bvh_query_ray(tree, Vec3(0, 0, 0), p[i]);
-                  },
-                  bad)[2],
-              std::vector<int>());
   }
+}
+
+TEST_P(BvhQuery, rays_of_which_a_component_is_no_number_find_nothing) {
+  std::vector<Box> boxes;
+  for (int k = 0; k < 8; ++k) boxes.push_back({vec3{float(k), 0, 0}, vec3{float(k) + 0.5f, 1, 1}});
+  const float inf = std::numeric_limits<float>::infinity();
+  const vec3 from{-1, 0.5f, 0.5f}, along{1, 0, 0};
+  std::vector<vec3> origins{from}, directions{along};
+  for (float bad : {NAN, inf, -inf})
+    for (int k = 0; k < 3; ++k) {
+      origins.insert(origins.end(), 2, from), directions.insert(directions.end(), 2, along);
+      origins.rbegin()[0][k] = directions.rbegin()[1][k] = bad;
+    }
+  const int n = int(origins.size());
+  Found expected{std::size_t(n), std::vector<int>()};
+  expected[0] = {0, 1, 2, 3, 4, 5, 6, 7};
+  for (int leaf_size : {1, 4}) {
+    const BvhData tree = HostTree(boxes, leaf_size).upload(device());
+    EXPECT_EQ(run(
+                  device(), tree, n, 8,
+                  [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& o, const Arr<vec3>& d) {
+                    return bvh_query_ray(tree, o[i], d[i]);
+                  },
+                  Array<vec3>(device(), origins), Array<vec3>(device(), directions)),
+              expected);
+  }
+}
+
+TEST_P(BvhQuery, boxes_upside_down_find_nothing_not_even_what_spans_them) {
+  const std::vector<Box> boxes{{vec3{-9, -9, -9}, vec3{9, 9, 9}}, {vec3{-1, -1, -1}, vec3{1, 1, 1}}};
+  const std::vector<vec3> lo{vec3{-2, -2, -2}, vec3{2, 2, 2}, vec3{2, -2, -2}, vec3{-2, -2, 0.1f}};
+  const std::vector<vec3> hi{vec3{2, 2, 2}, vec3{-2, -2, -2}, vec3{-2, 2, 2}, vec3{2, 2, 0}};
+  for (int leaf_size : {1, 4}) {
+    const BvhData tree = HostTree(boxes, leaf_size).upload(device());
+    EXPECT_EQ(run(device(), tree, 4, 2, by_aabb, Array<vec3>(device(), lo), Array<vec3>(device(), hi)),
+              (Found{{0, 1}, {}, {}, {}}));
+  }
+}
+
+/// Queries without bounds find all boxes, and none of those that are no boxes.
+TEST_P(BvhQuery, what_is_no_box_is_found_by_nobody) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (int n : {1, 2, 5, 9})
+    for (int leaf_size : {1, 4})
+      for (BvhBuilder builder : {BvhBuilder::hploc, BvhBuilder::lbvh}) {
+        SCOPED_TRACE(testing::Message() << n << " boxes, leaf size " << leaf_size);
+        std::vector<vec3> lo, hi;
+        std::vector<int> whole;
+        for (int k = 0; k < n; ++k) {
+          lo.push_back(vec3{float(k), 0, 0}), hi.push_back(vec3{float(k) + 0.5f, 1, 1});
+          if (k % 3 == 0)
+            (k % 2 ? lo : hi).back()[k % 2] = k % 2 ? -inf : NAN;
+          else
+            whole.push_back(k);
+        }
+        BvhOptions options;
+        options.builder = builder, options.leaf_size = leaf_size;
+        Bvh bvh(device(), Array<vec3>(device(), lo), Array<vec3>(device(), hi), options);
+        for (bool refitted : {false, true}) {
+          if (refitted) bvh.refit();
+          const BvhData tree = bvh.data();
+          const auto found = [&](auto make) {
+            return run(
+                device(), tree, 1, n,
+                [=](const Var<BvhData>& tree, const Int&, const Arr<float>& limit) {
+                  const Float inf = limit[0];
+                  return make(tree, inf);
+                },
+                Array<float>(device(), {inf}))[0];
+          };
+          EXPECT_EQ(found([](const Var<BvhData>& tree, const Float& inf) {
+                      return bvh_query_aabb(tree, Vec3(-inf, -inf, -inf), Vec3(inf, inf, inf));
+                    }),
+                    whole);
+          EXPECT_EQ(found([](const Var<BvhData>& tree, const Float& inf) {
+                      return bvh_query_sphere(tree, Vec3(0, 0, 0), inf);
+                    }),
+                    whole);
+          EXPECT_EQ(found([](const Var<BvhData>& tree, const Float& inf) {
+                      return bvh_query_capsule(tree, Vec3(0, 0, 0), Vec3(1, 0, 0), inf);
+                    }),
+                    whole);
+          EXPECT_EQ(found([](const Var<BvhData>& tree, const Float& inf) {
+                      return bvh_query_ray(tree, Vec3(-1, 0.5f, 0.5f), Vec3(1, 0, 0), inf);
+                    }),
+                    whole);
+        }
+      }
 }
 
 /// A chain of boxes along x: the tree is as deep as it has boxes, far beyond the stack.

@@ -633,6 +633,28 @@ TEST_P(MeshQuery, questions_that_are_none_find_nothing) {
   EXPECT_EQ(std::vector<int>(found.begin() + 1, found.end()), (std::vector<int>{0, 0, 0, 0}));
 }
 
+TEST_P(MeshQuery, boxes_upside_down_and_triangles_at_no_place_are_not_found) {
+  const float inf = std::numeric_limits<float>::infinity();
+  Array<vec3> points(device(), {vec3{-9, -9, -9}, vec3{9, -9, 9}, vec3{0, 9, 0}});
+  Mesh mesh(points, Array<int>(device(), {0, 1, 2}));
+  const auto count = [&](const vec3& lower, const vec3& upper) {
+    Array<int> found = zeros<int>(device(), 1);
+    launch(kernel("count",
+                  [](Var<MeshArrays> mesh, Arr<int> found, Vec3 lower, Vec3 upper) {
+                    for ([[maybe_unused]] auto f : mesh_query_aabb(mesh, lower, upper)) found[0] += 1;
+                  }),
+           1, mesh, found, lower, upper);
+    return found.at(0);
+  };
+  EXPECT_EQ(count({-1, -1, -1}, {1, 1, 1}), 1);
+  EXPECT_EQ(count({1, 1, 1}, {-1, -1, -1}), 0);
+  EXPECT_EQ(count({1, -1, -1}, {-1, 1, 1}), 0);
+  EXPECT_EQ(count({-inf, -inf, -inf}, {inf, inf, inf}), 1);
+  points.assign(std::vector<vec3>{vec3{-9, -9, -9}, vec3{NAN, -9, 9}, vec3{0, 9, 0}});
+  mesh.refit();
+  EXPECT_EQ(count({-inf, -inf, -inf}, {inf, inf, inf}), 0);
+}
+
 TEST_P(MeshQuery, other_triangles_need_a_rebuild) {
   const std::vector<vec3> p{vec3{0, 0, 0}, vec3{1, 0, 0}, vec3{0, 1, 0}, vec3{0, 0, 5}, vec3{1, 0, 5}, vec3{0, 1, 5}};
   const Array<int> indices(device(), {0, 1, 2, -7, 0, 1, 2});

@@ -271,6 +271,26 @@ TEST(RayTriangle, misses_what_has_no_area_and_what_is_no_number) {
   EXPECT_FALSE(intersect_ray_triangle(o, d, a, b, c, nan).hit);
 }
 
+TEST(RayBox, is_missed_by_what_is_no_ray) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const vec3 o{-1, 0.5f, 0.5f}, lower{0, 0, 0}, upper{1, 1, 1};
+  for (int axis = 0; axis < 3; ++axis) {
+    vec3 d{0, 0, 0};
+    d[axis] = 1;
+    vec3 from{0.5f, 0.5f, 0.5f};
+    from[axis] = -1;
+    ASSERT_TRUE(intersect_ray_box(from, d, lower, upper).hit);
+    for (float bad : {nan, infinity, -infinity})
+      for (int k = 0; k < 3; ++k) {
+        vec3 o = from, along = d;
+        o[k] = along[k] = bad;
+        EXPECT_FALSE(intersect_ray_box(o, d, lower, upper).hit) << bad << " at " << k;
+        EXPECT_FALSE(intersect_ray_box(from, along, lower, upper).hit) << bad << " along " << k;
+      }
+  }
+  EXPECT_FALSE(intersect_ray_box(o, vec3{0, 0, 0}, lower, upper).hit);
+}
+
 TEST(RayBox, never_loses_a_triangle_that_the_ray_meets) {
   Random random(23);
   int hits = 0, exact = 0;

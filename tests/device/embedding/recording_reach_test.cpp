@@ -112,6 +112,47 @@ TEST_P(RecordedReach, WhatIsReplacedBeforeTheSubmissionIsKeptForIt) {
   EXPECT_TRUE(held.at(3) == 5 || held.at(3) == 7) << held.at(3);
 }
 
+/// Frames that a renderer draws, or does not: what is replaced in each lives no longer than what may copy it.
+TEST_P(RecordedReach, WhatIsReplacedIsLetGoOf) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  constexpr int kFrames = 8;
+  enum Step { fill, prepare, submit };
+  for (const std::vector<Step>& frame :
+       std::vector<std::vector<Step>>{{fill, prepare, submit}, {prepare, fill, submit}, {fill, prepare}, {prepare, fill}}) {
+    SCOPED_TRACE(testing::PrintToString(frame));
+    Array<Holder> from(e.device, {Holder{}}), to(e.device, {Holder{}});
+    const TimelineSemaphore ends{e.device};
+    const VkCommandBuffer commands = e.renderer.begin();
+    Recording recording = e.device.stream().record_into(commands, [&] { to.copy_from(from); });
+    std::uint64_t submissions = 0;
+    const auto run = [&] {
+      submissions == 0 ? e.renderer.submit(commands) : e.renderer.submit_again(commands);
+      recording.submitted(ends.vk(), ++submissions);
+      e.renderer.wait_idle();
+      ends.signal(submissions);
+    };
+    run();
+    std::vector<std::weak_ptr<weft::detail::Storage>> held;
+    for (int k = 0; k < kFrames; ++k)
+      for (const Step step : frame) {
+        if (step == prepare) recording.prepare();
+        if (step == submit) run();
+        if (step != fill) continue;
+        const Holder next{full<float>(e.device, kSize, float(k))};
+        held.push_back(next.values.storage());
+        from.fill(next);
+      }
+    // What is held now, and what was held in the frame before.
+    EXPECT_LE(std::ranges::count_if(held, [](const auto& storage) { return !storage.expired(); }), 3);
+    if (frame.back() != submit) {
+      recording.prepare();
+      run();
+    }
+    EXPECT_EQ(to.at(0).values.at(3), kFrames - 1);
+  }
+}
+
 TEST_P(RecordedReach, WorkOnWhatElementsHoldByThenComesBeforeTheSubmission) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
