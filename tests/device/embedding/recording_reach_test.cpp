@@ -121,7 +121,7 @@ TEST_P(RecordedReach, WhatIsReplacedIsLetGoOf) {
   for (const std::vector<Step>& frame :
        std::vector<std::vector<Step>>{{fill, prepare, submit}, {prepare, fill, submit}, {fill, prepare}, {prepare, fill}}) {
     SCOPED_TRACE(testing::PrintToString(frame));
-    Array<Holder> from(e.device, {Holder{}}), to(e.device, {Holder{}});
+    Array<Holder> from(e.device, {Holder{full<float>(e.device, kSize, -1)}}), to(e.device, {Holder{}});
     const TimelineSemaphore ends{e.device};
     const VkCommandBuffer commands = e.renderer.begin();
     Recording recording = e.device.stream().record_into(commands, [&] { to.copy_from(from); });
@@ -149,7 +149,10 @@ TEST_P(RecordedReach, WhatIsReplacedIsLetGoOf) {
       recording.prepare();
       run();
     }
-    EXPECT_EQ(to.at(0).values.at(3), kFrames - 1);
+    // What is filled behind prepare() may come before the submission or after it.
+    const float last = to.at(0).values.at(3);
+    EXPECT_TRUE(last == kFrames - 1 || (last == kFrames - 2 && frame == (std::vector<Step>{prepare, fill, submit})))
+        << last;
   }
 }
 
