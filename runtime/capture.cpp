@@ -47,7 +47,9 @@ void Bring::around(const std::function<void()>& write) const {
     undo.emplace(*t_capture);
   else if (from && from != to)
     copying.emplace(from);
-  const auto held = [&] { return copying ? copying->references() : from ? from->references() : References(); };
+  const auto held = [&] {
+    return copying ? copying->references() : from && !t_capture ? from->references() : References();
+  };
   if (from && !from->holds_arrays() && !(whole && to->has_references())) {
     write();
     brought_nothing(held());

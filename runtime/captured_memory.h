@@ -33,7 +33,7 @@ class CapturedMemory {
       std::optional<Copying> copying;
     };
     std::map<Storage*, Held> held;
-    References noted;  ///< by this run
+    References noted;                                                           ///< by this run
     std::vector<std::pair<std::shared_ptr<Storage>, Storage::Referred>> notes;  ///< the same, to be taken back
   };
   /// Before a run on `on`: it comes after what other streams were given to do with its memory. Tapes that need elements

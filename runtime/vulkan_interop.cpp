@@ -76,7 +76,12 @@ struct Recording::State {
   void order() {
     release();
     detail::CapturedMemory::give_up(reached);  // of a submission that did not come
-    memory.order_before(*recordings, *stream, reached);
+    try {
+      memory.order_before(*recordings, *stream, reached);
+    } catch (...) {
+      reached = {};  // nothing is copied
+      throw;
+    }
     reached_pins.clear();
     for (const auto* list : {&reached.by_elements, &reached.read_by_elements, &reached.by_handles})
       for (const auto& storage : *list) reached_pins.push_back(storage->pin());
@@ -103,6 +108,7 @@ struct Recording::State {
   }
 
   ~State() {
+    detail::CapturedMemory::give_up(reached);
     if (recording == 0) return;
     try {
       recordings->sleep(ticket);

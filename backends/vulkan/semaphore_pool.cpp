@@ -6,14 +6,13 @@
 namespace weft::backend::vulkan {
 
 Point SemaphorePool::take() {
-  {
-    std::lock_guard lock(mutex_);
-    if (!free_.empty()) {
-      const Point point = free_.back();
-      free_.pop_back();
-      return point;
-    }
+  std::lock_guard lock(mutex_);
+  if (!free_.empty()) {
+    const Point point = free_.back();
+    free_.pop_back();
+    return point;
   }
+  free_.reserve(taken_ + 1);  // streams give theirs back where nothing may fail
   VkSemaphoreTypeCreateInfo type{};
   type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
@@ -23,6 +22,7 @@ Point SemaphorePool::take() {
   Point point;
   device_.check(device_.vk().vkCreateSemaphore(device_.handle(), &create, nullptr, &point.semaphore),
                 "vkCreateSemaphore");
+  ++taken_;
   return point;
 }
 

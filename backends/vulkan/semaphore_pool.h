@@ -34,7 +34,8 @@ class SemaphorePool {
  private:
   VulkanDevice& device_;
   std::mutex mutex_;
-  std::vector<Point> free_;
+  std::vector<Point> free_;  ///< with room for all that were taken
+  std::size_t taken_ = 0;
 };
 
 }  // namespace weft::backend::vulkan

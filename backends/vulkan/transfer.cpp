@@ -75,13 +75,9 @@ void VulkanStream::create_download() {
   for (Slot& slot : slots_)
     device_.check(vk_.vkAllocateCommandBuffers(device_.handle(), &allocate, &slot.commands),
                   "vkAllocateCommandBuffers");
-  VkSemaphoreTypeCreateInfo type{};
-  type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
-  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-  VkSemaphoreCreateInfo create{};
-  create.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
-  create.pNext = &type;
-  device_.check(vk_.vkCreateSemaphore(device_.handle(), &create, nullptr, &download_semaphore_), "vkCreateSemaphore");
+  const Point point = device_.semaphores().take();
+  download_semaphore_ = point.semaphore;
+  download_value_ = point.value;
 }
 
 // Waits for a half's copy and hands its bytes out.

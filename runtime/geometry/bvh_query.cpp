@@ -41,9 +41,7 @@ Bool QueryWalk::takes(const Int&, const Int& primitive, const Bool& several) con
 }
 
 // An empty box goes from +infinity to -infinity, where a query without bounds would touch it.
-Bool QueryWalk::finds(const Vec3& lower, const Vec3& upper) const {
-  return wants(lower, upper) & (lower.x <= upper.x);
-}
+Bool QueryWalk::finds(const Vec3& lower, const Vec3& upper) const { return wants(lower, upper) & (lower.x <= upper.x); }
 
 namespace {
 

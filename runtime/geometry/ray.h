@@ -15,7 +15,7 @@ struct RayData {
   VecOf<3, S> slack;    ///< by how much t each pair of a box's planes is moved apart
   VecOf<3, S> shear;    ///< brings the ray onto the axis along which it goes furthest, and scales that axis
   FaceLike<S, bool> along_x, along_y;  ///< that axis; z if neither
-  FaceLike<S, bool> valid;             ///< the direction is neither zero nor infinite
+  FaceLike<S, bool> valid;             ///< no component is NaN or infinite, and the direction not zero
 };
 
 /// What intersect_ray_box finds. The ray is inside for enter <= t <= leave; both mean nothing when it misses.
@@ -62,7 +62,8 @@ inline constexpr float kNoLimit = std::numeric_limits<float>::infinity();
 }  // namespace lib
 
 /// Makes a ray ready: for triangles, and for boxes whose planes it may miss by rounding.
-/// \param direction  of any length from 1e-18 to 1e18; zero, infinite or NaN: the ray hits nothing
+/// \param origin     with an infinite or NaN component: the ray hits nothing
+/// \param direction  of any length from 1e-18 to 1e18; zero, or with an infinite or NaN component: likewise
 template <VecLike<3> O, VecLike<3> D>
 auto ray_data(const O& origin, const D& direction, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<O, D>;

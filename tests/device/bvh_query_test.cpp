@@ -515,6 +515,44 @@ TEST_P(BvhQuery, trees_deeper_than_the_stack_lose_nothing) {
   }
 }
 
+/// Boxes with a corner in common, each a tenth larger than the one before: H-PLOC makes a chain of them.
+TEST_P(BvhQuery, deep_trees_that_were_built_lose_nothing) {
+  const int n = 300;
+  std::vector<vec3> lo(std::size_t(n), vec3{0, 0, 0}), hi, inside;
+  std::vector<float> radius;
+  Found around{std::size_t(n), std::vector<int>()};
+  for (int k = 0; k < n; ++k) {
+    const float size = std::pow(1.1f, float(k - n / 2));
+    hi.push_back(vec3{size, size, size}), inside.push_back(hi.back() * 0.97f), radius.push_back(size * 0.01f);
+    for (int q = 0; q <= k; ++q) around[std::size_t(q)].push_back(k);
+  }
+  const Array<vec3> at(device(), inside);
+  for (int leaf_size : {1, 4})
+    for (BvhBuilder builder : {BvhBuilder::hploc, BvhBuilder::lbvh}) {
+      SCOPED_TRACE(leaf_size);
+      BvhOptions options;
+      options.builder = builder, options.leaf_size = leaf_size;
+      const Bvh bvh(device(), lo, hi, options);
+      if (builder == BvhBuilder::hploc) EXPECT_GT(bvh.depth(), 64) << "deeper than the stack of a walk";
+      EXPECT_EQ(run(device(), bvh.data(), n, n, by_aabb, at, at), around);
+      EXPECT_EQ(run(
+                    device(), bvh.data(), n, n,
+                    [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& at, const Arr<float>& radius) {
+                      return bvh_query_sphere(tree, at[i], radius[i]);
+                    },
+                    at, Array<float>(device(), radius)),
+                around);
+      // Rounding may find boxes that are small beside the whole, and loses none.
+      const Found entered = run(
+          device(), bvh.data(), n, n,
+          [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& at) {
+            return bvh_query_ray(tree, at[i], Vec3(1, 1, 1));
+          },
+          at);
+      for (std::size_t q = 0; q < entered.size(); ++q) EXPECT_TRUE(std::ranges::includes(entered[q], around[q])) << q;
+    }
+}
+
 /// Nodes wait at every level: a comb in which each inner node has two inner children.
 TEST_P(BvhQuery, a_stack_that_runs_over_is_made_up_for) {
   // By hand: node k of the spine has the spine's next node and a node of two leaves.

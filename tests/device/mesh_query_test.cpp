@@ -57,10 +57,13 @@ TEST_P(MeshQuery, rays_hit_what_all_triangles_one_by_one_say) {
     for (int leaf_size : {1, 2, 4, 8}) {
       const Mesh mesh(device(), data, {.leaf_size = leaf_size});
       const auto got = cast_rays(device(), mesh, origins, directions, 1.5f);
-      int hits = 0;
+      int hits = 0, unsure = 0;
       for (std::size_t i = 0; i < origins.size(); ++i) {
         // What lies within rounding of an edge or of the limit may be either.
-        if (expected[i].unsure) continue;
+        if (expected[i].unsure) {
+          ++unsure;
+          continue;
+        }
         const std::vector<Oracle::Hit>& below = expected[i].hits;
         const RayRow& r = got[i];
         ASSERT_EQ(r.hit, !below.empty()) << i;
@@ -84,6 +87,7 @@ TEST_P(MeshQuery, rays_hit_what_all_triangles_one_by_one_say) {
         }
       }
       EXPECT_GT(hits, rays / 10);
+      EXPECT_LT(unsure, rays / 5);
     }
   }
 }
@@ -263,6 +267,56 @@ TEST_P(MeshQuery, all_hits_come_in_order) {
   }
   EXPECT_GT(all, rays);
   EXPECT_EQ(all % 2, 0);
+  // And they are those of all triangles one by one.
+  const Oracle oracle(data);
+  int compared = 0;
+  for (int i = 0; i < rays; ++i) {
+    const Oracle::Hits hits = oracle.ray(origins[std::size_t(i)], directions[std::size_t(i)], 2);
+    if (hits.unsure) continue;
+    ++compared;
+    std::vector<std::pair<int, double>> sought, got;
+    for (const auto& h : hits.hits) sought.emplace_back(h.face, h.t);
+    for (int k = 0; k < c[std::size_t(i)]; ++k)
+      got.emplace_back(f[std::size_t(i * most + k)], double(t[std::size_t(i * most + k)]));
+    std::ranges::sort(sought), std::ranges::sort(got);
+    ASSERT_EQ(sought.size(), got.size()) << i;
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      ASSERT_EQ(got[k].first, sought[k].first) << i;
+      ASSERT_NEAR(got[k].second, sought[k].second, 1e-5 * std::max(1.0, sought[k].second)) << i;
+    }
+  }
+  EXPECT_GT(compared, rays / 2);
+}
+
+/// Triangles across a corner of space, each a tenth larger than the one before: H-PLOC makes a chain of them.
+TEST_P(MeshQuery, deep_trees_lose_nothing) {
+  const int n = 300;
+  MeshData data;
+  std::vector<vec3> origins;
+  for (int k = 0; k < n; ++k) {
+    const float size = std::pow(1.1f, float(k - n / 2));
+    data.points.insert(data.points.end(), {vec3{size, 0, 0}, vec3{0, size, 0}, vec3{0, 0, size}});
+    data.indices.insert(data.indices.end(), {3 * k, 3 * k + 1, 3 * k + 2});
+    origins.push_back(vec3{1, 1, 1} * (size * 0.97f / 3));
+  }
+  const std::vector<vec3> outward(origins.size(), vec3{1, 1, 1});
+  const float inf = std::numeric_limits<float>::infinity();
+  const Oracle oracle(data);
+  for (int leaf_size : {1, 4})
+    for (BvhBuilder builder : {BvhBuilder::hploc, BvhBuilder::lbvh}) {
+      MeshOptions options;
+      options.builder = builder, options.leaf_size = leaf_size;
+      const Mesh mesh(device(), data, options);
+      if (builder == BvhBuilder::hploc) EXPECT_GT(mesh.tree().depth(), 64) << "deeper than the stack of a walk";
+      const auto rays = cast_rays(device(), mesh, origins, outward, inf);
+      const auto closest = ask_points(device(), mesh, origins, inf, MeshSign::none);
+      for (int i = 0; i < n; ++i) {
+        ASSERT_EQ(rays[std::size_t(i)].count, n - i) << i;
+        ASSERT_EQ(rays[std::size_t(i)].face, i);
+        const double sought = oracle.distance(origins[std::size_t(i)]);
+        ASSERT_NEAR(closest[std::size_t(i)].distance, sought, 1e-4 * sought) << i;
+      }
+    }
 }
 
 TEST_P(MeshQuery, closest_points_are_as_close_as_any) {

@@ -118,8 +118,8 @@ TEST_P(RecordedReach, WhatIsReplacedIsLetGoOf) {
   Embedded e(on_gpu());
   constexpr int kFrames = 8;
   enum Step { fill, prepare, submit };
-  for (const std::vector<Step>& frame :
-       std::vector<std::vector<Step>>{{fill, prepare, submit}, {prepare, fill, submit}, {fill, prepare}, {prepare, fill}}) {
+  for (const std::vector<Step>& frame : std::vector<std::vector<Step>>{
+           {fill, prepare, submit}, {prepare, fill, submit}, {fill, prepare}, {prepare, fill}}) {
     SCOPED_TRACE(testing::PrintToString(frame));
     Array<Holder> from(e.device, {Holder{full<float>(e.device, kSize, -1)}}), to(e.device, {Holder{}});
     const TimelineSemaphore ends{e.device};
@@ -154,6 +154,31 @@ TEST_P(RecordedReach, WhatIsReplacedIsLetGoOf) {
     EXPECT_TRUE(last == kFrames - 1 || (last == kFrames - 2 && frame == (std::vector<Step>{prepare, fill, submit})))
         << last;
   }
+}
+
+TEST_P(RecordedReach, ASubmissionThatDoesNotComeLeavesNothing) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<Holder> from(e.device, {Holder{full<float>(e.device, kSize, 1)}}), to(e.device, {Holder{}});
+  const TimelineSemaphore ends{e.device};
+  std::weak_ptr<weft::detail::Storage> held;
+  {
+    const VkCommandBuffer commands = e.renderer.begin();
+    Recording recording = e.device.stream().record_into(commands, [&] { to.copy_from(from); });
+    e.renderer.submit(commands);
+    recording.submitted(ends.vk(), 1);
+    e.renderer.wait_idle();
+    ends.signal(1);
+    const Holder next{full<float>(e.device, kSize, 2)};
+    held = next.values.storage();
+    from.fill(next);
+    recording.prepare();
+  }
+  EXPECT_FALSE(held.expired());
+  from.fill(Holder{full<float>(e.device, kSize, 3)});
+  e.device.synchronize();
+  EXPECT_TRUE(held.expired());
+  EXPECT_EQ(to.at(0).values.at(3), 1);
 }
 
 TEST_P(RecordedReach, WorkOnWhatElementsHoldByThenComesBeforeTheSubmission) {
