@@ -195,8 +195,29 @@ void Capture::before_write(const ArrayBase& elements) {
       throw Error(ErrorKind::invalid_argument,
                   "work that is captured changes an array that a tape from outside of the capture still needs: let the "
                   "tape end before, or record it inside");
+    } else {
+      watcher->before_captured_write(elements);
     }
   }
+}
+
+void Capture::change(const Stale& structure) {
+  if_it_fails([this, before = structures] { structures = before; });
+  std::erase(structures.renewed, structure);
+  if (!std::ranges::count(structures.changed, structure)) structures.changed.push_back(structure);
+}
+
+void Capture::renew(const Stale& structure) {
+  if_it_fails([this, before = structures] { structures = before; });
+  std::erase(structures.changed, structure);
+  if (!std::ranges::count(structures.renewed, structure)) structures.renewed.push_back(structure);
+}
+
+bool Capture::use(const Stale& structure) {
+  if (std::ranges::count(structures.changed, structure)) return false;
+  if (!std::ranges::count(structures.renewed, structure) && !std::ranges::count(structures.used, structure))
+    structures.used.push_back(structure);
+  return true;
 }
 
 void Capture::launched(const Dispatch& work, std::size_t first_operation) {

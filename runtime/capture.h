@@ -1,5 +1,6 @@
 // Work of a thread that is collected for a graph instead of run. Internal to the runtime.
 #pragma once
+#include <atomic>
 #include <array>
 #include <exception>
 #include <functional>
@@ -158,6 +159,19 @@ class Capture {
   void leads_on(Used& use);
   std::vector<CapturedLaunch> launches;
   bool by_handles = false;   ///< some launch goes by handles
+  /// Of a structure: true while it is not what it says, from a change of what it is of until it is made anew.
+  using Stale = std::shared_ptr<std::atomic<bool>>;
+  /// Work is captured that changes what the structure is of; that makes it anew; that uses it.
+  void change(const Stale& structure);
+  void renew(const Stale& structure);
+  /// \return  false where it has changed in the capture
+  bool use(const Stale& structure);
+  struct Structures {
+    std::vector<Stale> used;     ///< as they were before the capture
+    std::vector<Stale> changed;  ///< and not made anew since
+    std::vector<Stale> renewed;  ///< and not changed since
+  };
+  Structures structures;
   std::uint64_t serial = 0;  ///< of the first memory that is made in the capture
   std::unique_ptr<backend::Operations> take();
   /// What the launches report to, or null. Before take().

@@ -24,6 +24,7 @@ void tell_watchers(const std::shared_ptr<Storage>& storage, StreamState& copies)
 
 CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* again)
     : brings_(std::move(capture.brings)),
+      structures_(std::move(capture.structures)),
       by_handles_(capture.by_handles),
       device_(&capture.device()),
       what_(what),
@@ -63,6 +64,11 @@ void CapturedMemory::check_present() const {
   each([&](const Capture::Used& u) { check(*u.storage); });
   for (const Bring& b : brings_)
     for (const std::shared_ptr<Storage>& storage : b.list) check(*storage);
+  if (std::ranges::any_of(structures_.used, [](const Capture::Stale& stale) { return stale->load(); }))
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} works on a mesh that needs its rebuild(): the indices of the mesh have changed, or its "
+                            "last refit or rebuild failed",
+                            what_));
 }
 
 namespace {
@@ -179,6 +185,7 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
     take_back_notes(reached);
     throw;
   }
+  for (const Capture::Stale& stale : structures_.renewed) *stale = false;
 }
 
 void CapturedMemory::reach(StreamState& on, StreamState& copies, Reached& reached) const {

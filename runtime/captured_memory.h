@@ -80,6 +80,7 @@ class CapturedMemory {
   std::vector<Capture::Used> used_;
   std::map<std::size_t, std::vector<Capture::Used>> given_;  ///< by launch
   std::vector<Bring> brings_;
+  Capture::Structures structures_;
   References idle_;                ///< copied, when it held no arrays
   bool by_handles_ = false;        ///< some launch goes by handles
   DeviceState* device_ = nullptr;  ///< whose handles they are

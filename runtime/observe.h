@@ -103,6 +103,8 @@ class Watcher {
   virtual void before_write(const ArrayBase& elements, StreamState& stream) = 0;
   /// Whether a change would take something away that is still needed.
   virtual bool needs(const ArrayBase&) { return false; }
+  /// Work is captured that changes these elements; before_write() comes with each launch of the graph.
+  virtual void before_captured_write(const ArrayBase&) {}
 
   const std::uint64_t serial;  ///< see Storage::serial
   const bool captured;         ///< made while a graph was captured: it watches what each launch of that does

@@ -29,6 +29,9 @@ class IndexWatch : public Watcher {
   void before_write(const ArrayBase& elements, StreamState&) override {
     if (may_overlap(elements, indices_)) *changed = true;
   }
+  void before_captured_write(const ArrayBase& elements) override {
+    if (may_overlap(elements, indices_)) Capture::current()->change(changed);
+  }
   const std::shared_ptr<std::atomic<bool>> changed = std::make_shared<std::atomic<bool>>(false);
 
  private:
@@ -145,6 +148,8 @@ void check(const MeshState& s, const MeshOptions& options) {
 void check_unchanged(const MeshState& s) {
   if (*s.watch->changed)
     invalid("the indices of a mesh have changed, or its last refit or rebuild failed: call its rebuild()");
+  if (Capture* c = Capture::current(); c && !c->use(s.watch->changed))
+    invalid("the indices of a mesh are changed in a capture: call its rebuild() there, before it is used");
 }
 
 void read_points(MeshState& s) {
@@ -248,12 +253,16 @@ void Mesh::rebuild() {
   const bool changed = *s.watch->changed;
   if (changed) detail::check_triangles(s);
   detail::change(s.watch->changed, [&] {
-    if (changed) s.arrays.indices = s.indices.contiguous();
+    if (changed)
+      s.arrays.indices = s.indices.contiguous();
+    else if (!s.indices.is_contiguous())
+      s.arrays.indices.copy_from(s.indices);  // a capture may have changed them
     detail::read_points(s);
     s.tree.rebuild_now(s.lowers, s.uppers, {});
     detail::follow_tree(s);
   });
   *s.watch->changed = false;
+  if (detail::Capture* c = detail::Capture::current()) c->renew(s.watch->changed);
 }
 
 Device Mesh::device() const { return state().points.device(); }

@@ -42,7 +42,15 @@ Walk::Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents, const BvhRoot& ro
   if (!lib::tracing_adjoint()) stack_.push_back(private_array<int>(kStack));
   // A handle whose structure was freed has no nodes.
   node_ = select(nodes_.shape(0) > 0, 0, -1);
-  if (part_) node_ = select(*part_ >= 0, *part_ >> 1, select(*part_ == kBvhWhole, node_, -1));
+  if (part_) {
+    // A name that is none of this tree's, of another one or made up, finds nothing: its walk might not end.
+    const Int start = *part_ >> 1;
+    Bool there = (*part_ >= 0) & (start < nodes_.shape(0));
+    If (there) {
+      there = Int(parents_[start]) >= -1;
+    }
+    node_ = select(there, start, select(*part_ == kBvhWhole, node_, -1));
+  }
 }
 
 void Walk::step(const Int& next, const Int& waiting) {

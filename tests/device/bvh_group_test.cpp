@@ -216,6 +216,27 @@ TEST_P(BvhGroup, a_tree_without_groups_has_none_to_find) {
   EXPECT_EQ(nothing.data().group_roots.to_vector(), std::vector<int>{kBvhNothing});
 }
 
+TEST_P(BvhGroup, names_that_are_no_roots_find_nothing) {
+  const Bvh bvh = build(device(), test::random_soup(3), {}, std::vector<int>{0, 0, 1});
+  const std::vector<int> roots{kBvhWhole, 4, 5, 100, 12345, 0x7fffffff, -3, -7};
+  for (bool debug : {false, true}) {
+    Array<int> counts = zeros<int>(device(), int(roots.size()));
+    const auto count = kernel(
+        "count",
+        [](Var<BvhData> bvh, Arr<const int> roots, Arr<int> counts) {
+          Int i = tid();
+          BvhRoot root;
+          root.name = Int(roots[i]);
+          for ([[maybe_unused]] auto k : bvh_query_aabb(bvh, Vec3(-9.f, -9.f, -9.f), Vec3(9.f, 9.f, 9.f), root)) {
+            counts[i] += 1;
+          }
+        },
+        {.debug = debug});
+    launch(count, roots.size(), bvh, Array<int>(device(), roots), counts);
+    EXPECT_EQ(counts.to_vector(), (std::vector<int>{3, 0, 0, 0, 0, 0, 0, 0}));
+  }
+}
+
 TEST_P(BvhGroup, groups_are_found_through_handles) {
   const Boxes boxes = test::random_soup(50);
   std::vector<int> groups;

@@ -419,4 +419,55 @@ TEST_P(GraphReferences, a_mesh_whose_indices_have_changed_is_refused_by_its_hand
   EXPECT_GE(face.at(0), 0);
 }
 
+TEST_P(GraphReferences, a_mesh_whose_indices_have_changed_is_refused) {
+  const MeshData near = shapes::icosphere(1, 1);
+  std::vector<int> half(near.indices.begin(), near.indices.begin() + std::ptrdiff_t(near.indices.size() / 2));
+  half.insert(half.end(), half.begin(), half.end());
+  const Array<int> whole(device(), near.indices), others(device(), half);
+  const Array<int> indices = whole.clone();
+  Mesh mesh(Array<vec3>(device(), near.points), indices);
+  Array<int> faces = zeros<int>(device(), 1);
+  const auto count = kernel("count", [](Var<MeshArrays> mesh, Arr<int> faces) {
+    Int found = 0;
+    for ([[maybe_unused]] auto f : mesh_query_sphere(mesh, mesh_get_point(mesh, 0), 1e-3f)) found += 1;
+    faces[0] = found;
+  });
+  const auto change = [&](const Array<int>& to) { Array<int>(indices).copy_from(to); };
+  const auto in_capture = [&](auto f) { return error_of([&] { capture(device(), f); }); };
+  expect_contains(in_capture([&] { change(whole), launch(count, 1, mesh, faces); }), "rebuild() there");
+  expect_contains(in_capture([&] { change(whole), mesh.refit(); }), "rebuild() there");
+  launch(count, 1, mesh, faces);  // no capture has come to anything
+  const int around = faces.at(0);
+  EXPECT_GE(around, 5);
+
+  const Graph asks = capture(device(), [&] { launch(count, 1, mesh, faces); });
+  const Graph refits = capture(device(), [&] { mesh.refit(); });
+  asks.launch();
+  change(whole);
+  expect_contains(error_of([&] { asks.launch(); }), "a graph works on a mesh that needs its rebuild()");
+  expect_contains(error_of([&] { refits.launch(); }), "a graph works on a mesh that needs its rebuild()");
+  mesh.rebuild();
+  refits.launch();
+  asks.launch();
+  EXPECT_EQ(faces.at(0), around);
+
+  // Whoever rebuilds in the graph may go on, there and behind it.
+  Array<int> before = zeros<int>(device(), 1);
+  const Graph changes = capture(device(), [&] {
+    launch(count, 1, mesh, before);
+    change(others);
+    mesh.rebuild();
+    launch(count, 1, mesh, faces);
+    change(whole);
+    mesh.rebuild();
+  });
+  for (int k = 0; k < 3; ++k) {
+    changes.launch();
+    EXPECT_EQ(before.at(0), around);
+    EXPECT_NE(faces.at(0), around);
+    launch(count, 1, mesh, faces);
+    EXPECT_EQ(faces.at(0), around);
+  }
+}
+
 }  // namespace
