@@ -1,7 +1,7 @@
 // Work of a thread that is collected for a graph instead of run. Internal to the runtime.
 #pragma once
-#include <atomic>
 #include <array>
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <map>
@@ -158,7 +158,7 @@ class Capture {
   /// Launches of the graph have barriers for what elements of the memory hold.
   void leads_on(Used& use);
   std::vector<CapturedLaunch> launches;
-  bool by_handles = false;   ///< some launch goes by handles
+  bool by_handles = false;  ///< some launch goes by handles
   /// Of a structure: true while it is not what it says, from a change of what it is of until it is made anew.
   using Stale = std::shared_ptr<std::atomic<bool>>;
   /// Work is captured that changes what the structure is of; that makes it anew; that uses it.
