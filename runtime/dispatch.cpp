@@ -159,7 +159,12 @@ void dispatch(const Dispatch& work) {
     const ArrayBase* const a = accessed(call.params[k], args[k]);
     if (!a) continue;
     if (any(access, ir::kChanges)) before_write(*a, *on);
-    a->storage()->order_before(*on, any(access, ir::kChanges));
+    try {
+      a->storage()->order_before(*on, any(access, ir::kChanges));
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::invalid_argument || !e.kernel().empty()) throw;
+      throw Error(e.kind(), fmt::format("{}: {}", argument_name(args[k]), e.message()), call.name, call.loc);
+    }
     ranges[num_ranges++] = {a->address(), a->extent_bytes(), access};
   }
   // Which of them a kernel changes is not known: it may read and write all.
