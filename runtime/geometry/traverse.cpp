@@ -39,11 +39,11 @@ Children::Children(const Arr<BvhNode>& nodes, const Int& number) : node(number) 
 
 Walk::Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents, const BvhRoot& root)
     : nodes_(nodes), parents_(parents), part_(root.name) {
-  if (!lib::tracing_adjoint()) stack_.push_back(private_array<int>(kStack));
+  if (!lib::tracing_adjoint()) stack_.assign(kStack, -1);
   // A handle whose structure was freed has no nodes.
   node_ = select(nodes_.shape(0) > 0, 0, -1);
   if (part_) {
-    // A name that is none of this tree's, of another one or made up, finds nothing: its walk might not end.
+    // A name past the tree, or of no node in it, finds nothing: its walk might not end.
     const Int start = *part_ >> 1;
     Bool there = (*part_ >= 0) & (start < nodes_.shape(0));
     If (there) {
@@ -57,15 +57,17 @@ void Walk::step(const Int& next, const Int& waiting) {
   Int to = next;
   Bool climbs = true;
   if (!stack_.empty()) {
-    // Without branches, which threads would take by chance: what does not wait goes to a place that stays free, and
-    // what is on top is read whether it is wanted or not.
-    stack_[0][top_ & (kStack - 1)] = waiting;
-    top_ += select(waiting >= 0, 1, 0);
-    bottom_ = max(bottom_, top_ - (kStack - 1));
-    climbs = bottom_ > 0;
-    const Bool pops = (to < 0) & (top_ > bottom_);
-    to = select(pops, Int(stack_[0][max(top_ - 1, 0) & (kStack - 1)]), to);
-    top_ -= select(pops, 1, 0);
+    // Without branches, which threads would take by chance.
+    const Bool pushes = waiting >= 0, pops = next < 0;
+    to = select(pops, stack_.front(), next);
+    lost_ |= pushes & (stack_.back() >= 0);
+    climbs = lost_;
+    std::vector<Int> moved;
+    for (std::size_t k = 0; k < stack_.size(); ++k) {
+      const Int above = k > 0 ? stack_[k - 1] : waiting, below = k + 1 < stack_.size() ? stack_[k + 1] : Int(-1);
+      moved.push_back(select(pushes, above, select(pops, below, stack_[k])));
+    }
+    for (std::size_t k = 0; k < stack_.size(); ++k) stack_[k] = moved[k];
   }
   from_ = -1;
   If (climbs & (to < 0)) {

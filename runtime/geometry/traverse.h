@@ -1,7 +1,6 @@
 // The walk through a hierarchy that all queries share. Internal to the library's queries.
 #pragma once
 #include "../../frontend/edsl/control.h"
-#include "../../frontend/edsl/group.h"
 #include "../../frontend/edsl/names.h"
 #include "../../frontend/edsl/struct_var.h"
 #include "bvh_group.h"
@@ -42,16 +41,20 @@ struct LeafRange {
 /// Where a thread stands in a tree.
 ///
 /// Strategy: a node holds the boxes of its children, so that a visit reads one line of 64 bytes and decides about both.
-/// Leaves are handed to the query at once; of two inner children the one goes on and the other waits on a stack in the
-/// thread's own memory, at most one for each level. The stack is a ring that holds kStack - 1: in a deeper tree the
-/// oldest are overwritten, and once those that are left are used up, the walk climbs by the parents' numbers: it visits
-/// the parent again and goes from its first child to the second, if the query still wants that, from the second further
-/// up. Nothing is lost and no leaf is handed over twice: whatever a popped entry was, the thread then stands in its
-/// parent's second child.
+/// Leaves are handed to the query at once; of two inner children the one goes on and the other waits on a stack in
+/// registers, at most one for each level. The stack holds kStack, the newest first; in a deeper tree the oldest are
+/// lost, and once those that are left are used up, the walk climbs by the parents' numbers: it visits the parent again
+/// and goes from its first child to the second, if the query still wants that, from the second further up. Nothing is
+/// left out and no leaf is handed over twice: whatever a popped entry was, the thread then stands in its parent's
+/// second child.
 ///
-/// Worked example, a ring that holds 2 and a chain 0 - 1 - 2 - 3 whose second children a, b, c are nodes too: a, b, c
-/// are pushed, which overwrites a; behind 3 come c and b from the ring; behind b the walk climbs: b is the second child
-/// of 1, and 1 the first of 0, whose second is a; behind a it climbs to the root and ends.
+/// Worked example, a stack that holds 2 and a chain 0 - 1 - 2 - 3 whose second children a, b, c are nodes too: a, b, c
+/// are pushed, by which a is lost; behind 3 come c and b from the stack; behind b the walk climbs: b is the second
+/// child of 1, and 1 the first of 0, whose second is a; behind a it climbs to the root and ends.
+///
+/// All of the stack moves by one place in each visit: two choices for each entry. An array that threads index by
+/// themselves costs more where a processor runs them in step, a store and a load for each thread, one after the other
+/// and behind a branch that asks whether it takes part: rays took up to 1.5 times as long.
 ///
 /// Devices that run the threads of a subgroup in step, and masked ones too, pay for all code of a loop in each of its
 /// rounds: climbing is no loop of its own but a visit like others.
@@ -63,7 +66,7 @@ struct LeafRange {
 /// save.
 class Walk {
  public:
-  static constexpr int kStack = 64;  ///< a power of two
+  static constexpr int kStack = 12;
 
   Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents, const BvhRoot& root = {});
 
@@ -105,11 +108,11 @@ class Walk {
 
   Arr<BvhNode> nodes_;
   Arr<int> parents_;
-  std::optional<Int> part_;          ///< the name of the root; none for the whole tree
-  std::vector<Private<int>> stack_;  ///< none in an adjoint
+  std::optional<Int> part_;  ///< the name of the root; none for the whole tree
+  std::vector<Int> stack_;   ///< nodes that wait, behind the last of them -1; empty in an adjoint
+  Bool lost_;                ///< some had to go for newer ones
   Int node_;
   Int from_ = -1;  ///< the child of node_ that the walk climbs from, or -1: it descends
-  Int top_, bottom_;
 };
 
 /// Goes through a tree: `look` is called with the place of each primitive in a leaf that `choose` wants, until `done`.

@@ -533,7 +533,9 @@ TEST_P(BvhQuery, deep_trees_that_were_built_lose_nothing) {
       BvhOptions options;
       options.builder = builder, options.leaf_size = leaf_size;
       const Bvh bvh(device(), lo, hi, options);
-      if (builder == BvhBuilder::hploc) EXPECT_GT(bvh.depth(), 64) << "deeper than the stack of a walk";
+      if (builder == BvhBuilder::hploc) {
+        EXPECT_GT(bvh.depth(), 64) << "deeper than the stack of a walk";
+      }
       EXPECT_EQ(run(device(), bvh.data(), n, n, by_aabb, at, at), around);
       EXPECT_EQ(run(
                     device(), bvh.data(), n, n,

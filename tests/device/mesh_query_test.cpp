@@ -307,7 +307,9 @@ TEST_P(MeshQuery, deep_trees_lose_nothing) {
       MeshOptions options;
       options.builder = builder, options.leaf_size = leaf_size;
       const Mesh mesh(device(), data, options);
-      if (builder == BvhBuilder::hploc) EXPECT_GT(mesh.tree().depth(), 64) << "deeper than the stack of a walk";
+      if (builder == BvhBuilder::hploc) {
+        EXPECT_GT(mesh.tree().depth(), 64) << "deeper than the stack of a walk";
+      }
       const auto rays = cast_rays(device(), mesh, origins, outward, inf);
       const auto closest = ask_points(device(), mesh, origins, inf, MeshSign::none);
       for (int i = 0; i < n; ++i) {
