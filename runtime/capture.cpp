@@ -201,23 +201,53 @@ void Capture::before_write(const ArrayBase& elements) {
   }
 }
 
+namespace {
+void add(std::vector<Capture::Stale>& list, const Capture::Stale& structure) {
+  if (!std::ranges::count(list, structure)) list.push_back(structure);
+}
+}  // namespace
+
 void Capture::change(const Stale& structure) {
   if_it_fails([this, before = structures] { structures = before; });
-  std::erase(structures.renewed, structure);
-  if (!std::ranges::count(structures.changed, structure)) structures.changed.push_back(structure);
+  add(structures.changed, structure);
+  add(structures.written, structure);
 }
 
 void Capture::renew(const Stale& structure) {
   if_it_fails([this, before = structures] { structures = before; });
   std::erase(structures.changed, structure);
-  if (!std::ranges::count(structures.renewed, structure)) structures.renewed.push_back(structure);
+  add(structures.used, structure);
 }
 
 bool Capture::use(const Stale& structure) {
-  if (std::ranges::count(structures.changed, structure)) return false;
-  if (!std::ranges::count(structures.renewed, structure) && !std::ranges::count(structures.used, structure))
-    structures.used.push_back(structure);
+  if (!find(structure)) return false;
+  add(structures.used, structure);
   return true;
+}
+
+bool Capture::find(const Stale& structure) {
+  if (std::ranges::count(structures.changed, structure)) return false;
+  add(structures.here, structure);
+  return true;
+}
+
+Capture::Structures Capture::begin_condition() {
+  if_it_fails([this, before = structures] { structures = before; });
+  Structures before = structures;
+  structures.here.clear();
+  return before;
+}
+
+void Capture::end_condition(const Structures& before, const char* what, bool again) {
+  const auto was_used = [&](const Stale& s) { return std::ranges::count(structures.here, s) > 0; };
+  if (again && std::ranges::any_of(structures.changed, was_used))
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} uses a mesh, and changes its indices behind that: call its rebuild() at the end of the "
+                            "round",
+                            what));
+  // What was changed before may not have been made anew.
+  for (const Stale& s : before.changed) add(structures.changed, s);
+  for (const Stale& s : before.here) add(structures.here, s);
 }
 
 void Capture::launched(const Dispatch& work, std::size_t first_operation) {
@@ -258,6 +288,7 @@ void clear_handle(const ArrayBase& element) noexcept {
   if (t_capture) clear();
   const OutsideCapture at_once;
   clear();
+  element.storage()->device->handles.gone(element.storage());
 }
 
 StreamState& current_stream(DeviceState& device) {

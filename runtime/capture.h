@@ -41,6 +41,23 @@ class Copying {
   References replaced_;  ///< under the memory's lock
 };
 
+/// While it lives, a run that is not given to the device yet brings this to elements of the memory: see
+/// Storage::begin_coming().
+class Coming {
+ public:
+  /// Errors: as Storage::refer_to()
+  Coming(std::shared_ptr<Storage> to, References list) : to_(std::move(to)), list_(std::move(list)) {
+    to_->begin_coming(list_);
+  }
+  Coming(const Coming&) = delete;
+  Coming& operator=(const Coming&) = delete;
+  ~Coming() { to_->end_coming(list_); }
+
+ private:
+  std::shared_ptr<Storage> to_;
+  References list_;
+};
+
 /// Elements that hold arrays are written: their array refers to what these hold. In a capture each launch of the graph
 /// does it again, when the elements of `from` may refer to other memory than today.
 struct Bring {
@@ -159,19 +176,30 @@ class Capture {
   void leads_on(Used& use);
   std::vector<CapturedLaunch> launches;
   bool by_handles = false;  ///< some launch goes by handles
-  /// Of a structure: true while it is not what it says, from a change of what it is of until it is made anew.
+  /// Of a structure: true while it is not what it says, from a change of what it is of until it is made anew. It keeps
+  /// who watches for that.
   using Stale = std::shared_ptr<std::atomic<bool>>;
+  /// What captured work does to structures. Each launch says the same of them that the capture has found out.
+  struct Structures {
+    std::vector<Stale> used;     ///< or made anew: they have to be in order when the work is launched
+    std::vector<Stale> changed;  ///< what they are of, and not made anew since: they are stale behind it
+    std::vector<Stale> written;  ///< what they are of, at any time
+    std::vector<Stale> here;     ///< used in the innermost condition
+  };
+  Structures structures;
   /// Work is captured that changes what the structure is of; that makes it anew; that uses it.
   void change(const Stale& structure);
   void renew(const Stale& structure);
   /// \return  false where it has changed in the capture
   bool use(const Stale& structure);
-  struct Structures {
-    std::vector<Stale> used;     ///< as they were before the capture
-    std::vector<Stale> changed;  ///< and not made anew since
-    std::vector<Stale> renewed;  ///< and not changed since
-  };
-  Structures structures;
+  /// For use() of a structure that a kernel may find, or may not: it need not be in order by the time of a launch.
+  bool find(const Stale& structure);
+  /// Around the work of a condition, which runs once or never.
+  Structures begin_condition();
+  /// \param what   calls it, for messages
+  /// \param again  or several times
+  /// Errors: Error(invalid_argument) for a structure that would be stale in the next round, and is used there.
+  void end_condition(const Structures& before, const char* what, bool again);
   std::uint64_t serial = 0;  ///< of the first memory that is made in the capture
   std::unique_ptr<backend::Operations> take();
   /// What the launches report to, or null. Before take().

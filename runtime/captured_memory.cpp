@@ -13,18 +13,15 @@
 namespace weft::detail {
 
 namespace {
-// Those that the capture has not told already: tapes from outside.
-void tell_watchers(const std::shared_ptr<Storage>& storage, StreamState& copies) {
-  if (!storage->watched() || !storage->bytes) return;
-  const View all(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
-  for (const auto& watcher : storage->watchers())
-    if (!watcher->captured) watcher->before_write(all, copies);
+View all_of(const std::shared_ptr<Storage>& storage) {
+  return View(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
 }
 }  // namespace
 
 CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* again)
     : brings_(std::move(capture.brings)),
       structures_(std::move(capture.structures)),
+      serial_(capture.serial),
       by_handles_(capture.by_handles),
       device_(&capture.device()),
       what_(what),
@@ -67,8 +64,34 @@ void CapturedMemory::check_present() const {
   if (std::ranges::any_of(structures_.used, [](const Capture::Stale& stale) { return stale->load(); }))
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("{} works on a mesh that needs its rebuild(): the indices of the mesh have changed, or its "
-                            "last refit or rebuild failed",
-                            what_));
+                            "last refit or rebuild failed; if the mesh is gone, {} again",
+                            what_, again_));
+}
+
+// Those that the capture has not told already: tapes from outside, and structures that it did not know to stand there.
+// \param captured  it has asked all that were there which elements it would change
+void CapturedMemory::tell_watchers(const std::shared_ptr<Storage>& written, bool captured, StreamState& copies,
+                                   std::vector<MadeStale>& stale) const {
+  if (!written->watched() || !written->bytes) return;
+  const auto among = [](const std::vector<Capture::Stale>& list, const std::atomic<bool>* mark) {
+    return std::ranges::any_of(list, [&](const Capture::Stale& s) { return s.get() == mark; });
+  };
+  for (auto& watcher : written->watchers()) {
+    if (watcher->captured) continue;
+    const std::atomic<bool>* const mark = watcher->stale();
+    if (!mark) {
+      watcher->before_write(all_of(written), copies);
+      continue;
+    }
+    if ((captured && watcher->serial < serial_) || among(structures_.written, mark)) continue;
+    // Whether it is used before or after, nobody knows.
+    if (by_handles_ || among(structures_.used, mark))
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("{} changes indices of a mesh, which it did not when it was made, and uses meshes: {} "
+                              "again",
+                              what_, again_));
+    stale.push_back({std::move(watcher), written});
+  }
 }
 
 namespace {
@@ -157,52 +180,39 @@ void CapturedMemory::note_brought(Reached& reached) const {
   }
   for (auto& [to, brought] : brought([&](Storage& s) { return reached.held[&s].before; })) {
     if (!brought.written) continue;
-    add(reached.noted, brought.ever);
-    Storage::Referred referred = to->refer_to(std::move(brought.ever));
-    std::uint64_t& version = reached.held[to].version;
-    version = version == referred.before ? referred.after : 0;
-    reached.notes.emplace_back(to->shared_from_this(), std::move(referred));
+    add(reached.kept, brought.ever);
+    reached.held[to].coming.emplace(to->shared_from_this(), std::move(brought.ever));
   }
-}
-
-void CapturedMemory::take_back_notes(Reached& reached) {
-  // The last first.
-  for (; !reached.notes.empty(); reached.notes.pop_back())
-    reached.notes.back().first->take_back(reached.notes.back().second);
-}
-
-void CapturedMemory::give_up(Reached& reached) {
-  take_back_notes(reached);
-  reached = {};
 }
 
 void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached& reached) const {
   check_present();
   check_elements();
-  try {
-    reach(on, copies, reached);
-  } catch (...) {
-    take_back_notes(reached);
-    throw;
-  }
-  for (const Capture::Stale& stale : structures_.renewed) *stale = false;
+  std::vector<MadeStale> made_stale;
+  reach(on, copies, reached, made_stale);
+  // When nothing refuses the run any more.
+  for (const MadeStale& m : made_stale) m.watcher->before_write(all_of(m.written), copies);
+  for (const Capture::Stale& stale : structures_.changed) *stale = true;
 }
 
-void CapturedMemory::reach(StreamState& on, StreamState& copies, Reached& reached) const {
+void CapturedMemory::reach(StreamState& on, StreamState& copies, Reached& reached,
+                           std::vector<MadeStale>& stale) const {
   note_brought(reached);
-  each([&](const Capture::Used& u) {
-    if (u.writes) tell_watchers(u.storage, copies);
+  const auto use = [&](const Capture::Used& u, bool captured) {
+    if (u.writes) tell_watchers(u.storage, captured, copies, stale);
     u.storage->order_before(on, u.writes);
     if (leads_on(*u.storage)) u.storage->reach(u.writes ? reached.by_elements : reached.read_by_elements);
-  });
+  };
+  for (const Capture::Used& u : used_) use(u, true);
+  for (const auto& [launch, memory] : given_)
+    for (const Capture::Used& u : memory) use(u, false);
   std::erase_if(reached.read_by_elements,
                 [&](const auto& s) { return std::ranges::binary_search(reached.by_elements, s); });
   for (const auto& storage : reached.by_elements) {
-    tell_watchers(storage, copies);
+    tell_watchers(storage, false, copies, stale);
     storage->order_before(on, true);
   }
   for (const auto& storage : reached.read_by_elements) storage->order_before(on, false);
-  // Where it changes what a mesh is of, that is stale by now.
   if (by_handles_) reached.by_handles = device_->handles.all(on);
   for (const auto& storage : reached.by_handles) {
     if (storage->is_freed())
@@ -237,7 +247,6 @@ void CapturedMemory::has_brought(Reached& reached) const {
     }
     return before;
   });
-  reached.notes.clear();
   for (auto& [storage, held] : reached.held) held.copying.reset();
   for (auto& [to, brought] : all) {
     if (brought.replaced)
@@ -245,6 +254,7 @@ void CapturedMemory::has_brought(Reached& reached) const {
     else if (brought.written)
       to->refer_to(std::move(brought.ever));
   }
+  for (auto& [storage, held] : reached.held) held.coming.reset();
 }
 
 std::vector<std::shared_ptr<const void>> CapturedMemory::pins() const {

@@ -29,23 +29,21 @@ class CapturedMemory {
     /// What memory referred to before, whose elements are copied or written.
     struct Held {
       References before;
-      std::uint64_t version = 0;  ///< since this run has noted what comes, see Storage::refer_to(); 0: not known
+      std::uint64_t version = 0;  ///< of that, see Storage::refer_to()
       std::optional<Copying> copying;
+      std::optional<Coming> coming;  ///< until the run has been given to the device
     };
     std::map<Storage*, Held> held;
-    References noted;                                                           ///< by this run
-    std::vector<std::pair<std::shared_ptr<Storage>, Storage::Referred>> notes;  ///< the same, to be taken back
+    References kept;  ///< what comes, until the run has ended
   };
   /// Before a run on `on`: it comes after what other streams were given to do with its memory. Tapes that need elements
   /// which it may change are told, and copy them on `copies`.
   /// Elements that it writes refer to what they will hold.
-  /// \param reached  empty. The end of memory may ask for what the caller has locked: it is let go of after that, when
-  ///                 this has thrown, too.
+  /// \param reached  empty. Its end says that the run does not come, until has_brought(). The end of memory may ask for
+  ///                 what the caller has locked: it is let go of after that, when this has thrown, too.
   /// Errors: Error(invalid_argument) for elements that held no arrays in the capture and do now, for memory that was
   /// freed, and while a structure behind a handle is stale.
   void order_before(StreamState& on, StreamState& copies, Reached& reached) const;
-  /// Or it is not given to the device: nothing is noted any more. Leaves `reached` empty.
-  static void give_up(Reached& reached);
   /// After that: what comes later on its memory comes after.
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
   /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else. Of a
@@ -71,8 +69,14 @@ class CapturedMemory {
   /// \param before  what memory refers to before the run
   std::map<Storage*, Brought> brought(const std::function<References(Storage&)>& before) const;
   void note_brought(Reached& reached) const;
-  void reach(StreamState& on, StreamState& copies, Reached& reached) const;
-  static void take_back_notes(Reached& reached);
+  /// Structures that the run makes stale, which the capture did not know of.
+  struct MadeStale {
+    std::shared_ptr<Watcher> watcher;
+    std::shared_ptr<Storage> written;
+  };
+  void tell_watchers(const std::shared_ptr<Storage>& written, bool captured, StreamState& copies,
+                     std::vector<MadeStale>& stale) const;
+  void reach(StreamState& on, StreamState& copies, Reached& reached, std::vector<MadeStale>& stale) const;
   void check_present() const;
   void check_elements() const;
   bool is_given(const Storage& storage) const;
@@ -81,6 +85,7 @@ class CapturedMemory {
   std::map<std::size_t, std::vector<Capture::Used>> given_;  ///< by launch
   std::vector<Bring> brings_;
   Capture::Structures structures_;
+  std::uint64_t serial_ = 0;       ///< of the capture: what is older was there
   References idle_;                ///< copied, when it held no arrays
   bool by_handles_ = false;        ///< some launch goes by handles
   DeviceState* device_ = nullptr;  ///< whose handles they are

@@ -141,7 +141,8 @@ void dispatch(const Dispatch& work) {
     for (const std::shared_ptr<Storage>& s : list)
       if (s->is_freed()) throw Error(ErrorKind::invalid_argument, message, call.name, call.loc);
   };
-  // Arrays that were freed refuse the launch before others are told that elements change.
+  // What refuses the launch does so before others are told that elements change: arrays that were freed, and those that
+  // a recording works on which is not submitted.
   // What a kernel does through an address that it has loaded is noted for all of its arrays (mark_accesses): it changes
   // nothing that the elements of those hold which it does not change.
   References held, held_read;
@@ -154,26 +155,32 @@ void dispatch(const Dispatch& work) {
   if (!held.empty()) std::erase_if(held_read, [&](const auto& s) { return std::ranges::binary_search(held, s); });
   for (const References* list : {&held, &held_read})
     refuse_freed(*list, "an array was freed that the elements of its arguments may hold: assign all of those anew");
+  const auto order = [&](Storage& s, bool writes, const auto& name) {
+    try {
+      s.order_before(*on, writes);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::invalid_argument || !e.kernel().empty()) throw;
+      throw Error(e.kind(), fmt::format("{}: {}", name(), e.message()), call.name, call.loc);
+    }
+  };
+  const auto in_elements = [] { return "what elements of its arguments hold"; };
+  const auto behind_handles = [] { return "what it finds by handles"; };
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ir::Access access = call.params[k].access;
     const ArrayBase* const a = accessed(call.params[k], args[k]);
     if (!a) continue;
-    if (any(access, ir::kChanges)) before_write(*a, *on);
-    try {
-      a->storage()->order_before(*on, any(access, ir::kChanges));
-    } catch (const Error& e) {
-      if (e.kind() != ErrorKind::invalid_argument || !e.kernel().empty()) throw;
-      throw Error(e.kind(), fmt::format("{}: {}", argument_name(args[k]), e.message()), call.name, call.loc);
-    }
+    order(*a->storage(), any(access, ir::kChanges), [&] { return argument_name(args[k]); });
     ranges[num_ranges++] = {a->address(), a->extent_bytes(), access};
   }
   // Which of them a kernel changes is not known: it may read and write all.
   constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
-  for (const std::shared_ptr<Storage>& s : held) {
+  for (const std::shared_ptr<Storage>& s : held) order(*s, true, in_elements);
+  for (const std::shared_ptr<Storage>& s : held_read) order(*s, false, in_elements);
+  for (std::size_t k = 0; k < args.size(); ++k)
+    if (const ArrayBase* const a = accessed(call.params[k], args[k]); a && any(call.params[k].access, ir::kChanges))
+      before_write(*a, *on);
+  for (const std::shared_ptr<Storage>& s : held)
     if (s->bytes) before_write(View(s, s->allocation.address, std::int64_t(s->bytes), 1), *on);
-    s->order_before(*on, true);
-  }
-  for (const std::shared_ptr<Storage>& s : held_read) s->order_before(*on, false);
   // Room for the report buffer, and for one range that stands for many.
   using Memory = std::span<const std::shared_ptr<Storage>>;
   const auto add_ranges = [&](Memory list, ir::Access access, std::size_t room) {
@@ -191,7 +198,7 @@ void dispatch(const Dispatch& work) {
   if (call.by_handles) {
     by_handles = device.handles.all(*on);
     refuse_freed(by_handles, "an array was freed that a structure stands on which kernels find by its handle");
-    for (const std::shared_ptr<Storage>& s : by_handles) s->order_before(*on, false);
+    for (const std::shared_ptr<Storage>& s : by_handles) order(*s, false, behind_handles);
     add_ranges(by_handles, ir::Access::read, 2);
   }
 

@@ -105,7 +105,10 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   const std::size_t begin = list.size();
   const std::size_t first_bring = capture->brings.size();
   Capture::Undo undo(*capture);
+  const Capture::Structures structures = capture->begin_condition();
   work();
+  capture->end_condition(structures, what, rounds > 1);
+  const Capture::Structures behind = capture->structures;
   // Where the flag is 0 the elements hold what they held.
   for (std::size_t k = first_bring; k < capture->brings.size(); ++k) {
     capture->brings[k].whole = false;
@@ -122,6 +125,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
     }
     for (Operation& l : as_launches(*capture, o)) body.push_back(std::move(l));
   }
+  capture->structures = behind;  // these were told of changes once more, and not in the order of the work
   std::vector<unsigned> grids;
   for (const Operation& o : body)
     if (o.kind == Operation::Kind::launch && !o.grid_at) grids.insert(grids.end(), {o.grid.x, o.grid.y, o.grid.z});

@@ -2,20 +2,32 @@
 #include "handles.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "../frontend/support/error.h"
+#include "capture.h"
 #include "state.h"
 
 namespace weft::detail {
 
-void Handles::add(const std::shared_ptr<Storage>& element, std::shared_ptr<const std::atomic<bool>> stale) {
+void Handles::add(const std::shared_ptr<Storage>& element, std::shared_ptr<std::atomic<bool>> stale) {
+  std::vector<Element> ended;  // whose watches may go once the lock is
   {
     std::lock_guard lock(mutex_);
-    std::erase_if(elements_, [](const Element& e) { return e.storage.expired(); });
+    const auto gone = std::ranges::partition(elements_, [](const Element& e) { return !e.storage.expired(); });
+    ended.assign(std::make_move_iterator(gone.begin()), std::make_move_iterator(gone.end()));
+    elements_.erase(gone.begin(), gone.end());
     elements_.push_back({element, std::move(stale)});
     element->is_handle = true;
   }
   changed();
+}
+
+void Handles::gone(const std::shared_ptr<Storage>& element) {
+  std::shared_ptr<std::atomic<bool>> dropped;  // whose watch may go once the lock is
+  std::lock_guard lock(mutex_);
+  for (Element& e : elements_)
+    if (!e.storage.owner_before(element) && !element.owner_before(e.storage)) dropped = std::move(e.stale);
 }
 
 void Handles::changed() {
@@ -55,7 +67,7 @@ References Handles::all(StreamState& stream) {
     std::lock_guard lock(mutex_);
     for (const Element& e : elements_)
       if (auto storage = e.storage.lock()) {
-        stale = stale || (e.stale && *e.stale);
+        stale = stale || (e.stale && (*e.stale || (stream.capture && !stream.capture->find(e.stale))));
         found.push_back(std::move(storage));  // in any case: the last to let go of one may not have the lock
       }
     std::ranges::copy_if(buried_, std::back_inserter(waits), [&](const Written& b) { return b.stream != &stream; });

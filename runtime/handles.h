@@ -19,7 +19,9 @@ class Handles {
  public:
   /// From now on kernels may read this element by its address, until its memory goes.
   /// \param stale  turns true when the structure is no longer what it says, until it is made anew; may be null
-  void add(const std::shared_ptr<Storage>& element, std::shared_ptr<const std::atomic<bool>> stale);
+  void add(const std::shared_ptr<Storage>& element, std::shared_ptr<std::atomic<bool>> stale);
+  /// The structure of an element is gone: nobody is to wait until it is made anew.
+  void gone(const std::shared_ptr<Storage>& element);
   /// An element refers to other memory than before.
   void changed();
   /// Work that wrote.
@@ -34,14 +36,14 @@ class Handles {
   void end(backend::Device& device);
 
   /// All elements and what they refer to, each once. Work on `stream` may begin after this.
-  /// Errors: Error(invalid_argument) while a structure is stale.
+  /// Errors: Error(invalid_argument) while a structure is stale, or has become so in the capture that the stream is of.
   /// Cost: a few dozen nanoseconds for each, and more after one was made, changed or gone.
   References all(StreamState& stream);
 
  private:
   struct Element {
     std::weak_ptr<Storage> storage;
-    std::shared_ptr<const std::atomic<bool>> stale;
+    std::shared_ptr<std::atomic<bool>> stale;
   };
   std::mutex mutex_;
   std::vector<Element> elements_;

@@ -1,6 +1,7 @@
 // Who hears of what is done to arrays before it is done: a tape that records, and whoever still needs the elements.
 // Internal to the runtime.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -105,6 +106,8 @@ class Watcher {
   virtual bool needs(const ArrayBase&) { return false; }
   /// Work is captured that changes these elements; before_write() comes with each launch of the graph.
   virtual void before_captured_write(const ArrayBase&) {}
+  /// Of a structure that stands on the elements: what is true while it is stale. Null for all others.
+  virtual const std::atomic<bool>* stale() const { return nullptr; }
 
   const std::uint64_t serial;  ///< see Storage::serial
   const bool captured;         ///< made while a graph was captured: it watches what each launch of that does

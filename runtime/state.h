@@ -339,6 +339,13 @@ class Storage : public std::enable_shared_from_this<Storage> {
   void end_copy(References* replaced);
   /// All that this memory has referred to since that copy began.
   References references(const References* replaced);
+  /// From before a run is given to the device until it has said what it has brought: this memory refers to what comes,
+  /// too. It is no version of its own: whatever order runs are prepared, given and noted in, none keeps for good what
+  /// another one replaces.
+  /// \param coming  each memory once afterwards, and not this one. Stays in place meanwhile
+  /// Errors: as refer_to(), and then nothing has changed.
+  void begin_coming(References& coming);
+  void end_coming(const References& coming);
   /// Whether elements may hold any array at all.
   bool holds_arrays() const { return has_references() || holds_itself(); }
   /// Adds all memory that can be reached from here, this one only where it holds itself.
@@ -373,6 +380,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::vector<Use> users();
   std::vector<Use> writers();
   void forget(std::span<const Use> done);
+  References all_references() const;
+  void update_has_references() { has_references_ = !references_.empty() || !coming_.empty(); }
   void give_back();
   [[noreturn]] static void refuse_freed();
   void refuse_pinned() const;
@@ -384,7 +393,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
   References references_;
   std::uint64_t reference_version_ = 0, last_reference_version_ = 0;
   std::atomic<bool> has_references_ = false, holds_itself_ = false;
-  std::vector<References*> copies_;  ///< that are under way: what each is given
+  std::vector<References*> copies_;        ///< that are under way: what each is given
+  std::vector<const References*> coming_;  ///< with runs that are not given to the device yet
   std::shared_ptr<const Gradient> gradient_;
   std::atomic<bool> has_gradient_ = false;
   std::vector<std::weak_ptr<Watcher>> watchers_;

@@ -69,7 +69,7 @@ void Storage::free() {
     freed_ = true;
     owner = std::move(owner_);
     references = std::move(references_);
-    has_references_ = false;
+    update_has_references();
   }
   give_back();
 }
@@ -221,6 +221,7 @@ Storage::Referred Storage::refer_to(References references) {
     referred.before = reference_version_;
     referred.after = reference_version_ = ++last_reference_version_;
   };
+  bool known = false;
   {
     std::lock_guard lock(mutex_);
     if (std::ranges::includes(references_, references)) {
@@ -228,15 +229,16 @@ Storage::Referred Storage::refer_to(References references) {
       next_version();
       return referred;
     }
+    known = std::ranges::includes(all_references(), references);
   }
-  refuse_circle(references);
+  if (!known) refuse_circle(references);
   if (itself) hold_itself();
   {
     std::lock_guard lock(mutex_);
     std::ranges::set_difference(references, references_, std::back_inserter(referred.added));
     references_.insert(references_.end(), referred.added.begin(), referred.added.end());
     make_unique(references_);
-    has_references_ = !references_.empty();
+    update_has_references();
     next_version();
   }
   if (is_handle) device->handles.changed();
@@ -256,7 +258,7 @@ std::uint64_t Storage::refer_only_to(References references, std::uint64_t versio
         std::ranges::set_difference(references, references_, std::back_inserter(*copy));
         make_unique(*copy);
       }
-      has_references_ = !references_.empty();
+      update_has_references();
       if (references == references_) return version;
     } else {
       version = 0;
@@ -278,7 +280,7 @@ void Storage::take_back(const Referred& referred) {
     References left;
     std::ranges::set_difference(references_, referred.added, std::back_inserter(left));
     dropped = std::exchange(references_, std::move(left));
-    has_references_ = !references_.empty();
+    update_has_references();
   }
   if (is_handle) device->handles.changed();
 }
@@ -295,9 +297,17 @@ std::uint64_t Storage::reference_version() {
   return reference_version_;
 }
 
+// Under the lock.
+References Storage::all_references() const {
+  References all = references_;
+  for (const References* list : coming_) all.insert(all.end(), list->begin(), list->end());
+  if (!coming_.empty()) make_unique(all);
+  return all;
+}
+
 References Storage::references() {
   std::lock_guard lock(mutex_);
-  return references_;
+  return all_references();
 }
 
 void Storage::begin_copy(References* replaced) {
@@ -312,10 +322,34 @@ void Storage::end_copy(References* replaced) {
 
 References Storage::references(const References* replaced) {
   std::lock_guard lock(mutex_);
-  References all = references_;
+  References all = all_references();
   all.insert(all.end(), replaced->begin(), replaced->end());
   make_unique(all);
   return all;
+}
+
+void Storage::begin_coming(References& coming) {
+  make_unique(coming);
+  const bool itself = std::erase_if(coming, [&](const auto& s) { return s.get() == this; }) > 0;
+  refuse_circle(coming);
+  if (itself) hold_itself();
+  if (coming.empty()) return;
+  {
+    std::lock_guard lock(mutex_);
+    coming_.push_back(&coming);
+    update_has_references();
+  }
+  if (is_handle) device->handles.changed();
+}
+
+void Storage::end_coming(const References& coming) {
+  if (coming.empty()) return;
+  {
+    std::lock_guard lock(mutex_);
+    std::erase(coming_, &coming);
+    update_has_references();
+  }
+  if (is_handle) device->handles.changed();
 }
 
 void Storage::used_outside(OutsideUser user) {

@@ -75,7 +75,7 @@ struct Recording::State {
   /// need elements which change then are told.
   void order() {
     release();
-    detail::CapturedMemory::give_up(reached);  // of a submission that did not come
+    reached = {};  // of a submission that did not come
     try {
       memory.order_before(*recordings, *stream, reached);
     } catch (...) {
@@ -108,7 +108,6 @@ struct Recording::State {
   }
 
   ~State() {
-    detail::CapturedMemory::give_up(reached);
     if (recording == 0) return;
     try {
       recordings->sleep(ticket);

@@ -33,7 +33,6 @@ struct BvhState {
     if (!has_id) return;
     const Quiet quiet;
     clear_handle(header);
-    *broken = false;  // nobody is to wait for a rebuild()
   }
   BvhState(const BvhState&) = delete;
   BvhState& operator=(const BvhState&) = delete;

@@ -11,7 +11,7 @@ namespace weft {
 
 namespace detail {
 
-void become_handle(const ArrayBase& element, std::shared_ptr<const std::atomic<bool>> stale) {
+void become_handle(const ArrayBase& element, std::shared_ptr<std::atomic<bool>> stale) {
   element.storage()->device->handles.add(element.storage(), std::move(stale));
 }
 

@@ -29,7 +29,7 @@ Var<HashGridArrays> hash_grid_at(In<std::uint64_t> id, Loc loc = Loc::here());
 namespace detail {
 /// The array of one element becomes a handle, until its memory is gone; nobody else is given that. Who lets go of the
 /// element sets it to zeros first. \param stale  see Handles::add()
-void become_handle(const ArrayBase& element, std::shared_ptr<const std::atomic<bool>> stale = nullptr);
+void become_handle(const ArrayBase& element, std::shared_ptr<std::atomic<bool>> stale = nullptr);
 }  // namespace detail
 
 }  // namespace weft

@@ -22,20 +22,22 @@ namespace weft {
 
 namespace detail {
 
-/// Hears of changes of a mesh's indices, which make another mesh of it.
-class IndexWatch : public Watcher {
+/// Hears of changes of a mesh's indices, which make another mesh of it. Graphs that use the mesh keep it.
+class IndexWatch : public Watcher, public std::enable_shared_from_this<IndexWatch> {
  public:
   explicit IndexWatch(const Array<int>& indices) : indices_(indices) {}
   void before_write(const ArrayBase& elements, StreamState&) override {
-    if (may_overlap(elements, indices_)) *changed = true;
+    if (may_overlap(elements, indices_)) changed_ = true;
   }
   void before_captured_write(const ArrayBase& elements) override {
-    if (may_overlap(elements, indices_)) Capture::current()->change(changed);
+    if (may_overlap(elements, indices_)) Capture::current()->change(mark());
   }
-  const std::shared_ptr<std::atomic<bool>> changed = std::make_shared<std::atomic<bool>>(false);
+  const std::atomic<bool>* stale() const override { return &changed_; }
+  Capture::Stale mark() { return {shared_from_this(), &changed_}; }
 
  private:
   const View indices_;
+  std::atomic<bool> changed_ = false;
 };
 
 struct MeshState {
@@ -45,7 +47,6 @@ struct MeshState {
     const Quiet quiet;
     if (element.is_null()) return;
     clear_handle(element);
-    *watch->changed = false;  // nobody is to wait for a rebuild()
   }
   MeshState(const MeshState&) = delete;
   MeshState& operator=(const MeshState&) = delete;
@@ -146,9 +147,9 @@ void check(const MeshState& s, const MeshOptions& options) {
 }
 
 void check_unchanged(const MeshState& s) {
-  if (*s.watch->changed)
+  if (*s.watch->stale())
     invalid("the indices of a mesh have changed, or its last refit or rebuild failed: call its rebuild()");
-  if (Capture* c = Capture::current(); c && !c->use(s.watch->changed))
+  if (Capture* c = Capture::current(); c && !c->use(s.watch->mark()))
     invalid("the indices of a mesh are changed in a capture: call its rebuild() there, before it is used");
 }
 
@@ -240,7 +241,7 @@ void Mesh::refit() {
   const detail::Quiet quiet;
   detail::check_present(s);
   detail::check_unchanged(s);
-  detail::change(s.watch->changed, [&] {
+  detail::change(s.watch->mark(), [&] {
     detail::read_points(s);
     s.tree.refit_now(s.lowers, s.uppers);
     detail::follow_tree(s);
@@ -250,19 +251,24 @@ void Mesh::rebuild() {
   detail::MeshState& s = state();
   const detail::Quiet quiet;
   detail::check_present(s);
-  const bool changed = *s.watch->changed;
+  const detail::Capture::Stale mark = s.watch->mark();
+  detail::Capture* const capture = detail::Capture::current();
+  const bool changed = *mark;
+  if (changed && capture)
+    detail::invalid(
+        fmt::format("the indices of a mesh have changed, or its last refit or rebuild failed: call its "
+                    "rebuild() before {}",
+                    capture->doing()));
   if (changed) detail::check_triangles(s);
-  detail::change(s.watch->changed, [&] {
-    if (changed)
-      s.arrays.indices = s.indices.contiguous();
-    else if (!s.indices.is_contiguous())
-      s.arrays.indices.copy_from(s.indices);  // a capture may have changed them
+  detail::change(mark, [&] {
+    // In place: graphs and whoever was given the mesh before go on with that memory.
+    if ((changed || capture) && !s.indices.is_contiguous()) s.arrays.indices.copy_from(s.indices);
     detail::read_points(s);
     s.tree.rebuild_now(s.lowers, s.uppers, {});
     detail::follow_tree(s);
   });
-  *s.watch->changed = false;
-  if (detail::Capture* c = detail::Capture::current()) c->renew(s.watch->changed);
+  *mark = false;
+  if (capture) capture->renew(mark);
 }
 
 Device Mesh::device() const { return state().points.device(); }
@@ -279,7 +285,7 @@ std::uint64_t Mesh::id() const {
     const detail::OutsideCapture at_once;
     s.element = empty<MeshArrays>(device(), 1);
     detail::write_element(s);
-    detail::become_handle(s.element, s.watch->changed);
+    detail::become_handle(s.element, s.watch->mark());
   }
   return s.element.address();
 }

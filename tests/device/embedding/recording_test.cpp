@@ -1,5 +1,6 @@
 // weft's work in a renderer's command buffers, and timeline semaphores between the two.
 #include <gtest/gtest.h>
+#include <weft/geometry.h>
 #include <weft/runtime/graph.h>
 
 #include <atomic>
@@ -16,7 +17,13 @@ using namespace weft::test;
 
 namespace {
 
+struct Holder {
+  Array<float> values;
+};
+WEFT_STRUCT(Holder, values);
+
 auto add_one = kernel("add_one", [](Arr<float> x) { x[tid()] += 1; });
+auto add_to_held = kernel("add_to_held", [](Arr<const Holder> held) { held[0].values[tid()] += 1; });
 auto add = kernel("add", [](Arr<const float> x, Arr<float> y) { y[tid()] += x[tid()]; });
 
 // Takes the device some time: y[0] becomes x[0] + 1 at the end.
@@ -307,6 +314,27 @@ TEST_P(Recorded, RefusesWhatCannotBeRecorded) {
   EXPECT_EQ(x.at(0), 1);
 }
 
+TEST_P(Recorded, ALaunchThatIsRefusedForARecordingChangesNoMesh) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  const MeshData data = shapes::icosphere(1, 1);
+  Array<int> indices(e.device, data.indices);
+  Mesh mesh(Array<vec3>(e.device, data.points), indices);
+  Array<int> counts = zeros<int>(e.device, 10);
+  const auto change = kernel("change", [](Arr<int> indices, Arr<int> counts) {
+    indices[tid()] += 0;
+    counts[tid()] += 1;
+  });
+  const auto count = kernel("count", [](Arr<int> counts) { counts[tid()] += 1; });
+  const VkCommandBuffer commands = e.renderer.begin();
+  const Recording recording = e.device.stream().record_into(commands, [&] { launch(count, 10, counts); });
+  expect_contains(error_of([&] { launch(change, 10, indices, counts); }), "not submitted");
+  mesh.refit();
+  e.renderer.submit(commands);
+  recording.submitted();
+  EXPECT_EQ(counts.at(3), 1);
+}
+
 TEST_P(Recorded, NothingComesBetweenARecordingAndItsSubmission) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
@@ -318,6 +346,11 @@ TEST_P(Recorded, NothingComesBetweenARecordingAndItsSubmission) {
   for (const std::string& part :
        {text, std::string("argument 1"), std::string("add_one"), std::string("recording_test")})
     expect_contains(launching, part);
+  const Array<Holder> holder(e.device, {Holder{y}});
+  const std::string through_elements = error_of([&] { launch(add_to_held, 10, holder); });
+  for (const std::string& part : {text, std::string("what elements of its arguments hold"), std::string("add_to_held"),
+                                  std::string("recording_test")})
+    expect_contains(through_elements, part);
   expect_contains(error_of([&] { y.to_vector(); }), text);
   expect_contains(error_of([&] { x.fill(3); }), text);
   expect_contains(error_of([&] { (void)recording.done(); }), text);

@@ -1,0 +1,304 @@
+// Graphs that use, change and make anew meshes: a mesh whose indices have changed is refused until its rebuild().
+#include <weft/geometry.h>
+#include <weft/runtime/graph.h>
+#include <weft/weft.h>
+
+#include <functional>
+#include <optional>
+
+#include "device_test.h"
+
+using namespace weft;
+using weft::test::error_of;
+using weft::test::expect_contains;
+
+namespace {
+
+DEVICE_TEST(GraphMeshes);
+
+struct Holder {
+  Array<int> values;
+};
+WEFT_STRUCT(Holder, values);
+
+const auto count_around = kernel("count around", [](Var<MeshArrays> mesh, Arr<int> faces) {
+  Int found = 0;
+  for ([[maybe_unused]] auto f : mesh_query_sphere(mesh, mesh_get_point(mesh, 0), 1e-3f)) found += 1;
+  faces[0] = found;
+});
+const auto count_by_handle = kernel("count by handle", [](Arr<const std::uint64_t> id, Arr<int> faces) {
+  Int found = 0;
+  for ([[maybe_unused]] auto f : mesh_query_sphere(id[0], Vec3(0, 0, 0), 9.f)) found += 1;
+  faces[0] = found;
+});
+
+/// A sphere, and others triangles of the same points: one half of them twice, so that some points have more around.
+struct Sphere {
+  explicit Sphere(const Device& device)
+      : data(shapes::icosphere(1, 1)), points(device, data.points), whole(device, data.indices) {
+    std::vector<int> half(data.indices.begin(), data.indices.begin() + std::ptrdiff_t(data.indices.size() / 2));
+    half.insert(half.end(), half.begin(), half.end());
+    others = Array<int>(device, half);
+    indices = whole.clone();
+    mesh = Mesh(points, indices);
+    faces = zeros<int>(device, 1);
+    around = count();
+  }
+  void change(const Array<int>& to) { indices.copy_from(to); }
+  /// At point 0, outside of any graph.
+  int count() {
+    launch(count_around, 1, mesh, faces);
+    return faces.at(0);
+  }
+  Graph asks() {
+    return capture(points.device(), [&] { launch(count_around, 1, mesh, faces); });
+  }
+  std::string capture_error(const std::function<void()>& work) {
+    return error_of([&] { capture(points.device(), work); });
+  }
+
+  const MeshData data;
+  Array<vec3> points;
+  Array<int> whole, others, indices;
+  Mesh mesh;
+  Array<int> faces;
+  int around = 0;
+};
+
+const std::string kRebuild = "a graph works on a mesh that needs its rebuild()";
+
+TEST_P(GraphMeshes, are_refused_when_their_indices_have_changed_outside) {
+  Sphere s(device());
+  EXPECT_GE(s.around, 5);
+  const Graph asks = s.asks();
+  const Graph refits = capture(device(), [&] { s.mesh.refit(); });
+  const Graph rebuilds = capture(device(), [&] { s.mesh.rebuild(); });
+  asks.launch();
+  std::vector<int> bad = s.data.indices;
+  bad[4] = 1 << 20;
+  s.indices.assign(bad);
+  for (const Graph* graph : {&asks, &refits, &rebuilds}) {
+    expect_contains(error_of([&] { graph->launch(); }), kRebuild);
+    expect_contains(error_of([&] { s.count(); }), "rebuild()");
+  }
+  expect_contains(error_of([&] { s.mesh.rebuild(); }), "names none of its");
+  expect_contains(s.capture_error([&] { s.mesh.rebuild(); }), "call its rebuild() before a graph is captured");
+  s.indices.assign(s.data.indices);
+  s.mesh.rebuild();
+  for (const Graph* graph : {&refits, &rebuilds, &asks}) graph->launch();
+  EXPECT_EQ(s.faces.at(0), s.around);
+}
+
+TEST_P(GraphMeshes, are_refused_by_their_handles_too) {
+  Sphere s(device());
+  const Array<std::uint64_t> id(device(), {s.mesh.id()});
+  const Graph graph = capture(device(), [&] { launch(count_by_handle, 1, id, s.faces); });
+  graph.launch();
+  s.indices.assign(s.data.indices);
+  expect_contains(error_of([&] { graph.launch(); }), "rebuild()");
+  s.mesh.rebuild();
+  graph.launch();
+  EXPECT_EQ(s.faces.at(0), s.mesh.size());
+}
+
+TEST_P(GraphMeshes, that_are_changed_in_a_capture_are_made_anew_before_they_are_used_there) {
+  Sphere s(device());
+  const Array<std::uint64_t> id(device(), {s.mesh.id()});
+  const std::function<void()> uses[] = {[&] { launch(count_around, 1, s.mesh, s.faces); },
+                                        [&] { launch(count_by_handle, 1, id, s.faces); }, [&] { s.mesh.refit(); }};
+  for (const auto& use : uses) {
+    expect_contains(s.capture_error([&] {
+      s.change(s.whole);
+      use();
+    }),
+                    "rebuild()");
+    EXPECT_EQ(s.count(), s.around) << "no capture has come to anything";
+  }
+}
+
+TEST_P(GraphMeshes, that_a_graph_changes_and_makes_anew_may_be_used_there_and_behind) {
+  Sphere s(device());
+  const Array<std::uint64_t> id(device(), {s.mesh.id()});
+  Array<int> before = zeros<int>(device(), 1), by_handle = zeros<int>(device(), 1);
+  const Graph graph = capture(device(), [&] {
+    launch(count_around, 1, s.mesh, before);
+    s.change(s.others);
+    s.mesh.rebuild();
+    launch(count_around, 1, s.mesh, s.faces);
+    launch(count_by_handle, 1, id, by_handle);
+    s.change(s.whole);
+    s.mesh.rebuild();
+  });
+  for (int k = 0; k < 3; ++k) {
+    graph.launch();
+    EXPECT_EQ(before.at(0), s.around);
+    EXPECT_NE(s.faces.at(0), s.around);
+    EXPECT_EQ(by_handle.at(0), s.mesh.size());
+    EXPECT_EQ(s.count(), s.around);
+  }
+}
+
+TEST_P(GraphMeshes, that_a_graph_changes_alone_are_stale_behind_it) {
+  Sphere s(device());
+  const Graph graph = capture(device(), [&] {
+    launch(count_around, 1, s.mesh, s.faces);
+    s.change(s.others);
+  });
+  graph.launch();
+  expect_contains(error_of([&] { s.count(); }), "rebuild()");
+  expect_contains(error_of([&] { graph.launch(); }), kRebuild);
+  s.mesh.rebuild();
+  EXPECT_NE(s.count(), s.around);
+  graph.launch();
+  EXPECT_NE(s.faces.at(0), s.around);
+}
+
+TEST_P(GraphMeshes, that_are_gone_leave_graphs_that_use_them_on_their_guard) {
+  Sphere s(device());
+  const Array<std::uint64_t> id(device(), {s.mesh.id()});
+  const Graph asks = s.asks();
+  const Graph by_handle = capture(device(), [&] { launch(count_by_handle, 1, id, s.faces); });
+  s.mesh = Mesh();
+  asks.launch();
+  EXPECT_EQ(s.faces.at(0), s.around) << "the graph keeps what it works on";
+  std::vector<int> bad = s.data.indices;
+  bad[4] = 1 << 20;
+  s.indices.assign(bad);
+  expect_contains(error_of([&] { asks.launch(); }), "if the mesh is gone, capture again");
+  by_handle.launch();
+  EXPECT_EQ(s.faces.at(0), 0) << "there is nothing behind the handle";
+}
+
+TEST_P(GraphMeshes, of_strided_indices_are_the_same_mesh_for_graphs_and_for_others) {
+  Sphere s(device());
+  const std::int64_t n = s.whole.size();
+  s.indices = zeros<int>(device(), 2 * n).slice(0, 2 * n, 2);
+  s.change(s.whole);
+  s.mesh = Mesh(s.points, s.indices);
+  const Graph asks = s.asks();
+  const Graph turns = capture(device(), [&] {
+    s.change(s.others);
+    s.mesh.rebuild();
+  });
+  const Graph turns_back = capture(device(), [&] {
+    s.change(s.whole);
+    s.mesh.rebuild();
+  });
+  const auto first_face = kernel("first face", [](Var<MeshArrays> mesh, Arr<vec3> normal) {
+    normal[0] = mesh_eval_face_normal(mesh, mesh.tree.count / 2);
+  });
+  Array<vec3> normal = zeros<vec3>(device(), 1);
+  const auto expect_others = [&](bool others) {
+    asks.launch();
+    EXPECT_EQ(s.faces.at(0) != s.around, others) << "in a graph";
+    EXPECT_EQ(s.count() != s.around, others) << "outside";
+    // Of the others the second half is the first one again.
+    launch(first_face, 1, s.mesh, normal);
+    const std::size_t face = others ? 0 : std::size_t(n / 6);
+    const auto point = [&](std::size_t k) { return s.data.points[std::size_t(s.data.indices[3 * face + k])]; };
+    const vec3 expected = normalize(cross(point(1) - point(0), point(2) - point(0)));
+    EXPECT_NEAR(length(vec3(normal.at(0)) - expected), 0, 1e-5f);
+  };
+  expect_others(false);
+  turns.launch();
+  expect_others(true);
+  s.change(s.whole);  // outside, behind graphs that know the mesh
+  s.mesh.rebuild();
+  expect_others(false);
+  turns.launch();
+  expect_others(true);
+  turns_back.launch();
+  expect_others(false);
+}
+
+TEST_P(GraphMeshes, are_not_taken_for_made_anew_by_a_condition_that_may_not_hold) {
+  Sphere s(device());
+  Array<int> flag(device(), {0});
+  expect_contains(s.capture_error([&] {
+    s.change(s.others);
+    graph_if(flag, [&] { s.mesh.rebuild(); });
+    launch(count_around, 1, s.mesh, s.faces);
+  }),
+                  "rebuild()");
+  expect_contains(s.capture_error([&] {
+    graph_if(flag, [&] { s.change(s.others); });
+    launch(count_around, 1, s.mesh, s.faces);
+  }),
+                  "rebuild()");
+  expect_contains(s.capture_error([&] {
+    graph_while(flag, 3, [&] {
+      launch(count_around, 1, s.mesh, s.faces);
+      s.change(s.others);
+    });
+  }),
+                  "at the end of the round");
+  EXPECT_EQ(s.count(), s.around);
+  // What a condition leaves in order may be used behind it.
+  const Graph graph = capture(device(), [&] {
+    graph_while(flag, 3, [&] {
+      launch(count_around, 1, s.mesh, s.faces);
+      s.change(s.others);
+      s.mesh.rebuild();
+      flag.zero();
+    });
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  graph.launch();
+  EXPECT_EQ(s.faces.at(0), s.around);
+  flag.fill(1);
+  graph.launch();
+  EXPECT_NE(s.faces.at(0), s.around);
+  EXPECT_NE(s.count(), s.around);
+}
+
+TEST_P(GraphMeshes, share_memory_with_what_a_graph_writes) {
+  Sphere s(device());
+  const std::int64_t n = s.whole.size();
+  Array<int> pool = zeros<int>(device(), n + 1);
+  s.indices = pool.slice(0, n);
+  s.faces = pool.slice(n, n + 1);
+  s.change(s.whole);
+  s.mesh = Mesh(s.points, s.indices);
+  const Graph asks = s.asks();
+  for (int k = 0; k < 3; ++k) {
+    asks.launch();
+    EXPECT_EQ(s.faces.at(0), s.around);
+    EXPECT_EQ(s.count(), s.around);
+  }
+}
+
+TEST_P(GraphMeshes, whose_indices_elements_come_to_hold_are_refused) {
+  Sphere s(device());
+  const auto swap_corners = kernel("swap corners", [](Arr<Holder> held) {
+    Int i = tid();
+    const Int first = held[0].values[3 * i];
+    held[0].values[3 * i] = Int(held[0].values[3 * i + 1]);
+    held[0].values[3 * i + 1] = first;
+  });
+  Array<int> free = s.whole.clone();
+  Array<Holder> held(device(), {Holder{free}});
+  const Graph graph = capture(device(), [&] {
+    launch(swap_corners, s.mesh.size(), held);
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  graph.launch();
+  held.assign(std::vector<Holder>{Holder{s.indices}});
+  for (int k = 0; k < 2; ++k) {
+    expect_contains(error_of([&] { graph.launch(); }), "changes indices of a mesh, which it did not when it was made");
+    EXPECT_EQ(s.count(), s.around) << "nothing has run";
+  }
+  held.assign(std::vector<Holder>{Holder{free}});
+  graph.launch();
+}
+
+TEST_P(GraphMeshes, that_are_made_later_hear_of_what_a_graph_writes) {
+  Sphere s(device());
+  Array<int> later = s.whole.clone();
+  const Graph graph = capture(device(), [&] { later.copy_from(s.others); });
+  const Mesh mesh(s.points, later);
+  launch(count_around, 1, mesh, s.faces);
+  graph.launch();
+  expect_contains(error_of([&] { launch(count_around, 1, mesh, s.faces); }), "rebuild()");
+}
+
+}  // namespace
