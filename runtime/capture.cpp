@@ -17,6 +17,11 @@ namespace weft::detail {
 
 namespace {
 thread_local Capture* t_capture = nullptr;
+thread_local std::vector<Capture::Stale>* t_given = nullptr;
+
+void add(std::vector<Capture::Stale>& list, const Capture::Stale& structure) {
+  if (!std::ranges::count(list, structure)) list.push_back(structure);
+}
 }  // namespace
 
 bool is_whole(const ArrayBase& a) {
@@ -155,6 +160,13 @@ Capture::Undo::~Undo() {
   for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].operations = 0;
 }
 
+GivenStructures::GivenStructures() { t_given = &list_; }
+GivenStructures::~GivenStructures() { t_given = nullptr; }
+void GivenStructures::note(const Capture::Stale& structure) {
+  if (t_given) add(*t_given, structure);
+}
+std::vector<Capture::Stale> GivenStructures::all() { return *t_given; }
+
 OutsideCapture::OutsideCapture() : inside_(std::exchange(t_capture, nullptr)) {}
 OutsideCapture::~OutsideCapture() { t_capture = inside_; }
 
@@ -200,12 +212,6 @@ void Capture::before_write(const ArrayBase& elements) {
     }
   }
 }
-
-namespace {
-void add(std::vector<Capture::Stale>& list, const Capture::Stale& structure) {
-  if (!std::ranges::count(list, structure)) list.push_back(structure);
-}
-}  // namespace
 
 void Capture::change(const Stale& structure) {
   if_it_fails([this, before = structures] { structures = before; });
@@ -257,7 +263,21 @@ void Capture::launched(const Dispatch& work, std::size_t first_operation) {
   made.program = work.program.program;
   made.call = work.program.call;
   made.threads = work.threads;
-  by_handles = by_handles || work.program.call->by_handles;
+  for (std::size_t k = 0; k < work.args.size(); ++k) {
+    const ir::Param& parameter = work.program.call->params[k];
+    const ArrayBase* const array = work.args[k].array;
+    if (!array || parameter.kind == ir::Param::Kind::absent || !any(parameter.access, ir::kChanges)) continue;
+    Used& use = used.at(array->storage().get());
+    use.changes = true;
+    if (!use.storage->holds_arrays()) continue;
+    References held;
+    use.storage->reach(held);
+    for (const auto& s : held)
+      if (s->watched() && !std::ranges::count(use.watched, s.get())) use.watched.push_back(s.get());
+  }
+  if (!work.program.call->by_handles) return;
+  by_handles = true;
+  for (const Stale& s : structures.changed) add(structures.unfound, s);
 }
 
 void Capture::launched_nothing() { launches.emplace_back(); }

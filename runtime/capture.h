@@ -166,7 +166,10 @@ class Capture {
   struct Used {
     std::shared_ptr<Storage> storage;
     bool writes = false;
-    bool refers = false;  ///< its elements held arrays in the capture
+    bool refers = false;   ///< its elements held arrays in the capture
+    bool changes = false;  ///< a kernel may change what elements hold: it is given the array to change it
+    /// What these held by then and somebody watches, whose changes the capture knows of therefore.
+    std::vector<Storage*> watched = {};
   };
   std::map<Storage*, Used> used;
   std::vector<Bring> brings;
@@ -185,6 +188,7 @@ class Capture {
     std::vector<Stale> changed;  ///< what they are of, and not made anew since: they are stale behind it
     std::vector<Stale> written;  ///< what they are of, at any time
     std::vector<Stale> here;     ///< used in the innermost condition
+    std::vector<Stale> unfound;  ///< changed, and not made anew, where work goes by handles
   };
   Structures structures;
   /// Work is captured that changes what the structure is of; that makes it anew; that uses it.
@@ -216,6 +220,21 @@ class Capture {
   std::vector<Storage*> leading_;  ///< in the order in which their use came to refer to others
   Capture* before_;
   const int exceptions_ = std::uncaught_exceptions();
+};
+
+/// While it lives, structures that this thread gives as arguments are noted: for a launch that is made later.
+class GivenStructures {
+ public:
+  GivenStructures();
+  GivenStructures(const GivenStructures&) = delete;
+  ~GivenStructures();
+  /// Where none lives, nothing happens.
+  static void note(const Capture::Stale& structure);
+  /// So far, of the one that lives.
+  static std::vector<Capture::Stale> all();
+
+ private:
+  std::vector<Capture::Stale> list_;
 };
 
 /// While it lives, this thread's work runs as if nothing were captured: what prepares memory that outlives the capture.

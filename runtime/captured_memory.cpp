@@ -28,6 +28,7 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
       again_(again) {
   for (const Bring& b : brings_)
     if (b.idle) idle_.push_back(b.from);
+  structures_.here.clear();  // of the capture alone: all that had handles
   std::ranges::sort(idle_);
   idle_.erase(std::ranges::unique(idle_).begin(), idle_.end());
   const auto may_replace = [&](const Bring& b) {
@@ -42,13 +43,14 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
 template <class F>
 void CapturedMemory::each(F f) const {
   for (const Capture::Used& u : used_) f(u);
-  for (const auto& [launch, memory] : given_)
-    for (const Capture::Used& u : memory) f(u);
+  for (const auto& [launch, given] : given_)
+    for (const Capture::Used& u : given.memory) f(u);
 }
 
 bool CapturedMemory::is_given(const Storage& storage) const {
   return std::ranges::any_of(given_, [&](const auto& given) {
-    return std::ranges::any_of(given.second, [&](const Capture::Used& u) { return u.storage.get() == &storage; });
+    return std::ranges::any_of(given.second.memory,
+                               [&](const Capture::Used& u) { return u.storage.get() == &storage; });
   });
 }
 
@@ -61,21 +63,24 @@ void CapturedMemory::check_present() const {
   each([&](const Capture::Used& u) { check(*u.storage); });
   for (const Bring& b : brings_)
     for (const std::shared_ptr<Storage>& storage : b.list) check(*storage);
-  if (std::ranges::any_of(structures_.used, [](const Capture::Stale& stale) { return stale->load(); }))
+  if (any_used([](const Capture::Stale& stale) { return stale->load(); }))
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("{} works on a mesh that needs its rebuild(): the indices of the mesh have changed, or its "
                             "last refit or rebuild failed; if the mesh is gone, {} again",
                             what_, again_));
 }
 
+template <class F>
+bool CapturedMemory::any_used(const F& f) const {
+  return std::ranges::any_of(structures_.used, f) || std::ranges::any_of(given_, [&](const auto& given) {
+           return std::ranges::any_of(given.second.structures, f);
+         });
+}
+
 // Those that the capture has not told already: tapes from outside, and structures that it did not know to stand there.
-// \param captured  it has asked all that were there which elements it would change
-void CapturedMemory::tell_watchers(const std::shared_ptr<Storage>& written, bool captured, StreamState& copies,
+void CapturedMemory::tell_watchers(const std::shared_ptr<Storage>& written, Known known, StreamState& copies,
                                    std::vector<MadeStale>& stale) const {
   if (!written->watched() || !written->bytes) return;
-  const auto among = [](const std::vector<Capture::Stale>& list, const std::atomic<bool>* mark) {
-    return std::ranges::any_of(list, [&](const Capture::Stale& s) { return s.get() == mark; });
-  };
   for (auto& watcher : written->watchers()) {
     if (watcher->captured) continue;
     const std::atomic<bool>* const mark = watcher->stale();
@@ -83,9 +88,11 @@ void CapturedMemory::tell_watchers(const std::shared_ptr<Storage>& written, bool
       watcher->before_write(all_of(written), copies);
       continue;
     }
-    if ((captured && watcher->serial < serial_) || among(structures_.written, mark)) continue;
+    const auto is_it = [&](const Capture::Stale& s) { return s.get() == mark; };
+    if (known == Known::all && watcher->serial < serial_) continue;
+    if (known == Known::held && std::ranges::any_of(structures_.written, is_it)) continue;
     // Whether it is used before or after, nobody knows.
-    if (by_handles_ || among(structures_.used, mark))
+    if (by_handles_ || any_used(is_it))
       throw Error(ErrorKind::invalid_argument,
                   fmt::format("{} changes indices of a mesh, which it did not when it was made, and uses meshes: {} "
                               "again",
@@ -198,22 +205,29 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
 void CapturedMemory::reach(StreamState& on, StreamState& copies, Reached& reached,
                            std::vector<MadeStale>& stale) const {
   note_brought(reached);
-  const auto use = [&](const Capture::Used& u, bool captured) {
-    if (u.writes) tell_watchers(u.storage, captured, copies, stale);
+  const auto use = [&](const Capture::Used& u, Known known) {
+    if (u.writes) tell_watchers(u.storage, known, copies, stale);
     u.storage->order_before(on, u.writes);
-    if (leads_on(*u.storage)) u.storage->reach(u.writes ? reached.by_elements : reached.read_by_elements);
+    if (!leads_on(*u.storage)) return;
+    if (!u.changes) return u.storage->reach(reached.read_by_elements);
+    References held;
+    u.storage->reach(held);
+    for (const auto& s : held)
+      tell_watchers(s, std::ranges::count(u.watched, s.get()) ? Known::held : Known::none, copies, stale);
+    reached.by_elements.insert(reached.by_elements.end(), held.begin(), held.end());
   };
-  for (const Capture::Used& u : used_) use(u, true);
-  for (const auto& [launch, memory] : given_)
-    for (const Capture::Used& u : memory) use(u, false);
+  for (const Capture::Used& u : used_) use(u, Known::all);
+  for (const auto& [launch, given] : given_)
+    for (const Capture::Used& u : given.memory) use(u, Known::none);
+  add(reached.by_elements, {});
   std::erase_if(reached.read_by_elements,
                 [&](const auto& s) { return std::ranges::binary_search(reached.by_elements, s); });
-  for (const auto& storage : reached.by_elements) {
-    tell_watchers(storage, false, copies, stale);
-    storage->order_before(on, true);
-  }
+  for (const auto& storage : reached.by_elements) storage->order_before(on, true);
   for (const auto& storage : reached.read_by_elements) storage->order_before(on, false);
-  if (by_handles_) reached.by_handles = device_->handles.all(on);
+  if (by_handles_) {
+    device_->handles.refuse(structures_.unfound);
+    reached.by_handles = device_->handles.all(on);
+  }
   for (const auto& storage : reached.by_handles) {
     if (storage->is_freed())
       throw Error(ErrorKind::invalid_argument,
@@ -225,6 +239,8 @@ void CapturedMemory::reach(StreamState& on, StreamState& copies, Reached& reache
 }
 
 void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
+  // Once more: what a recording was prepared for may have been mended meanwhile.
+  for (const Capture::Stale& stale : structures_.changed) *stale = true;
   each([&](const Capture::Used& u) { u.storage->touched(on, ticket, u.writes); });
   for (const auto& storage : reached.by_elements) storage->touched(on, ticket, true);
   for (const auto* list : {&reached.read_by_elements, &reached.by_handles})
@@ -263,8 +279,8 @@ std::vector<std::shared_ptr<const void>> CapturedMemory::pins() const {
   return all;
 }
 
-std::vector<Capture::Used> CapturedMemory::give(std::size_t launch, std::vector<Capture::Used> memory) {
-  return std::exchange(given_[launch], std::move(memory));
+CapturedMemory::Given CapturedMemory::give(std::size_t launch, Given given) {
+  return std::exchange(given_[launch], std::move(given));
 }
 
 }  // namespace weft::detail

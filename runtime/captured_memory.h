@@ -53,9 +53,14 @@ class CapturedMemory {
   /// Array::free() of the memory is refused while the result lives.
   std::vector<std::shared_ptr<const void>> pins() const;
 
-  /// The commands of a launch are exchanged for others, which work on this memory. What was given for the launch before
+  /// What a launch is given instead of what it was captured with.
+  struct Given {
+    std::vector<Capture::Used> memory;
+    std::vector<Capture::Stale> structures;
+  };
+  /// The commands of a launch are exchanged for others, which work on this. What was given for the launch before is
   /// returned, to be let go of: the device frees no memory that what runs works on.
-  std::vector<Capture::Used> give(std::size_t launch, std::vector<Capture::Used> memory);
+  Given give(std::size_t launch, Given given);
 
  private:
   template <class F>
@@ -74,15 +79,19 @@ class CapturedMemory {
     std::shared_ptr<Watcher> watcher;
     std::shared_ptr<Storage> written;
   };
-  void tell_watchers(const std::shared_ptr<Storage>& written, bool captured, StreamState& copies,
+  /// What the capture knows of changes: of all elements, of those that were held there by then, of none.
+  enum class Known { all, held, none };
+  void tell_watchers(const std::shared_ptr<Storage>& written, Known known, StreamState& copies,
                      std::vector<MadeStale>& stale) const;
+  template <class F>
+  bool any_used(const F& f) const;
   void reach(StreamState& on, StreamState& copies, Reached& reached, std::vector<MadeStale>& stale) const;
   void check_present() const;
   void check_elements() const;
   bool is_given(const Storage& storage) const;
 
   std::vector<Capture::Used> used_;
-  std::map<std::size_t, std::vector<Capture::Used>> given_;  ///< by launch
+  std::map<std::size_t, Given> given_;  ///< by launch
   std::vector<Bring> brings_;
   Capture::Structures structures_;
   std::uint64_t serial_ = 0;       ///< of the capture: what is older was there

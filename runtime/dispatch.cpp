@@ -176,6 +176,12 @@ void dispatch(const Dispatch& work) {
   constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
   for (const std::shared_ptr<Storage>& s : held) order(*s, true, in_elements);
   for (const std::shared_ptr<Storage>& s : held_read) order(*s, false, in_elements);
+  References by_handles;
+  if (call.by_handles) {
+    by_handles = device.handles.all(*on);
+    refuse_freed(by_handles, "an array was freed that a structure stands on which kernels find by its handle");
+    for (const std::shared_ptr<Storage>& s : by_handles) order(*s, false, behind_handles);
+  }
   for (std::size_t k = 0; k < args.size(); ++k)
     if (const ArrayBase* const a = accessed(call.params[k], args[k]); a && any(call.params[k].access, ir::kChanges))
       before_write(*a, *on);
@@ -193,12 +199,8 @@ void dispatch(const Dispatch& work) {
   };
   if (!held.empty()) add_ranges(held, kAnything, 4);
   if (!held_read.empty()) add_ranges(held_read, ir::Access::read, 3);
-  // Where arguments change what a mesh is of, that is stale by now.
-  References by_handles;
   if (call.by_handles) {
-    by_handles = device.handles.all(*on);
-    refuse_freed(by_handles, "an array was freed that a structure stands on which kernels find by its handle");
-    for (const std::shared_ptr<Storage>& s : by_handles) order(*s, false, behind_handles);
+    device.handles.refuse_stale(*on);  // where arguments change what a mesh is of, that is stale by now
     add_ranges(by_handles, ir::Access::read, 2);
   }
 
@@ -248,13 +250,13 @@ void dispatch(const Dispatch& work) {
     for (std::int64_t first = 0; first < n; first += std::min(n, work.lanes))
       ticket = record(start, first, std::uint32_t(std::min(n - first, work.lanes)));
   }
-  if (on->capture) on->capture->launched(work, first_operation);
   for (std::size_t k = 0; k < args.size(); ++k)
     if (const ArrayBase* a = accessed(call.params[k], args[k]))
       a->storage()->touched(*on, ticket, any(call.params[k].access, ir::kChanges));
   for (const std::shared_ptr<Storage>& s : held) s->touched(*on, ticket, true);
   for (const Memory list : {Memory(held_read), Memory(by_handles), work.reads})
     for (const std::shared_ptr<Storage>& s : list) s->touched(*on, ticket, false);
+  if (on->capture) on->capture->launched(work, first_operation);
 }
 
 }  // namespace weft::detail

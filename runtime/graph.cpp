@@ -81,9 +81,14 @@ void Graph::launch(const Stream& stream) const {
   s.memory.has_brought(reached);
 }
 
+void Graph::with_structures(const std::function<void()>& give) {
+  const detail::GivenStructures noted;
+  give();
+}
+
 void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args) const {
   State& s = state();
-  std::vector<Capture::Used> given;  // in the end, when nothing is locked, what was given before
+  detail::CapturedMemory::Given given;  // in the end, when nothing is locked, what was given before
   std::lock_guard lock(s.mutex);
   if (node.number == SIZE_MAX) invalid("arguments are set for a node that captured_launch() has not given");
   if (node.capture != s.capture)
@@ -111,7 +116,11 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
     std::memcpy(packed.block.data() + at, known.report.data(), known.report.size());
   // Commands that are exchanged are ordered with all others: elements may hold arrays.
   for (const auto& [array, access] : packed.arrays)
-    given.push_back({array->storage(), any(access, ir::kChanges), true});
+    given.memory.push_back({.storage = array->storage(),
+                            .writes = any(access, ir::kChanges),
+                            .refers = true,
+                            .changes = any(access, ir::kChanges)});
+  given.structures = detail::GivenStructures::all();
   s.graph->patch(known.operation, packed.block);
   given = s.memory.give(node.number, std::move(given));
 }

@@ -57,27 +57,48 @@ void Handles::end(backend::Device& device) {
   graves_.clear();
 }
 
-References Handles::all(StreamState& stream) {
-  References found;
-  std::vector<Written> waits;
-  std::shared_ptr<const References> beyond;
-  std::uint64_t changes = 0;
+template <class F>
+void Handles::refuse_if(const F& is_stale) {
+  References kept;  // the last to let go of one may not have the lock
   bool stale = false;
   {
     std::lock_guard lock(mutex_);
-    for (const Element& e : elements_)
-      if (auto storage = e.storage.lock()) {
-        stale = stale || (e.stale && (*e.stale || (stream.capture && !stream.capture->find(e.stale))));
-        found.push_back(std::move(storage));  // in any case: the last to let go of one may not have the lock
-      }
-    std::ranges::copy_if(buried_, std::back_inserter(waits), [&](const Written& b) { return b.stream != &stream; });
-    beyond = beyond_;
-    changes = changes_;
+    for (const Element& e : elements_) {
+      if (!e.stale || !is_stale(e.stale)) continue;
+      auto storage = e.storage.lock();
+      stale |= bool(storage);
+      kept.push_back(std::move(storage));
+    }
   }
   if (stale)
     throw Error(ErrorKind::invalid_argument,
                 "a kernel goes by handles while a mesh or a hierarchy of boxes needs its rebuild(): the indices of the "
                 "mesh have changed, or its last refit or rebuild failed");
+}
+
+void Handles::refuse_stale(const StreamState& stream) {
+  refuse_if([&](const auto& mark) { return *mark || (stream.capture && !stream.capture->find(mark)); });
+}
+
+void Handles::refuse(std::span<const std::shared_ptr<std::atomic<bool>>> structures) {
+  if (structures.empty()) return;
+  refuse_if([&](const auto& mark) { return std::ranges::count(structures, mark) > 0; });
+}
+
+References Handles::all(StreamState& stream) {
+  refuse_stale(stream);
+  References found;
+  std::vector<Written> waits;
+  std::shared_ptr<const References> beyond;
+  std::uint64_t changes = 0;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Element& e : elements_)
+      if (auto storage = e.storage.lock()) found.push_back(std::move(storage));
+    std::ranges::copy_if(buried_, std::back_inserter(waits), [&](const Written& b) { return b.stream != &stream; });
+    beyond = beyond_;
+    changes = changes_;
+  }
   for (const Written& b : waits) b.stream->wait(b.ticket);
   if (!waits.empty()) {
     std::lock_guard lock(mutex_);

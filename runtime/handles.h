@@ -35,8 +35,12 @@ class Handles {
   void bury(const backend::Allocation& element, std::span<const Written> writes);
   void end(backend::Device& device);
 
-  /// All elements and what they refer to, each once. Work on `stream` may begin after this.
   /// Errors: Error(invalid_argument) while a structure is stale, or has become so in the capture that the stream is of.
+  void refuse_stale(const StreamState& stream);
+  /// And where one is among these: it would be when the work comes to it.
+  void refuse(std::span<const std::shared_ptr<std::atomic<bool>>> structures);
+  /// All elements and what they refer to, each once. Work on `stream` may begin after this.
+  /// Errors: as refuse_stale()
   /// Cost: a few dozen nanoseconds for each, and more after one was made, changed or gone.
   References all(StreamState& stream);
 
@@ -45,6 +49,8 @@ class Handles {
     std::weak_ptr<Storage> storage;
     std::shared_ptr<std::atomic<bool>> stale;
   };
+  template <class F>
+  void refuse_if(const F& is_stale);
   std::mutex mutex_;
   std::vector<Element> elements_;
   /// What the elements refer to, each once; empty: not known. The elements keep it, so it is dropped with the first of

@@ -315,10 +315,10 @@ class Storage : public std::enable_shared_from_this<Storage> {
   Referred refer_to(References references);
   /// Errors: as refer_to(), which changes nothing then.
   void refuse_circle(const References& references);
-  /// And to nothing else; unless others have said since `version` what this memory refers to: then to that, too. Those
-  /// who copy elements of it are given what it refers to no more.
-  /// \return  the version after that; 0 where others have
-  std::uint64_t refer_only_to(References references, std::uint64_t version);
+  /// And to nothing else but what others have said since `version` that it refers to. Those who copy elements of it are
+  /// given what it refers to no more.
+  /// Errors: as refer_to(), and then nothing has changed.
+  void refer_only_to(References references, std::uint64_t version);
   /// As it was before; unless others have said since what this memory refers to, even if they added nothing: then their
   /// elements may hold the same.
   void take_back(const Referred& referred);
@@ -381,6 +381,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::vector<Use> writers();
   void forget(std::span<const Use> done);
   References all_references() const;
+  References add_references(const References& list);
   void update_has_references() { has_references_ = !references_.empty() || !coming_.empty(); }
   void give_back();
   [[noreturn]] static void refuse_freed();
@@ -390,7 +391,11 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::shared_ptr<void> owner_;
   OutsideUser user_outside_;
   std::mutex mutex_;
-  References references_;
+  struct Reference {
+    std::shared_ptr<Storage> memory;
+    std::uint64_t version = 0;  ///< in which it was said last
+  };
+  std::vector<Reference> references_;  ///< in the order of their memory, each once
   std::uint64_t reference_version_ = 0, last_reference_version_ = 0;
   std::atomic<bool> has_references_ = false, holds_itself_ = false;
   std::vector<References*> copies_;        ///< that are under way: what each is given

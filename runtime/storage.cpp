@@ -61,7 +61,7 @@ void Storage::free() {
   wait_for_users();
   // Dropped with no lock: their ends may be those of other memory, and call what others gave.
   std::shared_ptr<void> owner;
-  References references;
+  std::vector<Reference> references;
   {
     std::lock_guard lock(mutex_);
     check_present();
@@ -204,8 +204,9 @@ void Storage::reach(References& found) {
 }
 
 void Storage::refuse_circle(const References& references) {
+  const References known = this->references();
   for (const std::shared_ptr<Storage>& s : references) {
-    if (s.get() == this || !s->has_references()) continue;
+    if (s.get() == this || !s->has_references() || std::ranges::binary_search(known, s)) continue;
     References beyond;
     s->reach(beyond);
     if (std::ranges::any_of(beyond, [&](const auto& b) { return b.get() == this; }))
@@ -213,62 +214,62 @@ void Storage::refuse_circle(const References& references) {
   }
 }
 
+// Under the lock, in the version that is the last one by now. Returns what is new.
+References Storage::add_references(const References& list) {
+  References added;
+  std::vector<Reference> all;
+  all.reserve(references_.size() + list.size());
+  auto old = references_.begin();
+  for (const std::shared_ptr<Storage>& memory : list) {
+    while (old != references_.end() && old->memory < memory) all.push_back(std::move(*old++));
+    if (old != references_.end() && old->memory == memory)
+      ++old;
+    else
+      added.push_back(memory);
+    all.push_back({memory, reference_version_});
+  }
+  all.insert(all.end(), std::make_move_iterator(old), std::make_move_iterator(references_.end()));
+  references_ = std::move(all);
+  update_has_references();
+  return added;
+}
+
 Storage::Referred Storage::refer_to(References references) {
   make_unique(references);
   const bool itself = std::erase_if(references, [&](const auto& s) { return s.get() == this; }) > 0;
+  refuse_circle(references);
+  if (itself) hold_itself();
   Referred referred;
-  const auto next_version = [&] {
+  {
+    std::lock_guard lock(mutex_);
     referred.before = reference_version_;
     referred.after = reference_version_ = ++last_reference_version_;
-  };
-  bool known = false;
-  {
-    std::lock_guard lock(mutex_);
-    if (std::ranges::includes(references_, references)) {
-      if (itself) hold_itself();
-      next_version();
-      return referred;
-    }
-    known = std::ranges::includes(all_references(), references);
+    referred.added = add_references(references);
   }
-  if (!known) refuse_circle(references);
-  if (itself) hold_itself();
-  {
-    std::lock_guard lock(mutex_);
-    std::ranges::set_difference(references, references_, std::back_inserter(referred.added));
-    references_.insert(references_.end(), referred.added.begin(), referred.added.end());
-    make_unique(references_);
-    update_has_references();
-    next_version();
-  }
-  if (is_handle) device->handles.changed();
+  if (is_handle && !referred.added.empty()) device->handles.changed();
   return referred;
 }
 
-std::uint64_t Storage::refer_only_to(References references, std::uint64_t version) {
+void Storage::refer_only_to(References references, std::uint64_t version) {
   make_unique(references);
   std::erase_if(references, [&](const auto& s) { return s.get() == this; });
+  refuse_circle(references);
+  References dropped;  // freed after the lock is
   {
     std::lock_guard lock(mutex_);
-    if (reference_version_ == version) {
-      reference_version_ = ++last_reference_version_;
-      version = reference_version_;
-      references.swap(references_);  // what is dropped is freed after the lock is
-      for (References* copy : copies_) {
-        std::ranges::set_difference(references, references_, std::back_inserter(*copy));
-        make_unique(*copy);
-      }
-      update_has_references();
-      if (references == references_) return version;
-    } else {
-      version = 0;
+    reference_version_ = ++last_reference_version_;
+    add_references(references);
+    const auto replaced =
+        std::ranges::stable_partition(references_, [&](const Reference& r) { return r.version > version; });
+    for (Reference& r : replaced) dropped.push_back(std::move(r.memory));
+    references_.erase(replaced.begin(), replaced.end());
+    for (References* copy : copies_) {
+      copy->insert(copy->end(), dropped.begin(), dropped.end());
+      make_unique(*copy);
     }
+    update_has_references();
   }
-  if (version == 0)
-    refer_to(std::move(references));
-  else if (is_handle)
-    device->handles.changed();
-  return version;
+  if (is_handle) device->handles.changed();
 }
 
 void Storage::take_back(const Referred& referred) {
@@ -277,9 +278,10 @@ void Storage::take_back(const Referred& referred) {
     std::lock_guard lock(mutex_);
     if (reference_version_ != referred.after) return;
     reference_version_ = referred.before;
-    References left;
-    std::ranges::set_difference(references_, referred.added, std::back_inserter(left));
-    dropped = std::exchange(references_, std::move(left));
+    const auto replaced = std::ranges::stable_partition(
+        references_, [&](const Reference& r) { return !std::ranges::binary_search(referred.added, r.memory); });
+    for (Reference& r : replaced) dropped.push_back(std::move(r.memory));
+    references_.erase(replaced.begin(), replaced.end());
     update_has_references();
   }
   if (is_handle) device->handles.changed();
@@ -299,7 +301,8 @@ std::uint64_t Storage::reference_version() {
 
 // Under the lock.
 References Storage::all_references() const {
-  References all = references_;
+  References all;
+  for (const Reference& r : references_) all.push_back(r.memory);
   for (const References* list : coming_) all.insert(all.end(), list->begin(), list->end());
   if (!coming_.empty()) make_unique(all);
   return all;

@@ -151,6 +151,7 @@ void check_unchanged(const MeshState& s) {
     invalid("the indices of a mesh have changed, or its last refit or rebuild failed: call its rebuild()");
   if (Capture* c = Capture::current(); c && !c->use(s.watch->mark()))
     invalid("the indices of a mesh are changed in a capture: call its rebuild() there, before it is used");
+  GivenStructures::note(s.watch->mark());
 }
 
 void read_points(MeshState& s) {
@@ -267,8 +268,10 @@ void Mesh::rebuild() {
     s.tree.rebuild_now(s.lowers, s.uppers, {});
     detail::follow_tree(s);
   });
-  *mark = false;
-  if (capture) capture->renew(mark);
+  if (capture)
+    capture->renew(mark);
+  else
+    *mark = false;
 }
 
 Device Mesh::device() const { return state().points.device(); }

@@ -32,6 +32,13 @@ const auto count_by_handle = kernel("count by handle", [](Arr<const std::uint64_
   faces[0] = found;
 });
 
+const auto swap_corners = kernel("swap corners", [](Arr<Holder> held) {
+  Int i = tid();
+  const Int second = held[0].values[3 * i + 1];
+  held[0].values[3 * i + 1] = Int(held[0].values[3 * i + 2]);
+  held[0].values[3 * i + 2] = second;
+});
+
 /// A sphere, and others triangles of the same points: one half of them twice, so that some points have more around.
 struct Sphere {
   explicit Sphere(const Device& device)
@@ -269,26 +276,107 @@ TEST_P(GraphMeshes, share_memory_with_what_a_graph_writes) {
 
 TEST_P(GraphMeshes, whose_indices_elements_come_to_hold_are_refused) {
   Sphere s(device());
-  const auto swap_corners = kernel("swap corners", [](Arr<Holder> held) {
-    Int i = tid();
-    const Int first = held[0].values[3 * i];
-    held[0].values[3 * i] = Int(held[0].values[3 * i + 1]);
-    held[0].values[3 * i + 1] = first;
-  });
   Array<int> free = s.whole.clone();
   Array<Holder> held(device(), {Holder{free}});
-  const Graph graph = capture(device(), [&] {
+  // The second one changes the indices itself, too, and makes the mesh anew before it uses the elements.
+  for (bool changes : {false, true}) {
+    SCOPED_TRACE(changes);
+    const Graph graph = capture(device(), [&] {
+      if (changes) {
+        s.change(s.whole);
+        s.mesh.rebuild();
+      }
+      launch(swap_corners, s.mesh.size(), held);
+      launch(count_around, 1, s.mesh, s.faces);
+    });
+    graph.launch();
+    held.assign(std::vector<Holder>{Holder{s.indices}});
+    for (int k = 0; k < 2; ++k) {
+      expect_contains(error_of([&] { graph.launch(); }),
+                      "changes indices of a mesh, which it did not when it was made");
+      EXPECT_EQ(s.count(), s.around) << "nothing has run";
+    }
+    held.assign(std::vector<Holder>{Holder{free}});
+    graph.launch();
+    EXPECT_EQ(s.faces.at(0), s.around);
+  }
+}
+
+TEST_P(GraphMeshes, whose_indices_elements_hold_from_the_start_may_be_changed_through_them) {
+  Sphere s(device());
+  Array<Holder> held(device(), {Holder{s.indices}});
+  expect_contains(s.capture_error([&] {
     launch(swap_corners, s.mesh.size(), held);
     launch(count_around, 1, s.mesh, s.faces);
+  }),
+                  "rebuild()");
+  const Graph graph = capture(device(), [&] {
+    launch(swap_corners, s.mesh.size(), held);
+    s.mesh.rebuild();
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  for (int k = 0; k < 3; ++k) {
+    graph.launch();
+    EXPECT_EQ(s.faces.at(0), s.around);
+    EXPECT_EQ(s.count(), s.around);
+  }
+}
+
+TEST_P(GraphMeshes, whose_indices_are_held_by_elements_that_are_copied_stay_as_they_are) {
+  Sphere s(device());
+  const Array<Holder> from(device(), {Holder{s.indices}});
+  Array<Holder> to(device(), {Holder{}});
+  const Graph graph = capture(device(), [&] {
+    to.copy_from(from);
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  for (int k = 0; k < 3; ++k) {
+    graph.launch();
+    EXPECT_EQ(s.faces.at(0), s.around);
+    EXPECT_EQ(s.count(), s.around);
+  }
+}
+
+TEST_P(GraphMeshes, that_get_a_handle_later_are_refused_where_they_would_be_found_changed) {
+  Sphere s(device());
+  Array<std::uint64_t> id = zeros<std::uint64_t>(device(), 1);
+  const Graph graph = capture(device(), [&] {
+    s.change(s.others);
+    launch(count_by_handle, 1, id, s.faces);
+    s.mesh.rebuild();
   });
   graph.launch();
-  held.assign(std::vector<Holder>{Holder{s.indices}});
-  for (int k = 0; k < 2; ++k) {
-    expect_contains(error_of([&] { graph.launch(); }), "changes indices of a mesh, which it did not when it was made");
-    EXPECT_EQ(s.count(), s.around) << "nothing has run";
-  }
-  held.assign(std::vector<Holder>{Holder{free}});
+  id.fill(s.mesh.id());
+  expect_contains(error_of([&] { graph.launch(); }), "rebuild()");
+  EXPECT_NE(s.count(), s.around) << "as the first launch has left it";
+}
+
+TEST_P(GraphMeshes, that_a_node_is_given_later_are_refused_as_those_of_the_capture) {
+  Sphere first(device()), second(device());
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    launch(count_around, 1, first.mesh, first.faces);
+    node = captured_launch();
+  });
+  graph.set(node, count_around, second.mesh, second.faces);
   graph.launch();
+  EXPECT_EQ(second.faces.at(0), second.around);
+  second.change(second.others);
+  expect_contains(error_of([&] { graph.launch(); }), kRebuild);
+  second.mesh.rebuild();
+  graph.launch();
+  EXPECT_NE(second.faces.at(0), second.around);
+}
+
+TEST_P(GraphMeshes, are_not_changed_by_a_launch_that_is_refused_for_another_one) {
+  Sphere s(device()), stale(device());
+  const Array<std::uint64_t> id(device(), {stale.mesh.id()});
+  stale.change(stale.whole);
+  const auto change = kernel("change and ask", [](Arr<int> indices, Arr<const std::uint64_t> id) {
+    indices[0] = Int(indices[0]) + mesh_query_point(id[0], Vec3(0, 0, 0)).face * 0;
+  });
+  expect_contains(error_of([&] { launch(change, 1, s.indices, id); }), "rebuild()");
+  EXPECT_EQ(s.count(), s.around);
 }
 
 TEST_P(GraphMeshes, that_are_made_later_hear_of_what_a_graph_writes) {

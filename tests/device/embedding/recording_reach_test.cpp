@@ -162,12 +162,13 @@ TEST_P(RecordedReach, WhatIsReplacedIsLetGoOf) {
 TEST_P(RecordedReach, OfTwoRecordingsThatWriteOneArrayNoneKeepsWhatTheOtherReplaces) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
-  constexpr int kFrames = 8;
+  constexpr int kFrames = 24;
   enum Step { prepare_one, prepare_two, submit_one, submit_two };
   for (const std::vector<Step>& frame :
        std::vector<std::vector<Step>>{{prepare_one, submit_one, prepare_two, submit_two},
                                       {prepare_one, prepare_two, submit_one, submit_two},
                                       {prepare_one, prepare_two, submit_two, submit_one},
+                                      {submit_one, prepare_one, submit_two, prepare_two},
                                       {prepare_one, prepare_two}}) {
     SCOPED_TRACE(testing::PrintToString(frame));
     Array<Holder> from[2], to(e.device, {Holder{}});
@@ -177,6 +178,9 @@ TEST_P(RecordedReach, OfTwoRecordingsThatWriteOneArrayNoneKeepsWhatTheOtherRepla
       work->submit();
       work->end();
     }
+    // Where a frame begins with what was prepared in the one before, what is filled may come before it or after it.
+    const bool early = frame.front() == submit_one;
+    if (early) one.prepare(), two.prepare();
     std::vector<std::weak_ptr<weft::detail::Storage>> held;
     for (int k = 0; k < kFrames; ++k) {
       for (int j = 0; j < 2; ++j) {
@@ -192,15 +196,15 @@ TEST_P(RecordedReach, OfTwoRecordingsThatWriteOneArrayNoneKeepsWhatTheOtherRepla
       }
       one.end(), two.end();
     }
-    // Of two frames at most.
-    EXPECT_LE(std::ranges::count_if(held, [](const auto& storage) { return !storage.expired(); }), 4);
+    // Of two frames at most, and of what is prepared already.
+    EXPECT_LE(std::ranges::count_if(held, [](const auto& storage) { return !storage.expired(); }), early ? 8 : 4);
     if (frame.size() == 2) {
       one.prepare(), two.prepare();
       one.submit(), two.submit();
       one.end(), two.end();
     }
-    const bool two_last = frame.back() != submit_one;
-    EXPECT_EQ(to.at(0).values.at(3), float(2 * (kFrames - 1) + (two_last ? 1 : 0)));
+    const float last = to.at(0).values.at(3), expected = 2 * (kFrames - 1) + (frame.back() == submit_one ? 0 : 1);
+    EXPECT_TRUE(last == expected || (early && last == expected - 2)) << last;
   }
 }
 
