@@ -60,7 +60,16 @@ void Bring::around(const std::function<void()>& write) const {
     brought_nothing(held());
   } else {
     const std::uint64_t version = begin();
-    write();
+    try {
+      write();
+    } catch (...) {
+      // Some elements may be written, and runs of others that replace what was said have come since.
+      try {
+        if (!t_capture) to->refer_to(references(held()));
+      } catch (const Error&) {  // the first one tells more
+      }
+      throw;
+    }
     end(version, held());
   }
   if (undo) undo->done();
@@ -160,8 +169,8 @@ Capture::Undo::~Undo() {
   for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].operations = 0;
 }
 
-GivenStructures::GivenStructures() { t_given = &list_; }
-GivenStructures::~GivenStructures() { t_given = nullptr; }
+GivenStructures::GivenStructures() : before_(std::exchange(t_given, &list_)) {}
+GivenStructures::~GivenStructures() { t_given = before_; }
 void GivenStructures::note(const Capture::Stale& structure) {
   if (t_given) add(*t_given, structure);
 }
@@ -241,6 +250,7 @@ Capture::Structures Capture::begin_condition() {
   if_it_fails([this, before = structures] { structures = before; });
   Structures before = structures;
   structures.here.clear();
+  structures.handles_here = false;
   return before;
 }
 
@@ -251,6 +261,9 @@ void Capture::end_condition(const Structures& before, const char* what, bool aga
                 fmt::format("{} uses a mesh, and changes its indices behind that: call its rebuild() at the end of the "
                             "round",
                             what));
+  if (again && structures.handles_here)
+    for (const Stale& s : structures.changed) add(structures.unfound, s);
+  structures.handles_here |= before.handles_here;
   // What was changed before may not have been made anew.
   for (const Stale& s : before.changed) add(structures.changed, s);
   for (const Stale& s : before.here) add(structures.here, s);
@@ -263,20 +276,28 @@ void Capture::launched(const Dispatch& work, std::size_t first_operation) {
   made.program = work.program.program;
   made.call = work.program.call;
   made.threads = work.threads;
-  for (std::size_t k = 0; k < work.args.size(); ++k) {
+  made.stale = structures.changed;
+  for (std::size_t k = 0; k < work.args.size() && !MovesElements::now(); ++k) {
     const ir::Param& parameter = work.program.call->params[k];
     const ArrayBase* const array = work.args[k].array;
     if (!array || parameter.kind == ir::Param::Kind::absent || !any(parameter.access, ir::kChanges)) continue;
     Used& use = used.at(array->storage().get());
-    use.changes = true;
+    made.changed.push_back(use.storage.get());
+    const bool first = !std::exchange(use.changes, true);
     if (!use.storage->holds_arrays()) continue;
     References held;
     use.storage->reach(held);
+    std::vector<Storage*> watched;
     for (const auto& s : held)
-      if (s->watched() && !std::ranges::count(use.watched, s.get())) use.watched.push_back(s.get());
+      if (s->watched()) watched.push_back(s.get());
+    if (first)
+      use.watched = watched;
+    else
+      std::erase_if(use.watched, [&](Storage* s) { return !std::ranges::count(watched, s); });
+    made.watched.insert(made.watched.end(), watched.begin(), watched.end());
   }
   if (!work.program.call->by_handles) return;
-  by_handles = true;
+  by_handles = structures.handles_here = true;
   for (const Stale& s : structures.changed) add(structures.unfound, s);
 }
 

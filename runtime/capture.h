@@ -24,6 +24,10 @@ struct CapturedLaunch {
   std::shared_ptr<const ir::Interface> call;
   Extent threads = Extent(0);
   std::array<std::byte, ir::report::kArgumentBytes> report{};  ///< what debug mode adds to its arguments
+  std::vector<Storage*> changed = {};                          ///< the memory of arguments that the kernel changes
+  std::vector<Storage*> watched = {};  ///< what elements of these held, as far as somebody watches it
+  /// Structures that had been changed by then, and not made anew: see Capture::Stale.
+  std::vector<std::shared_ptr<std::atomic<bool>>> stale = {};
 };
 
 /// While it lives, elements of the memory are copied: see Storage::begin_copy(). What they held meanwhile is kept.
@@ -168,8 +172,9 @@ class Capture {
     bool writes = false;
     bool refers = false;   ///< its elements held arrays in the capture
     bool changes = false;  ///< a kernel may change what elements hold: it is given the array to change it
-    /// What these held by then and somebody watches, whose changes the capture knows of therefore.
+    /// What these held in all such launches and somebody watches, whose changes the capture knows of therefore.
     std::vector<Storage*> watched = {};
+    bool known = false;  ///< given later: in the capture the launch changed the same memory
   };
   std::map<Storage*, Used> used;
   std::vector<Bring> brings;
@@ -188,6 +193,7 @@ class Capture {
     std::vector<Stale> changed;  ///< what they are of, and not made anew since: they are stale behind it
     std::vector<Stale> written;  ///< what they are of, at any time
     std::vector<Stale> here;     ///< used in the innermost condition
+    bool handles_here = false;   ///< work goes by handles there
     std::vector<Stale> unfound;  ///< changed, and not made anew, where work goes by handles
   };
   Structures structures;
@@ -235,6 +241,7 @@ class GivenStructures {
 
  private:
   std::vector<Capture::Stale> list_;
+  std::vector<Capture::Stale>* const before_;
 };
 
 /// While it lives, this thread's work runs as if nothing were captured: what prepares memory that outlives the capture.

@@ -218,7 +218,7 @@ void CapturedMemory::reach(StreamState& on, StreamState& copies, Reached& reache
   };
   for (const Capture::Used& u : used_) use(u, Known::all);
   for (const auto& [launch, given] : given_)
-    for (const Capture::Used& u : given.memory) use(u, Known::none);
+    for (const Capture::Used& u : given.memory) use(u, u.known ? Known::held : Known::none);
   add(reached.by_elements, {});
   std::erase_if(reached.read_by_elements,
                 [&](const auto& s) { return std::ranges::binary_search(reached.by_elements, s); });

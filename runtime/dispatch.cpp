@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "../frontend/support/error.h"
 #include "capture.h"
@@ -70,6 +71,14 @@ const ArrayBase* accessed(const ir::Param& p, const HostArg& arg) {
 }
 
 }  // namespace
+
+namespace {
+thread_local bool t_moves_elements = false;
+}  // namespace
+
+MovesElements::MovesElements() : before_(std::exchange(t_moves_elements, true)) {}
+MovesElements::~MovesElements() { t_moves_elements = before_; }
+bool MovesElements::now() { return t_moves_elements; }
 
 // As the module's parameters are called, see Trace::begin_part.
 std::string argument_name(const HostArg& arg) {
@@ -150,7 +159,8 @@ void dispatch(const Dispatch& work) {
     const ArrayBase* const a = accessed(call.params[k], args[k]);
     if (!a) continue;
     a->storage()->check_present();
-    if (a->storage()->holds_arrays()) a->storage()->reach(any(call.params[k].access, ir::kChanges) ? held : held_read);
+    if (a->storage()->holds_arrays())
+      a->storage()->reach(any(call.params[k].access, ir::kChanges) && !t_moves_elements ? held : held_read);
   }
   if (!held.empty()) std::erase_if(held_read, [&](const auto& s) { return std::ranges::binary_search(held, s); });
   for (const References* list : {&held, &held_read})

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "../frontend/edsl/names.h"
@@ -102,6 +103,12 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
                     ? "arguments are set for a launch within graph_if() or graph_while()"
                     : fmt::format("arguments are set for a launch that took {} dispatches", known.operations),
                 kernel.name(), kernel.loc());
+  given.structures = detail::GivenStructures::all();
+  for (const Capture::Stale& structure : known.stale)
+    if (std::ranges::count(given.structures, structure))
+      throw Error(ErrorKind::invalid_argument,
+                  "arguments are set with a mesh whose indices the graph has changed by then, and not made anew",
+                  kernel.name(), kernel.loc());
   std::int64_t count = 1;
   for (int k = 0; k < known.threads.rank; ++k) count *= known.threads[k];
   ir::Variant variant = detail::variant_of(kernel, args, *s.device);
@@ -115,12 +122,16 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   if (const std::uint32_t at = program.call->report_offset)
     std::memcpy(packed.block.data() + at, known.report.data(), known.report.size());
   // Commands that are exchanged are ordered with all others: elements may hold arrays.
+  const auto among = [](const std::vector<detail::Storage*>& list, const ArrayBase* array) {
+    return std::ranges::count(list, array->storage().get()) > 0;
+  };
   for (const auto& [array, access] : packed.arrays)
     given.memory.push_back({.storage = array->storage(),
                             .writes = any(access, ir::kChanges),
                             .refers = true,
-                            .changes = any(access, ir::kChanges)});
-  given.structures = detail::GivenStructures::all();
+                            .changes = any(access, ir::kChanges),
+                            .watched = among(known.changed, array) ? known.watched : std::vector<detail::Storage*>(),
+                            .known = among(known.changed, array)});
   s.graph->patch(known.operation, packed.block);
   given = s.memory.give(node.number, std::move(given));
 }

@@ -69,6 +69,7 @@ void copy_words(const Part& to, const Part& from) {
   }
   for (std::int64_t word = 0; word < rounds(to, sizeof(T)); ++word) {
     const Array<T, 4> target = words<T>(to, word), source = words<T>(from, word);
+    const MovesElements as_bytes;
     launch(copy, target.extent(), target, source);
   }
 }
@@ -99,6 +100,7 @@ void indexed_words(const Part& packed, const Part& data, const IndexLists& lists
   for (std::int64_t word = 0; word < rounds(packed, sizeof(T)); ++word) {
     const Array<T, 4> tight = words<T>(packed, word);
     const IndexedArray<T, 4> chosen(words<T>(data, word), shifted);
+    const MovesElements as_bytes;
     if (scatter)
       launch(scatter_words, tight.extent(), tight, chosen);
     else

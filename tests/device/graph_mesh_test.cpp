@@ -337,6 +337,40 @@ TEST_P(GraphMeshes, whose_indices_are_held_by_elements_that_are_copied_stay_as_t
   }
 }
 
+TEST_P(GraphMeshes, whose_indices_are_held_by_elements_that_a_condition_or_a_strided_copy_moves_stay_as_they_are) {
+  Sphere s(device());
+  Array<int> flag(device(), {1});
+  const Array<Holder> from(device(), {Holder{s.indices}});
+  Array<Holder> to(device(), {Holder{}, Holder{}, Holder{}});
+  const Graph graph = capture(device(), [&] {
+    graph_if(flag, [&] { to.slice(0, 1).copy_from(from); });
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  for (int k = 0; k < 3; ++k) {
+    graph.launch();
+    EXPECT_EQ(s.faces.at(0), s.around);
+  }
+  Array<Holder>(to.slice(0, 3, 2)).copy_from(Array<Holder>(device(), {Holder{s.indices}, Holder{s.indices}}));
+  Array<Holder>(to.slice(0, 3, 2)).copy_from(Array<Holder>(device(), {Holder{s.indices}, Holder{s.indices}}));
+  EXPECT_EQ(s.count(), s.around);
+}
+
+TEST_P(GraphMeshes, whose_indices_elements_hold_before_they_do_in_the_capture_are_refused) {
+  Sphere s(device());
+  const Array<Holder> from(device(), {Holder{s.indices}});
+  Array<Holder> held(device(), {Holder{s.whole.clone()}});
+  const Graph graph = capture(device(), [&] {
+    launch(swap_corners, s.mesh.size(), held);
+    launch(count_around, 1, s.mesh, s.faces);
+    held.copy_from(from);
+    launch(swap_corners, s.mesh.size(), held);
+    s.mesh.rebuild();
+  });
+  // From the second launch on the elements hold the indices from the start.
+  held.copy_from(from);
+  expect_contains(error_of([&] { graph.launch(); }), "changes indices of a mesh, which it did not when it was made");
+}
+
 TEST_P(GraphMeshes, that_get_a_handle_later_are_refused_where_they_would_be_found_changed) {
   Sphere s(device());
   Array<std::uint64_t> id = zeros<std::uint64_t>(device(), 1);
@@ -349,6 +383,63 @@ TEST_P(GraphMeshes, that_get_a_handle_later_are_refused_where_they_would_be_foun
   id.fill(s.mesh.id());
   expect_contains(error_of([&] { graph.launch(); }), "rebuild()");
   EXPECT_NE(s.count(), s.around) << "as the first launch has left it";
+}
+
+TEST_P(GraphMeshes, that_get_a_handle_later_are_refused_where_a_second_round_would_find_them_changed) {
+  Sphere s(device());
+  Array<std::uint64_t> id = zeros<std::uint64_t>(device(), 1);
+  Array<int> flag(device(), {1});
+  const Graph graph = capture(device(), [&] {
+    graph_while(flag, 2, [&] {
+      launch(count_by_handle, 1, id, s.faces);
+      s.change(s.others);
+    });
+    s.mesh.rebuild();
+  });
+  graph.launch();
+  id.fill(s.mesh.id());
+  expect_contains(error_of([&] { graph.launch(); }), "rebuild()");
+}
+
+TEST_P(GraphMeshes, may_be_changed_by_a_node_that_is_given_its_arguments_anew) {
+  Sphere s(device());
+  const auto turn = kernel("turn", [](Arr<int> indices, Arr<const int> from, Int by) {
+    Int i = tid();
+    indices[3 * i + 1] = Int(from[3 * i + 1 + (by & 1)]);
+    indices[3 * i + 2] = Int(from[3 * i + 2 - (by & 1)]);
+  });
+  Array<Holder> held(device(), {Holder{s.indices}});
+  GraphNode direct, by_elements;
+  const Graph graph = capture(device(), [&] {
+    launch(turn, s.mesh.size(), s.indices, s.whole, 0);
+    direct = captured_launch();
+    launch(swap_corners, s.mesh.size(), held);
+    by_elements = captured_launch();
+    s.mesh.rebuild();
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  graph.launch();
+  graph.set(direct, turn, s.indices, s.whole, 1);
+  graph.set(by_elements, swap_corners, held);
+  for (int k = 0; k < 2; ++k) {
+    graph.launch();
+    EXPECT_EQ(s.faces.at(0), s.around);
+    EXPECT_EQ(s.count(), s.around);
+  }
+}
+
+TEST_P(GraphMeshes, are_not_given_to_a_node_that_would_find_them_changed) {
+  Sphere s(device()), other(device());
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    s.change(s.others);
+    launch(count_around, 1, other.mesh, other.faces);
+    node = captured_launch();
+    s.mesh.rebuild();
+  });
+  expect_contains(error_of([&] { graph.set(node, count_around, s.mesh, s.faces); }), "not made anew");
+  graph.launch();
+  EXPECT_EQ(other.faces.at(0), other.around);
 }
 
 TEST_P(GraphMeshes, that_a_node_is_given_later_are_refused_as_those_of_the_capture) {
