@@ -55,23 +55,19 @@ void Bring::around(const std::function<void()>& write) const {
   const auto held = [&] {
     return copying ? copying->references() : from && !t_capture ? from->references() : References();
   };
-  if (from && !from->holds_arrays() && !(whole && to->has_references())) {
+  const bool nothing = from && !from->holds_arrays() && !(whole && to->has_references());
+  const std::uint64_t version = nothing ? 0 : begin();
+  try {
     write();
-    brought_nothing(held());
-  } else {
-    const std::uint64_t version = begin();
+  } catch (...) {
+    // Some elements may be written, and runs of others that replace what was said have come since.
     try {
-      write();
-    } catch (...) {
-      // Some elements may be written, and runs of others that replace what was said have come since.
-      try {
-        if (!t_capture) to->refer_to(references(held()));
-      } catch (const Error&) {  // the first one tells more
-      }
-      throw;
+      if (!t_capture) to->refer_to(references(held()));
+    } catch (const std::exception&) {  // the first one tells more
     }
-    end(version, held());
+    throw;
   }
+  nothing ? brought_nothing(held()) : end(version, held());
   if (undo) undo->done();
 }
 
@@ -269,32 +265,29 @@ void Capture::end_condition(const Structures& before, const char* what, bool aga
   for (const Stale& s : before.here) add(structures.here, s);
 }
 
-void Capture::launched(const Dispatch& work, std::size_t first_operation) {
+void Capture::launched(const Dispatch& work, std::size_t first_operation, std::vector<Stale> stale_before) {
   CapturedLaunch& made = launches.emplace_back();
   made.operation = first_operation;
   made.operations = position() - first_operation;
   made.program = work.program.program;
   made.call = work.program.call;
   made.threads = work.threads;
-  made.stale = structures.changed;
+  made.stale_before = std::move(stale_before);
+  made.stale_behind = structures.changed;
   for (std::size_t k = 0; k < work.args.size() && !MovesElements::now(); ++k) {
     const ir::Param& parameter = work.program.call->params[k];
     const ArrayBase* const array = work.args[k].array;
     if (!array || parameter.kind == ir::Param::Kind::absent || !any(parameter.access, ir::kChanges)) continue;
     Used& use = used.at(array->storage().get());
-    made.changed.push_back(use.storage.get());
-    const bool first = !std::exchange(use.changes, true);
-    if (!use.storage->holds_arrays()) continue;
     References held;
-    use.storage->reach(held);
+    if (use.storage->holds_arrays()) use.storage->reach(held);
     std::vector<Storage*> watched;
     for (const auto& s : held)
       if (s->watched()) watched.push_back(s.get());
-    if (first)
-      use.watched = watched;
-    else
+    if (std::exchange(use.changes, true))
       std::erase_if(use.watched, [&](Storage* s) { return !std::ranges::count(watched, s); });
-    made.watched.insert(made.watched.end(), watched.begin(), watched.end());
+    else
+      use.watched = std::move(watched);
   }
   if (!work.program.call->by_handles) return;
   by_handles = structures.handles_here = true;

@@ -24,10 +24,8 @@ struct CapturedLaunch {
   std::shared_ptr<const ir::Interface> call;
   Extent threads = Extent(0);
   std::array<std::byte, ir::report::kArgumentBytes> report{};  ///< what debug mode adds to its arguments
-  std::vector<Storage*> changed = {};                          ///< the memory of arguments that the kernel changes
-  std::vector<Storage*> watched = {};  ///< what elements of these held, as far as somebody watches it
-  /// Structures that had been changed by then, and not made anew: see Capture::Stale.
-  std::vector<std::shared_ptr<std::atomic<bool>>> stale = {};
+  /// Structures that were changed before it, or by it too, and not made anew by then: see Capture::Stale.
+  std::vector<std::shared_ptr<std::atomic<bool>>> stale_before = {}, stale_behind = {};
 };
 
 /// While it lives, elements of the memory are copied: see Storage::begin_copy(). What they held meanwhile is kept.
@@ -109,6 +107,10 @@ bool is_whole(const ArrayBase& a);
 /// in it: each launch of the graph is ordered with other work then.
 class Capture {
  public:
+  /// Of a structure: true while it is not what it says, from a change of what it is of until it is made anew. It keeps
+  /// who watches for that.
+  using Stale = std::shared_ptr<std::atomic<bool>>;
+
   /// \param doing  for messages: what happens meanwhile
   explicit Capture(DeviceState& device, const char* doing = "a graph is captured");
   Capture(const Capture&) = delete;
@@ -130,7 +132,8 @@ class Capture {
   /// Errors: Error(invalid_argument) where such a tape still needs them.
   void before_write(const ArrayBase& elements);
   /// After the dispatches of a launch.
-  void launched(const Dispatch& work, std::size_t first_operation);
+  /// \param stale_before  what had changed before, see Structures
+  void launched(const Dispatch& work, std::size_t first_operation, std::vector<Stale> stale_before);
   /// After a launch over no threads: it is no node that could be given arguments.
   void launched_nothing();
   /// Called, last one first, when the capture or the condition ends by an exception: what the host has noted of an
@@ -174,7 +177,6 @@ class Capture {
     bool changes = false;  ///< a kernel may change what elements hold: it is given the array to change it
     /// What these held in all such launches and somebody watches, whose changes the capture knows of therefore.
     std::vector<Storage*> watched = {};
-    bool known = false;  ///< given later: in the capture the launch changed the same memory
   };
   std::map<Storage*, Used> used;
   std::vector<Bring> brings;
@@ -184,9 +186,6 @@ class Capture {
   void leads_on(Used& use);
   std::vector<CapturedLaunch> launches;
   bool by_handles = false;  ///< some launch goes by handles
-  /// Of a structure: true while it is not what it says, from a change of what it is of until it is made anew. It keeps
-  /// who watches for that.
-  using Stale = std::shared_ptr<std::atomic<bool>>;
   /// What captured work does to structures. Each launch says the same of them that the capture has found out.
   struct Structures {
     std::vector<Stale> used;     ///< or made anew: they have to be in order when the work is launched

@@ -78,24 +78,24 @@ bool CapturedMemory::any_used(const F& f) const {
 }
 
 // Those that the capture has not told already: tapes from outside, and structures that it did not know to stand there.
-void CapturedMemory::tell_watchers(const std::shared_ptr<Storage>& written, Known known, StreamState& copies,
+template <class F>
+void CapturedMemory::tell_watchers(const View& written, const F& known, StreamState& copies,
                                    std::vector<MadeStale>& stale) const {
-  if (!written->watched() || !written->bytes) return;
-  for (auto& watcher : written->watchers()) {
+  if (!written.storage()->watched() || written.size() == 0) return;
+  for (auto& watcher : written.storage()->watchers()) {
     if (watcher->captured) continue;
     const std::atomic<bool>* const mark = watcher->stale();
     if (!mark) {
-      watcher->before_write(all_of(written), copies);
+      watcher->before_write(written, copies);
       continue;
     }
-    const auto is_it = [&](const Capture::Stale& s) { return s.get() == mark; };
-    if (known == Known::all && watcher->serial < serial_) continue;
-    if (known == Known::held && std::ranges::any_of(structures_.written, is_it)) continue;
+    if (!watcher->stands_on(written) || known(*watcher)) continue;
     // Whether it is used before or after, nobody knows.
-    if (by_handles_ || any_used(is_it))
+    if (by_handles_ || any_used([&](const Capture::Stale& s) { return s.get() == mark; }))
       throw Error(ErrorKind::invalid_argument,
-                  fmt::format("{} changes indices of a mesh, which it did not when it was made, and uses meshes: {} "
-                              "again",
+                  fmt::format("{} changes indices of a mesh, which it did not there when it was made, and uses meshes: "
+                              "{} again; where elements lead to the indices, let those of an array of their own hold "
+                              "them",
                               what_, again_));
     stale.push_back({std::move(watcher), written});
   }
@@ -198,27 +198,40 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
   std::vector<MadeStale> made_stale;
   reach(on, copies, reached, made_stale);
   // When nothing refuses the run any more.
-  for (const MadeStale& m : made_stale) m.watcher->before_write(all_of(m.written), copies);
+  for (const MadeStale& m : made_stale) m.watcher->before_write(m.written, copies);
   for (const Capture::Stale& stale : structures_.changed) *stale = true;
 }
 
 void CapturedMemory::reach(StreamState& on, StreamState& copies, Reached& reached,
                            std::vector<MadeStale>& stale) const {
   note_brought(reached);
-  const auto use = [&](const Capture::Used& u, Known known) {
-    if (u.writes) tell_watchers(u.storage, known, copies, stale);
+  const auto among = [](const std::vector<Capture::Stale>& list) {
+    return [&list](const Watcher& w) {
+      return std::ranges::any_of(list, [&](const Capture::Stale& s) { return s.get() == w.stale(); });
+    };
+  };
+  const auto use = [&](const Capture::Used& u, const auto& known_of_held) {
     u.storage->order_before(on, u.writes);
     if (!leads_on(*u.storage)) return;
     if (!u.changes) return u.storage->reach(reached.read_by_elements);
     References held;
     u.storage->reach(held);
-    for (const auto& s : held)
-      tell_watchers(s, std::ranges::count(u.watched, s.get()) ? Known::held : Known::none, copies, stale);
+    for (const auto& s : held) tell_watchers(all_of(s), known_of_held(*s), copies, stale);
     reached.by_elements.insert(reached.by_elements.end(), held.begin(), held.end());
   };
-  for (const Capture::Used& u : used_) use(u, Known::all);
-  for (const auto& [launch, given] : given_)
-    for (const Capture::Used& u : given.memory) use(u, u.known ? Known::held : Known::none);
+  for (const Capture::Used& u : used_) {
+    // Whatever stood there was asked in the capture which of the elements it would change.
+    const auto was_asked = [&](const Watcher& w) { return w.serial < serial_; };
+    if (u.writes) tell_watchers(all_of(u.storage), was_asked, copies, stale);
+    use(u, [&](Storage& s) {
+      const bool held_there = std::ranges::count(u.watched, &s) > 0;
+      return [&, held_there](const Watcher& w) { return held_there && among(structures_.written)(w); };
+    });
+  }
+  for (const auto& [launch, given] : given_) {
+    for (const View& changed : given.changed) tell_watchers(changed, among(given.stale), copies, stale);
+    for (const Capture::Used& u : given.memory) use(u, [&](Storage&) { return among(given.stale); });
+  }
   add(reached.by_elements, {});
   std::erase_if(reached.read_by_elements,
                 [&](const auto& s) { return std::ranges::binary_search(reached.by_elements, s); });

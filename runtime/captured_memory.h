@@ -8,6 +8,7 @@
 
 #include "capture.h"
 #include "state.h"
+#include "view.h"
 
 namespace weft::detail {
 
@@ -56,7 +57,9 @@ class CapturedMemory {
   /// What a launch is given instead of what it was captured with.
   struct Given {
     std::vector<Capture::Used> memory;
-    std::vector<Capture::Stale> structures;
+    std::vector<View> changed;               ///< of that, by the kernel
+    std::vector<Capture::Stale> structures;  ///< that it uses
+    std::vector<Capture::Stale> stale;       ///< anyhow, behind the launch
   };
   /// The commands of a launch are exchanged for others, which work on this. What was given for the launch before is
   /// returned, to be let go of: the device frees no memory that what runs works on.
@@ -77,12 +80,11 @@ class CapturedMemory {
   /// Structures that the run makes stale, which the capture did not know of.
   struct MadeStale {
     std::shared_ptr<Watcher> watcher;
-    std::shared_ptr<Storage> written;
+    View written;
   };
-  /// What the capture knows of changes: of all elements, of those that were held there by then, of none.
-  enum class Known { all, held, none };
-  void tell_watchers(const std::shared_ptr<Storage>& written, Known known, StreamState& copies,
-                     std::vector<MadeStale>& stale) const;
+  /// \param known  whether the capture knows of the change of a structure: bool(const Watcher&)
+  template <class F>
+  void tell_watchers(const View& written, const F& known, StreamState& copies, std::vector<MadeStale>& stale) const;
   template <class F>
   bool any_used(const F& f) const;
   void reach(StreamState& on, StreamState& copies, Reached& reached, std::vector<MadeStale>& stale) const;

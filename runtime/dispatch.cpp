@@ -144,6 +144,8 @@ void dispatch(const Dispatch& work) {
   }
   if (call.report_offset != 0 && !on->capture) on->leave_graph();
   const std::size_t first_operation = on->capture ? on->capture->position() : 0;
+  std::vector<Capture::Stale> stale_before;
+  if (on->capture) stale_before = on->capture->structures.changed;
   std::size_t num_ranges = 0;
   pack_block(block, call, args, threads);
   const auto refuse_freed = [&](const References& list, const char* message) {
@@ -266,7 +268,7 @@ void dispatch(const Dispatch& work) {
   for (const std::shared_ptr<Storage>& s : held) s->touched(*on, ticket, true);
   for (const Memory list : {Memory(held_read), Memory(by_handles), work.reads})
     for (const std::shared_ptr<Storage>& s : list) s->touched(*on, ticket, false);
-  if (on->capture) on->capture->launched(work, first_operation);
+  if (on->capture) on->capture->launched(work, first_operation, std::move(stale_before));
 }
 
 }  // namespace weft::detail

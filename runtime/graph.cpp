@@ -104,7 +104,7 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
                     : fmt::format("arguments are set for a launch that took {} dispatches", known.operations),
                 kernel.name(), kernel.loc());
   given.structures = detail::GivenStructures::all();
-  for (const Capture::Stale& structure : known.stale)
+  for (const Capture::Stale& structure : known.stale_before)
     if (std::ranges::count(given.structures, structure))
       throw Error(ErrorKind::invalid_argument,
                   "arguments are set with a mesh whose indices the graph has changed by then, and not made anew",
@@ -122,16 +122,12 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   if (const std::uint32_t at = program.call->report_offset)
     std::memcpy(packed.block.data() + at, known.report.data(), known.report.size());
   // Commands that are exchanged are ordered with all others: elements may hold arrays.
-  const auto among = [](const std::vector<detail::Storage*>& list, const ArrayBase* array) {
-    return std::ranges::count(list, array->storage().get()) > 0;
-  };
-  for (const auto& [array, access] : packed.arrays)
-    given.memory.push_back({.storage = array->storage(),
-                            .writes = any(access, ir::kChanges),
-                            .refers = true,
-                            .changes = any(access, ir::kChanges),
-                            .watched = among(known.changed, array) ? known.watched : std::vector<detail::Storage*>(),
-                            .known = among(known.changed, array)});
+  for (const auto& [array, access] : packed.arrays) {
+    const bool changes = any(access, ir::kChanges);
+    given.memory.push_back({.storage = array->storage(), .writes = changes, .refers = true, .changes = changes});
+    if (changes) given.changed.emplace_back(*array);
+  }
+  given.stale = known.stale_behind;
   s.graph->patch(known.operation, packed.block);
   given = s.memory.give(node.number, std::move(given));
 }

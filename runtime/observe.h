@@ -106,8 +106,10 @@ class Watcher {
   virtual bool needs(const ArrayBase&) { return false; }
   /// Work is captured that changes these elements; before_write() comes with each launch of the graph.
   virtual void before_captured_write(const ArrayBase&) {}
-  /// Of a structure that stands on the elements: what is true while it is stale. Null for all others.
+  /// Of a structure that stands on the memory: what is true while it is stale. Null for all others.
   virtual const std::atomic<bool>* stale() const { return nullptr; }
+  /// Whether a change of these elements makes that structure stale.
+  virtual bool stands_on(const ArrayBase&) const { return false; }
 
   const std::uint64_t serial;  ///< see Storage::serial
   const bool captured;         ///< made while a graph was captured: it watches what each launch of that does

@@ -27,12 +27,13 @@ class IndexWatch : public Watcher, public std::enable_shared_from_this<IndexWatc
  public:
   explicit IndexWatch(const Array<int>& indices) : indices_(indices) {}
   void before_write(const ArrayBase& elements, StreamState&) override {
-    if (may_overlap(elements, indices_)) changed_ = true;
+    if (stands_on(elements)) changed_ = true;
   }
   void before_captured_write(const ArrayBase& elements) override {
-    if (may_overlap(elements, indices_)) Capture::current()->change(mark());
+    if (stands_on(elements)) Capture::current()->change(mark());
   }
   const std::atomic<bool>* stale() const override { return &changed_; }
+  bool stands_on(const ArrayBase& elements) const override { return may_overlap(elements, indices_); }
   Capture::Stale mark() { return {shared_from_this(), &changed_}; }
 
  private:
