@@ -167,14 +167,19 @@ void dispatch(const Dispatch& work) {
   if (!held.empty()) std::erase_if(held_read, [&](const auto& s) { return std::ranges::binary_search(held, s); });
   for (const References* list : {&held, &held_read})
     refuse_freed(*list, "an array was freed that the elements of its arguments may hold: assign all of those anew");
-  const auto order = [&](Storage& s, bool writes, const auto& name) {
+  const auto in_kernel = [&](const auto& f, const auto& message) {
     try {
-      s.order_before(*on, writes);
+      return f();
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::invalid_argument || !e.kernel().empty()) throw;
-      throw Error(e.kind(), fmt::format("{}: {}", name(), e.message()), call.name, call.loc);
+      throw Error(e.kind(), message(e.message()), call.name, call.loc);
     }
   };
+  const auto order = [&](Storage& s, bool writes, const auto& name) {
+    in_kernel([&] { s.order_before(*on, writes); },
+              [&](const std::string& why) { return fmt::format("{}: {}", name(), why); });
+  };
+  const auto as_it_is = [](const std::string& why) { return why; };
   const auto in_elements = [] { return "what elements of its arguments hold"; };
   const auto behind_handles = [] { return "what it finds by handles"; };
   for (std::size_t k = 0; k < args.size(); ++k) {
@@ -190,7 +195,7 @@ void dispatch(const Dispatch& work) {
   for (const std::shared_ptr<Storage>& s : held_read) order(*s, false, in_elements);
   References by_handles;
   if (call.by_handles) {
-    by_handles = device.handles.all(*on);
+    by_handles = in_kernel([&] { return device.handles.all(*on); }, as_it_is);
     refuse_freed(by_handles, "an array was freed that a structure stands on which kernels find by its handle");
     for (const std::shared_ptr<Storage>& s : by_handles) order(*s, false, behind_handles);
   }
@@ -212,7 +217,8 @@ void dispatch(const Dispatch& work) {
   if (!held.empty()) add_ranges(held, kAnything, 4);
   if (!held_read.empty()) add_ranges(held_read, ir::Access::read, 3);
   if (call.by_handles) {
-    device.handles.refuse_stale(*on);  // where arguments change what a mesh is of, that is stale by now
+    // Where arguments change what a mesh is of, that is stale by now.
+    in_kernel([&] { device.handles.refuse_stale(*on); }, as_it_is);
     add_ranges(by_handles, ir::Access::read, 2);
   }
 

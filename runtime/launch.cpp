@@ -125,7 +125,11 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
                                on->device->device->info().name, name_beside(*checked.device, *on->device)));
   if (!on && !checked.device) refuse(kernel, "no argument is an array: launch on a stream to choose the device");
   if (!on) on = &stream_of_thread(*checked.device);
-  if (Capture* capture = Capture::current()) on = &capture->stream_for(*on->device);
+  if (Capture* capture = Capture::current()) try {
+      on = &capture->stream_for(*on->device);
+    } catch (const Error& e) {
+      refuse(kernel, e.message());
+    }
   DeviceState& device = *on->device;
 
   checked.variant.wide = count > device.max_threads;
