@@ -94,8 +94,8 @@ void CapturedMemory::tell_watchers(const View& written, const F& known, StreamSt
     if (by_handles_ || any_used([&](const Capture::Stale& s) { return s.get() == mark; }))
       throw Error(ErrorKind::invalid_argument,
                   fmt::format("{} changes indices of a mesh, which it did not there when it was made, and uses meshes: "
-                              "{} again; where elements lead to the indices, let those of an array of their own hold "
-                              "them",
+                              "{} again, or set() the node otherwise; where elements lead to the indices, let elements "
+                              "of a separate array hold them",
                               what_, again_));
     stale.push_back({std::move(watcher), written});
   }

@@ -33,9 +33,10 @@ class Graph {
   Graph() = default;
 
   /// Runs all of it, in order with Device::stream(), or with another stream of the same device.
-  /// Errors: Error(invalid_argument) for a null graph, for another device's stream, for an array whose elements held no
-  /// arrays when it was captured and do now, and what a launch by handles refuses; Error(unsupported) while this thread
-  /// captures, and while a tape records, which would not see what the graph does.
+  /// Errors: Error(invalid_argument) for a null graph, for another device's stream, for an array that was freed, for an
+  /// array whose elements held no arrays when it was captured and do now, for a mesh that needs its rebuild() or comes
+  /// to be changed where the capture did not change it, and what a launch by handles refuses; Error(unsupported) while
+  /// this thread captures, and while a tape records, which would not see what the graph does.
   /// Cost: one submission, and a little for each piece of memory that the graph works on; it does not grow with the
   /// number of operations. A graph whose kernels print, assert or check themselves (debug mode) waits for its last
   /// launch first.
@@ -44,11 +45,11 @@ class Graph {
 
   /// From the next launch of the graph on the node is given these arguments; what runs already keeps the old ones.
   /// The kernel is the one that was captured, over as many threads; arrays may be others of the same kind (contiguous
-  /// where the captured ones were).
-  /// Errors: Error(invalid_argument) for a node of another graph, another kernel, arguments that need other code, and
-  /// those that a launch refuses;
-  /// Error(unsupported) for a launch that took several dispatches, over no threads, or within graph_if() or
-  /// graph_while().
+  /// where the captured ones were). What the node was captured with stays with the graph: it may not be freed, and a
+  /// mesh of it is to be in order at each launch.
+  /// Errors: Error(invalid_argument) for a node of another graph, another kernel, arguments that need other code, a
+  /// mesh that the graph has changed by then, and those that a launch refuses; Error(unsupported) for a launch that
+  /// took several dispatches, over no threads, or within graph_if() or graph_while().
   /// Cost: the commands of this node are recorded anew, and at the first time those around it; in a row of small
   /// launches, the first time, shaders for what is left of the row: milliseconds.
   template <class... P, class... A>
