@@ -70,10 +70,8 @@ const ArrayBase* accessed(const ir::Param& p, const HostArg& arg) {
   return p.kind == ir::Param::Kind::absent || p.access == ir::Access::none ? nullptr : arg.array;
 }
 
-}  // namespace
-
-namespace {
 thread_local bool t_moves_elements = false;
+
 }  // namespace
 
 MovesElements::MovesElements() : before_(std::exchange(t_moves_elements, true)) {}

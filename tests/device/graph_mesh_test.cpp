@@ -57,6 +57,14 @@ struct Sphere {
     launch(count_around, 1, mesh, faces);
     return faces.at(0);
   }
+  /// In launches of a graph that counts, and outside behind each.
+  void expect_in_order(const Graph& graph, int launches) {
+    for (int k = 0; k < launches; ++k) {
+      graph.launch();
+      EXPECT_EQ(faces.at(0), around) << "in launch " << k;
+      EXPECT_EQ(count(), around) << "behind launch " << k;
+    }
+  }
   Graph asks() {
     return capture(points.device(), [&] { launch(count_around, 1, mesh, faces); });
   }
@@ -314,11 +322,7 @@ TEST_P(GraphMeshes, whose_indices_elements_hold_from_the_start_may_be_changed_th
     s.mesh.rebuild();
     launch(count_around, 1, s.mesh, s.faces);
   });
-  for (int k = 0; k < 3; ++k) {
-    graph.launch();
-    EXPECT_EQ(s.faces.at(0), s.around);
-    EXPECT_EQ(s.count(), s.around);
-  }
+  s.expect_in_order(graph, 3);
 }
 
 TEST_P(GraphMeshes, whose_indices_are_held_by_elements_that_are_copied_stay_as_they_are) {
@@ -329,11 +333,7 @@ TEST_P(GraphMeshes, whose_indices_are_held_by_elements_that_are_copied_stay_as_t
     to.copy_from(from);
     launch(count_around, 1, s.mesh, s.faces);
   });
-  for (int k = 0; k < 3; ++k) {
-    graph.launch();
-    EXPECT_EQ(s.faces.at(0), s.around);
-    EXPECT_EQ(s.count(), s.around);
-  }
+  s.expect_in_order(graph, 3);
 }
 
 TEST_P(GraphMeshes, whose_indices_are_held_by_elements_that_a_condition_or_a_strided_copy_moves_stay_as_they_are) {
@@ -420,11 +420,7 @@ TEST_P(GraphMeshes, may_be_changed_by_a_node_that_is_given_its_arguments_anew) {
   graph.launch();
   graph.set(direct, turn, s.indices, s.whole, 1);
   graph.set(by_elements, swap_corners, held);
-  for (int k = 0; k < 2; ++k) {
-    graph.launch();
-    EXPECT_EQ(s.faces.at(0), s.around);
-    EXPECT_EQ(s.count(), s.around);
-  }
+  s.expect_in_order(graph, 2);
 }
 
 TEST_P(GraphMeshes, are_refused_where_a_node_comes_to_change_them_behind_their_rebuild) {
