@@ -251,7 +251,7 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
   require_memory(*this, "a null array is filled");
   if (size() == 0) return;
-  // A kernel that fills is refused, since it might as well read what the elements hold.
+  // Not for a kernel that fills: it is given memory with the elements, and that is to be there.
   const bool by_host = is_contiguous() && storage_->leads_to_freed();
   if (!by_host) detail::refuse_freed(*storage_, references);
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};

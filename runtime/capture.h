@@ -93,7 +93,7 @@ struct Bring {
   void brought_nothing(const References& held) const;
 };
 
-/// Before a kernel writes elements of `to`, and brings what it is given: it might as well read what they hold.
+/// Before a kernel writes elements of `to`, and brings what it is given: what both lead to goes with its launch.
 /// Errors: Error(invalid_argument) where that may be an array that was freed.
 void refuse_freed(Storage& to, const References& brought);
 

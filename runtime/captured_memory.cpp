@@ -77,28 +77,12 @@ bool CapturedMemory::any_used(const F& f) const {
          });
 }
 
-// Those that the capture has not told already: tapes from outside, and structures that it did not know to stand there.
-template <class F>
-void CapturedMemory::tell_watchers(const View& written, const F& known, StreamState& copies,
-                                   std::vector<MadeStale>& stale) const {
+// Tapes from outside, and structures that the capture did not know to stand there: it has told the others.
+template <class F, class G>
+void CapturedMemory::each_watcher(const View& written, const F& known, const G& g) {
   if (!written.storage()->watched() || written.size() == 0) return;
-  for (auto& watcher : written.storage()->watchers()) {
-    if (watcher->captured) continue;
-    const std::atomic<bool>* const mark = watcher->stale();
-    if (!mark) {
-      watcher->before_write(written, copies);
-      continue;
-    }
-    if (!watcher->stands_on(written) || known(*watcher)) continue;
-    // Whether it is used before or after, nobody knows.
-    if (by_handles_ || any_used([&](const Capture::Stale& s) { return s.get() == mark; }))
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("{} changes indices of a mesh, which it did not there when it was made, and uses meshes: "
-                              "{} again, or set() the node otherwise; where elements lead to the indices, let elements "
-                              "of a separate array hold them",
-                              what_, again_));
-    stale.push_back({std::move(watcher), written});
-  }
+  for (auto& watcher : written.storage()->watchers())
+    if (!watcher->captured && !(watcher->stale() && (!watcher->stands_on(written) || known(*watcher)))) g(watcher);
 }
 
 namespace {
@@ -192,46 +176,63 @@ void CapturedMemory::note_brought(Reached& reached) const {
   }
 }
 
-void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached& reached) const {
-  check_present();
-  check_elements();
-  std::vector<MadeStale> made_stale;
-  reach(on, copies, reached, made_stale);
-  // When nothing refuses the run any more.
-  for (const MadeStale& m : made_stale) m.watcher->before_write(m.written, copies);
-  for (const Capture::Stale& stale : structures_.changed) *stale = true;
-}
-
-void CapturedMemory::reach(StreamState& on, StreamState& copies, Reached& reached,
-                           std::vector<MadeStale>& stale) const {
-  note_brought(reached);
+// Calls f(const View& written, const auto& known) for what a run writes by itself and through elements.
+template <class F>
+void CapturedMemory::each_write(const F& f) const {
   const auto among = [](const std::vector<Capture::Stale>& list) {
     return [&list](const Watcher& w) {
       return std::ranges::any_of(list, [&](const Capture::Stale& s) { return s.get() == w.stale(); });
     };
   };
-  const auto use = [&](const Capture::Used& u, const auto& known_of_held) {
-    u.storage->order_before(on, u.writes);
-    if (!leads_on(*u.storage)) return;
-    if (!u.changes) return u.storage->reach(reached.read_by_elements);
+  const auto through_elements = [&](const Capture::Used& u, const auto& known_of_held) {
+    if (!u.changes || !leads_on(*u.storage)) return;
     References held;
     u.storage->reach(held);
-    for (const auto& s : held) tell_watchers(all_of(s), known_of_held(*s), copies, stale);
-    reached.by_elements.insert(reached.by_elements.end(), held.begin(), held.end());
+    for (const auto& s : held) f(all_of(s), known_of_held(*s));
   };
   for (const Capture::Used& u : used_) {
     // Whatever stood there was asked in the capture which of the elements it would change.
-    const auto was_asked = [&](const Watcher& w) { return w.serial < serial_; };
-    if (u.writes) tell_watchers(all_of(u.storage), was_asked, copies, stale);
-    use(u, [&](Storage& s) {
+    if (u.writes) f(all_of(u.storage), [&](const Watcher& w) { return w.serial < serial_; });
+    through_elements(u, [&](Storage& s) {
       const bool held_there = std::ranges::count(u.watched, &s) > 0;
       return [&, held_there](const Watcher& w) { return held_there && among(structures_.written)(w); };
     });
   }
   for (const auto& [launch, given] : given_) {
-    for (const View& changed : given.changed) tell_watchers(changed, among(given.stale), copies, stale);
-    for (const Capture::Used& u : given.memory) use(u, [&](Storage&) { return among(given.stale); });
+    for (const View& changed : given.changed) f(changed, among(given.stale));
+    for (const Capture::Used& u : given.memory) through_elements(u, [&](Storage&) { return among(given.stale); });
   }
+}
+
+void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached& reached) const {
+  check_present();
+  check_elements();
+  note_brought(reached);
+  std::vector<std::pair<std::shared_ptr<Watcher>, View>> stale;
+  each_write([&](const View& written, const auto& known) {
+    each_watcher(written, known, [&](const std::shared_ptr<Watcher>& w) {
+      if (!w->stale()) return w->before_write(written, copies);
+      // Whether it is used before or after, nobody knows.
+      if (by_handles_ || any_used([&](const Capture::Stale& s) { return s.get() == w->stale(); }))
+        throw Error(ErrorKind::invalid_argument,
+                    fmt::format("{} changes indices of a mesh, which it did not there when it was made, and uses "
+                                "meshes: {} again; where elements lead to the indices, let elements of a separate "
+                                "array hold them",
+                                what_, again_));
+      stale.emplace_back(w, written);
+    });
+  });
+  reach(on, reached);
+  // When nothing refuses the run any more.
+  for (const auto& [watcher, written] : stale) watcher->before_write(written, copies);
+  for (const Capture::Stale& s : structures_.changed) *s = true;
+}
+
+void CapturedMemory::reach(StreamState& on, Reached& reached) const {
+  each([&](const Capture::Used& u) {
+    u.storage->order_before(on, u.writes);
+    if (leads_on(*u.storage)) u.storage->reach(u.changes ? reached.by_elements : reached.read_by_elements);
+  });
   add(reached.by_elements, {});
   std::erase_if(reached.read_by_elements,
                 [&](const auto& s) { return std::ranges::binary_search(reached.by_elements, s); });
@@ -251,9 +252,16 @@ void CapturedMemory::reach(StreamState& on, StreamState& copies, Reached& reache
   }
 }
 
-void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
-  // Once more: what a recording was prepared for may have been mended meanwhile.
+void CapturedMemory::change_again(StreamState& on) const {
+  each_write([&](const View& written, const auto& known) {
+    each_watcher(written, known, [&](const std::shared_ptr<Watcher>& w) {
+      if (w->stale()) w->before_write(written, on);
+    });
+  });
   for (const Capture::Stale& stale : structures_.changed) *stale = true;
+}
+
+void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
   each([&](const Capture::Used& u) { u.storage->touched(on, ticket, u.writes); });
   for (const auto& storage : reached.by_elements) storage->touched(on, ticket, true);
   for (const auto* list : {&reached.read_by_elements, &reached.by_handles})

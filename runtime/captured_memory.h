@@ -45,6 +45,9 @@ class CapturedMemory {
   /// Errors: Error(invalid_argument) for elements that held no arrays in the capture and do now, for memory that was
   /// freed, and while a structure behind a handle is stale.
   void order_before(StreamState& on, StreamState& copies, Reached& reached) const;
+  /// Where others may have worked since order_before(): structures whose memory the run changes are stale, those too
+  /// that were mended or made meanwhile.
+  void change_again(StreamState& on) const;
   /// After that: what comes later on its memory comes after.
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
   /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else. Of a
@@ -77,17 +80,14 @@ class CapturedMemory {
   /// \param before  what memory refers to before the run
   std::map<Storage*, Brought> brought(const std::function<References(Storage&)>& before) const;
   void note_brought(Reached& reached) const;
-  /// Structures that the run makes stale, which the capture did not know of.
-  struct MadeStale {
-    std::shared_ptr<Watcher> watcher;
-    View written;
-  };
   /// \param known  whether the capture knows of the change of a structure: bool(const Watcher&)
+  template <class F, class G>
+  static void each_watcher(const View& written, const F& known, const G& g);
   template <class F>
-  void tell_watchers(const View& written, const F& known, StreamState& copies, std::vector<MadeStale>& stale) const;
+  void each_write(const F& f) const;
   template <class F>
   bool any_used(const F& f) const;
-  void reach(StreamState& on, StreamState& copies, Reached& reached, std::vector<MadeStale>& stale) const;
+  void reach(StreamState& on, Reached& reached) const;
   void check_present() const;
   void check_elements() const;
   bool is_given(const Storage& storage) const;

@@ -21,6 +21,10 @@ struct Holder {
   Array<float> values;
 };
 WEFT_STRUCT(Holder, values);
+struct IndexHolder {
+  Array<int> values;
+};
+WEFT_STRUCT(IndexHolder, values);
 
 constexpr int kSize = 64;
 
@@ -35,6 +39,13 @@ auto twice = kernel("twice", [](Arr<Holder> items) {
 auto ask = kernel("ask", [](Arr<const std::uint64_t> mesh, Arr<float> distance) {
   const MeshPointHit hit = mesh_query_point(mesh[0], Vec3(100, 0, 0));
   distance[0] = select(hit.hit, hit.distance, -1.f);
+});
+
+auto turn_held = kernel("turn_held", [](Arr<IndexHolder> held) {
+  Int i = tid();
+  const Int first = held[0].values[3 * i];
+  held[0].values[3 * i] = Int(held[0].values[3 * i + 1]);
+  held[0].values[3 * i + 1] = first;
 });
 
 WATCHED_TEST(RecordedReach);
@@ -304,6 +315,42 @@ TEST_P(RecordedReach, RefitsOfMeshesThatWereMadeLaterComeBeforeTheSubmission) {
   e.renderer.submit_again(commands);
   recording.submitted();
   EXPECT_NEAR(distance.at(0), 98, 1e-3);
+}
+
+TEST_P(RecordedReach, MeshesAreStaleBehindASubmissionThatWritesTheirIndices) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  const MeshData data = shapes::icosphere(1, 1);
+  const Array<vec3> points(e.device, data.points);
+  const Array<int> from(e.device, data.indices);
+  Array<int> known = from.clone(), later = from.clone();
+  Array<IndexHolder> held(e.device, {IndexHolder{from.clone()}});
+  Mesh of_the_recording(points, known);
+  Submitted work(e, [&] {
+    known.copy_from(from);
+    later.copy_from(from);
+    launch(turn_held, points.size(), held);
+  });
+  work.submit();
+  work.end();
+  of_the_recording.rebuild();
+  Array<int> behind_elements = from.clone();
+  held.assign(std::vector<IndexHolder>{IndexHolder{behind_elements}});
+  std::vector<Mesh> meshes{of_the_recording, Mesh(points, later), Mesh(points, behind_elements)};
+  work.prepare();
+  // They would be in order, had the submission come before.
+  for (Mesh& mesh : meshes) mesh.rebuild();
+  meshes.emplace_back(points, later);
+  work.submit();
+  for (std::size_t k = 0; k < meshes.size(); ++k) {
+    SCOPED_TRACE(k);
+    expect_contains(error_of([&] { meshes[k].refit(); }), "rebuild()");
+  }
+  work.end();
+  for (Mesh& mesh : meshes) {
+    mesh.rebuild();
+    mesh.refit();
+  }
 }
 
 TEST_P(RecordedReach, MemoryBehindElementsIsKeptUntilTheSubmissionHasRun) {
