@@ -78,11 +78,15 @@ bool CapturedMemory::any_used(const F& f) const {
 }
 
 // Tapes from outside, and structures that the capture did not know to stand there: it has told the others.
-template <class F, class G>
-void CapturedMemory::each_watcher(const View& written, const F& known, const G& g) {
-  if (!written.storage()->watched() || written.size() == 0) return;
-  for (auto& watcher : written.storage()->watchers())
-    if (!watcher->captured && !(watcher->stale() && (!watcher->stands_on(written) || known(*watcher)))) g(watcher);
+template <class F>
+void CapturedMemory::each_watcher(const Write& write, const F& f) const {
+  if (!write.to.storage()->watched() || write.to.size() == 0) return;
+  const auto is_known = [&](const Watcher& w) {
+    return (write.by_itself && w.serial < serial_) ||
+           (write.known && std::ranges::any_of(*write.known, [&](const auto& s) { return s.get() == w.stale(); }));
+  };
+  for (auto& w : write.to.storage()->watchers())
+    if (!w->captured && !(w->stale() && (!w->stands_on(write.to) || is_known(*w)))) f(w);
 }
 
 namespace {
@@ -176,31 +180,25 @@ void CapturedMemory::note_brought(Reached& reached) const {
   }
 }
 
-// Calls f(const View& written, const auto& known) for what a run writes by itself and through elements.
-template <class F>
-void CapturedMemory::each_write(const F& f) const {
-  const auto among = [](const std::vector<Capture::Stale>& list) {
-    return [&list](const Watcher& w) {
-      return std::ranges::any_of(list, [&](const Capture::Stale& s) { return s.get() == w.stale(); });
-    };
-  };
-  const auto through_elements = [&](const Capture::Used& u, const auto& known_of_held) {
+void CapturedMemory::add_writes(std::vector<Write>& all) const {
+  const auto through_elements = [&](const Capture::Used& u, bool given, const auto& known) {
     if (!u.changes || !leads_on(*u.storage)) return;
     References held;
     u.storage->reach(held);
-    for (const auto& s : held) f(all_of(s), known_of_held(*s));
+    for (const auto& s : held)
+      all.push_back({.to = all_of(s), .known = known(*s), .by_elements = true, .given = given});
   };
   for (const Capture::Used& u : used_) {
     // Whatever stood there was asked in the capture which of the elements it would change.
-    if (u.writes) f(all_of(u.storage), [&](const Watcher& w) { return w.serial < serial_; });
-    through_elements(u, [&](Storage& s) {
+    if (u.writes) all.push_back({.to = all_of(u.storage), .by_itself = true});
+    through_elements(u, false, [&](Storage& s) {
       const bool held_there = std::ranges::count(u.watched, &s) > 0;
-      return [&, held_there](const Watcher& w) { return held_there && among(structures_.written)(w); };
+      return held_there ? &structures_.written : nullptr;
     });
   }
   for (const auto& [launch, given] : given_) {
-    for (const View& changed : given.changed) f(changed, among(given.stale));
-    for (const Capture::Used& u : given.memory) through_elements(u, [&](Storage&) { return among(given.stale); });
+    for (const View& changed : given.changed) all.push_back({.to = changed, .known = &given.stale, .given = true});
+    for (const Capture::Used& u : given.memory) through_elements(u, true, [&](Storage&) { return &given.stale; });
   }
 }
 
@@ -208,31 +206,30 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
   check_present();
   check_elements();
   note_brought(reached);
-  std::vector<std::pair<std::shared_ptr<Watcher>, View>> stale;
-  each_write([&](const View& written, const auto& known) {
-    each_watcher(written, known, [&](const std::shared_ptr<Watcher>& w) {
-      if (!w->stale()) return w->before_write(written, copies);
+  add_writes(reached.writes);
+  for (const Write& write : reached.writes)
+    each_watcher(write, [&](const std::shared_ptr<Watcher>& w) {
+      if (!w->stale()) return w->before_write(write.to, copies);
       // Whether it is used before or after, nobody knows.
       if (by_handles_ || any_used([&](const Capture::Stale& s) { return s.get() == w->stale(); }))
         throw Error(ErrorKind::invalid_argument,
                     fmt::format("{} changes indices of a mesh, which it did not there when it was made, and uses "
-                                "meshes: {} again; where elements lead to the indices, let elements of a separate "
+                                "meshes: {} again{}; where elements lead to the indices, let elements of a separate "
                                 "array hold them",
-                                what_, again_));
-      stale.emplace_back(w, written);
+                                what_, again_, write.given ? ", or set() the node otherwise" : ""));
     });
-  });
   reach(on, reached);
   // When nothing refuses the run any more.
-  for (const auto& [watcher, written] : stale) watcher->before_write(written, copies);
-  for (const Capture::Stale& s : structures_.changed) *s = true;
+  make_stale(on, reached);
 }
 
 void CapturedMemory::reach(StreamState& on, Reached& reached) const {
   each([&](const Capture::Used& u) {
     u.storage->order_before(on, u.writes);
-    if (leads_on(*u.storage)) u.storage->reach(u.changes ? reached.by_elements : reached.read_by_elements);
+    if (!u.changes && leads_on(*u.storage)) u.storage->reach(reached.read_by_elements);
   });
+  for (const Write& write : reached.writes)
+    if (write.by_elements) reached.by_elements.push_back(write.to.storage());
   add(reached.by_elements, {});
   std::erase_if(reached.read_by_elements,
                 [&](const auto& s) { return std::ranges::binary_search(reached.by_elements, s); });
@@ -252,12 +249,11 @@ void CapturedMemory::reach(StreamState& on, Reached& reached) const {
   }
 }
 
-void CapturedMemory::change_again(StreamState& on) const {
-  each_write([&](const View& written, const auto& known) {
-    each_watcher(written, known, [&](const std::shared_ptr<Watcher>& w) {
-      if (w->stale()) w->before_write(written, on);
+void CapturedMemory::make_stale(StreamState& on, const Reached& reached) const {
+  for (const Write& write : reached.writes)
+    each_watcher(write, [&](const std::shared_ptr<Watcher>& w) {
+      if (w->stale()) w->before_write(write.to, on);
     });
-  });
   for (const Capture::Stale& stale : structures_.changed) *stale = true;
 }
 
@@ -266,6 +262,8 @@ void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reac
   for (const auto& storage : reached.by_elements) storage->touched(on, ticket, true);
   for (const auto* list : {&reached.read_by_elements, &reached.by_handles})
     for (const auto& storage : *list) storage->touched(on, ticket, false);
+  // Once more: others may have mended them meanwhile.
+  make_stale(on, reached);
 }
 
 void CapturedMemory::has_brought(Reached& reached) const {

@@ -22,8 +22,18 @@ class CapturedMemory {
   /// \param again  what to do where that cannot run: "capture"
   CapturedMemory(Capture& capture, const char* what, const char* again);
 
+  /// A change that a run makes.
+  struct Write {
+    View to;
+    /// Structures that the capture, or set(), has told of it. Null: none.
+    const std::vector<Capture::Stale>* known = nullptr;
+    bool by_itself = false;    ///< in the capture, which has told all structures that were there
+    bool by_elements = false;  ///< which lead to the memory
+    bool given = false;        ///< by what a launch was given later
+  };
   /// Memory that a run reaches beyond that of the capture.
   struct Reached {
+    std::vector<Write> writes;    ///< all of them
     References by_elements;       ///< kernels may read and write it
     References read_by_elements;  ///< kernels read it, and it is not among these
     References by_handles;        ///< kernels read it
@@ -45,10 +55,10 @@ class CapturedMemory {
   /// Errors: Error(invalid_argument) for elements that held no arrays in the capture and do now, for memory that was
   /// freed, and while a structure behind a handle is stale.
   void order_before(StreamState& on, StreamState& copies, Reached& reached) const;
-  /// Where others may have worked since order_before(): structures whose memory the run changes are stale, those too
-  /// that were mended or made meanwhile.
-  void change_again(StreamState& on) const;
-  /// After that: what comes later on its memory comes after.
+  /// After that, where others may have given elements other arrays meanwhile: the run may write what these hold now.
+  void add_writes(std::vector<Write>& all) const;
+  /// After that: what comes later on its memory comes after. Structures that it has changed are stale, those too that
+  /// were mended or made meanwhile.
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
   /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else. Of a
   /// run that was not prepared `reached` is empty.
@@ -80,11 +90,10 @@ class CapturedMemory {
   /// \param before  what memory refers to before the run
   std::map<Storage*, Brought> brought(const std::function<References(Storage&)>& before) const;
   void note_brought(Reached& reached) const;
-  /// \param known  whether the capture knows of the change of a structure: bool(const Watcher&)
-  template <class F, class G>
-  static void each_watcher(const View& written, const F& known, const G& g);
   template <class F>
-  void each_write(const F& f) const;
+  void each_watcher(const Write& write, const F& f) const;
+  /// Structures whose memory the run changes, and does not make anew.
+  void make_stale(StreamState& on, const Reached& reached) const;
   template <class F>
   bool any_used(const F& f) const;
   void reach(StreamState& on, Reached& reached) const;

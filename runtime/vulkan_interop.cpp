@@ -92,7 +92,7 @@ struct Recording::State {
   void submitted() {
     kept.push_back({ticket, std::exchange(reached, {})});
     detail::CapturedMemory::Reached& now = kept.back().reached;
-    memory.change_again(*stream);
+    memory.add_writes(now.writes);
     memory.touched(*recordings, ticket, now);
     memory.has_brought(now);
     release();

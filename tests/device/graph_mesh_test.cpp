@@ -299,7 +299,7 @@ TEST_P(GraphMeshes, whose_indices_elements_come_to_hold_are_refused) {
         s.change(s.whole);
         s.mesh.rebuild();
       }
-      launch(take_held, s.whole.size(), held, s.whole);
+      launch(take_held, s.whole.size(), held, s.others);
       launch(count_around, 1, s.mesh, s.faces);
     });
     s.expect_counts(graph, 1, s.around, s.around);

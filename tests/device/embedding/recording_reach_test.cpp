@@ -323,29 +323,37 @@ TEST_P(RecordedReach, MeshesAreStaleBehindASubmissionThatWritesTheirIndices) {
   const MeshData data = shapes::icosphere(1, 1);
   const Array<vec3> points(e.device, data.points);
   const Array<int> from(e.device, data.indices);
-  Array<int> known = from.clone(), later = from.clone();
+  Array<int> known = from.clone(), anew = from.clone(), later = from.clone(), held_at_first = from.clone(),
+             held_then = from.clone();
   Array<IndexHolder> held(e.device, {IndexHolder{from.clone()}});
-  Mesh of_the_recording(points, known);
+  Mesh of_the_recording(points, known), made_anew(points, anew);
   Submitted work(e, [&] {
     known.copy_from(from);
     later.copy_from(from);
-    launch(turn_held, points.size(), held);
+    anew.copy_from(from);
+    made_anew.rebuild();
+    launch(turn_held, data.indices.size() / 3, held);
   });
+  std::vector<Mesh> meshes{of_the_recording};
+  const auto expect_stale = [&] {
+    for (std::size_t k = 0; k < meshes.size(); ++k) {
+      SCOPED_TRACE(k);
+      expect_contains(error_of([&] { meshes[k].refit(); }), "rebuild()");
+    }
+    made_anew.refit();
+  };
   work.submit();
+  expect_stale();
   work.end();
-  of_the_recording.rebuild();
-  Array<int> behind_elements = from.clone();
-  held.assign(std::vector<IndexHolder>{IndexHolder{behind_elements}});
-  std::vector<Mesh> meshes{of_the_recording, Mesh(points, later), Mesh(points, behind_elements)};
+  held.assign(std::vector<IndexHolder>{IndexHolder{held_at_first}});
+  for (const Array<int>& indices : {later, held_at_first, held_then}) meshes.emplace_back(points, indices);
   work.prepare();
-  // They would be in order, had the submission come before.
+  // All would be in order, had the submission come before this.
   for (Mesh& mesh : meshes) mesh.rebuild();
   meshes.emplace_back(points, later);
+  held.assign(std::vector<IndexHolder>{IndexHolder{held_then}});
   work.submit();
-  for (std::size_t k = 0; k < meshes.size(); ++k) {
-    SCOPED_TRACE(k);
-    expect_contains(error_of([&] { meshes[k].refit(); }), "rebuild()");
-  }
+  expect_stale();
   work.end();
   for (Mesh& mesh : meshes) {
     mesh.rebuild();
