@@ -181,24 +181,23 @@ void CapturedMemory::note_brought(Reached& reached) const {
 }
 
 void CapturedMemory::add_writes(std::vector<Write>& all) const {
-  const auto through_elements = [&](const Capture::Used& u, bool given, const auto& known) {
+  const auto through_elements = [&](const Capture::Used& u, const auto& known) {
     if (!u.changes || !leads_on(*u.storage)) return;
     References held;
     u.storage->reach(held);
-    for (const auto& s : held)
-      all.push_back({.to = all_of(s), .known = known(*s), .by_elements = true, .given = given});
+    for (const auto& s : held) all.push_back({.to = all_of(s), .known = known(*s), .by_elements = true});
   };
   for (const Capture::Used& u : used_) {
     // Whatever stood there was asked in the capture which of the elements it would change.
     if (u.writes) all.push_back({.to = all_of(u.storage), .by_itself = true});
-    through_elements(u, false, [&](Storage& s) {
+    through_elements(u, [&](Storage& s) {
       const bool held_there = std::ranges::count(u.watched, &s) > 0;
       return held_there ? &structures_.written : nullptr;
     });
   }
   for (const auto& [launch, given] : given_) {
-    for (const View& changed : given.changed) all.push_back({.to = changed, .known = &given.stale, .given = true});
-    for (const Capture::Used& u : given.memory) through_elements(u, true, [&](Storage&) { return &given.stale; });
+    for (const View& changed : given.changed) all.push_back({.to = changed, .known = &given.stale});
+    for (const Capture::Used& u : given.memory) through_elements(u, [&](Storage&) { return &given.stale; });
   }
 }
 
@@ -216,7 +215,7 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
                     fmt::format("{} changes indices of a mesh, which it did not there when it was made, and uses "
                                 "meshes: {} again{}; where elements lead to the indices, let elements of a separate "
                                 "array hold them",
-                                what_, again_, write.given ? ", or set() the node otherwise" : ""));
+                                what_, again_, given_.empty() ? "" : ", or set() the node otherwise"));
     });
   reach(on, reached);
   // When nothing refuses the run any more.

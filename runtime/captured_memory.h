@@ -29,7 +29,6 @@ class CapturedMemory {
     const std::vector<Capture::Stale>* known = nullptr;
     bool by_itself = false;    ///< in the capture, which has told all structures that were there
     bool by_elements = false;  ///< which lead to the memory
-    bool given = false;        ///< by what a launch was given later
   };
   /// Memory that a run reaches beyond that of the capture.
   struct Reached {
@@ -55,10 +54,10 @@ class CapturedMemory {
   /// Errors: Error(invalid_argument) for elements that held no arrays in the capture and do now, for memory that was
   /// freed, and while a structure behind a handle is stale.
   void order_before(StreamState& on, StreamState& copies, Reached& reached) const;
-  /// After that, where others may have given elements other arrays meanwhile: the run may write what these hold now.
+  /// What a run writes. After order_before(), where others may have given elements other arrays meanwhile: once more.
   void add_writes(std::vector<Write>& all) const;
-  /// After that: what comes later on its memory comes after. Structures that it has changed are stale, those too that
-  /// were mended or made meanwhile.
+  /// After that: what comes later on its memory, as order_before() has found it, comes after. Structures that `reached`
+  /// says are changed are stale, those too that were mended or made meanwhile.
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
   /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else. Of a
   /// run that was not prepared `reached` is empty.

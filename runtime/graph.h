@@ -34,9 +34,9 @@ class Graph {
 
   /// Runs all of it, in order with Device::stream(), or with another stream of the same device.
   /// Errors: Error(invalid_argument) for a null graph, for another device's stream, for an array that was freed, for an
-  /// array whose elements held no arrays when it was captured and do now, for a mesh that it uses (by handles: any) and
-  /// that needs its rebuild() or would be changed where the capture did not, and what a launch by handles refuses;
-  /// Error(unsupported) while this thread captures or a tape records, and for arrays that would hold each other.
+  /// array whose elements held no arrays when it was captured and do now, for a mesh that it uses (by handles: any that
+  /// has one) and that needs its rebuild() or would be changed where the capture did not, and what a launch by handles
+  /// refuses; Error(unsupported) while this thread captures or a tape records, and for arrays that hold each other.
   /// Cost: one submission, and a little for each piece of memory that the graph works on; it does not grow with the
   /// number of operations. A graph whose kernels print, assert or check themselves (debug mode) waits for its last
   /// launch first.
@@ -48,10 +48,10 @@ class Graph {
   /// where the captured ones were). What the node was captured with stays with the graph: it may not be freed, and a
   /// mesh of it is to be in order at each launch.
   /// Errors: Error(invalid_argument) for a node of another graph, another kernel, arguments that need other code, a
-  /// mesh that the graph has changed by then, and what a launch refuses of arguments; Error(unsupported) for a launch
-  /// that took several dispatches, over no threads, or within graph_if() or graph_while(). Cost: the commands of this
-  /// node are recorded anew, and at the first time those around it; in a row of small launches, the first time, shaders
-  /// for what is left of the row: milliseconds.
+  /// mesh that the graph has changed by then, and arguments that a launch refuses; Error(unsupported) for a launch that
+  /// took several dispatches, over no threads, or within graph_if() or graph_while().
+  /// Cost: the commands of this node are recorded anew, and at the first time those around it; in a row of small
+  /// launches, the first time, shaders for what is left of the row: milliseconds.
   template <class... P, class... A>
   void set(const GraphNode& node, const Kernel<P...>& kernel, const A&... args) const {
     static_assert(sizeof...(P) == sizeof...(A), "weft::Graph: the kernel has another number of parameters");
