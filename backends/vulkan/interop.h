@@ -16,7 +16,7 @@ class VulkanRequirements {
  public:
   /// \param api_version  of the instance, as in VulkanHandles
   /// Errors: Error(no_device) naming what the adapter lacks of what weft cannot do without; Error(invalid_argument) for
-  /// handles that are null or do not belong together.
+  /// handles that are null or do not belong together; Error(unsupported) for an instance before 1.2.
   VulkanRequirements(VkInstance instance, VkPhysicalDevice physical_device, std::uint32_t api_version = 0);
   ~VulkanRequirements();
   VulkanRequirements(const VulkanRequirements&) = delete;

@@ -171,9 +171,10 @@ class Analysis {
   std::vector<char> varied_, useful_, replays_, reverses_, runs_;
   std::vector<std::uint8_t> needed_;
   std::vector<std::vector<Id>> results_, outer_;
-  std::vector<std::vector<std::uint32_t>> loaded_groups_, stored_groups_;  ///< by instruction
-  std::vector<char> held_reads_;  ///< by instruction: it reads an array that an element holds
-  bool held_changes_ = false;     ///< something changes one: which, is not known, nor as numbers of which type
+  std::vector<std::vector<std::uint32_t>> loaded_groups_;  ///< by instruction
+  std::vector<char> held_reads_;                           ///< by instruction: it reads an array that an element holds
+  std::vector<std::vector<std::uint32_t>> stored_groups_;  ///< by instruction
+  bool held_changes_ = false;  ///< something changes one: which, is not known, nor as numbers of which type
   std::vector<LoopPlan> plans_;
   std::vector<char> replayed_groups_;
   std::vector<std::pair<Id, std::uint8_t>> work_;

@@ -68,7 +68,9 @@ class Canonical {
   void put(std::uint64_t word) { words_.push_back(word); }
 
   void parameter(const Param& param) {
-    put(pack(static_cast<std::uint32_t>(param.kind), param.ndim | (param.strided ? 256u : 0u)));
+    // Not all that is done to it need be in the code: see forward().
+    const std::uint32_t access = static_cast<std::uint32_t>(param.access) << 16;
+    put(pack(static_cast<std::uint32_t>(param.kind), param.ndim | (param.strided ? 256u : 0u) | access));
     put(pack(param.offset, param.bytes));
     text(param.type_name);
   }

@@ -122,7 +122,7 @@ struct Param {
   std::uint32_t bytes = 0;   ///< there
   std::uint32_t element_bytes = 0;
   std::uint32_t element_align = 0;  ///< alignment in bytes that the address must have
-  Access access = Access::none;     ///< what the kernel does there; filled after the trace
+  Access access = Access::none;     ///< what the kernel does there, or would if it did not fail for certain before
 };
 
 struct Local {

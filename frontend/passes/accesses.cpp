@@ -27,20 +27,22 @@ class Marker {
     summary_.params.assign(module.params.size(), Access::none);
   }
 
-  Summary run() {
-    region(0);
+  Summary run() { return run(module_.regions[0].insts); }
+
+  Summary run(std::span<const Id> insts) {
+    sequence(insts);
     return std::move(summary_);
   }
 
  private:
-  void region(RegionId id) {
-    for (Id inst : module_.regions[id].insts) instruction(inst);
+  void sequence(std::span<const Id> insts) {
+    for (Id inst : insts) instruction(inst);
   }
 
   void instruction(Id id) {
     const Inst& inst = module_[id];
     for (RegionId inner : inst.regions) {
-      if (inner != kNone) region(inner);
+      if (inner != kNone) sequence(module_.regions[inner].insts);
     }
     if (const Access access = access_of(inst.op); access != Access::none) mark(module_.arg(id, 0), access);
     if (inst.op != Op::call) return;
@@ -100,12 +102,22 @@ std::vector<std::vector<Access>> input_accesses(std::span<const std::shared_ptr<
   return accesses;
 }
 
+namespace {
+void add_accesses(Interface& kernel, const Summary& code) {
+  for (std::size_t k = 0; k < kernel.params.size(); ++k)
+    kernel.params[k].access = kernel.params[k].access | code.params[k];
+}
+}  // namespace
+
 void mark_accesses(Module& module) {
   const std::vector<Summary> callees = summaries(module.functions);
-  const Summary kernel = Marker(module, callees).run();
-  for (std::size_t k = 0; k < module.params.size(); ++k) {
-    module.params[k].access = module.params[k].access | kernel.params[k];
-  }
+  add_accesses(module, Marker(module, callees).run());
+}
+
+void mark_accesses(Interface& kernel, const Module& module, std::span<const Id> insts) {
+  if (insts.empty()) return;
+  const std::vector<Summary> callees = summaries(module.functions);
+  add_accesses(kernel, Marker(module, callees).run(insts));
 }
 
 }  // namespace weft::ir

@@ -1,4 +1,5 @@
 // Puts known values in place of reads of locals.
+#include <algorithm>
 #include <utility>
 
 #include "passes.h"
@@ -15,6 +16,7 @@ class Forwarder : Rewriter {
   Module run() {
     out_.locals = from_.locals;
     region(0);
+    mark_accesses(out_, from_, kept_from_running_);
     dropped_.resize(out_.insts.size(), 0);
     return sweep_body(out_, dropped_);
   }
@@ -42,30 +44,43 @@ class Forwarder : Rewriter {
 
   // ---- The walk
 
-  /// Returns whether it ended by an exit: what follows cannot run.
-  bool region(RegionId id) {
-    for (Id inst : from_.regions[id].insts) {
-      if (instruction(inst)) return true;
+  /// How code goes on: with what follows it, or elsewhere, so that what follows cannot run.
+  enum class End : std::uint8_t { none, exit, failure };
+
+  End region(RegionId id) { return sequence(from_.regions[id].insts); }
+
+  End sequence(std::span<const Id> insts) {
+    for (std::size_t k = 0; k < insts.size(); ++k) {
+      const End end = instruction(insts[k]);
+      if (end == End::failure) keep_from_running(insts.subspan(k + 1));
+      if (end != End::none) return end;
     }
-    return false;
+    return End::none;
   }
 
-  bool instruction(Id id) {
+  /// Code is dropped only because a thread that comes here is certain to fail.
+  void keep_from_running(std::span<const Id> insts) {
+    kept_from_running_.insert(kept_from_running_.end(), insts.begin(), insts.end());
+  }
+
+  End instruction(Id id) {
     const Inst& inst = from_[id];
     const auto local = static_cast<std::uint32_t>(inst.imm);
     switch (inst.op) {
-      case Op::param: return false;  // mapped when the loop is opened
+      case Op::param: return End::none;  // mapped when the loop is opened
       case Op::local_get:
         if (known_[local] == kNone) learn(local, builder_.local_get(local, inst.loc()));
         map(id, known_[local]);
-        return false;
-      case Op::local_set: assign(id, local); return false;
+        return End::none;
+      case Op::local_set: assign(id, local); return End::none;
       case Op::break_:
       case Op::continue_:
-      case Op::return_: builder_.leave(inst.op, inst.loc(), inst.imm); return true;
+      case Op::return_:
+        builder_.leave(inst.op, inst.loc(), inst.imm);
+        return inst.op == Op::return_ && inst.imm == 1 ? End::failure : End::exit;
       case Op::if_: return branch(id);
-      case Op::loop: loop(id); return false;
-      default: copy(id); return false;
+      case Op::loop: loop(id); return End::none;
+      default: copy(id); return End::none;
     }
   }
 
@@ -83,42 +98,45 @@ class Forwarder : Rewriter {
     learn(local, value);
   }
 
-  bool branch(Id id) {
+  End branch(Id id) {
     const Inst& inst = from_[id];
     if (const int k = taken(id); k >= 0) return inlined(id, k);
     ++stretch_;
     builder_.open_if(value(from_.arg(id, 0)), inst.loc());
-    bool ended[2] = {false, false};
+    End ends[2] = {End::none, End::none};
     for (int k = 0; k < 2; ++k) {
       if (inst.regions[k] == kNone) continue;
       if (k == 1) builder_.open_else();
       const std::size_t before = mark();
-      ended[k] = region(inst.regions[k]);
+      ends[k] = region(inst.regions[k]);
       rollback(before);
       ++stretch_;
     }
     map(id, builder_.close_if());
     // What a region assigns before it leaves is not seen after the branch.
     for (int k = 0; k < 2; ++k) {
-      if (!ended[k]) forget(uses_.sets(inst.regions[k]));
+      if (ends[k] == End::none) forget(uses_.sets(inst.regions[k]));
     }
-    return ended[0] && ended[1];
+    return ends[0] == End::none || ends[1] == End::none ? End::none : std::max(ends[0], ends[1]);
   }
 
   /// A branch on a constant: the region taken becomes part of the present one.
-  bool inlined(Id id, int k) {
-    const RegionId region = from_[id].regions[k];
-    if (region == kNone) return false;
-    const bool results = has_results(id);
-    for (Id inst : from_.regions[region].insts) {
-      if (results && from_[inst].op == Op::yield) {
-        const std::span<const Id> args = values(inst);
-        inline_results(id, {args.begin(), args.end()});
-      } else if (instruction(inst)) {
-        return true;
-      }
+  End inlined(Id id, int k) {
+    const RegionId region = from_[id].regions[k], other = from_[id].regions[1 - k];
+    if (region == kNone) return End::none;
+    std::span<const Id> insts = from_.regions[region].insts;
+    Id results = kNone;
+    if (has_results(id)) {
+      results = insts.back();
+      insts = insts.first(insts.size() - 1);
     }
-    return false;
+    const End end = sequence(insts);
+    // A check leaves what it guards in its other branch.
+    if (end == End::failure && other != kNone) keep_from_running(from_.regions[other].insts);
+    if (end != End::none || results == kNone) return end;
+    const std::span<const Id> args = values(results);
+    inline_results(id, {args.begin(), args.end()});
+    return End::none;
   }
 
   void loop(Id id) {
@@ -159,6 +177,7 @@ class Forwarder : Rewriter {
   std::vector<std::pair<std::uint32_t, Id>> log_;
   std::vector<Pending> pending_;
   std::vector<char> dropped_;  ///< by new instruction: assignments that were overwritten unread
+  std::vector<Id> kept_from_running_;
   std::uint32_t stretch_ = 0;
 };
 

@@ -1,5 +1,8 @@
 // The passes: each takes a kernel and returns another that does the same. They go through its functions too.
 #pragma once
+#include <span>
+#include <vector>
+
 #include "../ir/module.h"
 
 namespace weft::ir {
@@ -10,6 +13,8 @@ namespace weft::ir {
 /// removed: pure values, loads, assignments that are overwritten or never read, branches and loops without effect,
 /// results and carried values without reader. Takes traced and normal form and keeps the form.
 /// A loop whose only effect would be to never end is removed too.
+/// Code behind a failure that is certain goes as well, but what it would do to the kernel's arrays is marked
+/// (Param::access): whoever reads what it was to write waits for the launch, and so hears of the failure.
 Module forward(const Module& module);
 
 /// Removes break, continue, return and step regions, by boolean locals and branches where the plain structure does
@@ -65,5 +70,7 @@ std::vector<std::vector<Access>> input_accesses(std::span<const std::shared_ptr<
 /// Fills Param::access: what the kernel, and the functions that it calls, do to each of its arrays. An address that is
 /// computed counts for every array that it is computed from, or for all of them where that cannot be followed.
 void mark_accesses(Module& module);
+/// Adds to `kernel` what these instructions of `module`, which has the same parameters, would do.
+void mark_accesses(Interface& kernel, const Module& module, std::span<const Id> insts);
 
 }  // namespace weft::ir

@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "../../frontend/edsl/report.h"
 #include "scan_runs.h"
 #include "sort_passes.h"
 
@@ -18,10 +19,16 @@ int segment_bits(std::int64_t offsets) { return std::bit_width(std::uint64_t(off
 void number_segments(Work& work, const Array<int>& offsets, const Array<unsigned>& segments) {
   static const auto zero = kernel("no offsets", [](Arr<unsigned> segments) { segments[tid()] = 0u; });
   static const auto mark = kernel("mark offsets", [](Arr<const int> offsets, Arr<unsigned> segments) {
-    const Int at = offsets[tid()];
+    Int i = tid();
+    const Int at = offsets[i];
     If (at >= 0 && at < segments.shape(0)) {
       atomic_add(segments[at], 1u);
     }
+    if (!Trace::current().debug().checks) return;
+    const Int keys = segments.shape(0);
+    assert_(at >= 0 && at <= keys, "segmented_sort: offset", i, "is", at, "among", keys, "keys");
+    const Int before = offsets[max(i - 1, Int(0))];
+    assert_(before <= at, "segmented_sort: offset", i, "is", at, "and the one before it", before);
   });
   work.run(zero, segments.size(), segments);
   work.run(mark, offsets.size(), offsets, segments);

@@ -49,6 +49,14 @@ TEST_P(DebugMode, indices_outside_an_array_are_named) {
   expect_contains(error_of([&] { to.to_vector(); }), "thread 0: index -8 is outside");
 }
 
+TEST_P(DebugMode, an_index_that_is_a_number_is_told_of_where_the_array_is_read) {
+  auto write = kernel(
+      "write", [](Arr<int> x) { x[-1] = 1; }, kDebug);
+  Array<int> x = zeros<int>(device(), 4);
+  launch(write, 1, x);
+  expect_contains(error_of([&] { x.at(0); }), "\"write\": thread 0: index -1 is outside dimension 0 of");
+}
+
 TEST_P(DebugMode, an_index_inside_the_memory_but_outside_its_dimension_is_found) {
   auto at = kernel(
       "at", [](Arr<int, 2> a, Int row, Int column) { a(row, column) = 1; }, kDebug);
@@ -248,6 +256,12 @@ TEST_P(DebugMode, integer_division_by_zero_is_named) {
   launch(divide, 4, x, out);
   text = error_of([&] { out.to_vector(); });
   expect_contains(text, here(line) + "\"divide\": thread 0: remainder of 100 by zero (3 more failures)");
+  // A divisor that is known while the kernel is traced.
+  const int none = 0;
+  auto by_none = kernel(
+      "by_none", [none](Arr<const int> x, Arr<int> out) { out[tid()] = x[tid()] / Int(none); }, kDebug);
+  launch(by_none, 4, x, out);
+  expect_contains(error_of([&] { out.at(0); }), "\"by_none\": thread 0: division of 1 by zero (3 more failures)");
   // Reals have infinities.
   auto reals = kernel(
       "reals", [](Arr<float> y, Float by) { y[tid()] = 1 / by; }, kDebug);

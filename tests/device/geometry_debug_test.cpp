@@ -60,30 +60,37 @@ TEST_P(GeometryDebug, meshes_are_built_refitted_and_asked) {
 TEST_P(GeometryDebug, a_negative_radius_of_a_query_is_reported) {
   const Mesh mesh(device(), shapes::icosphere(1, 1));
   const Array<int> found = zeros<int>(device(), 1);
-  const auto expect_reported = [&](const auto& ask, const std::string& query) {
+  // As an argument, or as a number, whose fault is known while the kernel is traced.
+  const auto expect_reported = [&](const char* query, auto ask) {
+    const auto of_argument = kernel("ask", [ask](Var<MeshArrays> mesh, Var<BvhData> tree, Float radius,
+                                                 Arr<int> found) { ask(mesh, tree, radius, found); });
     for (const float radius : {-0.5f, std::numeric_limits<float>::quiet_NaN()}) {
-      launch(ask, 1, mesh, mesh.tree(), radius, found);
-      test::expect_contains(test::error_of([&] { found.to_vector(); }),
-                            query + ": the radius is" + (radius < 0 ? " -0.5" : ""));
+      SCOPED_TRACE(std::string(query) + " of radius " + std::to_string(radius));
+      const std::string expected = std::string(query) + ": the radius is" + (radius < 0 ? " -0.5" : "");
+      launch(of_argument, 1, mesh, mesh.tree(), radius, found);
+      test::expect_contains(test::error_of([&] { found.to_vector(); }), expected);
+      const auto of_number = kernel("ask", [ask, radius](Var<MeshArrays> mesh, Var<BvhData> tree, Arr<int> found) {
+        ask(mesh, tree, Float(radius), found);
+      });
+      launch(of_number, 1, mesh, mesh.tree(), found);
+      test::expect_contains(test::error_of([&] { found.to_vector(); }), expected);
+      launch(of_number, 1, mesh, mesh.tree(), found);
+      test::expect_contains(test::error_of([&] { found.at(0); }), expected);
+      launch(of_number, 1, mesh, mesh.tree(), found);
+      test::expect_contains(test::error_of([&] { found.wait(); }), expected);
     }
-    launch(ask, 1, mesh, mesh.tree(), 0.f, found);
+    launch(of_argument, 1, mesh, mesh.tree(), 0.f, found);
     EXPECT_NO_THROW(found.to_vector()) << query << ": a radius of 0 is one";
   };
-  expect_reported(kernel("faces",
-                         [](Var<MeshArrays> mesh, Var<BvhData>, Float radius, Arr<int> found) {
-                           for (auto k : mesh_query_sphere(mesh, Vec3(1, 0, 0), radius)) found[0] = k;
-                         }),
-                  "mesh_query_sphere");
-  expect_reported(kernel("boxes",
-                         [](Var<MeshArrays>, Var<BvhData> tree, Float radius, Arr<int> found) {
-                           for (auto k : bvh_query_sphere(tree, Vec3(1, 0, 0), radius)) found[0] = k;
-                         }),
-                  "bvh_query_sphere");
-  expect_reported(kernel("capsules",
-                         [](Var<MeshArrays>, Var<BvhData> tree, Float radius, Arr<int> found) {
-                           for (auto k : bvh_query_capsule(tree, Vec3(1, 0, 0), Vec3(2, 0, 0), radius)) found[0] = k;
-                         }),
-                  "bvh_query_capsule");
+  expect_reported("mesh_query_sphere", [](auto& mesh, auto&, const Float& radius, Arr<int>& found) {
+    for (auto k : mesh_query_sphere(mesh, Vec3(1, 0, 0), radius)) found[0] = k;
+  });
+  expect_reported("bvh_query_sphere", [](auto&, auto& tree, const Float& radius, Arr<int>& found) {
+    for (auto k : bvh_query_sphere(tree, Vec3(1, 0, 0), radius)) found[0] = k;
+  });
+  expect_reported("bvh_query_capsule", [](auto&, auto& tree, const Float& radius, Arr<int>& found) {
+    for (auto k : bvh_query_capsule(tree, Vec3(1, 0, 0), Vec3(2, 0, 0), radius)) found[0] = k;
+  });
 }
 
 TEST_P(GeometryDebug, what_algorithms_copy_is_no_fault) {
@@ -103,6 +110,20 @@ TEST_P(GeometryDebug, what_algorithms_copy_is_no_fault) {
   EXPECT_EQ(sorted.at(1), inf);
   segmented_sort(segments, Array<int>(device(), {0, 3}));
   EXPECT_EQ(segments.at(1), inf);
+}
+
+TEST_P(GeometryDebug, offsets_of_segments_that_make_no_sense_are_reported) {
+  Array<int> keys(device(), {5, 4, 3, 2, 1});
+  const auto told = [&](const std::vector<int>& offsets) {
+    segmented_sort(keys, Array<int>(device(), offsets));
+    return test::error_of([&] { keys.to_vector(); });
+  };
+  test::expect_contains(told({0, 3, 2}), "segmented_sort: offset 2 is 2 and the one before it 3");
+  test::expect_contains(told({0, 6}), "segmented_sort: offset 1 is 6 among 5 keys");
+  test::expect_contains(told({-1, 5}), "segmented_sort: offset 0 is -1 among 5 keys");
+  keys.assign(std::vector<int>{5, 4, 3, 2, 1});
+  segmented_sort(keys, Array<int>(device(), {0, 2, 2, 5}));
+  EXPECT_EQ(keys.to_vector(), (std::vector<int>{4, 5, 1, 2, 3}));
 }
 
 TEST_P(GeometryDebug, groups_and_grids_are_built) {

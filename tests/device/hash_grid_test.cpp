@@ -537,6 +537,15 @@ TEST_P(HashGridTest, debug_mode_reports_queries_that_make_no_sense) {
   expect_contains(error_of([&] { found.to_vector(); }), "hash_grid_query: the radius is -0.5");
   launch(ask, 1, grid, kNan, found);
   expect_contains(error_of([&] { found.to_vector(); }), "hash_grid_query: the radius is");
+  for (const float radius : {-0.5f, kNan}) {
+    const auto ask_number = kernel("ask_number",
+                                   [radius](Var<HashGridArrays> grid, Arr<int> found) {
+                                     for (auto i : hash_grid_query(grid, Vec3(1, 2, 3), radius)) found[i] = 1;
+                                   },
+                                   {.debug = true});
+    launch(ask_number, 1, grid, found);
+    expect_contains(error_of([&] { found.at(0); }), "hash_grid_query: the radius is");
+  }
   launch(ask, 1, grid, 0.f, found);
   EXPECT_EQ(found.at(0), 1) << "a radius of 0 is one";
   const auto ask_group = kernel("ask_group",

@@ -1,7 +1,11 @@
 // print() and assert_(): what kernels tell the host, in which order, and what becomes of too much of it.
+#include <weft/runtime/graph.h>
+
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <utility>
 
 #include "../../runtime/state.h"
 #include "device_test.h"
@@ -352,6 +356,105 @@ TEST_P(Report, a_copy_to_the_host_keeps_no_failure_to_itself) {
   EXPECT_EQ(out, (std::vector<int>{2, 2})) << "the copy arrives before the failure is told";
   copy.wait();
   device().synchronize();
+}
+
+// Code behind a failure that is known while the kernel is traced never runs, and is not there. Whoever reads what it
+// would have written hears of the failure all the same.
+TEST_P(Report, a_certain_failure_is_told_to_who_reads_what_it_kept_from_being_written) {
+  const int limit = 0;
+  const std::pair<const char*, Kernel<Arr<int>>> kernels[] = {
+      {"by a captured number", kernel("check",
+                                      [limit](Arr<int> t) {
+                                        Int l = limit;
+                                        assert_(l > 0, "limit:", l);
+                                        t[tid()] = 1;
+                                      })},
+      {"at once", kernel("check",
+                         [](Arr<int> t) {
+                           assert_(false, "limit: 0");
+                           t[tid()] = 1;
+                         })},
+      {"behind a store", kernel("check",
+                                [](Arr<int> t) {
+                                  If (t[tid()] == 3) t[tid()] = 2;
+                                  assert_(false, "limit: 0");
+                                  t[tid()] = 1;
+                                })},
+      {"before an atomic operation", kernel("check",
+                                            [](Arr<int> t) {
+                                              assert_(false, "limit: 0");
+                                              atomic_add(t[0], 1);
+                                            })},
+      {"in a branch", kernel("check",
+                             [](Arr<int> t) {
+                               If (tid() == 0) {
+                                 assert_(false, "limit: 0");
+                                 t[0] = 1;
+                               }
+                             })},
+      {"in both branches", kernel("check",
+                                  [](Arr<int> t) {
+                                    If (tid() == 0) assert_(false, "limit: 0");
+                                    Else Return();
+                                    t[0] = 1;
+                                  })},
+      {"in a loop", kernel("check",
+                           [](Arr<int> t) {
+                             for (Int i : range(3)) {
+                               assert_(false, "limit: 0");
+                               If (i > 1) t[i - 2] = 1;
+                             }
+                           })},
+      {"in a loop's condition", kernel("check",
+                                       [](Arr<int> t) {
+                                         while_(
+                                             [] {
+                                               assert_(false, "limit: 0");
+                                               return Bool(true);
+                                             },
+                                             [&] { t[0] = 1; });
+                                         t[0] = 2;
+                                       })},
+      {"before a barrier", kernel("check",
+                                  [](Arr<int> t) {
+                                    assert_(false, "limit: 0");
+                                    barrier();
+                                    t[0] = 1;
+                                  })},
+      {"in a function", kernel("check",
+                               [](Arr<int> t) {
+                                 const auto set = func("set", [](Arr<int> t, Int limit) {
+                                   assert_(limit > 0, "limit:", limit);
+                                   t[0] = 1;
+                                 });
+                                 set(t, 0);
+                               })},
+  };
+  Array<int> t = zeros<int>(device(), 1);
+  const std::pair<const char*, std::function<void()>> ways[] = {
+      {"at", [&] { t.at(0); }}, {"to_vector", [&] { t.to_vector(); }}, {"wait", [&] { t.wait(); }}};
+  for (const auto& [where, check] : kernels) {
+    const Graph graph = capture(device(), [&] { launch(check, 1, t); });
+    for (const auto& [way, read] : ways)
+      for (const bool by_graph : {false, true}) {
+        SCOPED_TRACE(std::string(where) + ", read by " + way + (by_graph ? ", launched by a graph" : ""));
+        by_graph ? graph.launch() : launch(check, 1, t);
+        expect_contains(error_of(read), "an assertion failed: limit: 0");
+        device().synchronize();  // has been told
+      }
+  }
+}
+
+TEST_P(Report, kernels_of_one_place_that_differ_only_behind_a_certain_failure_are_told_apart) {
+  const Array<int> t = zeros<int>(device(), 1), u = zeros<int>(device(), 1);
+  for (const bool first : {true, false, true}) {
+    const auto check = kernel("check", [first](Arr<int> t, Arr<int> u) {
+      assert_(false, "never");
+      (first ? t : u)[0] = 1;
+    });
+    launch(check, 1, t, u);
+    expect_contains(error_of([&] { (first ? t : u).at(0); }), "an assertion failed: never");
+  }
 }
 
 TEST_P(Report, memory_of_the_host_that_is_given_back_keeps_no_failure_to_itself) {

@@ -259,7 +259,6 @@ TEST(Hash, IgnoresNamesLinesAndDeadInstructions) {
   m.name = "another";
   m.loc = {"x", 1};
   m.params[0].name = "renamed";
-  m.params[0].access = Access::read;
   EXPECT_EQ(hash(m), h);
   Inst dead;
   dead.op = Op::constant;
@@ -318,6 +317,7 @@ TEST(Hash, SeesEverythingThatDecidesBehaviour) {
   changed("strided", [](Module& m) { m.params[0].strided = true; });
   changed("offset", [](Module& m) { m.params[2].offset = 44; });
   changed("bytes", [](Module& m) { m.params[0].bytes = 16; });
+  changed("access", [](Module& m) { m.params[0].access = Access::atomic; });
   changed("parameters", [](Module& m) { m.params.pop_back(); });
 
   const auto on = [&](const char* what, Module m, Op op, auto change) {

@@ -331,6 +331,40 @@ TEST(PromoteDeathTest, RefusesExits) {
   EXPECT_DEATH(promote(w.m), "without exits");
 }
 
+// A load and a store of two arrays: one guarded by a check, the other behind it.
+TEST(Passes, WhatACertainFailureKeepsFromRunningIsDroppedButMarked) {
+  const auto accesses = [](bool good, std::uint64_t failure) {
+    Module m = kernel("checked");
+    for (const std::uint32_t offset : {kIn, kOut}) {
+      Param p;
+      p.kind = Param::Kind::array;
+      p.offset = offset;
+      p.bytes = 8;
+      m.params.push_back(p);
+    }
+    Builder b(m);
+    const Id index = b.thread_id();
+    b.open_if(b.constant(Type::b1, good));
+    const Id loaded = b.load(Type::i32, 1, {b.arg(Type::u64, kIn), index, 4, 0, 4}, {});
+    const std::uint32_t local = b.local(Type::i32);
+    b.local_set(local, loaded);
+    b.open_else();
+    b.leave(Op::return_, {}, failure);
+    b.close_if();
+    const Id out[] = {b.local_get(local)};
+    b.store(Type::i32, out, {b.arg(Type::u64, kOut), index, 4, 0, 4}, {});
+    Module clean = forward(m);
+    mark_accesses(clean);
+    const bool stores = std::ranges::any_of(clean.insts, [](const Inst& inst) { return inst.op == Op::store; });
+    EXPECT_EQ(stores, good) << print(clean);
+    return std::pair(clean.params[0].access, clean.params[1].access);
+  };
+  const std::pair both(Access::read, Access::write), none(Access::none, Access::none);
+  EXPECT_EQ(accesses(true, 1), both);
+  EXPECT_EQ(accesses(false, 1), both);
+  EXPECT_EQ(accesses(false, 0), none) << "where the thread returns, all is as it should be";
+}
+
 TEST(Passes, PreserveTheKernelAndItsLines) {
   Module m = kernel("described");
   m.block = 64;
