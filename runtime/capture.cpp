@@ -274,6 +274,13 @@ void Capture::launched(const Dispatch& work, std::size_t first_operation, std::v
   made.threads = work.threads;
   made.stale_before = std::move(stale_before);
   made.stale_behind = structures.changed;
+  for (std::size_t k = 0; k < work.args.size(); ++k) {
+    const ArrayBase* const array = work.args[k].array;
+    const auto found = array ? used.find(array->storage().get()) : used.end();
+    if (found == used.end() || found->second.kernel) continue;
+    found->second.kernel = made.call;
+    found->second.parameter = k;
+  }
   for (std::size_t k = 0; k < work.args.size() && !MovesElements::now(); ++k) {
     const ir::Param& parameter = work.program.call->params[k];
     const ArrayBase* const array = work.args[k].array;

@@ -177,6 +177,9 @@ class Capture {
     bool changes = false;  ///< a kernel may change what elements hold: it is given the array to change it
     /// What these held in all such launches and somebody watches, whose changes the capture knows of therefore.
     std::vector<Storage*> watched = {};
+    /// Of messages: the first launch that works on it, and as which parameter. Null where none does.
+    std::shared_ptr<const ir::Interface> kernel = nullptr;
+    std::size_t parameter = 0;
   };
   std::map<Storage*, Used> used;
   std::vector<Bring> brings;

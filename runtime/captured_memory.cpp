@@ -55,14 +55,18 @@ bool CapturedMemory::is_given(const Storage& storage) const {
 }
 
 void CapturedMemory::check_present() const {
-  const auto check = [&](const Storage& storage) {
-    if (storage.is_freed())
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("{} works on an array that was freed since it was made: {} again", what_, again_));
+  const auto refuse = [&](const std::string& which, const std::string& kernel, Loc loc) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} works on an array that was freed since it was made{}: {} again", what_, which, again_),
+                kernel, loc);
   };
-  each([&](const Capture::Used& u) { check(*u.storage); });
+  each([&](const Capture::Used& u) {
+    if (!u.storage->is_freed()) return;
+    if (u.kernel) refuse(", " + u.kernel->params[u.parameter].name, u.kernel->name, u.kernel->loc);
+    refuse("", {}, {});
+  });
   for (const Bring& b : brings_)
-    for (const std::shared_ptr<Storage>& storage : b.list) check(*storage);
+    if (std::ranges::any_of(b.list, [](const auto& s) { return s->is_freed(); })) refuse("", {}, {});
   if (any_used([](const Capture::Stale& stale) { return stale->load(); }))
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("{} works on a mesh that needs its rebuild(): the indices of the mesh have changed, or its "

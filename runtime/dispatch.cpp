@@ -90,7 +90,7 @@ PackedLaunch pack(const ir::Interface& call, std::span<const HostArg> args, cons
   packed.block.resize(call.args_bytes);
   pack_block(packed.block.data(), call, args, threads);
   for (std::size_t k = 0; k < args.size(); ++k)
-    if (const ArrayBase* a = accessed(call.params[k], args[k])) packed.arrays.push_back({a, call.params[k].access});
+    if (const ArrayBase* a = accessed(call.params[k], args[k])) packed.arrays.push_back({a, k, call.params[k].access});
   const std::uint32_t n = std::uint32_t(count);
   std::memcpy(packed.block.data(), &n, 4);
   return packed;

@@ -48,6 +48,7 @@ class MovesElements {
 struct PackedLaunch {
   struct Touched {
     const ArrayBase* array;
+    std::size_t parameter;
     ir::Access access;
   };
   std::vector<std::byte> block;

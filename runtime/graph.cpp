@@ -114,17 +114,30 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   ir::Variant variant = detail::variant_of(kernel, args, *s.device);
   variant.wide = count > s.device->max_threads;
   const detail::LoadedProgram& program = detail::program_for(kernel, *s.device, variant);
-  if (program.program != known.program)
+  if (program.program != known.program) {
+    const ir::Interface& captured = *known.call;
+    const bool same = captured.name == kernel.name() && captured.loc.line == kernel.loc().line &&
+                      std::string_view(captured.loc.file) == kernel.loc().file;
     throw Error(ErrorKind::invalid_argument,
-                "arguments are set for a node that another kernel was captured for, or arrays of another kind",
+                same
+                    ? "arguments are set for a node that was captured for a kernel of this place with other constants, "
+                      "in another debug mode, or for arrays of another kind (contiguous, with strides, left out)"
+                    : fmt::format("arguments are set for a node that was captured for kernel \"{}\" ({}:{})",
+                                  captured.name, captured.loc.file, captured.loc.line),
                 kernel.name(), kernel.loc());
+  }
   detail::PackedLaunch packed = detail::pack(*program.call, args, known.threads, count);
   if (const std::uint32_t at = program.call->report_offset)
     std::memcpy(packed.block.data() + at, known.report.data(), known.report.size());
   // Commands that are exchanged are ordered with all others: elements may hold arrays.
-  for (const auto& [array, access] : packed.arrays) {
+  for (const auto& [array, parameter, access] : packed.arrays) {
     const bool changes = any(access, ir::kChanges);
-    given.memory.push_back({.storage = array->storage(), .writes = changes, .refers = true, .changes = changes});
+    given.memory.push_back({.storage = array->storage(),
+                            .writes = changes,
+                            .refers = true,
+                            .changes = changes,
+                            .kernel = program.call,
+                            .parameter = parameter});
     if (changes) given.changed.emplace_back(*array);
   }
   given.stale = known.stale_behind;

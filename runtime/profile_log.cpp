@@ -268,7 +268,9 @@ backend::Ticket ProfiledStream::build(backend::RayStructure& structure, const ba
 }
 
 backend::Ticket ProfiledStream::replay(backend::Graph& graph) {
-  return measured(fmt::format("graph of {} operations", graph.size()), [&] { return own_.replay(graph); });
+  const auto size = graph.size();
+  return measured(fmt::format("graph of {} operation{}", size, size == 1 ? "" : "s"),
+                  [&] { return own_.replay(graph); });
 }
 
 // The clocks drift apart: in between, in proportion. What an operation takes is told by the device alone.

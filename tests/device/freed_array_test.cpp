@@ -132,7 +132,12 @@ TEST_P(FreedArrays, are_refused_by_graphs_that_work_on_them) {
   EXPECT_EQ(x.at(7), 1);
   x.free();
   for (int k = 0; k < 2; ++k)
-    expect_contains(error_of([&] { graph.launch(); }), "a graph works on an array that was freed since it was made");
+    expect_contains(error_of([&] { graph.launch(); }),
+                    "in kernel \"add one\": a graph works on an array that was freed since it was made, argument 1: ");
+  Array<float> z = zeros<float>(device(), 8);
+  graph.set(node, add_one, z);
+  z.free();
+  expect_contains(error_of([&] { graph.launch(); }), "in kernel \"add one\": a graph works on an array that was freed");
   EXPECT_EQ(y.at(7), 1) << "a part of the graph ran";
   expect_contains(error_of([&] { graph.set(node, add_one, x); }), "is an array that was freed");
   // The device goes on, and so does what works on other memory.
