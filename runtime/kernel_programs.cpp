@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "../frontend/passes/passes.h"
 #include "../frontend/support/hash.h"
 #include "export_launched.h"
 
@@ -84,6 +85,7 @@ LoadedProgram* compile(const ir::Module& module, DeviceState& device, const char
     loaded->call = std::make_shared<ir::Interface>(module.as_interface());
     loaded->together = ir::group_use(module).together;
     loaded->reals = ir::real_arrays(module);
+    loaded->kept = ir::kept_from_access(module);
     return loaded;
   });
 }

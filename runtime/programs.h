@@ -17,6 +17,7 @@ struct LoadedProgram {
   std::shared_ptr<const ir::Interface> call;  ///< shared with reports, which may outlive the program
   bool together = false;                      ///< threads of a workgroup work together: launched over whole ones only
   std::uint64_t reals = 0;                    ///< see ir::real_arrays
+  std::uint64_t kept = 0;                     ///< see ir::kept_from_access
 
   std::shared_ptr<Pace> pace = std::make_shared<Pace>();
 

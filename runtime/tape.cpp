@@ -235,6 +235,10 @@ void TapeCore::backward(std::span<const Seed> seeds) {
     invalid("backward() of a tape on which a step of checkpointed() ended with an error: reset() it. The error was: " +
             broken_);
   if (recorder()) invalid("backward() while a tape records: it is called after record()");
+  // Gradients do not go through what is not in the code: whoever reads them would hear nothing of the failure.
+  if (!Capture::current())
+    for (const std::weak_ptr<Storage>& kept : std::exchange(kept_, {}))
+      if (const auto storage = kept.lock()) storage->wait_for_writers();
   if (records_.empty())
     invalid(
         "backward() of a tape that recorded nothing: no launch inside record() used an array with requires_grad(), or "

@@ -166,8 +166,9 @@ class TapeCore : public Recorder {
   std::size_t made_again_pruned_ = 64;
   std::map<std::uint64_t, std::weak_ptr<ChangeCount>> change_counts_;  ///< by Storage::serial
   std::size_t change_counts_pruned_ = 64;
-  std::string broken_;                   ///< why the tape cannot go back
-  std::unique_ptr<TapeRecord> pending_;  ///< the launch that is being made
+  std::vector<std::weak_ptr<Storage>> kept_;  ///< what launches did not write since they were certain to fail
+  std::string broken_;                        ///< why the tape cannot go back
+  std::unique_ptr<TapeRecord> pending_;       ///< the launch that is being made
 };
 
 }  // namespace weft::detail

@@ -114,6 +114,15 @@ void mark_accesses(Module& module) {
   add_accesses(module, Marker(module, callees).run());
 }
 
+std::uint64_t kept_from_access(const Module& kernel) {
+  const std::vector<Summary> callees = summaries(kernel.functions);
+  const Summary code = Marker(kernel, callees).run();
+  std::uint64_t found = 0;
+  for (std::size_t k = 0; k < kernel.params.size(); ++k)
+    if ((code.params[k] | kernel.params[k].access) != code.params[k]) found |= 1ull << k;
+  return found;
+}
+
 void mark_accesses(Interface& kernel, const Module& module, std::span<const Id> insts) {
   if (insts.empty()) return;
   const std::vector<Summary> callees = summaries(module.functions);

@@ -58,7 +58,7 @@ class Forwarder : Rewriter {
     return End::none;
   }
 
-  /// Code is dropped only because a thread that comes here is certain to fail.
+  /// Code is dropped because a thread that comes here is certain to fail, or where a check guards it.
   void keep_from_running(std::span<const Id> insts) {
     kept_from_running_.insert(kept_from_running_.end(), insts.begin(), insts.end());
   }
@@ -113,9 +113,11 @@ class Forwarder : Rewriter {
       ++stretch_;
     }
     map(id, builder_.close_if());
-    // What a region assigns before it leaves is not seen after the branch.
+    // What a region assigns before it leaves is not seen after the branch. One that fails is another thing: its thread
+    // may go on (outlive_failures()), and what it would have assigned keeps code behind the branch, whose accesses
+    // count.
     for (int k = 0; k < 2; ++k) {
-      if (ends[k] == End::none) forget(uses_.sets(inst.regions[k]));
+      if (ends[k] != End::exit) forget(uses_.sets(inst.regions[k]));
     }
     return ends[0] == End::none || ends[1] == End::none ? End::none : std::max(ends[0], ends[1]);
   }

@@ -70,6 +70,8 @@ std::vector<std::vector<Access>> input_accesses(std::span<const std::shared_ptr<
 /// Fills Param::access: what the kernel, and the functions that it calls, do to each of its arrays. An address that is
 /// computed counts for every array that it is computed from, or for all of them where that cannot be followed.
 void mark_accesses(Module& module);
+/// Arrays, as bits, that accesses say more of than is in the code: see forward().
+std::uint64_t kept_from_access(const Module& kernel);
 /// Adds to `kernel` what these instructions of `module`, which has the same parameters, would do.
 void mark_accesses(Interface& kernel, const Module& module, std::span<const Id> insts);
 

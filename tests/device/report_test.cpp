@@ -374,12 +374,32 @@ TEST_P(Report, a_certain_failure_is_told_to_who_reads_what_it_kept_from_being_wr
                            assert_(false, "limit: 0");
                            t[tid()] = 1;
                          })},
-      {"behind a store", kernel("check",
-                                [](Arr<int> t) {
-                                  If (t[tid()] == 3) t[tid()] = 2;
-                                  assert_(false, "limit: 0");
-                                  t[tid()] = 1;
-                                })},
+      {"behind a condition", kernel("check",
+                                    [](Arr<int> t) {
+                                      const auto fails = [] {
+                                        assert_(false, "limit: 0");
+                                        return Bool(true);
+                                      };
+                                      If (t[0] == 0 && fails()) t[0] = 1;
+                                    })},
+      {"under what is assigned behind it", kernel("check",
+                                                  [](Arr<int> t) {
+                                                    Bool found = false;
+                                                    If (t[0] == 0) {
+                                                      assert_(false, "limit: 0");
+                                                      found = true;
+                                                    }
+                                                    If (found) t[0] = 1;
+                                                  })},
+      {"in as many rounds as are counted behind it", kernel("check",
+                                                            [](Arr<int> t) {
+                                                              Int found = 0;
+                                                              If (t[0] == 0) {
+                                                                assert_(false, "limit: 0");
+                                                                found = 1;
+                                                              }
+                                                              for (Int i : range(found)) t[i] = 1;
+                                                            })},
       {"before an atomic operation", kernel("check",
                                             [](Arr<int> t) {
                                               assert_(false, "limit: 0");
@@ -443,6 +463,44 @@ TEST_P(Report, a_certain_failure_is_told_to_who_reads_what_it_kept_from_being_wr
         device().synchronize();  // has been told
       }
   }
+}
+
+TEST_P(Report, a_thread_that_is_certain_to_fail_and_goes_on_keeps_what_it_had_assigned) {
+  const auto check = kernel("check",
+                            [](Arr<const int> t, Arr<int> u) {
+                              Int found = -1;
+                              If (t[tid()] == 0) {
+                                found = 5;
+                                assert_(false, "never");
+                              }
+                              barrier();
+                              u[tid()] = found;
+                            },
+                            {.block = 32});
+  std::vector<int> values(32, 0);
+  values[3] = 1;
+  const Array<int> t(device(), values), u = zeros<int>(device(), 32);
+  launch(check, 32, t, u);
+  expect_contains(error_of([&] { u.at(0); }), "never (30 more failures)");
+  std::vector<int> expected(32, 5);
+  expected[3] = -1;
+  EXPECT_EQ(u.to_vector(), expected);
+}
+
+TEST_P(Report, a_certain_failure_is_told_to_a_tape) {
+  const float limit = 0;
+  const auto square = kernel("square", [limit](Arr<const float> x, Arr<float> y) {
+    assert_(Float(limit) > 0, "limit", limit);
+    y[tid()] = x[tid()] * x[tid()];
+  });
+  const Array<float> x = full<float>(device(), 4, 2).requires_grad(), y = zeros<float>(device(), 4).requires_grad();
+  Tape tape;
+  tape.record([&] { launch(square, 4, x, y); });
+  expect_contains(error_of([&] {
+                    tape.backward({{y, full<float>(device(), 4, 1)}});
+                    x.grad().at(0);
+                  }),
+                  "an assertion failed: limit 0");
 }
 
 TEST_P(Report, kernels_of_one_place_that_differ_only_behind_a_certain_failure_are_told_apart) {
