@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iterator>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "../frontend/support/error.h"
@@ -17,10 +18,17 @@ namespace weft::detail {
 
 namespace {
 thread_local Capture* t_capture = nullptr;
-thread_local std::vector<Capture::Stale>* t_given = nullptr;
+thread_local GivenStructures::List* t_given = nullptr;
 
 void add(std::vector<Capture::Stale>& list, const Capture::Stale& structure) {
   if (!std::ranges::count(list, structure)) list.push_back(structure);
+}
+
+// Kernels of this folder and of those below: their names and arguments tell a user nothing.
+bool is_of_library(const Loc& loc) {
+  constexpr std::string_view here = __FILE__;
+  constexpr std::string_view folder = here.substr(0, here.find_last_of("/\\") + 1);
+  return loc && std::string_view(loc.file).starts_with(folder);
 }
 }  // namespace
 
@@ -149,11 +157,13 @@ Capture::Undo::Undo(Capture& capture)
       launches_(capture.launches.size()),
       changes_(capture.restores_.size()),
       leading_(capture.leading_.size()),
-      brings_(capture.brings.size()) {}
+      brings_(capture.brings.size()),
+      forms_(capture.forms.mark()) {}
 
 Capture::Undo::~Undo() {
   if (done_) return;
   capture_.restore(changes_);
+  capture_.forms.back_to(forms_);
   // Those that hold arrays all the same go on to do so.
   for (std::size_t k = leading_; k < capture_.leading_.size(); ++k) {
     Storage* const storage = capture_.leading_[k];
@@ -168,9 +178,13 @@ Capture::Undo::~Undo() {
 GivenStructures::GivenStructures() : before_(std::exchange(t_given, &list_)) {}
 GivenStructures::~GivenStructures() { t_given = before_; }
 void GivenStructures::note(const Capture::Stale& structure) {
-  if (t_given) add(*t_given, structure);
+  if (t_given) add(t_given->stale, structure);
 }
-std::vector<Capture::Stale> GivenStructures::all() { return *t_given; }
+void GivenStructures::note(FormUse use) {
+  if (t_given) t_given->forms.push_back(std::move(use));
+}
+bool GivenStructures::are_noted() { return t_given; }
+GivenStructures::List GivenStructures::all() { return *t_given; }
 
 OutsideCapture::OutsideCapture() : inside_(std::exchange(t_capture, nullptr)) {}
 OutsideCapture::~OutsideCapture() { t_capture = inside_; }
@@ -243,7 +257,11 @@ bool Capture::find(const Stale& structure) {
 }
 
 Capture::Structures Capture::begin_condition() {
-  if_it_fails([this, before = structures] { structures = before; });
+  if_it_fails([this, before = structures, conditions = conditions_] {
+    structures = before;
+    conditions_ = conditions;
+  });
+  ++conditions_;
   Structures before = structures;
   structures.here.clear();
   structures.handles_here = false;
@@ -251,6 +269,7 @@ Capture::Structures Capture::begin_condition() {
 }
 
 void Capture::end_condition(const Structures& before, const char* what, bool again) {
+  --conditions_;
   const auto was_used = [&](const Stale& s) { return std::ranges::count(structures.here, s) > 0; };
   if (again && std::ranges::any_of(structures.changed, was_used))
     throw Error(ErrorKind::invalid_argument,
@@ -274,12 +293,15 @@ void Capture::launched(const Dispatch& work, std::size_t first_operation, std::v
   made.threads = work.threads;
   made.stale_before = std::move(stale_before);
   made.stale_behind = structures.changed;
-  for (std::size_t k = 0; k < work.args.size(); ++k) {
+  forms.launched(launches.size() - 1, made.call);
+  for (std::size_t k = 0; k < work.args.size() && !is_of_library(made.call->loc); ++k) {
+    const ir::Param& parameter = made.call->params[k];
     const ArrayBase* const array = work.args[k].array;
-    const auto found = array ? used.find(array->storage().get()) : used.end();
-    if (found == used.end() || found->second.kernel) continue;
-    found->second.kernel = made.call;
-    found->second.parameter = k;
+    if (!array || parameter.kind == ir::Param::Kind::absent || parameter.access == ir::Access::none) continue;
+    Used& use = used.at(array->storage().get());
+    if (use.kernel) continue;
+    use.kernel = made.call;
+    use.parameter = k;
   }
   for (std::size_t k = 0; k < work.args.size() && !MovesElements::now(); ++k) {
     const ir::Param& parameter = work.program.call->params[k];
@@ -301,7 +323,10 @@ void Capture::launched(const Dispatch& work, std::size_t first_operation, std::v
   for (const Stale& s : structures.changed) add(structures.unfound, s);
 }
 
-void Capture::launched_nothing() { launches.emplace_back(); }
+void Capture::launched_nothing() {
+  launches.emplace_back();
+  forms.drop();
+}
 
 backend::Operations& Capture::operations() { return collector_->operations(); }
 

@@ -6,12 +6,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "../backends/operations.h"
 #include "dispatch.h"
+#include "form.h"
 #include "state.h"
 
 namespace weft::detail {
@@ -165,6 +167,7 @@ class Capture {
    private:
     Capture& capture_;
     const std::size_t operations_, launches_, changes_, leading_, brings_;
+    const Forms::Mark forms_;
     bool done_ = false;
   };
   std::size_t position() { return operations().list.size(); }
@@ -188,6 +191,7 @@ class Capture {
   /// Launches of the graph have barriers for what elements of the memory hold.
   void leads_on(Used& use);
   std::vector<CapturedLaunch> launches;
+  Forms forms;
   bool by_handles = false;  ///< some launch goes by handles
   /// What captured work does to structures. Each launch says the same of them that the capture has found out.
   struct Structures {
@@ -206,6 +210,10 @@ class Capture {
   bool use(const Stale& structure);
   /// For use() of a structure that a kernel may find, or may not: it need not be in order by the time of a launch.
   bool find(const Stale& structure);
+  /// Captured work makes a structure, see Forms::make().
+  void make(const std::shared_ptr<FormCell>& cell, const Form& before, const Form& after) {
+    forms.make(cell, before, after, launches.size(), conditions_ > 0);
+  }
   /// Around the work of a condition, which runs once or never.
   Structures begin_condition();
   /// \param what   calls it, for messages
@@ -226,6 +234,7 @@ class Capture {
 
   std::vector<std::function<void()>> restores_;
   std::vector<Storage*> leading_;  ///< in the order in which their use came to refer to others
+  int conditions_ = 0;             ///< around what is captured now
   Capture* before_;
   const int exceptions_ = std::uncaught_exceptions();
 };
@@ -238,12 +247,19 @@ class GivenStructures {
   ~GivenStructures();
   /// Where none lives, nothing happens.
   static void note(const Capture::Stale& structure);
+  static void note(FormUse use);
+  /// Whether one lives, of this thread.
+  static bool are_noted();
+  struct List {
+    std::vector<Capture::Stale> stale;
+    std::vector<FormUse> forms;
+  };
   /// So far, of the one that lives.
-  static std::vector<Capture::Stale> all();
+  static List all();
 
  private:
-  std::vector<Capture::Stale> list_;
-  std::vector<Capture::Stale>* const before_;
+  List list_;
+  List* const before_;
 };
 
 /// While it lives, this thread's work runs as if nothing were captured: what prepares memory that outlives the capture.

@@ -21,6 +21,7 @@ View all_of(const std::shared_ptr<Storage>& storage) {
 CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* again)
     : brings_(std::move(capture.brings)),
       structures_(std::move(capture.structures)),
+      forms_(std::move(capture.forms)),
       serial_(capture.serial),
       by_handles_(capture.by_handles),
       device_(&capture.device()),
@@ -55,23 +56,32 @@ bool CapturedMemory::is_given(const Storage& storage) const {
 }
 
 void CapturedMemory::check_present() const {
-  const auto refuse = [&](const std::string& which, const std::string& kernel, Loc loc) {
+  const auto refuse = [&](const std::string& since, const std::string& again, const std::string& kernel, Loc loc) {
     throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} works on an array that was freed since it was made{}: {} again", what_, which, again_),
-                kernel, loc);
+                fmt::format("{} works on an array that was freed since {}: {}", what_, since, again), kernel, loc);
   };
-  each([&](const Capture::Used& u) {
-    if (!u.storage->is_freed()) return;
-    if (u.kernel) refuse(", " + u.kernel->params[u.parameter].name, u.kernel->name, u.kernel->loc);
-    refuse("", {}, {});
-  });
+  const std::string captured = fmt::format("{} again", again_);
+  for (const Capture::Used& u : used_) {
+    if (!u.storage->is_freed()) continue;
+    if (!u.kernel) refuse("it was made", captured, {}, {});
+    // Others may have been set for the argument since.
+    refuse(fmt::format("it was made, {}{}", u.kernel->params[u.parameter].name, given_.empty() ? "" : " of then"),
+           captured, u.kernel->name, u.kernel->loc);
+  }
+  for (const auto& [launch, given] : given_)
+    for (const Capture::Used& u : given.memory)
+      if (u.storage->is_freed())
+        refuse(fmt::format("it was set, {}", u.kernel->params[u.parameter].name), "set() the node again",
+               u.kernel->name, u.kernel->loc);
   for (const Bring& b : brings_)
-    if (std::ranges::any_of(b.list, [](const auto& s) { return s->is_freed(); })) refuse("", {}, {});
+    if (std::ranges::any_of(b.list, [](const auto& s) { return s->is_freed(); }))
+      refuse("it was made", captured, {}, {});
   if (any_used([](const Capture::Stale& stale) { return stale->load(); }))
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("{} works on a mesh that needs its rebuild(): the indices of the mesh have changed, or its "
                             "last refit or rebuild failed; if the mesh is gone, {} again",
                             what_, again_));
+  forms_.check(what_, again_);
 }
 
 template <class F>

@@ -71,11 +71,14 @@ class CapturedMemory {
     std::vector<Capture::Used> memory;
     std::vector<View> changed;               ///< of that, by the kernel
     std::vector<Capture::Stale> structures;  ///< that it uses
+    std::vector<FormUse> forms;              ///< of those that it is given
     std::vector<Capture::Stale> stale;       ///< anyhow, behind the launch
   };
   /// The commands of a launch are exchanged for others, which work on this. What was given for the launch before is
   /// returned, to be let go of: the device frees no memory that what runs works on.
   Given give(std::size_t launch, Given given);
+  /// Of the structures that it is given by value.
+  Forms& forms() { return forms_; }
 
  private:
   template <class F>
@@ -104,6 +107,7 @@ class CapturedMemory {
   std::map<std::size_t, Given> given_;  ///< by launch
   std::vector<Bring> brings_;
   Capture::Structures structures_;
+  Forms forms_;
   std::uint64_t serial_ = 0;       ///< of the capture: what is older was there
   References idle_;                ///< copied, when it held no arrays
   bool by_handles_ = false;        ///< some launch goes by handles

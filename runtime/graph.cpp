@@ -65,6 +65,7 @@ void Graph::launch(const Stream& stream) const {
   // The end of memory may be the end of others' objects, which do what they like: not under the lock.
   detail::CapturedMemory::Reached reached;
   std::unique_lock lock(s.mutex);
+  auto locked_forms = s.memory.forms().lock();
   s.memory.order_before(on, on, reached);
   // Here, and not only in report_to(), which holds the stream's lock and then finds next to nothing to wait for.
   if (s.reports && s.reporting_on && s.reporting_on != &on) s.reporting_on->settle(*s.reports);
@@ -78,6 +79,8 @@ void Graph::launch(const Stream& stream) const {
     return replayed;
   });
   s.memory.touched(on, ticket, reached);
+  s.memory.forms().made(true);
+  locked_forms.clear();
   lock.unlock();
   s.memory.has_brought(reached);
 }
@@ -103,7 +106,14 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
                     ? "arguments are set for a launch within graph_if() or graph_while()"
                     : fmt::format("arguments are set for a launch that took {} dispatches", known.operations),
                 kernel.name(), kernel.loc());
-  given.structures = detail::GivenStructures::all();
+  detail::GivenStructures::List structures = detail::GivenStructures::all();
+  given.structures = std::move(structures.stale);
+  given.forms = std::move(structures.forms);
+  try {
+    s.memory.forms().check_given(node.number, given.forms);
+  } catch (const Error& e) {
+    throw Error(e.kind(), e.message(), kernel.name(), kernel.loc());
+  }
   for (const Capture::Stale& structure : known.stale_before)
     if (std::ranges::count(given.structures, structure))
       throw Error(ErrorKind::invalid_argument,
@@ -118,14 +128,17 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
     const ir::Interface& captured = *known.call;
     const bool same = captured.name == kernel.name() && captured.loc.line == kernel.loc().line &&
                       std::string_view(captured.loc.file) == kernel.loc().file;
+    const std::string& role = known.program->role;
     throw Error(ErrorKind::invalid_argument,
-                same
+                same && role.empty()
                     ? "arguments are set for a node that was captured for a kernel of this place with other constants, "
                       "in another debug mode, or for arrays of another kind (contiguous, with strides, left out)"
-                    : fmt::format("arguments are set for a node that was captured for kernel \"{}\" ({}:{})",
-                                  captured.name, captured.loc.file, captured.loc.line),
+                    : fmt::format("arguments are set for a node that was captured for {}kernel \"{}\" ({}:{})",
+                                  role.empty() ? "" : fmt::format("the {} of ", role), captured.name, captured.loc.file,
+                                  captured.loc.line),
                 kernel.name(), kernel.loc());
   }
+  detail::refuse_empty_arrays(kernel, *program.call, args);
   detail::PackedLaunch packed = detail::pack(*program.call, args, known.threads, count);
   if (const std::uint32_t at = program.call->report_offset)
     std::memcpy(packed.block.data() + at, known.report.data(), known.report.size());
@@ -142,6 +155,7 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   }
   given.stale = known.stale_behind;
   s.graph->patch(known.operation, packed.block);
+  s.memory.forms().give(node.number, given.forms, program.call);
   given = s.memory.give(node.number, std::move(given));
 }
 

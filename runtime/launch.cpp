@@ -29,10 +29,11 @@ bool needs_strided(const ArrayBase& a) {
 struct Checked {
   DeviceState* device = nullptr;
   ir::Variant variant;
-  bool huge = false;  // some dimension is beyond 32 bits
+  bool huge = false;   // some dimension is beyond 32 bits
+  bool empty = false;  // some array has no elements
 };
 
-Checked check_arrays(const KernelCore& kernel, std::span<const HostArg> args, bool any_threads) {
+Checked check_arrays(const KernelCore& kernel, std::span<const HostArg> args) {
   Checked c;
   std::size_t first = 0;
   for (std::size_t k = 0; k < args.size(); ++k) {
@@ -44,7 +45,7 @@ Checked check_arrays(const KernelCore& kernel, std::span<const HostArg> args, bo
     }
     if (a->is_null()) refuse(kernel, fmt::format("{} is a null array", argument_name(args[k])));
     if (a->storage()->is_freed()) refuse(kernel, fmt::format("{} is an array that was freed", argument_name(args[k])));
-    if (any_threads && a->size() == 0) refuse(kernel, fmt::format("{} is an empty array", argument_name(args[k])));
+    c.empty = c.empty || a->size() == 0;
     DeviceState* device = a->storage()->device.get();
     if (!c.device) {
       c.device = device;
@@ -99,12 +100,20 @@ void value_out_of_range() {
 }
 
 void refuse_argument(const KernelCore& kernel, int argument, const Error& why) {
+  if (Capture* const capture = Capture::current()) capture->forms.drop();
   if (!why.kernel().empty()) throw why;  // of a launch inside of kernel_argument(): that one is to blame
   throw Error(why.kind(), fmt::format("argument {}: {}", argument, why.message()), kernel.name(), kernel.loc());
 }
 
+void refuse_empty_arrays(const KernelCore& kernel, const ir::Interface& call, std::span<const HostArg> args) {
+  for (std::size_t k = 0; k < args.size(); ++k)
+    if (args[k].array && args[k].array->size() == 0 && call.params[k].access != ir::Access::none &&
+        call.params[k].kind != ir::Param::Kind::absent)
+      refuse(kernel, fmt::format("{} is an empty array", argument_name(args[k])));
+}
+
 ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, DeviceState& device) {
-  Checked checked = check_arrays(kernel, args, true);
+  Checked checked = check_arrays(kernel, args);
   if (checked.device && checked.device != &device)
     refuse(kernel, fmt::format("a graph on device {} is given arrays on device {}", device.device->info().name,
                                name_beside(*checked.device, device)));
@@ -113,19 +122,22 @@ ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, 
 }
 
 void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args) {
+  Capture* const capture = Capture::current();
+  // Structures that are given to a launch which is refused are not used.
+  const std::unique_ptr<Forms, void (*)(Forms*)> uses(capture ? &capture->forms : nullptr, [](Forms* f) { f->drop(); });
   if (Trace::active()) refuse(kernel, "it is launched while another kernel is traced: launch it from the host");
   if (args.size() > kMaxParams)
     throw Error(ErrorKind::unsupported, fmt::format("more than {} parameters", kMaxParams), kernel.name(),
                 kernel.loc());
   const std::int64_t count = count_threads(kernel, threads);
-  Checked checked = check_arrays(kernel, args, count > 0);
+  Checked checked = check_arrays(kernel, args);
   StreamState* on = stream ? &state_of(*stream) : nullptr;
   if (on && checked.device && on->device != checked.device)
     refuse(kernel, fmt::format("the stream is on device {} but the arrays are on device {}",
                                on->device->device->info().name, name_beside(*checked.device, *on->device)));
   if (!on && !checked.device) refuse(kernel, "no argument is an array: launch on a stream to choose the device");
   if (!on) on = &stream_of_thread(*checked.device);
-  if (Capture* capture = Capture::current()) try {
+  if (capture) try {
       on = &capture->stream_for(*on->device);
     } catch (const Error& e) {
       refuse(kernel, e.message());
@@ -144,6 +156,7 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
     if (on->capture) on->capture->launched_nothing();
     return;
   }
+  if (checked.empty) refuse_empty_arrays(kernel, call, args);
   if (program.together && count % call.block != 0)
     refuse(kernel, fmt::format("the kernel's threads work together in workgroups of {}, and {} threads are no whole "
                                "number of those: launch {} and let the kernel guard what it accesses",

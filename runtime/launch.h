@@ -26,6 +26,8 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
 /// What the arguments of a launch decide about the kernel's code.
 /// Errors: as launch(), for what is wrong with arrays.
 ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, DeviceState& device);
+/// Errors: Error(invalid_argument) naming an array that has no elements, and that the kernel accesses.
+void refuse_empty_arrays(const KernelCore& kernel, const ir::Interface& call, std::span<const HostArg> args);
 
 [[noreturn]] void value_out_of_range();
 /// The same error, of this argument of a launch of the kernel.
@@ -182,10 +184,10 @@ void launch_with(KernelCore& kernel, const Stream* stream, const Extent& threads
 
 /// Runs a kernel for every thread of `threads` (n, or {nx, ny, ..}; zero threads do nothing), on the device that its
 /// arrays are on, in order with that device's stream(). Returns at once.
-/// Errors: Error(invalid_argument) naming the kernel and the argument: a null array, an empty array with threads to
-/// run, arrays on several devices, a structure that is null, not built or changed without a rebuild, an integer out of
-/// the range of its parameter, a negative size, another number of dimensions than tid<N>() has, a number of threads
-/// that is not one of whole workgroups where threads work together (barrier());
+/// Errors: Error(invalid_argument) naming the kernel and the argument: a null array, an empty array that the
+/// kernel accesses, with threads to run, arrays on several devices, a structure that is null, not built or changed
+/// without a rebuild, an integer out of the range of its parameter, a negative size, another number of dimensions than
+/// tid<N>() has, a number of threads that is not one of whole workgroups where threads work together (barrier());
 /// Error(invalid_kernel) when the trace fails; Error(unsupported) when the device lacks what the kernel needs, or when
 /// the kernel counts in 32 bits (tid(), shape(), workgroup_id()) what this launch has 2^31 of or more.
 /// Cost: under 2 microseconds of the host's time once the kernel is compiled.

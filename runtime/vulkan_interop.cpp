@@ -77,6 +77,7 @@ struct Recording::State {
     release();
     reached = {};  // of a submission that did not come
     try {
+      const auto locked_forms = memory.forms().lock();
       memory.order_before(*recordings, *stream, reached);
     } catch (...) {
       reached = {};  // nothing is copied
@@ -94,6 +95,10 @@ struct Recording::State {
     detail::CapturedMemory::Reached& now = kept.back().reached;
     memory.add_writes(now.writes);
     memory.touched(*recordings, ticket, now);
+    {
+      const auto locked_forms = memory.forms().lock();
+      memory.forms().made(true);
+    }
     memory.has_brought(now);
     release();
   }
@@ -110,6 +115,10 @@ struct Recording::State {
 
   ~State() {
     if (recording == 0) return;
+    if (ticket == recording) {
+      const auto locked_forms = memory.forms().lock();
+      memory.forms().forget();
+    }
     try {
       recordings->sleep(ticket);
       recordings->keep_from([&](detail::Reports& found) {
@@ -262,6 +271,8 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
     made->recording = made->ticket =
         recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
     made->memory.touched(recordings, made->ticket, made->reached);
+    const auto locked_forms = made->memory.forms().lock();
+    made->memory.forms().made(false);
   }
   return Recording(std::move(made));
 }

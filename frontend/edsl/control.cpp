@@ -108,6 +108,7 @@ Id RangeLoop::open() {
     const ir::Inst& inst = b.module()[id];
     return inst.op == Op::constant && inst.imm == (std::uint64_t(v) & ir::mask(type));
   };
+  if (is(step_, 0)) ir::fail(b.module(), loc_, "range() with a step of 0");
   counts_ = !is(step_, 1);
   const Id zero = b.constant(type, 0);
   if (!counts_) {

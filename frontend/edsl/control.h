@@ -83,7 +83,8 @@ class RangeLoop {
 
 }  // namespace detail
 
-/// The values lo, lo + step, ... below hi (above it for a negative step), as Python's range; none for a step of 0.
+/// The values lo, lo + step, ... below hi (above it for a negative step), as Python's range. A step of 0 is an
+/// error of the kernel where it is a number of the host's; where it is traced there are no values then.
 /// Bounds and step are evaluated once; assigning the loop's variable does not change the course of the loop.
 template <IntegerScalar T>
 class Range {

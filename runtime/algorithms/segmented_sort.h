@@ -25,7 +25,7 @@ std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets)
 /// offset and from the last one on stay as they are; so does everything without two offsets.
 /// \param offsets  (segments + 1) ascending; segments may be empty. Of others the keys are still each in one place, but
 ///                 in no known order; those below 0 or beyond the keys count as if they were at the end. Debug mode
-///                 reports them.
+///                 reports them, where there is anything to sort.
 /// Gradient, errors: as radix_sort(); also Error(invalid_argument) for offsets that share memory with the others.
 /// Cost: that of a sort of all keys with values of 4 bytes, whatever the number and the lengths of the segments, and of
 /// a pass more for each 8 bits of that number.

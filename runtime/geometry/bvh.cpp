@@ -7,7 +7,9 @@
 #include <bit>
 #include <cfloat>
 #include <limits>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 #include "../../frontend/support/error.h"
 #include "../array_create.h"
@@ -43,6 +45,8 @@ struct BvhState {
   Array<vec3> lowers, uppers;  ///< as they were given; those of `data` are contiguous
   BvhData data;
   Array<int> arrived;  ///< by node; zeros between passes
+  Form form;           ///< of data
+  const std::shared_ptr<FormCell> cell = std::make_shared<FormCell>();
   Array<BvhData> header;
   bool has_id = false;
   /// A refit or a rebuild has begun and did not come to its end: the arrays are those of no tree.
@@ -107,15 +111,48 @@ void make_empty(BvhData& d) {
   d.parents.fill(-1);
 }
 
+const auto members = [](BvhState& s) {
+  return std::tie(s.data, s.options.groups, s.lowers, s.uppers, s.arrived, s.form);
+};
+
+Form form_of(const BvhData& d) {
+  Form form{.kind = Form::Kind::known};
+  form.built = {std::uint64_t(d.count),      d.nodes.storage()->serial,  d.primitives.storage()->serial,
+                d.parents.storage()->serial, d.groups.storage()->serial, d.group_roots.storage()->serial};
+  // Whoever finds a leaf of one primitive need not look at its box.
+  if (d.leaf_size > 1)
+    form.moved = {d.lowers.storage()->serial, d.lowers.address(), d.uppers.storage()->serial, d.uppers.address()};
+  form.what = fmt::format("a hierarchy of {} boxes", d.count);
+  return form;
+}
+
+/// Of work that leaves the hierarchy as its members say.
+void has_made(BvhState& s) {
+  const Form before = std::exchange(s.form, form_of(s.data));
+  Capture* const capture = Capture::current();
+  if (!capture)
+    s.cell->set(s.form);
+  else if (!s.of_mesh)  // that of a mesh stays in its memory, and the mesh knows when it is stale
+    capture->make(s.cell, before, s.form);
+}
+
 // Changes the tree.
 template <class F>
 void change_tree(const std::shared_ptr<BvhState>& state, const F& f) {
   const Quiet quiet;
-  Capture::keep(state, [](BvhState& s) { return std::tie(s.options.groups, s.lowers, s.uppers, s.data, s.arrived); });
+  Capture* const capture = Capture::current();
+  std::optional<Capture::Undo> undo;
+  if (capture)
+    undo.emplace(*capture);
+  else
+    state->cell->set_unknown();
+  Capture::keep(state, members);
   change(state->broken, [&] {
     f(*state);
+    has_made(*state);
     *state->broken = false;
   });
+  if (undo) undo->done();
 }
 
 void check_whole(const BvhState& s) {
@@ -207,6 +244,7 @@ Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& upp
   state_ = std::make_shared<detail::BvhState>(device, options);
   detail::take_boxes(*state_, lowers, uppers);
   detail::build(*state_);
+  detail::has_made(*state_);
 }
 
 detail::BvhState& Bvh::state() const {
@@ -231,14 +269,13 @@ void Bvh::refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers) {
     detail::invalid(fmt::format("a hierarchy of {} boxes is refitted to {}: rebuild() takes another number",
                                 s.data.count, lowers.size()));
   detail::check_whole(s);
+  if (detail::Capture* const capture = detail::Capture::current(); capture && !s.of_mesh)
+    capture->forms.refit({s.cell, s.form, true});
   detail::change_tree(state_, [&](detail::BvhState& s) {
     const Array<vec3> before[] = {s.data.lowers, s.data.uppers};
     detail::take_boxes(s, lowers, uppers);
-    // Other memory may lie where one was that was freed.
-    const auto stayed = [](const Array<vec3>& a, const Array<vec3>& was) {
-      return a.storage() == was.storage() && a.address() == was.address();
-    };
-    const bool same = stayed(s.data.lowers, before[0]) && stayed(s.data.uppers, before[1]);
+    const bool same =
+        detail::same_elements(s.data.lowers, before[0]) && detail::same_elements(s.data.uppers, before[1]);
     if (!same || !s.data.lowers.is_contiguous() || !s.data.uppers.is_contiguous()) detail::write_header(s);
     if (s.data.count > 0) detail::refit_boxes(s.data, s.arrived);
   });
@@ -272,11 +309,16 @@ void Bvh::rebuild() {
 Device Bvh::device() const { return state().device; }
 std::int64_t Bvh::size() const { return state().data.count; }
 const BvhOptions& Bvh::options() const { return state().options; }
-int Bvh::depth() const { return std::max(1, int(data().info.at(kBvhDepth))); }
-std::int64_t Bvh::ignored() const { return data().info.at(kBvhIgnored); }
-const BvhData& Bvh::data() const {
+int Bvh::depth() const { return std::max(1, int(arrays().info.at(kBvhDepth))); }
+std::int64_t Bvh::ignored() const { return arrays().info.at(kBvhIgnored); }
+const BvhData& Bvh::arrays() const {
   detail::check_whole(state());
   return state().data;
+}
+const BvhData& Bvh::data() const {
+  const BvhData& d = arrays();
+  if (!state().of_mesh) detail::use_form(state().cell, state().form);
+  return d;
 }
 const Array<BvhData>& Bvh::header() const {
   detail::check_whole(state());

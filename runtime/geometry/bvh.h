@@ -84,10 +84,11 @@ class Bvh {
   /// Primitives whose box is none. Waits.
   std::int64_t ignored() const;
 
-  const Array<BvhNode>& nodes() const { return data().nodes; }
-  const Array<int>& primitives() const { return data().primitives; }
-  const Array<int>& parents() const { return data().parents; }
-  /// What kernels are given.
+  const Array<BvhNode>& nodes() const { return arrays().nodes; }
+  const Array<int>& primitives() const { return arrays().primitives; }
+  const Array<int>& parents() const { return arrays().parents; }
+  /// What kernels are given. Errors: Error(invalid_argument) outside of captures while the device holds something else:
+  /// what builds it so was captured and has not run, or a graph has built it otherwise since.
   const BvhData& data() const;
   const BvhData& kernel_argument() const { return data(); }
   /// One element: the data as it lies in the memory of the device. A launch that is given this array (or one of structs
@@ -100,6 +101,7 @@ class Bvh {
   friend class Mesh;
   /// From now on the mesh alone refits and rebuilds it.
   void hand_over();
+  const BvhData& arrays() const;
   void refuse_if_handed_over() const;
   void refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers);
   void rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups);

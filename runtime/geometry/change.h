@@ -21,4 +21,21 @@ void change(const std::shared_ptr<std::atomic<bool>>& mark, const F& f) {
   }
 }
 
+/// A structure is given to a launch by value, in the form that its host's members say: captured work needs that when it
+/// runs, and so does a launch that is made later; any other needs it now.
+/// Errors: as FormCell::check()
+inline void use_form(const std::shared_ptr<FormCell>& cell, const Form& form) {
+  if (GivenStructures::are_noted())
+    GivenStructures::note({cell, form});
+  else if (Capture* const c = Capture::current())
+    c->forms.use({cell, form});
+  else
+    cell->check(form);
+}
+
+/// Whether both are the same elements of one memory: other memory may lie where one was that was freed.
+inline bool same_elements(const ArrayBase& a, const ArrayBase& b) {
+  return a.storage() == b.storage() && a.address() == b.address() && a.size() == b.size();
+}
+
 }  // namespace weft::detail

@@ -9,7 +9,9 @@
 
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 #include "../../frontend/edsl/any_floats.h"
 #include "../../frontend/edsl/atomic.h"
@@ -22,6 +24,7 @@
 #include "../launch.h"
 #include "../observe.h"
 #include "../tape.h"
+#include "change.h"
 #include "finite.h"
 #include "handle.h"
 #include "hash_grid_cell.h"
@@ -35,7 +38,7 @@ struct HashGridState {
   // Who still has the id of a grid that is gone finds zeros.
   ~HashGridState() {
     const Recording nobody(nullptr);
-    if (!element.is_null()) clear_handle(element);
+    if (has_id) clear_handle(element);
   }
   HashGridState(const HashGridState&) = delete;
   HashGridState& operator=(const HashGridState&) = delete;
@@ -55,7 +58,10 @@ struct HashGridState {
   Array<unsigned> keys;     ///< by place, with groups: cells
   Array<std::uint8_t> scratch;
   bool built = false;
-  Array<HashGridArrays> element;  ///< what id() names, from when it was first asked for
+  Form form;  ///< of the last build
+  const std::shared_ptr<FormCell> cell = std::make_shared<FormCell>();
+  Array<HashGridArrays> element;  ///< what id() names; null until that or a capture needs it
+  bool has_id = false;
 };
 
 namespace {
@@ -145,16 +151,26 @@ void write_element(HashGridState& s) {
   if (s.built && !s.element.is_null()) s.element.assign(std::span<const HashGridArrays>(&s.arrays, 1));
 }
 
-void keep_for_captures(const std::shared_ptr<HashGridState>& state) {
-  const auto members = [](HashGridState& s) { return std::tie(s.arrays, s.points, s.groups, s.positions, s.built); };
-  Capture::keep(state, members, [state] {
-    if (state->element.is_null()) return;
-    try {  // it may have been made meanwhile
-      const OutsideCapture at_once;
-      state->built ? write_element(*state) : state->element.zero();
-    } catch (const std::exception&) {  // a lost device has nothing to be told
-    }
-  });
+/// Before the first build that is captured: graphs write it from then on, and until they run it says what was before.
+void make_element(HashGridState& s) {
+  if (!s.element.is_null()) return;
+  const OutsideCapture at_once;
+  s.element = zeros<HashGridArrays>(s.device, 1);
+  write_element(s);
+}
+
+const auto members = [](HashGridState& s) {
+  return std::tie(s.arrays, s.points, s.groups, s.positions, s.built, s.form);
+};
+
+Form form_of(const HashGridArrays& d) {
+  Form form{.kind = Form::Kind::known};
+  form.built = {std::uint64_t(d.count),        std::bit_cast<std::uint32_t>(d.cell_width),
+                std::uint64_t(d.has_groups),   d.points.storage()->serial,
+                d.positions.storage()->serial, d.has_groups ? d.groups.storage()->serial : 0};
+  form.what = fmt::format("a hash grid of {} points in cells of width {}{}", d.count, d.cell_width,
+                          d.has_groups ? " with groups" : "");
+  return form;
 }
 
 /// The first n of them; one where there are none, since launches refuse empty arrays.
@@ -243,23 +259,31 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
   detail::check(s, points, cell_width, groups);
   const std::int64_t n = points.size();
   HashGridArrays& d = s.arrays;
+  detail::Capture* const capture = detail::Capture::current();
+  std::optional<detail::Capture::Undo> undo;
+  if (capture) undo.emplace(*capture);
   Tape::unrecorded([&] {
-    detail::keep_for_captures(state_);
+    detail::Capture::keep(state_, detail::members);
+    if (capture) detail::make_element(s);
     detail::reserve(s, n, !groups.is_null());
+    if (!capture) s.cell->set_unknown();
     d.points = detail::part(s.points, n);
-    d.positions = detail::part(s.positions, n);
+    d.positions = s.options.keep_positions ? detail::part(s.positions, n) : s.positions.slice(0, 0);
     d.groups = detail::part(s.groups, n);
     d.per_width = 1 / cell_width;
     d.cell_width = cell_width;
     d.count = int(n);
-    d.has_positions = s.options.keep_positions;
     d.has_groups = !groups.is_null();
+    const detail::Form before = std::exchange(s.form, detail::form_of(d));
+    if (capture) capture->make(s.cell, before, s.form);
     detail::sort_into_cells(s, points, groups);
     s.built = true;
     detail::write_element(s);
+    if (!capture) s.cell->set(s.form);
   });
   // Heard by a tape: gradients pass it.
   if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3>(), n, points, d.points, d.positions);
+  if (undo) undo->done();
 }
 
 void HashGrid::reserve(std::int64_t points) {
@@ -278,17 +302,18 @@ std::int64_t HashGrid::ignored() const {
 }
 std::uint64_t HashGrid::id() const {
   detail::HashGridState& s = state();
-  if (s.element.is_null()) {
+  if (!s.has_id) {
     const detail::Recording nobody(nullptr);
     const detail::OutsideCapture at_once;
-    s.element = zeros<HashGridArrays>(s.device, 1);
+    detail::make_element(s);
     detail::become_handle(s.element);
-    detail::write_element(s);
+    s.has_id = true;
   }
   return s.element.address();
 }
 const HashGridArrays& HashGrid::kernel_argument() const {
   if (!state().built) detail::invalid("a hash grid is used before it was built");
+  detail::use_form(state().cell, state().form);
   return state().arrays;
 }
 

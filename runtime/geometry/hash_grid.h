@@ -64,7 +64,7 @@ class HashGrid {
   Device device() const;
   vec3i dims() const;
   const HashGridOptions& options() const;
-  /// Of points in the last build; 0 before the first.
+  /// Of points in the last build that was called, captured or not; 0 before the first.
   std::int64_t size() const;
   /// Points of the last build that are in no cell. Waits.
   std::int64_t ignored() const;
@@ -72,7 +72,9 @@ class HashGrid {
   /// A value by which kernels find the grid (hash_grid_at()), in arrays and structs too: stays the same as long as the
   /// grid lives. Before the first build there is nothing to find by it.
   std::uint64_t id() const;
-  /// What kernels are given. Errors: Error(invalid_argument) before the first build.
+  /// What kernels are given. Errors: Error(invalid_argument) before the first build, and outside of captures while the
+  /// device holds something else: what builds it so was captured and has not run, or a graph has built it otherwise
+  /// since.
   const HashGridArrays& kernel_argument() const;
 
  private:

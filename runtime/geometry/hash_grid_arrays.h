@@ -16,9 +16,9 @@ struct HashGridArrays {
   int count = 0;
   /// Of cells; the last but one is how many points are in cells, the last how many there are.
   Array<int> begins;
-  /// By place: the number of the point. Empty grids have one element here, as of all that is not kept.
+  /// By place: the number of the point. Empty grids have one element here, as of groups that there are none of.
   Array<int> points;
-  /// By place: where it is. (HashGridOptions::keep_positions)
+  /// By place: where it is (HashGridOptions::keep_positions). None without: launches of kernels that read it refuse it.
   Array<vec3> positions;
   /// By place: its group. Ascending within a cell.
   Array<int> groups;
@@ -27,10 +27,10 @@ struct HashGridArrays {
   vec3 per_dim{};        ///< 1 / dims
   float per_width = 0;   ///< 1 / cell_width
   float cell_width = 0;  ///< of the sides of a cell
-  int has_positions = 0, has_groups = 0;
+  int has_groups = 0;
 };
 WEFT_STRUCT(HashGridArrays, tag, count, begins, points, positions, groups, dims, per_dim, per_width, cell_width,
-            has_positions, has_groups);
+            has_groups);
 
 }  // namespace weft::stored
 

@@ -26,5 +26,7 @@ Int count_hits(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& dire
 
 /// See mesh_winding_number().
 Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accuracy);
+/// In debug mode: reports a mesh that has not what these need. \param query  the name of the function that asks
+void check_winding_numbers(const char* query, const Var<MeshArrays>& mesh, Loc loc);
 
 }  // namespace weft::detail

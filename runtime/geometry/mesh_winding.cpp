@@ -19,6 +19,7 @@
 #include "../../frontend/edsl/any_floats.h"
 #include "../../frontend/edsl/atomic.h"
 #include "../../frontend/edsl/own_gradient.h"
+#include "../../frontend/edsl/report.h"
 #include "../../frontend/edsl/vector.h"
 #include "mesh_passes.h"
 #include "mesh_walks.h"
@@ -256,11 +257,18 @@ Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accur
   return sum * float(1 / (4 * std::numbers::pi));
 }
 
+void check_winding_numbers(const char* query, const Var<MeshArrays>& mesh, Loc loc) {
+  if (!Trace::current(loc).debug().checks) return;
+  assert_(In<bool>(mesh.has_far_fields != 0, loc),
+          std::string(query) + ": the mesh was made without .winding_number = true");
+}
+
 }  // namespace detail
 
 Float mesh_winding_number(const MeshInKernel& mesh, In<vec3> point, float accuracy, Loc loc) {
   tracing::CallPlace place(loc);
   const Var<MeshArrays>& m = mesh.arrays;
+  detail::check_winding_numbers("mesh_winding_number", m, loc);
   return detach(detail::winding_number(m, detach(detail::value(point)), accuracy));
 }
 

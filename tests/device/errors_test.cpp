@@ -239,6 +239,23 @@ TEST_P(Errors, literals_that_do_not_fit_are_found) {
                   "out of the range of float16");
 }
 
+TEST_P(Errors, ranges_that_do_not_advance_are_found) {
+  Array<int> x = zeros<int>(device(), 4);
+  const auto stuck = kernel("stuck", [](Arr<int> x) {
+    for (auto i : range(0, 4, 0)) x[i] = 1;
+  });
+  const std::string error = error_of([&] { launch(stuck, 1, x); });
+  expect_contains(error, "range() with a step of 0");
+  expect_contains(error, "errors_test.cpp:");
+  const auto traced = kernel("traced", [](Arr<int> x, Int step) {
+    for (auto i : range(0, 4, step)) x[i] = 1;
+  });
+  launch(traced, 1, x, 0);
+  EXPECT_EQ(x.to_vector(), (std::vector<int>{0, 0, 0, 0})) << "no values";
+  launch(traced, 1, x, 2);
+  EXPECT_EQ(x.to_vector(), (std::vector<int>{1, 0, 1, 0}));
+}
+
 TEST_P(Errors, a_failed_trace_leaves_everything_usable) {
   Array<float> x = full<float>(device(), 4, 3.f);
   for (int k = 0; k < 3; ++k)

@@ -93,6 +93,24 @@ TEST_P(GeometryDebug, a_negative_radius_of_a_query_is_reported) {
   });
 }
 
+TEST_P(GeometryDebug, a_mesh_without_winding_numbers_is_reported) {
+  const Mesh with(device(), shapes::icosphere(1, 1), {.winding_number = true}),
+      without(device(), shapes::icosphere(1, 1));
+  const Array<int> inside = zeros<int>(device(), 1);
+  const auto by_sign = kernel("inside by sign", [](Var<MeshArrays> mesh, Arr<int> inside) {
+    inside[0] = select(mesh_query_point(mesh, Vec3(), 9.f, MeshSign::winding).sign < 0, 1, 0);
+  });
+  const auto by_number = kernel("inside by number", [](Var<MeshArrays> mesh, Arr<int> inside) {
+    inside[0] = select(mesh_winding_number(mesh, Vec3()) > 0.5f, 1, 0);
+  });
+  for (const auto* ask : {&by_sign, &by_number}) {
+    launch(*ask, 1, with, inside);
+    EXPECT_EQ(inside.at(0), 1);
+    launch(*ask, 1, without, inside);
+    test::expect_contains(test::error_of([&] { inside.at(0); }), "the mesh was made without .winding_number = true");
+  }
+}
+
 TEST_P(GeometryDebug, what_algorithms_copy_is_no_fault) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   const Array<float> none = empty<float>(device(), 0), some(device(), {1, nan, inf});

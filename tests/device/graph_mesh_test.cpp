@@ -523,4 +523,56 @@ TEST_P(GraphMeshes, that_are_made_later_hear_of_what_a_graph_writes) {
   expect_contains(error_of([&] { launch(count_around, 1, mesh, s.faces); }), "rebuild()");
 }
 
+TEST_P(GraphMeshes, triangles_of_points_that_are_none_are_found_by_nobody) {
+  Sphere s(device());
+  Array<int> written = s.whole.clone();
+  const Graph graph = capture(device(), [&] {
+    s.change(written);
+    s.mesh.rebuild();
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  graph.launch();
+  EXPECT_EQ(s.faces.at(0), s.around);
+  for (const int none : {1 << 30, -1, int(s.data.points.size())}) {
+    // One triangle around point 0, in one corner that is another.
+    std::vector<int> bad = s.data.indices;
+    const auto at = std::ranges::find(bad, bad[0]) - bad.begin();
+    bad[std::size_t(at - at % 3 + (at + 1) % 3)] = none;
+    written.assign(bad);
+    graph.launch();
+    EXPECT_EQ(s.faces.at(0), s.around - 1) << none;
+    s.mesh.refit();
+    EXPECT_EQ(s.count(), s.around - 1) << none;
+  }
+  const Array<std::uint64_t> id(device(), {s.mesh.id()});
+  const Graph rebuilds = capture(device(), [&] {
+    s.change(written);
+    s.mesh.rebuild();
+  });
+  written.fill(1 << 30);
+  rebuilds.launch();
+  launch(count_by_handle, 1, id, s.faces);
+  EXPECT_EQ(s.faces.at(0), 0);
+  written.copy_from(s.whole);
+  graph.launch();
+  EXPECT_EQ(s.faces.at(0), s.around);
+}
+
+TEST_P(GraphMeshes, debug_mode_reports_points_that_are_none) {
+  const Debug before = debug_mode();
+  set_debug(true);
+  Sphere s(device());
+  Array<int> written = full<int>(device(), s.whole.size(), 1 << 30);
+  const Graph graph = capture(device(), [&] {
+    s.change(written);
+    s.mesh.rebuild();
+  });
+  graph.launch();
+  expect_contains(error_of([&] { device().synchronize(); }), "triangle 0 of a mesh names point 1073741824 of 42");
+  const Array<std::uint64_t> id(device(), {s.mesh.id()});
+  launch(count_by_handle, 1, id, s.faces);
+  EXPECT_EQ(s.faces.at(0), 0);
+  set_debug(before);
+}
+
 }  // namespace

@@ -705,4 +705,26 @@ TEST_P(HashGridTest, debug_mode_reports_a_handle_of_nothing) {
   EXPECT_EQ(out.to_vector(), std::vector<int>(10, 1));
 }
 
+TEST_P(HashGridTest, positions_that_are_not_kept_are_read_by_nobody) {
+  HashGrid grid(device(), 4, 4, 4), keeping(device(), 4, 4, 4, {.keep_positions = true});
+  const Array<vec3> points = full<vec3>(device(), 10, vec3(1, 2, 3));
+  grid.build(points, 1);
+  keeping.build(points, 1);
+  const Array<float> out = zeros<float>(device(), 1);
+  const auto first =
+      kernel("first position", [](Var<HashGridArrays> grid, Arr<float> out) { out[0] = grid.positions[0].y; });
+  launch(first, 1, keeping, out);
+  EXPECT_EQ(out.at(0), 2);
+  const std::string error = error_of([&] { launch(first, 1, grid, out); });
+  expect_contains(error, "argument 1.positions is an empty array");
+  expect_contains(error, "\"first position\"");
+  const Array<std::uint64_t> id(device(), {grid.id()});
+  const auto by_id =
+      kernel("position by id",
+             [](Arr<const std::uint64_t> id, Arr<float> out) { out[0] = hash_grid_at(id[0]).positions[0].y; },
+             {.debug = true});
+  launch(by_id, 1, id, out);
+  expect_contains(error_of([&] { out.at(0); }), "position by id");
+}
+
 }  // namespace

@@ -1,0 +1,124 @@
+// Forms of structures: how much they hold and where, as kernels are given it by value. Internal to the runtime.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "../frontend/ir/module.h"
+
+namespace weft::detail {
+
+/// How much a structure holds, and in which memory: its host's members as numbers. Work that is given a structure by
+/// value is right as long as the device holds it in that form.
+struct Form {
+  enum class Kind : std::uint8_t {
+    none,  ///< nothing was built: there is nothing to find
+    known,
+    unknown,  ///< work that builds it may have run, or not
+  };
+  Kind kind = Kind::none;
+  std::array<std::uint64_t, 8> built = {};  ///< by the last build
+  std::array<std::uint64_t, 4> moved = {};  ///< what a refit exchanges, and kernels may read
+  std::string what = "a structure";         ///< for messages: "a hash grid of 100 points"
+
+  bool is_built_as(const Form& other) const { return kind == other.kind && built == other.built; }
+  bool operator==(const Form& other) const { return is_built_as(other) && moved == other.moved; }
+};
+
+/// The form of a structure that the device holds, by the work that it was given last. Whoever has captured work on the
+/// structure keeps this, and the structure may go before. Thread-safe.
+class FormCell {
+ public:
+  /// A build gives the device work, which ends in that form.
+  void set(const Form& form);
+  /// Before the work: if it fails on the way, nobody knows.
+  void set_unknown();
+  /// A launch is given the structure by value. Errors: Error(invalid_argument) where the device holds it in another
+  /// form than the host's members say.
+  void check(const Form& host) const;
+
+ private:
+  friend class Forms;
+  mutable std::mutex mutex_;
+  Form device_;
+  std::uint64_t version_ = 0;  ///< how often that was set
+};
+
+/// Captured work is given a structure.
+struct FormUse {
+  std::shared_ptr<FormCell> cell;
+  Form form;
+  bool refit = false;  ///< which needs nothing of what it exchanges
+};
+
+/// Which forms captured work needs when it runs, and which ones it leaves. A launch of it holds lock().
+class Forms {
+ public:
+  // ---- In a capture
+  /// By the launch that comes next, until launched() or drop().
+  void use(FormUse use);
+  void launched(std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel);
+  void drop() { coming_.clear(); }
+  /// By a refit.
+  void refit(FormUse use);
+  /// The work builds the structure, or exchanges what a refit does.
+  /// \param before    its form by then
+  /// \param launches  so many came before
+  /// \param maybe     in a condition, which does it or not
+  /// Errors: Error(invalid_argument) there, for another form: behind the condition nobody could tell which it is.
+  void make(const std::shared_ptr<FormCell>& cell, const Form& before, const Form& after, std::size_t launches,
+            bool maybe);
+  struct Mark {
+    std::size_t needs, made;
+  };
+  Mark mark() const { return {needs_.size(), made_.size()}; }
+  void back_to(const Mark& mark);
+
+  // ---- Of what was captured
+  /// The launch is given these in place of what it used; check_given() comes before.
+  void give(std::size_t launch, const std::vector<FormUse>& uses, const std::shared_ptr<const ir::Interface>& kernel);
+  /// Errors: Error(invalid_argument) for a structure that the work has made in another form by then.
+  void check_given(std::size_t launch, const std::vector<FormUse>& uses) const;
+  /// From before check() until behind made(): the device gets the work of those who do this in the order of the forms.
+  std::vector<std::unique_lock<std::mutex>> lock() const;
+  /// Before a run. Errors: Error(invalid_argument) for a structure that the device holds in another form by now.
+  /// \param what, again  for messages, see CapturedMemory
+  void check(const char* what, const char* again) const;
+  /// The device gets the work.
+  /// \param submitted  or will: what was recorded for others to submit
+  void made(bool submitted);
+  /// Work that was to be submitted will not be.
+  void forget();
+
+ private:
+  struct Need {
+    FormUse use;
+    bool or_none = false;  ///< a structure that was never built will do, too
+    std::size_t launch = SIZE_MAX;
+    std::shared_ptr<const ir::Interface> kernel;  ///< of messages
+  };
+  struct Made {
+    std::shared_ptr<FormCell> cell;
+    Form form;
+    std::size_t launches = 0;
+    bool maybe = false;
+    bool first = false;  ///< nothing was built before
+  };
+  /// The form in which the work has certainly made it before that launch, or null.
+  const Form* made_before(std::size_t launch, const FormCell& cell) const;
+  void need(FormUse use, std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel);
+  /// All, in one order for everybody.
+  std::vector<FormCell*> cells() const;
+  std::vector<std::uint64_t> versions() const;
+
+  std::vector<FormUse> coming_;
+  std::vector<Need> needs_;
+  std::vector<Made> made_;
+  std::vector<std::uint64_t> recorded_;  ///< versions behind made(false); empty: submitted
+};
+
+}  // namespace weft::detail

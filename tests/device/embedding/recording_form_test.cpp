@@ -1,0 +1,90 @@
+// Structures that are built in a renderer's command buffers, for another number of points than outside.
+#include <weft/geometry.h>
+#include <weft/weft.h>
+
+#include "../watched_test.h"
+#include "embedded.h"
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+class RecordedForms : public WatchedTest {
+  void SetUp() override {
+    WatchedTest::SetUp();
+    if (!IsSkipped() && on_reference()) GTEST_SKIP() << "no command buffers there";
+  }
+};
+ON_EVERY_DEVICE(RecordedForms);
+
+const auto count_points = kernel("count points", [](Var<HashGridArrays> grid, Arr<int> found) {
+  Int count = 0;
+  for ([[maybe_unused]] auto i : hash_grid_query(grid, Vec3(0, 0, 0), 0.25f)) count += 1;
+  found[0] = count;
+});
+
+struct Scene {
+  explicit Scene(bool gpu)
+      : e(gpu),
+        many(zeros<vec3>(e.device, 100)),
+        few(zeros<vec3>(e.device, 20)),
+        found(zeros<int>(e.device, 1)),
+        grid(e.device, 4, 4, 4) {
+    grid.build(many, 0.5f);
+  }
+  int count() {
+    launch(count_points, 1, grid, found);
+    return found.at(0);
+  }
+  Recording record(const std::function<void()>& work) {
+    commands = e.renderer.begin();
+    return e.device.stream().record_into(commands, work);
+  }
+  Embedded e;
+  const Array<vec3> many, few;
+  Array<int> found;
+  HashGrid grid;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+};
+
+TEST_P(RecordedForms, AreThoseOfTheSubmissionsInTheirOrder) {
+  Scene s(on_gpu());
+  const Recording frame = s.record([&] {
+    launch(count_points, 1, s.grid, s.found);
+    s.grid.build(s.few, 0.5f);
+  });
+  frame.prepare();  // asked for before each submission: nothing of it has run yet
+  s.e.renderer.submit(s.commands);
+  frame.submitted();
+  EXPECT_EQ(s.found.at(0), 100);
+  EXPECT_EQ(s.count(), 20);
+  expect_contains(error_of([&] { frame.prepare(); }), "a recording works on a hash grid of 100 points");
+  s.grid.build(s.many, 0.5f);
+  frame.prepare();
+  frame.wait();
+}
+
+TEST_P(RecordedForms, PassFromOneRecordingToTheNext) {
+  Scene s(on_gpu());
+  const Recording builds = s.record([&] { s.grid.build(s.few, 0.5f); });
+  const VkCommandBuffer first = s.commands;
+  const Recording asks = s.record([&] { launch(count_points, 1, s.grid, s.found); });
+  s.e.renderer.submit(first);
+  builds.submitted();
+  s.e.renderer.submit(s.commands);
+  asks.submitted();
+  EXPECT_EQ(s.found.at(0), 20);
+}
+
+TEST_P(RecordedForms, AreUnknownWhereARecordingWasNeverSubmitted) {
+  Scene s(on_gpu());
+  {
+    const Recording dropped = s.record([&] { s.grid.build(s.few, 0.5f); });
+  }
+  expect_contains(error_of([&] { s.count(); }), "is not what the device holds");
+  s.grid.build(s.few, 0.5f);
+  EXPECT_EQ(s.count(), 20);
+}
+
+}  // namespace
