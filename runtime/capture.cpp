@@ -257,11 +257,8 @@ bool Capture::find(const Stale& structure) {
 }
 
 Capture::Structures Capture::begin_condition() {
-  if_it_fails([this, before = structures, conditions = conditions_] {
-    structures = before;
-    conditions_ = conditions;
-  });
-  ++conditions_;
+  if_it_fails([this, before = structures] { structures = before; });
+  forms.begin_condition();
   Structures before = structures;
   structures.here.clear();
   structures.handles_here = false;
@@ -269,7 +266,7 @@ Capture::Structures Capture::begin_condition() {
 }
 
 void Capture::end_condition(const Structures& before, const char* what, bool again) {
-  --conditions_;
+  forms.end_condition();
   const auto was_used = [&](const Stale& s) { return std::ranges::count(structures.here, s) > 0; };
   if (again && std::ranges::any_of(structures.changed, was_used))
     throw Error(ErrorKind::invalid_argument,
@@ -323,10 +320,7 @@ void Capture::launched(const Dispatch& work, std::size_t first_operation, std::v
   for (const Stale& s : structures.changed) add(structures.unfound, s);
 }
 
-void Capture::launched_nothing() {
-  launches.emplace_back();
-  forms.drop();
-}
+void Capture::launched_nothing() { launches.emplace_back(); }
 
 backend::Operations& Capture::operations() { return collector_->operations(); }
 

@@ -212,7 +212,7 @@ class Capture {
   bool find(const Stale& structure);
   /// Captured work makes a structure, see Forms::make().
   void make(const std::shared_ptr<FormCell>& cell, const Form& before, const Form& after) {
-    forms.make(cell, before, after, launches.size(), conditions_ > 0);
+    forms.make(cell, before, after, launches.size());
   }
   /// Around the work of a condition, which runs once or never.
   Structures begin_condition();
@@ -234,7 +234,6 @@ class Capture {
 
   std::vector<std::function<void()>> restores_;
   std::vector<Storage*> leading_;  ///< in the order in which their use came to refer to others
-  int conditions_ = 0;             ///< around what is captured now
   Capture* before_;
   const int exceptions_ = std::uncaught_exceptions();
 };

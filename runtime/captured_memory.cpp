@@ -29,6 +29,7 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
       again_(again) {
   for (const Bring& b : brings_)
     if (b.idle) idle_.push_back(b.from);
+  forms_.settle();
   structures_.here.clear();  // of the capture alone: all that had handles
   std::ranges::sort(idle_);
   idle_.erase(std::ranges::unique(idle_).begin(), idle_.end());

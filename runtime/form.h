@@ -22,7 +22,7 @@ struct Form {
   };
   Kind kind = Kind::none;
   std::array<std::uint64_t, 8> built = {};  ///< by the last build
-  std::array<std::uint64_t, 4> moved = {};  ///< what a refit exchanges, and kernels may read
+  std::array<std::uint64_t, 6> moved = {};  ///< what a refit exchanges, and kernels may read
   std::string what = "a structure";         ///< for messages: "a hash grid of 100 points"
 
   bool is_built_as(const Form& other) const { return kind == other.kind && built == other.built; }
@@ -33,13 +33,16 @@ struct Form {
 /// structure keeps this, and the structure may go before. Thread-safe.
 class FormCell {
  public:
-  /// A build gives the device work, which ends in that form.
-  void set(const Form& form);
-  /// Before the work: if it fails on the way, nobody knows.
-  void set_unknown();
+  /// Before a build gives the device its work: if that fails on the way, nobody knows. \return  for set()
+  std::uint64_t set_unknown();
+  /// Behind the work, which ends in that form: unless others have given theirs meanwhile.
+  void set(const Form& form, std::uint64_t begun);
   /// A launch is given the structure by value. Errors: Error(invalid_argument) where the device holds it in another
   /// form than the host's members say.
   void check(const Form& host) const;
+  /// A refit is given the structure. Errors: as check(), but for what it exchanges.
+  /// \return  whether the device holds that, too, as the host says
+  bool check_built(const Form& host) const;
 
  private:
   friend class Forms;
@@ -55,30 +58,39 @@ struct FormUse {
   bool refit = false;  ///< which needs nothing of what it exchanges
 };
 
+/// What this thread's next launch is given by value: noted when its arguments are taken, where somebody wants to know.
+namespace given_forms {
+void note(FormUse use);
+std::vector<FormUse> take();
+}  // namespace given_forms
+
 /// Which forms captured work needs when it runs, and which ones it leaves. A launch of it holds lock().
 class Forms {
  public:
   // ---- In a capture
-  /// By the launch that comes next, until launched() or drop().
-  void use(FormUse use);
+  /// By the dispatch that comes next, until launched().
+  void coming(std::vector<FormUse> uses) { coming_ = std::move(uses); }
   void launched(std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel);
-  void drop() { coming_.clear(); }
   /// By a refit.
   void refit(FormUse use);
   /// The work builds the structure, or exchanges what a refit does.
   /// \param before    its form by then
   /// \param launches  so many came before
-  /// \param maybe     in a condition, which does it or not
-  /// Errors: Error(invalid_argument) there, for another form: behind the condition nobody could tell which it is.
-  void make(const std::shared_ptr<FormCell>& cell, const Form& before, const Form& after, std::size_t launches,
-            bool maybe);
+  void make(const std::shared_ptr<FormCell>& cell, const Form& before, const Form& after, std::size_t launches);
+  /// Around the work of a condition, which is done or not.
+  void begin_condition();
+  /// Errors: Error(invalid_argument) for a structure that has another form then than before: behind the condition
+  /// nobody could tell which it is.
+  void end_condition();
   struct Mark {
-    std::size_t needs, made;
+    std::size_t needs, made, conditions;
   };
-  Mark mark() const { return {needs_.size(), made_.size()}; }
+  Mark mark() const { return {needs_.size(), made_.size(), conditions_.size()}; }
   void back_to(const Mark& mark);
 
   // ---- Of what was captured
+  /// The capture has come to its end.
+  void settle();
   /// The launch is given these in place of what it used; check_given() comes before.
   void give(std::size_t launch, const std::vector<FormUse>& uses, const std::shared_ptr<const ir::Interface>& kernel);
   /// Errors: Error(invalid_argument) for a structure that the work has made in another form by then.
@@ -100,24 +112,31 @@ class Forms {
     bool or_none = false;  ///< a structure that was never built will do, too
     std::size_t launch = SIZE_MAX;
     std::shared_ptr<const ir::Interface> kernel;  ///< of messages
+    bool operator==(const Need& other) const {
+      return use.cell == other.use.cell && use.refit == other.use.refit && or_none == other.or_none &&
+             use.form == other.use.form;
+    }
   };
+  using Conditions = std::vector<int>;  ///< from the outermost to the innermost, each with a number of its own
   struct Made {
     std::shared_ptr<FormCell> cell;
-    Form form;
+    Form before, form;
     std::size_t launches = 0;
-    bool maybe = false;
-    bool first = false;  ///< nothing was built before
+    Conditions conditions;
   };
-  /// The form in which the work has certainly made it before that launch, or null.
-  const Form* made_before(std::size_t launch, const FormCell& cell) const;
+  /// The form in which the work has made it for sure by the time of that launch, in these conditions, or null.
+  const Form* made_before(std::size_t launch, const FormCell& cell, const Conditions& conditions) const;
   void need(FormUse use, std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel);
-  /// All, in one order for everybody.
-  std::vector<FormCell*> cells() const;
   std::vector<std::uint64_t> versions() const;
 
+  Conditions conditions_;
+  std::vector<std::size_t> begun_;  ///< what was made before each of them
+  int num_conditions_ = 0;
   std::vector<FormUse> coming_;
   std::vector<Need> needs_;
   std::vector<Made> made_;
+  std::vector<Need> asked_;              ///< the needs, each once
+  std::vector<FormCell*> cells_;         ///< of needs and of what is made, in one order for everybody
   std::vector<std::uint64_t> recorded_;  ///< versions behind made(false); empty: submitted
 };
 

@@ -65,11 +65,11 @@ void Graph::launch(const Stream& stream) const {
   // The end of memory may be the end of others' objects, which do what they like: not under the lock.
   detail::CapturedMemory::Reached reached;
   std::unique_lock lock(s.mutex);
-  auto locked_forms = s.memory.forms().lock();
-  s.memory.order_before(on, on, reached);
   // Here, and not only in report_to(), which holds the stream's lock and then finds next to nothing to wait for.
   if (s.reports && s.reporting_on && s.reporting_on != &on) s.reporting_on->settle(*s.reports);
   if (s.reports) on.make_way(*s.reports);
+  auto locked_forms = s.memory.forms().lock();  // behind what waits: others ask for them
+  s.memory.order_before(on, on, reached);
   const backend::Ticket ticket = on.with([&](backend::Stream& b) {
     if (!s.reports) return b.replay(*s.graph);
     s.reporting_on = &on;

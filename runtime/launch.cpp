@@ -100,7 +100,7 @@ void value_out_of_range() {
 }
 
 void refuse_argument(const KernelCore& kernel, int argument, const Error& why) {
-  if (Capture* const capture = Capture::current()) capture->forms.drop();
+  given_forms::take();
   if (!why.kernel().empty()) throw why;  // of a launch inside of kernel_argument(): that one is to blame
   throw Error(why.kind(), fmt::format("argument {}: {}", argument, why.message()), kernel.name(), kernel.loc());
 }
@@ -122,9 +122,8 @@ ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, 
 }
 
 void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args) {
+  std::vector<FormUse> uses = given_forms::take();
   Capture* const capture = Capture::current();
-  // Structures that are given to a launch which is refused are not used.
-  const std::unique_ptr<Forms, void (*)(Forms*)> uses(capture ? &capture->forms : nullptr, [](Forms* f) { f->drop(); });
   if (Trace::active()) refuse(kernel, "it is launched while another kernel is traced: launch it from the host");
   if (args.size() > kMaxParams)
     throw Error(ErrorKind::unsupported, fmt::format("more than {} parameters", kMaxParams), kernel.name(),
@@ -168,10 +167,12 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
                 kernel.name(), kernel.loc());
   const Dispatch work{program, *on, threads, count, args, steps_per_dispatch(device, call, threads, count)};
   if (Recorder* r = recorder()) {
-    r->launching({kernel, program, checked.variant, threads, count, args, *on});
+    r->launching({kernel, program, checked.variant, threads, count, args, *on, uses});
+    if (capture) capture->forms.coming(std::move(uses));
     dispatch(work);
     return r->launched();
   }
+  if (capture) capture->forms.coming(std::move(uses));
   dispatch(work);
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "../frontend/ir/module.h"
+#include "form.h"
 #include "state.h"
 #include "view.h"
 
@@ -24,6 +25,7 @@ struct CheckedLaunch {
   std::int64_t count;
   std::span<const HostArg> args;
   StreamState& stream;
+  std::span<const FormUse> uses;  ///< of structures by value
 };
 
 /// What the host gives for the elements of an array.

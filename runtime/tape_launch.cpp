@@ -95,7 +95,8 @@ class LaunchRecord : public TapeRecord {
         adjoint_(std::move(adjoint)),
         device_(launch.stream.device->shared_from_this()),
         threads_(launch.threads),
-        count_(launch.count) {
+        count_(launch.count),
+        uses_(launch.uses.begin(), launch.uses.end()) {
     const auto& params = launch.program.call->params;
     args_.resize(params.size());
     for (std::size_t k = 0; k < params.size(); ++k) {
@@ -222,6 +223,7 @@ class LaunchRecord : public TapeRecord {
   const std::shared_ptr<DeviceState> device_;
   const Extent threads_;
   const std::int64_t count_;
+  const std::vector<FormUse> uses_;
   std::vector<Arg> args_;
   std::vector<std::byte> values_;
   std::vector<Held> held_;
@@ -360,6 +362,8 @@ void LaunchRecord::backward(TapeCore& tape) {
     const std::size_t first_thread = add_extra(arguments, tape, scratch, held);
     Arguments owners(1);
     if (!scratch.owners.is_null()) owners.add(scratch.owners);
+    // The structures that the launch was given are read once more, as they were.
+    if (Capture* const capture = Capture::current()) capture->forms.coming(uses_);
     dispatch({program, current_stream(*device_), threads_, count_, arguments.args, steps,
               has_scratch ? std::int64_t(scratch.lanes) : INT64_MAX, first_thread,
               [&] {

@@ -119,19 +119,18 @@ Form form_of(const BvhData& d) {
   Form form{.kind = Form::Kind::known};
   form.built = {std::uint64_t(d.count),      d.nodes.storage()->serial,  d.primitives.storage()->serial,
                 d.parents.storage()->serial, d.groups.storage()->serial, d.group_roots.storage()->serial};
-  // Whoever finds a leaf of one primitive need not look at its box.
-  if (d.leaf_size > 1)
-    form.moved = {d.lowers.storage()->serial, d.lowers.address(), d.uppers.storage()->serial, d.uppers.address()};
+  form.moved = {d.lowers.storage()->serial, d.lowers.address(), std::uint64_t(d.lowers.stride(0)),
+                d.uppers.storage()->serial, d.uppers.address(), std::uint64_t(d.uppers.stride(0))};
   form.what = fmt::format("a hierarchy of {} boxes", d.count);
   return form;
 }
 
-/// Of work that leaves the hierarchy as its members say.
-void has_made(BvhState& s) {
+/// Of work that leaves the hierarchy as its members say. \param begun  outside of captures, see FormCell
+void has_made(BvhState& s, std::uint64_t begun) {
   const Form before = std::exchange(s.form, form_of(s.data));
   Capture* const capture = Capture::current();
   if (!capture)
-    s.cell->set(s.form);
+    s.cell->set(s.form, begun);
   else if (!s.of_mesh)  // that of a mesh stays in its memory, and the mesh knows when it is stale
     capture->make(s.cell, before, s.form);
 }
@@ -142,14 +141,15 @@ void change_tree(const std::shared_ptr<BvhState>& state, const F& f) {
   const Quiet quiet;
   Capture* const capture = Capture::current();
   std::optional<Capture::Undo> undo;
+  std::uint64_t begun = 0;
   if (capture)
     undo.emplace(*capture);
   else
-    state->cell->set_unknown();
+    begun = state->cell->set_unknown();
   Capture::keep(state, members);
   change(state->broken, [&] {
     f(*state);
-    has_made(*state);
+    has_made(*state, begun);
     *state->broken = false;
   });
   if (undo) undo->done();
@@ -243,8 +243,9 @@ Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& upp
   const detail::Quiet quiet;
   state_ = std::make_shared<detail::BvhState>(device, options);
   detail::take_boxes(*state_, lowers, uppers);
+  const std::uint64_t begun = state_->cell->set_unknown();
   detail::build(*state_);
-  detail::has_made(*state_);
+  detail::has_made(*state_, begun);
 }
 
 detail::BvhState& Bvh::state() const {
@@ -269,13 +270,21 @@ void Bvh::refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers) {
     detail::invalid(fmt::format("a hierarchy of {} boxes is refitted to {}: rebuild() takes another number",
                                 s.data.count, lowers.size()));
   detail::check_whole(s);
-  if (detail::Capture* const capture = detail::Capture::current(); capture && !s.of_mesh)
+  // Who finds the hierarchy by its handle finds the boxes that the device was given last.
+  detail::Capture* const capture = detail::Capture::current();
+  bool as_host = s.of_mesh;
+  if (!s.of_mesh && capture)
     capture->forms.refit({s.cell, s.form, true});
+  else if (!s.of_mesh)
+    as_host = s.cell->check_built(s.form);
   detail::change_tree(state_, [&](detail::BvhState& s) {
     const Array<vec3> before[] = {s.data.lowers, s.data.uppers};
     detail::take_boxes(s, lowers, uppers);
-    const bool same =
-        detail::same_elements(s.data.lowers, before[0]) && detail::same_elements(s.data.uppers, before[1]);
+    // Other memory may lie where one was that was freed.
+    const auto stayed = [](const Array<vec3>& a, const Array<vec3>& was) {
+      return a.storage() == was.storage() && detail::same_elements(a, was);
+    };
+    const bool same = as_host && stayed(s.data.lowers, before[0]) && stayed(s.data.uppers, before[1]);
     if (!same || !s.data.lowers.is_contiguous() || !s.data.uppers.is_contiguous()) detail::write_header(s);
     if (s.data.count > 0) detail::refit_boxes(s.data, s.arrived);
   });

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "../capture.h"
+#include "../observe.h"
 
 namespace weft::detail {
 
@@ -25,17 +26,10 @@ void change(const std::shared_ptr<std::atomic<bool>>& mark, const F& f) {
 /// runs, and so does a launch that is made later; any other needs it now.
 /// Errors: as FormCell::check()
 inline void use_form(const std::shared_ptr<FormCell>& cell, const Form& form) {
-  if (GivenStructures::are_noted())
-    GivenStructures::note({cell, form});
-  else if (Capture* const c = Capture::current())
-    c->forms.use({cell, form});
-  else
-    cell->check(form);
-}
-
-/// Whether both are the same elements of one memory: other memory may lie where one was that was freed.
-inline bool same_elements(const ArrayBase& a, const ArrayBase& b) {
-  return a.storage() == b.storage() && a.address() == b.address() && a.size() == b.size();
+  if (GivenStructures::are_noted()) return GivenStructures::note({cell, form});
+  const bool captured = Capture::current();
+  if (!captured) cell->check(form);
+  if (captured || recorder()) given_forms::note({cell, form});
 }
 
 }  // namespace weft::detail

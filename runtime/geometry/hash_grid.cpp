@@ -262,11 +262,12 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
   detail::Capture* const capture = detail::Capture::current();
   std::optional<detail::Capture::Undo> undo;
   if (capture) undo.emplace(*capture);
+  std::uint64_t begun = 0;
   Tape::unrecorded([&] {
     detail::Capture::keep(state_, detail::members);
     if (capture) detail::make_element(s);
     detail::reserve(s, n, !groups.is_null());
-    if (!capture) s.cell->set_unknown();
+    if (!capture) begun = s.cell->set_unknown();
     d.points = detail::part(s.points, n);
     d.positions = s.options.keep_positions ? detail::part(s.positions, n) : s.positions.slice(0, 0);
     d.groups = detail::part(s.groups, n);
@@ -279,11 +280,10 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
     detail::sort_into_cells(s, points, groups);
     s.built = true;
     detail::write_element(s);
-    if (!capture) s.cell->set(s.form);
   });
   // Heard by a tape: gradients pass it.
   if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3>(), n, points, d.points, d.positions);
-  if (undo) undo->done();
+  capture ? undo->done() : s.cell->set(s.form, begun);
 }
 
 void HashGrid::reserve(std::int64_t points) {
