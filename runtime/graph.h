@@ -35,7 +35,8 @@ class Graph {
   /// Runs all of it, in order with Device::stream(), or with another stream of the same device.
   /// Errors: Error(invalid_argument) for a null graph, for another device's stream, for an array that was freed, for an
   /// array whose elements held no arrays when it was captured and do now, for a mesh that it uses (by handles: any that
-  /// has one) and that needs its rebuild() or would be changed where the capture did not, and what a launch by handles
+  /// has one) and that needs its rebuild() or would be changed where the capture did not, for a HashGrid or a Bvh that
+  /// it was given by value and that the device holds in another size or memory by now, and what a launch by handles
   /// refuses; Error(unsupported) while this thread captures or a tape records, and for arrays that hold each other.
   /// Cost: one submission, and a little for each piece of memory that the graph works on; it does not grow with the
   /// number of operations. A graph whose kernels print, assert or check themselves (debug mode) waits for its last
@@ -48,7 +49,8 @@ class Graph {
   /// where the captured ones were). What the node was captured with stays with the graph: it may not be freed, and a
   /// mesh of it is to be in order at each launch.
   /// Errors: Error(invalid_argument) for a node of another graph, another kernel, arguments that need other code, a
-  /// mesh that the graph has changed by then, and arguments that a launch refuses; Error(unsupported) for a launch that
+  /// mesh that the graph has changed by then, a HashGrid or a Bvh that it has made in another size or memory by then,
+  /// and arguments that a launch refuses; Error(unsupported) for a launch that
   /// took several dispatches, over no threads, or within graph_if() or graph_while().
   /// Cost: the commands of this node are recorded anew, and at the first time those around it; in a row of small
   /// launches, the first time, shaders for what is left of the row: milliseconds.
@@ -105,8 +107,9 @@ GraphNode captured_launch();
 /// \param flag  (1)
 ///
 /// On the device: a kernel writes how many workgroups the launches in `work` have, none where the flag is 0.
-/// Errors: Error(invalid_argument) outside of a capture and for a flag of another size or device, Error(unsupported)
-/// for builds of structures for ray queries in `work`.
+/// Errors: Error(invalid_argument) outside of a capture, for a flag of another size or device, and for a HashGrid or
+/// a Bvh that `work` leaves in another size or memory than before; Error(unsupported) for builds of structures for ray
+/// queries in `work`.
 void graph_if(const Array<int>& flag, const std::function<void()>& work);
 
 /// Work that runs again and again while `flag` is not 0, at most `limit` times. Called in a capture; `work` is called

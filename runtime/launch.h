@@ -185,11 +185,12 @@ void launch_with(KernelCore& kernel, const Stream* stream, const Extent& threads
 /// Runs a kernel for every thread of `threads` (n, or {nx, ny, ..}; zero threads do nothing), on the device that its
 /// arrays are on, in order with that device's stream(). Returns at once.
 /// Errors: Error(invalid_argument) naming the kernel and the argument: a null array, an empty array that the
-/// kernel accesses, with threads to run, arrays on several devices, a structure that is null, not built or changed
-/// without a rebuild, an integer out of the range of its parameter, a negative size, another number of dimensions than
-/// tid<N>() has, a number of threads that is not one of whole workgroups where threads work together (barrier());
-/// Error(invalid_kernel) when the trace fails; Error(unsupported) when the device lacks what the kernel needs, or when
-/// the kernel counts in 32 bits (tid(), shape(), workgroup_id()) what this launch has 2^31 of or more.
+/// kernel accesses, with threads to run, arrays on several devices, a structure that is null, not built, changed
+/// without a rebuild or held by the device in another size or memory, an integer out of the range of its parameter, a
+/// negative size, another number of dimensions than tid<N>() has, a number of threads that is not one of whole
+/// workgroups where threads work together (barrier()); Error(invalid_kernel) when the trace fails; Error(unsupported)
+/// when the device lacks what the kernel needs, or when the kernel counts in 32 bits (tid(), shape(), workgroup_id())
+/// what this launch has 2^31 of or more.
 /// Cost: under 2 microseconds of the host's time once the kernel is compiled.
 template <class... P, class... A>
 void launch(const Kernel<P...>& kernel, std::type_identity_t<const Extent&> threads, const A&... args) {

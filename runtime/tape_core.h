@@ -1,5 +1,6 @@
 // What stands behind Tape: which arrays carry gradients, what was recorded, and the walk back. Internal to the runtime.
 #pragma once
+#include <set>
 #include <unordered_map>
 
 #include "gradient.h"
@@ -166,9 +167,10 @@ class TapeCore : public Recorder {
   std::size_t made_again_pruned_ = 64;
   std::map<std::uint64_t, std::weak_ptr<ChangeCount>> change_counts_;  ///< by Storage::serial
   std::size_t change_counts_pruned_ = 64;
-  std::vector<std::weak_ptr<Storage>> kept_;  ///< what launches did not write since they were certain to fail
-  std::string broken_;                        ///< why the tape cannot go back
-  std::unique_ptr<TapeRecord> pending_;       ///< the launch that is being made
+  /// What launches did not write since they were certain to fail.
+  std::set<std::weak_ptr<Storage>, std::owner_less<>> kept_;
+  std::string broken_;                   ///< why the tape cannot go back
+  std::unique_ptr<TapeRecord> pending_;  ///< the launch that is being made
 };
 
 }  // namespace weft::detail

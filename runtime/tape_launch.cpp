@@ -542,7 +542,7 @@ void TapeCore::launching(const CheckedLaunch& launch) {
   pending_.reset();
   trace(&StepTraces::launching, launch);
   for (std::size_t k = 0; k < launch.args.size() && launch.program.kept; ++k)
-    if (launch.program.kept >> k & 1) kept_.push_back(launch.args[k].array->storage());
+    if (launch.program.kept >> k & 1) kept_.insert(launch.args[k].array->storage());
   Passage passes = passage(launch);
   if (!passes.adjoint) return;
   auto record = std::make_unique<LaunchRecord>(launch, std::move(passes.adjoint));

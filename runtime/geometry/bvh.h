@@ -45,7 +45,7 @@ void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers);
 /// none, a leaf size out of range, for bits that are neither 30 nor 60, and for calls of a null hierarchy;
 /// Error(unsupported) for 60 bits on a device without 64-bit integers; Error(out_of_memory). Where a refit or a rebuild
 /// ran out of memory the hierarchy cannot be used until a rebuild() that does not; graphs that were captured with it
-/// before cannot know, and are not to be launched until then.
+/// before are refused until then.
 /// Cost: launches on Device::stream(), and no wait; 76 bytes a primitive, and while it is built 4 (LBVH) to 57
 /// (H-PLOC with leaves of several primitives) more; with groups 8 more, a second sort and 4 more while it is built,
 /// with 60 bits 4 while it is built. Source: Apetrei 2014, "Fast and Simple Agglomerative LBVH Construction"; Benthin

@@ -17,43 +17,28 @@ namespace {
 
 DEVICE_TEST(GraphForms);
 
-/// How many there are, and one more than the highest number of them.
-const auto count_points = kernel("count points", [](Var<HashGridArrays> grid, Arr<int> found) {
+/// How many are found, and one more than the highest number of them.
+template <class Query>
+void tally(Query query, const Arr<int>& found) {
   Int count = 0, end = 0;
-  for (auto i : hash_grid_query(grid, Vec3(0, 0, 0), 0.25f)) {
+  for (auto i : query) {
     count += 1;
     end = max(end, i + 1);
   }
   found[0] = count;
   found[1] = end;
+}
+const auto count_points = kernel("count points", [](Var<HashGridArrays> grid, Arr<int> found) {
+  tally(hash_grid_query(grid, Vec3(0, 0, 0), 0.25f), found);
 });
 const auto count_points_by_id = kernel("count points by id", [](Arr<const std::uint64_t> id, Arr<int> found) {
-  Int count = 0, end = 0;
-  for (auto i : hash_grid_query(id[0], Vec3(0, 0, 0), 0.25f)) {
-    count += 1;
-    end = max(end, i + 1);
-  }
-  found[0] = count;
-  found[1] = end;
+  tally(hash_grid_query(id[0], Vec3(0, 0, 0), 0.25f), found);
 });
 const auto count_boxes = kernel("count boxes", [](Var<BvhData> bvh, Arr<int> found) {
-  Int count = 0, end = 0;
-  for (auto i : bvh_query_aabb(bvh, Vec3(-9, -9, -9), Vec3(9, 9, 9))) {
-    count += 1;
-    end = max(end, i + 1);
-  }
-  found[0] = count;
-  found[1] = end;
+  tally(bvh_query_aabb(bvh, Vec3(-9, -9, -9), Vec3(9, 9, 9)), found);
 });
-
 const auto count_boxes_by_id = kernel("count boxes by id", [](Arr<const std::uint64_t> id, Arr<int> found) {
-  Int count = 0, end = 0;
-  for (auto i : bvh_query_aabb(id[0], Vec3(-9, -9, -9), Vec3(9, 9, 9))) {
-    count += 1;
-    end = max(end, i + 1);
-  }
-  found[0] = count;
-  found[1] = end;
+  tally(bvh_query_aabb(id[0], Vec3(-9, -9, -9), Vec3(9, 9, 9)), found);
 });
 
 using Counts = std::vector<int>;
