@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test: first those of the library under AddressSanitizer and
-# UndefinedBehaviorSanitizer, then all. The closing lines are ctest's own.
+# Installs what is missing, builds, and runs every test: those that are programs under AddressSanitizer and
+# UndefinedBehaviorSanitizer, the others on a build for development. The closing lines are ctest's own.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -11,9 +11,9 @@ bash cmake/install_packages.sh
 jobs="$(nproc 2>/dev/null || echo 2)"
 test_jobs=$((jobs < 4 ? jobs : 4))
 
-for preset in dev asan; do
+for preset in asan scripts; do
   cmake --preset "$preset"
   cmake --build --preset "$preset"
 done
 ctest --preset asan -j "$test_jobs"
-ctest --preset dev -j "$test_jobs"
+ctest --preset scripts -j "$test_jobs"
