@@ -292,7 +292,7 @@ Target Target::everything() {
   t.subgroup_vote = t.subgroup_arithmetic = t.subgroup_ballot = t.subgroup_shuffle = true;
   t.subgroup_narrow_wide = t.subgroup_uniform_flow = t.subgroups_meet_again = true;
   t.subgroup_size = 32;
-  t.ray_query = true;
+  t.memory_model = t.ray_query = true;
   t.round_even16 = t.round_even32 = t.round_even64 = true;
   t.keep_nan16 = t.keep_nan32 = t.keep_nan64 = true;
   t.max_block = 1024;
@@ -308,6 +308,7 @@ Target Target::floor() {
 Target Target::portable() {
   Target t = everything();
   t.push8 = t.push16 = false;  // narrow arguments are cut out of words
+  t.memory_model = false;
   t.float32_atomic_add = t.float64_atomic_add = false;
   t.float32_shared_atomic_add = t.float64_shared_atomic_add = false;
   t.round_even16 = t.round_even32 = t.round_even64 = false;

@@ -41,6 +41,8 @@ Section header(const Common& common, const Needs& needs, const EntryPoint& main)
   capability(needs.arithmetic || needs.gathers, spv::Capability::GroupNonUniformArithmetic);
   capability(needs.ballot, spv::Capability::GroupNonUniformBallot);
   capability(needs.shuffle, spv::Capability::GroupNonUniformShuffle);
+  capability(common.within_workgroup, spv::Capability::VulkanMemoryModel);
+  capability(common.within_workgroup, spv::Capability::VulkanMemoryModelDeviceScope);
   capability(needs.ray_query, spv::Capability::RayQueryKHR);
   capability(even16 || even32 || even64, spv::Capability::RoundingModeRTE);
   capability(keep16 || keep32 || keep64, spv::Capability::SignedZeroInfNanPreserve);
@@ -51,7 +53,8 @@ Section header(const Common& common, const Needs& needs, const EntryPoint& main)
   if (meet_again) head.emit_text(spv::Op::OpExtension, {}, "SPV_KHR_subgroup_uniform_control_flow");
   head.emit_text(spv::Op::OpExtInstImport, {common.glsl}, "GLSL.std.450");
   head.emit(spv::Op::OpMemoryModel,
-            {Word(spv::AddressingModel::PhysicalStorageBuffer64), Word(spv::MemoryModel::GLSL450)});
+            {Word(spv::AddressingModel::PhysicalStorageBuffer64),
+             Word(common.within_workgroup ? spv::MemoryModel::Vulkan : spv::MemoryModel::GLSL450)});
   head.emit_text(spv::Op::OpEntryPoint, {Word(spv::ExecutionModel::GLCompute), main.id}, "main", common.interface);
   head.emit(spv::Op::OpExecutionMode, {main.id, Word(spv::ExecutionMode::LocalSize), main.threads, 1, 1});
   if (meet_again)

@@ -1,5 +1,6 @@
 // The argument block, and memory behind 64-bit addresses.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "../frontend/support/error.h"
@@ -193,7 +194,7 @@ Word Emitter::index_word(Id index, bool to_64_bits) {
 Word Emitter::pointer(const Inst& inst, Id base, Id index, Type t, std::uint8_t width) {
   const std::uint32_t part = std::uint32_t(ir::bytes(t)), stride = inst.stride;
   const Inst& by = module_[index];
-  Place place{t, width, inst.offset, 0, is_coherent(inst, base)};
+  Place place{t, width, inst.offset, 0, is_coherent(inst, base) && !shader_.common.within_workgroup};
   std::uint64_t added = 0;
   // Members lie at multiples of their size; the rest of such an offset makes up for an odd base.
   if (inst.offset % part) {
@@ -227,6 +228,13 @@ namespace {
 Word alignment(const Inst& inst) { return inst.align ? inst.align : Word(ir::bytes(inst.type)); }
 }  // namespace
 
+// What follows the operands of an access.
+std::vector<Word> Emitter::access_words(const Inst& inst, Id base, spv::MemoryAccessMask sees) {
+  using Mask = spv::MemoryAccessMask;
+  if (!shader_.common.within_workgroup || !is_coherent(inst, base)) return {Word(Mask::Aligned), alignment(inst)};
+  return {Word(Mask::Aligned | Mask::NonPrivatePointer | sees), alignment(inst), w_.u32(Word(spv::Scope::Workgroup))};
+}
+
 // Threads may hand each other what they write, behind a barrier or fences: in memory that the kernel both reads and
 // writes, caches of single threads are not to be trusted.
 bool Emitter::is_coherent(const Inst& inst, Id base) const {
@@ -250,8 +258,11 @@ Word Emitter::load(Id id) {
   const Type lies = words ? Type::u64 : inst.type;
   const std::uint8_t width = words ? inst.width / 2 : inst.width;
   Word from = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), lies, width);
-  Word x =
-      make(spv::Op::OpLoad, w_.vector_type(lies, width), {from, Word(spv::MemoryAccessMask::Aligned), alignment(inst)});
+  const Word x = w_.id();
+  std::vector<Word> operands{w_.vector_type(lies, width), x, from};
+  std::ranges::copy(access_words(inst, module_.arg(id, 0), spv::MemoryAccessMask::MakePointerVisible),
+                    std::back_inserter(operands));
+  out_->emit(spv::Op::OpLoad, operands.data(), operands.size());
   return words ? make(spv::Op::OpBitcast, w_.vector_type(inst.type, inst.width), {x}) : x;
 }
 
@@ -273,7 +284,10 @@ void Emitter::store(Id id) {
     what = make(spv::Op::OpBitcast, w_.vector_type(lies, width), {what});
   }
   Word to = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), lies, width);
-  body_.emit(spv::Op::OpStore, {to, what, Word(spv::MemoryAccessMask::Aligned), alignment(inst)});
+  std::vector<Word> operands{to, what};
+  std::ranges::copy(access_words(inst, module_.arg(id, 0), spv::MemoryAccessMask::MakePointerAvailable),
+                    std::back_inserter(operands));
+  body_.emit(spv::Op::OpStore, operands.data(), operands.size());
 }
 
 }  // namespace weft::spirv

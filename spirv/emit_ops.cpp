@@ -123,8 +123,20 @@ Word Emitter::unary(Op op, Type t, Word x) {
     case Op::gradient_base:
     case Op::after_base: internal_error("a state of an array that only an adjoint knows");
     case Op::bit_not: return make(ir::is_bool(t) ? spv::Op::OpLogicalNot : spv::Op::OpNot, t, {x});
+    case Op::popcount: return popcount(t, x);
     default: internal_error("an operation that the SPIR-V emitter does not know");
   }
+}
+
+// Devices count the bits of 32: of fewer with zeros above, of 64 in two halves.
+Word Emitter::popcount(Type t, Word x) {
+  const Type u = ir::to_unsigned(t), word = Type::u32;
+  x = reinterpret(t, u, x);
+  const auto count = [&](Word bits) { return make(spv::Op::OpBitCount, word, {bits}); };
+  if (ir::bits(t) < 64) return integer_to_integer(word, t, count(integer_to_integer(u, word, x)));
+  const Word high = make(spv::Op::OpShiftRightLogical, u, {x, w_.u32(32)});
+  const Word low = count(integer_to_integer(u, word, x)), above = count(integer_to_integer(u, word, high));
+  return integer_to_integer(word, t, make(spv::Op::OpIAdd, word, {low, above}));
 }
 
 Word Emitter::binary(Op op, Type t, Word x, Word y) {

@@ -27,6 +27,9 @@ struct Common {
   Word group = 0, groups = 0, local = 0, subgroup = 0, lane = 0;
   std::vector<Word> interface;  ///< variables that the entry point names
   Word launch = 0;  ///< of a chain: each thread's variable with the address of the launch's argument block; else 0
+  /// What threads hand each other goes by Vulkan's memory model, access by access and no further than the workgroup;
+  /// else through memory that is marked as coherent, which is so for the whole device.
+  bool within_workgroup = false;
 
   void declare_builtins(bool subgroups);
 };
@@ -161,6 +164,7 @@ class Emitter {
 
   Word pure(Id id);
   Word unary(ir::Op op, Type t, Word x);
+  Word popcount(Type t, Word x);
   Word binary(ir::Op op, Type t, Word x, Word y);
   Word integer_divide(Id id, Type t);
   Word real_remainder(Type t, Word x, Word y);
@@ -228,6 +232,7 @@ class Emitter {
   Word load(Id id);
   void store(Id id);
   bool is_coherent(const Inst& inst, Id base) const;
+  std::vector<Word> access_words(const Inst& inst, Id base, spv::MemoryAccessMask sees);
 
   // ---- Threads together: emit_group.cpp
 

@@ -24,6 +24,7 @@ struct Target {
   std::uint32_t subgroup_size = 0;     ///< every subgroup has exactly this many threads; 0: that cannot be had
   bool round_even16 = false, round_even32 = false, round_even64 = false;  ///< RoundingModeRTE may be asked for
   bool keep_nan16 = false, keep_nan32 = false, keep_nan64 = false;        ///< SignedZeroInfNanPreserve, likewise
+  bool memory_model = false;                                              ///< Vulkan's own, with the scope of devices
   bool ray_query = false;                                                 ///< VK_KHR_ray_query
   bool pointer_steps = true;      ///< OpPtrAccessChain; else addresses are computed as integers: GLSL has none
   bool pairs_in_words = false;    ///< vectors of 32-bit components are faster to access as 64-bit words

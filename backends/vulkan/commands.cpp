@@ -12,9 +12,11 @@ namespace weft::backend::vulkan {
 
 namespace {
 
+// Grids that are read from memory have a barrier of their own, see dispatch(). That the device reads commands behind a
+// barrier makes it wait with all that follows: on an H200, launches that wait for each other then take 4.6 us each, and
+// 2.1 of the host, instead of 2.6 and 1.3.
 VkPipelineStageFlags stages_of(const Adapter& adapter) {
-  constexpr VkPipelineStageFlags kUsual =
-      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
+  constexpr VkPipelineStageFlags kUsual = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   return kUsual | (adapter.ray_query ? VK_PIPELINE_STAGE_ACCELERATION_STRUCTURE_BUILD_BIT_KHR : 0);
 }
 VkAccessFlags writes_of(const Adapter& adapter) {
@@ -22,8 +24,7 @@ VkAccessFlags writes_of(const Adapter& adapter) {
   return kUsual | (adapter.ray_query ? VK_ACCESS_ACCELERATION_STRUCTURE_WRITE_BIT_KHR : 0);
 }
 VkAccessFlags accesses_of(const Adapter& adapter) {
-  constexpr VkAccessFlags kReads =
-      VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_INDIRECT_COMMAND_READ_BIT;
+  constexpr VkAccessFlags kReads = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
   return writes_of(adapter) | kReads | (adapter.ray_query ? VK_ACCESS_ACCELERATION_STRUCTURE_READ_BIT_KHR : 0);
 }
 
@@ -131,6 +132,7 @@ void Commands::dispatch(const VulkanProgram& program, std::span<const std::byte>
   if (grid.part) return vk.vkCmdDispatchBase(commands_, 0, grid.first_y, 0, grid.x, grid.y, grid.z);
   if (!grid_at) return vk.vkCmdDispatch(commands_, grid.x, grid.y, grid.z);
   const Place place = device_.memory().resolve(grid_at, 12);
+  memory_barrier(VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
   vk.vkCmdDispatchIndirect(commands_, place.buffer, place.offset);
 }
 

@@ -130,6 +130,7 @@ void fill_target(Adapter& a, const VkPhysicalDeviceVulkan11Properties& p11,
   t.float64_shared_atomic_add = has[Feature::shared_float64_atomic_add];
   t.int64_atomics = has[Feature::buffer_int64_atomics];
   t.int64_shared_atomics = has[Feature::shared_int64_atomics];
+  t.memory_model = has[Feature::memory_model] && has[Feature::memory_model_device_scope];
   const VkSubgroupFeatureFlags subgroup = p11.subgroupSupportedOperations;
   t.subgroup_vote = subgroup & VK_SUBGROUP_FEATURE_VOTE_BIT;
   t.subgroup_arithmetic = subgroup & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;

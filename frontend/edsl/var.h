@@ -125,6 +125,7 @@ struct ScalarOps {
   WEFT_BINARY(>>, shr, V, IntegerScalar<T>)
   WEFT_UNARY_FUNCTION(operator-, neg, V, NumericScalar<T>)
   WEFT_UNARY_FUNCTION(operator~, bit_not, V, IntegerScalar<T>)
+  WEFT_UNARY_FUNCTION(popcount, popcount, V, IntegerScalar<T>)
   WEFT_UNARY_FUNCTION(operator!, bit_not, needs_If_While_or_select, (std::is_same_v<T, bool>))
 
   // Magnitude and choice. In parentheses: windows.h may define min and max.

@@ -337,6 +337,7 @@ Evaluator evaluator(Op op, Type operands, Type result) {
     case Op::bit_or: return on_bits<logical, [](auto, Bits a, Bits b, Bits) { return a | b; }>(t);
     case Op::bit_xor: return on_bits<logical, [](auto, Bits a, Bits b, Bits) { return a ^ b; }>(t);
     case Op::bit_not: return on_bits<logical, [](auto tag, Bits a, Bits, Bits) { return a ^ mask(tag()); }>(t);
+    case Op::popcount: return on_bits<integer, [](auto, Bits a, Bits, Bits) { return Bits(std::popcount(a)); }>(t);
     case Op::shl: return on_bits<integer, shift_left>(t);
     case Op::shr: return on_bits<integer, shift_right>(t);
 

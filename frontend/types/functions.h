@@ -232,6 +232,11 @@ requires(sizeof(T) == 4) T mul_hi(T a, T b) {
   using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
   return T(Wide(a) * Wide(b) >> 32);
 }
+/// How many bits are set.
+template <IntegerScalar T>
+T popcount(T x) {
+  return T(std::popcount(std::make_unsigned_t<T>(x)));
+}
 
 /// The same bits as another type of the same width.
 template <NumericScalar T, NumericScalar U>

@@ -1,6 +1,8 @@
 // The kernels of scans: what adds runs up, and what scans them, in three ways of going through memory. Internal to the
 // runtime.
 #pragma once
+#include <vector>
+
 #include "../../frontend/edsl/group.h"
 #include "work.h"
 
@@ -118,10 +120,12 @@ struct PairKernels {
 ///   row 0   lane 0: elements 0 1 2 3   lane 1: 4 5 6 7   ...
 ///   row 1   lane 0: the four behind those of the last lane in row 0   ...
 ///
-/// The sums of four are scanned over the lanes, and the last one is carried to the next row.
+/// The sums of four are scanned over the lanes, and the last one is carried to the next row. Rows are read some at a time,
+/// so that they are under way together.
 template <class T>
 struct RowKernels {
   static constexpr unsigned kBlock = 128;
+  static constexpr int kRowsAtOnce = 4;  ///< divides the rows of all runs
   /// How the four elements of number q are reached.
   enum Access {
     wide,     ///< at once, where the memory's alignment allows it
@@ -151,6 +155,12 @@ struct RowKernels {
     Else { one_by_one(); }
     return x;
   }
+  static std::vector<Vec<4, T>> load_rows(Access access, const Arr<const T>& in, const Arr<const vec<4, T>>& quads,
+                                          const Int& q, const Int& n) {
+    std::vector<Vec<4, T>> rows;
+    for (int k = 0; k < kRowsAtOnce; ++k) rows.push_back(load(access, in, quads, q + k * subgroup_size(), n));
+    return rows;
+  }
   static void store(Access access, const Arr<T>& out, const Arr<vec<4, T>>& quads, const Int& q, const Int& n,
                     const Vec<4, T>& x) {
     const auto one_by_one = [&] {
@@ -176,10 +186,9 @@ struct RowKernels {
                   [=](Arr<const T> in, Arr<const vec<4, T>> quads, Arr<T> sums, Int n, Int runs, Int rows) {
                     const Int first = first_quad(rows), lanes = subgroup_size();
                     Var<T> sum = T(0);
-                    for (auto row : range(rows)) {
-                      const Vec<4, T> x = load(access, in, quads, first + row * lanes, n);
-                      sum += x[0] + x[1] + (x[2] + x[3]);
-                    }
+                    for (auto row : range(0, rows, kRowsAtOnce))
+                      for (const Vec<4, T>& x : load_rows(access, in, quads, first + row * lanes, n))
+                        sum += x[0] + x[1] + (x[2] + x[3]);
                     sum = subgroup_add(sum);
                     If (subgroup_elect() && run_number() < runs) {
                       sums[run_number()] = sum;
@@ -194,14 +203,16 @@ struct RowKernels {
                     const Int first = first_quad(rows), lanes = subgroup_size();
                     Var<T> carried = T(0);
                     if (!whole) carried = before[min(run_number(), runs - 1)];
-                    for (auto row : range(rows)) {
-                      const Int q = first + row * lanes;
-                      const Vec<4, T> x = load(access, in, quads, q, n);
-                      Var<T> sum = carried + subgroup_exclusive_add(x[0] + x[1] + (x[2] + x[3]));
-                      Vec<4, T> sums;
-                      for (int k = 0; k < kQuad; ++k) sums[k] = next_sum<T>(sum, x[k], inclusive);
-                      carried = subgroup_broadcast(sum, lanes - 1);
-                      store(access, out, out_quads, q, n, sums);
+                    for (auto row : range(0, rows, kRowsAtOnce)) {
+                      Int q = first + row * lanes;
+                      for (const Vec<4, T>& x : load_rows(access, in, quads, q, n)) {
+                        Var<T> sum = carried + subgroup_exclusive_add(x[0] + x[1] + (x[2] + x[3]));
+                        Vec<4, T> sums;
+                        for (int k = 0; k < kQuad; ++k) sums[k] = next_sum<T>(sum, x[k], inclusive);
+                        carried = subgroup_broadcast(sum, lanes - 1);
+                        store(access, out, out_quads, q, n, sums);
+                        q += lanes;
+                      }
                     }
                   },
                   {.block = kBlock});

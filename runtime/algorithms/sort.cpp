@@ -3,7 +3,7 @@
 // each digit begins. No column waits for another within a launch.
 //
 // With coarse grain a column is the run of one thread, whose 256 counters stay in the cache of its core; where one
-// workgroup has all of these threads, it makes all passes: sort_small.cpp. With fine grain a column is the tile of a
+// workgroup has all of these threads, it makes all passes: sort_small.cpp. With fine grain a column is the tiles of a
 // workgroup: sort_tiles.cpp.
 #include "sort.h"
 
@@ -88,11 +88,6 @@ KeyOrder order_of(ir::Type type) {
   return ir::is_float(type) ? KeyOrder::real : ir::is_signed(type) ? KeyOrder::with_sign : KeyOrder::without_sign;
 }
 
-std::int64_t sort_columns(std::int64_t n, bool coarse, std::int64_t tile) {
-  if (coarse) return n <= kSmallSort ? kSmallSortColumns : coarse_columns(n);
-  return ceil_div(n, tile);
-}
-
 template <class B>
 void count_coarse(const Work& work, const Array<B>& keys, KeyOrder order, int shift, int bits,
                   const Array<unsigned>& counts, std::int64_t columns) {
@@ -109,7 +104,8 @@ void scatter_coarse(const Work& work, const SortPass<B, V>& pass, bool pairs, co
 }
 
 std::uint64_t sort_scratch(std::int64_t n, std::uint32_t key_bytes, std::uint32_t value_bytes) {
-  const std::int64_t counts = kDigits * std::max(sort_columns(n, true, 0), sort_columns(n, false, kLeastTile));
+  const std::int64_t coarse = n <= kSmallSort ? kSmallSortColumns : coarse_columns(n);
+  const std::int64_t counts = kDigits * std::max(coarse, ceil_div(n, kLeastColumn));
   return scratch_piece(n, key_bytes) + scratch_piece(n, value_bytes) + scratch_piece(counts, sizeof(unsigned)) +
          scan_scratch(counts, sizeof(unsigned));
 }
@@ -122,7 +118,7 @@ void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, boo
   if (n < 2 || passes == 0) return;
   const bool coarse = work.coarse() || !sorts_fine(work.device());
   if (coarse && n <= kSmallSort) return sort_small(work, keys, values, pairs, order, begin, end);
-  const std::int64_t columns = sort_columns(n, coarse, coarse ? 0 : sort_tile(work.device()));
+  const std::int64_t columns = coarse ? coarse_columns(n) : fine_columns<B, V>(work.device(), n);
   const Array<B> other_keys = work.take<B>(n);
   const Array<V> other_values = pairs ? work.take<V>(n) : values;
   const Array<unsigned> all_counts = work.take<unsigned>(kDigits * columns);
@@ -135,13 +131,13 @@ void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, boo
     if (coarse)
       count_coarse(work, pass.keys, order, pass.shift, pass.bits, counts, columns);
     else
-      count_fine(work, pass.keys, order, pass.shift, pass.bits, counts, columns);
+      count_fine(work, pass, counts);
     scan_runs(work, counts, counts, {});
     work.back_to(mark);
     if (coarse)
       scatter_coarse(work, pass, pairs, counts, columns);
     else
-      scatter_fine(work, pass, pairs, counts, columns);
+      scatter_fine(work, pass, pairs, counts);
     pass.shift += pass.bits;
     std::swap(pass.keys, pass.sorted_keys);
     std::swap(pass.values, pass.sorted_values);

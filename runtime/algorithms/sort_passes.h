@@ -35,17 +35,16 @@ struct SortPass {
 
 /// Whether the device's subgroups and workgroups allow it.
 bool sorts_fine(const DeviceState& device);
-/// Keys of a column.
-std::int64_t sort_tile(const DeviceState& device);
-inline constexpr std::int64_t kLeastTile = 2048;
+/// Into how many columns the keys are divided; each has kLeastColumn keys or more, but for the last.
+template <class B, class V>
+std::int64_t fine_columns(const DeviceState& device, std::int64_t n);
+inline constexpr std::int64_t kLeastColumn = 2048;
 /// Counts digits: counts[digit * columns + column].
-template <class B>
-void count_fine(const Work& work, const Array<B>& keys, KeyOrder order, int shift, int bits,
-                const Array<unsigned>& counts, std::int64_t columns);
+template <class B, class V>
+void count_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsigned>& counts);
 /// Moves the keys, and the values where there are some, to where the scanned counts say.
 template <class B, class V>
-void scatter_fine(const Work& work, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts,
-                  std::int64_t columns);
+void scatter_fine(const Work& work, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts);
 
 // Few keys, coarse grain: sort_small.cpp.
 

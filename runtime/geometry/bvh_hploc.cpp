@@ -99,23 +99,19 @@ class Clusters {
     return values;
   }
 
-  /// Combined over the lanes. Drivers for CPUs, whose subgroups are narrow, exchange lanes in one instruction and
-  /// reduce them one by one.
-  template <class V, class F, class R>
-  V over_lanes(V v, F combine, R reduce) const {
-    if (width_ >= 32) return reduce(v);
+  /// Combined over the lanes, by exchanges: drivers for CPUs reduce lanes one by one. And where a reduction says which
+  /// lane to read from next, NVIDIA's driver (580.159) makes of this kernel one that reads a thread's own values.
+  template <class V, class F>
+  V over_lanes(V v, F combine) const {
     for (int d = 1; d < width_; d *= 2) v = combine(v, V(subgroup_shuffle_xor(v, d)));
     return subgroup_broadcast_first(v);  // says that it is the same in all
   }
   UInt any_bits(const UInt& bits) const {
-    return over_lanes(
-        bits, [](const UInt& a, const UInt& b) { return a | b; }, [](const UInt& a) { return subgroup_or(a); });
+    return over_lanes(bits, [](const UInt& a, const UInt& b) { return a | b; });
   }
   /// The first lane where it is true; the subgroup's width where there is none.
   Int first_lane(const Bool& there) const {
-    return over_lanes(
-        select(there, lane, width_), [](const Int& a, const Int& b) { return min(a, b); },
-        [](const Int& a) { return subgroup_min(a); });
+    return over_lanes(select(there, lane, width_), [](const Int& a, const Int& b) { return min(a, b); });
   }
 
  private:

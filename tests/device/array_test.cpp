@@ -159,10 +159,14 @@ TEST_P(Arrays, of_several_devices_work_side_by_side) {
     auto [i, j] = tid<2>();
     a(i, j) += s;
   });
-  std::vector<Device> devices{Device("reference"), Device("cpu"), Device("vulkan:0"), device()};
+  std::vector<Device> devices{Device("reference"), Device("vulkan:0"), device()};
   EXPECT_EQ(devices[0].name(), "reference");
-  EXPECT_EQ(devices[1].name().find("vulkan:"), 0u);
-  EXPECT_EQ(devices[2].name(), "vulkan:0");
+  EXPECT_EQ(devices[1].name(), "vulkan:0");
+  const auto is_software = [](const std::string& name) { return Device(name).is_software() && name != "reference"; };
+  if (std::ranges::any_of(Device::list(), is_software)) {
+    devices.emplace_back("cpu");
+    EXPECT_EQ(devices.back().name().find("vulkan:"), 0u);
+  }
   Array<float, 2> a(device(), {4, 6}, counting(24));
   float sum = 0;
   for (const Device& from : devices)

@@ -207,7 +207,7 @@ class Generator {
     const Id a = expression(type, depth - 1);
     switch (random_.below(8)) {
       case 0: {
-        const Op ops[] = {Op::neg, Op::abs, Op::bit_not};
+        const Op ops[] = {Op::neg, Op::abs, Op::bit_not, Op::popcount};
         return tracing::unary(random_.pick(ops), a, {});
       }
       case 1: return tracing::sign(a, {});

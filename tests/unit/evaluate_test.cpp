@@ -112,6 +112,9 @@ TEST(Evaluate, IntegerArithmeticWraps) {
       EXPECT_EQ(run(Op::neg, t, {a}), wrapped(t, -x));
       EXPECT_EQ(run(Op::abs, t, {a}), wrapped(t, x < 0 ? -x : x));
       EXPECT_EQ(run(Op::bit_not, t, {a}), wrapped(t, -x - 1));
+      Bits set = 0;
+      for (unsigned k = 0; k < unsigned(bits(t)); ++k) set += a >> k & 1;
+      EXPECT_EQ(run(Op::popcount, t, {a}), set);
       for (const Bits b : int_samples(t)) {
         const Wide y = value_of(t, b);
         EXPECT_EQ(run(Op::add, t, {a, b}), wrapped(t, x + y));

@@ -154,6 +154,7 @@ TEST(HostFunctions, integer_functions_follow_the_semantics_of_kernels) {
   auto check = [&]<class T>(T) {
     for (T x : samples<T>()) {
       expect_same(abs(x), interpreted<T>(Op::abs, x), at("abs", x));
+      expect_same(popcount(x), interpreted<T>(Op::popcount, x), at("popcount", x));
       for (T y : samples<T>()) {
         expect_same<T>((min)(x, y), interpreted<T>(Op::min, x, y), at("min", x, y));
         expect_same<T>((max)(x, y), interpreted<T>(Op::max, x, y), at("max", x, y));
