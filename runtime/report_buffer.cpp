@@ -98,13 +98,14 @@ ReportBuffer::~ReportBuffer() {
   if (copy_.bytes) device_.free(copy_);
 }
 
-// A buffer of the size that is asked for now.
+// A buffer of the size that is asked for now. The host reads it without a copy, which would wait for all that the queue
+// was given before. Kernels write there only when they report.
 void ReportBuffer::make_room() {
   const std::uint32_t wanted = capacity_now();
   if (capacity_ == wanted) return;
   if (memory_.bytes) device_.free(std::exchange(memory_, {}));
   capacity_ = 0;
-  memory_ = device_.allocate((std::size_t(layout::kPrints) + wanted) * 4, backend::MemoryKind::device);
+  memory_ = device_.allocate((std::size_t(layout::kPrints) + wanted) * 4, backend::MemoryKind::readback);
   capacity_ = wanted;
   clean_ = false;
 }

@@ -1,4 +1,6 @@
 // Atomic operations, arrays of the kernel, barriers and the operations of subgroups.
+#include <limits>
+
 #include "../frontend/support/error.h"
 #include "emit.h"
 #include "emitter.h"
@@ -301,7 +303,23 @@ Word Emitter::subgroup_reduction(const Inst& inst, Word x) {
   const spv::GroupOperation what = inst.op == Op::subgroup_reduce      ? spv::GroupOperation::Reduce
                                    : inst.op == Op::subgroup_inclusive ? spv::GroupOperation::InclusiveScan
                                                                        : spv::GroupOperation::ExclusiveScan;
-  return make(op, t, {scope, Word(what), x});
+  const auto over_lanes = [&](spv::Op reduction, Type type, Word y) {
+    return make(reduction, type, {scope, Word(what), y});
+  };
+  if (!real || (op != spv::Op::OpGroupNonUniformFMin && op != spv::Op::OpGroupNonUniformFMax))
+    return over_lanes(op, t, x);
+  // Which of the two a device takes, a number or a NaN, is its own business: NaNs become what loses, and are the result
+  // where there is nothing else.
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Word is_nan = make(spv::Op::OpIsNan, Type::b1, {x}), zero = w_.u32(0);
+  const Word loser = number(t, Op(inst.imm) == Op::min ? infinity : -infinity);
+  const Word most = over_lanes(op, t, choose(t, is_nan, loser, x));
+  const Word numbers =
+      over_lanes(spv::Op::OpGroupNonUniformBitwiseOr, Type::u32, choose(Type::u32, is_nan, zero, w_.u32(1)));
+  Word any = make(spv::Op::OpINotEqual, Type::b1, {numbers, zero});
+  if (inst.op == Op::subgroup_exclusive)  // before the first there is nothing
+    any = make(spv::Op::OpLogicalOr, Type::b1, {any, make(spv::Op::OpIEqual, Type::b1, {lane_number(), zero})});
+  return choose(t, any, most, number(t, std::numeric_limits<double>::quiet_NaN()));
 }
 
 Word Emitter::subgroup(Id id) {

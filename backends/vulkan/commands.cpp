@@ -47,7 +47,6 @@ void Commands::begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) 
 void Commands::enter(VkCommandBuffer commands) {
   commands_ = commands;
   bound_ = VK_NULL_HANDLE;
-  to_host_ = false;
   if (!device_.adopted()) return barrier();
   // Others have used the queue, and what they did there is not known.
   VkMemoryBarrier barrier{};
@@ -61,7 +60,7 @@ void Commands::enter(VkCommandBuffer commands) {
 }
 
 VkResult Commands::end(For whom) {
-  if (whom != For::queue) release(whom == For::everybody_later);
+  if (whom != For::queue) release();
   return device_.vk().vkEndCommandBuffer(std::exchange(commands_, VK_NULL_HANDLE));
 }
 
@@ -70,17 +69,12 @@ void Commands::leave() {
   commands_ = VK_NULL_HANDLE;
 }
 
-void Commands::release(bool host_later) {
-  // What others have mapped of their buffers, on a device of theirs, nobody knows.
-  const bool mapped =
-      host_later || device_.adopted() || device_.info().host_visible || to_host_ || device_.memory().any_wrapped();
-  const VkPipelineStageFlags host = mapped ? VK_PIPELINE_STAGE_HOST_BIT : 0;
-  const VkAccessFlags host_reads = mapped ? VK_ACCESS_HOST_READ_BIT : 0;
+void Commands::release() {
   if (device_.adopted())
-    memory_barrier(VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | host,
-                   VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT | host_reads);
-  else if (mapped)
-    memory_barrier(host, host_reads);
+    memory_barrier(VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,
+                   VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT | VK_ACCESS_HOST_READ_BIT);
+  else
+    memory_barrier(VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
 }
 
 void Commands::memory_barrier(VkPipelineStageFlags to, VkAccessFlags access) {
@@ -140,7 +134,6 @@ void Commands::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
   const Place target = device_.memory().resolve(to, bytes), source = device_.memory().resolve(from, bytes);
   const MemoryRange ranges[] = {{to, bytes, ir::Access::write}, {from, bytes, ir::Access::read}};
   order(ranges);
-  to_host_ = to_host_ || target.host;
   const VkBufferCopy region{source.offset, target.offset, bytes};
   device_.vk().vkCmdCopyBuffer(commands_, source.buffer, target.buffer, 1, &region);
 }

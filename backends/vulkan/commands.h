@@ -22,10 +22,9 @@ class Commands {
 
   /// Begins with a barrier against all that the queue was given before.
   void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage);
-  /// For whom a command buffer leaves what it wrote: for weft's next ones on the queue; or for the host as well, where
-  /// memory is mapped, and on an adopted device for the host and whatever the queue is given; or for those even where
-  /// memory of the host is wrapped only later.
-  enum class For { queue, everybody, everybody_later };
+  /// For whom a command buffer leaves what it wrote: for weft's next ones on the queue; or for the host as well, and on
+  /// an adopted device for whatever the queue is given.
+  enum class For { queue, everybody };
   VkResult end(For whom);
   /// Goes on in a command buffer that is being recorded by another, and leaves it as such. Before and after stand
   /// barriers against everything.
@@ -55,7 +54,7 @@ class Commands {
 
  private:
   void memory_barrier(VkPipelineStageFlags to, VkAccessFlags access);
-  void release(bool host_later = false);
+  void release();
 
   VulkanDevice& device_;
   const VkPipelineStageFlags stages_;  ///< in which work happens
@@ -64,7 +63,6 @@ class Commands {
   VkPipeline bound_ = VK_NULL_HANDLE;
   Hazards hazards_;
   bool track_ = true, always_ = false, barrier_due_ = false;
-  bool to_host_ = false;  ///< it copies into mapped memory
   std::uint64_t memory_barriers_ = 0, execution_barriers_ = 0;
 };
 

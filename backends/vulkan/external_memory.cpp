@@ -31,6 +31,12 @@ bool closes_what_it_refuses(VkPhysicalDevice adapter) {
   return driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
 }
 
+FileDescriptor another(const FileDescriptor& fd) {
+  FileDescriptor made = fd.duplicate();
+  if (made.is_empty()) throw Error(ErrorKind::unsupported, "memory is shared, and this process may open no more files");
+  return made;
+}
+
 }  // namespace
 
 Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t bytes, VkBufferUsageFlags usage) {
@@ -99,7 +105,11 @@ VkResult Memory::bind_shared(Page& page, const void* how, std::uint32_t type, st
   VkMemoryRequirements needs{};
   vk_.vkGetBufferMemoryRequirements(device_, page.buffer, &needs);
   if (bytes == 0) bytes = needs.size;
-  if (type == kOwnType) type = groups_[int(MemoryKind::device)].type;
+  if (type == kOwnType) {
+    // Unless what can be exported may not lie there.
+    const std::uint32_t own = groups_[int(MemoryKind::device)].type;
+    type = needs.memoryTypeBits >> own & 1 ? own : kLocalType;
+  }
   if (type == kLocalType)
     type = static_cast<std::uint32_t>(find_type(needs.memoryTypeBits, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, -1));
   if (type >= adapter_.memory.memoryTypeCount || !(needs.memoryTypeBits >> type & 1) || bytes < needs.size ||
@@ -170,7 +180,10 @@ Memory::Page* Memory::page_at(std::uint64_t address) {
   return page && address - page->address < page->bytes ? page : nullptr;
 }
 
-SharedMemory Memory::describe(const Page& page) {
+// A descriptor of memory that is here: the driver's, or another of that with which it came. (Vulkan lets memory be
+// imported and exported at once. NVIDIA's driver then makes new memory, and says nothing.)
+FileDescriptor Memory::descriptor_of(const Page& page) {
+  if (!page.imported.is_empty()) return another(page.imported);
   VkMemoryGetFdInfoKHR get{};
   get.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR;
   get.memory = page.memory;
@@ -179,8 +192,12 @@ SharedMemory Memory::describe(const Page& page) {
   if (const VkResult result = vk_.vkGetMemoryFdKHR(device_, &get, &fd); result != VK_SUCCESS)
     throw Error(ErrorKind::unsupported, fmt::format("vkGetMemoryFdKHR on {} ({}) gave {}", adapter_.info.name,
                                                     adapter_.info.adapter, to_string(result)));
+  return FileDescriptor(fd);
+}
+
+SharedMemory Memory::describe(const Page& page) {
   SharedMemory shared;
-  shared.fd = FileDescriptor(fd);
+  shared.fd = descriptor_of(page);
   shared.bytes = page.shared_bytes;
   shared.memory_type = page.type;
   shared.buffer_bytes = page.bytes;
@@ -232,11 +249,9 @@ bool Memory::shares(std::uint64_t address) {
 }
 
 // Takes the descriptor over where the driver does. What was made goes again when something fails.
-VkResult Memory::import_descriptor(Page& page, FileDescriptor& fd, const void* next, std::uint32_t type,
-                                   std::uint64_t bytes) {
+VkResult Memory::import_descriptor(Page& page, FileDescriptor& fd, std::uint32_t type, std::uint64_t bytes) {
   VkImportMemoryFdInfoKHR import{};
   import.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
-  import.pNext = next;
   import.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
   import.fd = fd.get();
   const VkResult result = page.bytes ? bind_shared(page, &import, type, bytes) : VK_ERROR_INVALID_EXTERNAL_HANDLE;
@@ -268,7 +283,7 @@ Allocation Memory::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) {
   page->usage = adapter_.buffer_usage();
   const int number = fd.get();
   std::lock_guard lock(mutex_);
-  if (const VkResult result = import_descriptor(*page, fd, nullptr, kLocalType, bytes); result != VK_SUCCESS)
+  if (const VkResult result = import_descriptor(*page, fd, kLocalType, bytes); result != VK_SUCCESS)
     throw Error(ErrorKind::unsupported,
                 fmt::format("{} bytes of memory behind file descriptor {} are not memory for {} ({}): {}", bytes,
                             number, adapter_.info.name, adapter_.info.adapter, to_string(result)));
@@ -294,16 +309,17 @@ Allocation Memory::import_shared(SharedMemory&& memory) {
   page->bytes = memory.buffer_bytes;
   page->usage = memory.buffer_usage;
   page->dedicated = memory.dedicated;
-  VkExportMemoryAllocateInfo share{};
-  share.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
-  share.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
   const int fd = memory.fd.get();
+  FileDescriptor kept = memory.fd.duplicate();
   std::lock_guard lock(mutex_);
-  const VkResult result = import_descriptor(*page, memory.fd, &share, memory.memory_type, memory.bytes);
+  // One that is not open is the driver's to refuse.
+  const VkResult result = import_descriptor(*page, memory.fd, memory.memory_type, memory.bytes);
   if (result != VK_SUCCESS)
     invalid(fmt::format("file descriptor {} with {} bytes of memory type {} is not memory for {} ({}): {}", fd,
                         memory.bytes, memory.memory_type, adapter_.info.name, adapter_.info.adapter,
                         to_string(result)));
+  if (kept.is_empty()) page->shared_bytes = 0;  // no file could be opened to share it again
+  page->imported = std::move(kept);
   enter_import(*page, fd);
   const std::uint64_t bytes = page->bytes;
   return hand_out_own(kWrapped, std::move(page), bytes);

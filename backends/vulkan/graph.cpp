@@ -107,7 +107,7 @@ void VulkanGraph::record(Segment& segment, bool is_last) {
     recorded = chain.last;
   }
   vulkan::record(device_, commands, operations.subspan(recorded), segment.large);
-  device_.check(commands.end(is_last ? Commands::For::everybody_later : Commands::For::queue), "vkEndCommandBuffer");
+  device_.check(commands.end(is_last ? Commands::For::everybody : Commands::For::queue), "vkEndCommandBuffer");
   segment.changed = false;
 }
 

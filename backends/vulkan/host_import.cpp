@@ -49,7 +49,6 @@ Allocation Memory::wrap(std::byte* memory, std::uint64_t bytes) {
     destroy(*page);
     throw;
   }
-  ++wrapped_;
   return hand_out_own(kWrapped, std::move(page), bytes);
 }
 

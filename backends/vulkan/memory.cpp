@@ -25,9 +25,11 @@ std::uint64_t make_handle(int group, bool own, std::uint32_t index) {
   return (std::uint64_t(index) + 1) << 3 | std::uint64_t(own) << 2 | std::uint64_t(group);
 }
 
-VkBuffer make_buffer(const Adapter& adapter, VkDevice device, const VolkDeviceTable& vk, std::uint64_t bytes) {
+VkBuffer make_buffer(const Adapter& adapter, VkDevice device, const VolkDeviceTable& vk, std::uint64_t bytes,
+                     const void* next = nullptr) {
   VkBufferCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  create.pNext = next;
   create.size = bytes;
   create.usage = adapter.buffer_usage();
   VkBuffer buffer = VK_NULL_HANDLE;
@@ -42,13 +44,20 @@ Memory::Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& v
       vk_(vk),
       max_page_(tuning.page_bytes),
       share_pages_(adapter.shares_pages || (adapter.memory_fd && tuning.share_pages)) {
-  // All pages are buffers of the same usage, so one small buffer tells which types they may lie in.
-  const VkBuffer probe = make_buffer(adapter_, device_, vk_, Suballocator::kAlignment);
-  VkMemoryRequirements needs{};
-  needs.memoryTypeBits = ~0u;
-  if (probe) vk_.vkGetBufferMemoryRequirements(device_, probe, &needs);
-  vk_.vkDestroyBuffer(device_, probe, nullptr);
-  choose_types(needs.memoryTypeBits);
+  // All pages are buffers of the same usage, so one small buffer tells which types they may lie in. What can be
+  // exported has types of its own: on NVIDIA's devices none that the host maps.
+  const auto usable = [&](const void* next) {
+    const VkBuffer probe = make_buffer(adapter_, device_, vk_, Suballocator::kAlignment, next);
+    VkMemoryRequirements needs{};
+    needs.memoryTypeBits = ~0u;
+    if (probe) vk_.vkGetBufferMemoryRequirements(device_, probe, &needs);
+    vk_.vkDestroyBuffer(device_, probe, nullptr);
+    return needs.memoryTypeBits;
+  };
+  VkExternalMemoryBufferCreateInfo external{};
+  external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
+  external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  choose_types(usable(nullptr), usable(share_pages_ ? &external : nullptr));
   groups_[kWrapped].host_visible = groups_[kWrapped].cached = true;
   Group& own = groups_[int(MemoryKind::device)];
   own.host_visible = own.host_visible && tuning.map_device;
@@ -69,7 +78,7 @@ int Memory::find_type(std::uint32_t usable, VkMemoryPropertyFlags wanted, int he
   return -1;
 }
 
-void Memory::choose_types(std::uint32_t usable) {
+void Memory::choose_types(std::uint32_t usable, std::uint32_t usable_by_pages) {
   const VkPhysicalDeviceMemoryProperties& p = adapter_.memory;
   std::uint32_t local_heap = 0;
   std::uint64_t local_bytes = 0;
@@ -78,18 +87,19 @@ void Memory::choose_types(std::uint32_t usable) {
       local_heap = i;
       local_bytes = p.memoryHeaps[i].size;
     }
-  const auto find = [&](VkMemoryPropertyFlags wanted, bool on_local_heap) {
-    return find_type(usable, wanted, on_local_heap ? static_cast<int>(local_heap) : -1);
+  const auto find_local = [&](VkMemoryPropertyFlags wanted) {
+    return find_type(usable_by_pages, wanted, static_cast<int>(local_heap));
   };
+  const auto find = [&](VkMemoryPropertyFlags wanted) { return find_type(usable, wanted, -1); };
   const auto first = [](std::initializer_list<int> candidates) {
     for (const int c : candidates)
       if (c >= 0) return static_cast<std::uint32_t>(c);
     return 0u;
   };
-  groups_[int(MemoryKind::device)].type = first({find(kLocal | kMapped | kCached, true), find(kLocal | kMapped, true),
-                                                 find(kLocal, true), find(kLocal, false), find(0, false)});
-  groups_[int(MemoryKind::upload)].type = first({find(kMapped, false)});
-  groups_[int(MemoryKind::readback)].type = first({find(kMapped | kCached, false), find(kMapped, false)});
+  groups_[int(MemoryKind::device)].type = first({find_local(kLocal | kMapped | kCached), find_local(kLocal | kMapped),
+                                                 find_local(kLocal), find(kLocal), find(0)});
+  groups_[int(MemoryKind::upload)].type = first({find(kMapped)});
+  groups_[int(MemoryKind::readback)].type = first({find(kMapped | kCached), find(kMapped)});
   for (int kind = 0; kind < 3; ++kind) {
     Group& group = groups_[kind];
     const VkMemoryType& type = p.memoryTypes[group.type];
@@ -279,7 +289,6 @@ bool Memory::map(Page& page, const Group& group) {
 void Memory::give_back(std::unique_ptr<Page> page) {
   if (!page) return;
   if (page->group != kWrapped) held_[groups_[page->group].heap] -= page->bytes;
-  if (page->group == kWrapped && page->host) --wrapped_;
   by_address_.erase(page->address);
   if (page->attached) {
     dead_.push_back(std::move(page));

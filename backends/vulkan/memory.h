@@ -89,7 +89,6 @@ class Memory {
   /// Throws Error(out_of_memory) for a request that cannot be met.
   [[noreturn]] void refuse(std::uint64_t bytes, MemoryKind kind);
   /// The host may read what the device writes without a copy, besides memory of a kind that is mapped.
-  bool any_wrapped() const { return wrapped_.load(std::memory_order_relaxed) > 0; }
   /// Memory of this kind is mapped.
   bool host_visible(MemoryKind kind) const { return groups_[int(kind)].host_visible; }
   /// And the host reads it fast.
@@ -113,6 +112,7 @@ class Memory {
     std::uint64_t shared_bytes = 0;    // of the memory, where it can be shared
     std::uint32_t type = 0;            // of it
     bool dedicated = false;            // to the buffer
+    FileDescriptor imported{};         // of what came from elsewhere: another one of it
     std::shared_ptr<void> attached{};  // see attach()
   };
 
@@ -134,7 +134,7 @@ class Memory {
     std::uint32_t empty = kNoRegion;            // the one shared page without an allocation that is kept
   };
 
-  void choose_types(std::uint32_t usable);
+  void choose_types(std::uint32_t usable, std::uint32_t usable_by_pages);
   std::uint64_t available_locked(const Group& group);
   std::unique_ptr<Page> make_page(Group& group, MemoryKind kind, std::uint64_t bytes);
   bool make_large(Page& page);
@@ -152,8 +152,9 @@ class Memory {
   void require_sharing() const;
   Page* page_at(std::uint64_t address);
   VkResult bind_shared(Page& page, const void* how, std::uint32_t type, std::uint64_t bytes);
-  VkResult import_descriptor(Page& page, FileDescriptor& fd, const void* next, std::uint32_t type, std::uint64_t bytes);
+  VkResult import_descriptor(Page& page, FileDescriptor& fd, std::uint32_t type, std::uint64_t bytes);
   void enter_import(Page& page, int fd);
+  FileDescriptor descriptor_of(const Page& page);
   SharedMemory describe(const Page& page);
   Allocation hand_out(Group& group, MemoryKind kind, const Suballocator::Piece& piece, std::uint64_t bytes);
   Allocation hand_out_own(int group, std::unique_ptr<Page> page, std::uint64_t bytes);
@@ -165,7 +166,6 @@ class Memory {
   bool share_pages_;
   std::mutex mutex_;
   std::array<Group, 4> groups_;
-  std::atomic<int> wrapped_{0};  // pages that are memory of the host
   std::map<std::uint64_t, Page*> by_address_;
   std::vector<std::unique_ptr<Page>> dead_;  // see bury()
   std::atomic<bool> any_dead_{false};

@@ -102,7 +102,8 @@ void VulkanStream::begin() {
   device_.check(vk_.vkResetCommandPool(device_.handle(), current_->pool, 0), "vkResetCommandPool");
   commands_.begin(current_->commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
   count_ = 0;
-  limit_ = in_flight_.empty() ? kMostWhenIdle : kMost;
+  limit_ = in_flight_.empty() ? idle_limit_ : kMost;
+  idle_limit_ = std::min(2 * limit_, kMost);
 }
 
 // Sees to it that there is a batch to be used next.
@@ -422,6 +423,7 @@ bool VulkanStream::done(Ticket ticket) {
 void VulkanStream::wait(Ticket ticket) {
   device_.check_alive();
   check_ticket(ticket);
+  idle_limit_ = kMostWhenIdle;
   if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return;
   if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) flush();
   device_.wait_for(timeline_->semaphore, signal_of(ticket));
@@ -430,6 +432,7 @@ void VulkanStream::wait(Ticket ticket) {
 
 std::function<void()> VulkanStream::waiting(Ticket ticket) {
   device_.check_alive();
+  idle_limit_ = kMostWhenIdle;
   if (ticket == kAllWork) ticket = recorded_;
   check_ticket(ticket);
   if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return {};

@@ -9,4 +9,6 @@ FileDescriptor::~FileDescriptor() {
   if (number_ >= 0) platform::close_descriptor(number_);
 }
 
+FileDescriptor FileDescriptor::duplicate() const { return FileDescriptor(platform::duplicate_descriptor(number_)); }
+
 }  // namespace weft

@@ -18,6 +18,8 @@ class FileDescriptor {
 
   int get() const { return number_; }
   bool is_empty() const { return number_ < 0; }
+  /// Another one of the same; empty where the process may open no more.
+  FileDescriptor duplicate() const;
   /// For who takes it over: it is not closed here any more.
   int release() { return std::exchange(number_, -1); }
 

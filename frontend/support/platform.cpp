@@ -25,6 +25,7 @@
 #include <windows.h>
 #else
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -302,6 +303,14 @@ void close_descriptor(int number) {
   _close(number);
 #else
   close(number);
+#endif
+}
+
+int duplicate_descriptor(int number) {
+#ifdef _WIN32
+  return _dup(number);
+#else
+  return fcntl(number, F_DUPFD_CLOEXEC, 0);
 #endif
 }
 

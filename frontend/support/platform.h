@@ -84,5 +84,7 @@ void touch_file(const std::filesystem::path& path, std::int64_t seconds);
 
 /// Of a descriptor that this process has open.
 void close_descriptor(int number);
+/// Another one of the same; negative where the process may open no more.
+int duplicate_descriptor(int number);
 
 }  // namespace weft::platform

@@ -15,9 +15,9 @@ namespace {
 // threads would compete for the same places in the cache. As many elements as that are few enough for one thread alone:
 // it takes as long as one or two launches.
 constexpr std::int64_t kCoarseThreads = 4096, kCoarseLines = 5, kLine = 16;
-// With fine grain a run is that of a subgroup: 16 rows, or up to 64 where those are all that there is. A device without
-// subgroups that kernels can use gives each thread a run.
-constexpr std::int64_t kRows = 16, kMostRows = 64, kShortRun = 64;
+// With fine grain a run is that of a subgroup: 16 rows, fewer where these would be too few runs for a large device, or
+// up to 64 where those are all that there is. A device without subgroups that kernels can use gives each thread a run.
+constexpr std::int64_t kRows = 16, kFewRows = 4, kMostRows = 64, kManyRuns = 1024, kShortRun = 64;
 
 std::int64_t run_length(std::int64_t n, bool coarse, std::int64_t lanes) {
   if (coarse)
@@ -25,7 +25,8 @@ std::int64_t run_length(std::int64_t n, bool coarse, std::int64_t lanes) {
                                : kLine * (std::max(kCoarseLines, ceil_div(n, kCoarseThreads * kLine)) | 1);
   if (lanes == 0) return kShortRun;
   const std::int64_t row = kQuad * lanes;
-  return row * (n <= row * kMostRows ? kMostRows : kRows);
+  if (n <= row * kMostRows) return row * kMostRows;
+  return row * (n <= row * kRows * kManyRuns ? kFewRows : kRows);
 }
 
 std::uint64_t scratch_of(std::int64_t n, std::uint32_t element_bytes, bool coarse) {

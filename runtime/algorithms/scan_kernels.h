@@ -120,8 +120,8 @@ struct PairKernels {
 ///   row 0   lane 0: elements 0 1 2 3   lane 1: 4 5 6 7   ...
 ///   row 1   lane 0: the four behind those of the last lane in row 0   ...
 ///
-/// The sums of four are scanned over the lanes, and the last one is carried to the next row. Rows are read some at a time,
-/// so that they are under way together.
+/// The sums of four are scanned over the lanes, and the last one is carried to the next row. Rows are read some at a
+/// time, so that they are under way together.
 template <class T>
 struct RowKernels {
   static constexpr unsigned kBlock = 128;

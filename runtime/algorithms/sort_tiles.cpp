@@ -1,11 +1,11 @@
-// The passes of the radix sort with fine grain. A column is a row of tiles of some thousand keys, which a workgroup of at
-// most 8 subgroups takes one after the other. It sorts a tile by one digit in its own memory before it writes it, so that
-// keys of one digit are written side by side.
+// The passes of the radix sort with fine grain. A column is a row of tiles of some thousand keys, which a workgroup of
+// at most 8 subgroups takes one after the other. It sorts a tile by one digit in its own memory before it writes it, so
+// that keys of one digit are written side by side.
 //
-// A thread holds up to 16 keys of a tile, one of each round. In a round the lanes of a subgroup that have the same digit
-// find each other by eight votes; the first of them adds their number to the subgroup's counter of that digit, and each
-// goes as many places behind what was there as there are lanes before it: the order of equal digits is kept. When all
-// rounds are done, the counters of all subgroups say where the digits of each begin in the sorted tile.
+// A thread holds up to 16 keys of a tile, one of each round. In a round the lanes of a subgroup that have the same
+// digit find each other by eight votes; the first of them adds their number to the subgroup's counter of that digit,
+// and each goes as many places behind what was there as there are lanes before it: the order of equal digits is kept.
+// When all rounds are done, the counters of all subgroups say where the digits of each begin in the sorted tile.
 //
 // What a round leaves in a counter the next finds there: the value that the first lane took is handed to all its
 // fellows before they go on, and a lane does not vote in the next round before it has its own.
@@ -43,8 +43,8 @@ struct Tile {
 };
 
 constexpr int kMostSubgroups = 8;
-/// Rounds are written out, so that a thread's keys are in its registers. Where subgroups are narrow, as on CPUs, that is
-/// more code than it is worth: their drivers take seconds to compile it.
+/// Rounds are written out, so that a thread's keys are in its registers. Where subgroups are narrow, as on CPUs, that
+/// is more code than it is worth: their drivers take seconds to compile it.
 constexpr int most_rounds(int lanes) { return lanes < 16 ? 2 : 16; }
 /// Columns of many keys: enough for the largest devices, whose workgroups then need not be equally quick, and few
 /// counters to scan.
@@ -60,7 +60,7 @@ Tile tile_of(const DeviceState& device, int element_bytes) {
     const std::uint64_t counters = std::uint64_t(t.subgroups + 1) * kDigits * sizeof(unsigned);
     return counters + std::uint64_t(t.threads()) * std::uint64_t(rounds * element_bytes) <= info.max_shared;
   };
-  for (t.rounds = most_rounds(t.lanes); t.rounds > 0 && !fits(t.rounds);) t.rounds /= 2;
+  for (t.rounds = most_rounds(t.lanes); t.rounds > 0 && !fits(t.rounds);) --t.rounds;
   return t;
 }
 
@@ -180,10 +180,9 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
             const Int d = l + turn * tile.threads();
             if (tile.threads() * (turn + 1) <= kDigits)
               f(std::size_t(turn), d);
-            else
-              If (d < kDigits) {
-                f(std::size_t(turn), d);
-              }
+            else If (d < kDigits) {
+              f(std::size_t(turn), d);
+            }
           }
         };
         // Where the next tile's keys of each digit go.
@@ -201,15 +200,19 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
           std::vector<Var<B>> key(rounds, Var<B>(last_key<B>(order)));
           std::vector<UInt> place(rounds, UInt(0u));
           const auto digit = [&](std::size_t r) { return digit_of<B>(key[r], order, shift, digits); };
-          If (in_tile == tile.keys()) {
-            for (std::size_t r = 0; r < rounds; ++r) key[r] = keys[source(r)];
-          }
-          Else {
-            for (std::size_t r = 0; r < rounds; ++r)
-              If (source(r) < n) {
-                key[r] = keys[source(r)];
-              }
-          }
+          // Nearly all tiles are full: those need no tests, and their loads are under way together.
+          const auto each_source = [&](auto f) {
+            If (in_tile == tile.keys()) {
+              for (std::size_t r = 0; r < rounds; ++r) f(r);
+            }
+            Else {
+              for (std::size_t r = 0; r < rounds; ++r)
+                If (source(r) < n) {
+                  f(r);
+                }
+            }
+          };
+          each_source([&](std::size_t r) { key[r] = keys[source(r)]; });
           own_digits([&](std::size_t, const Int& d) {
             for (auto k : range(tile.subgroups)) counters(k, d) = 0u;
           });
@@ -266,14 +269,21 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
             place[r] += counters(s, digit(r));
             sorted[place[r]] = Var<W>(key[r]);
           }
+          // Where the keys were in registers the values come, while keys are written.
+          std::vector<Var<V>> value(pairs ? rounds : 0, Var<V>(V(0)));
+          if (pairs) each_source([&](std::size_t r) { value[r] = values[source(r)]; });
           barrier();
           std::vector<UInt> to(rounds, UInt(0u));
           const auto in_order = [&](auto f) {
-            for (std::size_t r = 0; r < rounds; ++r) {
-              const Int at = int(r) * tile.threads() + l;
-              If (at < in_tile) {
-                f(r, at);
-              }
+            const auto place_of = [&](std::size_t r) { return int(r) * tile.threads() + l; };
+            If (in_tile == tile.keys()) {
+              for (std::size_t r = 0; r < rounds; ++r) f(r, place_of(r));
+            }
+            Else {
+              for (std::size_t r = 0; r < rounds; ++r)
+                If (place_of(r) < in_tile) {
+                  f(r, place_of(r));
+                }
             }
           };
           in_order([&](std::size_t r, const Int& at) {
@@ -282,11 +292,6 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
             sorted_keys[to[r]] = k;
           });
           if (pairs) {
-            std::vector<Var<V>> value(rounds, Var<V>(V(0)));
-            for (std::size_t r = 0; r < rounds; ++r)
-              If (source(r) < n) {
-                value[r] = values[source(r)];
-              }
             barrier();
             for (std::size_t r = 0; r < rounds; ++r) sorted[place[r]] = Var<W>(value[r]);
             barrier();

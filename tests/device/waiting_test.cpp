@@ -243,6 +243,7 @@ TEST_P(Waiting, takes_as_many_submissions_as_come) {
 
 // They share a queue.
 TEST_P(Waiting, of_one_stream_lets_others_take_as_many) {
+  if (!device().native().info().host_visible) GTEST_SKIP() << "what is read is copied, behind all that waits";
   const TimelineSemaphore first(device()), second(device());
   Array<float> x = zeros<float>(device(), 4), y = zeros<float>(device(), 4);
   const Stream waits = device().create_stream(), stream = device().create_stream(StreamPriority::high);
@@ -323,8 +324,10 @@ TEST_P(Waiting, of_one_stream_holds_up_nothing_that_others_were_given_before) {
   launch(stream, tell, 1, x, 2);
   event.wait();
   EXPECT_EQ(printed.lines(), (Lines{"1 1"}));
-  EXPECT_EQ(x.at(0), 1);
-  EXPECT_EQ(y.at(0), 1);
+  if (device().native().info().host_visible) {  // else what is read is copied, behind all that waits
+    EXPECT_EQ(x.at(0), 1);
+    EXPECT_EQ(y.at(0), 1);
+  }
   semaphore.signal(1);
   stream.synchronize();
   EXPECT_EQ(printed.lines(), (Lines{"2 1"}));

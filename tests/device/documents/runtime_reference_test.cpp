@@ -55,7 +55,7 @@ TEST_P(RuntimeReference, kernels_complex_kernel_over_three_dimensions) {
 // ---- Arrays
 
 TEST_P(RuntimeReference, arrays_constructors_and_copies) {
-  const Device cpu("cpu");
+  const Device cpu(on_gpu() ? "reference" : "cpu");
   Array<vec3> e = empty<vec3>(cpu, 1024);
   Array<float> z = zeros<float>(device(), 1024);
   EXPECT_EQ(e.size(), z.size());
