@@ -76,7 +76,7 @@ const K& for_tile(const Tile& tile, int variant, const Make& make) {
 
 /// The lanes of the subgroup that have the same digit as this one.
 struct Fellows {
-  UInt before = 0u, all = 0u;  ///< their number; those in lanes before this one
+  UInt before = 0u, all = 0u;  ///< those in lanes before this one; their number
   UInt first = 0u;             ///< the lane of the first
 };
 
