@@ -55,12 +55,16 @@ Tile tile_of(const DeviceState& device, int element_bytes) {
   const backend::DeviceInfo& info = device.device->info();
   Tile t;
   t.lanes = int(info.subgroup_size);
-  t.subgroups = std::min(kMostSubgroups, int(info.max_block) / std::max(t.lanes, 1));
   const auto fits = [&](int rounds) {
     const std::uint64_t counters = std::uint64_t(t.subgroups + 1) * kDigits * sizeof(unsigned);
     return counters + std::uint64_t(t.threads()) * std::uint64_t(rounds * element_bytes) <= info.max_shared;
   };
-  for (t.rounds = most_rounds(t.lanes); t.rounds > 0 && !fits(t.rounds);) --t.rounds;
+  // A workgroup of fewer subgroups has more room for each.
+  t.subgroups = std::min(kMostSubgroups, int(info.max_block) / std::max(t.lanes, 1));
+  for (; t.subgroups > 0; t.subgroups /= 2) {
+    for (t.rounds = most_rounds(t.lanes); t.rounds > 0 && !fits(t.rounds);) --t.rounds;
+    if (t.rounds > 0) break;
+  }
   return t;
 }
 
