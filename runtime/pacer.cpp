@@ -10,6 +10,7 @@ namespace weft::detail {
 namespace {
 constexpr std::uint32_t kGrowth = 8;
 constexpr std::uint32_t kMeasureEvery = 64;
+constexpr std::uint32_t kAskEvery = 16;
 }  // namespace
 
 std::uint32_t Pace::groups_within(double seconds, std::uint32_t block) const {
@@ -45,8 +46,17 @@ backend::Ticket Pacer::launch(backend::Stream& stream, const std::shared_ptr<Pac
   const std::uint32_t width = (launch.groups - 1) / launch.max_groups + 1, rows = (launch.groups - 1) / width + 1;
   backend::Ticket last = 0;
   for (std::uint32_t first = 0; first < rows;) {
-    clock_.collect(stream.own());
-    const std::uint32_t n = std::clamp(pace->groups_within(launch.budget, launch.block) / width, 1u, rows - first);
+    const auto rows_within = [&] {
+      return std::clamp(pace->groups_within(launch.budget, launch.block) / width, 1u, rows - first);
+    };
+    std::uint32_t n = rows_within();
+    // To ask the device what has run costs as much as a small launch, so a launch that is short enough by what is known
+    // already does so now and then.
+    if (n < rows || pace->estimate(1) == 0 || ++since_asked_ >= kAskEvery) {
+      clock_.collect(stream.own());
+      since_asked_ = 0;
+      n = rows_within();
+    }
     const backend::Grid grid{width, n, 1, n < rows, first};
     const std::uint32_t groups = n * width;
     if (pace->wants(groups))

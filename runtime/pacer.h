@@ -50,7 +50,8 @@ class Pacer {
 
  private:
   StreamClock& clock_;
-  double gathered_ = 0;  ///< seconds of what was recorded since the last submission, as far as is known
+  std::uint32_t since_asked_ = 0;  ///< launches since the device was asked what has run
+  double gathered_ = 0;            ///< seconds of what was recorded since the last submission, as far as is known
 };
 
 }  // namespace weft::detail

@@ -154,7 +154,7 @@ Var<T> subgroup(ir::Op op, const In<T>& v, tracing::Id lane, ir::Op by) {
     if constexpr (taken) return detail::subgroup<T>(ir::Op::op, In<T>(x, loc), ir::kNone, ir::Op::by); \
   }
 /// Combined over the subgroup; the same in all its threads. The order is open: sums of reals may differ in their last
-/// bits between devices. Of reals min and max prefer a number to a NaN; over NaNs alone the result is open.
+/// bits between devices. Of reals min and max prefer a number to a NaN; over NaNs alone they are NaN.
 WEFT_SUBGROUP(subgroup_add, subgroup_reduce, add, kNumbers, "numbers and vectors and matrices of them")
 WEFT_SUBGROUP(subgroup_mul, subgroup_reduce, mul, kNumbers, "numbers and vectors and matrices of them")
 WEFT_SUBGROUP(subgroup_min, subgroup_reduce, min, kNumbers, "numbers and vectors and matrices of them")

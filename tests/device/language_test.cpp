@@ -97,6 +97,30 @@ TEST_P(Language, matrices_of_sixteen_load_and_store_whole) {
   EXPECT_EQ(in.at(1), m);
 }
 
+TEST_P(Language, bits_are_counted_in_integers_of_all_widths) {
+  const std::vector<std::uint64_t> values = {
+      0, 1, 0x80, 0xff, 0x7fff, 0xdeadbeef, ~0ull, 1ull << 63, 0x0123456789abcdefull};
+  const int n = int(values.size());
+  const auto k = kernel("count bits", [](Arr<const std::uint64_t> x, Arr<int, 2> out) {
+    Int i = tid();
+    out(i, 0) = Int(popcount(x[i]));
+    out(i, 1) = popcount(Int(x[i] & 0xffffffffull));
+    out(i, 2) = Int(popcount(UInt16(x[i] & 0xffffull)));
+    out(i, 3) = Int(popcount(Int8(UInt8(x[i] & 0xffull))));
+  });
+  Array<int, 2> out = zeros<int, 2>(device(), {n, 4});
+  launch(k, n, Array<std::uint64_t>(device(), values), out);
+  const std::vector<int> got = out.to_vector();
+  for (int i = 0; i < n; ++i)
+    for (int c = 0; c < 4; ++c) {
+      const int width = 64 >> c;
+      const std::uint64_t low = values[std::size_t(i)] & (width == 64 ? ~0ull : (1ull << width) - 1);
+      int expected = 0;
+      for (int bit = 0; bit < width; ++bit) expected += int(low >> bit & 1);
+      EXPECT_EQ(got[std::size_t(4 * i + c)], expected) << i << " at " << width << " bits";
+    }
+}
+
 TEST_P(Language, all_scalar_types_travel_as_arguments_and_elements) {
   auto check = [&]<class T>(T value) {
     Array<T> a = full<T>(device(), 5, value), b = zeros<T>(device(), 5);

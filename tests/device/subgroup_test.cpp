@@ -287,12 +287,63 @@ TEST_P(Subgroups, workgroups_reduce_by_subgroups_first) {
   });
 }
 
-TEST_P(Subgroups, minima_prefer_numbers) {
-  std::vector<float> x(kThreads, std::numeric_limits<float>::quiet_NaN());
-  for (int k = 1; k < kThreads; k += 2) x[std::size_t(k)] = float(k);
-  const std::vector<float> got = run<float>(device(), x, [](const Float& x) { return subgroup_min(x); });
+TEST_P(Subgroups, minima_and_maxima_prefer_numbers) {
   const int size = size_of(device());
-  for (int k = 0; k < kThreads; ++k) ASSERT_EQ(got[std::size_t(k)], float(k / size * size + 1)) << k;
+  const std::vector<float> none(kThreads, std::numeric_limits<float>::quiet_NaN());
+  std::vector<float> some = none;
+  for (int k = 1; k < kThreads; k += 2) some[std::size_t(k)] = float(k);
+  const auto least = [](const Float& x) { return subgroup_min(x); };
+  const auto most = [](const Float& x) { return subgroup_max(x); };
+  const std::vector<float> minima = run<float>(device(), some, least), maxima = run<float>(device(), some, most);
+  for (int k = 0; k < kThreads; ++k) {
+    const int first = k / size * size;
+    ASSERT_EQ(minima[std::size_t(k)], float(first + 1)) << k;
+    ASSERT_EQ(maxima[std::size_t(k)], float(std::min(first + size, kThreads) - 1)) << k;
+  }
+  for (const float v : run<float>(device(), none, least)) ASSERT_TRUE(std::isnan(v));
+  for (const float v : run<float>(device(), none, most)) ASSERT_TRUE(std::isnan(v));
+}
+
+// A reduction says which lane is read from next, behind a branch that not all take.
+TEST_P(Subgroups, lanes_that_reductions_name_are_read_from) {
+  const auto k = kernel("takes turns", [](Arr<int> out) {
+    Int i = tid(), lane = subgroup_lane(), size = subgroup_size(), steps = 0, seen = 0;
+    Bool goes_on = lane < size / 2;
+    While (subgroup_any(goes_on)) {
+      Int reader = subgroup_min(select(goes_on & (lane >= steps), lane, size));
+      While (reader < size) {
+        seen += subgroup_broadcast(lane * 3, reader);
+        reader = subgroup_min(select(goes_on & (lane > reader), lane, size));
+      }
+      If (goes_on) {
+        out[i] += seen;
+        goes_on = steps < lane;
+      }
+      steps += 1;
+    }
+    out[i] += seen;
+  });
+  Array<int> out = zeros<int>(device(), kThreads);
+  launch(k, kThreads, out);
+  const std::vector<int> got = out.to_vector();
+  const int size = size_of(device());
+  for (int first = 0; first < kThreads; first += size) {
+    std::vector<int> expected(std::size_t(size), 0);
+    std::vector<bool> goes_on(std::size_t(size), false);
+    for (int lane = 0; lane < size / 2; ++lane) goes_on[std::size_t(lane)] = true;
+    int seen = 0;
+    for (int steps = 0; std::ranges::find(goes_on, true) != goes_on.end(); ++steps) {
+      for (int lane = steps; lane < size; ++lane)
+        if (goes_on[std::size_t(lane)]) seen += lane * 3;
+      for (int lane = 0; lane < size; ++lane)
+        if (goes_on[std::size_t(lane)]) {
+          expected[std::size_t(lane)] += seen;
+          goes_on[std::size_t(lane)] = steps < lane;
+        }
+    }
+    for (int lane = 0; lane < size && first + lane < kThreads; ++lane)
+      ASSERT_EQ(got[std::size_t(first + lane)], expected[std::size_t(lane)] + seen) << first + lane;
+  }
 }
 
 TEST_P(Subgroups, what_not_all_threads_reach_is_refused) {

@@ -44,6 +44,22 @@ TEST(Chain, is_a_valid_module_of_one_kernel_and_of_many) {
   EXPECT_EQ(validity({all[0]}, {{0}}, spirv::Target::floor()), "");
 }
 
+// One workgroup has all the steps: where Vulkan's memory model can say so, nothing need be coherent for the device.
+TEST(Chain, hands_memory_on_within_its_workgroup) {
+  const ir::Module module = module_of(add_one);
+  const ir::Module* const kernels[] = {&module};
+  const Places places = {{0}};
+  const auto text = [&](const spirv::Target& target) {
+    return spirv::disassemble(spirv::emit_chain(kernels, places, 64, target));
+  };
+  const std::string precise = text(spirv::Target::everything()), coherent = text(spirv::Target::floor());
+  EXPECT_NE(precise.find("OpMemoryModel PhysicalStorageBuffer64 Vulkan"), std::string::npos) << precise;
+  EXPECT_NE(precise.find("NonPrivatePointer"), std::string::npos);
+  EXPECT_EQ(precise.find("Coherent"), std::string::npos);
+  EXPECT_NE(coherent.find("OpMemoryModel PhysicalStorageBuffer64 GLSL450"), std::string::npos) << coherent;
+  EXPECT_NE(coherent.find("Coherent"), std::string::npos);
+}
+
 TEST(Chain, has_no_steps_whose_threads_work_together_or_report) {
   EXPECT_TRUE(spirv::can_chain(module_of(add_one)));
   EXPECT_TRUE(spirv::can_chain(module_of(wide)));
