@@ -116,11 +116,15 @@ const Form* Forms::made_before(std::size_t launch, const FormCell& cell, const C
 }
 
 void Forms::check_given(std::size_t launch, const std::vector<FormUse>& uses) const {
-  for (const FormUse& use : uses)
-    if (const Form* made = made_before(launch, *use.cell, {}); made && *made != use.form)
+  for (const FormUse& use : uses) {
+    // What a condition makes counts as well: behind it the structure has the form that it had before.
+    const auto last = std::find_if(made_.rbegin(), made_.rend(),
+                                   [&](const Made& m) { return m.cell == use.cell && m.launches <= launch; });
+    if (last != made_.rend() && last->form != use.form)
       invalid(
           fmt::format("arguments are set with {}, which the graph makes {} before, of another size or in other memory",
-                      use.form.what, made->what));
+                      use.form.what, last->form.what));
+  }
 }
 
 void Forms::give(std::size_t launch, const std::vector<FormUse>& uses,

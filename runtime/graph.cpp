@@ -78,8 +78,8 @@ void Graph::launch(const Stream& stream) const {
     s.reports->recorded(replayed);
     return replayed;
   });
+  s.memory.forms().made(true);  // at once: the device has the work, whatever fails now
   s.memory.touched(on, ticket, reached);
-  s.memory.forms().made(true);
   locked_forms.clear();
   lock.unlock();
   s.memory.has_brought(reached);

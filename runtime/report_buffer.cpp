@@ -222,7 +222,12 @@ std::vector<std::uint32_t> ReportBuffer::read(backend::Stream& stream, std::uint
     if (count && from < copy_.bytes) std::memcpy(words.data(), copy_.host + from, std::min(bytes, copy_.bytes - from));
     return words;
   }
-  if (count) stream.download(words.data(), memory_.address + std::uint64_t(first) * 4, std::size_t(count) * 4, last_);
+  if (count && memory_.host) {
+    stream.wait(last_);
+    std::memcpy(words.data(), memory_.host + std::size_t(first) * 4, std::size_t(count) * 4);
+  } else if (count) {
+    stream.download(words.data(), memory_.address + std::uint64_t(first) * 4, std::size_t(count) * 4, last_);
+  }
   return words;
 }
 

@@ -122,8 +122,8 @@ Array<T, N> shareable(const Device& device, const Extent& extent) {
 /// Errors: Error(invalid_argument) for another array.
 SharedMemory export_memory(const ArrayBase& array);
 /// An array at the beginning of memory that another device on the same adapter, or another process, has shared. On
-/// success the descriptor is taken over; with an error it stays, unless the driver has closed it. The end of the array
-/// waits for weft's work on it.
+/// success the descriptor is taken over, and the array has another one open as long as it lives, by which it can be
+/// shared again; with an error it stays, unless the driver has closed it. The end of the array waits for weft's work.
 /// Errors: Error(unsupported) on a device without VK_KHR_external_memory_fd; Error(invalid_argument) for memory of
 /// another adapter or driver, for sizes that are not those of the buffer or too small for the array, for a buffer
 /// without the usage that wrap_buffer() asks for or with one that the device was made without, and for a descriptor

@@ -96,8 +96,9 @@ void Memory::choose_types(std::uint32_t usable, std::uint32_t usable_by_pages) {
       if (c >= 0) return static_cast<std::uint32_t>(c);
     return 0u;
   };
-  groups_[int(MemoryKind::device)].type = first({find_local(kLocal | kMapped | kCached), find_local(kLocal | kMapped),
-                                                 find_local(kLocal), find(kLocal), find(0)});
+  groups_[int(MemoryKind::device)].type =
+      first({find_local(kLocal | kMapped | kCached), find_local(kLocal | kMapped), find_local(kLocal),
+             find_type(usable_by_pages, kLocal, -1), find_type(usable_by_pages, 0, -1), find(0)});
   groups_[int(MemoryKind::upload)].type = first({find(kMapped)});
   groups_[int(MemoryKind::readback)].type = first({find(kMapped | kCached), find(kMapped)});
   for (int kind = 0; kind < 3; ++kind) {

@@ -88,7 +88,6 @@ class Memory {
   std::uint64_t available(MemoryKind kind);
   /// Throws Error(out_of_memory) for a request that cannot be met.
   [[noreturn]] void refuse(std::uint64_t bytes, MemoryKind kind);
-  /// The host may read what the device writes without a copy, besides memory of a kind that is mapped.
   /// Memory of this kind is mapped.
   bool host_visible(MemoryKind kind) const { return groups_[int(kind)].host_visible; }
   /// And the host reads it fast.

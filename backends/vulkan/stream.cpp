@@ -103,7 +103,7 @@ void VulkanStream::begin() {
   commands_.begin(current_->commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
   count_ = 0;
   limit_ = in_flight_.empty() ? idle_limit_ : kMost;
-  idle_limit_ = std::min(2 * limit_, kMost);
+  if (in_flight_.empty()) idle_limit_ = std::min(2 * idle_limit_, kMost);
 }
 
 // Sees to it that there is a batch to be used next.

@@ -119,8 +119,9 @@ Form form_of(const BvhData& d) {
   Form form{.kind = Form::Kind::known};
   form.built = {std::uint64_t(d.count),      d.nodes.storage()->serial,  d.primitives.storage()->serial,
                 d.parents.storage()->serial, d.groups.storage()->serial, d.group_roots.storage()->serial};
-  form.moved = {d.lowers.storage()->serial, d.lowers.address(), std::uint64_t(d.lowers.stride(0)),
-                d.uppers.storage()->serial, d.uppers.address(), std::uint64_t(d.uppers.stride(0))};
+  if (d.count > 0)  // else nobody's arrays are there, but one box anew each time
+    form.moved = {d.lowers.storage()->serial, d.lowers.address(), std::uint64_t(d.lowers.stride(0)),
+                  d.uppers.storage()->serial, d.uppers.address(), std::uint64_t(d.uppers.stride(0))};
   form.what = fmt::format("a hierarchy of {} boxes", d.count);
   return form;
 }
@@ -243,7 +244,7 @@ Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& upp
   const detail::Quiet quiet;
   state_ = std::make_shared<detail::BvhState>(device, options);
   detail::take_boxes(*state_, lowers, uppers);
-  const std::uint64_t begun = state_->cell->set_unknown();
+  const std::uint64_t begun = detail::Capture::current() ? 0 : state_->cell->set_unknown();
   detail::build(*state_);
   detail::has_made(*state_, begun);
 }
@@ -273,11 +274,9 @@ void Bvh::refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers) {
   // Who finds the hierarchy by its handle finds the boxes that the device was given last.
   detail::Capture* const capture = detail::Capture::current();
   bool as_host = s.of_mesh;
-  if (!s.of_mesh && capture)
-    capture->forms.refit({s.cell, s.form, true});
-  else if (!s.of_mesh)
-    as_host = s.cell->check_built(s.form);
+  if (!s.of_mesh && !capture) as_host = s.cell->check_built(s.form);
   detail::change_tree(state_, [&](detail::BvhState& s) {
+    if (!s.of_mesh && capture) capture->forms.refit({s.cell, s.form, true});
     const Array<vec3> before[] = {s.data.lowers, s.data.uppers};
     detail::take_boxes(s, lowers, uppers);
     // Other memory may lie where one was that was freed.

@@ -383,6 +383,34 @@ TEST_P(GraphForms, conditions_build_a_structure_as_it_is) {
     first.launch();
     EXPECT_EQ(found.to_vector(), all_of(20 * runs));
   }
+  // Nor has one that a condition constructs.
+  std::optional<Bvh> constructed;
+  const Graph second = capture(device(), [&] {
+    graph_if(flag, [&] { constructed.emplace(device(), p.few, p.few); });
+    launch(count_boxes, 1, *constructed, found);
+  });
+  expect_contains(error_of([&] { launch(count_boxes, 1, *constructed, found); }), kNotThere);
+  for (const int runs : {0, 1}) {
+    flag.fill(runs);
+    second.launch();
+    EXPECT_EQ(found.to_vector(), all_of(20 * runs));
+  }
+}
+
+TEST_P(GraphForms, a_hierarchy_of_nothing_stays_what_it_is) {
+  const Array<vec3> none = zeros<vec3>(device(), 0);
+  Bvh bvh(device(), none, none);
+  Array<int> found = full<int>(device(), 2, -1), flag = full<int>(device(), 1, 1);
+  const Graph asks = capture(device(), [&] { launch(count_boxes, 1, bvh, found); });
+  const Graph refits = capture(device(), [&] { graph_if(flag, [&] { bvh.refit(); }); });
+  for (int k = 0; k < 2; ++k) {
+    bvh.refit();
+    bvh.rebuild();
+    asks.launch();
+    EXPECT_EQ(found.to_vector(), all_of(0));
+    refits.launch();
+    launch(count_boxes, 1, bvh, found);
+  }
 }
 
 TEST_P(GraphForms, arguments_are_set_with_structures_as_the_graph_makes_them) {
@@ -415,6 +443,25 @@ TEST_P(GraphForms, arguments_are_set_with_structures_as_the_graph_makes_them) {
   p.grid.build(p.few, 0.5f);
   graph.launch();
   EXPECT_EQ(found.to_vector(), all_of(100)) << "it builds the grid itself";
+}
+
+TEST_P(GraphForms, set_counts_what_conditions_make) {
+  Points p(device());
+  p.grid.build(p.many, 0.5f);
+  Array<int> found = zeros<int>(device(), 2), flag = full<int>(device(), 1, 1);
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    graph_if(flag, [&] { p.grid.build(p.many, 0.5f); });
+    launch(count_points, 1, p.grid, found);
+    node = captured_launch();
+  });
+  p.grid.build(p.few, 0.5f);
+  expect_contains(error_of([&] { graph.set(node, count_points, p.grid, found); }),
+                  "which the graph makes a hash grid of 100 points");
+  p.grid.build(p.many, 0.5f);
+  graph.set(node, count_points, p.grid, found);
+  graph.launch();
+  EXPECT_EQ(found.to_vector(), all_of(100));
 }
 
 TEST_P(GraphForms, set_gives_a_launch_the_structure_as_it_is) {
