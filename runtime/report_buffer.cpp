@@ -215,19 +215,12 @@ const ReportBuffer::Run* ReportBuffer::run_of(std::uint32_t launch) const {
   return after == runs_.begin() || launch >= launches_ ? nullptr : &*std::prev(after);
 }
 
-std::vector<std::uint32_t> ReportBuffer::read(backend::Stream& stream, std::uint32_t first, std::uint32_t count) const {
+// Of launches that have run.
+std::vector<std::uint32_t> ReportBuffer::read(std::uint32_t first, std::uint32_t count) const {
   std::vector<std::uint32_t> words(count);
-  if (copy_.bytes) {
-    const std::size_t from = std::size_t(first) * 4, bytes = std::size_t(count) * 4;
-    if (count && from < copy_.bytes) std::memcpy(words.data(), copy_.host + from, std::min(bytes, copy_.bytes - from));
-    return words;
-  }
-  if (count && memory_.host) {
-    stream.wait(last_);
-    std::memcpy(words.data(), memory_.host + std::size_t(first) * 4, std::size_t(count) * 4);
-  } else if (count) {
-    stream.download(words.data(), memory_.address + std::uint64_t(first) * 4, std::size_t(count) * 4, last_);
-  }
+  const backend::Allocation& memory = copy_.bytes ? copy_ : memory_;
+  const std::size_t from = std::size_t(first) * 4, bytes = std::size_t(count) * 4;
+  if (count && from < memory.bytes) std::memcpy(words.data(), memory.host + from, std::min(bytes, memory.bytes - from));
   return words;
 }
 
@@ -371,11 +364,11 @@ Reports::Failure ReportBuffer::failure(const Record& r) const {
 void ReportBuffer::collect(backend::Stream& stream, backend::Ticket waited, Reports& into) {
   if (of_recording_ ? !pending() || !stream.done(last_) : !is_read_by(waited)) return;
   stream.wait(last_);
-  const std::vector<std::uint32_t> header = read(stream, 0, layout::kHeaderWords);
+  const std::vector<std::uint32_t> header = read(0, layout::kHeaderWords);
   const std::uint32_t used = std::min(header[layout::kPrintsUsed], capacity_);
   const std::uint32_t failures_used = std::min(header[layout::kFailuresUsed], layout::kFailureCapacity);
-  const std::vector<std::uint32_t> prints = read(stream, layout::kPrints, used);
-  const std::vector<std::uint32_t> failures = read(stream, layout::kFailures, failures_used);
+  const std::vector<std::uint32_t> prints = read(layout::kPrints, used);
+  const std::vector<std::uint32_t> failures = read(layout::kFailures, failures_used);
 
   Reports found;
   std::vector<Record> lines, failed;

@@ -100,7 +100,7 @@ class ReportBuffer {
   std::uint32_t slot_of(const Kernel& kernel);
   /// The records of one part of the buffer, sorted by launch and thread. False when they make no sense.
   bool parse(std::span<const std::uint32_t> words, std::vector<Record>& into) const;
-  std::vector<std::uint32_t> read(backend::Stream& stream, std::uint32_t first, std::uint32_t count) const;
+  std::vector<std::uint32_t> read(std::uint32_t first, std::uint32_t count) const;
   Reports::Failure failure(const Record& record) const;
 
   backend::Device& device_;

@@ -1,6 +1,5 @@
 // The argument block, and memory behind 64-bit addresses.
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "../frontend/support/error.h"
@@ -228,11 +227,14 @@ namespace {
 Word alignment(const Inst& inst) { return inst.align ? inst.align : Word(ir::bytes(inst.type)); }
 }  // namespace
 
-// What follows the operands of an access.
-std::vector<Word> Emitter::access_words(const Inst& inst, Id base, spv::MemoryAccessMask sees) {
+// What follows the operands of an access, three words at most; how many.
+std::size_t Emitter::access_words(const Inst& inst, Id base, spv::MemoryAccessMask sees, Word* to) {
   using Mask = spv::MemoryAccessMask;
-  if (!shader_.common.within_workgroup || !is_coherent(inst, base)) return {Word(Mask::Aligned), alignment(inst)};
-  return {Word(Mask::Aligned | Mask::NonPrivatePointer | sees), alignment(inst), w_.u32(Word(spv::Scope::Workgroup))};
+  const bool handed_over = shader_.common.within_workgroup && is_coherent(inst, base);
+  to[0] = Word(handed_over ? Mask::Aligned | Mask::NonPrivatePointer | sees : Mask::Aligned);
+  to[1] = alignment(inst);
+  if (handed_over) to[2] = w_.u32(Word(spv::Scope::Workgroup));
+  return handed_over ? 3 : 2;
 }
 
 // Threads may hand each other what they write, behind a barrier or fences: in memory that the kernel both reads and
@@ -259,10 +261,9 @@ Word Emitter::load(Id id) {
   const std::uint8_t width = words ? inst.width / 2 : inst.width;
   Word from = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), lies, width);
   const Word x = w_.id();
-  std::vector<Word> operands{w_.vector_type(lies, width), x, from};
-  std::ranges::copy(access_words(inst, module_.arg(id, 0), spv::MemoryAccessMask::MakePointerVisible),
-                    std::back_inserter(operands));
-  out_->emit(spv::Op::OpLoad, operands.data(), operands.size());
+  Word read[6] = {w_.vector_type(lies, width), x, from};
+  const std::size_t rest = access_words(inst, module_.arg(id, 0), spv::MemoryAccessMask::MakePointerVisible, read + 3);
+  out_->emit(spv::Op::OpLoad, read, 3 + rest);
   return words ? make(spv::Op::OpBitcast, w_.vector_type(inst.type, inst.width), {x}) : x;
 }
 
@@ -284,10 +285,10 @@ void Emitter::store(Id id) {
     what = make(spv::Op::OpBitcast, w_.vector_type(lies, width), {what});
   }
   Word to = pointer(inst, module_.arg(id, 0), module_.arg(id, 1), lies, width);
-  std::vector<Word> operands{to, what};
-  std::ranges::copy(access_words(inst, module_.arg(id, 0), spv::MemoryAccessMask::MakePointerAvailable),
-                    std::back_inserter(operands));
-  body_.emit(spv::Op::OpStore, operands.data(), operands.size());
+  Word written[5] = {to, what};
+  const std::size_t rest =
+      access_words(inst, module_.arg(id, 0), spv::MemoryAccessMask::MakePointerAvailable, written + 2);
+  body_.emit(spv::Op::OpStore, written, 2 + rest);
 }
 
 }  // namespace weft::spirv

@@ -232,7 +232,7 @@ class Emitter {
   Word load(Id id);
   void store(Id id);
   bool is_coherent(const Inst& inst, Id base) const;
-  std::vector<Word> access_words(const Inst& inst, Id base, spv::MemoryAccessMask sees);
+  std::size_t access_words(const Inst& inst, Id base, spv::MemoryAccessMask sees, Word* to);
 
   // ---- Threads together: emit_group.cpp
 

@@ -13,8 +13,8 @@ namespace weft::backend::vulkan {
 namespace {
 
 // Grids that are read from memory have a barrier of their own, see dispatch(). That the device reads commands behind a
-// barrier makes it wait with all that follows: on an H200, launches that wait for each other then take 4.6 us each, and
-// 2.1 of the host, instead of 2.6 and 1.3.
+// barrier makes it wait with all that follows: on an H200, launches that wait for each other then take 4.6 us each
+// instead of 2.6.
 VkPipelineStageFlags stages_of(const Adapter& adapter) {
   constexpr VkPipelineStageFlags kUsual = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   return kUsual | (adapter.ray_query ? VK_PIPELINE_STAGE_ACCELERATION_STRUCTURE_BUILD_BIT_KHR : 0);

@@ -31,12 +31,6 @@ bool closes_what_it_refuses(VkPhysicalDevice adapter) {
   return driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
 }
 
-FileDescriptor another(const FileDescriptor& fd) {
-  FileDescriptor made = fd.duplicate();
-  if (made.is_empty()) throw Error(ErrorKind::unsupported, "memory is shared, and this process may open no more files");
-  return made;
-}
-
 }  // namespace
 
 Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t bytes, VkBufferUsageFlags usage) {
@@ -183,7 +177,12 @@ Memory::Page* Memory::page_at(std::uint64_t address) {
 // A descriptor of memory that is here: the driver's, or another of that with which it came. (Vulkan lets memory be
 // imported and exported at once. NVIDIA's driver then makes new memory, and says nothing.)
 FileDescriptor Memory::descriptor_of(const Page& page) {
-  if (!page.imported.is_empty()) return another(page.imported);
+  if (!page.imported.is_empty()) {
+    FileDescriptor another = page.imported.duplicate();
+    if (another.is_empty())
+      throw Error(ErrorKind::unsupported, "memory is shared, and this process may open no more files");
+    return another;
+  }
   VkMemoryGetFdInfoKHR get{};
   get.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR;
   get.memory = page.memory;

@@ -117,6 +117,21 @@ B last_key(KeyOrder order) {
   return order == KeyOrder::without_sign ? B(~B(0)) : B(~B(0)) >> 1;
 }
 
+/// Calls f(r) for the rounds of which `is_there(r)` says that the thread has a key. Nearly all tiles are full: those
+/// need no tests, and their accesses are under way together.
+template <class P, class F>
+void each_round(const Tile& tile, const Bool& full, const P& is_there, const F& f) {
+  If (full) {
+    for (int r = 0; r < tile.rounds; ++r) f(std::size_t(r));
+  }
+  Else {
+    for (int r = 0; r < tile.rounds; ++r)
+      If (is_there(std::size_t(r))) {
+        f(std::size_t(r));
+      }
+  }
+}
+
 /// The tiles of a column.
 struct Column {
   Int number = workgroup_id(), first, last;
@@ -139,24 +154,14 @@ auto make_count(const Tile& tile, KeyOrder order) {
                   for (auto t : range(column.first, column.last)) {
                     const Int at = t * tile.keys() + l;
                     std::vector<Var<B>> key(std::size_t(tile.rounds), Var<B>(B(0)));
-                    const auto each = [&](auto f) {
-                      for (int r = 0; r < tile.rounds; ++r) f(key[std::size_t(r)], at + r * tile.threads());
+                    const auto source = [&](std::size_t r) { return at + int(r) * tile.threads(); };
+                    const Bool full = t * tile.keys() + tile.keys() <= n;
+                    const auto each = [&](const auto& f) {
+                      each_round(
+                          tile, full, [&](std::size_t r) { return source(r) < n; }, f);
                     };
-                    const auto count = [&](const Var<B>& k) {
-                      atomic_add(counters[digit_of<B>(k, order, shift, digits)], 1u);
-                    };
-                    // All are under way before the first is needed.
-                    If (t * tile.keys() + tile.keys() <= n) {
-                      each([&](Var<B>& k, const Int& i) { k = keys[i]; });
-                      each([&](Var<B>& k, const Int&) { count(k); });
-                    }
-                    Else {
-                      each([&](Var<B>&, const Int& i) {
-                        If (i < n) {
-                          count(keys[i]);
-                        }
-                      });
-                    }
+                    each([&](std::size_t r) { key[r] = keys[source(r)]; });
+                    each([&](std::size_t r) { atomic_add(counters[digit_of<B>(key[r], order, shift, digits)], 1u); });
                   }
                   barrier();
                   for (auto d : range(l, digits, tile.threads())) counts[d * columns + column.number] = counters[d];
@@ -204,17 +209,10 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
           std::vector<Var<B>> key(rounds, Var<B>(last_key<B>(order)));
           std::vector<UInt> place(rounds, UInt(0u));
           const auto digit = [&](std::size_t r) { return digit_of<B>(key[r], order, shift, digits); };
-          // Nearly all tiles are full: those need no tests, and their loads are under way together.
-          const auto each_source = [&](auto f) {
-            If (in_tile == tile.keys()) {
-              for (std::size_t r = 0; r < rounds; ++r) f(r);
-            }
-            Else {
-              for (std::size_t r = 0; r < rounds; ++r)
-                If (source(r) < n) {
-                  f(r);
-                }
-            }
+          const Bool full = in_tile == tile.keys();
+          const auto each_source = [&](const auto& f) {
+            each_round(
+                tile, full, [&](std::size_t r) { return source(r) < n; }, f);
           };
           each_source([&](std::size_t r) { key[r] = keys[source(r)]; });
           own_digits([&](std::size_t, const Int& d) {
@@ -278,17 +276,11 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
           if (pairs) each_source([&](std::size_t r) { value[r] = values[source(r)]; });
           barrier();
           std::vector<UInt> to(rounds, UInt(0u));
-          const auto in_order = [&](auto f) {
+          const auto in_order = [&](const auto& f) {
             const auto place_of = [&](std::size_t r) { return int(r) * tile.threads() + l; };
-            If (in_tile == tile.keys()) {
-              for (std::size_t r = 0; r < rounds; ++r) f(r, place_of(r));
-            }
-            Else {
-              for (std::size_t r = 0; r < rounds; ++r)
-                If (place_of(r) < in_tile) {
-                  f(r, place_of(r));
-                }
-            }
+            each_round(
+                tile, full, [&](std::size_t r) { return place_of(r) < in_tile; },
+                [&](std::size_t r) { f(r, place_of(r)); });
           };
           in_order([&](std::size_t r, const Int& at) {
             const Var<B> k = Var<B>(Var<W>(sorted[at]));
@@ -326,7 +318,7 @@ Tile tile_for(const DeviceState& device) {
 
 bool sorts_fine(const DeviceState& device) {
   const Tile t = tile_of(device, 8);
-  return t.lanes >= 4 && t.subgroups >= 1 && t.rounds >= 1;
+  return t.lanes >= 4 && t.subgroups >= 1;
 }
 
 template <class B, class V>

@@ -473,13 +473,14 @@ TEST_P(Adjoint, of_loops_with_constant_bounds_needs_no_counting) {
   EXPECT_EQ(entries(past_the_last), ir::kNone);
   int rounds = 0;
   for (std::uint32_t k = 0; std::int32_t(k) < 2000000000; k += 1500000000) ++rounds;
-  // NVIDIA's driver counts the rounds of such a loop as if its counter did not wrap.
-  if (device().driver().find("NVIDIA") == std::string::npos) check(past_the_last, rounds);
   const auto asked = kernel("asked", [=](X x, Y y, Int times) {
     Int i = tid();
     for ([[maybe_unused]] auto k : range(times)) step(x, y, i);
   });
   EXPECT_EQ(entries(asked), ir::kNone);
+  if (device().driver().find("NVIDIA") != std::string::npos)
+    GTEST_SKIP() << "past the last: NVIDIA's driver counts the rounds of such a loop as if its counter did not wrap";
+  check(past_the_last, rounds);
 }
 
 TEST_P(Adjoint, of_an_index_by_a_long_chain_of_operations_in_time) {

@@ -93,14 +93,15 @@ double random_weight(std::size_t k) { return std::cos(1.7 * double(k) + 0.4); }
 
 }  // namespace
 
-void GradientTest::expect_gradient(const NumberFunction& function, const Points& points, double tolerance) const {
+void GradientTest::expect_gradient(const NumberFunction& function, const Points& points, double tolerance,
+                                   double between_devices) const {
   const SumKernel sum = weighted_sum(function, random_weight);
   const std::vector<double> expected = gradient(interpreter(), sum, points);
   if (on_reference())
     expect_equal(function, points, expected, difference(sum, points), tolerance, "differences");
   else
-    expect_equal(function, points, gradient(device(), sum, points), expected,
-                 std::min(tolerance, device().is_software() ? 1e-9 : 1e-7), "the interpreter");
+    expect_equal(function, points, gradient(device(), sum, points), expected, std::min(tolerance, between_devices),
+                 "the interpreter");
 }
 
 void GradientTest::expect_chosen(const NumberFunction& function, const std::vector<double>& point,

@@ -23,7 +23,8 @@ class GradientTest : public DeviceTest {
   /// The gradient of a random sum of all results, at each point: on the interpreter against differences of its values,
   /// on each other device against the interpreter.
   /// \param tolerance  relative to the largest component of the gradient, or to 1 if that is less
-  void expect_gradient(const NumberFunction& function, const Points& points, double tolerance = 1e-8) const;
+  void expect_gradient(const NumberFunction& function, const Points& points, double tolerance = 1e-8,
+                       double between_devices = 1e-9) const;
   /// The gradient of the sum of all results where the derivative does not exist, and so was chosen.
   void expect_chosen(const NumberFunction& function, const std::vector<double>& point,
                      const std::vector<double>& gradient) const;
