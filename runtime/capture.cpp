@@ -18,7 +18,6 @@ namespace weft::detail {
 
 namespace {
 thread_local Capture* t_capture = nullptr;
-thread_local GivenStructures::List* t_given = nullptr;
 
 void add(std::vector<Capture::Stale>& list, const Capture::Stale& structure) {
   if (!std::ranges::count(list, structure)) list.push_back(structure);
@@ -175,17 +174,6 @@ Capture::Undo::~Undo() {
   for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].operations = 0;
 }
 
-GivenStructures::GivenStructures() : before_(std::exchange(t_given, &list_)) {}
-GivenStructures::~GivenStructures() { t_given = before_; }
-void GivenStructures::note(const Capture::Stale& structure) {
-  if (t_given) add(t_given->stale, structure);
-}
-void GivenStructures::note(FormUse use) {
-  if (t_given) t_given->forms.push_back(std::move(use));
-}
-bool GivenStructures::are_noted() { return t_given; }
-GivenStructures::List GivenStructures::all() { return *t_given; }
-
 OutsideCapture::OutsideCapture() : inside_(std::exchange(t_capture, nullptr)) {}
 OutsideCapture::~OutsideCapture() { t_capture = inside_; }
 
@@ -266,7 +254,7 @@ Capture::Structures Capture::begin_condition() {
 }
 
 void Capture::end_condition(const Structures& before, const char* what, bool again) {
-  forms.end_condition();
+  forms.end_condition(again);
   const auto was_used = [&](const Stale& s) { return std::ranges::count(structures.here, s) > 0; };
   if (again && std::ranges::any_of(structures.changed, was_used))
     throw Error(ErrorKind::invalid_argument,
@@ -290,7 +278,7 @@ void Capture::launched(const Dispatch& work, std::size_t first_operation, std::v
   made.threads = work.threads;
   made.stale_before = std::move(stale_before);
   made.stale_behind = structures.changed;
-  forms.launched(launches.size() - 1, made.call);
+  forms.launched(launches.size() - 1, made.call, work.uses);
   for (std::size_t k = 0; k < work.args.size() && !is_of_library(made.call->loc); ++k) {
     const ir::Param& parameter = made.call->params[k];
     const ArrayBase* const array = work.args[k].array;

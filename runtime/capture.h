@@ -237,29 +237,6 @@ class Capture {
   const int exceptions_ = std::uncaught_exceptions();
 };
 
-/// While it lives, structures that this thread gives as arguments are noted: for a launch that is made later.
-class GivenStructures {
- public:
-  GivenStructures();
-  GivenStructures(const GivenStructures&) = delete;
-  ~GivenStructures();
-  /// Where none lives, nothing happens.
-  static void note(const Capture::Stale& structure);
-  static void note(FormUse use);
-  /// Whether one lives, of this thread.
-  static bool are_noted();
-  struct List {
-    std::vector<Capture::Stale> stale;
-    std::vector<FormUse> forms;
-  };
-  /// So far, of the one that lives.
-  static List all();
-
- private:
-  List list_;
-  List* const before_;
-};
-
 /// While it lives, this thread's work runs as if nothing were captured: what prepares memory that outlives the capture.
 class OutsideCapture {
  public:

@@ -23,6 +23,7 @@ struct Dispatch {
   std::function<void()> between = {};
   /// What is read besides what the arguments are known to lead to.
   std::span<const std::shared_ptr<Storage>> reads = {};
+  std::span<const FormUse> uses = {};  ///< structures by value among the arguments
 };
 
 /// How many steps of the first dimension (threads, when the kernel asks for no coordinates) one dispatch takes.

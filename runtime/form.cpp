@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "../frontend/support/error.h"
@@ -49,26 +50,29 @@ bool FormCell::check_built(const Form& host) const {
   return device_ == host;
 }
 
-namespace given_forms {
-namespace {
-thread_local std::vector<FormUse> t_uses;
-}
-void note(FormUse use) { t_uses.push_back(std::move(use)); }
-std::vector<FormUse> take() { return t_uses.empty() ? std::vector<FormUse>() : std::exchange(t_uses, {}); }
-}  // namespace given_forms
-
-void Forms::launched(std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel) {
-  for (FormUse& use : std::exchange(coming_, {})) need(std::move(use), launch, kernel);
+bool FormCell::holds(const Form& form) const {
+  const std::lock_guard lock(mutex_);
+  return device_ == form;
 }
 
-void Forms::refit(FormUse use) { need(std::move(use), SIZE_MAX, nullptr); }
+const Form& FormCell::found_by(std::uint64_t recording) const {
+  const Form* found = &device_;
+  for (const Told& told : told_)
+    if (told.recording < recording) found = &told.form;
+  return *found;
+}
 
-void Forms::need(FormUse use, std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel) {
+void Forms::launched(std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel,
+                     std::span<const FormUse> uses) {
+  for (const FormUse& use : uses) need(use, launch, kernel);
+}
+
+void Forms::need(const FormUse& use, std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel) {
   if (made_before(launch, *use.cell, conditions_)) return;
   const bool or_none = std::ranges::any_of(made_, [&](const Made& m) {
     return m.before.kind == Form::Kind::none && m.cell == use.cell && m.launches <= launch;
   });
-  needs_.push_back({std::move(use), or_none, launch, kernel});
+  needs_.push_back({use, or_none, launch, kernel});
 }
 
 void Forms::make(const std::shared_ptr<FormCell>& cell, const Form& before, const Form& after, std::size_t launches) {
@@ -80,15 +84,23 @@ void Forms::begin_condition() {
   begun_.push_back(made_.size());
 }
 
-void Forms::end_condition() {
+void Forms::end_condition(bool again) {
   for (std::size_t k = begun_.back(); k < made_.size(); ++k) {
     const Made& first = made_[k];
     const auto same = [&](const Made& m) { return m.cell == first.cell; };
     const bool is_first =
         std::none_of(made_.begin() + std::ptrdiff_t(begun_.back()), made_.begin() + std::ptrdiff_t(k), same);
-    if (!is_first || first.before.kind == Form::Kind::none) continue;
+    if (!is_first) continue;
     const Made& last = *std::find_if(made_.rbegin(), made_.rend(), same);
-    if (first.before != last.form)
+    // Nothing was there, and whoever finds nothing is right; but the second round finds what the first one left where a
+    // condition inside builds it first, and does not then.
+    const bool or_none = first.before.kind == Form::Kind::none;
+    if (or_none && again && first.conditions.size() > conditions_.size() && first.form != last.form)
+      invalid(
+          fmt::format("{} is made in a condition inside of graph_while(), and {} behind it, of another size or in "
+                      "other memory: the next round would find that. Make it first outside of the condition",
+                      first.form.what, last.form.what));
+    if (!or_none && first.before != last.form)
       invalid(
           fmt::format("{} is made {} in a condition of a graph, of another size or in other memory: behind that nobody "
                       "could tell which it is. Do it outside of the condition, or to another one",
@@ -137,13 +149,17 @@ void Forms::give(std::size_t launch, const std::vector<FormUse>& uses,
 void Forms::settle() {
   asked_.clear();
   cells_.clear();
+  makes_.clear();
   for (const Need& n : needs_) {
     if (!std::ranges::count(asked_, n)) asked_.push_back(n);
     cells_.push_back(n.use.cell.get());
   }
-  for (const Made& m : made_) cells_.push_back(m.cell.get());
-  std::ranges::sort(cells_);
-  cells_.erase(std::ranges::unique(cells_).begin(), cells_.end());
+  for (const Made& m : made_) makes_.push_back(m.cell.get());
+  cells_.insert(cells_.end(), makes_.begin(), makes_.end());
+  for (std::vector<FormCell*>* list : {&cells_, &makes_}) {
+    std::ranges::sort(*list);
+    list->erase(std::ranges::unique(*list).begin(), list->end());
+  }
 }
 
 std::vector<std::unique_lock<std::mutex>> Forms::lock() const {
@@ -152,17 +168,9 @@ std::vector<std::unique_lock<std::mutex>> Forms::lock() const {
   return locks;
 }
 
-std::vector<std::uint64_t> Forms::versions() const {
-  std::vector<std::uint64_t> all;
-  for (const FormCell* cell : cells_) all.push_back(cell->version_);
-  return all;
-}
-
 void Forms::check(const char* what, const char* again) const {
-  // What it leaves was told when it was recorded, and it comes for the first time now.
-  if (!recorded_.empty() && recorded_ == versions()) return;
   for (const Need& n : asked_) {
-    const Form& device = n.use.cell->device_;
+    const Form& device = n.use.cell->found_by(recording_);
     const bool right = n.use.refit ? device.is_built_as(n.use.form) : device == n.use.form;
     if (right || (n.or_none && device.kind == Form::Kind::none)) continue;
     throw Error(
@@ -174,27 +182,44 @@ void Forms::check(const char* what, const char* again) const {
   }
 }
 
-void Forms::made(bool submitted) {
+Form Forms::left(const FormCell& cell, Form device) const {
   for (auto at = made_.begin(); at != made_.end(); ++at) {
     const Made& m = *at;
+    if (m.cell.get() != &cell) continue;
     // What a condition has made counts by its end.
     const auto goes_on = [&](const Made& later) {
       return later.cell == m.cell && !later.conditions.empty() && later.conditions.front() == m.conditions.front();
     };
     if (!m.conditions.empty() && std::any_of(at + 1, made_.end(), goes_on)) continue;
-    Form& device = m.cell->device_;
     if (m.conditions.empty() || device.kind == Form::Kind::none)
       device = m.form;
     else if (device != m.form)
       device.kind = Form::Kind::unknown;
-    ++m.cell->version_;
   }
-  recorded_ = submitted || made_.empty() ? std::vector<std::uint64_t>() : versions();
+  return device;
+}
+
+void Forms::made() {
+  for (FormCell* cell : makes_) {
+    cell->device_ = left(*cell, std::move(cell->device_));
+    ++cell->version_;
+  }
+}
+
+void Forms::record() {
+  static std::atomic<std::uint64_t> count = 0;
+  recording_ = ++count;
+}
+
+void Forms::recorded() {
+  for (FormCell* cell : makes_) cell->told_.push_back({recording_, left(*cell, cell->found_by(recording_))});
 }
 
 void Forms::forget() {
-  if (recorded_.empty() || recorded_ != versions()) return;
-  for (const Made& m : made_) m.cell->device_.kind = Form::Kind::unknown;
+  if (recording_ == 0) return;
+  for (FormCell* cell : makes_)
+    std::erase_if(cell->told_, [&](const FormCell::Told& told) { return told.recording == recording_; });
+  recording_ = 0;
 }
 
 }  // namespace weft::detail

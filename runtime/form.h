@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,12 +44,22 @@ class FormCell {
   /// A refit is given the structure. Errors: as check(), but for what it exchanges.
   /// \return  whether the device holds that, too, as the host says
   bool check_built(const Form& host) const;
+  bool holds(const Form& form) const;
 
  private:
   friend class Forms;
+  /// What a recording will leave, which was not submitted yet.
+  struct Told {
+    std::uint64_t recording = 0;  ///< see Forms::record()
+    Form form;
+  };
+  /// What a recording finds that was not submitted yet: it comes behind those that were recorded before.
+  const Form& found_by(std::uint64_t recording) const;
+
   mutable std::mutex mutex_;
   Form device_;
   std::uint64_t version_ = 0;  ///< how often that was set
+  std::vector<Told> told_;     ///< in the order in which they were recorded
 };
 
 /// Captured work is given a structure.
@@ -58,30 +69,23 @@ struct FormUse {
   bool refit = false;  ///< which needs nothing of what it exchanges
 };
 
-/// What this thread's next launch is given by value: noted when its arguments are taken, where somebody wants to know.
-namespace given_forms {
-void note(FormUse use);
-std::vector<FormUse> take();
-}  // namespace given_forms
-
 /// Which forms captured work needs when it runs, and which ones it leaves. A launch of it holds lock().
 class Forms {
  public:
   // ---- In a capture
-  /// By the dispatch that comes next, until launched().
-  void coming(std::vector<FormUse> uses) { coming_ = std::move(uses); }
-  void launched(std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel);
-  /// By a refit.
-  void refit(FormUse use);
+  void launched(std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel, std::span<const FormUse> uses);
+  /// By what is no launch: a refit, or who takes the structure's data to give them somewhere later.
+  void need(const FormUse& use) { need(use, SIZE_MAX, nullptr); }
   /// The work builds the structure, or exchanges what a refit does.
   /// \param before    its form by then
   /// \param launches  so many came before
   void make(const std::shared_ptr<FormCell>& cell, const Form& before, const Form& after, std::size_t launches);
   /// Around the work of a condition, which is done or not.
   void begin_condition();
+  /// \param again  or done several times
   /// Errors: Error(invalid_argument) for a structure that has another form then than before: behind the condition
   /// nobody could tell which it is.
-  void end_condition();
+  void end_condition(bool again);
   struct Mark {
     std::size_t needs, made, conditions;
   };
@@ -95,15 +99,19 @@ class Forms {
   void give(std::size_t launch, const std::vector<FormUse>& uses, const std::shared_ptr<const ir::Interface>& kernel);
   /// Errors: Error(invalid_argument) for a structure that the work has made in another form by then.
   void check_given(std::size_t launch, const std::vector<FormUse>& uses) const;
-  /// From before check() until behind made(): the device gets the work of those who do this in the order of the forms.
+  /// The work will be submitted by others: before the first lock().
+  void record();
+  /// From before check() until behind made() or recorded(): the device gets the work of those who do this in the order
+  /// of the forms.
   std::vector<std::unique_lock<std::mutex>> lock() const;
   /// Before a run. Errors: Error(invalid_argument) for a structure that the device holds in another form by now.
   /// \param what, again  for messages, see CapturedMemory
   void check(const char* what, const char* again) const;
   /// The device gets the work.
-  /// \param submitted  or will: what was recorded for others to submit
-  void made(bool submitted);
-  /// Work that was to be submitted will not be.
+  void made();
+  /// The work is recorded: what it leaves is found by recordings from now on, and by none else until made().
+  void recorded();
+  /// What was recorded is submitted, or will never be.
   void forget();
 
  private:
@@ -126,18 +134,19 @@ class Forms {
   };
   /// The form in which the work has made it for sure by the time of that launch, in these conditions, or null.
   const Form* made_before(std::size_t launch, const FormCell& cell, const Conditions& conditions) const;
-  void need(FormUse use, std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel);
-  std::vector<std::uint64_t> versions() const;
+  void need(const FormUse& use, std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel);
+  /// What the work leaves of a structure that is `device` before.
+  Form left(const FormCell& cell, Form device) const;
 
   Conditions conditions_;
   std::vector<std::size_t> begun_;  ///< what was made before each of them
   int num_conditions_ = 0;
-  std::vector<FormUse> coming_;
   std::vector<Need> needs_;
   std::vector<Made> made_;
-  std::vector<Need> asked_;              ///< the needs, each once
-  std::vector<FormCell*> cells_;         ///< of needs and of what is made, in one order for everybody
-  std::vector<std::uint64_t> recorded_;  ///< versions behind made(false); empty: submitted
+  std::vector<Need> asked_;       ///< the needs, each once
+  std::vector<FormCell*> cells_;  ///< of needs and of what is made, in one order for everybody
+  std::vector<FormCell*> makes_;  ///< of what is made
+  std::uint64_t recording_ = 0;   ///< which it is of all; 0: it is none, or was submitted
 };
 
 }  // namespace weft::detail

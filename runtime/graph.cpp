@@ -78,19 +78,15 @@ void Graph::launch(const Stream& stream) const {
     s.reports->recorded(replayed);
     return replayed;
   });
-  s.memory.forms().made(true);  // at once: the device has the work, whatever fails now
+  s.memory.forms().made();  // at once: the device has the work, whatever fails now
   s.memory.touched(on, ticket, reached);
   locked_forms.clear();
   lock.unlock();
   s.memory.has_brought(reached);
 }
 
-void Graph::with_structures(const std::function<void()>& give) {
-  const detail::GivenStructures noted;
-  give();
-}
-
-void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args) const {
+void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args,
+                      const detail::GivenStructures& structures) const {
   State& s = state();
   detail::CapturedMemory::Given given;  // in the end, when nothing is locked, what was given before
   std::lock_guard lock(s.mutex);
@@ -106,9 +102,8 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
                     ? "arguments are set for a launch within graph_if() or graph_while()"
                     : fmt::format("arguments are set for a launch that took {} dispatches", known.operations),
                 kernel.name(), kernel.loc());
-  detail::GivenStructures::List structures = detail::GivenStructures::all();
-  given.structures = std::move(structures.stale);
-  given.forms = std::move(structures.forms);
+  given.structures.assign(structures.meshes().begin(), structures.meshes().end());
+  given.forms.assign(structures.forms().begin(), structures.forms().end());
   try {
     s.memory.forms().check_given(node.number, given.forms);
   } catch (const Error& e) {

@@ -58,11 +58,12 @@ class Graph {
   void set(const GraphNode& node, const Kernel<P...>& kernel, const A&... args) const {
     static_assert(sizeof...(P) == sizeof...(A), "weft::Graph: the kernel has another number of parameters");
     if constexpr (detail::Parameters<P...>::template take<A...>()) {
-      with_structures([&] {
-        detail::with_arguments<P...>(
-            kernel.core(), [&](std::span<const detail::HostArg> parts) { set_parts(node, kernel.core(), parts); },
-            detail::Argument<P>(args)...);
-      });
+      detail::with_arguments<P...>(
+          kernel.core(), detail::GivenStructures::For::graph,
+          [&](std::span<const detail::HostArg> parts, const detail::GivenStructures& given) {
+            set_parts(node, kernel.core(), parts, given);
+          },
+          detail::Argument<P>(args)...);
     }
   }
 
@@ -75,9 +76,8 @@ class Graph {
   struct State;
   friend Graph capture(const Device& device, const std::function<void()>& work);
   State& state() const;
-  /// While `give` runs, meshes that are given as arguments are noted for set_parts().
-  static void with_structures(const std::function<void()>& give);
-  void set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args) const;
+  void set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args,
+                 const detail::GivenStructures& structures) const;
   std::shared_ptr<State> state_;
 };
 

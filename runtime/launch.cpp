@@ -100,7 +100,6 @@ void value_out_of_range() {
 }
 
 void refuse_argument(const KernelCore& kernel, int argument, const Error& why) {
-  given_forms::take();
   if (!why.kernel().empty()) throw why;  // of a launch inside of kernel_argument(): that one is to blame
   throw Error(why.kind(), fmt::format("argument {}: {}", argument, why.message()), kernel.name(), kernel.loc());
 }
@@ -121,8 +120,8 @@ ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, 
   return checked.variant;
 }
 
-void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args) {
-  std::vector<FormUse> uses = given_forms::take();
+void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args,
+            const GivenStructures* given) {
   Capture* const capture = Capture::current();
   if (Trace::active()) refuse(kernel, "it is launched while another kernel is traced: launch it from the host");
   if (args.size() > kMaxParams)
@@ -165,15 +164,20 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
                 fmt::format("a launch of {} threads of a kernel that works in workgroups; those count to {}", count,
                             device.max_threads),
                 kernel.name(), kernel.loc());
-  const Dispatch work{program, *on, threads, count, args, steps_per_dispatch(device, call, threads, count)};
-  if (Recorder* r = recorder()) {
-    r->launching({kernel, program, checked.variant, threads, count, args, *on, uses});
-    if (capture) capture->forms.coming(std::move(uses));
-    dispatch(work);
-    return r->launched();
-  }
-  if (capture) capture->forms.coming(std::move(uses));
+  const std::span<const FormUse> uses = given ? given->forms() : std::span<const FormUse>();
+  const Dispatch work{
+      .program = program,
+      .on = *on,
+      .threads = threads,
+      .count = count,
+      .args = args,
+      .steps = steps_per_dispatch(device, call, threads, count),
+      .uses = uses,
+  };
+  Recorder* const r = recorder();
+  if (r) r->launching({kernel, program, checked.variant, threads, count, args, *on, uses});
   dispatch(work);
+  if (r) r->launched();
 }
 
 }  // namespace weft::detail

@@ -3,6 +3,7 @@
 #include "../frontend/edsl/kernel.h"
 #include "../frontend/support/error.h"
 #include "array.h"
+#include "given_structures.h"
 
 namespace weft {
 
@@ -21,7 +22,9 @@ struct HostArg {
   int field = 0;
 };
 
-void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args);
+/// \param given  structures among the arguments, or null: there are none
+void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args,
+            const GivenStructures* given = nullptr);
 
 /// What the arguments of a launch decide about the kernel's code.
 /// Errors: as launch(), for what is wrong with arrays.
@@ -153,10 +156,10 @@ struct Argument<Var<T>> {
   }
 };
 
-/// Calls f with what the parameters of the program are given.
+/// Calls f with what the parameters of the program are given, and the structures among that.
 /// Errors: Error that names the kernel and the argument, for values out of range and structures that cannot be used.
 template <class... P, class F>
-void with_arguments(const KernelCore& kernel, F f, const Argument<P>&... arguments) {
+void with_arguments(const KernelCore& kernel, GivenStructures::For what, F f, const Argument<P>&... arguments) {
   HostArg args[(Parameter<P>::parts + ... + 1)];
   HostArg* at = args;
   int number = 0;
@@ -166,18 +169,24 @@ void with_arguments(const KernelCore& kernel, F f, const Argument<P>&... argumen
     argument.get(at);
     at += parts;
   };
+  GivenStructures given(what);
   try {
     (put(arguments, Parameter<P>::parts), ...);
   } catch (const Error& why) {
     refuse_argument(kernel, number, why);
   }
-  f(std::span<const HostArg>(args, at));
+  given.close();
+  f(std::span<const HostArg>(args, at), given);
 }
 
 template <class... P>
 void launch_with(KernelCore& kernel, const Stream* stream, const Extent& threads, const Argument<P>&... arguments) {
   with_arguments<P...>(
-      kernel, [&](std::span<const HostArg> args) { launch(kernel, stream, threads, args); }, arguments...);
+      kernel, GivenStructures::For::launch,
+      [&](std::span<const HostArg> args, const GivenStructures& given) {
+        launch(kernel, stream, threads, args, &given);
+      },
+      arguments...);
 }
 
 }  // namespace detail

@@ -1,6 +1,7 @@
 // Launches on a tape: what is kept of one, and the launch of its adjoint.
 #include <fmt/format.h>
 
+#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -217,6 +218,7 @@ class LaunchRecord : public TapeRecord {
   std::uint32_t log_entries(TapeCore& tape, const HeldBefore& held);
   View zero_sums(const ir::ExactSum& sum) const;
   View zero_owners(TapeCore& tape) const;
+  std::vector<FormUse> uses_as_they_are() const;
 
   const std::shared_ptr<KernelCore> kernel_;
   const std::shared_ptr<KernelAdjoint> adjoint_;
@@ -311,6 +313,14 @@ std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch
   return first_thread;
 }
 
+// The structures that the launch was given, and that the way back reads where they lie. Of those that were built anew
+// since, the tape has copies.
+std::vector<FormUse> LaunchRecord::uses_as_they_are() const {
+  std::vector<FormUse> uses;
+  std::ranges::copy_if(uses_, std::back_inserter(uses), [](const FormUse& u) { return u.cell->holds(u.form); });
+  return uses;
+}
+
 void LaunchRecord::backward(TapeCore& tape) {
   bool any_gradient = false;
   for (std::size_t k = 0; k < args_.size(); ++k)
@@ -362,14 +372,21 @@ void LaunchRecord::backward(TapeCore& tape) {
     const std::size_t first_thread = add_extra(arguments, tape, scratch, held);
     Arguments owners(1);
     if (!scratch.owners.is_null()) owners.add(scratch.owners);
-    // The structures that the launch was given are read once more, as they were.
-    if (Capture* const capture = Capture::current()) capture->forms.coming(uses_);
-    dispatch({program, current_stream(*device_), threads_, count_, arguments.args, steps,
-              has_scratch ? std::int64_t(scratch.lanes) : INT64_MAX, first_thread,
-              [&] {
-                if (!owners.args.empty()) launch(take_owned(), nullptr, owners.arrays[0].size(), owners.args);
-              },
-              held.reads()});
+    const std::vector<FormUse> uses = Capture::current() ? uses_as_they_are() : std::vector<FormUse>();
+    dispatch({.program = program,
+              .on = current_stream(*device_),
+              .threads = threads_,
+              .count = count_,
+              .args = arguments.args,
+              .steps = steps,
+              .lanes = has_scratch ? std::int64_t(scratch.lanes) : INT64_MAX,
+              .first_thread = first_thread,
+              .between =
+                  [&] {
+                    if (!owners.args.empty()) launch(take_owned(), nullptr, owners.arrays[0].size(), owners.args);
+                  },
+              .reads = held.reads(),
+              .uses = uses});
   }
   for (const ir::Extremum& e : adjoint.extrema) {
     const Arg& arg = args_[e.of];
@@ -460,16 +477,13 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape, const HeldBefore& held
   scratch.slots.zero();
   for (const ir::ExactSum& sum : adjoint.sums) scratch.sums.emplace(sum.of, scratch.slots);
   add_extra(arguments, tape, scratch, held);
-  dispatch({program,
-            current_stream(*device_),
-            threads_,
-            count_,
-            arguments.args,
-            steps,
-            INT64_MAX,
-            SIZE_MAX,
-            {},
-            held.reads()});
+  dispatch({.program = program,
+            .on = current_stream(*device_),
+            .threads = threads_,
+            .count = count_,
+            .args = arguments.args,
+            .steps = steps,
+            .reads = held.reads()});
   arguments.held.clear();
   std::uint32_t entries = 0;
   scratch.slots.storage()->download(&entries, scratch.slots.address(), 4);
@@ -550,6 +564,11 @@ void TapeCore::launching(const CheckedLaunch& launch) {
   record->with_gradient = passes.with_gradient;
   record->take_before(*this, launch);
   pending_ = std::move(record);
+}
+
+void TapeCore::taking(const FormUse& use) {
+  const auto same = [&](const FormUse& known) { return known.cell == use.cell && known.form == use.form; };
+  if (std::ranges::none_of(taken_, same)) taken_.push_back(use);
 }
 
 void TapeCore::launched() {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "../frontend/support/error.h"
@@ -83,6 +84,9 @@ struct Recording::State {
       reached = {};  // nothing is copied
       throw;
     }
+    pin_reached();
+  }
+  void pin_reached() {
     reached_pins.clear();
     for (const auto* list : {&reached.by_elements, &reached.read_by_elements, &reached.by_handles})
       for (const auto& storage : *list) reached_pins.push_back(storage->pin());
@@ -90,17 +94,27 @@ struct Recording::State {
 
   /// The submission works on its memory from now on. Elements and handles may come to refer to other memory while it
   /// runs: nobody else keeps this.
-  void submitted() {
+  /// \return  what prepare() would have refused
+  std::optional<Error> submitted() {
+    std::optional<Error> refused;
     kept.push_back({ticket, std::exchange(reached, {})});
     detail::CapturedMemory::Reached& now = kept.back().reached;
     memory.add_writes(now.writes);
     memory.touched(*recordings, ticket, now);
     {
-      const auto locked_forms = memory.forms().lock();
-      memory.forms().made(true);
+      detail::Forms& forms = memory.forms();
+      const auto locked_forms = forms.lock();
+      forms.forget();
+      try {
+        forms.check("a recording that was submitted just now", "record");
+      } catch (const Error& e) {
+        refused = e;
+      }
+      forms.made();
     }
     memory.has_brought(now);
     release();
+    return refused;
   }
 
   /// What submissions that have run had reached.
@@ -168,8 +182,9 @@ void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
     s.recordings->report_later(s.reports);
   });
   // The work happens now, whatever was done since it was recorded.
-  s.submitted();
+  const std::optional<Error> refused = s.submitted();
   if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is submitted");
+  if (refused) throw *refused;
 }
 
 void Recording::submitted() const { tell({}, 0); }
@@ -267,12 +282,15 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
     state_->with([](backend::Stream& s) { s.submit(); });
     made->recordings = &recordings;
     made->stream = state_.get();
-    made->order();
+    detail::Forms& forms = made->memory.forms();
+    forms.record();
+    const auto locked_forms = forms.lock();
+    made->memory.order_before(recordings, *made->stream, made->reached);
+    made->pin_reached();
     made->recording = made->ticket =
         recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
     made->memory.touched(recordings, made->ticket, made->reached);
-    const auto locked_forms = made->memory.forms().lock();
-    made->memory.forms().made(false);
+    forms.recorded();
   }
   return Recording(std::move(made));
 }

@@ -38,7 +38,9 @@ class [[nodiscard]] Recording {
   void prepare() const;
   /// The command buffer was submitted to the queue of the device just now. What weft is given from now on comes after,
   /// and reading an array waits for it.
-  /// Cost: a submission without commands, by which weft learns when all has run.
+  /// Errors: Error(invalid_argument) where the work has run on a structure that the device holds in another form by
+  /// then (a recording that builds it was not submitted before): prepare() says so before it is too late. Cost: a
+  /// submission without commands, by which weft learns when all has run.
   void submitted() const;
   /// The same without that: the submission signals a timeline semaphore with the value, or is followed by one that
   /// does. The semaphore must stay until this object has ended, or was told of another submission after this one had

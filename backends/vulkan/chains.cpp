@@ -150,7 +150,7 @@ void record(VulkanDevice& device, Commands& commands, const Chain& chain, const 
   if (read.address != written.address) commands.copy(read.address, written.address, bytes);
   ranges.push_back({read.address, bytes, ir::Access::read});
   if (ranges.size() > std::size_t(Hazards::kMost)) ranges = {{0, ~0ull, ir::kChanges | ir::Access::read}};
-  commands.order(ranges);
+  commands.order_launch(ranges);
   struct {
     std::uint64_t steps;
     std::uint32_t rounds;

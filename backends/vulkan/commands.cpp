@@ -12,29 +12,31 @@ namespace weft::backend::vulkan {
 
 namespace {
 
+constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                               kTransfer = VK_PIPELINE_STAGE_TRANSFER_BIT,
+                               kRayBuild = VK_PIPELINE_STAGE_ACCELERATION_STRUCTURE_BUILD_BIT_KHR;
+
 // Grids that are read from memory have a barrier of their own, see dispatch(). That the device reads commands behind a
 // barrier makes it wait with all that follows: on an H200, launches that wait for each other then take 4.6 us each
 // instead of 2.6.
 VkPipelineStageFlags stages_of(const Adapter& adapter) {
-  constexpr VkPipelineStageFlags kUsual = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-  return kUsual | (adapter.ray_query ? VK_PIPELINE_STAGE_ACCELERATION_STRUCTURE_BUILD_BIT_KHR : 0);
+  return kCompute | kTransfer | (adapter.ray_query ? kRayBuild : 0);
 }
-VkAccessFlags writes_of(const Adapter& adapter) {
-  constexpr VkAccessFlags kUsual = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-  return kUsual | (adapter.ray_query ? VK_ACCESS_ACCELERATION_STRUCTURE_WRITE_BIT_KHR : 0);
+VkAccessFlags writes_in(VkPipelineStageFlags stages) {
+  return (stages & kCompute ? VK_ACCESS_SHADER_WRITE_BIT : 0) |
+         (stages & kTransfer ? VK_ACCESS_TRANSFER_WRITE_BIT : 0) |
+         (stages & kRayBuild ? VK_ACCESS_ACCELERATION_STRUCTURE_WRITE_BIT_KHR : 0);
 }
-VkAccessFlags accesses_of(const Adapter& adapter) {
-  constexpr VkAccessFlags kReads = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
-  return writes_of(adapter) | kReads | (adapter.ray_query ? VK_ACCESS_ACCELERATION_STRUCTURE_READ_BIT_KHR : 0);
+VkAccessFlags accesses_in(VkPipelineStageFlags stages) {
+  return writes_in(stages) | (stages & kCompute ? VK_ACCESS_SHADER_READ_BIT : 0) |
+         (stages & kTransfer ? VK_ACCESS_TRANSFER_READ_BIT : 0) |
+         (stages & kRayBuild ? VK_ACCESS_ACCELERATION_STRUCTURE_READ_BIT_KHR : 0);
 }
 
 }  // namespace
 
 Commands::Commands(VulkanDevice& device)
-    : device_(device),
-      stages_(stages_of(device.adapter())),
-      writes_(writes_of(device.adapter())),
-      all_(accesses_of(device.adapter())) {}
+    : device_(device), stages_(stages_of(device.adapter())), writes_(writes_in(stages_)), all_(accesses_in(stages_)) {}
 
 void Commands::begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) {
   VkCommandBufferBeginInfo info{};
@@ -47,6 +49,7 @@ void Commands::begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) 
 void Commands::enter(VkCommandBuffer commands) {
   commands_ = commands;
   bound_ = VK_NULL_HANDLE;
+  used_ = 0;
   if (!device_.adopted()) return barrier();
   // Others have used the queue, and what they did there is not known.
   VkMemoryBarrier barrier{};
@@ -55,6 +58,7 @@ void Commands::enter(VkCommandBuffer commands) {
   barrier.dstAccessMask = all_;
   device_.vk().vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, stages_, 0, 1, &barrier, 0, nullptr,
                                     0, nullptr);
+  reached_ = stages_;
   hazards_.clear();
   barrier_due_ = false;
 }
@@ -78,32 +82,45 @@ void Commands::release() {
 }
 
 void Commands::memory_barrier(VkPipelineStageFlags to, VkAccessFlags access) {
+  memory_barrier(stages_, writes_, to, access);
+}
+void Commands::memory_barrier(VkPipelineStageFlags from, VkAccessFlags writes, VkPipelineStageFlags to,
+                              VkAccessFlags access) {
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  barrier.srcAccessMask = writes_;
+  barrier.srcAccessMask = writes;
   barrier.dstAccessMask = access;
-  device_.vk().vkCmdPipelineBarrier(commands_, stages_, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  device_.vk().vkCmdPipelineBarrier(commands_, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
 void Commands::barrier() {
   memory_barrier(stages_, all_);
+  reached_ = stages_;
   hazards_.clear();
   barrier_due_ = false;
 }
 
-void Commands::order(std::span<const MemoryRange> ranges) {
+// Barriers are of those stages alone that the command buffer has used: before and behind it stand barriers of all. A
+// stage that is used for the first time behind such barriers, which have reached others alone, needs one more.
+void Commands::order(std::span<const MemoryRange> ranges, VkPipelineStageFlags stage) {
+  used_ |= stage;
+  const bool anyhow = barrier_due_ || (track_ && stage & ~reached_);
+  if (anyhow) hazards_.clear();
   Barrier needed = track_ ? hazards_.add(ranges) : Barrier::none;
-  if (barrier_due_) needed = Barrier::memory;
+  if (anyhow) needed = Barrier::memory;
   if (needed == Barrier::none) return;
   if (needed == Barrier::memory) {
-    memory_barrier(stages_, all_);
+    memory_barrier(used_, writes_in(used_), used_, accesses_in(used_));
     ++memory_barriers_;
   } else {
-    device_.vk().vkCmdPipelineBarrier(commands_, stages_, stages_, 0, 0, nullptr, 0, nullptr, 0, nullptr);
+    device_.vk().vkCmdPipelineBarrier(commands_, used_, used_, 0, 0, nullptr, 0, nullptr, 0, nullptr);
     ++execution_barriers_;
   }
+  reached_ = used_;
   barrier_due_ = false;
 }
+
+void Commands::order_launch(std::span<const MemoryRange> ranges) { order(ranges, kCompute); }
 
 void Commands::dispatch(const VulkanProgram& program, std::span<const std::byte> args, std::uint64_t large,
                         const Grid& grid, std::uint64_t grid_at) {
@@ -133,7 +150,7 @@ void Commands::dispatch(const VulkanProgram& program, std::span<const std::byte>
 void Commands::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
   const Place target = device_.memory().resolve(to, bytes), source = device_.memory().resolve(from, bytes);
   const MemoryRange ranges[] = {{to, bytes, ir::Access::write}, {from, bytes, ir::Access::read}};
-  order(ranges);
+  order(ranges, kTransfer);
   const VkBufferCopy region{source.offset, target.offset, bytes};
   device_.vk().vkCmdCopyBuffer(commands_, source.buffer, target.buffer, 1, &region);
 }
@@ -141,7 +158,7 @@ void Commands::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
 void Commands::fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) {
   const Place target = device_.memory().resolve(to, bytes);
   const MemoryRange range{to, bytes, ir::Access::write};
-  order({&range, 1});
+  order({&range, 1}, kTransfer);
   device_.vk().vkCmdFillBuffer(commands_, target.buffer, target.offset, bytes, pattern);
 }
 
@@ -149,7 +166,7 @@ void Commands::build(const VulkanRayStructure& structure, const RayTriangles& tr
   const MemoryRange ranges[] = {{structure.memory(), structure.layout().bytes, ir::Access::write},
                                 {triangles.points, std::uint64_t{triangles.num_points} * 12, ir::Access::read},
                                 {triangles.indices, std::uint64_t{triangles.num_triangles} * 12, ir::Access::read}};
-  order(ranges);
+  order(ranges, kRayBuild | kTransfer);
   const VkAccelerationStructureInstanceKHR instance = structure.instance();
   const Place at = device_.memory().resolve(structure.memory() + structure.layout().instance, sizeof instance);
   device_.vk().vkCmdUpdateBuffer(commands_, at.buffer, at.offset, sizeof instance, &instance);

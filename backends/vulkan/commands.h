@@ -33,8 +33,8 @@ class Commands {
   bool open() const { return commands_ != VK_NULL_HANDLE; }
   VkCommandBuffer handle() const { return commands_; }
 
-  /// Puts what is needed before an operation on `ranges`.
-  void order(std::span<const MemoryRange> ranges);
+  /// Puts what is needed before a dispatch() on `ranges`.
+  void order_launch(std::span<const MemoryRange> ranges);
   /// A barrier against everything.
   void barrier();
   /// After an operation.
@@ -53,12 +53,16 @@ class Commands {
   std::uint64_t execution_barriers() const { return execution_barriers_; }
 
  private:
+  void order(std::span<const MemoryRange> ranges, VkPipelineStageFlags stage);
   void memory_barrier(VkPipelineStageFlags to, VkAccessFlags access);
+  void memory_barrier(VkPipelineStageFlags from, VkAccessFlags writes, VkPipelineStageFlags to, VkAccessFlags access);
   void release();
 
   VulkanDevice& device_;
   const VkPipelineStageFlags stages_;  ///< in which work happens
   const VkAccessFlags writes_, all_;   ///< what it does there
+  VkPipelineStageFlags used_ = 0;      ///< by the command buffer so far
+  VkPipelineStageFlags reached_ = 0;   ///< by its last barrier
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   VkPipeline bound_ = VK_NULL_HANDLE;
   Hazards hazards_;

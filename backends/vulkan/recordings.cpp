@@ -27,7 +27,7 @@ void record(VulkanDevice& device, Commands& commands, std::span<const Operation>
         }
         ranges = o.ranges;
         if (o.grid_at) ranges.push_back({o.grid_at, 12, ir::Access::read});
-        commands.order(ranges);
+        commands.order_launch(ranges);
         commands.dispatch(static_cast<const VulkanProgram&>(*o.program), o.args, args.address, o.grid, o.grid_at);
         break;
       }

@@ -360,7 +360,7 @@ Ticket VulkanStream::launch(Program& program, Grid grid, std::span<const std::by
     large = staging(args.size());
     std::memcpy(large.host, args.data(), args.size());
   }
-  open().order(ranges);
+  open().order_launch(ranges);
   commands_.dispatch(shader, args, large.address, grid);
   return recorded();
 }

@@ -276,7 +276,7 @@ void Bvh::refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers) {
   bool as_host = s.of_mesh;
   if (!s.of_mesh && !capture) as_host = s.cell->check_built(s.form);
   detail::change_tree(state_, [&](detail::BvhState& s) {
-    if (!s.of_mesh && capture) capture->forms.refit({s.cell, s.form, true});
+    if (!s.of_mesh && capture) capture->forms.need({s.cell, s.form, true});
     const Array<vec3> before[] = {s.data.lowers, s.data.uppers};
     detail::take_boxes(s, lowers, uppers);
     // Other memory may lie where one was that was freed.

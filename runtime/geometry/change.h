@@ -1,4 +1,4 @@
-// Changes of a structure that may fail on the way. Internal.
+// Changes of a structure that may fail on the way, and its use by value. Internal.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -22,14 +22,9 @@ void change(const std::shared_ptr<std::atomic<bool>>& mark, const F& f) {
   }
 }
 
-/// A structure is given to a launch by value, in the form that its host's members say: captured work needs that when it
-/// runs, and so does a launch that is made later; any other needs it now.
-/// Errors: as FormCell::check()
-inline void use_form(const std::shared_ptr<FormCell>& cell, const Form& form) {
-  if (GivenStructures::are_noted()) return GivenStructures::note({cell, form});
-  const bool captured = Capture::current();
-  if (!captured) cell->check(form);
-  if (captured || recorder()) given_forms::note({cell, form});
-}
+/// A structure's data are taken, in the form that its host's members say: for an argument of a launch, or to be given
+/// to some later. Captured work needs that form when it runs, and so does the way back of a tape that is captured; what
+/// is not captured needs it now. Errors: as FormCell::check()
+void use_form(const std::shared_ptr<FormCell>& cell, const Form& form);
 
 }  // namespace weft::detail

@@ -152,7 +152,8 @@ void check_unchanged(const MeshState& s) {
     invalid("the indices of a mesh have changed, or its last refit or rebuild failed: call its rebuild()");
   if (Capture* c = Capture::current(); c && !c->use(s.watch->mark()))
     invalid("the indices of a mesh are changed in a capture: call its rebuild() there, before it is used");
-  GivenStructures::note(s.watch->mark());
+  if (GivenStructures* const given = GivenStructures::current(); given && given->is_for_graph())
+    given->note(s.watch->mark());
 }
 
 void read_points(MeshState& s) {

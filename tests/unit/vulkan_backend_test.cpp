@@ -338,6 +338,32 @@ TEST_F(Vulkan, BarriersStandOnlyWhereNeeded) {
   device_->free(m);
 }
 
+TEST_F(Vulkan, ACopyBehindBarriersOfLaunchesHasOneOfItsOwn) {
+  constexpr std::uint32_t n = 256;
+  VulkanStream stream(static_cast<VulkanDevice&>(*device_));
+  const auto step = load(*device_, test::kStep);
+  const Allocation m = device_->allocate(6 * n * 4, MemoryKind::device);
+  const auto at = [&](int i) { return m.address + i * n * 4; };
+  stream.fill(at(0), 6 * n * 4, 1);
+  stream.synchronize();
+  run(stream, *step, {at(0), at(1), n, 0});
+  stream.copy(at(5), at(4), n * 4);
+  EXPECT_EQ(stream.memory_barriers(), 0u) << "the batch begins with a barrier of all stages";
+  stream.submit();
+  run(stream, *step, {at(0), at(1), n, 0});
+  run(stream, *step, {at(1), at(2), n, 0});
+  EXPECT_EQ(stream.memory_barriers(), 1u);
+  const Ticket copied = stream.copy(at(3), at(1), n * 4);  // written before that barrier, which is of launches alone
+  EXPECT_EQ(stream.memory_barriers(), 2u);
+  stream.copy(at(4), at(2), n * 4);
+  EXPECT_EQ(stream.memory_barriers(), 2u);
+  Allocation third = m;
+  third.address = at(3);
+  EXPECT_EQ(read<std::uint32_t>(stream, third, n, copied), std::vector<std::uint32_t>(n, 3));
+  stream.synchronize();
+  device_->free(m);
+}
+
 TEST_F(Vulkan, AtomicsOfManyLaunchesAddUp) {
   const auto stream = device_->create_stream();
   const auto count = load(*device_, test::kCount);

@@ -2,6 +2,8 @@
 #include <weft/geometry.h>
 #include <weft/weft.h>
 
+#include <optional>
+
 #include "../watched_test.h"
 #include "embedded.h"
 
@@ -77,7 +79,7 @@ TEST_P(RecordedForms, PassFromOneRecordingToTheNext) {
   EXPECT_EQ(s.found.at(0), 20);
 }
 
-TEST_P(RecordedForms, AreUnknownWhereARecordingWasNeverSubmitted) {
+TEST_P(RecordedForms, AreThoseOfBeforeWhereARecordingWasNeverSubmitted) {
   Scene s(on_gpu());
   {
     const Recording dropped = s.record([&] { s.grid.build(s.few, 0.5f); });
@@ -85,6 +87,45 @@ TEST_P(RecordedForms, AreUnknownWhereARecordingWasNeverSubmitted) {
   expect_contains(error_of([&] { s.count(); }), "is not what the device holds");
   s.grid.build(s.few, 0.5f);
   EXPECT_EQ(s.count(), 20);
+}
+
+TEST_P(RecordedForms, OfWhatIsBuiltAsItWasAreKnownWhereNothingWasSubmitted) {
+  Scene s(on_gpu());
+  {
+    const Recording dropped = s.record([&] { s.grid.build(s.many, 0.5f); });
+  }
+  EXPECT_EQ(s.count(), 100);
+}
+
+TEST_P(RecordedForms, OfEachStructureAreForgottenByThemselves) {
+  Scene s(on_gpu());
+  HashGrid other(s.e.device, 4, 4, 4);
+  other.build(s.many, 0.5f);
+  std::optional<Recording> dropped = s.record([&] {
+    s.grid.build(s.few, 0.5f);
+    other.build(s.few, 0.5f);
+  });
+  const Recording last = s.record([&] { other.build(s.many, 0.5f); });
+  dropped.reset();
+  expect_contains(error_of([&] { s.count(); }), "is not what the device holds");
+}
+
+TEST_P(RecordedForms, ARecordingIsRefusedWithoutTheOneThatBuildsForIt) {
+  Scene s(on_gpu());
+  std::optional<Recording> builds = s.record([&] { s.grid.build(s.few, 0.5f); });
+  const Recording asks = s.record([&] {
+    launch(count_points, 1, s.grid, s.found);
+    s.grid.build(s.few, 0.5f);  // tells what it leaves, too
+  });
+  asks.prepare();  // what was recorded before is submitted before
+  builds.reset();
+  expect_contains(error_of([&] { asks.prepare(); }), "a recording works on a hash grid of 20 points");
+  // Who does not ask is told when it is too late.
+  s.e.renderer.submit(s.commands);
+  const std::string told = error_of([&] { asks.submitted(); });
+  expect_contains(told, "a recording that was submitted just now works on a hash grid of 20 points");
+  expect_contains(told, "count points");
+  EXPECT_EQ(s.count(), 20);  // as the recording has left it
 }
 
 }  // namespace

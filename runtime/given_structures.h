@@ -1,0 +1,42 @@
+// Structures among the arguments of a launch, noted while these are taken. Internal to the runtime.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <span>
+
+namespace weft::detail {
+
+struct FormUse;
+
+/// The structures that one launch is given. They are noted from the beginning of this object until its close(), or
+/// until another one of this thread begins: a structure may launch kernels while it is taken.
+class GivenStructures {
+ public:
+  enum class For {
+    launch,  ///< that follows at once
+    graph,   ///< which is launched later: what has to hold then is not asked now
+  };
+  explicit GivenStructures(For what);
+  GivenStructures(const GivenStructures&) = delete;
+  GivenStructures& operator=(const GivenStructures&) = delete;
+  ~GivenStructures();
+  void close();
+
+  /// Of this thread, or null: what is taken by then is no argument of a launch.
+  static GivenStructures* current();
+  bool is_for_graph() const { return for_ == For::graph; }
+  void note(const FormUse& use);
+  /// One that is a mesh, by its mark: see Capture::Stale.
+  void note(const std::shared_ptr<std::atomic<bool>>& mesh);
+  std::span<const FormUse> forms() const;
+  std::span<const std::shared_ptr<std::atomic<bool>>> meshes() const;
+
+ private:
+  struct List;
+  std::unique_ptr<List> list_;  ///< made when there is something to note: most launches are given arrays alone
+  GivenStructures* before_;
+  const For for_;
+  bool open_ = true;
+};
+
+}  // namespace weft::detail
