@@ -11,11 +11,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <thread>
 
 #include "../../frontend/support/platform.h"
+#include "../../runtime/profile.h"
 
 namespace weft::bench {
 
@@ -215,7 +217,7 @@ int Harness::main(int argc, char** argv) {
   std::vector<std::string> suites;
   std::string only, device_name, out = "build/bench/summary.csv";
   int rounds = 21, threads = int(platform::environment_number("LP_NUM_THREADS", std::uint64_t(all_threads())));
-  bool verbose = false;
+  bool verbose = false, profile = false;
   app.add_option("--suite", suites, "Run this suite alone (may be repeated)")->check(CLI::IsMember(known));
   app.add_option("--case", only, "Run only cases whose name contains this; the file is left alone");
   app.add_option("--out", out, "File that takes the rows; those of other suites in it stay")->capture_default_str();
@@ -224,6 +226,9 @@ int Harness::main(int argc, char** argv) {
   app.add_option("--threads", threads, "Threads of a software device, and of references that may have several")
       ->check(CLI::Range(1, 1024));
   app.add_flag("--verbose", verbose, "Print what else was measured, too");
+  app.add_flag("--profile", profile,
+               "Print where the device's time goes in each case, one kernel at a time: the rows then measure nothing, "
+               "and the file is left alone");
   CLI11_PARSE(app, argc, argv);
   const std::set<std::string> wanted = suites.empty() ? known : std::set<std::string>(suites.begin(), suites.end());
 
@@ -244,7 +249,10 @@ int Harness::main(int argc, char** argv) {
         Run run(device, rounds, threads);
         run.row_.suite = c.suite;
         run.row_.name = c.name;
+        std::optional<Profiler> profiler;
+        if (profile) profiler.emplace(device);
         c.body(run);
+        if (profiler) fmt::print("\n{}\n", profiler->stop().table());
         if (!run.left_out_.empty()) {
           fmt::print("{:<8} {:<34} left out: {}\n", c.suite, c.name, run.left_out_);
           continue;
@@ -259,7 +267,7 @@ int Harness::main(int argc, char** argv) {
       }
       if (k + 1 == cases_.size() || cases_[k + 1].suite != c.suite) print_mean(c.suite, rows);
     }
-    if (only.empty()) {
+    if (only.empty() && !profile) {
       write_csv(out, rows, wanted, Run(device, rounds, threads).device_label());
       fmt::print("\nwritten to {}\n", out);
     }

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Runs build/gpu.tar.xz (see pack.sh) on a machine with a GPU. Logs go to the folder named first.
+# Usage: run.sh FOLDER [tests] [bench] [profile] [examples]
+#   SHARDS     processes of device tests at once (8)
+#   FILTER     of device tests (*/gpu)
+#   SUITES     of the benchmarks (algorithms geometry runtime launch)
+#   ROUNDS     of these (9)
+#   LIMIT      seconds that each part may take (180)
+set -uo pipefail
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+logs="$(mkdir -p "${1:?a folder for logs}" && cd "$1" && pwd)"
+shift
+packed="$(mktemp -d)"
+trap 'rm -rf "$packed"' EXIT
+tar -C "$packed" -xJf "$root/build/gpu.tar.xz"
+export LD_LIBRARY_PATH="$packed/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export VK_ADD_LAYER_PATH="$packed/layers" WEFT_CACHE_DIR="$packed/cache"
+# Tests look for files where they were built.
+built="$(cat "$packed/source_folder")"
+if [[ ! -e "$built" ]]; then mkdir -p "$(dirname "$built")" && ln -s "$root" "$built"; fi
+if [[ -d "$packed/data" && ! -e "$built/../shared/data" ]]; then
+  mkdir -p "$(dirname "$built")/shared" && ln -s "$packed/data" "$(dirname "$built")/shared/data"
+fi
+# NVIDIA's files may lie where the loader does not look.
+if [[ -z "${VK_DRIVER_FILES:-}" && -z "$(ls /usr/share/vulkan/icd.d /etc/vulkan/icd.d 2>/dev/null)" ]]; then
+  found="$(find /usr/local /opt -name nvidia_icd.json 2>/dev/null | head -n 1)"
+  [[ -n "$found" ]] && export VK_DRIVER_FILES="$found"
+fi
+if [[ -e "$packed/bin/cub" ]]; then
+  printf '#!/bin/bash\nwhile (($#)); do if [[ "$1" == -o ]]; then cp "%s" "$2"; fi; shift; done\n' "$packed/bin/cub" \
+    >"$packed/bin/nvcc"
+  chmod +x "$packed/bin/nvcc"
+  export WEFT_NVCC="$packed/bin/nvcc"
+fi
+limit="${LIMIT:-180}"
+say() { echo "[$(date +%H:%M:%S)] $*"; }
+bench() { # suite, then further options; the log is named after both
+  local log="$logs/bench_$1${2:+_${2#--}}.txt"
+  timeout "$limit" "$packed/bin/weft_bench" --suite "$1" "${@:2}" --out "$logs/bench.csv" >"$log" 2>&1 ||
+    say "suite $1: status $?"
+  cat "$log"
+}
+
+say "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null), $(nproc) CPUs"
+"$packed/bin/device_tests" --report-devices 2>&1 | tail -n 5
+for part in "$@"; do
+  say "$part"
+  case "$part" in
+    bench)
+      for suite in ${SUITES:-algorithms geometry runtime launch}; do bench "$suite" --rounds "${ROUNDS:-9}"; done
+      ;;
+    profile)
+      for suite in ${PROFILED:-algorithms}; do bench "$suite" --profile --rounds 3 ${CASE:+--case "$CASE"}; done
+      ;;
+    examples)
+      for name in dem raycast collide; do
+        (mkdir -p "$logs/$name" && cd "$logs/$name" && timeout "$limit" "$packed/bin/$name" >log.txt 2>&1) ||
+          say "$name: status $?"
+        tail -n 6 "$logs/$name/log.txt"
+      done
+      ;;
+    tests)
+      shards="${SHARDS:-8}"
+      for ((k = 0; k < shards; ++k)); do
+        GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$k timeout "$limit" "$packed/bin/device_tests" \
+          --gtest_filter="${FILTER:-*/gpu}" >"$logs/tests_$k.txt" 2>&1 &
+      done
+      wait
+      for ((k = 0; k < shards; ++k)); do
+        echo "process $k: $(grep -c '^\[       OK' "$logs/tests_$k.txt") passed; $(tail -n 1 "$logs/tests_$k.txt")"
+      done
+      # What a process was in when it was stopped counts as failed.
+      for ((k = 0; k < shards; ++k)); do
+        grep -h '^\[  FAILED  \].*(' "$logs/tests_$k.txt"
+        grep '^\[ RUN\|^\[  *OK\|^\[  FAILED\|^\[  SKIPPED' "$logs/tests_$k.txt" | tail -n 1 | grep '^\[ RUN'
+      done | sort -u
+      ;;
+    *) say "unknown: $part" ;;
+  esac
+done
+say "done"
