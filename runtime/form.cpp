@@ -50,15 +50,10 @@ bool FormCell::check_built(const Form& host) const {
   return device_ == host;
 }
 
-bool FormCell::holds(const Form& form) const {
-  const std::lock_guard lock(mutex_);
-  return device_ == form;
-}
-
-const Form& FormCell::found_by(std::uint64_t recording) const {
+const Form& FormCell::found_by(std::uint64_t recording, const void* commands) const {
   const Form* found = &device_;
   for (const Told& told : told_)
-    if (told.recording < recording) found = &told.form;
+    if (told.recording < recording && told.commands != commands) found = &told.form;
   return *found;
 }
 
@@ -95,11 +90,16 @@ void Forms::end_condition(bool again) {
     // Nothing was there, and whoever finds nothing is right; but the second round finds what the first one left where a
     // condition inside builds it first, and does not then.
     const bool or_none = first.before.kind == Form::Kind::none;
-    if (or_none && again && first.conditions.size() > conditions_.size() && first.form != last.form)
+    const auto inside = [&](const Made& m) {
+      return same(m) && m.conditions.size() >= first.conditions.size() &&
+             std::equal(first.conditions.begin(), first.conditions.end(), m.conditions.begin());
+    };
+    const Made& left = *std::find_if(made_.rbegin(), made_.rend(), inside);
+    if (or_none && again && first.conditions.size() > conditions_.size() && left.form != last.form)
       invalid(
           fmt::format("{} is made in a condition inside of graph_while(), and {} behind it, of another size or in "
                       "other memory: the next round would find that. Make it first outside of the condition",
-                      first.form.what, last.form.what));
+                      left.form.what, last.form.what));
     if (!or_none && first.before != last.form)
       invalid(
           fmt::format("{} is made {} in a condition of a graph, of another size or in other memory: behind that nobody "
@@ -127,15 +127,14 @@ const Form* Forms::made_before(std::size_t launch, const FormCell& cell, const C
   return found;
 }
 
-void Forms::check_given(std::size_t launch, const std::vector<FormUse>& uses) const {
+void Forms::check_given(std::size_t launch, const std::vector<FormUse>& uses, const char* what) const {
   for (const FormUse& use : uses) {
     // What a condition makes counts as well: behind it the structure has the form that it had before.
     const auto last = std::find_if(made_.rbegin(), made_.rend(),
                                    [&](const Made& m) { return m.cell == use.cell && m.launches <= launch; });
     if (last != made_.rend() && last->form != use.form)
-      invalid(
-          fmt::format("arguments are set with {}, which the graph makes {} before, of another size or in other memory",
-                      use.form.what, last->form.what));
+      invalid(fmt::format("{} {}, which the graph makes {} before, of another size or in other memory", what,
+                          use.form.what, last->form.what));
   }
 }
 
@@ -170,7 +169,7 @@ std::vector<std::unique_lock<std::mutex>> Forms::lock() const {
 
 void Forms::check(const char* what, const char* again) const {
   for (const Need& n : asked_) {
-    const Form& device = n.use.cell->found_by(recording_);
+    const Form& device = n.use.cell->found_by(recording_, commands_);
     const bool right = n.use.refit ? device.is_built_as(n.use.form) : device == n.use.form;
     if (right || (n.or_none && device.kind == Form::Kind::none)) continue;
     throw Error(
@@ -206,13 +205,17 @@ void Forms::made() {
   }
 }
 
-void Forms::record() {
+void Forms::record(const void* commands) {
   static std::atomic<std::uint64_t> count = 0;
   recording_ = ++count;
+  commands_ = commands;
 }
 
 void Forms::recorded() {
-  for (FormCell* cell : makes_) cell->told_.push_back({recording_, left(*cell, cell->found_by(recording_))});
+  for (FormCell* cell : cells_)
+    std::erase_if(cell->told_, [&](const FormCell::Told& told) { return told.commands == commands_; });
+  for (FormCell* cell : makes_)
+    cell->told_.push_back({recording_, commands_, left(*cell, cell->found_by(recording_, commands_))});
 }
 
 void Forms::forget() {

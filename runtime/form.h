@@ -24,7 +24,10 @@ struct Form {
   Kind kind = Kind::none;
   std::array<std::uint64_t, 8> built = {};  ///< by the last build
   std::array<std::uint64_t, 6> moved = {};  ///< what a refit exchanges, and kernels may read
-  std::string what = "a structure";         ///< for messages: "a hash grid of 100 points"
+  /// Serials of memory that is the structure's own, 0 where there is less. The first is that which a refit writes, and
+  /// of which all data have an array: these are known by it.
+  std::array<std::uint64_t, 5> memory = {};
+  std::string what = "a structure";  ///< for messages: "a hash grid of 100 points"
 
   bool is_built_as(const Form& other) const { return kind == other.kind && built == other.built; }
   bool operator==(const Form& other) const { return is_built_as(other) && moved == other.moved; }
@@ -44,17 +47,18 @@ class FormCell {
   /// A refit is given the structure. Errors: as check(), but for what it exchanges.
   /// \return  whether the device holds that, too, as the host says
   bool check_built(const Form& host) const;
-  bool holds(const Form& form) const;
 
  private:
   friend class Forms;
   /// What a recording will leave, which was not submitted yet.
   struct Told {
-    std::uint64_t recording = 0;  ///< see Forms::record()
+    std::uint64_t recording = 0;     ///< see Forms::record()
+    const void* commands = nullptr;  ///< where it was recorded
     Form form;
   };
-  /// What a recording finds that was not submitted yet: it comes behind those that were recorded before.
-  const Form& found_by(std::uint64_t recording) const;
+  /// What a recording finds that was not submitted yet: it comes behind those that were recorded before, but for one in
+  /// the same commands, which are recorded anew and will not be submitted as they were.
+  const Form& found_by(std::uint64_t recording, const void* commands) const;
 
   mutable std::mutex mutex_;
   Form device_;
@@ -74,7 +78,7 @@ class Forms {
  public:
   // ---- In a capture
   void launched(std::size_t launch, const std::shared_ptr<const ir::Interface>& kernel, std::span<const FormUse> uses);
-  /// By what is no launch: a refit, or who takes the structure's data to give them somewhere later.
+  /// By a refit.
   void need(const FormUse& use) { need(use, SIZE_MAX, nullptr); }
   /// The work builds the structure, or exchanges what a refit does.
   /// \param before    its form by then
@@ -98,12 +102,13 @@ class Forms {
   /// The launch is given these in place of what it used; check_given() comes before.
   void give(std::size_t launch, const std::vector<FormUse>& uses, const std::shared_ptr<const ir::Interface>& kernel);
   /// Errors: Error(invalid_argument) for a structure that the work has made in another form by then.
-  void check_given(std::size_t launch, const std::vector<FormUse>& uses) const;
-  /// The work will be submitted by others: before the first lock().
-  void record();
+  /// \param what  for messages: "arguments are set with"
+  void check_given(std::size_t launch, const std::vector<FormUse>& uses, const char* what) const;
   /// From before check() until behind made() or recorded(): the device gets the work of those who do this in the order
   /// of the forms.
   std::vector<std::unique_lock<std::mutex>> lock() const;
+  /// Before the first check() of work that others will submit, from these commands.
+  void record(const void* commands);
   /// Before a run. Errors: Error(invalid_argument) for a structure that the device holds in another form by now.
   /// \param what, again  for messages, see CapturedMemory
   void check(const char* what, const char* again) const;
@@ -147,6 +152,7 @@ class Forms {
   std::vector<FormCell*> cells_;  ///< of needs and of what is made, in one order for everybody
   std::vector<FormCell*> makes_;  ///< of what is made
   std::uint64_t recording_ = 0;   ///< which it is of all; 0: it is none, or was submitted
+  const void* commands_ = nullptr;
 };
 
 }  // namespace weft::detail

@@ -13,6 +13,7 @@
 #include "captured_memory.h"
 #include "kernel_programs.h"
 #include "observe.h"
+#include "taken_structures.h"
 
 namespace weft {
 
@@ -103,9 +104,9 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
                     : fmt::format("arguments are set for a launch that took {} dispatches", known.operations),
                 kernel.name(), kernel.loc());
   given.structures.assign(structures.meshes().begin(), structures.meshes().end());
-  given.forms.assign(structures.forms().begin(), structures.forms().end());
+  given.forms = detail::taken_structures::among(args, &structures);
   try {
-    s.memory.forms().check_given(node.number, given.forms);
+    s.memory.forms().check_given(node.number, given.forms, "arguments are set with");
   } catch (const Error& e) {
     throw Error(e.kind(), e.message(), kernel.name(), kernel.loc());
   }

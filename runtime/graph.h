@@ -113,7 +113,8 @@ GraphNode captured_launch();
 void graph_if(const Array<int>& flag, const std::function<void()>& work);
 
 /// Work that runs again and again while `flag` is not 0, at most `limit` times. Called in a capture; `work` is called
-/// once. Errors: as graph_if(), and Error(invalid_argument) for a limit outside of 1 to 2^20. Cost: the graph holds a
+/// once. Errors: as graph_if(), and Error(invalid_argument) for a limit outside of 1 to 2^20, and for a structure that
+/// was not there before, is made in a condition inside of `work`, and otherwise behind that. Cost: the graph holds a
 /// gate and the operations of `work` for each round that is possible, and rounds after the last cost an empty launch
 /// for each: a limit of some hundred is cheap, one of 100,000 takes seconds to record.
 void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work);

@@ -8,6 +8,7 @@
 #include "dispatch.h"
 #include "kernel_programs.h"
 #include "observe.h"
+#include "taken_structures.h"
 
 namespace weft::detail {
 
@@ -164,7 +165,15 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
                 fmt::format("a launch of {} threads of a kernel that works in workgroups; those count to {}", count,
                             device.max_threads),
                 kernel.name(), kernel.loc());
-  const std::span<const FormUse> uses = given ? given->forms() : std::span<const FormUse>();
+  Recorder* const r = recorder();
+  std::vector<FormUse> uses;  // which others ask for
+  if (capture || r) uses = taken_structures::among(args, given);
+  if (capture && !uses.empty()) try {
+      // Data that were taken by themselves, before the capture has built the structure otherwise.
+      capture->forms.check_given(capture->launches.size(), uses, "it is given");
+    } catch (const Error& e) {
+      refuse(kernel, e.message());
+    }
   const Dispatch work{
       .program = program,
       .on = *on,
@@ -174,7 +183,6 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
       .steps = steps_per_dispatch(device, call, threads, count),
       .uses = uses,
   };
-  Recorder* const r = recorder();
   if (r) r->launching({kernel, program, checked.variant, threads, count, args, *on, uses});
   dispatch(work);
   if (r) r->launched();

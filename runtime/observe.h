@@ -48,8 +48,6 @@ class Recorder {
   virtual void launching(const CheckedLaunch& launch) = 0;
   /// That launch is on its stream.
   virtual void launched() = 0;
-  /// A structure's data are taken, to be given to launches later.
-  virtual void taking(const FormUse&) {}
   /// \param leaves  scalars of an element
   virtual void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) = 0;
   /// All elements are replaced by values of the host.

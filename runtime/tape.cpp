@@ -276,10 +276,6 @@ void TapeCore::backward(std::span<const Seed> seeds) {
     accumulate(gradient(seeds[k].of_), given[k], seeds[k].leaves_);
     mark_nonzero(seeds[k].of_);
   }
-  // Of launches that were given data which were taken before, nobody knows which.
-  if (Capture* const capture = Capture::current())
-    for (const FormUse& use : taken_)
-      if (use.cell->holds(use.form)) capture->forms.need(use);
   walk(records_);
   for (OnDevice& d : devices_) d.workspaces = {};
   for (auto& [storage, t] : storages_) {

@@ -40,7 +40,6 @@ class TapeCore : public Recorder {
 
   void launching(const CheckedLaunch& launch) override;
   void launched() override;
-  void taking(const FormUse& use) override;
   void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) override;
   void overwriting(const ArrayBase& to, const HostValues& values) override;
   void exposing(const ArrayBase& elements, const char* what) override;
@@ -170,7 +169,6 @@ class TapeCore : public Recorder {
   std::size_t change_counts_pruned_ = 64;
   /// What launches did not write since they were certain to fail.
   std::set<std::weak_ptr<Storage>, std::owner_less<>> kept_;
-  std::vector<FormUse> taken_;           ///< by themselves: launches were given the data of these
   std::string broken_;                   ///< why the tape cannot go back
   std::unique_ptr<TapeRecord> pending_;  ///< the launch that is being made
 };

@@ -1,7 +1,6 @@
 // Launches on a tape: what is kept of one, and the launch of its adjoint.
 #include <fmt/format.h>
 
-#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -313,11 +312,22 @@ std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch
   return first_thread;
 }
 
-// The structures that the launch was given, and that the way back reads where they lie. Of those that were built anew
-// since, the tape has copies.
+// The structures that the launch was given, as far as the way back reads them where they lie. Of memory that was
+// written since, by a build or a refit, the tape has copies.
 std::vector<FormUse> LaunchRecord::uses_as_they_are() const {
   std::vector<FormUse> uses;
-  std::ranges::copy_if(uses_, std::back_inserter(uses), [](const FormUse& u) { return u.cell->holds(u.form); });
+  for (FormUse use : uses_) {
+    bool lies_there = false;
+    for (const Arg& arg : args_) {
+      if (!arg.before || arg.before->copy()) {
+        // What a refit writes was written: other boxes are no matter.
+        if (arg.before && arg.array.storage()->serial == use.form.memory[0]) use.refit = true;
+        continue;
+      }
+      lies_there |= std::ranges::count(use.form.memory, arg.array.storage()->serial) > 0;
+    }
+    if (lies_there) uses.push_back(std::move(use));
+  }
   return uses;
 }
 
@@ -564,11 +574,6 @@ void TapeCore::launching(const CheckedLaunch& launch) {
   record->with_gradient = passes.with_gradient;
   record->take_before(*this, launch);
   pending_ = std::move(record);
-}
-
-void TapeCore::taking(const FormUse& use) {
-  const auto same = [&](const FormUse& known) { return known.cell == use.cell && known.form == use.form; };
-  if (std::ranges::none_of(taken_, same)) taken_.push_back(use);
 }
 
 void TapeCore::launched() {

@@ -79,14 +79,15 @@ struct Recording::State {
     reached = {};  // of a submission that did not come
     try {
       const auto locked_forms = memory.forms().lock();
-      memory.order_before(*recordings, *stream, reached);
+      order_now();
     } catch (...) {
       reached = {};  // nothing is copied
       throw;
     }
-    pin_reached();
   }
-  void pin_reached() {
+  /// The same under the lock of the forms, with nothing reached yet.
+  void order_now() {
+    memory.order_before(*recordings, *stream, reached);
     reached_pins.clear();
     for (const auto* list : {&reached.by_elements, &reached.read_by_elements, &reached.by_handles})
       for (const auto& storage : *list) reached_pins.push_back(storage->pin());
@@ -129,7 +130,7 @@ struct Recording::State {
 
   ~State() {
     if (recording == 0) return;
-    if (ticket == recording) {
+    {
       const auto locked_forms = memory.forms().lock();
       memory.forms().forget();
     }
@@ -283,10 +284,9 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
     made->recordings = &recordings;
     made->stream = state_.get();
     detail::Forms& forms = made->memory.forms();
-    forms.record();
     const auto locked_forms = forms.lock();
-    made->memory.order_before(recordings, *made->stream, made->reached);
-    made->pin_reached();
+    forms.record(commands);
+    made->order_now();
     made->recording = made->ticket =
         recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
     made->memory.touched(recordings, made->ticket, made->reached);

@@ -36,11 +36,11 @@ class [[nodiscard]] Recording {
   /// Error(kernel_fault) above all, of any recording whose failures nobody has been told of. After these all is ready
   /// for the submission: a second call is not needed.
   void prepare() const;
-  /// The command buffer was submitted to the queue of the device just now. What weft is given from now on comes after,
-  /// and reading an array waits for it.
-  /// Errors: Error(invalid_argument) where the work has run on a structure that the device holds in another form by
-  /// then (a recording that builds it was not submitted before): prepare() says so before it is too late. Cost: a
-  /// submission without commands, by which weft learns when all has run.
+  /// The command buffer was submitted to the queue of the device just now, behind all others of which this was said.
+  /// What weft is given from now on comes after, and reading an array waits for it. Errors: Error(invalid_argument)
+  /// where the work has run on a structure that the device holds in another form by then (a recording that builds it
+  /// was not submitted before): prepare() says so before it is too late. Cost: a submission without commands, by which
+  /// weft learns when all has run.
   void submitted() const;
   /// The same without that: the submission signals a timeline semaphore with the value, or is followed by one that
   /// does. The semaphore must stay until this object has ended, or was told of another submission after this one had

@@ -143,7 +143,7 @@ void Commands::dispatch(const VulkanProgram& program, std::span<const std::byte>
   if (grid.part) return vk.vkCmdDispatchBase(commands_, 0, grid.first_y, 0, grid.x, grid.y, grid.z);
   if (!grid_at) return vk.vkCmdDispatch(commands_, grid.x, grid.y, grid.z);
   const Place place = device_.memory().resolve(grid_at, 12);
-  memory_barrier(VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
+  memory_barrier(used_, writes_in(used_), VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
   vk.vkCmdDispatchIndirect(commands_, place.buffer, place.offset);
 }
 
@@ -170,8 +170,9 @@ void Commands::build(const VulkanRayStructure& structure, const RayTriangles& tr
   const VkAccelerationStructureInstanceKHR instance = structure.instance();
   const Place at = device_.memory().resolve(structure.memory() + structure.layout().instance, sizeof instance);
   device_.vk().vkCmdUpdateBuffer(commands_, at.buffer, at.offset, sizeof instance, &instance);
-  memory_barrier(stages_, all_);
-  structure.record(commands_, triangles, [&] { memory_barrier(stages_, all_); });
+  const auto between = [&] { memory_barrier(used_, writes_in(used_), used_, accesses_in(used_)); };
+  between();
+  structure.record(commands_, triangles, between);
 }
 
 void Commands::track_hazards(bool on) {

@@ -10,8 +10,11 @@
 // What a round leaves in a counter the next finds there: the value that the first lane took is handed to all its
 // fellows before they go on, and a lane does not vote in the next round before it has its own.
 //
-// Behind the last key a thread has keys that no other comes after, so that they go to the end of the tile, from where
-// nothing is written.
+// Nearly all tiles are full. In the last one, which may not be, a thread has keys behind the last that no other comes
+// after, so that they go to the end of the tile; each thread then writes its own keys to their places. What both ways
+// have in common is written once, but not the accesses of memory: tests around each of them, or values that come from
+// either way, take half as many registers again (128 instead of 80 by ptxas for sm_90, in CUDA's words for this
+// kernel), and the device then has fewer workgroups at once.
 //
 //   digits of a subgroup of 4 lanes    2 0 2 1 | 0 2 0 0    (two rounds)
 //   place among those of its digit     0 0 1 0 | 1 2 2 3
@@ -87,10 +90,12 @@ struct Fellows {
 Fellows find_fellows(const UInt& digit, int lanes) {
   const int words = (lanes + 31) / 32;
   std::vector<UInt> mask(std::size_t(words), UInt(lanes < 32 ? (1u << lanes) - 1u : ~0u));
-  for (unsigned bit = 0; bit < unsigned(kDigitBits); ++bit) {
-    const Bool set = (digit & (1u << bit)) != 0u;
-    const Vec<4, unsigned> votes = subgroup_ballot(set);
-    for (int w = 0; w < words; ++w) mask[std::size_t(w)] = mask[std::size_t(w)] & select(set, votes[w], ~votes[w]);
+  // Half of a sort's instructions: five for each vote, where a test of the bit and a choice between the lanes with and
+  // without it take seven.
+  for (int bit = 0; bit < kDigitBits; ++bit) {
+    const Int everywhere = (Int(digit) << (31 - bit)) >> 31;  // the bit in all places
+    const Vec<4, unsigned> votes = subgroup_ballot(everywhere != 0);
+    for (int w = 0; w < words; ++w) mask[std::size_t(w)] &= ~(votes[w] ^ UInt(everywhere));
   }
   Fellows f;
   const UInt lane = UInt(subgroup_lane());
@@ -117,21 +122,6 @@ B last_key(KeyOrder order) {
   return order == KeyOrder::without_sign ? B(~B(0)) : B(~B(0)) >> 1;
 }
 
-/// Calls f(r) for the rounds of which `is_there(r)` says that the thread has a key. Nearly all tiles are full: those
-/// need no tests, and their accesses are under way together.
-template <class P, class F>
-void each_round(const Tile& tile, const Bool& full, const P& is_there, const F& f) {
-  If (full) {
-    for (int r = 0; r < tile.rounds; ++r) f(std::size_t(r));
-  }
-  Else {
-    for (int r = 0; r < tile.rounds; ++r)
-      If (is_there(std::size_t(r))) {
-        f(std::size_t(r));
-      }
-  }
-}
-
 /// The tiles of a column.
 struct Column {
   Int number = workgroup_id(), first, last;
@@ -151,17 +141,19 @@ auto make_count(const Tile& tile, KeyOrder order) {
                   const Column column(tiles, n, tile);
                   for (auto d : range(l, kDigits, tile.threads())) counters[d] = 0u;
                   barrier();
+                  const auto add = [&](const Var<B>& key) {
+                    atomic_add(counters[digit_of<B>(key, order, shift, digits)], 1u);
+                  };
                   for (auto t : range(column.first, column.last)) {
-                    const Int at = t * tile.keys() + l;
-                    std::vector<Var<B>> key(std::size_t(tile.rounds), Var<B>(B(0)));
-                    const auto source = [&](std::size_t r) { return at + int(r) * tile.threads(); };
-                    const Bool full = t * tile.keys() + tile.keys() <= n;
-                    const auto each = [&](const auto& f) {
-                      each_round(
-                          tile, full, [&](std::size_t r) { return source(r) < n; }, f);
-                    };
-                    each([&](std::size_t r) { key[r] = keys[source(r)]; });
-                    each([&](std::size_t r) { atomic_add(counters[digit_of<B>(key[r], order, shift, digits)], 1u); });
+                    const Int at = t * tile.keys() + l, end = t * tile.keys() + tile.keys();
+                    If (end <= n) {
+                      std::vector<Var<B>> key;
+                      for (int r = 0; r < tile.rounds; ++r) key.push_back(Var<B>(keys[at + r * tile.threads()]));
+                      for (const Var<B>& k : key) add(k);
+                    }
+                    Else {
+                      for (auto i : range(at, n, tile.threads())) add(keys[i]);
+                    }
                   }
                   barrier();
                   for (auto d : range(l, digits, tile.threads())) counts[d * columns + column.number] = counters[d];
@@ -173,130 +165,145 @@ template <class B, class V>
 auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
   // Keys and values are in the workgroup's memory one after the other, as what is wider.
   using W = std::conditional_t<(sizeof(V) > sizeof(B)), V, B>;
-  return kernel(
-      "move keys of tiles",
-      [=](Arr<const B> keys, Arr<const V> values, Arr<const unsigned> starts, Arr<B> sorted_keys, Arr<V> sorted_values,
-          Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
-        auto counters = shared<unsigned, 2>({{tile.subgroups, kDigits}});
-        auto begins = shared<unsigned>(kDigits);
-        auto sorted = shared<W>(tile.keys());
-        const Int l = local_id(), s = subgroup_id();
-        const Column column(tiles, n, tile);
-        const std::size_t rounds = std::size_t(tile.rounds);
-        // Calls f(turn, digit) for the digits that this thread looks after.
-        const auto own_digits = [&](auto f) {
-          for (int turn = 0; turn < tile.turns(); ++turn) {
-            const Int d = l + turn * tile.threads();
-            if (tile.threads() * (turn + 1) <= kDigits)
-              f(std::size_t(turn), d);
-            else If (d < kDigits) {
-              f(std::size_t(turn), d);
-            }
-          }
-        };
-        // Where the next tile's keys of each digit go.
-        std::vector<UInt> start(std::size_t(tile.turns()), UInt(0u));
-        own_digits([&](std::size_t turn, const Int& d) {
-          If (d < digits) {
-            start[turn] = starts[d * columns + column.number];
-          }
-        });
+  return kernel("move keys of tiles",
+                [=](Arr<const B> keys, Arr<const V> values, Arr<const unsigned> starts, Arr<B> sorted_keys,
+                    Arr<V> sorted_values, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
+                  auto counters = shared<unsigned, 2>({{tile.subgroups, kDigits}});
+                  auto begins = shared<unsigned>(kDigits);
+                  auto sorted = shared<W>(tile.keys());
+                  const Int l = local_id(), s = subgroup_id();
+                  const Column column(tiles, n, tile);
+                  const std::size_t rounds = std::size_t(tile.rounds);
+                  // Calls f(turn, digit) for the digits that this thread looks after.
+                  const auto own_digits = [&](auto f) {
+                    for (int turn = 0; turn < tile.turns(); ++turn) {
+                      const Int d = l + turn * tile.threads();
+                      if (tile.threads() * (turn + 1) <= kDigits)
+                        f(std::size_t(turn), d);
+                      else If (d < kDigits) {
+                        f(std::size_t(turn), d);
+                      }
+                    }
+                  };
+                  // Where the next tile's keys of each digit go.
+                  std::vector<UInt> start(std::size_t(tile.turns()), UInt(0u));
+                  own_digits([&](std::size_t turn, const Int& d) {
+                    If (d < digits) {
+                      start[turn] = starts[d * columns + column.number];
+                    }
+                  });
 
-        for (auto t : range(column.first, column.last)) {
-          const Int first = t * tile.keys(), in_tile = min(n - first, tile.keys());
-          const Int part = s * (tile.rounds * tile.lanes) + subgroup_lane();
-          const auto source = [&](std::size_t r) { return first + part + int(r) * tile.lanes; };
-          std::vector<Var<B>> key(rounds, Var<B>(last_key<B>(order)));
-          std::vector<UInt> place(rounds, UInt(0u));
-          const auto digit = [&](std::size_t r) { return digit_of<B>(key[r], order, shift, digits); };
-          const Bool full = in_tile == tile.keys();
-          const auto each_source = [&](const auto& f) {
-            each_round(
-                tile, full, [&](std::size_t r) { return source(r) < n; }, f);
-          };
-          each_source([&](std::size_t r) { key[r] = keys[source(r)]; });
-          own_digits([&](std::size_t, const Int& d) {
-            for (auto k : range(tile.subgroups)) counters(k, d) = 0u;
-          });
-          barrier();
+                  for (auto t : range(column.first, column.last)) {
+                    const Int first = t * tile.keys(), in_tile = min(n - first, tile.keys());
+                    const Int part = s * (tile.rounds * tile.lanes) + subgroup_lane();
+                    const auto source = [&](std::size_t r) { return first + part + int(r) * tile.lanes; };
+                    std::vector<Var<B>> key(rounds, Var<B>(B(0)));
+                    std::vector<UInt> place(rounds, UInt(0u));
+                    const auto digit = [&](std::size_t r) { return digit_of<B>(key[r], order, shift, digits); };
+                    const Bool full = in_tile == tile.keys();
+                    If (full) {
+                      for (std::size_t r = 0; r < rounds; ++r) key[r] = keys[source(r)];
+                    }
+                    Else {
+                      for (auto k : range(l, tile.keys(), tile.threads())) {
+                        Var<B> known = last_key<B>(order);
+                        If (k < in_tile) {
+                          known = keys[first + k];
+                        }
+                        sorted[k] = Var<W>(known);
+                      }
+                      barrier();
+                      for (std::size_t r = 0; r < rounds; ++r)
+                        key[r] = Var<B>(Var<W>(sorted[part + int(r) * tile.lanes]));
+                      barrier();
+                    }
+                    own_digits([&](std::size_t, const Int& d) {
+                      for (auto k : range(tile.subgroups)) counters(k, d) = 0u;
+                    });
+                    barrier();
 
-          // The place of each key among those of its digit in its subgroup's part.
-          for (std::size_t r = 0; r < rounds; ++r) {
-            const Fellows fellows = find_fellows(UInt(digit(r)), tile.lanes);
-            UInt begin = 0u;
-            If (fellows.before == 0u) {
-              begin = atomic_add(counters(s, digit(r)), fellows.all);
-            }
-            place[r] = subgroup_shuffle(begin, fellows.first) + fellows.before;
-          }
-          barrier();
+                    // The place of each key among those of its digit in its subgroup's part.
+                    for (std::size_t r = 0; r < rounds; ++r) {
+                      const Fellows fellows = find_fellows(UInt(digit(r)), tile.lanes);
+                      UInt begin = 0u;
+                      If (fellows.before == 0u) {
+                        begin = atomic_add(counters(s, digit(r)), fellows.all);
+                      }
+                      place[r] = subgroup_shuffle(begin, fellows.first) + fellows.before;
+                    }
+                    barrier();
 
-          // Where digits begin in the sorted tile: a scan of their sums over all subgroups, by the first of these.
-          std::vector<UInt> sum(std::size_t(tile.turns()), UInt(0u));
-          own_digits([&](std::size_t turn, const Int& d) {
-            for (auto k : range(tile.subgroups)) {
-              const UInt count = counters(k, d);
-              counters(k, d) = sum[turn];
-              sum[turn] += count;
-            }
-            begins[d] = sum[turn];
-          });
-          barrier();
-          If (s == 0) {
-            // Digits of a lane lie side by side.
-            const int each = kDigits / tile.lanes;
-            static_assert(kDigits % 128 == 0, "subgroups of all widths divide them");
-            const Int d = subgroup_lane() * each;
-            UInt total = 0u;
-            for (auto k : range(each)) total += begins[d + k];
-            UInt before = subgroup_exclusive_add(total);
-            for (auto k : range(each)) {
-              const UInt count = begins[d + k];
-              begins[d + k] = before;
-              before += count;
-            }
-          }
-          barrier();
-          // From there to the place among all keys; and where the digits of each subgroup begin.
-          own_digits([&](std::size_t turn, const Int& d) {
-            const UInt begin = begins[d];
-            for (auto k : range(tile.subgroups)) counters(k, d) += begin;
-            begins[d] = start[turn] - begin;
-            start[turn] += sum[turn];
-          });
-          barrier();
+                    // Where digits begin in the sorted tile: a scan of their sums over all subgroups, by the first of
+                    // these.
+                    std::vector<UInt> sum(std::size_t(tile.turns()), UInt(0u));
+                    own_digits([&](std::size_t turn, const Int& d) {
+                      for (auto k : range(tile.subgroups)) {
+                        const UInt count = counters(k, d);
+                        counters(k, d) = sum[turn];
+                        sum[turn] += count;
+                      }
+                      begins[d] = sum[turn];
+                    });
+                    barrier();
+                    If (s == 0) {
+                      // Digits of a lane lie side by side.
+                      const int each = kDigits / tile.lanes;
+                      static_assert(kDigits % 128 == 0, "subgroups of all widths divide them");
+                      const Int d = subgroup_lane() * each;
+                      UInt total = 0u;
+                      for (auto k : range(each)) total += begins[d + k];
+                      UInt before = subgroup_exclusive_add(total);
+                      for (auto k : range(each)) {
+                        const UInt count = begins[d + k];
+                        begins[d + k] = before;
+                        before += count;
+                      }
+                    }
+                    barrier();
+                    // From there to the place among all keys; and where the digits of each subgroup begin.
+                    own_digits([&](std::size_t turn, const Int& d) {
+                      const UInt begin = begins[d];
+                      for (auto k : range(tile.subgroups)) counters(k, d) += begin;
+                      begins[d] = start[turn] - begin;
+                      start[turn] += sum[turn];
+                    });
+                    barrier();
 
-          // Sort, and write in order.
-          for (std::size_t r = 0; r < rounds; ++r) {
-            place[r] += counters(s, digit(r));
-            sorted[place[r]] = Var<W>(key[r]);
-          }
-          // Where the keys were in registers the values come, while keys are written.
-          std::vector<Var<V>> value(pairs ? rounds : 0, Var<V>(V(0)));
-          if (pairs) each_source([&](std::size_t r) { value[r] = values[source(r)]; });
-          barrier();
-          std::vector<UInt> to(rounds, UInt(0u));
-          const auto in_order = [&](const auto& f) {
-            const auto place_of = [&](std::size_t r) { return int(r) * tile.threads() + l; };
-            each_round(
-                tile, full, [&](std::size_t r) { return place_of(r) < in_tile; },
-                [&](std::size_t r) { f(r, place_of(r)); });
-          };
-          in_order([&](std::size_t r, const Int& at) {
-            const Var<B> k = Var<B>(Var<W>(sorted[at]));
-            to[r] = UInt(at) + begins[digit_of<B>(k, order, shift, digits)];
-            sorted_keys[to[r]] = k;
-          });
-          if (pairs) {
-            barrier();
-            for (std::size_t r = 0; r < rounds; ++r) sorted[place[r]] = Var<W>(value[r]);
-            barrier();
-            in_order([&](std::size_t r, const Int& at) { sorted_values[to[r]] = Var<V>(Var<W>(sorted[at])); });
-          }
-          barrier();
-        }
-      },
-      {.block = unsigned(tile.threads())});
+                    for (std::size_t r = 0; r < rounds; ++r) place[r] += counters(s, digit(r));
+                    If (full) {
+                      // Sort, and write in order. Where the keys were in registers the values come, while keys are
+                      // written.
+                      for (std::size_t r = 0; r < rounds; ++r) sorted[place[r]] = Var<W>(key[r]);
+                      std::vector<Var<V>> value;
+                      for (std::size_t r = 0; r < rounds && pairs; ++r) value.push_back(Var<V>(values[source(r)]));
+                      barrier();
+                      const auto place_of = [&](std::size_t r) { return int(r) * tile.threads() + l; };
+                      std::vector<UInt> to;
+                      for (std::size_t r = 0; r < rounds; ++r) {
+                        const Var<B> k = Var<B>(Var<W>(sorted[place_of(r)]));
+                        to.push_back(UInt(place_of(r)) + begins[digit_of<B>(k, order, shift, digits)]);
+                        sorted_keys[to[r]] = k;
+                      }
+                      if (pairs) {
+                        barrier();
+                        for (std::size_t r = 0; r < rounds; ++r) sorted[place[r]] = Var<W>(value[r]);
+                        barrier();
+                        for (std::size_t r = 0; r < rounds; ++r)
+                          sorted_values[to[r]] = Var<V>(Var<W>(sorted[place_of(r)]));
+                      }
+                    }
+                    Else {
+                      for (std::size_t r = 0; r < rounds; ++r)
+                        If (source(r) < n) {
+                          const UInt to = place[r] + begins[digit(r)];
+                          sorted_keys[to] = key[r];
+                          if (pairs) sorted_values[to] = values[source(r)];
+                        }
+                    }
+                    barrier();
+                  }
+                },
+                {.block = unsigned(tile.threads())});
 }
 
 /// How the keys are divided.

@@ -122,6 +122,7 @@ Form form_of(const BvhData& d) {
   if (d.count > 0)  // else nobody's arrays are there, but one box anew each time
     form.moved = {d.lowers.storage()->serial, d.lowers.address(), std::uint64_t(d.lowers.stride(0)),
                   d.uppers.storage()->serial, d.uppers.address(), std::uint64_t(d.uppers.stride(0))};
+  std::copy(form.built.begin() + 1, form.built.begin() + 6, form.memory.begin());
   form.what = fmt::format("a hierarchy of {} boxes", d.count);
   return form;
 }
@@ -136,17 +137,22 @@ void has_made(BvhState& s, std::uint64_t begun) {
     capture->make(s.cell, before, s.form);
 }
 
-// Changes the tree.
+// Changes the tree, from the elements of `read`.
 template <class F>
-void change_tree(const std::shared_ptr<BvhState>& state, const F& f) {
+void change_tree(const std::shared_ptr<BvhState>& state, std::span<const ArrayBase* const> read, const F& f) {
   const Quiet quiet;
   Capture* const capture = Capture::current();
   std::optional<Capture::Undo> undo;
   std::uint64_t begun = 0;
-  if (capture)
+  if (capture) {
     undo.emplace(*capture);
-  else
+  } else {
+    const BvhData& d = state->data;
+    const ArrayBase* const written[] = {&d.nodes,       &d.primitives, &d.parents,      &d.groups,
+                                        &d.group_roots, &d.info,       &state->arrived, &state->header};
+    refuse_change(*state->device.state(), written, read);
     begun = state->cell->set_unknown();
+  }
   Capture::keep(state, members);
   change(state->broken, [&] {
     f(*state);
@@ -242,6 +248,7 @@ Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& upp
         fmt::format("a hierarchy of boxes with {} bits along the curve; 30 and 60 are possible", options.curve_bits));
   detail::check_groups(device, options.groups, lowers.size());
   const detail::Quiet quiet;
+  const detail::taken_structures::Building building;
   state_ = std::make_shared<detail::BvhState>(device, options);
   detail::take_boxes(*state_, lowers, uppers);
   const std::uint64_t begun = detail::Capture::current() ? 0 : state_->cell->set_unknown();
@@ -275,7 +282,8 @@ void Bvh::refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers) {
   detail::Capture* const capture = detail::Capture::current();
   bool as_host = s.of_mesh;
   if (!s.of_mesh && !capture) as_host = s.cell->check_built(s.form);
-  detail::change_tree(state_, [&](detail::BvhState& s) {
+  const ArrayBase* const read[] = {&lowers, &uppers};
+  detail::change_tree(state_, read, [&](detail::BvhState& s) {
     if (!s.of_mesh && capture) capture->forms.need({s.cell, s.form, true});
     const Array<vec3> before[] = {s.data.lowers, s.data.uppers};
     detail::take_boxes(s, lowers, uppers);
@@ -303,7 +311,8 @@ void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Ar
 void Bvh::rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) {
   detail::check(state().device, lowers, uppers);
   detail::check_groups(state().device, groups, lowers.size());
-  detail::change_tree(state_, [&](detail::BvhState& s) {
+  const ArrayBase* const read[] = {&lowers, &uppers, &groups};
+  detail::change_tree(state_, read, [&](detail::BvhState& s) {
     s.options.groups = groups;
     detail::take_boxes(s, lowers, uppers);
     detail::build(s);

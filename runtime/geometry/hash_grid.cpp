@@ -168,6 +168,7 @@ Form form_of(const HashGridArrays& d) {
   form.built = {std::uint64_t(d.count),        std::bit_cast<std::uint32_t>(d.cell_width),
                 std::uint64_t(d.has_groups),   d.points.storage()->serial,
                 d.positions.storage()->serial, d.has_groups ? d.groups.storage()->serial : 0};
+  form.memory = {d.begins.storage()->serial, form.built[3], form.built[4], form.built[5]};
   form.what = fmt::format("a hash grid of {} points in cells of width {}{}", d.count, d.cell_width,
                           d.has_groups ? " with groups" : "");
   return form;
@@ -261,8 +262,15 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
   HashGridArrays& d = s.arrays;
   detail::Capture* const capture = detail::Capture::current();
   std::optional<detail::Capture::Undo> undo;
-  if (capture) undo.emplace(*capture);
+  if (capture) {
+    undo.emplace(*capture);
+  } else {
+    const ArrayBase* const written[] = {&d.begins, &s.points, &s.positions, &s.groups, &s.element};
+    const ArrayBase* const read[] = {&points, &groups};
+    detail::refuse_change(*s.device.state(), written, read);
+  }
   std::uint64_t begun = 0;
+  const detail::taken_structures::Building building;
   Tape::unrecorded([&] {
     detail::Capture::keep(state_, detail::members);
     if (capture) detail::make_element(s);

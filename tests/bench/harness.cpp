@@ -226,9 +226,10 @@ int Harness::main(int argc, char** argv) {
   app.add_option("--threads", threads, "Threads of a software device, and of references that may have several")
       ->check(CLI::Range(1, 1024));
   app.add_flag("--verbose", verbose, "Print what else was measured, too");
-  app.add_flag("--profile", profile,
-               "Print where the device's time goes in each case, one kernel at a time: the rows then measure nothing, "
-               "and the file is left alone");
+  app.add_flag(
+      "--profile", profile,
+      "Print where the device's time goes in each case, one kernel at a time, instead of rows; the file is left "
+      "alone");
   CLI11_PARSE(app, argc, argv);
   const std::set<std::string> wanted = suites.empty() ? known : std::set<std::string>(suites.begin(), suites.end());
 
@@ -249,10 +250,14 @@ int Harness::main(int argc, char** argv) {
         Run run(device, rounds, threads);
         run.row_.suite = c.suite;
         run.row_.name = c.name;
+        run.profiled_ = profile;
         std::optional<Profiler> profiler;
         if (profile) profiler.emplace(device);
         c.body(run);
-        if (profiler) fmt::print("\n{}\n", profiler->stop().table());
+        if (profiler && run.left_out_.empty()) {
+          fmt::print("\n{}: {}\n{}\n", c.suite, c.name, profiler->stop().table());
+          continue;
+        }
         if (!run.left_out_.empty()) {
           fmt::print("{:<8} {:<34} left out: {}\n", c.suite, c.name, run.left_out_);
           continue;

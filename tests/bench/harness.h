@@ -48,6 +48,8 @@ class Run {
   /// Threads of the host for a reference that may have several: as many as a software device has.
   int threads() const { return threads_; }
   std::string threads_text() const;
+  /// Whether a Profiler collects: no case makes another one then.
+  bool profiled() const { return profiled_; }
 
   /// Adds a line to the output of --verbose, below the row.
   void note(std::string line) { notes_.push_back(std::move(line)); }
@@ -65,6 +67,7 @@ class Run {
   std::string device_label() const;
   Device device_;
   int rounds_, threads_;
+  bool profiled_ = false;
   Row row_;
   std::vector<std::string> notes_;
   std::string left_out_;

@@ -43,7 +43,7 @@ const auto pull_boxes = kernel("pull boxes", [](Var<BvhData> tree, Arr<const flo
 TEST_P(GraphFormUses, a_hierarchy_within_a_struct_is_asked_for_when_the_graph_runs) {
   const Array<vec3> ten = zeros<vec3>(device(), 10), thirty = zeros<vec3>(device(), 30);
   Bvh bvh(device(), ten, ten);
-  Counted counted{{}, zeros<int>(device(), 1)};
+  Counted counted{bvh.data(), zeros<int>(device(), 1)};
   const Graph graph = capture(device(), [&] {
     counted.tree = bvh.data();
     launch(count_in_struct, 1, counted);
@@ -54,25 +54,82 @@ TEST_P(GraphFormUses, a_hierarchy_within_a_struct_is_asked_for_when_the_graph_ru
   expect_contains(error_of([&] { graph.launch(); }), "a graph works on a hierarchy of 10 boxes");
 }
 
-TEST_P(GraphFormUses, who_asks_for_data_and_gives_them_to_no_launch_blames_no_kernel) {
+/// The kernel that the refusal of a graph's launch names.
+std::string kernel_of_refusal(const Graph& graph) {
+  try {
+    graph.launch();
+  } catch (const Error& e) {
+    return e.kernel();
+  }
+  return "nothing was refused";
+}
+
+TEST_P(GraphFormUses, data_that_are_taken_belong_to_the_launches_that_are_given_them) {
   const Array<vec3> ten = zeros<vec3>(device(), 10), thirty = zeros<vec3>(device(), 30);
   Bvh asked(device(), ten, ten), given(device(), ten, ten);
+  Array<int> found = zeros<int>(device(), 1), far;
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    (void)asked.data();  // given to nobody
+    expect_contains(error_of([&] { launch(count_boxes, 1, asked.data(), far); }), "null array");
+    launch(count_boxes, 1, given.data(), found);
+    node = captured_launch();
+  });
+  asked.rebuild(thirty, thirty);
+  graph.launch();
+  EXPECT_EQ(found.at(0), 10);
+  given.rebuild(thirty, thirty);
+  EXPECT_EQ(kernel_of_refusal(graph), "count boxes");
+  // Set anew, the launch asks for what it is given then, whichever way.
+  for (const bool by_data : {true, false}) {
+    by_data ? graph.set(node, count_boxes, given.data(), found) : graph.set(node, count_boxes, given, found);
+    found.fill(0);
+    graph.launch();
+    EXPECT_EQ(found.at(0), 30);
+    given.rebuild(ten, ten);
+    EXPECT_EQ(kernel_of_refusal(graph), "count boxes");
+    given.rebuild(thirty, thirty);
+  }
+}
+
+TEST_P(GraphFormUses, data_of_before_a_captured_build_are_refused) {
+  const Array<vec3> points = zeros<vec3>(device(), 10);
+  HashGrid grid(device(), 4, 4, 4);
+  grid.build(points, 0.5f);
   Array<int> found = zeros<int>(device(), 1);
-  const auto kernel_of_refusal = [&](Bvh& changed) -> std::string {
-    const Graph graph = capture(device(), [&] {
-      (void)asked.data();
-      launch(count_boxes, 1, given, found);
-    });
-    changed.rebuild(thirty, thirty);
-    try {
-      graph.launch();
-    } catch (const Error& e) {
-      return e.kernel();
-    }
-    return "nothing was refused";
-  };
-  EXPECT_EQ(kernel_of_refusal(asked), "");
-  EXPECT_EQ(kernel_of_refusal(given), "count boxes");
+  const auto count = kernel("count points", [](Var<HashGridArrays> grid, Arr<int> found) {
+    for ([[maybe_unused]] auto i : hash_grid_query(grid, Vec3(0, 0, 0), 0.25f)) found[0] += 1;
+  });
+  const Graph graph = capture(device(), [&] {
+    const HashGridArrays before = grid.kernel_argument();
+    grid.build(points, 8.f);
+    const std::string refused = error_of([&] { launch(count, 1, before, found); });
+    expect_contains(refused, "it is given a hash grid of 10 points in cells of width 0.5, which the graph makes");
+    expect_contains(refused, "count points");
+    launch(count, 1, grid.kernel_argument(), found);
+  });
+  EXPECT_EQ(graph.size() > 0, true);
+  graph.launch();
+  EXPECT_EQ(found.at(0), 10);
+}
+
+TEST_P(GraphFormUses, builds_and_refits_ask_for_no_data_that_were_taken_before) {
+  const Array<vec3> ten = zeros<vec3>(device(), 10), far = full<vec3>(device(), 10, vec3(50, 50, 50));
+  Bvh bvh(device(), ten, ten);
+  HashGrid grid(device(), 4, 4, 4);
+  grid.build(ten, 0.5f);
+  const Graph graph = capture(device(), [&] {
+    (void)bvh.data();
+    (void)grid.kernel_argument();
+    bvh.rebuild(ten, ten);
+    bvh.refit(far, far);
+    grid.build(ten, 2.f);
+  });
+  bvh.rebuild(far.slice(0, 5), far.slice(0, 5));
+  grid.build(far.slice(0, 5), 1.f);
+  graph.launch();
+  Array<int> found = zeros<int>(device(), 1);
+  expect_contains(error_of([&] { launch(count_boxes, 1, bvh, found); }), "is not what the device holds");
 }
 
 /// Builds its grid where it is asked for, and tells by a kernel of its own how often.
@@ -126,20 +183,60 @@ TEST_P(GraphFormUses, a_captured_way_back_asks_for_no_grid_of_which_the_tape_has
   expect_contains(error_of([&] { graph.launch(); }), "a graph works on a hash grid of 10 points");
 }
 
-TEST_P(GraphFormUses, a_captured_way_back_asks_for_data_that_were_taken_while_the_tape_recorded) {
+TEST_P(GraphFormUses, a_captured_way_back_asks_for_data_that_the_tape_recorded) {
   const Array<vec3> ten = zeros<vec3>(device(), 10), thirty = zeros<vec3>(device(), 30);
-  Bvh bvh(device(), ten, ten);
+  Bvh bvh(device(), ten, ten), other(device(), ten, ten);
   const Array<float> x = full<float>(device(), 30, 3).requires_grad(), loss = zeros<float>(device(), 1).requires_grad();
+  Array<int> found = zeros<int>(device(), 1);
   Tape tape;
   tape.record([&] {
-    const BvhData tree = bvh.data();
-    launch(pull_boxes, 1, tree, x, loss);
+    launch(pull_boxes, 1, bvh.data(), x, loss);
+    launch(count_boxes, 1, other.data(), found);  // no gradient passes
   });
   const Graph graph = capture(device(), [&] { tape.backward({{loss, full<float>(device(), 1, 1)}}); });
+  other.rebuild(thirty, thirty);
   graph.launch();
   EXPECT_EQ(x.grad().at(9), 6);
   bvh.rebuild(thirty, thirty);
   expect_contains(error_of([&] { graph.launch(); }), "a graph works on a hierarchy of 10 boxes");
+}
+
+// What the tape recorded in one graph, another goes back through.
+TEST_P(GraphFormUses, a_way_back_in_another_graph_asks_for_what_the_first_has_built) {
+  const Array<vec3> forty = zeros<vec3>(device(), 40), ten = zeros<vec3>(device(), 10);
+  for (const bool by_data : {false, true}) {
+    HashGrid grid(device(), 4, 4, 4);
+    grid.build(forty, 0.5f);  // memory for as many
+    grid.build(ten, 0.5f);
+    const Array<float> x = full<float>(device(), 40, 3).requires_grad();
+    const Array<float> loss = zeros<float>(device(), 1).requires_grad();
+    Tape tape;
+    const Graph there = capture(device(), [&] {
+      grid.build(forty, 0.5f);
+      tape.record([&] { by_data ? launch(pull, 1, grid.kernel_argument(), x, loss) : launch(pull, 1, grid, x, loss); });
+    });
+    const Graph back = capture(device(), [&] { tape.backward({{loss, full<float>(device(), 1, 1)}}); });
+    expect_contains(error_of([&] { back.launch(); }), "a graph works on a hash grid of 40 points");
+    there.launch();
+    back.launch();
+    EXPECT_EQ(x.grad().at(39), 6);
+    grid.build(ten, 0.5f);
+    expect_contains(error_of([&] { back.launch(); }), "a graph works on a hash grid of 40 points");
+  }
+}
+
+TEST_P(GraphFormUses, a_captured_way_back_goes_on_where_the_tape_has_copies_of_a_grid_that_was_built_as_it_was) {
+  const Array<vec3> points = zeros<vec3>(device(), 40);
+  HashGrid grid(device(), 4, 4, 4);
+  grid.build(points, 0.5f);
+  const Array<float> x = full<float>(device(), 40, 3).requires_grad(), loss = zeros<float>(device(), 1).requires_grad();
+  Tape tape;
+  tape.record([&] { launch(pull, 1, grid, x, loss); });
+  grid.build(points, 0.5f);
+  const Graph graph = capture(device(), [&] { tape.backward({{loss, full<float>(device(), 1, 1)}}); });
+  grid.build(points.slice(0, 10), 0.5f);
+  graph.launch();
+  EXPECT_EQ(x.grad().at(39), 6);
 }
 
 TEST_P(GraphFormUses, what_a_condition_builds_first_is_what_the_loop_around_it_leaves) {
@@ -157,6 +254,17 @@ TEST_P(GraphFormUses, what_a_condition_builds_first_is_what_the_loop_around_it_l
   expect_contains(error_of([&] { (void)loop(10); }),
                   "a hash grid of 40 points in cells of width 0.5 is made in a condition inside of graph_while()");
   EXPECT_FALSE(loop(40).is_null());
+  // All of it in the condition: nobody finds what was built first.
+  const Graph inside = capture(device(), [&] {
+    graph_while(flag, 2, [&] {
+      graph_if(flag, [&] {
+        HashGrid fresh(device(), 4, 4, 4);
+        fresh.build(points, 0.5f);
+        fresh.build(points.slice(0, 10), 0.5f);
+      });
+    });
+  });
+  EXPECT_FALSE(inside.is_null());
 }
 
 }  // namespace

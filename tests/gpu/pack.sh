@@ -1,20 +1,24 @@
 #!/usr/bin/env bash
-# Packs what is built here (presets dev and release) for a machine that has a GPU and no compiler: build/gpu.tar.xz,
-# with the libraries that the programs need. run.sh beside this runs it there, in a checkout of the same commit.
+# Packs tests (preset dev) and benchmarks and examples (preset release) for a machine that has a GPU and no compiler:
+# build/gpu.tar.xz, with the libraries that they need. All of them get the library of preset release. run.sh beside this
+# runs it there, in a checkout of the same commit.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 cd "$root"
+cmake --build --preset dev --target device_tests unit_tests
+cmake --build --preset release --target weft_bench dem raycast collide
 pack="build/gpu"
 rm -rf "$pack"
 mkdir -p "$pack"/{bin,lib,layers}
 
 cp build/dev/tests/{device_tests,unit_tests} build/release/weft_bench "$pack/bin"
-cp build/release/examples/{dem,raycast,collide,embed} "$pack/bin"
+cp build/release/examples/{dem,raycast,collide} "$pack/bin"
 cp build/dev/tests/lib*.so "$pack/lib"
 cp -P build/release/libweft*.so.* "$pack/lib"
 cp -rL ../shared/data "$pack/data" 2>/dev/null || true
 echo "$root" >"$pack/source_folder"
+{ git rev-parse HEAD && git status --short; } >"$pack/commit" 2>/dev/null || true
 
 # CUB is compiled here, for whatever GPU it will be: weft_bench asks for a compiler that gives it this program.
 nvcc="${WEFT_NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)}"

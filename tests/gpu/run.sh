@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Runs build/gpu.tar.xz (see pack.sh) on a machine with a GPU. Logs go to the folder named first.
+# Runs build/gpu.tar.xz (see pack.sh) on a machine with a GPU. Logs go to the folder named first. Exits with 1 where
+# something failed.
 # Usage: run.sh FOLDER [tests] [bench] [profile] [examples]
 #   SHARDS     processes of device tests at once (8)
 #   FILTER     of device tests (*/gpu)
-#   SUITES     of the benchmarks (algorithms geometry runtime launch)
-#   ROUNDS     of these (9)
+#   SUITES     of bench (algorithms geometry runtime launch); ROUNDS of these (9)
+#   PROFILED   suites of profile (algorithms); CASE, a part of their cases' names
 #   LIMIT      seconds that each part may take (180)
+# Where the tests look for files of the checkout by the folder in which they were built, a link is left there.
 set -uo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -13,7 +15,8 @@ logs="$(mkdir -p "${1:?a folder for logs}" && cd "$1" && pwd)"
 shift
 packed="$(mktemp -d)"
 trap 'rm -rf "$packed"' EXIT
-tar -C "$packed" -xJf "$root/build/gpu.tar.xz"
+tar -C "$packed" -xJf "$root/build/gpu.tar.xz" || exit 1
+failed=0
 export LD_LIBRARY_PATH="$packed/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export VK_ADD_LAYER_PATH="$packed/layers" WEFT_CACHE_DIR="$packed/cache"
 # Tests look for files where they were built.
@@ -35,14 +38,19 @@ if [[ -e "$packed/bin/cub" ]]; then
 fi
 limit="${LIMIT:-180}"
 say() { echo "[$(date +%H:%M:%S)] $*"; }
+fail() {
+  failed=1
+  say "failed: $*"
+}
 bench() { # suite, then further options; the log is named after both
   local log="$logs/bench_$1${2:+_${2#--}}.txt"
   timeout "$limit" "$packed/bin/weft_bench" --suite "$1" "${@:2}" --out "$logs/bench.csv" >"$log" 2>&1 ||
-    say "suite $1: status $?"
+    fail "suite $1, status $?"
   cat "$log"
 }
 
 say "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null), $(nproc) CPUs"
+head -n 1 "$packed/commit"
 "$packed/bin/device_tests" --report-devices 2>&1 | tail -n 5
 for part in "$@"; do
   say "$part"
@@ -56,7 +64,7 @@ for part in "$@"; do
     examples)
       for name in dem raycast collide; do
         (mkdir -p "$logs/$name" && cd "$logs/$name" && timeout "$limit" "$packed/bin/$name" >log.txt 2>&1) ||
-          say "$name: status $?"
+          fail "$name, status $?"
         tail -n 6 "$logs/$name/log.txt"
       done
       ;;
@@ -66,17 +74,21 @@ for part in "$@"; do
         GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$k timeout "$limit" "$packed/bin/device_tests" \
           --gtest_filter="${FILTER:-*/gpu}" >"$logs/tests_$k.txt" 2>&1 &
       done
+      timeout "$limit" "$packed/bin/unit_tests" --gtest_filter='Vulkan*' >"$logs/unit.txt" 2>&1 || fail "unit tests"
+      tail -n 1 "$logs/unit.txt"
       wait
       for ((k = 0; k < shards; ++k)); do
-        echo "process $k: $(grep -c '^\[       OK' "$logs/tests_$k.txt") passed; $(tail -n 1 "$logs/tests_$k.txt")"
+        log="$logs/tests_$k.txt"
+        passed="$(grep -c '^\[       OK' "$log")"
+        echo "process $k: $passed passed; $(tail -n 1 "$log")"
+        ((passed > 0)) && grep -q '^\[  PASSED' "$log" && ! grep -q '^\[  FAILED' "$log" || fail "process $k"
+        grep '^\[  FAILED  \].*(' "$log"
+        # One in which the process was stopped.
+        grep '^\[ RUN\|^\[  *OK\|^\[  FAILED\|^\[  SKIPPED' "$log" | tail -n 1 | grep '^\[ RUN'
       done
-      # What a process was in when it was stopped counts as failed.
-      for ((k = 0; k < shards; ++k)); do
-        grep -h '^\[  FAILED  \].*(' "$logs/tests_$k.txt"
-        grep '^\[ RUN\|^\[  *OK\|^\[  FAILED\|^\[  SKIPPED' "$logs/tests_$k.txt" | tail -n 1 | grep '^\[ RUN'
-      done | sort -u
       ;;
-    *) say "unknown: $part" ;;
+    *) fail "unknown part $part" ;;
   esac
 done
 say "done"
+exit "$failed"

@@ -364,6 +364,30 @@ TEST_F(Vulkan, ACopyBehindBarriersOfLaunchesHasOneOfItsOwn) {
   device_->free(m);
 }
 
+TEST_F(Vulkan, ACopyThatWritesWhatLaunchesHaveReadIsOrderedBehindThem) {
+  constexpr std::uint32_t n = 256;
+  VulkanStream stream(static_cast<VulkanDevice&>(*device_));
+  const auto step = load(*device_, test::kStep);
+  const Allocation m = device_->allocate(6 * n * 4, MemoryKind::device);
+  const auto at = [&](int i) { return m.address + i * n * 4; };
+  run(stream, *step, {at(0), at(1), n, 0});
+  run(stream, *step, {at(2), at(0), n, 0});
+  EXPECT_EQ(stream.execution_barriers(), 1u);
+  EXPECT_EQ(stream.memory_barriers(), 0u);
+  // That barrier has ordered launches alone, and forgotten that they have read here.
+  stream.copy(at(2), at(5), n * 4);
+  EXPECT_EQ(stream.execution_barriers() + stream.memory_barriers(), 2u);
+  // Without hazards nothing is put before anything, and all that is missing before what comes next.
+  stream.track_hazards(false);
+  stream.fill(at(1), n * 4, 1);
+  EXPECT_EQ(stream.execution_barriers() + stream.memory_barriers(), 2u);
+  stream.track_hazards(true);
+  run(stream, *step, {at(3), at(4), n, 0});
+  EXPECT_EQ(stream.memory_barriers(), 2u);
+  stream.synchronize();
+  device_->free(m);
+}
+
 TEST_F(Vulkan, AtomicsOfManyLaunchesAddUp) {
   const auto stream = device_->create_stream();
   const auto count = load(*device_, test::kCount);

@@ -106,8 +106,50 @@ TEST_P(RecordedForms, OfEachStructureAreForgottenByThemselves) {
     other.build(s.few, 0.5f);
   });
   const Recording last = s.record([&] { other.build(s.many, 0.5f); });
+  const auto ask = [&](const HashGrid& grid) { return s.record([&] { launch(count_points, 1, grid, s.found); }); };
+  { const Recording finds_both = ask(s.grid); }
   dropped.reset();
-  expect_contains(error_of([&] { s.count(); }), "is not what the device holds");
+  expect_contains(error_of([&] { (void)ask(s.grid); }), "a recording works on a hash grid of 20 points");
+  const Recording finds_last = ask(other);
+}
+
+TEST_P(RecordedForms, OfCommandsThatAreRecordedAnewAreForgotten) {
+  Scene s(on_gpu());
+  const auto step = [&] {
+    launch(count_points, 1, s.grid, s.found);
+    s.grid.build(s.few, 0.5f);
+  };
+  Recording frame = s.record(step);  // and not submitted
+  expect_contains(error_of([&] { frame = s.e.device.stream().record_into(s.commands, step); }),
+                  "a recording works on a hash grid of 20 points");
+}
+
+TEST_P(RecordedForms, AreKeptByABuildThatIsRefused) {
+  Scene s(on_gpu());
+  const Recording asks = s.record([&] { launch(count_points, 1, s.grid, s.found); });
+  expect_contains(error_of([&] { s.grid.build(s.few, 0.5f); }), "is not submitted");
+  EXPECT_EQ(s.grid.size(), 100);
+  s.e.renderer.submit(s.commands);
+  asks.submitted();
+  EXPECT_EQ(s.found.at(0), 100);
+  EXPECT_EQ(s.count(), 100);
+  // The same of a hierarchy.
+  Bvh bvh(s.e.device, s.many, s.many);
+  const auto count_boxes = kernel("count boxes", [](Var<BvhData> tree, Arr<int> found) {
+    for ([[maybe_unused]] auto i : bvh_query_aabb(tree, Vec3(-9, -9, -9), Vec3(9, 9, 9))) found[0] += 1;
+  });
+  const Recording boxes = s.record([&] {
+    s.found.fill(0);
+    launch(count_boxes, 1, bvh, s.found);
+  });
+  expect_contains(error_of([&] { bvh.rebuild(s.few, s.few); }), "is not submitted");
+  expect_contains(error_of([&] { bvh.refit(s.many, s.many); }), "is not submitted");
+  EXPECT_EQ(bvh.size(), 100);
+  s.e.renderer.submit(s.commands);
+  boxes.submitted();
+  EXPECT_EQ(s.found.at(0), 100);
+  launch(count_boxes, 1, bvh, s.found);
+  EXPECT_EQ(s.found.at(0), 200);
 }
 
 TEST_P(RecordedForms, ARecordingIsRefusedWithoutTheOneThatBuildsForIt) {
