@@ -30,30 +30,28 @@ void FormCell::set(const Form& form, std::uint64_t begun) {
   ++version_;
 }
 
-namespace {
-[[noreturn]] void refuse_held(const Form& host) {
-  invalid(
-      fmt::format("{} is not what the device holds: what builds it so was captured and has not run, or captured work "
-                  "has built it otherwise since. Let the graph run before, or build it",
-                  host.what));
+void refuse_held(const std::string& what) {
+  invalid(fmt::format(
+      "{} is not what the device holds: what builds it so was captured and has not run, or it was built "
+      "otherwise since, by captured work or behind a copy of its data. Let the graph run before, or build it",
+      what));
 }
-}  // namespace
 
-void FormCell::check(const Form& host) const {
+bool FormCell::holds(const Form& form) const {
   const std::lock_guard lock(mutex_);
-  if (device_ != host) refuse_held(host);
+  return device_ == form;
 }
 
 bool FormCell::check_built(const Form& host) const {
   const std::lock_guard lock(mutex_);
-  if (!device_.is_built_as(host)) refuse_held(host);
+  if (!device_.is_built_as(host)) refuse_held(host.what);
   return device_ == host;
 }
 
-const Form& FormCell::found_by(std::uint64_t recording, const void* commands) const {
+const Form& FormCell::found_by(std::uint64_t recording) const {
   const Form* found = &device_;
   for (const Told& told : told_)
-    if (told.recording < recording && told.commands != commands) found = &told.form;
+    if (told.recording < recording) found = &told.form;
   return *found;
 }
 
@@ -127,14 +125,15 @@ const Form* Forms::made_before(std::size_t launch, const FormCell& cell, const C
   return found;
 }
 
-void Forms::check_given(std::size_t launch, const std::vector<FormUse>& uses, const char* what) const {
+void Forms::check_given(std::size_t launch, std::span<const FormUse> uses, const char* what) const {
   for (const FormUse& use : uses) {
     // What a condition makes counts as well: behind it the structure has the form that it had before.
     const auto last = std::find_if(made_.rbegin(), made_.rend(),
                                    [&](const Made& m) { return m.cell == use.cell && m.launches <= launch; });
-    if (last != made_.rend() && last->form != use.form)
-      invalid(fmt::format("{} {}, which the graph makes {} before, of another size or in other memory", what,
-                          use.form.what, last->form.what));
+    if (last == made_.rend() || last->form == use.form) continue;
+    const char* const differs =
+        last->form.is_built_as(use.form) ? "with other arrays of boxes" : "of another size or in other memory";
+    invalid(fmt::format("{} {}, which the graph makes {} before, {}", what, use.form.what, last->form.what, differs));
   }
 }
 
@@ -169,7 +168,7 @@ std::vector<std::unique_lock<std::mutex>> Forms::lock() const {
 
 void Forms::check(const char* what, const char* again) const {
   for (const Need& n : asked_) {
-    const Form& device = n.use.cell->found_by(recording_, commands_);
+    const Form& device = n.use.cell->found_by(recording_);
     const bool right = n.use.refit ? device.is_built_as(n.use.form) : device == n.use.form;
     if (right || (n.or_none && device.kind == Form::Kind::none)) continue;
     throw Error(
@@ -205,17 +204,13 @@ void Forms::made() {
   }
 }
 
-void Forms::record(const void* commands) {
+void Forms::record() {
   static std::atomic<std::uint64_t> count = 0;
   recording_ = ++count;
-  commands_ = commands;
 }
 
 void Forms::recorded() {
-  for (FormCell* cell : cells_)
-    std::erase_if(cell->told_, [&](const FormCell::Told& told) { return told.commands == commands_; });
-  for (FormCell* cell : makes_)
-    cell->told_.push_back({recording_, commands_, left(*cell, cell->found_by(recording_, commands_))});
+  for (FormCell* cell : makes_) cell->told_.push_back({recording_, left(*cell, cell->found_by(recording_))});
 }
 
 void Forms::forget() {

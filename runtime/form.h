@@ -24,8 +24,7 @@ struct Form {
   Kind kind = Kind::none;
   std::array<std::uint64_t, 8> built = {};  ///< by the last build
   std::array<std::uint64_t, 6> moved = {};  ///< what a refit exchanges, and kernels may read
-  /// Serials of memory that is the structure's own, 0 where there is less. The first is that which a refit writes, and
-  /// of which all data have an array: these are known by it.
+  /// Serials of memory that is the structure's own, 0 where there is less. The first is that which a refit writes.
   std::array<std::uint64_t, 5> memory = {};
   std::string what = "a structure";  ///< for messages: "a hash grid of 100 points"
 
@@ -41,10 +40,8 @@ class FormCell {
   std::uint64_t set_unknown();
   /// Behind the work, which ends in that form: unless others have given theirs meanwhile.
   void set(const Form& form, std::uint64_t begun);
-  /// A launch is given the structure by value. Errors: Error(invalid_argument) where the device holds it in another
-  /// form than the host's members say.
-  void check(const Form& host) const;
-  /// A refit is given the structure. Errors: as check(), but for what it exchanges.
+  bool holds(const Form& form) const;
+  /// A refit is given the structure. Errors: as refuse_held(), but for what it exchanges.
   /// \return  whether the device holds that, too, as the host says
   bool check_built(const Form& host) const;
 
@@ -52,19 +49,20 @@ class FormCell {
   friend class Forms;
   /// What a recording will leave, which was not submitted yet.
   struct Told {
-    std::uint64_t recording = 0;     ///< see Forms::record()
-    const void* commands = nullptr;  ///< where it was recorded
+    std::uint64_t recording = 0;  ///< see Forms::record()
     Form form;
   };
-  /// What a recording finds that was not submitted yet: it comes behind those that were recorded before, but for one in
-  /// the same commands, which are recorded anew and will not be submitted as they were.
-  const Form& found_by(std::uint64_t recording, const void* commands) const;
+  /// What a recording finds that was not submitted yet: it comes behind those that were recorded before.
+  const Form& found_by(std::uint64_t recording) const;
 
   mutable std::mutex mutex_;
   Form device_;
   std::uint64_t version_ = 0;  ///< how often that was set
   std::vector<Told> told_;     ///< in the order in which they were recorded
 };
+
+/// Errors: Error(invalid_argument) for a structure that the device holds in another form than the host says.
+[[noreturn]] void refuse_held(const std::string& what);
 
 /// Captured work is given a structure.
 struct FormUse {
@@ -103,12 +101,12 @@ class Forms {
   void give(std::size_t launch, const std::vector<FormUse>& uses, const std::shared_ptr<const ir::Interface>& kernel);
   /// Errors: Error(invalid_argument) for a structure that the work has made in another form by then.
   /// \param what  for messages: "arguments are set with"
-  void check_given(std::size_t launch, const std::vector<FormUse>& uses, const char* what) const;
+  void check_given(std::size_t launch, std::span<const FormUse> uses, const char* what) const;
   /// From before check() until behind made() or recorded(): the device gets the work of those who do this in the order
   /// of the forms.
   std::vector<std::unique_lock<std::mutex>> lock() const;
-  /// Before the first check() of work that others will submit, from these commands.
-  void record(const void* commands);
+  /// Before the first check() of work that others will submit.
+  void record();
   /// Before a run. Errors: Error(invalid_argument) for a structure that the device holds in another form by now.
   /// \param what, again  for messages, see CapturedMemory
   void check(const char* what, const char* again) const;
@@ -152,7 +150,6 @@ class Forms {
   std::vector<FormCell*> cells_;  ///< of needs and of what is made, in one order for everybody
   std::vector<FormCell*> makes_;  ///< of what is made
   std::uint64_t recording_ = 0;   ///< which it is of all; 0: it is none, or was submitted
-  const void* commands_ = nullptr;
 };
 
 }  // namespace weft::detail

@@ -13,7 +13,6 @@
 #include "captured_memory.h"
 #include "kernel_programs.h"
 #include "observe.h"
-#include "taken_structures.h"
 
 namespace weft {
 
@@ -22,6 +21,25 @@ using detail::CapturedLaunch;
 
 namespace {
 [[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+/// Why the kernel, given these arguments, has other code than the captured one.
+std::string other_code(const ir::Interface& captured, const ir::Variant& now, std::span<const detail::HostArg> args) {
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    if (!args[k].array) continue;
+    const bool absent = now.absent >> k & 1, was_absent = captured.params[k].kind == ir::Param::Kind::absent;
+    const bool strided = now.strided >> k & 1, was_strided = captured.params[k].strided;
+    const char* const differs = absent && !was_absent     ? "is left out, and was not when the node was captured"
+                                : !absent && was_absent   ? "is given, and was left out when the node was captured"
+                                : strided && !was_strided ? "is a view with strides, or misaligned, and was contiguous "
+                                                            "when the node was captured: give it contiguous()"
+                                : !strided && was_strided
+                                    ? "is contiguous, and was a view with strides when the node was captured"
+                                    : nullptr;
+    if (differs) return fmt::format("{} {}", argument_name(args[k]), differs);
+  }
+  return "arguments are set for a node that was captured for a kernel of this place with other constants, or in "
+         "another debug mode";
+}
 
 Capture& the_capture(const char* what) {
   Capture* capture = Capture::current();
@@ -104,7 +122,7 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
                     : fmt::format("arguments are set for a launch that took {} dispatches", known.operations),
                 kernel.name(), kernel.loc());
   given.structures.assign(structures.meshes().begin(), structures.meshes().end());
-  given.forms = detail::taken_structures::among(args, &structures);
+  given.forms.assign(structures.forms().begin(), structures.forms().end());
   try {
     s.memory.forms().check_given(node.number, given.forms, "arguments are set with");
   } catch (const Error& e) {
@@ -125,14 +143,13 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
     const bool same = captured.name == kernel.name() && captured.loc.line == kernel.loc().line &&
                       std::string_view(captured.loc.file) == kernel.loc().file;
     const std::string& role = known.program->role;
-    throw Error(ErrorKind::invalid_argument,
-                same && role.empty()
-                    ? "arguments are set for a node that was captured for a kernel of this place with other constants, "
-                      "in another debug mode, or for arrays of another kind (contiguous, with strides, left out)"
-                    : fmt::format("arguments are set for a node that was captured for {}kernel \"{}\" ({}:{})",
-                                  role.empty() ? "" : fmt::format("the {} of ", role), captured.name, captured.loc.file,
-                                  captured.loc.line),
-                kernel.name(), kernel.loc());
+    if (!same || !role.empty())
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("arguments are set for a node that was captured for {}kernel \"{}\" ({}:{})",
+                              role.empty() ? "" : fmt::format("the {} of ", role), captured.name, captured.loc.file,
+                              captured.loc.line),
+                  kernel.name(), kernel.loc());
+    throw Error(ErrorKind::invalid_argument, other_code(captured, variant, args), kernel.name(), kernel.loc());
   }
   detail::refuse_empty_arrays(kernel, *program.call, args);
   detail::PackedLaunch packed = detail::pack(*program.call, args, known.threads, count);

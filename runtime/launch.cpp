@@ -8,7 +8,6 @@
 #include "dispatch.h"
 #include "kernel_programs.h"
 #include "observe.h"
-#include "taken_structures.h"
 
 namespace weft::detail {
 
@@ -166,10 +165,9 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
                             device.max_threads),
                 kernel.name(), kernel.loc());
   Recorder* const r = recorder();
-  std::vector<FormUse> uses;  // which others ask for
-  if (capture || r) uses = taken_structures::among(args, given);
+  const std::span<const FormUse> uses = given ? given->forms() : std::span<const FormUse>();
   if (capture && !uses.empty()) try {
-      // Data that were taken by themselves, before the capture has built the structure otherwise.
+      // Copies of data, of before the capture has built the structure otherwise.
       capture->forms.check_given(capture->launches.size(), uses, "it is given");
     } catch (const Error& e) {
       refuse(kernel, e.message());

@@ -95,10 +95,11 @@ void Reports::deliver_quietly() noexcept {
 
 ReportBuffer::~ReportBuffer() {
   if (memory_.bytes) device_.free(memory_);
+  if (copy_.bytes) device_.free(copy_);
 }
 
 // A buffer of the size that is asked for now. The host reads it without a copy, which would wait for all that the queue
-// was given before, or which others have made to wait. Kernels write there only when they report.
+// was given before. Kernels write there only when they report.
 void ReportBuffer::make_room() {
   const std::uint32_t wanted = capacity_now();
   if (capacity_ == wanted) return;
@@ -179,6 +180,11 @@ void ReportBuffer::number(std::span<backend::Operation> operations) {
 
 void ReportBuffer::record_into(backend::Operations& operations) {
   of_recording_ = true;
+  const bool prints = std::ranges::any_of(runs_, [](const Run& run) {
+    return std::ranges::any_of(run.kernel->messages,
+                               [](const ir::Message& m) { return m.kind == ir::Message::Kind::print; });
+  });
+  copy_ = device_.allocate(prints ? memory_.bytes : std::size_t(layout::kPrints) * 4, backend::MemoryKind::readback);
   const auto header = empty_header();
   const backend::Allocation kept = device_.allocate(sizeof header, backend::MemoryKind::upload);
   operations.uploads.push_back(kept);
@@ -189,6 +195,12 @@ void ReportBuffer::record_into(backend::Operations& operations) {
   empty.from = kept.address;
   empty.bytes = sizeof header;
   operations.list.insert(operations.list.begin(), std::move(empty));
+  backend::Operation keep;
+  keep.kind = backend::Operation::Kind::copy;
+  keep.to = copy_.address;
+  keep.from = memory_.address;
+  keep.bytes = copy_.bytes;
+  operations.list.push_back(std::move(keep));
 }
 
 void ReportBuffer::restart(backend::Stream& stream) {
@@ -206,9 +218,9 @@ const ReportBuffer::Run* ReportBuffer::run_of(std::uint32_t launch) const {
 // Of launches that have run.
 std::vector<std::uint32_t> ReportBuffer::read(std::uint32_t first, std::uint32_t count) const {
   std::vector<std::uint32_t> words(count);
+  const backend::Allocation& memory = copy_.bytes ? copy_ : memory_;
   const std::size_t from = std::size_t(first) * 4, bytes = std::size_t(count) * 4;
-  if (count && from < memory_.bytes)
-    std::memcpy(words.data(), memory_.host + from, std::min(bytes, memory_.bytes - from));
+  if (count && from < memory.bytes) std::memcpy(words.data(), memory.host + from, std::min(bytes, memory.bytes - from));
   return words;
 }
 

@@ -63,7 +63,8 @@ class ReportBuffer {
   /// Of a graph: gives each operation that reports a number of its own. Rounds of a loop are copies of what was
   /// captured.
   void number(std::span<backend::Operation> operations);
-  /// Makes a graph's buffer that of a recording: the operations empty it themselves, as the first that they do.
+  /// Makes a graph's buffer that of a recording: the operations empty it themselves, as the first that they do, and
+  /// copy it to memory of the host's, as the last. Reading it needs no queue then, which others may have made wait.
   void record_into(backend::Operations& operations);
   /// Of a graph: before its operations run. What they reported the last time has been collected.
   void restart(backend::Stream& stream);
@@ -106,6 +107,7 @@ class ReportBuffer {
   const bool of_graph_;
   bool of_recording_ = false;  ///< and of_graph_
   backend::Allocation memory_;
+  backend::Allocation copy_;    ///< of a recording: what its last submission left in memory_
   std::uint32_t capacity_ = 0;  ///< words for lines
   bool clean_ = false;          ///< the header is as it was written by clear_header()
   std::vector<Run> runs_;

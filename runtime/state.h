@@ -27,6 +27,8 @@ struct SharedMemory;
 
 namespace weft::detail {
 
+class FormCell;
+
 struct DeviceState;
 class Capture;
 class ProfileLog;
@@ -281,6 +283,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   bool is_copy = false;          ///< of elements that may be put back: no view is of the copy itself
   /// Grows from storage to storage: tells which was there before.
   const std::uint64_t serial = next_serial();
+  std::shared_ptr<FormCell> structure;  ///< whose data have an array here, and are known by it; set where it is made
 
   static std::uint64_t next_serial();
 

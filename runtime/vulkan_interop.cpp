@@ -285,7 +285,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
     made->stream = state_.get();
     detail::Forms& forms = made->memory.forms();
     const auto locked_forms = forms.lock();
-    forms.record(commands);
+    forms.record();
     made->order_now();
     made->recording = made->ticket =
         recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });

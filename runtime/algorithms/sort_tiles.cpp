@@ -10,11 +10,11 @@
 // What a round leaves in a counter the next finds there: the value that the first lane took is handed to all its
 // fellows before they go on, and a lane does not vote in the next round before it has its own.
 //
-// Nearly all tiles are full. In the last one, which may not be, a thread has keys behind the last that no other comes
-// after, so that they go to the end of the tile; each thread then writes its own keys to their places. What both ways
-// have in common is written once, but not the accesses of memory: tests around each of them, or values that come from
-// either way, take half as many registers again (128 instead of 80 by ptxas for sm_90, in CUDA's words for this
-// kernel), and the device then has fewer workgroups at once.
+// Nearly all tiles are full. In the last one, which may not be (and is the only one of few keys), a thread has keys
+// behind the last that no other comes after, so that they go to the end of the tile; each thread then writes its own
+// keys to their places. What both ways have in common is written once, but not the accesses of memory: tests around
+// each of them, or values that come from either way, take half as many registers again (128 instead of 80 by ptxas for
+// sm_90, in CUDA's words for this kernel), and the device then has fewer workgroups at once.
 //
 //   digits of a subgroup of 4 lanes    2 0 2 1 | 0 2 0 0    (two rounds)
 //   place among those of its digit     0 0 1 0 | 1 2 2 3

@@ -123,13 +123,14 @@ Form form_of(const BvhData& d) {
     form.moved = {d.lowers.storage()->serial, d.lowers.address(), std::uint64_t(d.lowers.stride(0)),
                   d.uppers.storage()->serial, d.uppers.address(), std::uint64_t(d.uppers.stride(0))};
   std::copy(form.built.begin() + 1, form.built.begin() + 6, form.memory.begin());
-  form.what = fmt::format("a hierarchy of {} boxes", d.count);
   return form;
 }
+std::string name_of(const BvhData& d) { return fmt::format("a hierarchy of {} boxes", d.count); }
 
 /// Of work that leaves the hierarchy as its members say. \param begun  outside of captures, see FormCell
 void has_made(BvhState& s, std::uint64_t begun) {
   const Form before = std::exchange(s.form, form_of(s.data));
+  s.form.what = name_of(s.data);
   Capture* const capture = Capture::current();
   if (!capture)
     s.cell->set(s.form, begun);
@@ -137,9 +138,10 @@ void has_made(BvhState& s, std::uint64_t begun) {
     capture->make(s.cell, before, s.form);
 }
 
-// Changes the tree, from the elements of `read`.
+// Changes the tree. \param written, read  see refuse_change()
 template <class F>
-void change_tree(const std::shared_ptr<BvhState>& state, std::span<const ArrayBase* const> read, const F& f) {
+void change_tree(const std::shared_ptr<BvhState>& state, std::span<const ArrayBase* const> written,
+                 std::span<const ArrayBase* const> read, const F& f) {
   const Quiet quiet;
   Capture* const capture = Capture::current();
   std::optional<Capture::Undo> undo;
@@ -147,9 +149,6 @@ void change_tree(const std::shared_ptr<BvhState>& state, std::span<const ArrayBa
   if (capture) {
     undo.emplace(*capture);
   } else {
-    const BvhData& d = state->data;
-    const ArrayBase* const written[] = {&d.nodes,       &d.primitives, &d.parents,      &d.groups,
-                                        &d.group_roots, &d.info,       &state->arrived, &state->header};
     refuse_change(*state->device.state(), written, read);
     begun = state->cell->set_unknown();
   }
@@ -180,6 +179,7 @@ void build(BvhState& s) {
     s.arrived = zeros<int>(s.device, d.nodes.size());
     d.info = empty<unsigned>(s.device, kBvhInfos);
     d.primitives = empty<int>(s.device, places);
+    if (!s.of_mesh) d.nodes.storage()->structure = s.cell;
     if (captured) {  // until the graph runs: who asks the tree before finds nothing
       make_empty(d);
       d.info.zero();
@@ -248,7 +248,7 @@ Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& upp
         fmt::format("a hierarchy of boxes with {} bits along the curve; 30 and 60 are possible", options.curve_bits));
   detail::check_groups(device, options.groups, lowers.size());
   const detail::Quiet quiet;
-  const detail::taken_structures::Building building;
+  const detail::Makes makes;
   state_ = std::make_shared<detail::BvhState>(device, options);
   detail::take_boxes(*state_, lowers, uppers);
   const std::uint64_t begun = detail::Capture::current() ? 0 : state_->cell->set_unknown();
@@ -261,7 +261,10 @@ detail::BvhState& Bvh::state() const {
   return *state_;
 }
 
-void Bvh::hand_over() { state().of_mesh = true; }
+void Bvh::hand_over() {
+  state().of_mesh = true;
+  state().data.nodes.storage()->structure.reset();
+}
 
 void Bvh::refit(const Array<vec3>& lowers, const Array<vec3>& uppers) {
   refuse_if_handed_over();
@@ -282,17 +285,18 @@ void Bvh::refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers) {
   detail::Capture* const capture = detail::Capture::current();
   bool as_host = s.of_mesh;
   if (!s.of_mesh && !capture) as_host = s.cell->check_built(s.form);
-  const ArrayBase* const read[] = {&lowers, &uppers};
-  detail::change_tree(state_, read, [&](detail::BvhState& s) {
+  // Other memory may lie where one was that was freed.
+  const auto stays = [](const Array<vec3>& now, const Array<vec3>& was) {
+    return now.storage() == was.storage() && detail::same_elements(now, was);
+  };
+  const bool same = as_host && s.data.count > 0 && stays(lowers, s.data.lowers) && stays(uppers, s.data.uppers);
+  const bool writes_header = !same || !lowers.is_contiguous() || !uppers.is_contiguous();
+  const ArrayBase* const written[] = {&s.data.nodes, &s.arrived, writes_header ? &s.header : nullptr};
+  const ArrayBase* const read[] = {&s.data.primitives, &s.data.parents, &lowers, &uppers};
+  detail::change_tree(state_, written, read, [&](detail::BvhState& s) {
     if (!s.of_mesh && capture) capture->forms.need({s.cell, s.form, true});
-    const Array<vec3> before[] = {s.data.lowers, s.data.uppers};
     detail::take_boxes(s, lowers, uppers);
-    // Other memory may lie where one was that was freed.
-    const auto stayed = [](const Array<vec3>& a, const Array<vec3>& was) {
-      return a.storage() == was.storage() && detail::same_elements(a, was);
-    };
-    const bool same = as_host && stayed(s.data.lowers, before[0]) && stayed(s.data.uppers, before[1]);
-    if (!same || !s.data.lowers.is_contiguous() || !s.data.uppers.is_contiguous()) detail::write_header(s);
+    if (writes_header) detail::write_header(s);
     if (s.data.count > 0) detail::refit_boxes(s.data, s.arrived);
   });
 }
@@ -311,8 +315,13 @@ void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Ar
 void Bvh::rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) {
   detail::check(state().device, lowers, uppers);
   detail::check_groups(state().device, groups, lowers.size());
+  // Those, too, that give way to other memory: recorded work that is not submitted would be of another hierarchy by
+  // then.
+  const BvhData& d = state().data;
+  const ArrayBase* const written[] = {&d.nodes,       &d.primitives,    &d.parents,     &d.groups,
+                                      &d.group_roots, &state().arrived, &state().header};
   const ArrayBase* const read[] = {&lowers, &uppers, &groups};
-  detail::change_tree(state_, read, [&](detail::BvhState& s) {
+  detail::change_tree(state_, written, read, [&](detail::BvhState& s) {
     s.options.groups = groups;
     detail::take_boxes(s, lowers, uppers);
     detail::build(s);
@@ -332,11 +341,7 @@ const BvhData& Bvh::arrays() const {
   detail::check_whole(state());
   return state().data;
 }
-const BvhData& Bvh::data() const {
-  const BvhData& d = arrays();
-  if (!state().of_mesh) detail::use_form(state().cell, state().form);
-  return d;
-}
+const BvhData& Bvh::data() const { return arrays(); }
 const Array<BvhData>& Bvh::header() const {
   detail::check_whole(state());
   return state().header;
@@ -349,6 +354,11 @@ std::uint64_t Bvh::id() const {
     s.has_id = true;
   }
   return s.header.address();
+}
+
+void stored::is_given(const BvhData& tree) {
+  if (tree.nodes.is_null() || !tree.nodes.storage()->structure) return;
+  detail::use_form(tree.nodes.storage()->structure, detail::form_of(tree), [&] { return detail::name_of(tree); });
 }
 
 }  // namespace weft

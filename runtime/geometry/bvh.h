@@ -87,9 +87,8 @@ class Bvh {
   const Array<BvhNode>& nodes() const { return arrays().nodes; }
   const Array<int>& primitives() const { return arrays().primitives; }
   const Array<int>& parents() const { return arrays().parents; }
-  /// What kernels are given, also as a member of a struct of yours: as it is now. Taken anew behind each rebuild, by
-  /// the thread that launches kernels with it. Errors: Error(invalid_argument) outside of captures while the device
-  /// holds something else: what builds it so was captured and has not run, or a graph has built it otherwise since.
+  /// What kernels are given, also as a member of a struct of yours: as it is now. Launches refuse it once the device
+  /// holds something else: taken anew behind each rebuild for another number of boxes, and refit to other arrays.
   const BvhData& data() const;
   const BvhData& kernel_argument() const { return data(); }
   /// One element: the data as it lies in the memory of the device. A launch that is given this array (or one of structs

@@ -44,6 +44,9 @@ struct BvhData {
   Array<int> groups, group_roots;
 };
 WEFT_STRUCT(BvhData, tag, count, leaf_size, nodes, primitives, parents, lowers, uppers, info, groups, group_roots);
+/// A launch is given the hierarchy by value. Internal. Errors: Error(invalid_argument) where the device holds another
+/// one.
+void is_given(const BvhData& tree);
 
 }  // namespace weft::stored
 

@@ -1,4 +1,4 @@
-// Who is told that a structure is used by value.
+// What may refuse a change of a structure, and its use by value.
 #include "change.h"
 
 #include <utility>
@@ -7,20 +7,29 @@
 
 namespace weft::detail {
 
+namespace {
+thread_local bool t_makes = false;
+}
+
+Makes::Makes() : before_(std::exchange(t_makes, true)) {}
+Makes::~Makes() { t_makes = before_; }
+
 void refuse_change(DeviceState& device, std::span<const ArrayBase* const> written,
                    std::span<const ArrayBase* const> read) {
   StreamState& stream = current_stream(device);
   for (const auto& [list, writes] : {std::pair(written, true), std::pair(read, false)})
     for (const ArrayBase* a : list)
-      if (!a->is_null()) a->storage()->order_before(stream, writes);
+      if (a && !a->is_null()) a->storage()->order_before(stream, writes);
 }
 
-void use_form(const std::shared_ptr<FormCell>& cell, const Form& form) {
+void use_form(const std::shared_ptr<FormCell>& cell, Form form, const std::function<std::string()>& what) {
+  if (t_makes) return;
   GivenStructures* const given = GivenStructures::current();
-  const bool captured = Capture::current();
-  if (!captured && !(given && given->is_for_graph())) cell->check(form);
-  if (!given) return taken_structures::note({cell, form});
-  if (captured || recorder() || given->is_for_graph()) given->note({cell, form});
+  const bool later = Capture::current() || (given && given->is_for_graph());
+  if (!later && !cell->holds(form)) refuse_held(what());
+  if (!given || !(later || recorder())) return;
+  form.what = what();
+  given->note({cell, std::move(form)});
 }
 
 }  // namespace weft::detail

@@ -169,9 +169,11 @@ Form form_of(const HashGridArrays& d) {
                 std::uint64_t(d.has_groups),   d.points.storage()->serial,
                 d.positions.storage()->serial, d.has_groups ? d.groups.storage()->serial : 0};
   form.memory = {d.begins.storage()->serial, form.built[3], form.built[4], form.built[5]};
-  form.what = fmt::format("a hash grid of {} points in cells of width {}{}", d.count, d.cell_width,
-                          d.has_groups ? " with groups" : "");
   return form;
+}
+std::string name_of(const HashGridArrays& d) {
+  return fmt::format("a hash grid of {} points in cells of width {}{}", d.count, d.cell_width,
+                     d.has_groups ? " with groups" : "");
 }
 
 /// The first n of them; one where there are none, since launches refuse empty arrays.
@@ -248,6 +250,7 @@ HashGrid::HashGrid(const Device& device, int dim_x, int dim_y, int dim_z, const 
   d.dims = {dim_x, dim_y, dim_z};
   for (int k = 0; k < 3; ++k) d.per_dim[k] = 1 / float(d.dims[k]);
   d.begins = zeros<int>(device, cells + 2);
+  d.begins.storage()->structure = state_->cell;
 }
 
 detail::HashGridState& HashGrid::state() const {
@@ -265,12 +268,12 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
   if (capture) {
     undo.emplace(*capture);
   } else {
+    // Those, too, that give way to other memory: recorded work that is not submitted would be of another grid by then.
     const ArrayBase* const written[] = {&d.begins, &s.points, &s.positions, &s.groups, &s.element};
     const ArrayBase* const read[] = {&points, &groups};
     detail::refuse_change(*s.device.state(), written, read);
   }
   std::uint64_t begun = 0;
-  const detail::taken_structures::Building building;
   Tape::unrecorded([&] {
     detail::Capture::keep(state_, detail::members);
     if (capture) detail::make_element(s);
@@ -284,6 +287,7 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
     d.count = int(n);
     d.has_groups = !groups.is_null();
     const detail::Form before = std::exchange(s.form, detail::form_of(d));
+    s.form.what = detail::name_of(d);
     if (capture) capture->make(s.cell, before, s.form);
     detail::sort_into_cells(s, points, groups);
     s.built = true;
@@ -321,8 +325,12 @@ std::uint64_t HashGrid::id() const {
 }
 const HashGridArrays& HashGrid::kernel_argument() const {
   if (!state().built) detail::invalid("a hash grid is used before it was built");
-  detail::use_form(state().cell, state().form);
   return state().arrays;
+}
+
+void stored::is_given(const HashGridArrays& grid) {
+  if (grid.begins.is_null() || !grid.begins.storage()->structure) return;
+  detail::use_form(grid.begins.storage()->structure, detail::form_of(grid), [&] { return detail::name_of(grid); });
 }
 
 }  // namespace weft

@@ -156,6 +156,16 @@ void check_unchanged(const MeshState& s) {
     given->note(s.watch->mark());
 }
 
+// Before the mark, which a change that fails leaves.
+void refuse_mesh_change(const MeshState& s) {
+  if (Capture::current()) return;
+  const BvhData& tree = s.arrays.tree;
+  const ArrayBase* const written[] = {&s.lowers, &s.uppers, &tree.nodes, &s.arrays.corners, &s.arrays.far_fields,
+                                      &s.element};
+  const ArrayBase* const read[] = {&s.points, &s.indices, &tree.primitives, &tree.parents};
+  refuse_change(*s.points.device().state(), written, read);
+}
+
 void read_points(MeshState& s) {
   triangle_boxes(s.arrays, s.lowers, s.uppers);
   if (s.rays) s.rays->build(s.arrays.points.contiguous(), s.arrays.indices);
@@ -244,6 +254,7 @@ void Mesh::refit() {
   const detail::Quiet quiet;
   detail::check_present(s);
   detail::check_unchanged(s);
+  detail::refuse_mesh_change(s);
   detail::change(s.watch->mark(), [&] {
     detail::read_points(s);
     s.tree.refit_now(s.lowers, s.uppers);
@@ -263,6 +274,7 @@ void Mesh::rebuild() {
                     "rebuild() before {}",
                     capture->doing()));
   if (changed) detail::check_triangles(s);
+  detail::refuse_mesh_change(s);
   detail::change(mark, [&] {
     // In place: graphs and whoever was given the mesh before go on with that memory.
     if ((changed || capture) && !s.indices.is_contiguous()) s.arrays.indices.copy_from(s.indices);

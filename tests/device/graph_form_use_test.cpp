@@ -3,6 +3,7 @@
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
 
+#include <stdexcept>
 #include <string>
 
 #include "device_test.h"
@@ -64,7 +65,7 @@ std::string kernel_of_refusal(const Graph& graph) {
   return "nothing was refused";
 }
 
-TEST_P(GraphFormUses, data_that_are_taken_belong_to_the_launches_that_are_given_them) {
+TEST_P(GraphFormUses, launches_ask_for_the_structure_whose_data_they_are_given) {
   const Array<vec3> ten = zeros<vec3>(device(), 10), thirty = zeros<vec3>(device(), 30);
   Bvh asked(device(), ten, ten), given(device(), ten, ten);
   Array<int> found = zeros<int>(device(), 1), far;
@@ -92,25 +93,65 @@ TEST_P(GraphFormUses, data_that_are_taken_belong_to_the_launches_that_are_given_
   }
 }
 
-TEST_P(GraphFormUses, data_of_before_a_captured_build_are_refused) {
+TEST_P(GraphFormUses, copies_of_data_from_before_a_build_are_refused) {
   const Array<vec3> points = zeros<vec3>(device(), 10);
   HashGrid grid(device(), 4, 4, 4);
-  grid.build(points, 0.5f);
   Array<int> found = zeros<int>(device(), 1);
   const auto count = kernel("count points", [](Var<HashGridArrays> grid, Arr<int> found) {
     for ([[maybe_unused]] auto i : hash_grid_query(grid, Vec3(0, 0, 0), 0.25f)) found[0] += 1;
   });
+  grid.build(points, 0.5f);
+  const HashGridArrays before = grid.kernel_argument();
   const Graph graph = capture(device(), [&] {
-    const HashGridArrays before = grid.kernel_argument();
+    launch(count, 1, before, found);
     grid.build(points, 8.f);
     const std::string refused = error_of([&] { launch(count, 1, before, found); });
     expect_contains(refused, "it is given a hash grid of 10 points in cells of width 0.5, which the graph makes");
     expect_contains(refused, "count points");
     launch(count, 1, grid.kernel_argument(), found);
   });
-  EXPECT_EQ(graph.size() > 0, true);
   graph.launch();
-  EXPECT_EQ(found.at(0), 10);
+  EXPECT_EQ(found.at(0), 20);
+  // Now, too, and whatever was taken in between.
+  launch(count, 1, grid.kernel_argument(), found);
+  const std::string refused = error_of([&] { launch(count, 1, before, found); });
+  expect_contains(refused, "in kernel \"count points\"");
+  expect_contains(refused, "argument 1: a hash grid of 10 points in cells of width 0.5 is not what the device holds");
+  EXPECT_EQ(found.at(0), 30);
+  // Of the same size, width and memory it is the same.
+  grid.build(points, 0.5f);
+  launch(count, 1, before, found);
+  EXPECT_EQ(found.at(0), 40);
+}
+
+TEST_P(GraphFormUses, a_capture_that_fails_takes_nothing_from_data_of_before) {
+  const Array<vec3> ten = zeros<vec3>(device(), 10), thirty = zeros<vec3>(device(), 30);
+  Bvh bvh(device(), ten, ten);
+  const BvhData before = bvh.data();
+  Array<int> found = zeros<int>(device(), 1);
+  EXPECT_THROW((void)capture(device(),
+                             [&] {
+                               bvh.rebuild(thirty, thirty);
+                               launch(count_boxes, 1, bvh.data(), found);
+                               throw std::runtime_error("no more");
+                             }),
+               std::runtime_error);
+  const Graph graph = capture(device(), [&] { launch(count_boxes, 1, before, found); });
+  graph.launch();
+  launch(count_boxes, 1, before, found);
+  EXPECT_EQ(found.at(0), 20);
+}
+
+TEST_P(GraphFormUses, members_of_data_are_arrays_as_others) {
+  const Array<vec3> ten = zeros<vec3>(device(), 10), far = full<vec3>(device(), 10, vec3(50, 50, 50));
+  Bvh bvh(device(), ten, ten);
+  Array<int> found = zeros<int>(device(), 1);
+  const auto count_nodes =
+      kernel("count nodes", [](Arr<const BvhNode> nodes, Arr<int> found) { found[0] += nodes.shape(0); });
+  const Graph graph = capture(device(), [&] { launch(count_nodes, 1, bvh.nodes(), found); });
+  bvh.refit(far, far);
+  graph.launch();
+  EXPECT_EQ(found.at(0), 9);
 }
 
 TEST_P(GraphFormUses, builds_and_refits_ask_for_no_data_that_were_taken_before) {

