@@ -15,10 +15,15 @@ namespace {
 [[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 }  // namespace
 
-std::uint64_t FormCell::set_unknown() {
+std::uint64_t FormCell::begin() {
+  const std::lock_guard lock(mutex_);
+  return ++version_;
+}
+
+void FormCell::fail() {
   const std::lock_guard lock(mutex_);
   device_.kind = Form::Kind::unknown;
-  return ++version_;
+  ++version_;
 }
 
 void FormCell::set(const Form& form, std::uint64_t begun) {
@@ -30,11 +35,12 @@ void FormCell::set(const Form& form, std::uint64_t begun) {
   ++version_;
 }
 
-void refuse_held(const std::string& what) {
+void refuse_held(const Form& host) {
   invalid(fmt::format(
-      "{} is not what the device holds: what builds it so was captured and has not run, or it was built "
-      "otherwise since, by captured work or behind a copy of its data. Let the graph run before, or build it",
-      what));
+      "{} is not what the device holds: what builds it so was captured and has not run, its build failed, or "
+      "it was built otherwise since, by captured work or behind this copy of its data (of which no array is "
+      "exchanged for another). Let the graph run before, build it, or take the data anew",
+      host.what()));
 }
 
 bool FormCell::holds(const Form& form) const {
@@ -44,7 +50,7 @@ bool FormCell::holds(const Form& form) const {
 
 bool FormCell::check_built(const Form& host) const {
   const std::lock_guard lock(mutex_);
-  if (!device_.is_built_as(host)) refuse_held(host.what);
+  if (!device_.is_built_as(host)) refuse_held(host);
   return device_ == host;
 }
 
@@ -97,12 +103,12 @@ void Forms::end_condition(bool again) {
       invalid(
           fmt::format("{} is made in a condition inside of graph_while(), and {} behind it, of another size or in "
                       "other memory: the next round would find that. Make it first outside of the condition",
-                      left.form.what, last.form.what));
+                      left.form.what(), last.form.what()));
     if (!or_none && first.before != last.form)
       invalid(
           fmt::format("{} is made {} in a condition of a graph, of another size or in other memory: behind that nobody "
                       "could tell which it is. Do it outside of the condition, or to another one",
-                      first.before.what, last.form.what));
+                      first.before.what(), last.form.what()));
   }
   conditions_.pop_back();
   begun_.pop_back();
@@ -133,7 +139,8 @@ void Forms::check_given(std::size_t launch, std::span<const FormUse> uses, const
     if (last == made_.rend() || last->form == use.form) continue;
     const char* const differs =
         last->form.is_built_as(use.form) ? "with other arrays of boxes" : "of another size or in other memory";
-    invalid(fmt::format("{} {}, which the graph makes {} before, {}", what, use.form.what, last->form.what, differs));
+    invalid(
+        fmt::format("{} {}, which the graph makes {} before, {}", what, use.form.what(), last->form.what(), differs));
   }
 }
 
@@ -175,7 +182,7 @@ void Forms::check(const char* what, const char* again) const {
         ErrorKind::invalid_argument,
         fmt::format("{} works on {}, and the device holds another one: it was built otherwise since, or in other "
                     "memory ({} again), or what builds it so has not run",
-                    what, n.use.form.what, again),
+                    what, n.use.form.what(), again),
         n.kernel ? n.kernel->name : "", n.kernel ? n.kernel->loc : Loc());
   }
 }

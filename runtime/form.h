@@ -26,8 +26,10 @@ struct Form {
   std::array<std::uint64_t, 6> moved = {};  ///< what a refit exchanges, and kernels may read
   /// Serials of memory that is the structure's own, 0 where there is less. The first is that which a refit writes.
   std::array<std::uint64_t, 5> memory = {};
-  std::string what = "a structure";  ///< for messages: "a hash grid of 100 points"
+  std::string (*describe)(const Form&) = nullptr;
 
+  /// For messages: "a hash grid of 100 points".
+  std::string what() const { return describe ? describe(*this) : "a structure"; }
   bool is_built_as(const Form& other) const { return kind == other.kind && built == other.built; }
   bool operator==(const Form& other) const { return is_built_as(other) && moved == other.moved; }
 };
@@ -36,10 +38,12 @@ struct Form {
 /// structure keeps this, and the structure may go before. Thread-safe.
 class FormCell {
  public:
-  /// Before a build gives the device its work: if that fails on the way, nobody knows. \return  for set()
-  std::uint64_t set_unknown();
+  /// Before a build gives the device its work. \return  for set() and fail()
+  std::uint64_t begin();
   /// Behind the work, which ends in that form: unless others have given theirs meanwhile.
   void set(const Form& form, std::uint64_t begun);
+  /// The work may have been given in part: nobody knows what the device holds.
+  void fail();
   bool holds(const Form& form) const;
   /// A refit is given the structure. Errors: as refuse_held(), but for what it exchanges.
   /// \return  whether the device holds that, too, as the host says
@@ -62,7 +66,7 @@ class FormCell {
 };
 
 /// Errors: Error(invalid_argument) for a structure that the device holds in another form than the host says.
-[[noreturn]] void refuse_held(const std::string& what);
+[[noreturn]] void refuse_held(const Form& host);
 
 /// Captured work is given a structure.
 struct FormUse {

@@ -143,7 +143,7 @@ struct Argument<Var<T>> {
   }
   template <class S>
   static void put_fields(const S& s, HostArg*& at) {
-    if constexpr (requires { is_given(s); }) is_given(s);
+    if constexpr (requires { weft_is_given(s); }) weft_is_given(s);
     with_fields<FieldTypes<S>::count>(s, [&](const auto&... f) { (put_field(f, at), ...); });
   }
   template <class F>

@@ -115,47 +115,46 @@ const auto members = [](BvhState& s) {
   return std::tie(s.data, s.options.groups, s.lowers, s.uppers, s.arrived, s.form);
 };
 
+std::string name_of(const Form& form) {
+  return fmt::format("a hierarchy of {} boxes{}", form.built[0], form.built[6] > 1 ? " in groups" : "");
+}
 Form form_of(const BvhData& d) {
   Form form{.kind = Form::Kind::known};
-  form.built = {std::uint64_t(d.count),      d.nodes.storage()->serial,  d.primitives.storage()->serial,
-                d.parents.storage()->serial, d.groups.storage()->serial, d.group_roots.storage()->serial};
+  form.built = {std::uint64_t(d.count), serial_of(d.nodes),       serial_of(d.primitives),       serial_of(d.parents),
+                serial_of(d.groups),    serial_of(d.group_roots), std::uint64_t(d.groups.size())};
   if (d.count > 0)  // else nobody's arrays are there, but one box anew each time
-    form.moved = {d.lowers.storage()->serial, d.lowers.address(), std::uint64_t(d.lowers.stride(0)),
-                  d.uppers.storage()->serial, d.uppers.address(), std::uint64_t(d.uppers.stride(0))};
+    form.moved = {serial_of(d.lowers), d.lowers.address(), std::uint64_t(d.lowers.stride(0)),
+                  serial_of(d.uppers), d.uppers.address(), std::uint64_t(d.uppers.stride(0))};
   std::copy(form.built.begin() + 1, form.built.begin() + 6, form.memory.begin());
+  form.describe = name_of;
   return form;
 }
-std::string name_of(const BvhData& d) { return fmt::format("a hierarchy of {} boxes", d.count); }
 
-/// Of work that leaves the hierarchy as its members say. \param begun  outside of captures, see FormCell
-void has_made(BvhState& s, std::uint64_t begun) {
+/// Of work that leaves the hierarchy as its members say. \param change  outside of captures
+void has_made(BvhState& s, std::optional<FormChange>& change) {
   const Form before = std::exchange(s.form, form_of(s.data));
-  s.form.what = name_of(s.data);
   Capture* const capture = Capture::current();
   if (!capture)
-    s.cell->set(s.form, begun);
+    change->done(s.form);
   else if (!s.of_mesh)  // that of a mesh stays in its memory, and the mesh knows when it is stale
     capture->make(s.cell, before, s.form);
 }
 
-// Changes the tree. \param written, read  see refuse_change()
+// Changes the tree. What may refuse that was asked, see refuse_change().
 template <class F>
-void change_tree(const std::shared_ptr<BvhState>& state, std::span<const ArrayBase* const> written,
-                 std::span<const ArrayBase* const> read, const F& f) {
+void change_tree(const std::shared_ptr<BvhState>& state, const F& f) {
   const Quiet quiet;
   Capture* const capture = Capture::current();
   std::optional<Capture::Undo> undo;
-  std::uint64_t begun = 0;
-  if (capture) {
+  std::optional<FormChange> changing;
+  if (capture)
     undo.emplace(*capture);
-  } else {
-    refuse_change(*state->device.state(), written, read);
-    begun = state->cell->set_unknown();
-  }
+  else
+    changing.emplace(state->cell);
   Capture::keep(state, members);
   change(state->broken, [&] {
     f(*state);
-    has_made(*state, begun);
+    has_made(*state, changing);
     *state->broken = false;
   });
   if (undo) undo->done();
@@ -251,9 +250,10 @@ Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& upp
   const detail::Makes makes;
   state_ = std::make_shared<detail::BvhState>(device, options);
   detail::take_boxes(*state_, lowers, uppers);
-  const std::uint64_t begun = detail::Capture::current() ? 0 : state_->cell->set_unknown();
+  std::optional<detail::FormChange> changing;
+  if (!detail::Capture::current()) changing.emplace(state_->cell);
   detail::build(*state_);
-  detail::has_made(*state_, begun);
+  detail::has_made(*state_, changing);
 }
 
 detail::BvhState& Bvh::state() const {
@@ -285,20 +285,41 @@ void Bvh::refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers) {
   detail::Capture* const capture = detail::Capture::current();
   bool as_host = s.of_mesh;
   if (!s.of_mesh && !capture) as_host = s.cell->check_built(s.form);
-  // Other memory may lie where one was that was freed.
-  const auto stays = [](const Array<vec3>& now, const Array<vec3>& was) {
-    return now.storage() == was.storage() && detail::same_elements(now, was);
-  };
-  const bool same = as_host && s.data.count > 0 && stays(lowers, s.data.lowers) && stays(uppers, s.data.uppers);
-  const bool writes_header = !same || !lowers.is_contiguous() || !uppers.is_contiguous();
-  const ArrayBase* const written[] = {&s.data.nodes, &s.arrived, writes_header ? &s.header : nullptr};
-  const ArrayBase* const read[] = {&s.data.primitives, &s.data.parents, &lowers, &uppers};
-  detail::change_tree(state_, written, read, [&](detail::BvhState& s) {
+  const bool writes_header = !as_host || refit_writes_header(lowers, uppers);
+  refuse_refit(lowers, uppers, writes_header);
+  detail::change_tree(state_, [&](detail::BvhState& s) {
     if (!s.of_mesh && capture) capture->forms.need({s.cell, s.form, true});
     detail::take_boxes(s, lowers, uppers);
     if (writes_header) detail::write_header(s);
     if (s.data.count > 0) detail::refit_boxes(s.data, s.arrived);
   });
+}
+bool Bvh::refit_writes_header(const Array<vec3>& lowers, const Array<vec3>& uppers) const {
+  const BvhData& d = state().data;
+  // Other memory may lie where one was that was freed.
+  const auto stays = [](const Array<vec3>& now, const Array<vec3>& was) {
+    return now.storage() == was.storage() && detail::same_elements(now, was);
+  };
+  const bool same = d.count > 0 && stays(lowers, d.lowers) && stays(uppers, d.uppers);
+  return !same || !lowers.is_contiguous() || !uppers.is_contiguous();
+}
+void Bvh::refuse_refit(const Array<vec3>& lowers, const Array<vec3>& uppers, bool writes_header) const {
+  if (detail::Capture::current()) return;
+  const detail::BvhState& s = state();
+  const ArrayBase* const written[] = {&s.data.nodes, &s.arrived, writes_header ? &s.header : nullptr};
+  const ArrayBase* const read[] = {&s.data.primitives, &s.data.parents, &lowers, &uppers};
+  detail::refuse_change(*s.device.state(), written, read);
+}
+// Arrays, too, that give way to other memory: recorded work that is not submitted would be of another hierarchy by
+// then.
+void Bvh::refuse_rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) const {
+  if (detail::Capture::current()) return;
+  const detail::BvhState& s = state();
+  const BvhData& d = s.data;
+  const ArrayBase* const written[] = {&d.nodes,       &d.primitives, &d.parents, &d.groups,
+                                      &d.group_roots, &d.info,       &s.arrived, &s.header};
+  const ArrayBase* const read[] = {&lowers, &uppers, &groups};
+  detail::refuse_change(*s.device.state(), written, read);
 }
 void Bvh::refit() {
   const detail::BvhState& s = state();
@@ -315,13 +336,8 @@ void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Ar
 void Bvh::rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) {
   detail::check(state().device, lowers, uppers);
   detail::check_groups(state().device, groups, lowers.size());
-  // Those, too, that give way to other memory: recorded work that is not submitted would be of another hierarchy by
-  // then.
-  const BvhData& d = state().data;
-  const ArrayBase* const written[] = {&d.nodes,       &d.primitives,    &d.parents,     &d.groups,
-                                      &d.group_roots, &state().arrived, &state().header};
-  const ArrayBase* const read[] = {&lowers, &uppers, &groups};
-  detail::change_tree(state_, written, read, [&](detail::BvhState& s) {
+  refuse_rebuild(lowers, uppers, groups);
+  detail::change_tree(state_, [&](detail::BvhState& s) {
     s.options.groups = groups;
     detail::take_boxes(s, lowers, uppers);
     detail::build(s);
@@ -356,9 +372,9 @@ std::uint64_t Bvh::id() const {
   return s.header.address();
 }
 
-void stored::is_given(const BvhData& tree) {
-  if (tree.nodes.is_null() || !tree.nodes.storage()->structure) return;
-  detail::use_form(tree.nodes.storage()->structure, detail::form_of(tree), [&] { return detail::name_of(tree); });
+void stored::weft_is_given(const BvhData& tree) {
+  if (!tree.nodes.is_null() && tree.nodes.storage()->structure)
+    detail::use_form(tree.nodes.storage()->structure, detail::form_of(tree));
 }
 
 }  // namespace weft

@@ -87,8 +87,10 @@ class Bvh {
   const Array<BvhNode>& nodes() const { return arrays().nodes; }
   const Array<int>& primitives() const { return arrays().primitives; }
   const Array<int>& parents() const { return arrays().parents; }
-  /// What kernels are given, also as a member of a struct of yours: as it is now. Launches refuse it once the device
-  /// holds something else: taken anew behind each rebuild for another number of boxes, and refit to other arrays.
+  /// What kernels are given, also as a member of a struct of yours: as it is now, with all of its arrays. Launches
+  /// refuse it once the device holds something else: taken anew behind each rebuild for another number of boxes or with
+  /// other groups, and each refit to other arrays. Errors: Error(invalid_argument) where the last refit or rebuild
+  /// failed.
   const BvhData& data() const;
   const BvhData& kernel_argument() const { return data(); }
   /// One element: the data as it lies in the memory of the device. A launch that is given this array (or one of structs
@@ -104,6 +106,10 @@ class Bvh {
   const BvhData& arrays() const;
   void refuse_if_handed_over() const;
   void refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers);
+  bool refit_writes_header(const Array<vec3>& lowers, const Array<vec3>& uppers) const;
+  /// Before anything changes. Errors: as detail::refuse_change()
+  void refuse_refit(const Array<vec3>& lowers, const Array<vec3>& uppers, bool writes_header) const;
+  void refuse_rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) const;
   void rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups);
   static Array<vec3> checked(const Device& device, std::span<const vec3> values, std::span<const vec3> lowers,
                              std::span<const vec3> uppers) {

@@ -46,7 +46,7 @@ struct BvhData {
 WEFT_STRUCT(BvhData, tag, count, leaf_size, nodes, primitives, parents, lowers, uppers, info, groups, group_roots);
 /// A launch is given the hierarchy by value. Internal. Errors: Error(invalid_argument) where the device holds another
 /// one.
-void is_given(const BvhData& tree);
+void weft_is_given(const BvhData& tree);
 
 }  // namespace weft::stored
 

@@ -22,14 +22,12 @@ void refuse_change(DeviceState& device, std::span<const ArrayBase* const> writte
       if (a && !a->is_null()) a->storage()->order_before(stream, writes);
 }
 
-void use_form(const std::shared_ptr<FormCell>& cell, Form form, const std::function<std::string()>& what) {
+void use_form(const std::shared_ptr<FormCell>& cell, const Form& form) {
   if (t_makes) return;
   GivenStructures* const given = GivenStructures::current();
   const bool later = Capture::current() || (given && given->is_for_graph());
-  if (!later && !cell->holds(form)) refuse_held(what());
-  if (!given || !(later || recorder())) return;
-  form.what = what();
-  given->note({cell, std::move(form)});
+  if (!later && !cell->holds(form)) refuse_held(form);
+  if (given && (later || recorder())) given->note({cell, form});
 }
 
 }  // namespace weft::detail

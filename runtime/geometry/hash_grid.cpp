@@ -163,17 +163,18 @@ const auto members = [](HashGridState& s) {
   return std::tie(s.arrays, s.points, s.groups, s.positions, s.built, s.form);
 };
 
+std::string name_of(const Form& form) {
+  return fmt::format("a hash grid of {} points in cells of width {}{}", form.built[0],
+                     std::bit_cast<float>(std::uint32_t(form.built[1])), form.built[2] ? " with groups" : "");
+}
 Form form_of(const HashGridArrays& d) {
   Form form{.kind = Form::Kind::known};
-  form.built = {std::uint64_t(d.count),        std::bit_cast<std::uint32_t>(d.cell_width),
-                std::uint64_t(d.has_groups),   d.points.storage()->serial,
-                d.positions.storage()->serial, d.has_groups ? d.groups.storage()->serial : 0};
-  form.memory = {d.begins.storage()->serial, form.built[3], form.built[4], form.built[5]};
+  form.built = {std::uint64_t(d.count),      std::bit_cast<std::uint32_t>(d.cell_width),
+                std::uint64_t(d.has_groups), serial_of(d.points),
+                serial_of(d.positions),      d.has_groups ? serial_of(d.groups) : 0};
+  form.memory = {serial_of(d.begins), form.built[3], form.built[4], form.built[5]};
+  form.describe = name_of;
   return form;
-}
-std::string name_of(const HashGridArrays& d) {
-  return fmt::format("a hash grid of {} points in cells of width {}{}", d.count, d.cell_width,
-                     d.has_groups ? " with groups" : "");
 }
 
 /// The first n of them; one where there are none, since launches refuse empty arrays.
@@ -273,12 +274,12 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
     const ArrayBase* const read[] = {&points, &groups};
     detail::refuse_change(*s.device.state(), written, read);
   }
-  std::uint64_t begun = 0;
+  std::optional<detail::FormChange> change;
   Tape::unrecorded([&] {
     detail::Capture::keep(state_, detail::members);
     if (capture) detail::make_element(s);
     detail::reserve(s, n, !groups.is_null());
-    if (!capture) begun = s.cell->set_unknown();
+    if (!capture) change.emplace(s.cell);
     d.points = detail::part(s.points, n);
     d.positions = s.options.keep_positions ? detail::part(s.positions, n) : s.positions.slice(0, 0);
     d.groups = detail::part(s.groups, n);
@@ -287,7 +288,6 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
     d.count = int(n);
     d.has_groups = !groups.is_null();
     const detail::Form before = std::exchange(s.form, detail::form_of(d));
-    s.form.what = detail::name_of(d);
     if (capture) capture->make(s.cell, before, s.form);
     detail::sort_into_cells(s, points, groups);
     s.built = true;
@@ -295,7 +295,7 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
   });
   // Heard by a tape: gradients pass it.
   if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3>(), n, points, d.points, d.positions);
-  capture ? undo->done() : s.cell->set(s.form, begun);
+  capture ? undo->done() : change->done(s.form);
 }
 
 void HashGrid::reserve(std::int64_t points) {
@@ -328,9 +328,9 @@ const HashGridArrays& HashGrid::kernel_argument() const {
   return state().arrays;
 }
 
-void stored::is_given(const HashGridArrays& grid) {
-  if (grid.begins.is_null() || !grid.begins.storage()->structure) return;
-  detail::use_form(grid.begins.storage()->structure, detail::form_of(grid), [&] { return detail::name_of(grid); });
+void stored::weft_is_given(const HashGridArrays& grid) {
+  if (!grid.begins.is_null() && grid.begins.storage()->structure)
+    detail::use_form(grid.begins.storage()->structure, detail::form_of(grid));
 }
 
 }  // namespace weft

@@ -72,9 +72,9 @@ class HashGrid {
   /// A value by which kernels find the grid (hash_grid_at()), in arrays and structs too: stays the same as long as the
   /// grid lives. Before the first build there is nothing to find by it.
   std::uint64_t id() const;
-  /// What kernels are given, also as a member of a struct of yours: as it is now. Launches refuse it once the device
-  /// holds something else: taken anew behind each build that has another number of points, another width or other
-  /// memory. Errors: Error(invalid_argument) before the first build.
+  /// What kernels are given, also as a member of a struct of yours: as it is now, with all of its arrays. Launches
+  /// refuse it once the device holds something else: taken anew behind each build that has another number of points,
+  /// another width, groups or none, or other memory. Errors: Error(invalid_argument) before the first build.
   const HashGridArrays& kernel_argument() const;
 
  private:

@@ -32,7 +32,7 @@ struct HashGridArrays {
 WEFT_STRUCT(HashGridArrays, tag, count, begins, points, positions, groups, dims, per_dim, per_width, cell_width,
             has_groups);
 /// A launch is given the grid by value. Internal. Errors: Error(invalid_argument) where the device holds another one.
-void is_given(const HashGridArrays& grid);
+void weft_is_given(const HashGridArrays& grid);
 
 }  // namespace weft::stored
 

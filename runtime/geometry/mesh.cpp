@@ -156,13 +156,10 @@ void check_unchanged(const MeshState& s) {
     given->note(s.watch->mark());
 }
 
-// Before the mark, which a change that fails leaves.
+// Before the mark, which a change that fails leaves: of what is beside the tree.
 void refuse_mesh_change(const MeshState& s) {
-  if (Capture::current()) return;
-  const BvhData& tree = s.arrays.tree;
-  const ArrayBase* const written[] = {&s.lowers, &s.uppers, &tree.nodes, &s.arrays.corners, &s.arrays.far_fields,
-                                      &s.element};
-  const ArrayBase* const read[] = {&s.points, &s.indices, &tree.primitives, &tree.parents};
+  const ArrayBase* const written[] = {&s.lowers, &s.uppers, &s.arrays.corners, &s.arrays.far_fields, &s.element};
+  const ArrayBase* const read[] = {&s.points, &s.indices, &s.velocities};
   refuse_change(*s.points.device().state(), written, read);
 }
 
@@ -254,7 +251,10 @@ void Mesh::refit() {
   const detail::Quiet quiet;
   detail::check_present(s);
   detail::check_unchanged(s);
-  detail::refuse_mesh_change(s);
+  if (!detail::Capture::current()) {
+    detail::refuse_mesh_change(s);
+    s.tree.refuse_refit(s.lowers, s.uppers, s.tree.refit_writes_header(s.lowers, s.uppers));
+  }
   detail::change(s.watch->mark(), [&] {
     detail::read_points(s);
     s.tree.refit_now(s.lowers, s.uppers);
@@ -274,7 +274,11 @@ void Mesh::rebuild() {
                     "rebuild() before {}",
                     capture->doing()));
   if (changed) detail::check_triangles(s);
-  detail::refuse_mesh_change(s);
+  if (!capture) {
+    detail::refuse_mesh_change(s);
+    s.tree.refuse_rebuild(s.lowers, s.uppers, {});
+    if (const ArrayBase* const own[] = {&s.arrays.indices}; changed) detail::refuse_change(*device().state(), own, {});
+  }
   detail::change(mark, [&] {
     // In place: graphs and whoever was given the mesh before go on with that memory.
     if ((changed || capture) && !s.indices.is_contiguous()) s.arrays.indices.copy_from(s.indices);

@@ -3,6 +3,7 @@
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -140,6 +141,30 @@ TEST_P(GraphFormUses, a_capture_that_fails_takes_nothing_from_data_of_before) {
   graph.launch();
   launch(count_boxes, 1, before, found);
   EXPECT_EQ(found.at(0), 20);
+}
+
+TEST_P(GraphFormUses, data_of_which_an_array_is_missing_or_another_are_refused) {
+  const Array<vec3> ten = zeros<vec3>(device(), 10), other = zeros<vec3>(device(), 10);
+  Bvh bvh(device(), ten, ten);
+  HashGrid grid(device(), 4, 4, 4);
+  grid.build(ten, 0.5f);
+  Array<int> found = zeros<int>(device(), 1);
+  const auto refused = [&](const std::function<void(BvhData&, HashGridArrays&)>& change) {
+    BvhData tree = bvh.data();
+    HashGridArrays arrays = grid.kernel_argument();
+    change(tree, arrays);
+    return error_of([&] { launch(count_points_and_boxes, 1, tree, arrays, found); });
+  };
+  expect_contains(refused([](auto& tree, auto&) { tree.nodes = {}; }), "argument 1.nodes is a null array");
+  for (const auto member : {&BvhData::primitives, &BvhData::parents, &BvhData::groups, &BvhData::group_roots})
+    expect_contains(refused([&](auto& tree, auto&) { tree.*member = {}; }), "argument 1");
+  for (const auto member : {&BvhData::lowers, &BvhData::uppers})
+    for (const Array<vec3>& now : {Array<vec3>(), other})
+      expect_contains(refused([&](auto& tree, auto&) { tree.*member = now; }), "argument 1");
+  expect_contains(refused([](auto&, auto& grid) { grid.begins = {}; }), "argument 2.begins is a null array");
+  expect_contains(refused([](auto&, auto& grid) { grid.points = {}; }), "argument 2");
+  expect_contains(refused([&](auto&, auto& grid) { grid.positions = other; }), "exchanged for another");
+  EXPECT_EQ(found.at(0), 0);
 }
 
 TEST_P(GraphFormUses, members_of_data_are_arrays_as_others) {

@@ -185,16 +185,40 @@ TEST_P(RecordedForms, AreKeptByABuildThatIsRefused) {
   mesh.refit();
 }
 
-TEST_P(RecordedForms, AreRefittedWhereRecordedWorkReadsWhatARefitReads) {
+TEST_P(RecordedForms, AreKeptWhicheverArrayTheRecordedWorkIsGiven) {
   Scene s(on_gpu());
   Bvh bvh(s.e.device, s.many, s.many);
+  const Array<vec3> points(s.e.device, {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}});
+  Mesh mesh(points, Array<int>(s.e.device, {0, 1, 2, 1, 2, 3}));
+  (void)mesh.id();
   const auto sum = kernel("sum", [](Arr<const int> numbers, Arr<int> found) { found[0] += numbers[tid()]; });
-  const Recording reads = s.record([&] { launch(sum, 100, bvh.primitives(), s.found); });
-  bvh.refit();
-  expect_contains(error_of([&] { bvh.rebuild(s.few, s.few); }), "is not submitted");
-  s.e.renderer.submit(s.commands);
-  reads.submitted();
-  EXPECT_EQ(bvh.size(), 100);
+  const auto sum_unsigned =
+      kernel("sum of unsigned", [](Arr<const unsigned> numbers, Arr<int> found) { found[0] += Int(numbers[tid()]); });
+  const auto count_boxes = kernel("count boxes", [](Var<BvhData> tree, Arr<int> found) {
+    for ([[maybe_unused]] auto i : bvh_query_aabb(tree, Vec3(-9, -9, -9), Vec3(9, 9, 9))) found[0] += 1;
+  });
+  const auto count_faces = kernel("count faces", [](Var<MeshArrays> mesh, Arr<int> found) {
+    for ([[maybe_unused]] auto f : mesh_query_aabb(mesh, Vec3(-9, -9, -9), Vec3(9, 9, 9))) found[0] += 1;
+  });
+  for (const BvhData& tree : {bvh.data(), mesh.tree().data()})
+    for (const int which : {0, 1, 2, 3, 4}) {
+      const Recording reads = s.record([&] {
+        if (which == 4) return launch(sum_unsigned, 1, tree.info, s.found);
+        const Array<int>* const arrays[] = {&tree.primitives, &tree.parents, &tree.groups, &tree.group_roots};
+        launch(sum, 1, *arrays[which], s.found);
+      });
+      const bool of_mesh = tree.count == 2;
+      // A refit reads them, or leaves them alone.
+      of_mesh ? mesh.refit() : bvh.refit();
+      expect_contains(error_of([&] { of_mesh ? mesh.rebuild() : bvh.rebuild(); }), "is not submitted");
+      if (!of_mesh) expect_contains(error_of([&] { bvh.rebuild(s.few, s.few); }), "is not submitted");
+      s.e.renderer.submit(s.commands);
+      reads.submitted();
+      s.found.fill(0);
+      launch(count_boxes, 1, bvh, s.found);
+      launch(count_faces, 1, mesh, s.found);
+      EXPECT_EQ(s.found.at(0), 102) << which;
+    }
 }
 
 TEST_P(RecordedForms, ARecordingIsRefusedWithoutTheOneThatBuildsForIt) {
