@@ -319,12 +319,12 @@ std::vector<FormUse> LaunchRecord::uses_as_they_are() const {
   for (FormUse use : uses_) {
     bool lies_there = false;
     for (const Arg& arg : args_) {
-      if (!arg.before || arg.before->copy()) {
-        // What a refit writes was written: other boxes are no matter.
-        if (arg.before && arg.array.storage()->serial == use.form.memory[0]) use.refit = true;
-        continue;
-      }
-      lies_there |= std::ranges::count(use.form.memory, arg.array.storage()->serial) > 0;
+      if (!arg.before) continue;
+      const std::uint64_t serial = arg.array.storage()->serial;
+      if (!arg.before->copy())
+        lies_there |= std::ranges::count(use.form.memory, serial) > 0;
+      else if (serial == use.form.memory[0])
+        use.refit = true;  // what a refit writes was written: other boxes are no matter
     }
     if (lies_there) uses.push_back(std::move(use));
   }

@@ -35,8 +35,7 @@ VkAccessFlags accesses_in(VkPipelineStageFlags stages) {
 
 }  // namespace
 
-Commands::Commands(VulkanDevice& device)
-    : device_(device), stages_(stages_of(device.adapter())), writes_(writes_in(stages_)), all_(accesses_in(stages_)) {}
+Commands::Commands(VulkanDevice& device) : device_(device), stages_(stages_of(device.adapter())) {}
 
 void Commands::begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) {
   VkCommandBufferBeginInfo info{};
@@ -55,7 +54,7 @@ void Commands::enter(VkCommandBuffer commands) {
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
   barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
-  barrier.dstAccessMask = all_;
+  barrier.dstAccessMask = accesses_in(stages_);
   device_.vk().vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, stages_, 0, 1, &barrier, 0, nullptr,
                                     0, nullptr);
   reached_ = stages_;
@@ -75,26 +74,23 @@ void Commands::leave() {
 
 void Commands::release() {
   if (device_.adopted())
-    memory_barrier(VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,
+    memory_barrier(stages_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,
                    VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT | VK_ACCESS_HOST_READ_BIT);
   else
-    memory_barrier(VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+    memory_barrier(stages_, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
 }
 
-void Commands::memory_barrier(VkPipelineStageFlags to, VkAccessFlags access) {
-  memory_barrier(stages_, writes_, to, access);
-}
-void Commands::memory_barrier(VkPipelineStageFlags from, VkAccessFlags writes, VkPipelineStageFlags to,
-                              VkAccessFlags access) {
+void Commands::memory_barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags access) {
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  barrier.srcAccessMask = writes;
+  barrier.srcAccessMask = writes_in(from);
   barrier.dstAccessMask = access;
   device_.vk().vkCmdPipelineBarrier(commands_, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
+void Commands::memory_barrier(VkPipelineStageFlags among) { memory_barrier(among, among, accesses_in(among)); }
 
 void Commands::barrier() {
-  memory_barrier(stages_, all_);
+  memory_barrier(stages_);
   reached_ = stages_;
   hazards_.clear();
   barrier_due_ = false;
@@ -110,7 +106,7 @@ void Commands::order(std::span<const MemoryRange> ranges, VkPipelineStageFlags s
   if (anyhow) needed = Barrier::memory;
   if (needed == Barrier::none) return;
   if (needed == Barrier::memory) {
-    memory_barrier(used_, writes_in(used_), used_, accesses_in(used_));
+    memory_barrier(used_);
     ++memory_barriers_;
   } else {
     device_.vk().vkCmdPipelineBarrier(commands_, used_, used_, 0, 0, nullptr, 0, nullptr, 0, nullptr);
@@ -143,7 +139,7 @@ void Commands::dispatch(const VulkanProgram& program, std::span<const std::byte>
   if (grid.part) return vk.vkCmdDispatchBase(commands_, 0, grid.first_y, 0, grid.x, grid.y, grid.z);
   if (!grid_at) return vk.vkCmdDispatch(commands_, grid.x, grid.y, grid.z);
   const Place place = device_.memory().resolve(grid_at, 12);
-  memory_barrier(used_, writes_in(used_), VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
+  memory_barrier(used_, VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
   vk.vkCmdDispatchIndirect(commands_, place.buffer, place.offset);
 }
 
@@ -170,7 +166,7 @@ void Commands::build(const VulkanRayStructure& structure, const RayTriangles& tr
   const VkAccelerationStructureInstanceKHR instance = structure.instance();
   const Place at = device_.memory().resolve(structure.memory() + structure.layout().instance, sizeof instance);
   device_.vk().vkCmdUpdateBuffer(commands_, at.buffer, at.offset, sizeof instance, &instance);
-  const auto between = [&] { memory_barrier(used_, writes_in(used_), used_, accesses_in(used_)); };
+  const auto between = [&] { memory_barrier(used_); };
   between();
   structure.record(commands_, triangles, between);
 }

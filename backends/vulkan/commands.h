@@ -54,13 +54,13 @@ class Commands {
 
  private:
   void order(std::span<const MemoryRange> ranges, VkPipelineStageFlags stage);
-  void memory_barrier(VkPipelineStageFlags to, VkAccessFlags access);
-  void memory_barrier(VkPipelineStageFlags from, VkAccessFlags writes, VkPipelineStageFlags to, VkAccessFlags access);
+  /// For what the stages write; `access` is what comes behind it.
+  void memory_barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags access);
+  void memory_barrier(VkPipelineStageFlags among);
   void release();
 
   VulkanDevice& device_;
   const VkPipelineStageFlags stages_;  ///< in which work happens
-  const VkAccessFlags writes_, all_;   ///< what it does there
   VkPipelineStageFlags used_ = 0;      ///< by the command buffer so far
   VkPipelineStageFlags reached_ = 0;   ///< by its last barrier
   VkCommandBuffer commands_ = VK_NULL_HANDLE;

@@ -13,8 +13,7 @@
 // Nearly all tiles are full. In the last one, which may not be (and is the only one of few keys), a thread has keys
 // behind the last that no other comes after, so that they go to the end of the tile; each thread then writes its own
 // keys to their places. What both ways have in common is written once, but not the accesses of memory: tests around
-// each of them, or values that come from either way, take half as many registers again (128 instead of 80 by ptxas for
-// sm_90, in CUDA's words for this kernel), and the device then has fewer workgroups at once.
+// each of them, or values that come from either way, take registers, and the device then has fewer workgroups at once.
 //
 //   digits of a subgroup of 4 lanes    2 0 2 1 | 0 2 0 0    (two rounds)
 //   place among those of its digit     0 0 1 0 | 1 2 2 3
@@ -90,8 +89,8 @@ struct Fellows {
 Fellows find_fellows(const UInt& digit, int lanes) {
   const int words = (lanes + 31) / 32;
   std::vector<UInt> mask(std::size_t(words), UInt(lanes < 32 ? (1u << lanes) - 1u : ~0u));
-  // Half of a sort's instructions: five for each vote, where a test of the bit and a choice between the lanes with and
-  // without it take seven.
+  // Nearly half of a sort's instructions. With the bit in all places a vote takes fewer of them than with a test of the
+  // bit and a choice between the lanes with and without it.
   for (int bit = 0; bit < kDigitBits; ++bit) {
     const Int everywhere = (Int(digit) << (31 - bit)) >> 31;  // the bit in all places
     const Vec<4, unsigned> votes = subgroup_ballot(everywhere != 0);
