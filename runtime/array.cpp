@@ -145,7 +145,9 @@ VulkanBuffer ArrayBase::vk() const {
   require_memory(*this, "vk() of a null array");
   const backend::VulkanAccess access(*storage_->device->device, "vk()");
   if (size() == 0) invalid("vk() of an empty array: it has no memory");
-  return access.locate(address_, extent_bytes());
+  const VulkanBuffer located = access.locate(address_, extent_bytes());
+  storage_->lent = true;
+  return located;
 }
 
 namespace {

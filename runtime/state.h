@@ -37,6 +37,8 @@ class ProfileLog;
 struct StreamState {
   DeviceState* device = nullptr;
   Capture* capture = nullptr;  ///< work on it is collected, not run: see capture.h
+  /// The last ticket that waits for a semaphore of others'; 0: none does.
+  std::atomic<backend::Ticket> awaited = 0;
 
   /// Calls f(backend::Stream&) with the stream to itself: a wait may come from another thread than the launches.
   template <class F>
@@ -278,9 +280,10 @@ class Storage : public std::enable_shared_from_this<Storage> {
   const std::uint64_t bytes;  ///< of the elements; the allocation is padded to words
   const bool wrapped = false;
   const Outside outside;
-  bool holds_gradients = false;  ///< set before any array names it
-  bool is_handle = false;        ///< see Handles::add()
-  bool is_copy = false;          ///< of elements that may be put back: no view is of the copy itself
+  bool holds_gradients = false;    ///< set before any array names it
+  bool is_handle = false;          ///< see Handles::add()
+  bool is_copy = false;            ///< of elements that may be put back: no view is of the copy itself
+  std::atomic<bool> lent = false;  ///< others know where it is, and may write
   /// Grows from storage to storage: tells which was there before.
   const std::uint64_t serial = next_serial();
   std::shared_ptr<FormCell> structure;  ///< whose data have an array here, and are known by it; set where it is made
@@ -382,6 +385,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   };
   std::vector<Use> users();
   std::vector<Use> writers();
+  std::vector<Use> before_host_reads();
   void forget(std::span<const Use> done);
   References all_references() const;
   References add_references(const References& list);

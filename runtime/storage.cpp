@@ -138,6 +138,17 @@ std::vector<Storage::Use> Storage::writers() {
   return list;
 }
 
+// Writers, and in front of them what waits for others who know the memory: of their writes weft knows nothing else.
+// Here and not with each use, as no other array has to wait for them.
+std::vector<Storage::Use> Storage::before_host_reads() {
+  std::vector<Use> list = writers();
+  if (!(wrapped || lent.load(std::memory_order_relaxed)) || device->waits.load() == 0) return list;
+  for (StreamState* s : device->all_streams())
+    if (const backend::Ticket ticket = s->awaited.load(std::memory_order_acquire))
+      list.insert(list.begin(), {.stream = s, .ticket = ticket, .write = ticket, .writes = true});
+  return list;
+}
+
 // After waits for these.
 void Storage::forget(std::span<const Use> done) {
   std::lock_guard lock(mutex_);
@@ -153,7 +164,7 @@ void Storage::wait_for_writers() {
   check_present();
   Capture::refuse_waits();
   device->device->check_alive();
-  const std::vector<Use> list = writers();
+  const std::vector<Use> list = before_host_reads();
   if (list.empty()) return;
   // What one stream's kernels reported ends no wait for another.
   list.front().stream->deliver_from([&](Reports& found) {
@@ -395,12 +406,12 @@ std::vector<std::shared_ptr<Watcher>> Storage::watchers() {
 void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
   check_present();
   Capture::refuse_waits();
-  const std::vector<Use> list = writers();
+  const std::vector<Use> list = before_host_reads();
   // Without a writer any stream will do.
   const Use last = list.empty() ? Use{&stream_of_thread(*device)} : list.back();
   (list.empty() ? last : list.front()).stream->deliver_from([&](Reports& found) {
     for (const Use& u : list)
-      if (u.stream != last.stream) u.stream->wait(u.write, found);
+      if (u.stream != last.stream || u.write > last.write) u.stream->wait(u.write, found);
     last.stream->wait_with(last.write, found, [&](backend::Stream& s) { s.download(to, from, bytes, last.write); });
     forget(list);
   });

@@ -164,6 +164,7 @@ void Recording::prepare() const {
   const bool reported = s.reports && s.ticket != s.recording;
   if (reported) Capture::refuse_waits();
   s.order();
+  s.recordings->with([&](backend::Stream& b) { backend::prepared_vulkan(b, s.recording); });
   if (reported) wait();
 }
 
@@ -176,7 +177,11 @@ void Recording::wait() const {
 void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   State& s = state();
   Capture::refuse_waits();
+  std::uint64_t before = 0;
   s.recordings->with([&](backend::Stream& b) {
+    // The queue has the work all the same: it is known to have run when all has that the queue has.
+    if (semaphore) before = backend::goes_back_vulkan(b, s.recording, semaphore, value);
+    if (before) semaphore = {};
     s.ticket = backend::submitted_vulkan(b, s.recording, semaphore, value);
     if (!s.reports) return;
     s.reports->recorded(s.ticket);
@@ -186,6 +191,11 @@ void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   const std::optional<Error> refused = s.submitted();
   if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is submitted");
   if (refused) throw *refused;
+  if (before)
+    invalid(
+        fmt::format("a recording is said to have run when its semaphore has the value {}, and a submission before it "
+                    "when that has {}: the values of a timeline grow",
+                    value, before));
 }
 
 void Recording::submitted() const { tell({}, 0); }
@@ -229,7 +239,10 @@ Placement place_imported(const Device& device, const Extent& extent, int ndim, s
 SharedMemory export_memory(const ArrayBase& array) {
   if (array.is_null()) invalid("the memory of a null array is shared");
   array.storage()->check_present();
-  return backend::VulkanAccess(*array.storage()->device->device, "export_memory()").share(array.address());
+  SharedMemory shared =
+      backend::VulkanAccess(*array.storage()->device->device, "export_memory()").share(array.address());
+  array.storage()->lent = true;
+  return shared;
 }
 
 namespace {
@@ -302,7 +315,10 @@ void Stream::wait(VkSemaphore semaphore, std::uint64_t value) const {
   // another thread is giving work to right now has none that is known to be earlier.
   ++state_->device->waits;
   for (StreamState* other : state_->device->all_streams()) other->try_submit();
-  state_->with([&](backend::Stream& s) { backend::VulkanStreamAccess(s.own(), "wait()").await(semaphore, value); });
+  state_->with([&](backend::Stream& s) {
+    state_->awaited.store(backend::VulkanStreamAccess(s.own(), "wait()").await(semaphore, value),
+                          std::memory_order_release);
+  });
 }
 
 void Stream::signal(VkSemaphore semaphore, std::uint64_t value) const {

@@ -42,9 +42,10 @@ class [[nodiscard]] Recording {
   /// was not submitted before): prepare() says so before it is too late. Cost: a submission without commands, by which
   /// weft learns when all has run.
   void submitted() const;
-  /// The same without that: the submission signals a timeline semaphore with the value, or is followed by one that
+  /// The same without that: the submission signals a timeline semaphore with the value, or the one right behind it
   /// does. The semaphore must stay until this object has ended, or was told of another submission after this one had
-  /// run. Errors: Error(invalid_argument) for a null semaphore.
+  /// run. Errors: Error(invalid_argument) for a null semaphore, and for a value that an earlier submission was to
+  /// signal, or one below: the work is then waited for as if there were no semaphore.
   void submitted(VkSemaphore semaphore, std::uint64_t value) const;
   /// Waits on the host until the submission that was told of last has run, and shows what kernels printed in it. So
   /// does whatever waits for its arrays, or for the device; the end of this object shows lines and keeps failures for

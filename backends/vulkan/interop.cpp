@@ -236,6 +236,10 @@ Ticket record_vulkan(Stream& stream, VkCommandBuffer commands, const Operations&
 Ticket submitted_vulkan(Stream& stream, Ticket recording, VkSemaphore semaphore, std::uint64_t value) {
   return recordings(stream).submitted(recording, semaphore, value);
 }
+std::uint64_t goes_back_vulkan(Stream& stream, Ticket recording, VkSemaphore semaphore, std::uint64_t value) {
+  return recordings(stream).goes_back(recording, semaphore, value);
+}
+void prepared_vulkan(Stream& stream, Ticket recording) { recordings(stream).prepared(recording); }
 void end_vulkan(Stream& stream, Ticket recording) { recordings(stream).end(recording); }
 
 }  // namespace backend

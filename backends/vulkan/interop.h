@@ -125,6 +125,10 @@ Ticket record_vulkan(Stream& recordings, VkCommandBuffer commands, const Operati
 /// run that the queue has.
 /// \return the ticket of this submission
 Ticket submitted_vulkan(Stream& recordings, Ticket recording, VkSemaphore semaphore, std::uint64_t value);
+/// Before the queue is said to have it: see VulkanRecordings::goes_back().
+std::uint64_t goes_back_vulkan(Stream& recordings, Ticket recording, VkSemaphore semaphore, std::uint64_t value);
+/// The command buffer is about to be submitted again.
+void prepared_vulkan(Stream& recordings, Ticket recording);
 /// The commands will not run any more once the submission that was told of last has: waits for that.
 void end_vulkan(Stream& recordings, Ticket recording);
 

@@ -1,6 +1,7 @@
 // Recording for others, and what is known of how far they are.
 #include "recordings.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "../../frontend/support/error.h"
@@ -62,8 +63,13 @@ Ticket VulkanRecordings::record(VkCommandBuffer commands, const Operations& oper
     throw;
   }
   recording.leave();
-  recorded_.emplace(++last_, std::move(recorded));
+  recorded.ready = ++last_;
+  recorded_.emplace(last_, std::move(recorded));
   return last_;
+}
+
+void VulkanRecordings::prepared(Ticket recording) {
+  if (const auto at = recorded_.find(recording); at != recorded_.end()) at->second.ready = ++last_;
 }
 
 // Waits outside of all locks.
@@ -92,6 +98,27 @@ void VulkanRecordings::Submission::close() {
   left.wait(lock, [this] { return waiting == 0; });
 }
 
+// Handles of semaphores that are gone come back for others. Such a one has a lower value than its namesake had when a
+// submission had run, but what was told may be to come: then the semaphore is there.
+std::uint64_t VulkanRecordings::goes_back(Ticket recording, VkSemaphore semaphore, std::uint64_t value) {
+  device_.check_alive();
+  const auto known = told_.find(semaphore);
+  const auto at = recorded_.find(recording);
+  if (known == told_.end() || at == recorded_.end()) return 0;
+  const Told told = known->second;
+  if (value > told.value || (value == told.value && at->second.ready < told.at)) return 0;
+  std::uint64_t reached = 0;
+  device_.check(device_.vk().vkGetSemaphoreCounterValue(device_.handle(), semaphore, &reached),
+                "vkGetSemaphoreCounterValue");
+  const bool to_come = std::ranges::any_of(submissions_, [&](const auto& entry) {
+    const Submission& s = *entry.second;
+    return s.semaphore == semaphore && s.value == told.value && !s.has_run.load();
+  });
+  if (reached >= told.value || to_come) return told.value;
+  told_.erase(known);
+  return 0;
+}
+
 Ticket VulkanRecordings::submitted(Ticket recording, VkSemaphore semaphore, std::uint64_t value) {
   device_.check_alive();
   const auto at = recorded_.find(recording);
@@ -116,6 +143,11 @@ Ticket VulkanRecordings::submitted(Ticket recording, VkSemaphore semaphore, std:
   made->value = semaphore ? value : marks_.mark();
   recorded.last = made;
   submissions_[++last_] = std::move(made);
+  if (semaphore) {
+    if (told_.size() >= kMostTold && !told_.contains(semaphore)) told_.clear();
+    Told& told = told_[semaphore];
+    if (told.at == 0 || value > told.value) told = {value, last_};
+  }
   return last_;
 }
 

@@ -35,6 +35,11 @@ class VulkanRecordings final : public Stream, private DeviceObject {
   /// semaphore, when all has run that the queue was given so far.
   /// \return the ticket of this submission, later than all others
   Ticket submitted(Ticket recording, VkSemaphore semaphore, std::uint64_t value);
+  /// The command buffer is about to be submitted again.
+  void prepared(Ticket recording);
+  /// Before submitted(): what it was told of the semaphore before, where that is above the value; or where it is the
+  /// value, and the recording was made or prepared behind, so that it is of a later submission. Else 0.
+  std::uint64_t goes_back(Ticket recording, VkSemaphore semaphore, std::uint64_t value);
   /// The commands are not needed any more. Waits for the submission that was told of last.
   void end(Ticket recording);
 
@@ -80,6 +85,7 @@ class VulkanRecordings final : public Stream, private DeviceObject {
   };
   struct Recorded {
     std::vector<Allocation> large;
+    Ticket ready = 0;                  ///< when it was recorded, or prepared last
     std::shared_ptr<Submission> last;  ///< null while there is none
   };
   void abandon() override;
@@ -95,6 +101,12 @@ class VulkanRecordings final : public Stream, private DeviceObject {
   Ticket last_ = 0;
   std::map<Ticket, Recorded> recorded_;
   std::map<Ticket, std::shared_ptr<Submission>> submissions_;
+  static constexpr std::size_t kMostTold = 64;
+  struct Told {
+    std::uint64_t value = 0;  ///< the largest
+    Ticket at = 0;            ///< when that was told first
+  };
+  std::map<VkSemaphore, Told> told_;  ///< also of semaphores that are gone
 };
 
 }  // namespace weft::backend::vulkan

@@ -239,22 +239,30 @@ Ticket VulkanStream::replay(Graph& graph) {
 }
 
 // Semaphores order the whole queue: what is submitted after one that waits, waits too.
-Ticket VulkanStream::submit_empty(const Point& wait, const Point& signal) {
+Ticket VulkanStream::submit_empty(const Point& signal) {
   flush();
   free_batch();
   timeline_->recorded.store(++recorded_, std::memory_order_release);
-  submit(VK_SUCCESS, {}, wait, signal);
+  submit(VK_SUCCESS, {}, {}, signal);
   return recorded_;
 }
 
 Ticket VulkanStream::mark() {
   device_.check_alive();
-  return submit_empty({}, {});
+  return submit_empty({});
 }
 
+// With barriers against everything around nothing: what others wrote before the semaphore is then seen by the host,
+// too, which may read mapped memory as soon as the ticket is reached.
 Ticket VulkanStream::await(VkSemaphore semaphore, std::uint64_t value) {
   device_.check_alive();
-  return submit_empty({semaphore, value}, {});
+  flush();
+  begin();
+  const VkCommandBuffer commands = current_->commands;
+  const VkResult result = commands_.end(Commands::For::everybody);
+  timeline_->recorded.store(++recorded_, std::memory_order_release);
+  submit(result, {&commands, 1}, {semaphore, value});
+  return recorded_;
 }
 
 Ticket VulkanStream::signal(VkSemaphore semaphore, std::uint64_t value) {
@@ -265,7 +273,7 @@ Ticket VulkanStream::signal(VkSemaphore semaphore, std::uint64_t value) {
     free_batch();
   }
   device_.signals().add(semaphore, value, timeline_, with_batch ? recorded_ : recorded_ + 1);
-  if (!with_batch) return submit_empty({}, {semaphore, value});
+  if (!with_batch) return submit_empty({semaphore, value});
   flush({semaphore, value});
   return recorded_;
 }

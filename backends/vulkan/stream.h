@@ -124,7 +124,7 @@ class VulkanStream final : public Stream, private DeviceObject {
   void flush(const Point& signal = {});
   void submit(VkResult result, std::span<const VkCommandBuffer> commands, const Point& wait = {},
               const Point& signal = {});
-  Ticket submit_empty(const Point& wait, const Point& signal);
+  Ticket submit_empty(const Point& signal);
   bool writes_at_once(const Place& target);
   Ticket poll();
   Ticket signal_of(Ticket ticket) const;

@@ -335,6 +335,35 @@ TEST_P(Adopting, CopiesFromOtherDevicesComeAfterWhatTheRendererHasSubmitted) {
   }
 }
 
+TEST_P(Adopting, ReadingComesAfterTheSemaphoreThatAStreamWaitsFor) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Renderer& r = e.renderer;
+  const Renderer::Buffer own = r.make_buffer(400);
+  const Array<float> of_weft = zeros<float>(e.device, 100);
+  const Array<float> of_renderer = wrap_buffer<float>(e.device, 100, VulkanBuffer{own.buffer, 0, 400, 0, own.usage});
+  const Array<float> unseen = zeros<float>(e.device, 100);
+  for (Array<float> x : {of_weft, of_renderer}) {
+    x.fill(1);
+    x.wait();
+    const VulkanBuffer where = x.vk();
+    const VkSemaphore turn = r.make_timeline();
+    const VkCommandBuffer commands = r.begin();
+    r.vk.vkCmdFillBuffer(commands, where.buffer, where.offset, where.bytes, 0x40e00000);  // 7.f
+    r.submit_between(commands, turn, 1, 2);
+    e.device.stream().wait(turn, 2);
+    // Memory that nobody else knows is read meanwhile, where the host does so without the queue.
+    if (!on_gpu()) EXPECT_EQ(unseen.at(3), 0);
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      r.signal(turn, 1);
+    });
+    EXPECT_EQ(x.at(99), 7);
+    EXPECT_EQ(x.to_vector(), std::vector<float>(100, 7));
+    later.join();
+  }
+}
+
 TEST_P(Adopting, ArraysStandOnTheRenderersBuffers) {
   const VulkanBuffer none{};
   if (on_reference())

@@ -433,4 +433,46 @@ TEST_P(Recorded, ValuesOfASemaphoreDoNotGoBackwards) {
   EXPECT_EQ(e.renderer.value_of(semaphore), 22u);
 }
 
+TEST_P(Recorded, ValuesThatASubmissionIsToldDoNotGoBackwards) {
+  if (on_reference()) GTEST_SKIP();
+  Embedded e(on_gpu());
+  Array<float> x = zeros<float>(e.device, 1), y = zeros<float>(e.device, 1);
+  const VkSemaphore semaphore = e.renderer.make_timeline();
+  const VkCommandBuffer commands = e.renderer.begin();
+  const Recording r = e.device.stream().record_into(commands, [&] {
+    launch(slow, 1, x, y);
+    launch(add, 1, y, x);
+  });
+  e.renderer.submit(commands, semaphore, 5);
+  r.submitted(semaphore, 5);
+  EXPECT_EQ(x.at(0), 1);
+  // The queue has the work whatever it is said to signal: it is waited for.
+  r.prepare();
+  e.renderer.submit_again(commands);
+  const std::string error = error_of([&] { r.submitted(semaphore, 3); });
+  expect_contains(error, "has the value 3");
+  expect_contains(error, "a submission before it when that has 5");
+  EXPECT_EQ(x.at(0), 3) << "1, and y, which is x + 1";
+  // That of the frame before.
+  r.prepare();
+  e.renderer.submit_again(commands);
+  expect_contains(error_of([&] { r.submitted(semaphore, 5); }), "has the value 5");
+  EXPECT_EQ(x.at(0), 7);
+  // Of other semaphores, and of two command buffers that one submission signals for, nothing is said.
+  const VkSemaphore other = e.renderer.make_timeline();
+  const VkCommandBuffer first = e.renderer.begin(), second = e.renderer.begin();
+  const Recording a = e.device.stream().record_into(first, [&] { launch(add_one, 1, x); });
+  const Recording b = e.device.stream().record_into(second, [&] { launch(add_one, 1, x); });
+  e.renderer.submit(first);
+  e.renderer.submit(second, other, 1);
+  a.submitted(other, 1);
+  b.submitted(other, 1);
+  EXPECT_EQ(x.at(0), 9);
+  const VkCommandBuffer third = e.renderer.begin();
+  const Recording c = e.device.stream().record_into(third, [&] { launch(add_one, 1, x); });
+  e.renderer.submit(third);
+  expect_contains(error_of([&] { c.submitted(other, 1); }), "has the value 1");
+  EXPECT_EQ(x.at(0), 10);
+}
+
 }  // namespace
