@@ -124,6 +124,12 @@ if [[ -z "$(installed_version libglfw3-dev)" ]] && apt-cache show libglfw3-dev >
     echo "weft: going on without GLFW: the examples open no windows" >&2
 fi
 
+# A display for the test that opens one, which does without.
+if [[ -z "$(installed_version xvfb)" ]] && apt-cache show xvfb >/dev/null 2>&1; then
+  as_root apt-get install -q -y --no-install-recommends xvfb xauth ||
+    echo "weft: going on without Xvfb: no test opens a window" >&2
+fi
+
 # What rays and trees are compared with: tests and benchmarks leave those rows out where the system does not have it.
 if [[ -z "$(installed_version libembree-dev)" ]] && apt-cache show libembree-dev >/dev/null 2>&1; then
   as_root apt-get install -q -y --no-install-recommends libembree-dev ||

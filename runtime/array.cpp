@@ -439,6 +439,12 @@ bool is_adopted(backend::Device& device) {
 }  // namespace
 
 void ArrayBase::copy_between_devices(const ArrayBase& from) {
+  if (const detail::Capture* capture = detail::Capture::current())
+    throw Error(
+        ErrorKind::invalid_argument,
+        fmt::format("elements are copied from device {} to device {} while {}: that goes through the host, and "
+                    "what is captured is on one device",
+                    from.device().name(), name_beside(*storage_->device, *from.storage_->device), capture->doing()));
   // Strided views are packed by their own devices.
   if (!from.is_contiguous()) {
     ArrayBase packed(ndim_, element_bytes_);

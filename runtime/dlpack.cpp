@@ -279,6 +279,7 @@ struct Taken {
 template <class Managed>
 DlpackPlace import_managed(const Device& device, Managed* tensor, bool read_only, const DlpackElement& element,
                            int ndim, std::uint32_t element_bytes, const DlpackOptions& options) {
+  device.state()->device->check_alive();
   const Elements e = elements_of(tensor->dl_tensor, element, ndim, element_bytes);
   if (reinterpret_cast<std::uintptr_t>(options.stream) == std::uintptr_t(-1))
     invalid("the stream is -1, which says in some interfaces that nobody waits: say so by {.wait = false}");

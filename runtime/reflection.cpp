@@ -221,7 +221,11 @@ std::string to_json(const Reflection& r) {
   needs["workgroup_threads"] = r.block;
   needs["shared_bytes"] = r.shared_bytes;
   needs["subgroup_size"] = r.subgroup_size;
-  return j.dump(2) + "\n";
+  try {
+    return j.dump(2) + "\n";
+  } catch (const Json::type_error&) {  // texts of JSON are UTF-8, and the rest comes from weft
+    invalid("the name of kernel \"" + r.name + "\", or that of an argument, is not UTF-8");
+  }
 }
 
 Reflection reflection_from_json(const std::string& text) {

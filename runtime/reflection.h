@@ -95,6 +95,7 @@ inline constexpr std::int64_t kMaxThreads = (1ll << 31) - 1;
 std::uint64_t hash_of_words(std::span<const std::uint32_t> words);
 
 /// JSON text, indented, the same for equal reflections. docs/exporting.md describes the fields.
+/// Errors: std::invalid_argument for names that are not UTF-8.
 std::string to_json(const Reflection& reflection);
 
 /// Errors: std::invalid_argument that names the field, for text that is no such JSON, of another version, or that

@@ -1,6 +1,7 @@
 // A device that stops answering: every later call says so, and nothing hangs or throws at the end.
 #include <weft/algorithms.h>
 #include <weft/geometry.h>
+#include <weft/runtime/dlpack.h>
 #include <weft/runtime/graph.h>
 #include <weft/runtime/profile.h>
 #include <weft/vulkan.h>
@@ -15,6 +16,7 @@
 
 #include "../../backends/vulkan/device.h"
 #include "../../backends/vulkan/stream.h"
+#include "../../runtime/dlpack_abi.h"
 #include "../../runtime/state.h"
 #include "watched_test.h"
 
@@ -71,6 +73,8 @@ TEST_P(LostDevices, are_reported_by_every_later_call) {
   own->synchronize();
   launch(*stream, add_one, n, x);
   HostCopy copy = x.copy_to_async(late);
+  const std::unique_ptr<DLManagedTensor, void (*)(DLManagedTensor*)> tensor(to_dlpack_unversioned(unused),
+                                                                            [](DLManagedTensor* t) { t->deleter(t); });
   own->synchronize();
 
   lose_next_submission(*own);
@@ -123,6 +127,7 @@ TEST_P(LostDevices, are_reported_by_every_later_call) {
     expect_lost("assign a part", [&] { x.slice(3, 7).assign(std::vector<float>(4)); });
     expect_lost("sort", [&] { radix_sort(x); });
     expect_lost("sum", [&] { inclusive_scan(x, y); });
+    expect_lost("a tensor of another library", [&] { from_dlpack<float>(*own, tensor.get()); });
     expect_lost("mesh", [&] { Mesh(*own, shapes::box()); });
     expect_lost("profiler", [&] { Profiler profiler(*own); });
     if (x.storage()->allocation.host) expect_lost("host_span", [&] { x.host_span(); });

@@ -45,6 +45,9 @@ unset DISPLAY WAYLAND_DISPLAY
 if command -v xvfb-run > /dev/null && ! grep -q "built without GLFW" log; then
   xvfb-run -a "$embed" "${small[@]}" --window --validate --out window > log 2>&1 || fail "a window"
   cmp weft/embed.png window/embed.png > log 2>&1 || fail "the picture is another with a window"
+  echo "ok: a window"
+else
+  echo "left out: a window (no Xvfb, or built without GLFW)"
 fi
 refuses "a window without a display" "--window" -- --window
 refuses "no drops" "--drops" -- --drops 0

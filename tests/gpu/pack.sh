@@ -7,13 +7,13 @@ set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 cd "$root"
 cmake --build --preset dev --target device_tests unit_tests
-cmake --build --preset release --target weft_bench dem raycast collide
+cmake --build --preset release --target weft_bench dem raycast collide embed
 pack="build/gpu"
 rm -rf "$pack"
 mkdir -p "$pack"/{bin,lib,layers}
 
 cp build/dev/tests/{device_tests,unit_tests} build/release/weft_bench "$pack/bin"
-cp build/release/examples/{dem,raycast,collide} "$pack/bin"
+cp build/release/examples/{dem,raycast,collide,embed} "$pack/bin"
 cp build/dev/tests/lib*.so "$pack/lib"
 cp -P build/release/libweft*.so.* "$pack/lib"
 cp -rL ../shared/data "$pack/data" 2>/dev/null || true

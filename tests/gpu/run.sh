@@ -64,7 +64,7 @@ for part in "$@"; do
       for suite in ${PROFILED:-algorithms}; do bench "$suite" --profile --rounds 3 ${CASE:+--case "$CASE"}; done
       ;;
     examples)
-      for name in dem raycast collide; do
+      for name in dem raycast collide embed; do
         (mkdir -p "$logs/$name" && cd "$logs/$name" && timeout "$limit" "$packed/bin/$name" >log.txt 2>&1) ||
           fail "$name, status $?"
         tail -n 6 "$logs/$name/log.txt"

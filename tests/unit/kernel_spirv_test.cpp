@@ -131,6 +131,14 @@ TEST(KernelSpirv, GoesThroughJsonUnchanged) {
   }
 }
 
+TEST(KernelSpirv, HasNamesInUtf8AsItsRecordIsJson) {
+  const auto named = [](const char* name) {
+    return to_json(kernel(name, [](Arr<float> x) { x[tid()] = 1; }).spirv().reflection);
+  };
+  EXPECT_NE(named("na\xc3\xafve").find("na\xc3\xafve"), std::string::npos);
+  EXPECT_THROW(named("na\xefve"), std::invalid_argument);
+}
+
 TEST(KernelSpirv, MayBeOptimised) {
   auto square = func("square", [](Float a) { return a * a; });
   auto calls = kernel("calls", [=](Arr<float> x) { x[tid()] = square(x[tid()]) + square(2); });
