@@ -120,7 +120,8 @@ class Graph {
   /// Operations.
   virtual std::size_t size() const = 0;
   /// Other arguments, as many bytes, for a launch: from the next replay on. Those that run keep theirs.
-  virtual void patch(std::size_t operation, std::span<const std::byte> args) = 0;
+  /// \param arrays  what of its memory the arguments name, in the order of the captured launch, where that comes first
+  virtual void patch(std::size_t operation, std::span<const std::byte> args, std::span<const MemoryRange> arrays) = 0;
 };
 
 /// Work in order. Recording is cheap; work starts at submit(), at wait(), or when enough has gathered.

@@ -1,6 +1,9 @@
 // Captures, and graphs that are lists.
 #include "operations.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstring>
 
 #include "../frontend/support/error.h"
@@ -70,9 +73,25 @@ Ticket CaptureStream::replay(Graph&) {
   throw Error(ErrorKind::unsupported, "a graph is launched while another is captured");
 }
 
-void ListGraph::patch(std::size_t operation, std::span<const std::byte> args) {
-  Operation& patched = operations_->list.at(operation);
-  patched.args.assign(args.begin(), args.end());
+bool exchange(Operation& launch, std::span<const std::byte> args, std::span<const MemoryRange> arrays) {
+  if (launch.kind != Operation::Kind::launch || launch.args.size() != args.size())
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("a launch of a graph is given {} bytes of arguments", args.size()));
+  launch.args.assign(args.begin(), args.end());
+  launch.patched = true;
+  const auto same = [](const MemoryRange& a, const MemoryRange& b) {
+    return a.address == b.address && a.bytes == b.bytes;
+  };
+  std::vector<MemoryRange>& ranges = launch.ranges;
+  const MemoryRange everything{0, ~0ull, ir::kChanges | ir::Access::read};
+  if (ranges.size() == 1 && same(ranges[0], everything)) return true;
+  if (ranges.size() >= arrays.size() && std::equal(arrays.begin(), arrays.end(), ranges.begin(), same)) return true;
+  ranges = {everything};
+  return false;
+}
+
+void ListGraph::patch(std::size_t operation, std::span<const std::byte> args, std::span<const MemoryRange> arrays) {
+  exchange(operations_->list.at(operation), args, arrays);
 }
 
 Ticket ListGraph::replay_on(Stream& stream) {

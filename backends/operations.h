@@ -1,6 +1,7 @@
 // Work as a list: what a capture collects and a graph replays.
 #pragma once
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "backend.h"
@@ -18,6 +19,7 @@ struct Operation {
   std::vector<std::byte> args;
   std::vector<MemoryRange> ranges;  ///< what it touches, `grid_at` left out
   std::uint32_t report_at = 0;      ///< where in `args` ir::report::kArgumentBytes stand; 0: it reports nothing
+  bool patched = false;             ///< it is to be given other arguments, or was: see Graph::patch()
   // Of a copy and a fill
   std::uint64_t to = 0, from = 0;
   std::size_t bytes = 0;
@@ -26,6 +28,12 @@ struct Operation {
   std::shared_ptr<RayStructure> structure;
   RayTriangles triangles;
 };
+
+/// Gives a launch of a graph other arguments. One whose arrays are exchanged has to do with all memory from then on:
+/// which it will be next time, nobody knows.
+/// \return  whether it stands in the same order as before to what is around it
+/// Errors: Error(invalid_argument) for what is no launch, or has other arguments.
+bool exchange(Operation& launch, std::span<const std::byte> args, std::span<const MemoryRange> arrays);
 
 /// Operations in their order, and memory that they read: what was uploaded while they were collected.
 struct Operations {
@@ -37,6 +45,7 @@ struct Operations {
   Device& device;
   std::vector<Operation> list;
   std::vector<Allocation> uploads;
+  bool track_hazards = true, barrier_always = false;  ///< see Stream
 };
 
 /// Collects operations instead of running them. Its tickets are all one, of work that is done.
@@ -78,7 +87,7 @@ class ListGraph : public Graph {
  public:
   explicit ListGraph(std::unique_ptr<Operations> operations) : operations_(std::move(operations)) {}
   std::size_t size() const override { return operations_->list.size(); }
-  void patch(std::size_t operation, std::span<const std::byte> args) override;
+  void patch(std::size_t operation, std::span<const std::byte> args, std::span<const MemoryRange> arrays) override;
   Ticket replay_on(Stream& stream);
 
  private:

@@ -128,12 +128,15 @@ void Capture::refers(Storage& storage) {
   }
 }
 
-Capture::Capture(DeviceState& device, const char* doing)
+Capture::Capture(DeviceState& device, const char* doing, const StreamState* like)
     : serial(Storage::next_serial()), device_(device), doing_(doing), before_(t_capture) {
   if (before_) throw Error(ErrorKind::unsupported, fmt::format("{} while {} already", doing, before_->doing()));
   if (Recorder* r = recorder()) r->replaying(doing);
   auto collector = std::make_unique<backend::CaptureStream>(*device.device);
   collector_ = collector.get();
+  if (!like) like = &stream_of_thread(device);
+  collector->operations().track_hazards = like->track_hazards;
+  collector->operations().barrier_always = like->barrier_always;
   stream_ = std::make_unique<StreamState>(device, std::move(collector));
   stream_->capture = this;
   t_capture = this;

@@ -113,7 +113,8 @@ class Capture {
   using Stale = std::shared_ptr<std::atomic<bool>>;
 
   /// \param doing  for messages: what happens meanwhile
-  explicit Capture(DeviceState& device, const char* doing = "a graph is captured");
+  /// \param like  the stream whose switches the work takes after; null: that of the thread
+  explicit Capture(DeviceState& device, const char* doing = "a graph is captured", const StreamState* like = nullptr);
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
   ~Capture();

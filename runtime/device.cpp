@@ -262,8 +262,8 @@ Stream Device::create_stream(StreamPriority priority) const {
   lock.unlock();
   s->with([&](backend::Stream& b) {
     b.start_at_once(priority == StreamPriority::high);
-    b.track_hazards(true);
-    b.barrier_always(false);
+    b.track_hazards(s->track_hazards = true);
+    b.barrier_always(s->barrier_always = false);
   });
   Stream made(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
     try {
@@ -363,11 +363,11 @@ void Stream::synchronize() {
 }
 void Stream::track_hazards(bool on) {
   state_->device->device->check_alive();
-  state_->with([&](backend::Stream& s) { s.track_hazards(on); });
+  state_->with([&](backend::Stream& s) { s.track_hazards(state_->track_hazards = on); });
 }
 void Stream::barrier_always(bool on) {
   state_->device->device->check_alive();
-  state_->with([&](backend::Stream& s) { s.barrier_always(on); });
+  state_->with([&](backend::Stream& s) { s.barrier_always(state_->barrier_always = on); });
 }
 backend::Stream& Stream::native() { return *state_->stream_; }
 

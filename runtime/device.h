@@ -90,9 +90,10 @@ class Stream {
   /// Waits for everything. Almost never needed: reading an array waits for exactly its producers.
   void synchronize();
 
-  /// With false no barriers stand between launches. For tests that show what they are for; results may be wrong.
+  /// With false no barriers stand between launches. For tests that show what they are for; results may be wrong. Graphs
+  /// take after the stream of the thread that captures them, recordings after the stream that records.
   void track_hazards(bool on);
-  /// A barrier after every launch: tells a missing dependency from another mistake.
+  /// A barrier after every launch, also in graphs and recordings: tells a missing dependency from another mistake.
   void barrier_always(bool on);
 
   /// For backends' tests and benchmarks.

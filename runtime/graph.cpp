@@ -155,8 +155,9 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   detail::PackedLaunch packed = detail::pack(*program.call, args, known.threads, count);
   if (const std::uint32_t at = program.call->report_offset)
     std::memcpy(packed.block.data() + at, known.report.data(), known.report.size());
-  // Commands that are exchanged are ordered with all others: elements may hold arrays.
+  std::vector<backend::MemoryRange> ranges;
   for (const auto& [array, parameter, access] : packed.arrays) {
+    ranges.push_back({array->address(), array->extent_bytes(), access});
     const bool changes = any(access, ir::kChanges);
     given.memory.push_back({.storage = array->storage(),
                             .writes = changes,
@@ -167,7 +168,7 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
     if (changes) given.changed.emplace_back(*array);
   }
   given.stale = known.stale_behind;
-  s.graph->patch(known.operation, packed.block);
+  s.graph->patch(known.operation, packed.block, ranges);
   s.memory.forms().give(node.number, given.forms, program.call);
   given = s.memory.give(node.number, std::move(given));
 }
@@ -193,6 +194,9 @@ Graph capture(const Device& device, const std::function<void()>& work) {
 GraphNode captured_launch() {
   Capture& capture = the_capture("captured_launch()");
   if (capture.launches.empty()) invalid("captured_launch() is called before the first launch of a capture");
+  // Whoever asks for a node is going to give it other arguments.
+  if (const CapturedLaunch& last = capture.launches.back(); last.operations == 1)
+    capture.operations().list[last.operation].patched = true;
   GraphNode node;
   node.number = capture.launches.size() - 1;
   node.capture = capture.serial;

@@ -52,8 +52,9 @@ class Graph {
   /// mesh that the graph has changed by then, a HashGrid or a Bvh that it has made in another size or memory by then,
   /// and arguments that a launch refuses; Error(unsupported) for a launch that
   /// took several dispatches, over no threads, or within graph_if() or graph_while().
-  /// Cost: the commands of this node are recorded anew, and at the first time those around it; in a row of small
-  /// launches, the first time, shaders for what is left of the row: milliseconds.
+  /// Cost: other scalars, and arrays that lie where the node's did, are written to memory in front of the graph's next
+  /// launch. Given other arrays for the first time, the graph is recorded anew by its next launch: what launching each
+  /// of its launches costs.
   template <class... P, class... A>
   void set(const GraphNode& node, const Kernel<P...>& kernel, const A&... args) const {
     static_assert(sizeof...(P) == sizeof...(A), "weft::Graph: the kernel has another number of parameters");

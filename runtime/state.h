@@ -39,6 +39,8 @@ struct StreamState {
   Capture* capture = nullptr;  ///< work on it is collected, not run: see capture.h
   /// The last ticket that waits for a semaphore of others'; 0: none does.
   std::atomic<backend::Ticket> awaited = 0;
+  // As Stream was told; captures take after the stream of their thread.
+  std::atomic<bool> track_hazards = true, barrier_always = false;
 
   /// Calls f(backend::Stream&) with the stream to itself: a wait may come from another thread than the launches.
   template <class F>

@@ -283,7 +283,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
   auto made = std::make_unique<Recording::State>();
   made->device = device.shared_from_this();
   {
-    Capture collecting(device, "work is recorded into a command buffer");
+    Capture collecting(device, "work is recorded into a command buffer", state_.get());
     work();
     made->memory = detail::CapturedMemory(collecting, "a recording", "record");
     made->pins = made->memory.pins();

@@ -33,6 +33,9 @@ class Survey {
   Survey(const ir::Module& module, const Target& target, Needs& needs)
       : module_(module), target_(target), needs_(needs), seen_(module.insts.size(), false) {}
 
+  /// The argument block is behind one.
+  void take_addresses() { require_int64(module_.loc); }
+
   void run() {
     if (!module_.arrays.empty()) needs_.as_bits.assign(module_.arrays.size(), false);
     if (const ir::GroupUse use = ir::group_use(module_); use.together && module_.block > target_.max_block)
@@ -43,7 +46,6 @@ class Survey {
       require(array.type, !array.words, array.loc);
       if (array.words) needs_.as_bits[std::size_t(&array - module_.arrays.data())] = true;
     }
-    if (module_.args_bytes > kPushConstantBytes) require_int64(module_.loc);
     visit(0);
     // SPIR-V alone brings together again only what a condition that is the same for the workgroup has parted.
     if (!needs_.subgroup || target_.subgroups_meet_again) return;
@@ -273,10 +275,12 @@ void Needs::join(const Needs& other) {
     this->*feature = this->*feature || other.*feature;
 }
 
-Needs survey(const ir::Module& module, const Target& target) {
+Needs survey(const ir::Module& module, const Target& target, bool arguments_in_memory) {
   Needs needs;
   for (const auto& function : module.functions) Survey(*function, target, needs).run();
-  Survey(module, target, needs).run();
+  Survey kernel(module, target, needs);
+  if (arguments_in_memory) kernel.take_addresses();
+  kernel.run();
   return needs;
 }
 

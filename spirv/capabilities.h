@@ -35,7 +35,8 @@ struct Needs {
 bool gathers(const ir::Module& module, ir::Id id, const Target& target);
 
 /// Walks the functions and the body of a kernel in their order.
+/// \param arguments_in_memory  behind an address, which is 64 bits
 /// Errors: Error(unsupported), naming the feature and the line of the first instruction that needs it.
-Needs survey(const ir::Module& module, const Target& target);
+Needs survey(const ir::Module& module, const Target& target, bool arguments_in_memory);
 
 }  // namespace weft::spirv

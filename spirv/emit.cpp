@@ -84,11 +84,11 @@ std::vector<Word> module_words(const Common& common, const Section& head, std::s
   return words;
 }
 
-std::vector<std::uint32_t> emit(const ir::Module& kernel_module, const Target& target) {
+std::vector<std::uint32_t> emit(const ir::Module& kernel_module, const Target& target, ArgumentsIn arguments) {
   const std::optional<ir::Module> lowered = lower_real64(kernel_module);
   const ir::Module& module = lowered ? *lowered : kernel_module;
   Common common(target);
-  Shader shader(module, common);
+  Shader shader(module, common, arguments);
   Writer& w = common.writer;
   common.glsl = w.id();
   EntryPoint main{w.id(), workgroup_size(module, target), {}};

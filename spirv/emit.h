@@ -20,6 +20,12 @@ inline std::uint32_t workgroup_size(const ir::Module& module, const Target& targ
   return (std::max)(1u, (std::min)(module.block, target.max_block));  // others have macros of these names
 }
 
+/// Where a shader finds its argument block.
+enum class ArgumentsIn : std::uint8_t {
+  push_constants,  ///< where they hold it, else in memory
+  memory,          ///< however small it is
+};
+
 /// A complete SPIR-V 1.5 module with the entry point "main".
 ///
 /// Threads are numbered workgroup by workgroup: (WorkgroupId.y * NumWorkgroups.x + WorkgroupId.x) * block + local, with
@@ -29,7 +35,8 @@ inline std::uint32_t workgroup_size(const ir::Module& module, const Target& targ
 /// The argument block is read in whole 32-bit words: it is args_bytes long, rounded up to a multiple of 4. One that
 /// lies in memory is aligned to 8 bytes.
 /// Errors: Error(unsupported) naming the first instruction's line that needs a capability which `target` lacks.
-std::vector<std::uint32_t> emit(const ir::Module& module, const Target& target);
+std::vector<std::uint32_t> emit(const ir::Module& module, const Target& target,
+                                ArgumentsIn arguments = ArgumentsIn::push_constants);
 
 /// May launches of the kernel be steps of a chain? Threads that work together, or report, may not.
 bool can_chain(const ir::Module& module);

@@ -168,7 +168,7 @@ std::vector<std::uint32_t> emit_chain(std::span<const ir::Module* const> kernels
     if (!can_chain(*given)) internal_error("a kernel that cannot be a step of a chain");
     const std::optional<ir::Module> lowered = lower_real64(*given);
     const ir::Module& module = lowered ? *lowered : *given;
-    Shader shader(module, common);
+    Shader shader(module, common, ArgumentsIn::memory);
     Emitter kernel(module, shader);
     kernel.declare_arguments();
     for (const auto& function : module.functions) {

@@ -80,15 +80,20 @@ struct Shader {
     Word id = 0, result_type = 0;
   };
 
-  Shader(const ir::Module& kernel, Common& common)
-      : kernel(kernel), common(common), needs(survey(kernel, common.target)), group_use(ir::group_use(kernel)) {
+  Shader(const ir::Module& kernel, Common& common, ArgumentsIn where)
+      : kernel(kernel),
+        common(common),
+        in_memory(where == ArgumentsIn::memory || kernel.args_bytes > kPushConstantBytes),
+        needs(survey(kernel, common.target, in_memory)),
+        group_use(ir::group_use(kernel)) {
     arrays.assign(kernel.arrays.size(), 0);
   }
   /// Is the argument block behind an address, or are the push constants all of it?
-  bool arguments_in_memory() const { return common.launch || kernel.args_bytes > kPushConstantBytes; }
+  bool arguments_in_memory() const { return in_memory; }
 
   const ir::Module& kernel;
   Common& common;
+  const bool in_memory;
   Needs needs;
   ir::GroupUse group_use;
   Word push = 0, arguments = 0;  ///< variable of the push constants; pointer to the argument block in memory

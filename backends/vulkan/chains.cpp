@@ -111,8 +111,9 @@ std::uint64_t Chains::made() const {
   return made_;
 }
 
-void record(VulkanDevice& device, Commands& commands, const Chain& chain, const VulkanProgram& program,
-            std::span<const Operation> operations, std::vector<Allocation>& memory) {
+std::vector<std::uint64_t> record(VulkanDevice& device, Commands& commands, const Chain& chain,
+                                  const VulkanProgram& program, std::span<const Operation> operations,
+                                  std::vector<Allocation>& memory) {
   const auto launches = operations.subspan(chain.first, chain.last - chain.first);
   constexpr std::size_t kStepBytes = 16;
   std::size_t bytes = launches.size() * kStepBytes;
@@ -126,8 +127,10 @@ void record(VulkanDevice& device, Commands& commands, const Chain& chain, const 
   }
   std::size_t at = launches.size() * kStepBytes;
   std::vector<MemoryRange> ranges;
+  std::vector<std::uint64_t> arguments;
   for (std::size_t k = 0; k < launches.size(); ++k) {
     const Operation& o = launches[k];
+    arguments.push_back(written.address + at);
     const std::uint64_t address = read.address + at;
     std::byte* const step = written.host + k * kStepBytes;
     const std::uint32_t rest[] = {chain.which[k], 0};
@@ -156,6 +159,8 @@ void record(VulkanDevice& device, Commands& commands, const Chain& chain, const 
     std::uint32_t rounds;
   } const pushed{read.address, std::uint32_t(launches.size() / chain.places.size())};
   commands.dispatch(program, {reinterpret_cast<const std::byte*>(&pushed), 12}, 0, {});
+  commands.done();
+  return arguments;
 }
 
 }  // namespace weft::backend::vulkan

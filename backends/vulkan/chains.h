@@ -51,7 +51,9 @@ class Chains {
 };
 
 /// Records a chain of `operations`. `memory` receives what must stay as long as the commands.
-void record(VulkanDevice& device, Commands& commands, const Chain& chain, const VulkanProgram& program,
-            std::span<const Operation> operations, std::vector<Allocation>& memory);
+/// \return  by step, where the argument block of its launch is read from when the commands run
+std::vector<std::uint64_t> record(VulkanDevice& device, Commands& commands, const Chain& chain,
+                                  const VulkanProgram& program, std::span<const Operation> operations,
+                                  std::vector<Allocation>& memory);
 
 }  // namespace weft::backend::vulkan

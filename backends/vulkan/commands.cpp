@@ -1,8 +1,10 @@
 // Recording of operations, and of the barriers between them.
 #include "commands.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include "../../spirv/emit.h"
 #include "device.h"
@@ -156,6 +158,19 @@ void Commands::fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) 
   const MemoryRange range{to, bytes, ir::Access::write};
   order({&range, 1}, kTransfer);
   device_.vk().vkCmdFillBuffer(commands_, target.buffer, target.offset, bytes, pattern);
+}
+
+void Commands::write(std::uint64_t to, std::span<const std::byte> bytes) {
+  constexpr std::size_t kMost = 65536;  // of a command
+  for (std::size_t at = 0; at < bytes.size(); at += kMost) {
+    std::vector<std::byte> words(bytes.begin() + std::ptrdiff_t(at),
+                                 bytes.begin() + std::ptrdiff_t(std::min(at + kMost, bytes.size())));
+    words.resize((words.size() + 3) / 4 * 4);
+    const Place target = device_.memory().resolve(to + at, words.size());
+    const MemoryRange range{to + at, words.size(), ir::Access::write};
+    order({&range, 1}, kTransfer);
+    device_.vk().vkCmdUpdateBuffer(commands_, target.buffer, target.offset, words.size(), words.data());
+  }
 }
 
 void Commands::build(const VulkanRayStructure& structure, const RayTriangles& triangles) {

@@ -45,6 +45,8 @@ class Commands {
                 std::uint64_t grid_at = 0);
   void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
   void fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern);
+  /// As the commands run. Whole words: `to` has room for them.
+  void write(std::uint64_t to, std::span<const std::byte> bytes);
   void build(const VulkanRayStructure& structure, const RayTriangles& triangles);
 
   void track_hazards(bool on);

@@ -3,6 +3,7 @@
 #include <volk.h>
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "../operations.h"
@@ -10,15 +11,19 @@
 
 namespace weft::backend::vulkan {
 
+class Commands;
+struct Chain;
+struct LaunchForm;
 class VulkanDevice;
 class VulkanProgram;
 
-/// Operations in command buffers, recorded once with the barriers that they need. Rows of small launches are chains:
+/// Operations in one command buffer, recorded once with the barriers that they need. Rows of small launches are chains:
 /// one dispatch each.
 ///
-/// At first one buffer holds them all. A launch whose arguments are patched gets a buffer of its own, with barriers
-/// against everything around it, as its arrays may change; a later patch records that one anew and nothing else. What
-/// runs keeps the buffers that it was submitted with: those that are replaced go when it has run.
+/// Launches that are patched find their arguments in memory of the graph's, by a second form of their kernel: other
+/// arguments are written there by the commands in front of the next replay, so that what runs meanwhile keeps its own.
+/// The whole is recorded anew when that begins for a launch that nobody said would be patched; and once more when one
+/// is given other arrays for the first time, as it stands between barriers from then on.
 class VulkanGraph final : public Graph, private DeviceObject {
  public:
   VulkanGraph(VulkanDevice& device, std::unique_ptr<Operations> operations);
@@ -27,31 +32,41 @@ class VulkanGraph final : public Graph, private DeviceObject {
   VulkanGraph& operator=(const VulkanGraph&) = delete;
 
   std::size_t size() const override { return operations_->list.size(); }
-  void patch(std::size_t operation, std::span<const std::byte> args) override;
+  void patch(std::size_t operation, std::span<const std::byte> args, std::span<const MemoryRange> arrays) override;
 
   const VulkanDevice* device() const { return &device_; }
-  /// What is submitted; records what patches have changed.
-  std::span<const VkCommandBuffer> commands();
+  /// What is submitted, or null where there is nothing; recorded anew where patches ask for it.
+  VkCommandBuffer commands();
+  /// Whether arguments are to be written in front of that, and the commands that do so.
+  bool has_arguments() const { return !due_.empty(); }
+  void write_arguments(Commands& commands) const;
+  /// They were submitted.
+  void arguments_written();
+  // For tests: how often it was recorded, and with how many barriers between operations.
+  std::uint64_t recorded() const { return recorded_; }
+  std::uint64_t memory_barriers() const { return memory_barriers_; }
 
  private:
-  void abandon() override;
-  /// Operations [first, last) in one buffer.
-  struct Segment {
-    std::size_t first = 0, last = 0;
-    VkCommandPool pool = VK_NULL_HANDLE;
-    VkCommandBuffer commands = VK_NULL_HANDLE;
-    std::vector<Allocation> large{};  ///< arguments that are longer than push constants, and those of chains
-    std::vector<std::shared_ptr<VulkanProgram>> chains{};
-    bool changed = true;
+  /// Where a launch that is patched finds its arguments.
+  struct Place {
+    std::uint64_t address = 0;  ///< 0: in push constants, or it is recorded with what it has
+    bool due = false;           ///< to be written
   };
-  void record(Segment& segment, bool is_last);
-  void drop(Segment& segment);
+  void abandon() override;
+  void record();
+  void drop();
+  /// By operation.
+  std::vector<LaunchForm> place_arguments(std::span<const Chain> chains);
 
   std::unique_ptr<Operations> operations_;
-  std::vector<Segment> segments_;
-  std::vector<VkCommandBuffer> commands_;
-  std::vector<std::shared_ptr<VulkanProgram>> abandoned_;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;
+  std::vector<Allocation> memory_;  ///< arguments that are not push constants
+  std::vector<std::shared_ptr<VulkanProgram>> chains_, abandoned_;
+  std::vector<Place> places_;     ///< by operation
+  std::vector<std::size_t> due_;  ///< operations whose arguments are to be written
   bool changed_ = true;
+  std::uint64_t recorded_ = 0, memory_barriers_ = 0;
 };
 
 /// Of a Retired::handle: a pool with its buffers.

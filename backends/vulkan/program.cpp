@@ -41,7 +41,8 @@ std::string unfit(std::span<const std::uint32_t> words) {
 
 }  // namespace
 
-std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv::Target& t, bool optimised) {
+std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv::Target& t, bool optimised,
+                      spirv::ArgumentsIn arguments) {
   std::string flags;
   for (const bool flag : {t.int8,
                           t.int16,
@@ -72,7 +73,8 @@ std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv:
                           t.keep_nan32,
                           t.keep_nan64,
                           t.pairs_in_words,
-                          optimised})
+                          optimised,
+                          arguments == spirv::ArgumentsIn::memory})
     flags += flag ? '1' : '0';
   return fmt::format("spv:{}:{}:{}:{}:{}:{}", ir::to_string(hash), device_key, flags, t.max_block, t.subgroup_size,
                      kEmitterStamp);
@@ -87,6 +89,20 @@ bool pipeline_cache_fits(std::span<const std::byte> bytes, const VkPhysicalDevic
   return header.headerSize == sizeof header && header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
          header.vendorID == properties.vendorID && header.deviceID == properties.deviceID &&
          std::memcmp(header.pipelineCacheUUID, properties.pipelineCacheUUID, VK_UUID_SIZE) == 0;
+}
+
+void VulkanProgram::made_of(std::shared_ptr<const ir::Module> kernel, ir::Hash hash) {
+  may_chain_ = device_.adapter().target.int64 && spirv::can_chain(*kernel);
+  kernel_ = std::move(kernel);
+  hash_ = hash;
+}
+
+const VulkanProgram* VulkanProgram::by_address() {
+  if (args_bytes_ > spirv::kPushConstantBytes) return this;
+  if (!kernel_ || !device_.adapter().target.int64) return nullptr;
+  std::lock_guard lock(mutex_);
+  if (!by_address_) by_address_ = device_.make_program(*kernel_, hash_, spirv::ArgumentsIn::memory);
+  return by_address_.get();
 }
 
 void VulkanProgram::abandon() {
@@ -200,10 +216,17 @@ void Pipelines::destroy(std::uint64_t pipeline) {
 }
 
 std::shared_ptr<Program> VulkanDevice::compile(const ir::Module& module, ir::Hash hash) {
+  const std::shared_ptr<VulkanProgram> program = make_program(module, hash, spirv::ArgumentsIn::push_constants);
+  program->made_of(std::make_shared<const ir::Module>(module), hash);
+  return program;
+}
+
+std::unique_ptr<VulkanProgram> VulkanDevice::make_program(const ir::Module& module, ir::Hash hash,
+                                                          spirv::ArgumentsIn arguments) {
   check_alive();
   check_groups(module, info_);
   const bool optimise = platform::environment_flag("WEFT_SPIRV_OPT", false);
-  const std::string key = spirv_key(hash, info_.cache_key, adapter_.target, optimise);
+  const std::string key = spirv_key(hash, info_.cache_key, adapter_.target, optimise, arguments);
   std::vector<std::uint32_t> words;
   if (const auto stored = cache_.get(key); stored && stored->size() >= 20 && stored->size() % 4 == 0) {
     words.resize(stored->size() / 4);
@@ -212,15 +235,13 @@ std::shared_ptr<Program> VulkanDevice::compile(const ir::Module& module, ir::Has
   if (!words.empty() && words[0] == kSpirvMagic) {
     loaded_.fetch_add(1);
   } else {
-    words = spirv::emit(module, adapter_.target);
+    words = spirv::emit(module, adapter_.target, arguments);
     if (optimise) words = spirv::optimise(words);
     emitted_.fetch_add(1);
     cache_.put(key, std::as_bytes(std::span(words)));
   }
   const VkPipeline pipeline = pipelines_->create(words, module.name, ir::group_use(module).subgroups);
-  auto program = std::make_shared<VulkanProgram>(*this, module.name, pipeline, module.args_bytes);
-  if (spirv::can_chain(module)) program->chain_as(std::make_shared<const ir::Module>(module), hash);
-  return program;
+  return std::make_unique<VulkanProgram>(*this, module.name, pipeline, module.args_bytes);
 }
 
 std::shared_ptr<Program> VulkanDevice::load(const SpirvDesc& desc) {

@@ -26,13 +26,15 @@ class VulkanProgram final : public Program, private DeviceObject {
       : DeviceObject(device), name_(std::move(name)), pipeline_(pipeline), args_bytes_(args_bytes) {}
   ~VulkanProgram() override { abandon(); }
 
-  /// Of a kernel that may be a step of a chain: the kernel. Set once, before it is launched.
-  void chain_as(std::shared_ptr<const ir::Module> step, ir::Hash hash) {
-    step_ = std::move(step);
-    hash_ = hash;
-  }
-  const ir::Module* step() const { return step_.get(); }
+  /// The kernel that it was compiled from. Set once, before it is launched; not of a shader that was loaded.
+  void made_of(std::shared_ptr<const ir::Module> kernel, ir::Hash hash);
+  /// The kernel, where it may be a step of a chain, or null.
+  const ir::Module* step() const { return may_chain_ ? kernel_.get() : nullptr; }
   ir::Hash hash() const { return hash_; }
+  /// The same kernel, which finds its arguments in memory, whatever their size: compiled when it is asked for first.
+  /// Null where that cannot be: on devices without 64-bit integers, and for shaders that were loaded. Thread-safe.
+  /// Errors: as Device::compile().
+  const VulkanProgram* by_address();
 
   const VulkanDevice* device() const { return &device_; }
   const std::string& name() const override { return name_; }
@@ -45,8 +47,11 @@ class VulkanProgram final : public Program, private DeviceObject {
   std::string name_;
   VkPipeline pipeline_;
   std::uint32_t args_bytes_;
-  std::shared_ptr<const ir::Module> step_;
+  std::shared_ptr<const ir::Module> kernel_;
   ir::Hash hash_;
+  bool may_chain_ = false;
+  std::mutex mutex_;  ///< guards what follows
+  std::unique_ptr<VulkanProgram> by_address_;
 };
 
 /// The pipelines of a device: the layout they share and the driver's cache of them, kept on disk. Thread-safe.
@@ -83,7 +88,8 @@ class Pipelines {
 };
 
 /// The key of a module's SPIR-V on disk: all that decides the words.
-std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv::Target& target, bool optimised);
+std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv::Target& target, bool optimised,
+                      spirv::ArgumentsIn arguments = spirv::ArgumentsIn::push_constants);
 
 /// The key of the driver's pipeline cache on disk.
 std::string pipeline_key(const DeviceInfo& info);

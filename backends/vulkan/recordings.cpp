@@ -15,29 +15,43 @@ namespace {
 [[noreturn]] void not_its_work() { internal_error("work is given to the stream of recordings"); }
 }  // namespace
 
+namespace {
+void record_launch(VulkanDevice& device, Commands& commands, const Operation& o, std::vector<Allocation>& large,
+                   const LaunchForm& form) {
+  const VulkanProgram* program = form.program;
+  std::uint64_t arguments = form.arguments;
+  if (!program) {
+    program = static_cast<const VulkanProgram*>(o.program.get());
+    if (o.args.size() > spirv::kPushConstantBytes) {
+      const Allocation args = device.allocate(o.args.size(), MemoryKind::upload);
+      large.push_back(args);
+      std::memcpy(args.host, o.args.data(), o.args.size());
+      arguments = args.address;
+    }
+  }
+  std::vector<MemoryRange> ranges = o.ranges;
+  if (o.grid_at) ranges.push_back({o.grid_at, 12, ir::Access::read});
+  commands.order_launch(ranges);
+  commands.dispatch(*program, o.args, arguments, o.grid, o.grid_at);
+}
+}  // namespace
+
 void record(VulkanDevice& device, Commands& commands, std::span<const Operation> operations,
-            std::vector<Allocation>& large) {
-  std::vector<MemoryRange> ranges;
-  for (const Operation& o : operations) switch (o.kind) {
-      case Operation::Kind::launch: {
-        Allocation args;
-        if (o.args.size() > spirv::kPushConstantBytes) {
-          args = device.allocate(o.args.size(), MemoryKind::upload);
-          large.push_back(args);
-          std::memcpy(args.host, o.args.data(), o.args.size());
-        }
-        ranges = o.ranges;
-        if (o.grid_at) ranges.push_back({o.grid_at, 12, ir::Access::read});
-        commands.order_launch(ranges);
-        commands.dispatch(static_cast<const VulkanProgram&>(*o.program), o.args, args.address, o.grid, o.grid_at);
+            std::vector<Allocation>& large, std::span<const LaunchForm> forms) {
+  for (std::size_t k = 0; k < operations.size(); ++k) {
+    const Operation& o = operations[k];
+    switch (o.kind) {
+      case Operation::Kind::launch:
+        record_launch(device, commands, o, large, forms.empty() ? LaunchForm() : forms[k]);
         break;
-      }
       case Operation::Kind::copy: commands.copy(o.to, o.from, o.bytes); break;
       case Operation::Kind::fill: commands.fill(o.to, o.bytes, o.pattern); break;
       case Operation::Kind::build:
         commands.build(static_cast<const VulkanRayStructure&>(*o.structure), o.triangles);
         break;
     }
+    commands.done();
+  }
 }
 
 VulkanRecordings::VulkanRecordings(VulkanDevice& device) : DeviceObject(device), marks_(device) {}
@@ -55,6 +69,8 @@ Ticket VulkanRecordings::record(VkCommandBuffer commands, const Operations& oper
   device_.check_alive();
   Recorded recorded;
   Commands recording(device_);
+  recording.track_hazards(operations.track_hazards);
+  recording.barrier_always(operations.barrier_always);
   recording.enter(commands);
   try {
     vulkan::record(device_, recording, operations.list, recorded.large);

@@ -17,10 +17,17 @@
 
 namespace weft::backend::vulkan {
 
+/// How a launch is recorded whose arguments others see to.
+struct LaunchForm {
+  const VulkanProgram* program = nullptr;  ///< VulkanProgram::by_address(); null: it is recorded with what it has
+  std::uint64_t arguments = 0;             ///< where they are
+};
+
 /// Records operations into a command buffer that is being recorded. `large` receives arguments that are longer than
 /// push constants: they must stay as long as the commands.
+/// \param forms  of each of them, or none
 void record(VulkanDevice& device, Commands& commands, std::span<const Operation> operations,
-            std::vector<Allocation>& large);
+            std::vector<Allocation>& large, std::span<const LaunchForm> forms = {});
 
 /// To the runtime a stream whose tickets are recordings. What it knows of a submission is what it is told.
 class VulkanRecordings final : public Stream, private DeviceObject {

@@ -220,8 +220,8 @@ Ticket VulkanStream::replay(Graph& graph) {
   auto& ready = static_cast<VulkanGraph&>(graph);
   if (ready.device() != &device_)
     throw Error(ErrorKind::invalid_argument, "a graph is launched on another device than it was made for");
-  const std::span<const VkCommandBuffer> commands = ready.commands();
-  if (commands.empty()) return recorded_;
+  const VkCommandBuffer commands = ready.commands();
+  if (!commands) return recorded_;
   const auto timestamp = [&](VulkanTimestamps& into, std::uint32_t place) {
     if (!commands_.open()) begin();
     into.write(commands_.handle(), place);
@@ -231,9 +231,20 @@ Ticket VulkanStream::replay(Graph& graph) {
   VulkanTimestamps* const measured = std::exchange(measure_, nullptr);
   if (measured) timestamp(*measured, measure_first_);
   flush();
-  free_batch();
+  std::vector<VkCommandBuffer> all;
+  VkResult result = VK_SUCCESS;
+  if (ready.has_arguments()) {
+    begin();
+    all.push_back(current_->commands);
+    ready.write_arguments(commands_);
+    result = commands_.end(Commands::For::queue);
+  } else {
+    free_batch();
+  }
+  all.push_back(commands);
   timeline_->recorded.store(++recorded_, std::memory_order_release);
-  submit(VK_SUCCESS, commands);
+  submit(result, all);
+  ready.arguments_written();
   if (measured) timestamp(*measured, measure_first_ + 1);
   return recorded_;
 }

@@ -17,6 +17,13 @@ DEVICE_TEST(Graphs);
 
 const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
 const auto scale = kernel("scale", [](Arr<float> x, Float s) { x[tid()] *= s; });
+// More bytes than push constants have.
+struct Table {
+  float values[60] = {};
+};
+WEFT_STRUCT(Table, values);
+const auto add_from =
+    kernel("add from", [](Arr<float> x, Var<Table> table, UInt8 k) { x[tid()] += table.values[Int(k)] + Float(k); });
 const auto axpy = kernel("axpy", [](Arr<const float> x, Arr<float> y, Float a) { y[tid()] += a * x[tid()]; });
 
 TEST_P(Graphs, run_when_they_are_launched_and_not_before) {
@@ -147,6 +154,51 @@ TEST_P(Graphs, take_other_arguments) {
   EXPECT_EQ(one.at(0), 9);
 }
 
+TEST_P(Graphs, take_other_arguments_of_any_size) {
+  Array<float> x = zeros<float>(device(), 300), y = zeros<float>(device(), 300);
+  const auto narrow = kernel("narrow", [](Arr<float> x, UInt8 by) { x[tid()] += Float(by); });
+  GraphNode wide_node, narrow_node;
+  const Graph graph = capture(device(), [&] {
+    launch(add_from, 300, x, Table(), std::uint8_t(0));
+    wide_node = captured_launch();
+    launch(narrow, 300, y, std::uint8_t(1));
+    narrow_node = captured_launch();
+  });
+  float expected_x = 0, expected_y = 0;
+  for (int k = 0; k < 20; ++k) {
+    Table table;
+    table.values[k] = float(100 * k);
+    graph.set(wide_node, add_from, x, table, std::uint8_t(k));
+    expected_x += float(101 * k);
+    graph.set(narrow_node, narrow, y, std::uint8_t(200 + k));
+    expected_y += float(200 + k);
+    graph.launch();
+  }
+  EXPECT_EQ(x.at(299), expected_x);
+  EXPECT_EQ(y.at(299), expected_y);
+}
+
+TEST_P(Graphs, order_arrays_that_were_set_with_the_launches_around) {
+  const int n = 1 << 16;
+  Array<float> a = zeros<float>(device(), n), b = zeros<float>(device(), n), sum = zeros<float>(device(), n);
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    launch(scale, n, b, 2.f);
+    launch(add_one, n, a);  // has nothing to do with what is around
+    node = captured_launch();
+    launch(axpy, n, b, sum, 1.f);
+  });
+  float expected_b = 0, expected = 0;
+  for (int k = 0; k < 20; ++k) {
+    graph.set(node, add_one, k % 2 ? b : a);
+    graph.launch();
+    expected_b = 2 * expected_b + float(k % 2);
+    expected += expected_b;
+  }
+  EXPECT_EQ(a.at(n - 1), 10);
+  EXPECT_EQ(sum.at(n - 1), expected);
+}
+
 TEST_P(Graphs, that_run_keep_their_arguments) {
   if (on_reference()) GTEST_SKIP() << "it runs at once";
   const int n = 1 << 16;
@@ -270,8 +322,8 @@ TEST_P(Graphs, do_not_reach_to_another_device) {
     refused(given, [&] { there.fill(7); });
     refused(given, [&] { launch(other.stream(), add_one, 8, there); });
     refused(given, [&] { zeros<float>(other, 3); });
-    refused(captured, [&] { here.copy_from(there); });
-    refused(captured, [&] { there.copy_from(here); });
+    refused("are copied from device " + other.name() + " to device " + device().name(), [&] { here.copy_from(there); });
+    refused("to device " + other.name(), [&] { there.copy_from(here); });
     refused(captured, [&] { here.to(other); });
     refused("device", [&] { graph_if(flag, [&] { launch(add_one, 8, here); }); });
     refused(captured, [&] { device().stream().wait(other.stream().record()); });

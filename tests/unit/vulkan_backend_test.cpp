@@ -231,7 +231,7 @@ TEST_F(Vulkan, ChainsRunOnMemoryThatIsNotMapped) {
     stream.replay(*graph);
     stream.submit();
     expected += k > 20 ? 109 : 100;
-    if (k >= 20 && k % 5 == 0) graph->patch(50, args(10));
+    if (k >= 20 && k % 5 == 0) graph->patch(50, args(10), {&range, 1});
   }
   EXPECT_EQ(read<int>(*one, x, 32, one->submit())[31], expected);
   device->free(x);
