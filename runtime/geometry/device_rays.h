@@ -13,8 +13,9 @@ class DeviceRays {
   /// Errors: Error(unsupported) where the device has no ray queries; Error(out_of_memory).
   DeviceRays(const Array<vec3>& points, const Array<int>& indices);
 
-  /// From contiguous arrays of as many points and indices as at first.
-  /// Cost: a build of the driver's, on Device::stream(); no wait.
+  /// From as many points and indices as at first. Triangles of which a point is NaN or infinite, or none, are found by
+  /// no ray.
+  /// Cost: passes over points and indices and a build of the driver's, on Device::stream(); no wait.
   void build(const Array<vec3>& points, const Array<int>& indices);
 
   /// The memory: what reads it is ordered with builds.
@@ -24,6 +25,9 @@ class DeviceRays {
  private:
   struct State;
   Array<std::uint8_t> memory_;
+  // What the driver is given.
+  Array<vec3> points_;
+  Array<int> indices_;
   std::shared_ptr<State> state_;
 };
 

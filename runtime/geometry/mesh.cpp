@@ -165,7 +165,7 @@ void refuse_mesh_change(const MeshState& s) {
 
 void read_points(MeshState& s) {
   triangle_boxes(s.arrays, s.lowers, s.uppers);
-  if (s.rays) s.rays->build(s.arrays.points.contiguous(), s.arrays.indices);
+  if (s.rays) s.rays->build(s.arrays.points, s.arrays.indices);
 }
 
 // Elements hold contiguous arrays alone.

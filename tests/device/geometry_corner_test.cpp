@@ -83,6 +83,59 @@ TEST_P(GeometryCorner, triangles_that_go_to_infinity_are_nowhere) {
   }
 }
 
+// The bounds of the device's own structure must not go to infinity with a point.
+TEST_P(GeometryCorner, rays_of_the_device_miss_what_goes_to_infinity_and_nothing_else) {
+  if (!device().has_ray_query()) return;
+  const auto look = kernel("look by rays", [](Var<MeshArrays> mesh, Arr<const vec3> from, Arr<int> faces) {
+    Int i = tid();
+    faces[i * 3] = mesh_query_ray(mesh, from[i], Vec3(0, 0, -1), kInf, RaySearch::device).face;
+    faces[i * 3 + 1] = mesh_query_ray(mesh, from[i], Vec3(0, 0, -1), kInf, RaySearch::walk).face;
+    faces[i * 3 + 2] = Int(mesh_query_ray_anyhit(mesh, from[i], Vec3(0, 0, -1), kInf, RaySearch::device));
+  });
+  // Beside a box a triangle of which one point goes, and its neighbour, which has two of its points.
+  MeshData data = shapes::box({2, 2, 2});
+  const int first = int(data.points.size()), going = int(data.indices.size() / 3), next = going + 1;
+  for (const vec3& p : {vec3{3, 0, 0}, vec3{4, 0, 0}, vec3{3, 1, 0}, vec3{4, -1, 0}}) data.points.push_back(p);
+  for (int k : {0, 1, 2, 0, 3, 1}) data.indices.push_back(first + k);
+  const Array<int> indices(device(), data.indices);
+  const Array<vec3> from(device(),
+                         {vec3{0.1f, 0.2f, 5}, vec3{-0.3f, -0.4f, 5}, vec3{3.2f, 0.1f, 5}, vec3{3.8f, -0.4f, 5}});
+  for (const bool strided : {false, true})
+    for (int corner = 0; corner < 3; ++corner)
+      for (int axis = 0; axis < 3; ++axis)
+        for (const float gone : {kNan, kInf, -kInf})
+          for (const bool anew : {false, true}) {
+            SCOPED_TRACE(testing::Message() << "corner " << corner << " axis " << axis << " to " << gone);
+            const int stride = strided ? 2 : 1;
+            Array<vec3> all = zeros<vec3>(device(), stride * std::int64_t(data.points.size()));
+            Array<vec3> points = all.slice(0, all.size(), stride);
+            points.assign(data.points);
+            Mesh mesh(points, indices, {.ray_query = true});
+            std::vector<vec3> moved = data.points;
+            moved[std::size_t(first + corner)][axis] = gone;
+            const auto expect_found = [&](bool whole) {
+              Array<int> faces = zeros<int>(device(), 3 * from.size());
+              launch(look, from.size(), mesh, from, faces);
+              const std::vector<int> found = faces.to_vector();
+              const int expected[] = {found[1], found[4], whole ? going : -1, whole || corner == 2 ? next : -1};
+              for (int i = 0; i < 4; ++i) {
+                EXPECT_EQ(found[std::size_t(3 * i)], expected[i]) << "by the device " << i;
+                EXPECT_EQ(found[std::size_t(3 * i + 1)], expected[i]) << "by a walk " << i;
+                EXPECT_EQ(found[std::size_t(3 * i + 2)], int(expected[i] >= 0)) << "any " << i;
+              }
+              EXPECT_GE(found[1], 0) << "the box stands";
+              EXPECT_GE(found[4], 0);
+            };
+            expect_found(true);
+            points.assign(moved);
+            anew ? mesh.rebuild() : mesh.refit();
+            expect_found(false);
+            points.assign(data.points);
+            anew ? mesh.rebuild() : mesh.refit();
+            expect_found(true);
+          }
+}
+
 TEST_P(GeometryCorner, boxes_that_are_none_are_found_in_no_leaf) {
   for (BvhBuilder builder : {BvhBuilder::lbvh, BvhBuilder::hploc}) {
     for (int leaf : {1, 2, 8}) {

@@ -2,6 +2,7 @@
 #include <weft/runtime/geometry/mesh.h>
 #include <weft/runtime/geometry/mesh_query.h>
 #include <weft/runtime/geometry/mesh_shapes.h>
+#include <weft/runtime/graph.h>
 
 #include <limits>
 #include <random>
@@ -131,6 +132,38 @@ TEST_P(RayQuery, follows_points_that_move) {
     k % 2 ? mesh.refit() : mesh.rebuild();
   }
   for (int k = 0; k < 10; ++k) EXPECT_NEAR(answers[std::size_t(k)].at(0).t, 49 - k, 0.01f) << k;
+}
+
+TEST_P(RayQuery, misses_triangles_to_which_a_graph_has_given_indices_that_are_none) {
+  if (refused(device())) return;
+  const MeshData data = shapes::box({2, 2, 2});
+  Array<int> indices(device(), data.indices);
+  const Array<Ray> rays(device(), {Ray{{0.1f, 0.2f, 5}, {0, 0, -1}, 9}, Ray{{-0.3f, -0.4f, 5}, {0, 0, -1}, 9}});
+  Mesh mesh(Array<vec3>(device(), data.points), indices, {.ray_query = true});
+  Array<Answer> walked = zeros<Answer>(device(), 2), asked = zeros<Answer>(device(), 2);
+  const auto look = [&] {
+    launch(ask<RaySearch::walk>(), 2, mesh, rays, walked);
+    launch(ask<RaySearch::device>(), 2, mesh, rays, asked);
+  };
+  look();
+  const int front = asked.at(0).face, other = asked.at(1).face;
+  EXPECT_EQ(asked.at(0).t, 4);
+  EXPECT_NE(front, other);
+  for (const int none : {-1, int(data.points.size()), 1 << 30}) {
+    std::vector<int> bad = data.indices;
+    bad[std::size_t(3 * front + 1)] = none;
+    const Array<int> given(device(), bad);
+    const Graph graph = capture(device(), [&] {
+      indices.copy_from(given);
+      mesh.rebuild();
+      look();
+    });
+    graph.launch();
+    for (const Array<Answer>* answers : {&walked, &asked}) {
+      EXPECT_EQ(answers->at(0).t, 6) << "the back of the box, for " << none;
+      EXPECT_EQ(answers->at(1).face, other) << none;
+    }
+  }
 }
 
 TEST_P(RayQuery, keeps_the_bounds_of_rays) {
