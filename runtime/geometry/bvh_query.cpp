@@ -58,14 +58,25 @@ class AabbWalk : public QueryWalk {
 class RayWalk : public QueryWalk {
  public:
   RayWalk(const Var<BvhData>& tree, const RayData<Float>& ray, const Float& max_dist, const BvhRoot& root, Loc loc)
-      : QueryWalk(tree, loc, root), ray_(ray), max_dist_(max_dist) {}
+      : QueryWalk(tree, loc, root), ray_(ray), max_dist_(max_dist), limited_(max_dist < lib::kNoLimit) {}
 
  private:
   Bool wants(const Vec3& lower, const Vec3& upper) const override {
     return intersect_ray_box(ray_, lower, upper, max_dist_).hit;
   }
+  // Boxes are met early, so that none is lost by rounding; whether this one begins before the limit has to be asked
+  // of it alone.
+  Bool takes(const Int&, const Int& primitive, const Bool& several) const override {
+    Bool taken = true;
+    If (several | limited_) {
+      const TracedBox box = box_of(tree_.lowers, tree_.uppers, primitive);
+      taken = finds(box.lower, box.upper) & lib::enters_before<Float>(ray_, box.lower, box.upper, max_dist_);
+    }
+    return taken;
+  }
   const RayData<Float> ray_;
   const Float max_dist_;
+  const Bool limited_;
 };
 
 class SphereWalk : public QueryWalk {

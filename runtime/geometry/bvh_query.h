@@ -74,7 +74,8 @@ TreeQuery bvh_query_aabb(const BvhInKernel& bvh, In<vec3> lower, In<vec3> upper,
 
 /// The numbers of all boxes that the ray origin + t direction enters with t < max_dist; it is inside from t = 0 where
 /// it begins inside. Touching counts; rounding never loses a box, but may find one that the ray misses by 2.5e-6 of the
-/// distance from the furthest corner of all.
+/// distance from the furthest corner of all. Whether it is entered before max_dist is decided exactly: a box that is
+/// entered at max_dist itself is not found.
 /// \param max_dist  in multiples of the direction's length
 TreeQuery bvh_query_ray(const BvhInKernel& bvh, In<vec3> origin, In<vec3> direction,
                         In<float> max_dist = std::numeric_limits<float>::infinity(), const BvhRoot& root = {},

@@ -27,12 +27,11 @@ class QueryWalk {
   virtual Bool wants(const Vec3& lower, const Vec3& upper) const = 0;
   /// Of the primitive at a place in the leaves. `several`: its box is not the leaf's, which has been looked at.
   virtual Bool takes(const Int& place, const Int& primitive, const Bool& several) const;
+  Bool finds(const Vec3& lower, const Vec3& upper) const;
 
   const Var<BvhData> tree_;
 
  private:
-  Bool finds(const Vec3& lower, const Vec3& upper) const;
-
   Walk walk_;
   LeafRange leaves_;
   Int at_;  ///< which primitive of the leaves is next

@@ -137,6 +137,27 @@ RayBox<S> ray_box(const RayData<S>& ray, const VecOf<3, S>& lower, const VecOf<3
 }
 
 template <class S>
+FaceLike<S, bool> enters_before(const RayData<S>& ray, const VecOf<3, S>& lower, const VecOf<3, S>& upper,
+                                const S& max_t) {
+  using T = HostOf<S>;
+  using B = FaceLike<S, bool>;
+  B before = true;
+  for (int i = 0; i < 3; ++i) {
+    // plane - origin < max_t * direction, each side as a rounded number and what its rounding lost: rounding keeps the
+    // order of the two sides unless it makes them equal.
+    const S d = ray.direction[i];
+    const B backwards = d < T(0);
+    const S plane = select(backwards, S(-upper[i]), lower[i]);
+    const S origin = select(backwards, S(-ray.origin[i]), ray.origin[i]);
+    const S way = plane - origin, from = way - plane;
+    const S way_lost = (plane - (way - from)) - (origin + from);  // Knuth's sum
+    const S along = abs(d), reach = along * max_t, reach_lost = lost<S>(along, max_t, reach);
+    before = before & (B(d == T(0)) | (way < reach) | (B(way == reach) & (way_lost < reach_lost)));
+  }
+  return before;
+}
+
+template <class S>
 RayTriangle<S> ray_triangle(const RayData<S>& ray, const VecOf<3, S>& a, const VecOf<3, S>& b, const VecOf<3, S>& c,
                             const S& max_t) {
   using T = HostOf<S>;
@@ -176,11 +197,12 @@ RayTriangle<S> ray_triangle(const RayData<S>& ray, const VecOf<3, S>& a, const V
   return found;
 }
 
-#define WEFT_INSTANCES(S)                                                                                          \
-  template RayData<S> ray_data<S>(const VecOf<3, S>&, const VecOf<3, S>&);                                         \
-  template RayData<S> ray_data<S>(const VecOf<3, S>&, const VecOf<3, S>&, const VecOf<3, S>&, const VecOf<3, S>&); \
-  template RayBox<S> ray_box<S>(const RayData<S>&, const VecOf<3, S>&, const VecOf<3, S>&, const S&);              \
-  template RayTriangle<S> ray_triangle<S>(const RayData<S>&, const VecOf<3, S>&, const VecOf<3, S>&,               \
+#define WEFT_INSTANCES(S)                                                                                           \
+  template RayData<S> ray_data<S>(const VecOf<3, S>&, const VecOf<3, S>&);                                          \
+  template RayData<S> ray_data<S>(const VecOf<3, S>&, const VecOf<3, S>&, const VecOf<3, S>&, const VecOf<3, S>&);  \
+  template RayBox<S> ray_box<S>(const RayData<S>&, const VecOf<3, S>&, const VecOf<3, S>&, const S&);               \
+  template FaceLike<S, bool> enters_before<S>(const RayData<S>&, const VecOf<3, S>&, const VecOf<3, S>&, const S&); \
+  template RayTriangle<S> ray_triangle<S>(const RayData<S>&, const VecOf<3, S>&, const VecOf<3, S>&,                \
                                           const VecOf<3, S>&, const S&);
 WEFT_INSTANCES(float)
 WEFT_INSTANCES(double)

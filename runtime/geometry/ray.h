@@ -43,6 +43,11 @@ RayData<S> ray_data(const VecOf<3, S>& origin, const VecOf<3, S>& direction, con
                     const VecOf<3, S>& upper);
 template <class S>
 RayBox<S> ray_box(const RayData<S>& ray, const VecOf<3, S>& lower, const VecOf<3, S>& upper, const S& max_t);
+/// Does a ray that meets a box enter it before max_t, or begin in it? Decided without rounding, where ray_box, whose
+/// planes are moved apart, enters early.
+template <class S>
+FaceLike<S, bool> enters_before(const RayData<S>& ray, const VecOf<3, S>& lower, const VecOf<3, S>& upper,
+                                const S& max_t);
 template <class S>
 RayTriangle<S> ray_triangle(const RayData<S>& ray, const VecOf<3, S>& a, const VecOf<3, S>& b, const VecOf<3, S>& c,
                             const S& max_t);
@@ -93,15 +98,19 @@ RayBox<S> intersect_ray_box(const RayData<S>& ray, const L& lower, const U& uppe
   return lib::ray_box<S>(ray, lift<S>(lower, loc), lift<S>(upper, loc), lift<S>(max_t, loc));
 }
 /// The same for one ray and one box. A ray that touches the box hits it; rounding never loses a hit, but may find one
-/// that passes by at 2.5e-6 of the distance (float64: 5e-15).
+/// that passes by at 2.5e-6 of the distance (float64: 5e-15). Whether it enters before max_t is decided exactly;
+/// `enter` and `leave` are as far apart as the planes.
 template <VecLike<3> O, VecLike<3> D, VecLike<3> L, VecLike<3> U, ScalarLike T = float>
 auto intersect_ray_box(const O& origin, const D& direction, const L& lower, const U& upper,
                        const T& max_t = lib::kNoLimit, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<O, D, L, U, T>;
   [[maybe_unused]] CallSite<S> site(loc);
   const auto &lo = lift<S>(lower, loc), &hi = lift<S>(upper, loc);
-  return lib::ray_box<S>(lib::ray_data<S>(lift<S>(origin, loc), lift<S>(direction, loc), lo, hi), lo, hi,
-                         lift<S>(max_t, loc));
+  const auto& limit = lift<S>(max_t, loc);
+  const RayData<S> ray = lib::ray_data<S>(lift<S>(origin, loc), lift<S>(direction, loc), lo, hi);
+  RayBox<S> found = lib::ray_box<S>(ray, lo, hi, limit);
+  found.hit = found.hit & lib::enters_before<S>(ray, lo, hi, limit);
+  return found;
 }
 
 /// Where a ray meets a triangle, from either side, with 0 <= t < max_t. Watertight: a ray through an edge or a vertex

@@ -310,6 +310,17 @@ TEST_P(BvhQuery, sphere_and_capsule_find_what_they_touch) {
   }
 }
 
+/// Is a ray inside the first planes of a box before t? Exact: of floats these sizes, products have 48 bits in a double.
+bool enters_before(const Box& box, const vec3& origin, const vec3& direction, float t) {
+  if (!(t > 0)) return false;
+  for (int k = 0; k < 3; ++k) {
+    const double d = direction[k];
+    const long double way = (d < 0 ? -1 : 1) * ((long double)(d < 0 ? box.upper[k] : box.lower[k]) - origin[k]);
+    if (d != 0 && !(way < (long double)(std::abs(d) * double(t)))) return false;
+  }
+  return true;
+}
+
 TEST_P(BvhQuery, rays_find_the_boxes_that_they_meet) {
   const int n = brief() ? 60 : 1500, queries = brief() ? 12 : 800;
   const std::vector<Box> boxes = test::random_boxes(n, brief() ? 1.5f : 0.2f, 6);
@@ -326,20 +337,20 @@ TEST_P(BvhQuery, rays_find_the_boxes_that_they_meet) {
   }
   direction[1] = vec3{0, 0, 0};
   limit[2] = 0;
-  // Entry into a box in f64, and by how much the ray misses it at least: the sign says whether it hits.
-  const auto entry = [&](const Box& box, int q, double pad) {
+  // Does a ray meet a box in f64, whose planes are moved apart by `pad`?
+  const auto meets = [&](const Box& box, int q, double pad) {
     double enter = 0, leave = std::numeric_limits<double>::infinity();
     for (int k = 0; k < 3; ++k) {
       const double o = origin[std::size_t(q)][k], d = direction[std::size_t(q)][k];
       const double lower = double(box.lower[k]) - pad, upper = double(box.upper[k]) + pad;
       if (d == 0) {
-        if (o < lower || o > upper) return std::numeric_limits<double>::infinity();
+        if (o < lower || o > upper) return false;
         continue;
       }
       enter = std::max(enter, std::min((lower - o) / d, (upper - o) / d));
       leave = std::min(leave, std::max((lower - o) / d, (upper - o) / d));
     }
-    return enter <= leave ? enter : std::numeric_limits<double>::infinity();
+    return enter <= leave;
   };
   for (int leaf_size : {1, 4}) {
     const Found found = run(
@@ -352,19 +363,75 @@ TEST_P(BvhQuery, rays_find_the_boxes_that_they_meet) {
     for (int q = 0; q < queries; ++q)
       for (int k = 0; k < n; ++k) {
         const bool is_found = std::binary_search(found[std::size_t(q)].begin(), found[std::size_t(q)].end(), k);
-        const double t = limit[std::size_t(q)], far = std::sqrt(length_sq(direction[std::size_t(q)]));
-        const bool valid = q != 1;
+        const bool before = q != 1 && enters_before(boxes[std::size_t(k)], origin[std::size_t(q)],
+                                                    direction[std::size_t(q)], limit[std::size_t(q)]);
         hits += is_found;
-        if (valid && entry(boxes[std::size_t(k)], q, 0) < t * (1 - 1e-6)) {
+        if (before && meets(boxes[std::size_t(k)], q, 0)) {
           ASSERT_TRUE(is_found) << "ray " << q << " box " << k;
         }
-        const double slack = 2e-5 / std::max(far, 1e-6);
-        if (!valid || !(entry(boxes[std::size_t(k)], q, 2e-5) < t + slack)) {
+        if (!before || !meets(boxes[std::size_t(k)], q, 2e-5)) {
           ASSERT_FALSE(is_found) << "ray " << q << " box " << k;
         }
       }
     EXPECT_GT(hits, queries / 2);
     EXPECT_EQ(found[2].size(), 0u) << "entry is below max_dist";
+  }
+}
+
+// Limits are the entry as it is, and the floats next to it; alone in a leaf or not, small in a large tree or not.
+TEST_P(BvhQuery, rays_that_enter_at_their_limit_find_nothing) {
+  const int n = brief() ? 60 : 1000;
+  std::mt19937 engine(41);
+  std::uniform_real_distribution<float> place(-1, 1);
+  const auto grid = [&](float step) { return std::round(place(engine) / step) * step; };
+  for (const float step : {0.25f, 0x1p-23f}) {
+    // Each ray begins in front of one box and goes to a point inside its first face; others are in the way or not.
+    std::vector<Box> boxes = test::random_boxes(n, 0.02f, 42);
+    boxes.push_back({vec3{-1, -1, 50}, vec3{1, 1, 60}});
+    std::vector<vec3> origin, direction;
+    std::vector<float> limit;
+    for (int q = 0; q < n; ++q) {
+      Box& box = boxes[std::size_t(q)];
+      const int axis = q % 3;
+      const float back = q % 2 ? -1.f : 1.f;
+      const vec3 size{0.125f, 0.125f, 0.125f};
+      box.lower = vec3{grid(step), grid(step), grid(step)};
+      box.upper = box.lower + size;
+      vec3 o{grid(step), grid(step), grid(step)};
+      o[axis] = (back > 0 ? box.lower : box.upper)[axis] - back * (1 + std::abs(grid(step)));
+      vec3 d = box.lower + size * 0.5f - o;
+      d[axis] = back > 0 ? box.lower[axis] - o[axis] : box.upper[axis] - o[axis];
+      if (q % 5 == 0) o = box.lower + size * 0.5f, o[axis] -= back, d = vec3{0, 0, 0}, d[axis] = back * 0.75f;
+      const float scale = q % 7 == 0 ? 0.3f : q % 7 == 1 ? 3.f : 1.f;
+      d = d * scale;
+      const float plane = back > 0 ? box.lower[axis] : box.upper[axis];
+      const float t = float((double(plane) - double(o[axis])) / double(d[axis]));
+      for (const float at : {t, std::nextafter(t, 0.f), std::nextafter(t, 100.f)})
+        origin.push_back(o), direction.push_back(d), limit.push_back(at);
+    }
+    const int queries = int(origin.size());
+    for (int leaf_size : {1, 4}) {
+      const BvhData tree = HostTree(boxes, leaf_size).upload(device());
+      const Found found = run(
+          device(), tree, queries, std::min(n, 400),
+          [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& o, const Arr<vec3>& d, const Arr<float>& t) {
+            return bvh_query_ray(tree, o[i], d[i], t[i]);
+          },
+          Array<vec3>(device(), origin), Array<vec3>(device(), direction), Array<float>(device(), limit));
+      int entered = 0;
+      for (int q = 0; q < queries; ++q) {
+        const std::vector<int>& list = found[std::size_t(q)];
+        const auto before = [&](int k) {
+          return enters_before(boxes[std::size_t(k)], origin[std::size_t(q)], direction[std::size_t(q)],
+                               limit[std::size_t(q)]);
+        };
+        for (int k : list) ASSERT_TRUE(before(k)) << "ray " << q << " box " << k;
+        ASSERT_EQ(std::binary_search(list.begin(), list.end(), q / 3), before(q / 3)) << "ray " << q;
+        entered += before(q / 3);
+      }
+      EXPECT_GT(entered, queries / 4);
+      EXPECT_LT(entered, queries * 3 / 4);
+    }
   }
 }
 

@@ -340,13 +340,20 @@ TEST(RayBox, agrees_with_float64_away_from_its_edges) {
                    t = (double(upper[k]) - double(o[k])) / double(d[k]);
       enter = (std::max)(enter, (std::min)(s, t)), leave = (std::min)(leave, (std::max)(s, t));
     }
-    const bool hit = enter <= leave && enter < double(max_t);
+    // Exact: of floats these sizes, differences and products fit into a double.
+    bool before = max_t > 0;
+    for (int k = 0; k < 3; ++k) {
+      const double way = d[k] < 0 ? double(o[k]) - double(upper[k]) : double(lower[k]) - double(o[k]);
+      before = before && (d[k] == 0 || way < std::abs(double(d[k])) * double(max_t));
+    }
+    const bool hit = enter <= leave && before;
     EXPECT_GE(got.hit, hit) << i;
+    EXPECT_LE(got.hit, before) << i;
     double slowest = 1;
     for (int k = 0; k < 3; ++k) slowest = (std::min)(slowest, std::abs(double(d[k])));
     const double tolerance = 1e-5 / slowest;
     if (got.hit != hit) {
-      EXPECT_LT((std::min)(std::abs(leave - enter), std::abs(enter - double(max_t))), tolerance);
+      EXPECT_LT(std::abs(leave - enter), tolerance);
     }
     if (!hit) continue;
     ++hits;
@@ -372,6 +379,8 @@ TEST(RayBox, of_rays_along_axes_and_of_boxes_without_volume) {
           EXPECT_NEAR(box.leave, 3, 1e-5);
           EXPECT_FALSE(intersect_ray_box(o, -d, lower, upper).hit);
           EXPECT_FALSE(intersect_ray_box(o, d, lower, upper, 1.9f).hit) << "too far";
+          EXPECT_FALSE(intersect_ray_box(o, d, lower, upper, 2.f).hit) << "entered at the limit";
+          EXPECT_TRUE(intersect_ray_box(o, d, lower, upper, std::nextafter(2.f, 3.f)).hit) << "entered before it";
           vec3 beside = o;
           beside[(k + 1) % 3] = 1.001f;
           EXPECT_FALSE(intersect_ray_box(beside, d, lower, upper).hit);
