@@ -62,18 +62,34 @@ class FaceAabbWalk : public QueryWalk {
   const Vec3 lower_, upper_;
 };
 
+Float largest_of(const Vec3& v) { return max(max(abs(v.x), abs(v.y)), abs(v.z)); }
+
+/// By how much closest_point_triangle may put a triangle too far away: measured, 2.4 ulp of the largest difference
+/// between coordinates, and 93 where the triangle is narrower than a thousandth of its length.
+Float distance_doubt(const Vec3& center, const Corners& t) {
+  constexpr float ulp = std::numeric_limits<float>::epsilon();
+  const Float reach = max(max(largest_of(t.a - center), largest_of(t.b - center)), largest_of(t.c - center));
+  const Vec3 ab = t.b - t.a, ac = t.c - t.a;
+  const Float longest = max(max(largest_of(ab), largest_of(ac)), largest_of(t.c - t.b));
+  // Components, not lengths: no product is of more than two of them.
+  const Bool wide = largest_of(cross(ab, ac)) > longest * longest * 3e-3f;
+  return reach * select(wide, Float(4 * ulp), Float(128 * ulp));
+}
+
 class FaceSphereWalk : public QueryWalk {
  public:
   FaceSphereWalk(const Var<MeshArrays>& mesh, const Vec3& center, const Float& radius, Loc loc)
       : QueryWalk(mesh.tree, loc), mesh_(mesh), center_(center), radius_(radius) {}
 
  private:
+  // A box's distance is exact to 2.5 ulp squared.
   Bool wants(const Vec3& lower, const Vec3& upper) const override {
-    return intersect_sphere_box(center_, radius_, lower, upper);
+    return intersect_sphere_box(center_, radius_ * (1 + 4 * std::numeric_limits<float>::epsilon()), lower, upper);
   }
   Bool takes(const Int& place, const Int&, const Bool&) const override {
     const Corners t(mesh_, place);
-    return closest_point_triangle(center_, t.a, t.b, t.c).distance_sq <= radius_ * radius_;
+    const Float reach = radius_ + distance_doubt(center_, t);
+    return closest_point_triangle(center_, t.a, t.b, t.c).distance_sq <= reach * reach;
   }
   const Var<MeshArrays> mesh_;
   const Vec3 center_;

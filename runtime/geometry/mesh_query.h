@@ -145,7 +145,10 @@ Float mesh_winding_number(const MeshInKernel& mesh, In<vec3> point, float accura
 /// The triangles whose boxes share a point with the box [lower, upper]; touching counts. A box with lower > upper along
 /// an axis, or a NaN, shares none.
 TreeQuery mesh_query_aabb(const MeshInKernel& mesh, In<vec3> lower, In<vec3> upper, Loc loc = Loc::here());
-/// The triangles with a point no further than `radius` from `center`. A negative radius, or NaN, finds none.
+/// The triangles with a point no further than `radius` from `center`: all of them, and of those beyond none by more
+/// than 1e-6 of the largest difference between a coordinate of the center and of a corner. (2e-5 of it for a triangle
+/// that is narrower than a two-hundredth of its length; less than that is what rounding makes of the distance.) A
+/// radius of 0 is a point on the triangle. A negative radius, or NaN, finds none.
 TreeQuery mesh_query_sphere(const MeshInKernel& mesh, In<vec3> center, In<float> radius, Loc loc = Loc::here());
 
 // ---- What is on a face. Gradients: to the mesh's points (where it is an argument of the kernel), u and v.
