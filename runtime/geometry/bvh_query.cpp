@@ -146,14 +146,16 @@ TreeQuery bvh_query_aabb(const BvhInKernel& bvh, In<vec3> lower, In<vec3> upper,
 TreeQuery bvh_query_ray(const BvhInKernel& bvh, In<vec3> origin, In<vec3> direction, In<float> max_dist,
                         const BvhRoot& root, Loc loc) {
   tracing::CallPlace place(loc);
+  const Float limit = value(max_dist);
+  detail::check_limit("bvh_query_ray", "max_dist", limit, loc);
   const RayData<Float> ray = detail::ray_through(bvh.data.nodes, value(origin), value(direction));
-  return TreeQuery(std::make_unique<detail::RayWalk>(bvh.data, ray, value(max_dist), root, loc));
+  return TreeQuery(std::make_unique<detail::RayWalk>(bvh.data, ray, limit, root, loc));
 }
 
 TreeQuery bvh_query_sphere(const BvhInKernel& bvh, In<vec3> center, In<float> radius, const BvhRoot& root, Loc loc) {
   tracing::CallPlace place(loc);
   const Float r = value(radius);
-  detail::check_radius("bvh_query_sphere", r, loc);
+  detail::check_limit("bvh_query_sphere", "radius", r, loc);
   return TreeQuery(std::make_unique<detail::SphereWalk>(bvh.data, value(center), r, root, loc));
 }
 
@@ -161,7 +163,7 @@ TreeQuery bvh_query_capsule(const BvhInKernel& bvh, In<vec3> a, In<vec3> b, In<f
                             Loc loc) {
   tracing::CallPlace place(loc);
   const Float r = value(radius);
-  detail::check_radius("bvh_query_capsule", r, loc);
+  detail::check_limit("bvh_query_capsule", "radius", r, loc);
   return TreeQuery(std::make_unique<detail::CapsuleWalk>(bvh.data, value(a), value(b), r, root, loc));
 }
 

@@ -36,11 +36,13 @@ auto make_boxes() {
       lowers[i][d] = select(whole, min(min(a[d], b[d]), c[d]), nan);
       uppers[i][d] = select(whole, max(max(a[d], b[d]), c[d]), nan);
     }
-    if constexpr (kChecked)
+    if constexpr (kChecked) {
       for (int k = 0; k < 3; ++k) {
         const Int at = indices[i * 3 + k];
         assert_(UInt(at) < UInt(points.shape(0)), "triangle", i, "of a mesh names point", at, "of", points.shape(0));
       }
+      assert_(whole, "triangle", i, "of a mesh has a point that is NaN or infinite");
+    }
   });
 }
 

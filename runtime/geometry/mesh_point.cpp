@@ -4,6 +4,7 @@
 #include "../../frontend/edsl/vector.h"
 #include "closest.h"
 #include "mesh_walks.h"
+#include "query_once.h"
 
 namespace weft {
 
@@ -270,6 +271,7 @@ using detail::value;
 MeshPointHit mesh_query_point(const MeshInKernel& mesh, In<vec3> point, In<float> max_dist, MeshSign sign, Loc loc) {
   tracing::CallPlace place(loc);
   const Vec3 p = value(point);
+  detail::check_limit("mesh_query_point", "max_dist", value(max_dist), loc);
   if (sign == MeshSign::winding) detail::check_winding_numbers("mesh_query_point", mesh.arrays, loc);
   return detail::with_face(detail::closest_func(sign)(mesh.arrays, p, max_dist, loc), mesh, p, false);
 }

@@ -119,7 +119,7 @@ TreeQuery mesh_query_aabb(const MeshInKernel& mesh, In<vec3> lower, In<vec3> upp
 TreeQuery mesh_query_sphere(const MeshInKernel& mesh, In<vec3> center, In<float> radius, Loc loc) {
   tracing::CallPlace place(loc);
   const Float r = value(radius);
-  detail::check_radius("mesh_query_sphere", r, loc);
+  detail::check_limit("mesh_query_sphere", "radius", r, loc);
   return TreeQuery(std::make_unique<detail::FaceSphereWalk>(mesh.arrays, value(center), r, loc));
 }
 

@@ -203,6 +203,7 @@ using detail::value;
 MeshRayHit mesh_query_ray(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, RaySearch by,
                           Loc loc) {
   tracing::CallPlace place(loc);
+  detail::check_limit("mesh_query_ray", "max_t", value(max_t), loc);
   const Vec3 o = value(origin), d = value(direction);
   if (detail::asks_device(by))
     return detail::with_face(detail::found_of(detail::device_func()(mesh.arrays, o, d, max_t, loc)), mesh, o, d);
@@ -212,12 +213,14 @@ MeshRayHit mesh_query_ray(const MeshInKernel& mesh, In<vec3> origin, In<vec3> di
 Bool mesh_query_ray_anyhit(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, RaySearch by,
                            Loc loc) {
   tracing::CallPlace place(loc);
+  detail::check_limit("mesh_query_ray_anyhit", "max_t", value(max_t), loc);
   if (detail::asks_device(by)) return detail::device_any_func()(mesh.arrays, origin, direction, max_t, loc);
   return detail::any_func()(mesh.arrays, origin, direction, max_t, loc);
 }
 
 Int mesh_query_ray_count(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, Loc loc) {
   tracing::CallPlace place(loc);
+  detail::check_limit("mesh_query_ray_count", "max_t", value(max_t), loc);
   return detail::count_func()(mesh.arrays, origin, direction, max_t, loc);
 }
 
@@ -270,6 +273,7 @@ bool MeshRayHits::fresh() const { return !state_->loop; }
 MeshRayHits mesh_query_ray_all(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t,
                                Loc loc) {
   tracing::CallPlace place(loc);
+  detail::check_limit("mesh_query_ray_all", "max_t", value(max_t), loc);
   return MeshRayHits(mesh, value(origin), value(direction), value(max_t), loc);
 }
 

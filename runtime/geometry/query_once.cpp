@@ -1,5 +1,7 @@
-// Loops over queries that would find nothing are refused, radii that find nothing reported.
+// Loops over queries that would find nothing are refused, limits that find nothing reported.
 #include "query_once.h"
+
+#include <fmt/format.h>
 
 #include "../../frontend/edsl/checks.h"
 #include "../../frontend/edsl/report.h"
@@ -17,9 +19,9 @@ void QueryOnce::begin() {
   begun_ = true;
 }
 
-void check_radius(const char* query, const Float& radius, Loc loc) {
+void check_limit(const char* query, const char* limit, const Float& x, Loc loc) {
   if (!Trace::current(loc).debug().checks) return;
-  assert_(In<bool>(radius >= 0.f, loc), std::string(query) + ": the radius is", radius);
+  assert_(In<bool>(x >= 0.f, loc), fmt::format("{}: the {} is", query, limit), x);
 }
 
 }  // namespace weft::detail

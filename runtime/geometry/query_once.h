@@ -21,7 +21,8 @@ class QueryOnce {
   bool begun_ = false;
 };
 
-/// Has debug mode report a radius that is negative or NaN, which finds nothing.
-void check_radius(const char* query, const Float& radius, Loc loc);
+/// Has debug mode report a limit of a query that is negative or NaN, with which nothing is found.
+/// \param limit  what it is: "radius", "max_t"
+void check_limit(const char* query, const char* limit, const Float& x, Loc loc);
 
 }  // namespace weft::detail

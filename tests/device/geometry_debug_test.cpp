@@ -46,10 +46,21 @@ TEST_P(GeometryDebug, meshes_are_built_refitted_and_asked) {
       EXPECT_NEAR(out.at(1), 2, 0.2);
       // A triangle that nobody finds any more.
       std::vector<vec3> moved = data.points;
-      moved[0].x = std::numeric_limits<float>::quiet_NaN();
-      points.assign(moved);
-      mesh.refit();
-      device().synchronize();
+      const int gone = data.indices[30];
+      for (const float away : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+        for (const bool anew : {false, true}) {
+          moved[std::size_t(gone)].y = away;
+          points.assign(moved);
+          anew ? mesh.rebuild() : mesh.refit();
+          const std::string told = test::error_of([&] { device().synchronize(); });
+          test::expect_contains(told, "of a mesh has a point that is NaN or infinite");
+          // Of the triangles around the point, one.
+          bool around = false;
+          for (std::size_t k = 0; k < data.indices.size(); ++k)
+            if (data.indices[k] == gone)
+              around |= told.find("triangle " + std::to_string(k / 3) + " of a mesh") != std::string::npos;
+          EXPECT_TRUE(around) << told;
+        }
       points.assign(data.points);
       mesh.rebuild();
       launch(ask, 2, mesh, from, out);
@@ -57,16 +68,16 @@ TEST_P(GeometryDebug, meshes_are_built_refitted_and_asked) {
     }
 }
 
-TEST_P(GeometryDebug, a_negative_radius_of_a_query_is_reported) {
+TEST_P(GeometryDebug, a_negative_limit_of_a_query_is_reported) {
   const Mesh mesh(device(), shapes::icosphere(1, 1));
   const Array<int> found = zeros<int>(device(), 1);
   // As an argument, or as a number, whose fault is known while the kernel is traced.
-  const auto expect_reported = [&](const char* query, auto ask) {
+  const auto expect_reported = [&](const char* query, const char* limit, auto ask) {
     const auto of_argument = kernel("ask", [ask](Var<MeshArrays> mesh, Var<BvhData> tree, Float radius,
                                                  Arr<int> found) { ask(mesh, tree, radius, found); });
     for (const float radius : {-0.5f, std::numeric_limits<float>::quiet_NaN()}) {
-      SCOPED_TRACE(std::string(query) + " of radius " + std::to_string(radius));
-      const std::string expected = std::string(query) + ": the radius is" + (radius < 0 ? " -0.5" : "");
+      SCOPED_TRACE(std::string(query) + " of " + std::to_string(radius));
+      const std::string expected = std::string(query) + ": the " + limit + " is" + (radius < 0 ? " -0.5" : "");
       launch(of_argument, 1, mesh, mesh.tree(), radius, found);
       test::expect_contains(test::error_of([&] { found.to_vector(); }), expected);
       const auto of_number = kernel("ask", [ask, radius](Var<MeshArrays> mesh, Var<BvhData> tree, Arr<int> found) {
@@ -80,16 +91,34 @@ TEST_P(GeometryDebug, a_negative_radius_of_a_query_is_reported) {
       test::expect_contains(test::error_of([&] { found.wait(); }), expected);
     }
     launch(of_argument, 1, mesh, mesh.tree(), 0.f, found);
-    EXPECT_NO_THROW(found.to_vector()) << query << ": a radius of 0 is one";
+    EXPECT_NO_THROW(found.to_vector()) << query << ": 0 is a limit";
   };
-  expect_reported("mesh_query_sphere", [](auto& mesh, auto&, const Float& radius, Arr<int>& found) {
+  expect_reported("mesh_query_sphere", "radius", [](auto& mesh, auto&, const Float& radius, Arr<int>& found) {
     for (auto k : mesh_query_sphere(mesh, Vec3(1, 0, 0), radius)) found[0] = k;
   });
-  expect_reported("bvh_query_sphere", [](auto&, auto& tree, const Float& radius, Arr<int>& found) {
+  expect_reported("bvh_query_sphere", "radius", [](auto&, auto& tree, const Float& radius, Arr<int>& found) {
     for (auto k : bvh_query_sphere(tree, Vec3(1, 0, 0), radius)) found[0] = k;
   });
-  expect_reported("bvh_query_capsule", [](auto&, auto& tree, const Float& radius, Arr<int>& found) {
+  expect_reported("bvh_query_capsule", "radius", [](auto&, auto& tree, const Float& radius, Arr<int>& found) {
     for (auto k : bvh_query_capsule(tree, Vec3(1, 0, 0), Vec3(2, 0, 0), radius)) found[0] = k;
+  });
+  expect_reported("bvh_query_ray", "max_dist", [](auto&, auto& tree, const Float& limit, Arr<int>& found) {
+    for (auto k : bvh_query_ray(tree, Vec3(3, 0, 0), Vec3(-1, 0, 0), limit)) found[0] = k;
+  });
+  expect_reported("mesh_query_point", "max_dist", [](auto& mesh, auto&, const Float& limit, Arr<int>& found) {
+    found[0] = mesh_query_point(mesh, Vec3(3, 0, 0), limit).face;
+  });
+  expect_reported("mesh_query_ray", "max_t", [](auto& mesh, auto&, const Float& limit, Arr<int>& found) {
+    found[0] = mesh_query_ray(mesh, Vec3(3, 0, 0), Vec3(-1, 0, 0), limit).face;
+  });
+  expect_reported("mesh_query_ray_anyhit", "max_t", [](auto& mesh, auto&, const Float& limit, Arr<int>& found) {
+    found[0] = Int(mesh_query_ray_anyhit(mesh, Vec3(3, 0, 0), Vec3(-1, 0, 0), limit));
+  });
+  expect_reported("mesh_query_ray_count", "max_t", [](auto& mesh, auto&, const Float& limit, Arr<int>& found) {
+    found[0] = mesh_query_ray_count(mesh, Vec3(3, 0, 0), Vec3(-1, 0, 0), limit);
+  });
+  expect_reported("mesh_query_ray_all", "max_t", [](auto& mesh, auto&, const Float& limit, Arr<int>& found) {
+    for (auto hit : mesh_query_ray_all(mesh, Vec3(3, 0, 0), Vec3(-1, 0, 0), limit)) found[0] = hit.face;
   });
 }
 
