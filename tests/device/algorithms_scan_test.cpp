@@ -58,6 +58,9 @@ void check_integers(const Device& device) {
       const Array<T> in(device, x), out = empty<T>(device, n);
       exclusive_scan(in, out, {.grain = grain});
       ASSERT_TRUE(out.to_vector() == expected);
+      const Array<T> in_place = in.clone();
+      exclusive_scan(in_place, in_place, {.grain = grain});
+      ASSERT_TRUE(in_place.to_vector() == expected);
       inclusive_scan(in, out, {.grain = grain});
       for (std::size_t i = 0; i < x.size(); ++i)
         expected[i] = T(std::make_unsigned_t<T>(expected[i]) + std::make_unsigned_t<T>(x[i]));
@@ -80,10 +83,12 @@ void check_reals(const Device& device) {
   for (const std::int64_t n : {1, 17, 300, 20000})
     for (const Grain grain : kGrains) {
       const std::vector<T> x = numbers<T>(n, 2);
-      const Array<T> in(device, x), out = empty<T>(device, n), in_place = in.clone();
+      const Array<T> in(device, x), out = empty<T>(device, n), in_place = in.clone(), before = in.clone();
       exclusive_scan(in, out, {.grain = grain});
+      exclusive_scan(before, before, {.grain = grain});
       inclusive_scan(in_place, in_place, {.grain = grain});
       const std::vector<T> without = out.to_vector(), with = in_place.to_vector();
+      ASSERT_TRUE(before.to_vector() == without) << n;
       double sum = 0;
       const double tolerance = double(std::numeric_limits<T>::epsilon()) * double(n);
       for (std::size_t i = 0; i < x.size(); ++i) {
@@ -167,6 +172,39 @@ TEST_P(AlgorithmsScan, given_scratch_nothing_is_allocated) {
     exclusive_scan(in, out, {.grain = grain});
     EXPECT_GT(device().state()->allocated, before);  // so the counter counts
   }
+}
+
+template <class T>
+void check_reductions_with_scratch(const Device& device) {
+  for (const std::int64_t n : {1, 33, 20000})
+    for (const Grain grain : kGrains) {
+      SCOPED_TRACE(n);
+      std::vector<T> x = numbers<T>(n, 11), y = numbers<T>(n, 12);
+      const Array<T> a(device, x), b(device, y), least = zeros<T>(device, 1), most = zeros<T>(device, 1),
+                                                 inner = zeros<T>(device, 1);
+      const auto scratch = full<std::uint8_t>(device, std::int64_t(reduce_scratch_bytes<T>(n)), std::uint8_t(0xa5));
+      const auto all = [&] {
+        reduce_min(a, least, {.scratch = scratch, .grain = grain});
+        reduce_max(a, most, {.scratch = scratch, .grain = grain});
+        inner_product(a, b, inner, {.scratch = scratch, .grain = grain});
+      };
+      all();
+      const std::uint64_t before = device.state()->allocated;
+      all();
+      EXPECT_EQ(device.state()->allocated, before);
+      EXPECT_EQ(least.at(0), *std::min_element(x.begin(), x.end()));
+      EXPECT_EQ(most.at(0), *std::max_element(x.begin(), x.end()));
+      EXPECT_EQ(inner.at(0), inner_product(a, b)) << "as with scratch of its own";
+      if constexpr (RealScalar<T>)
+        EXPECT_NEAR(double(inner.at(0)), std::inner_product(x.begin(), x.end(), y.begin(), 0.0), 1e-3);
+    }
+}
+
+TEST_P(AlgorithmsScan, extremes_and_inner_products_are_reduced_in_scratch_of_the_caller) {
+  check_reductions_with_scratch<float>(device());
+  check_reductions_with_scratch<double>(device());
+  check_reductions_with_scratch<int>(device());
+  check_reductions_with_scratch<std::uint64_t>(device());
 }
 
 TEST_P(AlgorithmsScan, other_streams_are_used) {

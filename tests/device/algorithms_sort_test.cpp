@@ -144,6 +144,15 @@ TEST_P(AlgorithmsSort, a_million_keys_and_more_are_sorted) {
       check_pairs<std::uint32_t>(device(), make_keys<float>(n, pattern), Grain::fine);
       check_keys(device(), make_keys<std::uint32_t>(n, pattern), Grain::fine);
     }
+  if (!test::full_sizes()) return;
+  for (const Pattern pattern : kPatterns)
+    for (const Grain grain : {Grain::coarse, Grain::fine}) {
+      SCOPED_TRACE(int(pattern));
+      check_keys(device(), make_keys<std::uint64_t>(1'000'000, pattern), grain);
+      check_pairs<std::uint32_t>(device(), make_keys<std::uint32_t>(1'000'000, pattern), grain);
+      check_pairs<std::uint32_t>(device(), make_keys<int>(1'000'000, pattern), grain);
+      check_pairs<std::uint32_t>(device(), make_keys<float>(1'000'000, pattern), grain);
+    }
 }
 
 TEST_P(AlgorithmsSort, subgroups_of_every_size_sort) {
@@ -317,6 +326,21 @@ TEST_P(AlgorithmsSort, segments_are_sorted_each_by_itself) {
   std::vector<int> many;
   for (int i = 0; i <= 1200; i += 3) many.push_back(i);
   check_segments<float, int>(device(), 1200, many, Grain::automatic);
+}
+
+TEST_P(AlgorithmsSort, many_segments_are_sorted) {
+  const int n = on_reference() ? 5000 : 100'000, most = on_reference() ? 1000 : 20'000;
+  std::mt19937 random(9);
+  // Most are short and some empty; one is long.
+  std::vector<int> offsets(std::size_t(most), 0);
+  for (int& x : offsets) x = int(random() % unsigned(n * 3 / 4));
+  std::ranges::sort(offsets);
+  offsets.push_back(n);
+  for (const Grain grain : {Grain::coarse, Grain::fine}) {
+    check_segments<std::uint32_t, std::uint32_t>(device(), n, offsets, grain);
+    check_segments<float, int>(device(), n, offsets, grain);
+    check_segments<std::uint64_t, double>(device(), n, offsets, grain);
+  }
 }
 
 TEST_P(AlgorithmsSort, offsets_that_make_no_sense_lose_no_key) {

@@ -341,24 +341,27 @@ TEST_P(MeshQuery, closest_points_are_as_close_as_any) {
     for (const vec3& p : points) expected.push_back(oracle.distance(p));
     for (int leaf_size : {1, 2, 4, 8}) {
       const Mesh mesh(device(), data, {.leaf_size = leaf_size});
-      const auto got = ask_points(device(), mesh, points, 0.5f, MeshSign::none);
-      int hits = 0;
-      for (std::size_t i = 0; i < points.size(); ++i) {
-        const double d = expected[i];
-        if (std::abs(d - 0.5) < 1e-5) continue;
-        const PointRow& r = got[i];
-        ASSERT_EQ(r.hit, d < 0.5) << i;
-        if (!r.hit) {
-          ASSERT_EQ(r.face, -1);
-          ASSERT_EQ(r.distance, 0);
-          continue;
+      // With a limit that some points lie beyond, and with one that none does.
+      for (const float limit : {0.5f, 10.f}) {
+        const auto got = ask_points(device(), mesh, points, limit, MeshSign::none);
+        int hits = 0;
+        for (std::size_t i = 0; i < points.size(); ++i) {
+          const double d = expected[i];
+          if (std::abs(d - double(limit)) < 1e-5) continue;
+          const PointRow& r = got[i];
+          ASSERT_EQ(r.hit, d < double(limit)) << i;
+          if (!r.hit) {
+            ASSERT_EQ(r.face, -1);
+            ASSERT_EQ(r.distance, 0);
+            continue;
+          }
+          ++hits;
+          ASSERT_NEAR(r.distance, d, 3e-5) << i;
+          ASSERT_NEAR(std::sqrt(double(length_sq(r.position - points[i]))), d, 3e-5) << i;
+          ASSERT_EQ(r.sign, 1);
         }
-        ++hits;
-        ASSERT_NEAR(r.distance, d, 3e-5) << i;
-        ASSERT_NEAR(std::sqrt(double(length_sq(r.position - points[i]))), d, 3e-5) << i;
-        ASSERT_EQ(r.sign, 1);
+        EXPECT_GT(hits, limit < 1 ? n / 20 : int(points.size()) - 1);
       }
-      EXPECT_GT(hits, n / 20);
     }
   }
 }
