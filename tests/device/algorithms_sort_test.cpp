@@ -144,7 +144,10 @@ TEST_P(AlgorithmsSort, a_million_keys_and_more_are_sorted) {
       check_pairs<std::uint32_t>(device(), make_keys<float>(n, pattern), Grain::fine);
       check_keys(device(), make_keys<std::uint32_t>(n, pattern), Grain::fine);
     }
-  if (!test::full_sizes()) return;
+}
+
+TEST_P(AlgorithmsSort, a_million_keys_of_other_types_are_sorted_with_both_grains) {
+  if (!test::full_sizes()) GTEST_SKIP() << "takes half a minute on two cores: WEFT_FULL_TESTS=1 runs it";
   for (const Pattern pattern : kPatterns)
     for (const Grain grain : {Grain::coarse, Grain::fine}) {
       SCOPED_TRACE(int(pattern));
