@@ -93,7 +93,7 @@ void sort_keys(Run& run) {
   const Side host{[&] { x = x0; }, [&] { std::sort(x.begin(), x.end()); }};
   const auto timings = race({sort.side(false), host}, std::min(run.rounds(), kMostRounds));
   if (sort.keys.to_vector() != x) throw std::runtime_error("the keys are not those of std::sort");
-  run.compare(timings[0], timings[1], "std::sort", "ms");
+  run.compare(timings[0], {"std::sort", timings[1]}, "ms");
   note_rate(run, kSorted, timings[0]);
 }
 
@@ -112,7 +112,7 @@ void sort_pairs(Run& run) {
   for (std::size_t i = 0; i < x.size(); ++i)
     if (Pair(keys[i], values[i]) != x[i])
       throw std::runtime_error(fmt::format("pair {} is not that of std::stable_sort", i));
-  run.compare(timings[3], timings[2], "std::stable_sort", "ms");
+  run.compare(timings[3], {"std::stable_sort", timings[2]}, "ms");
   note_rate(run, kSorted, timings[3]);
   run.note(fmt::format("coarse {:.1f} ms, fine {:.1f} ms", timings[0].seconds * 1e3, timings[1].seconds * 1e3));
 }
@@ -147,7 +147,7 @@ void scan_numbers(Run& run) {
                             std::min(run.rounds(), kMostRounds));
   exclusive_scan(x, y, {.scratch = scratch});
   if (y.to_vector() != expected) throw std::runtime_error("the sums are not those of std::exclusive_scan");
-  run.compare(timings[2], timings[1], "std::exclusive_scan", "ms");
+  run.compare(timings[2], {"std::exclusive_scan", timings[1]}, "ms");
   note_rate(run, kScanned, timings[2]);
   run.note(fmt::format("coarse {:.1f} ms, fine {:.1f} ms; a kernel that copies the elements {:.1f} ms",
                        timings[3].seconds * 1e3, timings[4].seconds * 1e3, timings[0].seconds * 1e3));
@@ -161,17 +161,15 @@ std::optional<std::vector<double>> warp_seconds(int rounds) {
 void sort_against_warp(Run& run) {
   const int rounds = std::min(run.rounds(), kMostRounds);
   const auto warp = warp_seconds(rounds);
-  if (!warp) return run.leave_out(kNoWarp);
   DeviceSort sort(run.device());
   const auto timings = race({sort.side(true)}, rounds);
   if (!std::ranges::is_sorted(sort.keys.to_vector())) throw std::runtime_error("the keys are not sorted");
-  run.compare(timings[0], {(*warp)[0], 0}, "warp-lang, CPU", "ms");
+  run.compare(timings[0], warp_reference(warp, {0}), "ms");
 }
 
 void scan_against_warp(Run& run) {
   const int rounds = std::min(run.rounds(), kMostRounds);
   const auto warp = warp_seconds(rounds);
-  if (!warp) return run.leave_out(kNoWarp);
   const Array<int> x = full<int>(run.device(), kScanned, 3), y = empty<int>(run.device(), kScanned);
   const auto scratch = empty<std::uint8_t>(run.device(), scan_scratch_bytes<int>(kScanned));
   const auto timings = race({{[] {},
@@ -181,7 +179,7 @@ void scan_against_warp(Run& run) {
                               }}},
                             rounds);
   if (y.at(kScanned - 1) != 3 * int(kScanned - 1)) throw std::runtime_error("the last sum is wrong");
-  run.compare(timings[0], {(*warp)[1], 0}, "warp-lang, CPU", "ms");
+  run.compare(timings[0], warp_reference(warp, {1}), "ms");
 }
 
 /// Which of the figures of cub.cu.
@@ -192,8 +190,8 @@ void against_cub(Run& run, Cub which) {
   if (run.device().adapter().find("NVIDIA") == std::string::npos) return run.leave_out("the device is not NVIDIA's");
   const int rounds = std::min(run.rounds(), kMostRounds);
   const auto cub = ask_cub(fmt::format("{} {} {}", kSorted, kScanned, rounds), 3);
-  if (!cub) return run.leave_out("there is no nvcc, or no device for CUDA");
-  const Timing reference{(*cub)[std::size_t(which)], 0};
+  Reference reference{"CUB", {}, "there is no nvcc, or no device for CUDA"};
+  if (cub) reference.timing = Timing{(*cub)[std::size_t(which)], 0};
   if (which == Cub::scan) {
     const std::vector<U32> x0 = random_numbers(kScanned);
     const Array<U32> x(run.device(), x0), y = empty<U32>(run.device(), kScanned);
@@ -207,12 +205,12 @@ void against_cub(Run& run, Cub which) {
     std::vector<U32> expected(x0.size());
     std::exclusive_scan(x0.begin(), x0.end(), expected.begin(), U32(0));
     if (y.to_vector() != expected) throw std::runtime_error("the sums are not those of std::exclusive_scan");
-    return run.compare(timings[0], reference, "CUB", "ms");
+    return run.compare(timings[0], reference, "ms");
   }
   DeviceSort sort(run.device());
   const auto timings = race({sort.side(which == Cub::pairs)}, rounds);
   if (!std::ranges::is_sorted(sort.keys.to_vector())) throw std::runtime_error("the keys are not sorted");
-  run.compare(timings[0], reference, "CUB", "ms");
+  run.compare(timings[0], reference, "ms");
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ void race(Run& run, const Contest& contest) {
   for (std::size_t k = 1; k < timings.size(); ++k)
     run.note(fmt::format("{:<20} {:10.4g} ms  {:.3f}", contest.glsl[k - 1].name(), timings[k].seconds * 1e3,
                          timings[0].seconds / timings[k].seconds));
-  run.compare(timings[0], timings[best], contest.glsl[best - 1].name(), "ms");
+  run.compare(timings[0], {contest.glsl[best - 1].name(), timings[best]}, "ms");
 }
 
 backend::MemoryRange reads(const ArrayBase& a) { return {a.address(), a.extent_bytes(), ir::Access::read}; }

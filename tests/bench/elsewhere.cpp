@@ -65,6 +65,14 @@ std::optional<std::vector<double>> ask_warp(const std::string& script, const std
   return ask(command, figures, true);
 }
 
+Reference warp_reference(const std::optional<std::vector<double>>& figures, std::initializer_list<std::size_t> which) {
+  Reference warp{"warp-lang, CPU", {}, "the Python of WEFT_PYTHON has no warp-lang"};
+  if (!figures) return warp;
+  warp.timing.emplace();
+  for (const std::size_t k : which) warp.timing->seconds += figures->at(k);
+  return warp;
+}
+
 std::optional<std::vector<double>> ask_cub(const std::string& arguments, std::size_t figures) {
   const OwnFile program("cub");
   const std::string compile =

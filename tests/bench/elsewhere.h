@@ -2,14 +2,14 @@
 #pragma once
 #include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace weft::bench {
+#include "harness.h"
 
-/// What leave_out() says where there is no warp-lang.
-inline constexpr const char* kNoWarp = "the Python of WEFT_PYTHON has no warp-lang";
+namespace weft::bench {
 
 /// Runs `script`, which stands beside this file, with `arguments`, then the name of a file that `write` has written,
 /// if it is given, then the name of the file that receives the script's figures.
@@ -17,6 +17,9 @@ inline constexpr const char* kNoWarp = "the Python of WEFT_PYTHON has no warp-la
 /// Cost: seconds; Warp compiles its kernels at the first run.
 std::optional<std::vector<double>> ask_warp(const std::string& script, const std::string& arguments,
                                             std::size_t figures, const std::function<void(std::ofstream&)>& write = {});
+
+/// warp-lang's CPU device, of one thread, which took the sum of these of the figures that ask_warp() has given.
+Reference warp_reference(const std::optional<std::vector<double>>& figures, std::initializer_list<std::size_t> which);
 
 /// Compiles cub.cu by WEFT_NVCC, else nvcc, and runs it with `arguments` on the first CUDA device.
 /// \return as many figures as are asked for, or nothing where there is no compiler or no such device

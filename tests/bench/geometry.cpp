@@ -126,7 +126,8 @@ void build_or_refit(Run& run, int n, BvhBuilder builder, bool refit) {
 #ifdef WEFT_EMBREE
   EmbreeScene embree(work.triangles, refit ? RTC_BUILD_QUALITY_REFIT : RTC_BUILD_QUALITY_MEDIUM, run.threads());
   const std::vector<Timing> times = interleave({ours, [&] { embree.build(); }}, run.rounds());
-  run.compare(times[0], times[1], fmt::format("Embree 3 {}, {}", refit ? "refit" : "build", run.threads_text()), "ms");
+  run.compare(times[0], {fmt::format("Embree 3 {}, {}", refit ? "refit" : "build", run.threads_text()), times[1]},
+              "ms");
 #else
   const std::vector<Timing> times = interleave({ours}, run.rounds());
   run.budget(times[0], double(work.corners.size()) / kGoal, "ms", true);

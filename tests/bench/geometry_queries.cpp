@@ -10,6 +10,7 @@
 #include "../../runtime/geometry/mesh.h"
 #include "../../runtime/geometry/mesh_query.h"
 #include "../../runtime/geometry/spatial_order.h"
+#include "../common/mesh_oracle.h"
 #include "elsewhere.h"
 #include "geometry_shapes.h"
 #include "harness.h"
@@ -20,6 +21,8 @@ namespace {
 
 constexpr int kQueries = 200'000;
 constexpr int kMostRounds = 21;
+/// One in so many is compared with all triangles on the host.
+constexpr std::size_t kCheckedEvery = kQueries / 16;
 
 template <class T>
 void put(std::ofstream& to, const std::vector<T>& values) {
@@ -29,17 +32,13 @@ void put(std::ofstream& to, const std::vector<T>& values) {
 }
 
 /// What warp-lang's CPU device takes for the same queries, in seconds, and the sum of what they find.
-struct Warp {
-  double seconds = 0, sum = 0;
-};
-std::optional<Warp> measure_warp(const char* kind, const MeshData& data, const std::vector<std::vector<vec3>>& asked,
-                                 int rounds) {
-  const auto found = ask_warp("mesh_queries.py", fmt::format("{} {}", kind, rounds), 2, [&](std::ofstream& file) {
+enum Figure : std::size_t { kSeconds, kSum, kFigures };
+std::optional<std::vector<double>> measure_warp(const char* kind, const MeshData& data,
+                                                const std::vector<std::vector<vec3>>& asked, int rounds) {
+  return ask_warp("mesh_queries.py", fmt::format("{} {}", kind, rounds), kFigures, [&](std::ofstream& file) {
     put(file, data.points), put(file, data.indices);
     for (const std::vector<vec3>& a : asked) put(file, a);
   });
-  if (!found) return {};
-  return Warp{(*found)[0], (*found)[1]};
 }
 
 template <class T>
@@ -50,14 +49,14 @@ double sum_of(const Array<T>& values) {
 }
 
 /// Times `ask`, after a first run that has shown its results to be right.
-void report(Run& run, const Warp& warp, int rounds, const std::function<void()>& ask) {
+void report(Run& run, const std::optional<std::vector<double>>& warp, int rounds, const std::function<void()>& ask) {
   Stream stream = run.device().stream();
   const auto timings = interleave({[&] {
                                     ask();
                                     stream.synchronize();
                                   }},
                                   rounds, 2);
-  run.compare(timings[0], {warp.seconds, 0}, "warp-lang, CPU (one thread)", "ms");
+  run.compare(timings[0], warp_reference(warp, {kSeconds}), "ms");
 }
 
 /// \param sorted  asked in spatial_order(), whose making counts
@@ -67,7 +66,6 @@ void closest_points(Run& run, int triangles, bool sorted) {
   // Of a large mesh a round takes several seconds.
   const int rounds = std::min(run.rounds(), triangles > 500'000 ? 5 : kMostRounds);
   const auto warp = measure_warp("points", data, {points}, rounds);
-  if (!warp) return run.leave_out(kNoWarp);
 
   const Mesh mesh(run.device(), data);
   const Array<vec3> asked(run.device(), points);
@@ -89,10 +87,27 @@ void closest_points(Run& run, int triangles, bool sorted) {
     launch(closest_in_order, kQueries, mesh, order, asked, distance);
   };
   ask();
+  const test::Oracle oracle(data);
+  const std::vector<float> found = distance.to_vector();
+  for (std::size_t i = 0; i < found.size(); i += kCheckedEvery)
+    if (const double wanted = oracle.distance(points[i]); std::abs(found[i] - wanted) > 1e-5 * std::max(1., wanted))
+      throw std::runtime_error(fmt::format("point {}: the distance is {}, in float64 {}", i, found[i], wanted));
   const double own = sum_of(distance);
-  if (std::abs(own - warp->sum) > 1e-4 * warp->sum)
-    throw std::runtime_error(fmt::format("the distances add up to {}, and warp-lang's to {}", own, warp->sum));
-  report(run, *warp, rounds, ask);
+  if (warp && std::abs(own - (*warp)[kSum]) > 1e-4 * (*warp)[kSum])
+    throw std::runtime_error(fmt::format("the distances add up to {}, and warp-lang's to {}", own, (*warp)[kSum]));
+  report(run, warp, rounds, ask);
+}
+
+/// Whose boxes share a point with the box.
+int touching_triangles(const MeshData& data, const vec3& lower, const vec3& upper) {
+  int n = 0;
+  for (std::size_t k = 0; k < data.indices.size(); k += 3) {
+    const vec3 &a = data.points[std::size_t(data.indices[k])], &b = data.points[std::size_t(data.indices[k + 1])],
+               &c = data.points[std::size_t(data.indices[k + 2])];
+    const vec3 lo = min(min(a, b), c), hi = max(max(a, b), c);
+    n += lo.x <= upper.x && lower.x <= hi.x && lo.y <= upper.y && lower.y <= hi.y && lo.z <= upper.z && lower.z <= hi.z;
+  }
+  return n;
 }
 
 /// Cubes around points of the mesh, in no order, so large that the surface in each has the area of 16 triangles.
@@ -110,7 +125,6 @@ void overlapping_boxes(Run& run, int triangles) {
   }
   const int rounds = std::min(run.rounds(), kMostRounds);
   const auto warp = measure_warp("boxes", data, {lowers, uppers}, rounds);
-  if (!warp) return run.leave_out(kNoWarp);
 
   const Mesh mesh(run.device(), data);
   const Array<vec3> lower(run.device(), lowers), upper(run.device(), uppers);
@@ -123,10 +137,15 @@ void overlapping_boxes(Run& run, int triangles) {
       });
   const auto ask = [&] { launch(touching, kQueries, mesh, lower, upper, counts); };
   ask();
+  const std::vector<int> found = counts.to_vector();
+  for (std::size_t i = 0; i < found.size(); i += kCheckedEvery)
+    if (const int wanted = touching_triangles(data, lowers[i], uppers[i]); found[i] != wanted)
+      throw std::runtime_error(fmt::format("box {}: {} triangles touch it, by the host {}", i, found[i], wanted));
   const double own = sum_of(counts);
-  if (own != warp->sum) throw std::runtime_error(fmt::format("{} boxes touch, and in warp-lang {}", own, warp->sum));
+  if (warp && own != (*warp)[kSum])
+    throw std::runtime_error(fmt::format("{} boxes touch, and in warp-lang {}", own, (*warp)[kSum]));
   run.note(fmt::format("{:.1f} triangles in each box", own / kQueries));
-  report(run, *warp, rounds, ask);
+  report(run, warp, rounds, ask);
 }
 
 }  // namespace

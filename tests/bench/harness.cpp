@@ -1,4 +1,4 @@
-// Timing, the table and build/bench/summary.csv.
+// Timing, and the cases one after the other.
 #include "harness.h"
 
 #include <benchmark/benchmark.h>
@@ -7,10 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -24,10 +21,6 @@ namespace weft::bench {
 namespace {
 
 constexpr double kShort = 0.02;  // of a sample: idle threads that look for work are a large part of it
-constexpr const char* kHeader = "suite,case,device,weft,reference,reference_name,ratio,unit";
-constexpr const char* kHost = "host";  // the device of what no device takes part in
-constexpr const char* kBudget = "budget";
-constexpr const char* kDocumented = "documented";
 
 double units_per_second(const std::string& unit) {
   if (unit == "s") return 1;
@@ -57,76 +50,10 @@ class Collector : public benchmark::BenchmarkReporter {
   }
 };
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
-
-std::vector<std::string> csv_fields(const std::string& line) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"')
-      fields.back() += line[++i];
-    else if (line[i] == '"')
-      quoted = !quoted;
-    else if (line[i] == ',' && !quoted)
-      fields.emplace_back();
-    else
-      fields.back() += line[i];
-  }
-  return fields;
-}
-
-std::string csv_line(const Row& row) {
-  return fmt::format("{},{},{},{:.6g},{:.6g},{},{:.4f},{}", csv_field(row.suite), csv_field(row.name),
-                     csv_field(row.device), row.weft, row.reference, csv_field(row.reference_name), row.ratio(),
-                     row.unit);
-}
-
 // The interpreter has one thread, whatever is asked for.
 bool has_threads_of_host(const Device& device) { return device.is_software() && device.name() != "reference"; }
 
 int all_threads() { return int(std::max(1u, std::thread::hardware_concurrency())); }
-
-// Replaces what the file says of the suites that ran on this device; the rest of it stays.
-void write_csv(const std::filesystem::path& path, const std::vector<Row>& rows, const std::set<std::string>& suites,
-               const std::string& device) {
-  std::vector<std::string> kept;
-  std::ifstream old(path);
-  for (std::string line; std::getline(old, line);) {
-    const std::vector<std::string> fields = csv_fields(line);
-    if (fields.size() < 3 || line == kHeader) continue;
-    if (suites.count(fields[0]) && (fields[2] == device || fields[2] == kHost)) continue;
-    kept.push_back(line);
-  }
-  old.close();
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
-  std::ofstream out(path);
-  out << kHeader << '\n';
-  for (const std::string& line : kept) out << line << '\n';
-  for (const Row& row : rows) out << csv_line(row) << '\n';
-  if (!out.flush()) throw std::runtime_error(fmt::format("cannot write {}", path.string()));
-}
-
-void print_row(const Row& row) {
-  fmt::print("{:<8} {:<34} {:>10.4g} {:>10.4g} {:<3} {:>7.3f} {:>6.1f}%  {}\n", row.suite, row.name, row.weft,
-             row.reference, row.unit, row.ratio(), 100 * row.spread, row.reference_name);
-  std::fflush(stdout);
-}
-
-// Over the rows of a suite that compare with another implementation.
-void print_mean(const std::string& suite, const std::vector<Row>& rows) {
-  double sum = 0;
-  int n = 0;
-  for (const Row& row : rows)
-    if (row.suite == suite && row.reference_name != kBudget && row.reference_name != kDocumented)
-      sum += std::log(row.ratio()), ++n;
-  if (n > 1)
-    fmt::print("{:<8} {:<34} {:>10} {:>10} {:<3} {:>7.3f}\n", suite, "geometric mean", "", "", "", std::exp(sum / n));
-}
 
 }  // namespace
 
@@ -180,18 +107,23 @@ std::string Run::device_label() const {
   return fmt::format("{}, {}", device_.adapter(), threads_text());
 }
 
-void Run::compare(const Timing& weft, const Timing& reference, std::string reference_name, std::string unit) {
+void Run::compare(const Timing& weft, const Reference& reference, std::string unit) {
   const double scale = units_per_second(unit);
   row_.device = device_label();
   row_.weft = weft.seconds * scale;
-  row_.reference = reference.seconds * scale;
-  row_.reference_name = std::move(reference_name);
+  row_.reference_name = reference.name;
   row_.unit = std::move(unit);
-  row_.spread = std::max(weft.spread, reference.spread);
+  row_.spread = weft.spread;
+  if (reference.timing) {
+    row_.reference = reference.timing->seconds * scale;
+    row_.spread = std::max(weft.spread, reference.timing->spread);
+  } else {
+    note(fmt::format("{}: not measured, {}", reference.name, reference.missing));
+  }
 }
 
 void Run::budget(const Timing& weft, double seconds, std::string unit, bool on_device) {
-  compare(weft, {seconds, 0}, kBudget, std::move(unit));
+  compare(weft, {kBudget, Timing{seconds, 0}}, std::move(unit));
   if (!on_device) row_.device = kHost;
 }
 
@@ -240,8 +172,7 @@ int Harness::main(int argc, char** argv) {
     const Device device = device_name.empty() ? Device::best() : Device(device_name);
     fmt::print("device: {}, {}; host: {} CPUs; {} rounds, {}\n\n", device.adapter(), device.driver(),
                std::thread::hardware_concurrency(), rounds, Run(device, rounds, threads).threads_text());
-    fmt::print("{:<8} {:<34} {:>10} {:>10} {:<3} {:>7} {:>7}  {}\n", "suite", "case", "weft", "reference", "", "ratio",
-               "spread", "reference");
+    fmt::print("{}", table_head());
     std::vector<Row> rows;
     for (std::size_t k = 0; k < cases_.size(); ++k) {
       const Case& c = cases_[k];
@@ -259,21 +190,22 @@ int Harness::main(int argc, char** argv) {
           continue;
         }
         if (!run.left_out_.empty()) {
-          fmt::print("{:<8} {:<34} left out: {}\n", c.suite, c.name, run.left_out_);
+          fmt::print("{:<10} {:<56} left out: {}\n", c.suite, c.name, run.left_out_);
           continue;
         }
-        print_row(run.row_);
+        fmt::print("{}", table_line(run.row_));
+        std::fflush(stdout);
         for (const std::string& line : run.notes_)
-          if (verbose) fmt::print("{:<8} {}\n", "", line);
+          if (verbose) fmt::print("{:<10} {}\n", "", line);
         rows.push_back(std::move(run.row_));
       } catch (const std::exception& e) {
-        fmt::print("{:<8} {:<34} failed: {}\n", c.suite, c.name, e.what());
+        fmt::print("{:<10} {:<56} failed: {}\n", c.suite, c.name, e.what());
         ++failures;
       }
-      if (k + 1 == cases_.size() || cases_[k + 1].suite != c.suite) print_mean(c.suite, rows);
+      if (k + 1 == cases_.size() || cases_[k + 1].suite != c.suite) fmt::print("{}", table_mean(c.suite, rows));
     }
     if (only.empty() && !profile) {
-      write_csv(out, rows, wanted, Run(device, rounds, threads).device_label());
+      write_rows(out, rows, wanted, Run(device, rounds, threads).device_label());
       fmt::print("\nwritten to {}\n", out);
     }
   } catch (const std::exception& e) {

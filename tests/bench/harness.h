@@ -1,10 +1,12 @@
-// The frame of the benchmarks: cases by suite, timing side by side, the table and its file.
+// The frame of the benchmarks: cases by suite, timing side by side.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "../../runtime/weft.h"
+#include "rows.h"
 
 namespace weft::bench {
 
@@ -28,15 +30,11 @@ std::vector<Timing> interleave(const std::vector<std::function<void()>>& candida
 /// what it does before and after is left out.
 Timing cost(const std::string& name, const std::function<double()>& body, int rounds);
 
-/// One line of the table. The ratio is weft over reference: lower is better, 1 is par.
-struct Row {
-  std::string suite, name, device;
-  double weft = 0, reference = 0;  ///< in `unit`
-  std::string reference_name;
-  std::string unit;  ///< "s", "ms", "us" or "B"
-  double spread = 0;
-
-  double ratio() const { return weft / reference; }
+/// What weft is compared with. Where it is not on this machine, weft is timed all the same: the row then tells no more.
+struct Reference {
+  std::string name;
+  std::optional<Timing> timing;
+  std::string missing = {};  ///< why there is no timing
 };
 
 /// What a case is given to work with.
@@ -53,10 +51,10 @@ class Run {
 
   /// Adds a line to the output of --verbose, below the row.
   void note(std::string line) { notes_.push_back(std::move(line)); }
-  /// There is no row: the reference is not on this machine.
+  /// There is no row: the case says nothing about this device, or in this run.
   void leave_out(std::string why) { left_out_ = std::move(why); }
   /// Reports times of two that did the same work on the device.
-  void compare(const Timing& weft, const Timing& reference, std::string reference_name, std::string unit);
+  void compare(const Timing& weft, const Reference& reference, std::string unit);
   /// Reports a cost against what it may be at most. `on_device`: it depends on the device and its driver.
   void budget(const Timing& weft, double seconds, std::string unit, bool on_device = false);
   /// Reports bytes of the device's memory against those that the documentation says.

@@ -4,15 +4,16 @@
 #include "../../frontend/support/platform.h"
 #include "../../runtime/profile.h"
 #include "../../runtime/tape.h"
+#include "four_arrays.h"
 #include "harness.h"
 
 namespace weft::bench {
 
 namespace {
 
-constexpr double kBudget = 2e-6, kTapeBudget = 5e-6, kProfilerBudget = 10e-6;
+constexpr double kBudget = 1e-6, kTapeBudget = 5e-6, kProfilerBudget = 10e-6;
 
-// The device must neither be waited for nor share what is timed. So a launch has 32 threads of three additions, the
+// The device must neither be waited for nor share what is timed. So a launch has 32 threads of four additions, the
 // stream is idle when the clock starts, and the clock stops before the wait: 512 launches are at most five batches, and
 // a stream makes the host wait only when eight are in flight. What is timed is all of the host's part: checks, argument
 // block, hazards (each launch writes what the one before wrote, so each records a barrier), recording, and handing
@@ -36,14 +37,10 @@ void time_launches(Run& run, Around around, double budget) {
   };
   // Launches are far below it, and gather as ever.
   const DispatchBudget dispatch_budget(device, around == Around::dispatch_budget ? 1 : 0);
-  auto a = full<float>(device, 32, 1).requires_grad(), b = full<float>(device, 32, 2), c = full<float>(device, 32, 3);
-  auto out = zeros<float>(device, 32);
-  auto k = kernel("four_arrays", [](Arr<const float> a, Arr<const float> b, Arr<const float> c, Arr<float> out) {
-    Int i = tid();
-    out[i] = a[i] + b[i] + c[i];
-  });
-  launch(k, 32, a, b, c, out);
-  if (out.to_vector() != std::vector<float>(32, 6.0f)) throw std::runtime_error("the kernel gives wrong results");
+  FourArrays work(device);
+  work.a.requires_grad();
+  work.launch_one();
+  work.check();
 
   Stream stream = device.stream();
   const Timing all = cost(
@@ -54,7 +51,7 @@ void time_launches(Run& run, Around around, double budget) {
         stream.synchronize();
         Tape tape;
         const auto launches = [&] {
-          for (int i = 0; i < kLaunches; ++i) launch(k, 32, a, b, c, out);
+          for (int i = 0; i < kLaunches; ++i) work.launch_one();
         };
         const double start = platform::thread_seconds();
         around == Around::tape ? tape.record(launches) : launches();
@@ -75,10 +72,10 @@ void under_a_profiler(Run& run) {
 }  // namespace
 
 void add_launch(Harness& harness) {
-  harness.add("launch", "launch with 4 arrays", four_arrays);
-  harness.add("launch", "launch with 4 arrays on a tape", on_a_tape);
-  harness.add("launch", "launch with 4 arrays in a dispatch budget", within_a_dispatch_budget);
-  harness.add("launch", "launch with 4 arrays under a profiler", under_a_profiler);
+  harness.add("launch", "launch with 4 arrays and 2 scalars", four_arrays);
+  harness.add("launch", "launch with 4 arrays and 2 scalars on a tape", on_a_tape);
+  harness.add("launch", "launch with 4 arrays and 2 scalars in a dispatch budget", within_a_dispatch_budget);
+  harness.add("launch", "launch with 4 arrays and 2 scalars under a profiler", under_a_profiler);
 }
 
 }  // namespace weft::bench

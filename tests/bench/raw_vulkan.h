@@ -11,6 +11,7 @@ namespace weft::bench {
 
 /// One compute shader whose arguments are push constants, recorded into command buffers of its own and given to the
 /// device's queue, each dispatch behind a memory barrier.
+/// Errors of all: std::runtime_error.
 class RawDispatches {
  public:
   RawDispatches(backend::Device& device, const std::string& glsl, std::uint32_t push_bytes);
@@ -21,6 +22,11 @@ class RawDispatches {
   /// Records `count` dispatches of one workgroup and submits them, `batch` to a command buffer.
   void run(std::span<const std::byte> push, int count, int batch);
   void wait();
+
+  /// Records `count` dispatches into a command buffer of their own, instead of one that was recorded before.
+  void record(std::span<const std::byte> push, int count);
+  /// Submits what record() has recorded.
+  void replay();
 
  private:
   struct State;

@@ -7,6 +7,7 @@
 #include "../../runtime/graph.h"
 #include "contest.h"
 #include "elsewhere.h"
+#include "four_arrays.h"
 #include "harness.h"
 #include "raw_vulkan.h"
 
@@ -17,25 +18,62 @@ namespace {
 using platform::thread_seconds;
 
 constexpr int kLaunches = 512, kBatch = 128;
+constexpr int kNodes = 1000;  // of a graph
 
-struct FourArrays {
-  explicit FourArrays(const Device& device)
-      : a(full<float>(device, 32, 1)),
-        b(full<float>(device, 32, 2)),
-        c(full<float>(device, 32, 3)),
-        out(zeros<float>(device, 32)) {}
-  void launch_one() const { launch(k, 32, a, b, c, out, 0.5f, 2); }
-  void check() const {
-    if (out.to_vector() != std::vector<float>(32, 7.f)) throw std::runtime_error("the kernel gives wrong results");
-  }
-  Array<float> a, b, c, out;
-  Kernel<Arr<const float>, Arr<const float>, Arr<const float>, Arr<float>, Float, Int> k =
-      kernel("four arrays, two scalars",
-             [](Arr<const float> a, Arr<const float> b, Arr<const float> c, Arr<float> out, Float s, Int m) {
-               Int i = tid();
-               out[i] = a[i] + b[i] + c[i] + s * Float(m);
-             });
+// What the host does, and what ends before the clock starts again.
+struct HostWork {
+  std::function<void()> work, settle;
 };
+// Processor time of this thread for each, in turns, divided by `parts`: the timer of the harness counts all of what it
+// calls.
+std::vector<Timing> in_turns(const Run& run, const std::vector<HostWork>& sides, int parts) {
+  constexpr int kWarmUps = 3;
+  std::vector<std::vector<double>> samples(sides.size());
+  for (int round = 0; round < 5 * run.rounds() + kWarmUps; ++round)
+    for (std::size_t k = 0; k < sides.size(); ++k) {
+      sides[k].settle();
+      const double start = thread_seconds();
+      sides[k].work();
+      if (round >= kWarmUps) samples[k].push_back((thread_seconds() - start) / parts);
+      sides[k].settle();
+    }
+  std::vector<Timing> timings;
+  for (auto& s : samples) timings.push_back(summarise(std::move(s)));
+  return timings;
+}
+
+// The kernel of FourArrays as dispatches of plain Vulkan.
+struct ByHand {
+  explicit ByHand(const FourArrays& work) : raw(work.out.device().native(), text(), sizeof(Push)), bytes(sizeof(Push)) {
+    const Push push{.a = work.a.address(), .b = work.b.address(), .c = work.c.address(), .out = work.out.address()};
+    std::memcpy(bytes.data(), &push, sizeof push);
+  }
+  struct Push {
+    std::uint32_t n = 32;
+    float s = 0.5f;
+    std::uint64_t a, b, c, out;
+    std::int32_t m = 2, padding = 0;
+  };
+  static std::string text() {
+    return glsl_kernel("local_size_x = 256",
+                       "layout(push_constant) uniform A { uint n; float s; ConstFloats a, b, c; Floats o; "
+                       "int m; };\n"
+                       "void main() { uint i = gl_GlobalInvocationID.x; if (i < n) o.v[i] = a.v[i] + "
+                       "b.v[i] + c.v[i] + s * float(m); }\n");
+  }
+  RawDispatches raw;
+  std::vector<std::byte> bytes;
+};
+
+// What `once` gives the device is right, from zeros.
+void check(const FourArrays& work, ByHand& hand, const std::function<void()>& once) {
+  Array<float> out = work.out;
+  out.zero();
+  out.device().synchronize();
+  once();
+  hand.raw.wait();
+  work.check();
+}
 
 // The host's part alone, see suite launch: the stream is idle when the clock starts, and the clock stops before the
 // wait. Both sides record a barrier before each dispatch and submit every 128.
@@ -43,49 +81,23 @@ void launch_by_hand(Run& run) {
   const FourArrays work(run.device());
   work.launch_one();
   work.check();
-  const std::string text =
-      glsl_kernel("local_size_x = 256",
-                  "layout(push_constant) uniform A { uint n; float s; ConstFloats a, b, c; Floats o; "
-                  "int m; };\n"
-                  "void main() { uint i = gl_GlobalInvocationID.x; if (i < n) o.v[i] = a.v[i] + "
-                  "b.v[i] + c.v[i] + s * float(m); }\n");
-  struct Push {
-    std::uint32_t n = 32;
-    float s = 0.5f;
-    std::uint64_t a, b, c, out;
-    std::int32_t m = 2, padding = 0;
-  } push{.a = work.a.address(), .b = work.b.address(), .c = work.c.address(), .out = work.out.address()};
-  std::vector<std::byte> bytes(sizeof push);
-  std::memcpy(bytes.data(), &push, sizeof push);
-  RawDispatches raw(run.device().native(), text, sizeof push);
-  Array<float> out = work.out;
-  out.zero();
-  run.device().synchronize();
-  raw.run(bytes, 1, 1);
-  raw.wait();
-  work.check();
+  ByHand hand(work);
+  check(work, hand, [&] { hand.raw.run(hand.bytes, 1, 1); });
   Stream stream = run.device().stream();
-  // Each side alone, in turns: the timer of the harness counts all of what it calls.
-  std::vector<double> ours, theirs;
-  for (int round = 0; round < 5 * run.rounds() + 3; ++round) {
-    stream.synchronize();
-    double start = thread_seconds();
-    for (int k = 0; k < kLaunches; ++k) work.launch_one();
-    if (round > 2) ours.push_back((thread_seconds() - start) / kLaunches);
-    stream.synchronize();
-    start = thread_seconds();
-    raw.run(bytes, kLaunches, kBatch);
-    if (round > 2) theirs.push_back((thread_seconds() - start) / kLaunches);
-    raw.wait();
-  }
-  run.compare(summarise(ours), summarise(theirs), "Vulkan by hand", "us");
+  const auto timings = in_turns(run,
+                                {{[&] {
+                                    for (int k = 0; k < kLaunches; ++k) work.launch_one();
+                                  },
+                                  [&] { stream.synchronize(); }},
+                                 {[&] { hand.raw.run(hand.bytes, kLaunches, kBatch); }, [&] { hand.raw.wait(); }}},
+                                kLaunches);
+  run.compare(timings[0], {"Vulkan by hand", timings[1]}, "us");
 }
 
 // Warp's CPU device runs the kernel in the launch, of 32 additions; weft's part is the host's alone.
 void launch_beside_warp(Run& run) {
   const auto warp = ask_warp("launch.py", fmt::format("{} {}", run.rounds(), kLaunches), 2);
-  if (!warp) return run.leave_out(kNoWarp);
-  if ((*warp)[1] != 7) throw std::runtime_error("warp-lang's kernel gives wrong results");
+  if (warp && (*warp)[1] != 7) throw std::runtime_error("warp-lang's kernel gives wrong results");
   const FourArrays work(run.device());
   work.launch_one();
   work.check();
@@ -99,16 +111,21 @@ void launch_beside_warp(Run& run) {
         return thread_seconds() - start;
       },
       run.rounds());
-  run.compare({one.seconds / kLaunches, one.spread}, {(*warp)[0], 0}, "warp-lang, CPU", "us");
+  run.compare({one.seconds / kLaunches, one.spread}, warp_reference(warp, {0}), "us");
+}
+
+Graph graph_of_launches(const FourArrays& work) {
+  const Graph graph = capture(work.out.device(), [&] {
+    for (int k = 0; k < kNodes; ++k) work.launch_one();
+  });
+  graph.launch();
+  work.check();
+  return graph;
 }
 
 void graph_node(Run& run) {
   const FourArrays work(run.device());
-  const Graph graph = capture(run.device(), [&] {
-    for (int k = 0; k < 1000; ++k) work.launch_one();
-  });
-  graph.launch();
-  work.check();
+  const Graph graph = graph_of_launches(work);
   Stream stream = run.device().stream();
   const Timing one = cost(
       "graph",
@@ -119,7 +136,67 @@ void graph_node(Run& run) {
         return thread_seconds() - start;
       },
       run.rounds());
-  run.budget({one.seconds / 1000, one.spread}, 0.1e-6, "us", true);
+  run.budget({one.seconds / kNodes, one.spread}, 0.1e-6, "us", true);
+}
+
+// The same dispatches and barriers in a command buffer that is recorded once, and submitted for each launch.
+void graph_node_by_hand(Run& run) {
+  const FourArrays work(run.device());
+  const Graph graph = graph_of_launches(work);
+  ByHand hand(work);
+  hand.raw.record(hand.bytes, kNodes);
+  check(work, hand, [&] { hand.raw.replay(); });
+  Stream stream = run.device().stream();
+  const auto timings = in_turns(run,
+                                {{[&] { graph.launch(); }, [&] { stream.synchronize(); }},
+                                 {[&] { hand.raw.replay(); }, [&] { hand.raw.wait(); }}},
+                                kNodes);
+  run.compare(timings[0], {"Vulkan by hand", timings[1]}, "us");
+}
+
+// A graph whose launches are given another scalar before it is launched, `every` so many of them, and one that is left
+// as it was captured. Each launch adds its scalar, so that none is lost unseen.
+void graph_with_changes(Run& run, int every) {
+  const Array<int> x = zeros<int>(run.device(), 32);
+  const auto add = kernel("add", [](Arr<int> x, Int s) { x[tid()] += s; });
+  std::vector<GraphNode> changed;
+  const auto of_launches = [&](bool keep) {
+    return capture(run.device(), [&] {
+      for (int k = 0; k < kNodes; ++k) {
+        launch(add, 32, x, 1);
+        if (keep && k % every == every / 2) changed.push_back(captured_launch());
+      }
+    });
+  };
+  const Graph graph = of_launches(true), same = of_launches(false);
+  int scalar = 1;
+  std::uint32_t sum = 0;  // wraps, as additions of the kernel do
+  const auto change_and_launch = [&] {
+    scalar = scalar % 7 + 1;
+    for (const GraphNode& node : changed) graph.set(node, add, x, scalar);
+    graph.launch();
+    sum += std::uint32_t(kNodes - int(changed.size()) + scalar * int(changed.size()));
+  };
+  const auto launch_alone = [&] {
+    same.launch();
+    sum += kNodes;
+  };
+  Stream stream = run.device().stream();
+  const auto settle = [&] { stream.synchronize(); };
+  const auto host = in_turns(run, {{change_and_launch, settle}, {launch_alone, settle}}, 1);
+  const auto whole = interleave({[&] {
+                                   change_and_launch();
+                                   settle();
+                                 },
+                                 [&] {
+                                   launch_alone();
+                                   settle();
+                                 }},
+                                run.rounds());
+  if (x.to_vector() != std::vector<int>(32, int(sum))) throw std::runtime_error("launches or changes were lost");
+  run.compare(host[0], {"no change", host[1]}, "us");
+  run.note(fmt::format("until all has run: {:.4g} ms with changes, {:.4g} ms without", whole[0].seconds * 1e3,
+                       whole[1].seconds * 1e3));
 }
 
 void dependent_launches(Run& run) {
@@ -143,7 +220,7 @@ void dependent_launches(Run& run) {
                                                 one_by_one},
                                                run.rounds());
   if (x.at(0) != kTiny * times_all) throw std::runtime_error("launches were lost");
-  run.compare(times[0], times[1], "one by one", "ms");
+  run.compare(times[0], {"one by one", times[1]}, "ms");
 }
 
 void allocation(Run& run) {
@@ -164,6 +241,9 @@ void add_runtime(Harness& harness) {
   harness.add("runtime", "launch with 4 arrays and 2 scalars", launch_by_hand);
   harness.add("runtime", "launch with 4 arrays and 2 scalars, warp", launch_beside_warp);
   harness.add("runtime", "node of a graph of 1,000 launches", graph_node);
+  harness.add("runtime", "node of a graph of 1,000 launches, by hand", graph_node_by_hand);
+  harness.add("runtime", "graph of 1,000 launches, one set", [](Run& run) { graph_with_changes(run, kNodes); });
+  harness.add("runtime", "graph of 1,000 launches, all set", [](Run& run) { graph_with_changes(run, 1); });
   harness.add("runtime", "10,000 dependent launches by a graph", dependent_launches);
   harness.add("runtime", "allocation and free of 1 MB", allocation);
 }
