@@ -81,6 +81,9 @@ fails 'launched no kernels' "$tool" list -- true
 fails 'no kernel is called "axpy"; there are saxpy, halves_of_doubles, saxpy.2, prints' "$tool" list "$library" -k axpy
 fails 'no target is called "gpu"' "$tool" list "$library" --target gpu
 fails 'neither a file nor a program' "$tool" list
+fails '--adjoint is for libraries' "$tool" list --adjoint -- "$program"
+fails '--adjoint is for libraries' "$tool" list --adjoint "$work/one"
+fails '--adjoint is for libraries' "$tool" list "$work/one/saxpy.json" --adjoint
 fails 'no program stands behind --' "$tool" list --
 fails 'cannot be read' "$tool" list "$work/nothing.json"
 echo '{}' >"$work/empty.json"

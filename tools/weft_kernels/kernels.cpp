@@ -143,15 +143,24 @@ void number_stems(std::vector<Found>& all) {
 
 std::vector<Found> find_kernels(const Request& request) {
   (void)spirv::Target::named(request.target);  // an error before any work
+  const auto holds_exported = [](const std::string& file) {
+    return fs::is_directory(file) || fs::path(file).extension() == ".json";
+  };
+  if (request.adjoint && !request.program.empty())
+    fail(ErrorKind::invalid_argument,
+         "--adjoint is for libraries: of a program's kernels those adjoints are found that its tapes need");
+  if (request.adjoint && std::ranges::any_of(request.files, holds_exported))
+    fail(ErrorKind::invalid_argument,
+         "--adjoint is for libraries: of what was exported before those adjoints are found that were exported then");
   std::vector<Found> all;
   for (const std::string& file : request.files) {
     const fs::path path = file;
-    if (fs::is_directory(path))
-      read_folder(path, all);
-    else if (path.extension() == ".json")
-      all.push_back(read_exported(path));
-    else
+    if (!holds_exported(file))
       load(file, request, all);
+    else if (fs::is_directory(path))
+      read_folder(path, all);
+    else
+      all.push_back(read_exported(path));
   }
   if (!request.program.empty()) run(request, all);
   number_stems(all);

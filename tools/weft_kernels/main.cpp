@@ -125,7 +125,7 @@ int run(int argc, char** argv) {
     command->add_option("files", request.files, "shared libraries, exported .json files, folders of these");
     command->add_option("--target", request.target, "what modules may ask of devices: portable, floor or everything")
         ->capture_default_str();
-    command->add_flag("--adjoint", request.adjoint, "the adjoints of a library's kernels too");
+    command->add_flag("--adjoint", request.adjoint, "the adjoints of a library's kernels too; an error for all else");
     command->add_option("--kernel,-k", names, "only kernels of this name")->take_all()->allow_extra_args(false);
     command->footer("-- PROGRAM ARGUMENTS...   runs a program and takes the kernels that it launches");
     return command;
