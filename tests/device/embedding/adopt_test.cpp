@@ -161,6 +161,34 @@ TEST_P(Adopting, RequirementsJoinTheRenderersOwnFeatures) {
   expect_contains(error_of([&] { VulkanRequirements(nullptr, renderer.physical); }), "VkInstance");
 }
 
+// As docs/embedding.md has it: validation would tell of features without their extensions.
+TEST_P(Adopting, RayQueriesCanBeLeftOut) {
+  if (on_reference()) GTEST_SKIP();
+  std::unique_ptr<VulkanRequirements> needs;
+  Renderer renderer(
+      {on_gpu(), [&](Renderer& r) {
+         needs = std::make_unique<VulkanRequirements>(r.instance, r.physical, Renderer::kVersion);
+         needs->add_features(r.features);
+         needs->add_extensions(r.extensions);
+         for (auto* s = static_cast<VkBaseOutStructure*>(r.features.pNext); s; s = s->pNext) {
+           if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_FEATURES_KHR)
+             reinterpret_cast<VkPhysicalDeviceAccelerationStructureFeaturesKHR*>(s)->accelerationStructure = VK_FALSE;
+           if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_RAY_QUERY_FEATURES_KHR)
+             reinterpret_cast<VkPhysicalDeviceRayQueryFeaturesKHR*>(s)->rayQuery = VK_FALSE;
+         }
+         std::erase_if(r.extensions, [](const char* name) {
+           return std::string_view(name) == VK_KHR_RAY_QUERY_EXTENSION_NAME ||
+                  std::string_view(name) == VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME ||
+                  std::string_view(name) == VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME;
+         });
+       }});
+  const Device adopted = Device::adopt(handles_of(renderer));
+  EXPECT_FALSE(adopted.has_ray_query());
+  Array<float> x = full<float>(adopted, 100, 1);
+  launch(add_one, 100, x);
+  EXPECT_EQ(x.at(99), 2);
+}
+
 TEST_P(Adopting, DetachedDevicesRefuseEveryCall) {
   if (on_reference()) GTEST_SKIP();
   std::optional<Embedded> e(std::in_place, on_gpu());
