@@ -264,13 +264,16 @@ std::unique_ptr<Stream> VulkanDevice::create_stream() {
   return std::make_unique<VulkanStream>(*this);
 }
 
-void VulkanDevice::wait_for(VkSemaphore semaphore, std::uint64_t value) {
+bool VulkanDevice::wait_for(VkSemaphore semaphore, std::uint64_t value, std::uint64_t patience) {
   VkSemaphoreWaitInfo wait{};
   wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
   wait.semaphoreCount = 1;
   wait.pSemaphores = &semaphore;
   wait.pValues = &value;
-  check(vk_.vkWaitSemaphores(handle_, &wait, ~0ull), "vkWaitSemaphores");
+  const VkResult result = vk_.vkWaitSemaphores(handle_, &wait, patience);
+  if (result == VK_TIMEOUT) return false;
+  check(result, "vkWaitSemaphores");
+  return true;
 }
 
 VkResult VulkanDevice::submit(const VkSubmitInfo& info) {

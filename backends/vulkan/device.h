@@ -82,7 +82,9 @@ class VulkanDevice final : public Device {
   std::uint32_t queue_family() const { return adapter_.queue_family; }
 
   /// Blocks until a timeline semaphore has at least the value.
-  void wait_for(VkSemaphore semaphore, std::uint64_t value);
+  /// \param patience  in ns: no longer than that
+  /// \return  whether it has
+  bool wait_for(VkSemaphore semaphore, std::uint64_t value, std::uint64_t patience = ~0ull);
   /// Hands work to the queue. Streams of all threads share it, and on adopted devices whoever else uses it.
   VkResult submit(const VkSubmitInfo& info);
   /// In the queue, of what was submitted last: places grow. Others may be submitting.

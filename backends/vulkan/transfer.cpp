@@ -13,6 +13,9 @@ namespace {
 
 // Reading memory that the host does not cache costs a bus round trip per access; below this, less than a copy.
 constexpr std::size_t kSlowRead = 256;
+/// For a chunk of an upload to arrive, in ns: several times what the copy takes.
+constexpr std::uint64_t kPatience = 5'000'000;
+constexpr int kMostChunks = 16;
 
 }  // namespace
 
@@ -32,18 +35,28 @@ Ticket VulkanStream::upload(std::uint64_t to, const void* from, std::size_t byte
     open().copy(to, between.address, bytes);
     return recorded();
   }
-  // At most two full chunks are under way, however large the whole is; more where nothing goes on without another.
+  // At most two full chunks are under way, however large the whole is. Where the device is busy with something else,
+  // which is what a chunk that does not arrive means, the host does not wait for that before there are many; and not at
+  // all where nothing goes on without another.
   Ticket before = 0, last = 0;
+  int behind = 0;  // chunks since one did not arrive
   for (std::size_t at = 0; at < bytes; at += kStagingBytes) {
     const std::size_t part = std::min<std::size_t>(kStagingBytes, bytes - at);
-    if (before != 0 && !done(before) && !held_up(before)) wait(before);
+    if (before != 0 && !done(before) && !held_up(before)) {
+      if (behind == 0) {
+        behind = device_.wait_for(timeline_->semaphore, signal_of(before), kPatience) ? 0 : 1;
+      } else if (++behind > kMostChunks) {
+        wait(before);
+        behind = 0;
+      }
+    }
     const Allocation between = device_.allocate(part, MemoryKind::upload);
     const Freed freed{device_, between};
     std::memcpy(between.host, data + at, part);
     open().copy(to + at, between.address, part);
     before = last;
     last = recorded();
-    if (part == kStagingBytes) flush();
+    if (part == kStagingBytes && behind == 0) flush();
   }
   return last;
 }

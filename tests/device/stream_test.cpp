@@ -84,6 +84,36 @@ TEST_P(Streams, have_values_of_the_host_after_what_others_read) {
   EXPECT_EQ(x.at(n - 1), 100);
 }
 
+TEST_P(Streams, take_many_values_of_the_host_while_others_work) {
+  if (on_reference()) GTEST_SKIP() << "it runs at once";
+  const int n = 1 << 14;
+  Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), 25 << 20);  // 100 MB: more than is under way
+  const std::vector<float> values(std::size_t(y.size()), 3);
+  const Stream a = device().create_stream(), b = device().create_stream();
+  launch(a, slow, n, x, 10);
+  y.assign(values);
+  device().synchronize();
+  const auto start = std::chrono::steady_clock::now();
+  y.assign(values);
+  const std::chrono::duration<double> alone = std::chrono::steady_clock::now() - start;
+  // Several times as long, however fast the device is.
+  launch(a, slow, n, x, 100000);
+  const Event warm = a.record();
+  const auto before = std::chrono::steady_clock::now();
+  warm.wait();
+  const std::chrono::duration<double> once = std::chrono::steady_clock::now() - before;
+  const int rounds = int(std::min(1e8, 100000 * std::max(1.0, 20 * alone.count() / once.count())));
+  launch(a, slow, n, x, rounds);
+  const Event end = a.record();
+  {
+    const StreamScope scope(b);
+    y.assign(values);
+  }
+  EXPECT_FALSE(end.done()) << "the host waited for it";
+  EXPECT_EQ(y.at(y.size() - 1), 3);
+  EXPECT_EQ(x.at(0), 7);
+}
+
 TEST_P(Streams, wait_for_events_of_others) {
   const int n = on_reference() ? 16 : 4096;
   const Stream a = device().create_stream(), b = device().create_stream();
