@@ -155,22 +155,26 @@ namespace {
 class Told : detail::Recording {
  public:
   // All elements get values of the host.
-  Told(const ArrayBase& to, const detail::HostValues& values) : Recording(tell_of(to, values)) { before_write(to); }
+  Told(const char* by, const ArrayBase& to, const detail::HostValues& values) : Recording(tell_of(by, to, values)) {}
   Told(const ArrayBase& to, const ArrayBase& from, std::span<const detail::Leaf> leaves)
-      : Recording(tell_of(to, from, leaves)) {
-    before_write(to);
-  }
+      : Recording(tell_of(to, from, leaves)) {}
 
  private:
-  static detail::Recorder* tell_of(const ArrayBase& to, const detail::HostValues& values) {
+  // Watchers ask who has heard of it.
+  static detail::Recorder* tell_of(const char* by, const ArrayBase& to, const detail::HostValues& values) {
     if (detail::Recorder* r = detail::recorder()) r->overwriting(to, values);
+    before_write(by, to);
     return nullptr;
   }
   static detail::Recorder* tell_of(const ArrayBase& to, const ArrayBase& from, std::span<const detail::Leaf> leaves) {
     if (detail::Recorder* r = detail::recorder()) r->copying(to, from, leaves);
+    before_write("copy_from()", to);
     return nullptr;
   }
-  static void before_write(const ArrayBase& to) { detail::before_write(to, stream_of(*to.storage())); }
+  static void before_write(const char* by, const ArrayBase& to) {
+    detail::before_write(to, stream_of(*to.storage()), {.by = by, .replaces_all = true});
+  }
+  const detail::PartOfChange part_;
 };
 
 // Elements go to the host.
@@ -200,7 +204,7 @@ void ArrayBase::upload(const void* data, std::uint64_t count, std::span<const de
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   if (count == 0) return;
   const Told told(
-      *this,
+      "assign()", *this,
       {{static_cast<const std::byte*>(data), std::size_t(count * element_bytes_)}, leaves, element_bytes_, held});
   if (!is_contiguous()) {
     ArrayBase packed(ndim_, element_bytes_);
@@ -246,7 +250,7 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
   if (!is_contiguous()) detail::refuse_freed(*storage_, references);
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.refuse_circle();
-  const Told told(*this, {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
+  const Told told("assign()", *this, {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
   bring.around([&] { upload(data, count, {}, &references); });
 }
 
@@ -258,7 +262,7 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
   if (!by_host) detail::refuse_freed(*storage_, references);
   const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   bring.refuse_circle();
-  const Told told(*this, {{element, element_bytes_}, {}, element_bytes_, &references});
+  const Told told("fill()", *this, {{element, element_bytes_}, {}, element_bytes_, &references});
   bring.around([&] {
     if (!by_host) return fill_element(element, {}, &references);
     std::vector<std::byte> all(std::size_t(size()) * element_bytes_);
@@ -334,7 +338,7 @@ void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> 
   const auto* bytes = static_cast<const std::byte*>(element);
   // Zeros hold no arrays.
   if (!held && storage_->holds_arrays()) return fill_packed(bytes, {});
-  const Told told(*this, {{bytes, element_bytes_}, leaves, element_bytes_, held});
+  const Told told("fill()", *this, {{bytes, element_bytes_}, leaves, element_bytes_, held});
   const std::uint64_t total = std::uint64_t(size()) * element_bytes_;
   // A pattern that repeats every word is the device's own fill; whole allocations are padded to words.
   const bool repeats = [&] {
@@ -612,7 +616,7 @@ std::byte* ArrayBase::host_bytes() const {
     throw Error(ErrorKind::unsupported, fmt::format("the memory of device {} is not the host's; use to_vector()",
                                                     storage_->device->device->info().name));
   if (detail::Recorder* r = detail::recorder()) r->exposing(*this, "host_span()");
-  detail::before_write(*this, stream_of(*storage_));
+  detail::before_write(*this, stream_of(*storage_), {.by = "host_span()"});
   storage_->wait_for_users();
   return storage_->allocation.host + (address_ - storage_->allocation.address);
 }

@@ -207,12 +207,14 @@ void Capture::touch(std::shared_ptr<Storage> storage, bool writes) {
 
 Watcher::Watcher() : serial(Storage::next_serial()), captured(t_capture != nullptr) {}
 
-void before_captured_write(const ArrayBase& elements, StreamState& stream) { stream.capture->before_write(elements); }
+void before_captured_write(const ArrayBase& elements, StreamState& stream, const Change& change) {
+  stream.capture->before_write(elements, change);
+}
 
-void Capture::before_write(const ArrayBase& elements) {
+void Capture::before_write(const ArrayBase& elements, const Change& change) {
   for (const auto& watcher : elements.storage()->watchers()) {
     if (watcher->serial > serial) {
-      watcher->before_write(elements, *stream_);
+      watcher->before_write(elements, *stream_, change);
     } else if (watcher->needs(elements)) {
       throw Error(ErrorKind::invalid_argument,
                   "work that is captured changes an array that a tape from outside of the capture still needs: let the "

@@ -17,6 +17,8 @@
 
 namespace weft::detail {
 
+struct Change;
+
 /// What a graph needs of a launch to give it other arguments.
 struct CapturedLaunch {
   std::size_t operation = 0;
@@ -132,7 +134,7 @@ class Capture {
   void touch(std::shared_ptr<Storage> storage, bool writes);
   /// Before work changes elements: a tape from outside could not tell when they do.
   /// Errors: Error(invalid_argument) where such a tape still needs them.
-  void before_write(const ArrayBase& elements);
+  void before_write(const ArrayBase& elements, const Change& change);
   /// After the dispatches of a launch.
   /// \param stale_before  what had changed before, see Structures
   void launched(const Dispatch& work, std::size_t first_operation, std::vector<Stale> stale_before);

@@ -100,7 +100,7 @@ void CapturedMemory::each_watcher(const Write& write, const F& f) const {
     return (write.by_itself && w.serial < serial_) ||
            (write.known && std::ranges::any_of(*write.known, [&](const auto& s) { return s.get() == w.stale(); }));
   };
-  for (auto& w : write.to.storage()->watchers())
+  for (const auto& w : write.to.storage()->watchers())
     if (!w->captured && !(w->stale() && (!w->stands_on(write.to) || is_known(*w)))) f(w);
 }
 
@@ -223,7 +223,7 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
   add_writes(reached.writes);
   for (const Write& write : reached.writes)
     each_watcher(write, [&](const std::shared_ptr<Watcher>& w) {
-      if (!w->stale()) return w->before_write(write.to, copies);
+      if (!w->stale()) return w->before_write(write.to, copies, {.by = what_});
       // Whether it is used before or after, nobody knows.
       if (by_handles_ || any_used([&](const Capture::Stale& s) { return s.get() == w->stale(); }))
         throw Error(ErrorKind::invalid_argument,
@@ -266,7 +266,7 @@ void CapturedMemory::reach(StreamState& on, Reached& reached) const {
 void CapturedMemory::make_stale(StreamState& on, const Reached& reached) const {
   for (const Write& write : reached.writes)
     each_watcher(write, [&](const std::shared_ptr<Watcher>& w) {
-      if (w->stale()) w->before_write(write.to, on);
+      if (w->stale()) w->before_write(write.to, on, {.by = what_});
     });
   for (const Capture::Stale& stale : structures_.changed) *stale = true;
 }

@@ -199,9 +199,10 @@ void dispatch(const Dispatch& work) {
   }
   for (std::size_t k = 0; k < args.size(); ++k)
     if (const ArrayBase* const a = accessed(call.params[k], args[k]); a && any(call.params[k].access, ir::kChanges))
-      before_write(*a, *on);
+      before_write(*a, *on, {.by = call.name.c_str(), .argument = call.params[k].name.c_str()});
   for (const std::shared_ptr<Storage>& s : held)
-    if (s->bytes) before_write(View(s, s->allocation.address, std::int64_t(s->bytes), 1), *on);
+    if (s->bytes)
+      before_write(View(s, s->allocation.address, std::int64_t(s->bytes), 1), *on, {.by = call.name.c_str()});
   // Room for the report buffer, and for one range that stands for many.
   using Memory = std::span<const std::shared_ptr<Storage>>;
   const auto add_ranges = [&](Memory list, ir::Access access, std::size_t room) {

@@ -37,6 +37,23 @@ struct HostValues {
   const References* held = nullptr;  ///< where the bytes hold addresses: of this memory, or of that of the array itself
 };
 
+/// What is about to happen to elements, for those who watch them.
+struct Change {
+  const char* by;                  ///< in a message: "fill()", or the name of a kernel
+  const char* argument = nullptr;  ///< of that kernel: through which it changes them
+  bool replaces_all = false;       ///< each gets another value
+};
+
+/// While it lives, what this thread does to elements is part of a change that their watchers were told of as one, or is
+/// taken back before anybody else looks.
+class PartOfChange {
+ public:
+  PartOfChange();
+  PartOfChange(const PartOfChange&) = delete;
+  ~PartOfChange();
+  static bool now();
+};
+
 class TapeCore;
 class TapeRecord;
 using MakeRecord = std::function<std::unique_ptr<TapeRecord>(TapeCore&)>;
@@ -74,6 +91,14 @@ class Recorder {
   virtual void calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) = 0;
   /// Who hears of what is not to be recorded.
   virtual Recorder* unrecorded() { return nullptr; }
+  /// What it is to a tape that a change is made of which this one hears.
+  enum class Hears {
+    nothing,     ///< it is not on that tape
+    all,         ///< it is, or is taken back
+    first_time,  ///< it is not, in a step that is made again on the way back
+    again,       ///< it is not, in such a step that is made again to go back through it
+  };
+  virtual Hears hears_for(const TapeCore& tape) const = 0;
 };
 
 /// The one that hears of this thread's operations now, or null.
@@ -103,7 +128,7 @@ class Watcher {
   Watcher();
   virtual ~Watcher() = default;
   /// These elements are about to be changed by work on `stream`, or by the host after a wait for all that uses them.
-  virtual void before_write(const ArrayBase& elements, StreamState& stream) = 0;
+  virtual void before_write(const ArrayBase& elements, StreamState& stream, const Change& change) = 0;
   /// Whether a change would take something away that is still needed.
   virtual bool needs(const ArrayBase&) { return false; }
   /// Work is captured that changes these elements; before_write() comes with each launch of the graph.
@@ -118,14 +143,14 @@ class Watcher {
 };
 
 /// Of an array that work changes which is captured, or that a graph changes.
-void before_captured_write(const ArrayBase& elements, StreamState& stream);
+void before_captured_write(const ArrayBase& elements, StreamState& stream, const Change& change);
 
 /// Tells the watchers of an array's memory.
 /// Cost: a few nanoseconds where there are none.
-inline void before_write(const ArrayBase& elements, StreamState& stream) {
+inline void before_write(const ArrayBase& elements, StreamState& stream, const Change& change) {
   if (!elements.storage()->watched()) return;
-  if (stream.capture) return before_captured_write(elements, stream);
-  for (const auto& w : elements.storage()->watchers()) w->before_write(elements, stream);
+  if (stream.capture) return before_captured_write(elements, stream, change);
+  for (const auto& w : elements.storage()->watchers()) w->before_write(elements, stream, change);
 }
 
 /// Whether these are the same elements in the same order.

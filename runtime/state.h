@@ -1,6 +1,7 @@
 // What stands behind Device, Stream and Array. Internal to the runtime.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -256,6 +257,27 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
 struct Gradient;
 class Watcher;
 
+/// Those of a storage, kept while they are told of something. A few of them stay off the heap.
+class Watchers {
+ public:
+  void add(std::shared_ptr<Watcher> watcher) {
+    if (count_ < few_.size()) {
+      few_[count_] = std::move(watcher);
+    } else {
+      if (many_.empty()) many_.assign(few_.begin(), few_.end());
+      many_.push_back(std::move(watcher));
+    }
+    ++count_;
+  }
+  const std::shared_ptr<Watcher>* begin() const { return many_.empty() ? few_.data() : many_.data(); }
+  const std::shared_ptr<Watcher>* end() const { return begin() + count_; }
+
+ private:
+  std::array<std::shared_ptr<Watcher>, 3> few_;
+  std::vector<std::shared_ptr<Watcher>> many_;
+  std::size_t count_ = 0;
+};
+
 /// Memory of a device, shared by an array and its views, and the work on it that has not been waited for.
 class Storage : public std::enable_shared_from_this<Storage> {
  public:
@@ -370,7 +392,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   /// From now on `watcher` hears of everything that is about to change elements, as long as it lives.
   void watch(const std::shared_ptr<Watcher>& watcher);
   bool watched() const { return watched_.load(std::memory_order_relaxed); }
-  std::vector<std::shared_ptr<Watcher>> watchers();
+  Watchers watchers();
 
   /// Copies to the host when the last write has arrived, and no later than that.
   void download(void* to, std::uint64_t from, std::size_t bytes);

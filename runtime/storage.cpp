@@ -391,12 +391,12 @@ void Storage::watch(const std::shared_ptr<Watcher>& watcher) {
   watched_ = true;
 }
 
-std::vector<std::shared_ptr<Watcher>> Storage::watchers() {
-  std::vector<std::shared_ptr<Watcher>> alive;
+Watchers Storage::watchers() {
+  Watchers alive;
   std::lock_guard lock(mutex_);
   for (const auto& w : watchers_)
-    if (auto watcher = w.lock()) alive.push_back(std::move(watcher));
-  if (alive.empty()) {
+    if (auto watcher = w.lock()) alive.add(std::move(watcher));
+  if (alive.begin() == alive.end()) {
     watchers_.clear();
     watched_ = false;
   }

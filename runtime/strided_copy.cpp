@@ -139,16 +139,17 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
   const Bring bring{.to = to.storage(), .from = from, .list = {}, .whole = !scatter && is_whole(packed)};
   refuse_freed(*to.storage(), {from});
   bring.refuse_circle();
+  const char* const what = scatter ? "a copy to an indexed array" : "a copy of an indexed array";
   if (Recorder* r = recorder()) {
     std::vector<const ArrayBase*> others;
     for (const Array<int>& list : lists)
       if (!list.is_null()) others.push_back(&list);
     const char* const instead = "let a kernel copy the elements, which takes it as an IndexedArr";
-    scatter ? r->untaped(data, packed, others, "a copy to an indexed array", instead)
-            : r->untaped(packed, data, others, "a copy of an indexed array", instead);
+    r->untaped(to, scatter ? packed : data, others, what, instead);
   }
+  before_write(to, current_stream(*to.storage()->device), {.by = what, .replaces_all = !scatter});
   const Recording nobody(nullptr);
-  before_write(to, current_stream(*to.storage()->device));
+  const PartOfChange part;
   bring.around([&] {
     if (in_words(packed) && in_words(data))
       indexed_words<std::uint32_t>(Part(packed), Part(data), lists, scatter);

@@ -141,7 +141,43 @@ bool TapeCore::named_carries(const ArrayBase& a) const {
 
 void TapeCore::mark_written(const ArrayBase& a) {
   Taped& t = taped(a);
+  if (!t.outside_changes) {
+    t.outside_changes = std::make_shared<OutsideChanges>(*this, changed_outside_);
+    t.storage->watch(t.outside_changes);
+  }
+  note_replaced(a);
+  t.outside_changes->record_write(a);
   t.carries = t.written = true;
+}
+
+void TapeCore::mark_replaced(const ArrayBase& a) {
+  mark_written(a);
+  if (OutsideChanges* changes = outside_changes(a)) changes->record_replacement(a);
+}
+
+void TapeCore::note_function_of(const ArrayBase& a) {
+  if (OutsideChanges* changes = outside_changes(a))
+    if (const auto by = changes->record_changes(a)) invalid(about_unknown_change("an array of record_func()", *by));
+  mark_written(a);
+}
+
+OutsideChanges* TapeCore::outside_changes(const ArrayBase& a) const {
+  if (*changed_outside_ == 0) return nullptr;
+  const Taped* t = find(a);
+  return t ? t->outside_changes.get() : nullptr;
+}
+
+std::optional<std::string> TapeCore::unknown_change(const ArrayBase& a) const {
+  const OutsideChanges* changes = outside_changes(a);
+  return changes ? changes->unknown_change(a) : std::nullopt;
+}
+
+std::string TapeCore::about_unknown_change(const std::string& what, const std::string& by) {
+  return fmt::format(
+      "{} holds what recorded work computed, and {} changed it outside of record() since: gradients would "
+      "pass what is not on the tape. Make that change inside record(), or replace all elements by fill(), "
+      "assign() or copy_from(), through which none passes, or reset() the tape",
+      what, by);
 }
 
 std::shared_ptr<Version> TapeCore::version(const ArrayBase& a) {
@@ -185,6 +221,28 @@ View TapeCore::gradient(const ArrayBase& a) {
 void TapeCore::zero_own(Taped& t) {
   t.captured = t.captured || Capture::current();
   if (t.own && (t.nonzero || t.captured)) t.own->zero();
+}
+
+void TapeCore::end_gradient(const ArrayBase& a) {
+  View g = gradient(a);
+  if (const auto kept = a.storage()->gradient()) {
+    Taped& t = taped(a);
+    const Storage& s = *t.storage;
+    const View all = kept->all(s);
+    // By way of a copy of all, in which the other elements add nothing.
+    const View ended = View::like(View(kept->storage, kept->first, std::int64_t(s.bytes), 1));
+    const auto place = [&](const View& of) {
+      return View(of, ended.storage(), ended.address() + (of.address() - kept->first));
+    };
+    View(ended).zero();
+    place(g).copy(g);
+    if (t.before.is_null()) {
+      t.before = View::like(all);
+      t.before.zero();
+    }
+    accumulate(t.before, place(all), kept->leaves);
+  }
+  g.zero();
 }
 
 bool TapeCore::nonzero(const ArrayBase& a) const {
@@ -253,10 +311,18 @@ void TapeCore::backward(std::span<const Seed> seeds) {
     given.back().copy(seed.gradient_);
   }
   struct Walking {
-    bool& flag;
-    explicit Walking(bool& f) : flag(f) { flag = true; }
-    ~Walking() { flag = false; }
-  } const walking(walking_);
+    TapeCore& tape;
+    explicit Walking(TapeCore& t) : tape(t) {
+      for (auto& [storage, taped] : tape.storages_)
+        if (taped.outside_changes) taped.outside_changes->begin_walk();
+      tape.walking_ = true;
+    }
+    ~Walking() {
+      tape.walking_ = false;
+      for (auto& [storage, taped] : tape.storages_)
+        if (taped.outside_changes) taped.outside_changes->end_walk();
+    }
+  } const walking(*this);
 
   // grad() holds what earlier calls added, and an array that is written on the tape starts with zero at its end.
   for (auto& [storage, t] : storages_) {

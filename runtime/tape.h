@@ -69,7 +69,14 @@ class Tape {
   /// Calls f() and records what it launches, copies, fills and assigns on this thread; behind what was recorded before.
   /// Inside f another record() may stand, of this tape or another: each operation is recorded by the innermost only.
   /// Operations that no gradient passes are not recorded.
-  /// Errors: what f throws, what came before stays recorded; and for its launches Error(not_differentiable) for a
+  ///
+  /// What changes outside of it: elements that recorded work wrote and that fill(), assign() or copy_from() replace are
+  /// constants to what is recorded from then on; changed in another way they are refused there. Elements that recorded
+  /// work only reads may change: grad() sums the gradients by all values read. backward() begins with what recorded
+  /// work left in the arrays, whatever has become of them since. See docs/differentiability.md.
+  /// Errors: what f throws, what came before stays recorded: replace what it has written, as a loss that is added up,
+  /// or reset(). Error(invalid_argument) for work on elements that recorded work wrote and that a kernel, a graph or
+  /// the host changed since, outside of record(). For its launches Error(not_differentiable) for a
   /// kernel without a derivative, Error(invalid_argument) for arguments that overlap in part, one of them written. That
   /// launch is not made.
   /// Cost: about a microsecond for each launch beside its own (docs/performance.md, suite launch), and the time to
@@ -115,8 +122,10 @@ class Tape {
   /// own; leave those out of the recording by making them before record() or in unrecorded(). On the way back, at this
   /// place, the function is called; it adds to gradient(input) what follows from gradient(output), and sets the
   /// gradients of outputs that were overwritten to zero. All arrays given carry gradients from now on, and hold then
-  /// what they held when record_func() was called.
-  /// Errors: Error(invalid_argument) outside record(), for a null array, or for one that was freed.
+  /// what they held when record_func() was called. The function stands for what was done to them outside of the
+  /// recording since the tape worked on them.
+  /// Errors: Error(invalid_argument) outside record(), for a null array, for one that was freed, or for a view of which
+  /// other elements were changed with its own, where these lie between its own.
   template <class... T, int... N>
   void record_func(std::function<void()> backward, const Array<T, N>&... arrays) {
     static_assert((detail::holds_reals<T> && ...), "weft: only arrays of real numbers have gradients");

@@ -5,6 +5,7 @@
 
 #include "gradient.h"
 #include "observe.h"
+#include "outside_changes.h"
 #include "step_traces.h"
 #include "tape.h"
 #include "versions.h"
@@ -17,7 +18,7 @@ class TapeCore;
 /// Counts the changes of one storage's elements from when it was made.
 class ChangeCount : public Watcher {
  public:
-  void before_write(const ArrayBase&, StreamState&) override { ++count; }
+  void before_write(const ArrayBase&, StreamState&, const Change&) override { ++count; }
   std::atomic<std::uint64_t> count = 0;
 };
 
@@ -51,10 +52,16 @@ class TapeCore : public Recorder {
   void reading(const ArrayBase&) override {}
   void calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) override;
   Recorder* unrecorded() override { return unrecorded_; }
+  Hears hears_for(const TapeCore& tape) const override {
+    return &tape == this || walking_ ? Hears::all : Hears::nothing;
+  }
   /// Errors: Error(unsupported) for elements that carry gradients.
   void check_exposed(const ArrayBase& elements, const char* what) const;
   /// Errors: Error(not_differentiable) for arrays that carry gradients.
   void check_untaped(const ArrayBase& to, const ArrayBase& from, const char* what, const char* instead) const;
+  /// Errors: Error(invalid_argument) for an input of an operation with a derivative that was changed: see
+  /// unknown_change().
+  void check_derived(const ArrayBase& from) const;
   /// See Tape::checkpointed.
   void add_steps(int steps, int slots, std::function<void(int)> step);
   void add(std::unique_ptr<TapeRecord> record) { sink_->push_back(std::move(record)); }
@@ -95,6 +102,18 @@ class TapeCore : public Recorder {
   bool named_carries(const ArrayBase& a) const;
   /// A recorded operation writes elements that depend on what carries gradients, or that carried them.
   void mark_written(const ArrayBase& a);
+  /// The same for one that replaces all of them.
+  void mark_replaced(const ArrayBase& a);
+  /// What was replaced of this memory since the tape worked on it, without being recorded: gradients end there.
+  void note_replaced(const ArrayBase& a);
+  /// A function of the caller stands for what was done to the array.
+  /// Errors: Error(invalid_argument) for a part of what was changed at once.
+  void note_function_of(const ArrayBase& a);
+  /// What changed elements of recorded work in a way that is not known, or null.
+  std::optional<std::string> unknown_change(const ArrayBase& a) const;
+  /// A message about that. \param what  that is refused
+  static std::string about_unknown_change(const std::string& what, const std::string& by);
+  bool walking() const { return walking_; }
   /// The elements as they are at this point of the recording.
   std::shared_ptr<Version> version(const ArrayBase& a);
   /// The same where it is enough to know whether they have changed since.
@@ -107,6 +126,8 @@ class TapeCore : public Recorder {
   void walk(const Records& records);
   /// The gradients of an array as they are at this place of the way back.
   View gradient(const ArrayBase& a);
+  /// Gradients do not go further back than these elements, which the caller gave: grad() gathers them.
+  void end_gradient(const ArrayBase& a);
   /// Whether they may be other than zero.
   bool nonzero(const ArrayBase& a) const;
   void mark_nonzero(const ArrayBase& a);
@@ -138,7 +159,8 @@ class TapeCore : public Recorder {
     std::shared_ptr<const Gradient> own;  ///< where the storage has none
     bool captured = false;                ///< work on `own` was captured: what it holds then, the host cannot know
     std::shared_ptr<LiveVersions> versions;
-    /// While the way back begins with zeros: what grad() held before.
+    std::shared_ptr<OutsideChanges> outside_changes;  ///< where it is written
+    /// While the way back begins with zeros: what grad() held before, and what ended meanwhile.
     View before;
   };
   /// By where the array's memory is; made when it is not there.
@@ -149,7 +171,11 @@ class TapeCore : public Recorder {
   /// Does it lie in the gradient of an array of this tape?
   bool is_gradient(const ArrayBase& a) const;
 
+  /// Of that memory, where something is noted.
+  OutsideChanges* outside_changes(const ArrayBase& a) const;
+
   std::unordered_map<const Storage*, Taped> storages_;
+  const OutsideChanges::Count changed_outside_ = std::make_shared<std::atomic<int>>(0);
   Records records_;
   bool walking_ = false;  ///< on the way back
   struct OnDevice {

@@ -1,6 +1,7 @@
 // Launches on a tape: what is kept of one, and the launch of its adjoint.
 #include <fmt/format.h>
 
+#include <bit>
 #include <map>
 #include <numeric>
 
@@ -151,8 +152,10 @@ class LaunchRecord : public TapeRecord {
         if (!before) continue;
         // Other tapes know what it is now; those from outside of a capture hear of it in each launch of the graph.
         StreamState& stream = current_stream(*h.all.storage()->device);
+        const PartOfChange taken_back;
         for (const auto& watcher : h.all.storage()->watchers())
-          if (!stream.capture || watcher->serial > stream.capture->serial) watcher->before_write(h.all, stream);
+          if (!stream.capture || watcher->serial > stream.capture->serial)
+            watcher->before_write(h.all, stream, {.by = "backward()"});
         const auto storage = allocate(h.all.storage()->device, h.all.storage()->bytes);
         const View now(h.all, storage, storage->allocation.address);
         copy(now, h.all);
@@ -348,7 +351,7 @@ void LaunchRecord::backward(TapeCore& tape) {
   // A kernel may have read what is a gradient: that goes elsewhere before its place is known.
   for (const ir::AdjointParam& p : adjoint.extra)
     if (p.kind == ir::AdjointParam::Kind::gradient)
-      before_write(tape.gradient(args_[p.of].array), current_stream(*device_));
+      before_write(tape.gradient(args_[p.of].array), current_stream(*device_), {.by = "backward()"});
   const HeldBefore held(held_);
   LoadedProgram& program = adjoint_->program(*device_);
   const std::int64_t steps = steps_per_dispatch(*device_, *program.call, threads_, count_);
@@ -549,6 +552,12 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
       join(adjoint_options.groups, params.size(), l, k);
     }
   }
+  for (std::size_t k = 0; k < params.size() && *changed_outside_ != 0; ++k) {
+    if (!(with_gradient >> k & 1)) continue;
+    if (const auto by = unknown_change(*launch.args[k].array))
+      throw Error(ErrorKind::invalid_argument, about_unknown_change(argument_name(launch.args[k]), *by),
+                  launch.kernel.name(), launch.kernel.loc());
+  }
   auto adjoint = adjoint_of(launch.kernel, *launch.stream.device, launch.variant, adjoint_options);
   if (!outputs) return {};
   for (const ir::Extremum& e : adjoint->get().extrema)
@@ -569,6 +578,8 @@ void TapeCore::launching(const CheckedLaunch& launch) {
     if (launch.program.kept >> k & 1) kept_.insert(launch.args[k].array->storage());
   Passage passes = passage(launch);
   if (!passes.adjoint) return;
+  for (std::size_t k = 0; k < launch.args.size() && *changed_outside_ != 0; ++k)
+    if (passes.with_gradient >> k & 1) note_replaced(*launch.args[k].array);
   auto record = std::make_unique<LaunchRecord>(launch, std::move(passes.adjoint));
   record->outputs = passes.outputs;
   record->with_gradient = passes.with_gradient;
@@ -579,10 +590,10 @@ void TapeCore::launching(const CheckedLaunch& launch) {
 void TapeCore::launched() {
   if (!pending_) return;
   LaunchRecord& record = static_cast<LaunchRecord&>(*pending_);
-  for (std::size_t k = 0; k < 64; ++k)
-    if (record.outputs >> k & 1) mark_written(record.array(k));
-  for (std::size_t k = 0; k < 64; ++k)
-    if ((record.with_gradient & ~record.outputs) >> k & 1) (void)taped(record.array(k));
+  for (std::uint64_t rest = record.outputs; rest; rest &= rest - 1)
+    mark_written(record.array(std::size_t(std::countr_zero(rest))));
+  for (std::uint64_t rest = record.with_gradient & ~record.outputs; rest; rest &= rest - 1)
+    (void)taped(record.array(std::size_t(std::countr_zero(rest))));
   record.take_after(*this);
   add(std::move(pending_));
 }

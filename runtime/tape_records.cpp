@@ -51,6 +51,18 @@ class FillRecord : public TapeRecord {
   const View to_;
 };
 
+/// Elements that were replaced between two recorded operations, by the caller.
+class ReplacedRecord : public TapeRecord {
+ public:
+  explicit ReplacedRecord(const ArrayBase& elements) : elements_(elements) {}
+  void backward(TapeCore& tape) override {
+    if (tape.nonzero(elements_)) tape.end_gradient(elements_);
+  }
+
+ private:
+  const View elements_;
+};
+
 /// See Tape::record_func.
 class FunctionRecord : public TapeRecord {
  public:
@@ -71,7 +83,8 @@ class FunctionRecord : public TapeRecord {
       now[k].copy(arrays_[k]);
     }
     const auto put = [&](std::size_t k, const View& elements) {
-      before_write(arrays_[k], current_stream(*arrays_[k].storage()->device));
+      const PartOfChange taken_back;
+      before_write(arrays_[k], current_stream(*arrays_[k].storage()->device), {.by = "backward()"});
       arrays_[k].copy(elements);
     };
     const auto put_back = [&] {
@@ -105,6 +118,9 @@ TapeCore::CopyPassage TapeCore::passage(const ArrayBase& to, const ArrayBase& fr
     throw Error(ErrorKind::not_differentiable,
                 "a copy of an array that carries gradients as elements of another type, which have none: copy it "
                 "as what it is, or outside record()");
+  if (flows)
+    if (const auto by = unknown_change(from))
+      throw Error(ErrorKind::invalid_argument, about_unknown_change("the source of a copy", *by));
   return {flows || named_carries(to), flows};
 }
 
@@ -112,15 +128,15 @@ void TapeCore::copying(const ArrayBase& to, const ArrayBase& from, std::span<con
   trace(&StepTraces::copying, to, from);
   const auto [any, flows] = passage(to, from, leaves);
   if (!any) return;
-  mark_written(to);
-  if (flows) taped(from);
+  if (flows) taped(from), note_replaced(from);
+  mark_replaced(to);
   add(std::make_unique<CopyRecord>(to, from, leaves, flows));
 }
 
 void TapeCore::overwriting(const ArrayBase& to, const HostValues& values) {
   trace(&StepTraces::overwriting, to, values);
   if (!named_carries(to)) return;
-  mark_written(to);
+  mark_replaced(to);
   add(std::make_unique<FillRecord>(to));
 }
 
@@ -149,10 +165,11 @@ void TapeCore::deriving(const ArrayBase& to, std::span<const ArrayBase* const> f
   bool flows = false;
   for (const ArrayBase* a : from) flows = named_carries(*a) || flows;
   if (!carried && !flows) return;
+  for (const ArrayBase* a : from) check_derived(*a);
   std::unique_ptr<TapeRecord> made = flows ? record(*this) : std::make_unique<FillRecord>(to);
   if (flows)
-    for (const ArrayBase* a : from) taped(*a);
-  mark_written(to);
+    for (const ArrayBase* a : from) taped(*a), note_replaced(*a);
+  mark_replaced(to);
   add(std::move(made));
 }
 
@@ -160,6 +177,19 @@ void TapeCore::check_untaped(const ArrayBase& to, const ArrayBase& from, const c
   if (!carries(to) && !carries(from)) return;
   throw Error(ErrorKind::not_differentiable,
               fmt::format("{} that carries gradients, while a tape records: {}", what, instead));
+}
+
+void TapeCore::check_derived(const ArrayBase& from) const {
+  if (const auto by = unknown_change(from))
+    throw Error(ErrorKind::invalid_argument, about_unknown_change("the input of a sum", *by));
+}
+
+void TapeCore::note_replaced(const ArrayBase& a) {
+  OutsideChanges* changes = outside_changes(a);
+  // On the way back, only a step that is gone back through has records of its own.
+  if (!changes || (walking_ && sink_ == &records_)) return;
+  for (const View& elements : changes->take_replaced())
+    add(std::make_unique<ReplacedRecord>(View(elements, a.storage(), elements.address())));
 }
 
 void TapeCore::replaying(const char* what) {
@@ -176,7 +206,7 @@ void TapeCore::calling(std::function<void()> backward, std::span<const ArrayBase
   std::vector<std::shared_ptr<Version>> versions;
   for (const ArrayBase* a : arrays) {
     (void)named_carries(*a);
-    mark_written(*a);
+    note_function_of(*a);
     views.emplace_back(*a);
     versions.push_back(version(*a));
   }

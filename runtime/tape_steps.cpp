@@ -40,7 +40,7 @@ int next_mark(int steps, int slots) {
 /// Hears of all changes of what the steps touch.
 class StepWatcher : public Watcher {
  public:
-  void before_write(const ArrayBase& elements, StreamState& stream) override {
+  void before_write(const ArrayBase& elements, StreamState& stream, const Change&) override {
     if (elements.size() == 0) return;
     std::lock_guard lock(mutex);
     const std::uint64_t begin = elements.address(), end = begin + elements.extent_bytes();
@@ -117,8 +117,10 @@ namespace {
 /// Hears of the operations of a step that is run without being recorded.
 class StepRecorder : public Recorder {
  public:
-  StepRecorder(TapeCore& tape, StepsRecord& steps, bool quiet = false) : tape_(tape), steps_(steps), quiet_(quiet) {
-    if (!quiet) silent_ = std::make_unique<StepRecorder>(tape, steps, true);
+  /// \param unrecorded  what it is to the tape that a change is made of which nothing is recorded; null: all is
+  StepRecorder(TapeCore& tape, StepsRecord& steps, std::optional<Hears> unrecorded = {})
+      : tape_(tape), steps_(steps), quiet_(unrecorded.has_value()), hears_(unrecorded.value_or(Hears::all)) {
+    if (!quiet_) silent_ = std::make_unique<StepRecorder>(tape, steps, Hears::first_time);
   }
 
   void launching(const CheckedLaunch& launch) override {
@@ -137,8 +139,10 @@ class StepRecorder : public Recorder {
     for (const auto& s : held) touch(View(s, s->allocation.address, std::int64_t(s->bytes), 1));
     if (quiet_) return;
     const TapeCore::Passage passage = tape_.passage(launch);
-    for (std::size_t k = 0; k < launch.args.size(); ++k)
+    for (std::size_t k = 0; k < launch.args.size(); ++k) {
+      if (passage.with_gradient >> k & 1) tape_.note_replaced(*launch.args[k].array);
       if (passage.outputs >> k & 1) written_.emplace_back(*launch.args[k].array);
+    }
   }
   void launched() override {
     for (const View& a : written_) write(a);
@@ -147,12 +151,16 @@ class StepRecorder : public Recorder {
   void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) override {
     tape_.trace(&StepTraces::copying, to, from);
     touch(to), touch(from);
-    if (!quiet_ && tape_.passage(to, from, leaves).any) write(to);
+    if (quiet_) return replace_unrecorded(to);
+    if (!tape_.passage(to, from, leaves).any) return;
+    tape_.note_replaced(from);
+    replace(to);
   }
   void overwriting(const ArrayBase& to, const HostValues& values) override {
     tape_.trace(&StepTraces::overwriting, to, values);
     touch(to);
-    if (!quiet_ && tape_.carries(to)) write(to);
+    if (quiet_) return replace_unrecorded(to);
+    if (tape_.carries(to)) replace(to);
   }
   void exposing(const ArrayBase& elements, const char* what) override {
     tape_.trace(&StepTraces::exposing, elements, what);
@@ -164,11 +172,15 @@ class StepRecorder : public Recorder {
     tape_.trace(&StepTraces::untaped, to, from, others, what);
     touch(to), touch(from);
     for (const ArrayBase* a : others) touch(*a);
-    if (!quiet_) tape_.check_untaped(to, from, what, instead);
+    if (quiet_) return replace_unrecorded(to);
+    tape_.check_untaped(to, from, what, instead);
   }
   void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord&) override {
     const bool flows = std::ranges::any_of(from, [&](const ArrayBase* a) { return tape_.carries(*a); });
-    if (!quiet_ && (flows || tape_.carries(to))) write(to);
+    if (quiet_) return replace_unrecorded(to);
+    if (!flows && !tape_.carries(to)) return;
+    for (const ArrayBase* a : from) tape_.check_derived(*a), tape_.note_replaced(*a);
+    replace(to);
   }
   // When the step is run again, from earlier states of what it works on, nobody would know of these.
   void replaying(const char* what) override { tape_.replaying(what); }
@@ -178,9 +190,17 @@ class StepRecorder : public Recorder {
   }
   void calling(std::function<void()>, std::span<const ArrayBase* const> arrays) override {
     tape_.trace(&StepTraces::calling, arrays);
-    for (const ArrayBase* a : arrays) touch(*a), write(*a);
+    for (const ArrayBase* a : arrays) {
+      touch(*a);
+      tape_.note_function_of(*a);
+      steps_.add_output(*a);
+    }
   }
   Recorder* unrecorded() override { return quiet_ ? this : silent_.get(); }
+  Hears hears_for(const TapeCore& tape) const override {
+    if (&tape == &tape_) return hears_;
+    return tape_.walking() ? Hears::all : Hears::nothing;
+  }
 
  private:
   // Gradients are what the way back makes of them: they are not set to earlier states, so no step may depend on them.
@@ -195,9 +215,18 @@ class StepRecorder : public Recorder {
     tape_.mark_written(a);
     steps_.add_output(a);
   }
+  void replace(const ArrayBase& a) {
+    tape_.mark_replaced(a);
+    steps_.add_output(a);
+  }
+  // Gradients end in a step that is not recorded itself.
+  void replace_unrecorded(const ArrayBase& a) {
+    if (tape_.carries(a)) steps_.add_output(a);
+  }
   TapeCore& tape_;
   StepsRecord& steps_;
   const bool quiet_;
+  const Hears hears_;
   std::unique_ptr<StepRecorder> silent_;
   std::vector<View> written_;
 };
@@ -256,7 +285,7 @@ void StepsRecord::advance(TapeCore& tape, int from, int to) {
 }
 
 void StepsRecord::reverse(TapeCore& tape, int step) {
-  StepRecorder unrecorded(tape, *this, true);
+  StepRecorder unrecorded(tape, *this, Recorder::Hears::again);
   tape.record_and_walk(
       [&] {
         StepTraces::Run run(tape, traces_, step);
@@ -326,6 +355,8 @@ void TapeCore::record_and_walk(const std::function<void()>& f, Recorder* unrecor
     } const before{*this, std::exchange(sink_, &records), std::exchange(unrecorded_, unrecorded)};
     const Recording recording(this);
     f();
+    for (const auto& [storage, t] : storages_)
+      note_replaced(View(t.storage, storage->allocation.address, std::int64_t(storage->bytes), 1));
   }
   walk(records);
 }

@@ -19,6 +19,20 @@ void Places::add(const std::shared_ptr<Storage>& storage, std::uint64_t begin, s
   all.emplace(begin, end);
 }
 
+void Places::remove(const std::shared_ptr<Storage>& storage, std::uint64_t begin, std::uint64_t end) {
+  const auto known = by_storage_.find(storage);
+  if (known == by_storage_.end()) return;
+  Intervals& all = known->second;
+  auto next = all.upper_bound(begin);
+  if (next != all.begin() && std::prev(next)->second > begin) --next;
+  while (next != all.end() && next->first < end) {
+    const auto [first, last] = *next;
+    next = all.erase(next);
+    if (first < begin) all.emplace(first, begin);
+    if (end < last) all.emplace(end, last);
+  }
+}
+
 void Places::parts(const std::shared_ptr<Storage>& storage, std::uint64_t begin, std::uint64_t end, bool among,
                    const std::function<void(std::uint64_t, std::uint64_t)>& f) const {
   const auto known = by_storage_.find(storage);
@@ -69,12 +83,13 @@ void UndoLog::keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin,
 }
 
 void UndoLog::undo() {
+  const PartOfChange taken_back;
   for (const Kept& k : kept_) {
     const auto storage = k.storage.lock();
     if (!storage) continue;
     const std::int64_t bytes = std::int64_t(k.end - k.begin);
     View to(storage, k.begin, bytes, 1);
-    before_write(to, current_stream(*storage->device));
+    before_write(to, current_stream(*storage->device), {.by = "checkpointed()"});
     to.copy(View(k.copy, k.address, bytes, 1));
   }
   // Not before: after an error all of it can be put back again.

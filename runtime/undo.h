@@ -18,6 +18,7 @@ class Places {
   /// Calls f(begin, end) for each part of the interval that is among the places (or, for false, that is not).
   void parts(const std::shared_ptr<Storage>& storage, std::uint64_t begin, std::uint64_t end, bool among,
              const std::function<void(std::uint64_t, std::uint64_t)>& f) const;
+  void remove(const std::shared_ptr<Storage>& storage, std::uint64_t begin, std::uint64_t end);
   bool knows(const std::shared_ptr<Storage>& storage) const { return by_storage_.contains(storage); }
   void prune();
 

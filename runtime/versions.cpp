@@ -56,7 +56,7 @@ bool LiveVersions::needs(const ArrayBase& elements) {
   return false;
 }
 
-void LiveVersions::before_write(const ArrayBase& elements, StreamState& stream) {
+void LiveVersions::before_write(const ArrayBase& elements, StreamState& stream, const Change&) {
   if (elements.size() == 0) return;
   const std::uint64_t begin = elements.address(), end = begin + elements.extent_bytes();
   std::vector<std::shared_ptr<Version>> touched;

@@ -49,7 +49,7 @@ class LiveVersions : public Watcher, public std::enable_shared_from_this<LiveVer
   std::shared_ptr<Version> take(const ArrayBase& elements);
   /// Copies what the change would touch. Versions that overlap or touch each other share one copy of what they cover
   /// together. Cost: the time to find them grows with the logarithm of their number.
-  void before_write(const ArrayBase& elements, StreamState& stream) override;
+  void before_write(const ArrayBase& elements, StreamState& stream, const Change& change) override;
   bool needs(const ArrayBase& elements) override;
 
  private:

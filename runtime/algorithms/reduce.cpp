@@ -206,7 +206,7 @@ void reduce(Reduction reduction, const ArrayBase& a, const ArrayBase* b, const A
     const ArrayBase* const from[] = {&a, b ? b : &a};
     r->deriving(out, from, [&](TapeCore& tape) { return std::make_unique<ReduceRecord>(tape, a, b, out, type); });
   }
-  work.begin(scratch(a.size(), a.element_bytes()));
+  work.begin(scratch(a.size(), a.element_bytes()), &out);
   with_type(type, [&]<class T>(T) {
     const Array<T> x = Row<T>(a), to = Row<T>(out);
     reduce_levels<T>(work, reduction, x, b ? Row<T>(*b) : x, to);

@@ -187,7 +187,7 @@ void scan(const ArrayBase& in, const ArrayBase& out, ir::Type type, bool inclusi
     const ArrayBase* const from[] = {&in};
     r->deriving(out, from, [&](TapeCore&) { return std::make_unique<ScanRecord>(in, out, type, inclusive); });
   }
-  work.begin(scan_scratch(in.size(), in.element_bytes()));
+  work.begin(scan_scratch(in.size(), in.element_bytes()), &out);
   scan_elements(work, in, out, type, {.inclusive = inclusive});
 }
 

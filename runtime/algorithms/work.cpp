@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "../capture.h"
+
 namespace weft::detail {
 
 std::int64_t checked_count(const char* algorithm, std::int64_t n) {
@@ -65,7 +67,7 @@ void Work::has_no_derivative(const ArrayBase& to, const ArrayBase& from, const c
   if (Recorder* r = recorder()) r->untaped(to, from, {}, what, instead);
 }
 
-void Work::begin(std::uint64_t bytes) {
+void Work::begin(std::uint64_t bytes, const ArrayBase* replaces) {
   if (!options_.scratch.is_null()) {
     const Array<std::uint8_t>& given = options_.scratch;
     if (given.storage()->device.get() != device_)
@@ -86,6 +88,12 @@ void Work::begin(std::uint64_t bytes) {
     next_ = scratch_->allocation.address;
   }
   end_ = next_ + bytes;
+  if (replaces) {
+    const bool given = options_.stream && !Capture::current();
+    before_write(*replaces, given ? state_of(*options_.stream) : current_stream(*device_),
+                 {.by = algorithm_, .replaces_all = true});
+    part_.emplace();
+  }
   Recorder* const now = recorder();
   quiet_.emplace(now ? now->unrecorded() : nullptr);
 }

@@ -49,10 +49,11 @@ class Work {
   [[noreturn]] void refuse(ErrorKind kind, const std::string& message) const;
 
   /// After the checks, before the first launch: from here on no tape hears of launches.
-  /// \param bytes  that take() may give out
+  /// \param bytes     that take() may give out
+  /// \param replaces  an output of which all elements are replaced, or null
   /// Errors: Error(invalid_argument) for scratch memory of the caller that is too small, on another device, strided, or
   /// shared with an array of takes(); Error(out_of_memory).
-  void begin(std::uint64_t bytes);
+  void begin(std::uint64_t bytes, const ArrayBase* replaces = nullptr);
   /// The next piece of scratch memory.
   template <class T>
   Array<T> take(std::int64_t count) {
@@ -85,6 +86,7 @@ class Work {
   std::vector<Taken> taken_;
   DeviceState* device_ = nullptr;
   std::optional<Recording> quiet_;
+  std::optional<PartOfChange> part_;
   std::shared_ptr<Storage> scratch_;
   std::uint64_t next_ = 0, end_ = 0;  ///< addresses in it
 };

@@ -67,7 +67,7 @@ void DeviceRays::build(const Array<vec3>& points, const Array<int>& indices) {
   launch(copy_triangles(), indices.size() / 3, points, indices, indices_);
   StreamState& stream = current_stream(*state_->storage->device);
   Storage* const read[] = {points_.storage().get(), indices_.storage().get()};
-  before_write(memory_, stream);
+  before_write(memory_, stream, {.by = "a build of a mesh"});
   for (Storage* s : read) s->order_before(stream, false);
   state_->storage->order_before(stream, true);
   const backend::RayTriangles triangles{points_.address(), indices_.address(), std::uint32_t(points.size()),

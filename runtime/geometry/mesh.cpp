@@ -26,7 +26,7 @@ namespace detail {
 class IndexWatch : public Watcher, public std::enable_shared_from_this<IndexWatch> {
  public:
   explicit IndexWatch(const Array<int>& indices) : indices_(indices) {}
-  void before_write(const ArrayBase& elements, StreamState&) override {
+  void before_write(const ArrayBase& elements, StreamState&, const Change&) override {
     if (stands_on(elements)) changed_ = true;
   }
   void before_captured_write(const ArrayBase& elements) override {
