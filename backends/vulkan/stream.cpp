@@ -231,19 +231,20 @@ Ticket VulkanStream::replay(Graph& graph) {
   VulkanTimestamps* const measured = std::exchange(measure_, nullptr);
   if (measured) timestamp(*measured, measure_first_);
   flush();
-  std::vector<VkCommandBuffer> all;
+  VkCommandBuffer both[] = {VK_NULL_HANDLE, commands};
+  std::span<const VkCommandBuffer> given(both);
   VkResult result = VK_SUCCESS;
   if (ready.has_arguments()) {
     begin();
-    all.push_back(current_->commands);
+    both[0] = current_->commands;
     ready.write_arguments(commands_);
     result = commands_.end(Commands::For::queue);
   } else {
     free_batch();
+    given = given.subspan(1);
   }
-  all.push_back(commands);
   timeline_->recorded.store(++recorded_, std::memory_order_release);
-  submit(result, all);
+  submit(result, given);
   ready.arguments_written();
   if (measured) timestamp(*measured, measure_first_ + 1);
   return recorded_;
