@@ -617,7 +617,7 @@ std::byte* ArrayBase::host_bytes() const {
                                                     storage_->device->device->info().name));
   if (detail::Recorder* r = detail::recorder()) r->exposing(*this, "host_span()");
   detail::before_write(*this, stream_of(*storage_), {.by = "host_span()"});
-  storage_->wait_for_users();
+  storage_->wait_for_everybody();
   return storage_->allocation.host + (address_ - storage_->allocation.address);
 }
 

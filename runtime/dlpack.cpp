@@ -126,7 +126,7 @@ Shown share(const ArrayBase& array, DlpackMemory memory) {
   if (array.size() == 0) return {nullptr, shown.device};
   if (Recorder* r = recorder()) r->exposing(array, "a DLPack tensor");
   before_write(array, current_stream(*storage.device), {.by = "a DLPack tensor"});
-  storage.wait_for_users();
+  storage.wait_for_everybody();
   Given::all().add(shown.data, array.storage());
   shown.data += array.address() - storage.allocation.address;
   return shown;

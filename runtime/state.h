@@ -334,6 +334,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
   void wait_for_writers();
   /// Errors: Error(kernel_fault) when all are done.
   void wait_for_users();
+  /// For them, and for the semaphores that streams wait for where others know the memory.
+  void wait_for_everybody();
   /// What a call of refer_to() has changed.
   struct Referred {
     References added;
@@ -409,7 +411,9 @@ class Storage : public std::enable_shared_from_this<Storage> {
   };
   std::vector<Use> users();
   std::vector<Use> writers();
+  std::vector<Use> awaited();
   std::vector<Use> before_host_reads();
+  static void wait_for(std::span<const Use> list);
   void forget(std::span<const Use> done);
   References all_references() const;
   References add_references(const References& list);

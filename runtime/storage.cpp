@@ -138,14 +138,21 @@ std::vector<Storage::Use> Storage::writers() {
   return list;
 }
 
-// Writers, and in front of them what waits for others who know the memory: of their writes weft knows nothing else.
-// Here and not with each use, as no other array has to wait for them.
-std::vector<Storage::Use> Storage::before_host_reads() {
-  std::vector<Use> list = writers();
+// What waits for others who know the memory: of their writes weft knows nothing else. Asked for by the host's accesses
+// and not noted with each use, as no other array has to wait for them.
+std::vector<Storage::Use> Storage::awaited() {
+  std::vector<Use> list;
   if (!(wrapped || lent.load(std::memory_order_relaxed)) || device->waits.load() == 0) return list;
   for (StreamState* s : device->all_streams())
     if (const backend::Ticket ticket = s->awaited.load(std::memory_order_acquire))
-      list.insert(list.begin(), {.stream = s, .ticket = ticket, .write = ticket, .writes = true});
+      list.push_back({.stream = s, .ticket = ticket, .write = ticket, .writes = true});
+  return list;
+}
+
+std::vector<Storage::Use> Storage::before_host_reads() {
+  std::vector<Use> list = awaited();
+  const std::vector<Use> own = writers();
+  list.insert(list.end(), own.begin(), own.end());  // whoever wrote last at the end
   return list;
 }
 
@@ -182,7 +189,20 @@ void Storage::wait_for_users() {
   check_present();
   Capture::refuse_waits();
   device->device->check_alive();
-  const std::vector<Use> list = users();
+  wait_for(users());
+}
+
+void Storage::wait_for_everybody() {
+  check_present();
+  Capture::refuse_waits();
+  device->device->check_alive();
+  std::vector<Use> list = awaited();
+  const std::vector<Use> own = users();
+  list.insert(list.end(), own.begin(), own.end());
+  wait_for(list);
+}
+
+void Storage::wait_for(std::span<const Use> list) {
   if (list.empty()) return;
   list.front().stream->deliver_from([&](Reports& found) {
     for (const Use& u : list) u.stream->wait(u.ticket, found);

@@ -150,7 +150,10 @@ std::vector<std::uint64_t> record(VulkanDevice& device, Commands& commands, cons
       }
     }
   }
-  if (read.address != written.address) commands.copy(read.address, written.address, bytes);
+  if (read.address != written.address) {
+    commands.copy(read.address, written.address, bytes);
+    commands.barrier();  // also where the caller's launches have none: steps are addresses
+  }
   ranges.push_back({read.address, bytes, ir::Access::read});
   if (ranges.size() > std::size_t(Hazards::kMost)) ranges = {{0, ~0ull, ir::kChanges | ir::Access::read}};
   commands.order_launch(ranges);

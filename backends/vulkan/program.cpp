@@ -101,7 +101,12 @@ const VulkanProgram* VulkanProgram::by_address() {
   if (args_bytes_ > spirv::kPushConstantBytes) return this;
   if (!kernel_ || !device_.adapter().target.int64) return nullptr;
   std::lock_guard lock(mutex_);
-  if (!by_address_) by_address_ = device_.make_program(*kernel_, hash_, spirv::ArgumentsIn::memory);
+  if (!asked_) try {
+      by_address_ = device_.make_program(*kernel_, hash_, spirv::ArgumentsIn::memory);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::unsupported) throw;  // it goes without
+    }
+  asked_ = true;
   return by_address_.get();
 }
 

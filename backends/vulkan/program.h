@@ -32,8 +32,8 @@ class VulkanProgram final : public Program, private DeviceObject {
   const ir::Module* step() const { return may_chain_ ? kernel_.get() : nullptr; }
   ir::Hash hash() const { return hash_; }
   /// The same kernel, which finds its arguments in memory, whatever their size: compiled when it is asked for first.
-  /// Null where that cannot be: on devices without 64-bit integers, and for shaders that were loaded. Thread-safe.
-  /// Errors: as Device::compile().
+  /// Null where that cannot be: on devices without 64-bit integers, where the driver refuses it, and for shaders that
+  /// were loaded. Thread-safe. Errors: as Device::compile(), but for Error(unsupported).
   const VulkanProgram* by_address();
 
   const VulkanDevice* device() const { return &device_; }
@@ -52,6 +52,7 @@ class VulkanProgram final : public Program, private DeviceObject {
   bool may_chain_ = false;
   std::mutex mutex_;  ///< guards what follows
   std::unique_ptr<VulkanProgram> by_address_;
+  bool asked_ = false;
 };
 
 /// The pipelines of a device: the layout they share and the driver's cache of them, kept on disk. Thread-safe.

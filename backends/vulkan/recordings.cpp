@@ -79,13 +79,28 @@ Ticket VulkanRecordings::record(VkCommandBuffer commands, const Operations& oper
     throw;
   }
   recording.leave();
+  look_at_told();
   recorded.ready = ++last_;
   recorded_.emplace(last_, std::move(recorded));
   return last_;
 }
 
 void VulkanRecordings::prepared(Ticket recording) {
-  if (const auto at = recorded_.find(recording); at != recorded_.end()) at->second.ready = ++last_;
+  const auto at = recorded_.find(recording);
+  if (at == recorded_.end()) return;
+  look_at_told();
+  at->second.ready = ++last_;
+}
+
+void VulkanRecordings::look_at_told() {
+  for (const auto& [ticket, submission] : submissions_)
+    if (has_run(*submission)) ran(*submission);
+}
+
+void VulkanRecordings::ran(const Submission& submission) {
+  const auto told = told_.find(submission.semaphore);
+  if (told != told_.end() && told->second.value == submission.value && told->second.reached == 0)
+    told->second.reached = last_;
 }
 
 // Waits outside of all locks.
@@ -122,7 +137,8 @@ std::uint64_t VulkanRecordings::goes_back(Ticket recording, VkSemaphore semaphor
   const auto at = recorded_.find(recording);
   if (known == told_.end() || at == recorded_.end()) return 0;
   const Told told = known->second;
-  if (value > told.value || (value == told.value && at->second.ready < told.at)) return 0;
+  if (value > told.value) return 0;
+  if (value == told.value && (told.reached == 0 || at->second.ready < told.reached)) return 0;
   std::uint64_t reached = 0;
   device_.check(device_.vk().vkGetSemaphoreCounterValue(device_.handle(), semaphore, &reached),
                 "vkGetSemaphoreCounterValue");
@@ -141,7 +157,10 @@ Ticket VulkanRecordings::submitted(Ticket recording, VkSemaphore semaphore, std:
   if (at == recorded_.end()) internal_error("a recording that has ended is said to be submitted");
   Recorded& recorded = at->second;
   if (recorded.last && has_run(*recorded.last)) {
-    for (const auto& earlier : take(recording)) earlier->close();
+    for (const auto& earlier : take(recording)) {
+      earlier->close();
+      ran(*earlier);
+    }
   } else if (recorded.last) {
     std::uint64_t reached = 0;
     if (semaphore)
@@ -150,6 +169,7 @@ Ticket VulkanRecordings::submitted(Ticket recording, VkSemaphore semaphore, std:
     std::erase_if(submissions_, [&](const auto& entry) {
       if (entry.second->recording != recording || !is_over(*entry.second, semaphore, reached)) return false;
       entry.second->close();
+      ran(*entry.second);
       return true;
     });
   }
@@ -162,7 +182,7 @@ Ticket VulkanRecordings::submitted(Ticket recording, VkSemaphore semaphore, std:
   if (semaphore) {
     if (told_.size() >= kMostTold && !told_.contains(semaphore)) told_.clear();
     Told& told = told_[semaphore];
-    if (told.at == 0 || value > told.value) told = {value, last_};
+    if (value > told.value) told = {value, 0};
   }
   return last_;
 }
@@ -217,7 +237,10 @@ void VulkanRecordings::end(Ticket recording) {
   if (!recorded.last) return;
   device_.check_alive();
   if (const auto waiting = waiting_for(recorded.last)) waiting();
-  for (const auto& submission : submissions) submission->close();
+  for (const auto& submission : submissions) {
+    submission->close();
+    ran(*submission);
+  }
 }
 
 bool VulkanRecordings::has_run(Submission& latest) {

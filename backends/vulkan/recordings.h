@@ -45,7 +45,7 @@ class VulkanRecordings final : public Stream, private DeviceObject {
   /// The command buffer is about to be submitted again.
   void prepared(Ticket recording);
   /// Before submitted(): what it was told of the semaphore before, where that is above the value; or where it is the
-  /// value, and the recording was made or prepared behind, so that it is of a later submission. Else 0.
+  /// value, and the semaphore had it before the recording was made, or prepared. Else 0.
   std::uint64_t goes_back(Ticket recording, VkSemaphore semaphore, std::uint64_t value);
   /// The commands are not needed any more. Waits for the submission that was told of last.
   void end(Ticket recording);
@@ -111,9 +111,13 @@ class VulkanRecordings final : public Stream, private DeviceObject {
   static constexpr std::size_t kMostTold = 64;
   struct Told {
     std::uint64_t value = 0;  ///< the largest
-    Ticket at = 0;            ///< when that was told first
+    Ticket reached = 0;       ///< since when the semaphore is known to have it; 0: it is not
   };
   std::map<VkSemaphore, Told> told_;  ///< also of semaphores that are gone
+  /// Asks the semaphores of submissions that are not known to have run, which are there.
+  void look_at_told();
+  /// One is known to have run.
+  void ran(const Submission& submission);
 };
 
 }  // namespace weft::backend::vulkan

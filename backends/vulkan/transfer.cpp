@@ -15,7 +15,6 @@ namespace {
 constexpr std::size_t kSlowRead = 256;
 /// For a chunk of an upload to arrive, in ns: several times what the copy takes.
 constexpr std::uint64_t kPatience = 5'000'000;
-constexpr int kMostChunks = 16;
 
 }  // namespace
 
@@ -36,27 +35,24 @@ Ticket VulkanStream::upload(std::uint64_t to, const void* from, std::size_t byte
     return recorded();
   }
   // At most two full chunks are under way, however large the whole is. Where the device is busy with something else,
-  // which is what a chunk that does not arrive means, the host does not wait for that before there are many; and not at
-  // all where nothing goes on without another.
+  // which is what a chunk that does not arrive means, the host does not wait for that, and goes on as far as batches in
+  // flight do (kBatches); and further where nothing goes on without another. Each is submitted at once: staging memory
+  // comes free only behind what the queue has.
   Ticket before = 0, last = 0;
-  int behind = 0;  // chunks since one did not arrive
+  bool behind = false;
   for (std::size_t at = 0; at < bytes; at += kStagingBytes) {
     const std::size_t part = std::min<std::size_t>(kStagingBytes, bytes - at);
-    if (before != 0 && !done(before) && !held_up(before)) {
-      if (behind == 0) {
-        behind = device_.wait_for(timeline_->semaphore, signal_of(before), kPatience) ? 0 : 1;
-      } else if (++behind > kMostChunks) {
-        wait(before);
-        behind = 0;
-      }
-    }
+    if (before != 0 && done(before))
+      behind = false;
+    else if (before != 0 && !behind && !held_up(before))
+      behind = !device_.wait_for(timeline_->semaphore, signal_of(before), kPatience);
     const Allocation between = device_.allocate(part, MemoryKind::upload);
     const Freed freed{device_, between};
     std::memcpy(between.host, data + at, part);
     open().copy(to + at, between.address, part);
     before = last;
     last = recorded();
-    if (part == kStagingBytes && behind == 0) flush();
+    if (part == kStagingBytes) flush();
   }
   return last;
 }
