@@ -26,6 +26,14 @@ std::string text(const Change& change) {
 
 }  // namespace
 
+namespace {
+thread_local const TapeCore* t_going_back = nullptr;
+}
+
+GoingBack::GoingBack(const TapeCore& tape) : before_(t_going_back) { t_going_back = &tape; }
+GoingBack::~GoingBack() { t_going_back = before_; }
+bool GoingBack::through(const TapeCore* tape) { return t_going_back == tape; }
+
 bool OutsideChanges::remove(List& list, const ArrayBase& elements) {
   const std::uint64_t begin = elements.address(), end = begin + elements.extent_bytes();
   bool all = true;
@@ -96,7 +104,7 @@ void OutsideChanges::note(const ArrayBase& elements, const Change& change, Recor
 }
 
 void OutsideChanges::before_write(const ArrayBase& elements, StreamState&, const Change& change) {
-  if (elements.size() == 0 || PartOfChange::now()) return;
+  if (elements.size() == 0 || PartOfChange::now() || GoingBack::through(tape_)) return;
   const Recorder* const r = recorder();
   const Recorder::Hears hears = r ? r->hears_for(*tape_) : Recorder::Hears::nothing;
   if (hears == Recorder::Hears::all) return;

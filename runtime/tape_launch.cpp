@@ -352,6 +352,7 @@ void LaunchRecord::backward(TapeCore& tape) {
   for (const ir::AdjointParam& p : adjoint.extra)
     if (p.kind == ir::AdjointParam::Kind::gradient)
       before_write(tape.gradient(args_[p.of].array), current_stream(*device_), {.by = "backward()"});
+  const GoingBack going(tape);
   const HeldBefore held(held_);
   LoadedProgram& program = adjoint_->program(*device_);
   const std::int64_t steps = steps_per_dispatch(*device_, *program.call, threads_, count_);

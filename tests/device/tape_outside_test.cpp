@@ -75,6 +75,20 @@ TEST_P(TapeOutside, a_record_that_an_exception_left_counts_until_the_loss_is_set
   }
 }
 
+// The adjoint looks for who has stored the largest in the array itself, and takes back what it does there.
+TEST_P(TapeOutside, what_an_adjoint_takes_back_is_no_change) {
+  const auto largest =
+      kernel("largest", [](Arr<const float> x, Float by, Arr<float> most) { atomic_max(most[0], x[tid()] * by); });
+  Array<float> x = Array<float>(device(), {1, 2, 3, 4}).requires_grad(), most = zeros<float>(device(), 1);
+  Tape tape;
+  for (const float by : {1.f, 2.f}) {
+    tape.record([&] { launch(largest, 4, x, by, most); });
+    tape.backward(most);
+  }
+  EXPECT_EQ(most.at(0), 8);
+  EXPECT_EQ(x.grad().to_vector(), (Floats{0, 0, 0, 1 + 2}));
+}
+
 TEST_P(TapeOutside, elements_that_the_host_or_a_copy_replaces_end_gradients) {
   const Array<float> other = ones<float>(device(), 2);
   const Array<int> list(device(), {1, 2});
