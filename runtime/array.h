@@ -321,7 +321,7 @@ class Array : public ArrayBase {
   /// Sets the gradient to zero. Errors: as grad().
   void zero_grad() const { grad().zero(); }
 
-  /// The elements in row-major order. Waits for what writes them, nothing else.
+  /// The elements in row-major order. Waits for what writes them; on a GPU also for what the queue had before the copy.
   std::vector<T> to_vector() const {
     if constexpr (std::is_same_v<T, bool>) {  // a vector of bool has no memory to copy to
       std::vector<char> bytes(static_cast<std::size_t>(size()));

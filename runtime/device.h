@@ -77,7 +77,8 @@ class Stream {
 
   /// What the stream is given from now on runs when a timeline semaphore has at least the value; nothing waits on the
   /// host. The queue waits: what other streams of the device are given from now on comes later, too, so that nothing
-  /// of it may be what the semaphore waits for. The semaphore is of the same VkDevice and must stay until then.
+  /// of it may be what the semaphore waits for, and the host must not read arrays that others know before it signals it
+  /// itself: that waits, too. The semaphore is of the same VkDevice and must stay until then.
   /// Errors: Error(unsupported) on a device that is not adopted, TimelineSemaphores apart; Error(invalid_argument).
   void wait(VkSemaphore semaphore, std::uint64_t value) const;
   /// A timeline semaphore gets the value when all has run that the stream has been given so far, which is started.
@@ -87,7 +88,7 @@ class Stream {
 
   /// Starts what has been recorded. Almost never needed: waiting starts what it waits for.
   void submit();
-  /// Waits for everything. Almost never needed: reading an array waits for exactly its producers.
+  /// Waits for everything. Almost never needed: reading an array waits for its producers.
   void synchronize();
 
   /// With false no barriers stand between launches. For tests that show what they are for; results may be wrong. Graphs

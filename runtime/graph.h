@@ -100,7 +100,8 @@ class Graph {
 /// recording the commands once.
 Graph capture(const Device& device, const std::function<void()>& work);
 
-/// The launch that was made last in the capture of this thread.
+/// The launch that was made last in the capture of this thread. It is made by a form of its kernel of its own, which is
+/// compiled when the graph is made and finds the arguments of Graph::set() in memory.
 /// Errors: Error(invalid_argument) outside of a capture, and before its first launch.
 GraphNode captured_launch();
 

@@ -24,11 +24,9 @@ std::string text(const Change& change) {
   return fmt::format("kernel \"{}\" (through {})", change.by, change.argument);
 }
 
-}  // namespace
-
-namespace {
 thread_local const TapeCore* t_going_back = nullptr;
-}
+
+}  // namespace
 
 GoingBack::GoingBack(const TapeCore& tape) : before_(t_going_back) { t_going_back = &tape; }
 GoingBack::~GoingBack() { t_going_back = before_; }

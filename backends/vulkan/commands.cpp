@@ -163,9 +163,13 @@ void Commands::fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) 
 void Commands::write(std::uint64_t to, std::span<const std::byte> bytes) {
   constexpr std::size_t kMost = 65536;  // of a command
   for (std::size_t at = 0; at < bytes.size(); at += kMost) {
-    std::vector<std::byte> words(bytes.begin() + std::ptrdiff_t(at),
-                                 bytes.begin() + std::ptrdiff_t(std::min(at + kMost, bytes.size())));
-    words.resize((words.size() + 3) / 4 * 4);
+    std::span<const std::byte> words = bytes.subspan(at, std::min(kMost, bytes.size() - at));
+    std::vector<std::byte> padded;
+    if (words.size() % 4) {
+      padded.assign(words.begin(), words.end());
+      padded.resize((padded.size() + 3) / 4 * 4);
+      words = padded;
+    }
     const Place target = device_.memory().resolve(to + at, words.size());
     const MemoryRange range{to + at, words.size(), ir::Access::write};
     order({&range, 1}, kTransfer);

@@ -29,9 +29,13 @@ void record_launch(VulkanDevice& device, Commands& commands, const Operation& o,
       arguments = args.address;
     }
   }
-  std::vector<MemoryRange> ranges = o.ranges;
-  if (o.grid_at) ranges.push_back({o.grid_at, 12, ir::Access::read});
-  commands.order_launch(ranges);
+  if (o.grid_at) {
+    std::vector<MemoryRange> ranges = o.ranges;
+    ranges.push_back({o.grid_at, 12, ir::Access::read});
+    commands.order_launch(ranges);
+  } else {
+    commands.order_launch(o.ranges);
+  }
   commands.dispatch(*program, o.args, arguments, o.grid, o.grid_at);
 }
 }  // namespace
