@@ -22,9 +22,10 @@ struct DeviceInfo {
   std::string cache_key;           ///< changes whenever compiled programs become invalid
   std::uint64_t memory_bytes = 0;  ///< of the device's own heap
   std::uint64_t max_allocation = ~0ull;
-  bool host_visible = false;  ///< MemoryKind::device is mapped: Allocation::host is set
-  bool wraps_host = false;    ///< wrap() works
-  bool software = false;      ///< runs on the CPU
+  /// MemoryKind::device is mapped: Allocation::host is set. Of a device that is not open: it may be.
+  bool host_visible = false;
+  bool wraps_host = false;  ///< wrap() works
+  bool software = false;    ///< runs on the CPU
   /// Seconds that one submission should take at most, since a system may take the device for hung; 0: it has no such
   /// system, or no clock to tell.
   double dispatch_budget = 0;

@@ -129,6 +129,25 @@ void dispatch(const Dispatch& work) {
     large.resize(call.args_bytes);
     block = large.data();
   }
+  // The arrays that the kernel accesses, gathered once: each is looked at several times.
+  struct Use {
+    const ArrayBase* array;
+    Storage* storage;
+    std::size_t argument;
+    ir::Access access;
+    bool changes;
+  };
+  constexpr std::size_t kFewUses = 64;
+  Use few_uses[kFewUses];
+  std::vector<Use> many_uses(args.size() > kFewUses ? args.size() : 0);
+  Use* const all_uses = many_uses.empty() ? few_uses : many_uses.data();
+  std::size_t num_uses = 0;
+  for (std::size_t k = 0; k < args.size(); ++k)
+    if (const ArrayBase* const a = accessed(call.params[k], args[k])) {
+      const ir::Access access = call.params[k].access;
+      all_uses[num_uses++] = {a, a->storage().get(), k, access, any(access, ir::kChanges)};
+    }
+  const std::span<const Use> uses(all_uses, num_uses);
   // The arrays, the report buffer, what the elements of arrays hold (changed, or read), what is behind handles, and
   // what else is read. As bytes, out of which those come to be that are set: to set all would cost each launch some
   // 50 ns.
@@ -155,12 +174,9 @@ void dispatch(const Dispatch& work) {
   // What a kernel does through an address that it has loaded is noted for all of its arrays (mark_accesses): it changes
   // nothing that the elements of those hold which it does not change.
   References held, held_read;
-  for (std::size_t k = 0; k < args.size(); ++k) {
-    const ArrayBase* const a = accessed(call.params[k], args[k]);
-    if (!a) continue;
-    a->storage()->check_present();
-    if (a->storage()->holds_arrays())
-      a->storage()->reach(any(call.params[k].access, ir::kChanges) && !t_moves_elements ? held : held_read);
+  for (const Use& use : uses) {
+    use.storage->check_present();
+    if (use.storage->holds_arrays()) use.storage->reach(use.changes && !t_moves_elements ? held : held_read);
   }
   if (!held.empty()) std::erase_if(held_read, [&](const auto& s) { return std::ranges::binary_search(held, s); });
   for (const References* list : {&held, &held_read})
@@ -180,12 +196,9 @@ void dispatch(const Dispatch& work) {
   const auto as_it_is = [](const std::string& why) { return why; };
   const auto in_elements = [] { return "what elements of its arguments hold"; };
   const auto behind_handles = [] { return "what it finds by handles"; };
-  for (std::size_t k = 0; k < args.size(); ++k) {
-    const ir::Access access = call.params[k].access;
-    const ArrayBase* const a = accessed(call.params[k], args[k]);
-    if (!a) continue;
-    order(*a->storage(), any(access, ir::kChanges), [&] { return argument_name(args[k]); });
-    ranges[num_ranges++] = {a->address(), a->extent_bytes(), access};
+  for (const Use& use : uses) {
+    order(*use.storage, use.changes, [&] { return argument_name(args[use.argument]); });
+    ranges[num_ranges++] = {use.array->address(), use.array->extent_bytes(), use.access};
   }
   // Which of them a kernel changes is not known: it may read and write all.
   constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
@@ -197,9 +210,9 @@ void dispatch(const Dispatch& work) {
     refuse_freed(by_handles, "an array was freed that a structure stands on which kernels find by its handle");
     for (const std::shared_ptr<Storage>& s : by_handles) order(*s, false, behind_handles);
   }
-  for (std::size_t k = 0; k < args.size(); ++k)
-    if (const ArrayBase* const a = accessed(call.params[k], args[k]); a && any(call.params[k].access, ir::kChanges))
-      before_write(*a, *on, {.by = call.name.c_str(), .argument = call.params[k].name.c_str()});
+  for (const Use& use : uses)
+    if (use.changes)
+      before_write(*use.array, *on, {.by = call.name.c_str(), .argument = call.params[use.argument].name.c_str()});
   for (const std::shared_ptr<Storage>& s : held)
     if (s->bytes)
       before_write(View(s, s->allocation.address, std::int64_t(s->bytes), 1), *on, {.by = call.name.c_str()});
@@ -236,8 +249,9 @@ void dispatch(const Dispatch& work) {
     }
     const std::uint32_t groups = (n + call.block - 1) / call.block;
     const std::uint32_t limit = device.device->info().max_groups;
-    const std::uint32_t rows = (groups + limit - 1) / limit;  // as even as can be: the last row has few idle workgroups
-    const backend::Grid grid{(groups + rows - 1) / rows, rows, 1};
+    // As even as can be: the last row has few idle workgroups. Divisions would cost as much as much else here.
+    const std::uint32_t rows = groups <= limit ? 1 : (groups + limit - 1) / limit;
+    const backend::Grid grid{rows == 1 ? groups : (groups + rows - 1) / rows, rows, 1};
     return on->with([&](backend::Stream& s) {
       const auto launched = [&](std::size_t n) {
         const auto launch = [&](const backend::Grid& part) {
@@ -246,7 +260,7 @@ void dispatch(const Dispatch& work) {
         const double budget = device.dispatch_budget.load(std::memory_order_relaxed);
         if (budget == 0 || on->capture) [[likely]]
           return launch(grid);
-        return on->pacer().launch(s, program.pace, {groups, call.block, limit, budget}, launch);
+        return on->pacer().launch(s, program.pace, {groups, call.block, limit, budget}, grid, launch);
       };
       if (call.report_offset == 0) return launched(num_ranges);
       ReportBuffer& reports = on->report_buffer(s);
@@ -267,9 +281,7 @@ void dispatch(const Dispatch& work) {
     for (std::int64_t first = 0; first < n; first += std::min(n, work.lanes))
       ticket = record(start, first, std::uint32_t(std::min(n - first, work.lanes)));
   }
-  for (std::size_t k = 0; k < args.size(); ++k)
-    if (const ArrayBase* a = accessed(call.params[k], args[k]))
-      a->storage()->touched(*on, ticket, any(call.params[k].access, ir::kChanges));
+  for (const Use& use : uses) use.storage->touched(*on, ticket, use.changes);
   for (const std::shared_ptr<Storage>& s : held) s->touched(*on, ticket, true);
   for (const Memory list : {Memory(held_read), Memory(by_handles), work.reads})
     for (const std::shared_ptr<Storage>& s : list) s->touched(*on, ticket, false);

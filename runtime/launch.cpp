@@ -13,7 +13,7 @@ namespace weft::detail {
 
 namespace {
 
-constexpr std::size_t kMaxParams = 64;
+constexpr std::size_t kMostArguments = 64;
 constexpr std::int64_t kMax32 = (1ll << 31) - 1;
 
 [[noreturn]] void refuse(const KernelCore& kernel, const std::string& message) {
@@ -22,7 +22,7 @@ constexpr std::int64_t kMax32 = (1ll << 31) - 1;
 
 // The compact layout holds i32 sizes and needs the alignment that wide accesses count on.
 bool needs_strided(const ArrayBase& a) {
-  return !a.is_contiguous() || a.address() % wide_alignment(a.element_bytes()) != 0 ||
+  return !a.is_contiguous() || (a.address() & (wide_alignment(a.element_bytes()) - 1)) != 0 ||
          a.size() > a.storage()->device->max_threads;
 }
 
@@ -124,8 +124,8 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
             const GivenStructures* given) {
   Capture* const capture = Capture::current();
   if (Trace::active()) refuse(kernel, "it is launched while another kernel is traced: launch it from the host");
-  if (args.size() > kMaxParams)
-    throw Error(ErrorKind::unsupported, fmt::format("more than {} parameters", kMaxParams), kernel.name(),
+  if (args.size() > kMostArguments)
+    throw Error(ErrorKind::unsupported, fmt::format("more than {} parameters", kMostArguments), kernel.name(),
                 kernel.loc());
   const std::int64_t count = count_threads(kernel, threads);
   Checked checked = check_arrays(kernel, args);

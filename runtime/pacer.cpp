@@ -2,6 +2,7 @@
 #include "pacer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "stream_clock.h"
 
@@ -9,8 +10,6 @@ namespace weft::detail {
 
 namespace {
 constexpr std::uint32_t kGrowth = 8;
-constexpr std::uint32_t kMeasureEvery = 64;
-constexpr std::uint32_t kAskEvery = 16;
 }  // namespace
 
 std::uint32_t Pace::groups_within(double seconds, std::uint32_t block) const {
@@ -19,15 +18,6 @@ std::uint32_t Pace::groups_within(double seconds, std::uint32_t block) const {
   if (per_group == 0) return first;
   const double most = std::max<double>(first, double(kGrowth) * largest_.load(std::memory_order_relaxed));
   return std::uint32_t(std::clamp(seconds / per_group, 1., std::min(most, 4e9)));
-}
-
-bool Pace::wants(std::uint32_t groups) {
-  if (groups / 4 > largest_.load(std::memory_order_relaxed)) return true;
-  if (per_group_.load(std::memory_order_relaxed) == 0) return true;
-  // Two threads that count as one do no harm.
-  const std::uint32_t since = since_.load(std::memory_order_relaxed) + 1;
-  since_.store(since, std::memory_order_relaxed);
-  return since % kMeasureEvery == 0;
 }
 
 void Pace::measured(std::uint32_t groups, double seconds) {
@@ -40,8 +30,8 @@ void Pace::measured(std::uint32_t groups, double seconds) {
   if (groups > largest) largest_.store(groups, std::memory_order_relaxed);
 }
 
-backend::Ticket Pacer::launch(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
-                              const std::function<backend::Ticket(const backend::Grid&)>& record) {
+backend::Ticket Pacer::launch_in_parts(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
+                                       const std::function<backend::Ticket(const backend::Grid&)>& record) {
   // Rows are what parts consist of: as many, and as short, as can be.
   const std::uint32_t width = (launch.groups - 1) / launch.max_groups + 1, rows = (launch.groups - 1) / width + 1;
   backend::Ticket last = 0;
@@ -50,16 +40,14 @@ backend::Ticket Pacer::launch(backend::Stream& stream, const std::shared_ptr<Pac
       return std::clamp(pace->groups_within(launch.budget, launch.block) / width, 1u, rows - first);
     };
     std::uint32_t n = rows_within();
-    // To ask the device what has run costs as much as a small launch, so a launch that is short enough by what is known
-    // already does so now and then.
-    if (n < rows || pace->estimate(1) == 0 || ++since_asked_ >= kAskEvery) {
+    if (n < rows || pace->estimate(1) == 0 || since_asked_ >= kAskEvery) {
       clock_.collect(stream.own());
       since_asked_ = 0;
       n = rows_within();
     }
     const backend::Grid grid{width, n, 1, n < rows, first};
     const std::uint32_t groups = n * width;
-    if (pace->wants(groups))
+    if (std::exchange(wants_, false) || pace->wants(groups))
       last = clock_.measure(
           stream.own(), [&] { return record(grid); },
           [pace, groups](std::int64_t begin, std::int64_t end) { pace->measured(groups, double(end - begin) * 1e-9); });

@@ -20,13 +20,20 @@ class Pace {
   /// Seconds; 0 while nothing is known.
   double estimate(std::uint32_t groups) const { return per_group_.load(std::memory_order_relaxed) * groups; }
   /// Whether a launch of so many should be measured: nothing is known of such, or not since long.
-  bool wants(std::uint32_t groups);
+  bool wants(std::uint32_t groups) {
+    // Two threads that count as one do no harm.
+    const std::uint32_t since = since_.load(std::memory_order_relaxed) + 1;
+    since_.store(since, std::memory_order_relaxed);
+    return since % kMeasureEvery == 0 || groups / 4 > largest_.load(std::memory_order_relaxed) ||
+           per_group_.load(std::memory_order_relaxed) == 0;
+  }
   void measured(std::uint32_t groups, double seconds);
 
   /// Threads of a part while nothing is known: they fill a large GPU a few times over.
   static constexpr std::uint32_t kFirstThreads = 1 << 16;
 
  private:
+  static constexpr std::uint32_t kMeasureEvery = 64;
   std::atomic<double> per_group_ = 0;  ///< seconds; 0: not known
   std::atomic<std::uint32_t> largest_ = 0, since_ = 0;
 };
@@ -44,12 +51,31 @@ class Pacer {
   };
   /// Makes a launch by as many calls of `record` as the budget asks for; each of them is submitted by itself. Launches
   /// that are short enough gather until they come to the budget together.
+  /// \param whole   all of it
   /// \param record  records a part and returns its ticket
+  template <class F>
   backend::Ticket launch(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
-                         const std::function<backend::Ticket(const backend::Grid&)>& record);
+                         const backend::Grid& whole, const F& record) {
+    return is_quick(*pace, launch) ? record(whole) : launch_in_parts(stream, pace, launch, std::cref(record));
+  }
 
  private:
+  /// Whether nothing has to be done for a launch but to count it, as for most: it is short by what is known, gathers
+  /// with others, need not be measured, and the device need not be asked what has run. That costs as much as a small
+  /// launch, and is done now and then.
+  bool is_quick(Pace& pace, const Launch& launch) {
+    if (wants_ = pace.wants(launch.groups); wants_ || ++since_asked_ >= kAskEvery) return false;
+    const double gathered = gathered_ + pace.estimate(launch.groups);
+    if (gathered >= launch.budget) return false;
+    gathered_ = gathered;
+    return true;
+  }
+  backend::Ticket launch_in_parts(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
+                                  const std::function<backend::Ticket(const backend::Grid&)>& record);
+
+  static constexpr std::uint32_t kAskEvery = 16;
   StreamClock& clock_;
+  bool wants_ = false;             ///< the next dispatch is to be measured
   std::uint32_t since_asked_ = 0;  ///< launches since the device was asked what has run
   double gathered_ = 0;            ///< seconds of what was recorded since the last submission, as far as is known
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../backends/backend.h"
+#include "brief_lock.h"
 #include "handles.h"
 #include "pacer.h"
 #include "packed.h"
@@ -425,7 +426,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   int pins_ = 0;
   std::shared_ptr<void> owner_;
   OutsideUser user_outside_;
-  std::mutex mutex_;
+  BriefLock mutex_;
   struct Reference {
     std::shared_ptr<Storage> memory;
     std::uint64_t version = 0;  ///< in which it was said last

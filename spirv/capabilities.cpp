@@ -141,6 +141,7 @@ class Survey {
   void visit_subgroup(Id id, const Inst& inst) {
     needs_.subgroup = true;
     if (target_.subgroup_size == 0) refuse_lacking(inst.loc(), "whole subgroups", "computeFullSubgroups");
+    if (inst.op == Op::subgroup_barrier) return;
     const Type t = module_[module_.arg(id, 0)].type;
     if (t != Type::b1 && ir::bits(t) != 32 && t != Type::f64 && !target_.subgroup_narrow_wide)
       refuse_lacking(inst.loc(), fmt::format("operations of subgroups on {}", ir::user_name(t)),

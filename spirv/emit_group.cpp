@@ -259,13 +259,26 @@ Word Emitter::atomic(Id id, Word what) {
 
 // ---- Barriers and subgroups
 
+namespace {
+constexpr Word kAllMemory = Word(spv::MemorySemanticsMask::AcquireRelease) |
+                            Word(spv::MemorySemanticsMask::UniformMemory) |
+                            Word(spv::MemorySemanticsMask::WorkgroupMemory);
+}  // namespace
+
 void Emitter::emit_barrier() { barrier(w_, body_); }
 
 void barrier(Writer& w, Section& out) {
   const Word group = w.u32(Word(spv::Scope::Workgroup));
-  const Word order = Word(spv::MemorySemanticsMask::AcquireRelease) | Word(spv::MemorySemanticsMask::UniformMemory) |
-                     Word(spv::MemorySemanticsMask::WorkgroupMemory);
-  out.emit(spv::Op::OpControlBarrier, {group, group, w.u32(order)});
+  out.emit(spv::Op::OpControlBarrier, {group, group, w.u32(kAllMemory)});
+}
+
+// llvmpipe makes it a barrier of the workgroup, and loses work where not all of that comes.
+void Emitter::subgroup_barrier() {
+  const Word group = w_.u32(Word(spv::Scope::Subgroup)), order = w_.u32(kAllMemory);
+  if (target_.lanes_in_step)
+    body_.emit(spv::Op::OpMemoryBarrier, {group, order});
+  else
+    body_.emit(spv::Op::OpControlBarrier, {group, group, order});
 }
 
 void Emitter::emit_fence() {
@@ -324,6 +337,10 @@ Word Emitter::subgroup_reduction(const Inst& inst, Word x) {
 
 Word Emitter::subgroup(Id id) {
   const Inst& inst = module_[id];
+  if (inst.op == Op::subgroup_barrier) {
+    subgroup_barrier();
+    return 0;
+  }
   const Word scope = w_.u32(Word(spv::Scope::Subgroup)), x = value(module_.arg(id, 0));
   const Word last = target_.subgroup_size - 1;
   switch (inst.op) {

@@ -266,6 +266,7 @@ class Emitter {
   Word combined(ir::Op op, Type t, Word before, Word what);
 
   void emit_barrier();
+  void subgroup_barrier();
   void emit_fence();
   Word subgroup(Id id);
   Word subgroup_reduction(const Inst& inst, Word x);

@@ -21,6 +21,7 @@ struct Target {
   bool subgroup_narrow_wide = false;   ///< on types of 8, 16 and 64 bits as well
   bool subgroup_uniform_flow = false;  ///< SPV_KHR_subgroup_uniform_control_flow: threads that part meet again
   bool subgroups_meet_again = false;   ///< they do, by that extension or by how the device works
+  bool lanes_in_step = false;          ///< no lane runs ahead, so that barriers of subgroups order memory alone
   std::uint32_t subgroup_size = 0;     ///< every subgroup has exactly this many threads; 0: that cannot be had
   bool round_even16 = false, round_even32 = false, round_even64 = false;  ///< RoundingModeRTE may be asked for
   bool keep_nan16 = false, keep_nan32 = false, keep_nan64 = false;        ///< SignedZeroInfNanPreserve, likewise

@@ -158,6 +158,7 @@ class Planner {
         throw Error(ErrorKind::unsupported, "the device lacks ray queries", module_.name,
                     inst.loc() ? inst.loc() : module_.loc);
       case Op::fence: return;  // threads run in turns
+      case Op::subgroup_barrier:
       case Op::subgroup_reduce:
       case Op::subgroup_inclusive:
       case Op::subgroup_exclusive:
@@ -261,16 +262,16 @@ class Planner {
   void collective(Id id, const Inst& inst) {
     Collective made;
     made.op = inst.op;
-    made.value = operand(inst, 0);
     made.inst = id;
+    if (inst.num_args > 0) made.value = operand(inst, 0);
     if (inst.num_args > 1) made.lane = operand(inst, 1);
     if (inst.op == Op::subgroup_ballot) made.word = static_cast<std::uint32_t>(inst.imm);
-    if (inst.op <= Op::subgroup_exclusive) {
+    if (inst.op >= Op::subgroup_reduce && inst.op <= Op::subgroup_exclusive) {
       made.combine = ir::evaluator(Op(inst.imm), inst.type, inst.type);
       if (!made.combine) internal_error("reference: a reduction that is not defined on its type");
       made.neutral = neutral(Op(inst.imm), inst.type);
     }
-    made.to = define(id);
+    if (inst.op != Op::subgroup_barrier) made.to = define(id);
     add({Code::collective, 0, static_cast<std::uint32_t>(plan_.collectives.size())});
     plan_.collectives.push_back(made);
   }

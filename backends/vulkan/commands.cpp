@@ -2,11 +2,9 @@
 #include "commands.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <vector>
 
-#include "../../spirv/emit.h"
 #include "device.h"
 #include "ray_structure.h"
 
@@ -49,6 +47,9 @@ void Commands::begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) 
 
 void Commands::enter(VkCommandBuffer commands) {
   commands_ = commands;
+  launches_.clear();  // of a command buffer that was given up
+  pushed_.clear();
+  next_ = Barrier::none;
   bound_ = VK_NULL_HANDLE;
   used_ = 0;
   if (!device_.adopted()) return barrier();
@@ -65,11 +66,13 @@ void Commands::enter(VkCommandBuffer commands) {
 }
 
 VkResult Commands::end(For whom) {
+  write_launches();
   if (whom != For::queue) release();
   return device_.vk().vkEndCommandBuffer(std::exchange(commands_, VK_NULL_HANDLE));
 }
 
 void Commands::leave() {
+  write_launches();
   release();
   commands_ = VK_NULL_HANDLE;
 }
@@ -92,6 +95,7 @@ void Commands::memory_barrier(VkPipelineStageFlags from, VkPipelineStageFlags to
 void Commands::memory_barrier(VkPipelineStageFlags among) { memory_barrier(among, among, accesses_in(among)); }
 
 void Commands::barrier() {
+  write_launches();
   memory_barrier(stages_);
   reached_ = stages_;
   hazards_.clear();
@@ -106,43 +110,73 @@ void Commands::order(std::span<const MemoryRange> ranges, VkPipelineStageFlags s
   if (anyhow) hazards_.clear();
   Barrier needed = track_ ? hazards_.add(ranges) : Barrier::none;
   if (anyhow) needed = Barrier::memory;
-  if (needed == Barrier::none) return;
-  if (needed == Barrier::memory) {
-    memory_barrier(used_);
-    ++memory_barriers_;
-  } else {
-    device_.vk().vkCmdPipelineBarrier(commands_, used_, used_, 0, 0, nullptr, 0, nullptr, 0, nullptr);
-    ++execution_barriers_;
+  if (needed != Barrier::none) {
+    ++(needed == Barrier::memory ? memory_barriers_ : execution_barriers_);
+    // A launch that was refused meanwhile has left one.
+    next_ = std::max(next_, needed);
+    next_stages_ = reached_ = used_;
+    barrier_due_ = false;
   }
-  reached_ = used_;
-  barrier_due_ = false;
+  if (stage != kCompute) write_launches();
+}
+
+void Commands::write_barrier(Barrier kind, VkPipelineStageFlags among) {
+  if (kind == Barrier::memory)
+    memory_barrier(among);
+  else if (kind == Barrier::execution)
+    device_.vk().vkCmdPipelineBarrier(commands_, among, among, 0, 0, nullptr, 0, nullptr, 0, nullptr);
 }
 
 void Commands::order_launch(std::span<const MemoryRange> ranges) { order(ranges, kCompute); }
 
 void Commands::dispatch(const VulkanProgram& program, std::span<const std::byte> args, std::uint64_t large,
                         const Grid& grid, std::uint64_t grid_at) {
+  constexpr std::size_t kKept = 128;
+  Launch launch;
+  if (grid_at) {
+    const Place place = device_.memory().resolve(grid_at, 12);
+    launch.grid_in = place.buffer;
+    launch.grid_at = place.offset;
+  }
+  launch.pipeline = program.pipeline();
+  launch.grid = grid;
+  launch.before = std::exchange(next_, Barrier::none);
+  launch.stages = grid_at ? used_ : next_stages_;
+  if (large) args = std::as_bytes(std::span(&large, 1));
+  launch.pushed = std::uint32_t(pushed_.size());
+  launch.bytes = (std::uint32_t(args.size()) + 3) / 4 * 4;
+  pushed_.insert(pushed_.end(), args.begin(), args.end());
+  pushed_.resize(launch.pushed + launch.bytes);
+  launches_.push_back(launch);
+  if (launches_.size() >= kKept) write_launches();
+}
+
+void Commands::write_launches() {
   const VolkDeviceTable& vk = device_.vk();
   const VkPipelineLayout layout = device_.pipelines().layout();
-  if (bound_ != program.pipeline()) {
-    bound_ = program.pipeline();
-    vk.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, bound_);
+  for (const Launch& launch : launches_) {
+    write_barrier(launch.before, launch.stages);
+    if (bound_ != launch.pipeline) {
+      bound_ = launch.pipeline;
+      vk.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, bound_);
+    }
+    if (launch.bytes)
+      vk.vkCmdPushConstants(commands_, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, launch.bytes,
+                            pushed_.data() + launch.pushed);
+    const Grid& grid = launch.grid;
+    if (launch.grid_in) {
+      memory_barrier(launch.stages, VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
+      vk.vkCmdDispatchIndirect(commands_, launch.grid_in, launch.grid_at);
+    } else if (grid.part) {
+      vk.vkCmdDispatchBase(commands_, 0, grid.first_y, 0, grid.x, grid.y, grid.z);
+    } else {
+      vk.vkCmdDispatch(commands_, grid.x, grid.y, grid.z);
+    }
   }
-  if (large) {
-    vk.vkCmdPushConstants(commands_, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof large, &large);
-  } else if (args.size() % 4 == 0 && !args.empty()) {
-    vk.vkCmdPushConstants(commands_, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, std::uint32_t(args.size()), args.data());
-  } else if (!args.empty()) {
-    std::array<std::byte, spirv::kPushConstantBytes> padded{};
-    std::memcpy(padded.data(), args.data(), args.size());
-    vk.vkCmdPushConstants(commands_, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, (std::uint32_t(args.size()) + 3) / 4 * 4,
-                          padded.data());
-  }
-  if (grid.part) return vk.vkCmdDispatchBase(commands_, 0, grid.first_y, 0, grid.x, grid.y, grid.z);
-  if (!grid_at) return vk.vkCmdDispatch(commands_, grid.x, grid.y, grid.z);
-  const Place place = device_.memory().resolve(grid_at, 12);
-  memory_barrier(used_, VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
-  vk.vkCmdDispatchIndirect(commands_, place.buffer, place.offset);
+  launches_.clear();
+  pushed_.clear();
+  // Of what is no launch.
+  write_barrier(std::exchange(next_, Barrier::none), next_stages_);
 }
 
 void Commands::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "../backend.h"
 #include "hazards.h"
@@ -16,6 +17,9 @@ class VulkanRayStructure;
 
 /// A command buffer that is being recorded. Each operation names what it touches; Hazards decides what must stand
 /// before it.
+///
+/// Launches are kept first, and given to the driver some at a time: it and all that comes before it in a launch are
+/// more code than a processor's first cache holds, and took turns in it.
 class Commands {
  public:
   explicit Commands(VulkanDevice& device);
@@ -31,7 +35,11 @@ class Commands {
   void enter(VkCommandBuffer commands);
   void leave();
   bool open() const { return commands_ != VK_NULL_HANDLE; }
-  VkCommandBuffer handle() const { return commands_; }
+  /// For commands of the caller's behind all that was recorded so far.
+  VkCommandBuffer handle() {
+    write_launches();
+    return commands_;
+  }
 
   /// Puts what is needed before a dispatch() on `ranges`.
   void order_launch(std::span<const MemoryRange> ranges);
@@ -55,7 +63,20 @@ class Commands {
   std::uint64_t execution_barriers() const { return execution_barriers_; }
 
  private:
+  /// A launch that is kept.
+  struct Launch {
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    Grid grid;
+    VkBuffer grid_in = VK_NULL_HANDLE;  ///< null: `grid` is it
+    VkDeviceSize grid_at = 0;
+    std::uint32_t pushed = 0, bytes = 0;  ///< its constants, in pushed_
+    Barrier before = Barrier::none;
+    VkPipelineStageFlags stages = 0;  ///< of the barriers
+  };
+
   void order(std::span<const MemoryRange> ranges, VkPipelineStageFlags stage);
+  void write_barrier(Barrier kind, VkPipelineStageFlags among);
+  void write_launches();
   /// For what the stages write; `access` is what comes behind it.
   void memory_barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags access);
   void memory_barrier(VkPipelineStageFlags among);
@@ -66,6 +87,10 @@ class Commands {
   VkPipelineStageFlags used_ = 0;      ///< by the command buffer so far
   VkPipelineStageFlags reached_ = 0;   ///< by its last barrier
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
+  std::vector<Launch> launches_;
+  std::vector<std::byte> pushed_;
+  Barrier next_ = Barrier::none;          ///< before the next operation
+  VkPipelineStageFlags next_stages_ = 0;  ///< of that
   VkPipeline bound_ = VK_NULL_HANDLE;
   Hazards hazards_;
   bool track_ = true, always_ = false, barrier_due_ = false;

@@ -140,7 +140,8 @@ void fill_target(Adapter& a, const VkPhysicalDeviceVulkan11Properties& p11,
   t.subgroup_uniform_flow = flow;
   // llvmpipe runs a subgroup as one vector with a mask of its lanes: no lane can run ahead, with or without the
   // extension.
-  t.subgroups_meet_again = flow || p.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
+  t.lanes_in_step = p.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
+  t.subgroups_meet_again = flow || t.lanes_in_step;
   t.subgroup_size = a.info.subgroup_size;
   t.pairs_in_words = t.int64 && a.info.software;
   // Where widths depend on each other, only the one that matters is asked for: a kernel may use any set of them.

@@ -66,6 +66,7 @@ std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv:
                           t.subgroup_narrow_wide,
                           t.subgroup_uniform_flow,
                           t.subgroups_meet_again,
+                          t.lanes_in_step,
                           t.round_even16,
                           t.round_even32,
                           t.round_even64,

@@ -42,6 +42,7 @@ Id workgroup_count(Loc loc) {
 }
 
 void barrier(Loc loc) { builder(loc).barrier(loc); }
+void subgroup_barrier(Loc loc) { builder(loc).subgroup_barrier(loc); }
 
 void fence(Loc loc) {
   Trace& t = Trace::current(loc);

@@ -100,6 +100,11 @@ Private<T> private_array(int n, Loc loc = Loc::here()) {
 /// another number of threads.
 inline void barrier(Loc loc = Loc::here()) { tracing::barrier(loc); }
 
+/// As barrier(), among the threads of a subgroup: what these wrote before, to shared arrays and to arrays of the
+/// device, all of them read afterwards. Cheaper, and allowed where only some subgroups come: every thread of the
+/// subgroup must. Errors: as barrier(). Gradient: none; Error(not_differentiable).
+inline void subgroup_barrier(Loc loc = Loc::here()) { tracing::subgroup_barrier(loc); }
+
 /// Orders this thread's accesses to arrays of the device, as other threads see them: what it wrote before the fence is
 /// there for every thread that has seen something written behind it (by an atomic operation, say) and has then come
 /// past a fence of its own. Waits for nobody. For structures that threads build from below: of two threads that meet at

@@ -35,16 +35,16 @@ void drop_unused_messages(ir::Module& m) {
 }  // namespace
 
 namespace {
-/// Kernels that exist, by the order in which they were made. Made with the first kernel, so that it outlives those of
-/// namespaces.
+/// Kernels that exist, by the order in which they were made. Never ends: a container may have been made before the
+/// first kernel that it is given, and then ends after what was made with that.
 struct AllKernels {
   std::mutex mutex;
   std::map<std::uint64_t, KernelCore*> by_serial;
   std::uint64_t last = 0;
 
   static AllKernels& get() {
-    static AllKernels all;
-    return all;
+    static AllKernels* const all = new AllKernels;
+    return *all;
   }
 };
 }  // namespace

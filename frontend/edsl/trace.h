@@ -238,6 +238,7 @@ Id thread_number(ir::Op op, Loc loc);
 Id block_dim(Loc loc);
 Id workgroup_count(Loc loc);
 void barrier(Loc loc);
+void subgroup_barrier(Loc loc);
 void fence(Loc loc);
 /// A new array of the workgroup; its base.
 Id shared_array(ir::Type type, std::int64_t count, Loc loc);

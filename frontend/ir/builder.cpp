@@ -206,6 +206,8 @@ Id Builder::trace_ray(bool any, std::span<const Id> operands, Loc loc) {
 
 void Builder::barrier(Loc loc) { synchronization(Op::barrier, loc); }
 
+void Builder::subgroup_barrier(Loc loc) { synchronization(Op::subgroup_barrier, loc); }
+
 void Builder::fence(Loc loc) { synchronization(Op::fence, loc); }
 
 void Builder::synchronization(Op op, Loc loc) {

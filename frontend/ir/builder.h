@@ -58,6 +58,7 @@ class Builder {
     return atomic(op, type, std::span<const Id>(values.begin(), values.size()), ref, loc);
   }
   void barrier(Loc loc = {});
+  void subgroup_barrier(Loc loc = {});
   void fence(Loc loc = {});
   /// One of the subgroup_* operations; `type` is the result's.
   Id subgroup(Op op, Type type, std::span<const Id> args, std::uint64_t imm, Loc loc = {});

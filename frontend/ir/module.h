@@ -48,7 +48,7 @@ constexpr bool is_memory(Op op) { return op == Op::load || op == Op::store || is
 /// Does an instruction give several values of one type, which `result` reads?
 constexpr bool is_wide(Op op, int width) { return (op == Op::load || op == Op::trace_ray) && width > 1; }
 /// Operations in which the threads of a subgroup exchange values.
-constexpr bool is_subgroup(Op op) { return op >= Op::subgroup_reduce && op <= Op::subgroup_ballot; }
+constexpr bool is_subgroup(Op op) { return op >= Op::subgroup_barrier && op <= Op::subgroup_ballot; }
 /// The pure operation by which an atomic one computes the new value; `constant` for exchange and cas, which do not.
 constexpr Op combination(Op atomic) {
   switch (atomic) {

@@ -251,7 +251,7 @@ class Printer {
   void subgroup_detail(const Inst& inst) {
     if (inst.op == Op::subgroup_ballot) {
       out_ += fmt::format(".{}", inst.imm);
-    } else if (inst.op <= Op::subgroup_exclusive) {
+    } else if (inst.op >= Op::subgroup_reduce && inst.op <= Op::subgroup_exclusive) {
       out_ += fmt::format(".{}", inst.imm < static_cast<std::uint64_t>(Op::count) ? op_name(Op(inst.imm)) : "?");
     }
   }

@@ -342,6 +342,7 @@ class Verifier {
       case Op::atomic_cas: return memory(id);
       case Op::trace_ray: return trace_ray(id);
       case Op::barrier:
+      case Op::subgroup_barrier:
       case Op::fence: return;
       case Op::subgroup_reduce:
       case Op::subgroup_inclusive:

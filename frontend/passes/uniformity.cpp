@@ -126,6 +126,7 @@ class Uniformity {
       case Op::barrier:
         if (here.agreement != kWorkgroup) refuse(id, "barrier()", "workgroup", here);
         return;
+      case Op::subgroup_barrier: return together(id, here);
       case Op::subgroup_reduce:
       case Op::subgroup_broadcast:
       case Op::subgroup_ballot: together(id, here); return set(id, std::min(kSubgroup, operands(id)));

@@ -107,7 +107,7 @@ std::uint64_t sort_scratch(std::int64_t n, std::uint32_t key_bytes, std::uint32_
   const std::int64_t coarse = n <= kSmallSort ? kSmallSortColumns : coarse_columns(n);
   const std::int64_t counts = kDigits * std::max(coarse, ceil_div(n, kLeastColumn));
   return scratch_piece(n, key_bytes) + scratch_piece(n, value_bytes) + scratch_piece(counts, sizeof(unsigned)) +
-         scan_scratch(counts, sizeof(unsigned));
+         scratch_piece(kDigits, sizeof(unsigned)) + scan_scratch(counts, sizeof(unsigned));
 }
 
 template <class B, class V>
@@ -122,22 +122,23 @@ void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, boo
   const Array<B> other_keys = work.take<B>(n);
   const Array<V> other_values = pairs ? work.take<V>(n) : values;
   const Array<unsigned> all_counts = work.take<unsigned>(kDigits * columns);
+  const Array<unsigned> totals = work.take<unsigned>(kDigits);
   const auto mark = work.mark();
   SortPass<B, V> pass{keys, other_keys, values, other_values, order, begin, 0};
   for (int k = 0; k < passes; ++k) {
     // Digits of about the same width: 12 bits are two of 6.
     pass.bits = (end - pass.shift + passes - k - 1) / (passes - k);
     const Array<unsigned> counts = all_counts.slice(0, columns << pass.bits);
-    if (coarse)
+    if (coarse) {
       count_coarse(work, pass.keys, order, pass.shift, pass.bits, counts, columns);
-    else
-      count_fine(work, pass, counts);
-    scan_runs(work, counts, counts, {});
-    work.back_to(mark);
-    if (coarse)
+      scan_runs(work, counts, counts, {});
+      work.back_to(mark);
       scatter_coarse(work, pass, pairs, counts, columns);
-    else
-      scatter_fine(work, pass, pairs, counts);
+    } else {
+      count_fine(work, pass, counts);
+      scan_fine(work, pass, counts, totals);
+      scatter_fine(work, pass, pairs, counts, totals);
+    }
     pass.shift += pass.bits;
     std::swap(pass.keys, pass.sorted_keys);
     std::swap(pass.values, pass.sorted_values);

@@ -42,9 +42,14 @@ inline constexpr std::int64_t kLeastColumn = 2048;
 /// Counts digits: counts[digit * columns + column].
 template <class B, class V>
 void count_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsigned>& counts);
-/// Moves the keys, and the values where there are some, to where the scanned counts say.
+/// Scans the counts of each digit by itself; `totals` receives its number in all columns.
 template <class B, class V>
-void scatter_fine(const Work& work, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts);
+void scan_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsigned>& counts,
+               const Array<unsigned>& totals);
+/// Moves the keys, and the values where there are some, to where these say.
+template <class B, class V>
+void scatter_fine(const Work& work, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts,
+                  const Array<unsigned>& totals);
 
 // Few keys, coarse grain: sort_small.cpp.
 

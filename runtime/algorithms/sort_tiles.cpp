@@ -2,13 +2,14 @@
 // at most 8 subgroups takes one after the other. It sorts a tile by one digit in its own memory before it writes it, so
 // that keys of one digit are written side by side.
 //
-// A thread holds up to 16 keys of a tile, one of each round. In a round the lanes of a subgroup that have the same
-// digit find each other by eight votes; the first of them adds their number to the subgroup's counter of that digit,
-// and each goes as many places behind what was there as there are lanes before it: the order of equal digits is kept.
+// A thread holds up to 22 keys of a tile, one of each round. In a round the lanes of a subgroup that have the same
+// digit find each other by eight votes. Each goes as many places behind what the subgroup's counter of that digit says
+// as there are fellows in lanes before it, and the last of them counts them all: the order of equal digits is kept.
 // When all rounds are done, the counters of all subgroups say where the digits of each begin in the sorted tile.
 //
-// What a round leaves in a counter the next finds there: the value that the first lane took is handed to all its
-// fellows before they go on, and a lane does not vote in the next round before it has its own.
+// What a round leaves in a counter the next finds there: all lanes have read it before the last one of them writes, and
+// none goes on before that. No other subgroup comes to its counters meanwhile, so that it clears them itself, and
+// waits for others only where sums of all are taken.
 //
 // Nearly all tiles are full. In the last one, which may not be (and is the only one of few keys), a thread has keys
 // behind the last that no other comes after, so that they go to the end of the tile; each thread then writes its own
@@ -39,18 +40,22 @@ struct Tile {
   int keys() const { return threads() * rounds; }
   /// Of those that threads look after, one by one.
   int turns() const { return (kDigits + threads() - 1) / threads(); }
+  /// Subgroups that have digits, turn by turn.
+  int sums() const { return turns() * subgroups; }
   bool operator<(const Tile& o) const {
     return std::tie(lanes, subgroups, rounds) < std::tie(o.lanes, o.subgroups, o.rounds);
   }
 };
 
-constexpr int kMostSubgroups = 8;
+/// With these an H200 sorts fastest, of 128 to 512 threads and 8 to 24 rounds: the larger a tile, the longer are the
+/// runs of equal digits that are written, and its threads' registers leave no room for a second workgroup anyway.
+constexpr int kMostThreads = 384, kMostSubgroups = 12;
 /// Rounds are written out, so that a thread's keys are in its registers. Where subgroups are narrow, as on CPUs, that
 /// is more code than it is worth: their drivers take seconds to compile it.
-constexpr int most_rounds(int lanes) { return lanes < 16 ? 2 : 16; }
+constexpr int most_rounds(int lanes) { return lanes < 16 ? 2 : lanes < 32 ? 8 : 22; }
 /// Columns of many keys: enough for the largest devices, whose workgroups then need not be equally quick, and few
 /// counters to scan.
-constexpr std::int64_t kMostColumns = 2048;
+constexpr std::int64_t kMostColumns = 1024;
 
 /// \param element_bytes  of keys or values, whichever are larger
 Tile tile_of(const DeviceState& device, int element_bytes) {
@@ -58,11 +63,12 @@ Tile tile_of(const DeviceState& device, int element_bytes) {
   Tile t;
   t.lanes = int(info.subgroup_size);
   const auto fits = [&](int rounds) {
-    const std::uint64_t counters = std::uint64_t(t.subgroups + 1) * kDigits * sizeof(unsigned);
+    const std::uint64_t counters =
+        std::uint64_t(t.subgroups + 1) * kDigits * sizeof(unsigned) + t.sums() * sizeof(unsigned);
     return counters + std::uint64_t(t.threads()) * std::uint64_t(rounds * element_bytes) <= info.max_shared;
   };
   // A workgroup of fewer subgroups has more room for each.
-  t.subgroups = std::min(kMostSubgroups, int(info.max_block) / std::max(t.lanes, 1));
+  t.subgroups = std::min(kMostSubgroups, std::min(kMostThreads, int(info.max_block)) / std::max(t.lanes, 1));
   for (; t.subgroups > 0; t.subgroups /= 2) {
     for (t.rounds = most_rounds(t.lanes); t.rounds > 0 && !fits(t.rounds);) --t.rounds;
     if (t.rounds > 0) break;
@@ -82,31 +88,35 @@ const K& for_tile(const Tile& tile, int variant, const Make& make) {
 
 /// The lanes of the subgroup that have the same digit as this one.
 struct Fellows {
-  UInt before = 0u, all = 0u;  ///< those in lanes before this one; their number
-  UInt first = 0u;             ///< the lane of the first
+  UInt before = 0u;   ///< those in lanes before this one
+  Bool last = false;  ///< none is in a lane behind it
 };
 
 Fellows find_fellows(const UInt& digit, int lanes) {
   const int words = (lanes + 31) / 32;
   std::vector<UInt> mask(std::size_t(words), UInt(lanes < 32 ? (1u << lanes) - 1u : ~0u));
-  // Nearly half of a sort's instructions. With the bit in all places a vote takes fewer of them than with a test of the
-  // bit and a choice between the lanes with and without it.
+  // Nearly half of a sort's instructions.
   for (int bit = 0; bit < kDigitBits; ++bit) {
-    const Int everywhere = (Int(digit) << (31 - bit)) >> 31;  // the bit in all places
-    const Vec<4, unsigned> votes = subgroup_ballot(everywhere != 0);
-    for (int w = 0; w < words; ++w) mask[std::size_t(w)] &= ~(votes[w] ^ UInt(everywhere));
+    const Bool set = (digit & (1u << bit)) != 0u;
+    const Vec<4, unsigned> votes = subgroup_ballot(set);
+    for (int w = 0; w < words; ++w) mask[std::size_t(w)] &= select(set, UInt(votes[w]), ~UInt(votes[w]));
   }
   Fellows f;
   const UInt lane = UInt(subgroup_lane());
-  for (int w = words - 1; w >= 0; --w) {
-    const UInt m = mask[std::size_t(w)], place = lane & 31u;
-    UInt below = (UInt(1u) << place) - 1u;
-    if (words > 1) below = select((lane >> 5u) > unsigned(w), ~0u, select((lane >> 5u) == unsigned(w), below, 0u));
-    f.before += popcount(m & below);
-    f.all += popcount(m);
-    const UInt first = popcount((m & (~m + 1u)) - 1u) + unsigned(32 * w);
-    f.first = words == 1 ? first : select(m != 0u, first, f.first);
+  if (words == 1) {
+    f.before = popcount(mask[0] & ((UInt(1u) << lane) - 1u));
+    f.last = (mask[0] >> lane) == 1u;
+    return f;
   }
+  UInt all = 0u;
+  for (int w = 0; w < words; ++w) {
+    const UInt m = mask[std::size_t(w)], word = lane >> 5u;
+    const UInt below =
+        select(word > unsigned(w), ~0u, select(word == unsigned(w), (UInt(1u) << (lane & 31u)) - 1u, 0u));
+    f.before += popcount(m & below);
+    all += popcount(m);
+  }
+  f.last = f.before + 1u == all;
   return f;
 }
 
@@ -123,9 +133,9 @@ B last_key(KeyOrder order) {
 
 /// The tiles of a column.
 struct Column {
-  Int number = workgroup_id(), first, last;
+  Int number, first, last;
 
-  Column(const Int& tiles, const Int& n, const Tile& tile) {
+  Column(const Int& number, const Int& tiles, const Int& n, const Tile& tile) : number(number) {
     first = number * tiles;
     last = min(first + tiles, (n + (tile.keys() - 1)) / tile.keys());
   }
@@ -137,25 +147,67 @@ auto make_count(const Tile& tile, KeyOrder order) {
                 [=](Arr<const B> keys, Arr<unsigned> counts, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
                   auto counters = shared<unsigned>(kDigits);
                   const Int l = local_id();
-                  const Column column(tiles, n, tile);
+                  const Column column(workgroup_id(), tiles, n, tile);
                   for (auto d : range(l, kDigits, tile.threads())) counters[d] = 0u;
                   barrier();
-                  const auto add = [&](const Var<B>& key) {
-                    atomic_add(counters[digit_of<B>(key, order, shift, digits)], 1u);
-                  };
-                  for (auto t : range(column.first, column.last)) {
-                    const Int at = t * tile.keys() + l, end = t * tile.keys() + tile.keys();
-                    If (end <= n) {
-                      std::vector<Var<B>> key;
-                      for (int r = 0; r < tile.rounds; ++r) key.push_back(Var<B>(keys[at + r * tile.threads()]));
-                      for (const Var<B>& k : key) add(k);
-                    }
-                    Else {
-                      for (auto i : range(at, n, tile.threads())) add(keys[i]);
-                    }
+                  // As many keys of a thread are on their way at once.
+                  const int each = std::min(tile.rounds, 16), step = each * tile.threads();
+                  const Int last = min(column.last * tile.keys(), n);
+                  for (auto first : range(column.first * tile.keys(), last, step)) {
+                    std::vector<Var<B>> key;
+                    const auto at = [&](int r) { return first + (l + r * tile.threads()); };
+                    for (int r = 0; r < each; ++r) key.push_back(Var<B>(keys[min(at(r), last - 1)]));
+                    for (int r = 0; r < each; ++r)
+                      If (at(r) < last) {
+                        atomic_add(counters[digit_of<B>(key[std::size_t(r)], order, shift, digits)], 1u);
+                      }
                   }
                   barrier();
                   for (auto d : range(l, digits, tile.threads())) counts[d * columns + column.number] = counters[d];
+                },
+                {.block = unsigned(tile.threads())});
+}
+
+/// A workgroup for each digit: what all columns before each have of it, and its number in `totals`.
+auto make_scan(const Tile& tile) {
+  return kernel("scan counts of digits",
+                [=](Arr<unsigned> counts, Arr<unsigned> totals, Int columns) {
+                  constexpr int kEach = 4;  // of a thread, side by side
+                  auto sums = shared<unsigned>(tile.subgroups);
+                  const Int l = local_id(), s = subgroup_id(), row = workgroup_id() * columns;
+                  UInt carried = 0u;
+                  for (auto first : range(0, columns, kEach * tile.threads())) {
+                    const Int at = first + kEach * l;
+                    std::vector<UInt> count(kEach, UInt(0u));
+                    UInt sum = 0u;
+                    for (int k = 0; k < kEach; ++k) {
+                      If (at + k < columns) {
+                        count[std::size_t(k)] = counts[row + at + k];
+                      }
+                      sum += count[std::size_t(k)];
+                    }
+                    const UInt before = subgroup_exclusive_add(sum);
+                    If (subgroup_lane() == tile.lanes - 1) {
+                      sums[s] = before + sum;
+                    }
+                    barrier();
+                    UInt to = carried + before;
+                    for (int k = 0; k < tile.subgroups; ++k) {
+                      const UInt of_subgroup = sums[k];
+                      to += select(s > k, of_subgroup, 0u);
+                      carried += of_subgroup;
+                    }
+                    for (int k = 0; k < kEach; ++k) {
+                      If (at + k < columns) {
+                        counts[row + at + k] = to;
+                      }
+                      to += count[std::size_t(k)];
+                    }
+                    barrier();
+                  }
+                  If (l == 0) {
+                    totals[workgroup_id()] = carried;
+                  }
                 },
                 {.block = unsigned(tile.threads())});
 }
@@ -165,14 +217,19 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
   // Keys and values are in the workgroup's memory one after the other, as what is wider.
   using W = std::conditional_t<(sizeof(V) > sizeof(B)), V, B>;
   return kernel("move keys of tiles",
-                [=](Arr<const B> keys, Arr<const V> values, Arr<const unsigned> starts, Arr<B> sorted_keys,
-                    Arr<V> sorted_values, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
+                [=](Arr<const B> keys, Arr<const V> values, Arr<const unsigned> starts, Arr<const unsigned> totals,
+                    Arr<B> sorted_keys, Arr<V> sorted_values, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
                   auto counters = shared<unsigned, 2>({{tile.subgroups, kDigits}});
                   auto begins = shared<unsigned>(kDigits);
+                  auto sums = shared<unsigned>(tile.sums());
                   auto sorted = shared<W>(tile.keys());
                   const Int l = local_id(), s = subgroup_id();
-                  const Column column(tiles, n, tile);
+                  // The last columns come first: the pass has read them last when it counted, and caches may still have
+                  // them.
+                  const Column column(workgroup_count() - 1 - workgroup_id(), tiles, n, tile);
                   const std::size_t rounds = std::size_t(tile.rounds);
+                  using OfTurns = std::vector<UInt>;
+                  const OfTurns nothing(std::size_t(tile.turns()), UInt(0u));
                   // Calls f(turn, digit) for the digits that this thread looks after.
                   const auto own_digits = [&](auto f) {
                     for (int turn = 0; turn < tile.turns(); ++turn) {
@@ -184,13 +241,44 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
                       }
                     }
                   };
+                  // What comes before each digit by the numbers of all.
+                  const auto scan_digits = [&](const OfTurns& number) {
+                    OfTurns before = nothing;
+                    for (std::size_t turn = 0; turn < number.size(); ++turn) {
+                      before[turn] = subgroup_exclusive_add(number[turn]);
+                      If (subgroup_lane() == tile.lanes - 1) {
+                        sums[int(turn) * tile.subgroups + s] = before[turn] + number[turn];
+                      }
+                    }
+                    barrier();
+                    own_digits([&](std::size_t turn, const Int& d) {
+                      constexpr int kFew = 8;
+                      const Int subgroups_before = d / tile.lanes;
+                      if (kDigits / tile.lanes <= kFew)
+                        for (int k = 0; k + 1 < kDigits / tile.lanes; ++k)
+                          before[turn] += select(subgroups_before > k, UInt(sums[k]), 0u);
+                      else
+                        for (auto k : range(subgroups_before)) before[turn] += sums[k];
+                    });
+                    return before;
+                  };
+                  // Its subgroup's counters: no other comes to them before the next barrier.
+                  const auto clear = [&] {
+                    for (auto d : range(subgroup_lane(), kDigits, tile.lanes)) counters(s, d) = 0u;
+                    subgroup_barrier();
+                  };
+
                   // Where the next tile's keys of each digit go.
-                  std::vector<UInt> start(std::size_t(tile.turns()), UInt(0u));
+                  OfTurns start = nothing, total = nothing;
                   own_digits([&](std::size_t turn, const Int& d) {
                     If (d < digits) {
                       start[turn] = starts[d * columns + column.number];
+                      total[turn] = totals[d];
                     }
                   });
+                  const OfTurns of_digits = scan_digits(total);
+                  for (std::size_t turn = 0; turn < start.size(); ++turn) start[turn] += of_digits[turn];
+                  clear();
 
                   for (auto t : range(column.first, column.last)) {
                     const Int first = t * tile.keys(), in_tile = min(n - first, tile.keys());
@@ -204,6 +292,7 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
                       for (std::size_t r = 0; r < rounds; ++r) key[r] = keys[source(r)];
                     }
                     Else {
+                      barrier();  // the tile before is still being read
                       for (auto k : range(l, tile.keys(), tile.threads())) {
                         Var<B> known = last_key<B>(order);
                         If (k < in_tile) {
@@ -214,56 +303,35 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
                       barrier();
                       for (std::size_t r = 0; r < rounds; ++r)
                         key[r] = Var<B>(Var<W>(sorted[part + int(r) * tile.lanes]));
-                      barrier();
                     }
-                    own_digits([&](std::size_t, const Int& d) {
-                      for (auto k : range(tile.subgroups)) counters(k, d) = 0u;
-                    });
-                    barrier();
 
                     // The place of each key among those of its digit in its subgroup's part.
                     for (std::size_t r = 0; r < rounds; ++r) {
-                      const Fellows fellows = find_fellows(UInt(digit(r)), tile.lanes);
-                      UInt begin = 0u;
-                      If (fellows.before == 0u) {
-                        begin = atomic_add(counters(s, digit(r)), fellows.all);
+                      const Int d = digit(r);
+                      const Fellows fellows = find_fellows(UInt(d), tile.lanes);
+                      place[r] = UInt(counters(s, d)) + fellows.before;
+                      subgroup_barrier();
+                      If (fellows.last) {
+                        counters(s, d) = place[r] + 1u;
                       }
-                      place[r] = subgroup_shuffle(begin, fellows.first) + fellows.before;
+                      subgroup_barrier();
                     }
                     barrier();
 
-                    // Where digits begin in the sorted tile: a scan of their sums over all subgroups, by the first of
-                    // these.
-                    std::vector<UInt> sum(std::size_t(tile.turns()), UInt(0u));
+                    // Where digits begin in the sorted tile, by their sums over all subgroups; from there to the place
+                    // among all keys; and where the digits of each subgroup begin.
+                    OfTurns sum = nothing;
                     own_digits([&](std::size_t turn, const Int& d) {
-                      for (auto k : range(tile.subgroups)) {
+                      for (int k = 0; k < tile.subgroups; ++k) {
                         const UInt count = counters(k, d);
                         counters(k, d) = sum[turn];
                         sum[turn] += count;
                       }
-                      begins[d] = sum[turn];
                     });
-                    barrier();
-                    If (s == 0) {
-                      // Digits of a lane lie side by side.
-                      const int each = kDigits / tile.lanes;
-                      static_assert(kDigits % 128 == 0, "subgroups of all widths divide them");
-                      const Int d = subgroup_lane() * each;
-                      UInt total = 0u;
-                      for (auto k : range(each)) total += begins[d + k];
-                      UInt before = subgroup_exclusive_add(total);
-                      for (auto k : range(each)) {
-                        const UInt count = begins[d + k];
-                        begins[d + k] = before;
-                        before += count;
-                      }
-                    }
-                    barrier();
-                    // From there to the place among all keys; and where the digits of each subgroup begin.
+                    const OfTurns begin = scan_digits(sum);
                     own_digits([&](std::size_t turn, const Int& d) {
-                      const UInt begin = begins[d];
-                      for (auto k : range(tile.subgroups)) counters(k, d) += begin;
-                      begins[d] = start[turn] - begin;
+                      for (int k = 0; k < tile.subgroups; ++k) counters(k, d) += begin[turn];
+                      begins[d] = start[turn] - begin[turn];
                       start[turn] += sum[turn];
                     });
                     barrier();
@@ -290,8 +358,9 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
                         for (std::size_t r = 0; r < rounds; ++r)
                           sorted_values[to[r]] = Var<V>(Var<W>(sorted[place_of(r)]));
                       }
+                      clear();
                     }
-                    Else {
+                    Else {  // the last of all
                       for (std::size_t r = 0; r < rounds; ++r)
                         If (source(r) < n) {
                           const UInt to = place[r] + begins[digit(r)];
@@ -299,7 +368,6 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
                           if (pairs) sorted_values[to] = values[source(r)];
                         }
                     }
-                    barrier();
                   }
                 },
                 {.block = unsigned(tile.threads())});
@@ -343,15 +411,25 @@ void count_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsign
 }
 
 template <class B, class V>
-void scatter_fine(const Work& work, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts) {
+void scan_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsigned>& counts,
+               const Array<unsigned>& totals) {
+  using K = decltype(make_scan(Tile()));
+  const Tile tile = tile_for<B, V>(work.device());
+  const K& scan = for_tile<K>(tile, 0, [&] { return make_scan(tile); });
+  work.run(scan, std::int64_t(tile.threads()) << pass.bits, counts, totals, divide(pass.keys.size(), tile).columns);
+}
+
+template <class B, class V>
+void scatter_fine(const Work& work, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts,
+                  const Array<unsigned>& totals) {
   using K = decltype(make_scatter<B, V>(Tile(), pass.order, pairs));
   const std::int64_t n = pass.keys.size();
   const Tile tile = tile_for<B, V>(work.device());
   const auto [columns, tiles] = divide(n, tile);
   const K& move =
       for_tile<K>(tile, 2 * int(pass.order) + pairs, [&] { return make_scatter<B, V>(tile, pass.order, pairs); });
-  work.run(move, columns * tile.threads(), pass.keys, pass.values, starts, pass.sorted_keys, pass.sorted_values, n,
-           columns, tiles, pass.shift, 1 << pass.bits);
+  work.run(move, columns * tile.threads(), pass.keys, pass.values, starts, totals, pass.sorted_keys, pass.sorted_values,
+           n, columns, tiles, pass.shift, 1 << pass.bits);
 }
 
 using U32 = std::uint32_t;
@@ -365,9 +443,13 @@ template void count_fine(const Work&, const SortPass<U32, U32>&, const Counts&);
 template void count_fine(const Work&, const SortPass<U32, U64>&, const Counts&);
 template void count_fine(const Work&, const SortPass<U64, U32>&, const Counts&);
 template void count_fine(const Work&, const SortPass<U64, U64>&, const Counts&);
-template void scatter_fine(const Work&, const SortPass<U32, U32>&, bool, const Counts&);
-template void scatter_fine(const Work&, const SortPass<U32, U64>&, bool, const Counts&);
-template void scatter_fine(const Work&, const SortPass<U64, U32>&, bool, const Counts&);
-template void scatter_fine(const Work&, const SortPass<U64, U64>&, bool, const Counts&);
+template void scan_fine(const Work&, const SortPass<U32, U32>&, const Counts&, const Counts&);
+template void scatter_fine(const Work&, const SortPass<U32, U32>&, bool, const Counts&, const Counts&);
+template void scan_fine(const Work&, const SortPass<U32, U64>&, const Counts&, const Counts&);
+template void scatter_fine(const Work&, const SortPass<U32, U64>&, bool, const Counts&, const Counts&);
+template void scan_fine(const Work&, const SortPass<U64, U32>&, const Counts&, const Counts&);
+template void scatter_fine(const Work&, const SortPass<U64, U32>&, bool, const Counts&, const Counts&);
+template void scan_fine(const Work&, const SortPass<U64, U64>&, const Counts&, const Counts&);
+template void scatter_fine(const Work&, const SortPass<U64, U64>&, bool, const Counts&, const Counts&);
 
 }  // namespace weft::detail

@@ -44,13 +44,11 @@ struct Side {
 };
 std::vector<Timing> race(const std::vector<Side>& sides, int rounds) {
   std::vector<std::vector<double>> samples(sides.size());
-  for (int round = -1; round < rounds; ++round)
-    for (std::size_t k = 0; k < sides.size(); ++k) {
-      const std::size_t at = round % 2 == 0 ? k : sides.size() - 1 - k;
-      sides[at].prepare();
-      const double s = seconds(sides[at].work);
-      if (round >= 0) samples[at].push_back(s);
-    }
+  take_turns(sides.size(), rounds + 1, [&](std::size_t which, int round) {
+    sides[which].prepare();
+    const double s = seconds(sides[which].work);
+    if (round > 0) samples[which].push_back(s);
+  });
   std::vector<Timing> timings;
   for (auto& s : samples) timings.push_back(summarise(std::move(s)));
   return timings;

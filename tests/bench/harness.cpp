@@ -20,6 +20,9 @@ namespace weft::bench {
 
 namespace {
 
+/// The device, where it is no part of the host.
+std::optional<Device> g_apart;
+
 constexpr double kShort = 0.02;  // of a sample: idle threads that look for work are a large part of it
 
 double units_per_second(const std::string& unit) {
@@ -65,23 +68,49 @@ Timing summarise(std::vector<double> samples) {
   return {median, (samples[3 * (n - 1) / 4] - samples[(n - 1) / 4]) / median};
 }
 
-std::vector<Timing> interleave(const std::vector<std::function<void()>>& candidates, int rounds, int warm_ups) {
-  const std::size_t n = candidates.size();
-  for (int round = 0; round < warm_ups; ++round)
-    for (const auto& candidate : candidates) candidate();
-  std::vector<std::vector<double>> samples(n);
-  for (int round = 0; round < rounds; ++round)
-    for (std::size_t k = 0; k < n; ++k) {
-      const std::size_t which = round % 2 ? n - 1 - k : k;
-      if (!samples[which].empty() && samples[which].back() < kShort) candidates[which]();
-      samples[which].push_back(seconds_of(candidates[which]));
+void wake_device() {
+  if (!g_apart) return;
+  static const auto work = kernel("busy", [](Arr<float> x) {
+    Int i = tid();
+    Float v = x[i];
+    for (auto k : range(100)) v = v * 0.999f + Float(k);
+    x[i] = v;
+  });
+  constexpr double kLong = 0.8;
+  const Array<float> x = zeros<float>(*g_apart, 1 << 24);
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < kLong) {
+    for (int k = 0; k < 20; ++k) launch(work, x.size(), x);
+    x.wait();
+  }
+}
+
+void take_turns(std::size_t candidates, int rounds, const std::function<void(std::size_t, int)>& sample) {
+  if (g_apart) {
+    for (std::size_t k = 0; k < candidates; ++k) {
+      wake_device();
+      for (int round = 0; round < rounds; ++round) sample(k, round);
     }
+    return;
+  }
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t k = 0; k < candidates; ++k) sample(round % 2 ? candidates - 1 - k : k, round);
+}
+
+std::vector<Timing> interleave(const std::vector<std::function<void()>>& candidates, int rounds, int warm_ups) {
+  std::vector<std::vector<double>> samples(candidates.size());
+  take_turns(candidates.size(), warm_ups + rounds, [&](std::size_t which, int round) {
+    if (round < warm_ups) return candidates[which]();
+    if (!samples[which].empty() && samples[which].back() < kShort) candidates[which]();
+    samples[which].push_back(seconds_of(candidates[which]));
+  });
   std::vector<Timing> timings;
   for (auto& s : samples) timings.push_back(summarise(std::move(s)));
   return timings;
 }
 
 Timing cost(const std::string& name, const std::function<double()>& body, int rounds) {
+  wake_device();
   for (int i = 0; i < 3; ++i) body();
   benchmark::RegisterBenchmark(name.c_str(),
                                [&](benchmark::State& state) {
@@ -172,6 +201,10 @@ int Harness::main(int argc, char** argv) {
     const Device device = device_name.empty() ? Device::best() : Device(device_name);
     fmt::print("device: {}, {}; host: {} CPUs; {} rounds, {}\n\n", device.adapter(), device.driver(),
                std::thread::hardware_concurrency(), rounds, Run(device, rounds, threads).threads_text());
+    if (!device.is_software()) g_apart = device;
+    const struct Forget {
+      ~Forget() { g_apart.reset(); }
+    } forget;
     fmt::print("{}", table_head());
     std::vector<Row> rows;
     for (std::size_t k = 0; k < cases_.size(); ++k) {

@@ -29,14 +29,13 @@ struct HostWork {
 std::vector<Timing> in_turns(const Run& run, const std::vector<HostWork>& sides, int parts) {
   constexpr int kWarmUps = 3;
   std::vector<std::vector<double>> samples(sides.size());
-  for (int round = 0; round < 5 * run.rounds() + kWarmUps; ++round)
-    for (std::size_t k = 0; k < sides.size(); ++k) {
-      sides[k].settle();
-      const double start = thread_seconds();
-      sides[k].work();
-      if (round >= kWarmUps) samples[k].push_back((thread_seconds() - start) / parts);
-      sides[k].settle();
-    }
+  take_turns(sides.size(), 5 * run.rounds() + kWarmUps, [&](std::size_t k, int round) {
+    sides[k].settle();
+    const double start = thread_seconds();
+    sides[k].work();
+    if (round >= kWarmUps) samples[k].push_back((thread_seconds() - start) / parts);
+    sides[k].settle();
+  });
   std::vector<Timing> timings;
   for (auto& s : samples) timings.push_back(summarise(std::move(s)));
   return timings;

@@ -257,6 +257,43 @@ TEST_P(Subgroups, work_in_loops_and_after_threads_have_parted) {
   });
 }
 
+TEST_P(Subgroups, hand_over_memory_at_their_own_barriers) {
+  on_all_sizes(device(), on_reference(), [](const Device& device) {
+    const int size = size_of(device);
+    Array<int> out = zeros<int>(device, kThreads);
+    // All fellows read a counter before the last of them writes it; each subgroup as often as its number says.
+    launch(kernel("turns",
+                  [](Arr<int> out) {
+                    auto counters = shared<int>(256);
+                    Int i = tid(), l = local_id(), seen = 0, last = subgroup_size() - 1;
+                    const Int own = subgroup_id() * subgroup_size();
+                    counters[l] = 0;
+                    subgroup_barrier();
+                    for (auto turn : range(20 + subgroup_id())) {
+                      const Int at = own + turn % 4, before = counters[at];
+                      seen = 31 * seen + before;
+                      subgroup_barrier();
+                      If (subgroup_lane() == (turn * 7) % (last + 1)) {
+                        counters[at] = before + subgroup_lane() + 1;
+                      }
+                      subgroup_barrier();
+                    }
+                    out[i] = seen;
+                  }),
+           kThreads, out);
+    const std::vector<int> v = out.to_vector();
+    for (int i = 0; i < kThreads; ++i) {
+      unsigned seen = 0;
+      int counters[4] = {};
+      for (int turn = 0; turn < 20 + i % 256 / size; ++turn) {
+        seen = 31 * seen + unsigned(counters[turn % 4]);
+        counters[turn % 4] += turn * 7 % size + 1;
+      }
+      ASSERT_EQ(v[std::size_t(i)], int(seen)) << i;
+    }
+  });
+}
+
 TEST_P(Subgroups, workgroups_reduce_by_subgroups_first) {
   on_all_sizes(device(), on_reference(), [](const Device& device) {
     Array<int> sums = zeros<int>(device, 4);
@@ -364,6 +401,16 @@ TEST_P(Subgroups, what_not_all_threads_reach_is_refused) {
                     launch(kernel("lane", [](Arr<int> x) { x[tid()] = subgroup_broadcast(tid(), tid()); }), 256, x);
                   }),
                   "subgroup_shuffle() takes any");
+  expect_contains(error_of([&] {
+                    launch(kernel("part of it",
+                                  [](Arr<int> x) {
+                                    If (x[tid()] == 0) {
+                                      subgroup_barrier();
+                                    }
+                                  }),
+                           256, x);
+                  }),
+                  "an operation of subgroups stands where not every thread of the subgroup may come");
   // One subgroup alone at a barrier.
   expect_contains(error_of([&] {
                     launch(kernel("alone",

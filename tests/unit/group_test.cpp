@@ -389,6 +389,21 @@ TEST(GroupSpirv, FourWordsOfABallotAreOneBallot) {
   EXPECT_EQ(check(m).at(spv::Op::OpGroupNonUniformBallot), 1);
 }
 
+TEST(GroupSpirv, SubgroupsMeetAtBarriersOfTheirOwn) {
+  const Module m = Kernel([](Kernel& k) {
+                     k.b.subgroup_barrier({"here.cpp", 7});
+                     k.store(k.u32(1), k.array(), k.tid());
+                   }).m;
+  EXPECT_EQ(check(m).at(spv::Op::OpControlBarrier), 1);
+  EXPECT_TRUE(ir::group_use(m).subgroups);
+  Target in_step = Target::everything();
+  in_step.lanes_in_step = true;
+  EXPECT_EQ(check(m, in_step).at(spv::Op::OpMemoryBarrier), 1);
+  Target narrow = Target::everything();
+  narrow.subgroup_size = 0;
+  expect_contains(error_of([&] { spirv::emit(m, narrow); }), "here.cpp:7: ");
+}
+
 TEST(GroupSpirv, WorkgroupsBeyondTheDeviceAreRefused) {
   Kernel k(everything);
   k.m.block = 4096;

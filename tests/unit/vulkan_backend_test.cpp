@@ -131,7 +131,8 @@ TEST_F(Vulkan, DescribesItsAdapters) {
     EXPECT_GE(list[i].max_groups, 65535u);
   }
   EXPECT_EQ(device_->info().cache_key, list[0].cache_key);
-  EXPECT_EQ(device_->info().host_visible, list[0].host_visible);
+  // What it may share with others can lie in memory of its own kind, which only a device that is open tells.
+  EXPECT_LE(device_->info().host_visible, list[0].host_visible);
 }
 
 TEST_F(Vulkan, NamesTheAdaptersThatExist) {
@@ -735,7 +736,7 @@ TEST_F(Vulkan, TheKeyOfATranslationHoldsAllThatDecidesIt) {
   const spirv::Target none;
   const std::string key = vulkan::spirv_key(hash, "device", none, false);
   for (bool spirv::Target::*flag : {&spirv::Target::int64, &spirv::Target::subgroup_shuffle, &spirv::Target::keep_nan64,
-                                    &spirv::Target::pairs_in_words}) {
+                                    &spirv::Target::lanes_in_step, &spirv::Target::pairs_in_words}) {
     spirv::Target other;
     other.*flag = !(other.*flag);
     EXPECT_NE(vulkan::spirv_key(hash, "device", other, false), key);
