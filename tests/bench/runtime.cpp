@@ -30,6 +30,10 @@ std::vector<Timing> in_turns(const Run& run, const std::vector<HostWork>& sides,
   constexpr int kWarmUps = 3;
   std::vector<std::vector<double>> samples(sides.size());
   take_turns(sides.size(), 5 * run.rounds() + kWarmUps, [&](std::size_t k, int round) {
+    // Once before, untimed: beside what the other side has left in the caches, and its threads look for work for a
+    // while.
+    sides[k].settle();
+    sides[k].work();
     sides[k].settle();
     const double start = thread_seconds();
     sides[k].work();
