@@ -1,17 +1,20 @@
-// A lock for what is held for some instructions. Internal to the runtime.
+// A lock for what is mostly held for some instructions. Internal to the runtime.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 namespace weft::detail {
 
-/// As std::mutex, for std::lock_guard. Who finds it taken tries again, and lets others run meanwhile. Cost: one
-/// exchange with other processors where a mutex has two and calls for each: a launch takes the lock of each of its
-/// arrays.
+/// As std::mutex, for std::lock_guard. Who finds it taken tries again, and lets others run meanwhile; later on it
+/// sleeps, so that threads of lower priority run as well. Cost: one exchange with other processors where a mutex has
+/// two and calls for each: a launch takes the lock of each of its arrays.
 class BriefLock {
  public:
   void lock() {
-    while (taken_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+    constexpr int kTries = 100;
+    for (int k = 0; taken_.exchange(true, std::memory_order_acquire); ++k)
+      k < kTries ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   void unlock() { taken_.store(false, std::memory_order_release); }
 

@@ -2,7 +2,6 @@
 #include "pacer.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "stream_clock.h"
 
@@ -30,8 +29,9 @@ void Pace::measured(std::uint32_t groups, double seconds) {
   if (groups > largest) largest_.store(groups, std::memory_order_relaxed);
 }
 
-backend::Ticket Pacer::launch_in_parts(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
-                                       const std::function<backend::Ticket(const backend::Grid&)>& record) {
+backend::Ticket Pacer::launch_with_care(backend::Stream& stream, const std::shared_ptr<Pace>& pace,
+                                        const Launch& launch, bool measured,
+                                        const std::function<backend::Ticket(const backend::Grid&)>& record) {
   // Rows are what parts consist of: as many, and as short, as can be.
   const std::uint32_t width = (launch.groups - 1) / launch.max_groups + 1, rows = (launch.groups - 1) / width + 1;
   backend::Ticket last = 0;
@@ -47,7 +47,7 @@ backend::Ticket Pacer::launch_in_parts(backend::Stream& stream, const std::share
     }
     const backend::Grid grid{width, n, 1, n < rows, first};
     const std::uint32_t groups = n * width;
-    if (std::exchange(wants_, false) || pace->wants(groups))
+    if (grid.part ? pace->wants(groups) : measured)
       last = clock_.measure(
           stream.own(), [&] { return record(grid); },
           [pace, groups](std::int64_t begin, std::int64_t end) { pace->measured(groups, double(end - begin) * 1e-9); });

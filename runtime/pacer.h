@@ -56,26 +56,28 @@ class Pacer {
   template <class F>
   backend::Ticket launch(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
                          const backend::Grid& whole, const F& record) {
-    return is_quick(*pace, launch) ? record(whole) : launch_in_parts(stream, pace, launch, std::cref(record));
+    const bool measured = pace->wants(launch.groups);
+    if (!measured && gather(*pace, launch)) return record(whole);
+    return launch_with_care(stream, pace, launch, measured, std::cref(record));
   }
 
  private:
-  /// Whether nothing has to be done for a launch but to count it, as for most: it is short by what is known, gathers
-  /// with others, need not be measured, and the device need not be asked what has run. That costs as much as a small
-  /// launch, and is done now and then.
-  bool is_quick(Pace& pace, const Launch& launch) {
-    if (wants_ = pace.wants(launch.groups); wants_ || ++since_asked_ >= kAskEvery) return false;
+  /// Counts a launch to what has gathered, where nothing else has to be done, as for most: it is short by what is
+  /// known, and the device need not be asked what has run. That costs as much as a small launch, and is done now and
+  /// then.
+  bool gather(const Pace& pace, const Launch& launch) {
+    if (++since_asked_ >= kAskEvery) return false;
     const double gathered = gathered_ + pace.estimate(launch.groups);
     if (gathered >= launch.budget) return false;
     gathered_ = gathered;
     return true;
   }
-  backend::Ticket launch_in_parts(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
-                                  const std::function<backend::Ticket(const backend::Grid&)>& record);
+  /// \param measured  where it is made whole
+  backend::Ticket launch_with_care(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
+                                   bool measured, const std::function<backend::Ticket(const backend::Grid&)>& record);
 
   static constexpr std::uint32_t kAskEvery = 16;
   StreamClock& clock_;
-  bool wants_ = false;             ///< the next dispatch is to be measured
   std::uint32_t since_asked_ = 0;  ///< launches since the device was asked what has run
   double gathered_ = 0;            ///< seconds of what was recorded since the last submission, as far as is known
 };

@@ -18,8 +18,8 @@ class VulkanRayStructure;
 /// A command buffer that is being recorded. Each operation names what it touches; Hazards decides what must stand
 /// before it.
 ///
-/// Launches are kept first, and given to the driver some at a time: it and all that comes before it in a launch are
-/// more code than a processor's first cache holds, and took turns in it.
+/// Launches are kept first, and given to the driver some at a time, so that its code and what comes before it in a
+/// launch do not take turns in a processor's caches.
 class Commands {
  public:
   explicit Commands(VulkanDevice& device);

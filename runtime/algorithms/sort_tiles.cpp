@@ -1,5 +1,5 @@
 // The passes of the radix sort with fine grain. A column is a row of tiles of some thousand keys, which a workgroup of
-// at most 8 subgroups takes one after the other. It sorts a tile by one digit in its own memory before it writes it, so
+// some 384 threads takes one after the other. It sorts a tile by one digit in its own memory before it writes it, so
 // that keys of one digit are written side by side.
 //
 // A thread holds up to 22 keys of a tile, one of each round. In a round the lanes of a subgroup that have the same
@@ -47,33 +47,40 @@ struct Tile {
   }
 };
 
-/// With these an H200 sorts fastest, of 128 to 512 threads and 8 to 24 rounds: the larger a tile, the longer are the
-/// runs of equal digits that are written, and its threads' registers leave no room for a second workgroup anyway.
+/// Of a workgroup. With 384 threads and 22 rounds an H200 sorts fastest, of 128 to 512 and 8 to 24: the larger a tile,
+/// the longer are the runs of equal digits that are written, and its threads' registers leave no room for a second
+/// workgroup anyway.
 constexpr int kMostThreads = 384, kMostSubgroups = 12;
 /// Rounds are written out, so that a thread's keys are in its registers. Where subgroups are narrow, as on CPUs, that
-/// is more code than it is worth: their drivers take seconds to compile it.
-constexpr int most_rounds(int lanes) { return lanes < 16 ? 2 : lanes < 32 ? 8 : 22; }
+/// is more code than it is worth: their drivers take seconds, or minutes, to compile it.
+int most_rounds(const backend::DeviceInfo& info) {
+  if (info.subgroup_size >= 32) return 22;
+  if (info.subgroup_size < 16) return 2;
+  return info.software ? 8 : 16;
+}
 /// Columns of many keys: enough for the largest devices, whose workgroups then need not be equally quick, and few
 /// counters to scan.
 constexpr std::int64_t kMostColumns = 1024;
 
+/// The largest tile that there is room for.
 /// \param element_bytes  of keys or values, whichever are larger
 Tile tile_of(const DeviceState& device, int element_bytes) {
   const backend::DeviceInfo& info = device.device->info();
-  Tile t;
-  t.lanes = int(info.subgroup_size);
-  const auto fits = [&](int rounds) {
+  Tile best;
+  best.lanes = int(info.subgroup_size);
+  if (best.lanes == 0) return best;
+  // A workgroup of fewer subgroups has fewer counters and more room for each.
+  const int most = std::min(kMostSubgroups, std::min(kMostThreads, int(info.max_block)) / best.lanes);
+  for (int subgroups = most; subgroups > 0; subgroups /= 2) {
+    const Tile none{best.lanes, subgroups, 0};
     const std::uint64_t counters =
-        std::uint64_t(t.subgroups + 1) * kDigits * sizeof(unsigned) + t.sums() * sizeof(unsigned);
-    return counters + std::uint64_t(t.threads()) * std::uint64_t(rounds * element_bytes) <= info.max_shared;
-  };
-  // A workgroup of fewer subgroups has more room for each.
-  t.subgroups = std::min(kMostSubgroups, std::min(kMostThreads, int(info.max_block)) / std::max(t.lanes, 1));
-  for (; t.subgroups > 0; t.subgroups /= 2) {
-    for (t.rounds = most_rounds(t.lanes); t.rounds > 0 && !fits(t.rounds);) --t.rounds;
-    if (t.rounds > 0) break;
+        (std::uint64_t(subgroups + 1) * kDigits + std::uint64_t(none.sums())) * sizeof(unsigned);
+    if (counters >= info.max_shared) continue;
+    const std::uint64_t each = std::uint64_t(none.threads()) * std::uint64_t(element_bytes);
+    const Tile t{best.lanes, subgroups, std::min(most_rounds(info), int((info.max_shared - counters) / each))};
+    if (t.keys() > best.keys()) best = t;
   }
-  return t;
+  return best;
 }
 
 /// A kernel for each shape of tiles that a device of this process has.

@@ -20,7 +20,7 @@ namespace weft::bench {
 
 namespace {
 
-/// The device, where it is no part of the host.
+/// The device, where it is not the host's processor.
 std::optional<Device> g_apart;
 
 constexpr double kShort = 0.02;  // of a sample: idle threads that look for work are a large part of it
@@ -201,7 +201,7 @@ int Harness::main(int argc, char** argv) {
     const Device device = device_name.empty() ? Device::best() : Device(device_name);
     fmt::print("device: {}, {}; host: {} CPUs; {} rounds, {}\n\n", device.adapter(), device.driver(),
                std::thread::hardware_concurrency(), rounds, Run(device, rounds, threads).threads_text());
-    if (!device.is_software()) g_apart = device;
+    if (!device.is_software() && !profile) g_apart = device;  // what keeps it busy would be most of a profile
     const struct Forget {
       ~Forget() { g_apart.reset(); }
     } forget;

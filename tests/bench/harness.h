@@ -21,10 +21,10 @@ Timing summarise(std::vector<double> samples);
 
 /// Calls sample(which, round) for each of `candidates` in each of `rounds`, one round after the other. The order turns
 /// round from one to the next, so that what slows the machine down for a while slows all of them. Not so on a device
-/// that is no part of the host: it slows down by itself while a reference keeps the host busy (an H200 to a quarter,
-/// for a second and more). There all rounds of one candidate come together, behind wake_device().
+/// that is not the host's processor: it slows down by itself while a reference keeps the host busy (an H200 to a
+/// quarter, for a second and more). There all rounds of one candidate come together, behind wake_device().
 void take_turns(std::size_t candidates, int rounds, const std::function<void(std::size_t, int)>& sample);
-/// Keeps a device that is no part of the host busy until its clock is what it is under load.
+/// Keeps such a device busy until its clock is what it is under load.
 void wake_device();
 
 /// Times candidates against each other: rounds of warm-up, then `rounds` in which each runs once (see take_turns());

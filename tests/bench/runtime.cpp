@@ -90,6 +90,7 @@ void launch_by_hand(Run& run) {
   const auto timings = in_turns(run,
                                 {{[&] {
                                     for (int k = 0; k < kLaunches; ++k) work.launch_one();
+                                    stream.submit();
                                   },
                                   [&] { stream.synchronize(); }},
                                  {[&] { hand.raw.run(hand.bytes, kLaunches, kBatch); }, [&] { hand.raw.wait(); }}},
@@ -111,6 +112,7 @@ void launch_beside_warp(Run& run) {
         stream.synchronize();
         const double start = thread_seconds();
         for (int k = 0; k < kLaunches; ++k) work.launch_one();
+        stream.submit();
         return thread_seconds() - start;
       },
       run.rounds());

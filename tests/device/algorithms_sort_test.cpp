@@ -160,7 +160,7 @@ TEST_P(AlgorithmsSort, a_million_keys_of_other_types_are_sorted_with_both_grains
 
 TEST_P(AlgorithmsSort, subgroups_of_every_size_sort) {
   on_all_sizes(device(), on_reference(), [](const Device& device) {
-    for (const std::int64_t n : {257, 2048, 4097})
+    for (const std::int64_t n : {257, 2048, 4097, 20000})  // whole tiles of some, and what is left over
       check_pairs<std::uint32_t>(device, make_keys<std::uint32_t>(n, Pattern::random), Grain::fine);
     check_pairs<std::uint32_t>(device, make_keys<float>(3000, Pattern::few), Grain::fine);
   });

@@ -352,9 +352,10 @@ TEST_P(Noise, lacunarity_and_gain_may_be_traced) {
          1, out, vec2{0.2f, 0.7f}, 1.5f, 0.25f);
   const vec2 of_host = curlnoise(1, vec2{0.2f, 0.7f}, 3, 1.5, 0.25);
   const std::vector<vec2> found = out.to_vector();
-  // A driver computes what is constant by itself, and rounds its own way.
+  // A driver may compute what is constant by itself, and round its own way: NVIDIA's does.
+  const float off = device().is_software() ? 0 : 1e-6f;
   for (std::size_t k = 0; k < found.size(); ++k)
-    for (int d = 0; d < 2; ++d) EXPECT_NEAR(found[k][d], of_host[d], 1e-6f) << k;
+    for (int d = 0; d < 2; ++d) EXPECT_NEAR(found[k][d], of_host[d], off) << k;
 }
 
 TEST_P(Noise, operands_of_both_faces_mix_and_elements_may_stand_for_values) {
