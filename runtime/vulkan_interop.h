@@ -150,7 +150,8 @@ class TimelineSemaphore {
   TimelineSemaphore(const Device& device, FileDescriptor&& fd);
 
   std::uint64_t value() const;
-  /// By the host. Errors: Error(invalid_argument) for a value that is not above all that it has and is to have.
+  /// By the host, before what streams are to give it. Errors: Error(invalid_argument) for a value that is not above the
+  /// one that it has, or not below those.
   void signal(std::uint64_t value) const;
   /// On the host, until it has at least the value.
   void wait(std::uint64_t value) const;

@@ -18,15 +18,27 @@ std::uint64_t value_of(VulkanDevice& device, VkSemaphore semaphore) {
 
 [[noreturn]] void refuse(std::uint64_t value, const char* how, std::uint64_t known) {
   throw Error(ErrorKind::invalid_argument,
-              fmt::format("a semaphore is to be signalled with {}, and it {} {}: the values of a timeline grow", value,
-                          how, known));
+              fmt::format("a semaphore is to be signalled with {}, and it {} {}: {}", value, how, known,
+                          value > known ? "wait for that first" : "the values of a timeline grow"));
 }
 }  // namespace
 
-// The handle of a semaphore that is gone may come back for another, so what has happened is forgotten.
+// The handle of a semaphore that is gone may come back for another, so what has happened is forgotten. A stream's
+// ticket may be reached a moment before the semaphore has its value; one that does not come at all was another's.
 std::vector<Signals::Pending>& Signals::pending_of(VkSemaphore semaphore) {
   for (auto& [key, list] : pending_)
-    std::erase_if(list, [&](const Pending& p) { return device_.retirement().reached(p.timeline, p.ticket); });
+    std::erase_if(list, [&](const Pending& p) {
+      if (!device_.retirement().reached(p.timeline, p.ticket)) return false;
+      if (key != semaphore || value_of(device_, semaphore) >= p.value) return true;
+      constexpr std::uint64_t kMoment = 1'000'000;  // nanoseconds
+      VkSemaphoreWaitInfo wait{};
+      wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+      wait.semaphoreCount = 1;
+      wait.pSemaphores = &semaphore;
+      wait.pValues = &p.value;
+      device_.vk().vkWaitSemaphores(device_.handle(), &wait, kMoment);
+      return true;
+    });
   std::erase_if(pending_, [&](const auto& item) { return item.second.empty() && item.first != semaphore; });
   return pending_[semaphore];
 }

@@ -185,13 +185,15 @@ void VulkanStream::submit(VkResult result, std::span<const VkCommandBuffer> comm
   if (result == VK_SUCCESS) {
     VkTimelineSemaphoreSubmitInfo timeline{};
     timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
-    const VkSemaphore semaphores[] = {timeline_->semaphore, signal.semaphore};
-    const std::uint64_t values[] = {recorded_, signal.value};
+    // The other's first: where drivers signal one after the other, it has its value when the ticket is reached.
+    const VkSemaphore semaphores[] = {signal.semaphore, timeline_->semaphore};
+    const std::uint64_t values[] = {signal.value, recorded_};
+    const std::uint32_t first = signal.semaphore ? 0 : 1;
     const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     timeline.waitSemaphoreValueCount = wait.semaphore ? 1 : 0;
     timeline.pWaitSemaphoreValues = &wait.value;
-    timeline.signalSemaphoreValueCount = signal.semaphore ? 2 : 1;
-    timeline.pSignalSemaphoreValues = values;
+    timeline.signalSemaphoreValueCount = 2 - first;
+    timeline.pSignalSemaphoreValues = values + first;
     VkSubmitInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
     info.pNext = &timeline;
@@ -201,7 +203,7 @@ void VulkanStream::submit(VkResult result, std::span<const VkCommandBuffer> comm
     info.pWaitSemaphores = &wait.semaphore;
     info.pWaitDstStageMask = &stages;
     info.signalSemaphoreCount = timeline.signalSemaphoreValueCount;
-    info.pSignalSemaphores = semaphores;
+    info.pSignalSemaphores = semaphores + first;
     if (wait.semaphore) device_.waits().add(timeline_, recorded_, device_.last_place());
     result = device_.submit(info);
   }

@@ -231,6 +231,32 @@ TEST_P(Sharing, ASemaphoreKeepsItsDevice) {
   EXPECT_EQ(semaphore.value(), 3u);
 }
 
+// A stream's work may be seen to have ended a moment before the semaphore has its value.
+TEST_P(Sharing, ValuesAreKnownUntilASemaphoreHasThem) {
+  if (on_reference()) GTEST_SKIP() << "no semaphores there";
+  const Device own = Device::open(device().name());
+  const Stream stream = own.stream();
+  const auto slow = kernel("slow", [](Arr<float> x) {
+    Float a = x[tid()];
+    for (auto k : range(10)) a = sin(a) + Float(k);
+    x[tid()] = a;
+  });
+  const Array<float> x = zeros<float>(own, 100'000);
+  for (int k = 0; k < 300; ++k) {
+    const TimelineSemaphore semaphore(own), of_host(own);
+    launch(stream, slow, x.size(), x);
+    stream.signal(semaphore.vk(), 9);
+    own.synchronize();
+    expect_contains(error_of([&] { stream.signal(semaphore.vk(), 8); }), "the values of a timeline grow");
+    launch(stream, slow, x.size(), x);
+    stream.signal(of_host.vk(), 8);
+    own.synchronize();
+    of_host.signal(9);
+    semaphore.wait(9);
+    EXPECT_EQ(of_host.value(), 9u);
+  }
+}
+
 // Of two threads that signal, the one with the lower value may come too late: it is told, and no value goes backwards.
 TEST_P(Sharing, ThreadsThatSignalAreOrdered) {
   if (on_reference()) GTEST_SKIP();
