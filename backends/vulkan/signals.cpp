@@ -24,21 +24,23 @@ std::uint64_t value_of(VulkanDevice& device, VkSemaphore semaphore) {
 }  // namespace
 
 // The handle of a semaphore that is gone may come back for another, so what has happened is forgotten. A stream's
-// ticket may be reached a moment before the semaphore has its value; one that does not come at all was another's.
+// ticket may be reached a moment before the semaphore has its value; one that does not come in that time was another's.
 std::vector<Signals::Pending>& Signals::pending_of(VkSemaphore semaphore) {
+  const auto has_run = [&](const Pending& p) { return device_.retirement().reached(p.timeline, p.ticket); };
+  std::uint64_t due = 0;
+  for (const Pending& p : pending_[semaphore])
+    if (has_run(p)) due = p.value;
+  if (due > value_of(device_, semaphore)) {
+    constexpr std::uint64_t kMoment = 1'000'000;  // nanoseconds
+    VkSemaphoreWaitInfo wait{};
+    wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+    wait.semaphoreCount = 1;
+    wait.pSemaphores = &semaphore;
+    wait.pValues = &due;
+    device_.vk().vkWaitSemaphores(device_.handle(), &wait, kMoment);
+  }
   for (auto& [key, list] : pending_)
-    std::erase_if(list, [&](const Pending& p) {
-      if (!device_.retirement().reached(p.timeline, p.ticket)) return false;
-      if (key != semaphore || value_of(device_, semaphore) >= p.value) return true;
-      constexpr std::uint64_t kMoment = 1'000'000;  // nanoseconds
-      VkSemaphoreWaitInfo wait{};
-      wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
-      wait.semaphoreCount = 1;
-      wait.pSemaphores = &semaphore;
-      wait.pValues = &p.value;
-      device_.vk().vkWaitSemaphores(device_.handle(), &wait, kMoment);
-      return true;
-    });
+    std::erase_if(list, [&](const Pending& p) { return has_run(p) && (key != semaphore || p.value <= due); });
   std::erase_if(pending_, [&](const auto& item) { return item.second.empty() && item.first != semaphore; });
   return pending_[semaphore];
 }
