@@ -1,8 +1,8 @@
 // A VkDevice with its queue, memory, programs and streams: what backend::Device is on Vulkan.
 #pragma once
-#include <volk.h>
 
 #include <atomic>
+#include <chrono>
 #include <climits>
 #include <cstdint>
 #include <functional>
@@ -34,6 +34,8 @@ struct Tuning {
   bool cache_device_memory = true;  ///< false: as on a discrete GPU all of whose memory the host sees
   bool share_pages = false;         ///< as on a GPU that CUDA has too
   int most_pages = INT_MAX;         ///< as on a GPU with little memory
+  int most_when_idle = 4;           ///< operations of a stream's batch, see VulkanStream
+  bool waits_as_on_gpus = false;    ///< see wait_for()
 };
 
 /// A queue that is not ours alone, and what its owner wants done around its use.
@@ -81,12 +83,14 @@ class VulkanDevice final : public Device {
   Chains& chains() { return chains_; }
   std::uint32_t queue_family() const { return adapter_.queue_family; }
 
-  /// Blocks until a timeline semaphore has at least the value.
+  /// Blocks until a timeline semaphore has at least the value. On GPUs the thread looks at it for a while before it
+  /// sleeps.
   /// \param patience  in ns: no longer than that
   /// \return  whether it has
   bool wait_for(VkSemaphore semaphore, std::uint64_t value, std::uint64_t patience = ~0ull);
   /// Hands work to the queue. Streams of all threads share it, and on adopted devices whoever else uses it.
   VkResult submit(const VkSubmitInfo& info);
+  int most_when_idle() const { return most_when_idle_; }
   /// In the queue, of what was submitted last: places grow. Others may be submitting.
   std::uint64_t last_place() const { return last_place_.load(); }
 
@@ -116,6 +120,7 @@ class VulkanDevice final : public Device {
   void equip(const Tuning& tuning);
   std::optional<Allocation> grow(std::size_t bytes, MemoryKind kind);
   bool comes_free();
+  bool looked(VkSemaphore semaphore, std::uint64_t value, std::chrono::nanoseconds most);
 
   std::shared_ptr<Instance> instance_;          ///< null for an adopted device
   std::shared_ptr<const Adapter> own_adapter_;  ///< of an adopted device
@@ -133,7 +138,9 @@ class VulkanDevice final : public Device {
   std::atomic<bool> lost_{false}, lose_{false};
   mutable std::mutex lost_mutex_;
   std::string lost_why_;
-  int most_pages_ = INT_MAX;
+  int most_pages_ = INT_MAX, most_when_idle_ = 1;
+  bool looks_ = false;                       ///< in wait_for()
+  std::atomic<bool> waits_are_long_{false};  ///< the last one was
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Retirement> retirement_;
   DiskCache cache_;

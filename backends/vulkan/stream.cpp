@@ -19,7 +19,11 @@ namespace weft::backend::vulkan {
 using ir::Access;
 
 VulkanStream::VulkanStream(VulkanDevice& device)
-    : DeviceObject(device), vk_(device.vk()), timeline_(std::make_shared<Timeline>()), commands_(device) {
+    : DeviceObject(device),
+      vk_(device.vk()),
+      timeline_(std::make_shared<Timeline>()),
+      commands_(device),
+      idle_limit_(device.most_when_idle()) {
   try {
     create();
   } catch (...) {
@@ -445,7 +449,7 @@ bool VulkanStream::done(Ticket ticket) {
 void VulkanStream::wait(Ticket ticket) {
   device_.check_alive();
   check_ticket(ticket);
-  idle_limit_ = kMostWhenIdle;
+  idle_limit_ = device_.most_when_idle();
   if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return;
   if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) flush();
   device_.wait_for(timeline_->semaphore, signal_of(ticket));
@@ -454,7 +458,7 @@ void VulkanStream::wait(Ticket ticket) {
 
 std::function<void()> VulkanStream::waiting(Ticket ticket) {
   device_.check_alive();
-  idle_limit_ = kMostWhenIdle;
+  idle_limit_ = device_.most_when_idle();
   if (ticket == kAllWork) ticket = recorded_;
   check_ticket(ticket);
   if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return {};

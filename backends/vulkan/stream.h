@@ -25,9 +25,9 @@ class VulkanTimestamps;
 /// A stream is a row of command buffers and one timeline semaphore, whose value is the last ticket that has run.
 ///
 /// Operations gather in a command buffer; it goes to the queue at submit() and wait(), after kMost operations, and
-/// after kMostWhenIdle when nothing was in flight, so that the device starts early; a device that is done with that
-/// before the host is with more gets twice as many the next time, until the host waits for it. A batch begins with a
-/// barrier against all that the queue was given before; within it, Hazards decides.
+/// after Tuning::most_when_idle when nothing was in flight, so that the device starts early; a device that is done with
+/// that before the host is with more gets twice as many the next time, until the host waits for it. A batch begins with
+/// a barrier against all that the queue was given before; within it, Hazards decides.
 ///
 /// When kBatches are in flight, the host waits for the oldest, so as not to run away from the device. It does not where
 /// that batch stands behind a wait for a semaphore of another's: who signals may be the host. Then there are more of
@@ -73,7 +73,6 @@ class VulkanStream final : public Stream, private DeviceObject {
   std::size_t batches() const { return in_flight_.size() + spare_.size() + (current_ ? 1 : 0); }
 
   static constexpr int kMost = 128;
-  static constexpr int kMostWhenIdle = 16;
   static constexpr int kBatches = 8;
   static constexpr std::uint64_t kRingBytes = 1 << 20;
   static constexpr std::uint64_t kStagingBytes = 16 << 20;
@@ -144,8 +143,8 @@ class VulkanStream final : public Stream, private DeviceObject {
   Batches in_flight_;               // oldest first
   std::vector<std::unique_ptr<Batch>> spare_;
   Commands commands_;
-  int count_ = 0, limit_ = 0;       // operations in the batch, and how many it may have
-  int idle_limit_ = kMostWhenIdle;  // how many the next may have if nothing is in flight then
+  int count_ = 0, limit_ = 0;  // operations in the batch, and how many it may have
+  int idle_limit_;             // how many the next may have if nothing is in flight then
   bool at_once_ = false;
   VulkanTimestamps* measure_ = nullptr;  // the next operation
   std::uint32_t measure_first_ = 0;

@@ -1,15 +1,20 @@
-// The passes of the radix sort with fine grain. A column is a row of tiles of some thousand keys, which a workgroup of
-// some 384 threads takes one after the other. It sorts a tile by one digit in its own memory before it writes it, so
-// that keys of one digit are written side by side.
+// The passes of the radix sort with fine grain. A column is one tile of some thousand keys, or a few of many keys,
+// which a workgroup of up to 1024 threads takes one after the other. It sorts a tile by one digit in its own memory
+// before it writes it, so that keys of one digit are written side by side.
 //
 // A thread holds up to 22 keys of a tile, one of each round. In a round the lanes of a subgroup that have the same
 // digit find each other by eight votes. Each goes as many places behind what the subgroup's counter of that digit says
 // as there are fellows in lanes before it, and the last of them counts them all: the order of equal digits is kept.
-// When all rounds are done, the counters of all subgroups say where the digits of each begin in the sorted tile.
+// When all rounds are done, a scan over all counters, by digit and among those of one digit by subgroup, says where the
+// digits of each subgroup begin in the sorted tile.
 //
 // What a round leaves in a counter the next finds there: all lanes have read it before the last one of them writes, and
 // none goes on before that. No other subgroup comes to its counters meanwhile, so that it clears them itself, and
 // waits for others only where sums of all are taken.
+//
+// Counters, sorted keys and sorted values take turns in the same memory: the larger a tile, the longer are the runs of
+// equal digits that are written, and the more threads a workgroup has, the more of what they wait for is on its way at
+// once.
 //
 // Nearly all tiles are full. In the last one, which may not be (and is the only one of few keys), a thread has keys
 // behind the last that no other comes after, so that they go to the end of the tile; each thread then writes its own
@@ -38,29 +43,33 @@ struct Tile {
 
   int threads() const { return lanes * subgroups; }
   int keys() const { return threads() * rounds; }
+  /// Threads that look after the counters of one digit, each after those of some subgroups.
+  int parts() const { return std::max(1, threads() / kDigits); }
+  int rows() const { return (subgroups + parts() - 1) / parts(); }
   /// Of those that threads look after, one by one.
   int turns() const { return (kDigits + threads() - 1) / threads(); }
-  /// Subgroups that have digits, turn by turn.
-  int sums() const { return turns() * subgroups; }
+  /// Counters of a subgroup, and where those of the next begin: apart, so that threads that look after one digit come
+  /// to different banks of the memory.
+  static constexpr int kStride = kDigits + 1;
+  /// Elements of memory that keys and counters share.
+  int shared_elements() const { return std::max(keys(), subgroups * kStride); }
   bool operator<(const Tile& o) const {
     return std::tie(lanes, subgroups, rounds) < std::tie(o.lanes, o.subgroups, o.rounds);
   }
 };
 
-/// Of a workgroup. With 384 threads and 22 rounds an H200 sorts fastest, of 128 to 512 and 8 to 24: the larger a tile,
-/// the longer are the runs of equal digits that are written, and its threads' registers leave no room for a second
-/// workgroup anyway.
-constexpr int kMostThreads = 384, kMostSubgroups = 12;
-/// Rounds are written out, so that a thread's keys are in its registers. Where subgroups are narrow, as on CPUs, that
-/// is more code than it is worth: their drivers take seconds, or minutes, to compile it.
-int most_rounds(const backend::DeviceInfo& info) {
-  if (info.subgroup_size >= 32) return 22;
+constexpr int kMostThreads = 1024, kMostSubgroups = 32;
+/// Rounds are written out, so that a thread's keys are in its registers: on an H200 those of 1024 threads hold 11, and
+/// of fewer threads more. Where subgroups are narrow, as on CPUs, that is more code than it is worth: their drivers
+/// take seconds, or minutes, to compile it.
+int most_rounds(const backend::DeviceInfo& info, int threads) {
   if (info.subgroup_size < 16) return 2;
-  return info.software ? 8 : 16;
+  const int most = std::clamp(11 * 1024 / threads, 1, 22);
+  return info.subgroup_size >= 32 ? most : std::min(most, info.software ? 8 : 16);
 }
-/// Columns of many keys: enough for the largest devices, whose workgroups then need not be equally quick, and few
-/// counters to scan.
-constexpr std::int64_t kMostColumns = 1024;
+/// Columns of many keys: enough for the largest devices, whose workgroups then need not be equally quick, and not so
+/// many that their counters take long to scan.
+constexpr std::int64_t kMostColumns = 4096;
 
 /// The largest tile that there is room for.
 /// \param element_bytes  of keys or values, whichever are larger
@@ -69,15 +78,16 @@ Tile tile_of(const DeviceState& device, int element_bytes) {
   Tile best;
   best.lanes = int(info.subgroup_size);
   if (best.lanes == 0) return best;
-  // A workgroup of fewer subgroups has fewer counters and more room for each.
   const int most = std::min(kMostSubgroups, std::min(kMostThreads, int(info.max_block)) / best.lanes);
   for (int subgroups = most; subgroups > 0; subgroups /= 2) {
-    const Tile none{best.lanes, subgroups, 0};
-    const std::uint64_t counters =
-        (std::uint64_t(subgroups + 1) * kDigits + std::uint64_t(none.sums())) * sizeof(unsigned);
-    if (counters >= info.max_shared) continue;
-    const std::uint64_t each = std::uint64_t(none.threads()) * std::uint64_t(element_bytes);
-    const Tile t{best.lanes, subgroups, std::min(most_rounds(info), int((info.max_shared - counters) / each))};
+    Tile t{best.lanes, subgroups, 0};
+    // Where digits begin, and sums of subgroups.
+    const std::uint64_t besides =
+        (kDigits + 2 * std::uint64_t(t.turns()) * std::uint64_t(subgroups)) * sizeof(unsigned);
+    if (besides >= info.max_shared) continue;
+    const int elements = int((info.max_shared - besides) / std::uint64_t(element_bytes));
+    if (subgroups * Tile::kStride > elements) continue;
+    t.rounds = std::min(most_rounds(info, t.threads()), elements / t.threads());
     if (t.keys() > best.keys()) best = t;
   }
   return best;
@@ -223,161 +233,190 @@ template <class B, class V>
 auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
   // Keys and values are in the workgroup's memory one after the other, as what is wider.
   using W = std::conditional_t<(sizeof(V) > sizeof(B)), V, B>;
-  return kernel("move keys of tiles",
-                [=](Arr<const B> keys, Arr<const V> values, Arr<const unsigned> starts, Arr<const unsigned> totals,
-                    Arr<B> sorted_keys, Arr<V> sorted_values, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
-                  auto counters = shared<unsigned, 2>({{tile.subgroups, kDigits}});
-                  auto begins = shared<unsigned>(kDigits);
-                  auto sums = shared<unsigned>(tile.sums());
-                  auto sorted = shared<W>(tile.keys());
-                  const Int l = local_id(), s = subgroup_id();
-                  // The last columns come first: the pass has read them last when it counted, and caches may still have
-                  // them.
-                  const Column column(workgroup_count() - 1 - workgroup_id(), tiles, n, tile);
-                  const std::size_t rounds = std::size_t(tile.rounds);
-                  using OfTurns = std::vector<UInt>;
-                  const OfTurns nothing(std::size_t(tile.turns()), UInt(0u));
-                  // Calls f(turn, digit) for the digits that this thread looks after.
-                  const auto own_digits = [&](auto f) {
-                    for (int turn = 0; turn < tile.turns(); ++turn) {
-                      const Int d = l + turn * tile.threads();
-                      if (tile.threads() * (turn + 1) <= kDigits)
-                        f(std::size_t(turn), d);
-                      else If (d < kDigits) {
-                        f(std::size_t(turn), d);
-                      }
-                    }
-                  };
-                  // What comes before each digit by the numbers of all.
-                  const auto scan_digits = [&](const OfTurns& number) {
-                    OfTurns before = nothing;
-                    for (std::size_t turn = 0; turn < number.size(); ++turn) {
-                      before[turn] = subgroup_exclusive_add(number[turn]);
-                      If (subgroup_lane() == tile.lanes - 1) {
-                        sums[int(turn) * tile.subgroups + s] = before[turn] + number[turn];
-                      }
-                    }
-                    barrier();
-                    own_digits([&](std::size_t turn, const Int& d) {
-                      constexpr int kFew = 8;
-                      const Int subgroups_before = d / tile.lanes;
-                      if (kDigits / tile.lanes <= kFew)
-                        for (int k = 0; k + 1 < kDigits / tile.lanes; ++k)
-                          before[turn] += select(subgroups_before > k, UInt(sums[k]), 0u);
-                      else
-                        for (auto k : range(subgroups_before)) before[turn] += sums[k];
-                    });
-                    return before;
-                  };
-                  // Its subgroup's counters: no other comes to them before the next barrier.
-                  const auto clear = [&] {
-                    for (auto d : range(subgroup_lane(), kDigits, tile.lanes)) counters(s, d) = 0u;
-                    subgroup_barrier();
-                  };
+  return kernel(
+      "move keys of tiles",
+      [=](Arr<const B> keys, Arr<const V> values, Arr<const unsigned> starts, Arr<const unsigned> totals,
+          Arr<B> sorted_keys, Arr<V> sorted_values, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
+        auto memory = shared<W>(tile.shared_elements());
+        auto begins = shared<unsigned>(kDigits);
+        auto sums = shared<unsigned>(2 * tile.turns() * tile.subgroups);
+        const Int l = local_id(), s = subgroup_id();
+        const auto counter = [&](const Int& subgroup, const Int& d) { return memory[subgroup * Tile::kStride + d]; };
+        // The last columns come first: the pass has read them last when it counted, and caches may still have
+        // them.
+        const Column column(workgroup_count() - 1 - workgroup_id(), tiles, n, tile);
+        const std::size_t rounds = std::size_t(tile.rounds);
+        using OfTurns = std::vector<UInt>;
+        const OfTurns nothing(std::size_t(tile.turns()), UInt(0u));
+        // Calls f(turn, digit, part) for what this thread looks after.
+        const auto own_digits = [&](auto f) {
+          for (int turn = 0; turn < tile.turns(); ++turn) {
+            const Int at = l + turn * tile.threads(), d = at / tile.parts(), part = at - d * tile.parts();
+            if (tile.threads() * (turn + 1) <= kDigits * tile.parts())
+              f(std::size_t(turn), d, part);
+            else If (d < kDigits) {
+              f(std::size_t(turn), d, part);
+            }
+          }
+        };
+        // Calls f(subgroup) for those whose counters of a digit part `part` looks after.
+        const auto own_counters = [&](const Int& part, auto f) {
+          for (int row = 0; row < tile.rows(); ++row) {
+            const Int subgroup = part * tile.rows() + row;
+            if (tile.rows() * tile.parts() == tile.subgroups)
+              f(std::size_t(row), subgroup);
+            else If (subgroup < tile.subgroups) {
+              f(std::size_t(row), subgroup);
+            }
+          }
+        };
+        // What comes before each thread's turns, by the numbers of all.
+        const auto scan = [&](const std::vector<OfTurns>& numbers) {
+          std::vector<OfTurns> before(numbers.size(), nothing);
+          const auto sum_of = [&](std::size_t which, std::size_t turn, const Int& subgroup) {
+            return sums[int(which * nothing.size() + turn) * tile.subgroups + subgroup];
+          };
+          for (std::size_t k = 0; k < numbers.size(); ++k)
+            for (std::size_t turn = 0; turn < nothing.size(); ++turn) {
+              before[k][turn] = subgroup_exclusive_add(numbers[k][turn]);
+              If (subgroup_lane() == tile.lanes - 1) {
+                sum_of(k, turn, s) = before[k][turn] + numbers[k][turn];
+              }
+            }
+          barrier();
+          for (std::size_t k = 0; k < numbers.size(); ++k)
+            for (std::size_t turn = 0; turn < nothing.size(); ++turn) {
+              // Each lane adds up some of the sums of the subgroups before.
+              const Int subgroups_before = int(turn) * tile.subgroups + s;
+              UInt some = 0u;
+              for (int first = 0; first < (int(turn) + 1) * tile.subgroups; first += tile.lanes) {
+                const Int at = first + subgroup_lane();
+                some += select(at < subgroups_before, UInt(sum_of(k, 0, min(at, subgroups_before))), 0u);
+              }
+              before[k][turn] += subgroup_add(some);
+            }
+          return before;
+        };
 
-                  // Where the next tile's keys of each digit go.
-                  OfTurns start = nothing, total = nothing;
-                  own_digits([&](std::size_t turn, const Int& d) {
-                    If (d < digits) {
-                      start[turn] = starts[d * columns + column.number];
-                      total[turn] = totals[d];
-                    }
-                  });
-                  const OfTurns of_digits = scan_digits(total);
-                  for (std::size_t turn = 0; turn < start.size(); ++turn) start[turn] += of_digits[turn];
-                  clear();
+        // Where the keys of each digit go: behind those of the columns before, in the first turn of a digit.
+        OfTurns start = nothing, total = nothing;
+        own_digits([&](std::size_t turn, const Int& d, const Int& part) {
+          If (part == 0 && d < digits) {
+            start[turn] = starts[d * columns + column.number];
+            total[turn] = totals[d];
+          }
+        });
 
-                  for (auto t : range(column.first, column.last)) {
-                    const Int first = t * tile.keys(), in_tile = min(n - first, tile.keys());
-                    const Int part = s * (tile.rounds * tile.lanes) + subgroup_lane();
-                    const auto source = [&](std::size_t r) { return first + part + int(r) * tile.lanes; };
-                    std::vector<Var<B>> key(rounds, Var<B>(B(0)));
-                    std::vector<UInt> place(rounds, UInt(0u));
-                    const auto digit = [&](std::size_t r) { return digit_of<B>(key[r], order, shift, digits); };
-                    const Bool full = in_tile == tile.keys();
-                    If (full) {
-                      for (std::size_t r = 0; r < rounds; ++r) key[r] = keys[source(r)];
-                    }
-                    Else {
-                      barrier();  // the tile before is still being read
-                      for (auto k : range(l, tile.keys(), tile.threads())) {
-                        Var<B> known = last_key<B>(order);
-                        If (k < in_tile) {
-                          known = keys[first + k];
-                        }
-                        sorted[k] = Var<W>(known);
-                      }
-                      barrier();
-                      for (std::size_t r = 0; r < rounds; ++r)
-                        key[r] = Var<B>(Var<W>(sorted[part + int(r) * tile.lanes]));
-                    }
+        for (auto t : range(column.first, column.last)) {
+          const Int first = t * tile.keys(), in_tile = min(n - first, tile.keys());
+          const Int part_of_tile = s * (tile.rounds * tile.lanes) + subgroup_lane();
+          const auto source = [&](std::size_t r) { return first + part_of_tile + int(r) * tile.lanes; };
+          std::vector<Var<B>> key(rounds, Var<B>(B(0)));
+          std::vector<UInt> place(rounds, UInt(0u));
+          const auto digit = [&](std::size_t r) { return digit_of<B>(key[r], order, shift, digits); };
+          const Bool full = in_tile == tile.keys();
+          If (full) {
+            for (std::size_t r = 0; r < rounds; ++r) key[r] = keys[source(r)];
+          }
+          Else {
+            for (auto k : range(l, tile.keys(), tile.threads())) {
+              Var<B> known = last_key<B>(order);
+              If (k < in_tile) {
+                known = keys[first + k];
+              }
+              memory[k] = Var<W>(known);
+            }
+            barrier();
+            for (std::size_t r = 0; r < rounds; ++r)
+              key[r] = Var<B>(Var<W>(memory[part_of_tile + int(r) * tile.lanes]));
+            barrier();
+          }
 
-                    // The place of each key among those of its digit in its subgroup's part.
-                    for (std::size_t r = 0; r < rounds; ++r) {
-                      const Int d = digit(r);
-                      const Fellows fellows = find_fellows(UInt(d), tile.lanes);
-                      place[r] = UInt(counters(s, d)) + fellows.before;
-                      subgroup_barrier();
-                      If (fellows.last) {
-                        counters(s, d) = place[r] + 1u;
-                      }
-                      subgroup_barrier();
-                    }
-                    barrier();
+          // The place of each key among those of its digit in its subgroup's part.
+          for (auto d : range(subgroup_lane(), kDigits, tile.lanes)) counter(s, d) = Var<W>(W(0));
+          subgroup_barrier();
+          for (std::size_t r = 0; r < rounds; ++r) {
+            const Int d = digit(r);
+            const Fellows fellows = find_fellows(UInt(d), tile.lanes);
+            place[r] = UInt(Var<W>(counter(s, d))) + fellows.before;
+            subgroup_barrier();
+            If (fellows.last) {
+              counter(s, d) = Var<W>(place[r] + 1u);
+            }
+            subgroup_barrier();
+          }
+          barrier();
 
-                    // Where digits begin in the sorted tile, by their sums over all subgroups; from there to the place
-                    // among all keys; and where the digits of each subgroup begin.
-                    OfTurns sum = nothing;
-                    own_digits([&](std::size_t turn, const Int& d) {
-                      for (int k = 0; k < tile.subgroups; ++k) {
-                        const UInt count = counters(k, d);
-                        counters(k, d) = sum[turn];
-                        sum[turn] += count;
-                      }
-                    });
-                    const OfTurns begin = scan_digits(sum);
-                    own_digits([&](std::size_t turn, const Int& d) {
-                      for (int k = 0; k < tile.subgroups; ++k) counters(k, d) += begin[turn];
-                      begins[d] = start[turn] - begin[turn];
-                      start[turn] += sum[turn];
-                    });
-                    barrier();
+          // Where the digits of each subgroup begin in the sorted tile, and from there to the place among all
+          // keys.
+          OfTurns sum = nothing;
+          std::vector<OfTurns> count(std::size_t(tile.rows()), nothing);
+          own_digits([&](std::size_t turn, const Int& d, const Int& part) {
+            own_counters(part, [&](std::size_t row, const Int& subgroup) {
+              count[row][turn] = UInt(Var<W>(counter(subgroup, d)));
+              sum[turn] += count[row][turn];
+            });
+          });
+          const std::vector<OfTurns> before = scan({sum, total});
+          own_digits([&](std::size_t turn, const Int& d, const Int& part) {
+            UInt to = before[0][turn];
+            If (part == 0) {
+              begins[d] = start[turn] + before[1][turn] - to;
+            }
+            own_counters(part, [&](std::size_t row, const Int& subgroup) {
+              counter(subgroup, d) = Var<W>(to);
+              to += count[row][turn];
+            });
+          });
+          barrier();
 
-                    for (std::size_t r = 0; r < rounds; ++r) place[r] += counters(s, digit(r));
-                    If (full) {
-                      // Sort, and write in order. Where the keys were in registers the values come, while keys are
-                      // written.
-                      for (std::size_t r = 0; r < rounds; ++r) sorted[place[r]] = Var<W>(key[r]);
-                      std::vector<Var<V>> value;
-                      for (std::size_t r = 0; r < rounds && pairs; ++r) value.push_back(Var<V>(values[source(r)]));
-                      barrier();
-                      const auto place_of = [&](std::size_t r) { return int(r) * tile.threads() + l; };
-                      std::vector<UInt> to;
-                      for (std::size_t r = 0; r < rounds; ++r) {
-                        const Var<B> k = Var<B>(Var<W>(sorted[place_of(r)]));
-                        to.push_back(UInt(place_of(r)) + begins[digit_of<B>(k, order, shift, digits)]);
-                        sorted_keys[to[r]] = k;
-                      }
-                      if (pairs) {
-                        barrier();
-                        for (std::size_t r = 0; r < rounds; ++r) sorted[place[r]] = Var<W>(value[r]);
-                        barrier();
-                        for (std::size_t r = 0; r < rounds; ++r)
-                          sorted_values[to[r]] = Var<V>(Var<W>(sorted[place_of(r)]));
-                      }
-                      clear();
-                    }
-                    Else {  // the last of all
-                      for (std::size_t r = 0; r < rounds; ++r)
-                        If (source(r) < n) {
-                          const UInt to = place[r] + begins[digit(r)];
-                          sorted_keys[to] = key[r];
-                          if (pairs) sorted_values[to] = values[source(r)];
-                        }
-                    }
-                  }
-                },
-                {.block = unsigned(tile.threads())});
+          for (std::size_t r = 0; r < rounds; ++r) place[r] += UInt(Var<W>(counter(s, digit(r))));
+          // The next tile's keys will go behind this one's.
+          If (t + 1 < column.last) {
+            own_digits([&](std::size_t turn, const Int& d, const Int& part) {
+              If (part == 0) {
+                const Int behind = min(d + 1, kDigits - 1);
+                const UInt end = select(d + 1 < kDigits, UInt(Var<W>(counter(0, behind))), unsigned(tile.keys()));
+                start[turn] += end - before[0][turn];
+              }
+            });
+          }
+          barrier();
+          If (full) {
+            // Sort, and write in order. Where the keys were in registers the values come, while keys are
+            // written.
+            for (std::size_t r = 0; r < rounds; ++r) memory[place[r]] = Var<W>(key[r]);
+            std::vector<Var<V>> value;
+            for (std::size_t r = 0; r < rounds && pairs; ++r) value.push_back(Var<V>(values[source(r)]));
+            barrier();
+            const auto place_of = [&](std::size_t r) { return int(r) * tile.threads() + l; };
+            std::vector<UInt> to;
+            for (std::size_t r = 0; r < rounds; ++r) {
+              const Var<B> k = Var<B>(Var<W>(memory[place_of(r)]));
+              to.push_back(UInt(place_of(r)) + begins[digit_of<B>(k, order, shift, digits)]);
+              sorted_keys[to[r]] = k;
+            }
+            if (pairs) {
+              barrier();
+              for (std::size_t r = 0; r < rounds; ++r) memory[place[r]] = Var<W>(value[r]);
+              barrier();
+              for (std::size_t r = 0; r < rounds; ++r) sorted_values[to[r]] = Var<V>(Var<W>(memory[place_of(r)]));
+            }
+            If (t + 1 < column.last) {
+              barrier();  // before its counters
+            }
+          }
+          Else {  // the last of all
+            for (std::size_t r = 0; r < rounds; ++r)
+              If (source(r) < n) {
+                const UInt to = place[r] + begins[digit(r)];
+                sorted_keys[to] = key[r];
+                if (pairs) sorted_values[to] = values[source(r)];
+              }
+          }
+        }
+      },
+      {.block = unsigned(tile.threads())});
 }
 
 /// How the keys are divided.
@@ -422,8 +461,10 @@ void scan_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsigne
                const Array<unsigned>& totals) {
   using K = decltype(make_scan(Tile()));
   const Tile tile = tile_for<B, V>(work.device());
-  const K& scan = for_tile<K>(tile, 0, [&] { return make_scan(tile); });
-  work.run(scan, std::int64_t(tile.threads()) << pass.bits, counts, totals, divide(pass.keys.size(), tile).columns);
+  // As many threads as there are columns to scan.
+  const Tile few{tile.lanes, std::min(tile.subgroups, 12), 0};
+  const K& scan = for_tile<K>(few, 0, [&] { return make_scan(few); });
+  work.run(scan, std::int64_t(few.threads()) << pass.bits, counts, totals, divide(pass.keys.size(), tile).columns);
 }
 
 template <class B, class V>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
@@ -75,6 +76,9 @@ class Vulkan : public testing::Test {
     auto instance = Instance::get(options().validation);
     return std::make_unique<VulkanDevice>(instance, instance->adapters().at(0), tuning);
   }
+
+  // Streams submit what is asked for alone: a batch begins with a barrier that is not counted.
+  static std::unique_ptr<VulkanDevice> in_one_batch() { return tuned({.most_when_idle = VulkanStream::kMost}); }
 
   static std::shared_ptr<Program> load(Device& device, const char* body, std::uint32_t args_bytes = sizeof(ShaderArgs),
                                        int indirect = -1) {
@@ -322,9 +326,10 @@ TEST_F(Vulkan, DependentLaunchesRunInOrder) {
 
 TEST_F(Vulkan, BarriersStandOnlyWhereNeeded) {
   constexpr std::uint32_t n = 256;
-  VulkanStream stream(static_cast<VulkanDevice&>(*device_));
-  const auto step = load(*device_, test::kStep), count = load(*device_, test::kCount);
-  const Allocation m = device_->allocate(8 * n * 4, MemoryKind::device);
+  const auto device = in_one_batch();
+  VulkanStream stream(*device);
+  const auto step = load(*device, test::kStep), count = load(*device, test::kCount);
+  const Allocation m = device->allocate(8 * n * 4, MemoryKind::device);
   const auto at = [&](int i) { return m.address + i * n * 4; };
   for (int i = 0; i < 4; ++i) run(stream, *step, {at(0), at(1 + i), n, 0});
   EXPECT_EQ(stream.memory_barriers(), 0u) << "readers of one array are independent";
@@ -336,14 +341,15 @@ TEST_F(Vulkan, BarriersStandOnlyWhereNeeded) {
   run(stream, *step, {at(7), at(5), n, 0});
   EXPECT_EQ(stream.memory_barriers(), 4u) << "reading what was added needs the sums";
   stream.synchronize();
-  device_->free(m);
+  device->free(m);
 }
 
 TEST_F(Vulkan, ACopyBehindBarriersOfLaunchesHasOneOfItsOwn) {
   constexpr std::uint32_t n = 256;
-  VulkanStream stream(static_cast<VulkanDevice&>(*device_));
-  const auto step = load(*device_, test::kStep);
-  const Allocation m = device_->allocate(6 * n * 4, MemoryKind::device);
+  const auto device = in_one_batch();
+  VulkanStream stream(*device);
+  const auto step = load(*device, test::kStep);
+  const Allocation m = device->allocate(6 * n * 4, MemoryKind::device);
   const auto at = [&](int i) { return m.address + i * n * 4; };
   stream.fill(at(0), 6 * n * 4, 1);
   stream.synchronize();
@@ -362,14 +368,15 @@ TEST_F(Vulkan, ACopyBehindBarriersOfLaunchesHasOneOfItsOwn) {
   third.address = at(3);
   EXPECT_EQ(read<std::uint32_t>(stream, third, n, copied), std::vector<std::uint32_t>(n, 3));
   stream.synchronize();
-  device_->free(m);
+  device->free(m);
 }
 
 TEST_F(Vulkan, ACopyThatWritesWhatLaunchesHaveReadIsOrderedBehindThem) {
   constexpr std::uint32_t n = 256;
-  VulkanStream stream(static_cast<VulkanDevice&>(*device_));
-  const auto step = load(*device_, test::kStep);
-  const Allocation m = device_->allocate(6 * n * 4, MemoryKind::device);
+  const auto device = in_one_batch();
+  VulkanStream stream(*device);
+  const auto step = load(*device, test::kStep);
+  const Allocation m = device->allocate(6 * n * 4, MemoryKind::device);
   const auto at = [&](int i) { return m.address + i * n * 4; };
   run(stream, *step, {at(0), at(1), n, 0});
   run(stream, *step, {at(2), at(0), n, 0});
@@ -386,7 +393,7 @@ TEST_F(Vulkan, ACopyThatWritesWhatLaunchesHaveReadIsOrderedBehindThem) {
   run(stream, *step, {at(3), at(4), n, 0});
   EXPECT_EQ(stream.memory_barriers(), 2u);
   stream.synchronize();
-  device_->free(m);
+  device->free(m);
 }
 
 TEST_F(Vulkan, AtomicsOfManyLaunchesAddUp) {
@@ -543,6 +550,29 @@ TEST_F(Vulkan, MemoryInALoopIsBounded) {
   stream->synchronize();
   device->free(device->allocate(1, MemoryKind::device));
   EXPECT_LE(device->memory().pages(), 3) << "and empty pages go back";
+}
+
+// As on GPUs: for what comes soon, for what takes longer than the thread looks, and no longer than there is patience.
+TEST_F(Vulkan, WaitsLookBeforeTheySleep) {
+  const auto device = tuned({.waits_as_on_gpus = true});
+  const backend::vulkan::Point point = device->semaphores().take();
+  EXPECT_TRUE(device->wait_for(point.semaphore, point.value));
+  EXPECT_FALSE(device->wait_for(point.semaphore, point.value + 1, 0));
+  std::uint64_t value = point.value;
+  for (const int ms : {0, 10, 10, 0}) {
+    ++value;
+    EXPECT_FALSE(device->wait_for(point.semaphore, value, 2'000'000));
+    std::jthread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+      VkSemaphoreSignalInfo signal{};
+      signal.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
+      signal.semaphore = point.semaphore;
+      signal.value = value;
+      EXPECT_EQ(device->vk().vkSignalSemaphore(device->handle(), &signal), VK_SUCCESS);
+    });
+    EXPECT_TRUE(device->wait_for(point.semaphore, value));
+  }
+  device->semaphores().give({point.semaphore, value});
 }
 
 TEST_F(Vulkan, SaysHowMuchMemoryThereIs) {
