@@ -189,6 +189,14 @@ void Capture::refuse_waits() {
                             t_capture->doing()));
 }
 
+void Capture::refuse_semaphores(const char* what) {
+  if (t_capture)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} while {}: semaphores are no part of that; a stream waits and signals before and after "
+                            "what was collected is launched or submitted",
+                            what, t_capture->doing()));
+}
+
 StreamState& Capture::stream_for(DeviceState& device) {
   if (&device != &device_)
     throw Error(ErrorKind::invalid_argument,

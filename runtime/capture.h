@@ -125,6 +125,8 @@ class Capture {
   static Capture* current();
   /// Errors: Error(invalid_argument) while this thread captures: what was collected has not run.
   static void refuse_waits();
+  /// As above for what is done at once and for what would be there only once: \param what  "a semaphore is signalled"
+  static void refuse_semaphores(const char* what);
 
   DeviceState& device() const { return device_; }
   const char* doing() const { return doing_; }

@@ -66,7 +66,7 @@ void CapturedMemory::check_present() const {
     if (!u.storage->is_freed()) continue;
     if (!u.kernel) refuse("it was made", captured, {}, {});
     // Others may have been set for the argument since.
-    refuse(fmt::format("it was made, {}{}", u.kernel->params[u.parameter].name, given_.empty() ? "" : " of then"),
+    refuse(fmt::format("it was made, {}{}", u.kernel->params[u.parameter].name, given_.empty() ? "" : " as captured"),
            captured, u.kernel->name, u.kernel->loc);
   }
   for (const auto& [launch, given] : given_)

@@ -309,7 +309,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
 }
 
 void Stream::wait(VkSemaphore semaphore, std::uint64_t value) const {
-  Capture::refuse_waits();
+  Capture::refuse_semaphores("a stream is to wait for a semaphore");
   require_semaphore(*state_->device, semaphore, "wait()");
   // The whole queue waits: what streams have been given by now comes before, and is reported on its own. A stream that
   // another thread is giving work to right now has none that is known to be earlier.
@@ -322,7 +322,7 @@ void Stream::wait(VkSemaphore semaphore, std::uint64_t value) const {
 }
 
 void Stream::signal(VkSemaphore semaphore, std::uint64_t value) const {
-  Capture::refuse_waits();
+  Capture::refuse_semaphores("a stream is to signal a semaphore");
   require_semaphore(*state_->device, semaphore, "signal()");
   state_->with(
       [&](backend::Stream& s) { return backend::VulkanStreamAccess(s.own(), "signal()").signal(semaphore, value); });

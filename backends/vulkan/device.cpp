@@ -281,8 +281,8 @@ bool VulkanDevice::looked(VkSemaphore semaphore, std::uint64_t value, std::chron
   return false;
 }
 
-// A thread that sleeps is woken late: on an H200 a launch and the wait for it take 54 us then, and 18 us where the
-// thread looks itself. It does not look long where waits have been longer than that.
+// A thread that sleeps is woken late: on an H200 a launch and the wait for it take 54 us at least then, and where the
+// thread looks itself 18 at least. It does not look long where waits have been longer than that.
 bool VulkanDevice::wait_for(VkSemaphore semaphore, std::uint64_t value, std::uint64_t patience) {
   constexpr std::chrono::nanoseconds kLong = std::chrono::milliseconds(1), kBriefly = std::chrono::microseconds(50);
   const auto start = std::chrono::steady_clock::now();

