@@ -79,8 +79,8 @@ class Stream {
   /// host. The queue waits: what other streams of the device are given from now on comes later, too, so that nothing
   /// of it may be what the semaphore waits for, and the host must not read arrays that others know before it signals it
   /// itself: that waits, too. The semaphore is of the same VkDevice and must stay until then.
-  /// Errors: Error(unsupported) on a device that is not adopted, TimelineSemaphores apart; Error(invalid_argument) for a
-  /// null semaphore, and while a graph or a recording collects work.
+  /// Errors: Error(unsupported) on a device that is not adopted, TimelineSemaphores apart; Error(invalid_argument) for
+  /// a null semaphore, and while a graph or a recording collects work.
   void wait(VkSemaphore semaphore, std::uint64_t value) const;
   /// A timeline semaphore gets the value when all has run that the stream has been given so far, which is started.
   /// Errors: as wait(), and Error(invalid_argument) for a value that is not above the one that the semaphore has, or is

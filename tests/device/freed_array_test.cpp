@@ -138,7 +138,8 @@ TEST_P(FreedArrays, are_refused_by_graphs_that_work_on_them) {
                     "in kernel \"add one\": a graph works on an array that was freed since it was made, argument 1: ");
   Array<float> z = zeros<float>(device(), 8);
   graph.set(node, add_one, z);
-  expect_contains(error_of([&] { graph.launch(); }), "that was freed since it was made, argument 1 as captured: capture");
+  expect_contains(error_of([&] { graph.launch(); }),
+                  "that was freed since it was made, argument 1 as captured: capture");
   EXPECT_EQ(y.at(7), 1) << "a part of the graph ran";
   expect_contains(error_of([&] { graph.set(node, add_one, x); }), "is an array that was freed");
   // What was set for a node can be set again.
