@@ -27,24 +27,27 @@ class Hazards {
   Barrier add(std::span<const MemoryRange> ranges);
 
   /// A memory barrier was recorded for another reason.
-  void clear() { count_ = 0; }
-  int count() const { return count_; }
+  void clear() { read_.count = changed_.count = 0; }
+  int count() const { return read_.count + changed_.count; }
 
   static constexpr int kMost = 64;
 
  private:
   struct Interval {
     std::uint64_t begin, end;
-    ir::Access access;
     bool appends;
   };
+  struct Intervals {
+    /// Whether one has bytes of the range, and not both append.
+    bool meet(const Interval& range) const;
+    void note(const Interval& range);
 
-  static bool independent(const Interval& a, const Interval& b);
-  Barrier check(const Interval& range) const;
-  void note(const Interval& range);
+    std::array<Interval, kMost> all;
+    int count = 0;
+  };
 
-  std::array<Interval, kMost> intervals_;
-  int count_ = 0;
+  // Apart: most ranges are read alone, and those need not be compared with each other.
+  Intervals read_, changed_;
 };
 
 }  // namespace weft::backend::vulkan

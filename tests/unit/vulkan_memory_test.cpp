@@ -182,6 +182,11 @@ TEST(VulkanHazards, OneLaunchMayTouchAPlaceTwice) {
   Hazards hazards;
   EXPECT_EQ(add(hazards, {range(0, 64, Access::read), range(32, 64, Access::write)}), Barrier::none);
   EXPECT_EQ(add(hazards, {range(0, 32, Access::write)}), Barrier::execution);
+  for (Access after : {Access::read, Access::write}) {
+    Hazards both;
+    EXPECT_EQ(add(both, {range(0, 64, Access::read), range(0, 64, Access::write)}), Barrier::none);
+    EXPECT_EQ(add(both, {range(0, 64, after)}), Barrier::memory) << "it was changed, whatever else was done there";
+  }
 }
 
 TEST(VulkanHazards, WhatCannotBeRememberedIsABarrier) {
