@@ -12,13 +12,19 @@ namespace weft::detail {
 class BriefLock {
  public:
   void lock() {
-    constexpr int kTries = 100;
-    for (int k = 0; taken_.exchange(true, std::memory_order_acquire); ++k)
-      k < kTries ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (!take()) [[unlikely]]
+      wait();
   }
   void unlock() { taken_.store(false, std::memory_order_release); }
 
  private:
+  bool take() { return !taken_.exchange(true, std::memory_order_acquire); }
+  void wait() {
+    constexpr int kTries = 100;
+    for (int k = 0; !take(); ++k)
+      k < kTries ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+
   std::atomic<bool> taken_ = false;
 };
 

@@ -135,22 +135,20 @@ void Commands::order_launch(std::span<const MemoryRange> ranges) { order(ranges,
 
 void Commands::dispatch(const VulkanProgram& program, std::span<const std::byte> args, std::uint64_t large,
                         const Grid& grid, std::uint64_t grid_at) {
-  Launch launch;
-  if (grid_at) {
-    const Place place = device_.memory().resolve(grid_at, 12);
-    launch.grid_in = place.buffer;
-    launch.grid_at = place.offset;
-  }
+  const Place grid_in = grid_at ? device_.memory().resolve(grid_at, 12) : Place();
+  if (large) args = std::as_bytes(std::span(&large, 1));
+  const std::size_t pushed = pushed_.size();
+  pushed_.insert(pushed_.end(), args.begin(), args.end());
+  pushed_.resize(pushed + (args.size() + 3) / 4 * 4);
+  Launch& launch = launches_.emplace_back();
   launch.pipeline = program.pipeline();
   launch.grid = grid;
+  launch.grid_in = grid_in.buffer;
+  launch.grid_at = grid_in.offset;
+  launch.pushed = std::uint32_t(pushed);
+  launch.bytes = std::uint32_t(pushed_.size() - pushed);
   launch.before = next_;
   launch.stages = grid_at ? used_ : next_stages_;
-  if (large) args = std::as_bytes(std::span(&large, 1));
-  launch.pushed = std::uint32_t(pushed_.size());
-  launch.bytes = (std::uint32_t(args.size()) + 3) / 4 * 4;
-  pushed_.insert(pushed_.end(), args.begin(), args.end());
-  pushed_.resize(launch.pushed + launch.bytes);
-  launches_.push_back(launch);
   next_ = Barrier::none;
   if (launches_.size() >= kKept) write_launches();
 }
