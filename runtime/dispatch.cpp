@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "../frontend/support/error.h"
@@ -53,22 +55,46 @@ void pack_extents(std::byte* block, const ir::Interface& i, const Extent& thread
   }
 }
 
-// All but the number of threads, and what debug mode adds.
-void pack_block(std::byte* block, const ir::Interface& call, std::span<const HostArg> args, const Extent& threads) {
-  for (std::size_t k = 0; k < args.size(); ++k) {
-    const ir::Param& p = call.params[k];
-    if (!args[k].array)
-      std::memcpy(block + p.offset, args[k].value, p.bytes);
-    else if (p.kind != ir::Param::Kind::absent)
-      pack_array(block, p, *args[k].array);
+// Returns the array of the argument that the kernel accesses, or null.
+inline const ArrayBase* pack_argument(std::byte* block, const ir::Param& p, const HostArg& arg) {
+  if (!arg.array) {
+    // Most values are of 4 bytes, which take one move where a length that is not known takes a call.
+    if (p.bytes == 4)
+      std::memcpy(block + p.offset, arg.value, 4);
+    else
+      std::memcpy(block + p.offset, arg.value, p.bytes);
+    return nullptr;
   }
-  pack_extents(block, call, threads);
+  if (p.kind == ir::Param::Kind::absent) return nullptr;
+  pack_array(block, p, *arg.array);
+  return p.access == ir::Access::none ? nullptr : arg.array;
 }
 
-// The array of an argument that the kernel accesses, or null.
-const ArrayBase* accessed(const ir::Param& p, const HostArg& arg) {
-  return p.kind == ir::Param::Kind::absent || p.access == ir::Access::none ? nullptr : arg.array;
-}
+// Room for things that are written before they are read: to set all ranges would cost each launch some 50 ns. A few, as
+// nearly all launches have, stay off the heap.
+template <class T, std::size_t few>
+class Room {
+ public:
+  explicit Room(std::size_t size) {
+    if (size > few) [[unlikely]] {
+      many_ = std::make_unique_for_overwrite<T[]>(size);
+      first_ = many_.get();
+    }
+  }
+  Room(const Room&) = delete;
+  T* data() { return first_; }
+
+ private:
+  alignas(T) std::byte few_[few * sizeof(T)];
+  std::unique_ptr<T[]> many_;
+  T* first_ = std::launder(reinterpret_cast<T*>(few_));
+};
+
+// What a launch works on beside its arguments, found by them.
+struct Beyond {
+  References held, held_read;  ///< by elements, which change what these hold, or do not
+  References by_handles;
+};
 
 thread_local bool t_moves_elements = false;
 
@@ -88,9 +114,10 @@ std::string argument_name(const HostArg& arg) {
 PackedLaunch pack(const ir::Interface& call, std::span<const HostArg> args, const Extent& threads, std::int64_t count) {
   PackedLaunch packed;
   packed.block.resize(call.args_bytes);
-  pack_block(packed.block.data(), call, args, threads);
   for (std::size_t k = 0; k < args.size(); ++k)
-    if (const ArrayBase* a = accessed(call.params[k], args[k])) packed.arrays.push_back({a, k, call.params[k].access});
+    if (const ArrayBase* a = pack_argument(packed.block.data(), call.params[k], args[k]))
+      packed.arrays.push_back({a, k, call.params[k].access});
+  pack_extents(packed.block.data(), call, threads);
   const std::uint32_t n = std::uint32_t(count);
   std::memcpy(packed.block.data(), &n, 4);
   return packed;
@@ -121,50 +148,26 @@ void dispatch(const Dispatch& work) {
   const Extent& threads = work.threads;
   StreamState* const on = &work.on;
   DeviceState& device = *on->device;
-  // Blocks beyond the usual size are rare; the common one stays off the heap.
-  std::byte small[512];
-  std::vector<std::byte> large;
-  std::byte* block = small;
-  if (call.args_bytes > sizeof small) {
-    large.resize(call.args_bytes);
-    block = large.data();
-  }
+  Room<std::byte, 512> block_room(call.args_bytes);
+  std::byte* const block = block_room.data();
   // The arrays that the kernel accesses, gathered once: each is looked at several times.
   struct Use {
-    const ArrayBase* array;
     Storage* storage;
     std::size_t argument;
-    ir::Access access;
     bool changes;
   };
-  constexpr std::size_t kFewUses = 64;
-  Use few_uses[kFewUses];
-  std::vector<Use> many_uses(args.size() > kFewUses ? args.size() : 0);
-  Use* const all_uses = many_uses.empty() ? few_uses : many_uses.data();
-  std::size_t num_uses = 0;
-  for (std::size_t k = 0; k < args.size(); ++k)
-    if (const ArrayBase* const a = accessed(call.params[k], args[k])) {
-      const ir::Access access = call.params[k].access;
-      all_uses[num_uses++] = {a, a->storage().get(), k, access, any(access, ir::kChanges)};
-    }
-  const std::span<const Use> uses(all_uses, num_uses);
-  // The arrays, the report buffer, what the elements of arrays hold (changed, or read), what is behind handles, and
-  // what else is read. As bytes, out of which those come to be that are set: to set all would cost each launch some
-  // 50 ns.
+  Room<Use, 64> use_room(args.size());
+  Use* const first_use = use_room.data();
+  // Those arrays, the report buffer, what the elements of arrays hold (changed, or read), what is behind handles, and
+  // what else is read.
   constexpr std::size_t kFew = 69;
-  alignas(backend::MemoryRange) std::byte few[kFew * sizeof(backend::MemoryRange)];
-  std::vector<backend::MemoryRange> many;
-  std::span<backend::MemoryRange> ranges(std::launder(reinterpret_cast<backend::MemoryRange*>(few)), kFew);
-  if (args.size() + 5 > ranges.size()) {
-    many.resize(args.size() + 5);
-    ranges = many;
-  }
+  const std::size_t max_ranges = std::max(args.size() + 5, kFew);
+  Room<backend::MemoryRange, kFew> range_room(max_ranges);
+  backend::MemoryRange* const ranges = range_room.data();
   if (call.report_offset != 0 && !on->capture) on->leave_graph();
   const std::size_t first_operation = on->capture ? on->capture->position() : 0;
   std::vector<Capture::Stale> stale_before;
   if (on->capture) stale_before = on->capture->structures.changed;
-  std::size_t num_ranges = 0;
-  pack_block(block, call, args, threads);
   const auto refuse_freed = [&](const References& list, const char* message) {
     for (const std::shared_ptr<Storage>& s : list)
       if (s->is_freed()) throw Error(ErrorKind::invalid_argument, message, call.name, call.loc);
@@ -173,14 +176,27 @@ void dispatch(const Dispatch& work) {
   // a recording works on which is not submitted.
   // What a kernel does through an address that it has loaded is noted for all of its arrays (mark_accesses): it changes
   // nothing that the elements of those hold which it does not change.
-  References held, held_read;
-  for (const Use& use : uses) {
-    use.storage->check_present();
-    if (use.storage->holds_arrays()) use.storage->reach(use.changes && !t_moves_elements ? held : held_read);
+  std::optional<Beyond> beyond;
+  if (call.by_handles) beyond.emplace();
+  const std::span<const ir::Param> params(call.params);
+  std::size_t num_uses = 0;
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    const ir::Param& p = params[k];
+    const ArrayBase* const a = pack_argument(block, p, args[k]);
+    if (!a) continue;
+    Storage& storage = *a->storage();
+    storage.check_present();
+    const bool changes = any(p.access, ir::kChanges);
+    first_use[num_uses] = {&storage, k, changes};
+    ranges[num_uses] = {a->address(), a->extent_bytes(), p.access};
+    ++num_uses;
+    if (!storage.holds_arrays()) continue;
+    if (!beyond) beyond.emplace();
+    storage.reach(changes && !t_moves_elements ? beyond->held : beyond->held_read);
   }
-  if (!held.empty()) std::erase_if(held_read, [&](const auto& s) { return std::ranges::binary_search(held, s); });
-  for (const References* list : {&held, &held_read})
-    refuse_freed(*list, "an array was freed that the elements of its arguments may hold: assign all of those anew");
+  const std::span<const Use> uses(first_use, num_uses);
+  std::size_t num_ranges = num_uses;
+  pack_extents(block, call, threads);
   const auto in_kernel = [&](const auto& f, const auto& message) {
     try {
       return f();
@@ -196,42 +212,53 @@ void dispatch(const Dispatch& work) {
   const auto as_it_is = [](const std::string& why) { return why; };
   const auto in_elements = [] { return "what elements of its arguments hold"; };
   const auto behind_handles = [] { return "what it finds by handles"; };
-  for (const Use& use : uses) {
-    order(*use.storage, use.changes, [&] { return argument_name(args[use.argument]); });
-    ranges[num_ranges++] = {use.array->address(), use.array->extent_bytes(), use.access};
+  if (beyond) {
+    auto& [held, held_read, by_handles] = *beyond;
+    if (!held.empty()) std::erase_if(held_read, [&](const auto& s) { return std::ranges::binary_search(held, s); });
+    for (const References* list : {&held, &held_read})
+      refuse_freed(*list, "an array was freed that the elements of its arguments may hold: assign all of those anew");
   }
-  // Which of them a kernel changes is not known: it may read and write all.
-  constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
-  for (const std::shared_ptr<Storage>& s : held) order(*s, true, in_elements);
-  for (const std::shared_ptr<Storage>& s : held_read) order(*s, false, in_elements);
-  References by_handles;
-  if (call.by_handles) {
-    by_handles = in_kernel([&] { return device.handles.all(*on); }, as_it_is);
-    refuse_freed(by_handles, "an array was freed that a structure stands on which kernels find by its handle");
-    for (const std::shared_ptr<Storage>& s : by_handles) order(*s, false, behind_handles);
+  // Otherwise there is nothing to come before it, or each launch of the graph is ordered; that the arrays are there was
+  // seen above.
+  if (!on->capture && device.several_streams.load(std::memory_order_relaxed))
+    for (const Use& use : uses) order(*use.storage, use.changes, [&] { return argument_name(args[use.argument]); });
+  if (beyond) {
+    for (const std::shared_ptr<Storage>& s : beyond->held) order(*s, true, in_elements);
+    for (const std::shared_ptr<Storage>& s : beyond->held_read) order(*s, false, in_elements);
+    if (call.by_handles) {
+      beyond->by_handles = in_kernel([&] { return device.handles.all(*on); }, as_it_is);
+      refuse_freed(beyond->by_handles,
+                   "an array was freed that a structure stands on which kernels find by its handle");
+      for (const std::shared_ptr<Storage>& s : beyond->by_handles) order(*s, false, behind_handles);
+    }
   }
   for (const Use& use : uses)
     if (use.changes)
-      before_write(*use.array, *on, {.by = call.name.c_str(), .argument = call.params[use.argument].name.c_str()});
-  for (const std::shared_ptr<Storage>& s : held)
-    if (s->bytes)
-      before_write(View(s, s->allocation.address, std::int64_t(s->bytes), 1), *on, {.by = call.name.c_str()});
+      before_write(*args[use.argument].array, *on,
+                   {.by = call.name.c_str(), .argument = params[use.argument].name.c_str()});
   // Room for the report buffer, and for one range that stands for many.
   using Memory = std::span<const std::shared_ptr<Storage>>;
   const auto add_ranges = [&](Memory list, ir::Access access, std::size_t room) {
     // By the time a graph is launched elements and handles may refer to other memory.
-    if (num_ranges + list.size() + room <= ranges.size() && !on->capture) {
+    if (num_ranges + list.size() + room <= max_ranges && !on->capture) {
       for (const std::shared_ptr<Storage>& s : list) ranges[num_ranges++] = {s->allocation.address, s->bytes, access};
     } else {
       ranges[num_ranges++] = {0, ~0ull, access};
     }
   };
-  if (!held.empty()) add_ranges(held, kAnything, 4);
-  if (!held_read.empty()) add_ranges(held_read, ir::Access::read, 3);
-  if (call.by_handles) {
-    // Where arguments change what a mesh is of, that is stale by now.
-    in_kernel([&] { device.handles.refuse_stale(*on); }, as_it_is);
-    add_ranges(by_handles, ir::Access::read, 2);
+  if (beyond) {
+    for (const std::shared_ptr<Storage>& s : beyond->held)
+      if (s->bytes)
+        before_write(View(s, s->allocation.address, std::int64_t(s->bytes), 1), *on, {.by = call.name.c_str()});
+    // Which of them a kernel changes is not known: it may read and write all.
+    constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
+    if (!beyond->held.empty()) add_ranges(beyond->held, kAnything, 4);
+    if (!beyond->held_read.empty()) add_ranges(beyond->held_read, ir::Access::read, 3);
+    if (call.by_handles) {
+      // Where arguments change what a mesh is of, that is stale by now.
+      in_kernel([&] { device.handles.refuse_stale(*on); }, as_it_is);
+      add_ranges(beyond->by_handles, ir::Access::read, 2);
+    }
   }
 
   for (const std::shared_ptr<Storage>& s : work.reads) s->order_before(*on, false);
@@ -255,7 +282,7 @@ void dispatch(const Dispatch& work) {
     return on->with([&](backend::Stream& s) {
       const auto launched = [&](std::size_t n) {
         const auto launch = [&](const backend::Grid& part) {
-          return s.launch(*program.program, part, {block, call.args_bytes}, {ranges.data(), n});
+          return s.launch(*program.program, part, {block, call.args_bytes}, {ranges, n});
         };
         const double budget = device.dispatch_budget.load(std::memory_order_relaxed);
         if (budget == 0 || on->capture) [[likely]]
@@ -281,10 +308,16 @@ void dispatch(const Dispatch& work) {
     for (std::int64_t first = 0; first < n; first += std::min(n, work.lanes))
       ticket = record(start, first, std::uint32_t(std::min(n - first, work.lanes)));
   }
+  const auto touched = [&](Memory list, bool changes) {
+    for (const std::shared_ptr<Storage>& s : list) s->touched(*on, ticket, changes);
+  };
   for (const Use& use : uses) use.storage->touched(*on, ticket, use.changes);
-  for (const std::shared_ptr<Storage>& s : held) s->touched(*on, ticket, true);
-  for (const Memory list : {Memory(held_read), Memory(by_handles), work.reads})
-    for (const std::shared_ptr<Storage>& s : list) s->touched(*on, ticket, false);
+  if (beyond) {
+    touched(beyond->held, true);
+    touched(beyond->held_read, false);
+    touched(beyond->by_handles, false);
+  }
+  touched(work.reads, false);
   if (on->capture) on->capture->launched(work, first_operation, std::move(stale_before));
 }
 

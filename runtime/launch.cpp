@@ -21,9 +21,9 @@ constexpr std::int64_t kMax32 = (1ll << 31) - 1;
 }
 
 // The compact layout holds i32 sizes and needs the alignment that wide accesses count on.
-bool needs_strided(const ArrayBase& a) {
+bool needs_strided(const ArrayBase& a, std::int64_t size, const DeviceState& device) {
   return !a.is_contiguous() || (a.address() & (wide_alignment(a.element_bytes()) - 1)) != 0 ||
-         a.size() > a.storage()->device->max_threads;
+         size > device.max_threads;
 }
 
 struct Checked {
@@ -39,13 +39,12 @@ Checked check_arrays(const KernelCore& kernel, std::span<const HostArg> args) {
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ArrayBase* a = args[k].array;
     if (!a) continue;
-    if (a->is_null() && args[k].optional) {
+    if (a->is_null()) {
+      if (!args[k].optional) refuse(kernel, fmt::format("{} is a null array", argument_name(args[k])));
       c.variant.absent |= 1ull << k;
       continue;
     }
-    if (a->is_null()) refuse(kernel, fmt::format("{} is a null array", argument_name(args[k])));
     if (a->storage()->is_freed()) refuse(kernel, fmt::format("{} is an array that was freed", argument_name(args[k])));
-    c.empty = c.empty || a->size() == 0;
     DeviceState* device = a->storage()->device.get();
     if (!c.device) {
       c.device = device;
@@ -55,8 +54,14 @@ Checked check_arrays(const KernelCore& kernel, std::span<const HostArg> args) {
              fmt::format("{} is on device {} but {} is on device {}", argument_name(args[first]),
                          c.device->device->info().name, argument_name(args[k]), name_beside(*device, *c.device)));
     }
-    for (int d = 0; d < a->ndim(); ++d) c.huge = c.huge || a->shape(d) > kMax32;
-    if (needs_strided(*a)) c.variant.strided |= 1ull << k;
+    std::int64_t size = 1;
+    for (int d = 0; d < a->ndim(); ++d) {
+      const std::int64_t n = a->shape(d);
+      if (n > kMax32) c.huge = true;
+      size *= n;
+    }
+    if (size == 0) c.empty = true;
+    if (needs_strided(*a, size, *device)) c.variant.strided |= 1ull << k;
   }
   return c;
 }
