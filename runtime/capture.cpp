@@ -192,8 +192,8 @@ void Capture::refuse_waits() {
 void Capture::refuse_semaphores(const char* what) {
   if (t_capture)
     throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} while {}: semaphores are no part of that; a stream waits and signals before and after "
-                            "what was collected is launched or submitted",
+                fmt::format("{} while {}: semaphores are no part of that; wait before it is launched or submitted, and "
+                            "signal behind it",
                             what, t_capture->doing()));
 }
 

@@ -125,7 +125,7 @@ class Capture {
   static Capture* current();
   /// Errors: Error(invalid_argument) while this thread captures: what was collected has not run.
   static void refuse_waits();
-  /// As above for what is done at once and for what would be there only once: \param what  "a semaphore is signalled"
+  /// As above, for what is no part of a graph or a recording. \param what  "a stream is to signal a semaphore"
   static void refuse_semaphores(const char* what);
 
   DeviceState& device() const { return device_; }

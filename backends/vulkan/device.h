@@ -1,5 +1,6 @@
 // A VkDevice with its queue, memory, programs and streams: what backend::Device is on Vulkan.
 #pragma once
+#include <volk.h>
 
 #include <atomic>
 #include <chrono>
@@ -27,15 +28,19 @@
 
 namespace weft::backend::vulkan {
 
+/// So few that the device starts while the host gives it the rest of, say, a sort; a submission costs the host as much
+/// as some launches.
+inline constexpr int kMostWhenIdle = 4;
+
 /// What tests change to reach code that their adapter would not need.
 struct Tuning {
   std::uint64_t page_bytes = Memory::kPageBytes;
-  bool map_device_memory = true;    ///< false: as on a discrete GPU
-  bool cache_device_memory = true;  ///< false: as on a discrete GPU all of whose memory the host sees
-  bool share_pages = false;         ///< as on a GPU that CUDA has too
-  int most_pages = INT_MAX;         ///< as on a GPU with little memory
-  int most_when_idle = 4;           ///< operations of a stream's batch, see VulkanStream
-  bool waits_as_on_gpus = false;    ///< see wait_for()
+  bool map_device_memory = true;       ///< false: as on a discrete GPU
+  bool cache_device_memory = true;     ///< false: as on a discrete GPU all of whose memory the host sees
+  bool share_pages = false;            ///< as on a GPU that CUDA has too
+  int most_pages = INT_MAX;            ///< as on a GPU with little memory
+  int most_when_idle = kMostWhenIdle;  ///< operations of a stream's batch, see VulkanStream
+  bool waits_as_on_gpus = false;       ///< see wait_for()
 };
 
 /// A queue that is not ours alone, and what its owner wants done around its use.
@@ -120,7 +125,7 @@ class VulkanDevice final : public Device {
   void equip(const Tuning& tuning);
   std::optional<Allocation> grow(std::size_t bytes, MemoryKind kind);
   bool comes_free();
-  bool looked(VkSemaphore semaphore, std::uint64_t value, std::chrono::nanoseconds most);
+  bool reached_soon(VkSemaphore semaphore, std::uint64_t value, std::chrono::nanoseconds most);
 
   std::shared_ptr<Instance> instance_;          ///< null for an adopted device
   std::shared_ptr<const Adapter> own_adapter_;  ///< of an adopted device
@@ -138,7 +143,7 @@ class VulkanDevice final : public Device {
   std::atomic<bool> lost_{false}, lose_{false};
   mutable std::mutex lost_mutex_;
   std::string lost_why_;
-  int most_pages_ = INT_MAX, most_when_idle_ = 1;
+  int most_pages_ = INT_MAX, most_when_idle_ = kMostWhenIdle;
   bool looks_ = false;                       ///< in wait_for()
   std::atomic<bool> waits_are_long_{false};  ///< the last one was
   std::unique_ptr<Memory> memory_;

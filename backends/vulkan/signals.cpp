@@ -24,7 +24,8 @@ std::uint64_t value_of(VulkanDevice& device, VkSemaphore semaphore) {
 }  // namespace
 
 // The handle of a semaphore that is gone may come back for another, so what has happened is forgotten. A stream's
-// ticket may be reached a moment before the semaphore has its value; one that does not come in that time was another's.
+// ticket may be reached a moment before the semaphore has its value, where one that does not come in that time was
+// another's, or a moment after.
 std::vector<Signals::Pending>& Signals::pending_of(VkSemaphore semaphore) {
   const auto has_run = [&](const Pending& p) { return device_.retirement().reached(p.timeline, p.ticket); };
   std::uint64_t due = 0;
@@ -39,8 +40,12 @@ std::vector<Signals::Pending>& Signals::pending_of(VkSemaphore semaphore) {
     wait.pValues = &due;
     device_.vk().vkWaitSemaphores(device_.handle(), &wait, kMoment);
   }
+  const std::uint64_t now = value_of(device_, semaphore);
   for (auto& [key, list] : pending_)
-    std::erase_if(list, [&](const Pending& p) { return has_run(p) && (key != semaphore || p.value <= due); });
+    std::erase_if(list, [&](const Pending& p) {
+      if (key == semaphore && p.value <= now) return true;
+      return has_run(p) && (key != semaphore || p.value <= due);
+    });
   std::erase_if(pending_, [&](const auto& item) { return item.second.empty() && item.first != semaphore; });
   return pending_[semaphore];
 }

@@ -25,7 +25,7 @@ class VulkanTimestamps;
 /// A stream is a row of command buffers and one timeline semaphore, whose value is the last ticket that has run.
 ///
 /// Operations gather in a command buffer; it goes to the queue at submit() and wait(), after kMost operations, and
-/// after Tuning::most_when_idle when nothing was in flight, so that the device starts early; a device that is done with
+/// after kMostWhenIdle when nothing was in flight, so that the device starts early; a device that is done with
 /// that before the host is with more gets twice as many the next time, until the host waits for it. A batch begins with
 /// a barrier against all that the queue was given before; within it, Hazards decides.
 ///

@@ -33,6 +33,15 @@ struct SortPass {
 
 // Fine grain: sort_tiles.cpp.
 
+/// What decides the shapes of tiles and columns beside the device. Tests change it, while nothing is sorted, to reach
+/// with few keys what else takes many.
+struct SortLimits {
+  int most_threads = 1024;           ///< of a tile
+  std::int64_t few_tiles = 192;      ///< where there would be fewer, tiles are small
+  std::int64_t most_columns = 4096;  ///< where there would be more, each has several tiles
+};
+SortLimits& sort_limits();
+
 /// Whether the device's subgroups and workgroups allow it.
 bool sorts_fine(const DeviceState& device);
 /// Into how many columns the keys are divided; each has kLeastColumn keys or more, but for the last.

@@ -12,9 +12,9 @@
 // none goes on before that. No other subgroup comes to its counters meanwhile, so that it clears them itself, and
 // waits for others only where sums of all are taken.
 //
-// Counters, sorted keys and sorted values take turns in the same memory: the larger a tile, the longer are the runs of
-// equal digits that are written, and the more threads a workgroup has, the more of what they wait for is on its way at
-// once.
+// Counters, sorted keys and sorted values take turns in the same memory, and all have the width of what is wider, so
+// that 8-byte ones have fewer threads as well: the larger a tile, the longer are the runs of equal digits that are
+// written, and the more threads a workgroup has, the more of what they wait for is on its way at once.
 //
 // Nearly all tiles are full. In the last one, which may not be (and is the only one of few keys), a thread has keys
 // behind the last that no other comes after, so that they go to the end of the tile; each thread then writes its own
@@ -43,11 +43,13 @@ struct Tile {
 
   int threads() const { return lanes * subgroups; }
   int keys() const { return threads() * rounds; }
-  /// Threads that look after the counters of one digit, each after those of some subgroups.
+  /// Of the counters of a digit: parts() threads look after them, each after those of rows() subgroups. A thread does
+  /// so for turns() digits, one by one: more than one where there are fewer threads than digits.
   int parts() const { return std::max(1, threads() / kDigits); }
   int rows() const { return (subgroups + parts() - 1) / parts(); }
-  /// Of those that threads look after, one by one.
   int turns() const { return (kDigits + threads() - 1) / threads(); }
+  /// Sums of subgroups, turn by turn.
+  int sums() const { return turns() * subgroups; }
   /// Counters of a subgroup, and where those of the next begin: apart, so that threads that look after one digit come
   /// to different banks of the memory.
   static constexpr int kStride = kDigits + 1;
@@ -58,7 +60,7 @@ struct Tile {
   }
 };
 
-constexpr int kMostThreads = 1024, kMostSubgroups = 32;
+constexpr int kMostSubgroups = 32;
 /// Rounds are written out, so that a thread's keys are in its registers: on an H200 those of 1024 threads hold 11, and
 /// of fewer threads more. Where subgroups are narrow, as on CPUs, that is more code than it is worth: their drivers
 /// take seconds, or minutes, to compile it.
@@ -67,33 +69,26 @@ int most_rounds(const backend::DeviceInfo& info, int threads) {
   const int most = std::clamp(11 * 1024 / threads, 1, 22);
   return info.subgroup_size >= 32 ? most : std::min(most, info.software ? 8 : 16);
 }
-/// Columns of many keys: enough for the largest devices, whose workgroups then need not be equally quick, and not so
-/// many that their counters take long to scan.
-constexpr std::int64_t kMostColumns = 4096;
-
-/// The largest tile that there is room for; of few keys a smaller one, so that all of a device has some: on an H200
-/// 100,000 pairs take 0.10 ms instead of 0.18, and a million 0.12 instead of 0.18.
-/// \param element_bytes  of keys or values, whichever are larger
+/// The largest tile that there is room for, where there are enough of them to keep a large device busy; else a small
+/// one. \param element_bytes  of keys or values, whichever are larger
 Tile tile_of(const DeviceState& device, int element_bytes, std::int64_t n) {
-  constexpr std::int64_t kFewTiles = 192;
   constexpr int kFewThreads = 256, kFewRounds = 8;
   const backend::DeviceInfo& info = device.device->info();
   Tile best;
   best.lanes = int(info.subgroup_size);
   if (best.lanes == 0) return best;
-  const int most = std::min(kMostSubgroups, std::min(kMostThreads, int(info.max_block)) / best.lanes);
+  const int most = std::min(kMostSubgroups, std::min(sort_limits().most_threads, int(info.max_block)) / best.lanes);
   for (int subgroups = most; subgroups > 0; subgroups /= 2) {
     Tile t{best.lanes, subgroups, 0};
     // Where digits begin, and sums of subgroups.
-    const std::uint64_t besides =
-        (kDigits + 2 * std::uint64_t(t.turns()) * std::uint64_t(subgroups)) * sizeof(unsigned);
+    const std::uint64_t besides = (kDigits + 2 * std::uint64_t(t.sums())) * sizeof(unsigned);
     if (besides >= info.max_shared) continue;
     const int elements = int((info.max_shared - besides) / std::uint64_t(element_bytes));
     if (subgroups * Tile::kStride > elements) continue;
     t.rounds = std::min(most_rounds(info, t.threads()), elements / t.threads());
     if (t.keys() > best.keys()) best = t;
   }
-  if (n >= kFewTiles * best.keys()) return best;
+  if (n >= sort_limits().few_tiles * best.keys()) return best;
   best.subgroups = std::min(best.subgroups, std::max(1, kFewThreads / best.lanes));
   best.rounds = std::min(best.rounds, kFewRounds);
   return best;
@@ -245,7 +240,7 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
           Arr<B> sorted_keys, Arr<V> sorted_values, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
         auto memory = shared<W>(tile.shared_elements());
         auto begins = shared<unsigned>(kDigits);
-        auto sums = shared<unsigned>(2 * tile.turns() * tile.subgroups);
+        auto sums = shared<unsigned>(2 * tile.sums());
         const Int l = local_id(), s = subgroup_id();
         const auto counter = [&](const Int& subgroup, const Int& d) { return memory[subgroup * Tile::kStride + d]; };
         // The last columns come first: the pass has read them last when it counted, and caches may still have
@@ -279,14 +274,13 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
         // What comes before each thread's turns, by the numbers of all.
         const auto scan = [&](const std::vector<OfTurns>& numbers) {
           std::vector<OfTurns> before(numbers.size(), nothing);
-          const auto sum_of = [&](std::size_t which, std::size_t turn, const Int& subgroup) {
-            return sums[int(which * nothing.size() + turn) * tile.subgroups + subgroup];
-          };
+          // `at` counts the subgroups turn by turn.
+          const auto sum = [&](std::size_t which, const Int& at) { return sums[int(which) * tile.sums() + at]; };
           for (std::size_t k = 0; k < numbers.size(); ++k)
             for (std::size_t turn = 0; turn < nothing.size(); ++turn) {
               before[k][turn] = subgroup_exclusive_add(numbers[k][turn]);
               If (subgroup_lane() == tile.lanes - 1) {
-                sum_of(k, turn, s) = before[k][turn] + numbers[k][turn];
+                sum(k, int(turn) * tile.subgroups + s) = before[k][turn] + numbers[k][turn];
               }
             }
           barrier();
@@ -297,7 +291,7 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
               UInt some = 0u;
               for (int first = 0; first < (int(turn) + 1) * tile.subgroups; first += tile.lanes) {
                 const Int at = first + subgroup_lane();
-                some += select(at < subgroups_before, UInt(sum_of(k, 0, min(at, subgroups_before))), 0u);
+                some += select(at < subgroups_before, UInt(sum(k, min(at, subgroups_before))), 0u);
               }
               before[k][turn] += subgroup_add(some);
             }
@@ -314,20 +308,20 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
         });
 
         for (auto t : range(column.first, column.last)) {
-          const Int first = t * tile.keys(), in_tile = min(n - first, tile.keys());
+          const Int first = t * tile.keys(), keys_left = min(n - first, tile.keys());
           const Int part_of_tile = s * (tile.rounds * tile.lanes) + subgroup_lane();
           const auto source = [&](std::size_t r) { return first + part_of_tile + int(r) * tile.lanes; };
           std::vector<Var<B>> key(rounds, Var<B>(B(0)));
           std::vector<UInt> place(rounds, UInt(0u));
           const auto digit = [&](std::size_t r) { return digit_of<B>(key[r], order, shift, digits); };
-          const Bool full = in_tile == tile.keys();
+          const Bool full = keys_left == tile.keys();
           If (full) {
             for (std::size_t r = 0; r < rounds; ++r) key[r] = keys[source(r)];
           }
           Else {
             for (auto k : range(l, tile.keys(), tile.threads())) {
               Var<B> known = last_key<B>(order);
-              If (k < in_tile) {
+              If (k < keys_left) {
                 known = keys[first + k];
               }
               memory[k] = Var<W>(known);
@@ -363,11 +357,14 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
               sum[turn] += count[row][turn];
             });
           });
+          // The totals come along in each tile: by themselves they would take a barrier of their own, and
+          // nearly all columns have one tile.
           const std::vector<OfTurns> before = scan({sum, total});
+          const OfTurns &in_tile = before[0], &among_all = before[1];
           own_digits([&](std::size_t turn, const Int& d, const Int& part) {
-            UInt to = before[0][turn];
+            UInt to = in_tile[turn];
             If (part == 0) {
-              begins[d] = start[turn] + before[1][turn] - to;
+              begins[d] = start[turn] + among_all[turn] - to;
             }
             own_counters(part, [&](std::size_t row, const Int& subgroup) {
               counter(subgroup, d) = Var<W>(to);
@@ -383,7 +380,7 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
               If (part == 0) {
                 const Int behind = min(d + 1, kDigits - 1);
                 const UInt end = select(d + 1 < kDigits, UInt(Var<W>(counter(0, behind))), unsigned(tile.keys()));
-                start[turn] += end - before[0][turn];
+                start[turn] += end - in_tile[turn];
               }
             });
           }
@@ -425,13 +422,21 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
       {.block = unsigned(tile.threads())});
 }
 
+/// Of workgroups that scan counts, four of each thread at once: those of most sorts in one round.
+Tile scan_shape(const DeviceState& device) {
+  constexpr int kThreads = 384;
+  const backend::DeviceInfo& info = device.device->info();
+  const int lanes = int(info.subgroup_size);
+  return {lanes, std::clamp(std::min(kThreads, int(info.max_block)) / lanes, 1, kMostSubgroups), 0};
+}
+
 /// How the keys are divided.
 struct Division {
   std::int64_t columns, tiles;  ///< tiles of a column
 };
 Division divide(std::int64_t n, const Tile& tile) {
   const std::int64_t most = ceil_div(n, tile.keys());
-  const std::int64_t tiles = std::max(ceil_div(most, kMostColumns), ceil_div(kLeastColumn, tile.keys()));
+  const std::int64_t tiles = std::max(ceil_div(most, sort_limits().most_columns), ceil_div(kLeastColumn, tile.keys()));
   return {ceil_div(most, tiles), tiles};
 }
 
@@ -441,6 +446,11 @@ Tile tile_for(const DeviceState& device, std::int64_t n) {
 }
 
 }  // namespace
+
+SortLimits& sort_limits() {
+  static SortLimits limits;
+  return limits;
+}
 
 bool sorts_fine(const DeviceState& device) {
   const Tile t = tile_of(device, 8, 0);
@@ -468,10 +478,9 @@ void scan_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsigne
   using K = decltype(make_scan(Tile()));
   const std::int64_t n = pass.keys.size();
   const Tile tile = tile_for<B, V>(work.device(), n);
-  // As many threads as there are columns to scan.
-  const Tile few{tile.lanes, std::min(tile.subgroups, 12), 0};
-  const K& scan = for_tile<K>(few, 0, [&] { return make_scan(few); });
-  work.run(scan, std::int64_t(few.threads()) << pass.bits, counts, totals, divide(n, tile).columns);
+  const Tile scanning = scan_shape(work.device());
+  const K& scan = for_tile<K>(scanning, 0, [&] { return make_scan(scanning); });
+  work.run(scan, std::int64_t(scanning.threads()) << pass.bits, counts, totals, divide(n, tile).columns);
 }
 
 template <class B, class V>

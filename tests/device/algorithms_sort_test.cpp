@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "../../runtime/algorithms/sort_passes.h"
 #include "../../runtime/state.h"
 #include "full_sizes.h"
 #include "subgroup_sizes.h"
@@ -85,12 +86,12 @@ std::vector<T> in_order(const std::vector<T>& x, const std::vector<std::uint32_t
 
 /// Values tell where a key came from, so that each mismatch is seen.
 template <class V, class K>
-void check_pairs(const Device& device, const std::vector<K>& keys, Grain grain) {
+void check_pairs(const Device& device, const std::vector<K>& keys, Grain grain, int end_bit = 0) {
   std::vector<V> values(keys.size());
   std::iota(values.begin(), values.end(), V(7));
   const Array<K> k(device, keys);
   const Array<V> v(device, values);
-  radix_sort_pairs(k, v, {.grain = grain});
+  radix_sort_pairs(k, v, {.grain = grain, .end_bit = end_bit});
   const auto order = stable_order(keys);
   EXPECT_TRUE(same_bits(k.to_vector(), in_order(keys, order)));
   EXPECT_TRUE(v.to_vector() == in_order(values, order));
@@ -163,6 +164,30 @@ TEST_P(AlgorithmsSort, subgroups_of_every_size_sort) {
     for (const std::int64_t n : {257, 2048, 4097, 20000})  // whole tiles of some, and what is left over
       check_pairs<std::uint32_t>(device, make_keys<std::uint32_t>(n, Pattern::random), Grain::fine);
     check_pairs<std::uint32_t>(device, make_keys<float>(3000, Pattern::few), Grain::fine);
+  });
+}
+
+// Workgroups of more threads than there are digits, where two, three and four look after a digit's counters, and where
+// they cannot share the subgroups equally; and a column of several tiles, the last of which is not full.
+TEST_P(AlgorithmsSort, tiles_and_columns_as_of_many_keys_sort) {
+  struct Restore {
+    const detail::SortLimits before = detail::sort_limits();
+    ~Restore() { detail::sort_limits() = before; }
+  } restore;
+  on_all_sizes(device(), on_reference(), [](const Device& device) {
+    const int lanes = int(device.state()->device->info().subgroup_size), most = 32 * lanes;
+    if (lanes == 0) GTEST_SKIP() << "no whole subgroups of one size";
+    for (const int threads : {1024, 896, 768, 512, 64}) {
+      if (threads > 2 * most) continue;  // as with `most`
+      SCOPED_TRACE(threads);
+      detail::sort_limits() = {.most_threads = threads, .few_tiles = 0, .most_columns = 1};
+      // Two tiles and some, or more: a tile has this many keys at most.
+      const int keys = lanes < 16 ? 2 * std::min(threads, most) : std::min(11 * 1024, 22 * threads);
+      std::vector<std::uint32_t> some = make_keys<std::uint32_t>(2 * keys + 100, Pattern::random);
+      for (std::uint32_t& k : some) k &= 0xffff;  // two passes
+      check_pairs<std::uint32_t>(device, some, Grain::fine, 16);
+      check_pairs<std::uint64_t>(device, some, Grain::fine, 16);
+    }
   });
 }
 

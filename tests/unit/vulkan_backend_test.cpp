@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
@@ -550,29 +549,6 @@ TEST_F(Vulkan, MemoryInALoopIsBounded) {
   stream->synchronize();
   device->free(device->allocate(1, MemoryKind::device));
   EXPECT_LE(device->memory().pages(), 3) << "and empty pages go back";
-}
-
-// As on GPUs: for what comes soon, for what takes longer than the thread looks, and no longer than there is patience.
-TEST_F(Vulkan, WaitsLookBeforeTheySleep) {
-  const auto device = tuned({.waits_as_on_gpus = true});
-  const backend::vulkan::Point point = device->semaphores().take();
-  EXPECT_TRUE(device->wait_for(point.semaphore, point.value));
-  EXPECT_FALSE(device->wait_for(point.semaphore, point.value + 1, 0));
-  std::uint64_t value = point.value;
-  for (const int ms : {0, 10, 10, 0}) {
-    ++value;
-    EXPECT_FALSE(device->wait_for(point.semaphore, value, 2'000'000));
-    std::jthread other([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(ms));
-      VkSemaphoreSignalInfo signal{};
-      signal.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
-      signal.semaphore = point.semaphore;
-      signal.value = value;
-      EXPECT_EQ(device->vk().vkSignalSemaphore(device->handle(), &signal), VK_SUCCESS);
-    });
-    EXPECT_TRUE(device->wait_for(point.semaphore, value));
-  }
-  device->semaphores().give({point.semaphore, value});
 }
 
 TEST_F(Vulkan, SaysHowMuchMemoryThereIs) {
