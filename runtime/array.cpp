@@ -613,8 +613,10 @@ std::byte* ArrayBase::host_bytes() const {
   if (size() == 0) return nullptr;
   storage_->device->device->check_alive();
   if (!storage_->allocation.host)
-    throw Error(ErrorKind::unsupported, fmt::format("the memory of device {} is not the host's; use to_vector()",
-                                                    storage_->device->device->info().name));
+    throw Error(ErrorKind::unsupported,
+                fmt::format("the memory of device {} is not the host's, or the array stands on another's buffer; use "
+                            "to_vector()",
+                            storage_->device->device->info().name));
   if (detail::Recorder* r = detail::recorder()) r->exposing(*this, "host_span()");
   detail::before_write(*this, stream_of(*storage_), {.by = "host_span()"});
   storage_->wait_for_everybody();

@@ -35,7 +35,11 @@ void require_adopted(detail::DeviceState& device, const char* what) {
 void require_semaphore(detail::DeviceState& device, VkSemaphore semaphore, const char* what) {
   const backend::VulkanAccess access(*device.device, what);
   if (!semaphore) invalid(fmt::format("{} with a null semaphore", what));
-  if (!access.adopted() && !access.owns(semaphore)) require_adopted(device, what);
+  if (!access.adopted() && !access.owns(semaphore))
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{} on {} with a semaphore that is no TimelineSemaphore of this Device: others' are for "
+                            "devices that are adopted",
+                            what, device.device->info().name));
 }
 
 StreamState& recordings_of(detail::DeviceState& device) {
@@ -202,6 +206,8 @@ void Recording::submitted() const { tell({}, 0); }
 
 void Recording::submitted(VkSemaphore semaphore, std::uint64_t value) const {
   if (!semaphore) invalid("a recording is said to be submitted with a null semaphore");
+  if (value == 0)
+    invalid("a recording is said to be submitted with a semaphore that gets 0, which it has from the start");
   tell(semaphore, value);
 }
 
@@ -267,7 +273,10 @@ TimelineSemaphore::TimelineSemaphore(const Device& device, FileDescriptor&& fd)
           keep(device.state(),
                backend::VulkanAccess(*device.state()->device, "TimelineSemaphore").import_timeline(std::move(fd)))) {}
 std::uint64_t TimelineSemaphore::value() const { return handle_->value(); }
-void TimelineSemaphore::signal(std::uint64_t value) const { handle_->signal(value); }
+void TimelineSemaphore::signal(std::uint64_t value) const {
+  Capture::refuse_semaphores("the host is to signal a semaphore");
+  handle_->signal(value);
+}
 void TimelineSemaphore::wait(std::uint64_t value) const {
   Capture::refuse_waits();
   handle_->wait(value);

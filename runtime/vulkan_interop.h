@@ -44,8 +44,9 @@ class [[nodiscard]] Recording {
   void submitted() const;
   /// The same without that: the submission signals a timeline semaphore with the value, or the one right behind it
   /// does. The semaphore must stay until this object has ended, or was told of another submission after this one had
-  /// run. Errors: Error(invalid_argument) for a null semaphore, and for a value that an earlier submission was to
-  /// signal, or one below: the work is then waited for as if there were no semaphore.
+  /// run. Errors: Error(invalid_argument) for a null semaphore or the value 0, which change nothing; and for a value
+  /// that an earlier submission was to signal, or one below, as far as the semaphore has shown by now: the work is then
+  /// waited for as if there were no semaphore.
   void submitted(VkSemaphore semaphore, std::uint64_t value) const;
   /// Waits on the host until the submission that was told of last has run, and shows what kernels printed in it. So
   /// does whatever waits for its arrays, or for the device; the end of this object shows lines and keeps failures for
@@ -150,8 +151,8 @@ class TimelineSemaphore {
   TimelineSemaphore(const Device& device, FileDescriptor&& fd);
 
   std::uint64_t value() const;
-  /// By the host, before what streams are to give it. Errors: Error(invalid_argument) for a value that is not above the
-  /// one that it has, or not below those.
+  /// By the host, before what streams are to give it. Errors: Error(invalid_argument) while this thread captures, and
+  /// for a value that is not above the one that it has, or not below those.
   void signal(std::uint64_t value) const;
   /// On the host, until it has at least the value.
   void wait(std::uint64_t value) const;

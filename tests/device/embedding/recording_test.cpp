@@ -362,6 +362,8 @@ TEST_P(Recorded, NothingComesBetweenARecordingAndItsSubmission) {
   expect_contains(error_of([&] { recording.submitted(); }), "null Recording");
   Recording again = e.device.stream().record_into(e.renderer.begin(), [&] { launch(add, 10, x, y); });
   expect_contains(error_of([&] { again.submitted(VkSemaphore{}, 1); }), "null semaphore");
+  expect_contains(error_of([&] { again.submitted(e.renderer.make_timeline(), 0); }),
+                  "gets 0, which it has from the start");
 }
 
 TEST_P(Recorded, DetachEndsRecordings) {

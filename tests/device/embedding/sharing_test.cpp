@@ -166,9 +166,10 @@ TEST_P(Sharing, ForeignSemaphoresAreRefused) {
   Embedded e(on_gpu());
   // Of another device, on one that is weft's own: there it can be told.
   const TimelineSemaphore theirs(e.device, 1);
-  expect_contains(error_of([&] { device().stream().wait(theirs.vk(), 1); }), "not adopted");
-  expect_contains(error_of([&] { device().stream().signal(theirs.vk(), 2); }), "not adopted");
-  expect_contains(error_of([&] { device().stream().wait(e.renderer.make_timeline(), 1); }), "not adopted");
+  expect_contains(error_of([&] { device().stream().wait(theirs.vk(), 1); }), "no TimelineSemaphore of this Device");
+  expect_contains(error_of([&] { device().stream().signal(theirs.vk(), 2); }), "no TimelineSemaphore of this Device");
+  expect_contains(error_of([&] { device().stream().wait(e.renderer.make_timeline(), 1); }),
+                  "no TimelineSemaphore of this Device");
 }
 
 TEST_P(Sharing, ADeviceThatWasMadeWithoutTheExtensionSaysSo) {
@@ -268,6 +269,7 @@ TEST_P(Sharing, SemaphoresAreNoPartOfAGraph) {
     expect_contains(error_of([&] { stream.signal(semaphore.vk(), 1); }),
                     "a stream is to signal a semaphore while a graph is captured: semaphores are no part of that");
     expect_contains(error_of([&] { stream.wait(semaphore.vk(), 0); }), "a stream is to wait for a semaphore while");
+    expect_contains(error_of([&] { semaphore.signal(1); }), "the host is to signal a semaphore while");
   });
   graph.launch();
   stream.signal(semaphore.vk(), 1);
