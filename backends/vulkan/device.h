@@ -95,6 +95,7 @@ class VulkanDevice final : public Device {
   bool wait_for(VkSemaphore semaphore, std::uint64_t value, std::uint64_t patience = ~0ull);
   /// Hands work to the queue. Streams of all threads share it, and on adopted devices whoever else uses it.
   VkResult submit(const VkSubmitInfo& info);
+  /// As Tuning has it.
   int most_when_idle() const { return most_when_idle_; }
   /// In the queue, of what was submitted last: places grow. Others may be submitting.
   std::uint64_t last_place() const { return last_place_.load(); }

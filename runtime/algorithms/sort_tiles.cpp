@@ -19,7 +19,7 @@
 // Nearly all tiles are full. In the last one, which may not be (and is the only one of few keys), a thread has keys
 // behind the last that no other comes after, so that they go to the end of the tile; each thread then writes its own
 // keys to their places. What both ways have in common is written once, but not the accesses of memory: tests around
-// each of them, or values that come from either way, take registers, and the device then has fewer workgroups at once.
+// each of them, or values that come from either way, take registers, of which so many threads have few.
 //
 //   digits of a subgroup of 4 lanes    2 0 2 1 | 0 2 0 0    (two rounds)
 //   place among those of its digit     0 0 1 0 | 1 2 2 3
@@ -69,8 +69,9 @@ int most_rounds(const backend::DeviceInfo& info, int threads) {
   const int most = std::clamp(11 * 1024 / threads, 1, 22);
   return info.subgroup_size >= 32 ? most : std::min(most, info.software ? 8 : 16);
 }
-/// The largest tile that there is room for, where there are enough of them to keep a large device busy; else a small
-/// one. \param element_bytes  of keys or values, whichever are larger
+
+/// The largest tile that there is room for; a small one where there would be too few to keep a large device busy.
+/// \param element_bytes  of keys or values, whichever are larger
 Tile tile_of(const DeviceState& device, int element_bytes, std::int64_t n) {
   constexpr int kFewThreads = 256, kFewRounds = 8;
   const backend::DeviceInfo& info = device.device->info();
@@ -260,7 +261,7 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
             }
           }
         };
-        // Calls f(subgroup) for those whose counters of a digit part `part` looks after.
+        // Calls f(row, subgroup) for those whose counters of a digit part `part` looks after.
         const auto own_counters = [&](const Int& part, auto f) {
           for (int row = 0; row < tile.rows(); ++row) {
             const Int subgroup = part * tile.rows() + row;

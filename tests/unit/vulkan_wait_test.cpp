@@ -12,10 +12,12 @@
 namespace weft::backend::vulkan {
 namespace {
 
-int sleeps = 0;  // of threads, in the driver
+int sleeps = 0;             // of threads, in the driver
+std::uint64_t longest = 0;  // that the last one may last
 PFN_vkWaitSemaphores wait_semaphores = nullptr;
 VKAPI_ATTR VkResult VKAPI_CALL count_sleep(VkDevice device, const VkSemaphoreWaitInfo* info, std::uint64_t patience) {
   ++sleeps;
+  longest = patience;
   return wait_semaphores(device, info, patience);
 }
 
@@ -47,6 +49,7 @@ TEST(VulkanWaits, LookBeforeTheySleep) {
   const auto start = std::chrono::steady_clock::now();
   const auto in_vain = [&] { EXPECT_FALSE(device->wait_for(point.semaphore, value, 100'000'000)); };
   EXPECT_EQ(sleeps_in(in_vain), 1);
+  EXPECT_LE(longest, 99'000'000u) << "what it has looked for is no time to sleep";
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(100));
   for (int k = 0; k < 2; ++k) {
     std::jthread other([&] {
