@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
+#include <utility>
 
 #include "../backend.h"
 #include "hazards.h"
+#include "kept.h"
 
 namespace weft::backend::vulkan {
 
@@ -16,20 +17,30 @@ class VulkanProgram;
 class VulkanRayStructure;
 
 /// A command buffer that is being recorded. Each operation names what it touches; Hazards decides what must stand
-/// before it.
-///
-/// Launches are kept first, and given to the driver some at a time, so that its code and what comes before it in a
-/// launch do not take turns in a processor's caches.
+/// before it. Launches, copies and fills are kept first, see Kept.
 class Commands {
  public:
+  /// For whom a command buffer leaves what it wrote: for weft's next ones on the queue; or for the host as well, and on
+  /// an adopted device for whatever the queue is given.
+  enum class For { queue, everybody };
+  /// What a command buffer still lacks. Any thread may finish it, and nobody else uses the command buffer until then.
+  struct Rest {
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    Kept kept;
+    For whom = For::queue;
+
+    VkResult finish(VulkanDevice& device);
+  };
+
   explicit Commands(VulkanDevice& device);
 
   /// Begins with a barrier against all that the queue was given before.
   void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage);
-  /// For whom a command buffer leaves what it wrote: for weft's next ones on the queue; or for the host as well, and on
-  /// an adopted device for whatever the queue is given.
-  enum class For { queue, everybody };
   VkResult end(For whom);
+  /// The same, but for what is left in `rest`, whose memory is used again.
+  void end(For whom, Rest& rest);
+  /// One that is finished: what was kept in it is still in the processor's caches.
+  void reuse(Rest& rest) { std::swap(rest.kept, kept_); }
   /// Goes on in a command buffer that is being recorded by another, and leaves it as such. Before and after stand
   /// barriers against everything.
   void enter(VkCommandBuffer commands);
@@ -37,7 +48,7 @@ class Commands {
   bool open() const { return commands_ != VK_NULL_HANDLE; }
   /// For commands of the caller's behind all that was recorded so far.
   VkCommandBuffer handle() {
-    write_launches();
+    kept_.write(device_, commands_);
     return commands_;
   }
 
@@ -63,35 +74,15 @@ class Commands {
   std::uint64_t execution_barriers() const { return execution_barriers_; }
 
  private:
-  /// A launch that is kept.
-  struct Launch {
-    VkPipeline pipeline = VK_NULL_HANDLE;
-    Grid grid;
-    VkBuffer grid_in = VK_NULL_HANDLE;  ///< null: `grid` is it
-    VkDeviceSize grid_at = 0;
-    std::uint32_t pushed = 0, bytes = 0;  ///< its constants, in pushed_
-    Barrier before = Barrier::none;
-    VkPipelineStageFlags stages = 0;  ///< of the barriers
-  };
-
   void order(std::span<const MemoryRange> ranges, VkPipelineStageFlags stage);
-  void write_barrier(Barrier kind, VkPipelineStageFlags among);
-  void write_launches();
-  /// For what the stages write; `access` is what comes behind it.
-  void memory_barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags access);
-  void memory_barrier(VkPipelineStageFlags among);
-  void release();
+  void write_when_full();
 
   VulkanDevice& device_;
   const VkPipelineStageFlags stages_;  ///< in which work happens
   VkPipelineStageFlags used_ = 0;      ///< by the command buffer so far
   VkPipelineStageFlags reached_ = 0;   ///< by its last barrier
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
-  std::vector<Launch> launches_;
-  std::vector<std::byte> pushed_;
-  Barrier next_ = Barrier::none;          ///< before the next operation
-  VkPipelineStageFlags next_stages_ = 0;  ///< of that
-  VkPipeline bound_ = VK_NULL_HANDLE;
+  Kept kept_;
   Hazards hazards_;
   bool track_ = true, always_ = false, barrier_due_ = false;
   std::uint64_t memory_barriers_ = 0, execution_barriers_ = 0;

@@ -73,6 +73,10 @@ DeviceObject::~DeviceObject() {
 VulkanDevice::VulkanDevice(std::shared_ptr<Instance> instance, const Adapter& adapter, const Tuning& tuning)
     : instance_(std::move(instance)), adapter_(adapter), info_(adapter.info), cache_(DiskCache::from_environment()) {
   create();
+  VkQueue queue = VK_NULL_HANDLE;
+  vk_.vkGetDeviceQueue(handle_, adapter_.queue_family, 0, &queue);
+  submitter_.open(queue, platform::environment_flag("WEFT_SUBMIT_THREAD", !info_.software || tuning.submits_as_on_gpus),
+                  {}, {});
   try {
     equip(tuning);
   } catch (...) {
@@ -86,12 +90,10 @@ VulkanDevice::VulkanDevice(Adapter adapter, SharedQueue queue, const Tuning& tun
       adapter_(*own_adapter_),
       info_(adapter_.info),
       handle_(queue.device),
-      queue_(queue.queue),
       adopted_(true),
-      lock_queue_(std::move(queue.lock)),
-      unlock_queue_(std::move(queue.unlock)),
       cache_(DiskCache::from_environment()) {
   volkLoadDeviceTable(&vk_, handle_);
+  submitter_.open(queue.queue, false, std::move(queue.lock), std::move(queue.unlock));
   equip(tuning);
 }
 
@@ -158,7 +160,6 @@ void VulkanDevice::create() {
     throw Error(ErrorKind::no_device,
                 fmt::format("{} ({}) does not open: {}", info_.name, info_.adapter, to_string(result)));
   volkLoadDeviceTable(&vk_, handle_);
-  vk_.vkGetDeviceQueue(handle_, adapter_.queue_family, 0, &queue_);
 }
 
 VulkanDevice::~VulkanDevice() {
@@ -307,22 +308,6 @@ bool VulkanDevice::wait_for(VkSemaphore semaphore, std::uint64_t value, std::uin
   if (result == VK_TIMEOUT) return false;
   check(result, "vkWaitSemaphores");
   return true;
-}
-
-VkResult VulkanDevice::submit(const VkSubmitInfo& info) {
-  std::lock_guard lock(queue_mutex_);
-  if (lose_.load(std::memory_order_relaxed)) return VK_ERROR_DEVICE_LOST;
-  struct OwnersLock {
-    VulkanDevice& device;
-    explicit OwnersLock(VulkanDevice& device) : device(device) {
-      if (device.lock_queue_) device.lock_queue_();
-    }
-    ~OwnersLock() {
-      if (device.unlock_queue_) device.unlock_queue_();
-    }
-  } owners_lock(*this);
-  ++last_place_;
-  return vk_.vkQueueSubmit(queue_, 1, &info, VK_NULL_HANDLE);
 }
 
 std::unique_ptr<Timestamps> VulkanDevice::create_timestamps(std::uint32_t places) {

@@ -23,6 +23,7 @@
 #include "retirement.h"
 #include "semaphore_pool.h"
 #include "signals.h"
+#include "submitter.h"
 #include "timestamps.h"
 #include "waits.h"
 
@@ -41,6 +42,7 @@ struct Tuning {
   int most_pages = INT_MAX;            ///< as on a GPU with little memory
   int most_when_idle = kMostWhenIdle;  ///< operations of a stream's batch, see VulkanStream
   bool waits_as_on_gpus = false;       ///< see wait_for()
+  bool submits_as_on_gpus = false;     ///< see Submitter
 };
 
 /// A queue that is not ours alone, and what its owner wants done around its use.
@@ -86,6 +88,8 @@ class VulkanDevice final : public Device {
   SemaphorePool& semaphores() { return semaphores_; }
   QueueClock& clock() { return clock_; }
   Chains& chains() { return chains_; }
+  /// Streams of all threads share the queue, and on adopted devices whoever else uses it.
+  Submitter& submitter() { return submitter_; }
   std::uint32_t queue_family() const { return adapter_.queue_family; }
 
   /// Blocks until a timeline semaphore has at least the value. On GPUs the thread looks at it for a while before it
@@ -93,12 +97,8 @@ class VulkanDevice final : public Device {
   /// \param patience  in ns: no longer than that
   /// \return  whether it has
   bool wait_for(VkSemaphore semaphore, std::uint64_t value, std::uint64_t patience = ~0ull);
-  /// Hands work to the queue. Streams of all threads share it, and on adopted devices whoever else uses it.
-  VkResult submit(const VkSubmitInfo& info);
   /// As Tuning has it.
   int most_when_idle() const { return most_when_idle_; }
-  /// In the queue, of what was submitted last: places grow. Others may be submitting.
-  std::uint64_t last_place() const { return last_place_.load(); }
 
   /// Another has made it: its queue and its memory are used by others too.
   bool adopted() const { return adopted_; }
@@ -115,8 +115,6 @@ class VulkanDevice final : public Device {
   void check(VkResult result, const char* call);
   /// From now on every call reports the loss. For what cannot be undone, and for tests.
   void mark_lost(const std::string& why);
-  /// For tests: the queue answers the next submission with VK_ERROR_DEVICE_LOST.
-  void lose_at_next_submission() { lose_.store(true); }
   bool lost() const { return lost_.load(); }
 
  private:
@@ -134,14 +132,11 @@ class VulkanDevice final : public Device {
   DeviceInfo info_;
   VkDevice handle_ = VK_NULL_HANDLE;
   VolkDeviceTable vk_{};
-  VkQueue queue_ = VK_NULL_HANDLE;
-  std::mutex queue_mutex_;
   const bool adopted_ = false;
-  std::function<void()> lock_queue_, unlock_queue_;
   std::atomic<bool> detached_{false};
   std::mutex objects_mutex_;
   std::vector<DeviceObject*> objects_;
-  std::atomic<bool> lost_{false}, lose_{false};
+  std::atomic<bool> lost_{false};
   mutable std::mutex lost_mutex_;
   std::string lost_why_;
   int most_pages_ = INT_MAX, most_when_idle_ = kMostWhenIdle;
@@ -155,8 +150,8 @@ class VulkanDevice final : public Device {
   Waits waits_{*this};
   SemaphorePool semaphores_{*this};
   QueueClock clock_;
-  std::atomic<std::uint64_t> last_place_{0};
   Chains chains_{*this};
+  Submitter submitter_{*this};
   std::atomic<std::uint64_t> emitted_{0}, loaded_{0};
 };
 

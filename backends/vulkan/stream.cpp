@@ -23,7 +23,7 @@ VulkanStream::VulkanStream(VulkanDevice& device)
       vk_(device.vk()),
       timeline_(std::make_shared<Timeline>()),
       commands_(device),
-      idle_limit_(device.most_when_idle()) {
+      next_limit_(device.most_when_idle()) {
   try {
     create();
   } catch (...) {
@@ -81,11 +81,14 @@ VulkanStream::~VulkanStream() { abandon(); }
 void VulkanStream::abandon() {
   if (!timeline_->semaphore) return;
   try {
-    if (!device_.lost()) flush();
+    if (!device_.lost()) flush(Urgency::now);
   } catch (const std::exception&) {
     // The device is lost then, and so is the work.
   }
-  const Ticket submitted = timeline_->submitted.load();
+  device_.submitter().finish();
+  Ticket submitted = timeline_->completed.load();
+  for (const auto& batch : in_flight_)
+    if (!batch->work.failed()) submitted = std::max(submitted, batch->last());
   // What others were to signal may never come on a device that was given up while it ran.
   const std::uint64_t patience = device_.lost() ? 1'000'000'000 : ~0ull;
   VkSemaphoreWaitInfo wait{};
@@ -106,8 +109,8 @@ void VulkanStream::begin() {
   device_.check(vk_.vkResetCommandPool(device_.handle(), current_->pool, 0), "vkResetCommandPool");
   commands_.begin(current_->commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
   count_ = 0;
-  limit_ = in_flight_.empty() ? idle_limit_ : kMost;
-  if (in_flight_.empty()) idle_limit_ = std::min(2 * idle_limit_, kMost);
+  limit_ = next_limit_;
+  next_limit_ = std::min(2 * next_limit_, kMost);
 }
 
 // Sees to it that there is a batch to be used next.
@@ -124,7 +127,7 @@ void VulkanStream::free_batch() {
 }
 
 // Whether it may be that the batch runs only when another signals a semaphore.
-bool VulkanStream::held_up(const Batch& batch) { return device_.waits().any_before(batch.place); }
+bool VulkanStream::held_up(const Batch& batch) { return device_.waits().any_before(batch.work.place); }
 
 bool VulkanStream::held_up(Ticket ticket) {
   const auto at = batch_of(ticket);
@@ -132,7 +135,8 @@ bool VulkanStream::held_up(Ticket ticket) {
 }
 
 void VulkanStream::wait_for_oldest() {
-  const Ticket oldest = in_flight_.front()->last;
+  const Ticket oldest = in_flight_.front()->last();
+  start_now(oldest);
   device_.wait_for(timeline_->semaphore, oldest);
   retire(oldest);
 }
@@ -167,58 +171,39 @@ Ticket VulkanStream::recorded() {
   end_measured();
   commands_.done();
   ++count_;
-  if (count_ >= limit_ || at_once_ || timeline_->submit_soon.load(std::memory_order_relaxed)) flush();
+  if (at_once_)
+    flush(Urgency::now);
+  else if (count_ >= limit_ || timeline_->submit_soon.load(std::memory_order_relaxed))
+    flush(Urgency::later);
   return recorded_;
 }
 
-void VulkanStream::flush(const Point& signal) {
+void VulkanStream::flush(Urgency urgency, const Point& signal) {
   if (!commands_.open()) return;
-  const VkCommandBuffer commands = current_->commands;
   timeline_->submit_soon.store(false, std::memory_order_relaxed);
   // Mapped memory is read by the host as soon as the semaphore says so.
-  const VkResult result = commands_.end(Commands::For::everybody);
-  if (count_ == 0) return;  // its first operation was refused
-  submit(result, {&commands, 1}, {}, signal);
+  commands_.end(Commands::For::everybody, current_->work.first);
+  if (count_ == 0) {  // its first operation was refused
+    current_->work.first.commands = VK_NULL_HANDLE;
+    return;
+  }
+  submit({.signal = signal}, in_flight_.empty() && count_ <= kFew ? Urgency::now : urgency);
 }
 
 // Gives the queue what the current batch stands for, up to the last ticket.
-void VulkanStream::submit(VkResult result, std::span<const VkCommandBuffer> commands, const Point& wait,
-                          const Point& signal) {
-  current_->last = recorded_;
+void VulkanStream::submit(const Beside& beside, Urgency urgency) {
   current_->ring_end = ring_head_;
-  if (result == VK_SUCCESS) {
-    VkTimelineSemaphoreSubmitInfo timeline{};
-    timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
-    // The other's first: where drivers signal one after the other, it has its value when the ticket is reached.
-    const VkSemaphore semaphores[] = {signal.semaphore, timeline_->semaphore};
-    const std::uint64_t values[] = {signal.value, recorded_};
-    const std::uint32_t first = signal.semaphore ? 0 : 1;
-    const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
-    timeline.waitSemaphoreValueCount = wait.semaphore ? 1 : 0;
-    timeline.pWaitSemaphoreValues = &wait.value;
-    timeline.signalSemaphoreValueCount = 2 - first;
-    timeline.pSignalSemaphoreValues = values + first;
-    VkSubmitInfo info{};
-    info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
-    info.pNext = &timeline;
-    info.commandBufferCount = std::uint32_t(commands.size());
-    info.pCommandBuffers = commands.data();
-    info.waitSemaphoreCount = timeline.waitSemaphoreValueCount;
-    info.pWaitSemaphores = &wait.semaphore;
-    info.pWaitDstStageMask = &stages;
-    info.signalSemaphoreCount = timeline.signalSemaphoreValueCount;
-    info.pSignalSemaphores = semaphores + first;
-    if (wait.semaphore) device_.waits().add(timeline_, recorded_, device_.last_place());
-    result = device_.submit(info);
-  }
-  if (result != VK_SUCCESS) {
-    // The tickets of this batch can never be reached: nothing that follows would be right.
-    device_.mark_lost(fmt::format("vkQueueSubmit ({})", to_string(result)));
-    device_.check_alive();
-  }
-  timeline_->submitted.store(recorded_, std::memory_order_release);
-  current_->place = device_.last_place();
+  Submission& work = current_->work;
+  work.second = beside.commands;
+  work.wait = beside.wait;
+  work.signal = beside.signal;
+  work.ticket = {timeline_->semaphore, recorded_};
+  if (work.wait.semaphore) device_.waits().add(timeline_, recorded_, device_.submitter().last_place());
   in_flight_.push_back(std::move(current_));
+  device_.submitter().add(work, urgency);
+  if (work.over()) commands_.reuse(work.first);
+  if (work.failed()) device_.check_alive();
+  timeline_->submitted.store(recorded_, std::memory_order_release);
 }
 
 Ticket VulkanStream::replay(Graph& graph) {
@@ -232,25 +217,21 @@ Ticket VulkanStream::replay(Graph& graph) {
     if (!commands_.open()) begin();
     into.write(commands_.handle(), place);
     recorded();
-    flush();
+    flush(Urgency::later);
   };
   VulkanTimestamps* const measured = std::exchange(measure_, nullptr);
   if (measured) timestamp(*measured, measure_first_);
-  flush();
-  VkCommandBuffer both[] = {VK_NULL_HANDLE, commands};
-  std::span<const VkCommandBuffer> given(both);
-  VkResult result = VK_SUCCESS;
+  flush(Urgency::later);
   if (ready.has_arguments()) {
     begin();
-    both[0] = current_->commands;
     ready.write_arguments(commands_);
-    result = commands_.end(Commands::For::queue);
+    commands_.end(Commands::For::queue, current_->work.first);
   } else {
     free_batch();
-    given = given.subspan(1);
   }
+  const bool idle = in_flight_.empty();
   timeline_->recorded.store(++recorded_, std::memory_order_release);
-  submit(result, given);
+  submit({.commands = commands}, idle ? Urgency::now : Urgency::later);
   ready.arguments_written();
   if (measured) timestamp(*measured, measure_first_ + 1);
   return recorded_;
@@ -258,10 +239,10 @@ Ticket VulkanStream::replay(Graph& graph) {
 
 // Semaphores order the whole queue: what is submitted after one that waits, waits too.
 Ticket VulkanStream::submit_empty(const Point& signal) {
-  flush();
+  flush(Urgency::later);
   free_batch();
   timeline_->recorded.store(++recorded_, std::memory_order_release);
-  submit(VK_SUCCESS, {}, {}, signal);
+  submit({.signal = signal}, Urgency::now);
   return recorded_;
 }
 
@@ -274,12 +255,11 @@ Ticket VulkanStream::mark() {
 // too, which may read mapped memory as soon as the ticket is reached.
 Ticket VulkanStream::await(VkSemaphore semaphore, std::uint64_t value) {
   device_.check_alive();
-  flush();
+  flush(Urgency::later);
   begin();
-  const VkCommandBuffer commands = current_->commands;
-  const VkResult result = commands_.end(Commands::For::everybody);
+  commands_.end(Commands::For::everybody, current_->work.first);
   timeline_->recorded.store(++recorded_, std::memory_order_release);
-  submit(result, {&commands, 1}, {semaphore, value});
+  submit({.wait = {semaphore, value}}, Urgency::now);
   return recorded_;
 }
 
@@ -287,12 +267,12 @@ Ticket VulkanStream::signal(VkSemaphore semaphore, std::uint64_t value) {
   device_.check_alive();
   const bool with_batch = commands_.open() && count_ > 0;
   if (!with_batch) {  // what can fail comes before the value counts as given
-    flush();
+    flush(Urgency::later);
     free_batch();
   }
   device_.signals().add(semaphore, value, timeline_, with_batch ? recorded_ : recorded_ + 1);
   if (!with_batch) return submit_empty({semaphore, value});
-  flush({semaphore, value});
+  flush(Urgency::now, {semaphore, value});
   return recorded_;
 }
 
@@ -307,7 +287,7 @@ Ticket VulkanStream::poll() {
 // Takes back the batches that have run.
 void VulkanStream::retire(Ticket completed) {
   timeline_->reach(completed);
-  while (!in_flight_.empty() && in_flight_.front()->last <= completed) {
+  while (!in_flight_.empty() && in_flight_.front()->last() <= completed && in_flight_.front()->work.over()) {
     std::unique_ptr<Batch> done = std::move(in_flight_.front());
     in_flight_.pop_front();
     ring_tail_ = done->ring_end;
@@ -346,7 +326,7 @@ Allocation VulkanStream::ring(std::uint64_t bytes) {
   if (full()) {
     if (!in_flight_.empty()) retire(poll());
     if (full() && stuck()) return {};
-    if (full()) flush();
+    if (full()) flush(Urgency::later);
     while (full() && !in_flight_.empty()) {
       if (stuck()) return {};
       wait_for_oldest();
@@ -420,7 +400,7 @@ Ticket VulkanStream::build(RayStructure& structure, const RayTriangles& triangle
 
 Ticket VulkanStream::submit() {
   device_.check_alive();
-  flush();
+  flush(Urgency::later);
   return recorded_;
 }
 
@@ -428,7 +408,17 @@ Ticket VulkanStream::submit() {
 void VulkanStream::start(Ticket ticket) {
   device_.check_alive();
   check_ticket(ticket);
-  if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) flush();
+  if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) flush(Urgency::later);
+}
+
+// Before a wait: what another thread has not given to the queue yet is not left to it.
+void VulkanStream::start_now(Ticket ticket) {
+  if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) {
+    flush(Urgency::now);
+  } else if (const auto at = batch_of(ticket); at != in_flight_.end() && !(*at)->work.over()) {
+    device_.submitter().finish((*at)->work.place);
+    device_.check_alive();
+  }
 }
 
 void VulkanStream::check_ticket(Ticket ticket) const {
@@ -449,20 +439,20 @@ bool VulkanStream::done(Ticket ticket) {
 void VulkanStream::wait(Ticket ticket) {
   device_.check_alive();
   check_ticket(ticket);
-  idle_limit_ = device_.most_when_idle();
+  next_limit_ = device_.most_when_idle();
   if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return;
-  if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) flush();
+  start_now(ticket);
   device_.wait_for(timeline_->semaphore, signal_of(ticket));
   retire(poll());
 }
 
 std::function<void()> VulkanStream::waiting(Ticket ticket) {
   device_.check_alive();
-  idle_limit_ = device_.most_when_idle();
+  next_limit_ = device_.most_when_idle();
   if (ticket == kAllWork) ticket = recorded_;
   check_ticket(ticket);
   if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return {};
-  if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) flush();
+  start_now(ticket);
   return [&device = device_, timeline = timeline_, value = signal_of(ticket)] {
     device.wait_for(timeline->semaphore, value);
   };
@@ -472,13 +462,13 @@ std::function<void()> VulkanStream::waiting(Ticket ticket) {
 // validation layers on a search that ends after ten seconds.
 Ticket VulkanStream::signal_of(Ticket ticket) const {
   const auto at = batch_of(ticket);
-  return at == in_flight_.end() ? ticket : (*at)->last;
+  return at == in_flight_.end() ? ticket : (*at)->last();
 }
 
 // The batch with which a ticket's operation runs; none where that has run or is being recorded.
 VulkanStream::Batches::const_iterator VulkanStream::batch_of(Ticket ticket) const {
   if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return in_flight_.end();
-  return std::ranges::lower_bound(in_flight_, ticket, {}, [](const auto& batch) { return batch->last; });
+  return std::ranges::lower_bound(in_flight_, ticket, {}, [](const auto& batch) { return batch->last(); });
 }
 
 }  // namespace weft::backend::vulkan

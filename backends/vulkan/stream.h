@@ -16,6 +16,7 @@
 #include "memory.h"
 #include "retirement.h"
 #include "semaphore_pool.h"
+#include "submitter.h"
 
 namespace weft::backend::vulkan {
 
@@ -24,10 +25,11 @@ class VulkanTimestamps;
 
 /// A stream is a row of command buffers and one timeline semaphore, whose value is the last ticket that has run.
 ///
-/// Operations gather in a command buffer; it goes to the queue at submit() and wait(), after kMost operations, and
-/// after kMostWhenIdle when nothing was in flight, so that the device starts early; a device that is done with
-/// that before the host is with more gets twice as many the next time, until the host waits for it. A batch begins with
-/// a barrier against all that the queue was given before; within it, Hazards decides.
+/// Operations gather in a batch, which goes to the queue at submit() and wait(), and when it is full. Behind a wait of
+/// the host the first is full with kMostWhenIdle operations, so that the device starts early, and each that follows has
+/// twice as many until it is kMost: while the device works on one, the host has the time to record the next. Batches of
+/// more than kFew may be given to the queue by another thread, see Submitter. A batch begins with a barrier against all
+/// that the queue was given before; within it, Hazards decides.
 ///
 /// When kBatches are in flight, the host waits for the oldest, so as not to run away from the device. It does not where
 /// that batch stands behind a wait for a semaphore of another's: who signals may be the host. Then there are more of
@@ -73,6 +75,7 @@ class VulkanStream final : public Stream, private DeviceObject {
   std::size_t batches() const { return in_flight_.size() + spare_.size() + (current_ ? 1 : 0); }
 
   static constexpr int kMost = 128;
+  static constexpr int kFew = 16;
   static constexpr int kBatches = 8;
   static constexpr std::uint64_t kRingBytes = 1 << 20;
   static constexpr std::uint64_t kStagingBytes = 16 << 20;
@@ -82,10 +85,11 @@ class VulkanStream final : public Stream, private DeviceObject {
     HostArena memory;  // of the pool
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;
-    Ticket last = 0;             // of its operations
-    std::uint64_t ring_end = 0;  // the ring is free up to here when the batch has run
-    std::uint64_t place = 0;     // in the queue, no less
+    Submission work;
+    std::uint64_t ring_end = 0;                        // the ring is free up to here when the batch has run
+    Ticket last() const { return work.ticket.value; }  // of its operations
   };
+  using Urgency = Submitter::Urgency;
 
   // Frees memory behind what is recorded by then, also where that is refused.
   struct Freed {
@@ -120,10 +124,14 @@ class VulkanStream final : public Stream, private DeviceObject {
   void begin_measured();
   void end_measured();
   Ticket recorded();
-  void flush(const Point& signal = {});
-  void submit(VkResult result, std::span<const VkCommandBuffer> commands, const Point& wait = {},
-              const Point& signal = {});
+  void flush(Urgency urgency, const Point& signal = {});
+  struct Beside {  // what a submission has beside its batch
+    Point wait{}, signal{};
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+  };
+  void submit(const Beside& beside, Urgency urgency);
   Ticket submit_empty(const Point& signal);
+  void start_now(Ticket ticket);
   bool writes_at_once(const Place& target);
   Ticket poll();
   Ticket signal_of(Ticket ticket) const;
@@ -144,7 +152,7 @@ class VulkanStream final : public Stream, private DeviceObject {
   std::vector<std::unique_ptr<Batch>> spare_;
   Commands commands_;
   int count_ = 0, limit_ = 0;  // operations in the batch, and how many it may have
-  int idle_limit_;             // how many the next may have if nothing is in flight then
+  int next_limit_;             // how many the next may have
   bool at_once_ = false;
   VulkanTimestamps* measure_ = nullptr;  // the next operation
   std::uint32_t measure_first_ = 0;

@@ -52,7 +52,7 @@ Ticket VulkanStream::upload(std::uint64_t to, const void* from, std::size_t byte
     open().copy(to + at, between.address, part);
     before = last;
     last = recorded();
-    if (part == kStagingBytes) flush();
+    if (part == kStagingBytes) flush(Urgency::later);
   }
   return last;
 }
@@ -100,7 +100,7 @@ void VulkanStream::finish(Slot& slot) {
 // Two halves take turns: while one is copied out by the host, the device fills the other.
 void VulkanStream::staged_download(std::byte* to, std::uint64_t from, std::size_t bytes, Ticket after) {
   if (download_semaphore_ == VK_NULL_HANDLE) create_download();
-  if (after > timeline_->submitted.load(std::memory_order_relaxed)) flush();
+  start_now(after);
 
   // The staging memory goes back at once: when this returns, no copy is under way.
   struct Return {
@@ -167,7 +167,7 @@ void VulkanStream::staged_download(std::byte* to, std::uint64_t from, std::size_
     info.pCommandBuffers = &slot.commands;
     info.signalSemaphoreCount = 1;
     info.pSignalSemaphores = &download_semaphore_;
-    device_.check(device_.submit(info), "vkQueueSubmit");
+    device_.check(device_.submitter().submit(info), "vkQueueSubmit");
     slot.value = download_value_ = signal_value;
   }
   finish(slots_[0]);

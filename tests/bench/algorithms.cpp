@@ -58,29 +58,36 @@ void note_rate(Run& run, std::int64_t n, const Timing& t) {
   run.note(fmt::format("{:.1f} M elements/s", double(n) / t.seconds / 1e6));
 }
 
-/// What a sort on the device works on.
+/// What a sort on the device works on, or several in a row, each on a copy of its own.
 struct DeviceSort {
-  explicit DeviceSort(const Device& device)
+  explicit DeviceSort(const Device& device, int in_a_row = 1)
       : keys0(device, random_numbers(kSorted)),
         values0(arange<U32>(device, U32(kSorted))),
-        keys(empty<U32>(device, kSorted)),
-        values(empty<U32>(device, kSorted)),
-        scratch(empty<std::uint8_t>(device, radix_sort_scratch_bytes<U32, U32>(kSorted))) {}
+        scratch(empty<std::uint8_t>(device, radix_sort_scratch_bytes<U32, U32>(kSorted))) {
+    for (int k = 0; k < in_a_row; ++k) {
+      all_keys.push_back(empty<U32>(device, kSorted));
+      all_values.push_back(empty<U32>(device, kSorted));
+    }
+  }
 
   Side side(bool pairs, Grain grain = Grain::automatic) {
     return {[this] {
-              keys.copy_from(keys0);
-              values.copy_from(values0);
-              keys.device().synchronize();
+              for (Array<U32>& keys : all_keys) keys.copy_from(keys0);
+              for (Array<U32>& values : all_values) values.copy_from(values0);
+              keys0.device().synchronize();
             },
             [this, pairs, grain] {
               const SortOptions options{.scratch = scratch, .grain = grain};
-              pairs ? radix_sort_pairs(keys, values, options) : radix_sort(keys, options);
-              keys.device().synchronize();
+              for (std::size_t k = 0; k < all_keys.size(); ++k)
+                pairs ? radix_sort_pairs(all_keys[k], all_values[k], options) : radix_sort(all_keys[k], options);
+              keys0.device().synchronize();
             }};
   }
+  std::vector<U32> sorted_keys() const { return all_keys.back().to_vector(); }
+  std::vector<U32> sorted_values() const { return all_values.back().to_vector(); }
 
-  Array<U32> keys0, values0, keys, values;
+  Array<U32> keys0, values0;
+  std::vector<Array<U32>> all_keys, all_values;
   Array<std::uint8_t> scratch;
 };
 
@@ -90,7 +97,7 @@ void sort_keys(Run& run) {
   std::vector<U32> x;
   const Side host{[&] { x = x0; }, [&] { std::sort(x.begin(), x.end()); }};
   const auto timings = race({sort.side(false), host}, std::min(run.rounds(), kMostRounds));
-  if (sort.keys.to_vector() != x) throw std::runtime_error("the keys are not those of std::sort");
+  if (sort.sorted_keys() != x) throw std::runtime_error("the keys are not those of std::sort");
   run.compare(timings[0], {"std::sort", timings[1]}, "ms");
   note_rate(run, kSorted, timings[0]);
 }
@@ -106,7 +113,7 @@ void sort_pairs(Run& run) {
                             std::min(run.rounds(), kMostRounds));
   sort.side(true).prepare();
   sort.side(true).work();
-  const std::vector<U32> keys = sort.keys.to_vector(), values = sort.values.to_vector();
+  const std::vector<U32> keys = sort.sorted_keys(), values = sort.sorted_values();
   for (std::size_t i = 0; i < x.size(); ++i)
     if (Pair(keys[i], values[i]) != x[i])
       throw std::runtime_error(fmt::format("pair {} is not that of std::stable_sort", i));
@@ -161,7 +168,7 @@ void sort_against_warp(Run& run) {
   const auto warp = warp_seconds(rounds);
   DeviceSort sort(run.device());
   const auto timings = race({sort.side(true)}, rounds);
-  if (!std::ranges::is_sorted(sort.keys.to_vector())) throw std::runtime_error("the keys are not sorted");
+  if (!std::ranges::is_sorted(sort.sorted_keys())) throw std::runtime_error("the keys are not sorted");
   run.compare(timings[0], warp_reference(warp, {0}), "ms");
 }
 
@@ -180,14 +187,17 @@ void scan_against_warp(Run& run) {
   run.compare(timings[0], warp_reference(warp, {1}), "ms");
 }
 
+/// Sorts that are given to the device one behind the other before the wait.
+constexpr int kInARow = 4;
+
 /// Which of the figures of cub.cu.
-enum class Cub { keys, pairs, scan };
+enum class Cub { keys, pairs, keys_in_a_row, pairs_in_a_row, scan };
 
 /// On NVIDIA's devices, where both work on the same memory. Issued through whatever the device's backend is.
 void against_cub(Run& run, Cub which) {
   if (run.device().adapter().find("NVIDIA") == std::string::npos) return run.leave_out("the device is not NVIDIA's");
   const int rounds = std::min(run.rounds(), kMostRounds);
-  const auto cub = ask_cub(fmt::format("{} {} {}", kSorted, kScanned, rounds), 3);
+  const auto cub = ask_cub(fmt::format("{} {} {} {}", kSorted, kInARow, kScanned, rounds), 5);
   Reference reference{"CUB", {}, "there is no nvcc, or no device for CUDA"};
   if (cub) reference.timing = Timing{(*cub)[std::size_t(which)], 0};
   if (which == Cub::scan) {
@@ -205,9 +215,12 @@ void against_cub(Run& run, Cub which) {
     if (y.to_vector() != expected) throw std::runtime_error("the sums are not those of std::exclusive_scan");
     return run.compare(timings[0], reference, "ms");
   }
-  DeviceSort sort(run.device());
-  const auto timings = race({sort.side(which == Cub::pairs)}, rounds);
-  if (!std::ranges::is_sorted(sort.keys.to_vector())) throw std::runtime_error("the keys are not sorted");
+  const bool in_a_row = which == Cub::keys_in_a_row || which == Cub::pairs_in_a_row;
+  DeviceSort sort(run.device(), in_a_row ? kInARow : 1);
+  auto timings = race({sort.side(which == Cub::pairs || which == Cub::pairs_in_a_row)}, rounds);
+  for (const Array<U32>& keys : sort.all_keys)
+    if (!std::ranges::is_sorted(keys.to_vector())) throw std::runtime_error("the keys are not sorted");
+  timings[0].seconds /= double(sort.all_keys.size());
   run.compare(timings[0], reference, "ms");
 }
 
@@ -218,6 +231,10 @@ void add_algorithms(Harness& harness) {
   harness.add("algorithms", "sort 16M pairs", sort_pairs);
   harness.add("algorithms", "sort 16M keys, CUB", [](Run& run) { against_cub(run, Cub::keys); });
   harness.add("algorithms", "sort 16M pairs, CUB", [](Run& run) { against_cub(run, Cub::pairs); });
+  harness.add("algorithms", "sort 16M keys, four in a row, CUB",
+              [](Run& run) { against_cub(run, Cub::keys_in_a_row); });
+  harness.add("algorithms", "sort 16M pairs, four in a row, CUB",
+              [](Run& run) { against_cub(run, Cub::pairs_in_a_row); });
   harness.add("algorithms", "sort 16M pairs, warp", sort_against_warp);
   harness.add("algorithms", "scan 64M", scan_numbers);
   harness.add("algorithms", "scan 64M, CUB", [](Run& run) { against_cub(run, Cub::scan); });

@@ -1,8 +1,10 @@
 // CUB's sort and scan: what the suite of algorithms is compared with on NVIDIA's devices.
 //
-// Usage: cub SORTED SCANNED ROUNDS FILE. Writes "keys pairs scan" to the file: medians in seconds, of uint32 keys, of
-// pairs of a random uint32 key and a uint32 value, and of uint32 elements, by the host's clock from the call until the
-// device is done. Writes no file where there is no CUDA device; exits with status 1 where something fails or is wrong.
+// Usage: cub SORTED IN_A_ROW SCANNED ROUNDS FILE. Writes five medians in seconds to the file: a sort of uint32 keys, and
+// of pairs of a random uint32 key and a uint32 value; one of IN_A_ROW such sorts, each of its own elements, that are
+// given to the device one behind the other; a scan of uint32 elements. They are by the host's clock, from the first call
+// until the device is done. Writes no file where there is no CUDA device; exits with status 1 where something fails or
+// is wrong.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -65,11 +67,52 @@ void require(bool right, const char* what) {
   std::exit(1);
 }
 
+// As many sorts as are made in a row, each of its own copy of the same elements. They share scratch memory: one has ended
+// when the next begins.
+struct Sorts {
+  Sorts(const std::vector<U32>& host, const std::vector<U32>& numbers, int n, int in_a_row)
+      : n(n), source(allocate<U32>(n)), values0(allocate<U32>(n)) {
+    copy(source, host.data(), n);
+    copy(values0, numbers.data(), n);
+    for (int k = 0; k < in_a_row; ++k) {
+      keys.push_back({allocate<U32>(n), allocate<U32>(n)});
+      values.push_back({allocate<U32>(n), allocate<U32>(n)});
+    }
+    sort = with_scratch([this](void* s, std::size_t& b) {
+      return pairs ? cub::DeviceRadixSort::SortPairs(s, b, keys[now], values[now], this->n)
+                   : cub::DeviceRadixSort::SortKeys(s, b, keys[now], this->n);
+    });
+  }
+
+  // Seconds of one, where `count` are made in a row.
+  double seconds(int count, int rounds) {
+    const auto prepare = [&] {
+      for (int k = 0; k < count; ++k) {
+        copy(keys[k].Current(), source, n);
+        copy(values[k].Current(), values0, n);
+      }
+    };
+    const auto work = [&] {
+      for (now = 0; now < std::size_t(count); ++now) sort();
+      now = 0;
+    };
+    return median(rounds, prepare, work) / count;
+  }
+
+  const int n;
+  U32 *const source, *const values0;
+  std::vector<cub::DoubleBuffer<U32>> keys, values;
+  bool pairs = true;  // they need more scratch memory
+  std::size_t now = 0;
+  std::function<void()> sort;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 1;
-  const int sorted = std::atoi(argv[1]), scanned = std::atoi(argv[2]), rounds = std::atoi(argv[3]);
+  if (argc != 6) return 1;
+  const int sorted = std::atoi(argv[1]), in_a_row = std::atoi(argv[2]), scanned = std::atoi(argv[3]),
+            rounds = std::atoi(argv[4]);
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return 0;
   std::mt19937 random(1);
@@ -77,34 +120,28 @@ int main(int argc, char** argv) {
   for (U32& v : host) v = U32(random());
   std::iota(numbers.begin(), numbers.end(), 0u);
 
-  const std::size_t n = host.size();
-  U32 *source = allocate<U32>(n), *values0 = allocate<U32>(n), *out = allocate<U32>(n);
-  cub::DoubleBuffer<U32> keys(allocate<U32>(n), allocate<U32>(n)), values(allocate<U32>(n), allocate<U32>(n));
-  copy(source, host.data(), n);
-  copy(values0, numbers.data(), n);
-  const auto prepare = [&] {
-    copy(keys.Current(), source, sorted);
-    copy(values.Current(), values0, sorted);
-  };
-
   std::vector<U32> expected(host.begin(), host.begin() + sorted);
   std::sort(expected.begin(), expected.end());
-  const auto sorts = [&](double& seconds, const std::function<void()>& sort, const char* what) {
-    seconds = median(rounds, prepare, sort);
-    copy(found.data(), keys.Current(), sorted);
-    require(std::equal(expected.begin(), expected.end(), found.begin()), what);
-  };
-  double key_seconds = 0, pair_seconds = 0;
-  sorts(key_seconds,
-        with_scratch([&](void* s, std::size_t& b) { return cub::DeviceRadixSort::SortKeys(s, b, keys, sorted); }),
-        "the keys are not sorted");
-  sorts(pair_seconds, with_scratch([&](void* s, std::size_t& b) {
-          return cub::DeviceRadixSort::SortPairs(s, b, keys, values, sorted);
-        }),
-        "the keys of pairs are not sorted");
-  copy(found.data(), values.Current(), sorted);
-  for (int k = 0; k < sorted; ++k) require(host[found[k]] == expected[k], "a value is not that of its key");
+  double sort_seconds[4];
+  {
+    Sorts sorts(host, numbers, sorted, in_a_row);
+    double* next = sort_seconds;
+    for (const int count : {1, in_a_row})
+      for (const bool pairs : {false, true}) {
+        sorts.pairs = pairs;
+        *next++ = sorts.seconds(count, rounds);
+        for (int k = 0; k < count; ++k) {
+          copy(found.data(), sorts.keys[k].Current(), sorted);
+          require(std::equal(expected.begin(), expected.end(), found.begin()), "the keys are not sorted");
+          copy(found.data(), sorts.values[k].Current(), sorted);
+          for (int i = 0; pairs && i < sorted; ++i)
+            require(host[found[i]] == expected[i], "a value is not that of its key");
+        }
+      }
+  }
 
+  U32 *const source = allocate<U32>(scanned), *const out = allocate<U32>(scanned);
+  copy(source, host.data(), scanned);
   const double scan_seconds = median(
       rounds, [] {},
       with_scratch([&](void* s, std::size_t& b) { return cub::DeviceScan::ExclusiveSum(s, b, source, out, scanned); }));
@@ -112,8 +149,9 @@ int main(int argc, char** argv) {
   U32 sum = 0;
   for (int k = 0; k < scanned; sum += host[k], ++k) require(found[k] == sum, "a sum is wrong");
 
-  std::FILE* const file = std::fopen(argv[4], "w");
+  std::FILE* const file = std::fopen(argv[5], "w");
   if (!file) return 1;
-  std::fprintf(file, "%.9g %.9g %.9g\n", key_seconds, pair_seconds, scan_seconds);
+  for (const double seconds : sort_seconds) std::fprintf(file, "%.9g ", seconds);
+  std::fprintf(file, "%.9g\n", scan_seconds);
   return std::fclose(file) == 0 ? 0 : 1;
 }

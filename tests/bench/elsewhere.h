@@ -24,7 +24,7 @@ Reference warp_reference(const std::optional<std::vector<double>>& figures, std:
 /// Compiles cub.cu by WEFT_NVCC, else nvcc, and runs it with `arguments` on the first CUDA device.
 /// \return as many figures as are asked for, or nothing where there is no compiler or no such device
 /// Errors: std::runtime_error where it fails, or CUB's results are wrong.
-/// Cost: half a minute.
+/// Cost: half a minute, once for the same arguments: cases of a run share what they ask for together.
 std::optional<std::vector<double>> ask_cub(const std::string& arguments, std::size_t figures);
 
 }  // namespace weft::bench

@@ -72,7 +72,7 @@ struct RawDispatches::State {
     submit.pCommandBuffers = &commands;
     submit.signalSemaphoreCount = 1;
     submit.pSignalSemaphores = &semaphore;
-    check_vulkan(device.submit(submit), "vkQueueSubmit");
+    check_vulkan(device.submitter().submit(submit), "vkQueueSubmit");
   }
 
   void wait_for(std::uint64_t at) {

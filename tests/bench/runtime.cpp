@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "../../backends/vulkan/device.h"
 #include "../../frontend/support/platform.h"
 #include "../../runtime/graph.h"
 #include "contest.h"
@@ -96,6 +97,21 @@ void launch_by_hand(Run& run) {
                                  {[&] { hand.raw.run(hand.bytes, kLaunches, kBatch); }, [&] { hand.raw.wait(); }}},
                                 kLaunches);
   run.compare(timings[0], {"Vulkan by hand", timings[1]}, "us");
+}
+
+// The same where weft's thread for submissions does nothing, as plain Vulkan has none: the whole cost on one thread.
+void launch_on_one_thread(Run& run) {
+  auto* const vulkan = dynamic_cast<backend::vulkan::VulkanDevice*>(&run.device().native());
+  if (!vulkan || !vulkan->submitter().uses_thread()) return run.leave_out("this device's launches use no other thread");
+  struct OneThread {
+    backend::vulkan::Submitter& submitter;
+    explicit OneThread(backend::vulkan::Submitter& submitter) : submitter(submitter) { submitter.use_thread(false); }
+    OneThread(const OneThread&) = delete;
+    ~OneThread() { submitter.use_thread(true); }
+  };
+  run.device().synchronize();
+  const OneThread one_thread(vulkan->submitter());
+  launch_by_hand(run);
 }
 
 // Warp's CPU device runs the kernel in the launch, of 32 additions; weft's part is the host's alone.
@@ -244,6 +260,7 @@ void allocation(Run& run) {
 
 void add_runtime(Harness& harness) {
   harness.add("runtime", "launch with 4 arrays and 2 scalars", launch_by_hand);
+  harness.add("runtime", "launch with 4 arrays and 2 scalars, one thread", launch_on_one_thread);
   harness.add("runtime", "launch with 4 arrays and 2 scalars, warp", launch_beside_warp);
   harness.add("runtime", "node of a graph of 1,000 launches", graph_node);
   harness.add("runtime", "node of a graph of 1,000 launches, by hand", graph_node_by_hand);

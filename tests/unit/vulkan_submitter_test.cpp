@@ -1,0 +1,267 @@
+// Work that another thread gives the queue.
+#include <gtest/gtest.h>
+#include <weft/weft.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "../../backends/operations.h"
+#include "../../backends/vulkan/device.h"
+#include "../../backends/vulkan/graph.h"
+#include "../../backends/vulkan/stream.h"
+#include "../../backends/vulkan/vulkan.h"
+#include "../../frontend/support/error.h"
+#include "../../frontend/support/platform.h"
+
+namespace weft::backend {
+namespace {
+
+using ir::Access;
+using vulkan::Instance;
+using vulkan::Tuning;
+using vulkan::VulkanDevice;
+using vulkan::VulkanStream;
+
+constexpr std::uint32_t kThreads = 256;
+constexpr std::uint64_t kBytes = kThreads * sizeof(std::uint32_t);
+
+/// x[tid] = x[tid] * 3 + by: launches whose order shows, and of which none may be missing. Devices as GPUs are.
+class Submissions : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (list_vulkan_devices().empty()) GTEST_SKIP() << "no Vulkan adapter";
+    if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "there is one processor";
+    open({.submits_as_on_gpus = true});
+    if (!device_->submitter().uses_thread()) GTEST_SKIP() << "WEFT_SUBMIT_THREAD says so";
+  }
+  void TearDown() override { close(); }
+
+  void open(const Tuning& tuning) {
+    close();
+    const auto instance = Instance::get(platform::environment_flag("WEFT_VALIDATION", false));
+    device_ = std::make_unique<VulkanDevice>(instance, instance->adapters().at(0), tuning);
+    const auto step = kernel("step", [](Arr<int> x, Int by) { x[tid()] = x[tid()] * 3 + by; });
+    module_ = step.trace();
+    program_ = device_->compile(module_, ir::hash(module_));
+    stream_ = device_->create_stream();
+    x_ = device_->allocate(kBytes, MemoryKind::device);
+    stream_->fill(x_.address, kBytes, 0);
+    stream_->synchronize();
+  }
+  void close() {
+    if (!device_) return;
+    device_->free(x_);
+    stream_.reset();
+    program_.reset();
+    device_.reset();
+  }
+
+  std::vector<std::byte> arguments(std::uint32_t by) const {
+    std::vector<std::byte> block(module_.args_bytes);
+    std::memcpy(block.data(), &kThreads, 4);
+    std::memcpy(block.data() + module_.params[0].offset, &x_.address, 8);
+    std::memcpy(block.data() + module_.params[0].offset + 8, &kThreads, 4);
+    std::memcpy(block.data() + module_.params[1].offset, &by, 4);
+    return block;
+  }
+  Ticket step(Stream& stream, std::uint32_t by) {
+    const MemoryRange touched{x_.address, kBytes, Access::read | Access::write};
+    expected_ = expected_ * 3 + by;
+    return stream.launch(*program_, {kThreads / module_.block, 1, 1}, arguments(by), {&touched, 1});
+  }
+  Ticket steps(Stream& stream, int count) {
+    Ticket last = 0;
+    for (int k = 0; k < count; ++k) last = step(stream, std::uint32_t(k + 1));
+    return last;
+  }
+  std::vector<std::uint32_t> read(Stream& stream, Ticket after) const {
+    std::vector<std::uint32_t> values(kThreads);
+    stream.download(values.data(), x_.address, kBytes, after);
+    return values;
+  }
+  void expect_all(Stream& stream, Ticket after) const {
+    ASSERT_EQ(read(stream, after), std::vector<std::uint32_t>(kThreads, expected_));
+  }
+  // Until the thread has made `count` of them, which it does without anybody waiting for the work.
+  bool thread_makes(std::uint64_t count) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (device_->submitter().made_by_thread() < count) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  }
+
+  std::unique_ptr<VulkanDevice> device_;
+  ir::Module module_;
+  std::shared_ptr<Program> program_;
+  std::unique_ptr<Stream> stream_;
+  Allocation x_;
+  std::uint32_t expected_ = 0;
+};
+
+TEST_F(Submissions, OfManyOperationsAreMadeByAnotherThread) {
+  const std::uint64_t before = device_->submitter().made_by_thread();
+  const Ticket last =
+      steps(*stream_, 8 * VulkanStream::kFew);  // some of it is more than a few, however it is shared out
+  stream_->submit();
+  EXPECT_TRUE(thread_makes(before + 1));
+  expect_all(*stream_, last);
+}
+
+TEST_F(Submissions, OfFewOperationsForAnIdleDeviceAreMadeAtOnce) {
+  for (int k = 0; k < 20; ++k) {
+    const Ticket last = steps(*stream_, 4);
+    stream_->submit();
+    expect_all(*stream_, last);
+  }
+  EXPECT_EQ(device_->submitter().made_by_thread(), 0u);
+}
+
+TEST_F(Submissions, AreMadeByWhoWaitsWhereTheThreadHasNotCome) {
+  for (int k = 0; k < 50; ++k) stream_->wait(steps(*stream_, 300));
+  expect_all(*stream_, stream_->submit());
+}
+
+TEST_F(Submissions, KeepTheirOrderAmongStreams) {
+  const auto other = device_->create_stream();
+  Ticket last = 0;
+  for (int k = 0; k < 60; ++k) {
+    Stream& stream = k % 2 ? *other : *stream_;
+    last = steps(stream, 1 + k * 7 % 200);
+    stream.start(last);  // what the other one is given comes after
+  }
+  expect_all(*other, last);
+}
+
+// Against a model on the host: launches, fills, copies, uploads, downloads and graphs on three streams, each of which
+// is given work behind what the one before it has.
+TEST_F(Submissions, GiveWhatTheirOperationsGiveInOrder) {
+  std::mt19937 random(11);
+  const auto at_most = [&](std::uint32_t n) { return random() % n; };
+  const std::unique_ptr<Stream> others[] = {device_->create_stream(), device_->create_stream()};
+  Stream* const streams[] = {stream_.get(), others[0].get(), others[1].get()};
+  CaptureStream captured(*device_);
+  for (int k = 0; k < 10; ++k) step(captured, 5);
+  expected_ = 0;
+  captured.operations().list[4].patched = true;
+  const auto graph = device_->create_graph(captured.take());
+  Allocation copy = device_->allocate(kBytes, MemoryKind::device);
+  std::uint32_t copied = 0, fifth = 5;
+  stream_->fill(copy.address, kBytes, 0);
+  Ticket last = stream_->submit();
+  Stream* before = stream_.get();
+  for (int k = 0; k < 400; ++k) {
+    if (at_most(8) == 0) {
+      expect_all(*before, last);
+      if (HasFatalFailure()) break;
+    }
+    Stream& stream = *streams[at_most(3)];
+    if (&stream != before) before->start(last);
+    before = &stream;
+    switch (at_most(7)) {
+      case 0:
+        expected_ = at_most(1000);
+        last = stream.fill(x_.address, kBytes, expected_);
+        break;
+      case 1:
+        last = stream.copy(copy.address, x_.address, kBytes);
+        copied = expected_;
+        break;
+      case 2:
+        last = stream.copy(x_.address, copy.address, kBytes);
+        expected_ = copied;
+        break;
+      case 3: {
+        expected_ = at_most(1000);
+        const std::vector<std::uint32_t> values(kThreads, expected_);
+        last = stream.upload(x_.address, values.data(), kBytes);
+        break;
+      }
+      case 4:
+        if (at_most(3) == 0) {
+          const MemoryRange touched{x_.address, kBytes, Access::read | Access::write};
+          fifth = at_most(100);
+          graph->patch(4, arguments(fifth), {&touched, 1});
+        }
+        last = stream.replay(*graph);
+        for (int n = 0; n < 10; ++n) expected_ = expected_ * 3 + (n == 4 ? fifth : 5);
+        break;
+      case 5: {  // memory that goes while what uses it waits for its turn
+        const Allocation between = device_->allocate(kBytes, MemoryKind::device);
+        stream.copy(between.address, x_.address, kBytes);
+        stream.fill(x_.address, kBytes, 7);
+        last = stream.copy(x_.address, between.address, kBytes);
+        device_->free(between);
+        break;
+      }
+      default: last = steps(stream, 1 + int(at_most(300))); break;
+    }
+    if (at_most(10) == 0) stream.submit();
+    if (at_most(20) == 0) stream.wait(last);
+  }
+  expect_all(*before, last);
+  EXPECT_GT(device_->submitter().made_by_thread(), 0u);
+  device_->free(copy);
+}
+
+TEST_F(Submissions, ReachTheQueueWhenTheirStreamEnds) {
+  const Ticket last = steps(*stream_, 500);
+  EXPECT_GT(last, 0u);
+  stream_.reset();
+  const auto next = device_->create_stream();
+  expect_all(*next, next->submit());
+}
+
+// What is handed over may fail later, and then no wait waits for it.
+TEST_F(Submissions, ThatFailLoseTheDevice) {
+  open({.most_when_idle = VulkanStream::kMost, .submits_as_on_gpus = true});  // no batch is of a few
+  const Ticket last = steps(*stream_, VulkanStream::kMost);
+  const auto lost = [](auto call) {
+    try {
+      call();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::device_lost) << e.what();
+      EXPECT_NE(std::string(e.what()).find("vkQueueSubmit"), std::string::npos) << e.what();
+      return true;
+    }
+    return false;
+  };
+  stream_->wait(last);
+  const std::uint64_t before = device_->submitter().made_by_thread();
+  device_->submitter().lose_next();
+  const auto start = std::chrono::steady_clock::now();
+  lost([&] { steps(*stream_, VulkanStream::kMost); });  // where the thread is quick, the last of them says so
+  EXPECT_TRUE(thread_makes(before + 1));
+  EXPECT_TRUE(lost([&] { stream_->submit(); }));
+  EXPECT_TRUE(lost([&] { stream_->wait(last); }));
+  EXPECT_TRUE(lost([&] { stream_->synchronize(); }));
+  stream_.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << "somebody waited for what is lost";
+}
+
+// The same where somebody waits for it before it has failed, whoever finds out.
+TEST_F(Submissions, ThatFailEndTheWaitForThem) {
+  open({.most_when_idle = VulkanStream::kMost, .submits_as_on_gpus = true});
+  device_->submitter().lose_next();
+  EXPECT_THROW(
+      {
+        for (int k = 0; k < 40; ++k) steps(*stream_, 100);
+        stream_->synchronize();
+      },
+      Error);
+}
+
+TEST_F(Submissions, ByOneThreadAreMadeAtOnce) {
+  device_->submitter().use_thread(false);
+  expect_all(*stream_, steps(*stream_, 1000));
+  EXPECT_EQ(device_->submitter().made_by_thread(), 0u);
+}
+
+}  // namespace
+}  // namespace weft::backend
