@@ -130,7 +130,9 @@ void Capture::refers(Storage& storage) {
 
 Capture::Capture(DeviceState& device, const char* doing, const StreamState* like)
     : serial(Storage::next_serial()), device_(device), doing_(doing), before_(t_capture) {
-  if (before_) throw Error(ErrorKind::unsupported, fmt::format("{} while {} already", doing, before_->doing()));
+  if (before_)
+    throw Error(ErrorKind::unsupported, fmt::format("{} while {} already: end that before, or give it the work itself",
+                                                    doing, before_->doing()));
   if (Recorder* r = recorder()) r->replaying(doing);
   auto collector = std::make_unique<backend::CaptureStream>(*device.device);
   collector_ = collector.get();
@@ -200,8 +202,9 @@ void Capture::refuse_semaphores(const char* what) {
 StreamState& Capture::stream_for(DeviceState& device) {
   if (&device != &device_)
     throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} on device {}, and work is given to device {} meanwhile", doing_,
-                            device_.device->info().name, name_beside(device, device_)));
+                fmt::format("{} on device {}, and work is given to device {} meanwhile: it has one device's work; do "
+                            "the other's before or behind it",
+                            doing_, device_.device->info().name, name_beside(device, device_)));
   return *stream_;
 }
 

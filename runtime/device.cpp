@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "../backends/reference/reference.h"
@@ -319,6 +321,23 @@ void Event::wait() const {
   detail::Capture::refuse_waits();
   refuse_captured(stream_, ticket_);
   if (stream_) stream_->wait(ticket_);
+}
+bool Event::wait_for(double seconds) const {
+  detail::Capture::refuse_waits();
+  if (!(seconds >= 0)) throw Error(ErrorKind::invalid_argument, fmt::format("a wait of {} seconds", seconds));
+  using Clock = std::chrono::steady_clock;
+  constexpr double kForEver = 1e8;  // what a clock can count; some years
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(std::min(seconds, kForEver)));
+  Clock::duration pause = std::chrono::microseconds(20);
+  while (!done()) {
+    const Clock::duration left = end - Clock::now();
+    if (left <= Clock::duration::zero()) return false;
+    std::this_thread::sleep_for(std::min(pause, left));
+    pause = std::min<Clock::duration>(2 * pause, std::chrono::milliseconds(1));
+  }
+  wait();
+  return true;
 }
 
 // In a capture order follows from the arrays alone: events there say nothing that the graph does not know.

@@ -79,7 +79,9 @@ void Graph::launch(const Stream& stream) const {
     invalid(fmt::format("a graph on device {} is launched on a stream of device {}", s.device->device->info().name,
                         name_beside(*on.device, *s.device)));
   if (Capture::current())
-    throw Error(ErrorKind::unsupported, fmt::format("a graph is launched while {}", Capture::current()->doing()));
+    throw Error(ErrorKind::unsupported, fmt::format("a graph is launched while {}: launch it before or behind that, or "
+                                                    "give it the graph's work",
+                                                    Capture::current()->doing()));
   if (detail::Recorder* r = detail::recorder()) r->replaying("a graph is launched");
   // The end of memory may be the end of others' objects, which do what they like: not under the lock.
   detail::CapturedMemory::Reached reached;
@@ -118,7 +120,8 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
     throw Error(ErrorKind::unsupported,
                 !known.program ? "arguments are set for a launch over no threads"
                 : known.operations == 0
-                    ? "arguments are set for a launch within graph_if() or graph_while()"
+                    ? "arguments are set for a launch within graph_if() or graph_while(), which keeps those that it "
+                      "was captured with: let it read from an array what changes"
                     : fmt::format("arguments are set for a launch that took {} dispatches", known.operations),
                 kernel.name(), kernel.loc());
   given.structures.assign(structures.meshes().begin(), structures.meshes().end());

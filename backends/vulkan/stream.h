@@ -76,7 +76,7 @@ class VulkanStream final : public Stream, private DeviceObject {
 
   static constexpr int kMost = 128;
   static constexpr int kFew = 16;
-  static constexpr int kBatches = 8;
+  static constexpr int kBatches = 12;
   static constexpr std::uint64_t kRingBytes = 1 << 20;
   static constexpr std::uint64_t kStagingBytes = 16 << 20;
 

@@ -118,7 +118,9 @@ void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, boo
   if (n < 2 || passes == 0) return;
   const bool coarse = work.coarse() || !sorts_fine(work.device());
   if (coarse && n <= kSmallSort) return sort_small(work, keys, values, pairs, order, begin, end);
-  const std::int64_t columns = coarse ? coarse_columns(n) : fine_columns<B, V>(work.device(), n);
+  const FineShape shape =
+      coarse ? FineShape() : fine_shape(work.device(), int(pairs ? std::max(sizeof(B), sizeof(V)) : sizeof(B)), n);
+  const std::int64_t columns = coarse ? coarse_columns(n) : shape.columns;
   const Array<B> other_keys = work.take<B>(n);
   const Array<V> other_values = pairs ? work.take<V>(n) : values;
   const Array<unsigned> all_counts = work.take<unsigned>(kDigits * columns);
@@ -135,9 +137,9 @@ void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, boo
       work.back_to(mark);
       scatter_coarse(work, pass, pairs, counts, columns);
     } else {
-      count_fine(work, pass, counts);
-      scan_fine(work, pass, counts, totals);
-      scatter_fine(work, pass, pairs, counts, totals);
+      count_fine(work, shape, pass.keys, order, pass.shift, pass.bits, counts);
+      scan_fine(work, shape, pass.bits, counts, totals);
+      scatter_fine(work, shape, pass, pairs, counts, totals);
     }
     pass.shift += pass.bits;
     std::swap(pass.keys, pass.sorted_keys);

@@ -42,23 +42,35 @@ struct SortLimits {
 };
 SortLimits& sort_limits();
 
+/// The shape of a tile's workgroup.
+struct TileShape {
+  int lanes = 0;      ///< of a subgroup
+  int subgroups = 0;  ///< of a workgroup
+  int rounds = 0;     ///< keys of a thread
+};
+/// Tiles of a sort, and how the keys are divided among columns of them.
+struct FineShape {
+  TileShape tile;
+  std::int64_t columns = 0;  ///< each has kLeastColumn keys or more, but for the last
+  std::int64_t tiles = 0;    ///< of a column
+};
+inline constexpr std::int64_t kLeastColumn = 2048;
+
 /// Whether the device's subgroups and workgroups allow it.
 bool sorts_fine(const DeviceState& device);
-/// Into how many columns the keys are divided; each has kLeastColumn keys or more, but for the last.
-template <class B, class V>
-std::int64_t fine_columns(const DeviceState& device, std::int64_t n);
-inline constexpr std::int64_t kLeastColumn = 2048;
+/// \param element_bytes  of keys or values, whichever are larger
+FineShape fine_shape(const DeviceState& device, int element_bytes, std::int64_t n);
 /// Counts digits: counts[digit * columns + column].
-template <class B, class V>
-void count_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsigned>& counts);
+template <class B>
+void count_fine(const Work& work, const FineShape& shape, const Array<B>& keys, KeyOrder order, int shift, int bits,
+                const Array<unsigned>& counts);
 /// Scans the counts of each digit by itself; `totals` receives its number in all columns.
-template <class B, class V>
-void scan_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsigned>& counts,
+void scan_fine(const Work& work, const FineShape& shape, int bits, const Array<unsigned>& counts,
                const Array<unsigned>& totals);
 /// Moves the keys, and the values where there are some, to where these say.
 template <class B, class V>
-void scatter_fine(const Work& work, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts,
-                  const Array<unsigned>& totals);
+void scatter_fine(const Work& work, const FineShape& shape, const SortPass<B, V>& pass, bool pairs,
+                  const Array<unsigned>& starts, const Array<unsigned>& totals);
 
 // Few keys, coarse grain: sort_small.cpp.
 

@@ -35,12 +35,8 @@ namespace weft::detail {
 
 namespace {
 
-/// The shape of a tile's workgroup.
-struct Tile {
-  int lanes = 0;      ///< of a subgroup
-  int subgroups = 0;  ///< of a workgroup
-  int rounds = 0;     ///< keys of a thread
-
+/// A tile, and who looks after what of it.
+struct Tile : TileShape {
   int threads() const { return lanes * subgroups; }
   int keys() const { return threads() * rounds; }
   /// Of the counters of a digit: parts() threads look after them, each after those of rows() subgroups. A thread does
@@ -71,7 +67,6 @@ int most_rounds(const backend::DeviceInfo& info, int threads) {
 }
 
 /// The largest tile that there is room for; a small one where there would be too few to keep a large device busy.
-/// \param element_bytes  of keys or values, whichever are larger
 Tile tile_of(const DeviceState& device, int element_bytes, std::int64_t n) {
   constexpr int kFewThreads = 256, kFewRounds = 8;
   const backend::DeviceInfo& info = device.device->info();
@@ -80,7 +75,7 @@ Tile tile_of(const DeviceState& device, int element_bytes, std::int64_t n) {
   if (best.lanes == 0) return best;
   const int most = std::min(kMostSubgroups, std::min(sort_limits().most_threads, int(info.max_block)) / best.lanes);
   for (int subgroups = most; subgroups > 0; subgroups /= 2) {
-    Tile t{best.lanes, subgroups, 0};
+    Tile t{{best.lanes, subgroups, 0}};
     // Where digits begin, and sums of subgroups.
     const std::uint64_t besides = (kDigits + 2 * std::uint64_t(t.sums())) * sizeof(unsigned);
     if (besides >= info.max_shared) continue;
@@ -428,22 +423,7 @@ Tile scan_shape(const DeviceState& device) {
   constexpr int kThreads = 384;
   const backend::DeviceInfo& info = device.device->info();
   const int lanes = int(info.subgroup_size);
-  return {lanes, std::clamp(std::min(kThreads, int(info.max_block)) / lanes, 1, kMostSubgroups), 0};
-}
-
-/// How the keys are divided.
-struct Division {
-  std::int64_t columns, tiles;  ///< tiles of a column
-};
-Division divide(std::int64_t n, const Tile& tile) {
-  const std::int64_t most = ceil_div(n, tile.keys());
-  const std::int64_t tiles = std::max(ceil_div(most, sort_limits().most_columns), ceil_div(kLeastColumn, tile.keys()));
-  return {ceil_div(most, tiles), tiles};
-}
-
-template <class B, class V>
-Tile tile_for(const DeviceState& device, std::int64_t n) {
-  return tile_of(device, int(std::max(sizeof(B), sizeof(V))), n);
+  return {{lanes, std::clamp(std::min(kThreads, int(info.max_block)) / lanes, 1, kMostSubgroups), 0}};
 }
 
 }  // namespace
@@ -458,63 +438,54 @@ bool sorts_fine(const DeviceState& device) {
   return t.lanes >= 4 && t.subgroups >= 1;
 }
 
-template <class B, class V>
-std::int64_t fine_columns(const DeviceState& device, std::int64_t n) {
-  return divide(n, tile_for<B, V>(device, n)).columns;
+FineShape fine_shape(const DeviceState& device, int element_bytes, std::int64_t n) {
+  const Tile tile = tile_of(device, element_bytes, n);
+  const std::int64_t most = ceil_div(n, tile.keys());
+  const std::int64_t tiles = std::max(ceil_div(most, sort_limits().most_columns), ceil_div(kLeastColumn, tile.keys()));
+  return {tile, ceil_div(most, tiles), tiles};
 }
 
-template <class B, class V>
-void count_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsigned>& counts) {
-  using K = decltype(make_count<B>(Tile(), pass.order));
-  const std::int64_t n = pass.keys.size();
-  const Tile tile = tile_for<B, V>(work.device(), n);
-  const auto [columns, tiles] = divide(n, tile);
-  const K& count = for_tile<K>(tile, int(pass.order), [&] { return make_count<B>(tile, pass.order); });
-  work.run(count, columns * tile.threads(), pass.keys, counts, n, columns, tiles, pass.shift, 1 << pass.bits);
+template <class B>
+void count_fine(const Work& work, const FineShape& shape, const Array<B>& keys, KeyOrder order, int shift, int bits,
+                const Array<unsigned>& counts) {
+  using K = decltype(make_count<B>(Tile(), order));
+  const Tile tile{shape.tile};
+  const K& count = for_tile<K>(tile, int(order), [&] { return make_count<B>(tile, order); });
+  work.run(count, shape.columns * tile.threads(), keys, counts, keys.size(), shape.columns, shape.tiles, shift,
+           1 << bits);
 }
 
-template <class B, class V>
-void scan_fine(const Work& work, const SortPass<B, V>& pass, const Array<unsigned>& counts,
+void scan_fine(const Work& work, const FineShape& shape, int bits, const Array<unsigned>& counts,
                const Array<unsigned>& totals) {
   using K = decltype(make_scan(Tile()));
-  const std::int64_t n = pass.keys.size();
-  const Tile tile = tile_for<B, V>(work.device(), n);
   const Tile scanning = scan_shape(work.device());
   const K& scan = for_tile<K>(scanning, 0, [&] { return make_scan(scanning); });
-  work.run(scan, std::int64_t(scanning.threads()) << pass.bits, counts, totals, divide(n, tile).columns);
+  work.run(scan, std::int64_t(scanning.threads()) << bits, counts, totals, shape.columns);
 }
 
 template <class B, class V>
-void scatter_fine(const Work& work, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts,
-                  const Array<unsigned>& totals) {
+void scatter_fine(const Work& work, const FineShape& shape, const SortPass<B, V>& pass, bool pairs,
+                  const Array<unsigned>& starts, const Array<unsigned>& totals) {
   using K = decltype(make_scatter<B, V>(Tile(), pass.order, pairs));
-  const std::int64_t n = pass.keys.size();
-  const Tile tile = tile_for<B, V>(work.device(), n);
-  const auto [columns, tiles] = divide(n, tile);
+  const Tile tile{shape.tile};
   const K& move =
       for_tile<K>(tile, 2 * int(pass.order) + pairs, [&] { return make_scatter<B, V>(tile, pass.order, pairs); });
-  work.run(move, columns * tile.threads(), pass.keys, pass.values, starts, totals, pass.sorted_keys, pass.sorted_values,
-           n, columns, tiles, pass.shift, 1 << pass.bits);
+  work.run(move, shape.columns * tile.threads(), pass.keys, pass.values, starts, totals, pass.sorted_keys,
+           pass.sorted_values, pass.keys.size(), shape.columns, shape.tiles, pass.shift, 1 << pass.bits);
 }
 
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 using Counts = Array<unsigned>;
-template std::int64_t fine_columns<U32, U32>(const DeviceState&, std::int64_t);
-template std::int64_t fine_columns<U32, U64>(const DeviceState&, std::int64_t);
-template std::int64_t fine_columns<U64, U32>(const DeviceState&, std::int64_t);
-template std::int64_t fine_columns<U64, U64>(const DeviceState&, std::int64_t);
-template void count_fine(const Work&, const SortPass<U32, U32>&, const Counts&);
-template void count_fine(const Work&, const SortPass<U32, U64>&, const Counts&);
-template void count_fine(const Work&, const SortPass<U64, U32>&, const Counts&);
-template void count_fine(const Work&, const SortPass<U64, U64>&, const Counts&);
-template void scan_fine(const Work&, const SortPass<U32, U32>&, const Counts&, const Counts&);
-template void scatter_fine(const Work&, const SortPass<U32, U32>&, bool, const Counts&, const Counts&);
-template void scan_fine(const Work&, const SortPass<U32, U64>&, const Counts&, const Counts&);
-template void scatter_fine(const Work&, const SortPass<U32, U64>&, bool, const Counts&, const Counts&);
-template void scan_fine(const Work&, const SortPass<U64, U32>&, const Counts&, const Counts&);
-template void scatter_fine(const Work&, const SortPass<U64, U32>&, bool, const Counts&, const Counts&);
-template void scan_fine(const Work&, const SortPass<U64, U64>&, const Counts&, const Counts&);
-template void scatter_fine(const Work&, const SortPass<U64, U64>&, bool, const Counts&, const Counts&);
+template void count_fine(const Work&, const FineShape&, const Array<U32>&, KeyOrder, int, int, const Counts&);
+template void count_fine(const Work&, const FineShape&, const Array<U64>&, KeyOrder, int, int, const Counts&);
+template void scatter_fine(const Work&, const FineShape&, const SortPass<U32, U32>&, bool, const Counts&,
+                           const Counts&);
+template void scatter_fine(const Work&, const FineShape&, const SortPass<U32, U64>&, bool, const Counts&,
+                           const Counts&);
+template void scatter_fine(const Work&, const FineShape&, const SortPass<U64, U32>&, bool, const Counts&,
+                           const Counts&);
+template void scatter_fine(const Work&, const FineShape&, const SortPass<U64, U64>&, bool, const Counts&,
+                           const Counts&);
 
 }  // namespace weft::detail

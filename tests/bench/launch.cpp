@@ -14,11 +14,11 @@ namespace {
 constexpr double kBudget = 1e-6, kTapeBudget = 5e-6, kProfilerBudget = 10e-6;
 
 // The device must neither be waited for nor share what is timed. So a launch has 32 threads of four additions, the
-// stream is idle when the clock starts, and the clock stops before the wait: 512 launches are at most five batches in
-// flight, and a stream makes the host wait only when eight are in flight. What is timed is all of the host's part:
-// checks, argument block, hazards (each launch writes what the one before wrote, so each records a barrier), recording,
-// and handing batches to the driver. Processor time of the launching thread: on a software device the work runs on
-// other threads, which would take the cores from it.
+// stream is idle when the clock starts, and the clock stops before the wait: 512 launches are at most nine batches in
+// flight, and a stream makes the host wait only when twelve are in flight. What is timed is all of the host's part, or
+// of this thread's where another one submits: checks, argument block, hazards (each launch writes what the one before
+// wrote, so each records a barrier), recording, and handing batches to the driver. Processor time of the launching
+// thread: on a software device the work runs on other threads, which would take the cores from it.
 constexpr int kLaunches = 512;
 
 enum class Around { nothing, tape, dispatch_budget, profiler };

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <thread>
 
@@ -130,6 +131,30 @@ TEST_P(Streams, wait_for_events_of_others) {
   EXPECT_TRUE(Event().done());
   Event().wait();
   b.wait(Event());
+}
+
+TEST_P(Streams, wait_no_longer_than_they_are_told_to) {
+  const int n = on_reference() ? 16 : 4096;
+  Array<float> x = zeros<float>(device(), n);
+  Stream stream = device().create_stream();
+  for (int k = 0; k < 4; ++k) launch(stream, slow, n, x, on_reference() ? 10 : 100000);
+  const Event end = stream.record();
+  if (!on_reference()) {
+    EXPECT_FALSE(end.wait_for(0));
+    EXPECT_FALSE(end.wait_for(1e-5));
+    EXPECT_FALSE(end.done());
+  }
+  EXPECT_TRUE(end.wait_for(INFINITY));
+  EXPECT_TRUE(end.done());
+  EXPECT_TRUE(Event().wait_for(0));
+  for (const double seconds : {-1.0, double(NAN)})
+    expect_contains(error_of([&] { (void)end.wait_for(seconds); }),
+                    "a wait of " + std::string(seconds < 0 ? "-1" : "nan"));
+  // What kernels report comes out with the wait that finds them done, and with no other.
+  const auto claim = kernel("claim", [](Arr<const float> x) { assert_(x[tid()] > 1e9f, "small"); });
+  launch(stream, claim, n, x);
+  const Event failed = stream.record();
+  expect_contains(error_of([&] { (void)failed.wait_for(60); }), "small");
 }
 
 // What the streams of a test have been given, one after the other.
