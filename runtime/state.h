@@ -94,8 +94,8 @@ struct StreamState {
     backend::Ticket last = 0;
     std::function<void()> waiting;
     with([&](backend::Stream& s) {
+      waiting = s.waiting(backend::kAllWork);  // starts what it waits for, sooner than submit()
       last = s.submit();
-      waiting = s.waiting(backend::kAllWork);
     });
     if (waiting) waiting();
     with([&](backend::Stream& s) {

@@ -33,7 +33,7 @@ void memory_barrier(const VolkDeviceTable& vk, VkCommandBuffer commands, VkPipel
   vk.vkCmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
-void release(const VulkanDevice& device, VkCommandBuffer commands) {
+void barrier_for_others(const VulkanDevice& device, VkCommandBuffer commands) {
   const VkPipelineStageFlags stages = stages_of(device.adapter());
   if (device.adopted())
     memory_barrier(device.vk(), commands, stages, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,

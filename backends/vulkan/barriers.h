@@ -25,6 +25,6 @@ inline void memory_barrier(const VolkDeviceTable& vk, VkCommandBuffer commands, 
 }
 
 /// At the end of a command buffer: for the host, and on an adopted device for whatever the queue is given.
-void release(const VulkanDevice& device, VkCommandBuffer commands);
+void barrier_for_others(const VulkanDevice& device, VkCommandBuffer commands);
 
 }  // namespace weft::backend::vulkan

@@ -22,8 +22,9 @@ void Commands::begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) 
 }
 
 void Commands::enter(VkCommandBuffer commands) {
-  commands_ = commands;
+  if (!kept_.has_room()) kept_ = device_.submitter().room();
   kept_.clear();  // of a command buffer that was given up, too
+  commands_ = commands;
   used_ = 0;
   if (!device_.adopted()) return barrier();
   // Others have used the queue, and what they did there is not known.
@@ -40,14 +41,15 @@ void Commands::enter(VkCommandBuffer commands) {
 
 VkResult Commands::Rest::finish(VulkanDevice& device) {
   kept.write(device, commands);
-  if (whom != For::queue) release(device, commands);
-  return device.vk().vkEndCommandBuffer(commands);
+  device.submitter().give_room(std::move(kept));
+  if (whom != For::queue) barrier_for_others(device, commands);
+  return device.vk().vkEndCommandBuffer(std::exchange(commands, VK_NULL_HANDLE));
 }
 
 void Commands::end(For whom, Rest& rest) {
   rest.commands = std::exchange(commands_, VK_NULL_HANDLE);
   rest.whom = whom;
-  std::swap(rest.kept, kept_);
+  rest.kept = std::move(kept_);
 }
 
 VkResult Commands::end(For whom) {
@@ -57,7 +59,7 @@ VkResult Commands::end(For whom) {
 }
 
 void Commands::leave() {
-  release(device_, handle());
+  barrier_for_others(device_, handle());
   commands_ = VK_NULL_HANDLE;
 }
 

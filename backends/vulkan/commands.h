@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 
 #include "../backend.h"
 #include "hazards.h"
@@ -37,10 +36,8 @@ class Commands {
   /// Begins with a barrier against all that the queue was given before.
   void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage);
   VkResult end(For whom);
-  /// The same, but for what is left in `rest`, whose memory is used again.
+  /// The same, but for what is left in `rest`.
   void end(For whom, Rest& rest);
-  /// One that is finished: what was kept in it is still in the processor's caches.
-  void reuse(Rest& rest) { std::swap(rest.kept, kept_); }
   /// Goes on in a command buffer that is being recorded by another, and leaves it as such. Before and after stand
   /// barriers against everything.
   void enter(VkCommandBuffer commands);

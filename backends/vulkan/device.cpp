@@ -238,10 +238,13 @@ Allocation VulkanDevice::wrap(std::byte* memory, std::size_t bytes) {
 void VulkanDevice::free(const Allocation& allocation) {
   if (detached()) return;
   // The caller's memory may be gone in a moment.
-  if (Memory::is_wrapped(allocation.handle))
+  if (Memory::is_wrapped(allocation.handle)) {
+    // All work on it has run, but for a device that was lost: there it may still be being written.
+    if (lost()) submitter_.finish(submitter_.last_place());
     memory_->free(allocation.handle);
-  else if (allocation.handle != 0)
+  } else if (allocation.handle != 0) {
     retirement_->drop({Retired::Kind::memory, allocation.handle});
+  }
   memory_->bury();
 }
 
@@ -332,10 +335,11 @@ void VulkanDevice::check(VkResult result, const char* call) {
               fmt::format("{} on {} ({}) gave {}", call, info_.name, info_.adapter, to_string(result)));
 }
 
-void VulkanDevice::mark_lost(const std::string& why) {
+void VulkanDevice::mark_lost(const char* call, VkResult result) noexcept {
   std::lock_guard lock(lost_mutex_);
   if (lost_.load()) return;
-  lost_why_ = why;
+  lost_in_ = call;
+  lost_with_ = result;
   lost_.store(true);
 }
 
@@ -345,8 +349,8 @@ void VulkanDevice::throw_lost() const {
                 fmt::format("{} ({}) was detached: its owner has it back, and all that weft had there is gone",
                             info_.name, info_.adapter));
   std::lock_guard lock(lost_mutex_);
-  throw Error(ErrorKind::device_lost, fmt::format("{} ({}) stopped answering in {}; open it again to go on", info_.name,
-                                                  info_.adapter, lost_why_));
+  throw Error(ErrorKind::device_lost, fmt::format("{} ({}) stopped answering in {} ({}); open it again to go on",
+                                                  info_.name, info_.adapter, lost_in_, to_string(lost_with_)));
 }
 
 }  // namespace vulkan

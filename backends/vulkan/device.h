@@ -114,7 +114,7 @@ class VulkanDevice final : public Device {
   /// Throws unless `result` is a success. Losing the device is remembered.
   void check(VkResult result, const char* call);
   /// From now on every call reports the loss. For what cannot be undone, and for tests.
-  void mark_lost(const std::string& why);
+  void mark_lost(const char* call, VkResult result = VK_ERROR_DEVICE_LOST) noexcept;
   bool lost() const { return lost_.load(); }
 
  private:
@@ -138,7 +138,8 @@ class VulkanDevice final : public Device {
   std::vector<DeviceObject*> objects_;
   std::atomic<bool> lost_{false};
   mutable std::mutex lost_mutex_;
-  std::string lost_why_;
+  const char* lost_in_ = "";  ///< a call that gave lost_with_
+  VkResult lost_with_ = VK_SUCCESS;
   int most_pages_ = INT_MAX, most_when_idle_ = kMostWhenIdle;
   bool looks_ = false;                       ///< in wait_for()
   std::atomic<bool> waits_are_long_{false};  ///< the last one was

@@ -9,7 +9,7 @@
 
 namespace weft::backend::vulkan {
 
-Kept::Kept() {
+void Kept::make_room() {
   operations_.reserve(kMost);
   constants_.reserve(kMost * 32);
 }

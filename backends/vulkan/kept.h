@@ -17,10 +17,11 @@ class VulkanDevice;
 
 /// Operations with the barriers before them, to be written into their command buffer many at a time: the driver's code
 /// and what comes before it in a launch then do not take turns in a processor's caches, and another thread may write
-/// them. Not thread-safe. Cost: nothing is allocated once there is room for a batch.
+/// them. Not thread-safe. Cost: nothing is allocated once there is room for a batch, some 30 KB: see Submitter::room().
 class Kept {
  public:
-  Kept();
+  bool has_room() const { return operations_.capacity() != 0; }
+  void make_room();
 
   /// A barrier among `stages` before the next operation.
   void order(Barrier kind, VkPipelineStageFlags stages);
@@ -37,7 +38,7 @@ class Kept {
   /// Forgets everything: what comes is for another command buffer.
   void clear();
 
-  /// More than a stream's batch has: it is written whole.
+  /// More than a batch of a stream has, so that it is written whole.
   static constexpr std::size_t kMost = 256;
 
  private:

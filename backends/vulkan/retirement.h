@@ -20,7 +20,7 @@ namespace weft::backend::vulkan {
 struct Timeline {
   VkSemaphore semaphore = VK_NULL_HANDLE;  ///< its value is the last ticket that has run
   std::atomic<Ticket> recorded{0};         ///< the last ticket given out
-  std::atomic<Ticket> submitted{0};        ///< the last one that the queue has
+  std::atomic<Ticket> submitted{0};        ///< the last one that the queue has, or the list before it (Submitter)
   std::atomic<Ticket> completed{0};        ///< the last one known to have run
   std::atomic<bool> submit_soon{false};    ///< memory waits for what is recorded: submit with the next operation
 

@@ -18,6 +18,8 @@ namespace weft::backend::vulkan {
 
 using ir::Access;
 
+static_assert(VulkanStream::kMost < Kept::kMost);
+
 VulkanStream::VulkanStream(VulkanDevice& device)
     : DeviceObject(device),
       vk_(device.vk()),
@@ -85,7 +87,7 @@ void VulkanStream::abandon() {
   } catch (const std::exception&) {
     // The device is lost then, and so is the work.
   }
-  device_.submitter().finish();
+  if (!in_flight_.empty()) device_.submitter().finish(in_flight_.back()->work.place);
   Ticket submitted = timeline_->completed.load();
   for (const auto& batch : in_flight_)
     if (!batch->work.failed()) submitted = std::max(submitted, batch->last());
@@ -109,8 +111,9 @@ void VulkanStream::begin() {
   device_.check(vk_.vkResetCommandPool(device_.handle(), current_->pool, 0), "vkResetCommandPool");
   commands_.begin(current_->commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
   count_ = 0;
+  if (waited_ && in_flight_.empty()) next_limit_ = device_.most_when_idle();
+  waited_ = false;
   limit_ = next_limit_;
-  next_limit_ = std::min(2 * next_limit_, kMost);
 }
 
 // Sees to it that there is a batch to be used next.
@@ -174,7 +177,7 @@ Ticket VulkanStream::recorded() {
   if (at_once_)
     flush(Urgency::now);
   else if (count_ >= limit_ || timeline_->submit_soon.load(std::memory_order_relaxed))
-    flush(Urgency::later);
+    flush();
   return recorded_;
 }
 
@@ -187,7 +190,9 @@ void VulkanStream::flush(Urgency urgency, const Point& signal) {
     current_->work.first.commands = VK_NULL_HANDLE;
     return;
   }
-  submit({.signal = signal}, in_flight_.empty() && count_ <= kFew ? Urgency::now : urgency);
+  if (count_ >= limit_) next_limit_ = std::min(2 * limit_, kMost);
+  if (urgency == Urgency::much && count_ <= kFew) urgency = Urgency::little;
+  submit({.signal = signal}, urgency);
 }
 
 // Gives the queue what the current batch stands for, up to the last ticket.
@@ -201,7 +206,6 @@ void VulkanStream::submit(const Beside& beside, Urgency urgency) {
   if (work.wait.semaphore) device_.waits().add(timeline_, recorded_, device_.submitter().last_place());
   in_flight_.push_back(std::move(current_));
   device_.submitter().add(work, urgency);
-  if (work.over()) commands_.reuse(work.first);
   if (work.failed()) device_.check_alive();
   timeline_->submitted.store(recorded_, std::memory_order_release);
 }
@@ -217,11 +221,11 @@ Ticket VulkanStream::replay(Graph& graph) {
     if (!commands_.open()) begin();
     into.write(commands_.handle(), place);
     recorded();
-    flush(Urgency::later);
+    flush();
   };
   VulkanTimestamps* const measured = std::exchange(measure_, nullptr);
   if (measured) timestamp(*measured, measure_first_);
-  flush(Urgency::later);
+  flush();
   if (ready.has_arguments()) {
     begin();
     ready.write_arguments(commands_);
@@ -229,9 +233,8 @@ Ticket VulkanStream::replay(Graph& graph) {
   } else {
     free_batch();
   }
-  const bool idle = in_flight_.empty();
   timeline_->recorded.store(++recorded_, std::memory_order_release);
-  submit({.commands = commands}, idle ? Urgency::now : Urgency::later);
+  submit({.commands = commands}, Urgency::little);
   ready.arguments_written();
   if (measured) timestamp(*measured, measure_first_ + 1);
   return recorded_;
@@ -239,7 +242,7 @@ Ticket VulkanStream::replay(Graph& graph) {
 
 // Semaphores order the whole queue: what is submitted after one that waits, waits too.
 Ticket VulkanStream::submit_empty(const Point& signal) {
-  flush(Urgency::later);
+  flush();
   free_batch();
   timeline_->recorded.store(++recorded_, std::memory_order_release);
   submit({.signal = signal}, Urgency::now);
@@ -255,7 +258,7 @@ Ticket VulkanStream::mark() {
 // too, which may read mapped memory as soon as the ticket is reached.
 Ticket VulkanStream::await(VkSemaphore semaphore, std::uint64_t value) {
   device_.check_alive();
-  flush(Urgency::later);
+  flush();
   begin();
   commands_.end(Commands::For::everybody, current_->work.first);
   timeline_->recorded.store(++recorded_, std::memory_order_release);
@@ -267,7 +270,7 @@ Ticket VulkanStream::signal(VkSemaphore semaphore, std::uint64_t value) {
   device_.check_alive();
   const bool with_batch = commands_.open() && count_ > 0;
   if (!with_batch) {  // what can fail comes before the value counts as given
-    flush(Urgency::later);
+    flush();
     free_batch();
   }
   device_.signals().add(semaphore, value, timeline_, with_batch ? recorded_ : recorded_ + 1);
@@ -326,7 +329,7 @@ Allocation VulkanStream::ring(std::uint64_t bytes) {
   if (full()) {
     if (!in_flight_.empty()) retire(poll());
     if (full() && stuck()) return {};
-    if (full()) flush(Urgency::later);
+    if (full()) flush();
     while (full() && !in_flight_.empty()) {
       if (stuck()) return {};
       wait_for_oldest();
@@ -400,7 +403,7 @@ Ticket VulkanStream::build(RayStructure& structure, const RayTriangles& triangle
 
 Ticket VulkanStream::submit() {
   device_.check_alive();
-  flush(Urgency::later);
+  flush();
   return recorded_;
 }
 
@@ -408,16 +411,16 @@ Ticket VulkanStream::submit() {
 void VulkanStream::start(Ticket ticket) {
   device_.check_alive();
   check_ticket(ticket);
-  if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) flush(Urgency::later);
+  if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) flush();
 }
 
 // Before a wait: what another thread has not given to the queue yet is not left to it.
 void VulkanStream::start_now(Ticket ticket) {
   if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) {
     flush(Urgency::now);
-  } else if (const auto at = batch_of(ticket); at != in_flight_.end() && !(*at)->work.over()) {
+  } else if (const auto at = batch_of(ticket); at != in_flight_.end()) {
     device_.submitter().finish((*at)->work.place);
-    device_.check_alive();
+    if ((*at)->work.failed()) device_.check_alive();
   }
 }
 
@@ -439,7 +442,7 @@ bool VulkanStream::done(Ticket ticket) {
 void VulkanStream::wait(Ticket ticket) {
   device_.check_alive();
   check_ticket(ticket);
-  next_limit_ = device_.most_when_idle();
+  waited_ = true;
   if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return;
   start_now(ticket);
   device_.wait_for(timeline_->semaphore, signal_of(ticket));
@@ -448,7 +451,7 @@ void VulkanStream::wait(Ticket ticket) {
 
 std::function<void()> VulkanStream::waiting(Ticket ticket) {
   device_.check_alive();
-  next_limit_ = device_.most_when_idle();
+  waited_ = true;
   if (ticket == kAllWork) ticket = recorded_;
   check_ticket(ticket);
   if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return {};

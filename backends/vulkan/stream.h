@@ -25,11 +25,11 @@ class VulkanTimestamps;
 
 /// A stream is a row of command buffers and one timeline semaphore, whose value is the last ticket that has run.
 ///
-/// Operations gather in a batch, which goes to the queue at submit() and wait(), and when it is full. Behind a wait of
-/// the host the first is full with kMostWhenIdle operations, so that the device starts early, and each that follows has
-/// twice as many until it is kMost: while the device works on one, the host has the time to record the next. Batches of
-/// more than kFew may be given to the queue by another thread, see Submitter. A batch begins with a barrier against all
-/// that the queue was given before; within it, Hazards decides.
+/// Operations gather in a batch, which goes to the queue at submit() and wait(), and when it is full. Where the host
+/// has waited and the stream is idle, the first is full with kMostWhenIdle operations, so that the device starts early,
+/// and each that follows with twice as many, up to kMost: while the device works on one, the host has the time to
+/// record the next. Batches of more than kFew are given to the queue by another thread, see Submitter. A batch begins
+/// with a barrier against all that the queue was given before; within it, Hazards decides.
 ///
 /// When kBatches are in flight, the host waits for the oldest, so as not to run away from the device. It does not where
 /// that batch stands behind a wait for a semaphore of another's: who signals may be the host. Then there are more of
@@ -124,7 +124,7 @@ class VulkanStream final : public Stream, private DeviceObject {
   void begin_measured();
   void end_measured();
   Ticket recorded();
-  void flush(Urgency urgency, const Point& signal = {});
+  void flush(Urgency urgency = Urgency::much, const Point& signal = {});
   struct Beside {  // what a submission has beside its batch
     Point wait{}, signal{};
     VkCommandBuffer commands = VK_NULL_HANDLE;
@@ -153,6 +153,7 @@ class VulkanStream final : public Stream, private DeviceObject {
   Commands commands_;
   int count_ = 0, limit_ = 0;  // operations in the batch, and how many it may have
   int next_limit_;             // how many the next may have
+  bool waited_ = true;         // the host has, since the last one began
   bool at_once_ = false;
   VulkanTimestamps* measure_ = nullptr;  // the next operation
   std::uint32_t measure_first_ = 0;

@@ -3,21 +3,43 @@
 
 #include <fmt/format.h>
 
-#include <system_error>
 #include <utility>
 
+#include "../../frontend/support/platform.h"
 #include "device.h"
 
 namespace weft::backend::vulkan {
 
+namespace {
+constexpr std::size_t kMostRooms = 32;  // some 30 KB each
+}
+
+/// The queue's mutex, for a caller.
+class Submitter::Turn {
+ public:
+  explicit Turn(Submitter& s) : s_(s) {
+    ++s.callers_;
+    s.queue_mutex_.lock();
+  }
+  Turn(const Turn&) = delete;
+  ~Turn() {
+    s_.queue_mutex_.unlock();
+    --s_.callers_;
+  }
+
+ private:
+  Submitter& s_;
+};
+
 void Submitter::open(VkQueue queue, bool with_thread, std::function<void()> lock, std::function<void()> unlock) {
+  rooms_.reserve(kMostRooms);
   queue_ = queue;
   lock_ = std::move(lock);
   unlock_ = std::move(unlock);
   use_thread(with_thread);
 }
 
-void Submitter::use_thread(bool on) { with_thread_.store(on && std::thread::hardware_concurrency() > 1); }
+void Submitter::use_thread(bool on) { with_thread_.store(on && platform::processors() > 1); }
 
 Submitter::~Submitter() {
   {
@@ -29,20 +51,24 @@ Submitter::~Submitter() {
 }
 
 void Submitter::add(Submission& work, Urgency urgency) {
+  bool later =
+      uses_thread() && (urgency == Urgency::much || (urgency == Urgency::little && last_place_.load() > over_.load()));
   work.state.store(Submission::State::waits, std::memory_order_relaxed);
-  bool later = urgency == Urgency::later && uses_thread();
+  work.next = nullptr;
+  if (!later) write(work);  // before the turn, which others may want
   std::uint64_t place = 0;
   bool wake = false;
   {
     std::lock_guard lock(list_mutex_);
-    place = work.place = ++last_place_;
-    list_.push_back(&work);
     if (later && !thread_.joinable()) try {
         thread_ = std::thread([this] { this->work(); });
-      } catch (const std::system_error&) {  // the system has no more of them
+      } catch (const std::exception&) {  // the system has no more of them
         with_thread_.store(false);
         later = false;
       }
+    place = work.place = ++last_place_;
+    (last_ ? last_->next : first_) = &work;
+    last_ = &work;
     wake = later && std::exchange(sleeps_, false);
   }
   if (wake) wake_.notify_one();
@@ -51,29 +77,32 @@ void Submitter::add(Submission& work, Urgency urgency) {
 
 void Submitter::finish(std::uint64_t place) {
   if (over_.load(std::memory_order_acquire) >= place) return;
-  std::lock_guard lock(queue_mutex_);
+  const Turn turn(*this);
   while (make_next(place)) {
   }
 }
 
 VkResult Submitter::submit(const VkSubmitInfo& info) {
-  std::lock_guard lock(queue_mutex_);
-  while (make_next(~0ull)) {
+  const Turn turn(*this);
+  const std::uint64_t before = last_place();  // and no further, however fast others add
+  while (make_next(before)) {
   }
   return submit_locked(info);
 }
 
-// One at a time, so that who cannot wait takes its turn between two.
 void Submitter::work() {
+  platform::be_helper_thread("weft submits");
   std::unique_lock lock(list_mutex_);
   for (;;) {
-    while (list_.empty() && !ends_) {
+    while (!first_ && !ends_) {
       sleeps_ = true;
       wake_.wait(lock);
       sleeps_ = false;
     }
-    if (list_.empty()) return;
+    if (!first_) return;
     lock.unlock();
+    // A mutex goes to whoever runs, which is this thread, and not to who has waited for it.
+    while (callers_.load(std::memory_order_relaxed) > 0) std::this_thread::yield();
     {
       std::lock_guard turn(queue_mutex_);
       if (make_next(~0ull)) ++made_by_thread_;
@@ -84,28 +113,42 @@ void Submitter::work() {
 
 // With the queue's mutex held. \return false: nothing waits up to that place
 bool Submitter::make_next(std::uint64_t place) {
-  Submission* next = nullptr;
+  Submission* s = nullptr;
   {
     std::lock_guard lock(list_mutex_);
-    if (list_.empty() || list_.front()->place > place) return false;
-    next = list_.front();
-    list_.pop_front();
+    if (!first_ || first_->place > place) return false;
+    s = first_;
+    first_ = s->next;
+    if (!first_) last_ = nullptr;
   }
-  const std::uint64_t at = next->place;
-  make(*next);  // from then on it may be gone
+  const std::uint64_t at = s->place;
+  write(*s);
+  make(*s);  // from then on it may be gone
   over_.store(at, std::memory_order_release);
   return true;
 }
 
-void Submitter::make(Submission& s) {
+void Submitter::write(Submission& s) noexcept {
+  if (!s.first.commands) return;
+  s.ended = s.first.commands;
+  if (device_.lost()) {
+    s.written = VK_ERROR_DEVICE_LOST;
+    s.first.commands = VK_NULL_HANDLE;
+    return;
+  }
+  try {
+    s.written = s.first.finish(device_);
+  } catch (const std::exception&) {
+    s.written = VK_ERROR_OUT_OF_HOST_MEMORY;
+  }
+}
+
+void Submitter::make(Submission& s) noexcept {
   VkCommandBuffer commands[2];
   std::uint32_t count = 0;
-  VkResult result = device_.lost() ? VK_ERROR_DEVICE_LOST : VK_SUCCESS;
-  if (s.first.commands) {
-    if (result == VK_SUCCESS) result = s.first.finish(device_);
-    commands[count++] = std::exchange(s.first.commands, nullptr);
-  }
+  if (s.ended) commands[count++] = s.ended;
   if (s.second) commands[count++] = s.second;
+  VkResult result = device_.lost() ? VK_ERROR_DEVICE_LOST : s.written;
   if (result == VK_SUCCESS) {
     // The other's first: where drivers signal one after the other, it has its value when the ticket is reached.
     const VkSemaphore semaphores[] = {s.signal.semaphore, s.ticket.semaphore};
@@ -130,8 +173,10 @@ void Submitter::make(Submission& s) {
     info.pSignalSemaphores = semaphores + first;
     result = submit_locked(info);
   }
+  s.ended = VK_NULL_HANDLE;
+  s.written = VK_SUCCESS;
   // Its ticket can never be reached then: nothing that follows would be right.
-  if (result != VK_SUCCESS) device_.mark_lost(fmt::format("vkQueueSubmit ({})", to_string(result)));
+  if (result != VK_SUCCESS) device_.mark_lost("vkQueueSubmit", result);
   s.state.store(result == VK_SUCCESS ? Submission::State::given : Submission::State::failed, std::memory_order_release);
 }
 
@@ -147,6 +192,26 @@ VkResult Submitter::submit_locked(const VkSubmitInfo& info) {
     }
   } owners_lock(*this);
   return device_.vk().vkQueueSubmit(queue_, 1, &info, VK_NULL_HANDLE);
+}
+
+Kept Submitter::room() {
+  {
+    std::lock_guard lock(room_mutex_);
+    if (!rooms_.empty()) {
+      Kept room = std::move(rooms_.back());
+      rooms_.pop_back();
+      return room;
+    }
+  }
+  Kept room;
+  room.make_room();
+  return room;
+}
+
+void Submitter::give_room(Kept&& room) {
+  room.clear();
+  std::lock_guard lock(room_mutex_);
+  if (rooms_.size() < kMostRooms) rooms_.push_back(std::move(room));
 }
 
 }  // namespace weft::backend::vulkan

@@ -2,14 +2,13 @@
 #pragma once
 #include <volk.h>
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "commands.h"
 #include "semaphore_pool.h"
@@ -21,7 +20,7 @@ class VulkanDevice;
 /// Work for the queue, with what it waits for and signals. Who adds it fills it in, and leaves it alone until it is
 /// over().
 struct Submission {
-  Commands::Rest first;              ///< written and ended when its turn comes; of no command buffer: none
+  Commands::Rest first;              ///< is written and ended before; of no command buffer: none
   VkCommandBuffer second = nullptr;  ///< one that is ready
   Point wait, signal;                ///< of others, or null
   Point ticket;                      ///< is signalled when it has run
@@ -34,24 +33,28 @@ struct Submission {
 
   enum class State : std::uint8_t { waits, given, failed };
   std::atomic<State> state{State::given};
+  VkResult written = VK_SUCCESS;  ///< of `first`, once that is
+  VkCommandBuffer ended = nullptr;
+  Submission* next = nullptr;  ///< in the list
 };
 
 /// A list of submissions that reach the queue in the order in which they were added.
 ///
 /// What a driver does for a launch, writing commands and submitting them, costs several times what weft does before
-/// (an H200: 1.05 us for a barrier and a dispatch). Where the device is busy nobody needs that at once: a thread of the
-/// submitter's own does it while the stream's thread goes on. Where the device is idle, or somebody waits for the work,
-/// the caller does it itself, with all that stands before it in the list and has not been begun: to wake a thread takes
-/// tens of microseconds.
+/// (an H200: 1.05 us for a barrier and a dispatch). Nobody needs that at once where the work is much, as what is before
+/// it keeps the device busy: a thread of the submitter's own does it while the stream's thread goes on. Where the work
+/// is little, or somebody waits for it, the caller does it itself, for to wake a thread takes tens of microseconds; who
+/// waits does also what stands before it in the list and has not been begun.
 ///
 /// No thread is used on software devices, which compute on the same processors, on adopted devices, whose owner's locks
-/// and threads they are, on machines with one processor, and with WEFT_SUBMIT_THREAD=0 in the environment: then add()
-/// does all of it. Thread-safe.
+/// and threads they are, where the process may use one processor alone, and with WEFT_SUBMIT_THREAD=0 in the
+/// environment: then add() does all of it. Thread-safe.
 class Submitter {
  public:
   enum class Urgency {
-    later,  ///< the device has other work
-    now     ///< it is idle, or somebody waits
+    much,    ///< for the thread
+    little,  ///< for the caller, unless others come first that have not been given to the queue
+    now      ///< for the caller
   };
 
   explicit Submitter(VulkanDevice& device) : device_(device) {}
@@ -67,7 +70,7 @@ class Submitter {
 
   void add(Submission& work, Urgency urgency);
   /// Returns when all up to a place is over.
-  void finish(std::uint64_t place = ~0ull);
+  void finish(std::uint64_t place);
   /// Behind all that was added before, at once.
   VkResult submit(const VkSubmitInfo& info);
 
@@ -78,11 +81,17 @@ class Submitter {
   /// For tests: the queue answers the next submission with VK_ERROR_DEVICE_LOST.
   void lose_next() { lose_.store(true); }
 
+  /// Room for a batch's operations, which is used again as soon as they are written.
+  Kept room();
+  void give_room(Kept&& room);
+
  private:
   void work();
   bool make_next(std::uint64_t place);
-  void make(Submission& s);
+  void write(Submission& s) noexcept;
+  void make(Submission& s) noexcept;
   VkResult submit_locked(const VkSubmitInfo& info);
+  class Turn;
 
   VulkanDevice& device_;
   VkQueue queue_ = VK_NULL_HANDLE;
@@ -91,14 +100,18 @@ class Submitter {
 
   // Held while a submission is made: whoever takes the next from the list has it, so that they stay in order.
   std::mutex queue_mutex_;
+  std::atomic<int> callers_{0};         // that want it, or have it: the thread makes way for them
   std::atomic<std::uint64_t> over_{0};  // the place up to which all is over
 
   std::mutex list_mutex_;  // guards what follows; taken within queue_mutex_
-  std::deque<Submission*> list_;
+  Submission *first_ = nullptr, *last_ = nullptr;
   std::atomic<std::uint64_t> last_place_{0};
   bool sleeps_ = false, ends_ = false;
   std::condition_variable wake_;
   std::thread thread_;
+
+  std::mutex room_mutex_;
+  std::vector<Kept> rooms_;  // the last one given is the first one taken: it is in the processor's caches
 
   std::atomic<std::uint64_t> made_by_thread_{0};
   std::atomic<bool> lose_{false};

@@ -52,7 +52,7 @@ Ticket VulkanStream::upload(std::uint64_t to, const void* from, std::size_t byte
     open().copy(to + at, between.address, part);
     before = last;
     last = recorded();
-    if (part == kStagingBytes) flush(Urgency::later);
+    if (part == kStagingBytes) flush();
   }
   return last;
 }

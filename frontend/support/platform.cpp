@@ -12,10 +12,12 @@
 #include <cstdlib>
 #include <memory>
 #include <system_error>
+#include <thread>
 
 #include "error.h"
 
 #ifdef __linux__
+#include <sched.h>
 #include <sys/mman.h>
 #endif
 #ifdef _WIN32
@@ -26,6 +28,8 @@
 #else
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -119,6 +123,31 @@ double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
+#endif
+}
+
+int processors() {
+#ifdef __linux__
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
+#endif
+  return int(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+void be_helper_thread(const char* name) {
+#ifdef _WIN32
+  (void)name;
+#else
+  // What a thread does wrong itself goes to it in any case, and blocked it would end the process unheard.
+  sigset_t sent;
+  sigfillset(&sent);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) sigdelset(&sent, own);
+  pthread_sigmask(SIG_BLOCK, &sent, nullptr);
+#ifdef __linux__
+  pthread_setname_np(pthread_self(), name);
+#else
+  (void)name;
+#endif
 #endif
 }
 

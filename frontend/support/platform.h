@@ -29,6 +29,13 @@ std::filesystem::path cache_folder();
 /// Processor time that the calling thread has used, in seconds; what others do meanwhile does not count.
 double thread_seconds();
 
+/// How many processors the calling thread may run on; at least one.
+int processors();
+
+/// The calling thread is one of the library's own: it gets a name for debuggers (of 15 characters at most), and signals
+/// that the process is sent are handled by other threads.
+void be_helper_thread(const char* name);
+
 /// A new, empty folder for temporary files. Empty when none can be made. The caller removes it.
 std::filesystem::path temporary_folder();
 

@@ -11,7 +11,6 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
-#include <thread>
 
 #include "../../frontend/support/platform.h"
 #include "../../runtime/profile.h"
@@ -56,7 +55,7 @@ class Collector : public benchmark::BenchmarkReporter {
 // The interpreter has one thread, whatever is asked for.
 bool has_threads_of_host(const Device& device) { return device.is_software() && device.name() != "reference"; }
 
-int all_threads() { return int(std::max(1u, std::thread::hardware_concurrency())); }
+int all_threads() { return platform::processors(); }
 
 }  // namespace
 
@@ -200,7 +199,7 @@ int Harness::main(int argc, char** argv) {
   try {
     const Device device = device_name.empty() ? Device::best() : Device(device_name);
     fmt::print("device: {}, {}; host: {} CPUs; {} rounds, {}\n\n", device.adapter(), device.driver(),
-               std::thread::hardware_concurrency(), rounds, Run(device, rounds, threads).threads_text());
+               platform::processors(), rounds, Run(device, rounds, threads).threads_text());
     if (!device.is_software() && !profile) g_apart = device;  // what keeps it busy would be most of a profile
     const struct Forget {
       ~Forget() { g_apart.reset(); }

@@ -30,12 +30,13 @@ using vulkan::VulkanStream;
 constexpr std::uint32_t kThreads = 256;
 constexpr std::uint64_t kBytes = kThreads * sizeof(std::uint32_t);
 
-/// x[tid] = x[tid] * 3 + by: launches whose order shows, and of which none may be missing. Devices as GPUs are.
+/// x[tid] = x[tid] * 3 + by: launches whose order shows, and of which none may be missing. On a device that is used as
+/// GPUs are.
 class Submissions : public testing::Test {
  protected:
   void SetUp() override {
     if (list_vulkan_devices().empty()) GTEST_SKIP() << "no Vulkan adapter";
-    if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "there is one processor";
+    if (platform::processors() < 2) GTEST_SKIP() << "there is one processor";
     open({.submits_as_on_gpus = true});
     if (!device_->submitter().uses_thread()) GTEST_SKIP() << "WEFT_SUBMIT_THREAD says so";
   }
@@ -48,31 +49,48 @@ class Submissions : public testing::Test {
     const auto step = kernel("step", [](Arr<int> x, Int by) { x[tid()] = x[tid()] * 3 + by; });
     module_ = step.trace();
     program_ = device_->compile(module_, ir::hash(module_));
+    const auto busy = kernel("busy", [](Arr<int> x, Int rounds) {
+      Int v = x[tid()];
+      for (auto k : range(rounds)) v = v * 5 + k;
+      x[tid()] = v;
+    });
+    busy_module_ = busy.trace();
+    busy_program_ = device_->compile(busy_module_, ir::hash(busy_module_));
     stream_ = device_->create_stream();
     x_ = device_->allocate(kBytes, MemoryKind::device);
+    other_ = device_->allocate(kBytes, MemoryKind::device);
     stream_->fill(x_.address, kBytes, 0);
     stream_->synchronize();
   }
   void close() {
     if (!device_) return;
     device_->free(x_);
+    device_->free(other_);
     stream_.reset();
     program_.reset();
+    busy_program_.reset();
     device_.reset();
   }
 
-  std::vector<std::byte> arguments(std::uint32_t by) const {
-    std::vector<std::byte> block(module_.args_bytes);
+  static std::vector<std::byte> arguments(const ir::Module& module, const Allocation& x, std::uint32_t by) {
+    std::vector<std::byte> block(module.args_bytes);
     std::memcpy(block.data(), &kThreads, 4);
-    std::memcpy(block.data() + module_.params[0].offset, &x_.address, 8);
-    std::memcpy(block.data() + module_.params[0].offset + 8, &kThreads, 4);
-    std::memcpy(block.data() + module_.params[1].offset, &by, 4);
+    std::memcpy(block.data() + module.params[0].offset, &x.address, 8);
+    std::memcpy(block.data() + module.params[0].offset + 8, &kThreads, 4);
+    std::memcpy(block.data() + module.params[1].offset, &by, 4);
     return block;
   }
+  std::vector<std::byte> arguments(std::uint32_t by) const { return arguments(module_, x_, by); }
   Ticket step(Stream& stream, std::uint32_t by) {
     const MemoryRange touched{x_.address, kBytes, Access::read | Access::write};
     expected_ = expected_ * 3 + by;
     return stream.launch(*program_, {kThreads / module_.block, 1, 1}, arguments(by), {&touched, 1});
+  }
+  /// Keeps the device busy for a tenth of a second or more.
+  Ticket keep_busy(Stream& stream) {
+    const MemoryRange touched{other_.address, kBytes, Access::read | Access::write};
+    return stream.launch(*busy_program_, {kThreads / busy_module_.block, 1, 1},
+                         arguments(busy_module_, other_, 1'000'000), {&touched, 1});
   }
   Ticket steps(Stream& stream, int count) {
     Ticket last = 0;
@@ -98,10 +116,10 @@ class Submissions : public testing::Test {
   }
 
   std::unique_ptr<VulkanDevice> device_;
-  ir::Module module_;
-  std::shared_ptr<Program> program_;
+  ir::Module module_, busy_module_;
+  std::shared_ptr<Program> program_, busy_program_;
   std::unique_ptr<Stream> stream_;
-  Allocation x_;
+  Allocation x_, other_;
   std::uint32_t expected_ = 0;
 };
 
@@ -123,9 +141,28 @@ TEST_F(Submissions, OfFewOperationsForAnIdleDeviceAreMadeAtOnce) {
   EXPECT_EQ(device_->submitter().made_by_thread(), 0u);
 }
 
-TEST_F(Submissions, AreMadeByWhoWaitsWhereTheThreadHasNotCome) {
+// Behind old work nobody waits for the thread, which may not have come to it.
+TEST_F(Submissions, AreMadeByWhoWaitsForThem) {
   for (int k = 0; k < 50; ++k) stream_->wait(steps(*stream_, 300));
   expect_all(*stream_, stream_->submit());
+  EXPECT_LT(device_->submitter().made_by_thread(), device_->submitter().last_place());
+}
+
+// The device is not idle then, and few operations at a time would cost more than they bring.
+TEST_F(Submissions, StayLargeWhereTheHostWaitsForOlderOnes) {
+  Ticket before = 0;
+  std::uint64_t submissions = 0;
+  for (int k = 0; k < 8; ++k) {
+    const std::uint64_t place = device_->submitter().last_place();
+    keep_busy(*stream_);
+    const Ticket last = steps(*stream_, 60);
+    stream_->submit();
+    submissions = device_->submitter().last_place() - place;
+    stream_->wait(before);
+    before = last;
+  }
+  EXPECT_EQ(submissions, 1u);
+  expect_all(*stream_, before);
 }
 
 TEST_F(Submissions, KeepTheirOrderAmongStreams) {
@@ -152,7 +189,9 @@ TEST_F(Submissions, GiveWhatTheirOperationsGiveInOrder) {
   captured.operations().list[4].patched = true;
   const auto graph = device_->create_graph(captured.take());
   Allocation copy = device_->allocate(kBytes, MemoryKind::device);
-  std::uint32_t copied = 0, fifth = 5;
+  std::uint32_t copied = 0;
+  std::array<std::uint32_t, 10> by;
+  by.fill(5);
   stream_->fill(copy.address, kBytes, 0);
   Ticket last = stream_->submit();
   Stream* before = stream_.get();
@@ -164,7 +203,7 @@ TEST_F(Submissions, GiveWhatTheirOperationsGiveInOrder) {
     Stream& stream = *streams[at_most(3)];
     if (&stream != before) before->start(last);
     before = &stream;
-    switch (at_most(7)) {
+    switch (at_most(9)) {
       case 0:
         expected_ = at_most(1000);
         last = stream.fill(x_.address, kBytes, expected_);
@@ -185,13 +224,21 @@ TEST_F(Submissions, GiveWhatTheirOperationsGiveInOrder) {
       }
       case 4:
         if (at_most(3) == 0) {
+          // One is known to be changed. Others have the graph recorded anew, while what it was may still wait.
+          const std::size_t which = at_most(3) ? 4 : at_most(10);
           const MemoryRange touched{x_.address, kBytes, Access::read | Access::write};
-          fifth = at_most(100);
-          graph->patch(4, arguments(fifth), {&touched, 1});
+          by[which] = at_most(100);
+          graph->patch(which, arguments(by[which]), {&touched, 1});
         }
         last = stream.replay(*graph);
-        for (int n = 0; n < 10; ++n) expected_ = expected_ * 3 + (n == 4 ? fifth : 5);
+        for (const std::uint32_t k : by) expected_ = expected_ * 3 + k;
         break;
+      case 6: {  // a graph that is gone while it waits
+        CaptureStream twice(*device_);
+        steps(twice, 2);
+        last = stream.replay(*device_->create_graph(twice.take()));
+        break;
+      }
       case 5: {  // memory that goes while what uses it waits for its turn
         const Allocation between = device_->allocate(kBytes, MemoryKind::device);
         stream.copy(between.address, x_.address, kBytes);
@@ -216,6 +263,57 @@ TEST_F(Submissions, ReachTheQueueWhenTheirStreamEnds) {
   stream_.reset();
   const auto next = device_->create_stream();
   expect_all(*next, next->submit());
+}
+
+TEST_F(Submissions, ComeFromSeveralThreads) {
+  constexpr int kThreadsOfHost = 4, kRounds = 12;
+  std::vector<std::thread> threads;
+  std::array<std::vector<std::uint32_t>, kThreadsOfHost> results;
+  for (int t = 0; t < kThreadsOfHost; ++t)
+    threads.emplace_back([&, t] {
+      const auto stream = device_->create_stream();
+      const Allocation x = device_->allocate(kBytes, MemoryKind::device);
+      const MemoryRange touched{x.address, kBytes, Access::read | Access::write};
+      Ticket last = stream->fill(x.address, kBytes, 0);
+      for (int k = 0; k < kRounds; ++k) {
+        for (int n = 0; n < 150; ++n)
+          last = stream->launch(*program_, {kThreads / module_.block, 1, 1},
+                                arguments(module_, x, std::uint32_t(n + t)), {&touched, 1});
+        if (k % 4 == t) stream->wait(last);
+        if (k % 5 == t) stream->submit();
+      }
+      results[std::size_t(t)].resize(kThreads);
+      stream->download(results[std::size_t(t)].data(), x.address, kBytes, last);
+      device_->free(x);
+    });
+  for (std::thread& t : threads) t.join();
+  for (int t = 0; t < kThreadsOfHost; ++t) {
+    std::uint32_t expected = 0;
+    for (int k = 0; k < kRounds; ++k)
+      for (int n = 0; n < 150; ++n) expected = expected * 3 + std::uint32_t(n + t);
+    EXPECT_EQ(results[std::size_t(t)], std::vector<std::uint32_t>(kThreads, expected)) << t;
+  }
+}
+
+// The queue waits for a semaphore with work before and behind it that the thread makes.
+TEST_F(Submissions, StandBeforeAndBehindSemaphores) {
+  auto& vulkan = static_cast<VulkanStream&>(*stream_);
+  const vulkan::Point waits = device_->semaphores().take(), signals = device_->semaphores().take();
+  const std::uint64_t value = signals.value + 1;
+  steps(vulkan, 200);
+  vulkan.await(waits.semaphore, waits.value + 1);
+  const Ticket last = steps(vulkan, 500);
+  vulkan.signal(signals.semaphore, value);
+  const Ticket behind = steps(vulkan, 300);
+  vulkan.submit();
+  EXPECT_FALSE(device_->wait_for(signals.semaphore, value, 20'000'000));
+  EXPECT_FALSE(vulkan.done(last));
+  device_->signals().signal(waits.semaphore, waits.value + 1);
+  EXPECT_TRUE(device_->wait_for(signals.semaphore, value));
+  vulkan.wait(last);
+  expect_all(vulkan, behind);
+  device_->semaphores().give({waits.semaphore, waits.value + 1});
+  device_->semaphores().give({signals.semaphore, value});
 }
 
 // What is handed over may fail later, and then no wait waits for it.
@@ -243,6 +341,22 @@ TEST_F(Submissions, ThatFailLoseTheDevice) {
   EXPECT_TRUE(lost([&] { stream_->synchronize(); }));
   stream_.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << "somebody waited for what is lost";
+}
+
+// The host waits for what is before it when it fails, and then for it: here for room for what it uploads.
+TEST_F(Submissions, ThatFailMeanwhileEndTheWaitForThem) {
+  open({.most_when_idle = VulkanStream::kMost, .submits_as_on_gpus = true});
+  keep_busy(*stream_);
+  stream_->submit();
+  device_->submitter().lose_next();
+  const std::vector<std::byte> data(VulkanStream::kRingBytes / 32);
+  const Allocation to = device_->allocate(data.size(), MemoryKind::device);
+  EXPECT_THROW(
+      {
+        for (int k = 0; k < 40; ++k) stream_->upload(to.address, data.data(), data.size());
+      },
+      Error);
+  device_->free(to);
 }
 
 // The same where somebody waits for it before it has failed, whoever finds out.
