@@ -60,6 +60,7 @@ VkResult Commands::end(For whom) {
 
 void Commands::leave() {
   barrier_for_others(device_, handle());
+  device_.submitter().give_room(std::move(kept_));
   commands_ = VK_NULL_HANDLE;
 }
 

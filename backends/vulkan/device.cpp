@@ -239,7 +239,8 @@ void VulkanDevice::free(const Allocation& allocation) {
   if (detached()) return;
   // The caller's memory may be gone in a moment.
   if (Memory::is_wrapped(allocation.handle)) {
-    // All work on it has run, but for a device that was lost: there it may still be being written.
+    // Who frees it has waited for the work on it. That ends at once where the device is lost, and then commands with it
+    // may still be being written.
     if (lost()) submitter_.finish(submitter_.last_place());
     memory_->free(allocation.handle);
   } else if (allocation.handle != 0) {
@@ -305,8 +306,14 @@ bool VulkanDevice::wait_for(VkSemaphore semaphore, std::uint64_t value, std::uin
   wait.semaphoreCount = 1;
   wait.pSemaphores = &semaphore;
   wait.pValues = &value;
-  const std::uint64_t left = patience == ~0ull ? patience : patience - std::min(patience, waited());
-  const VkResult result = vk_.vkWaitSemaphores(handle_, &wait, left);
+  // Where work failed that was to signal it, the driver may not know of any loss.
+  constexpr std::uint64_t kNap = 1'000'000'000;
+  VkResult result = VK_TIMEOUT;
+  for (bool more = true; result == VK_TIMEOUT && more; check_alive()) {
+    const std::uint64_t left = patience == ~0ull ? patience : patience - std::min(patience, waited());
+    result = vk_.vkWaitSemaphores(handle_, &wait, std::min(left, kNap));
+    more = left > kNap;
+  }
   if (looks_) waits_are_long_.store(waited() > std::uint64_t(kLong.count()), std::memory_order_relaxed);
   if (result == VK_TIMEOUT) return false;
   check(result, "vkWaitSemaphores");

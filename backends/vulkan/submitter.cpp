@@ -1,8 +1,6 @@
 // The list, its thread, and submissions.
 #include "submitter.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "../../frontend/support/platform.h"
@@ -39,7 +37,22 @@ void Submitter::open(VkQueue queue, bool with_thread, std::function<void()> lock
   use_thread(with_thread);
 }
 
-void Submitter::use_thread(bool on) { with_thread_.store(on && platform::processors() > 1); }
+void Submitter::use_thread(bool on) {
+  if (on && !thread_.joinable() && platform::processors() > 1) try {
+      thread_ = platform::helper_thread("weft submits", [this] { work(); });
+    } catch (const std::exception&) {
+      // The system has no more of them.
+    }
+  with_thread_.store(on && thread_.joinable());
+}
+
+void Submitter::hold_thread(bool on) {
+  {
+    std::lock_guard lock(list_mutex_);
+    held_ = on;
+  }
+  wake_.notify_one();
+}
 
 Submitter::~Submitter() {
   {
@@ -60,12 +73,6 @@ void Submitter::add(Submission& work, Urgency urgency) {
   bool wake = false;
   {
     std::lock_guard lock(list_mutex_);
-    if (later && !thread_.joinable()) try {
-        thread_ = std::thread([this] { this->work(); });
-      } catch (const std::exception&) {  // the system has no more of them
-        with_thread_.store(false);
-        later = false;
-      }
     place = work.place = ++last_place_;
     (last_ ? last_->next : first_) = &work;
     last_ = &work;
@@ -91,18 +98,19 @@ VkResult Submitter::submit(const VkSubmitInfo& info) {
 }
 
 void Submitter::work() {
-  platform::be_helper_thread("weft submits");
   std::unique_lock lock(list_mutex_);
   for (;;) {
-    while (!first_ && !ends_) {
+    while ((!first_ || held_) && !ends_) {
       sleeps_ = true;
       wake_.wait(lock);
       sleeps_ = false;
     }
     if (!first_) return;
     lock.unlock();
-    // A mutex goes to whoever runs, which is this thread, and not to who has waited for it.
-    while (callers_.load(std::memory_order_relaxed) > 0) std::this_thread::yield();
+    // A mutex goes to whoever runs, which is this thread, and not to who has waited for it. Callers that come one after
+    // the other need not have it for ever either: what stands before their work is the thread's.
+    constexpr int kMostYields = 16;
+    for (int k = 0; k < kMostYields && callers_.load(std::memory_order_relaxed) > 0; ++k) std::this_thread::yield();
     {
       std::lock_guard turn(queue_mutex_);
       if (make_next(~0ull)) ++made_by_thread_;
@@ -140,6 +148,7 @@ void Submitter::write(Submission& s) noexcept {
     s.written = s.first.finish(device_);
   } catch (const std::exception&) {
     s.written = VK_ERROR_OUT_OF_HOST_MEMORY;
+    s.first.commands = VK_NULL_HANDLE;
   }
 }
 
@@ -148,6 +157,7 @@ void Submitter::make(Submission& s) noexcept {
   std::uint32_t count = 0;
   if (s.ended) commands[count++] = s.ended;
   if (s.second) commands[count++] = s.second;
+  const char* const call = s.written != VK_SUCCESS ? "vkEndCommandBuffer" : "vkQueueSubmit";
   VkResult result = device_.lost() ? VK_ERROR_DEVICE_LOST : s.written;
   if (result == VK_SUCCESS) {
     // The other's first: where drivers signal one after the other, it has its value when the ticket is reached.
@@ -176,7 +186,7 @@ void Submitter::make(Submission& s) noexcept {
   s.ended = VK_NULL_HANDLE;
   s.written = VK_SUCCESS;
   // Its ticket can never be reached then: nothing that follows would be right.
-  if (result != VK_SUCCESS) device_.mark_lost("vkQueueSubmit", result);
+  if (result != VK_SUCCESS) device_.mark_lost(call, result);
   s.state.store(result == VK_SUCCESS ? Submission::State::given : Submission::State::failed, std::memory_order_release);
 }
 

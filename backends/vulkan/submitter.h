@@ -20,7 +20,7 @@ class VulkanDevice;
 /// Work for the queue, with what it waits for and signals. Who adds it fills it in, and leaves it alone until it is
 /// over().
 struct Submission {
-  Commands::Rest first;              ///< is written and ended before; of no command buffer: none
+  Commands::Rest first;              ///< is written and ended before the queue gets it; of no command buffer: none
   VkCommandBuffer second = nullptr;  ///< one that is ready
   Point wait, signal;                ///< of others, or null
   Point ticket;                      ///< is signalled when it has run
@@ -41,14 +41,14 @@ struct Submission {
 /// A list of submissions that reach the queue in the order in which they were added.
 ///
 /// What a driver does for a launch, writing commands and submitting them, costs several times what weft does before
-/// (an H200: 1.05 us for a barrier and a dispatch). Nobody needs that at once where the work is much, as what is before
-/// it keeps the device busy: a thread of the submitter's own does it while the stream's thread goes on. Where the work
-/// is little, or somebody waits for it, the caller does it itself, for to wake a thread takes tens of microseconds; who
-/// waits does also what stands before it in the list and has not been begun.
+/// (an H200: 1.05 us for a barrier and a dispatch). Where the work is much, a thread of the submitter's own does that
+/// while the stream's thread goes on. Where it is little, or somebody waits for it, the caller does it itself, for to
+/// wake a thread takes tens of microseconds; who waits does also what stands before it in the list and has not been
+/// begun.
 ///
 /// No thread is used on software devices, which compute on the same processors, on adopted devices, whose owner's locks
-/// and threads they are, where the process may use one processor alone, and with WEFT_SUBMIT_THREAD=0 in the
-/// environment: then add() does all of it. Thread-safe.
+/// and threads they are, where the thread that opens the device may use one processor alone, and with
+/// WEFT_SUBMIT_THREAD=0 in the environment: then add() does all of it. Thread-safe.
 class Submitter {
  public:
   enum class Urgency {
@@ -78,6 +78,8 @@ class Submitter {
   std::uint64_t last_place() const { return last_place_.load(); }
   /// How many submissions the thread made. For tests.
   std::uint64_t made_by_thread() const { return made_by_thread_.load(); }
+  /// For tests: the thread takes nothing from the list.
+  void hold_thread(bool on);
   /// For tests: the queue answers the next submission with VK_ERROR_DEVICE_LOST.
   void lose_next() { lose_.store(true); }
 
@@ -106,12 +108,12 @@ class Submitter {
   std::mutex list_mutex_;  // guards what follows; taken within queue_mutex_
   Submission *first_ = nullptr, *last_ = nullptr;
   std::atomic<std::uint64_t> last_place_{0};
-  bool sleeps_ = false, ends_ = false;
+  bool sleeps_ = false, ends_ = false, held_ = false;
   std::condition_variable wake_;
   std::thread thread_;
 
   std::mutex room_mutex_;
-  std::vector<Kept> rooms_;  // the last one given is the first one taken: it is in the processor's caches
+  std::vector<Kept> rooms_;  // the last one given is the first one taken: it may still be in a processor's caches
 
   std::atomic<std::uint64_t> made_by_thread_{0};
   std::atomic<bool> lose_{false};

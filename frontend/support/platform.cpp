@@ -13,6 +13,7 @@
 #include <memory>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "error.h"
 
@@ -134,20 +135,28 @@ int processors() {
   return int(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-void be_helper_thread(const char* name) {
+std::thread helper_thread(const char* name, std::function<void()> work) {
 #ifdef _WIN32
   (void)name;
+  return std::thread(std::move(work));
 #else
-  // What a thread does wrong itself goes to it in any case, and blocked it would end the process unheard.
-  sigset_t sent;
+  // A thread begins with the signals blocked that its maker has blocked. What it does wrong itself goes to it in any
+  // case, and blocked it would end the process unheard; profilers send SIGPROF to each thread.
+  sigset_t sent, before;
   sigfillset(&sent);
-  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) sigdelset(&sent, own);
-  pthread_sigmask(SIG_BLOCK, &sent, nullptr);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) sigdelset(&sent, own);
+  struct Blocked {
+    const sigset_t& before;
+    ~Blocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  };
+  pthread_sigmask(SIG_BLOCK, &sent, &before);
+  const Blocked blocked{before};
+  return std::thread([name = std::string(name), work = std::move(work)] {
 #ifdef __linux__
-  pthread_setname_np(pthread_self(), name);
-#else
-  (void)name;
+    pthread_setname_np(pthread_self(), name.c_str());
 #endif
+    work();
+  });
 #endif
 }
 

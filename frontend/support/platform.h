@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace weft::platform {
@@ -32,9 +34,10 @@ double thread_seconds();
 /// How many processors the calling thread may run on; at least one.
 int processors();
 
-/// The calling thread is one of the library's own: it gets a name for debuggers (of 15 characters at most), and signals
-/// that the process is sent are handled by other threads.
-void be_helper_thread(const char* name);
+/// Starts a thread of the library's own, with a name for debuggers (of 15 characters at most). Signals that the process
+/// is sent are handled by other threads. It may run where the calling thread may. Errors: std::system_error where the
+/// system has no more of them.
+std::thread helper_thread(const char* name, std::function<void()> work);
 
 /// A new, empty folder for temporary files. Empty when none can be made. The caller removes it.
 std::filesystem::path temporary_folder();

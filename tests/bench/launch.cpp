@@ -6,7 +6,6 @@
 #include "../../runtime/tape.h"
 #include "four_arrays.h"
 #include "harness.h"
-#include "one_thread.h"
 
 namespace weft::bench {
 
@@ -64,11 +63,6 @@ void time_launches(Run& run, Around around, double budget) {
 }
 
 void four_arrays(Run& run) { time_launches(run, Around::nothing, kBudget); }
-void on_one_thread(Run& run) {
-  const OneThread one_thread(run.device());
-  if (!one_thread.changes()) return run.leave_out("this device's launches use no other thread");
-  time_launches(run, Around::nothing, kBudget);
-}
 void on_a_tape(Run& run) { time_launches(run, Around::tape, kTapeBudget); }
 void within_a_dispatch_budget(Run& run) { time_launches(run, Around::dispatch_budget, kBudget); }
 void under_a_profiler(Run& run) {
@@ -80,7 +74,6 @@ void under_a_profiler(Run& run) {
 
 void add_launch(Harness& harness) {
   harness.add("launch", "launch with 4 arrays and 2 scalars", four_arrays);
-  harness.add("launch", "launch with 4 arrays and 2 scalars on one thread", on_one_thread);
   harness.add("launch", "launch with 4 arrays and 2 scalars on a tape", on_a_tape);
   harness.add("launch", "launch with 4 arrays and 2 scalars in a dispatch budget", within_a_dispatch_budget);
   harness.add("launch", "launch with 4 arrays and 2 scalars under a profiler", under_a_profiler);

@@ -3,13 +3,13 @@
 
 #include <cstring>
 
+#include "../../backends/vulkan/device.h"
 #include "../../frontend/support/platform.h"
 #include "../../runtime/graph.h"
 #include "contest.h"
 #include "elsewhere.h"
 #include "four_arrays.h"
 #include "harness.h"
-#include "one_thread.h"
 #include "raw_vulkan.h"
 
 namespace weft::bench {
@@ -99,6 +99,27 @@ void launch_by_hand(Run& run) {
                                 kLaunches);
   run.compare(timings[0], {"Vulkan by hand", timings[1]}, "us");
 }
+
+/// While it lives, the device's thread for submissions does nothing. No stream of the device is in use.
+class OneThread {
+ public:
+  explicit OneThread(const Device& device) {
+    auto* const vulkan = dynamic_cast<backend::vulkan::VulkanDevice*>(&device.native());
+    if (!vulkan || !vulkan->submitter().uses_thread()) return;
+    device.synchronize();
+    submitter_ = &vulkan->submitter();
+    submitter_->use_thread(false);
+  }
+  OneThread(const OneThread&) = delete;
+  ~OneThread() {
+    if (submitter_) submitter_->use_thread(true);
+  }
+  /// Whether it makes a difference on this device.
+  bool changes() const { return submitter_ != nullptr; }
+
+ private:
+  backend::vulkan::Submitter* submitter_ = nullptr;
+};
 
 // The same where weft's thread for submissions does nothing, as plain Vulkan has none: the whole cost on one thread.
 void launch_on_one_thread(Run& run) {

