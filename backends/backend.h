@@ -85,8 +85,8 @@ class Program : public std::enable_shared_from_this<Program> {
 class Timestamps {
  public:
   virtual ~Timestamps() = default;
-  /// The moments in two neighbouring places, in nanoseconds since a moment of the device's own. Nothing where they have
-  /// not been written.
+  /// The moments in two neighbouring places, in nanoseconds since a moment of the device's own, of an operation that
+  /// has run. Nothing where there are none. Does not wait.
   virtual std::optional<std::array<std::int64_t, 2>> read(std::uint32_t first) = 0;
 };
 

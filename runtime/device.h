@@ -34,8 +34,9 @@ class Event {
   bool done() const;
   /// Waits on the host. Errors: Error(kernel_fault) when a kernel failed by then; Error(device_lost).
   void wait() const;
-  /// The same, but no longer than so many seconds; what has not run by then goes on. \return whether it is over
-  /// Errors: as wait(), when it is over; Error(invalid_argument) for a negative number.
+  /// The same, but no longer than so many seconds, and as long as another thread has the stream to itself; what has not
+  /// run by then goes on. \return whether it is over
+  /// Errors: as wait(), when it is over; Error(invalid_argument) for a negative number and NaN.
   /// Cost: looks for it every now and then, at most a millisecond apart.
   bool wait_for(double seconds) const;
 

@@ -288,6 +288,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
   detail::DeviceState& device = *state_->device;
   require_adopted(device, "record_into()");
   if (!commands) invalid("work is recorded into a null VkCommandBuffer");
+  device.device->check_alive();
   detail::refuse_empty(work, "record_into()");
   auto made = std::make_unique<Recording::State>();
   made->device = device.shared_from_this();

@@ -206,6 +206,7 @@ std::unique_ptr<TimelineHandle> VulkanAccess::import_timeline(FileDescriptor&& f
 bool VulkanAccess::owns(VkSemaphore semaphore) const { return vulkan_device(device_).signals().owns(semaphore); }
 
 std::unique_ptr<Stream> VulkanAccess::create_recordings() const {
+  vulkan_device(device_).check_alive();
   return std::make_unique<VulkanRecordings>(vulkan_device(device_));
 }
 

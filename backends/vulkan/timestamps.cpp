@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <vector>
+#include <cstring>
 
 #include "../../frontend/support/error.h"
 #include "device.h"
 
 namespace weft::backend::vulkan {
+
+namespace {
+constexpr std::uint64_t kResultBytes = 8;
+}
 
 VulkanTimestamps::VulkanTimestamps(VulkanDevice& device, std::uint32_t places) : DeviceObject(device) {
   bits_ = device_.adapter().timestamp_bits;
@@ -20,12 +24,16 @@ VulkanTimestamps::VulkanTimestamps(VulkanDevice& device, std::uint32_t places) :
   create.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
   create.queryType = VK_QUERY_TYPE_TIMESTAMP;
   create.queryCount = places;
-  device_.check(device_.vk().vkCreateQueryPool(device_.handle(), &create, nullptr, &pool_), "vkCreateQueryPool");
+  results_ = device_.allocate(std::size_t{places} * kResultBytes, MemoryKind::readback);
+  const VkResult made = device_.vk().vkCreateQueryPool(device_.handle(), &create, nullptr, &pool_);
+  if (made != VK_SUCCESS) device_.free(results_);
+  device_.check(made, "vkCreateQueryPool");
 }
 
 void VulkanTimestamps::abandon() {
   if (!pool_) return;
   device_.retirement().drop({Retired::Kind::queries, (std::uint64_t)pool_});
+  device_.free(results_);
   pool_ = VK_NULL_HANDLE;
 }
 
@@ -34,13 +42,20 @@ void VulkanTimestamps::write(VkCommandBuffer commands, std::uint32_t place) {
   device_.vk().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, pool_, place);
 }
 
+void VulkanTimestamps::write_first(VkCommandBuffer commands, std::uint32_t first) { write(commands, first); }
+
+// Both are copied behind the second: a copy between them would be measured with what stands there.
+void VulkanTimestamps::write_second(VkCommandBuffer commands, std::uint32_t first) {
+  write(commands, first + 1);
+  const Place target = device_.memory().resolve(results_.address + first * kResultBytes, 2 * kResultBytes);
+  device_.vk().vkCmdCopyQueryPoolResults(commands, pool_, first, 2, target.buffer, target.offset, kResultBytes,
+                                         VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+}
+
 std::optional<std::array<std::int64_t, 2>> VulkanTimestamps::read(std::uint32_t first) {
   device_.check_alive();
   std::array<std::uint64_t, 2> ticks{};
-  const VkResult result = device_.vk().vkGetQueryPoolResults(device_.handle(), pool_, first, 2, sizeof ticks,
-                                                             ticks.data(), sizeof ticks[0], VK_QUERY_RESULT_64_BIT);
-  if (result == VK_NOT_READY) return {};
-  device_.check(result, "vkGetQueryPoolResults");
+  std::memcpy(ticks.data(), results_.host + first * kResultBytes, sizeof ticks);
   const double period = device_.adapter().properties.limits.timestampPeriod;
   return std::array{device_.clock().follow(ticks[0], bits_, period), device_.clock().follow(ticks[1], bits_, period)};
 }

@@ -27,7 +27,9 @@ class QueueClock {
   bool any_ = false;
 };
 
-/// A pool of queries. Once it is dropped, the pool lives on until the work that uses it has run.
+/// A pool of queries, and memory that the queue copies their results to: to ask the pool itself waits, with Mesa's
+/// software devices, until the queue is idle, which may need whoever asks. Once they are dropped, both live on until
+/// the work that uses them has run.
 class VulkanTimestamps final : public Timestamps, private DeviceObject {
  public:
   /// Errors: Error(unsupported) when the queue has no clock.
@@ -36,14 +38,19 @@ class VulkanTimestamps final : public Timestamps, private DeviceObject {
   VulkanTimestamps(const VulkanTimestamps&) = delete;
   VulkanTimestamps& operator=(const VulkanTimestamps&) = delete;
 
+  /// The work whose moments they are has run.
   std::optional<std::array<std::int64_t, 2>> read(std::uint32_t first) override;
-  /// Records that the place gets the moment at which all commands before have run.
-  void write(VkCommandBuffer commands, std::uint32_t place);
+  /// Record that place `first` gets the moment at which all commands before have run, and later that the one after it
+  /// does.
+  void write_first(VkCommandBuffer commands, std::uint32_t first);
+  void write_second(VkCommandBuffer commands, std::uint32_t first);
 
  private:
   void abandon() override;
+  void write(VkCommandBuffer commands, std::uint32_t place);
 
   VkQueryPool pool_ = VK_NULL_HANDLE;
+  Allocation results_;  ///< of 8 bytes each
   std::uint32_t bits_ = 64;
 };
 

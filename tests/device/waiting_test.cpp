@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "../../backends/vulkan/device.h"
@@ -60,6 +61,29 @@ ON_EVERY_DEVICE(Waiting);
 const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
 const auto tell = kernel("tell", [](Arr<const float> x, Int name) { print(name, x[tid()]); });
 const auto check = kernel("check", [](Arr<const float> x, Int name) { assert_(x[tid()] < 0, "never:", name); });
+
+// The host is the one that signals: neither measured launches of a budget nor those of a profiler may wait for what the
+// queue has.
+TEST_P(Waiting, BehindASemaphoreNothingAsksTheQueueForTimes) {
+  const Device own = Device::open(device().name());
+  own.set_dispatch_budget(0.5);
+  const Stream stream = own.create_stream();
+  const Array<float> x = zeros<float>(own, 1000);
+  for (int k = 0; k < 3; ++k) launch(stream, add_one, 1000, x);  // measured
+  x.wait();
+  std::optional<Profiler> profiler(own);
+  launch(stream, add_one, 1000, x);
+  x.wait();
+  const TimelineSemaphore semaphore(own);
+  stream.wait(semaphore.vk(), 1);
+  for (int k = 0; k < 40; ++k) launch(stream, add_one, 1000, x);
+  const Event end = stream.record();
+  EXPECT_FALSE(end.wait_for(0.01));
+  semaphore.signal(1);
+  EXPECT_TRUE(end.wait_for(60));
+  const Profile profile = profiler->stop();
+  EXPECT_EQ(x.at(999), 44);
+}
 
 TEST_P(Waiting, for_a_stream_lets_others_give_it_work) {
   const TimelineSemaphore first(device()), second(device());

@@ -383,6 +383,24 @@ TEST_P(Recorded, DetachEndsRecordings) {
   expect_contains(error_of([&] { (void)recording.done(); }), "was detached");
 }
 
+TEST_P(Recorded, NothingIsRecordedOnADetachedDevice) {
+  if (on_reference()) GTEST_SKIP();
+  for (const bool launches : {false, true}) {
+    Embedded e(on_gpu());
+    Array<float> x = full<float>(e.device, 1, 1);
+    const Stream stream = e.device.stream();
+    const VkCommandBuffer commands = e.renderer.begin();
+    e.device.detach();  // before anything was recorded
+    for (int k = 0; k < 2; ++k)
+      expect_contains(error_of([&] {
+                        stream.record_into(commands, [&] {
+                          if (launches) launch(add_one, 1, x);
+                        });
+                      }),
+                      "was detached");
+  }
+}
+
 TEST_P(Recorded, StreamsWaitForSemaphores) {
   const VkSemaphore none{};
   if (on_reference()) {
