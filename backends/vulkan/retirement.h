@@ -62,9 +62,9 @@ class Retirement {
   /// Makes streams with work that things wait for submit it at their next operation.
   void hurry();
 
-  /// What the oldest waiting things wait for, where the queue has all of that work: they will come free by themselves.
+  /// What the oldest waiting things wait for, where all of that work was submitted: they will come free by themselves.
   std::optional<std::vector<Need>> comes_free();
-  /// What the queue has of each stream.
+  /// What was submitted of each stream.
   std::vector<Need> submitted();
 
   /// Whether a ticket has run; asks the device where that is not known.

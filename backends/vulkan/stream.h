@@ -26,10 +26,10 @@ class VulkanTimestamps;
 /// A stream is a row of command buffers and one timeline semaphore, whose value is the last ticket that has run.
 ///
 /// Operations gather in a batch, which goes to the queue at submit() and wait(), and when it is full. Where the host
-/// has waited and the stream is idle, the first is full with kMostWhenIdle operations, so that the device starts early,
-/// and each that follows with twice as many, up to kMost: while the device works on one, the host has the time to
-/// record the next. Batches of more than kFew are given to the queue by another thread, see Submitter. A batch begins
-/// with a barrier against all that the queue was given before; within it, Hazards decides.
+/// has waited and the stream is idle, a batch is full with kMostWhenIdle operations, so that the device starts early,
+/// and what follows a full one with twice as many, up to kMost: while the device works on one, the host has the time to
+/// record the next. A batch of more than kFew that nobody waits for is left to another thread, see Submitter. A batch
+/// begins with a barrier against all that the queue was given before; within it, Hazards decides.
 ///
 /// When kBatches are in flight, the host waits for the oldest, so as not to run away from the device. It does not where
 /// that batch stands behind a wait for a semaphore of another's: who signals may be the host. Then there are more of

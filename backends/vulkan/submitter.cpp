@@ -64,7 +64,7 @@ Submitter::~Submitter() {
 }
 
 void Submitter::add(Submission& work, Urgency urgency) {
-  bool later =
+  const bool later =
       uses_thread() && (urgency == Urgency::much || (urgency == Urgency::little && last_place_.load() > over_.load()));
   work.state.store(Submission::State::waits, std::memory_order_relaxed);
   work.next = nullptr;
