@@ -36,9 +36,12 @@ struct SortPass {
 /// What decides the shapes of tiles and columns beside the device. Tests change it, while nothing is sorted, to reach
 /// with few keys what else takes many.
 struct SortLimits {
-  int most_threads = 1024;           ///< of a tile
-  std::int64_t few_tiles = 192;      ///< where there would be fewer, tiles are small
-  std::int64_t most_columns = 4096;  ///< where there would be more, each has several tiles
+  int most_threads = 1024;            ///< of a tile
+  int count_threads = 512;            ///< at most, of a workgroup that counts
+  std::int64_t few_tiles = 192;       ///< where there would be fewer, tiles are small
+  std::int64_t enough_columns = 384;  ///< to keep large devices busy: with as many, columns have several tiles
+  std::int64_t tiles_ahead = 4;       ///< of these at most: but for the first, their keys are read ahead
+  std::int64_t most_columns = 4096;   ///< where there would be more, each has as many tiles as it takes
 };
 SortLimits& sort_limits();
 

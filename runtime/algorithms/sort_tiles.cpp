@@ -2,6 +2,10 @@
 // which a workgroup of up to 1024 threads takes one after the other. It sorts a tile by one digit in its own memory
 // before it writes it, so that keys of one digit are written side by side.
 //
+// A workgroup that large is alone on its part of the device: nothing else is done there while it waits. So it asks for
+// the keys of its next tile before it writes those that it has, in whose registers they come, and columns have
+// several tiles as soon as there are enough columns.
+//
 // A thread holds up to 22 keys of a tile, one of each round. In a round the lanes of a subgroup that have the same
 // digit find each other by eight votes. Each goes as many places behind what the subgroup's counter of that digit says
 // as there are fellows in lanes before it, and the last of them counts them all: the order of equal digits is kept.
@@ -145,6 +149,12 @@ B last_key(KeyOrder order) {
   return order == KeyOrder::without_sign ? B(~B(0)) : B(~B(0)) >> 1;
 }
 
+/// The largest of the parts into which `whole` is divided as evenly as may be, each of `most` or less.
+int even_parts(int whole, int most) {
+  const int parts = (whole + most - 1) / most;
+  return (whole + parts - 1) / parts;
+}
+
 /// The tiles of a column.
 struct Column {
   Int number, first, last;
@@ -156,20 +166,20 @@ struct Column {
 };
 
 template <class B>
-auto make_count(const Tile& tile, KeyOrder order) {
+auto make_count(const Tile& tile, int threads, KeyOrder order) {
   return kernel("count digits of tiles",
                 [=](Arr<const B> keys, Arr<unsigned> counts, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
                   auto counters = shared<unsigned>(kDigits);
                   const Int l = local_id();
                   const Column column(workgroup_id(), tiles, n, tile);
-                  for (auto d : range(l, kDigits, tile.threads())) counters[d] = 0u;
+                  for (auto d : range(l, kDigits, threads)) counters[d] = 0u;
                   barrier();
                   // As many keys of a thread are on their way at once.
-                  const int each = std::min(tile.rounds, 16), step = each * tile.threads();
+                  const int of_tile = tile.keys() / threads, each = even_parts(of_tile, 16), step = each * threads;
                   const Int last = min(column.last * tile.keys(), n);
                   for (auto first : range(column.first * tile.keys(), last, step)) {
                     std::vector<Var<B>> key;
-                    const auto at = [&](int r) { return first + (l + r * tile.threads()); };
+                    const auto at = [&](int r) { return first + (l + r * threads); };
                     for (int r = 0; r < each; ++r) key.push_back(Var<B>(keys[min(at(r), last - 1)]));
                     for (int r = 0; r < each; ++r)
                       If (at(r) < last) {
@@ -177,9 +187,9 @@ auto make_count(const Tile& tile, KeyOrder order) {
                       }
                   }
                   barrier();
-                  for (auto d : range(l, digits, tile.threads())) counts[d * columns + column.number] = counters[d];
+                  for (auto d : range(l, digits, threads)) counts[d * columns + column.number] = counters[d];
                 },
-                {.block = unsigned(tile.threads())});
+                {.block = unsigned(threads)});
 }
 
 /// A workgroup for each digit: what all columns before each have of it, and its number in `totals`.
@@ -303,18 +313,24 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
           }
         });
 
+        const Int part_of_tile = s * (tile.rounds * tile.lanes) + subgroup_lane();
+        std::vector<Var<B>> key(rounds, Var<B>(B(0)));
+        // The keys of a tile that is full, where `first` is the place of its first. Others are read when their turn
+        // comes.
+        const auto read_full = [&](const Int& first) {
+          If (n - first >= tile.keys()) {
+            for (std::size_t r = 0; r < rounds; ++r) key[r] = keys[first + part_of_tile + int(r) * tile.lanes];
+          }
+        };
+        read_full(column.first * tile.keys());
+
         for (auto t : range(column.first, column.last)) {
           const Int first = t * tile.keys(), keys_left = min(n - first, tile.keys());
-          const Int part_of_tile = s * (tile.rounds * tile.lanes) + subgroup_lane();
           const auto source = [&](std::size_t r) { return first + part_of_tile + int(r) * tile.lanes; };
-          std::vector<Var<B>> key(rounds, Var<B>(B(0)));
           std::vector<UInt> place(rounds, UInt(0u));
           const auto digit = [&](std::size_t r) { return digit_of<B>(key[r], order, shift, digits); };
           const Bool full = keys_left == tile.keys();
-          If (full) {
-            for (std::size_t r = 0; r < rounds; ++r) key[r] = keys[source(r)];
-          }
-          Else {
+          If (!full) {
             for (auto k : range(l, tile.keys(), tile.threads())) {
               Var<B> known = last_key<B>(order);
               If (k < keys_left) {
@@ -382,11 +398,14 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
           }
           barrier();
           If (full) {
-            // Sort, and write in order. Where the keys were in registers the values come, while keys are
-            // written.
+            // Sort, and write in order. The values come while keys are written, and so do the keys of the next
+            // tile: what is in registers then is no longer asked for.
             for (std::size_t r = 0; r < rounds; ++r) memory[place[r]] = Var<W>(key[r]);
             std::vector<Var<V>> value;
             for (std::size_t r = 0; r < rounds && pairs; ++r) value.push_back(Var<V>(values[source(r)]));
+            If (t + 1 < column.last) {
+              read_full(first + tile.keys());
+            }
             barrier();
             const auto place_of = [&](std::size_t r) { return int(r) * tile.threads() + l; };
             std::vector<UInt> to;
@@ -420,7 +439,7 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
 
 /// Of workgroups that scan counts, four of each thread at once: those of most sorts in one round.
 Tile scan_shape(const DeviceState& device) {
-  constexpr int kThreads = 384;
+  constexpr int kThreads = 256;
   const backend::DeviceInfo& info = device.device->info();
   const int lanes = int(info.subgroup_size);
   return {{lanes, std::clamp(std::min(kThreads, int(info.max_block)) / lanes, 1, kMostSubgroups), 0}};
@@ -441,18 +460,21 @@ bool sorts_fine(const DeviceState& device) {
 FineShape fine_shape(const DeviceState& device, int element_bytes, std::int64_t n) {
   const Tile tile = tile_of(device, element_bytes, n);
   const std::int64_t most = ceil_div(n, tile.keys());
-  const std::int64_t tiles = std::max(ceil_div(most, sort_limits().most_columns), ceil_div(kLeastColumn, tile.keys()));
+  const SortLimits& limits = sort_limits();
+  const std::int64_t read_ahead = std::clamp<std::int64_t>(most / limits.enough_columns, 1, limits.tiles_ahead);
+  const std::int64_t tiles =
+      std::max({read_ahead, ceil_div(most, limits.most_columns), ceil_div(kLeastColumn, tile.keys())});
   return {tile, ceil_div(most, tiles), tiles};
 }
 
 template <class B>
 void count_fine(const Work& work, const FineShape& shape, const Array<B>& keys, KeyOrder order, int shift, int bits,
                 const Array<unsigned>& counts) {
-  using K = decltype(make_count<B>(Tile(), order));
+  using K = decltype(make_count<B>(Tile(), 0, order));
   const Tile tile{shape.tile};
-  const K& count = for_tile<K>(tile, int(order), [&] { return make_count<B>(tile, order); });
-  work.run(count, shape.columns * tile.threads(), keys, counts, keys.size(), shape.columns, shape.tiles, shift,
-           1 << bits);
+  const int threads = std::min(tile.threads(), sort_limits().count_threads);
+  const K& count = for_tile<K>(tile, 4 * threads + int(order), [&] { return make_count<B>(tile, threads, order); });
+  work.run(count, shape.columns * threads, keys, counts, keys.size(), shape.columns, shape.tiles, shift, 1 << bits);
 }
 
 void scan_fine(const Work& work, const FineShape& shape, int bits, const Array<unsigned>& counts,

@@ -11,6 +11,7 @@
 
 #include "../../runtime/algorithms/scan.h"
 #include "../../runtime/algorithms/sort.h"
+#include "../../runtime/algorithms/sort_passes.h"
 #include "elsewhere.h"
 #include "harness.h"
 
@@ -60,13 +61,13 @@ void note_rate(Run& run, std::int64_t n, const Timing& t) {
 
 /// What a sort on the device works on, or several in a row, each on a copy of its own.
 struct DeviceSort {
-  explicit DeviceSort(const Device& device, int in_a_row = 1)
-      : keys0(device, random_numbers(kSorted)),
-        values0(arange<U32>(device, U32(kSorted))),
-        scratch(empty<std::uint8_t>(device, radix_sort_scratch_bytes<U32, U32>(kSorted))) {
+  explicit DeviceSort(const Device& device, int in_a_row = 1, std::int64_t n = kSorted)
+      : keys0(device, random_numbers(n)),
+        values0(arange<U32>(device, U32(n))),
+        scratch(empty<std::uint8_t>(device, radix_sort_scratch_bytes<U32, U32>(n))) {
     for (int k = 0; k < in_a_row; ++k) {
-      all_keys.push_back(empty<U32>(device, kSorted));
-      all_values.push_back(empty<U32>(device, kSorted));
+      all_keys.push_back(empty<U32>(device, n));
+      all_values.push_back(empty<U32>(device, n));
     }
   }
 
@@ -120,6 +121,53 @@ void sort_pairs(Run& run) {
   run.compare(timings[3], {"std::stable_sort", timings[2]}, "ms");
   note_rate(run, kSorted, timings[3]);
   run.note(fmt::format("coarse {:.1f} ms, fine {:.1f} ms", timings[0].seconds * 1e3, timings[1].seconds * 1e3));
+}
+
+/// How tiles and columns are chosen against other ways, by which devices of other makes can be looked after.
+void sort_shapes(Run& run, std::int64_t n) {
+  if (run.device().is_software()) return run.leave_out("sorts of software devices have no tiles");
+  using Limits = detail::SortLimits;
+  const Limits chosen = detail::sort_limits();
+  struct Restore {
+    const Limits limits;
+    ~Restore() { detail::sort_limits() = limits; }
+  } const restore{chosen};
+  const auto with = [&](auto Limits::*member, auto value) {
+    Limits limits = chosen;
+    limits.*member = value;
+    return limits;
+  };
+  const std::vector<std::pair<std::string, Limits>> shapes = {
+      {"as chosen", chosen},
+      {"no tile read ahead", with(&Limits::tiles_ahead, 1)},
+      {"8 tiles in a column", with(&Limits::tiles_ahead, 8)},
+      {"columns half as many", with(&Limits::enough_columns, chosen.enough_columns / 2)},
+      {"256 threads count", with(&Limits::count_threads, 256)},
+      {"1024 threads count", with(&Limits::count_threads, 1024)},
+      {"512 threads move", with(&Limits::most_threads, 512)},
+      {"768 threads move", with(&Limits::most_threads, 768)},
+      {"small tiles", with(&Limits::few_tiles, std::int64_t(1) << 40)},
+      {"large tiles", with(&Limits::few_tiles, 0)}};
+  DeviceSort sort(run.device(), 1, n);
+  std::vector<Side> sides;
+  for (const auto& shape : shapes) {
+    const Side side = sort.side(true, Grain::fine);
+    sides.push_back({[side, &shape] {
+                       detail::sort_limits() = shape.second;
+                       side.prepare();
+                     },
+                     side.work});
+    sides.back().prepare();
+    side.work();
+    if (!std::ranges::is_sorted(sort.sorted_keys())) throw std::runtime_error("not sorted: " + shape.first);
+  }
+  const auto timings = race(sides, std::min(run.rounds(), kMostRounds));
+  std::size_t best = 1;
+  for (std::size_t k = 0; k < shapes.size(); ++k) {
+    run.note(fmt::format("{}: {:.3f} ms", shapes[k].first, timings[k].seconds * 1e3));
+    if (k > 0 && timings[k].seconds < timings[best].seconds) best = k;
+  }
+  run.compare(timings[0], {shapes[best].first, timings[best]}, "ms");
 }
 
 /// The device's copy by a kernel tells what its memory takes.
@@ -236,6 +284,9 @@ void add_algorithms(Harness& harness) {
   harness.add("algorithms", "sort 16M pairs, four in a row, CUB",
               [](Run& run) { against_cub(run, Cub::pairs_in_a_row); });
   harness.add("algorithms", "sort 16M pairs, warp", sort_against_warp);
+  for (const int millions : {1, 2, 4, 16})
+    harness.add("algorithms", fmt::format("sort {}M pairs, other tiles", millions),
+                [millions](Run& run) { sort_shapes(run, millions * 1'000'000ll); });
   harness.add("algorithms", "scan 64M", scan_numbers);
   harness.add("algorithms", "scan 64M, CUB", [](Run& run) { against_cub(run, Cub::scan); });
   harness.add("algorithms", "scan 64M, warp", scan_against_warp);

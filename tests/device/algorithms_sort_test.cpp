@@ -168,7 +168,8 @@ TEST_P(AlgorithmsSort, subgroups_of_every_size_sort) {
 }
 
 // Workgroups of more threads than there are digits, where two, three and four look after a digit's counters, and where
-// they cannot share the subgroups equally; and a column of several tiles, the last of which is not full.
+// they cannot share the subgroups equally; and columns of several tiles: one, whose last tile is not full, and two, of
+// which one is full and one has that tile alone.
 TEST_P(AlgorithmsSort, tiles_and_columns_as_of_many_keys_sort) {
   struct Restore {
     const detail::SortLimits before = detail::sort_limits();
@@ -180,13 +181,17 @@ TEST_P(AlgorithmsSort, tiles_and_columns_as_of_many_keys_sort) {
     for (const int threads : {1024, 896, 768, 512, 64}) {
       if (threads > 2 * most) continue;  // as with `most`
       SCOPED_TRACE(threads);
-      detail::sort_limits() = {.most_threads = threads, .few_tiles = 0, .most_columns = 1};
       // Two tiles and some, or more: a tile has this many keys at most.
       const int keys = lanes < 16 ? 2 * std::min(threads, most) : std::min(11 * 1024, 22 * threads);
       std::vector<std::uint32_t> some = make_keys<std::uint32_t>(2 * keys + 100, Pattern::random);
       for (std::uint32_t& k : some) k &= 0xffff;  // two passes
-      check_pairs<std::uint32_t>(device, some, Grain::fine, 16);
-      check_pairs<std::uint64_t>(device, some, Grain::fine, 16);
+      for (const detail::SortLimits& limits :
+           {detail::SortLimits{.most_threads = threads, .few_tiles = 0, .most_columns = 1},
+            {.most_threads = threads, .count_threads = 64, .few_tiles = 0, .enough_columns = 1, .tiles_ahead = 2}}) {
+        detail::sort_limits() = limits;
+        check_pairs<std::uint32_t>(device, some, Grain::fine, 16);
+        check_pairs<std::uint64_t>(device, some, Grain::fine, 16);
+      }
     }
   });
 }

@@ -44,7 +44,7 @@ fail() {
 }
 bench() { # suite, then further options; the log is named after both
   local log="$logs/bench_$1${2:+_${2#--}}.txt"
-  timeout "$limit" "$packed/bin/weft_bench" --suite "$1" "${@:2}" --out "$logs/bench.csv" >"$log" 2>&1 ||
+  timeout "$limit" "$packed/bin/weft_bench" --verbose --suite "$1" "${@:2}" --out "$logs/bench.csv" >"$log" 2>&1 ||
     fail "suite $1, status $?"
   cat "$log"
 }
