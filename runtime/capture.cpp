@@ -184,11 +184,10 @@ OutsideCapture::~OutsideCapture() { t_capture = inside_; }
 
 Capture* Capture::current() { return t_capture; }
 
-void Capture::refuse_waits() {
+void Capture::refuse_waits(const char* what) {
   if (t_capture)
     throw Error(ErrorKind::invalid_argument,
-                fmt::format("the host waits for work or reads elements while {}: nothing of it has run yet",
-                            t_capture->doing()));
+                fmt::format("{} while {}: nothing of it has run yet", what, t_capture->doing()));
 }
 
 void Capture::refuse_semaphores(const char* what) {

@@ -124,7 +124,7 @@ class Capture {
   /// Of this thread, or null.
   static Capture* current();
   /// Errors: Error(invalid_argument) while this thread captures: what was collected has not run.
-  static void refuse_waits();
+  static void refuse_waits(const char* what = "the host waits for work or reads elements");
   /// As above, for what is no part of a graph or a recording. \param what  "a stream is to signal a semaphore"
   static void refuse_semaphores(const char* what);
 

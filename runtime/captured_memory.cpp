@@ -308,7 +308,7 @@ void CapturedMemory::has_brought(Reached& reached) const {
 
 std::vector<std::shared_ptr<const void>> CapturedMemory::pins() const {
   std::vector<std::shared_ptr<const void>> all;
-  each([&](const Capture::Used& u) { all.push_back(u.storage->pin()); });
+  each([&](const Capture::Used& u) { all.push_back(u.storage->pin(Storage::PinnedBy::recording)); });
   return all;
 }
 

@@ -308,8 +308,8 @@ void refuse_captured(const std::shared_ptr<StreamState>& stream, std::uint64_t t
   if (!stream && ticket)
     throw Error(
         ErrorKind::invalid_argument,
-        "an event is waited for that was recorded in a capture: it is no moment in the work of a stream. Record "
-        "one after the launch of the graph");
+        "this event was recorded in a capture: it is no moment in the work of a stream. Record one after the launch of "
+        "the graph");
 }
 }  // namespace
 

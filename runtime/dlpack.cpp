@@ -163,7 +163,7 @@ std::unique_ptr<Exported<Managed>> make_tensor(const ArrayBase& given, const Dlp
   } else {
     if (Recorder* r = options.copy ? recorder() : nullptr) r->reading(given);
     made->array = options.copy ? copy_of(given) : View(given);
-    made->pin = made->array.storage()->pin();
+    made->pin = made->array.storage()->pin(Storage::PinnedBy::tensor);
     const Shown shown = share(made->array, options.memory);
     tensor.data = shown.data;
     tensor.device = shown.device;

@@ -59,7 +59,7 @@ std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t f
                                                std::byte* to) {
   // Staging memory goes back part by part.
   constexpr std::uint64_t kPart = 64ull << 20;
-  Capture::refuse_waits();
+  Capture::refuse_waits("elements are copied to the host");
   auto state = std::make_unique<HostCopyState>(storage.device, Device(storage.device).stream());
   storage.order_before(state_of(state->stream), false);
   for (std::uint64_t at = 0; at < bytes; at += kPart) {

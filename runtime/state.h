@@ -325,7 +325,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
   }
   /// While the result lives, which does not keep the memory, free() is refused: others work on it whom weft cannot wait
   /// for, or who do not ask.
-  std::shared_ptr<const void> pin();
+  enum class PinnedBy { tape, recording, tensor };
+  std::shared_ptr<const void> pin(PinnedBy by);
 
   /// Before work on `stream`: it is to run after what other streams do here.
   /// Errors: Error(invalid_argument) once the memory was freed.
@@ -423,7 +424,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   [[noreturn]] static void refuse_freed();
   void refuse_pinned() const;
   std::atomic<bool> freed_ = false;
-  int pins_ = 0;
+  std::array<int, 3> pins_ = {};  ///< by PinnedBy
   std::shared_ptr<void> owner_;
   OutsideUser user_outside_;
   BriefLock mutex_;

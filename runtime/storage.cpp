@@ -45,10 +45,11 @@ void Storage::give_back() {
 void Storage::refuse_pinned() const {
   if (holds_gradients)
     throw Error(ErrorKind::invalid_argument, "gradients of an array are freed: they go with their last handle");
-  if (pins_ > 0)
-    throw Error(ErrorKind::invalid_argument,
-                "an array is freed that others still work on: a tape that has recorded work on it, a Recording, or a "
-                "tensor of DLPack's; reset() or end those first");
+  constexpr const char* kBy[] = {"a tape that has recorded work on it; reset() that first",
+                                 "a Recording; let it end first", "a tensor of DLPack's; have it dropped first"};
+  for (std::size_t by = 0; by < pins_.size(); ++by)
+    if (pins_[by] > 0)
+      throw Error(ErrorKind::invalid_argument, fmt::format("an array is freed that others still work on: {}", kBy[by]));
 }
 
 void Storage::free() {
@@ -78,18 +79,18 @@ void Storage::refuse_freed() {
   throw Error(ErrorKind::invalid_argument, "an array is used after it was freed: Array::free() gave its memory back");
 }
 
-std::shared_ptr<const void> Storage::pin() {
+std::shared_ptr<const void> Storage::pin(PinnedBy by) {
   // Made first: where there is no memory for it, its end runs at once, and must find neither lock nor pin.
   const auto pinned = std::make_shared<bool>(false);
-  const std::shared_ptr<const void> pin(this, [pinned, self = weak_from_this()](const void*) {
+  const std::shared_ptr<const void> pin(this, [by, pinned, self = weak_from_this()](const void*) {
     const std::shared_ptr<Storage> storage = self.lock();
     if (!storage || !*pinned) return;
     std::lock_guard lock(storage->mutex_);
-    --storage->pins_;
+    --storage->pins_[std::size_t(by)];
   });
   std::lock_guard lock(mutex_);
   check_present();
-  ++pins_;
+  ++pins_[std::size_t(by)];
   *pinned = true;
   return pin;
 }

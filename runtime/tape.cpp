@@ -108,7 +108,7 @@ const TapeCore::Taped* TapeCore::find(const ArrayBase& a) const {
 
 TapeCore::Taped& TapeCore::taped(const ArrayBase& a) {
   if (const auto known = storages_.find(a.storage().get()); known != storages_.end()) return known->second;
-  auto pin = a.storage()->pin();
+  auto pin = a.storage()->pin(Storage::PinnedBy::tape);
   works_on(a.storage()->device);
   Taped& t = storages_[a.storage().get()];
   t.storage = a.storage();

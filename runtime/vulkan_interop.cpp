@@ -94,7 +94,7 @@ struct Recording::State {
     memory.order_before(*recordings, *stream, reached);
     reached_pins.clear();
     for (const auto* list : {&reached.by_elements, &reached.read_by_elements, &reached.by_handles})
-      for (const auto& storage : *list) reached_pins.push_back(storage->pin());
+      for (const auto& storage : *list) reached_pins.push_back(storage->pin(detail::Storage::PinnedBy::recording));
   }
 
   /// The submission works on its memory from now on. Elements and handles may come to refer to other memory while it

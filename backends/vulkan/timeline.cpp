@@ -86,7 +86,6 @@ void VulkanTimeline::wait(std::uint64_t value) const {
 
 FileDescriptor VulkanTimeline::share() const {
   device_.check_alive();
-  require_sharing();
   if (!shareable_) throw Error(ErrorKind::invalid_argument, "a semaphore is shared that was not made to be");
   VkSemaphoreGetFdInfoKHR get{};
   get.sType = VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR;

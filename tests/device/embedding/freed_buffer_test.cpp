@@ -56,7 +56,7 @@ TEST_P(FreedBuffers, StayWhereACommandBufferMayUseThem) {
   e.renderer.submit(commands);
   recording->submitted();
   EXPECT_EQ(x.at(7), 1);
-  expect_contains(error_of([&] { x.free(); }), "reset() or end those first");
+  expect_contains(error_of([&] { x.free(); }), "others still work on: a Recording; let it end first");
   recording.reset();
   x.free();
   expect_contains(error_of([&] {
