@@ -112,6 +112,17 @@ std::unique_ptr<VulkanDevice> vulkan::adopt(const VulkanHandles& h, const Tuning
     if (!name) invalid("a device is adopted with an extension whose name is null");
     extensions.emplace_back(name);
   }
+  // What is named and was not turned on is found here, and not by a call of a function that is not there.
+  constexpr std::pair<const char*, const char*> kFunctions[] = {
+      {VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME, "vkCreateAccelerationStructureKHR"},
+      {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, "vkGetMemoryHostPointerPropertiesEXT"},
+      {VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, "vkGetMemoryFdKHR"},
+      {VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, "vkGetSemaphoreFdKHR"}};
+  for (const auto& [extension, function] : kFunctions)
+    if (std::ranges::find(h.extensions, std::string_view(extension)) != h.extensions.end() &&
+        !vkGetDeviceProcAddr(h.device, function))
+      invalid(fmt::format("a device is adopted with the extension {}, and was made without it: it has no {}", extension,
+                          function));
   const Adapter able = describe(h.physical_device, version);
   if (!able.missing.empty())
     throw Error(ErrorKind::unsupported, fmt::format("weft cannot adopt a device on {}: it lacks {}{}",

@@ -106,6 +106,8 @@ TEST_P(Adopting, NamesWhatIsMissing) {
          "api_version, that of the VkInstance, is 1.1, and weft needs 1.2");
   refuse([](VulkanHandles& h) { h.unlock = nullptr; }, "unlock");
   refuse([](VulkanHandles& h) { h.extensions.push_back(nullptr); }, "null");
+  refuse([](VulkanHandles& h) { h.extensions.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME); },
+         "the extension VK_KHR_external_memory_fd, and was made without it: it has no vkGetMemoryFdKHR");
   Renderer other({on_gpu(), {}});
   refuse([&](VulkanHandles& h) { h.physical_device = other.physical; }, "not one of the VkInstance");
 }
