@@ -61,6 +61,7 @@ struct Tile : TileShape {
 };
 
 constexpr int kMostSubgroups = 32;
+constexpr int kPlaceBits = 16;  // of a place in a tile: 1024 threads of 22 keys need 15
 /// Rounds are written out, so that a thread's keys are in its registers: on an H200 those of 1024 threads hold 11, and
 /// of fewer threads more. Where subgroups are narrow, as on CPUs, that is more code than it is worth: their drivers
 /// take seconds, or minutes, to compile it.
@@ -408,17 +409,20 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
             }
             barrier();
             const auto place_of = [&](std::size_t r) { return int(r) * tile.threads() + l; };
-            std::vector<UInt> to;
+            const auto to = [&](std::size_t r, const Int& d) { return UInt(place_of(r)) + begins[d]; };
             for (std::size_t r = 0; r < rounds; ++r) {
               const Var<B> k = Var<B>(Var<W>(memory[place_of(r)]));
-              to.push_back(UInt(place_of(r)) + begins[digit_of<B>(k, order, shift, digits)]);
-              sorted_keys[to[r]] = k;
+              const Int d = digit_of<B>(k, order, shift, digits);
+              sorted_keys[to(r, d)] = k;
+              // A register for two numbers: of these there are fewest now.
+              if (pairs) place[r] |= UInt(d) << kPlaceBits;
             }
             if (pairs) {
               barrier();
-              for (std::size_t r = 0; r < rounds; ++r) memory[place[r]] = Var<W>(value[r]);
+              for (std::size_t r = 0; r < rounds; ++r) memory[place[r] & ((1u << kPlaceBits) - 1u)] = Var<W>(value[r]);
               barrier();
-              for (std::size_t r = 0; r < rounds; ++r) sorted_values[to[r]] = Var<V>(Var<W>(memory[place_of(r)]));
+              for (std::size_t r = 0; r < rounds; ++r)
+                sorted_values[to(r, Int(place[r] >> kPlaceBits))] = Var<V>(Var<W>(memory[place_of(r)]));
             }
             If (t + 1 < column.last) {
               barrier();  // before its counters

@@ -1,0 +1,345 @@
+// A stand-in for a GPU: a Vulkan layer above drivers that compile for one which is not there.
+//
+// Memory is the host's, and its addresses are those of the device. Copies and fills are done when they are recorded, so
+// that a program reads back what it put there. Nothing else that is recorded is done, nor even told to the driver, and
+// what is submitted is over at once: semaphores are numbers. All else is the driver's, its compiler above all. Made for
+// Mesa's RADV, which with RADV_FORCE_FAMILY=navi31 opens a device without hardware: it has neither memory nor queues.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <type_traits>
+#include <vector>
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vk_layer.h>
+#include <vulkan/vulkan.h>
+
+namespace {
+
+struct Instance {
+  VkInstance handle = VK_NULL_HANDLE;
+  PFN_vkGetInstanceProcAddr get = nullptr;
+  PFN_vkDestroyInstance destroy = nullptr;
+  PFN_vkEnumerateDeviceExtensionProperties extensions = nullptr;
+};
+struct Device {
+  PFN_vkGetDeviceProcAddr get = nullptr;
+  PFN_vkDestroyDevice destroy = nullptr;
+  PFN_vkGetBufferMemoryRequirements requirements = nullptr;
+};
+
+std::mutex mutex;  // guards what follows
+std::map<void*, Instance> instances;
+std::map<void*, Device> devices;
+std::map<std::uint64_t, std::uint64_t> values;  // of semaphores
+std::uint64_t last_semaphore = 0;
+std::map<std::uint64_t, std::uint64_t> bound;  // addresses of buffers
+
+// Handles of one instance or device begin with the same pointer.
+void* key_of(const void* handle) {
+  void* key = nullptr;
+  std::memcpy(&key, handle, sizeof(key));
+  return key;
+}
+std::uint64_t number(VkSemaphore semaphore) { return std::uint64_t(semaphore); }
+
+template <class T>
+T* find_link(const void* chain, VkStructureType type) {
+  for (auto* p = static_cast<const VkBaseInStructure*>(chain); p; p = p->pNext)
+    if (p->sType == type && reinterpret_cast<const T*>(p)->function == VK_LAYER_LINK_INFO)
+      return const_cast<T*>(reinterpret_cast<const T*>(p));
+  return nullptr;
+}
+template <class T>
+const T* find_struct(const void* chain, VkStructureType type) {
+  for (auto* p = static_cast<const VkBaseInStructure*>(chain); p; p = p->pNext)
+    if (p->sType == type) return reinterpret_cast<const T*>(p);
+  return nullptr;
+}
+
+Instance& instance_of(VkPhysicalDevice physical) {
+  const std::lock_guard lock(mutex);
+  return instances.at(key_of(physical));
+}
+Device& device_of(VkDevice handle) {
+  const std::lock_guard lock(mutex);
+  return devices.at(key_of(handle));
+}
+
+// A device that is not there has no memory: this is the host's.
+void give_memory(VkPhysicalDeviceMemoryProperties& memory) {
+  constexpr VkMemoryPropertyFlags kHost = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  memory = {};
+  memory.memoryHeapCount = 2;
+  memory.memoryHeaps[0] = {VkDeviceSize(8) << 30, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT};
+  memory.memoryHeaps[1] = {VkDeviceSize(8) << 30, 0};
+  memory.memoryTypeCount = 3;
+  memory.memoryTypes[0] = {VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
+  memory.memoryTypes[1] = {kHost, 1};
+  memory.memoryTypes[2] = {kHost | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, 1};
+}
+VKAPI_ATTR void VKAPI_CALL memory_properties(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties* memory) {
+  give_memory(*memory);
+}
+VKAPI_ATTR void VKAPI_CALL memory_properties2(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties2* memory) {
+  give_memory(memory->memoryProperties);
+  for (auto* p = static_cast<VkBaseOutStructure*>(memory->pNext); p; p = p->pNext)
+    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT)
+      for (VkDeviceSize& bytes : reinterpret_cast<VkPhysicalDeviceMemoryBudgetPropertiesEXT*>(p)->heapBudget)
+        bytes = VkDeviceSize(8) << 30;
+}
+VKAPI_ATTR void VKAPI_CALL requirements(VkDevice handle, VkBuffer buffer, VkMemoryRequirements* needs) {
+  device_of(handle).requirements(handle, buffer, needs);
+  needs->memoryTypeBits = 7;
+}
+VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks*,
+                                        VkDeviceMemory* made) {
+  void* const p = std::aligned_alloc(65536, (info->allocationSize + 65535) / 65536 * 65536);
+  if (!p) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  std::memset(p, 0, info->allocationSize);
+  *made = VkDeviceMemory(p);
+  return VK_SUCCESS;
+}
+VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice, VkDeviceMemory memory, const VkAllocationCallbacks*) {
+  std::free((void*)memory);
+}
+VKAPI_ATTR VkResult VKAPI_CALL map(VkDevice, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize, VkMemoryMapFlags,
+                                   void** at) {
+  *at = (char*)memory + offset;
+  return VK_SUCCESS;
+}
+VKAPI_ATTR VkResult VKAPI_CALL bind(VkDevice, VkBuffer buffer, VkDeviceMemory memory, VkDeviceSize offset) {
+  const std::lock_guard lock(mutex);
+  bound[std::uint64_t(buffer)] = std::uint64_t(memory) + offset;
+  return VK_SUCCESS;
+}
+VKAPI_ATTR VkDeviceAddress VKAPI_CALL address(VkDevice, const VkBufferDeviceAddressInfo* info) {
+  const std::lock_guard lock(mutex);
+  return bound[std::uint64_t(info->buffer)];
+}
+VKAPI_ATTR VkResult VKAPI_CALL begin(VkCommandBuffer, const VkCommandBufferBeginInfo*) { return VK_SUCCESS; }
+VKAPI_ATTR VkResult VKAPI_CALL end(VkCommandBuffer) { return VK_SUCCESS; }
+VKAPI_ATTR VkResult VKAPI_CALL reset_pool(VkDevice, VkCommandPool, VkCommandPoolResetFlags) { return VK_SUCCESS; }
+// Copies and fills are done when they are recorded: what programs put on the device they read back.
+char* memory_of(VkBuffer buffer) {
+  const std::lock_guard lock(mutex);
+  return reinterpret_cast<char*>(bound[std::uint64_t(buffer)]);
+}
+VKAPI_ATTR void VKAPI_CALL copy(VkCommandBuffer, VkBuffer from, VkBuffer to, std::uint32_t count,
+                                const VkBufferCopy* regions) {
+  for (std::uint32_t k = 0; k < count; ++k)
+    std::memmove(memory_of(to) + regions[k].dstOffset, memory_of(from) + regions[k].srcOffset, regions[k].size);
+}
+VKAPI_ATTR void VKAPI_CALL fill(VkCommandBuffer, VkBuffer to, VkDeviceSize offset, VkDeviceSize bytes,
+                                std::uint32_t value) {
+  for (VkDeviceSize at = 0; bytes != VK_WHOLE_SIZE && at < bytes; at += sizeof(value))
+    std::memcpy(memory_of(to) + offset + at, &value, sizeof(value));
+}
+VKAPI_ATTR void VKAPI_CALL update(VkCommandBuffer, VkBuffer to, VkDeviceSize offset, VkDeviceSize bytes,
+                                  const void* from) {
+  std::memcpy(memory_of(to) + offset, from, bytes);
+}
+// Other drivers' ways to memory are not there.
+VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char* layer, std::uint32_t* count,
+                                          VkExtensionProperties* list) {
+  const auto below = instance_of(physical).extensions;
+  std::uint32_t all = 0;
+  below(physical, layer, &all, nullptr);
+  std::vector<VkExtensionProperties> known(all);
+  below(physical, layer, &all, known.data());
+  std::erase_if(known, [](const VkExtensionProperties& e) { return std::strstr(e.extensionName, "external_"); });
+  if (!list) {
+    *count = std::uint32_t(known.size());
+    return VK_SUCCESS;
+  }
+  const bool fits = *count >= known.size();
+  *count = std::min(*count, std::uint32_t(known.size()));
+  std::copy_n(known.begin(), *count, list);
+  return fits ? VK_SUCCESS : VK_INCOMPLETE;
+}
+// Of any arguments: callers take them away.
+VKAPI_ATTR void VKAPI_CALL nothing() {}
+
+VKAPI_ATTR VkResult VKAPI_CALL create_semaphore(VkDevice, const VkSemaphoreCreateInfo* create,
+                                                const VkAllocationCallbacks*, VkSemaphore* made) {
+  const auto* type =
+      find_struct<VkSemaphoreTypeCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
+  const std::lock_guard lock(mutex);
+  values[++last_semaphore] = type ? type->initialValue : 0;
+  *made = VkSemaphore(last_semaphore);
+  return VK_SUCCESS;
+}
+VKAPI_ATTR void VKAPI_CALL destroy_semaphore(VkDevice, VkSemaphore semaphore, const VkAllocationCallbacks*) {
+  const std::lock_guard lock(mutex);
+  values.erase(number(semaphore));
+}
+VKAPI_ATTR VkResult VKAPI_CALL get_value(VkDevice, VkSemaphore semaphore, std::uint64_t* value) {
+  const std::lock_guard lock(mutex);
+  *value = values[number(semaphore)];
+  return VK_SUCCESS;
+}
+// What is waited for has been submitted: nothing runs later than that.
+VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores(VkDevice, const VkSemaphoreWaitInfo*, std::uint64_t) {
+  return VK_SUCCESS;
+}
+VKAPI_ATTR VkResult VKAPI_CALL signal_semaphore(VkDevice, const VkSemaphoreSignalInfo* signal) {
+  const std::lock_guard lock(mutex);
+  values[number(signal->semaphore)] = signal->value;
+  return VK_SUCCESS;
+}
+VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue, std::uint32_t count, const VkSubmitInfo* infos, VkFence) {
+  const std::lock_guard lock(mutex);
+  for (std::uint32_t k = 0; k < count; ++k)
+    if (const auto* timeline = find_struct<VkTimelineSemaphoreSubmitInfo>(
+            infos[k].pNext, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO))
+      for (std::uint32_t s = 0; s < timeline->signalSemaphoreValueCount; ++s)
+        values[number(infos[k].pSignalSemaphores[s])] = timeline->pSignalSemaphoreValues[s];
+  return VK_SUCCESS;
+}
+VKAPI_ATTR VkResult VKAPI_CALL wait_queue(VkQueue) { return VK_SUCCESS; }
+VKAPI_ATTR VkResult VKAPI_CALL wait_device(VkDevice) { return VK_SUCCESS; }
+
+VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* create, const VkAllocationCallbacks* how,
+                                               VkInstance* made) {
+  auto* const link = find_link<VkLayerInstanceCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
+  if (!link) return VK_ERROR_INITIALIZATION_FAILED;
+  Instance i;
+  i.get = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+  const auto below = reinterpret_cast<PFN_vkCreateInstance>(i.get(nullptr, "vkCreateInstance"));
+  if (const VkResult result = below(create, how, made); result != VK_SUCCESS) return result;
+  i.handle = *made;
+  const auto load = [&](auto& f, const char* name) {
+    f = reinterpret_cast<std::decay_t<decltype(f)>>(i.get(i.handle, name));
+  };
+  load(i.destroy, "vkDestroyInstance");
+  load(i.extensions, "vkEnumerateDeviceExtensionProperties");
+  const std::lock_guard lock(mutex);
+  instances[key_of(*made)] = i;
+  return VK_SUCCESS;
+}
+VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance handle, const VkAllocationCallbacks* how) {
+  if (!handle) return;
+  PFN_vkDestroyInstance below = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    below = instances.at(key_of(handle)).destroy;
+    instances.erase(key_of(handle));
+  }
+  below(handle, how);
+}
+VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* create,
+                                             const VkAllocationCallbacks* how, VkDevice* made) {
+  auto* const link = find_link<VkLayerDeviceCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
+  if (!link) return VK_ERROR_INITIALIZATION_FAILED;
+  const PFN_vkGetInstanceProcAddr get = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+  Device d;
+  d.get = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
+  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+  VkInstance instance = VK_NULL_HANDLE;
+  {
+    const std::lock_guard lock(mutex);
+    instance = instances.at(key_of(physical)).handle;
+  }
+  const auto below = reinterpret_cast<PFN_vkCreateDevice>(get(instance, "vkCreateDevice"));
+  if (const VkResult result = below(physical, create, how, made); result != VK_SUCCESS) return result;
+  d.destroy = reinterpret_cast<PFN_vkDestroyDevice>(d.get(*made, "vkDestroyDevice"));
+  d.requirements = reinterpret_cast<PFN_vkGetBufferMemoryRequirements>(d.get(*made, "vkGetBufferMemoryRequirements"));
+  const std::lock_guard lock(mutex);
+  devices[key_of(*made)] = d;
+  return VK_SUCCESS;
+}
+VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle, const VkAllocationCallbacks* how) {
+  if (!handle) return;
+  PFN_vkDestroyDevice below = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    below = devices.at(key_of(handle)).destroy;
+    devices.erase(key_of(handle));
+  }
+  below(handle, how);
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_function(VkDevice handle, const char* name);
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_function(VkInstance handle, const char* name);
+
+struct Function {
+  const char* name;
+  PFN_vkVoidFunction function;
+};
+template <class F>
+Function function(const char* name, F* f) {
+  return {name, reinterpret_cast<PFN_vkVoidFunction>(f)};
+}
+const Function of_instances[] = {function("vkGetInstanceProcAddr", get_instance_function),
+                                 function("vkCreateInstance", create_instance),
+                                 function("vkDestroyInstance", destroy_instance),
+                                 function("vkCreateDevice", create_device),
+                                 function("vkEnumerateDeviceExtensionProperties", extensions),
+                                 function("vkGetPhysicalDeviceMemoryProperties", memory_properties),
+                                 function("vkGetPhysicalDeviceMemoryProperties2", memory_properties2)};
+const Function of_devices[] = {function("vkGetDeviceProcAddr", get_device_function),
+                               function("vkDestroyDevice", destroy_device),
+                               function("vkCreateSemaphore", create_semaphore),
+                               function("vkDestroySemaphore", destroy_semaphore),
+                               function("vkGetSemaphoreCounterValue", get_value),
+                               function("vkWaitSemaphores", wait_semaphores),
+                               function("vkSignalSemaphore", signal_semaphore),
+                               function("vkQueueSubmit", submit),
+                               function("vkAllocateMemory", allocate),
+                               function("vkFreeMemory", free_memory),
+                               function("vkMapMemory", map),
+                               function("vkBindBufferMemory", bind),
+                               function("vkGetBufferDeviceAddress", address),
+                               function("vkGetBufferMemoryRequirements", requirements),
+                               function("vkCmdCopyBuffer", copy),
+                               function("vkCmdFillBuffer", fill),
+                               function("vkCmdUpdateBuffer", update),
+                               function("vkQueueWaitIdle", wait_queue),
+                               function("vkBeginCommandBuffer", begin),
+                               function("vkEndCommandBuffer", end),
+                               function("vkResetCommandPool", reset_pool),
+                               function("vkDeviceWaitIdle", wait_device)};
+
+template <std::size_t N>
+PFN_vkVoidFunction named(const Function (&list)[N], const char* name) {
+  for (const Function& f : list)
+    if (std::strcmp(f.name, name) == 0) return f.function;
+  return nullptr;
+}
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_function(VkDevice handle, const char* name) {
+  PFN_vkGetDeviceProcAddr get = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    get = devices.at(key_of(handle)).get;
+  }
+  const PFN_vkVoidFunction below = get(handle, name), own = named(of_devices, name);
+  if (below && !own && std::strncmp(name, "vkCmd", 5) == 0) return reinterpret_cast<PFN_vkVoidFunction>(nothing);
+  return below && own ? own : below;
+}
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_function(VkInstance handle, const char* name) {
+  if (const PFN_vkVoidFunction f = named(of_instances, name)) return f;
+  if (!handle) return nullptr;
+  PFN_vkGetInstanceProcAddr get = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    get = instances.at(key_of(handle)).get;
+  }
+  const PFN_vkVoidFunction below = get(handle, name), own = named(of_devices, name);
+  return below && own ? own : below;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) VKAPI_ATTR VkResult VKAPI_CALL
+vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface* about) {
+  if (about->loaderLayerInterfaceVersion < 2) return VK_ERROR_INITIALIZATION_FAILED;
+  about->loaderLayerInterfaceVersion = 2;
+  about->pfnGetInstanceProcAddr = get_instance_function;
+  about->pfnGetDeviceProcAddr = get_device_function;
+  about->pfnGetPhysicalDeviceProcAddr = nullptr;
+  return VK_SUCCESS;
+}
