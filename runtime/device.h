@@ -175,8 +175,9 @@ class Device {
   /// Before the caller destroys it, all that weft has on it must go: when the last array, kernel program, graph and
   /// stream handle is gone, or by detach(). Vulkan does not tell when a device is destroyed, so that a later use of one
   /// that was not detached is undefined.
-  /// Errors: Error(invalid_argument) naming the handle that is null or does not belong to the others;
-  /// Error(unsupported) naming the feature that the adapter lacks or that the device was made without.
+  /// Errors: Error(invalid_argument) naming the handle that is null or does not belong to the others, and an extension
+  /// whose functions the VkDevice lacks; Error(unsupported) naming the feature that the adapter lacks or that
+  /// VulkanHandles::features does not turn on. What is named there is believed, as Vulkan tells nothing of it.
   static Device adopt(const VulkanHandles& handles);
   /// Gives an adopted device back: waits for all work, and frees everything that weft has on it. No other thread may be
   /// using it. From then on every call on it, on its arrays, streams and graphs throws Error(device_lost), and they may

@@ -323,9 +323,9 @@ class Storage : public std::enable_shared_from_this<Storage> {
     if (is_freed()) [[unlikely]]
       refuse_freed();
   }
-  /// While the result lives, which does not keep the memory, free() is refused: others work on it whom weft cannot wait
-  /// for, or who do not ask.
-  enum class PinnedBy { tape, recording, tensor };
+  /// Others who work on memory, whom weft cannot wait for, or who do not ask.
+  enum class PinnedBy { tape, recording, tensor, count };
+  /// While the result lives, which does not keep the memory, free() is refused and says why.
   std::shared_ptr<const void> pin(PinnedBy by);
 
   /// Before work on `stream`: it is to run after what other streams do here.
@@ -424,7 +424,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   [[noreturn]] static void refuse_freed();
   void refuse_pinned() const;
   std::atomic<bool> freed_ = false;
-  std::array<int, 3> pins_ = {};  ///< by PinnedBy
+  std::array<int, std::size_t(PinnedBy::count)> pins_ = {};
   std::shared_ptr<void> owner_;
   OutsideUser user_outside_;
   BriefLock mutex_;

@@ -45,11 +45,13 @@ void Storage::give_back() {
 void Storage::refuse_pinned() const {
   if (holds_gradients)
     throw Error(ErrorKind::invalid_argument, "gradients of an array are freed: they go with their last handle");
-  constexpr const char* kBy[] = {"a tape that has recorded work on it; reset() that first",
-                                 "a Recording; let it end first", "a tensor of DLPack's; have it dropped first"};
-  for (std::size_t by = 0; by < pins_.size(); ++by)
-    if (pins_[by] > 0)
-      throw Error(ErrorKind::invalid_argument, fmt::format("an array is freed that others still work on: {}", kBy[by]));
+  constexpr std::array<const char*, std::size_t(PinnedBy::count)> kBy = {
+      "a tape that has recorded work on it; reset() that first", "a Recording; let it end first",
+      "a tensor of DLPack's; have it dropped first"};
+  std::string by;
+  for (std::size_t k = 0; k < pins_.size(); ++k)
+    if (pins_[k] > 0) by += (by.empty() ? "" : ", and ") + std::string(kBy[k]);
+  if (!by.empty()) throw Error(ErrorKind::invalid_argument, "an array is freed that others still work on: " + by);
 }
 
 void Storage::free() {

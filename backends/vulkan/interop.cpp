@@ -112,7 +112,8 @@ std::unique_ptr<VulkanDevice> vulkan::adopt(const VulkanHandles& h, const Tuning
     if (!name) invalid("a device is adopted with an extension whose name is null");
     extensions.emplace_back(name);
   }
-  // What is named and was not turned on is found here, and not by a call of a function that is not there.
+  // What is named and was not turned on is found here, where the driver tells, and not by a call of a function that is
+  // not there.
   constexpr std::pair<const char*, const char*> kFunctions[] = {
       {VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME, "vkCreateAccelerationStructureKHR"},
       {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, "vkGetMemoryHostPointerPropertiesEXT"},

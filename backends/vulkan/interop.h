@@ -36,9 +36,7 @@ class VulkanRequirements {
 namespace backend {
 
 /// A device around one of another's making. It is not destroyed with the result.
-/// Errors: Error(invalid_argument) naming the handle that is null or does not belong to the others, Error(unsupported)
-/// naming the feature that the adapter lacks or that the device was made without. Features are believed; so are
-/// extensions that add no functions.
+/// Errors: see weft::Device::adopt().
 std::unique_ptr<Device> adopt_vulkan(const VulkanHandles& handles);
 
 /// A timeline semaphore of weft's: see weft::TimelineSemaphore.

@@ -36,12 +36,12 @@ struct SortPass {
 /// What decides the shapes of tiles and columns beside the device. Tests change it, while nothing is sorted, to reach
 /// with few keys what else takes many.
 struct SortLimits {
-  int most_threads = 1024;            ///< of a tile
-  int count_threads = 512;            ///< at most, of a workgroup that counts
-  std::int64_t few_tiles = 192;       ///< where there would be fewer, tiles are small
-  std::int64_t enough_columns = 384;  ///< to keep large devices busy: with as many, columns have several tiles
-  std::int64_t tiles_ahead = 4;       ///< of these at most: but for the first, their keys are read ahead
-  std::int64_t most_columns = 4096;   ///< where there would be more, each has as many tiles as it takes
+  int most_threads = 1024;                     ///< of a tile
+  int count_threads = 512;                     ///< at most, of a workgroup that counts
+  std::int64_t few_tiles = 192;                ///< where there would be fewer, tiles are small
+  std::int64_t enough_threads = 384ll * 1024;  ///< for large devices: columns have several tiles where as many are left
+  std::int64_t tiles_ahead = 4;                ///< of a column, as far as the line above says so
+  std::int64_t most_columns = 4096;            ///< where there would be more, each has as many tiles as it takes
 };
 SortLimits& sort_limits();
 
@@ -50,12 +50,15 @@ struct TileShape {
   int lanes = 0;      ///< of a subgroup
   int subgroups = 0;  ///< of a workgroup
   int rounds = 0;     ///< keys of a thread
+  bool operator==(const TileShape&) const = default;
 };
 /// Tiles of a sort, and how the keys are divided among columns of them.
 struct FineShape {
   TileShape tile;
   std::int64_t columns = 0;  ///< each has kLeastColumn keys or more, but for the last
-  std::int64_t tiles = 0;    ///< of a column
+  std::int64_t tiles = 0;    ///< of a column: all but its first are read ahead
+  int count_threads = 0;     ///< of a workgroup that counts
+  bool operator==(const FineShape&) const = default;
 };
 inline constexpr std::int64_t kLeastColumn = 2048;
 

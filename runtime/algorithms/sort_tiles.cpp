@@ -53,6 +53,8 @@ struct Tile : TileShape {
   /// Counters of a subgroup, and where those of the next begin: apart, so that threads that look after one digit come
   /// to different banks of the memory.
   static constexpr int kStride = kDigits + 1;
+  /// What a workgroup needs of its memory beside keys and counters: where digits begin, and sums.
+  std::uint64_t other_bytes() const { return (kDigits + std::uint64_t(sums())) * sizeof(unsigned); }
   /// Elements of memory that keys and counters share.
   int shared_elements() const { return std::max(keys(), subgroups * kStride); }
   bool operator<(const Tile& o) const {
@@ -61,7 +63,9 @@ struct Tile : TileShape {
 };
 
 constexpr int kMostSubgroups = 32;
-constexpr int kPlaceBits = 16;  // of a place in a tile: 1024 threads of 22 keys need 15
+// Of a place in a tile, beside which a register has room for a digit. most_rounds() gives a tile 22,528 keys at most.
+constexpr int kPlaceBits = 16;
+static_assert(kPlaceBits + kDigitBits <= 32);
 /// Rounds are written out, so that a thread's keys are in its registers: on an H200 those of 1024 threads hold 11, and
 /// of fewer threads more. Where subgroups are narrow, as on CPUs, that is more code than it is worth: their drivers
 /// take seconds, or minutes, to compile it.
@@ -81,10 +85,8 @@ Tile tile_of(const DeviceState& device, int element_bytes, std::int64_t n) {
   const int most = std::min(kMostSubgroups, std::min(sort_limits().most_threads, int(info.max_block)) / best.lanes);
   for (int subgroups = most; subgroups > 0; subgroups /= 2) {
     Tile t{{best.lanes, subgroups, 0}};
-    // Where digits begin, and sums of subgroups.
-    const std::uint64_t besides = (kDigits + 2 * std::uint64_t(t.sums())) * sizeof(unsigned);
-    if (besides >= info.max_shared) continue;
-    const int elements = int((info.max_shared - besides) / std::uint64_t(element_bytes));
+    if (t.other_bytes() >= info.max_shared) continue;
+    const int elements = int((info.max_shared - t.other_bytes()) / std::uint64_t(element_bytes));
     if (subgroups * Tile::kStride > elements) continue;
     t.rounds = std::min(most_rounds(info, t.threads()), elements / t.threads());
     if (t.keys() > best.keys()) best = t;
@@ -247,7 +249,7 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
           Arr<B> sorted_keys, Arr<V> sorted_values, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
         auto memory = shared<W>(tile.shared_elements());
         auto begins = shared<unsigned>(kDigits);
-        auto sums = shared<unsigned>(2 * tile.sums());
+        auto sums = shared<unsigned>(tile.sums());
         const Int l = local_id(), s = subgroup_id();
         const auto counter = [&](const Int& subgroup, const Int& d) { return memory[subgroup * Tile::kStride + d]; };
         // The last columns come first: the pass has read them last when it counted, and caches may still have
@@ -278,41 +280,28 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
             }
           }
         };
-        // What comes before each thread's turns, by the numbers of all.
-        const auto scan = [&](const std::vector<OfTurns>& numbers) {
-          std::vector<OfTurns> before(numbers.size(), nothing);
-          // `at` counts the subgroups turn by turn.
-          const auto sum = [&](std::size_t which, const Int& at) { return sums[int(which) * tile.sums() + at]; };
-          for (std::size_t k = 0; k < numbers.size(); ++k)
-            for (std::size_t turn = 0; turn < nothing.size(); ++turn) {
-              before[k][turn] = subgroup_exclusive_add(numbers[k][turn]);
-              If (subgroup_lane() == tile.lanes - 1) {
-                sum(k, int(turn) * tile.subgroups + s) = before[k][turn] + numbers[k][turn];
-              }
+        // What comes before each thread's turns, by the numbers of all. The sums count the subgroups turn by turn.
+        const auto scan = [&](const OfTurns& numbers) {
+          OfTurns before = nothing;
+          for (std::size_t turn = 0; turn < nothing.size(); ++turn) {
+            before[turn] = subgroup_exclusive_add(numbers[turn]);
+            If (subgroup_lane() == tile.lanes - 1) {
+              sums[int(turn) * tile.subgroups + s] = before[turn] + numbers[turn];
             }
+          }
           barrier();
-          for (std::size_t k = 0; k < numbers.size(); ++k)
-            for (std::size_t turn = 0; turn < nothing.size(); ++turn) {
-              // Each lane adds up some of the sums of the subgroups before.
-              const Int subgroups_before = int(turn) * tile.subgroups + s;
-              UInt some = 0u;
-              for (int first = 0; first < (int(turn) + 1) * tile.subgroups; first += tile.lanes) {
-                const Int at = first + subgroup_lane();
-                some += select(at < subgroups_before, UInt(sum(k, min(at, subgroups_before))), 0u);
-              }
-              before[k][turn] += subgroup_add(some);
+          for (std::size_t turn = 0; turn < nothing.size(); ++turn) {
+            // Each lane adds up some of the sums of the subgroups before.
+            const Int subgroups_before = int(turn) * tile.subgroups + s;
+            UInt some = 0u;
+            for (int first = 0; first < (int(turn) + 1) * tile.subgroups; first += tile.lanes) {
+              const Int at = first + subgroup_lane();
+              some += select(at < subgroups_before, UInt(sums[min(at, subgroups_before)]), 0u);
             }
+            before[turn] += subgroup_add(some);
+          }
           return before;
         };
-
-        // Where the keys of each digit go: behind those of the columns before, in the first turn of a digit.
-        OfTurns start = nothing, total = nothing;
-        own_digits([&](std::size_t turn, const Int& d, const Int& part) {
-          If (part == 0 && d < digits) {
-            start[turn] = starts[d * columns + column.number];
-            total[turn] = totals[d];
-          }
-        });
 
         const Int part_of_tile = s * (tile.rounds * tile.lanes) + subgroup_lane();
         std::vector<Var<B>> key(rounds, Var<B>(B(0)));
@@ -324,6 +313,18 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
           }
         };
         read_full(column.first * tile.keys());
+
+        // Where the keys of each digit go, in the first turn of a digit: behind those of all digits before, and of the
+        // columns before. This is looked up while the first keys come.
+        OfTurns start = nothing, total = nothing;
+        own_digits([&](std::size_t turn, const Int& d, const Int& part) {
+          If (part == 0 && d < digits) {
+            start[turn] = starts[d * columns + column.number];
+            total[turn] = totals[d];
+          }
+        });
+        const OfTurns digits_before = scan(total);
+        for (std::size_t turn = 0; turn < start.size(); ++turn) start[turn] += digits_before[turn];
 
         for (auto t : range(column.first, column.last)) {
           const Int first = t * tile.keys(), keys_left = min(n - first, tile.keys());
@@ -370,14 +371,11 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
               sum[turn] += count[row][turn];
             });
           });
-          // The totals come along in each tile: by themselves they would take a barrier of their own, and
-          // nearly all columns have one tile.
-          const std::vector<OfTurns> before = scan({sum, total});
-          const OfTurns &in_tile = before[0], &among_all = before[1];
+          const OfTurns in_tile = scan(sum);
           own_digits([&](std::size_t turn, const Int& d, const Int& part) {
             UInt to = in_tile[turn];
             If (part == 0) {
-              begins[d] = start[turn] + among_all[turn] - to;
+              begins[d] = start[turn] - to;
             }
             own_counters(part, [&](std::size_t row, const Int& subgroup) {
               counter(subgroup, d) = Var<W>(to);
@@ -465,10 +463,11 @@ FineShape fine_shape(const DeviceState& device, int element_bytes, std::int64_t 
   const Tile tile = tile_of(device, element_bytes, n);
   const std::int64_t most = ceil_div(n, tile.keys());
   const SortLimits& limits = sort_limits();
-  const std::int64_t read_ahead = std::clamp<std::int64_t>(most / limits.enough_columns, 1, limits.tiles_ahead);
+  const std::int64_t ahead =
+      std::clamp<std::int64_t>(most * tile.threads() / limits.enough_threads, 1, limits.tiles_ahead);
   const std::int64_t tiles =
-      std::max({read_ahead, ceil_div(most, limits.most_columns), ceil_div(kLeastColumn, tile.keys())});
-  return {tile, ceil_div(most, tiles), tiles};
+      std::max({ahead, ceil_div(most, limits.most_columns), ceil_div(kLeastColumn, tile.keys())});
+  return {tile, ceil_div(most, tiles), tiles, std::min(tile.threads(), limits.count_threads)};
 }
 
 template <class B>
@@ -476,7 +475,7 @@ void count_fine(const Work& work, const FineShape& shape, const Array<B>& keys, 
                 const Array<unsigned>& counts) {
   using K = decltype(make_count<B>(Tile(), 0, order));
   const Tile tile{shape.tile};
-  const int threads = std::min(tile.threads(), sort_limits().count_threads);
+  const int threads = shape.count_threads;
   const K& count = for_tile<K>(tile, 4 * threads + int(order), [&] { return make_count<B>(tile, threads, order); });
   work.run(count, shape.columns * threads, keys, counts, keys.size(), shape.columns, shape.tiles, shift, 1 << bits);
 }

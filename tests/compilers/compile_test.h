@@ -9,13 +9,14 @@ namespace weft::test {
 /// that the driver refuses is an Error, and one that it cannot bear ends the program.
 class CompileTest : public testing::Test {
  protected:
-  static void SetUpTestSuite();
-  const Device& device() const;
-  /// At the end of a test: so many kernels or more have been compiled by then.
-  void expect_compiled(std::uint64_t kernels);
+  CompileTest();
+  /// This test's own, for which nothing was compiled before.
+  const Device& device() const { return device_; }
+  /// At the end: so many kernels or more were given to the driver.
+  void expect_compiled(std::uint64_t kernels) const;
 
  private:
-  std::uint64_t before_ = device().compile_counts().compiled;
+  Device device_;
 };
 
 }  // namespace weft::test

@@ -2,6 +2,7 @@
 #include <weft/runtime/graph.h>
 #include <weft/runtime/tape.h>
 
+#include "../../backends/backend.h"
 #include "../random/random_program.h"
 #include "compile_test.h"
 
@@ -22,11 +23,13 @@ TEST_F(CompilesTheLanguage, random_kernels) {
 TEST_F(CompilesTheLanguage, small_launches_of_a_graph_by_one_dispatch) {
   RandomArrays arrays(device(), 40, 1);
   const RandomKernel program = random_kernel(4);
+  const std::uint64_t before = device().native().stats().chains;
   const Graph graph = capture(device(), [&] {
     for (int k = 0; k < 20; ++k) launch_random(program, 40, arrays);
   });
   graph.launch();
   device().synchronize();
+  EXPECT_EQ(device().native().stats().chains - before, 1u);
 }
 
 TEST_F(CompilesTheLanguage, large_functions_and_their_adjoints) {

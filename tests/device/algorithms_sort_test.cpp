@@ -167,32 +167,62 @@ TEST_P(AlgorithmsSort, subgroups_of_every_size_sort) {
   });
 }
 
+struct RestoreLimits {
+  const detail::SortLimits before = detail::sort_limits();
+  ~RestoreLimits() { detail::sort_limits() = before; }
+};
+
 // Workgroups of more threads than there are digits, where two, three and four look after a digit's counters, and where
-// they cannot share the subgroups equally; and columns of several tiles: one, whose last tile is not full, and two, of
-// which one is full and one has that tile alone.
+// they cannot share the subgroups equally. A column of three tiles, of which the last is not full; and two columns, of
+// which one is full and the other has a full tile and the rest.
 TEST_P(AlgorithmsSort, tiles_and_columns_as_of_many_keys_sort) {
-  struct Restore {
-    const detail::SortLimits before = detail::sort_limits();
-    ~Restore() { detail::sort_limits() = before; }
-  } restore;
+  const RestoreLimits restore;
   on_all_sizes(device(), on_reference(), [](const Device& device) {
-    const int lanes = int(device.state()->device->info().subgroup_size), most = 32 * lanes;
+    const int lanes = int(device.state()->device->info().subgroup_size);
     if (lanes == 0) GTEST_SKIP() << "no whole subgroups of one size";
-    for (const int threads : {1024, 896, 768, 512, 64}) {
-      if (threads > 2 * most) continue;  // as with `most`
-      SCOPED_TRACE(threads);
-      // Two tiles and some, or more: a tile has this many keys at most.
-      const int keys = lanes < 16 ? 2 * std::min(threads, most) : std::min(11 * 1024, 22 * threads);
-      std::vector<std::uint32_t> some = make_keys<std::uint32_t>(2 * keys + 100, Pattern::random);
+    const auto sorts = [&]<class V>(V, bool one_column) {
+      const auto shape = [&](std::int64_t n) { return detail::fine_shape(*device.state(), sizeof(V), n); };
+      const detail::TileShape tile = shape(1 << 20).tile;
+      const int keys = tile.lanes * tile.subgroups * tile.rounds;
+      const std::int64_t n = (one_column ? 2 : shape(1 << 20).tiles + 1) * keys + 100;
+      EXPECT_EQ(shape(n).columns, one_column ? 1 : 2);
+      EXPECT_GE(shape(n).tiles, one_column ? 3 : 2);
+      std::vector<std::uint32_t> some = make_keys<std::uint32_t>(n, Pattern::random);
       for (std::uint32_t& k : some) k &= 0xffff;  // two passes
-      for (const detail::SortLimits& limits :
-           {detail::SortLimits{.most_threads = threads, .few_tiles = 0, .most_columns = 1},
-            {.most_threads = threads, .count_threads = 64, .few_tiles = 0, .enough_columns = 1, .tiles_ahead = 2}}) {
+      check_pairs<V>(device, some, Grain::fine, 16);
+    };
+    for (const int threads : {1024, 896, 768, 512, 64}) {
+      if (threads < lanes || threads > 2 * 32 * lanes) continue;  // there is no such tile, or it is as with fewer
+      SCOPED_TRACE(threads);
+      for (const bool one_column : {true, false}) {
+        detail::SortLimits limits{.most_threads = threads, .few_tiles = 0};
+        if (one_column)
+          limits.most_columns = 1;
+        else
+          limits.count_threads = 64, limits.enough_threads = 1, limits.tiles_ahead = 2;
         detail::sort_limits() = limits;
-        check_pairs<std::uint32_t>(device, some, Grain::fine, 16);
-        check_pairs<std::uint64_t>(device, some, Grain::fine, 16);
+        sorts(std::uint32_t(), one_column);
+        sorts(std::uint64_t(), one_column);
       }
     }
+  });
+}
+
+TEST_P(AlgorithmsSort, columns_have_several_tiles_where_enough_workgroups_are_left) {
+  on_all_sizes(device(), on_reference(), [](const Device& device) {
+    if (device.state()->device->info().subgroup_size != 32) return;  // with wide subgroups tiles are large
+    const auto shape = [&](std::int64_t n) { return detail::fine_shape(*device.state(), 4, n); };
+    const detail::TileShape tile = shape(1 << 30).tile;
+    const std::int64_t threads = tile.lanes * tile.subgroups, keys = threads * tile.rounds;
+    ASSERT_GE(keys, detail::kLeastColumn);
+    const std::int64_t enough = (384 * 1024 + threads - 1) / threads;
+    EXPECT_EQ(shape((2 * enough - 1) * keys).tiles, 1);
+    EXPECT_EQ(shape(2 * enough * keys).tiles, 2);
+    EXPECT_EQ(shape(2 * enough * keys).columns, enough);
+    EXPECT_EQ(shape(4 * enough * keys).tiles, 4);
+    EXPECT_EQ(shape(8 * enough * keys).tiles, 4);
+    EXPECT_EQ(shape(8 * enough * keys + 1).columns, 2 * enough + 1);
+    EXPECT_EQ(shape(5 * 4096 * keys).tiles, 5);
   });
 }
 

@@ -10,63 +10,37 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <type_traits>
 #include <vector>
 
-#define VK_NO_PROTOTYPES
-#include <vulkan/vk_layer.h>
-#include <vulkan/vulkan.h>
+#include "layer.h"
 
 namespace {
 
-struct Instance {
-  VkInstance handle = VK_NULL_HANDLE;
-  PFN_vkGetInstanceProcAddr get = nullptr;
-  PFN_vkDestroyInstance destroy = nullptr;
+using namespace layer;
+
+struct Instance : InstanceBelow {
   PFN_vkEnumerateDeviceExtensionProperties extensions = nullptr;
 };
-struct Device {
-  PFN_vkGetDeviceProcAddr get = nullptr;
-  PFN_vkDestroyDevice destroy = nullptr;
+struct Device : DeviceBelow {
   PFN_vkGetBufferMemoryRequirements requirements = nullptr;
+  PFN_vkDestroyBuffer destroy_buffer = nullptr;
 };
 
-std::mutex mutex;  // guards what follows
-std::map<void*, Instance> instances;
-std::map<void*, Device> devices;
+Known<Instance> instances;
+Known<Device> devices;
+std::mutex mutex;                               // guards what follows
 std::map<std::uint64_t, std::uint64_t> values;  // of semaphores
 std::uint64_t last_semaphore = 0;
-std::map<std::uint64_t, std::uint64_t> bound;  // addresses of buffers
+struct Bound {
+  std::uint64_t address = 0;
+  VkDeviceSize bytes = 0;  // to the end of its memory
+};
+std::map<std::uint64_t, Bound> bound;                // buffers
+std::map<std::uint64_t, VkDeviceSize> memory_bytes;  // allocations
 
-// Handles of one instance or device begin with the same pointer.
-void* key_of(const void* handle) {
-  void* key = nullptr;
-  std::memcpy(&key, handle, sizeof(key));
-  return key;
-}
-std::uint64_t number(VkSemaphore semaphore) { return std::uint64_t(semaphore); }
-
-template <class T>
-T* find_link(const void* chain, VkStructureType type) {
-  for (auto* p = static_cast<const VkBaseInStructure*>(chain); p; p = p->pNext)
-    if (p->sType == type && reinterpret_cast<const T*>(p)->function == VK_LAYER_LINK_INFO)
-      return const_cast<T*>(reinterpret_cast<const T*>(p));
-  return nullptr;
-}
-template <class T>
-const T* find_struct(const void* chain, VkStructureType type) {
-  for (auto* p = static_cast<const VkBaseInStructure*>(chain); p; p = p->pNext)
-    if (p->sType == type) return reinterpret_cast<const T*>(p);
-  return nullptr;
-}
-
-Instance& instance_of(VkPhysicalDevice physical) {
-  const std::lock_guard lock(mutex);
-  return instances.at(key_of(physical));
-}
-Device& device_of(VkDevice handle) {
-  const std::lock_guard lock(mutex);
-  return devices.at(key_of(handle));
+template <class Handle>
+std::uint64_t number(Handle handle) {
+  return std::uint64_t(handle);
 }
 
 // A device that is not there has no memory: this is the host's.
@@ -92,7 +66,7 @@ VKAPI_ATTR void VKAPI_CALL memory_properties2(VkPhysicalDevice, VkPhysicalDevice
         bytes = VkDeviceSize(8) << 30;
 }
 VKAPI_ATTR void VKAPI_CALL requirements(VkDevice handle, VkBuffer buffer, VkMemoryRequirements* needs) {
-  device_of(handle).requirements(handle, buffer, needs);
+  devices.of(handle).requirements(handle, buffer, needs);
   needs->memoryTypeBits = 7;
 }
 VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks*,
@@ -101,10 +75,15 @@ VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice, const VkMemoryAllocateInfo* in
   if (!p) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
   std::memset(p, 0, info->allocationSize);
   *made = VkDeviceMemory(p);
+  const std::lock_guard lock(mutex);
+  memory_bytes[number(*made)] = info->allocationSize;
   return VK_SUCCESS;
 }
 VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice, VkDeviceMemory memory, const VkAllocationCallbacks*) {
+  if (!memory) return;
   std::free((void*)memory);
+  const std::lock_guard lock(mutex);
+  memory_bytes.erase(number(memory));
 }
 VKAPI_ATTR VkResult VKAPI_CALL map(VkDevice, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize, VkMemoryMapFlags,
                                    void** at) {
@@ -113,21 +92,28 @@ VKAPI_ATTR VkResult VKAPI_CALL map(VkDevice, VkDeviceMemory memory, VkDeviceSize
 }
 VKAPI_ATTR VkResult VKAPI_CALL bind(VkDevice, VkBuffer buffer, VkDeviceMemory memory, VkDeviceSize offset) {
   const std::lock_guard lock(mutex);
-  bound[std::uint64_t(buffer)] = std::uint64_t(memory) + offset;
+  bound[number(buffer)] = {number(memory) + offset, memory_bytes.at(number(memory)) - offset};
   return VK_SUCCESS;
 }
-VKAPI_ATTR VkDeviceAddress VKAPI_CALL address(VkDevice, const VkBufferDeviceAddressInfo* info) {
+VKAPI_ATTR void VKAPI_CALL destroy_buffer(VkDevice handle, VkBuffer buffer, const VkAllocationCallbacks* how) {
+  {
+    const std::lock_guard lock(mutex);
+    bound.erase(number(buffer));
+  }
+  devices.of(handle).destroy_buffer(handle, buffer, how);
+}
+Bound bound_of(VkBuffer buffer) {
   const std::lock_guard lock(mutex);
-  return bound[std::uint64_t(info->buffer)];
+  return bound.at(number(buffer));
+}
+VKAPI_ATTR VkDeviceAddress VKAPI_CALL address(VkDevice, const VkBufferDeviceAddressInfo* info) {
+  return bound_of(info->buffer).address;
 }
 VKAPI_ATTR VkResult VKAPI_CALL begin(VkCommandBuffer, const VkCommandBufferBeginInfo*) { return VK_SUCCESS; }
 VKAPI_ATTR VkResult VKAPI_CALL end(VkCommandBuffer) { return VK_SUCCESS; }
 VKAPI_ATTR VkResult VKAPI_CALL reset_pool(VkDevice, VkCommandPool, VkCommandPoolResetFlags) { return VK_SUCCESS; }
 // Copies and fills are done when they are recorded: what programs put on the device they read back.
-char* memory_of(VkBuffer buffer) {
-  const std::lock_guard lock(mutex);
-  return reinterpret_cast<char*>(bound[std::uint64_t(buffer)]);
-}
+char* memory_of(VkBuffer buffer) { return reinterpret_cast<char*>(bound_of(buffer).address); }
 VKAPI_ATTR void VKAPI_CALL copy(VkCommandBuffer, VkBuffer from, VkBuffer to, std::uint32_t count,
                                 const VkBufferCopy* regions) {
   for (std::uint32_t k = 0; k < count; ++k)
@@ -135,7 +121,8 @@ VKAPI_ATTR void VKAPI_CALL copy(VkCommandBuffer, VkBuffer from, VkBuffer to, std
 }
 VKAPI_ATTR void VKAPI_CALL fill(VkCommandBuffer, VkBuffer to, VkDeviceSize offset, VkDeviceSize bytes,
                                 std::uint32_t value) {
-  for (VkDeviceSize at = 0; bytes != VK_WHOLE_SIZE && at < bytes; at += sizeof(value))
+  if (bytes == VK_WHOLE_SIZE) bytes = (bound_of(to).bytes - offset) / sizeof(value) * sizeof(value);
+  for (VkDeviceSize at = 0; at < bytes; at += sizeof(value))
     std::memcpy(memory_of(to) + offset + at, &value, sizeof(value));
 }
 VKAPI_ATTR void VKAPI_CALL update(VkCommandBuffer, VkBuffer to, VkDeviceSize offset, VkDeviceSize bytes,
@@ -145,7 +132,7 @@ VKAPI_ATTR void VKAPI_CALL update(VkCommandBuffer, VkBuffer to, VkDeviceSize off
 // Other drivers' ways to memory are not there.
 VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char* layer, std::uint32_t* count,
                                           VkExtensionProperties* list) {
-  const auto below = instance_of(physical).extensions;
+  const auto below = instances.of(physical).extensions;
   std::uint32_t all = 0;
   below(physical, layer, &all, nullptr);
   std::vector<VkExtensionProperties> known(all);
@@ -166,7 +153,7 @@ VKAPI_ATTR void VKAPI_CALL nothing() {}
 VKAPI_ATTR VkResult VKAPI_CALL create_semaphore(VkDevice, const VkSemaphoreCreateInfo* create,
                                                 const VkAllocationCallbacks*, VkSemaphore* made) {
   const auto* type =
-      find_struct<VkSemaphoreTypeCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
+      find_in_chain<VkSemaphoreTypeCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
   const std::lock_guard lock(mutex);
   values[++last_semaphore] = type ? type->initialValue : 0;
   *made = VkSemaphore(last_semaphore);
@@ -193,7 +180,7 @@ VKAPI_ATTR VkResult VKAPI_CALL signal_semaphore(VkDevice, const VkSemaphoreSigna
 VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue, std::uint32_t count, const VkSubmitInfo* infos, VkFence) {
   const std::lock_guard lock(mutex);
   for (std::uint32_t k = 0; k < count; ++k)
-    if (const auto* timeline = find_struct<VkTimelineSemaphoreSubmitInfo>(
+    if (const auto* timeline = find_in_chain<VkTimelineSemaphoreSubmitInfo>(
             infos[k].pNext, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO))
       for (std::uint32_t s = 0; s < timeline->signalSemaphoreValueCount; ++s)
         values[number(infos[k].pSignalSemaphores[s])] = timeline->pSignalSemaphoreValues[s];
@@ -204,76 +191,33 @@ VKAPI_ATTR VkResult VKAPI_CALL wait_device(VkDevice) { return VK_SUCCESS; }
 
 VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* create, const VkAllocationCallbacks* how,
                                                VkInstance* made) {
-  auto* const link = find_link<VkLayerInstanceCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
-  if (!link) return VK_ERROR_INITIALIZATION_FAILED;
   Instance i;
-  i.get = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
-  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
-  const auto below = reinterpret_cast<PFN_vkCreateInstance>(i.get(nullptr, "vkCreateInstance"));
-  if (const VkResult result = below(create, how, made); result != VK_SUCCESS) return result;
-  i.handle = *made;
-  const auto load = [&](auto& f, const char* name) {
-    f = reinterpret_cast<std::decay_t<decltype(f)>>(i.get(i.handle, name));
-  };
-  load(i.destroy, "vkDestroyInstance");
-  load(i.extensions, "vkEnumerateDeviceExtensionProperties");
-  const std::lock_guard lock(mutex);
-  instances[key_of(*made)] = i;
+  if (const VkResult result = create_below(create, how, made, i); result != VK_SUCCESS) return result;
+  i.load(i.extensions, "vkEnumerateDeviceExtensionProperties");
+  instances.add(*made, i);
   return VK_SUCCESS;
 }
 VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance handle, const VkAllocationCallbacks* how) {
-  if (!handle) return;
-  PFN_vkDestroyInstance below = nullptr;
-  {
-    const std::lock_guard lock(mutex);
-    below = instances.at(key_of(handle)).destroy;
-    instances.erase(key_of(handle));
-  }
-  below(handle, how);
+  if (handle) instances.take(handle).destroy(handle, how);
 }
 VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* create,
                                              const VkAllocationCallbacks* how, VkDevice* made) {
-  auto* const link = find_link<VkLayerDeviceCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
-  if (!link) return VK_ERROR_INITIALIZATION_FAILED;
-  const PFN_vkGetInstanceProcAddr get = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
   Device d;
-  d.get = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
-  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
-  VkInstance instance = VK_NULL_HANDLE;
-  {
-    const std::lock_guard lock(mutex);
-    instance = instances.at(key_of(physical)).handle;
-  }
-  const auto below = reinterpret_cast<PFN_vkCreateDevice>(get(instance, "vkCreateDevice"));
-  if (const VkResult result = below(physical, create, how, made); result != VK_SUCCESS) return result;
-  d.destroy = reinterpret_cast<PFN_vkDestroyDevice>(d.get(*made, "vkDestroyDevice"));
-  d.requirements = reinterpret_cast<PFN_vkGetBufferMemoryRequirements>(d.get(*made, "vkGetBufferMemoryRequirements"));
-  const std::lock_guard lock(mutex);
-  devices[key_of(*made)] = d;
+  if (const VkResult result = create_below(instances.of(physical).handle, physical, create, create, how, made, d);
+      result != VK_SUCCESS)
+    return result;
+  d.load(d.requirements, "vkGetBufferMemoryRequirements");
+  d.load(d.destroy_buffer, "vkDestroyBuffer");
+  devices.add(*made, d);
   return VK_SUCCESS;
 }
 VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle, const VkAllocationCallbacks* how) {
-  if (!handle) return;
-  PFN_vkDestroyDevice below = nullptr;
-  {
-    const std::lock_guard lock(mutex);
-    below = devices.at(key_of(handle)).destroy;
-    devices.erase(key_of(handle));
-  }
-  below(handle, how);
+  if (handle) devices.take(handle).destroy(handle, how);
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_function(VkDevice handle, const char* name);
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_function(VkInstance handle, const char* name);
 
-struct Function {
-  const char* name;
-  PFN_vkVoidFunction function;
-};
-template <class F>
-Function function(const char* name, F* f) {
-  return {name, reinterpret_cast<PFN_vkVoidFunction>(f)};
-}
 const Function of_instances[] = {function("vkGetInstanceProcAddr", get_instance_function),
                                  function("vkCreateInstance", create_instance),
                                  function("vkDestroyInstance", destroy_instance),
@@ -293,6 +237,7 @@ const Function of_devices[] = {function("vkGetDeviceProcAddr", get_device_functi
                                function("vkFreeMemory", free_memory),
                                function("vkMapMemory", map),
                                function("vkBindBufferMemory", bind),
+                               function("vkDestroyBuffer", destroy_buffer),
                                function("vkGetBufferDeviceAddress", address),
                                function("vkGetBufferMemoryRequirements", requirements),
                                function("vkCmdCopyBuffer", copy),
@@ -304,31 +249,31 @@ const Function of_devices[] = {function("vkGetDeviceProcAddr", get_device_functi
                                function("vkResetCommandPool", reset_pool),
                                function("vkDeviceWaitIdle", wait_device)};
 
-template <std::size_t N>
-PFN_vkVoidFunction named(const Function (&list)[N], const char* name) {
-  for (const Function& f : list)
-    if (std::strcmp(f.name, name) == 0) return f.function;
-  return nullptr;
-}
+// What would give the driver handles that are not its own. Who calls them is told that they are not there.
+const char* const not_there[] = {"vkQueueSubmit2",
+                                 "vkQueueBindSparse",
+                                 "vkBindBufferMemory2",
+                                 "vkBindImageMemory",
+                                 "vkBindImageMemory2",
+                                 "vkUnmapMemory",
+                                 "vkFlushMappedMemoryRanges",
+                                 "vkInvalidateMappedMemoryRanges",
+                                 "vkGetDeviceMemoryCommitment",
+                                 "vkGetBufferMemoryRequirements2",
+                                 "vkGetDeviceMemoryOpaqueCaptureAddress",
+                                 "vkGetBufferOpaqueCaptureAddress"};
+
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_function(VkDevice handle, const char* name) {
-  PFN_vkGetDeviceProcAddr get = nullptr;
-  {
-    const std::lock_guard lock(mutex);
-    get = devices.at(key_of(handle)).get;
-  }
-  const PFN_vkVoidFunction below = get(handle, name), own = named(of_devices, name);
+  for (const char* missing : not_there)
+    if (std::strncmp(name, missing, std::strlen(missing)) == 0) return nullptr;  // and its ..KHR
+  const PFN_vkVoidFunction below = devices.of(handle).get(handle, name), own = named(of_devices, name);
   if (below && !own && std::strncmp(name, "vkCmd", 5) == 0) return reinterpret_cast<PFN_vkVoidFunction>(nothing);
   return below && own ? own : below;
 }
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_function(VkInstance handle, const char* name) {
   if (const PFN_vkVoidFunction f = named(of_instances, name)) return f;
   if (!handle) return nullptr;
-  PFN_vkGetInstanceProcAddr get = nullptr;
-  {
-    const std::lock_guard lock(mutex);
-    get = instances.at(key_of(handle)).get;
-  }
-  const PFN_vkVoidFunction below = get(handle, name), own = named(of_devices, name);
+  const PFN_vkVoidFunction below = instances.of(handle).get(handle, name), own = named(of_devices, name);
   return below && own ? own : below;
 }
 
@@ -336,10 +281,6 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_function(VkInstance handle
 
 extern "C" __attribute__((visibility("default"))) VKAPI_ATTR VkResult VKAPI_CALL
 vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface* about) {
-  if (about->loaderLayerInterfaceVersion < 2) return VK_ERROR_INITIALIZATION_FAILED;
-  about->loaderLayerInterfaceVersion = 2;
-  about->pfnGetInstanceProcAddr = get_instance_function;
-  about->pfnGetDeviceProcAddr = get_device_function;
-  about->pfnGetPhysicalDeviceProcAddr = nullptr;
-  return VK_SUCCESS;
+  setenv("WEFT_HARDWARE_LAYER", "1", 1);  // for programs that must not go on without
+  return negotiate(about, get_instance_function, get_device_function);
 }

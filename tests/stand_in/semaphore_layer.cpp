@@ -21,30 +21,24 @@
 #include <thread>
 #include <vector>
 
-#define VK_NO_PROTOTYPES
-#include <vulkan/vk_layer.h>
-#include <vulkan/vulkan.h>
+#include "layer.h"
 
 namespace {
+
+using namespace layer;
 
 constexpr const char* kLayer = "VK_LAYER_WEFT_semaphore_fd";
 constexpr const char* kExtension = VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME;
 constexpr VkExternalSemaphoreHandleTypeFlagBits kOpaque = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
 
-struct Instance {
-  VkInstance handle = VK_NULL_HANDLE;
-  PFN_vkGetInstanceProcAddr get = nullptr;
-  PFN_vkDestroyInstance destroy = nullptr;
+struct Instance : InstanceBelow {
   PFN_vkEnumerateDeviceExtensionProperties extensions = nullptr;
   PFN_vkGetPhysicalDeviceExternalSemaphoreProperties properties = nullptr;
 };
 
 /// Functions of the device below. Those of Vulkan 1.2 or 1.3 may be null, or be those of the extensions.
-struct Device {
-  VkDevice handle = VK_NULL_HANDLE;
+struct Device : DeviceBelow {
   bool stands_in = false;  ///< for a driver that lacks the extension, which was asked for
-  PFN_vkGetDeviceProcAddr get = nullptr;
-  PFN_vkDestroyDevice destroy = nullptr;
   PFN_vkCreateSemaphore create_semaphore = nullptr;
   PFN_vkDestroySemaphore destroy_semaphore = nullptr;
   PFN_vkGetSemaphoreCounterValue value = nullptr;
@@ -89,35 +83,11 @@ struct Note {
   std::uint64_t value = 0;
 };
 
+Known<Instance> instances;
+Known<Device> devices;
 std::mutex mutex;  // of all that follows, and of what it holds
-std::map<void*, Instance> instances;
-std::map<void*, Device> devices;
 std::map<std::pair<VkDevice, VkSemaphore>, std::unique_ptr<Shared>> semaphores;
 std::map<File, std::weak_ptr<Payload>> exported;
-
-// Loaders keep a pointer of their own at the begin of each handle, the same for all that belong together.
-template <class Handle>
-void* key_of(Handle handle) {
-  return *reinterpret_cast<void**>(handle);
-}
-
-template <class Handle>
-Device& device_of(Handle handle) {
-  const std::lock_guard lock(mutex);
-  return devices.at(key_of(handle));
-}
-
-Instance& instance_of(VkPhysicalDevice physical) {
-  const std::lock_guard lock(mutex);
-  return instances.at(key_of(physical));
-}
-
-template <class T>
-const T* find_in_chain(const void* chain, VkStructureType type) {
-  for (auto* s = static_cast<const VkBaseInStructure*>(chain); s; s = s->pNext)
-    if (s->sType == type) return reinterpret_cast<const T*>(s);
-  return nullptr;
-}
 
 bool lacks_extension(Instance& instance, VkPhysicalDevice physical) {
   std::uint32_t count = 0;
@@ -274,7 +244,7 @@ VkResult share(Device& device, VkSemaphore semaphore, std::shared_ptr<Payload> p
 
 VKAPI_ATTR VkResult VKAPI_CALL create_semaphore(VkDevice handle, const VkSemaphoreCreateInfo* create,
                                                 const VkAllocationCallbacks* how, VkSemaphore* made) {
-  Device& device = device_of(handle);
+  Device& device = devices.of(handle);
   const auto* type =
       find_in_chain<VkSemaphoreTypeCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
   const auto* fd =
@@ -293,7 +263,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_semaphore(VkDevice handle, const VkSemapho
 
 VKAPI_ATTR void VKAPI_CALL destroy_semaphore(VkDevice handle, VkSemaphore semaphore, const VkAllocationCallbacks* how) {
   end(take(handle, semaphore));
-  device_of(handle).destroy_semaphore(handle, semaphore, how);
+  devices.of(handle).destroy_semaphore(handle, semaphore, how);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL get_fd(VkDevice handle, const VkSemaphoreGetFdInfoKHR* info, int* fd) {
@@ -310,7 +280,7 @@ VKAPI_ATTR VkResult VKAPI_CALL get_fd(VkDevice handle, const VkSemaphoreGetFdInf
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL import_fd(VkDevice handle, const VkImportSemaphoreFdInfoKHR* info) {
-  Device& device = device_of(handle);
+  Device& device = devices.of(handle);
   std::shared_ptr<Payload> payload;
   bool exportable = false;
   {
@@ -325,7 +295,7 @@ VKAPI_ATTR VkResult VKAPI_CALL import_fd(VkDevice handle, const VkImportSemaphor
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL get_value(VkDevice handle, VkSemaphore semaphore, std::uint64_t* value) {
-  Device& device = device_of(handle);
+  Device& device = devices.of(handle);
   const std::lock_guard lock(mutex);
   const Shared* const shared = find(handle, semaphore);
   if (!shared) return device.value(handle, semaphore, value);
@@ -334,7 +304,7 @@ VKAPI_ATTR VkResult VKAPI_CALL get_value(VkDevice handle, VkSemaphore semaphore,
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL signal_semaphore(VkDevice handle, const VkSemaphoreSignalInfo* info) {
-  Device& device = device_of(handle);
+  Device& device = devices.of(handle);
   const std::lock_guard lock(mutex);
   const Shared* const shared = find(handle, info->semaphore);
   if (!shared) return device.signal(handle, info);
@@ -346,7 +316,7 @@ VKAPI_ATTR VkResult VKAPI_CALL signal_semaphore(VkDevice handle, const VkSemapho
 
 VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores(VkDevice handle, const VkSemaphoreWaitInfo* info,
                                                std::uint64_t nanoseconds) {
-  Device& device = device_of(handle);
+  Device& device = devices.of(handle);
   std::vector<VkSemaphore> list(info->pSemaphores, info->pSemaphores + info->semaphoreCount);
   VkSemaphoreWaitInfo below = *info;
   below.pSemaphores = list.data();
@@ -374,7 +344,7 @@ VkSemaphore to_signal(const Device& device, VkSemaphore semaphore, std::uint64_t
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo* infos, VkFence fence) {
-  Device& device = device_of(queue);
+  Device& device = devices.of(queue);
   std::vector<VkSubmitInfo> below(infos, infos + count);
   std::deque<std::vector<VkSemaphore>> lists;
   {
@@ -396,7 +366,7 @@ VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, std::uint32_t count, const 
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL submit2(VkQueue queue, std::uint32_t count, const VkSubmitInfo2* infos, VkFence fence) {
-  Device& device = device_of(queue);
+  Device& device = devices.of(queue);
   std::vector<VkSubmitInfo2> below(infos, infos + count);
   std::deque<std::vector<VkSemaphoreSubmitInfo>> lists;
   {
@@ -422,17 +392,14 @@ VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle, const VkAllocationCal
       if (key.first == handle) left.push_back(key.second);
   }
   for (const VkSemaphore s : left) end(take(handle, s));
-  void* const key = key_of(handle);
-  device_of(handle).destroy(handle, how);
-  const std::lock_guard lock(mutex);
-  devices.erase(key);
+  devices.take(handle).destroy(handle, how);
 }
 
 // And for the physical device and the instance
 
 VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char* layer, std::uint32_t* count,
                                           VkExtensionProperties* result) {
-  Instance& instance = instance_of(physical);
+  Instance& instance = instances.of(physical);
   std::vector<VkExtensionProperties> list;
   const bool own = layer && std::strcmp(layer, kLayer) == 0;
   if (layer && !own) return instance.extensions(physical, layer, count, result);
@@ -456,7 +423,7 @@ VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char*
 
 VKAPI_ATTR void VKAPI_CALL properties(VkPhysicalDevice physical, const VkPhysicalDeviceExternalSemaphoreInfo* info,
                                       VkExternalSemaphoreProperties* found) {
-  Instance& instance = instance_of(physical);
+  Instance& instance = instances.of(physical);
   instance.properties(physical, info, found);
   const auto* type =
       find_in_chain<VkSemaphoreTypeCreateInfo>(info->pNext, VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
@@ -467,100 +434,52 @@ VKAPI_ATTR void VKAPI_CALL properties(VkPhysicalDevice physical, const VkPhysica
       VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
 }
 
-/// The loader's link to what lies below, in a chain that layers may write to.
-template <class Link>
-Link* find_link(const void* chain, VkStructureType type) {
-  for (auto* link = find_in_chain<Link>(chain, type); link; link = find_in_chain<Link>(link->pNext, type))
-    if (link->function == VK_LAYER_LINK_INFO) return const_cast<Link*>(link);
-  return nullptr;
-}
-
 VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* create, const VkAllocationCallbacks* how,
                                                VkInstance* made) {
-  auto* const link = find_link<VkLayerInstanceCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
-  if (!link) return VK_ERROR_INITIALIZATION_FAILED;
   Instance i;
-  i.get = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
-  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
-  const auto below = reinterpret_cast<PFN_vkCreateInstance>(i.get(nullptr, "vkCreateInstance"));
-  if (const VkResult result = below(create, how, made); result != VK_SUCCESS) return result;
-  i.handle = *made;
-  const auto load = [&](auto& f, const char* name) {
-    if (!f) f = reinterpret_cast<std::decay_t<decltype(f)>>(i.get(i.handle, name));
-  };
-  load(i.destroy, "vkDestroyInstance");
-  load(i.extensions, "vkEnumerateDeviceExtensionProperties");
-  load(i.properties, "vkGetPhysicalDeviceExternalSemaphoreProperties");
-  load(i.properties, "vkGetPhysicalDeviceExternalSemaphorePropertiesKHR");
-  const std::lock_guard lock(mutex);
-  instances[key_of(*made)] = i;
+  if (const VkResult result = create_below(create, how, made, i); result != VK_SUCCESS) return result;
+  i.load(i.extensions, "vkEnumerateDeviceExtensionProperties");
+  i.load(i.properties, "vkGetPhysicalDeviceExternalSemaphoreProperties");
+  i.load(i.properties, "vkGetPhysicalDeviceExternalSemaphorePropertiesKHR");
+  instances.add(*made, i);
   return VK_SUCCESS;
 }
 
 VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance handle, const VkAllocationCallbacks* how) {
-  if (!handle) return;
-  PFN_vkDestroyInstance below = nullptr;
-  {
-    const std::lock_guard lock(mutex);
-    below = instances.at(key_of(handle)).destroy;
-    instances.erase(key_of(handle));
-  }
-  below(handle, how);
+  if (handle) instances.take(handle).destroy(handle, how);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* create,
                                              const VkAllocationCallbacks* how, VkDevice* made) {
-  auto* const link = find_link<VkLayerDeviceCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
-  if (!link) return VK_ERROR_INITIALIZATION_FAILED;
-  Instance& instance = instance_of(physical);
-  const PFN_vkGetInstanceProcAddr get = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+  Instance& instance = instances.of(physical);
   Device d;
-  d.get = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
-  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
-
   std::vector<const char*> names(create->ppEnabledExtensionNames,
                                  create->ppEnabledExtensionNames + create->enabledExtensionCount);
-  VkDeviceCreateInfo create_below = *create;
+  VkDeviceCreateInfo changed = *create;
   if (lacks_extension(instance, physical))
     d.stands_in = std::erase_if(names, [](const char* name) { return std::strcmp(name, kExtension) == 0; }) > 0;
-  create_below.enabledExtensionCount = std::uint32_t(names.size());
-  create_below.ppEnabledExtensionNames = names.data();
-  const auto below = reinterpret_cast<PFN_vkCreateDevice>(get(instance.handle, "vkCreateDevice"));
-  if (const VkResult result = below(physical, &create_below, how, made); result != VK_SUCCESS) return result;
-
-  d.handle = *made;
-  const auto load = [&](auto& f, const char* name) {
-    if (!f) f = reinterpret_cast<std::decay_t<decltype(f)>>(d.get(d.handle, name));
-  };
-  load(d.destroy, "vkDestroyDevice");
-  load(d.create_semaphore, "vkCreateSemaphore");
-  load(d.destroy_semaphore, "vkDestroySemaphore");
-  load(d.value, "vkGetSemaphoreCounterValue");
-  load(d.value, "vkGetSemaphoreCounterValueKHR");
-  load(d.wait, "vkWaitSemaphores");
-  load(d.wait, "vkWaitSemaphoresKHR");
-  load(d.signal, "vkSignalSemaphore");
-  load(d.signal, "vkSignalSemaphoreKHR");
-  load(d.submit, "vkQueueSubmit");
-  load(d.submit2, "vkQueueSubmit2");
-  load(d.submit2, "vkQueueSubmit2KHR");
-  const std::lock_guard lock(mutex);
-  devices[key_of(*made)] = d;
+  changed.enabledExtensionCount = std::uint32_t(names.size());
+  changed.ppEnabledExtensionNames = names.data();
+  if (const VkResult result = create_below(instance.handle, physical, create, &changed, how, made, d);
+      result != VK_SUCCESS)
+    return result;
+  d.load(d.create_semaphore, "vkCreateSemaphore");
+  d.load(d.destroy_semaphore, "vkDestroySemaphore");
+  d.load(d.value, "vkGetSemaphoreCounterValue");
+  d.load(d.value, "vkGetSemaphoreCounterValueKHR");
+  d.load(d.wait, "vkWaitSemaphores");
+  d.load(d.wait, "vkWaitSemaphoresKHR");
+  d.load(d.signal, "vkSignalSemaphore");
+  d.load(d.signal, "vkSignalSemaphoreKHR");
+  d.load(d.submit, "vkQueueSubmit");
+  d.load(d.submit2, "vkQueueSubmit2");
+  d.load(d.submit2, "vkQueueSubmit2KHR");
+  devices.add(*made, d);
   return VK_SUCCESS;
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_function(VkDevice handle, const char* name);
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_function(VkInstance handle, const char* name);
-
-struct Function {
-  const char* name;
-  PFN_vkVoidFunction function;
-};
-
-template <class F>
-Function function(const char* name, F* f) {
-  return {name, reinterpret_cast<PFN_vkVoidFunction>(f)};
-}
 
 const Function of_instances[] = {
     function("vkGetInstanceProcAddr", get_instance_function),
@@ -591,15 +510,8 @@ const Function of_the_extension[] = {
     function("vkImportSemaphoreFdKHR", import_fd),
 };
 
-template <std::size_t N>
-PFN_vkVoidFunction named(const Function (&list)[N], const char* name) {
-  for (const Function& f : list)
-    if (std::strcmp(f.name, name) == 0) return f.function;
-  return nullptr;
-}
-
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_function(VkDevice handle, const char* name) {
-  Device& device = device_of(handle);
+  Device& device = devices.of(handle);
   if (device.stands_in)
     if (const PFN_vkVoidFunction f = named(of_the_extension, name)) return f;
   const PFN_vkVoidFunction below = device.get(handle, name), own = named(of_devices, name);
@@ -609,12 +521,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_function(VkDevice handle, co
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_function(VkInstance handle, const char* name) {
   if (const PFN_vkVoidFunction f = named(of_instances, name)) return f;
   if (!handle) return nullptr;
-  PFN_vkGetInstanceProcAddr get = nullptr;
-  {
-    const std::lock_guard lock(mutex);
-    get = instances.at(key_of(handle)).get;
-  }
-  const PFN_vkVoidFunction below = get(handle, name), own = named(of_devices, name);
+  const PFN_vkVoidFunction below = instances.of(handle).get(handle, name), own = named(of_devices, name);
   return below && own ? own : below;
 }
 
@@ -622,10 +529,5 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_function(VkInstance handle
 
 extern "C" __attribute__((visibility("default"))) VKAPI_ATTR VkResult VKAPI_CALL
 vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface* about) {
-  if (about->loaderLayerInterfaceVersion < 2) return VK_ERROR_INITIALIZATION_FAILED;
-  about->loaderLayerInterfaceVersion = 2;
-  about->pfnGetInstanceProcAddr = get_instance_function;
-  about->pfnGetDeviceProcAddr = get_device_function;
-  about->pfnGetPhysicalDeviceProcAddr = nullptr;
-  return VK_SUCCESS;
+  return negotiate(about, get_instance_function, get_device_function);
 }

@@ -106,8 +106,13 @@ TEST_P(Adopting, NamesWhatIsMissing) {
          "api_version, that of the VkInstance, is 1.1, and weft needs 1.2");
   refuse([](VulkanHandles& h) { h.unlock = nullptr; }, "unlock");
   refuse([](VulkanHandles& h) { h.extensions.push_back(nullptr); }, "null");
-  refuse([](VulkanHandles& h) { h.extensions.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME); },
-         "the extension VK_KHR_external_memory_fd, and was made without it: it has no vkGetMemoryFdKHR");
+  const char* const left_out[][2] = {{"VK_KHR_acceleration_structure", "vkCreateAccelerationStructureKHR"},
+                                     {"VK_EXT_external_memory_host", "vkGetMemoryHostPointerPropertiesEXT"},
+                                     {"VK_KHR_external_memory_fd", "vkGetMemoryFdKHR"},
+                                     {"VK_KHR_external_semaphore_fd", "vkGetSemaphoreFdKHR"}};
+  for (const auto& [name, function] : left_out)
+    refuse([&](VulkanHandles& h) { h.extensions.push_back(name); },
+           std::string("the extension ") + name + ", and was made without it: it has no " + function);
   Renderer other({on_gpu(), {}});
   refuse([&](VulkanHandles& h) { h.physical_device = other.physical; }, "not one of the VkInstance");
 }

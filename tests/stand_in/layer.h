@@ -1,0 +1,139 @@
+// What a layer of Vulkan's is made of: the links to what lies below, what is known of it, and the negotiation with the
+// loader.
+//
+// A layer keeps what it knows of instances and devices in a Known of each, of types made from InstanceBelow and
+// DeviceBelow, and gives the loader two tables of functions: see those beside this file.
+#pragma once
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <type_traits>
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vk_layer.h>
+#include <vulkan/vulkan.h>
+
+namespace layer {
+
+/// Loads functions of what lies below; those that are there already stay.
+template <class Get, class Handle>
+struct Below {
+  Handle handle = VK_NULL_HANDLE;
+  Get get = nullptr;
+  template <class F>
+  void load(F& f, const char* name) const {
+    if (!f) f = reinterpret_cast<F>(get(handle, name));
+  }
+};
+struct InstanceBelow : Below<PFN_vkGetInstanceProcAddr, VkInstance> {
+  PFN_vkDestroyInstance destroy = nullptr;
+};
+struct DeviceBelow : Below<PFN_vkGetDeviceProcAddr, VkDevice> {
+  PFN_vkDestroyDevice destroy = nullptr;
+};
+
+// Loaders keep a pointer of their own at the begin of each handle, the same for all that belong together.
+template <class Handle>
+void* key_of(Handle handle) {
+  return *reinterpret_cast<void**>(handle);
+}
+
+template <class T>
+const T* find_in_chain(const void* chain, VkStructureType type) {
+  for (auto* s = static_cast<const VkBaseInStructure*>(chain); s; s = s->pNext)
+    if (s->sType == type) return reinterpret_cast<const T*>(s);
+  return nullptr;
+}
+
+/// The loader's link to what lies below, in a chain that layers may write to.
+template <class Link>
+Link* find_link(const void* chain, VkStructureType type) {
+  for (auto* link = find_in_chain<Link>(chain, type); link; link = find_in_chain<Link>(link->pNext, type))
+    if (link->function == VK_LAYER_LINK_INFO) return const_cast<Link*>(link);
+  return nullptr;
+}
+
+/// What is known by handle, of any thread.
+template <class T>
+class Known {
+ public:
+  template <class Handle>
+  T& of(Handle handle) {
+    const std::lock_guard lock(mutex_);
+    return all_.at(key_of(handle));
+  }
+  template <class Handle>
+  void add(Handle handle, const T& t) {
+    const std::lock_guard lock(mutex_);
+    all_[key_of(handle)] = t;
+  }
+  /// Takes it out.
+  template <class Handle>
+  T take(Handle handle) {
+    const std::lock_guard lock(mutex_);
+    return all_.extract(key_of(handle)).mapped();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, T> all_;  // whose elements stay where they are
+};
+
+/// Makes the instance below; `i` is what is known of it then.
+inline VkResult create_below(const VkInstanceCreateInfo* create, const VkAllocationCallbacks* how, VkInstance* made,
+                             InstanceBelow& i) {
+  auto* const link = find_link<VkLayerInstanceCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
+  if (!link) return VK_ERROR_INITIALIZATION_FAILED;
+  i.get = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+  PFN_vkCreateInstance below = nullptr;
+  i.load(below, "vkCreateInstance");
+  if (const VkResult result = below(create, how, made); result != VK_SUCCESS) return result;
+  i.handle = *made;
+  i.load(i.destroy, "vkDestroyInstance");
+  return VK_SUCCESS;
+}
+
+/// Makes the device below, by `changed` in place of `create`.
+inline VkResult create_below(VkInstance instance, VkPhysicalDevice physical, const VkDeviceCreateInfo* create,
+                             const VkDeviceCreateInfo* changed, const VkAllocationCallbacks* how, VkDevice* made,
+                             DeviceBelow& d) {
+  auto* const link = find_link<VkLayerDeviceCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
+  if (!link) return VK_ERROR_INITIALIZATION_FAILED;
+  const PFN_vkGetInstanceProcAddr get = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+  d.get = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
+  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+  const auto below = reinterpret_cast<PFN_vkCreateDevice>(get(instance, "vkCreateDevice"));
+  if (const VkResult result = below(physical, changed, how, made); result != VK_SUCCESS) return result;
+  d.handle = *made;
+  d.load(d.destroy, "vkDestroyDevice");
+  return VK_SUCCESS;
+}
+
+struct Function {
+  const char* name;
+  PFN_vkVoidFunction function;
+};
+template <class F>
+Function function(const char* name, F* f) {
+  return {name, reinterpret_cast<PFN_vkVoidFunction>(f)};
+}
+template <std::size_t N>
+PFN_vkVoidFunction named(const Function (&list)[N], const char* name) {
+  for (const Function& f : list)
+    if (std::strcmp(f.name, name) == 0) return f.function;
+  return nullptr;
+}
+
+/// What vkNegotiateLoaderLayerInterfaceVersion() is to do.
+inline VkResult negotiate(VkNegotiateLayerInterface* about, PFN_vkGetInstanceProcAddr of_instances,
+                          PFN_vkGetDeviceProcAddr of_devices) {
+  if (about->loaderLayerInterfaceVersion < 2) return VK_ERROR_INITIALIZATION_FAILED;
+  about->loaderLayerInterfaceVersion = 2;
+  about->pfnGetInstanceProcAddr = of_instances;
+  about->pfnGetDeviceProcAddr = of_devices;
+  about->pfnGetPhysicalDeviceProcAddr = nullptr;
+  return VK_SUCCESS;
+}
+
+}  // namespace layer
