@@ -226,9 +226,9 @@ int Harness::main(int argc, char** argv) {
           continue;
         }
         fmt::print("{}", table_line(run.row_));
-        std::fflush(stdout);
         for (const std::string& line : run.notes_)
           if (verbose) fmt::print("{:<10} {}\n", "", line);
+        std::fflush(stdout);
         rows.push_back(std::move(run.row_));
       } catch (const std::exception& e) {
         fmt::print("{:<10} {:<56} failed: {}\n", c.suite, c.name, e.what());
