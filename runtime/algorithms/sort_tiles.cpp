@@ -4,7 +4,7 @@
 //
 // A workgroup that large is alone on its part of the device: nothing else is done there while it waits. So it asks for
 // the keys of its next tile before it writes those that it has, in whose registers they come, and columns have
-// several tiles as soon as there are enough columns.
+// several tiles where that leaves enough threads for a large device.
 //
 // A thread holds up to 22 keys of a tile, one of each round. In a round the lanes of a subgroup that have the same
 // digit find each other by eight votes. Each goes as many places behind what the subgroup's counter of that digit says

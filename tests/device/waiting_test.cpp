@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <thread>
 
 #include "../../backends/vulkan/device.h"
@@ -71,7 +70,7 @@ TEST_P(Waiting, BehindASemaphoreNothingAsksTheQueueForTimes) {
   const Array<float> x = zeros<float>(own, 1000);
   for (int k = 0; k < 3; ++k) launch(stream, add_one, 1000, x);  // measured
   x.wait();
-  std::optional<Profiler> profiler(own);
+  Profiler profiler(own);
   launch(stream, add_one, 1000, x);
   x.wait();
   const TimelineSemaphore semaphore(own);
@@ -81,7 +80,7 @@ TEST_P(Waiting, BehindASemaphoreNothingAsksTheQueueForTimes) {
   EXPECT_FALSE(end.wait_for(0.01));
   semaphore.signal(1);
   EXPECT_TRUE(end.wait_for(60));
-  const Profile profile = profiler->stop();
+  profiler.stop();
   EXPECT_EQ(x.at(999), 44);
 }
 

@@ -67,7 +67,7 @@ VKAPI_ATTR void VKAPI_CALL memory_properties2(VkPhysicalDevice, VkPhysicalDevice
 }
 VKAPI_ATTR void VKAPI_CALL requirements(VkDevice handle, VkBuffer buffer, VkMemoryRequirements* needs) {
   devices.of(handle).requirements(handle, buffer, needs);
-  needs->memoryTypeBits = 7;
+  needs->memoryTypeBits = 0b111;  // all of give_memory()
 }
 VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks*,
                                         VkDeviceMemory* made) {
@@ -81,9 +81,12 @@ VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice, const VkMemoryAllocateInfo* in
 }
 VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice, VkDeviceMemory memory, const VkAllocationCallbacks*) {
   if (!memory) return;
+  {
+    // First: what is free may be another's at once.
+    const std::lock_guard lock(mutex);
+    memory_bytes.erase(number(memory));
+  }
   std::free((void*)memory);
-  const std::lock_guard lock(mutex);
-  memory_bytes.erase(number(memory));
 }
 VKAPI_ATTR VkResult VKAPI_CALL map(VkDevice, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize, VkMemoryMapFlags,
                                    void** at) {
@@ -133,19 +136,10 @@ VKAPI_ATTR void VKAPI_CALL update(VkCommandBuffer, VkBuffer to, VkDeviceSize off
 VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char* layer, std::uint32_t* count,
                                           VkExtensionProperties* list) {
   const auto below = instances.of(physical).extensions;
-  std::uint32_t all = 0;
-  below(physical, layer, &all, nullptr);
-  std::vector<VkExtensionProperties> known(all);
-  below(physical, layer, &all, known.data());
+  if (layer) return below(physical, layer, count, list);
+  std::vector<VkExtensionProperties> known = extensions_below(below, physical);
   std::erase_if(known, [](const VkExtensionProperties& e) { return std::strstr(e.extensionName, "external_"); });
-  if (!list) {
-    *count = std::uint32_t(known.size());
-    return VK_SUCCESS;
-  }
-  const bool fits = *count >= known.size();
-  *count = std::min(*count, std::uint32_t(known.size()));
-  std::copy_n(known.begin(), *count, list);
-  return fits ? VK_SUCCESS : VK_INCOMPLETE;
+  return give(known, count, list);
 }
 // Of any arguments: callers take them away.
 VKAPI_ATTR void VKAPI_CALL nothing() {}
@@ -254,7 +248,6 @@ const char* const not_there[] = {"vkQueueSubmit2",
                                  "vkQueueBindSparse",
                                  "vkBindBufferMemory2",
                                  "vkBindImageMemory",
-                                 "vkBindImageMemory2",
                                  "vkUnmapMemory",
                                  "vkFlushMappedMemoryRanges",
                                  "vkInvalidateMappedMemoryRanges",
@@ -271,10 +264,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_function(VkDevice handle, co
   return below && own ? own : below;
 }
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_function(VkInstance handle, const char* name) {
-  if (const PFN_vkVoidFunction f = named(of_instances, name)) return f;
-  if (!handle) return nullptr;
-  const PFN_vkVoidFunction below = instances.of(handle).get(handle, name), own = named(of_devices, name);
-  return below && own ? own : below;
+  return of_instance(instances, handle, name, of_instances, of_devices);
 }
 
 }  // namespace

@@ -4,10 +4,12 @@
 // A layer keeps what it knows of instances and devices in a Known of each, of types made from InstanceBelow and
 // DeviceBelow, and gives the loader two tables of functions: see those beside this file.
 #pragma once
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <type_traits>
+#include <vector>
 
 #define VK_NO_PROTOTYPES
 #include <vulkan/vk_layer.h>
@@ -123,6 +125,36 @@ PFN_vkVoidFunction named(const Function (&list)[N], const char* name) {
   for (const Function& f : list)
     if (std::strcmp(f.name, name) == 0) return f.function;
   return nullptr;
+}
+
+/// What a layer answers when an instance is asked for a function: its own, where there is one below to stand for.
+template <class T, std::size_t N, std::size_t M>
+PFN_vkVoidFunction of_instance(Known<T>& instances, VkInstance handle, const char* name,
+                               const Function (&of_instances)[N], const Function (&of_devices)[M]) {
+  if (const PFN_vkVoidFunction f = named(of_instances, name)) return f;
+  if (!handle) return nullptr;
+  const PFN_vkVoidFunction below = instances.of(handle).get(handle, name), own = named(of_devices, name);
+  return below && own ? own : below;
+}
+
+/// The extensions that the device below has.
+inline std::vector<VkExtensionProperties> extensions_below(PFN_vkEnumerateDeviceExtensionProperties below,
+                                                           VkPhysicalDevice physical) {
+  std::uint32_t count = 0;
+  below(physical, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> list(count);
+  below(physical, nullptr, &count, list.data());
+  list.resize(count);
+  return list;
+}
+
+/// Gives a caller as much of a list as it asks for.
+template <class T>
+VkResult give(const std::vector<T>& list, std::uint32_t* count, T* result) {
+  const auto all = std::uint32_t(list.size());
+  if (result) std::copy_n(list.begin(), *count = std::min(*count, all), result);
+  if (!result) *count = all;
+  return *count < all ? VK_INCOMPLETE : VK_SUCCESS;
 }
 
 /// What vkNegotiateLoaderLayerInterfaceVersion() is to do.

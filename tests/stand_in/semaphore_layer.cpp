@@ -90,11 +90,7 @@ std::map<std::pair<VkDevice, VkSemaphore>, std::unique_ptr<Shared>> semaphores;
 std::map<File, std::weak_ptr<Payload>> exported;
 
 bool lacks_extension(Instance& instance, VkPhysicalDevice physical) {
-  std::uint32_t count = 0;
-  instance.extensions(physical, nullptr, &count, nullptr);
-  std::vector<VkExtensionProperties> list(count);
-  instance.extensions(physical, nullptr, &count, list.data());
-  list.resize(count);
+  const std::vector<VkExtensionProperties> list = extensions_below(instance.extensions, physical);
   return std::none_of(list.begin(), list.end(),
                       [](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, kExtension) == 0; });
 }
@@ -403,22 +399,14 @@ VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char*
   std::vector<VkExtensionProperties> list;
   const bool own = layer && std::strcmp(layer, kLayer) == 0;
   if (layer && !own) return instance.extensions(physical, layer, count, result);
-  if (!own) {
-    std::uint32_t below = 0;
-    if (const VkResult r = instance.extensions(physical, nullptr, &below, nullptr); r != VK_SUCCESS) return r;
-    list.resize(below);
-    if (const VkResult r = instance.extensions(physical, nullptr, &below, list.data()); r != VK_SUCCESS) return r;
-  }
+  if (!own) list = extensions_below(instance.extensions, physical);
   if (own || lacks_extension(instance, physical)) {
     VkExtensionProperties e{};
     std::strcpy(e.extensionName, kExtension);
     e.specVersion = VK_KHR_EXTERNAL_SEMAPHORE_FD_SPEC_VERSION;
     list.push_back(e);
   }
-  const auto all = std::uint32_t(list.size());
-  if (result) std::copy_n(list.begin(), *count = std::min(*count, all), result);
-  if (!result) *count = all;
-  return *count < all ? VK_INCOMPLETE : VK_SUCCESS;
+  return give(list, count, result);
 }
 
 VKAPI_ATTR void VKAPI_CALL properties(VkPhysicalDevice physical, const VkPhysicalDeviceExternalSemaphoreInfo* info,
@@ -519,10 +507,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_function(VkDevice handle, co
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_function(VkInstance handle, const char* name) {
-  if (const PFN_vkVoidFunction f = named(of_instances, name)) return f;
-  if (!handle) return nullptr;
-  const PFN_vkVoidFunction below = instances.of(handle).get(handle, name), own = named(of_devices, name);
-  return below && own ? own : below;
+  return of_instance(instances, handle, name, of_instances, of_devices);
 }
 
 }  // namespace
