@@ -4,7 +4,7 @@
 //
 // With coarse grain a column is the run of one thread, whose 256 counters stay in the cache of its core; where one
 // workgroup has all of these threads, it makes all passes: sort_small.cpp. With fine grain a column is the tiles of a
-// workgroup: sort_tiles.cpp.
+// workgroup: sort_tiles.cpp; keys that one tile has room for are sorted by one workgroup: sort_lone_tile.cpp.
 #include "sort.h"
 
 #include <fmt/format.h>
@@ -114,12 +114,14 @@ template <class B, class V>
 void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,
                    int end) {
   const std::int64_t n = keys.size();
-  const int passes = (end - begin + kDigitBits - 1) / kDigitBits;
+  const int passes = digit_passes(end - begin);
   if (n < 2 || passes == 0) return;
   const bool coarse = work.coarse() || !sorts_fine(work.device());
   if (coarse && n <= kSmallSort) return sort_small(work, keys, values, pairs, order, begin, end);
-  const FineShape shape =
-      coarse ? FineShape() : fine_shape(work.device(), int(pairs ? std::max(sizeof(B), sizeof(V)) : sizeof(B)), n);
+  const int widest = int(pairs ? std::max(sizeof(B), sizeof(V)) : sizeof(B));
+  const TileShape lone = coarse ? TileShape() : lone_tile(work.device(), widest, n);
+  if (lone.rounds > 0) return sort_lone_tile(work, lone, keys, values, pairs, order, begin, end);
+  const FineShape shape = coarse ? FineShape() : fine_shape(work.device(), widest, n);
   const std::int64_t columns = coarse ? coarse_columns(n) : shape.columns;
   const Array<B> other_keys = work.take<B>(n);
   const Array<V> other_values = pairs ? work.take<V>(n) : values;
@@ -128,8 +130,7 @@ void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, boo
   const auto mark = work.mark();
   SortPass<B, V> pass{keys, other_keys, values, other_values, order, begin, 0};
   for (int k = 0; k < passes; ++k) {
-    // Digits of about the same width: 12 bits are two of 6.
-    pass.bits = (end - pass.shift + passes - k - 1) / (passes - k);
+    pass.bits = digit_width(end - pass.shift, passes - k);
     const Array<unsigned> counts = all_counts.slice(0, columns << pass.bits);
     if (coarse) {
       count_coarse(work, pass.keys, order, pass.shift, pass.bits, counts, columns);

@@ -21,6 +21,13 @@ Var<B> ordered_bits(const Var<B>& key, KeyOrder order) {
 }
 
 inline constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits;
+/// Passes over as many bits, by digits of about the same width: 12 bits are two of 6.
+constexpr int digit_passes(int bits) { return (bits + kDigitBits - 1) / kDigitBits; }
+/// The width of the next digit, where so many bits and passes are left. Of numbers, or traced.
+template <class I>
+I digit_width(const I& bits, const I& passes) {
+  return (bits + passes - 1) / passes;
+}
 
 /// One pass: where the keys are, where they go, and by which digit.
 template <class B, class V>
@@ -31,7 +38,7 @@ struct SortPass {
   int shift, bits;
 };
 
-// Fine grain: sort_tiles.cpp.
+// Fine grain: sort_tiles.cpp. What both files of fine grain do with a tile: sort_tile.h.
 
 /// What decides the shapes of tiles and columns beside the device. Tests change it, while nothing is sorted, to reach
 /// with few keys what else takes many.
@@ -42,6 +49,7 @@ struct SortLimits {
   std::int64_t enough_threads = 384ll * 1024;  ///< for large devices: columns have several tiles where as many are left
   std::int64_t tiles_ahead = 4;                ///< of a column, as far as the line above says so
   std::int64_t most_columns = 4096;            ///< where there would be more, each has as many tiles as it takes
+  std::int64_t lone_tile = 1 << 14;            ///< keys of a sort that is one tile, as far as a tile has room for them
 };
 SortLimits& sort_limits();
 
@@ -77,6 +85,16 @@ void scan_fine(const Work& work, const FineShape& shape, int bits, const Array<u
 template <class B, class V>
 void scatter_fine(const Work& work, const FineShape& shape, const SortPass<B, V>& pass, bool pairs,
                   const Array<unsigned>& starts, const Array<unsigned>& totals);
+
+// Few keys, fine grain: sort_lone_tile.cpp.
+
+/// The tile that has room for `n` keys, or one of no rounds where there is none or SortLimits say so. Arguments as
+/// above.
+TileShape lone_tile(const DeviceState& device, int element_bytes, std::int64_t n);
+/// As sort_elements(), by one launch of one workgroup. Takes no scratch memory.
+template <class B, class V>
+void sort_lone_tile(const Work& work, const TileShape& shape, const Array<B>& keys, const Array<V>& values, bool pairs,
+                    KeyOrder order, int begin, int end);
 
 // Few keys, coarse grain: sort_small.cpp.
 

@@ -21,56 +21,55 @@ constexpr int kThreads = int(kSmallSortColumns);
 
 template <class B, class V>
 auto make_sort(KeyOrder order, bool pairs) {
-  return kernel(
-      "sort few keys",
-      [=](Arr<B> keys, Arr<V> values, Arr<B> other_keys, Arr<V> other_values, Arr<unsigned> counts, Int n, Int begin,
-          Int end, Int passes) {
-        auto sums = shared<unsigned>(kThreads);
-        const Int t = local_id(), run = (n + (kThreads - 1)) / kThreads, first = t * run, last = min(first + run, n);
-        const auto pass = [&](const Arr<B>& from, const Arr<V>& values_from, const Arr<B>& to, const Arr<V>& values_to,
-                              const Int& shift, const Int& bits) {
-          const Int digits = Int(1) << bits;
-          const auto counter_of = [&](const Var<B>& key) {
-            const Int by = min(shift, int(8 * sizeof(B)) - 1);  // without bits it may be the key's width
-            return Int((ordered_bits<B>(key, order) >> Var<B>(by)) & Var<B>(digits - 1)) * kThreads + t;
-          };
-          for (auto d : range(digits)) counts[d * kThreads + t] = 0u;
-          for (auto i : range(first, last)) counts[counter_of(from[i])] += 1u;
-          barrier();
-          // As many counters for each thread as there are digits, side by side.
-          UInt sum = 0u;
-          for (auto c : range(t * digits, (t + 1) * digits)) sum += counts[c];
-          sums[t] = sum;
-          barrier();
-          UInt before = 0u;
-          for (auto s : range(t)) before += sums[s];
-          for (auto c : range(t * digits, (t + 1) * digits)) {
-            const UInt count = counts[c];
-            counts[c] = before;
-            before += count;
-          }
-          barrier();
-          for (auto i : range(first, last)) {
-            const Var<B> key = from[i];
-            const Int counter = counter_of(key);
-            const UInt place = counts[counter];
-            counts[counter] = place + 1u;
-            to[place] = key;
-            if (pairs) values_to[place] = values_from[i];
-          }
-          barrier();
-        };
-        // Digits of about the same width.
-        const auto width = [&](const Int& from, const Int& left) { return (end - from + left - 1) / left; };
-        Int shift = begin;
-        for (auto k : range(0, passes, 2)) {
-          const Int there = width(shift, passes - k), middle = shift + there, back = width(middle, passes - k - 1);
-          pass(keys, values, other_keys, other_values, shift, there);
-          pass(other_keys, other_values, keys, values, middle, back);
-          shift = middle + back;
-        }
-      },
-      {.block = kThreads});
+  return kernel("sort few keys",
+                [=](Arr<B> keys, Arr<V> values, Arr<B> other_keys, Arr<V> other_values, Arr<unsigned> counts, Int n,
+                    Int begin, Int end, Int passes) {
+                  auto sums = shared<unsigned>(kThreads);
+                  const Int t = local_id(), run = (n + (kThreads - 1)) / kThreads, first = t * run,
+                            last = min(first + run, n);
+                  const auto pass = [&](const Arr<B>& from, const Arr<V>& values_from, const Arr<B>& to,
+                                        const Arr<V>& values_to, const Int& shift, const Int& bits) {
+                    const Int digits = Int(1) << bits;
+                    const auto counter_of = [&](const Var<B>& key) {
+                      const Int by = min(shift, int(8 * sizeof(B)) - 1);  // without bits it may be the key's width
+                      return Int((ordered_bits<B>(key, order) >> Var<B>(by)) & Var<B>(digits - 1)) * kThreads + t;
+                    };
+                    for (auto d : range(digits)) counts[d * kThreads + t] = 0u;
+                    for (auto i : range(first, last)) counts[counter_of(from[i])] += 1u;
+                    barrier();
+                    // As many counters for each thread as there are digits, side by side.
+                    UInt sum = 0u;
+                    for (auto c : range(t * digits, (t + 1) * digits)) sum += counts[c];
+                    sums[t] = sum;
+                    barrier();
+                    UInt before = 0u;
+                    for (auto s : range(t)) before += sums[s];
+                    for (auto c : range(t * digits, (t + 1) * digits)) {
+                      const UInt count = counts[c];
+                      counts[c] = before;
+                      before += count;
+                    }
+                    barrier();
+                    for (auto i : range(first, last)) {
+                      const Var<B> key = from[i];
+                      const Int counter = counter_of(key);
+                      const UInt place = counts[counter];
+                      counts[counter] = place + 1u;
+                      to[place] = key;
+                      if (pairs) values_to[place] = values_from[i];
+                    }
+                    barrier();
+                  };
+                  Int shift = begin;
+                  for (auto k : range(0, passes, 2)) {
+                    const Int there = digit_width<Int>(end - shift, passes - k), middle = shift + there,
+                              back = digit_width<Int>(end - middle, passes - k - 1);
+                    pass(keys, values, other_keys, other_values, shift, there);
+                    pass(other_keys, other_values, keys, values, middle, back);
+                    shift = middle + back;
+                  }
+                },
+                {.block = kThreads});
 }
 
 }  // namespace
@@ -83,7 +82,7 @@ void sort_small(Work& work, const Array<B>& keys, const Array<V>& values, bool p
       {make_sort<B, V>(O::without_sign, false), make_sort<B, V>(O::without_sign, true)},
       {make_sort<B, V>(O::with_sign, false), make_sort<B, V>(O::with_sign, true)},
       {make_sort<B, V>(O::real, false), make_sort<B, V>(O::real, true)}};
-  const std::int64_t n = keys.size(), digits = (end - begin + kDigitBits - 1) / kDigitBits;
+  const std::int64_t n = keys.size(), digits = digit_passes(end - begin);
   const Array<B> other_keys = work.take<B>(n);
   const Array<V> other_values = pairs ? work.take<V>(n) : values;
   work.run(all[int(order)][pairs], kThreads, keys, values, other_keys, other_values,

@@ -4,63 +4,19 @@
 //
 // A workgroup that large is alone on its part of the device: nothing else is done there while it waits. So it asks for
 // the keys of its next tile before it writes those that it has, in whose registers they come, and columns have
-// several tiles where that leaves enough threads for a large device.
+// several tiles where that leaves enough threads for a large device. The larger a tile, the longer are the runs of
+// equal digits that are written, and the more threads a workgroup has, the more of what they wait for is on its way at
+// once.
 //
-// A thread holds up to 22 keys of a tile, one of each round. In a round the lanes of a subgroup that have the same
-// digit find each other by eight votes. Each goes as many places behind what the subgroup's counter of that digit says
-// as there are fellows in lanes before it, and the last of them counts them all: the order of equal digits is kept.
-// When all rounds are done, a scan over all counters, by digit and among those of one digit by subgroup, says where the
-// digits of each subgroup begin in the sorted tile.
-//
-// What a round leaves in a counter the next finds there: all lanes have read it before the last one of them writes, and
-// none goes on before that. No other subgroup comes to its counters meanwhile, so that it clears them itself, and
-// waits for others only where sums of all are taken.
-//
-// Counters, sorted keys and sorted values take turns in the same memory, and all have the width of what is wider, so
-// that 8-byte ones have fewer threads as well: the larger a tile, the longer are the runs of equal digits that are
-// written, and the more threads a workgroup has, the more of what they wait for is on its way at once.
-//
-// Nearly all tiles are full. In the last one, which may not be (and is the only one of few keys), a thread has keys
+// Nearly all tiles are full. In the last one, which may not be, a thread has keys
 // behind the last that no other comes after, so that they go to the end of the tile; each thread then writes its own
 // keys to their places. What both ways have in common is written once, but not the accesses of memory: tests around
 // each of them, or values that come from either way, take registers, of which so many threads have few.
-//
-//   digits of a subgroup of 4 lanes    2 0 2 1 | 0 2 0 0    (two rounds)
-//   place among those of its digit     0 0 1 0 | 1 2 2 3
-//   counters in the end                0: 4, 1: 1, 2: 3, which begin at 0, 4 and 5
-//   sorted                             0 0 0 0 1 2 2 2
-#include <map>
-#include <mutex>
-#include <tuple>
-
-#include "sort_passes.h"
+#include "sort_tile.h"
 
 namespace weft::detail {
 
 namespace {
-
-/// A tile, and who looks after what of it.
-struct Tile : TileShape {
-  int threads() const { return lanes * subgroups; }
-  int keys() const { return threads() * rounds; }
-  /// Of the counters of a digit: parts() threads look after them, each after those of rows() subgroups. A thread does
-  /// so for turns() digits, one by one: more than one where there are fewer threads than digits.
-  int parts() const { return std::max(1, threads() / kDigits); }
-  int rows() const { return (subgroups + parts() - 1) / parts(); }
-  int turns() const { return (kDigits + threads() - 1) / threads(); }
-  /// Sums of subgroups, turn by turn.
-  int sums() const { return turns() * subgroups; }
-  /// Counters of a subgroup, and where those of the next begin: apart, so that threads that look after one digit come
-  /// to different banks of the memory.
-  static constexpr int kStride = kDigits + 1;
-  /// What a workgroup needs of its memory beside keys and counters: where digits begin, and sums.
-  std::uint64_t other_bytes() const { return (kDigits + std::uint64_t(sums())) * sizeof(unsigned); }
-  /// Elements of memory that keys and counters share.
-  int shared_elements() const { return std::max(keys(), subgroups * kStride); }
-  bool operator<(const Tile& o) const {
-    return std::tie(lanes, subgroups, rounds) < std::tie(o.lanes, o.subgroups, o.rounds);
-  }
-};
 
 constexpr int kMostSubgroups = 32;
 // Of a place in a tile, beside which a register has room for a digit. most_rounds() gives a tile 22,528 keys at most.
@@ -75,9 +31,8 @@ int most_rounds(const backend::DeviceInfo& info, int threads) {
   return info.subgroup_size >= 32 ? most : std::min(most, info.software ? 8 : 16);
 }
 
-/// The largest tile that there is room for; a small one where there would be too few to keep a large device busy.
-Tile tile_of(const DeviceState& device, int element_bytes, std::int64_t n) {
-  constexpr int kFewThreads = 256, kFewRounds = 8;
+/// The largest tile that there is room for.
+Tile largest_tile(const DeviceState& device, int element_bytes) {
   const backend::DeviceInfo& info = device.device->info();
   Tile best;
   best.lanes = int(info.subgroup_size);
@@ -91,65 +46,17 @@ Tile tile_of(const DeviceState& device, int element_bytes, std::int64_t n) {
     t.rounds = std::min(most_rounds(info, t.threads()), elements / t.threads());
     if (t.keys() > best.keys()) best = t;
   }
-  if (n >= sort_limits().few_tiles * best.keys()) return best;
-  best.subgroups = std::min(best.subgroups, std::max(1, kFewThreads / best.lanes));
-  best.rounds = std::min(best.rounds, kFewRounds);
   return best;
 }
 
-/// A kernel for each shape of tiles that a device of this process has.
-template <class K, class Make>
-const K& for_tile(const Tile& tile, int variant, const Make& make) {
-  static std::mutex mutex;
-  static std::map<std::pair<Tile, int>, K> kernels;
-  std::lock_guard lock(mutex);
-  const auto known = kernels.find({tile, variant});
-  return known != kernels.end() ? known->second : kernels.emplace(std::pair(tile, variant), make()).first->second;
-}
-
-/// The lanes of the subgroup that have the same digit as this one.
-struct Fellows {
-  UInt before = 0u;   ///< those in lanes before this one
-  Bool last = false;  ///< none is in a lane behind it
-};
-
-Fellows find_fellows(const UInt& digit, int lanes) {
-  const int words = (lanes + 31) / 32;
-  std::vector<UInt> mask(std::size_t(words), UInt(lanes < 32 ? (1u << lanes) - 1u : ~0u));
-  // Nearly half of a sort's instructions.
-  for (int bit = 0; bit < kDigitBits; ++bit) {
-    const Bool set = (digit & (1u << bit)) != 0u;
-    const Vec<4, unsigned> votes = subgroup_ballot(set);
-    for (int w = 0; w < words; ++w) mask[std::size_t(w)] &= select(set, UInt(votes[w]), ~UInt(votes[w]));
-  }
-  Fellows f;
-  const UInt lane = UInt(subgroup_lane());
-  if (words == 1) {
-    f.before = popcount(mask[0] & ((UInt(1u) << lane) - 1u));
-    f.last = (mask[0] >> lane) == 1u;
-    return f;
-  }
-  UInt all = 0u;
-  for (int w = 0; w < words; ++w) {
-    const UInt m = mask[std::size_t(w)], word = lane >> 5u;
-    const UInt below =
-        select(word > unsigned(w), ~0u, select(word == unsigned(w), (UInt(1u) << (lane & 31u)) - 1u, 0u));
-    f.before += popcount(m & below);
-    all += popcount(m);
-  }
-  f.last = f.before + 1u == all;
-  return f;
-}
-
-template <class B>
-Int digit_of(const Var<B>& key, KeyOrder order, const Var<B>& shift, const Int& digits) {
-  return Int((ordered_bits<B>(key, order) >> shift) & Var<B>(digits - 1));
-}
-
-/// A key that none comes after: its ordered_bits() are all set.
-template <class B>
-B last_key(KeyOrder order) {
-  return order == KeyOrder::without_sign ? B(~B(0)) : B(~B(0)) >> 1;
+/// A small one where there would be too few to keep a large device busy.
+Tile tile_of(const DeviceState& device, int element_bytes, std::int64_t n) {
+  constexpr int kFewThreads = 256, kFewRounds = 8;
+  Tile tile = largest_tile(device, element_bytes);
+  if (n >= sort_limits().few_tiles * tile.keys()) return tile;
+  tile.subgroups = std::min(tile.subgroups, std::max(1, kFewThreads / tile.lanes));
+  tile.rounds = std::min(tile.rounds, kFewRounds);
+  return tile;
 }
 
 /// The largest of the parts into which `whole` is divided as evenly as may be, each of `most` or less.
@@ -241,95 +148,43 @@ auto make_scan(const Tile& tile) {
 
 template <class B, class V>
 auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
-  // Keys and values are in the workgroup's memory one after the other, as what is wider.
-  using W = std::conditional_t<(sizeof(V) > sizeof(B)), V, B>;
   return kernel(
       "move keys of tiles",
       [=](Arr<const B> keys, Arr<const V> values, Arr<const unsigned> starts, Arr<const unsigned> totals,
           Arr<B> sorted_keys, Arr<V> sorted_values, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
-        auto memory = shared<W>(tile.shared_elements());
+        using W = Wider<B, V>;
+        const TileSorter<W> sorter(tile);
         auto begins = shared<unsigned>(kDigits);
-        auto sums = shared<unsigned>(tile.sums());
-        const Int l = local_id(), s = subgroup_id();
-        const auto counter = [&](const Int& subgroup, const Int& d) { return memory[subgroup * Tile::kStride + d]; };
+        const Int l = local_id();
         // The last columns come first: the pass has read them last when it counted, and caches may still have
         // them.
         const Column column(workgroup_count() - 1 - workgroup_id(), tiles, n, tile);
         const std::size_t rounds = std::size_t(tile.rounds);
-        using OfTurns = std::vector<UInt>;
-        const OfTurns nothing(std::size_t(tile.turns()), UInt(0u));
-        // Calls f(turn, digit, part) for what this thread looks after.
-        const auto own_digits = [&](auto f) {
-          for (int turn = 0; turn < tile.turns(); ++turn) {
-            const Int at = l + turn * tile.threads(), d = at / tile.parts(), part = at - d * tile.parts();
-            if (tile.threads() * (turn + 1) <= kDigits * tile.parts())
-              f(std::size_t(turn), d, part);
-            else If (d < kDigits) {
-              f(std::size_t(turn), d, part);
-            }
-          }
-        };
-        // Calls f(row, subgroup) for those whose counters of a digit part `part` looks after.
-        const auto own_counters = [&](const Int& part, auto f) {
-          for (int row = 0; row < tile.rows(); ++row) {
-            const Int subgroup = part * tile.rows() + row;
-            if (tile.rows() * tile.parts() == tile.subgroups)
-              f(std::size_t(row), subgroup);
-            else If (subgroup < tile.subgroups) {
-              f(std::size_t(row), subgroup);
-            }
-          }
-        };
-        // What comes before each thread's turns, by the numbers of all. The sums count the subgroups turn by turn.
-        const auto scan = [&](const OfTurns& numbers) {
-          OfTurns before = nothing;
-          for (std::size_t turn = 0; turn < nothing.size(); ++turn) {
-            before[turn] = subgroup_exclusive_add(numbers[turn]);
-            If (subgroup_lane() == tile.lanes - 1) {
-              sums[int(turn) * tile.subgroups + s] = before[turn] + numbers[turn];
-            }
-          }
-          barrier();
-          for (std::size_t turn = 0; turn < nothing.size(); ++turn) {
-            // Each lane adds up some of the sums of the subgroups before.
-            const Int subgroups_before = int(turn) * tile.subgroups + s;
-            UInt some = 0u;
-            for (int first = 0; first < (int(turn) + 1) * tile.subgroups; first += tile.lanes) {
-              const Int at = first + subgroup_lane();
-              some += select(at < subgroups_before, UInt(sums[min(at, subgroups_before)]), 0u);
-            }
-            before[turn] += subgroup_add(some);
-          }
-          return before;
-        };
-
-        const Int part_of_tile = s * (tile.rounds * tile.lanes) + subgroup_lane();
         std::vector<Var<B>> key(rounds, Var<B>(B(0)));
         // The keys of a tile that is full, where `first` is the place of its first. Others are read when their turn
         // comes.
         const auto read_full = [&](const Int& first) {
           If (n - first >= tile.keys()) {
-            for (std::size_t r = 0; r < rounds; ++r) key[r] = keys[first + part_of_tile + int(r) * tile.lanes];
+            for (std::size_t r = 0; r < rounds; ++r) key[r] = keys[first + sorter.source(r)];
           }
         };
         read_full(column.first * tile.keys());
 
         // Where the keys of each digit go, in the first turn of a digit: behind those of all digits before, and of the
         // columns before. This is looked up while the first keys come.
-        OfTurns start = nothing, total = nothing;
-        own_digits([&](std::size_t turn, const Int& d, const Int& part) {
+        auto start = sorter.zeros(), total = sorter.zeros();
+        sorter.own_digits([&](std::size_t turn, const Int& d, const Int& part) {
           If (part == 0 && d < digits) {
             start[turn] = starts[d * columns + column.number];
             total[turn] = totals[d];
           }
         });
-        const OfTurns digits_before = scan(total);
+        const auto digits_before = sorter.scan(total);
         for (std::size_t turn = 0; turn < start.size(); ++turn) start[turn] += digits_before[turn];
 
         for (auto t : range(column.first, column.last)) {
           const Int first = t * tile.keys(), keys_left = min(n - first, tile.keys());
-          const auto source = [&](std::size_t r) { return first + part_of_tile + int(r) * tile.lanes; };
-          std::vector<UInt> place(rounds, UInt(0u));
+          const auto source = [&](std::size_t r) { return first + sorter.source(r); };
           const auto digit = [&](std::size_t r) { return digit_of<B>(key[r], order, shift, digits); };
           const Bool full = keys_left == tile.keys();
           If (!full) {
@@ -338,60 +193,24 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
               If (k < keys_left) {
                 known = keys[first + k];
               }
-              memory[k] = Var<W>(known);
+              sorter[k] = Var<W>(known);
             }
             barrier();
-            for (std::size_t r = 0; r < rounds; ++r)
-              key[r] = Var<B>(Var<W>(memory[part_of_tile + int(r) * tile.lanes]));
+            for (std::size_t r = 0; r < rounds; ++r) key[r] = Var<B>(Var<W>(sorter[sorter.source(r)]));
             barrier();
           }
 
-          // The place of each key among those of its digit in its subgroup's part.
-          for (auto d : range(subgroup_lane(), kDigits, tile.lanes)) counter(s, d) = Var<W>(W(0));
-          subgroup_barrier();
-          for (std::size_t r = 0; r < rounds; ++r) {
-            const Int d = digit(r);
-            const Fellows fellows = find_fellows(UInt(d), tile.lanes);
-            place[r] = UInt(Var<W>(counter(s, d))) + fellows.before;
-            subgroup_barrier();
-            If (fellows.last) {
-              counter(s, d) = Var<W>(place[r] + 1u);
-            }
-            subgroup_barrier();
-          }
-          barrier();
-
-          // Where the digits of each subgroup begin in the sorted tile, and from there to the place among all
-          // keys.
-          OfTurns sum = nothing;
-          std::vector<OfTurns> count(std::size_t(tile.rows()), nothing);
-          own_digits([&](std::size_t turn, const Int& d, const Int& part) {
-            own_counters(part, [&](std::size_t row, const Int& subgroup) {
-              count[row][turn] = UInt(Var<W>(counter(subgroup, d)));
-              sum[turn] += count[row][turn];
-            });
+          // From a place in the tile to that among all keys, for each digit.
+          std::vector<UInt> place = sorter.places(digit, [&](std::size_t turn, const Int& d, const UInt& in_tile) {
+            start[turn] -= in_tile;
+            begins[d] = start[turn];
           });
-          const OfTurns in_tile = scan(sum);
-          own_digits([&](std::size_t turn, const Int& d, const Int& part) {
-            UInt to = in_tile[turn];
-            If (part == 0) {
-              begins[d] = start[turn] - to;
-            }
-            own_counters(part, [&](std::size_t row, const Int& subgroup) {
-              counter(subgroup, d) = Var<W>(to);
-              to += count[row][turn];
-            });
-          });
-          barrier();
-
-          for (std::size_t r = 0; r < rounds; ++r) place[r] += UInt(Var<W>(counter(s, digit(r))));
           // The next tile's keys will go behind this one's.
           If (t + 1 < column.last) {
-            own_digits([&](std::size_t turn, const Int& d, const Int& part) {
+            sorter.own_digits([&](std::size_t turn, const Int& d, const Int& part) {
               If (part == 0) {
                 const Int behind = min(d + 1, kDigits - 1);
-                const UInt end = select(d + 1 < kDigits, UInt(Var<W>(counter(0, behind))), unsigned(tile.keys()));
-                start[turn] += end - in_tile[turn];
+                start[turn] += select(d + 1 < kDigits, UInt(Var<W>(sorter.counter(0, behind))), unsigned(tile.keys()));
               }
             });
           }
@@ -399,7 +218,7 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
           If (full) {
             // Sort, and write in order. The values come while keys are written, and so do the keys of the next
             // tile: what is in registers then is no longer asked for.
-            for (std::size_t r = 0; r < rounds; ++r) memory[place[r]] = Var<W>(key[r]);
+            for (std::size_t r = 0; r < rounds; ++r) sorter[place[r]] = Var<W>(key[r]);
             std::vector<Var<V>> value;
             for (std::size_t r = 0; r < rounds && pairs; ++r) value.push_back(Var<V>(values[source(r)]));
             If (t + 1 < column.last) {
@@ -409,7 +228,7 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
             const auto place_of = [&](std::size_t r) { return int(r) * tile.threads() + l; };
             const auto to = [&](std::size_t r, const Int& d) { return UInt(place_of(r)) + begins[d]; };
             for (std::size_t r = 0; r < rounds; ++r) {
-              const Var<B> k = Var<B>(Var<W>(memory[place_of(r)]));
+              const Var<B> k = Var<B>(Var<W>(sorter[place_of(r)]));
               const Int d = digit_of<B>(k, order, shift, digits);
               sorted_keys[to(r, d)] = k;
               // A register for two numbers: of these there are fewest now.
@@ -417,10 +236,10 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
             }
             if (pairs) {
               barrier();
-              for (std::size_t r = 0; r < rounds; ++r) memory[place[r] & ((1u << kPlaceBits) - 1u)] = Var<W>(value[r]);
+              for (std::size_t r = 0; r < rounds; ++r) sorter[place[r] & ((1u << kPlaceBits) - 1u)] = Var<W>(value[r]);
               barrier();
               for (std::size_t r = 0; r < rounds; ++r)
-                sorted_values[to(r, Int(place[r] >> kPlaceBits))] = Var<V>(Var<W>(memory[place_of(r)]));
+                sorted_values[to(r, Int(place[r] >> kPlaceBits))] = Var<V>(Var<W>(sorter[place_of(r)]));
             }
             If (t + 1 < column.last) {
               barrier();  // before its counters
@@ -455,8 +274,17 @@ SortLimits& sort_limits() {
 }
 
 bool sorts_fine(const DeviceState& device) {
-  const Tile t = tile_of(device, 8, 0);
+  const Tile t = largest_tile(device, 8);
   return t.lanes >= 4 && t.subgroups >= 1;
+}
+
+TileShape lone_tile(const DeviceState& device, int element_bytes, std::int64_t n) {
+  Tile tile = largest_tile(device, element_bytes);
+  if (n > std::min<std::int64_t>(tile.keys(), sort_limits().lone_tile)) return {};
+  const int most = tile.rounds;
+  for (tile.rounds = 2; tile.rounds <= most; tile.rounds *= 2)
+    if (n <= tile.keys()) return tile;
+  return {};
 }
 
 FineShape fine_shape(const DeviceState& device, int element_bytes, std::int64_t n) {

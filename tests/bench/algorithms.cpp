@@ -23,6 +23,8 @@ using U32 = std::uint32_t;
 using Pair = std::pair<U32, U32>;
 
 constexpr std::int64_t kSorted = 16'000'000, kScanned = 1 << 26;
+/// Sorts that are given to the device one behind the other before the wait: of many elements, and of few.
+constexpr int kInARow = 4, kFewInARow = 16;
 /// Each takes seconds.
 constexpr int kMostRounds = 7;
 
@@ -92,6 +94,19 @@ struct DeviceSort {
   Array<std::uint8_t> scratch;
 };
 
+/// The same pairs on the host.
+struct HostSort {
+  explicit HostSort(const DeviceSort& sort) {
+    for (const U32 key : sort.keys0.to_vector()) pairs0.emplace_back(key, U32(pairs0.size()));
+  }
+  Side side() {
+    return {
+        [this] { pairs = pairs0; },
+        [this] { std::ranges::stable_sort(pairs, [](const Pair& a, const Pair& b) { return a.first < b.first; }); }};
+  }
+  std::vector<Pair> pairs0, pairs;
+};
+
 void sort_keys(Run& run) {
   DeviceSort sort(run.device());
   const std::vector<U32> x0 = sort.keys0.to_vector();
@@ -105,18 +120,15 @@ void sort_keys(Run& run) {
 
 void sort_pairs(Run& run) {
   DeviceSort sort(run.device());
-  const std::vector<U32> x0 = sort.keys0.to_vector();
-  std::vector<Pair> x0_pairs, x;
-  for (std::size_t i = 0; i < x0.size(); ++i) x0_pairs.emplace_back(x0[i], U32(i));
-  const Side host{[&] { x = x0_pairs; },
-                  [&] { std::ranges::stable_sort(x, [](const Pair& a, const Pair& b) { return a.first < b.first; }); }};
-  const auto timings = race({sort.side(true, Grain::coarse), sort.side(true, Grain::fine), host, sort.side(true)},
-                            std::min(run.rounds(), kMostRounds));
+  HostSort host(sort);
+  const auto timings =
+      race({sort.side(true, Grain::coarse), sort.side(true, Grain::fine), host.side(), sort.side(true)},
+           std::min(run.rounds(), kMostRounds));
   sort.side(true).prepare();
   sort.side(true).work();
   const std::vector<U32> keys = sort.sorted_keys(), values = sort.sorted_values();
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (Pair(keys[i], values[i]) != x[i])
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (Pair(keys[i], values[i]) != host.pairs[i])
       throw std::runtime_error(fmt::format("pair {} is not that of std::stable_sort", i));
   run.compare(timings[3], {"std::stable_sort", timings[2]}, "ms");
   note_rate(run, kSorted, timings[3]);
@@ -132,6 +144,17 @@ bool sorted_as(const std::vector<U32>& keys0, const std::vector<U32>& keys, cons
   return keys.size() == keys0.size();
 }
 
+/// So few that what a launch takes counts: a time is that of one, of several before the wait.
+void sort_few(Run& run, std::int64_t n) {
+  DeviceSort sort(run.device(), kFewInARow, n);
+  HostSort host(sort);
+  auto timings = race({sort.side(true), host.side()}, run.rounds());
+  if (!sorted_as(sort.keys0.to_vector(), sort.sorted_keys(), sort.sorted_values()))
+    throw std::runtime_error("not sorted as the host does");
+  timings[0].seconds /= kFewInARow;
+  run.compare(timings[0], {"std::stable_sort", timings[1]}, "ms");
+}
+
 /// How tiles and columns are chosen against other ways, by which devices of other makes can be looked after.
 void sort_shapes(Run& run, std::int64_t n) {
   if (run.device().is_software()) return run.leave_out("sorts of software devices have no tiles");
@@ -141,15 +164,21 @@ void sort_shapes(Run& run, std::int64_t n) {
     const Limits limits;
     ~Restore() { detail::sort_limits() = limits; }
   } const restore{chosen};
-  const auto shape = [&] { return detail::fine_shape(*run.device().state(), sizeof(U32), n); };
-  const detail::FineShape chosen_shape = shape();
+  const auto shape = [&] {
+    const detail::DeviceState& device = *run.device().state();
+    return std::pair(detail::lone_tile(device, sizeof(U32), n), detail::fine_shape(device, sizeof(U32), n));
+  };
+  const auto chosen_shape = shape();
+  const bool few = chosen_shape.first.rounds > 0;
   std::vector<std::pair<std::string, Limits>> ways = {{"as chosen", chosen}};
   const auto add = [&](const char* name, auto change) {
     Limits limits = chosen;
     change(limits);
     detail::sort_limits() = limits;
-    if (shape() != chosen_shape) ways.emplace_back(name, limits);
+    if (few ? shape().first != chosen_shape.first : shape().second != chosen_shape.second)
+      ways.emplace_back(name, limits);
   };
+  add("by columns", [](Limits& l) { l.lone_tile = 0; });
   add("columns of one tile", [](Limits& l) { l.tiles_ahead = 1; });
   add("half as many columns", [](Limits& l) { l.enough_threads /= 2; });
   add("a quarter of them, of up to 8 tiles", [](Limits& l) { l.enough_threads /= 4, l.tiles_ahead = 8; });
@@ -161,7 +190,8 @@ void sort_shapes(Run& run, std::int64_t n) {
   add("large tiles", [](Limits& l) { l.few_tiles = 0; });
   if (ways.size() == 1) return run.leave_out("there is one way");
 
-  DeviceSort sort(run.device(), 1, n);
+  const int in_a_row = few ? kFewInARow : 1;
+  DeviceSort sort(run.device(), in_a_row, n);
   std::vector<Side> sides;
   for (const auto& way : ways) {
     const Side side = sort.side(true, Grain::fine);
@@ -171,7 +201,8 @@ void sort_shapes(Run& run, std::int64_t n) {
                      },
                      side.work});
   }
-  const auto timings = race(sides, std::min(run.rounds(), kMostRounds));
+  auto timings = race(sides, std::min(run.rounds(), kMostRounds));
+  for (Timing& t : timings) t.seconds /= in_a_row;
   const std::vector<U32> keys0 = sort.keys0.to_vector();
   for (std::size_t k = 0; k < ways.size(); ++k) {
     sides[k].prepare();
@@ -252,17 +283,14 @@ void scan_against_warp(Run& run) {
   run.compare(timings[0], warp_reference(warp, {1}), "ms");
 }
 
-/// Sorts that are given to the device one behind the other before the wait.
-constexpr int kInARow = 4;
-
 /// Which of the figures of cub.cu.
 enum class Cub { keys, pairs, keys_in_a_row, pairs_in_a_row, scan };
 
 /// On NVIDIA's devices, where both work on the same memory. Issued through whatever the device's backend is.
-void against_cub(Run& run, Cub which) {
+void against_cub(Run& run, Cub which, std::int64_t sorted = kSorted, int sorts = kInARow) {
   if (run.device().adapter().find("NVIDIA") == std::string::npos) return run.leave_out("the device is not NVIDIA's");
   const int rounds = std::min(run.rounds(), kMostRounds);
-  const auto cub = ask_cub(fmt::format("{} {} {} {}", kSorted, kInARow, kScanned, rounds), 5);
+  const auto cub = ask_cub(fmt::format("{} {} {} {}", sorted, sorts, kScanned, rounds), 5);
   Reference reference{"CUB", {}, "there is no nvcc, or no device for CUDA"};
   if (cub) reference.timing = Timing{(*cub)[std::size_t(which)], 0};
   if (which == Cub::scan) {
@@ -281,7 +309,7 @@ void against_cub(Run& run, Cub which) {
     return run.compare(timings[0], reference, "ms");
   }
   const bool in_a_row = which == Cub::keys_in_a_row || which == Cub::pairs_in_a_row;
-  DeviceSort sort(run.device(), in_a_row ? kInARow : 1);
+  DeviceSort sort(run.device(), in_a_row ? sorts : 1, sorted);
   auto timings = race({sort.side(which == Cub::pairs || which == Cub::pairs_in_a_row)}, rounds);
   for (const Array<U32>& keys : sort.all_keys)
     if (!std::ranges::is_sorted(keys.to_vector())) throw std::runtime_error("the keys are not sorted");
@@ -300,13 +328,18 @@ void add_algorithms(Harness& harness) {
               [](Run& run) { against_cub(run, Cub::keys_in_a_row); });
   harness.add("algorithms", "sort 16M pairs, four in a row, CUB",
               [](Run& run) { against_cub(run, Cub::pairs_in_a_row); });
+  harness.add("algorithms", "sort 8k pairs, sixteen in a row", [](Run& run) { sort_few(run, 8'000); });
+  harness.add("algorithms", "sort 8k pairs, sixteen in a row, CUB",
+              [](Run& run) { against_cub(run, Cub::pairs_in_a_row, 8'000, kFewInARow); });
   harness.add("algorithms", "sort 16M pairs, warp", sort_against_warp);
   harness.add("algorithms", "scan 64M", scan_numbers);
   harness.add("algorithms", "scan 64M, CUB", [](Run& run) { against_cub(run, Cub::scan); });
   harness.add("algorithms", "scan 64M, warp", scan_against_warp);
-  for (const int millions : {1, 2, 4, 16, 32})
-    harness.add("algorithms", fmt::format("sort {}M pairs, other tiles", millions),
-                [millions](Run& run) { sort_shapes(run, millions * 1'000'000ll); });
+  for (const int thousands : {1, 8, 1'000, 2'000, 4'000, 16'000, 32'000}) {
+    const std::string size = thousands < 1000 ? fmt::format("{}k", thousands) : fmt::format("{}M", thousands / 1000);
+    harness.add("algorithms", fmt::format("sort {} pairs, other tiles", size),
+                [thousands](Run& run) { sort_shapes(run, thousands * 1'000ll); });
+  }
 }
 
 }  // namespace weft::bench

@@ -77,11 +77,14 @@ Reference warp_reference(const std::optional<std::vector<double>>& figures, std:
 std::optional<std::vector<double>> ask_cub(const std::string& arguments, std::size_t figures) {
   static std::map<std::string, std::vector<double>> known;
   if (const auto found = known.find(arguments); found != known.end()) return found->second;
-  const OwnFile program("cub");
-  const std::string compile =
-      fmt::format("{} -O3 -std=c++17 -arch=native -o {} {}", platform::environment("WEFT_NVCC").value_or("nvcc"),
-                  program.quoted(), source("cub.cu"));
-  if (std::system(compile.c_str()) != 0) return {};
+  static const OwnFile program("cub");
+  static const bool compiled = [] {
+    const std::string compile =
+        fmt::format("{} -O3 -std=c++17 -arch=native -o {} {}", platform::environment("WEFT_NVCC").value_or("nvcc"),
+                    program.quoted(), source("cub.cu"));
+    return std::system(compile.c_str()) == 0;
+  }();
+  if (!compiled) return {};
   const auto answer = ask(program.quoted() + " " + arguments, figures, false);
   if (answer) known.emplace(arguments, *answer);
   return answer;

@@ -21,7 +21,7 @@ class CompilesAlgorithms : public CompileTest {
 
 TEST_F(CompilesAlgorithms, sorts) {
   of_all_types([&]<class T>(T, Grain grain) {
-    for (const std::int64_t n : {1'000, 100'000, 4'000'000}) {
+    for (const std::int64_t n : {1'000, 5'000, 10'000, 100'000, 4'000'000}) {
       const Array<T> keys = zeros<T>(device(), n);
       radix_sort(keys, {.grain = grain});
       radix_sort_pairs(keys, zeros<unsigned>(device(), n), {.grain = grain});

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "../../runtime/algorithms/sort_passes.h"
+#include "../../runtime/graph.h"
 #include "../../runtime/state.h"
 #include "full_sizes.h"
 #include "subgroup_sizes.h"
@@ -103,6 +104,18 @@ void check_keys(const Device& device, const std::vector<K>& keys, Grain grain) {
   EXPECT_TRUE(same_bits(k.to_vector(), in_order(keys, stable_order(keys))));
 }
 
+struct RestoreLimits {
+  const detail::SortLimits before = detail::sort_limits();
+  ~RestoreLimits() { detail::sort_limits() = before; }
+};
+/// Sorts keys that are one tile by passes over columns too, as more keys are.
+template <class F>
+void by_columns(F f) {
+  const RestoreLimits restore;
+  detail::sort_limits().lone_tile = 0;
+  f();
+}
+
 template <class K>
 void check_type(const Device& device, const std::vector<std::int64_t>& sizes) {
   SCOPED_TRACE(ir::user_name(scalar_type<K>()));
@@ -115,6 +128,7 @@ void check_type(const Device& device, const std::vector<std::int64_t>& sizes) {
         check_pairs<std::uint32_t>(device, keys, grain);
         if (n < 300 || pattern == Pattern::random) check_keys(device, keys, grain);
       }
+      by_columns([&] { check_pairs<std::uint32_t>(device, keys, Grain::fine); });
     }
 }
 
@@ -161,16 +175,43 @@ TEST_P(AlgorithmsSort, a_million_keys_of_other_types_are_sorted_with_both_grains
 
 TEST_P(AlgorithmsSort, subgroups_of_every_size_sort) {
   on_all_sizes(device(), on_reference(), [](const Device& device) {
-    for (const std::int64_t n : {257, 2048, 4097, 20000})  // whole tiles of some, and what is left over
-      check_pairs<std::uint32_t>(device, make_keys<std::uint32_t>(n, Pattern::random), Grain::fine);
-    check_pairs<std::uint32_t>(device, make_keys<float>(3000, Pattern::few), Grain::fine);
+    by_columns([&] {
+      for (const std::int64_t n : {257, 2048, 4097, 20000})  // whole tiles of some, and what is left over
+        check_pairs<std::uint32_t>(device, make_keys<std::uint32_t>(n, Pattern::random), Grain::fine);
+      check_pairs<std::uint32_t>(device, make_keys<float>(3000, Pattern::few), Grain::fine);
+    });
   });
 }
 
-struct RestoreLimits {
-  const detail::SortLimits before = detail::sort_limits();
-  ~RestoreLimits() { detail::sort_limits() = before; }
-};
+// Both sides of every step in the rounds of a tile, up to the first sort that is more than one.
+TEST_P(AlgorithmsSort, keys_that_are_one_tile_are_sorted_by_one_launch) {
+  on_all_sizes(device(), on_reference(), [](const Device& device) {
+    const auto launches = [&](std::int64_t n) {
+      const Array<unsigned> keys = zeros<unsigned>(device, n), values = zeros<unsigned>(device, n);
+      const auto scratch = empty<std::uint8_t>(device, radix_sort_scratch_bytes<unsigned, unsigned>(n));
+      return capture(device, [&] { radix_sort_pairs(keys, values, {.scratch = scratch, .grain = Grain::fine}); })
+          .size();
+    };
+    const auto tile = [&](std::int64_t n) { return detail::lone_tile(*device.state(), 4, n); };
+    if (!detail::sorts_fine(*device.state())) return;  // by coarse grain instead
+    const detail::TileShape first = tile(1);
+    const int threads = first.lanes * first.subgroups;
+    std::vector<std::int64_t> sizes = {2, threads + 1};
+    for (int rounds = first.rounds; tile(std::int64_t(rounds) * threads).rounds == rounds; rounds *= 2)
+      for (const int more : {0, 1}) sizes.push_back(std::int64_t(rounds) * threads + more);
+    for (const std::int64_t n : sizes) {
+      SCOPED_TRACE(n);
+      const detail::TileShape shape = tile(n);
+      const bool alone = shape.rounds > 0;
+      EXPECT_GE(alone ? shape.rounds * threads : n, n);
+      EXPECT_EQ(launches(n), alone ? 1 : 12);
+      check_pairs<std::uint32_t>(device, make_keys<float>(n, Pattern::random), Grain::fine);
+      check_keys(device, make_keys<std::uint64_t>(n, Pattern::few), Grain::fine);
+      check_pairs<std::uint64_t>(device, make_keys<std::uint32_t>(n, Pattern::descending), Grain::fine);
+    }
+    EXPECT_EQ(tile(sizes.back() + 20 * threads).rounds, 0);
+  });
+}
 
 // Workgroups of more threads than there are digits, where two, three and four look after a digit's counters, and where
 // they cannot share the subgroups equally. A column of three tiles, of which the last is not full; and two columns, of
@@ -261,10 +302,11 @@ TEST_P(AlgorithmsSort, nans_come_last_in_their_order) {
 }
 
 TEST_P(AlgorithmsSort, some_bits_alone_are_looked_at) {
-  // One workgroup sorts the first with coarse grain, many the second.
+  // One workgroup sorts the first, where its tile is large enough; many the second.
   const auto few = make_keys<std::uint32_t>(3000, Pattern::random),
              many = make_keys<std::uint32_t>(20'000, Pattern::random);
-  for (const auto& [x, grain] : {std::pair(&few, Grain::coarse), {&few, Grain::fine}, {&many, Grain::coarse}})
+  for (const auto& [x, grain] :
+       {std::pair(&few, Grain::coarse), {&few, Grain::fine}, {&many, Grain::coarse}, {&many, Grain::fine}})
     for (const auto& [begin, end] : {std::pair(4, 16), {0, 1}, {31, 32}, {5, 5}, {8, 29}, {3, 0}}) {
       const int last = end ? end : 32, width = last - begin;
       const auto digits = [b = begin, width](std::uint32_t k) {

@@ -1,0 +1,79 @@
+// The radix sort of so few keys that they are one tile, with fine grain: one workgroup makes all passes in one launch,
+// where a sort by columns has three launches for each, of which every one waits for the one before.
+//
+// Keys and values stay in the workgroup: between passes they go through its memory, from their places in the order of
+// the pass to the threads that hold these. Threads that would have keys behind the last have some that no other comes
+// after, in any bits; as equal ones keep their order, these are the last behind each pass.
+//
+// Of a tile's rounds there are as many as it takes, by powers of two: not a kernel for each number. A thread has its
+// values in registers as well, and so no room for as many keys as where tiles are moved.
+#include "sort_tile.h"
+
+namespace weft::detail {
+
+namespace {
+
+template <class B, class V>
+auto make_sort(const Tile& tile, KeyOrder order, bool pairs) {
+  return kernel("sort keys of one tile",
+                [=](Arr<B> keys, Arr<V> values, Int n, Int begin, Int end, Int passes) {
+                  using W = Wider<B, V>;
+                  const TileSorter<W> sorter(tile);
+                  const std::size_t rounds = std::size_t(tile.rounds);
+                  // All are on their way at once: none is behind a condition.
+                  const auto known = [&](std::size_t r) { return min(sorter.source(r), n - 1); };
+                  std::vector<Var<B>> key;
+                  std::vector<Var<V>> value;
+                  for (std::size_t r = 0; r < rounds; ++r) key.push_back(Var<B>(keys[known(r)]));
+                  for (std::size_t r = 0; r < rounds && pairs; ++r) value.push_back(Var<V>(values[known(r)]));
+                  for (std::size_t r = 0; r < rounds; ++r)
+                    key[r] = select(sorter.source(r) < n, key[r], last_key<B>(order));
+                  Int shift = begin;
+                  for (auto pass : range(passes)) {
+                    const Int bits = digit_width<Int>(end - shift, passes - pass), digits = Int(1) << bits;
+                    const auto digit = [&](std::size_t r) { return digit_of<B>(key[r], order, Var<B>(shift), digits); };
+                    const std::vector<UInt> place = sorter.places(digit, [](std::size_t, const Int&, const UInt&) {});
+                    barrier();
+                    const auto exchange = [&](auto& held) {
+                      using T = std::decay_t<decltype(held[0])>;
+                      for (std::size_t r = 0; r < rounds; ++r) sorter[place[r]] = Var<W>(held[r]);
+                      barrier();
+                      for (std::size_t r = 0; r < rounds; ++r) held[r] = T(Var<W>(sorter[sorter.source(r)]));
+                      barrier();
+                    };
+                    exchange(key);
+                    if (pairs) exchange(value);
+                    shift += bits;
+                  }
+                  for (std::size_t r = 0; r < rounds; ++r)
+                    If (sorter.source(r) < n) {
+                      keys[sorter.source(r)] = key[r];
+                      if (pairs) values[sorter.source(r)] = value[r];
+                    }
+                },
+                {.block = unsigned(tile.threads())});
+}
+
+}  // namespace
+
+template <class B, class V>
+void sort_lone_tile(const Work& work, const TileShape& shape, const Array<B>& keys, const Array<V>& values, bool pairs,
+                    KeyOrder order, int begin, int end) {
+  using K = decltype(make_sort<B, V>(Tile(), order, pairs));
+  const Tile tile{shape};
+  const K& sort = for_tile<K>(tile, 2 * int(order) + pairs, [&] { return make_sort<B, V>(tile, order, pairs); });
+  work.run(sort, tile.threads(), keys, values, keys.size(), begin, end, digit_passes(end - begin));
+}
+
+using U32 = std::uint32_t;
+using U64 = std::uint64_t;
+template void sort_lone_tile(const Work&, const TileShape&, const Array<U32>&, const Array<U32>&, bool, KeyOrder, int,
+                             int);
+template void sort_lone_tile(const Work&, const TileShape&, const Array<U32>&, const Array<U64>&, bool, KeyOrder, int,
+                             int);
+template void sort_lone_tile(const Work&, const TileShape&, const Array<U64>&, const Array<U32>&, bool, KeyOrder, int,
+                             int);
+template void sort_lone_tile(const Work&, const TileShape&, const Array<U64>&, const Array<U64>&, bool, KeyOrder, int,
+                             int);
+
+}  // namespace weft::detail
