@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 
+#include "form.h"
 #include "launch.h"
 #include "state.h"
 

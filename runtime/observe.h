@@ -8,13 +8,13 @@
 
 #include "../frontend/ir/module.h"
 #include "form.h"
+#include "host_arg.h"
 #include "state.h"
 #include "view.h"
 
 namespace weft::detail {
 
 class KernelCore;
-struct HostArg;
 
 /// A launch whose arguments were checked and that has threads to run.
 struct CheckedLaunch {

@@ -488,13 +488,7 @@ std::shared_ptr<Storage> allocate_shared(const std::shared_ptr<DeviceState>& dev
 std::shared_ptr<Storage> import_shared(const std::shared_ptr<DeviceState>& device, SharedMemory&& memory,
                                        std::uint64_t bytes) {
   const backend::VulkanAccess access(*device->device, "import_memory()");
-  if (bytes > memory.buffer_bytes)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("an array of {} bytes is imported from a buffer of {}", bytes, memory.buffer_bytes));
-  if (memory.buffer_bytes % 4)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("a buffer of {} bytes is imported: devices work on words of 4", memory.buffer_bytes));
-  return std::make_shared<Storage>(device, access.import_shared(std::move(memory)), nullptr, Storage::Outside{});
+  return std::make_shared<Storage>(device, access.import_shared(std::move(memory), bytes), nullptr, Storage::Outside{});
 }
 
 void claim(DeviceState& device, std::uintptr_t begin, std::uint64_t bytes) {

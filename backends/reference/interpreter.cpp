@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <string>
 
 #include "../../frontend/support/error.h"
+#include "atomic_word.h"
 
 namespace weft::backend {
 
@@ -66,7 +66,7 @@ void write_scalar(void* to, int bytes, std::uint64_t bits) {
 /// Atomic also against other streams, which run on other host threads. Returns the value before.
 template <class Word>
 std::uint64_t exchange(std::uint64_t address, const MemoryAccess& access, const std::uint64_t* values) {
-  std::atomic_ref<Word> word(*reinterpret_cast<Word*>(address));
+  const AtomicWord<Word> word(*reinterpret_cast<Word*>(address));
   Word before = word.load(std::memory_order_relaxed);
   const std::uint64_t given = values[access.values[0]];
   for (;;) {

@@ -291,9 +291,13 @@ Allocation Memory::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) {
   return hand_out_own(kWrapped, std::move(page), bytes);
 }
 
-Allocation Memory::import_shared(SharedMemory&& memory) {
+Allocation Memory::import_shared(SharedMemory&& memory, std::uint64_t array_bytes) {
   require_sharing();
   const auto invalid = [](const std::string& message) { throw Error(ErrorKind::invalid_argument, message); };
+  if (array_bytes > memory.buffer_bytes)
+    invalid(fmt::format("an array of {} bytes is imported from a buffer of {}", array_bytes, memory.buffer_bytes));
+  if (memory.buffer_bytes % 4)
+    invalid(fmt::format("a buffer of {} bytes is imported: devices work on words of 4", memory.buffer_bytes));
   if (memory.fd.is_empty()) invalid("memory is imported from an empty file descriptor");
   if (memory.device_uuid != adapter_.device_uuid || memory.driver_uuid != adapter_.driver_uuid)
     invalid(fmt::format("memory is imported that another adapter or driver than that of {} ({}) has shared",

@@ -181,9 +181,9 @@ SharedMemory VulkanAccess::share(std::uint64_t address) const {
   return vulkan_device(device_).memory().share(address);
 }
 
-Allocation VulkanAccess::import_shared(SharedMemory&& memory) const {
+Allocation VulkanAccess::import_shared(SharedMemory&& memory, std::uint64_t array_bytes) const {
   vulkan_device(device_).check_alive();
-  return vulkan_device(device_).memory().import_shared(std::move(memory));
+  return vulkan_device(device_).memory().import_shared(std::move(memory), array_bytes);
 }
 
 Allocation VulkanAccess::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) const {

@@ -71,8 +71,9 @@ class VulkanAccess {
   /// Memory of its own that can be shared. Freed as wrapped memory is.
   Allocation allocate_shared(std::uint64_t bytes) const;
   SharedMemory share(std::uint64_t address) const;
-  /// Takes the descriptor over when it succeeds. The allocation has as many bytes as the buffer.
-  Allocation import_shared(SharedMemory&& memory) const;
+  /// Takes the descriptor over when it succeeds. The allocation has as many bytes as the buffer. Errors: as
+  /// import_memory(). \param array_bytes  that the buffer must have at least
+  Allocation import_shared(SharedMemory&& memory, std::uint64_t array_bytes) const;
 
   /// Memory that another interface to the same GPU has exported. Freed as wrapped memory is.
   /// Errors: Error(unsupported) where the device cannot import memory, and for what it does not take.

@@ -63,8 +63,9 @@ class Memory {
   Allocation allocate_shared(std::uint64_t bytes);
   SharedMemory share(std::uint64_t address);
   /// Takes the descriptor over when it succeeds.
-  /// Errors: Error(unsupported); Error(invalid_argument) for what is not memory for this device.
-  Allocation import_shared(SharedMemory&& memory);
+  /// Errors: Error(unsupported); Error(invalid_argument) for what is not memory for this device, or a buffer of fewer
+  /// bytes than an array needs.
+  Allocation import_shared(SharedMemory&& memory, std::uint64_t array_bytes);
   /// Memory that another interface to the same GPU has exported: its first `bytes`. Takes the descriptor over when it
   /// succeeds. Errors: as import_shared().
   Allocation import_foreign(FileDescriptor&& fd, std::uint64_t bytes);

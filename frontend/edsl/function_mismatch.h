@@ -20,12 +20,21 @@ inline constexpr bool are_alike = [] {
     return false;
 }();
 
+/// Whether values of a face are of reals; of a struct no.
+template <class A>
+inline constexpr bool of_reals = [] {
+  if constexpr (requires { typename ElementOf<A>; })
+    return RealScalar<ElementOf<A>>;
+  else
+    return false;
+}();
+
 /// What a refused call gives, so that the statement around it adds no message of its own: the type of the first traced
 /// operand, of a real one before that of others.
 template <class A, class... B>
 struct Refused {
   using Rest = typename Refused<B...>::type;
-  static constexpr bool first = any_traced<A> && (RealScalar<ElementOf<A>> || !RealScalar<ElementOf<Rest>>);
+  static constexpr bool first = any_traced<A> && (of_reals<A> || !of_reals<Rest>);
   using type = std::conditional_t<first, HostOf<A>, Rest>;
 };
 template <class A>
@@ -35,7 +44,7 @@ struct Refused<A> {
 template <class... A>
 using RefusedNumber = Var<typename Refused<A...>::type>;
 template <class... A>
-using RefusedReal = std::conditional_t<RealScalar<ElementOf<RefusedNumber<A...>>>, RefusedNumber<A...>,
+using RefusedReal = std::conditional_t<of_reals<RefusedNumber<A...>>, RefusedNumber<A...>,
                                        Var<typename Rebound<typename Refused<A...>::type, float>::type>>;
 template <class... A>
 using RefusedTest = Var<bool>;

@@ -68,17 +68,31 @@ void read_parts(const typename PartsOf<T>::type& parts, tracing::Id* out, Loc lo
 template <class T>
 requires detail::Record<T>
 class In<T> {
-  static_assert(!detail::Layout<T>::holds_arrays,
-                "weft: a struct that holds arrays is not assigned, compared or chosen as a whole in a kernel: arrays "
-                "are no values there; use its other fields one by one");
+  // Asked where one is made, not of the class: what has to do with T, as a kernel's type, may be asked whether it can
+  // be compared (libc++ asks that of a vector's elements), which is no use of it.
+  static void needs_values() {
+    static_assert(!detail::Layout<T>::holds_arrays,
+                  "weft: a struct that holds arrays is not assigned, compared or chosen as a whole in a kernel: arrays "
+                  "are no values there; use its other fields one by one");
+  }
 
  public:
   In(const typename detail::PartsOf<T>::type& v, Loc loc = Loc::here()) : loc(loc) {
+    needs_values();
     detail::read_parts<T>(v, id, loc);
   }
-  In(const Ref<T>& r, Loc loc = Loc::here()) : loc(loc) { r.read(id, loc); }
-  In(const Ref<const T>& r, Loc loc = Loc::here()) : loc(loc) { r.read(id, loc); }
-  In(const T& v, Loc loc = Loc::here()) : loc(loc) { detail::leaf_constants(&v, detail::Layout<T>::leaves, id, loc); }
+  In(const Ref<T>& r, Loc loc = Loc::here()) : loc(loc) {
+    needs_values();
+    r.read(id, loc);
+  }
+  In(const Ref<const T>& r, Loc loc = Loc::here()) : loc(loc) {
+    needs_values();
+    r.read(id, loc);
+  }
+  In(const T& v, Loc loc = Loc::here()) : loc(loc) {
+    needs_values();
+    detail::leaf_constants(&v, detail::Layout<T>::leaves, id, loc);
+  }
 
   tracing::Id id[detail::Layout<T>::count > 0 ? detail::Layout<T>::count : 1];
   Loc loc;

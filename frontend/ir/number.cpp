@@ -1,6 +1,8 @@
 // Shortest texts of numbers.
 #include "number.h"
 
+#include <fast_float/fast_float.h>
+
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -28,7 +30,7 @@ std::string shortest_half(std::uint16_t bits) {
   double back = 0;
   for (int digits = 1; digits <= 5; ++digits) {
     char* end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits).ptr;
-    std::from_chars(text, end, back);
+    fast_float::from_chars(text, end, back);
     if (half_bits_from_double(back) == bits) break;
   }
   return shortest(back);

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -21,8 +22,14 @@
 #include <sched.h>
 #include <sys/mman.h>
 #endif
+#ifdef __APPLE__
+#include <crt_externs.h>
+#define environ (*_NSGetEnviron())  // libraries are not given it by name
+#endif
 #ifdef _WIN32
+#ifndef NOMINMAX
 #define NOMINMAX
+#endif
 #include <io.h>
 #include <process.h>
 #include <windows.h>
@@ -65,6 +72,33 @@ fs::path temporary_beside(const fs::path& path) {
   return result;
 }
 
+// A folder that a variable names; empty when it is unset.
+fs::path environment_folder(const char* name) {
+#ifdef _WIN32
+  // The names of users may have letters that the narrow characters of the system have not.
+  const std::wstring wide(name, name + std::strlen(name));
+  const wchar_t* const value = _wgetenv(wide.c_str());
+  return value ? fs::path(value) : fs::path();
+#else
+  return environment(name).value_or("");
+#endif
+}
+
+#ifdef _WIN32
+// As programs take a command line apart again (Microsoft's C library): in quotation marks, where backslashes before one
+// are doubled. A command line has no other way to say where an argument ends.
+std::string on_command_line(const std::string& argument) {
+  std::string result = "\"";
+  std::size_t backslashes = 0;
+  for (const char c : argument) {
+    if (c == '"') result.append(backslashes + 1, '\\');
+    backslashes = c == '\\' ? backslashes + 1 : 0;
+    result += c;
+  }
+  return result.append(backslashes, '\\') + '"';
+}
+#endif
+
 }  // namespace
 
 std::optional<std::string> environment(const char* name) {
@@ -104,12 +138,12 @@ void set_environment(const char* name, const char* value) {
 }
 
 fs::path cache_folder() {
-  if (const auto folder = environment("WEFT_CACHE_DIR")) return *folder;
+  if (const auto folder = environment_folder("WEFT_CACHE_DIR"); !folder.empty()) return folder;
 #ifdef _WIN32
-  if (const auto folder = environment("LOCALAPPDATA")) return fs::path(*folder) / "weft";
+  if (const auto folder = environment_folder("LOCALAPPDATA"); !folder.empty()) return folder / "weft";
 #else
-  if (const auto folder = environment("XDG_CACHE_HOME")) return fs::path(*folder) / "weft";
-  if (const auto home = environment("HOME")) return fs::path(*home) / ".cache" / "weft";
+  if (const auto folder = environment_folder("XDG_CACHE_HOME"); !folder.empty()) return folder / "weft";
+  if (const auto home = environment_folder("HOME"); !home.empty()) return home / ".cache" / "weft";
 #endif
   return {};
 }
@@ -200,14 +234,18 @@ void* find_function(void* library, const char* name) {
 }
 
 std::optional<int> run_program(const std::vector<std::string>& command) {
+  std::vector<std::string> parts = command;
+#ifdef _WIN32
+  for (std::string& part : parts) part = on_command_line(part);
+#endif
   std::vector<char*> arguments;
-  for (const std::string& part : command) arguments.push_back(const_cast<char*>(part.c_str()));
+  for (std::string& part : parts) arguments.push_back(part.data());
   arguments.push_back(nullptr);
   std::fflush(nullptr);
 #ifdef _WIN32
   const int output = _dup(1);
   _dup2(2, 1);
-  const auto code = _spawnvp(_P_WAIT, arguments[0], arguments.data());
+  const auto code = _spawnvp(_P_WAIT, command[0].c_str(), arguments.data());
   _dup2(output, 1);
   _close(output);
   if (code == -1) return std::nullopt;

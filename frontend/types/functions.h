@@ -12,14 +12,16 @@ namespace weft {
 // ambiguous.
 
 namespace detail {
+// None where numbers do not meet, without an error: compilers may ask before they look whether a function is meant.
 template <class... T>
-struct CommonScalar;
+struct CommonScalar {};
 template <class T>
 struct CommonScalar<T> {
   using type = T;
 };
-template <class A, class B, class... C>
-struct CommonScalar<A, B, C...> : CommonScalar<typename CommonScalar<A, B>::type, C...> {};
+template <class A, class B, class C, class... D>
+requires requires { typename CommonScalar<A, B>::type; }
+struct CommonScalar<A, B, C, D...> : CommonScalar<typename CommonScalar<A, B>::type, C, D...> {};
 template <class A, class B>
 requires(!std::is_same_v<A, half> && !std::is_same_v<B, half>) struct CommonScalar<A, B> : std::common_type<A, B> {
 };

@@ -1,6 +1,7 @@
 // Mesh files: what all formats have in common, and OBJ by tinyobjloader.
 #include "mesh_file.h"
 
+#include <fast_float/fast_float.h>
 #include <tiny_obj_loader.h>
 
 #include <algorithm>
@@ -19,14 +20,10 @@ namespace mesh_formats {
 
 bool parse_number(std::string_view word, double& value) {
   if (word.starts_with('+')) word.remove_prefix(1);
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  // Out of range: the value is not touched. Tiny ones are 0, as everywhere; huge ones no coordinates.
-  if (error == std::errc::result_out_of_range)
-    value = word.find_first_of("eE") != word.npos && word.find("-", 1) != word.npos
-                ? 0
-                : std::numeric_limits<double>::infinity();
-  else if (error != std::errc())
-    return false;
+  // That of the standard, as it is in libraries of which one (libc++) has none for reals. Tiny ones are 0, as
+  // everywhere, and huge ones infinite, which is no coordinate: newer versions also call both an error.
+  const auto [end, error] = fast_float::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() && error != std::errc::result_out_of_range) return false;
   return !word.empty() && end == word.data() + word.size();
 }
 

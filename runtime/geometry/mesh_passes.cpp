@@ -65,7 +65,7 @@ void gather_corners(const MeshArrays& mesh) {
                c = corner(points, indices, triangle, 2);
     // A triangle that is to be found by nobody is all NaN: no test holds for it.
     const Bool whole = is_finite(a) & is_finite(b) & is_finite(c);
-    const Vec3 nan(vec3(std::numeric_limits<float>::quiet_NaN()));
+    const Vec3 nan = vec3(std::numeric_limits<float>::quiet_NaN());
     corners[i * 3] = Vec4(select(whole, a, nan), bitcast<float>(triangle));
     corners[i * 3 + 1] = Vec4(select(whole, b, nan), Float(0));
     corners[i * 3 + 2] = Vec4(select(whole, c, nan), Float(0));

@@ -195,8 +195,9 @@ void check_reductions_with_scratch(const Device& device) {
       EXPECT_EQ(least.at(0), *std::min_element(x.begin(), x.end()));
       EXPECT_EQ(most.at(0), *std::max_element(x.begin(), x.end()));
       EXPECT_EQ(inner.at(0), inner_product(a, b)) << "as with scratch of its own";
-      if constexpr (RealScalar<T>)
+      if constexpr (RealScalar<T>) {
         EXPECT_NEAR(double(inner.at(0)), std::inner_product(x.begin(), x.end(), y.begin(), 0.0), 1e-3);
+      }
     }
 }
 

@@ -257,9 +257,9 @@ TEST_P(DebugMode, integer_division_by_zero_is_named) {
   text = error_of([&] { out.to_vector(); });
   expect_contains(text, here(line) + "\"divide\": thread 0: remainder of 100 by zero (3 more failures)");
   // A divisor that is known while the kernel is traced.
-  const int none = 0;
+  constexpr int none = 0;
   auto by_none = kernel(
-      "by_none", [none](Arr<const int> x, Arr<int> out) { out[tid()] = x[tid()] / Int(none); }, kDebug);
+      "by_none", [](Arr<const int> x, Arr<int> out) { out[tid()] = x[tid()] / Int(none); }, kDebug);
   launch(by_none, 4, x, out);
   expect_contains(error_of([&] { out.at(0); }), "\"by_none\": thread 0: division of 1 by zero (3 more failures)");
   // Reals have infinities.

@@ -126,7 +126,7 @@ class Program {
       default:  // given up: nothing of it stays
         struct GivenUp {};
         try {
-          conditional(depth, [this](const Array<int>& flag, const auto& body) {
+          conditional(depth, [](const Array<int>& flag, const auto& body) {
             graph_if(flag, [&] {
               body();
               throw GivenUp();

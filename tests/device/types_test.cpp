@@ -316,7 +316,7 @@ TEST_P(Types, increments_give_the_value_before_or_after) {
 }
 
 TEST_P(Types, messages_name_types_as_users_write_them) {
-  auto name = [&]<class X>(X x) { return kernel("names", [x](Arr<X>, Var<X>) {}).trace().params[0].type_name; };
+  auto name = [&]<class X>(X) { return kernel("names", [](Arr<X>, Var<X>) {}).trace().params[0].type_name; };
   EXPECT_EQ(name(vec3d()), "Array<vec3d>");
   EXPECT_EQ(name(vec4us()), "Array<vec4us>");
   EXPECT_EQ(name(mat44h()), "Array<mat44h>");

@@ -389,7 +389,9 @@ TEST_P(Adopting, ReadingComesAfterTheSemaphoreThatAStreamWaitsFor) {
     r.submit_between(commands, turn, 1, 2);
     e.device.stream().wait(turn, 2);
     // Memory that nobody else knows is read meanwhile, where the host does so without the queue.
-    if (!on_gpu()) EXPECT_EQ(unseen.at(3), 0);
+    if (!on_gpu()) {
+      EXPECT_EQ(unseen.at(3), 0);
+    }
     std::thread later([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       r.signal(turn, 1);
@@ -402,7 +404,9 @@ TEST_P(Adopting, ReadingComesAfterTheSemaphoreThatAStreamWaitsFor) {
     EXPECT_EQ(last_read_by(*x, [&] { return x->at(99); }), 7);
     EXPECT_EQ(last_read_by(*x, [&] { return x->to_vector().back(); }), 7);
   }
-  if (!on_gpu()) EXPECT_EQ(last_read_by(of_weft, [&] { return of_weft.host_span()[99]; }), 7);
+  if (!on_gpu()) {
+    EXPECT_EQ(last_read_by(of_weft, [&] { return of_weft.host_span()[99]; }), 7);
+  }
 }
 
 TEST_P(Adopting, ArraysStandOnTheRenderersBuffers) {

@@ -393,7 +393,7 @@ TEST_P(Recorded, NothingIsRecordedOnADetachedDevice) {
     e.device.detach();  // before anything was recorded
     for (int k = 0; k < 2; ++k)
       expect_contains(error_of([&] {
-                        stream.record_into(commands, [&] {
+                        (void)stream.record_into(commands, [&] {
                           if (launches) launch(add_one, 1, x);
                         });
                       }),

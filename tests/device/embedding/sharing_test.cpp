@@ -21,6 +21,20 @@ auto add_one = kernel("add_one", [](Arr<float> x) { x[tid()] += 1; });
 
 WATCHED_TEST(Sharing);
 
+TEST_P(Sharing, SaysWhichExtensionIsMissing) {
+  if (on_reference()) GTEST_SKIP();
+  Renderer::Wish wish = wish_for_weft(on_gpu());
+  wish.prepare = [prepare = wish.prepare](Renderer& r) {
+    prepare(r);
+    std::erase_if(r.extensions,
+                  [](const char* name) { return std::string(name) == VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME; });
+  };
+  Renderer renderer(wish);
+  const Device adopted = Device::adopt(handles_of(renderer));
+  expect_contains(error_of([&] { shareable<float>(adopted, 3); }), VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  expect_contains(error_of([&] { import_memory<float>(adopted, 3, {}); }), VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+}
+
 TEST_P(Sharing, MemoryGoesFromDeviceToDevice) {
   if (on_reference()) {
     expect_contains(error_of([&] { shareable<float>(device(), 3); }), "shareable() on reference");
