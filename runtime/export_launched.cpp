@@ -24,10 +24,10 @@ struct Written {
   std::map<std::string, std::vector<std::uint64_t>> stems;
 
   static Written* get() {
-    static const std::optional<std::string> folder = platform::environment("WEFT_EXPORT_KERNELS");
-    if (!folder) return nullptr;
+    static const std::filesystem::path folder = platform::environment_folder("WEFT_EXPORT_KERNELS");
+    if (folder.empty()) return nullptr;
     static Written written{
-        *folder, spirv::Target::named(platform::environment("WEFT_EXPORT_TARGET").value_or("portable")), {}, {}};
+        folder, spirv::Target::named(platform::environment("WEFT_EXPORT_TARGET").value_or("portable")), {}, {}};
     return &written;
   }
 

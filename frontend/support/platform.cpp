@@ -72,18 +72,6 @@ fs::path temporary_beside(const fs::path& path) {
   return result;
 }
 
-// A folder that a variable names; empty when it is unset.
-fs::path environment_folder(const char* name) {
-#ifdef _WIN32
-  // The names of users may have letters that the narrow characters of the system have not.
-  const std::wstring wide(name, name + std::strlen(name));
-  const wchar_t* const value = _wgetenv(wide.c_str());
-  return value ? fs::path(value) : fs::path();
-#else
-  return environment(name).value_or("");
-#endif
-}
-
 #ifdef _WIN32
 // As programs take a command line apart again (Microsoft's C library): in quotation marks, where backslashes before one
 // are doubled. A command line has no other way to say where an argument ends.
@@ -105,6 +93,18 @@ std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
   if (!value || !*value) return std::nullopt;
   return std::string(value);
+}
+
+fs::path environment_folder(const char* name) {
+#ifdef _WIN32
+  // From the system, since the C library's environment has only what narrow characters can say.
+  const std::wstring wide(name, name + std::strlen(name));
+  std::wstring value(GetEnvironmentVariableW(wide.c_str(), nullptr, 0), L'\0');
+  value.resize(GetEnvironmentVariableW(wide.c_str(), value.data(), DWORD(value.size())));
+  return value;
+#else
+  return environment(name).value_or("");
+#endif
 }
 
 bool environment_flag(const char* name, bool otherwise) {
@@ -134,6 +134,15 @@ void set_environment(const char* name, const char* value) {
     setenv(name, value, 1);
   else
     unsetenv(name);
+#endif
+}
+
+void set_environment_folder(const char* name, const fs::path& folder) {
+#ifdef _WIN32
+  const std::wstring wide(name, name + std::strlen(name));
+  _wputenv_s(wide.c_str(), folder.c_str());
+#else
+  setenv(name, folder.c_str(), 1);
 #endif
 }
 

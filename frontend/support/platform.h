@@ -15,6 +15,9 @@ namespace weft::platform {
 /// The value of an environment variable; nothing when it is unset or empty.
 std::optional<std::string> environment(const char* name);
 
+/// A folder that a variable names; empty when it is unset or empty.
+std::filesystem::path environment_folder(const char* name);
+
 /// False for "0", "false", "off" and "no", true for any other value, `otherwise` when unset.
 bool environment_flag(const char* name, bool otherwise);
 
@@ -23,6 +26,9 @@ std::uint64_t environment_number(const char* name, std::uint64_t otherwise);
 
 /// Sets a variable for this process; null unsets it. Not to be called while other threads read the environment.
 void set_environment(const char* name, const char* value);
+
+/// As set_environment(), with whatever letters the folder has. environment_folder() gives it back as it is.
+void set_environment_folder(const char* name, const std::filesystem::path& folder);
 
 /// Where weft keeps what it can rebuild: WEFT_CACHE_DIR, else the user's cache folder (XDG_CACHE_HOME, ~/.cache or
 /// LOCALAPPDATA) with "weft" below it. Empty when none of them is known. Not created.

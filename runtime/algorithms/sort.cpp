@@ -79,6 +79,13 @@ void copy_back(const Work& work, const Array<T>& to, const Array<T>& from) {
   work.run(copy, to.size(), to, from);
 }
 
+bool sorts_coarse(const Work& work) { return work.coarse() || !sorts_fine(work.device()); }
+
+// Of no rounds where it is none.
+TileShape lone_tile_of(const Work& work, int element_bytes, std::int64_t n) {
+  return sorts_coarse(work) ? TileShape() : lone_tile(work.device(), element_bytes, n);
+}
+
 // A thread's run; the last ones may have none.
 std::int64_t run_of(std::int64_t n, std::int64_t columns) { return ceil_div(n, columns); }
 
@@ -116,10 +123,10 @@ void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, boo
   const std::int64_t n = keys.size();
   const int passes = digit_passes(end - begin);
   if (n < 2 || passes == 0) return;
-  const bool coarse = work.coarse() || !sorts_fine(work.device());
+  const bool coarse = sorts_coarse(work);
   if (coarse && n <= kSmallSort) return sort_small(work, keys, values, pairs, order, begin, end);
   const int widest = int(pairs ? std::max(sizeof(B), sizeof(V)) : sizeof(B));
-  const TileShape lone = coarse ? TileShape() : lone_tile(work.device(), widest, n);
+  const TileShape lone = lone_tile_of(work, widest, n);
   if (lone.rounds > 0) return sort_lone_tile(work, lone, keys, values, pairs, order, begin, end);
   const FineShape shape = coarse ? FineShape() : fine_shape(work.device(), widest, n);
   const std::int64_t columns = coarse ? coarse_columns(n) : shape.columns;
@@ -178,7 +185,9 @@ void radix_sort(const ArrayBase& keys, const ArrayBase* values, ir::Type type, c
   }
   work.has_no_derivative(keys, keys, "a sort of an array", instead);
   const std::uint32_t value_bytes = values ? values->element_bytes() : 0;
-  work.begin(sort_scratch(keys.size(), keys.element_bytes(), value_bytes));
+  const int widest = int(std::max(keys.element_bytes(), value_bytes));
+  work.begin(sort_scratch(keys.size(), keys.element_bytes(), value_bytes), nullptr,
+             lone_tile_of(work, widest, keys.size()).rounds > 0);
   const auto sort = [&]<class B, class V>(B, V) {
     const Array<B> k = Row<B>(keys);
     const Array<V> v = values ? Row<V>(*values) : Row<V>(keys);

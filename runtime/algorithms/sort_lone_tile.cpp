@@ -5,8 +5,8 @@
 // the pass to the threads that hold these. Threads that would have keys behind the last have some that no other comes
 // after, in any bits; as equal ones keep their order, these are the last behind each pass.
 //
-// Of a tile's rounds there are as many as it takes, by powers of two: not a kernel for each number. A thread has its
-// values in registers as well, and so no room for as many keys as where tiles are moved.
+// Threads are as many as a workgroup may have, since a pass of few keys is waiting, which all do at once; their keys as
+// many as it takes, by powers of two: not a kernel for each number.
 #include "sort_tile.h"
 
 namespace weft::detail {

@@ -49,7 +49,7 @@ struct SortLimits {
   std::int64_t enough_threads = 384ll * 1024;  ///< for large devices: columns have several tiles where as many are left
   std::int64_t tiles_ahead = 4;                ///< of a column, as far as the line above says so
   std::int64_t most_columns = 4096;            ///< where there would be more, each has as many tiles as it takes
-  std::int64_t lone_tile = 1 << 14;            ///< keys of a sort that is one tile, as far as a tile has room for them
+  bool lone_tile = true;                       ///< keys that a tile has room for are sorted as one
 };
 SortLimits& sort_limits();
 

@@ -280,9 +280,8 @@ bool sorts_fine(const DeviceState& device) {
 
 TileShape lone_tile(const DeviceState& device, int element_bytes, std::int64_t n) {
   Tile tile = largest_tile(device, element_bytes);
-  if (n > std::min<std::int64_t>(tile.keys(), sort_limits().lone_tile)) return {};
-  const int most = tile.rounds;
-  for (tile.rounds = 2; tile.rounds <= most; tile.rounds *= 2)
+  const int most = sort_limits().lone_tile ? tile.rounds : 0;
+  for (tile.rounds = 1; tile.rounds <= most; tile.rounds *= 2)
     if (n <= tile.keys()) return tile;
   return {};
 }

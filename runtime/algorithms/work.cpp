@@ -67,7 +67,7 @@ void Work::has_no_derivative(const ArrayBase& to, const ArrayBase& from, const c
   if (Recorder* r = recorder()) r->untaped(to, from, {}, what, instead);
 }
 
-void Work::begin(std::uint64_t bytes, const ArrayBase* replaces) {
+void Work::begin(std::uint64_t bytes, const ArrayBase* replaces, bool none) {
   if (!options_.scratch.is_null()) {
     const Array<std::uint8_t>& given = options_.scratch;
     if (given.storage()->device.get() != device_)
@@ -83,11 +83,11 @@ void Work::begin(std::uint64_t bytes, const ArrayBase* replaces) {
     for (const Taken& t : taken_) are_apart(given, "the scratch memory", t.array, t.what);
     scratch_ = given.storage();
     next_ = given.address();
-  } else if (bytes) {
+  } else if (bytes && !none) {
     scratch_ = allocate(device_->shared_from_this(), bytes);
     next_ = scratch_->allocation.address;
   }
-  end_ = next_ + bytes;
+  end_ = none ? next_ : next_ + bytes;
   if (replaces) {
     const bool given = options_.stream && !Capture::current();
     before_write(*replaces, given ? state_of(*options_.stream) : current_stream(*device_),

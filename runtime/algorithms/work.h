@@ -51,9 +51,10 @@ class Work {
   /// After the checks, before the first launch: from here on no tape hears of launches.
   /// \param bytes     that take() may give out
   /// \param replaces  an output of which all elements are replaced, or null
+  /// \param none      nothing is taken this time: memory of the caller's is looked at as always, and none allocated
   /// Errors: Error(invalid_argument) for scratch memory of the caller that is too small, on another device, strided, or
   /// shared with an array of takes(); Error(out_of_memory).
-  void begin(std::uint64_t bytes, const ArrayBase* replaces = nullptr);
+  void begin(std::uint64_t bytes, const ArrayBase* replaces = nullptr, bool none = false);
   /// The next piece of scratch memory.
   template <class T>
   Array<T> take(std::int64_t count) {

@@ -20,8 +20,8 @@ namespace mesh_formats {
 
 bool parse_number(std::string_view word, double& value) {
   if (word.starts_with('+')) word.remove_prefix(1);
-  // That of the standard, as it is in libraries of which one (libc++) has none for reals. Tiny ones are 0, as
-  // everywhere, and huge ones infinite, which is no coordinate: newer versions also call both an error.
+  // As std::from_chars, which libc++ lacks for reals. Tiny ones are 0, as everywhere, and huge ones infinite, which is
+  // no coordinate: newer versions also call both an error.
   const auto [end, error] = fast_float::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc() && error != std::errc::result_out_of_range) return false;
   return !word.empty() && end == word.data() + word.size();

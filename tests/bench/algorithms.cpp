@@ -61,12 +61,22 @@ void note_rate(Run& run, std::int64_t n, const Timing& t) {
   run.note(fmt::format("{:.1f} M elements/s", double(n) / t.seconds / 1e6));
 }
 
-/// What a sort on the device works on, or several in a row, each on a copy of its own.
+/// Whether `keys` are sorted and each value says where its key stood; equal keys in their order.
+bool sorted_as(const std::vector<U32>& keys0, const std::vector<U32>& keys, const std::vector<U32>& values) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (values[i] >= keys0.size() || keys0[values[i]] != keys[i]) return false;
+    if (i > 0 && !(Pair(keys[i - 1], values[i - 1]) < Pair(keys[i], values[i]))) return false;
+  }
+  return keys.size() == keys0.size();
+}
+
+/// What a sort on the device works on, or several in a row, each on a copy of its own. None runs beside another.
 struct DeviceSort {
   explicit DeviceSort(const Device& device, int in_a_row = 1, std::int64_t n = kSorted)
       : keys0(device, random_numbers(n)),
         values0(arange<U32>(device, U32(n))),
         scratch(empty<std::uint8_t>(device, radix_sort_scratch_bytes<U32, U32>(n))) {
+    device.stream().barrier_always(true);
     for (int k = 0; k < in_a_row; ++k) {
       all_keys.push_back(empty<U32>(device, n));
       all_values.push_back(empty<U32>(device, n));
@@ -85,6 +95,16 @@ struct DeviceSort {
                 pairs ? radix_sort_pairs(all_keys[k], all_values[k], options) : radix_sort(all_keys[k], options);
               keys0.device().synchronize();
             }};
+  }
+  ~DeviceSort() { keys0.device().stream().barrier_always(false); }
+  DeviceSort(const DeviceSort&) = delete;
+
+  /// Whether each of them has sorted: each value says where its key stood, equal keys in their order.
+  bool sorted() const {
+    const std::vector<U32> before = keys0.to_vector();
+    for (std::size_t k = 0; k < all_keys.size(); ++k)
+      if (!sorted_as(before, all_keys[k].to_vector(), all_values[k].to_vector())) return false;
+    return true;
   }
   std::vector<U32> sorted_keys() const { return all_keys.back().to_vector(); }
   std::vector<U32> sorted_values() const { return all_values.back().to_vector(); }
@@ -135,22 +155,12 @@ void sort_pairs(Run& run) {
   run.note(fmt::format("coarse {:.1f} ms, fine {:.1f} ms", timings[0].seconds * 1e3, timings[1].seconds * 1e3));
 }
 
-/// Whether `keys` are sorted and each value says where its key stood; equal keys in their order.
-bool sorted_as(const std::vector<U32>& keys0, const std::vector<U32>& keys, const std::vector<U32>& values) {
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (values[i] >= keys0.size() || keys0[values[i]] != keys[i]) return false;
-    if (i > 0 && !(Pair(keys[i - 1], values[i - 1]) < Pair(keys[i], values[i]))) return false;
-  }
-  return keys.size() == keys0.size();
-}
-
 /// So few that what a launch takes counts: a time is that of one, of several before the wait.
 void sort_few(Run& run, std::int64_t n) {
   DeviceSort sort(run.device(), kFewInARow, n);
   HostSort host(sort);
   auto timings = race({sort.side(true), host.side()}, run.rounds());
-  if (!sorted_as(sort.keys0.to_vector(), sort.sorted_keys(), sort.sorted_values()))
-    throw std::runtime_error("not sorted as the host does");
+  if (!sort.sorted()) throw std::runtime_error("not sorted as the host does");
   timings[0].seconds /= kFewInARow;
   run.compare(timings[0], {"std::stable_sort", timings[1]}, "ms");
 }
@@ -175,10 +185,14 @@ void sort_shapes(Run& run, std::int64_t n) {
     Limits limits = chosen;
     change(limits);
     detail::sort_limits() = limits;
-    if (few ? shape().first != chosen_shape.first : shape().second != chosen_shape.second)
+    const auto [lone, columns] = shape();
+    if (few ? lone.rounds > 0 && lone != chosen_shape.first : columns != chosen_shape.second)
       ways.emplace_back(name, limits);
   };
-  add("by columns", [](Limits& l) { l.lone_tile = 0; });
+  if (few) {
+    ways.emplace_back("by columns", chosen);
+    ways.back().second.lone_tile = false;
+  }
   add("columns of one tile", [](Limits& l) { l.tiles_ahead = 1; });
   add("half as many columns", [](Limits& l) { l.enough_threads /= 2; });
   add("a quarter of them, of up to 8 tiles", [](Limits& l) { l.enough_threads /= 4, l.tiles_ahead = 8; });
@@ -203,12 +217,10 @@ void sort_shapes(Run& run, std::int64_t n) {
   }
   auto timings = race(sides, std::min(run.rounds(), kMostRounds));
   for (Timing& t : timings) t.seconds /= in_a_row;
-  const std::vector<U32> keys0 = sort.keys0.to_vector();
   for (std::size_t k = 0; k < ways.size(); ++k) {
     sides[k].prepare();
     sides[k].work();
-    if (!sorted_as(keys0, sort.sorted_keys(), sort.sorted_values()))
-      throw std::runtime_error("not sorted as the host does: " + ways[k].first);
+    if (!sort.sorted()) throw std::runtime_error("not sorted as the host does: " + ways[k].first);
   }
   std::size_t best = 1;
   for (std::size_t k = 0; k < ways.size(); ++k) {

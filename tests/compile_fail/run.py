@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 kMaxLines = 15
-# Clang says more of each candidate, and shows no caret only where it is told so in its own words.
+# Clang says more of each candidate.
 kMaxLinesOfClang = 45
 # What GCC says by itself, beside the messages of weft, as Clang does.
 WORDS_OF_CLANG = {
@@ -17,7 +17,7 @@ WORDS_OF_CLANG = {
     "from 'weft::Bool'": "value of type 'Bool'",
     "deleted": "no viable overloaded '='",
     "discards qualifiers": "no viable overloaded '='",
-    "no match for": "no ",
+    "no match for": ("no matching function for call", "no viable overloaded '='"),
     "no match for call": "no matching function for call",
     "no matching function": "no matching member function",
     "has no member": "no member named",
@@ -265,9 +265,10 @@ def check(compiler, include, name, clang):
     if run.returncode == 0:
         return "compiles", lines
     for part in words if isinstance(words, tuple) else (words,):
-        said = (part, WORDS_OF_CLANG.get(part, part)) if clang else (part,)
-        if not any(one in line for line in lines for one in said):
-            return f'lacks "{said[-1]}"', lines
+        said = WORDS_OF_CLANG.get(part, part) if clang else part
+        said = said if isinstance(said, tuple) else (said,)
+        if not any(one in line for line in lines for one in (part, *said)):
+            return f'lacks "{said[0]}"', lines
     most = kMaxLinesOfClang if clang else kMaxLines
     return f"has {len(lines)} lines of diagnostics" if len(lines) > most else "", lines
 

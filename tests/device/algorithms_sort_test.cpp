@@ -112,7 +112,7 @@ struct RestoreLimits {
 template <class F>
 void by_columns(F f) {
   const RestoreLimits restore;
-  detail::sort_limits().lone_tile = 0;
+  detail::sort_limits().lone_tile = false;
   f();
 }
 
@@ -183,6 +183,34 @@ TEST_P(AlgorithmsSort, subgroups_of_every_size_sort) {
   });
 }
 
+/// Few keys by some of the bits that order them: an unsigned key's own; a signed one's highest is the other way round,
+/// and of negative reals all are.
+template <class K>
+void check_bits(const Device& device, int begin, int end) {
+  SCOPED_TRACE(ir::user_name(scalar_type<K>()));
+  constexpr int width = 8 * sizeof(K);
+  const std::vector<K> keys = make_keys<K>(200, Pattern::random);
+  const auto digits = [&](K k) {
+    Bits<K> bits;
+    if (k == K(0)) k = K(0);  // of both zeros the same
+    std::memcpy(&bits, &k, sizeof k);
+    const Bits<K> sign = Bits<K>(1) << (width - 1);
+    if (RealScalar<K> && (bits & sign))
+      bits = ~bits;
+    else if (std::is_signed_v<K>)
+      bits ^= sign;
+    return std::uint64_t(bits) >> begin & ((1ull << (end - begin)) - 1);
+  };
+  std::vector<std::uint32_t> numbers(keys.size());
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  const Array<K> k(device, keys);
+  const Array<std::uint32_t> v(device, numbers);
+  radix_sort_pairs(k, v, {.grain = Grain::fine, .begin_bit = begin, .end_bit = end});
+  const auto order = stable_order(keys, [&](K a, K b) { return digits(a) < digits(b); });
+  EXPECT_TRUE(v.to_vector() == order) << begin << " to " << end;
+  EXPECT_TRUE(same_bits(k.to_vector(), in_order(keys, order))) << begin << " to " << end;
+}
+
 // Both sides of every step in the rounds of a tile, up to the first sort that is more than one.
 TEST_P(AlgorithmsSort, keys_that_are_one_tile_are_sorted_by_one_launch) {
   on_all_sizes(device(), on_reference(), [](const Device& device) {
@@ -210,6 +238,14 @@ TEST_P(AlgorithmsSort, keys_that_are_one_tile_are_sorted_by_one_launch) {
       check_pairs<std::uint64_t>(device, make_keys<std::uint32_t>(n, Pattern::descending), Grain::fine);
     }
     EXPECT_EQ(tile(sizes.back() + 20 * threads).rounds, 0);
+    for (const auto& [begin, end] : {std::pair(4, 16), {31, 32}, {0, 9}}) {
+      check_bits<std::uint32_t>(device, begin, end);
+      check_bits<int>(device, begin, end);
+      check_bits<float>(device, begin, end);
+      check_bits<std::uint64_t>(device, begin, end);
+      check_bits<std::int64_t>(device, begin + 32, end + 32);
+      check_bits<double>(device, begin + 32, end + 32);
+    }
   });
 }
 

@@ -18,7 +18,7 @@ class KernelCache : public testing::Test {
     before_ = platform::environment("WEFT_CACHE_DIR");
     folder_ = fs::temp_directory_path() / ("weft_cache_test_" + std::to_string(platform::process_id()));
     fs::remove_all(folder_);
-    platform::set_environment("WEFT_CACHE_DIR", folder_.string().c_str());
+    platform::set_environment_folder("WEFT_CACHE_DIR", folder_);
   }
   void TearDown() override {
     platform::set_environment("WEFT_CACHE_DIR", before_ ? before_->c_str() : nullptr);

@@ -223,7 +223,11 @@ TEST_F(MeshFile, names_the_file_and_what_is_wrong) {
   expect_refused("a.obj", "v 0 0\nf 1 1 1\n", "line 1 is not a vertex with three numbers");
   expect_refused("a.obj", tetrahedron + "v 0 zero 0\nf 1 2 3\n", "line 5 is not a vertex");
   expect_refused("a.obj", "v nan 0 0\n" + tetrahedron + "f 1 2 3\n", "the coordinates of point 0 are not finite");
-  expect_refused("a.obj", tetrahedron + "v 0 0 1e39\nf 1 2 3\n", "the coordinates of point 4 are not finite");
+  for (const char* huge : {"1e39", "1e400", "-1e400"})
+    expect_refused("a.obj", tetrahedron + "v 0 0 " + huge + "\nf 1 2 3\n", "the coordinates of point 4 are not finite");
+  const std::string zeros(400, '0');
+  for (const std::string& tiny : {std::string("1e-400"), std::string("-1e-400"), "0." + zeros + "1"})
+    EXPECT_EQ(load_mesh(write("a.obj", tetrahedron + "v 0 0 " + tiny + "\nf 1 2 5\n")).points.back()[2], 0) << tiny;
 
   const std::string header =
       "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"

@@ -113,7 +113,7 @@ struct TemporaryFolder {
 
 void run(const Request& request, std::vector<Found>& all) {
   const TemporaryFolder folder;
-  platform::set_environment("WEFT_EXPORT_KERNELS", folder.path.string().c_str());
+  platform::set_environment_folder("WEFT_EXPORT_KERNELS", folder.path);
   platform::set_environment("WEFT_EXPORT_TARGET", request.target.c_str());
   const std::optional<int> code = platform::run_program(request.program);
   platform::set_environment("WEFT_EXPORT_KERNELS", nullptr);
