@@ -142,7 +142,7 @@ void set_environment_folder(const char* name, const fs::path& folder) {
   const std::wstring wide(name, name + std::strlen(name));
   _wputenv_s(wide.c_str(), folder.c_str());
 #else
-  setenv(name, folder.c_str(), 1);
+  set_environment(name, folder.c_str());
 #endif
 }
 

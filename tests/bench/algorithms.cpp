@@ -70,13 +70,14 @@ bool sorted_as(const std::vector<U32>& keys0, const std::vector<U32>& keys, cons
   return keys.size() == keys0.size();
 }
 
-/// What a sort on the device works on, or several in a row, each on a copy of its own. None runs beside another.
+/// What a sort on the device works on, or several in a row, each on a copy of its own: one behind the other, also where
+/// they have no scratch memory in common.
 struct DeviceSort {
   explicit DeviceSort(const Device& device, int in_a_row = 1, std::int64_t n = kSorted)
       : keys0(device, random_numbers(n)),
         values0(arange<U32>(device, U32(n))),
         scratch(empty<std::uint8_t>(device, radix_sort_scratch_bytes<U32, U32>(n))) {
-    device.stream().barrier_always(true);
+    device.stream().barrier_always(in_a_row > 1);
     for (int k = 0; k < in_a_row; ++k) {
       all_keys.push_back(empty<U32>(device, n));
       all_values.push_back(empty<U32>(device, n));
