@@ -65,7 +65,7 @@ void Commands::leave() {
 }
 
 void Commands::barrier() {
-  memory_barrier(device_.vk(), handle(), stages_);
+  kept_.order(Barrier::memory, stages_);
   reached_ = stages_;
   hazards_.clear();
   barrier_due_ = false;
@@ -145,6 +145,12 @@ void Commands::build(const VulkanRayStructure& structure, const RayTriangles& tr
   const auto between = [&] { memory_barrier(device_.vk(), commands_, used_); };
   between();
   structure.record(commands_, triangles, between);
+}
+
+void Commands::moment(VkQueryPool pool, std::uint32_t place, std::uint64_t to) {
+  const Place target = to ? device_.memory().resolve(to, 2 * sizeof(std::uint64_t)) : Place();
+  kept_.moment(pool, place, target.buffer, target.offset);
+  write_when_full();
 }
 
 void Commands::track_hazards(bool on) {

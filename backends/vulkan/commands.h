@@ -51,7 +51,7 @@ class Commands {
 
   /// Puts what is needed before a dispatch() on `ranges`.
   void order_launch(std::span<const MemoryRange> ranges);
-  /// A barrier against everything.
+  /// A barrier against everything, before what comes next.
   void barrier();
   /// After an operation.
   void done() { barrier_due_ = always_; }
@@ -64,9 +64,13 @@ class Commands {
   /// As the commands run. Whole words: `to` has room for them.
   void write(std::uint64_t to, std::span<const std::byte> bytes);
   void build(const VulkanRayStructure& structure, const RayTriangles& triangles);
+  /// See Kept::moment(). Where `to` is not null, 16 bytes there receive both.
+  void moment(VkQueryPool pool, std::uint32_t place, std::uint64_t to);
 
   void track_hazards(bool on);
   void barrier_always(bool on);
+  /// Operations that the driver has not been given. For tests.
+  std::size_t kept() const { return kept_.size(); }
   std::uint64_t memory_barriers() const { return memory_barriers_; }
   std::uint64_t execution_barriers() const { return execution_barriers_; }
 

@@ -15,8 +15,8 @@ void Kept::make_room() {
 }
 
 void Kept::order(Barrier kind, VkPipelineStageFlags stages) {
-  // An operation that was refused meanwhile has left one.
-  next_ = {std::max(next_.kind, kind), stages};
+  // One may be left: of an operation that was refused meanwhile, or from behind a measured one.
+  next_ = {std::max(next_.kind, kind), next_.among | stages};
 }
 
 Kept::Ordered Kept::take_order() { return std::exchange(next_, {}); }
@@ -36,6 +36,10 @@ void Kept::copy(VkBuffer to, VkBuffer from, const VkBufferCopy& region) {
 
 void Kept::fill(VkBuffer buffer, VkDeviceSize at, VkDeviceSize bytes, std::uint32_t pattern) {
   operations_.push_back({take_order(), Fill{buffer, at, bytes, pattern}});
+}
+
+void Kept::moment(VkQueryPool pool, std::uint32_t place, VkBuffer to, VkDeviceSize at) {
+  operations_.push_back({take_order(), Moment{pool, place, to, at}});
 }
 
 void Kept::clear() {
@@ -77,6 +81,14 @@ class Kept::Writer {
   }
   void operator()(const Copy& copy) { vk_.vkCmdCopyBuffer(commands_, copy.from, copy.to, 1, &copy.region); }
   void operator()(const Fill& fill) { vk_.vkCmdFillBuffer(commands_, fill.buffer, fill.at, fill.bytes, fill.pattern); }
+  // Both are copied behind the second: a copy between them would be measured with what stands there.
+  void operator()(const Moment& moment) {
+    vk_.vkCmdResetQueryPool(commands_, moment.pool, moment.place, 1);
+    vk_.vkCmdWriteTimestamp(commands_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, moment.pool, moment.place);
+    if (moment.to)
+      vk_.vkCmdCopyQueryPoolResults(commands_, moment.pool, moment.place - 1, 2, moment.to, moment.at,
+                                    sizeof(std::uint64_t), VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+  }
 
  private:
   Kept& kept_;

@@ -30,7 +30,11 @@ class Kept {
               VkDeviceSize grid_at, VkPipelineStageFlags stages);
   void copy(VkBuffer to, VkBuffer from, const VkBufferCopy& region);
   void fill(VkBuffer buffer, VkDeviceSize at, VkDeviceSize bytes, std::uint32_t pattern);
+  /// The pool's place gets the moment at which all before has run. Where there is a buffer, it gets what that place and
+  /// the one before it hold, 8 bytes each.
+  void moment(VkQueryPool pool, std::uint32_t place, VkBuffer to, VkDeviceSize at);
 
+  std::size_t size() const { return operations_.size(); }
   /// So many that they should be written.
   bool full() const { return operations_.size() >= kMost; }
   /// Gives the command buffer what is kept, a barrier that was ordered last included; nothing is, then.
@@ -59,13 +63,19 @@ class Kept {
     VkDeviceSize at = 0, bytes = 0;
     std::uint32_t pattern = 0;
   };
+  struct Moment {
+    VkQueryPool pool = VK_NULL_HANDLE;
+    std::uint32_t place = 0;
+    VkBuffer to = VK_NULL_HANDLE;
+    VkDeviceSize at = 0;
+  };
   struct Ordered {
     Barrier kind = Barrier::none;
     VkPipelineStageFlags among = 0;
   };
   struct Operation {
     Ordered before;
-    std::variant<Launch, Copy, Fill> what;
+    std::variant<Launch, Copy, Fill, Moment> what;
   };
 
   class Writer;

@@ -159,12 +159,12 @@ bool VulkanStream::measure(Timestamps* into, std::uint32_t first) {
 void VulkanStream::begin_measured() {
   if (!measure_) return;
   commands_.barrier();
-  measure_->write_first(commands_.handle(), measure_first_);
+  measure_->write_first(commands_, measure_first_);
 }
 
 void VulkanStream::end_measured() {
   if (!measure_) return;
-  std::exchange(measure_, nullptr)->write_second(commands_.handle(), measure_first_);
+  std::exchange(measure_, nullptr)->write_second(commands_, measure_first_);
   commands_.barrier();
 }
 
@@ -219,12 +219,12 @@ Ticket VulkanStream::replay(Graph& graph) {
   if (!commands) return recorded_;
   const auto timestamp = [&](auto write) {
     if (!commands_.open()) begin();
-    write(commands_.handle());
+    write();
     recorded();
     flush();
   };
   VulkanTimestamps* const measured = std::exchange(measure_, nullptr);
-  if (measured) timestamp([&](VkCommandBuffer commands) { measured->write_first(commands, measure_first_); });
+  if (measured) timestamp([&] { measured->write_first(commands_, measure_first_); });
   flush();
   if (ready.has_arguments()) {
     begin();
@@ -236,7 +236,7 @@ Ticket VulkanStream::replay(Graph& graph) {
   timeline_->recorded.store(++recorded_, std::memory_order_release);
   submit({.commands = commands}, Urgency::little);
   ready.arguments_written();
-  if (measured) timestamp([&](VkCommandBuffer commands) { measured->write_second(commands, measure_first_); });
+  if (measured) timestamp([&] { measured->write_second(commands_, measure_first_); });
   return recorded_;
 }
 

@@ -37,21 +37,6 @@ void VulkanTimestamps::abandon() {
   pool_ = VK_NULL_HANDLE;
 }
 
-void VulkanTimestamps::write(VkCommandBuffer commands, std::uint32_t place) {
-  device_.vk().vkCmdResetQueryPool(commands, pool_, place, 1);
-  device_.vk().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, pool_, place);
-}
-
-void VulkanTimestamps::write_first(VkCommandBuffer commands, std::uint32_t first) { write(commands, first); }
-
-// Both are copied behind the second: a copy between them would be measured with what stands there.
-void VulkanTimestamps::write_second(VkCommandBuffer commands, std::uint32_t first) {
-  write(commands, first + 1);
-  const Place target = device_.memory().resolve(results_.address + first * kResultBytes, 2 * kResultBytes);
-  device_.vk().vkCmdCopyQueryPoolResults(commands, pool_, first, 2, target.buffer, target.offset, kResultBytes,
-                                         VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
-}
-
 std::optional<std::array<std::int64_t, 2>> VulkanTimestamps::read(std::uint32_t first) {
   device_.check_alive();
   std::array<std::uint64_t, 2> ticks{};

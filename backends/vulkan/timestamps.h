@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "../backend.h"
+#include "commands.h"
 #include "device_object.h"
 
 namespace weft::backend::vulkan {
@@ -42,12 +43,13 @@ class VulkanTimestamps final : public Timestamps, private DeviceObject {
   std::optional<std::array<std::int64_t, 2>> read(std::uint32_t first) override;
   /// Record that place `first` gets the moment at which all commands before have run, and later that the one after it
   /// does.
-  void write_first(VkCommandBuffer commands, std::uint32_t first);
-  void write_second(VkCommandBuffer commands, std::uint32_t first);
+  void write_first(Commands& commands, std::uint32_t first) const { commands.moment(pool_, first, 0); }
+  void write_second(Commands& commands, std::uint32_t first) const {
+    commands.moment(pool_, first + 1, results_.address + first * sizeof(std::uint64_t));
+  }
 
  private:
   void abandon() override;
-  void write(VkCommandBuffer commands, std::uint32_t place);
 
   VkQueryPool pool_ = VK_NULL_HANDLE;
   Allocation results_;  ///< of 8 bytes each

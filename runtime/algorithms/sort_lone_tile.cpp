@@ -5,8 +5,9 @@
 // the pass to the threads that hold these. Threads that would have keys behind the last have some that no other comes
 // after, in any bits; as equal ones keep their order, these are the last behind each pass.
 //
-// Threads are as many as a workgroup may have, since a pass of few keys is waiting, which all do at once; their keys as
-// many as it takes, by powers of two: not a kernel for each number.
+// A pass of few keys is waiting, which all threads do at once, so that there are many; but all of them wait for the
+// last one at each barrier: on an H200 512 take nine tenths of the time of 1024. Their keys are as many as it takes, by
+// powers of two: not a kernel for each number.
 #include "sort_tile.h"
 
 namespace weft::detail {

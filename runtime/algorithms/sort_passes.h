@@ -40,16 +40,18 @@ struct SortPass {
 
 // Fine grain: sort_tiles.cpp. What both files of fine grain do with a tile: sort_tile.h.
 
+/// What columns have at least, which the scratch memory is made for.
+inline constexpr std::int64_t kLeastColumn = 2048;
+
 /// What decides the shapes of tiles and columns beside the device. Tests change it, while nothing is sorted, to reach
 /// with few keys what else takes many.
 struct SortLimits {
-  int most_threads = 1024;                     ///< of a tile
-  int count_threads = 512;                     ///< at most, of a workgroup that counts
-  std::int64_t few_tiles = 192;                ///< where there would be fewer, tiles are small
-  std::int64_t enough_threads = 384ll * 1024;  ///< for large devices: columns have several tiles where as many are left
-  std::int64_t tiles_ahead = 4;                ///< of a column, as far as the line above says so
-  std::int64_t most_columns = 4096;            ///< where there would be more, each has as many tiles as it takes
-  bool lone_tile = true;                       ///< keys that a tile has room for are sorted as one
+  int most_threads = 256;                    ///< of a tile
+  int most_rounds = 22;                      ///< keys of a thread, see most_rounds()
+  int lone_threads = 512;                    ///< of a tile that has all keys
+  std::int64_t few_tiles = 192;              ///< where there would be fewer, tiles are small
+  std::int64_t least_column = kLeastColumn;  ///< or more: a column has as many tiles as that takes
+  bool lone_tile = true;                     ///< keys that a tile has room for are sorted as one
 };
 SortLimits& sort_limits();
 
@@ -64,11 +66,9 @@ struct TileShape {
 struct FineShape {
   TileShape tile;
   std::int64_t columns = 0;  ///< each has kLeastColumn keys or more, but for the last
-  std::int64_t tiles = 0;    ///< of a column: all but its first are read ahead
-  int count_threads = 0;     ///< of a workgroup that counts
+  std::int64_t tiles = 0;    ///< of a column
   bool operator==(const FineShape&) const = default;
 };
-inline constexpr std::int64_t kLeastColumn = 2048;
 
 /// Whether the device's subgroups and workgroups allow it.
 bool sorts_fine(const DeviceState& device);

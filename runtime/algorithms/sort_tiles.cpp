@@ -1,12 +1,12 @@
-// The passes of the radix sort with fine grain. A column is one tile of some thousand keys, or a few of many keys,
-// which a workgroup of up to 1024 threads takes one after the other. It sorts a tile by one digit in its own memory
-// before it writes it, so that keys of one digit are written side by side.
+// The passes of the radix sort with fine grain. A column is one tile of some thousand keys, or a few of such where a
+// workgroup has room for few. It sorts a tile by one digit in its own memory before it writes it, so that keys of one
+// digit are written side by side.
 //
-// A workgroup that large is alone on its part of the device: nothing else is done there while it waits. So it asks for
-// the keys of its next tile before it writes those that it has, in whose registers they come, and columns have
-// several tiles where that leaves enough threads for a large device. The larger a tile, the longer are the runs of
-// equal digits that are written, and the more threads a workgroup has, the more of what they wait for is on its way at
-// once.
+// The larger a tile, the longer are the runs of equal digits that are written. But a tile is ranked while its part of
+// the device's memory has nothing to do, and written while its part of the processor has: two workgroups must fit side
+// by side, so that one does this while the other does that. Registers decide it, of which an H200 gives a thread 128
+// for 22 keys: it has room for two workgroups of 256 such threads. Of 512, or of 1024 with 11 keys, it has room for
+// one, which takes a fifth longer. Figures: docs/performance.md.
 //
 // Nearly all tiles are full. In the last one, which may not be, a thread has keys
 // behind the last that no other comes after, so that they go to the end of the tile; each thread then writes its own
@@ -27,17 +27,17 @@ static_assert(kPlaceBits + kDigitBits <= 32);
 /// take seconds, or minutes, to compile it.
 int most_rounds(const backend::DeviceInfo& info, int threads) {
   if (info.subgroup_size < 16) return 2;
-  const int most = std::clamp(11 * 1024 / threads, 1, 22);
+  const int most = std::clamp(11 * 1024 / threads, 1, sort_limits().most_rounds);
   return info.subgroup_size >= 32 ? most : std::min(most, info.software ? 8 : 16);
 }
 
 /// The largest tile that there is room for.
-Tile largest_tile(const DeviceState& device, int element_bytes) {
+Tile largest_tile(const DeviceState& device, int element_bytes, int most_threads = sort_limits().most_threads) {
   const backend::DeviceInfo& info = device.device->info();
   Tile best;
   best.lanes = int(info.subgroup_size);
   if (best.lanes == 0) return best;
-  const int most = std::min(kMostSubgroups, std::min(sort_limits().most_threads, int(info.max_block)) / best.lanes);
+  const int most = std::min(kMostSubgroups, std::min(most_threads, int(info.max_block)) / best.lanes);
   for (int subgroups = most; subgroups > 0; subgroups /= 2) {
     Tile t{{best.lanes, subgroups, 0}};
     if (t.other_bytes() >= info.max_shared) continue;
@@ -76,16 +76,17 @@ struct Column {
 };
 
 template <class B>
-auto make_count(const Tile& tile, int threads, KeyOrder order) {
+auto make_count(const Tile& tile, KeyOrder order) {
   return kernel("count digits of tiles",
                 [=](Arr<const B> keys, Arr<unsigned> counts, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
                   auto counters = shared<unsigned>(kDigits);
                   const Int l = local_id();
+                  const int threads = tile.threads();
                   const Column column(workgroup_id(), tiles, n, tile);
                   for (auto d : range(l, kDigits, threads)) counters[d] = 0u;
                   barrier();
                   // As many keys of a thread are on their way at once.
-                  const int of_tile = tile.keys() / threads, each = even_parts(of_tile, 16), step = each * threads;
+                  const int each = even_parts(tile.rounds, 16), step = each * threads;
                   const Int last = min(column.last * tile.keys(), n);
                   for (auto first : range(column.first * tile.keys(), last, step)) {
                     std::vector<Var<B>> key;
@@ -99,7 +100,7 @@ auto make_count(const Tile& tile, int threads, KeyOrder order) {
                   barrier();
                   for (auto d : range(l, digits, threads)) counts[d * columns + column.number] = counters[d];
                 },
-                {.block = unsigned(threads)});
+                {.block = unsigned(tile.threads())});
 }
 
 /// A workgroup for each digit: what all columns before each have of it, and its number in `totals`.
@@ -216,14 +217,10 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
           }
           barrier();
           If (full) {
-            // Sort, and write in order. The values come while keys are written, and so do the keys of the next
-            // tile: what is in registers then is no longer asked for.
+            // Sort, and write in order. The values come while keys are written.
             for (std::size_t r = 0; r < rounds; ++r) sorter[place[r]] = Var<W>(key[r]);
             std::vector<Var<V>> value;
             for (std::size_t r = 0; r < rounds && pairs; ++r) value.push_back(Var<V>(values[source(r)]));
-            If (t + 1 < column.last) {
-              read_full(first + tile.keys());
-            }
             barrier();
             const auto place_of = [&](std::size_t r) { return int(r) * tile.threads() + l; };
             const auto to = [&](std::size_t r, const Int& d) { return UInt(place_of(r)) + begins[d]; };
@@ -243,6 +240,7 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
             }
             If (t + 1 < column.last) {
               barrier();  // before its counters
+              read_full(first + tile.keys());
             }
           }
           Else {  // the last of all
@@ -279,7 +277,7 @@ bool sorts_fine(const DeviceState& device) {
 }
 
 TileShape lone_tile(const DeviceState& device, int element_bytes, std::int64_t n) {
-  Tile tile = largest_tile(device, element_bytes);
+  Tile tile = largest_tile(device, element_bytes, sort_limits().lone_threads);
   const int most = sort_limits().lone_tile ? tile.rounds : 0;
   for (tile.rounds = 1; tile.rounds <= most; tile.rounds *= 2)
     if (n <= tile.keys()) return tile;
@@ -288,23 +286,18 @@ TileShape lone_tile(const DeviceState& device, int element_bytes, std::int64_t n
 
 FineShape fine_shape(const DeviceState& device, int element_bytes, std::int64_t n) {
   const Tile tile = tile_of(device, element_bytes, n);
-  const std::int64_t most = ceil_div(n, tile.keys());
-  const SortLimits& limits = sort_limits();
-  const std::int64_t ahead =
-      std::clamp<std::int64_t>(most * tile.threads() / limits.enough_threads, 1, limits.tiles_ahead);
-  const std::int64_t tiles =
-      std::max({ahead, ceil_div(most, limits.most_columns), ceil_div(kLeastColumn, tile.keys())});
-  return {tile, ceil_div(most, tiles), tiles, std::min(tile.threads(), limits.count_threads)};
+  const std::int64_t tiles = ceil_div(sort_limits().least_column, tile.keys());
+  return {tile, ceil_div(n, tiles * tile.keys()), tiles};
 }
 
 template <class B>
 void count_fine(const Work& work, const FineShape& shape, const Array<B>& keys, KeyOrder order, int shift, int bits,
                 const Array<unsigned>& counts) {
-  using K = decltype(make_count<B>(Tile(), 0, order));
+  using K = decltype(make_count<B>(Tile(), order));
   const Tile tile{shape.tile};
-  const int threads = shape.count_threads;
-  const K& count = for_tile<K>(tile, 4 * threads + int(order), [&] { return make_count<B>(tile, threads, order); });
-  work.run(count, shape.columns * threads, keys, counts, keys.size(), shape.columns, shape.tiles, shift, 1 << bits);
+  const K& count = for_tile<K>(tile, int(order), [&] { return make_count<B>(tile, order); });
+  work.run(count, shape.columns * tile.threads(), keys, counts, keys.size(), shape.columns, shape.tiles, shift,
+           1 << bits);
 }
 
 void scan_fine(const Work& work, const FineShape& shape, int bits, const Array<unsigned>& counts,

@@ -194,13 +194,14 @@ void sort_shapes(Run& run, std::int64_t n) {
     ways.emplace_back("by columns", chosen);
     ways.back().second.lone_tile = false;
   }
-  add("columns of one tile", [](Limits& l) { l.tiles_ahead = 1; });
-  add("half as many columns", [](Limits& l) { l.enough_threads /= 2; });
-  add("a quarter of them, of up to 8 tiles", [](Limits& l) { l.enough_threads /= 4, l.tiles_ahead = 8; });
-  add("256 threads count", [](Limits& l) { l.count_threads = 256; });
-  add("1024 threads count", [](Limits& l) { l.count_threads = 1024; });
-  add("512 threads move", [](Limits& l) { l.most_threads = 512; });
-  add("768 threads move", [](Limits& l) { l.most_threads = 768; });
+  add("columns of two tiles", [](Limits& l) { l.least_column = 8192; });
+  add("16 keys of a thread", [](Limits& l) { l.most_rounds = 16; });
+  add("11 keys of a thread", [](Limits& l) { l.most_rounds = 11; });
+  add("128 threads", [](Limits& l) { l.most_threads = l.lone_threads = 128; });
+  add("256 threads", [](Limits& l) { l.most_threads = l.lone_threads = 256; });
+  add("512 threads", [](Limits& l) { l.most_threads = l.lone_threads = 512; });
+  add("512 threads of 11 keys", [](Limits& l) { l.most_threads = 512, l.most_rounds = 11; });
+  add("1024 threads", [](Limits& l) { l.most_threads = l.lone_threads = 1024; });
   add("small tiles", [](Limits& l) { l.few_tiles = std::int64_t(1) << 40; });
   add("large tiles", [](Limits& l) { l.few_tiles = 0; });
   if (ways.size() == 1) return run.leave_out("there is one way");

@@ -67,8 +67,8 @@ void require(bool right, const char* what) {
   std::exit(1);
 }
 
-// As many sorts as are made in a row, each of its own copy of the same elements. They share scratch memory: one has ended
-// when the next begins.
+// As many sorts as are made in a row, each of its own copy of the same elements. Those of a kind share scratch memory: one
+// has ended when the next begins.
 struct Sorts {
   Sorts(const std::vector<U32>& host, const std::vector<U32>& numbers, int n, int in_a_row)
       : n(n), source(allocate<U32>(n)), values0(allocate<U32>(n)) {
@@ -78,10 +78,11 @@ struct Sorts {
       keys.push_back({allocate<U32>(n), allocate<U32>(n)});
       values.push_back({allocate<U32>(n), allocate<U32>(n)});
     }
-    sort = with_scratch([this](void* s, std::size_t& b) {
-      return pairs ? cub::DeviceRadixSort::SortPairs(s, b, keys[now], values[now], this->n)
-                   : cub::DeviceRadixSort::SortKeys(s, b, keys[now], this->n);
+    sort_pairs = with_scratch([this](void* s, std::size_t& b) {
+      return cub::DeviceRadixSort::SortPairs(s, b, keys[now], values[now], this->n);
     });
+    sort_keys = with_scratch(
+        [this](void* s, std::size_t& b) { return cub::DeviceRadixSort::SortKeys(s, b, keys[now], this->n); });
   }
 
   // Seconds of one, where `count` are made in a row.
@@ -93,7 +94,7 @@ struct Sorts {
       }
     };
     const auto work = [&] {
-      for (now = 0; now < std::size_t(count); ++now) sort();
+      for (now = 0; now < std::size_t(count); ++now) (pairs ? sort_pairs : sort_keys)();
       now = 0;
     };
     return median(rounds, prepare, work) / count;
@@ -102,9 +103,10 @@ struct Sorts {
   const int n;
   U32 *const source, *const values0;
   std::vector<cub::DoubleBuffer<U32>> keys, values;
-  bool pairs = true;  // they need more scratch memory
+  bool pairs = true;
   std::size_t now = 0;
-  std::function<void()> sort;
+  // Each has scratch memory of its own: which of them needs more depends on the GPU.
+  std::function<void()> sort_pairs, sort_keys;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <weft/algorithms.h>
 #include <weft/geometry.h>
 #include <weft/runtime/graph.h>
+#include <weft/runtime/profile.h>
 #include <weft/weft.h>
 
 #include <atomic>
@@ -370,6 +371,8 @@ TEST_P(Streams, of_high_priority_start_their_work_at_once) {
 TEST_P(Streams, put_barriers_where_they_are_told_to) {
   if (on_reference()) GTEST_SKIP() << "it has no barriers";
   const int n = 64;
+  const double budget = device().dispatch_budget();
+  device().set_dispatch_budget(0);  // some launches are measured by it, and stand between barriers of their own
   Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), n);
   Stream stream = device().create_stream();
   auto& vulkan = dynamic_cast<backend::vulkan::VulkanStream&>(stream.native());
@@ -400,6 +403,34 @@ TEST_P(Streams, put_barriers_where_they_are_told_to) {
   stream = device().create_stream();
   ASSERT_EQ(&stream.native(), own);
   EXPECT_EQ(barriers(x, x), 2u);
+  device().set_dispatch_budget(budget);
+}
+
+// What the driver does for launches is left to whoever gives the batch to the queue, also where some are measured.
+TEST_P(Streams, keep_launches_that_are_measured) {
+  if (on_reference()) GTEST_SKIP() << "it runs launches at once";
+  const int n = 64;
+  Array<float> x = zeros<float>(device(), n);
+  Stream stream = device().create_stream();
+  const auto& vulkan = dynamic_cast<const backend::vulkan::VulkanStream&>(stream.native());
+  launch(stream, add_one, n, x);
+  stream.synchronize();
+  Profiler profiler(device());
+  stream.synchronize();
+  for (int k = 0; k < 3; ++k) launch(stream, add_one, n, x);
+  EXPECT_EQ(vulkan.kept(), 9u) << "each with the moments before and after it";
+  const Profile profile = profiler.stop();
+  EXPECT_EQ(x.at(n - 1), 4);
+  std::int64_t measured = 0;
+  double before = 0;
+  for (const Profile::Operation& operation : profile.operations)
+    if (operation.name == "add one") {
+      ++measured;
+      EXPECT_GE(operation.begin, before) << "they run one after the other";
+      EXPECT_GE(operation.end, operation.begin);
+      before = operation.end;
+    }
+  EXPECT_EQ(measured, 3);
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Runs build/gpu.tar.xz (see pack.sh) on a machine with a GPU. Logs go to the folder named first. Exits with 1 where
 # something failed.
-# Usage: run.sh FOLDER [tests] [bench] [profile] [examples]
+# Usage: run.sh FOLDER [tests] [bench] [cases] [profile] [examples]
 #   SHARDS     processes of device tests at once (8)
 #   FILTER     of device tests (*/gpu)
-#   SUITES     of bench (algorithms geometry runtime launch); ROUNDS of these (9)
+#   SUITES     of bench (algorithms geometry runtime launch); ROUNDS of these and of cases (9)
+#   CASES      of cases: parts of their names, between semicolons
 #   PROFILED   suites of profile (algorithms); CASE, a part of their cases' names
 #   LIMIT      seconds that each part may take (180)
 # Where the tests look for files of the checkout by the folder in which they were built, a link is left there.
@@ -59,6 +60,15 @@ for part in "$@"; do
   case "$part" in
     bench)
       for suite in ${SUITES:-algorithms geometry runtime launch}; do bench "$suite" --rounds "${ROUNDS:-9}"; done
+      ;;
+    cases)
+      IFS=';' read -ra names <<<"${CASES:?parts of the names of cases}"
+      for name in "${names[@]}"; do
+        log="$logs/case_${name//[^A-Za-z0-9]/_}.txt"
+        timeout "$limit" "$packed/bin/weft_bench" --verbose --case "$name" --rounds "${ROUNDS:-9}" >"$log" 2>&1 ||
+          fail "case $name, status $?"
+        cat "$log"
+      done
       ;;
     profile)
       for suite in ${PROFILED:-algorithms}; do bench "$suite" --profile --rounds 3 ${CASE:+--case "$CASE"}; done
