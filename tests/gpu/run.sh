@@ -24,7 +24,7 @@ export VK_ADD_LAYER_PATH="$packed/layers" WEFT_CACHE_DIR="$packed/cache"
 built="$(cat "$packed/source_folder")"
 if [[ ! -e "$built" ]]; then mkdir -p "$(dirname "$built")" && ln -s "$root" "$built"; fi
 if [[ -d "$packed/data" && ! -e "$built/../shared/data" ]]; then
-  mkdir -p "$(dirname "$built")/shared" && ln -s "$packed/data" "$(dirname "$built")/shared/data"
+  mkdir -p "$(dirname "$built")/shared" && ln -sfn "$packed/data" "$(dirname "$built")/shared/data"
 fi
 # NVIDIA's files may lie where the loader does not look.
 if [[ -z "${VK_DRIVER_FILES:-}" && -z "$(ls /usr/share/vulkan/icd.d /etc/vulkan/icd.d 2>/dev/null)" ]]; then
