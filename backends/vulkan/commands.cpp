@@ -26,7 +26,8 @@ void Commands::enter(VkCommandBuffer commands) {
   kept_.clear();  // of a command buffer that was given up, too
   commands_ = commands;
   used_ = 0;
-  if (!device_.adopted()) return barrier();
+  barrier();
+  if (!device_.adopted()) return;
   // Others have used the queue, and what they did there is not known.
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
@@ -34,9 +35,7 @@ void Commands::enter(VkCommandBuffer commands) {
   barrier.dstAccessMask = accesses_in(stages_);
   device_.vk().vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, stages_, 0, 1, &barrier, 0, nullptr,
                                     0, nullptr);
-  reached_ = stages_;
-  hazards_.clear();
-  barrier_due_ = false;
+  kept_.clear();  // of the barrier that this is in place of
 }
 
 VkResult Commands::Rest::finish(VulkanDevice& device) {

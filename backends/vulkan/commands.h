@@ -16,7 +16,7 @@ class VulkanProgram;
 class VulkanRayStructure;
 
 /// A command buffer that is being recorded. Each operation names what it touches; Hazards decides what must stand
-/// before it. Launches, copies and fills are kept first, see Kept.
+/// before it. Launches, copies, fills and moments are kept first, see Kept.
 class Commands {
  public:
   /// For whom a command buffer leaves what it wrote: for weft's next ones on the queue; or for the host as well, and on
@@ -69,7 +69,7 @@ class Commands {
 
   void track_hazards(bool on);
   void barrier_always(bool on);
-  /// Operations that the driver has not been given. For tests.
+  /// Operations that are kept. For tests.
   std::size_t kept() const { return kept_.size(); }
   std::uint64_t memory_barriers() const { return memory_barriers_; }
   std::uint64_t execution_barriers() const { return execution_barriers_; }

@@ -17,7 +17,7 @@ class VulkanDevice;
 
 /// Operations with the barriers before them, to be written into their command buffer many at a time: the driver's code
 /// and what comes before it in a launch then do not take turns in a processor's caches, and another thread may write
-/// them. Not thread-safe. Cost: nothing is allocated once there is room for a batch, some 30 KB: see Submitter::room().
+/// them. Not thread-safe. Cost: nothing is allocated once there is room for a batch, some 50 KB: see Submitter::room().
 class Kept {
  public:
   bool has_room() const { return operations_.capacity() != 0; }
@@ -42,8 +42,8 @@ class Kept {
   /// Forgets everything: what comes is for another command buffer.
   void clear();
 
-  /// More than a batch of a stream has, so that it is written whole.
-  static constexpr std::size_t kMost = 256;
+  /// More than a batch of a stream has, so that it is written whole. A measured operation is three, with its moments.
+  static constexpr std::size_t kMost = 400;
 
  private:
   struct Launch {

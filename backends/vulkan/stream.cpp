@@ -18,7 +18,7 @@ namespace weft::backend::vulkan {
 
 using ir::Access;
 
-static_assert(VulkanStream::kMost < Kept::kMost);
+static_assert(3 * VulkanStream::kMost < Kept::kMost);
 
 VulkanStream::VulkanStream(VulkanDevice& device)
     : DeviceObject(device),

@@ -71,8 +71,7 @@ class VulkanStream final : public Stream, private DeviceObject {
   /// Barriers recorded so far, those at the beginnings of batches apart. For tests and tuning.
   std::uint64_t memory_barriers() const { return commands_.memory_barriers(); }
   std::uint64_t execution_barriers() const { return commands_.execution_barriers(); }
-  /// Operations of the batch that the driver has not been given, as those of all but graphs and builds until it goes to
-  /// the queue. For tests.
+  /// Operations of the batch that are kept, see Kept. For tests.
   std::size_t kept() const { return commands_.kept(); }
   /// Batches in flight, those to be used again and the one that is being recorded.
   std::size_t batches() const { return in_flight_.size() + spare_.size() + (current_ ? 1 : 0); }

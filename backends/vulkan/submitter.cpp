@@ -9,7 +9,7 @@
 namespace weft::backend::vulkan {
 
 namespace {
-constexpr std::size_t kMostRooms = 32;  // some 30 KB each
+constexpr std::size_t kMostRooms = 32;  // some 50 KB each
 }
 
 /// The queue's mutex, for a caller.

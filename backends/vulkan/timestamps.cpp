@@ -11,10 +11,6 @@
 
 namespace weft::backend::vulkan {
 
-namespace {
-constexpr std::uint64_t kResultBytes = 8;
-}
-
 VulkanTimestamps::VulkanTimestamps(VulkanDevice& device, std::uint32_t places) : DeviceObject(device) {
   bits_ = device_.adapter().timestamp_bits;
   if (bits_ == 0)
@@ -24,7 +20,7 @@ VulkanTimestamps::VulkanTimestamps(VulkanDevice& device, std::uint32_t places) :
   create.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
   create.queryType = VK_QUERY_TYPE_TIMESTAMP;
   create.queryCount = places;
-  results_ = device_.allocate(std::size_t{places} * kResultBytes, MemoryKind::readback);
+  results_ = device_.allocate(std::size_t{places} * sizeof(std::uint64_t), MemoryKind::readback);
   const VkResult made = device_.vk().vkCreateQueryPool(device_.handle(), &create, nullptr, &pool_);
   if (made != VK_SUCCESS) device_.free(results_);
   device_.check(made, "vkCreateQueryPool");
@@ -40,7 +36,7 @@ void VulkanTimestamps::abandon() {
 std::optional<std::array<std::int64_t, 2>> VulkanTimestamps::read(std::uint32_t first) {
   device_.check_alive();
   std::array<std::uint64_t, 2> ticks{};
-  std::memcpy(ticks.data(), results_.host + first * kResultBytes, sizeof ticks);
+  std::memcpy(ticks.data(), results_.host + first * sizeof(std::uint64_t), sizeof ticks);
   const double period = device_.adapter().properties.limits.timestampPeriod;
   return std::array{device_.clock().follow(ticks[0], bits_, period), device_.clock().follow(ticks[1], bits_, period)};
 }

@@ -2,16 +2,16 @@
 // workgroup has room for few. It sorts a tile by one digit in its own memory before it writes it, so that keys of one
 // digit are written side by side.
 //
-// The larger a tile, the longer are the runs of equal digits that are written. But a tile is ranked while its part of
-// the device's memory has nothing to do, and written while its part of the processor has: two workgroups must fit side
-// by side, so that one does this while the other does that. Registers decide it, of which an H200 gives a thread 128
-// for 22 keys: it has room for two workgroups of 256 such threads. Of 512, or of 1024 with 11 keys, it has room for
-// one, which takes a fifth longer. Figures: docs/performance.md.
+// The larger a tile, the longer are the runs of equal digits that are written. But while a tile is ranked, memory
+// idles, and while it is written, the arithmetic units do: two workgroups must fit side by side, so that one does this
+// while the other does that. Registers decide it, of which an H200 gives a thread 128 for 22 keys: it has room for two
+// workgroups of 256 such threads. Of 512, or of 1024 with 11 keys, it has room for one, which takes a fifth longer.
+// Figures: docs/performance.md.
 //
-// Nearly all tiles are full. In the last one, which may not be, a thread has keys
-// behind the last that no other comes after, so that they go to the end of the tile; each thread then writes its own
-// keys to their places. What both ways have in common is written once, but not the accesses of memory: tests around
-// each of them, or values that come from either way, take registers, of which so many threads have few.
+// Nearly all tiles are full. In the last one, which may not be, a thread has keys behind the last that no other comes
+// after, so that they go to the end of the tile; each thread then writes its own keys to their places. What both ways
+// have in common is written once, but not the accesses of memory: tests around each of them, or values that come from
+// either way, take registers.
 #include "sort_tile.h"
 
 namespace weft::detail {
@@ -19,7 +19,7 @@ namespace weft::detail {
 namespace {
 
 constexpr int kMostSubgroups = 32;
-// Of a place in a tile, beside which a register has room for a digit. most_rounds() gives a tile 22,528 keys at most.
+// Of a place in a tile, beside which a register has room for a digit. most_rounds() gives a tile 11,264 keys at most.
 constexpr int kPlaceBits = 16;
 static_assert(kPlaceBits + kDigitBits <= 32);
 /// Rounds are written out, so that a thread's keys are in its registers: on an H200 those of 1024 threads hold 11, and
@@ -49,13 +49,11 @@ Tile largest_tile(const DeviceState& device, int element_bytes, int most_threads
   return best;
 }
 
-/// A small one where there would be too few to keep a large device busy.
+/// Of fewer keys where there would be too few to keep a large device busy.
 Tile tile_of(const DeviceState& device, int element_bytes, std::int64_t n) {
-  constexpr int kFewThreads = 256, kFewRounds = 8;
+  constexpr int kFewRounds = 8;
   Tile tile = largest_tile(device, element_bytes);
-  if (n >= sort_limits().few_tiles * tile.keys()) return tile;
-  tile.subgroups = std::min(tile.subgroups, std::max(1, kFewThreads / tile.lanes));
-  tile.rounds = std::min(tile.rounds, kFewRounds);
+  if (n < sort_limits().few_tiles * tile.keys()) tile.rounds = std::min(tile.rounds, kFewRounds);
   return tile;
 }
 
@@ -239,7 +237,7 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
                 sorted_values[to(r, Int(place[r] >> kPlaceBits))] = Var<V>(Var<W>(sorter[place_of(r)]));
             }
             If (t + 1 < column.last) {
-              barrier();  // before its counters
+              barrier();  // the next tile's counters take this memory
               read_full(first + tile.keys());
             }
           }
@@ -256,7 +254,8 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
       {.block = unsigned(tile.threads())});
 }
 
-/// Of workgroups that scan counts, four of each thread at once: those of most sorts in one round.
+/// Of workgroups that scan counts, four of each thread at once: a round is of 1,024 columns, some six million keys.
+/// More threads make it one round for more keys, and took longer on an H200 where there are fewer.
 Tile scan_shape(const DeviceState& device) {
   constexpr int kThreads = 256;
   const backend::DeviceInfo& info = device.device->info();

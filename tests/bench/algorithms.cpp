@@ -194,7 +194,7 @@ void sort_shapes(Run& run, std::int64_t n) {
     ways.emplace_back("by columns", chosen);
     ways.back().second.lone_tile = false;
   }
-  add("columns of two tiles", [](Limits& l) { l.least_column = 8192; });
+  add("columns of 8,192 keys or more", [](Limits& l) { l.least_column = 8192; });
   add("16 keys of a thread", [](Limits& l) { l.most_rounds = 16; });
   add("11 keys of a thread", [](Limits& l) { l.most_rounds = 11; });
   add("128 threads", [](Limits& l) { l.most_threads = l.lone_threads = 128; });

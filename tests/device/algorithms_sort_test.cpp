@@ -272,7 +272,7 @@ TEST_P(AlgorithmsSort, tiles_and_columns_as_of_many_keys_sort) {
       if (threads < lanes || threads > 2 * 32 * lanes) continue;  // there is no such tile, or it is as with fewer
       SCOPED_TRACE(threads);
       for (const bool one_column : {true, false}) {
-        detail::SortLimits limits{.most_threads = threads, .few_tiles = 0};
+        detail::SortLimits limits{.most_threads = threads, .few_tiles = 0, .lone_tile = false};
         limits.least_column = one_column ? 1 << 30 : 1 << 15;  // some tiles
         detail::sort_limits() = limits;
         sorts(std::uint32_t(), one_column);
@@ -282,10 +282,10 @@ TEST_P(AlgorithmsSort, tiles_and_columns_as_of_many_keys_sort) {
   });
 }
 
-// What the scratch memory counts on, and large columns, one tile of two after the other, would be slow.
+// Counts of more columns would not fit the scratch memory; columns of more tiles than that takes are slow.
 TEST_P(AlgorithmsSort, columns_are_as_few_tiles_as_may_be) {
   on_all_sizes(device(), on_reference(), [](const Device& device) {
-    if (device.state()->device->info().subgroup_size == 0) GTEST_SKIP() << "no whole subgroups of one size";
+    if (!detail::sorts_fine(*device.state())) return;  // there are no tiles
     for (const int bytes : {4, 8})
       for (const std::int64_t n : {1ll, 100'000ll, 16'000'000ll, (1ll << 31) - (1 << 16)}) {
         const detail::FineShape shape = detail::fine_shape(*device.state(), bytes, n);

@@ -32,6 +32,17 @@ const auto slow = kernel("slow", [](Arr<float> x, Int rounds) {
   x[tid()] = select(v >= 0, 7.f, v);
 });
 
+/// No launch is measured for the dispatch budget while it lives.
+struct NoBudget {
+  explicit NoBudget(const Device& device) : device(device), before(device.dispatch_budget()) {
+    device.set_dispatch_budget(0);
+  }
+  NoBudget(const NoBudget&) = delete;
+  ~NoBudget() { device.set_dispatch_budget(before); }
+  const Device device;
+  const double before;
+};
+
 // Of what the stream was given so far.
 backend::Ticket last_ticket(backend::Stream& stream) {
   backend::Ticket ticket = 0;
@@ -371,8 +382,7 @@ TEST_P(Streams, of_high_priority_start_their_work_at_once) {
 TEST_P(Streams, put_barriers_where_they_are_told_to) {
   if (on_reference()) GTEST_SKIP() << "it has no barriers";
   const int n = 64;
-  const double budget = device().dispatch_budget();
-  device().set_dispatch_budget(0);  // some launches are measured by it, and stand between barriers of their own
+  const NoBudget no_budget(device());  // some launches are measured by it, and stand between barriers of their own
   Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), n);
   Stream stream = device().create_stream();
   auto& vulkan = dynamic_cast<backend::vulkan::VulkanStream&>(stream.native());
@@ -403,7 +413,6 @@ TEST_P(Streams, put_barriers_where_they_are_told_to) {
   stream = device().create_stream();
   ASSERT_EQ(&stream.native(), own);
   EXPECT_EQ(barriers(x, x), 2u);
-  device().set_dispatch_budget(budget);
 }
 
 // What the driver does for launches is left to whoever gives the batch to the queue, also where some are measured.
@@ -413,6 +422,7 @@ TEST_P(Streams, keep_launches_that_are_measured) {
   Array<float> x = zeros<float>(device(), n);
   Stream stream = device().create_stream();
   const auto& vulkan = dynamic_cast<const backend::vulkan::VulkanStream&>(stream.native());
+  const NoBudget no_budget(device());  // by it batches may go earlier
   launch(stream, add_one, n, x);
   stream.synchronize();
   Profiler profiler(device());
