@@ -6,7 +6,7 @@
 
 #include "../frontend/support/error.h"
 #include "emitter.h"
-#include "lower_real64.h"
+#include "lower.h"
 
 namespace weft::spirv {
 
@@ -85,7 +85,7 @@ std::vector<Word> module_words(const Common& common, const Section& head, std::s
 }
 
 std::vector<std::uint32_t> emit(const ir::Module& kernel_module, const Target& target, ArgumentsIn arguments) {
-  const std::optional<ir::Module> lowered = lower_real64(kernel_module);
+  const std::optional<ir::Module> lowered = lower(kernel_module);
   const ir::Module& module = lowered ? *lowered : kernel_module;
   Common common(target);
   Shader shader(module, common, arguments);

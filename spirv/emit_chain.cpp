@@ -17,7 +17,7 @@
 #include "../frontend/support/error.h"
 #include "emit.h"
 #include "emitter.h"
-#include "lower_real64.h"
+#include "lower.h"
 
 namespace weft::spirv {
 
@@ -166,7 +166,7 @@ std::vector<std::uint32_t> emit_chain(std::span<const ir::Module* const> kernels
   std::vector<Word> ids;
   for (const ir::Module* given : kernels) {
     if (!can_chain(*given)) internal_error("a kernel that cannot be a step of a chain");
-    const std::optional<ir::Module> lowered = lower_real64(*given);
+    const std::optional<ir::Module> lowered = lower(*given);
     const ir::Module& module = lowered ? *lowered : *given;
     Shader shader(module, common, ArgumentsIn::memory);
     Emitter kernel(module, shader);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "../support/error.h"
 #include "rules.h"
@@ -128,13 +129,6 @@ bool Analysis::found_behind_launch(Id address) const {
 }
 
 std::uint32_t Analysis::group_of(Id memory) const { return arrays_[root(module_.arg(memory, 0)).param].group; }
-
-bool Analysis::loads_group(Id id, std::uint32_t group) const {
-  return std::ranges::find(loaded_groups_[id], group) != loaded_groups_[id].end();
-}
-bool Analysis::stores_group(Id id, std::uint32_t group) const {
-  return std::ranges::find(stored_groups_[id], group) != stored_groups_[id].end();
-}
 
 bool Analysis::stores_any(std::uint32_t group) const {
   return std::ranges::any_of(arrays_, [&](const ArrayUse& use) { return use.group == group && use.stored; });
@@ -409,13 +403,12 @@ bool Analysis::find_reverses(RegionId region) {
 }
 
 void Analysis::find_outer() {
+  std::unordered_set<std::uint64_t> listed;  // control instruction and value
   const auto uses = [&](Id user, Id value) {
     if (!active(value) || is_global(module_[value].op)) return;
     // Every branch and loop between the user and the place where the value is defined.
-    for (Id at = owner_[user]; at != kNone && at != owner_[value]; at = owner_[at]) {
-      std::vector<Id>& list = outer_[at];
-      if (std::ranges::find(list, value) == list.end()) list.push_back(value);
-    }
+    for (Id at = owner_[user]; at != kNone && at != owner_[value]; at = owner_[at])
+      if (listed.insert(std::uint64_t{at} << 32 | value).second) outer_[at].push_back(value);
   };
   for (Id id : order_) {
     const Inst& inst = module_[id];

@@ -99,9 +99,9 @@ class Analysis {
   const LoopPlan& plan(Id loop) const { return plans_[loop]; }
   /// Values from outside whose gradient changes inside the branch or loop.
   const std::vector<Id>& outer(Id control) const { return outer_[control]; }
-  /// Loads inside a branch or loop, with what they load.
-  bool loads_group(Id id, std::uint32_t group) const;
-  bool stores_group(Id id, std::uint32_t group) const;
+  /// Groups of arrays that an instruction, or any inside it, loads from or stores to; each once.
+  const std::vector<std::uint32_t>& loaded_groups(Id id) const { return loaded_groups_[id]; }
+  const std::vector<std::uint32_t>& stored_groups(Id id) const { return stored_groups_[id]; }
   /// Is any array of the group plainly stored?
   bool stores_any(std::uint32_t group) const;
   /// What is added to a carried integer in each iteration; it is known to be constant.

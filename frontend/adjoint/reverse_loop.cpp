@@ -156,7 +156,8 @@ void Reverser::reverse_loop(Id id) {
   }
   const Id trips = trips_of(id);
   gradients.spilled = gradients_.spill(analysis.outer(id));
-  open_sinks(id, gradients);
+  for (const RegionId region : inst.regions)
+    if (region != kNone) open_sinks(id, region, gradients);
   if (analysis.plan(id).is_direct())
     reverse_direct(id, gradients, trips);
   else
@@ -338,13 +339,15 @@ Id Reverser::split(Id gap, Id free) {
 
 // ---- Gradients of one element, gathered around a loop
 
-void Reverser::open_sinks(Id id, LoopGradients& gradients) {
-  for (Id load = 0; load < from.insts.size(); ++load) {
+void Reverser::open_sinks(Id id, RegionId region, LoopGradients& gradients) {
+  const auto is_outside = [&](Id value) { return is_global(from[value].op) || !analysis.is_inside(value, id); };
+  for (const Id load : from.regions[region].insts) {
     const Inst& inst = from[load];
-    if (inst.op != Op::load || !analysis.active(load) || !analysis.is_inside(load, id)) continue;
+    for (const RegionId inner : inst.regions)
+      if (inner != kNone) open_sinks(id, inner, gradients);
+    if (inst.op != Op::load || !analysis.active(load)) continue;
     const Root root = analysis.root(from.arg(load, 0));
     if (root.kind != Root::array || analysis.stores_any(analysis.array(root.param).group)) continue;
-    const auto is_outside = [&](Id value) { return is_global(from[value].op) || !analysis.is_inside(value, id); };
     if (!is_outside(from.arg(load, 0)) || !is_outside(from.arg(load, 1)) || sinks_.contains(std::uint64_t{load} << 2))
       continue;
     for (std::uint32_t part = 0; part < inst.width; ++part) {

@@ -41,21 +41,24 @@ void Reverser::count() {
 
 // ---- Blocks
 
-bool Reverser::observed_later(std::span<const Id> insts, std::size_t at) const {
-  for (std::size_t later = at + 1; later < insts.size(); ++later)
-    for (std::uint32_t param = 0; param < from.params.size(); ++param) {
-      const std::uint32_t group = analysis.array(param).group;
-      if (analysis.stores_group(insts[at], group) && analysis.loads_group(insts[later], group)) return true;
-    }
-  return false;
+/// By instruction of a block: does it store to arrays that one after it loads from?
+std::vector<char> Reverser::observed_later(std::span<const Id> insts) const {
+  std::vector<char> observed(insts.size(), 0), loaded(from.params.size(), 0);
+  for (std::size_t i = insts.size(); i-- > 0;) {
+    observed[i] =
+        std::ranges::any_of(analysis.stored_groups(insts[i]), [&](std::uint32_t g) { return loaded[g] != 0; });
+    for (const std::uint32_t group : analysis.loaded_groups(insts[i])) loaded[group] = 1;
+  }
+  return observed;
 }
 
 void Reverser::reverse_block(std::span<const Id> insts) {
+  const std::vector<char> observed = observed_later(insts);
   for (std::size_t i = 0; i < insts.size(); ++i) {
     const Id id = insts[i];
     const Inst& inst = from[id];
     undo_.forget(id);
-    const bool stores = analysis.replays(id) && observed_later(insts, i);
+    const bool stores = analysis.replays(id) && observed[i];
     if (inst.op == Op::store) {
       if (stores) undo_.store(id, true);
     } else if (inst.op == Op::if_ || inst.op == Op::loop) {

@@ -46,7 +46,7 @@ class Reverser : private AdjointCode {
   void reverse_store(Id id);
   void reverse_atomic(Id id);
   void reverse_branch(Id id);
-  bool observed_later(std::span<const Id> insts, std::size_t at) const;
+  std::vector<char> observed_later(std::span<const Id> insts) const;
 
   // ---- Functions with gradient functions (calls.cpp)
   void adopt_functions();
@@ -67,7 +67,7 @@ class Reverser : private AdjointCode {
   void map_affine(Id id, Id iteration);
   Id trips_of(Id id);
   Id split(Id gap, Id free);
-  void open_sinks(Id id, LoopGradients& gradients);
+  void open_sinks(Id id, RegionId region, LoopGradients& gradients);
   void close_sinks(LoopGradients& gradients);
 
   const std::uint32_t slots_;

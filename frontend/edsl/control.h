@@ -50,7 +50,7 @@ class Block {
 
   Kind kind_;
   State state_ = State::fresh;
-  std::uint8_t reopened_ = 0;  ///< else: how many regions were entered to reach the end of an ElseIf chain
+  std::uint16_t reopened_ = 0;  ///< else: how many regions were entered to reach the end of an ElseIf chain
   int exceptions_;
   Loc loc_;
 };

@@ -83,6 +83,10 @@ ArrLayout FuncInputs::next_array() {
 
 namespace {
 
+/// Passes keep a table of a kernel's functions for each of them, and a call inside a call takes some of the host's
+/// stack.
+constexpr std::size_t kMaxFunctions = 2048, kMaxNestedCalls = 256;
+
 /// While it lives, what is traced belongs to a function. Refuses one that is being traced, with the names on the way.
 class Open {
  public:
@@ -93,6 +97,10 @@ class Open {
       for (auto call = found; call != calls_.end(); ++call) names += call->name + " -> ";
       ir::fail(Trace::current().module(), loc, fmt::format("recursion is not supported: {}{}", names, core.name));
     }
+    if (calls_.size() >= kMaxNestedCalls)
+      ir::fail(Trace::current().module(), loc,
+               fmt::format("func \"{}\" is called inside {} others: the limit is {}", core.name, calls_.size(),
+                           kMaxNestedCalls));
     calls_.push_back({core.number, core.name});
   }
   /// Its gradient function, which may call it.
@@ -213,6 +221,11 @@ std::vector<Id> call_func(const FuncCore& core, const FuncBodies& bodies, FuncAr
     if ((kernel.debug().checks || kernel.debug().finite) && !stays) return call_in_place(core, bodies.body, args);
     number = std::size_t(std::ranges::find_if(kernel.instances, same) - kernel.instances.begin());
     is_new = number == kernel.instances.size();
+    if (number >= kMaxFunctions)
+      ir::fail(caller.module(), loc,
+               fmt::format("the kernel calls more than {} different functions; \"{}\" is one too many: a plain C++ "
+                           "function becomes part of the kernel",
+                           kMaxFunctions, core.name));
     if (is_new) {
       auto function = trace_function(core, {core.name, core.loc, bodies.body, inputs, stays}, args);
       if (!function) {

@@ -22,7 +22,7 @@ constexpr std::uint32_t align_up(std::uint32_t n, std::uint32_t a) { return (n +
 }  // namespace
 
 Trace::Trace(ir::Module& module, const ir::Variant& variant)
-    : builder_(module), variant_(variant), serial_(++g_traces), outer_(t_current) {
+    : builder_(module, ir::Builder::kMaxTracedDepth), variant_(variant), serial_(++g_traces), outer_(t_current) {
   if (outer_)
     throw Error(ErrorKind::invalid_kernel,
                 "it is launched (and so traced) inside another kernel, \"" + outer_->module().name + "\"", module.name,
@@ -33,7 +33,7 @@ Trace::Trace(ir::Module& module, const ir::Variant& variant)
 
 Trace::Trace(ir::Module& function, Trace& caller)
     : stays_function(caller.stays_function),
-      builder_(function),
+      builder_(function, ir::Builder::kMaxTracedDepth),
       variant_(caller.variant_),
       serial_(++g_traces),
       outer_(&caller),

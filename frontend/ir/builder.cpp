@@ -1,6 +1,8 @@
 // Regions, sharing and the appending of instructions; algebra is in simplify.cpp.
 #include "builder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "../support/error.h"
@@ -35,11 +37,9 @@ bool commutes(Op op, Type type) {
 // Short-circuit operands of at most this many pure operations are evaluated without a branch.
 constexpr std::size_t kFlatOperations = 3;
 
-constexpr std::size_t kMaxDepth = 256;
-
 }  // namespace
 
-Builder::Builder(Module& module) : module_(module) {
+Builder::Builder(Module& module, std::size_t max_depth) : module_(module), max_depth_(max_depth) {
   if (!module.regions[0].insts.empty()) internal_error("a builder starts on an empty module");
   ended_.assign(module.regions.size(), 0);
   merged_.assign(module.regions.size(), kNone);
@@ -82,16 +82,23 @@ Id Builder::append(Inst inst, std::span<const Id> args) {
 Id Builder::share(const Inst& inst, std::span<const Id> args) {
   std::uint64_t h = mix(mix(std::uint64_t(inst.op) << 8 | std::uint64_t(inst.type), inst.imm), args.size());
   for (Id a : args) h = mix(h, a);
-  auto [it, end] = shared_.equal_range(h);
-  for (; it != end; ++it) {
-    const Inst& other = module_[it->second];
-    if (other.op == inst.op && other.type == inst.type && other.imm == inst.imm &&
-        std::ranges::equal(module_.args(it->second), args) && is_visible(it->second))
-      return it->second;
+  for (Id* link = &shared_.try_emplace(h, kNone).first->second; *link != kNone;) {
+    const Id other = *link;
+    if (!is_visible(other)) {
+      // Its region is closed. Left in the list, the values of blocks side by side would be gone through for each other.
+      *link = next_shared_[other];
+      continue;
+    }
+    const Inst& known = module_[other];
+    if (known.op == inst.op && known.type == inst.type && known.imm == inst.imm &&
+        std::ranges::equal(module_.args(other), args))
+      return other;
+    link = &next_shared_[other];
   }
-  bool everywhere = args.empty();
-  Id id = everywhere ? make(inst, args) : append(inst, args);
-  shared_.emplace(h, id);
+  const bool everywhere = args.empty();
+  const Id id = everywhere ? make(inst, args) : append(inst, args);
+  next_shared_.resize(module_.insts.size(), kNone);
+  next_shared_[id] = std::exchange(shared_[h], id);
   return id;
 }
 
@@ -299,10 +306,7 @@ void Builder::local_set_in(RegionId where, std::uint32_t local, Id value, Loc lo
 // ---- Regions
 
 RegionId Builder::open_region(RegionId parent) {
-  // A function that calls itself under a traced condition is traced without end: a trace takes both sides of a branch.
-  if (stack_.size() > kMaxDepth)
-    fail(module_, module_[open_.back()].loc(),
-         "more than 256 blocks are nested: does a function call itself under a traced condition?");
+  if (stack_.size() > max_depth_) refuse_depth();
   RegionId r = static_cast<RegionId>(module_.regions.size());
   module_.regions.push_back({{}, parent});
   ended_.push_back(0);
@@ -312,6 +316,17 @@ RegionId Builder::open_region(RegionId parent) {
   is_chain_.push_back(0);
   stack_.push_back(r);
   return r;
+}
+
+// A function that calls itself under a traced condition is traced without end: a trace takes both sides of a branch.
+void Builder::refuse_depth() const {
+  const auto alternatives = std::ranges::count_if(stack_, [&](RegionId r) { return is_chain_[r] != 0; });
+  const Loc loc = module_[open_.back()].loc();
+  if (std::size_t(alternatives) > max_depth_ / 2)
+    fail(module_, loc, fmt::format("an If has more than {} alternatives", max_depth_));
+  fail(
+      module_, loc,
+      fmt::format("more than {} blocks are nested: does a function call itself under a traced condition?", max_depth_));
 }
 
 void Builder::close_region() { stack_.pop_back(); }

@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "module.h"
 
@@ -27,7 +28,11 @@ struct MemoryRef {
 /// cannot run.
 class Builder {
  public:
-  explicit Builder(Module& module);
+  /// How many regions a kernel may have open at once while it is traced. Every pass walks them by recursion.
+  static constexpr std::size_t kMaxTracedDepth = 1024;
+
+  /// \param max_depth  how many regions may be open at once; adjoints nest some four for each that was traced
+  explicit Builder(Module& module, std::size_t max_depth = 4 * kMaxTracedDepth);
   Module& module() { return module_; }
 
   /// A literal; `bits` is truncated to the type's width.
@@ -135,6 +140,7 @@ class Builder {
   Id append(Inst inst, std::span<const Id> args);
   void push(RegionId region, Id id);
   RegionId open_region(RegionId parent);
+  [[noreturn]] void refuse_depth() const;
   void close_region();
   Id make(const Inst& inst, std::span<const Id> args);
   Id simplify(Op op, Type type, std::span<const Id> args, Loc loc);
@@ -142,15 +148,17 @@ class Builder {
   Id share(const Inst& inst, std::span<const Id> args);
 
   Module& module_;
+  std::size_t max_depth_;
   std::vector<RegionId> stack_{0};
-  std::vector<Id> open_;            ///< control instructions that are open
-  std::vector<char> ended_;         ///< by region: a break, continue or return has been appended
-  std::vector<char> is_condition_;  ///< by region: it is the condition of a loop
-  std::vector<char> is_chain_;      ///< by region: see mark_chain
-  std::vector<RegionId> merged_;    ///< by region: the one it was merged into by a flat short circuit
-  std::vector<Id> last_if_;         ///< by region: its last instruction when that is an `if_`
-  std::vector<RegionId> home_;      ///< by instruction: its region; kNone for those visible everywhere
-  std::unordered_multimap<std::uint64_t, Id> shared_;  ///< pure values by hash
+  std::vector<Id> open_;                          ///< control instructions that are open
+  std::vector<char> ended_;                       ///< by region: a break, continue or return has been appended
+  std::vector<char> is_condition_;                ///< by region: it is the condition of a loop
+  std::vector<char> is_chain_;                    ///< by region: see mark_chain
+  std::vector<RegionId> merged_;                  ///< by region: the one it was merged into by a flat short circuit
+  std::vector<Id> last_if_;                       ///< by region: its last instruction when that is an `if_`
+  std::vector<RegionId> home_;                    ///< by instruction: its region; kNone for those visible everywhere
+  std::unordered_map<std::uint64_t, Id> shared_;  ///< by hash: the latest pure value of it
+  std::vector<Id> next_shared_;                   ///< by pure value: the one of its hash before it, or kNone
 };
 
 /// Appends what reports a message: a record with these values, if there is room, or a count of what was lost.

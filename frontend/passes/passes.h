@@ -1,5 +1,6 @@
 // The passes: each takes a kernel and returns another that does the same. They go through its functions too.
 #pragma once
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,13 @@ Module normalise(const Module& module);
 /// A local that is read before any assignment is zero.
 /// Errors: internal_error() when the module has exits or step regions.
 Module promote(const Module& module);
+
+/// Guards branches instead of nesting them, where control flow would nest more than `limit` levels deep in the way that
+/// drivers build it: they put what follows a branch with an exit inside the other side of that branch. The kernel then
+/// has no calls, exits or step regions, and may have locals beside results and carried values. Nothing when the kernel
+/// is no deeper. Cost: what is guarded runs one branch for each run of instructions between two others.
+/// Errors: Error(unsupported) when loops alone nest deeper; those of inline_calls().
+std::optional<Module> limit_nesting(const Module& kernel, unsigned limit);
 
 /// Settles what becomes of a thread that fails (assert_, the checks of debug mode), after forward(), which keeps the
 /// marks of failures. In a kernel whose threads meet at barriers or in subgroups it goes on: its `return_` becomes a

@@ -128,6 +128,7 @@ void GradientBody::add_to_output(const Double& value) {
 
 void GradientBody::statement(int depth) {
   if (wide_ && chance(3)) return wide_statement(depth);
+  if (!is_deep_ && depth < 2 && chance(60)) return deep();
   switch (pick(depth < 3 ? 14 : 7)) {
     case 0:
     case 1:
@@ -168,6 +169,52 @@ void GradientBody::statement(int depth) {
       return;
     }
     default: reals_.push_back(Double(var())); return;
+  }
+}
+
+/// More branches than drivers nest, in a chain, inside each other, or each with an exit.
+void GradientBody::deep() {
+  const int most[] = {20, 100, 400};
+  const int n = 5 + pick(most[pick(3)]);
+  Int where = (thread_ * 7 + count()) % (n + 2);
+  is_deep_ = true;
+  switch (pick(plain_ ? 3 : 2)) {
+    case 0: {
+      If (where == 0) {
+        var() = expression(1);
+      }
+      for (int k = 1; k < n; ++k) {
+        ElseIf (where == k) {
+          if (k % 8 == 0) row_[place()] += expression(0) * 0.5;
+          if (k % 8 != 0) var() = var() * real();
+        }
+      }
+      Else { var() = expression(1); }
+      return;
+    }
+    case 1: return nest(where, 0, n);
+    default:
+      for (int k = 0; k < n; ++k) {
+        If (where == k) {
+          add_to_output(var() * real());
+          Return();
+        }
+      }
+  }
+}
+
+void GradientBody::nest(const Int& where, int k, int n) {
+  if (k == n) {
+    var() = expression(1);
+    return;
+  }
+  Double before = k % 16 == 3 ? Double(var() * real()) : Double(0.1);
+  If (where > k) {
+    nest(where, k + 1, n);
+    if (k % 16 == 3) var() += before;
+  }
+  if (k % 4 == 1) {
+    Else { var() = var() * real(); }
   }
 }
 

@@ -88,6 +88,8 @@ class GradientBody {
   void statement(int depth);
   void add_to_output(const Double& value);
   void leave(int depth);
+  void deep();
+  void nest(const Int& where, int k, int n);
   /// The body of a loop, inside it.
   void loop_block(int statements, int depth);
   void loop_block(int statements, int depth, const Int& counter);
@@ -120,6 +122,7 @@ class GradientBody {
   std::vector<Function> functions_;
   int loops_ = 0;
   int budget_ = 1 << 20;  ///< statements that are left
+  bool is_deep_ = false;  ///< one deep statement at the most: drivers take long for each
   int palette_[5];
   int expressions_[3], statements_[4];  ///< the kinds that a wide body uses
 };

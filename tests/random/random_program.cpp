@@ -246,6 +246,7 @@ class Generator {
   void statement() {
     --statements_;
     const int kind = random_.below(100);
+    if (!is_deep_ && depth_ < 2 && random_.below(150) == 0) return deep();
     if (kind < 28) return declare();
     if (kind < 52) return assign();
     if (in_function_ && kind < 73) return assign();
@@ -403,8 +404,79 @@ class Generator {
     --loops_;
   }
 
+  // ---- Depth
+
+  /// How many levels or alternatives: few as often as many, up to 400.
+  int levels() {
+    const int most[] = {20, 60, 100, 400};
+    return 5 + random_.below(random_.pick(most) - 4);
+  }
+
+  /// The condition of level k: threads leave on different levels.
+  Bool on_level(const Int& where, int k) { return (where & 511) == (k * 3 & 511); }
+
+  void deep() {
+    is_deep_ = true;
+    const int n = levels();
+    Int where = integer(1) + thread_ * 3;
+    switch (random_.below(in_function_ ? 2 : 4)) {
+      case 0: return chain(where, n);
+      case 1: return nest(where, 0, n);
+      case 2: {
+        const int last = random_.below(3);
+        for (auto turn : range(Int(1 + random_.below(3)))) {
+          for (int k = 0; k < n; ++k) {
+            If (on_level(where + turn, k)) {
+              assign();
+              if (k % 3 == last)
+                Break();
+              else
+                Continue();
+            }
+          }
+          assign();
+        }
+        return;
+      }
+      default:
+        for (int k = 0; k < n; ++k) {
+          If (on_level(where, k)) {
+            if (k % 16 == 0) store();
+            Return();
+          }
+        }
+    }
+  }
+
+  void chain(const Int& where, int n) {
+    If (on_level(where, 0)) {
+      assign();
+    }
+    for (int k = 1; k < n; ++k) {
+      ElseIf (on_level(where, k)) {
+        if (k % 8 == 0) assign();
+        if (k % 8 == 3 && !in_function_) store();
+      }
+    }
+    Else { assign(); }
+  }
+
+  void nest(const Int& where, int k, int n) {
+    if (k == n) return assign();
+    if (k % 16 == 5) assign();
+    Int before = where + k;
+    If ((where & 511) > k) {
+      nest(where, k + 1, n);
+      if (k % 32 == 7) variables_[0].slot.assign(convert(variables_[0].type, before.read()), {});
+    }
+    if (k % 4 == 1) {
+      Else { assign(); }
+    }
+  }
+
   Random random_;
   Int thread_;
+  bool is_deep_ = false;  ///< one deep statement at the most: drivers take long for each
   int statements_ = 0, depth_ = 0, loops_ = 0;
   bool in_function_ = false;
   std::vector<decltype(random_function(0))> functions_;

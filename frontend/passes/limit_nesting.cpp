@@ -1,0 +1,347 @@
+// Keeps the depth of nested control flow below what a device holds.
+//
+// Drivers keep a stack of the conditions that a thread is under, and some of them (Mesa's for CPUs) have room for 80.
+// They also nest what is flat here: after `if (c) return;` the rest of a region becomes the other side of that branch.
+// Code in which all that goes too deep is rewritten so that a branch is not nested but guarded. Where the depth is used
+// up, the regions of a branch are laid out one after the other, each under a condition of its own:
+//
+//   if p {              // p: the condition under which all of this runs
+//     A                 A is split where a branch stands in it; p itself is a plain value
+//     if c { B }
+//     else { C }
+//     D
+//   }
+//
+// becomes
+//
+//   if p { A; kept = a }         // what A computes and others need is kept in a local
+//   q = p and c, r = p and not c
+//   if q { B }
+//   if r { C }
+//   if p { D(kept) }
+//
+// and B, C are split in the same way. Pure operations that no guarded value feeds stand outside the guards, so that a
+// ladder of early returns costs one branch a rung, as it does where it nests. A loop stays a loop, and stands inside
+// the guard: only loops inside loops use up the depth for good.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "../support/error.h"
+#include "passes.h"
+#include "rewrite.h"
+
+namespace weft::ir {
+namespace {
+
+/// How deep the regions of a body nest.
+class Heights {
+ public:
+  explicit Heights(const Module& module)
+      : module_(module),
+        full_(module.regions.size(), 0),
+        normal_(module.regions.size(), 0),
+        guarded_(module.regions.size(), 0) {
+    for (const auto& function : module.functions) functions_.push_back(Heights(*function, functions_).full(0));
+    measure(0);
+  }
+
+  /// Levels inside a region as it stands.
+  unsigned full(RegionId region) const { return region == kNone ? 0 : full_[region]; }
+  /// The least levels inside a region whose branches may be laid out flat.
+  unsigned normal(RegionId region) const { return region == kNone ? 0 : normal_[region]; }
+  /// The same for a region that is itself laid out flat, where everything needs a guard.
+  unsigned guarded(RegionId region) const { return region == kNone ? 1 : guarded_[region]; }
+  bool has_exits() const { return has_exits_; }
+  /// Where the deepest loop stands.
+  Loc deepest_loop() const { return deepest_loop_; }
+
+ private:
+  Heights(const Module& function, const std::vector<unsigned>& before)
+      : module_(function),
+        functions_(before),
+        full_(function.regions.size(), 0),
+        normal_(function.regions.size(), 0),
+        guarded_(function.regions.size(), 0) {
+    measure(0);
+  }
+
+  /// Returns whether the region has an exit that leads out of it.
+  bool measure(RegionId region) {
+    unsigned full = 0, normal = 0, guarded = 1;
+    unsigned below_exits = 0;  // levels that the exits so far put around the rest
+    bool any_exit = false;
+    for (const Id id : module_.regions[region].insts) {
+      const Inst& inst = module_[id];
+      switch (inst.op) {
+        case Op::break_:
+        case Op::continue_:
+        case Op::return_: any_exit = has_exits_ = true; break;
+        case Op::call: {
+          const unsigned inside = functions_[inst.imm];
+          full = std::max(full, below_exits + inside);
+          normal = std::max(normal, inside);
+          guarded = std::max(guarded, 1 + inside);
+          break;
+        }
+        case Op::if_: {
+          bool leaves = false;
+          unsigned deepest = 0;
+          for (const RegionId inner : {inst.regions[0], inst.regions[1]}) {
+            if (inner == kNone) continue;
+            leaves |= measure(inner);
+            deepest = std::max(deepest, full_[inner]);
+            normal = std::max(normal, guarded_[inner]);
+            guarded = std::max(guarded, guarded_[inner]);
+          }
+          full = std::max(full, below_exits + 1 + deepest);
+          if (leaves) ++below_exits;
+          any_exit |= leaves;
+          break;
+        }
+        case Op::loop: {
+          unsigned deepest = 0, least = 0;
+          bool leaves = false;
+          for (const RegionId inner : inst.regions) {
+            if (inner == kNone) continue;
+            leaves |= measure(inner);
+            deepest = std::max(deepest, full_[inner]);
+            least = std::max(least, normal_[inner]);
+          }
+          full = std::max(full, below_exits + 1 + deepest);
+          normal = std::max(normal, 1 + least);
+          if (2 + least > guarded) {
+            guarded = 2 + least;
+            deepest_loop_ = inst.loc();
+          }
+          // Breaks end here, a return goes on: counted for either.
+          if (leaves) ++below_exits;
+          any_exit |= leaves;
+          break;
+        }
+        default: break;
+      }
+    }
+    full_[region] = full;
+    normal_[region] = normal;
+    guarded_[region] = guarded;
+    return any_exit;
+  }
+
+  const Module& module_;
+  std::vector<unsigned> functions_;  ///< by number: full height of the body
+  std::vector<unsigned> full_, normal_, guarded_;
+  bool has_exits_ = false;
+  Loc deepest_loop_;
+};
+
+class Flattener : Rewriter {
+ public:
+  Flattener(const Module& from, const Heights& heights, unsigned limit)
+      : Rewriter(from),
+        heights_(heights),
+        limit_(limit),
+        uses_left_(from.insts.size(), 0),
+        kept_in_(from.insts.size(), kNone),
+        results_of_(from.insts.size()) {
+    for (const Region& region : from.regions) {
+      for (const Id id : region.insts) {
+        for (const Id arg : from.args(id)) ++uses_left_[arg];
+        if (from[id].op == Op::result) results_of_[from.arg(id, 0)].push_back(id);
+      }
+    }
+  }
+
+  Module run() {
+    out_.locals = from_.locals;
+    nested(0, 0);
+    return sweep_body(out_);
+  }
+
+ private:
+  /// A run of instructions of a flat region that stands, or will stand, under the region's condition.
+  struct Segment {
+    Id guard;
+    bool open = false;
+    std::vector<Id> defined = {};  ///< old values whose new ones are visible inside it alone
+  };
+
+  // ---- Values
+
+  /// Counts one use of an old value, and makes it visible here.
+  Id use(Id old) {
+    --uses_left_[old];
+    if (kept_in_[old] != kNone) map(old, builder_.local_get(kept_in_[old], from_[old].loc()));
+    return value(old);
+  }
+
+  void use_all(Id inst) {
+    for (const Id arg : from_.args(inst)) use(arg);
+  }
+
+  std::vector<Id> used(Id inst) {
+    std::vector<Id> made;
+    for (const Id arg : from_.args(inst)) made.push_back(use(arg));
+    return made;
+  }
+
+  bool is_deep(Id branch, unsigned depth) const {
+    const Inst& inst = from_[branch];
+    return depth + 1 + std::max(heights_.normal(inst.regions[0]), heights_.normal(inst.regions[1])) > limit_;
+  }
+
+  // ---- Regions that stay nested
+
+  /// Rebuilds one instruction where control comes by itself, at this depth.
+  void instruction(Id id, unsigned depth) {
+    const Inst& inst = from_[id];
+    switch (inst.op) {
+      case Op::param: break;  // mapped when the loop is opened
+      case Op::local_get: map(id, builder_.local_get(static_cast<std::uint32_t>(inst.imm), inst.loc())); break;
+      case Op::local_set:
+        builder_.local_set(static_cast<std::uint32_t>(inst.imm), use(from_.arg(id, 0)), inst.loc());
+        break;
+      case Op::if_: branch(id, depth); break;
+      case Op::loop: loop(id, depth); break;
+      case Op::result:
+        if (kept_in_[id] != kNone) break;  // of a branch that was laid out flat
+        [[fallthrough]];
+      default: use_all(id); copy(id);
+    }
+  }
+
+  void nested(RegionId region, unsigned depth) {
+    for (const Id id : from_.regions[region].insts) {
+      if (from_[id].op == Op::if_ && is_deep(id, depth))
+        lay_out(id, depth, kNone);
+      else
+        instruction(id, depth);
+    }
+  }
+
+  void branch(Id id, unsigned depth) {
+    const Inst& inst = from_[id];
+    builder_.open_if(use(from_.arg(id, 0)), inst.loc());
+    nested(inst.regions[0], depth + 1);
+    if (inst.regions[1] != kNone) {
+      builder_.open_else();
+      nested(inst.regions[1], depth + 1);
+    }
+    map(id, builder_.close_if());
+  }
+
+  void loop(Id id, unsigned depth) {
+    const Inst& inst = from_[id];
+    open_loop(id, used(id));
+    const std::vector<Id>& condition = from_.regions[inst.regions[0]].insts;
+    for (const Id part : condition) {
+      if (from_[part].op == Op::yield)
+        builder_.loop_body(use(from_.arg(part, 0)));
+      else if (from_[part].op == Op::if_ && is_deep(part, depth + 1))
+        lay_out(part, depth + 1, kNone);
+      else
+        instruction(part, depth + 1);
+    }
+    nested(inst.regions[1], depth + 1);
+    if (inst.regions[2] != kNone) {
+      builder_.loop_step();
+      nested(inst.regions[2], depth + 1);
+    }
+    map(id, builder_.close_loop());
+  }
+
+  // ---- Regions that are laid out flat
+
+  /// Both sides of a branch one after the other. `guard`: under which the branch itself runs; kNone: always.
+  void lay_out(Id id, unsigned depth, Id guard) {
+    const Inst& inst = from_[id];
+    const Loc loc = inst.loc();
+    const Id condition = use(from_.arg(id, 0)), no = builder_.pure(Op::bit_not, Type::b1, {condition}, loc);
+    const auto both = [&](Id c) { return guard == kNone ? c : builder_.pure(Op::bit_and, Type::b1, {guard, c}, loc); };
+    const Id then = both(condition), otherwise = both(no);
+    std::vector<std::uint32_t> results;
+    if (has_results(id)) {
+      const Id yield = from_.regions[inst.regions[0]].insts.back();
+      for (const Id arg : from_.args(yield)) results.push_back(builder_.local(from_[arg].type));
+      for (const Id result : results_of_[id]) kept_in_[result] = results[from_[result].imm];
+    }
+    flat(inst.regions[0], depth, then, results);
+    if (inst.regions[1] != kNone) flat(inst.regions[1], depth, otherwise, results);
+  }
+
+  void flat(RegionId region, unsigned depth, Id guard, const std::vector<std::uint32_t>& results) {
+    Segment segment{guard};
+    for (const Id id : from_.regions[region].insts) {
+      const Inst& inst = from_[id];
+      if (inst.op == Op::if_ && is_deep(id, depth + 1)) {
+        close(segment);
+        lay_out(id, depth, guard);
+      } else if (inst.op == Op::yield) {
+        open(segment, inst.loc());
+        for (std::size_t k = 0; k < results.size(); ++k)
+          builder_.local_set(results[k], use(from_.arg(id, int(k))), inst.loc());
+      } else if (inst.op == Op::result) {
+        continue;  // came with what it is a result of, or is in a local
+      } else if (!segment.open && (info(inst.op).effect == Effect::pure || inst.op == Op::local_get)) {
+        instruction(id, depth);
+      } else {
+        open(segment, inst.loc());
+        define(segment, id, depth);
+      }
+    }
+    close(segment);
+  }
+
+  /// Rebuilds an instruction inside the segment, with its results, which no other segment could read.
+  void define(Segment& segment, Id id, unsigned depth) {
+    instruction(id, depth + 1);
+    segment.defined.push_back(id);
+    for (const Id result : results_of_[id]) {
+      instruction(result, depth + 1);
+      segment.defined.push_back(result);
+    }
+  }
+
+  void open(Segment& segment, Loc loc) {
+    if (segment.open) return;
+    builder_.open_if(segment.guard, loc);
+    segment.open = true;
+  }
+
+  void close(Segment& segment) {
+    if (!segment.open) return;
+    for (const Id old : segment.defined) {
+      const Type type = from_[old].type;
+      if (uses_left_[old] == 0 || type == Type::none || !results_of_[old].empty()) continue;
+      kept_in_[old] = builder_.local(type);
+      builder_.local_set(kept_in_[old], value(old), from_[old].loc());
+    }
+    segment.defined.clear();
+    builder_.close_if();
+    segment.open = false;
+  }
+
+  const Heights& heights_;
+  const unsigned limit_;
+  std::vector<std::uint32_t> uses_left_;     ///< by old instruction: uses that have not been rebuilt
+  std::vector<std::uint32_t> kept_in_;       ///< by old instruction: the local that holds its value, or kNone
+  std::vector<std::vector<Id>> results_of_;  ///< by old instruction: those of its `result`s
+};
+
+}  // namespace
+
+std::optional<Module> limit_nesting(const Module& kernel, unsigned limit) {
+  if (Heights(kernel).full(0) <= limit) return {};
+  Module module = inline_calls(kernel);
+  if (Heights(module).has_exits()) module = normalise(module);
+  const Heights heights(module);
+  if (heights.full(0) <= limit) return module;
+  if (heights.normal(0) > limit)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("loops are nested {} deep; the device holds {}", heights.normal(0), limit), kernel.name,
+                heights.deepest_loop());
+  return Flattener(module, heights, limit).run();
+}
+
+}  // namespace weft::ir

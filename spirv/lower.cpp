@@ -1,0 +1,23 @@
+// The order in which a kernel is lowered.
+#include "lower.h"
+
+#include "../frontend/passes/passes.h"
+#include "lower_real64.h"
+
+namespace weft::spirv {
+
+namespace {
+
+/// Mesa's driver for CPUs has room for 80 conditions on a thread's stack, and for 80 loops. The entry point takes one,
+/// atomic operations that are made of others take up to two, and a chain of launches two more.
+constexpr unsigned kMaxNesting = 72;
+
+}  // namespace
+
+std::optional<ir::Module> lower(const ir::Module& kernel) {
+  std::optional<ir::Module> lowered = lower_real64(kernel);
+  if (std::optional<ir::Module> flat = ir::limit_nesting(lowered ? *lowered : kernel, kMaxNesting)) return flat;
+  return lowered;
+}
+
+}  // namespace weft::spirv

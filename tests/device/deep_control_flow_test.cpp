@@ -1,0 +1,247 @@
+// Control flow that is deep, or that drivers make deep: right values on every device, forward and backward.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "device_test.h"
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+// One compilation each on a software device: depths on both sides of where drivers end (80), and far beyond.
+constexpr int kDepths[] = {40, 80, 81, 200, 400};
+
+DEVICE_TEST(DeepControlFlow);
+
+/// Launches over depth + 3 threads and compares the output with what `expected` says of each.
+template <class K, class F>
+void expect_values(const Device& device, const K& kernel, int depth, F expected) {
+  auto out = zeros<int>(device, depth + 3);
+  launch(kernel, depth + 3, out);
+  const std::vector<int> values = out.to_vector();
+  for (int i = 0; i < depth + 3; ++i)
+    ASSERT_EQ(values[std::size_t(i)], expected(i)) << "thread " << i << " of " << depth;
+}
+
+TEST_P(DeepControlFlow, early_returns_in_a_row) {
+  for (const int depth : kDepths) {
+    auto k = kernel("returns", [depth](Arr<int> o) {
+      Int i = tid();
+      for (int k = 0; k < depth; ++k) {
+        If (i == k) {
+          o[i] = k + 1;
+          Return();
+        }
+      }
+      o[i] = -1;
+    });
+    expect_values(device(), k, depth, [&](int i) { return i < depth ? i + 1 : -1; });
+  }
+}
+
+TEST_P(DeepControlFlow, continues_and_breaks_in_a_row) {
+  for (const int depth : kDepths) {
+    auto k = kernel("exits", [depth](Arr<int> o) {
+      Int i = tid(), sum = 0;
+      for (auto j : range(4)) {
+        for (int k = 0; k < depth; ++k) {
+          If (i == k) {
+            sum += k + j;
+            if (k % 3 == 2) {
+              If (j == 2) {
+                Break();
+              }
+            }
+            Continue();
+          }
+        }
+        sum += 1000;
+      }
+      While (true) {
+        for (int k = 0; k < depth; ++k) {
+          If (i == k) {
+            sum += k;
+            Break();
+          }
+        }
+        sum += 500;
+        Break();
+      }
+      o[i] = sum;
+    });
+    expect_values(device(), k, depth, [&](int i) {
+      if (i >= depth) return 4500;
+      int sum = i;
+      for (int j = 0; j < 4; ++j) {
+        sum += i + j;
+        if (i % 3 == 2 && j == 2) break;
+      }
+      return sum;
+    });
+  }
+}
+
+TEST_P(DeepControlFlow, alternatives_of_a_chain) {
+  for (const int depth : kDepths) {
+    auto k = kernel("chain", [depth](Arr<int> o) {
+      Int i = tid();
+      If (i == 0) {
+        o[i] = 7;
+      }
+      for (int k = 1; k < depth; ++k) {
+        ElseIf (i == k) {
+          o[i] = 3 * k;
+        }
+      }
+      Else { o[i] = -2; }
+    });
+    expect_values(device(), k, depth, [&](int i) { return i == 0 ? 7 : i < depth ? 3 * i : -2; });
+  }
+}
+
+void nested(const Arr<int>& o, const Int& i, int k, int depth) {
+  if (k == depth) {
+    o[i] = -7;
+    return;
+  }
+  Int before = o[i] + k;
+  If (i > k) {
+    nested(o, i, k + 1, depth);
+    // Computed before the branch inside, and needed after it.
+    o[i] += before % 3;
+  }
+  Else { o[i] = before; }
+}
+
+TEST_P(DeepControlFlow, branches_inside_each_other) {
+  for (const int depth : kDepths) {
+    auto k = kernel("nested", [depth](Arr<int> o) {
+      Int i = tid();
+      nested(o, i, 0, depth);
+    });
+    expect_values(device(), k, depth, [&](int i) {
+      const std::function<void(int&, int)> go = [&](int& o, int k) {
+        if (k == depth) {
+          o = -7;
+          return;
+        }
+        const int before = o + k;
+        if (i > k) {
+          go(o, k + 1);
+          o += before % 3;
+        } else {
+          o = before;
+        }
+      };
+      int o = 0;
+      go(o, 0);
+      return o;
+    });
+  }
+}
+
+TEST_P(DeepControlFlow, assertions_and_checks_of_debug_mode) {
+  // Each assertion and each read of an array may end the thread.
+  constexpr int kReads = 150;
+  auto k = kernel("checks", [](Arr<const int> a, Arr<int> o) {
+    Int i = tid(), sum = 0;
+    for (int k = 0; k < kReads; ++k) {
+      sum += a[(i * 7 + k * k) % 64] * (k % 5 + 1);
+      assert_(sum >= 0, "sum", sum);
+    }
+    o[i] = sum;
+  });
+  std::vector<int> numbers(64);
+  for (int k = 0; k < 64; ++k) numbers[std::size_t(k)] = k * 37 % 101;
+  const Debug before = debug_mode();
+  for (const bool checks : {false, true}) {
+    set_debug(checks);
+    auto a = Array<int>(device(), numbers);
+    auto out = zeros<int>(device(), 40);
+    launch(k, 40, a, out);
+    const std::vector<int> values = out.to_vector();
+    for (int i = 0; i < 40; ++i) {
+      int sum = 0;
+      for (int k = 0; k < kReads; ++k) sum += numbers[std::size_t((i * 7 + k * k) % 64)] * (k % 5 + 1);
+      ASSERT_EQ(values[std::size_t(i)], sum) << i << (checks ? " with checks" : "");
+    }
+  }
+  set_debug(before);
+}
+
+TEST_P(DeepControlFlow, gradients_of_ladders_and_of_early_returns) {
+  for (const int depth : {60, 90, 400}) {
+    auto ladder = kernel("ladder", [depth](Arr<const float> x, Arr<float> y) {
+      Int i = tid();
+      Float v = x[i];
+      If (i == 0) {
+        v = 0.5f * v;
+      }
+      for (int k = 1; k < depth; ++k) {
+        ElseIf (i == k) {
+          v = float(k) * v * v;
+        }
+      }
+      Else { v = 3 * v; }
+      y[i] = v;
+    });
+    auto returns = kernel("returns", [depth](Arr<const float> x, Arr<float> y) {
+      Int i = tid();
+      for (int k = 0; k < depth; ++k) {
+        If (i == k) {
+          y[i] = float(k + 1) * x[i] * x[i];
+          Return();
+        }
+      }
+      y[i] = -x[i];
+    });
+    const int n = depth + 2;
+    std::vector<float> numbers(std::size_t(n), 0.f);
+    for (int i = 0; i < n; ++i) numbers[std::size_t(i)] = 1 + float(i % 7) / 4;
+    for (const bool early : {false, true}) {
+      auto x = Array<float>(device(), numbers).requires_grad();
+      auto y = zeros<float>(device(), n).requires_grad();
+      Tape tape;
+      tape.record([&] { launch(early ? returns : ladder, n, x, y); });
+      tape.backward({{y, full<float>(device(), n, 1.f)}});
+      const std::vector<float> gradients = x.grad().to_vector();
+      for (int i = 0; i < n; ++i) {
+        const float at = numbers[std::size_t(i)];
+        const float expected = early ? (i < depth ? 2 * float(i + 1) * at : -1.f)
+                                     : (i == 0      ? 0.5f
+                                        : i < depth ? 2 * float(i) * at
+                                                    : 3.f);
+        ASSERT_FLOAT_EQ(gradients[std::size_t(i)], expected) << "thread " << i << " of " << depth << " early " << early;
+      }
+    }
+  }
+}
+
+TEST_P(DeepControlFlow, more_than_is_held_is_refused_with_a_number) {
+  const auto message = [&](auto k) {
+    auto out = zeros<int>(device(), 4);
+    return error_of([&] { launch(k, 4, out); });
+  };
+  const std::string chain = message(kernel("alternatives", [](Arr<int> o) {
+    Int i = tid();
+    If (i == 0) {
+      o[i] = 7;
+    }
+    for (int k = 1; k < 3000; ++k) {
+      ElseIf (i == k) {
+        o[i] = k;
+      }
+    }
+  }));
+  expect_contains(chain, "more than 1024 alternatives");
+  expect_contains(chain, "deep_control_flow_test.cpp");
+  const std::string deep = message(kernel("blocks", [](Arr<int> o) {
+    Int i = tid();
+    nested(o, i, 0, 3000);
+  }));
+  expect_contains(deep, "more than 1024 blocks are nested");
+}
+
+}  // namespace
