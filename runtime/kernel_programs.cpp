@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "../frontend/passes/passes.h"
 #include "../frontend/support/hash.h"
 #include "export_launched.h"
@@ -53,9 +55,16 @@ struct KernelPrograms {
     std::uint32_t max_block;
     std::uint64_t identity;
   };
+  /// What the function recorded when it was first traced.
+  struct FirstTrace {
+    ir::Variant variant;
+    std::uint32_t max_block;
+    ir::Hash hash;
+  };
   ProgramUses uses;
   std::vector<KnownAdjoint> adjoints;
   std::vector<KnownIdentity> identities;
+  std::optional<FirstTrace> first;
 };
 
 // The kernel is locked.
@@ -64,10 +73,29 @@ KernelPrograms& programs_of(KernelCore& kernel) {
   return *static_cast<KernelPrograms*>(kernel.programs.get());
 }
 
-ir::Module trace(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block) {
+ir::Module trace_once(const KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block) {
   ir::Module module = kernel.trace(variant, max_block);
   // Whoever asks for larger workgroups and depends on it is refused by the device.
   if (!module.fixed_block) module.block = std::min(module.block, max_block);
+  return module;
+}
+
+// Variants are the same kernel: what is launched with one value of the host's must not be differentiated, checked, or
+// run on another device with another. So each new one traces the first one again, which must be what it was. The kernel
+// is locked.
+ir::Module trace(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block) {
+  ir::Module module = trace_once(kernel, variant, max_block);
+  auto& first = programs_of(kernel).first;
+  if (!first) {
+    first = {variant, max_block, ir::hash(module)};
+    return module;
+  }
+  const bool same = first->variant == variant && first->max_block == max_block;
+  if (ir::hash(same ? module : trace_once(kernel, first->variant, first->max_block)) != first->hash)
+    ir::fail(module, module.loc,
+             "the kernel's function does something else than at the first launch: a value of the host's that it reads "
+             "(a variable captured by reference, a member of a class, a global) has changed since. What changes is a "
+             "parameter; capture the rest by value, [=]");
   return module;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs weft into an empty prefix, then builds and runs programs against that copy alone; once more as the project
-# that the README shows.
+# Installs weft into an empty prefix, then builds and runs programs against that copy alone: the consumer beside this
+# script, what the README shows, and the examples that have a project of their own.
 # Usage: run.sh CMAKE BUILD_FOLDER COMPILER GENERATOR
 set -euo pipefail
 
@@ -41,8 +41,27 @@ if [[ -x "$work/prefix/bin/weft-kernels" ]]; then
   "$work/loader/loader" "$work/kernels/axpy.json"
 fi
 
+# block LANGUAGE: the first of it in the README.
+block() {
+  awk -v head="\`\`\`$1" '$0 == head { inside = 1; next } inside && /^```$/ { exit } inside' "$here/../../README.md"
+}
 mkdir "$work/app"
-awk '/^```cmake$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$here/../../README.md" > "$work/app/CMakeLists.txt"
-cp "$here/consumer/main.cpp" "$work/app"
+block cmake >"$work/app/CMakeLists.txt"
+block cpp >"$work/app/main.cpp"
 build "$work/app" "$work/app/build"
-"$work/app/build/app"
+said="$("$work/app/build/app")"
+if [[ "$said" != "height after one second: 5.01 m" ]]; then
+  echo "the program of the README says: $said" >&2
+  exit 1
+fi
+
+# Each says what it is to say, wherever it runs.
+for example in "$here"/../../examples/small/*/; do
+  name="$(basename "$example")"
+  build "$example" "$work/$name"
+  (cd "$work/$name" && "./$name" >output.txt)
+  diff -u "$example/output.txt" "$work/$name/output.txt"
+done
+# From file to file, which is what this one is for; the file that it has written itself is drawn by another.
+"$work/smooth/smooth" "$work/smooth/smooth.ply" "$work/smooth/again.obj" | grep -q '^2562 points, 5120 triangles$'
+"$work/rays/rays" "$work/smooth/again.obj" | grep -q '#'
