@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../frontend/support/error.h"
+#include "host_vector.h"
 
 namespace weft::detail {
 
@@ -93,11 +94,10 @@ Runs runs_of(const Elements& e, int ndim, std::uint32_t element_bytes) {
   }
   const std::uint64_t count = bytes / runs.bytes;
   if ((e.extent - bytes) / kPerRun < count) return {e.extent, {0}, false};
-  runs.offsets.reserve(count);
+  runs.offsets = host_vector<std::uint64_t>(count);
   std::array<std::int64_t, 4> at{};
-  for (std::uint64_t n = 0; n < count; ++n) {
-    runs.offsets.push_back(
-        std::uint64_t(std::inner_product(at.begin(), at.begin() + outer, e.stride.begin(), std::int64_t(0))));
+  for (std::uint64_t& offset : runs.offsets) {
+    offset = std::uint64_t(std::inner_product(at.begin(), at.begin() + outer, e.stride.begin(), std::int64_t(0)));
     for (int k = outer; k-- > 0 && ++at[std::size_t(k)] == e.shape[std::size_t(k)];) at[std::size_t(k)] = 0;
   }
   return runs;
@@ -155,8 +155,11 @@ Elements elements_of(const DLTensor& t, const DlpackElement& element, int ndim, 
     return e;
   }
   if (!t.data) invalid("its data is null");
-  e.data = static_cast<std::byte*>(t.data) + t.byte_offset;
-  if (reinterpret_cast<std::uintptr_t>(e.data) % element.bytes)
+  auto begin = reinterpret_cast<std::uintptr_t>(t.data);
+  if (__builtin_add_overflow(begin, t.byte_offset, &begin) || e.extent > UINTPTR_MAX - begin)
+    invalid(fmt::format("its data with the byte_offset of {} reach beyond all memory", t.byte_offset));
+  e.data = reinterpret_cast<std::byte*>(begin);
+  if (begin % element.bytes)
     invalid(fmt::format("its data with the byte_offset of {} is not aligned to scalars of {} bytes", t.byte_offset,
                         element.bytes));
   if (overlap(e, ndim, element_bytes)) invalid("its strides let elements lie on each other");

@@ -17,6 +17,7 @@ std::uint64_t Storage::next_serial() {
 }
 
 Storage::~Storage() {
+  if (device->left_behind.load(std::memory_order_relaxed)) return;
   if (wrapped) {
     for (const Use& u : users()) {
       try {
