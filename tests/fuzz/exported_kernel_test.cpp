@@ -31,9 +31,9 @@ const std::vector<SpirvKernel>& exports() {
     const auto shares = kernel("shares",
                                [](Arr<float> x) {
                                  auto s = shared<float>(64);
-                                 s[thread_in_group()] = x[tid()];
+                                 s[local_id()] = x[tid()];
                                  barrier();
-                                 x[tid()] = s[63 - thread_in_group()];
+                                 x[tid()] = s[63 - local_id()];
                                },
                                {.block = 64});
     const auto steps = kernel("steps", [](Arr<const float> a, Arr<float> b, Int n) {
@@ -100,7 +100,7 @@ void change_values(Random& random, std::string& text) {
 }
 
 void expect_words(weft_loader_status status) {
-  if (status != WEFT_LOADER_OK) EXPECT_STRNE(weft_loader_error(), "") << "status " << status;
+  EXPECT_TRUE(status == WEFT_LOADER_OK || *weft_loader_error()) << "status " << status;
 }
 
 std::int64_t random_size(Random& random) {
@@ -194,7 +194,8 @@ TEST(ExportedKernelFuzz, damaged_exports_are_kernels_or_refused_in_words) {
     weft_kernel_close(kernel);
     if (testing::Test::HasFailure()) ADD_FAILURE() << weft_loader_error() << "\n" << json;
   });
-  if (taken + refused > 1000) EXPECT_TRUE(taken > refused / 20 && refused > taken / 20) << taken << ", " << refused;
+  if (taken + refused < 1000) return;
+  EXPECT_TRUE(taken > refused / 20 && refused > taken / 20) << taken << ", " << refused;
 }
 
 }  // namespace
