@@ -85,7 +85,7 @@ weft_kernel* make_kernel(const std::string& json, const void* spirv, std::size_t
   kernel->reflection = weft::reflection_from_json(json);
   const Reflection& r = kernel->reflection;
   kernel->words.resize(bytes / 4);
-  if (bytes) std::memcpy(kernel->words.data(), spirv, kernel->words.size() * 4);
+  if (!kernel->words.empty()) std::memcpy(kernel->words.data(), spirv, kernel->words.size() * 4);
   if (bytes != r.spirv_bytes || bytes % 4 || weft::hash_of_words(kernel->words) != r.spirv_hash)
     throw Failure{WEFT_LOADER_BAD_KERNEL, "the SPIR-V is not the module that the JSON of kernel \"" + r.name +
                                               "\" describes: they were exported at different times, or one is damaged"};

@@ -142,13 +142,17 @@ Elements elements_of(const DLTensor& t, const DlpackElement& element, int ndim, 
   for (std::size_t k = 0; k < std::size_t(ndim); ++k) {
     e.shape[k] = t.shape[k];
     e.count *= t.shape[k];
+    if (t.shape[k] <= 1) {  // it leads nowhere, and some libraries put there what must not be used
+      if (__builtin_mul_overflow(strides[k], std::int64_t(element.bytes), &e.stride[k]) || e.stride[k] < 0)
+        e.stride[k] = 0;
+      continue;
+    }
+    if (strides[k] < 0) invalid(fmt::format("stride {} of dimension {} is negative", strides[k], k));
     std::int64_t reach = 0;
     if (__builtin_mul_overflow(strides[k], std::int64_t(element.bytes), &e.stride[k]) ||
-        __builtin_mul_overflow(e.stride[k], std::max<std::int64_t>(t.shape[k] - 1, 0), &reach) ||
+        __builtin_mul_overflow(e.stride[k], t.shape[k] - 1, &reach) ||
         __builtin_add_overflow(e.extent, std::uint64_t(reach), &e.extent) || e.extent > std::uint64_t(INT64_MAX))
-      if (strides[k] >= 0) invalid("its strides are larger than any memory");
-    if (strides[k] < 0 && t.shape[k] > 1) invalid(fmt::format("stride {} of dimension {} is negative", strides[k], k));
-    if (t.shape[k] <= 1) e.stride[k] = std::max<std::int64_t>(e.stride[k], 0);
+      invalid("its strides are larger than any memory");
   }
   if (e.count == 0) {
     e.extent = 0;

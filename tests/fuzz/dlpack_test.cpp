@@ -86,8 +86,13 @@ Told told(const DLTensor& t, const Given& given, int ndim, int scalars) {
     if (size[k] > 0) last += (size[k] - 1) * stride[k];
   }
   if (scalars > 1 && (size.back() != scalars || (stride.back() != 1))) return r;
-  for (int k = 0; k < ndim; ++k)
-    if (stride[std::size_t(k)] < 0 && size[std::size_t(k)] > 1) return r;
+  Wide reach = Wide(scalars) * 4;
+  for (std::size_t k = 0; k < std::size_t(ndim); ++k) {
+    if (size[k] <= 1) continue;  // its stride leads nowhere
+    if (stride[k] < 0 || stride[k] * 4 > Wide(INT64_MAX)) return r;
+    reach += stride[k] * 4 * (size[k] - 1);
+    if (reach > Wide(INT64_MAX)) return r;
+  }
   if (count == 0) return r.sound = true, r;
   if (!t.data || on_cuda) return r;  // there is no such memory
   const Wide address = Wide(reinterpret_cast<std::uintptr_t>(t.data)) + t.byte_offset;

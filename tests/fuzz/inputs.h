@@ -2,6 +2,8 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <random>
@@ -11,6 +13,7 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 extern "C" void __sanitizer_set_death_callback(void (*callback)());
+extern "C" void __ubsan_on_report();
 #endif
 
 namespace weft::test {
@@ -26,13 +29,27 @@ inline std::string how_to_repeat(std::uint64_t seed) {
   return "WEFT_FUZZ_SEED=" + std::to_string(seed) + " WEFT_FUZZ_INPUTS=1";
 }
 
+inline void tell_input() { std::fprintf(stderr, "%s\n", how_to_repeat(current_input()).c_str()); }
+
+/// What ends the process tells of the input, too.
+inline void tell_input_of_crashes() {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_set_death_callback(tell_input);
+#else
+  for (const int number : {SIGSEGV, SIGABRT, SIGFPE, SIGILL})
+    std::signal(number, [](int caught) {
+      tell_input();
+      std::signal(caught, SIG_DFL);
+      std::raise(caught);
+    });
+#endif
+}
+
 /// Calls f(random) for each input until one fails: `few` of them, or WEFT_FUZZ_INPUTS; the first is number 1, or
 /// WEFT_FUZZ_SEED. An input follows from its number alone.
 template <class F>
 void for_each_input(std::uint64_t few, F f) {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_set_death_callback([] { std::fprintf(stderr, "%s\n", how_to_repeat(current_input()).c_str()); });
-#endif
+  tell_input_of_crashes();
   const std::uint64_t first = platform::environment_number("WEFT_FUZZ_SEED", 1);
   const std::uint64_t count = platform::environment_number("WEFT_FUZZ_INPUTS", few);
   for (std::uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
@@ -85,3 +102,8 @@ void damage(Random& random, Bytes& bytes, int most = 4) {
 }
 
 }  // namespace weft::test
+
+#if defined(__SANITIZE_ADDRESS__)
+// UndefinedBehaviorSanitizer's end is not AddressSanitizer's: it calls this before.
+extern "C" __attribute__((used)) inline void __ubsan_on_report() { weft::test::tell_input(); }
+#endif

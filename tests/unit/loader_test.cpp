@@ -175,6 +175,14 @@ TEST_F(Loader, SaysWhichFilesCannotBeRead) {
 }
 #endif
 
+TEST_F(Loader, RefusesModulesOfAFewBytes) {
+  const std::string json = to_json(scale().spirv().reflection);
+  weft_kernel* none = nullptr;
+  for (std::size_t bytes = 0; bytes < 8; ++bytes)
+    refused(weft_kernel_read(json.data(), json.size(), json.data(), bytes, &none), WEFT_LOADER_BAD_KERNEL,
+            "is not the module");
+}
+
 TEST_F(Loader, HasWordsForMemoryThatIsNotThere) {
   weft_kernel* none = nullptr;
   refused(weft_kernel_read("{}", SIZE_MAX / 2 + 100, nullptr, 0, &none), WEFT_LOADER_OUT_OF_MEMORY, "out of memory");
