@@ -187,6 +187,14 @@ class Device {
   /// Before its mapped memory is touched. Errors: Error(device_lost) when that is gone.
   virtual void check_alive() const {}
 
+  /// In a process that was just forked from the one that opened it: what the device needs has stayed there. From then
+  /// on every call throws Error(device_lost), and the end of what is held does nothing. The object itself must stay.
+  /// \return false: it needs nothing but memory, and goes on
+  virtual bool leave_behind() noexcept { return false; }
+  /// The process ends, on this thread, and all work has run: what the device needs may go before the object does. From
+  /// then on it refuses this thread's launches.
+  virtual void process_ends() noexcept {}
+
   /// Errors: Error(out_of_memory) with the bytes asked for and those the device has.
   virtual Allocation allocate(std::size_t bytes, MemoryKind kind) = 0;
   /// Takes effect when everything recorded so far on the device's streams has run. Never blocks.

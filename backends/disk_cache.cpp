@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <new>
+#include <set>
 #include <string>
 
 #include "../frontend/support/hash.h"
@@ -61,6 +64,30 @@ std::vector<std::byte> pack(std::string_view key, std::span<const std::byte> pay
   return content;
 }
 
+// Once for each folder: without a word, every run would compile the same kernels again and nobody know why.
+void complain(const std::filesystem::path& folder, const std::filesystem::path& entry, const std::string& why) {
+  static std::mutex mutex;
+  static auto* const told = new std::set<std::filesystem::path>;
+  std::lock_guard lock(mutex);
+  if (!told->insert(folder).second) return;
+  std::fprintf(stderr,
+               "weft: the cache cannot keep %s: %s. What belongs there is compiled anew in each run (WEFT_CACHE_DIR "
+               "names another folder, WEFT_CACHE=0 goes without)\n",
+               entry.string().c_str(), why.c_str());
+}
+
+// What stands at the path of an entry and cannot be read; empty: nothing does.
+std::string obstacle(const std::filesystem::path& path) {
+  std::error_code error;
+  switch (std::filesystem::status(path, error).type()) {
+    case std::filesystem::file_type::not_found: return {};
+    case std::filesystem::file_type::directory: return "a folder stands there";
+    case std::filesystem::file_type::regular: return "the file that stands there cannot be read";
+    case std::filesystem::file_type::none: return error.message();
+    default: return "what stands there is no file";
+  }
+}
+
 }  // namespace
 
 // The first put of a process looks at the folder, later ones only after a share of the cap was written.
@@ -89,7 +116,10 @@ std::optional<std::vector<std::byte>> DiskCache::get(std::string_view key) {
   try {
     const auto path = path_of(key);
     const auto content = platform::read_file(path);
-    if (!content) return std::nullopt;
+    if (!content) {
+      if (const std::string why = obstacle(path); !why.empty()) complain(folder_, path, why);
+      return std::nullopt;
+    }
     auto payload = unpack(*content, key);
     if (!payload) {
       rejected_.fetch_add(1);
@@ -108,7 +138,8 @@ void DiskCache::put(std::string_view key, std::span<const std::byte> bytes) {
   if (!enabled() || bytes.size() > cap_) return;
   try {
     const auto content = pack(key, bytes);
-    if (!platform::write_file(path_of(key), content)) return;
+    std::string why;
+    if (!platform::write_file(path_of(key), content, &why)) return complain(folder_, path_of(key), why);
     if (put_since_eviction_.fetch_add(content.size()) >= cap_ / 16) evict();
   } catch (const std::exception&) {
   }

@@ -12,7 +12,8 @@
 namespace weft::backend {
 
 /// A map from text to bytes on disk. Whatever goes wrong with the files, a lookup finds nothing and the caller builds
-/// anew: no call throws. Thread-safe; several processes may share a folder.
+/// anew: no call throws. What keeps entries from being read or written (a folder in the place of one, a disk that is
+/// full) is told on stderr, once in a process for each folder. Thread-safe; several processes may share a folder.
 ///
 /// One entry is one file: a header (magic, format, sizes, checksum), the key, the payload. A file that is damaged,
 /// cut short or holds another key counts as rejected and is deleted.
@@ -29,7 +30,7 @@ class DiskCache {
   /// The bytes last put under `key`, or nothing. Cost: one file read.
   std::optional<std::vector<std::byte>> get(std::string_view key);
 
-  /// Replaces what is there. Does nothing when the folder cannot be written.
+  /// Replaces what is there. Does nothing else when the folder cannot be written.
   void put(std::string_view key, std::span<const std::byte> bytes);
 
   /// Removes the oldest entries until the rest fits well into the cap, and what crashed writers left behind. put()

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
-#include <stdexcept>
+#include <system_error>
 
+#include "../frontend/support/error.h"
 #include "../runtime/reflection.h"
 
 struct weft_kernel {
@@ -34,7 +34,7 @@ struct Failure {
 };
 [[noreturn]] void invalid(std::string message) { throw Failure{WEFT_LOADER_INVALID_ARGUMENT, std::move(message)}; }
 
-// Nothing leaves a function of C but a status.
+// Nothing leaves a function of C but a status and words.
 template <class F>
 weft_loader_status guarded(F f) {
   try {
@@ -44,12 +44,15 @@ weft_loader_status guarded(F f) {
     } catch (const Failure& e) {
       last_error = e.message;
       return e.status;
-    } catch (const std::invalid_argument& e) {
-      last_error = e.what();
+    } catch (const weft::Error& e) {
+      last_error = e.message();
       return WEFT_LOADER_BAD_KERNEL;
+    } catch (const std::filesystem::filesystem_error& e) {
+      last_error = e.what();
+      return WEFT_LOADER_IO;
     }
   } catch (...) {
-    last_error.clear();  // the message itself may have found no memory
+    last_error = "out of memory";  // so short that it needs none
     return WEFT_LOADER_OUT_OF_MEMORY;
   }
 }
@@ -61,12 +64,19 @@ T& given(T* pointer, const char* name) {
 }
 
 std::string read_file(const std::filesystem::path& path) {
+  const auto fail = [&] { throw Failure{WEFT_LOADER_IO, path.string() + " cannot be read"}; };
   std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) fail();  // to open a pipe would wait for who writes it
   std::ifstream file(path, std::ios::binary);
-  if (!file || !std::filesystem::is_regular_file(path, error))
-    throw Failure{WEFT_LOADER_IO, path.string() + " cannot be read"};
-  std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw Failure{WEFT_LOADER_IO, path.string() + " cannot be read"};
+  if (!file) fail();
+  std::string content;
+  char part[16384];
+  // The stream's own functions tell of failures by its state, where iterators over its buffer throw.
+  do {
+    file.read(part, sizeof part);
+    content.append(part, std::size_t(file.gcount()));
+  } while (file);
+  if (file.bad()) fail();
   return content;
 }
 
@@ -75,7 +85,7 @@ weft_kernel* make_kernel(const std::string& json, const void* spirv, std::size_t
   kernel->reflection = weft::reflection_from_json(json);
   const Reflection& r = kernel->reflection;
   kernel->words.resize(bytes / 4);
-  if (bytes) std::memcpy(kernel->words.data(), spirv, kernel->words.size() * 4);
+  if (!kernel->words.empty()) std::memcpy(kernel->words.data(), spirv, kernel->words.size() * 4);
   if (bytes != r.spirv_bytes || bytes % 4 || weft::hash_of_words(kernel->words) != r.spirv_hash)
     throw Failure{WEFT_LOADER_BAD_KERNEL, "the SPIR-V is not the module that the JSON of kernel \"" + r.name +
                                               "\" describes: they were exported at different times, or one is damaged"};

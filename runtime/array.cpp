@@ -265,7 +265,7 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
   const Told told("fill()", *this, {{element, element_bytes_}, {}, element_bytes_, &references});
   bring.around([&] {
     if (!by_host) return fill_element(element, {}, &references);
-    std::vector<std::byte> all(std::size_t(size()) * element_bytes_);
+    auto all = detail::host_vector<std::byte>(std::uint64_t(size()) * element_bytes_);
     for (std::size_t at = 0; at < all.size(); at += element_bytes_)
       std::memcpy(all.data() + at, element, element_bytes_);
     upload(all.data(), std::uint64_t(size()), {}, &references);
@@ -466,7 +466,7 @@ void ArrayBase::copy_between_devices(const ArrayBase& from) {
   if (storage_->allocation.host && !is_adopted(*storage_->device->device))
     return from.storage_->download(host_bytes(), from.address_, bytes);
   // Through the host, a part at a time: it may have less memory than the devices.
-  std::vector<std::byte> part(std::min<std::uint64_t>(bytes, 64 << 20));
+  auto part = detail::host_vector<std::byte>(std::min<std::uint64_t>(bytes, 64 << 20));
   for (std::uint64_t at = 0; at < bytes; at += part.size()) {
     const std::uint64_t n = std::min<std::uint64_t>(part.size(), bytes - at);
     from.storage_->download(part.data(), from.address_ + at, n);

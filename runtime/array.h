@@ -1,5 +1,6 @@
 // Arrays on a device: 1 to 4 dimensions, owning or a view of another.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <initializer_list>
@@ -12,6 +13,7 @@
 #include "../frontend/types/names.h"
 #include "device.h"
 #include "host_copy.h"
+#include "host_vector.h"
 #include "packed.h"
 
 namespace weft {
@@ -322,16 +324,17 @@ class Array : public ArrayBase {
   void zero_grad() const { grad().zero(); }
 
   /// The elements in row-major order. Waits for what writes them; on a GPU also for what the queue had before the copy.
+  /// Errors: Error(out_of_memory) when the host has no memory for them.
   std::vector<T> to_vector() const {
+    std::vector<T> values = detail::host_vector<T>(static_cast<std::uint64_t>(size()));
     if constexpr (std::is_same_v<T, bool>) {  // a vector of bool has no memory to copy to
-      std::vector<char> bytes(static_cast<std::size_t>(size()));
+      std::vector<char> bytes = detail::host_vector<char>(values.size());
       download(bytes.data());
-      return {bytes.begin(), bytes.end()};
+      std::copy(bytes.begin(), bytes.end(), values.begin());
     } else {
-      std::vector<T> values(static_cast<std::size_t>(size()));
       read(values.data());
-      return values;
     }
+    return values;
   }
   /// Copies to memory of the caller, which holds exactly size() elements.
   void copy_to(std::span<T> out) const {
@@ -430,7 +433,7 @@ class Array : public ArrayBase {
   void check_length(std::size_t n) const;
   void write(const T* values, std::size_t n) {
     if constexpr (kHoldsArrays) {
-      std::vector<std::byte> bytes(n * kBytes);
+      std::vector<std::byte> bytes = detail::host_vector<std::byte>(n * kBytes);
       detail::References references;
       for (std::size_t i = 0; i < n; ++i) detail::pack(values[i], *storage(), bytes.data() + i * kBytes, references);
       upload_packed(bytes.data(), n, references);
@@ -441,7 +444,7 @@ class Array : public ArrayBase {
   void read(T* values) const {
     if constexpr (kHoldsArrays) {
       const std::size_t n = static_cast<std::size_t>(size());
-      std::vector<std::byte> bytes(n * kBytes);
+      std::vector<std::byte> bytes = detail::host_vector<std::byte>(n * kBytes);
       download(bytes.data());
       const detail::References known = references();
       for (std::size_t i = 0; i < n; ++i) detail::unpack(values[i], bytes.data() + i * kBytes, known);

@@ -17,6 +17,7 @@
 #include "../frontend/support/error.h"
 #include "../frontend/support/platform.h"
 #include "capture.h"
+#include "process.h"
 #include "profile_log.h"
 #include "state.h"
 
@@ -43,6 +44,19 @@ void StreamState::release() {
     return reporting();
   });
   if (reports && !held_up()) keep_from([&](Reports& found) { synchronize(found); });
+}
+
+void StreamState::end() noexcept {
+  Reports found;
+  try {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || held_up()) return;
+    given_->synchronize();
+    collect(*given_, backend::kAllWork, found);
+  } catch (const std::exception&) {
+    // A lost device runs nothing any more.
+  }
+  found.deliver_quietly();
 }
 
 bool StreamState::free_for_another() {
@@ -137,9 +151,10 @@ using detail::StreamState;
 namespace {
 
 std::mutex g_devices_mutex;
+// Never destroyed: a static object may ask for a device at its end.
 std::map<std::string, std::weak_ptr<DeviceState>, std::less<>>& open_devices() {
-  static std::map<std::string, std::weak_ptr<DeviceState>, std::less<>> devices;
-  return devices;
+  static auto* const devices = new std::map<std::string, std::weak_ptr<DeviceState>, std::less<>>;
+  return *devices;
 }
 
 StreamState* make_stream(DeviceState& device) {
@@ -150,12 +165,12 @@ StreamState* make_stream(DeviceState& device) {
 
 std::shared_ptr<DeviceState> make_state(std::unique_ptr<backend::Device> device) {
   static std::atomic<std::uint64_t> next_id{1};
-  auto state = std::make_shared<DeviceState>();
+  auto state = std::make_unique<DeviceState>();
   state->id = next_id++;
   state->device = std::move(device);
   state->dispatch_budget = state->device->info().dispatch_budget;
   state->default_stream = make_stream(*state);
-  return state;
+  return detail::make_known(std::move(state));
 }
 
 std::optional<int> adapter_number(std::string_view name) {
@@ -193,7 +208,9 @@ std::shared_ptr<DeviceState> open_shared(std::string_view asked) {
   std::lock_guard lock(g_devices_mutex);
   std::weak_ptr<DeviceState>& known = open_devices()[name];
   std::shared_ptr<DeviceState> state = known.lock();
+  if (state && state->left_behind.load()) state->device->check_alive();
   if (!state) known = state = make_state(open_backend(name));
+  detail::end_with_process();
   return state;
 }
 
@@ -215,12 +232,16 @@ Device Device::best() {
 
 std::vector<std::string> Device::list() {
   std::vector<std::string> names;
-  bool software = false;
-  for (const backend::DeviceInfo& info : backend::list_vulkan_devices()) {
-    names.push_back(info.name);
-    software = software || info.software;
+  try {
+    bool software = false;
+    for (const backend::DeviceInfo& info : backend::list_vulkan_devices()) {
+      names.push_back(info.name);
+      software = software || info.software;
+    }
+    if (software) names.push_back("cpu");
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::device_lost) throw;  // in the child of a fork: Vulkan has stayed with the parent
   }
-  if (software) names.push_back("cpu");
   names.push_back("reference");
   return names;
 }

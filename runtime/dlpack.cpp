@@ -192,7 +192,7 @@ std::unique_ptr<Exported<Managed>> make_tensor(const ArrayBase& given, const Dlp
 
 // In row-major order.
 std::vector<std::byte> gather(const Elements& e, int ndim, std::uint32_t element_bytes) {
-  std::vector<std::byte> all(std::size_t(e.count) * element_bytes);
+  auto all = host_vector<std::byte>(std::uint64_t(e.count) * element_bytes);
   std::array<std::int64_t, 4> at{};
   for (std::int64_t n = 0; n < e.count; ++n) {
     const std::int64_t from = std::inner_product(at.begin(), at.begin() + ndim, e.stride.begin(), std::int64_t(0));

@@ -6,6 +6,7 @@
 #include "../backends/cuda/sharing.h"
 #include "../backends/vulkan/interop.h"
 #include "../frontend/support/error.h"
+#include "host_vector.h"
 
 namespace weft::detail {
 
@@ -201,7 +202,7 @@ std::shared_ptr<Storage> copy_from_cuda(const std::shared_ptr<DeviceState>& devi
 std::vector<std::byte> read_cuda(const CudaPieces& pieces, CUstream_st* stream) {
   const std::shared_ptr<const cuda::Context> context = context_for(pieces.cuda_device);
   look_up(*context, pieces.data);
-  std::vector<std::byte> all(pieces.bytes * pieces.offsets.size());
+  auto all = host_vector<std::byte>(pieces.bytes * pieces.offsets.size());
   cuda::copy(*context, stream, pointer_of(all.data()), pointer_of(pieces.data), pieces.bytes, pieces.offsets);
   return all;
 }

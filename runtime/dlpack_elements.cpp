@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../frontend/support/error.h"
+#include "host_vector.h"
 
 namespace weft::detail {
 
@@ -93,11 +94,10 @@ Runs runs_of(const Elements& e, int ndim, std::uint32_t element_bytes) {
   }
   const std::uint64_t count = bytes / runs.bytes;
   if ((e.extent - bytes) / kPerRun < count) return {e.extent, {0}, false};
-  runs.offsets.reserve(count);
+  runs.offsets = host_vector<std::uint64_t>(count);
   std::array<std::int64_t, 4> at{};
-  for (std::uint64_t n = 0; n < count; ++n) {
-    runs.offsets.push_back(
-        std::uint64_t(std::inner_product(at.begin(), at.begin() + outer, e.stride.begin(), std::int64_t(0))));
+  for (std::uint64_t& offset : runs.offsets) {
+    offset = std::uint64_t(std::inner_product(at.begin(), at.begin() + outer, e.stride.begin(), std::int64_t(0)));
     for (int k = outer; k-- > 0 && ++at[std::size_t(k)] == e.shape[std::size_t(k)];) at[std::size_t(k)] = 0;
   }
   return runs;
@@ -142,21 +142,28 @@ Elements elements_of(const DLTensor& t, const DlpackElement& element, int ndim, 
   for (std::size_t k = 0; k < std::size_t(ndim); ++k) {
     e.shape[k] = t.shape[k];
     e.count *= t.shape[k];
+    if (t.shape[k] <= 1) {  // it leads nowhere, and some libraries put there what must not be used
+      if (__builtin_mul_overflow(strides[k], std::int64_t(element.bytes), &e.stride[k]) || e.stride[k] < 0)
+        e.stride[k] = 0;
+      continue;
+    }
+    if (strides[k] < 0) invalid(fmt::format("stride {} of dimension {} is negative", strides[k], k));
     std::int64_t reach = 0;
     if (__builtin_mul_overflow(strides[k], std::int64_t(element.bytes), &e.stride[k]) ||
-        __builtin_mul_overflow(e.stride[k], std::max<std::int64_t>(t.shape[k] - 1, 0), &reach) ||
+        __builtin_mul_overflow(e.stride[k], t.shape[k] - 1, &reach) ||
         __builtin_add_overflow(e.extent, std::uint64_t(reach), &e.extent) || e.extent > std::uint64_t(INT64_MAX))
-      if (strides[k] >= 0) invalid("its strides are larger than any memory");
-    if (strides[k] < 0 && t.shape[k] > 1) invalid(fmt::format("stride {} of dimension {} is negative", strides[k], k));
-    if (t.shape[k] <= 1) e.stride[k] = std::max<std::int64_t>(e.stride[k], 0);
+      invalid("its strides are larger than any memory");
   }
   if (e.count == 0) {
     e.extent = 0;
     return e;
   }
   if (!t.data) invalid("its data is null");
-  e.data = static_cast<std::byte*>(t.data) + t.byte_offset;
-  if (reinterpret_cast<std::uintptr_t>(e.data) % element.bytes)
+  auto begin = reinterpret_cast<std::uintptr_t>(t.data);
+  if (__builtin_add_overflow(begin, t.byte_offset, &begin) || e.extent > UINTPTR_MAX - begin)
+    invalid(fmt::format("its data with the byte_offset of {} reach beyond all memory", t.byte_offset));
+  e.data = reinterpret_cast<std::byte*>(begin);
+  if (begin % element.bytes)
     invalid(fmt::format("its data with the byte_offset of {} is not aligned to scalars of {} bytes", t.byte_offset,
                         element.bytes));
   if (overlap(e, ndim, element_bytes)) invalid("its strides let elements lie on each other");

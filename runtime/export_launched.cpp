@@ -41,8 +41,9 @@ struct Written {
 
   void write_text(const std::string& name, const std::string& text) const {
     const std::filesystem::path path = folder / name;
-    if (!platform::write_file(path, std::as_bytes(std::span(text))))
-      throw Error(ErrorKind::io, fmt::format("{} cannot be written (WEFT_EXPORT_KERNELS)", path.string()));
+    std::string why;
+    if (!platform::write_file(path, std::as_bytes(std::span(text)), &why))
+      throw Error(ErrorKind::io, fmt::format("{} cannot be written (WEFT_EXPORT_KERNELS): {}", path.string(), why));
   }
 };
 

@@ -1,11 +1,15 @@
 // The device copies into staging memory in the order of its stream; wait() brings that to its place.
 #include "host_copy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
+#include "../frontend/support/error.h"
 #include "capture.h"
 #include "host_copy_state.h"
+#include "host_vector.h"
 
 namespace weft {
 
@@ -54,6 +58,11 @@ void HostCopy::wait() {
 }
 
 namespace detail {
+
+void refuse_host_vector(std::uint64_t count, std::uint64_t bytes) {
+  throw Error(ErrorKind::out_of_memory,
+              fmt::format("the host has no memory for {} elements of {} bytes", count, bytes));
+}
 
 std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t from, std::uint64_t bytes,
                                                std::byte* to) {

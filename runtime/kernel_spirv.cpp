@@ -207,6 +207,9 @@ SpirvKernel translate(const ir::Module& module, SpirvOptions options) {
   return made;
 }
 
+/// An export is described in UTF-8.
+void check_names(const SpirvKernel& made) { (void)to_json(made.reflection); }
+
 }  // namespace
 
 SpirvKernel detail::export_module(const ir::Module& module, const SpirvOptions& options) {
@@ -219,6 +222,7 @@ SpirvKernel detail::export_module(const ir::Module& module, const SpirvOptions& 
     a.name = naming.names[k];
     a.argument = naming.arguments[k];
   }
+  check_names(made);
   return made;
 }
 
@@ -244,6 +248,7 @@ SpirvKernel detail::export_adjoint(const ir::Module& module, std::uint64_t gradi
     a.restored = a.writes = adjoint.writes >> k & 1;
   }
   if (adjoint.module.report_offset != 0) r.arguments.push_back(failures_at(adjoint.module.report_offset));
+  check_names(made);
   return made;
 }
 
@@ -288,14 +293,21 @@ SpirvKernel export_spirv(const KernelCore& kernel, const SpirvOptions& options) 
 spirv::Target spirv_target(const Device& device) { return backend::spirv_target(device.native()); }
 
 void write_spirv(const SpirvKernel& kernel, const std::string& folder, const std::string& stem) {
+  const auto path = [&](const char* ending) { return std::filesystem::path(folder) / (stem + ending); };
   const auto write = [&](const char* ending, std::span<const std::byte> bytes) {
-    const std::filesystem::path path = std::filesystem::path(folder) / (stem + ending);
-    if (!platform::write_file(path, bytes))
-      throw Error(ErrorKind::io, fmt::format("{} cannot be written", path.string()), kernel.reflection.name);
+    std::string why;
+    if (!platform::write_file(path(ending), bytes, &why))
+      throw Error(ErrorKind::io, fmt::format("{} cannot be written: {}", path(ending).string(), why),
+                  kernel.reflection.name);
   };
-  write(".spv", std::as_bytes(std::span(kernel.words)));
   const std::string json = to_json(kernel.reflection);
-  write(".json", std::as_bytes(std::span(json)));
+  write(".spv", std::as_bytes(std::span(kernel.words)));
+  try {
+    write(".json", std::as_bytes(std::span(json)));
+  } catch (const Error&) {
+    platform::remove_file(path(".spv"));  // which is nothing without the other
+    throw;
+  }
 }
 
 }  // namespace weft

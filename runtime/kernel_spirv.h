@@ -49,7 +49,8 @@ spirv::Target spirv_target(const Device& device);
 /// The kernel as a SPIR-V module and how to launch it. Needs no device.
 ///
 /// No two arrays of an adjoint may overlap, unless both are only read.
-/// Errors: Error(invalid_kernel) when the trace fails; Error(invalid_argument) for a name that no argument has;
+/// Errors: Error(invalid_kernel) when the trace fails; Error(invalid_argument) for a name that no argument has, and for
+/// one that is not UTF-8;
 /// Error(unsupported), with the line, for what the target lacks and for kernels that only weft's runtime can launch:
 /// which print, assert or check themselves (debug mode), or follow handles of meshes and hierarchies of boxes; for
 /// adjoints that need work of the host: of atomic minima and maxima, and of loops that overwrite a number of elements
@@ -65,7 +66,8 @@ SpirvKernel export_adjoint(const ir::Module& module, std::uint64_t gradients, co
 std::string file_stem(const std::string& name);
 }  // namespace detail
 
-/// Writes FOLDER/STEM.spv and FOLDER/STEM.json. Errors: Error(io).
+/// Writes FOLDER/STEM.spv and FOLDER/STEM.json, both or none.
+/// Errors: Error(io); Error(invalid_argument) for names that are not UTF-8.
 void write_spirv(const SpirvKernel& kernel, const std::string& folder, const std::string& stem);
 
 }  // namespace weft

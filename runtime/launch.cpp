@@ -146,6 +146,8 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
       refuse(kernel, e.message());
     }
   DeviceState& device = *on->device;
+  if (device.left_behind.load(std::memory_order_relaxed)) [[unlikely]]
+    device.device->check_alive();
 
   checked.variant.wide = count > device.max_threads;
   checked.variant.debug = kernel.debug();

@@ -156,8 +156,9 @@ std::string Profile::trace() const {
 
 void Profile::save_trace(const std::filesystem::path& path) const {
   const std::string text = trace();
-  if (!platform::write_file(path, std::as_bytes(std::span(text))))
-    throw Error(ErrorKind::invalid_argument, fmt::format("the trace cannot be written to {}", path.string()));
+  std::string why;
+  if (!platform::write_file(path, std::as_bytes(std::span(text)), &why))
+    throw Error(ErrorKind::invalid_argument, fmt::format("the trace cannot be written to {}: {}", path.string(), why));
 }
 
 }  // namespace weft

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
+
+#include "../frontend/support/error.h"
 
 namespace weft {
 
@@ -17,7 +18,7 @@ constexpr const char* kRoles[] = {"argument", "gradient",     "after", "owners",
                                   "log",      "first_thread", "lanes", "failures"};
 constexpr const char* kFormat = "weft-kernel";
 
-[[noreturn]] void invalid(const std::string& what) { throw std::invalid_argument("reflection: " + what); }
+[[noreturn]] void invalid(const std::string& what) { throw Error(ErrorKind::invalid_argument, "reflection: " + what); }
 
 // A string: readers that know numbers of 53 bits alone would round it.
 std::string hexadecimal(std::uint64_t number) {
@@ -154,6 +155,7 @@ ReflectedArgument argument_from_json(const Field& f, const std::vector<Reflected
   a.type = f["type"].text();
   a.offset = f["offset"].number();
   a.bytes = f["bytes"].number();
+  if (!a.bytes) f["bytes"].refuse("is 0");
   if (f.has("array")) array_from_json(f["array"], a);
   if ((a.role == Role::first_thread || a.role == Role::lanes) && a.bytes != 4) f["bytes"].refuse("is not 4");
   a.restored = f.has("restored") && f["restored"].flag();

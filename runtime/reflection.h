@@ -1,6 +1,6 @@
 // What a program in plain Vulkan must know to launch an exported kernel: as a struct and as JSON.
 //
-// Needs nothing else of weft, so that loader/ can be used without the rest.
+// Needs nothing else of weft but its errors, so that loader/ can be used without the rest.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -95,10 +95,10 @@ inline constexpr std::int64_t kMaxThreads = (1ll << 31) - 1;
 std::uint64_t hash_of_words(std::span<const std::uint32_t> words);
 
 /// JSON text, indented, the same for equal reflections. docs/exporting.md describes the fields.
-/// Errors: std::invalid_argument for names that are not UTF-8.
+/// Errors: Error(invalid_argument) for names that are not UTF-8.
 std::string to_json(const Reflection& reflection);
 
-/// Errors: std::invalid_argument that names the field, for text that is no such JSON, of another version, or that
+/// Errors: Error(invalid_argument) that names the field, for text that is no such JSON, of another version, or that
 /// describes no kernel that can be (arguments that overlap or stand outside the block, sizes of 0).
 Reflection reflection_from_json(const std::string& text);
 

@@ -45,8 +45,10 @@ struct StreamState {
   std::atomic<bool> track_hazards = true, barrier_always = false;
 
   /// Calls f(backend::Stream&) with the stream to itself: a wait may come from another thread than the launches.
+  /// Errors: Error(device_lost) in the child of a fork.
   template <class F>
   auto with(F f) {
+    check_here();
     std::lock_guard lock(mutex_);
     return f(*given_);
   }
@@ -110,6 +112,9 @@ struct StreamState {
   /// Starts what was recorded, and shows what kernels print; failures are kept for the next wait. So is everything
   /// where the queue is held up.
   void release();
+  /// Before the process ends: waits, and shows what kernels reported. A stream that a call has to itself at this moment
+  /// is not waited for, as that may be what ends the process; nor is a queue that is held up.
+  void end() noexcept;
   /// Whether the stream may be handed out again: without a wait for what its last owner's kernels report.
   bool free_for_another();
   /// Before it is: its failures, which are no business of the next owner.
@@ -165,6 +170,8 @@ struct StreamState {
 
  private:
   friend class weft::Stream;
+  /// Before a lock is taken, which another thread may have had when the process was forked.
+  void check_here() const;
   void collect(backend::Stream& s, backend::Ticket ticket, Reports& found) {
     if (!kept_.empty()) found.add(std::exchange(kept_, {}));
     for (const auto& earlier : earlier_) earlier->collect(s, ticket, found);
@@ -253,7 +260,13 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::map<std::uintptr_t, std::uint64_t> wrapped;    ///< memory outside that arrays stand on: address, bytes
   std::atomic<std::uint64_t> allocated = 0;           ///< bytes so far, freed ones included
   std::atomic<bool> several_streams = false;          ///< work on one stream needs no order among streams
+  std::atomic<bool> left_behind = false;              ///< in the parent of this process: see backend::Device
 };
+
+inline void StreamState::check_here() const {
+  if (device->left_behind.load(std::memory_order_relaxed)) [[unlikely]]
+    device->device->check_alive();
+}
 
 struct Gradient;
 class Watcher;

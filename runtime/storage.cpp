@@ -17,6 +17,7 @@ std::uint64_t Storage::next_serial() {
 }
 
 Storage::~Storage() {
+  if (device->left_behind.load(std::memory_order_relaxed)) return;
   if (wrapped) {
     for (const Use& u : users()) {
       try {
@@ -99,6 +100,8 @@ std::shared_ptr<const void> Storage::pin(PinnedBy by) {
 
 void Storage::order_before(StreamState& stream, bool writes) {
   check_present();
+  if (device->left_behind.load(std::memory_order_relaxed)) [[unlikely]]
+    device->device->check_alive();
   if (stream.capture) return;  // each launch of the graph is ordered
   if (!device->several_streams.load(std::memory_order_relaxed)) return;
   std::vector<Use> others;
@@ -429,6 +432,7 @@ Watchers Storage::watchers() {
 void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
   check_present();
   Capture::refuse_waits();
+  device->device->check_alive();
   const std::vector<Use> list = before_host_reads();
   // Without a writer any stream will do.
   const Use last = list.empty() ? Use{&stream_of_thread(*device)} : list.back();

@@ -38,7 +38,7 @@ class View : public ArrayBase {
   }
   /// The elements in row-major order.
   std::vector<std::byte> bytes() const {
-    std::vector<std::byte> all(std::size_t(size()) * element_bytes_);
+    auto all = host_vector<std::byte>(std::uint64_t(size()) * element_bytes_);
     download(all.data());
     return all;
   }

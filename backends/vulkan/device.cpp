@@ -66,6 +66,7 @@ DeviceObject::DeviceObject(VulkanDevice& device) : device_(device) {
 }
 
 DeviceObject::~DeviceObject() {
+  if (device_.left_behind_.load()) return;
   std::lock_guard lock(device_.objects_mutex_);
   std::erase(device_.objects_, this);
 }
@@ -73,11 +74,12 @@ DeviceObject::~DeviceObject() {
 VulkanDevice::VulkanDevice(std::shared_ptr<Instance> instance, const Adapter& adapter, const Tuning& tuning)
     : instance_(std::move(instance)), adapter_(adapter), info_(adapter.info), cache_(DiskCache::from_environment()) {
   create();
-  VkQueue queue = VK_NULL_HANDLE;
-  vk_.vkGetDeviceQueue(handle_, adapter_.queue_family, 0, &queue);
-  submitter_.open(queue, platform::environment_flag("WEFT_SUBMIT_THREAD", !info_.software || tuning.submits_as_on_gpus),
-                  {}, {});
   try {
+    VkQueue queue = VK_NULL_HANDLE;
+    vk_.vkGetDeviceQueue(handle_, adapter_.queue_family, 0, &queue);
+    check_made(VK_SUCCESS, queue, "vkGetDeviceQueue");
+    submitter_.open(
+        queue, platform::environment_flag("WEFT_SUBMIT_THREAD", !info_.software || tuning.submits_as_on_gpus), {}, {});
     equip(tuning);
   } catch (...) {
     vk_.vkDestroyDevice(handle_, nullptr);
@@ -159,6 +161,7 @@ void VulkanDevice::create() {
   if (result != VK_SUCCESS)
     throw Error(ErrorKind::no_device,
                 fmt::format("{} ({}) does not open: {}", info_.name, info_.adapter, to_string(result)));
+  if (!handle_) refuse_nothing("vkCreateDevice");
   volkLoadDeviceTable(&vk_, handle_);
 }
 
@@ -187,6 +190,27 @@ void VulkanDevice::detach() {
   memory_.reset();
   detached_.store(true);
   lost_.store(true);
+}
+
+bool VulkanDevice::leave_behind() noexcept {
+  left_behind_.store(true);
+  detached_.store(true);
+  lost_.store(true);
+  return true;
+}
+
+void VulkanDevice::process_ends() noexcept {
+  ending_thread_ = std::this_thread::get_id();
+  ends_.store(true, std::memory_order_release);
+}
+
+// Other threads may still be at work, and never see the end.
+void VulkanDevice::refuse_at_end() const {
+  if (std::this_thread::get_id() == ending_thread_)
+    throw Error(ErrorKind::device_lost,
+                fmt::format("a kernel is launched on {} ({}) after main() has returned or exit() was called: the "
+                            "driver's compiler may be gone. Arrays can still be read",
+                            info_.name, info_.adapter));
 }
 
 Allocation VulkanDevice::allocate(std::size_t bytes, MemoryKind kind) {
@@ -263,7 +287,7 @@ std::shared_ptr<RayStructure> VulkanDevice::create_ray_structure(std::uint64_t m
 }
 
 std::unique_ptr<Graph> VulkanDevice::create_graph(std::unique_ptr<Operations> operations) {
-  check_alive();
+  check_runs();
   return std::make_unique<VulkanGraph>(*this, std::move(operations));
 }
 
@@ -342,6 +366,11 @@ void VulkanDevice::check(VkResult result, const char* call) {
               fmt::format("{} on {} ({}) gave {}", call, info_.name, info_.adapter, to_string(result)));
 }
 
+void VulkanDevice::refuse_nothing(const char* call) const {
+  throw Error(ErrorKind::unsupported, fmt::format("{} on {} ({}) gave VK_SUCCESS, and nothing that can be used", call,
+                                                  info_.name, info_.adapter));
+}
+
 void VulkanDevice::mark_lost(const char* call, VkResult result) noexcept {
   std::lock_guard lock(lost_mutex_);
   if (lost_.load()) return;
@@ -351,6 +380,11 @@ void VulkanDevice::mark_lost(const char* call, VkResult result) noexcept {
 }
 
 void VulkanDevice::throw_lost() const {
+  if (left_behind_.load())
+    throw Error(ErrorKind::device_lost,
+                fmt::format("{} ({}) was opened before this process was forked, and has stayed with its parent: fork "
+                            "before the first device is opened, or start another program in the child",
+                            info_.name, info_.adapter));
   if (detached())
     throw Error(ErrorKind::device_lost,
                 fmt::format("{} ({}) was detached: its owner has it back, and all that weft had there is gone",

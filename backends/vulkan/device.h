@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../backend.h"
@@ -73,6 +74,14 @@ class VulkanDevice final : public Device {
   std::unique_ptr<Stream> create_stream() override;
   std::unique_ptr<Timestamps> create_timestamps(std::uint32_t places) override;
   CompileStats stats() const override;
+  bool leave_behind() noexcept override;
+  void process_ends() noexcept override;
+  /// Before shaders are made or run.
+  /// Errors: as check_alive(); Error(device_lost) on the thread that ends the process.
+  void check_runs() const {
+    check_alive();
+    if (ends_.load(std::memory_order_acquire)) refuse_at_end();
+  }
 
   /// See load_spirv().
   std::shared_ptr<Program> load(const SpirvDesc& desc);
@@ -105,6 +114,7 @@ class VulkanDevice final : public Device {
   /// All work must have run, and no other thread be in a call. Every Vulkan object goes; from then on check_alive()
   /// throws, and the end of what is still held does nothing.
   void detach();
+  /// Or left behind: the end of what is held does nothing there either.
   bool detached() const { return detached_.load(std::memory_order_relaxed); }
 
   /// Throws Error(device_lost) once the device was lost or detached.
@@ -113,6 +123,12 @@ class VulkanDevice final : public Device {
   }
   /// Throws unless `result` is a success. Losing the device is remembered.
   void check(VkResult result, const char* call);
+  /// And unless the call has made what it says: drivers that run out of something do not always notice.
+  template <class Handle>
+  void check_made(VkResult result, const Handle& made, const char* call) {
+    check(result, call);
+    if (!made) refuse_nothing(call);
+  }
   /// From now on every call reports the loss. For what cannot be undone, and for tests.
   void mark_lost(const char* call, VkResult result = VK_ERROR_DEVICE_LOST) noexcept;
   bool lost() const { return lost_.load(); }
@@ -120,6 +136,8 @@ class VulkanDevice final : public Device {
  private:
   friend class DeviceObject;
   [[noreturn]] void throw_lost() const;
+  void refuse_at_end() const;
+  [[noreturn]] void refuse_nothing(const char* call) const;
   void create();
   void equip(const Tuning& tuning);
   std::optional<Allocation> grow(std::size_t bytes, MemoryKind kind);
@@ -133,7 +151,10 @@ class VulkanDevice final : public Device {
   VkDevice handle_ = VK_NULL_HANDLE;
   VolkDeviceTable vk_{};
   const bool adopted_ = false;
-  std::atomic<bool> detached_{false};
+  std::atomic<bool> detached_{false};     ///< or left behind
+  std::atomic<bool> left_behind_{false};  ///< in the process that this one was forked from
+  std::atomic<bool> ends_{false};         ///< the process, on this thread:
+  std::thread::id ending_thread_;
   std::mutex objects_mutex_;
   std::vector<DeviceObject*> objects_;
   std::atomic<bool> lost_{false};

@@ -44,17 +44,16 @@ Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t byt
   if (offset > whole.size || bytes > whole.size - offset)
     invalid(fmt::format("{} bytes at offset {} of a VkBuffer are wrapped, which has {} at most", bytes, offset,
                         whole.size));
-  VkBufferDeviceAddressInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
-  info.buffer = buffer;
   auto page = std::make_unique<Page>();
   page->buffer = buffer;
-  page->address = vk_.vkGetBufferDeviceAddress(device_, &info) + offset;
   page->bytes = bytes;
   page->group = kWrapped;
   page->offset = offset;
   page->usage = usage;
   page->others = true;
+  if (!locate(*page, offset))
+    throw Error(ErrorKind::unsupported, fmt::format("a VkBuffer is wrapped to which {} ({}) gives no address",
+                                                    adapter_.info.name, adapter_.info.adapter));
   std::lock_guard lock(mutex_);
   enter(*page, fmt::format("{} bytes at offset {} of a VkBuffer are wrapped", bytes, offset));
   return hand_out_own(kWrapped, std::move(page), bytes);
@@ -70,13 +69,18 @@ void Memory::refuse_twice(const std::string& what) const {
 
 // Two arrays on the same memory would not know of each other's work, and commands on one would name the other's buffer.
 void Memory::enter(Page& page, const std::string& what) {
+  if (overlapped(page)) refuse_twice(what);
+  by_address_[page.address] = &page;
+}
+
+// A page that is there already and has bytes of this one, or null.
+const Memory::Page* Memory::overlapped(const Page& page) const {
   auto after = by_address_.upper_bound(page.address);
   if (after != by_address_.begin()) {
     const auto before = std::prev(after);
     if (page.address - before->first < before->second->bytes) after = before;
   }
-  if (after != by_address_.end() && after->first < page.address + page.bytes) refuse_twice(what);
-  by_address_[page.address] = &page;
+  return after != by_address_.end() && after->first < page.address + page.bytes ? after->second : nullptr;
 }
 
 void Memory::require_sharing() const {
@@ -96,6 +100,7 @@ VkResult Memory::bind_shared(Page& page, const void* how, std::uint32_t type, st
   create.size = page.bytes;
   create.usage = page.usage;
   if (const VkResult r = vk_.vkCreateBuffer(device_, &create, nullptr, &page.buffer); r != VK_SUCCESS) return r;
+  if (!page.buffer) return VK_ERROR_OUT_OF_HOST_MEMORY;
   VkMemoryRequirements needs{};
   vk_.vkGetBufferMemoryRequirements(device_, page.buffer, &needs);
   if (bytes == 0) bytes = needs.size;
@@ -123,12 +128,9 @@ VkResult Memory::bind_shared(Page& page, const void* how, std::uint32_t type, st
   allocate.allocationSize = page.shared_bytes = bytes;
   allocate.memoryTypeIndex = page.type = type;
   if (const VkResult r = vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory); r != VK_SUCCESS) return r;
+  if (!page.memory) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
   if (const VkResult r = vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0); r != VK_SUCCESS) return r;
-  VkBufferDeviceAddressInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
-  info.buffer = page.buffer;
-  page.address = vk_.vkGetBufferDeviceAddress(device_, &info);
-  return VK_SUCCESS;
+  return locate(page) ? VK_SUCCESS : VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
 Allocation Memory::allocate_shared(std::uint64_t bytes) {
@@ -144,10 +146,10 @@ Allocation Memory::allocate_shared(std::uint64_t bytes) {
   bury();
   std::lock_guard lock(mutex_);
   const bool fits = bytes <= adapter_.info.max_allocation && bytes <= available_locked(groups_[0]);
-  const VkResult result = fits ? bind_shared(*page, &share, kOwnType, 0) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  VkResult result = fits ? bind_shared(*page, &share, kOwnType, 0) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  if (result == VK_SUCCESS && overlapped(*page)) result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
   if (result != VK_SUCCESS) {
-    vk_.vkDestroyBuffer(device_, page->buffer, nullptr);
-    vk_.vkFreeMemory(device_, page->memory, nullptr);
+    destroy(*page);
     throw Error(ErrorKind::out_of_memory, fmt::format("{} bytes of memory to be shared, on {} ({}): {}", bytes,
                                                       adapter_.info.name, adapter_.info.adapter, to_string(result)));
   }
@@ -188,7 +190,7 @@ FileDescriptor Memory::descriptor_of(const Page& page) {
   get.memory = page.memory;
   get.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
   int fd = -1;
-  if (const VkResult result = vk_.vkGetMemoryFdKHR(device_, &get, &fd); result != VK_SUCCESS)
+  if (const VkResult result = vk_.vkGetMemoryFdKHR(device_, &get, &fd); result != VK_SUCCESS || fd < 0)
     throw Error(ErrorKind::unsupported, fmt::format("vkGetMemoryFdKHR on {} ({}) gave {}", adapter_.info.name,
                                                     adapter_.info.adapter, to_string(result)));
   return FileDescriptor(fd);

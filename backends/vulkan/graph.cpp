@@ -34,6 +34,7 @@ VulkanGraph::~VulkanGraph() { abandon(); }
 // The shaders of chains are objects of the device themselves, which is going through all of these: they end with this
 // one.
 void VulkanGraph::abandon() {
+  if (device_.detached()) return;
   std::ranges::move(chains_, std::back_inserter(abandoned_));
   chains_.clear();
   drop();
@@ -106,12 +107,13 @@ void VulkanGraph::record() {
   VkCommandPoolCreateInfo pool{};
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   pool.queueFamilyIndex = device_.queue_family();
-  device_.check(vk.vkCreateCommandPool(device_.handle(), &pool, nullptr, &pool_), "vkCreateCommandPool");
+  device_.check_made(vk.vkCreateCommandPool(device_.handle(), &pool, nullptr, &pool_), pool_, "vkCreateCommandPool");
   VkCommandBufferAllocateInfo allocate{};
   allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
   allocate.commandPool = pool_;
   allocate.commandBufferCount = 1;
-  device_.check(vk.vkAllocateCommandBuffers(device_.handle(), &allocate, &commands_), "vkAllocateCommandBuffers");
+  device_.check_made(vk.vkAllocateCommandBuffers(device_.handle(), &allocate, &commands_), commands_,
+                     "vkAllocateCommandBuffers");
   const std::span<const Operation> operations = operations_->list;
   const std::vector<Chain> chains = find_chains(operations, device_.adapter().target.max_block);
   const std::vector<LaunchForm> forms = place_arguments(chains);

@@ -63,7 +63,7 @@ bool Memory::import(Page& page) {
   create.pNext = &external;
   create.size = page.bytes;
   create.usage = adapter_.buffer_usage();
-  if (vk_.vkCreateBuffer(device_, &create, nullptr, &page.buffer) != VK_SUCCESS) return false;
+  if (vk_.vkCreateBuffer(device_, &create, nullptr, &page.buffer) != VK_SUCCESS || !page.buffer) return false;
   VkMemoryRequirements needs{};
   vk_.vkGetBufferMemoryRequirements(device_, page.buffer, &needs);
   VkMemoryHostPointerPropertiesEXT pointer{};
@@ -86,14 +86,8 @@ bool Memory::import(Page& page) {
   allocate.pNext = &flags;
   allocate.allocationSize = page.bytes;
   allocate.memoryTypeIndex = static_cast<std::uint32_t>(type);
-  if (vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory) != VK_SUCCESS ||
-      vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0) != VK_SUCCESS)
-    return false;
-  VkBufferDeviceAddressInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
-  info.buffer = page.buffer;
-  page.address = vk_.vkGetBufferDeviceAddress(device_, &info);
-  return true;
+  return vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory) == VK_SUCCESS && page.memory &&
+         vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0) == VK_SUCCESS && locate(page);
 }
 
 }  // namespace weft::backend::vulkan

@@ -369,6 +369,11 @@ std::shared_ptr<Instance> Instance::get(bool validation) {
   validation = validation || platform::environment_flag("WEFT_VALIDATION", false);
   std::weak_ptr<Instance>& slot = validation ? shared->validated : shared->plain;
   std::shared_ptr<Instance> instance = slot.lock();
+  if (instance && instance->process_ != platform::process_id())
+    throw Error(
+        ErrorKind::device_lost,
+        "Vulkan was opened before this process was forked, and has stayed with its parent: fork before the first "
+        "device is opened, or start another program in the child");
   if (!instance) {
     instance.reset(new Instance(validation));
     slot = instance;
@@ -377,7 +382,7 @@ std::shared_ptr<Instance> Instance::get(bool validation) {
   return instance;
 }
 
-Instance::Instance(bool validation) {
+Instance::Instance(bool validation) : process_(platform::process_id()) {
   load_loader();
   api_version_ = std::min(volkGetInstanceVersion(), kNewestVersion);
   if (api_version_ < VK_API_VERSION_1_2)
@@ -430,6 +435,7 @@ Instance::Instance(bool validation) {
     throw Error(ErrorKind::no_device, "there is no Vulkan driver on this machine (Mesa's lavapipe runs on any CPU)");
   if (result != VK_SUCCESS)
     throw Error(ErrorKind::no_device, fmt::format("Vulkan does not start: {}", to_string(result)));
+  if (!handle_) throw Error(ErrorKind::no_device, "Vulkan does not start: vkCreateInstance succeeds and makes nothing");
 
   load_functions(handle_);
   if (validation) {
@@ -458,7 +464,8 @@ void Instance::find_adapters() {
     if (vkEnumeratePhysicalDevices(handle_, &count, handles.data()) < 0) count = 0;
     handles.resize(count);
   }
-  for (const VkPhysicalDevice handle : handles) adapters_.push_back(describe(handle, api_version_));
+  for (const VkPhysicalDevice handle : handles)
+    if (handle) adapters_.push_back(describe(handle, api_version_));
   std::stable_partition(adapters_.begin(), adapters_.end(), [](const Adapter& a) { return a.missing.empty(); });
   for (std::size_t i = 0; i < adapters_.size(); ++i) adapters_[i].info.name = fmt::format("vulkan:{}", i);
 }

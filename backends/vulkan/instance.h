@@ -62,7 +62,8 @@ struct Adapter {
 class Instance {
  public:
   /// The shared instance; with validation when asked for here or in the environment.
-  /// Errors: Error(no_device) without a loader or a driver; Error(unsupported) without the validation layer.
+  /// Errors: Error(no_device) without a loader or a driver; Error(unsupported) without the validation layer;
+  /// Error(device_lost) for one that was opened before this process was forked.
   static std::shared_ptr<Instance> get(bool validation);
 
   ~Instance();
@@ -77,6 +78,7 @@ class Instance {
   explicit Instance(bool validation);
   void find_adapters();
 
+  const std::uint64_t process_;  ///< that opened it
   VkInstance handle_ = VK_NULL_HANDLE;
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
   std::uint32_t api_version_ = 0;

@@ -36,6 +36,10 @@ VkBuffer make_buffer(const Adapter& adapter, VkDevice device, const VolkDeviceTa
   return vk.vkCreateBuffer(device, &create, nullptr, &buffer) == VK_SUCCESS ? buffer : VK_NULL_HANDLE;
 }
 
+/// Whether so many bytes can lie there. A driver that has run out may call it a success all the same, and hand out
+/// nothing, or what a call of the system gives for an error: all ones.
+bool can_be_memory(std::uint64_t address, std::uint64_t bytes) { return address != 0 && bytes <= ~address; }
+
 }  // namespace
 
 Memory::Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& vk, const MemoryTuning& tuning)
@@ -112,6 +116,10 @@ void Memory::choose_types(std::uint32_t usable, std::uint32_t usable_by_pages) {
     group.page_bytes = std::min({max_page_, share, adapter_.info.max_allocation});
     group.page_bytes = group.page_bytes / Suballocator::kAlignment * Suballocator::kAlignment;
   }
+  for (const MemoryKind kind : {MemoryKind::upload, MemoryKind::readback})
+    if (!groups_[int(kind)].host_visible)
+      throw Error(ErrorKind::no_device, fmt::format("{} ({}) has no memory that the host can reach", adapter_.info.name,
+                                                    adapter_.info.adapter));
 }
 
 Memory::~Memory() {
@@ -236,6 +244,10 @@ std::unique_ptr<Memory::Page> Memory::make_page(Group& group, MemoryKind kind, s
                      bytes >= platform::kLargePageBytes && adapter_.host_import_alignment > 0;
   const bool made = (share && make_shared(*page, group)) || (!share && large && make_large(*page));
   if (!made && !make_plain(*page, group)) return nullptr;
+  if (overlapped(*page)) {  // nobody's memory twice
+    destroy(*page);
+    return nullptr;
+  }
   held_[group.heap] += page->bytes;
   by_address_[page->address] = page.get();
   return page;
@@ -266,25 +278,30 @@ bool Memory::make_plain(Page& page, const Group& group) {
   allocate.pNext = &flags;
   allocate.allocationSize = needs.size;
   allocate.memoryTypeIndex = group.type;
-  const bool good = vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory) == VK_SUCCESS &&
-                    vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0) == VK_SUCCESS && map(page, group);
-  if (!good) {
-    destroy(page);
-    return false;
-  }
-  VkBufferDeviceAddressInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
-  info.buffer = page.buffer;
-  page.address = vk_.vkGetBufferDeviceAddress(device_, &info);
-  return true;
+  const bool good = vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory) == VK_SUCCESS && page.memory &&
+                    vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0) == VK_SUCCESS && map(page, group) &&
+                    locate(page);
+  if (!good) destroy(page);
+  return good;
 }
 
 bool Memory::map(Page& page, const Group& group) {
+  if (!group.host_visible) return true;
   void* host = nullptr;
-  if (group.host_visible && vk_.vkMapMemory(device_, page.memory, 0, VK_WHOLE_SIZE, 0, &host) != VK_SUCCESS)
-    return false;
+  if (vk_.vkMapMemory(device_, page.memory, 0, VK_WHOLE_SIZE, 0, &host) != VK_SUCCESS) return false;
+  if (!can_be_memory(reinterpret_cast<std::uintptr_t>(host), page.bytes)) return false;
   page.host = static_cast<std::byte*>(host);
   return true;
+}
+
+// Asks for the address of a page that begins at an offset of its buffer.
+bool Memory::locate(Page& page, std::uint64_t from) {
+  VkBufferDeviceAddressInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+  info.buffer = page.buffer;
+  const std::uint64_t address = vk_.vkGetBufferDeviceAddress(device_, &info);
+  page.address = address + from;
+  return can_be_memory(address, from) && can_be_memory(page.address, page.bytes);
 }
 
 void Memory::give_back(std::unique_ptr<Page> page) {

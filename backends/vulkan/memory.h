@@ -141,6 +141,8 @@ class Memory {
   bool make_plain(Page& page, const Group& group);
   bool make_shared(Page& page, const Group& group);
   bool map(Page& page, const Group& group);
+  bool locate(Page& page, std::uint64_t from = 0);
+  const Page* overlapped(const Page& page) const;
   std::optional<Allocation> grow_locked(Group& group, MemoryKind kind, std::uint64_t bytes);
   void give_back(std::unique_ptr<Page> page);
   void destroy(Page& page);

@@ -112,6 +112,7 @@ const VulkanProgram* VulkanProgram::by_address() {
 }
 
 void VulkanProgram::abandon() {
+  if (device_.detached()) return;
   if (pipeline_) device_.retirement().drop({Retired::Kind::pipeline, reinterpret_cast<std::uint64_t>(pipeline_)});
   pipeline_ = VK_NULL_HANDLE;
 }
@@ -122,8 +123,8 @@ Pipelines::Pipelines(VulkanDevice& device, DiskCache& cache) : device_(device), 
   create.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
   create.pushConstantRangeCount = 1;
   create.pPushConstantRanges = &range;
-  device_.check(device_.vk().vkCreatePipelineLayout(device_.handle(), &create, nullptr, &layout_),
-                "vkCreatePipelineLayout");
+  device_.check_made(device_.vk().vkCreatePipelineLayout(device_.handle(), &create, nullptr, &layout_), layout_,
+                     "vkCreatePipelineLayout");
   cache_ = load();
   saved_bytes_ = bytes_of(cache_);
 }
@@ -192,7 +193,7 @@ VkPipeline Pipelines::create(std::span<const std::uint32_t> words, const std::st
   VkShaderModule module = VK_NULL_HANDLE;
   VkResult result = vk.vkCreateShaderModule(device_.handle(), &create_module, nullptr, &module);
   VkPipeline pipeline = VK_NULL_HANDLE;
-  if (result == VK_SUCCESS) {
+  if (result == VK_SUCCESS && module) {
     VkComputePipelineCreateInfo create{};
     create.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
     create.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;  // launches may be made in parts: see Grid
@@ -229,7 +230,7 @@ std::shared_ptr<Program> VulkanDevice::compile(const ir::Module& module, ir::Has
 
 std::unique_ptr<VulkanProgram> VulkanDevice::make_program(const ir::Module& module, ir::Hash hash,
                                                           spirv::ArgumentsIn arguments) {
-  check_alive();
+  check_runs();
   check_groups(module, info_);
   const bool optimise = platform::environment_flag("WEFT_SPIRV_OPT", false);
   const std::string key = spirv_key(hash, info_.cache_key, adapter_.target, optimise, arguments);
@@ -251,7 +252,7 @@ std::unique_ptr<VulkanProgram> VulkanDevice::make_program(const ir::Module& modu
 }
 
 std::shared_ptr<Program> VulkanDevice::load(const SpirvDesc& desc) {
-  check_alive();
+  check_runs();
   // Drivers trust what they are given: a damaged shader from elsewhere must not reach them.
   if (desc.words.size() < 5 || desc.words[0] != kSpirvMagic)
     throw Error(ErrorKind::invalid_argument, "not SPIR-V: it does not begin with the magic number", desc.name);

@@ -92,18 +92,12 @@ VulkanRayStructure::VulkanRayStructure(VulkanDevice& device, std::uint64_t memor
   try {
     bottom_ = make(layout_.bottom, layout_.bottom_bytes, VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR);
     top_ = make(layout_.top, layout_.top_bytes, VK_ACCELERATION_STRUCTURE_TYPE_TOP_LEVEL_KHR);
+    bottom_address_ = address_of(bottom_);
+    top_address_ = address_of(top_);
   } catch (...) {
     abandon();
     throw;
   }
-  const auto address = [&](VkAccelerationStructureKHR of) {
-    VkAccelerationStructureDeviceAddressInfoKHR info{};
-    info.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_DEVICE_ADDRESS_INFO_KHR;
-    info.accelerationStructure = of;
-    return device_.vk().vkGetAccelerationStructureDeviceAddressKHR(device_.handle(), &info);
-  };
-  bottom_address_ = address(bottom_);
-  top_address_ = address(top_);
 }
 
 VulkanRayStructure::~VulkanRayStructure() { abandon(); }
@@ -118,12 +112,22 @@ VkAccelerationStructureKHR VulkanRayStructure::make(std::uint64_t offset, std::u
   create.size = bytes;
   create.type = type;
   VkAccelerationStructureKHR made = VK_NULL_HANDLE;
-  device_.check(device_.vk().vkCreateAccelerationStructureKHR(device_.handle(), &create, nullptr, &made),
-                "vkCreateAccelerationStructureKHR");
+  device_.check_made(device_.vk().vkCreateAccelerationStructureKHR(device_.handle(), &create, nullptr, &made), made,
+                     "vkCreateAccelerationStructureKHR");
   return made;
 }
 
+std::uint64_t VulkanRayStructure::address_of(VkAccelerationStructureKHR structure) {
+  VkAccelerationStructureDeviceAddressInfoKHR info{};
+  info.sType = VK_STRUCTURE_TYPE_ACCELERATION_STRUCTURE_DEVICE_ADDRESS_INFO_KHR;
+  info.accelerationStructure = structure;
+  const std::uint64_t address = device_.vk().vkGetAccelerationStructureDeviceAddressKHR(device_.handle(), &info);
+  device_.check_made(VK_SUCCESS, address != 0 && address != ~0ull, "vkGetAccelerationStructureDeviceAddressKHR");
+  return address;
+}
+
 void VulkanRayStructure::abandon() {
+  if (device_.detached()) return;
   for (VkAccelerationStructureKHR* structure : {&bottom_, &top_})
     if (const VkAccelerationStructureKHR old = std::exchange(*structure, VK_NULL_HANDLE))
       device_.retirement().drop({Retired::Kind::ray_structure, handle_of(old)});

@@ -42,6 +42,7 @@ class VulkanRayStructure final : public RayStructure, private DeviceObject {
   void record(VkCommandBuffer commands, const RayTriangles& triangles, const std::function<void()>& barrier) const;
 
  private:
+  std::uint64_t address_of(VkAccelerationStructureKHR structure);
   VkAccelerationStructureKHR make(std::uint64_t offset, std::uint64_t bytes, VkAccelerationStructureTypeKHR type);
   void abandon() override;
 

@@ -64,6 +64,7 @@ VulkanRecordings::~VulkanRecordings() { abandon(); }
 
 // The stream of marks is an object of its own, and is abandoned as such.
 void VulkanRecordings::abandon() {
+  if (device_.detached()) return;
   for (auto& [ticket, recorded] : recorded_)
     for (const Allocation& a : recorded.large) device_.memory().free(a.handle);
   recorded_.clear();

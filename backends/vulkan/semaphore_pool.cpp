@@ -20,8 +20,8 @@ Point SemaphorePool::take() {
   create.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
   create.pNext = &type;
   Point point;
-  device_.check(device_.vk().vkCreateSemaphore(device_.handle(), &create, nullptr, &point.semaphore),
-                "vkCreateSemaphore");
+  device_.check_made(device_.vk().vkCreateSemaphore(device_.handle(), &create, nullptr, &point.semaphore),
+                     point.semaphore, "vkCreateSemaphore");
   ++taken_;
   return point;
 }

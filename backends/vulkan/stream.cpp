@@ -49,15 +49,15 @@ std::unique_ptr<VulkanStream::Batch> VulkanStream::make_batch() {
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
   pool.queueFamilyIndex = device_.queue_family();
-  device_.check(vk_.vkCreateCommandPool(device_.handle(), &pool, batch->memory.callbacks(), &batch->pool),
-                "vkCreateCommandPool");
+  device_.check_made(vk_.vkCreateCommandPool(device_.handle(), &pool, batch->memory.callbacks(), &batch->pool),
+                     batch->pool, "vkCreateCommandPool");
   VkCommandBufferAllocateInfo allocate{};
   allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
   allocate.commandPool = batch->pool;
   allocate.commandBufferCount = 1;
   const VkResult made = vk_.vkAllocateCommandBuffers(device_.handle(), &allocate, &batch->commands);
-  if (made != VK_SUCCESS) end(*batch);
-  device_.check(made, "vkAllocateCommandBuffers");
+  if (made != VK_SUCCESS || !batch->commands) end(*batch);
+  device_.check_made(made, batch->commands, "vkAllocateCommandBuffers");
   return batch;
 }
 
@@ -81,6 +81,7 @@ void VulkanStream::destroy(Ticket ended) {
 VulkanStream::~VulkanStream() { abandon(); }
 
 void VulkanStream::abandon() {
+  if (device_.detached()) return;
   if (!timeline_->semaphore) return;
   try {
     if (!device_.lost()) flush(Urgency::now);
@@ -211,7 +212,7 @@ void VulkanStream::submit(const Beside& beside, Urgency urgency) {
 }
 
 Ticket VulkanStream::replay(Graph& graph) {
-  device_.check_alive();
+  device_.check_runs();
   auto& ready = static_cast<VulkanGraph&>(graph);
   if (ready.device() != &device_)
     throw Error(ErrorKind::invalid_argument, "a graph is launched on another device than it was made for");
@@ -344,7 +345,7 @@ Allocation VulkanStream::ring(std::uint64_t bytes) {
 
 Ticket VulkanStream::launch(Program& program, Grid grid, std::span<const std::byte> args,
                             std::span<const MemoryRange> ranges) {
-  device_.check_alive();
+  device_.check_runs();
   auto& shader = static_cast<VulkanProgram&>(program);
   if (shader.device() != &device_)
     throw Error(ErrorKind::invalid_argument, "it was compiled for another device than it is launched on",
@@ -395,7 +396,7 @@ Ticket VulkanStream::fill(std::uint64_t to, std::size_t bytes, std::uint32_t pat
 }
 
 Ticket VulkanStream::build(RayStructure& structure, const RayTriangles& triangles) {
-  device_.check_alive();
+  device_.check_runs();
   if (!device_.adapter().ray_query) return Stream::build(structure, triangles);
   open().build(static_cast<VulkanRayStructure&>(structure), triangles);
   return recorded();

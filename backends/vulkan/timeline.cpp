@@ -54,12 +54,14 @@ void VulkanTimeline::create(std::uint64_t value, bool shareable) {
   VkSemaphoreCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
   create.pNext = &type;
-  device_.check(device_.vk().vkCreateSemaphore(device_.handle(), &create, nullptr, &semaphore_), "vkCreateSemaphore");
+  device_.check_made(device_.vk().vkCreateSemaphore(device_.handle(), &create, nullptr, &semaphore_), semaphore_,
+                     "vkCreateSemaphore");
   device_.signals().own(semaphore_);
 }
 
 // Streams may still wait for it and signal it.
 void VulkanTimeline::abandon() {
+  if (device_.detached()) return;
   if (!semaphore_) return;
   device_.signals().disown(semaphore_);
   device_.retirement().drop({Retired::Kind::semaphore, (std::uint64_t)semaphore_});
@@ -92,7 +94,8 @@ FileDescriptor VulkanTimeline::share() const {
   get.semaphore = semaphore_;
   get.handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
   int fd = -1;
-  device_.check(device_.vk().vkGetSemaphoreFdKHR(device_.handle(), &get, &fd), "vkGetSemaphoreFdKHR");
+  const VkResult got = device_.vk().vkGetSemaphoreFdKHR(device_.handle(), &get, &fd);
+  device_.check_made(got, fd >= 0, "vkGetSemaphoreFdKHR");
   return FileDescriptor(fd);
 }
 

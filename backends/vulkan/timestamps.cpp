@@ -22,11 +22,12 @@ VulkanTimestamps::VulkanTimestamps(VulkanDevice& device, std::uint32_t places) :
   create.queryCount = places;
   results_ = device_.allocate(std::size_t{places} * sizeof(std::uint64_t), MemoryKind::readback);
   const VkResult made = device_.vk().vkCreateQueryPool(device_.handle(), &create, nullptr, &pool_);
-  if (made != VK_SUCCESS) device_.free(results_);
-  device_.check(made, "vkCreateQueryPool");
+  if (made != VK_SUCCESS || !pool_) device_.free(results_);
+  device_.check_made(made, pool_, "vkCreateQueryPool");
 }
 
 void VulkanTimestamps::abandon() {
+  if (device_.detached()) return;
   if (!pool_) return;
   device_.retirement().drop({Retired::Kind::queries, (std::uint64_t)pool_});
   device_.free(results_);

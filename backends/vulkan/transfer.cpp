@@ -76,14 +76,15 @@ void VulkanStream::create_download() {
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT | VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   pool.queueFamilyIndex = device_.queue_family();
-  device_.check(vk_.vkCreateCommandPool(device_.handle(), &pool, nullptr, &download_pool_), "vkCreateCommandPool");
+  device_.check_made(vk_.vkCreateCommandPool(device_.handle(), &pool, nullptr, &download_pool_), download_pool_,
+                     "vkCreateCommandPool");
   VkCommandBufferAllocateInfo allocate{};
   allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
   allocate.commandPool = download_pool_;
   allocate.commandBufferCount = 1;
   for (Slot& slot : slots_)
-    device_.check(vk_.vkAllocateCommandBuffers(device_.handle(), &allocate, &slot.commands),
-                  "vkAllocateCommandBuffers");
+    device_.check_made(vk_.vkAllocateCommandBuffers(device_.handle(), &allocate, &slot.commands), slot.commands,
+                       "vkAllocateCommandBuffers");
   const Point point = device_.semaphores().take();
   download_semaphore_ = point.semaphore;
   download_value_ = point.value;

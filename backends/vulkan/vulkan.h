@@ -27,6 +27,7 @@ struct VulkanOptions {
 
 /// The adapters that weft can use, in the order of their numbers: the first is "vulkan:0". Empty when there is no
 /// Vulkan loader, no driver, or none that is good enough. Never throws for those reasons.
+/// Errors: Error(device_lost) in a process that was forked from one with open Vulkan devices. So does open_vulkan().
 std::vector<DeviceInfo> list_vulkan_devices();
 
 /// A new device on an adapter. Several on one adapter are independent of each other.

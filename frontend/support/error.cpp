@@ -1,8 +1,6 @@
 // Messages of Error and the end of the program on a broken invariant.
 #include "error.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <cstdlib>
 
@@ -25,9 +23,10 @@ const char* to_string(ErrorKind kind) {
 
 namespace {
 std::string compose(ErrorKind kind, const std::string& message, const std::string& kernel, Loc loc) {
-  std::string text = loc ? fmt::format("{}:{}: ", loc.file, loc.line) : std::string();
+  std::string text;
+  if (loc) text.append(loc.file).append(":").append(std::to_string(loc.line)).append(": ");
   text += to_string(kind);
-  if (!kernel.empty()) text += fmt::format(" in kernel \"{}\"", kernel);
+  if (!kernel.empty()) text.append(" in kernel \"").append(kernel).append("\"");
   return text + ": " + message;
 }
 }  // namespace

@@ -21,6 +21,7 @@
 #ifdef __linux__
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #endif
 #ifdef __APPLE__
 #include <crt_externs.h>
@@ -215,12 +216,15 @@ fs::path temporary_folder() {
 }
 
 std::string load_library(const fs::path& path) {
+  // A name without a folder would be looked for elsewhere.
+  std::error_code error;
+  const fs::path file = fs::absolute(path, error);
+  if (error) return error.message();
 #ifdef _WIN32
-  if (LoadLibraryW(fs::absolute(path).c_str())) return {};
+  if (LoadLibraryW(file.c_str())) return {};
   return std::error_code(int(GetLastError()), std::system_category()).message();
 #else
-  // A name without a folder would be looked for elsewhere.
-  if (dlopen(fs::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL)) return {};
+  if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return {};
   const char* why = dlerror();
   return why ? why : "it cannot be loaded";
 #endif
@@ -282,6 +286,46 @@ std::uint64_t process_id() {
 #endif
 }
 
+#ifdef _WIN32
+void at_exit(void (*)()) {}
+void around_forks(void (*)(), void (*)(), void (*)()) {}
+#else
+namespace {
+
+bool is_main_thread() {
+#ifdef __linux__
+  return syscall(SYS_gettid) == getpid();
+#elif defined(__APPLE__)
+  return pthread_main_np() != 0;
+#else
+  return false;
+#endif
+}
+
+// A driver makes static objects while it works, on threads of its own: they are destroyed before whatever was
+// registered at the time, and what still runs then meets a driver without its compiler. Objects of the thread that ends
+// the process are destroyed before all static ones.
+struct CallAtEnd {
+  void (*f)();
+  ~CallAtEnd() {
+    if (is_main_thread()) f();
+  }
+};
+
+}  // namespace
+
+void at_exit(void (*f)()) {
+  static const int registered = std::atexit(f);
+  (void)registered;
+  thread_local const CallAtEnd at_end{f};
+  (void)at_end;
+}
+
+void around_forks(void (*before)(), void (*in_parent)(), void (*in_child)()) {
+  pthread_atfork(before, in_parent, in_child);
+}
+#endif
+
 std::optional<std::vector<std::byte>> read_file(const fs::path& path, std::uint64_t limit) {
   std::error_code error;
   if (!fs::is_regular_file(path, error) || error) return std::nullopt;
@@ -298,25 +342,29 @@ std::optional<std::vector<std::byte>> read_file(const fs::path& path, std::uint6
   return content;
 }
 
-bool write_file(const fs::path& path, std::span<const std::byte> content) {
+bool write_file(const fs::path& path, std::span<const std::byte> content, std::string* why) {
+  const auto fail = [&](const std::error_code& error) {
+    if (why) *why = error.message();
+    return false;
+  };
+  const auto last_error = [] { return std::error_code(errno ? errno : EIO, std::generic_category()); };
   std::error_code error;
   const fs::path folder = path.parent_path();
   if (!folder.empty() && !fs::is_directory(folder, error)) {
     fs::create_directories(folder, error);
-    if (error) return false;
+    if (error) return fail(error);
   }
   const fs::path temporary = temporary_beside(path);
   File file = open(temporary, true);
-  if (!file) return false;
-  bool good = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size();
+  if (!file) return fail(last_error());
+  if (std::fwrite(content.data(), 1, content.size(), file.get()) != content.size()) error = last_error();
   // Closing is what reports a full disk.
-  good = std::fclose(file.release()) == 0 && good;
-  if (good) fs::rename(temporary, path, error);
-  if (!good || error) {
-    fs::remove(temporary, error);
-    return false;
-  }
-  return true;
+  if (std::fclose(file.release()) != 0 && !error) error = last_error();
+  if (!error) fs::rename(temporary, path, error);
+  if (!error) return true;
+  std::error_code ignored;
+  fs::remove(temporary, ignored);
+  return fail(error);
 }
 
 bool remove_file(const fs::path& path) {

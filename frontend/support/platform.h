@@ -67,6 +67,15 @@ std::optional<int> run_program(const std::vector<std::string>& command);
 /// A number that no other running process on this machine has.
 std::uint64_t process_id();
 
+/// Calls `f` when the process ends, by the return of main() or by exit(): before static objects are destroyed, those of
+/// libraries that were loaded meanwhile included, where the main thread ends it and has called this; else before those
+/// that were made before the first call. One function per process; it may be called several times. Does nothing on
+/// Windows, where the other threads are gone by then.
+void at_exit(void (*f)());
+
+/// Calls `before` before each fork of the process, and after it one of the others. Nothing on systems without fork.
+void around_forks(void (*before)(), void (*in_parent)(), void (*in_child)());
+
 /// Memory of the process, zeros, in pages of 2 MiB where the system has such: what is read here and there in it misses
 /// the translation of addresses less often. Begins at a multiple of 2 MiB; null where there is none to have (always but
 /// on Linux). Given back by unmap_large_pages() with the same number of bytes.
@@ -78,8 +87,9 @@ inline constexpr std::uint64_t kLargePageBytes = 2u << 20;
 std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, std::uint64_t limit = ~0ull);
 
 /// Replaces a file so that readers see the old content or the new, never a part. Creates missing folders.
+/// \param why  is told the reason of a failure, where it is not null
 /// \return false, and the old file as it was, when that is impossible.
-bool write_file(const std::filesystem::path& path, std::span<const std::byte> content);
+bool write_file(const std::filesystem::path& path, std::span<const std::byte> content, std::string* why = nullptr);
 
 /// \return false when the file is still there.
 bool remove_file(const std::filesystem::path& path);

@@ -198,6 +198,16 @@ TEST_P(Dlpack, KeepsWhatATapeNeeds) {
   EXPECT_EQ(x.grad().at(0), 6);
 }
 
+// NumPy has a mode that puts the largest number there, for whoever uses such strides.
+TEST_P(Dlpack, TakesAnyStridesThatLeadNowhere) {
+  int deleted = 0;
+  for (const std::int64_t stride : {INT64_MAX, INT64_MIN, std::int64_t(-1), std::int64_t(0)}) {
+    DLManagedTensor* tensor = Old::make({1, 3}, deleted, {stride, 1});
+    const auto array = from_dlpack<float, 2>(device(), tensor, {.copy = !device().wraps_host()});
+    EXPECT_EQ(array.to_vector(), (std::vector<float>{0, 1, 2}));
+  }
+}
+
 TEST_P(Dlpack, RefusesTensorsByName) {
   int deleted = 0, made = 0;
   const auto refused = [&](const std::string& text, auto change, std::vector<std::int64_t> shape = {4, 4},
@@ -234,6 +244,7 @@ TEST_P(Dlpack, RefusesTensorsByName) {
   refused("larger than any memory", as_it_is, {1ll << 40, 1ll << 40});
   refused("larger than any memory", as_it_is, {4, 4}, {1ll << 62, 1});
   refused("with the byte_offset of 2 is not aligned", [](auto& m) { m.dl_tensor.byte_offset = 2; });
+  refused("reach beyond all memory", [](auto& m) { m.dl_tensor.byte_offset = ~0ull - 3; });
   refused("its shape is null", [](auto& m) { m.dl_tensor.shape = nullptr; });
   refused("its data is null", [](auto& m) { m.dl_tensor.data = nullptr; });
   refused("the tensor has no deleter", [](auto& m) { m.deleter = nullptr; });

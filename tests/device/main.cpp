@@ -5,6 +5,7 @@
 
 #include "../../backends/vulkan/vulkan.h"
 #include "../../frontend/support/platform.h"
+#include "../common/child_program.h"
 #include "device_test.h"
 #include "devices.h"
 
@@ -35,6 +36,7 @@ void add_layers() {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string(argv[1]) == "--report-devices") return report_devices();
+  if (int code = 0; weft::test::run_child_program(argc, argv, code)) return code;
   weft::test::program_path() = argv[0];
   testing::InitGoogleTest(&argc, argv);
   if (!weft::platform::environment("WEFT_VALIDATION")) weft::platform::set_environment("WEFT_VALIDATION", "1");

@@ -116,18 +116,36 @@ TEST_F(DiskCacheTest, RefusesTheEntryOfAnotherKey) {
   EXPECT_EQ(cache.get("one"), bytes_of("payload of one"));
 }
 
-TEST_F(DiskCacheTest, AFolderWhereTheEntryShouldBeIsNoEntry) {
+// Else the same kernels would be compiled in each run, and nobody would know why.
+TEST_F(DiskCacheTest, AFolderWhereTheEntryShouldBeIsToldOnce) {
   DiskCache cache(folder_);
   fs::create_directories(cache.path_of("key"));
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(cache.get("other"));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "an entry that is not there yet is nothing to tell of";
+  testing::internal::CaptureStderr();
   EXPECT_FALSE(cache.get("key"));
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "weft: the cache cannot keep " + cache.path_of("key").string() +
+          ": a folder stands there. What belongs there is compiled anew in each run (WEFT_CACHE_DIR names another "
+          "folder, WEFT_CACHE=0 goes without)\n");
+  testing::internal::CaptureStderr();
   cache.put("key", bytes_of("x"));
   EXPECT_FALSE(cache.get("key"));
+  EXPECT_FALSE(DiskCache(folder_).get("key"));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(cache.rejected(), 0u);
 }
 
-TEST_F(DiskCacheTest, WithoutAFolderToWriteItForgets) {
+TEST_F(DiskCacheTest, WithoutAFolderToWriteItForgetsAndSaysSo) {
   std::ofstream(folder_) << "a file where the folder should be";
   DiskCache cache(folder_ / "below");
+  testing::internal::CaptureStderr();
   cache.put("a", bytes_of("x"));
+  EXPECT_EQ(testing::internal::GetCapturedStderr().find("weft: the cache cannot keep " + cache.path_of("a").string() +
+                                                        ": Not a directory"),
+            0u);
   EXPECT_FALSE(cache.get("a"));
   cache.evict();
 }

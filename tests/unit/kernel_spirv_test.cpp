@@ -15,7 +15,7 @@ template <class F>
 std::string error_of(F f) {
   try {
     f();
-  } catch (const std::exception& e) {
+  } catch (const Error& e) {
     return e.what();
   }
   ADD_FAILURE() << "nothing was thrown";
@@ -132,11 +132,28 @@ TEST(KernelSpirv, GoesThroughJsonUnchanged) {
 }
 
 TEST(KernelSpirv, HasNamesInUtf8AsItsRecordIsJson) {
-  const auto named = [](const char* name) {
-    return to_json(kernel(name, [](Arr<float> x) { x[tid()] = 1; }).spirv().reflection);
-  };
-  EXPECT_NE(named("na\xc3\xafve").find("na\xc3\xafve"), std::string::npos);
-  EXPECT_THROW(named("na\xefve"), std::invalid_argument);
+  const auto named = [](const char* name) { return kernel(name, [](Arr<float> x) { x[tid()] = 1; }); };
+  EXPECT_NE(to_json(named("na\xc3\xafve").spirv().reflection).find("na\xc3\xafve"), std::string::npos);
+  const std::string refused =
+      "invalid argument: reflection: the name of kernel \"na\xefve\", or that of an argument, is not UTF-8";
+  EXPECT_EQ(error_of([&] { (void)named("na\xefve").spirv(); }), refused);
+  EXPECT_EQ(error_of([&] { (void)named("na\xefve").spirv({.adjoint = true}); }), refused);
+  expect_contains(error_of([&] { (void)named("k").spirv({.names = {"\xff"}}); }),
+                  "kernel \"k\", or that of an argument");
+}
+
+// A .spv without the .json that says how it is launched is of no use.
+TEST(KernelSpirv, IsWrittenAsTwoFilesOrNone) {
+  const auto folder = std::filesystem::temp_directory_path() / ("weft_pair_" + std::to_string(platform::process_id()));
+  SpirvKernel made = saxpy().spirv();
+  std::filesystem::create_directories(folder / "k.json");
+  expect_contains(error_of([&] { write_spirv(made, folder.string(), "k"); }),
+                  "k.json cannot be written: Is a directory");
+  EXPECT_FALSE(std::filesystem::exists(folder / "k.spv"));
+  made.reflection.name = "na\xefve";
+  expect_contains(error_of([&] { write_spirv(made, folder.string(), "naive"); }), "is not UTF-8");
+  EXPECT_FALSE(std::filesystem::exists(folder / "naive.spv"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(KernelSpirv, MayBeOptimised) {
@@ -228,28 +245,36 @@ TEST(KernelSpirv, JsonThatDescribesNoKernelIsRefused) {
     EXPECT_NE(at, std::string::npos) << from;
     return error_of([&] { (void)reflection_from_json(text.replace(at, from.size(), to)); });
   };
-  EXPECT_EQ(error_of([] { (void)reflection_from_json("{\"format\": "); }), "reflection: the text is no JSON");
-  EXPECT_EQ(error_of([] { (void)reflection_from_json("[]"); }), "reflection: $.format is missing");
-  EXPECT_EQ(with("\"weft-kernel\"", "\"other\""), "reflection: $.format is not \"weft-kernel\"");
-  EXPECT_EQ(with("\"version\": 1,", "\"version\": 2,"), "reflection: $.version is 2; this reader knows 1");
-  EXPECT_EQ(with("\"kind\": \"kernel\"", "\"kind\": \"shader\""), "reflection: $.kind is \"shader\"");
-  EXPECT_EQ(with("\"name\": \"saxpy\"", "\"name\": 3"), "reflection: $.name is no string");
+  EXPECT_EQ(error_of([] { (void)reflection_from_json("{\"format\": "); }),
+            "invalid argument: reflection: the text is no JSON");
+  EXPECT_EQ(error_of([] { (void)reflection_from_json("[]"); }), "invalid argument: reflection: $.format is missing");
+  EXPECT_EQ(with("\"weft-kernel\"", "\"other\""), "invalid argument: reflection: $.format is not \"weft-kernel\"");
+  EXPECT_EQ(with("\"version\": 1,", "\"version\": 2,"),
+            "invalid argument: reflection: $.version is 2; this reader knows 1");
+  EXPECT_EQ(with("\"kind\": \"kernel\"", "\"kind\": \"shader\""), "invalid argument: reflection: $.kind is \"shader\"");
+  EXPECT_EQ(with("\"name\": \"saxpy\"", "\"name\": 3"), "invalid argument: reflection: $.name is no string");
   EXPECT_EQ(with("\"dimensions\": 1,", "\"dimensions\": 5,"),
-            "reflection: $.arguments[0].array.dimensions is not 1 to 4");
+            "invalid argument: reflection: $.arguments[0].array.dimensions is not 1 to 4");
   EXPECT_EQ(with("\"element_bytes\": 4", "\"element_bytes\": 0"),
-            "reflection: $.arguments[0].array.element_bytes is 0");
+            "invalid argument: reflection: $.arguments[0].array.element_bytes is 0");
   EXPECT_EQ(with("\"alignment\": 4", "\"alignment\": 6"),
-            "reflection: $.arguments[0].array.alignment is no power of two");
-  EXPECT_EQ(with("\"offset\": 8", "\"offset\": -8"), "reflection: $.arguments[0].offset is no 32-bit number");
-  EXPECT_EQ(with("\"offset\": 8", "\"offset\": 24"), "reflection: $.arguments[0].array.address.offset is not 24");
+            "invalid argument: reflection: $.arguments[0].array.alignment is no power of two");
+  EXPECT_EQ(with("\"offset\": 8", "\"offset\": -8"),
+            "invalid argument: reflection: $.arguments[0].offset is no 32-bit number");
+  EXPECT_EQ(with("\"offset\": 8", "\"offset\": 24"),
+            "invalid argument: reflection: $.arguments[0].array.address.offset is not 24");
   EXPECT_EQ(with("\"bytes\": 12", "\"bytes\": 8"),
-            "reflection: $.arguments[0].array is larger than its bytes in the block");
-  EXPECT_EQ(with("\"offset\": 36", "\"offset\": 30"), "reflection: arguments overlap in the block");
-  EXPECT_EQ(with("\"offset\": 36", "\"offset\": 4294967292"), "reflection: an argument stands outside the block");
-  EXPECT_EQ(with("\"read\"", "\"look\""), "reflection: $.arguments[0].array.access[0] is \"look\"");
-  EXPECT_EQ(with("\"role\": \"argument\"", "\"role\": \"first_thread\""), "reflection: $.arguments[0].bytes is not 4");
-  EXPECT_EQ(with("\"fnv1a64\": \"", "\"fnv1a64\": \"x"), "reflection: $.spirv.fnv1a64 is no hexadecimal number");
-  EXPECT_EQ(with("256,", "0,"), "reflection: $.workgroup_size is no list of three sizes, of which the last two are 1");
+            "invalid argument: reflection: $.arguments[0].array is larger than its bytes in the block");
+  EXPECT_EQ(with("\"offset\": 36", "\"offset\": 30"), "invalid argument: reflection: arguments overlap in the block");
+  EXPECT_EQ(with("\"offset\": 36", "\"offset\": 4294967292"),
+            "invalid argument: reflection: an argument stands outside the block");
+  EXPECT_EQ(with("\"read\"", "\"look\""), "invalid argument: reflection: $.arguments[0].array.access[0] is \"look\"");
+  EXPECT_EQ(with("\"role\": \"argument\"", "\"role\": \"first_thread\""),
+            "invalid argument: reflection: $.arguments[0].bytes is not 4");
+  EXPECT_EQ(with("\"fnv1a64\": \"", "\"fnv1a64\": \"x"),
+            "invalid argument: reflection: $.spirv.fnv1a64 is no hexadecimal number");
+  EXPECT_EQ(with("256,", "0,"),
+            "invalid argument: reflection: $.workgroup_size is no list of three sizes, of which the last two are 1");
 }
 
 }  // namespace

@@ -9,6 +9,10 @@
 
 #include "../../frontend/support/platform.h"
 
+#ifdef __linux__
+#include <sys/stat.h>
+#endif
+
 namespace weft {
 namespace {
 
@@ -149,6 +153,39 @@ TEST_F(Loader, OpensFiles) {
   std::filesystem::copy_file(folder / "scale.json", folder / "scale.spv");
   refused(weft_kernel_open((folder / "scale.json").string().c_str(), &none), WEFT_LOADER_BAD_KERNEL, "no JSON");
   std::filesystem::remove_all(folder);
+}
+
+#ifdef __linux__
+// A file that opens, and whose reading fails; and a pipe, which nobody writes.
+TEST_F(Loader, SaysWhichFilesCannotBeRead) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("weft_unreadable_" + std::to_string(platform::process_id()));
+  write_spirv(scale().spirv(), folder.string(), "scale");
+  const std::string json = (folder / "scale.json").string(), spv = (folder / "scale.spv").string();
+  weft_kernel* none = nullptr;
+  refused(weft_kernel_open("/proc/self/mem", &none), WEFT_LOADER_IO, "/proc/self/mem cannot be read");
+  std::filesystem::remove(spv);
+  std::filesystem::create_symlink("/proc/self/mem", spv);
+  refused(weft_kernel_open(json.c_str(), &none), WEFT_LOADER_IO, "scale.spv cannot be read");
+  std::filesystem::remove(spv);
+  ASSERT_EQ(mkfifo(spv.c_str(), 0600), 0);
+  refused(weft_kernel_open(json.c_str(), &none), WEFT_LOADER_IO, "scale.spv cannot be read");
+  EXPECT_EQ(none, nullptr);
+  std::filesystem::remove_all(folder);
+}
+#endif
+
+TEST_F(Loader, RefusesModulesOfAFewBytes) {
+  const std::string json = to_json(scale().spirv().reflection);
+  weft_kernel* none = nullptr;
+  for (std::size_t bytes = 0; bytes < 8; ++bytes)
+    refused(weft_kernel_read(json.data(), json.size(), json.data(), bytes, &none), WEFT_LOADER_BAD_KERNEL,
+            "is not the module");
+}
+
+TEST_F(Loader, HasWordsForMemoryThatIsNotThere) {
+  weft_kernel* none = nullptr;
+  refused(weft_kernel_read("{}", SIZE_MAX / 2 + 100, nullptr, 0, &none), WEFT_LOADER_OUT_OF_MEMORY, "out of memory");
 }
 
 TEST_F(Loader, SaysWhichNamesThereAreForOneThatIsNot) {

@@ -33,8 +33,8 @@ Found read_exported(const fs::path& json) {
   found.stem = json.stem().string();
   try {
     found.kernel.reflection = reflection_from_json(read_text(json));
-  } catch (const std::invalid_argument& e) {
-    fail(ErrorKind::io, fmt::format("{}: {}", json.string(), e.what()));
+  } catch (const Error& e) {
+    fail(ErrorKind::io, fmt::format("{}: {}", json.string(), e.message()));
   }
   found.name = found.kernel.reflection.name;
   const std::string words = read_text(fs::path(json).replace_extension(".spv"));
