@@ -2,6 +2,9 @@
 // pairs of pairs, and so on, and the next launch the 32nd part that is left. So results are the same in every bit on
 // all devices, whatever their subgroups, and no thread waits for another.
 //
+// Vectors, elements with strides and sums in another type than the elements' are reduced by columns: one for each
+// scalar of an element, each by that tree. From the second launch on what is left lies in a row.
+//
 // Elements behind the end stand for what changes nothing: -0 in sums of reals (0 would turn a sum of -0), 0 in those of
 // integers; in minima and maxima the last element once more, so that NaNs alone give NaN.
 #include "reduce.h"
@@ -79,6 +82,49 @@ struct Kernels {
                      {make(Reduction::inner, false), make(Reduction::inner, true)}};
 };
 
+/// The scalars of an array with one dimension: element by element, scalar by scalar.
+template <class T>
+class Columns : public Array<T, 2> {
+ public:
+  Columns(const ArrayBase& a, int columns) {
+    this->storage_ = a.storage();
+    this->address_ = a.address();
+    this->shape_ = {a.size() * std::int64_t(a.element_bytes()) / (columns * std::int64_t(sizeof(T))), columns};
+    this->stride_ = {a.stride(0), sizeof(T)};
+  }
+};
+
+/// Numbers of type T by column, added up as numbers of type R.
+template <class T, class R>
+struct ColumnKernels {
+  static auto make(Reduction by) {
+    return kernel("reduce columns", [=](Arr<const T, 2> a, Arr<const T, 2> b, Arr<R, 2> out, Int n) {
+      std::optional<tracing::AnyFloats> any;
+      if (by == Reduction::min || by == Reduction::max) any.emplace();
+      auto [t, column] = tid<2>();
+      const Int first = t * kBranches;
+      const bool inner = by == Reduction::inner, adds = inner || by == Reduction::sum;
+      const auto element = [&](const Int& i) {
+        const Var<R> x = cast<R>(Var<T>(a(i, column)));
+        return inner ? x * cast<R>(Var<T>(b(i, column))) : x;
+      };
+      Var<R> result = R(0);
+      If (first + kBranches <= n) {
+        result = tree<R>(by, 0, kBranches, [&](int k) { return element(first + k); });
+      }
+      Else {
+        result = tree<R>(by, 0, kBranches, [&](int k) {
+          const Var<R> x = element(min(first + k, n - 1));
+          return adds ? select(first + k < n, x, nothing<R>()) : x;
+        });
+      }
+      out(t, column) = result;
+    });
+  }
+  using K = decltype(make(Reduction::sum));
+  K kernels[4] = {make(Reduction::sum), make(Reduction::min), make(Reduction::max), make(Reduction::inner)};
+};
+
 template <class T>
 T of_none(Reduction by) {
   using Limits = std::numeric_limits<T>;
@@ -87,10 +133,12 @@ T of_none(Reduction by) {
   return T(0);
 }
 
+/// What is left of a reduction after its first level.
+Reduction above(Reduction by) { return by == Reduction::inner ? Reduction::sum : by; }
+
 template <class T>
 void reduce_levels(Work& work, Reduction by, Array<T> a, Array<T> b, const Array<T>& out) {
   static const Kernels<T> all;
-  if (a.size() == 0) return set_first<T>(work, out, of_none<T>(by));
   for (;;) {
     const std::int64_t n = a.size(), results = ceil_div(n, kBranches);
     const Array<T> to = results == 1 ? out : work.take<T>(results);
@@ -99,45 +147,65 @@ void reduce_levels(Work& work, Reduction by, Array<T> a, Array<T> b, const Array
     work.run(all.kernels[int(by)][wide], results, a, b, a4, b4, to, n);
     if (results == 1) return;
     a = b = to;
-    if (by == Reduction::inner) by = Reduction::sum;
+    by = above(by);
   }
 }
 
-/// f(T()) with the type of the elements.
+/// \param out  as many numbers as there are columns
+template <class T, class R>
+void reduce_columns(Work& work, Reduction by, const Array<T, 2>& a, const Array<T, 2>& b, const Array<R>& out) {
+  static const ColumnKernels<T, R> all;
+  const std::int64_t n = a.shape(0), results = ceil_div(n, kBranches);
+  const int columns = int(a.shape(1));
+  const Array<R> left = results == 1 ? out : work.take<R>(results * columns);
+  const Array<R, 2> to = left.template reshape<2>({results, columns});
+  work.run(all.kernels[int(by)], {results, columns}, a, b, to, n);
+  if (results == 1) return;
+  if (columns == 1) return reduce_levels<R>(work, above(by), left, left, out);
+  reduce_columns<R, R>(work, above(by), to, to, out);
+}
+
+/// f(T(), R()) with the types of the elements and of the results.
 template <class F>
-void with_type(ir::Type type, F f) {
-  switch (type) {
-    case ir::Type::i32: return f(std::int32_t());
-    case ir::Type::u32: return f(std::uint32_t());
-    case ir::Type::i64: return f(std::int64_t());
-    case ir::Type::u64: return f(std::uint64_t());
-    case ir::Type::f32: return f(float());
-    case ir::Type::f64: return f(double());
+void with_types(const ReduceForm& form, F f) {
+  if (form.in == ir::Type::f32 && form.out == ir::Type::f64) return f(float(), double());
+  switch (form.in) {
+    case ir::Type::i32: return f(std::int32_t(), std::int32_t());
+    case ir::Type::u32: return f(std::uint32_t(), std::uint32_t());
+    case ir::Type::i64: return f(std::int64_t(), std::int64_t());
+    case ir::Type::u64: return f(std::uint64_t(), std::uint64_t());
+    case ir::Type::f32: return f(float(), float());
+    case ir::Type::f64: return f(double(), double());
     default: internal_error("a reduction of elements of another type");
   }
 }
 
-/// to[i] += factors[i] * gradient[0], for each i; without factors gradient[0] alone.
-template <class T>
+/// to(i, k) += factors(i, k) * gradient[k], for each i and k; without factors gradient[k] alone.
+template <class T, class R>
 void add_scaled(const View& to, const View* factors, const View& gradient) {
-  static const auto plain =
-      kernel("gradient of a sum", [](Arr<T> to, Arr<const T> gradient) { to[tid()] += gradient[0]; });
+  static const auto plain = kernel("gradient of a sum", [](Arr<T, 2> to, Arr<const R> gradient) {
+    auto [i, column] = tid<2>();
+    to(i, column) += cast<T>(Var<R>(gradient[column]));
+  });
   static const auto scaled =
-      kernel("gradient of an inner product", [](Arr<T> to, Arr<const T> factors, Arr<const T> gradient) {
-        Int i = tid();
-        to[i] += factors[i] * gradient[0];
+      kernel("gradient of an inner product", [](Arr<T, 2> to, Arr<const T, 2> factors, Arr<const R> gradient) {
+        auto [i, column] = tid<2>();
+        to(i, column) += cast<T>(Var<R>(cast<R>(Var<T>(factors(i, column))) * gradient[column]));
       });
-  const Array<T> target = Row<T>(to), by = Row<T>(gradient);
-  if (!factors) return launch(plain, target.size(), target, by);
-  const Array<T> values = Row<T>(*factors);
-  launch(scaled, target.size(), target, values, by);
+  const Array<R> by = Row<R>(gradient);
+  const int columns = int(by.size());
+  const Array<T, 2> target = Columns<T>(to, columns);
+  const Extent threads{target.shape(0), columns};
+  if (!factors) return launch(plain, threads, target, by);
+  const Array<T, 2> values = Columns<T>(*factors, columns);
+  launch(scaled, threads, target, values, by);
 }
 
 class ReduceRecord : public TapeRecord {
  public:
   /// \param b  null for a sum
-  ReduceRecord(TapeCore& tape, const ArrayBase& a, const ArrayBase* b, const ArrayBase& out, ir::Type type)
-      : a_(a), out_(out), type_(type), to_a_(tape.carries(a)) {
+  ReduceRecord(TapeCore& tape, const ArrayBase& a, const ArrayBase* b, const ArrayBase& out, const ReduceForm& form)
+      : a_(a), out_(out), form_(form), to_a_(tape.carries(a)) {
     if (!b) return;
     b_ = View(*b);
     to_b_ = tape.carries(b_);
@@ -160,12 +228,14 @@ class ReduceRecord : public TapeRecord {
     std::optional<Version::Hold> held;
     if (factors) held.emplace(factors->hold());
     const View* const values = held ? &held->where() : nullptr;
-    type_ == ir::Type::f64 ? add_scaled<double>(to, values, gradient) : add_scaled<float>(to, values, gradient);
+    with_types(form_, [&]<class T, class R>(T, R) {
+      if constexpr (RealScalar<T>) add_scaled<T, R>(to, values, gradient);
+    });
   }
 
   const View a_, out_;
   View b_;
-  const ir::Type type_;
+  const ReduceForm form_;
   bool to_a_ = false, to_b_ = false;
   std::shared_ptr<Version> value_a_, value_b_;
 };
@@ -187,12 +257,12 @@ std::uint64_t reduce_scratch_bytes(std::int64_t n, std::uint32_t element_bytes) 
   return scratch(checked_count("reduce", n), element_bytes);
 }
 
-void reduce(Reduction reduction, const ArrayBase& a, const ArrayBase* b, const ArrayBase& out, ir::Type type,
+void reduce(Reduction reduction, const ArrayBase& a, const ArrayBase* b, const ArrayBase& out, const ReduceForm& form,
             const AlgorithmOptions& options) {
   Work work(name_of(reduction), options);
-  work.takes(a, "the input");
+  work.takes(a, "the input", true);
   if (b) {
-    work.takes(*b, "the second input");
+    work.takes(*b, "the second input", true);
     work.has_length(*b, "the second input", a.size());
     work.are_apart(*b, "the second input", out, "the output");
   }
@@ -204,12 +274,17 @@ void reduce(Reduction reduction, const ArrayBase& a, const ArrayBase* b, const A
                            "let a kernel take the minimum or maximum, by atomic_min() or atomic_max()");
   } else if (Recorder* r = recorder()) {
     const ArrayBase* const from[] = {&a, b ? b : &a};
-    r->deriving(out, from, [&](TapeCore& tape) { return std::make_unique<ReduceRecord>(tape, a, b, out, type); });
+    r->deriving(out, from, [&](TapeCore& tape) { return std::make_unique<ReduceRecord>(tape, a, b, out, form); });
   }
-  work.begin(scratch(a.size(), a.element_bytes()), &out);
-  with_type(type, [&]<class T>(T) {
-    const Array<T> x = Row<T>(a), to = Row<T>(out);
-    reduce_levels<T>(work, reduction, x, b ? Row<T>(*b) : x, to);
+  work.begin(scratch(a.size(), out.element_bytes()), &out);
+  with_types(form, [&]<class T, class R>(T, R) {
+    const Array<R> to = Row<R>(out);
+    if (a.size() == 0) return set_all<R>(work, to, of_none<R>(reduction));
+    const ArrayBase& second = b ? *b : a;
+    if constexpr (std::is_same_v<T, R>)
+      if (form.scalars == 1 && a.is_contiguous() && second.is_contiguous())
+        return reduce_levels<T>(work, reduction, Row<T>(a), Row<T>(second), to);
+    reduce_columns<T, R>(work, reduction, Columns<T>(a, form.scalars), Columns<T>(second, form.scalars), to);
   });
 }
 
