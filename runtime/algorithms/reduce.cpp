@@ -11,6 +11,7 @@
 
 #include <limits>
 
+#include "../scalars.h"
 #include "../tape_core.h"
 #include "work.h"
 
@@ -82,31 +83,40 @@ struct Kernels {
                      {make(Reduction::inner, false), make(Reduction::inner, true)}};
 };
 
-/// The scalars of an array with one dimension: element by element, scalar by scalar.
+/// The scalars of an array: its dimensions, and that of the scalars of an element. What lies in a row is one, of
+/// whatever shape.
 template <class T>
-class Columns : public Array<T, 2> {
- public:
-  Columns(const ArrayBase& a, int columns) {
-    this->storage_ = a.storage();
-    this->address_ = a.address();
-    this->shape_ = {a.size() * std::int64_t(a.element_bytes()) / (columns * std::int64_t(sizeof(T))), columns};
-    this->stride_ = {a.stride(0), sizeof(T)};
-  }
-};
+Array<T, 4> scalars_of(const ArrayBase& a, int scalars) {
+  if (a.is_contiguous()) return Scalars<T>(View(a.storage(), a.address(), a.size(), a.element_bytes()), 0, scalars);
+  return Scalars<T>(a, 0, scalars);
+}
+/// Whether element i of these is that at (0, 0, i).
+template <class T>
+bool is_line(const Array<T, 4>& a) {
+  return a.shape(0) * a.shape(1) == 1;
+}
+
+/// Element i of scalars_of() an array, in row-major order. \param line  of is_line()
+template <class A>
+auto scalar_at(const A& a, const Int& i, const Int& column, bool line) {
+  if (line) return a(0, 0, i, column);
+  const Int rows = i / a.shape(2);
+  return a(rows / a.shape(1), rows % a.shape(1), i % a.shape(2), column);
+}
 
 /// Numbers of type T by column, added up as numbers of type R.
 template <class T, class R>
 struct ColumnKernels {
-  static auto make(Reduction by) {
-    return kernel("reduce columns", [=](Arr<const T, 2> a, Arr<const T, 2> b, Arr<R, 2> out, Int n) {
+  static auto make(Reduction by, bool line) {
+    return kernel("reduce columns", [=](Arr<const T, 4> a, Arr<const T, 4> b, Arr<R, 2> out, Int n) {
       std::optional<tracing::AnyFloats> any;
       if (by == Reduction::min || by == Reduction::max) any.emplace();
       auto [t, column] = tid<2>();
       const Int first = t * kBranches;
       const bool inner = by == Reduction::inner, adds = inner || by == Reduction::sum;
-      const auto element = [&](const Int& i) {
-        const Var<R> x = cast<R>(Var<T>(a(i, column)));
-        return inner ? x * cast<R>(Var<T>(b(i, column))) : x;
+      const auto element = [&, column = Int(column)](const Int& i) {
+        const Var<R> x = cast<R>(Var<T>(scalar_at(a, i, column, line)));
+        return inner ? x * cast<R>(Var<T>(scalar_at(b, i, column, line))) : x;
       };
       Var<R> result = R(0);
       If (first + kBranches <= n) {
@@ -121,8 +131,11 @@ struct ColumnKernels {
       out(t, column) = result;
     });
   }
-  using K = decltype(make(Reduction::sum));
-  K kernels[4] = {make(Reduction::sum), make(Reduction::min), make(Reduction::max), make(Reduction::inner)};
+  using K = decltype(make(Reduction::sum, false));
+  K kernels[4][2] = {{make(Reduction::sum, false), make(Reduction::sum, true)},
+                     {make(Reduction::min, false), make(Reduction::min, true)},
+                     {make(Reduction::max, false), make(Reduction::max, true)},
+                     {make(Reduction::inner, false), make(Reduction::inner, true)}};
 };
 
 template <class T>
@@ -153,16 +166,18 @@ void reduce_levels(Work& work, Reduction by, Array<T> a, Array<T> b, const Array
 
 /// \param out  as many numbers as there are columns
 template <class T, class R>
-void reduce_columns(Work& work, Reduction by, const Array<T, 2>& a, const Array<T, 2>& b, const Array<R>& out) {
+void reduce_columns(Work& work, Reduction by, const Array<T, 4>& a, const Array<T, 4>& b, const Array<R>& out) {
   static const ColumnKernels<T, R> all;
-  const std::int64_t n = a.shape(0), results = ceil_div(n, kBranches);
-  const int columns = int(a.shape(1));
+  const int columns = int(a.shape(3));
+  const std::int64_t n = a.shape(0) * a.shape(1) * a.shape(2), results = ceil_div(n, kBranches);
   const Array<R> left = results == 1 ? out : work.take<R>(results * columns);
-  const Array<R, 2> to = left.template reshape<2>({results, columns});
-  work.run(all.kernels[int(by)], {results, columns}, a, b, to, n);
+  work.run(all.kernels[int(by)][is_line(a) && is_line(b)], {results, columns}, a, b,
+           left.template reshape<2>({results, columns}), n);
   if (results == 1) return;
   if (columns == 1) return reduce_levels<R>(work, above(by), left, left, out);
-  reduce_columns<R, R>(work, above(by), to, to, out);
+  const Array<R, 4> next =
+      scalars_of<R>(View(left.storage(), left.address(), results, std::uint32_t(columns * sizeof(R))), columns);
+  reduce_columns<R, R>(work, above(by), next, next, out);
 }
 
 /// f(T(), R()) with the types of the elements and of the results.
@@ -180,25 +195,36 @@ void with_types(const ReduceForm& form, F f) {
   }
 }
 
-/// to(i, k) += factors(i, k) * gradient[k], for each i and k; without factors gradient[k] alone.
+template <class T, class R>
+struct GradientKernels {
+  static auto make_plain(bool line) {
+    return kernel("gradient of a sum", [=](Arr<T, 4> to, Arr<const R> gradient) {
+      auto [i, column] = tid<2>();
+      scalar_at(to, i, column, line) += cast<T>(Var<R>(gradient[column]));
+    });
+  }
+  static auto make_scaled(bool line) {
+    return kernel("gradient of an inner product", [=](Arr<T, 4> to, Arr<const T, 4> factors, Arr<const R> gradient) {
+      auto [i, column] = tid<2>();
+      const Var<R> factor = cast<R>(Var<T>(scalar_at(factors, i, column, line)));
+      scalar_at(to, i, column, line) += cast<T>(Var<R>(factor * gradient[column]));
+    });
+  }
+  decltype(make_plain(true)) plain[2] = {make_plain(false), make_plain(true)};
+  decltype(make_scaled(true)) scaled[2] = {make_scaled(false), make_scaled(true)};
+};
+
+/// To scalar k of each element: gradient[k], times that of the factors where there are some.
 template <class T, class R>
 void add_scaled(const View& to, const View* factors, const View& gradient) {
-  static const auto plain = kernel("gradient of a sum", [](Arr<T, 2> to, Arr<const R> gradient) {
-    auto [i, column] = tid<2>();
-    to(i, column) += cast<T>(Var<R>(gradient[column]));
-  });
-  static const auto scaled =
-      kernel("gradient of an inner product", [](Arr<T, 2> to, Arr<const T, 2> factors, Arr<const R> gradient) {
-        auto [i, column] = tid<2>();
-        to(i, column) += cast<T>(Var<R>(cast<R>(Var<T>(factors(i, column))) * gradient[column]));
-      });
+  static const GradientKernels<T, R> all;
   const Array<R> by = Row<R>(gradient);
   const int columns = int(by.size());
-  const Array<T, 2> target = Columns<T>(to, columns);
-  const Extent threads{target.shape(0), columns};
-  if (!factors) return launch(plain, threads, target, by);
-  const Array<T, 2> values = Columns<T>(*factors, columns);
-  launch(scaled, threads, target, values, by);
+  const Array<T, 4> target = scalars_of<T>(to, columns);
+  const Extent threads{to.size(), columns};
+  if (!factors) return launch(all.plain[is_line(target)], threads, target, by);
+  const Array<T, 4> values = scalars_of<T>(*factors, columns);
+  launch(all.scaled[is_line(target) && is_line(values)], threads, target, values, by);
 }
 
 class ReduceRecord : public TapeRecord {
@@ -260,10 +286,12 @@ std::uint64_t reduce_scratch_bytes(std::int64_t n, std::uint32_t element_bytes) 
 void reduce(Reduction reduction, const ArrayBase& a, const ArrayBase* b, const ArrayBase& out, const ReduceForm& form,
             const AlgorithmOptions& options) {
   Work work(name_of(reduction), options);
-  work.takes(a, "the input", true);
+  work.takes(a, "the input", a.ndim() <= 3);
   if (b) {
-    work.takes(*b, "the second input", true);
+    work.takes(*b, "the second input", b->ndim() <= 3);
     work.has_length(*b, "the second input", a.size());
+    for (int k = 0; k < a.ndim(); ++k)
+      if (b->shape(k) != a.shape(k)) work.refuse(ErrorKind::invalid_argument, "the inputs are of different shapes");
     work.are_apart(*b, "the second input", out, "the output");
   }
   work.takes(out, "the output");
@@ -284,7 +312,7 @@ void reduce(Reduction reduction, const ArrayBase& a, const ArrayBase* b, const A
     if constexpr (std::is_same_v<T, R>)
       if (form.scalars == 1 && a.is_contiguous() && second.is_contiguous())
         return reduce_levels<T>(work, reduction, Row<T>(a), Row<T>(second), to);
-    reduce_columns<T, R>(work, reduction, Columns<T>(a, form.scalars), Columns<T>(second, form.scalars), to);
+    reduce_columns<T, R>(work, reduction, scalars_of<T>(a, form.scalars), scalars_of<T>(second, form.scalars), to);
   });
 }
 

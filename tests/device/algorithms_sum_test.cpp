@@ -159,6 +159,49 @@ TEST_P(AlgorithmsSum, of_elements_with_strides_is_that_of_a_copy_bit_by_bit) {
   EXPECT_EQ(reduce_sum(some.slice(0, 0)), vec3());
 }
 
+/// What lies inside of a border of one element.
+template <class T>
+Array<T, 2> inside(const Array<T, 2>& a) {
+  return a.slice(1, a.shape(0) - 1).slice(1, a.shape(1) - 1, 1, 1);
+}
+
+TEST_P(AlgorithmsSum, of_views_with_several_dimensions_is_that_of_a_copy_bit_by_bit) {
+  for (const auto& [rows, columns] : {std::pair<int, int>{3, 3}, {7, 34}, {40, 33}, {3, 100}, {100, 3}}) {
+    const std::int64_t n = rows * columns;
+    const Array<float, 2> x = inside(Array<float>(device(), numbers<float>(n, 1)).reshape<2>({rows, columns}));
+    const Array<float, 2> y = inside(Array<float>(device(), numbers<float>(n, 2)).reshape<2>({rows, columns}));
+    const Array<float> a = x.contiguous().flatten(), b = y.contiguous().flatten();
+    EXPECT_EQ(reduce_sum(x), reduce_sum(a));
+    EXPECT_EQ(reduce_min(x), reduce_min(a));
+    EXPECT_EQ(reduce_max(x), reduce_max(a));
+    EXPECT_EQ(inner_product(x, y), inner_product(a, b));
+    EXPECT_EQ(inner_product(x, y.contiguous()), inner_product(a, b)) << "one of them lies in a row";
+    EXPECT_EQ(reduce_sum<double>(x), reduce_sum<double>(a));
+    const Array<vec3, 2> v = zeros<vec3, 2>(device(), {rows, columns});
+    std::vector<vec3> values;
+    for (float f : numbers<float>(n, 3)) values.push_back({f, 2 * f, -f});
+    v.flatten().copy_from(Array<vec3>(device(), values));
+    EXPECT_EQ(reduce_sum(inside(v)), reduce_sum(inside(v).contiguous().flatten()));
+    EXPECT_EQ(reduce_sum(v.transpose()), reduce_sum(v.transpose().contiguous().flatten()));
+  }
+  const Array<int> counted = arange(device(), 2 * 5 * 6);
+  EXPECT_EQ(reduce_sum(counted.reshape<3>({2, 5, 6}).slice(0, 2).transpose()), 59 * 60 / 2);
+  EXPECT_EQ(reduce_sum(counted.reshape<4>({2, 5, 3, 2})), 59 * 60 / 2);
+  // The gradient comes to what was summed, and to nothing else.
+  auto x = zeros<float, 2>(device(), {5, 6}).requires_grad();
+  const Array<double> sum = zeros<double>(device(), 1), square = zeros<double>(device(), 1);
+  x.fill(3);
+  Tape tape;
+  tape.record([&] {
+    reduce_sum(inside(x), sum);
+    inner_product(inside(x), inside(x), square);
+  });
+  tape.backward({{sum, Array<double>(device(), {1.0})}, {square, Array<double>(device(), {10.0})}});
+  for (int i = 0; i < 5; ++i)
+    for (int j = 0; j < 6; ++j)
+      EXPECT_EQ(x.grad().at(i, j), i > 0 && i < 4 && j > 0 && j < 5 ? 61.f : 0.f) << i << " " << j;
+}
+
 TEST_P(AlgorithmsSum, of_nans_and_zeros_is_that_of_numbers_in_a_row) {
   const float nan = std::nanf("");
   const Array<float> x(device(), {nan, 1, nan, -2, nan, nan});
@@ -203,6 +246,11 @@ TEST_P(AlgorithmsSum, mistakes_are_refused_by_name) {
   expect_contains(error_of([&] { reduce_sum(v, v.slice(0, 2)); }), "reduce_sum: the output has 2 elements, not 1");
   expect_contains(error_of([&] { reduce_sum(v, v.slice(3, 4)); }), "reduce_sum: the input and the output share memory");
   expect_contains(error_of([&] { reduce_sum(null, out); }), "reduce_sum: the input is a null array");
+  const Array<float, 2> wide = zeros<float, 2>(device(), {2, 6}), high = zeros<float, 2>(device(), {6, 2});
+  expect_contains(error_of([&] { inner_product(wide, high); }), "inner_product: the inputs are of different shapes");
+  EXPECT_EQ(inner_product(wide, high.transpose()), 0);
+  const Array<float, 4> four = zeros<float, 4>(device(), {2, 2, 2, 2});
+  expect_contains(error_of([&] { reduce_sum(four.transpose()); }), "reduce_sum: the input is a strided view");
   // As much memory as is asked for will do, of whatever elements.
   const std::int64_t bytes = std::int64_t(reduce_scratch_bytes<vec3d>(1000));
   const auto scratch = full<std::uint8_t>(device(), bytes, std::uint8_t(0xa5));
