@@ -103,7 +103,7 @@ auto quat_slerp(const A& a, const B& b, const T& t, Loc loc = Loc::here()) {
   return lib::quat_slerp<S>(lift<S>(a, loc), lift<S>(b, loc), lift<S>(t, loc));
 }
 /// The shortest rotation that turns the direction of a into that of b; about any axis across a when they are opposite.
-/// It takes one to the other within 4 ulp of 1, however near to opposite they are.
+/// It takes one to the other within 4 ulp of 1 (docs/semantics.md), however near to opposite they are.
 template <class A, class B>
 requires(VecLike<A, 3>&& VecLike<B, 3>) auto quat_between(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B>;

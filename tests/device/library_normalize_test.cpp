@@ -11,7 +11,12 @@ using weft::test::on_device;
 
 namespace {
 
-DEVICE_TEST(Normalize);
+class Normalize : public test::DeviceTest {
+ protected:
+  /// Of ulps: a device whose quotients and roots are not correctly rounded may be 4 further off.
+  double near(double ulps) const { return on_gpu() ? ulps + 4 : ulps; }
+};
+ON_EVERY_DEVICE(Normalize);
 GRADIENT_TEST(NormalizeGradient);
 
 using vec3h = vec<3, half>;
@@ -68,8 +73,8 @@ void expect_unit(const Device& device, const std::vector<vec<3, T>>& v, const F&
 
 TEST_P(Normalize, is_exact_to_an_ulp_over_the_whole_range_of_lengths) {
   const auto unit = [](auto&& v) { return normalize(v); };
-  expect_unit(device(), vectors<float>(-18, 19, 1), unit, 2, "normalize");
-  expect_unit(device(), vectors<double>(-153, 154, 2), unit, 2, "normalize");
+  expect_unit(device(), vectors<float>(-18, 19, 1), unit, near(2), "normalize");
+  expect_unit(device(), vectors<double>(-153, 154, 2), unit, near(2), "normalize");
   // All of float16: squares of components above 255 are infinite in it, and those below 2^-12 are 0.
   expect_unit(device(), vectors<half>(-4, 4.8, 3), unit, 0.6, "normalize");
   const std::vector<vec3h> extremes{vec3h(half(65504.f), half(65504.f), half(-65504.f)), vec3h(half(0x1p-24f)),
@@ -79,8 +84,8 @@ TEST_P(Normalize, is_exact_to_an_ulp_over_the_whole_range_of_lengths) {
 
 TEST_P(Normalize, takes_vectors_of_any_length_that_are_scaled_first) {
   const auto unit = [](auto&& v) { return normalize(v / max(abs(v))); };
-  expect_unit(device(), vectors<float>(-36, 38.4, 4), unit, 3, "normalize");
-  expect_unit(device(), vectors<double>(-306, 308, 5), unit, 3, "normalize");
+  expect_unit(device(), vectors<float>(-36, 38.4, 4), unit, near(3), "normalize");
+  expect_unit(device(), vectors<double>(-306, 308, 5), unit, near(3), "normalize");
 }
 
 template <class T>
@@ -97,8 +102,8 @@ void check_lengths(const Device& device, const std::vector<vec<3, T>>& v, double
 }
 
 TEST_P(Normalize, lengths_are_right_over_the_same_range) {
-  check_lengths<float>(device(), vectors<float>(-18, 19, 6), 3);
-  check_lengths<double>(device(), vectors<double>(-153, 154, 7), 3);
+  check_lengths<float>(device(), vectors<float>(-18, 19, 6), near(3));
+  check_lengths<double>(device(), vectors<double>(-153, 154, 7), near(3));
   check_lengths<half>(device(), vectors<half>(-4, 4.8, 8), 0.6);
 }
 
