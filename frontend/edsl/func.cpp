@@ -17,6 +17,8 @@ std::uint64_t new_func_number() {
   return ++made;
 }
 
+void append(const Id* values, int n, std::vector<Id>& to) { to.insert(to.end(), values, values + n); }
+
 // ---- Arrays as arguments: the scalars of a layout, and what of it is known at trace time.
 
 namespace {

@@ -30,13 +30,15 @@ struct FuncHolder : FuncCore {
   FuncHolder(std::string name, Loc loc, F f) : FuncCore{std::move(name), loc}, f(std::move(f)) {}
 };
 
+/// Here, not where it is called: an optimiser that sees the vector empty warns of the copy that it does not make.
+void append(const tracing::Id* values, int n, std::vector<tracing::Id>& to);
+
 /// The arguments of a call, as scalars of the caller, and what else decides which code is called.
 struct FuncArgs {
   std::vector<tracing::Id> ids;
   std::vector<std::uint32_t> form;
   std::vector<ArrLayout> arrays;
 
-  void add(const tracing::Id* values, int n) { ids.insert(ids.end(), values, values + n); }
   void add(const ArrLayout& arr, Loc loc);
 };
 
@@ -90,7 +92,7 @@ struct Passed<Var<T>> {
       first = a.id;
     else
       first = &a.id;
-    to.insert(to.end(), first, first + Layout<T>::count);
+    detail::append(first, Layout<T>::count, to);
   }
   static Var<T> get(const tracing::Id*& from) { return from_ids<T>(std::exchange(from, from + Layout<T>::count)); }
   static Var<T> make(FuncInputs& from) {

@@ -1,6 +1,10 @@
 // The bodies of the functions of quaternions, once for all scalar faces.
 #include "quaternion.h"
 
+#include <limits>
+
+#include "float_format.h"
+
 namespace weft::lib {
 
 template <class S>
@@ -28,7 +32,12 @@ QuatOf<S> quat_from_matrix(const MatOf<3, 3, S>& m) {
   const QuatOf<S> high = select(x < S(-y), QuatOf<S>(zx, yz, tz, wz), QuatOf<S>(wx, wy, wz, tw));
   const S t_low = select(x > y, tx, ty), t_high = select(x < S(-y), tz, tw);
   const auto is_low = z < S(0);
-  return QuatOf<S>(select(is_low, low, high) * S(S(0.5) / sqrt(select(is_low, t_low, t_high))));
+  const QuatOf<S> q(select(is_low, low, high) * S(S(0.5) / sqrt(select(is_low, t_low, t_high))));
+  // The part that was divided by its own root is positive and among the largest, but another may be larger still, or
+  // come out so by rounding.
+  S largest = q.x;
+  for (int i = 1; i < 4; ++i) largest = select(abs(q[i]) > abs(largest), S(q[i]), largest);
+  return QuatOf<S>(q * select(largest < S(0), S(-1), S(1)));
 }
 
 template <class S>
@@ -65,13 +74,25 @@ QuatOf<S> quat_slerp(const QuatOf<S>& a, const QuatOf<S>& b, const S& t) {
 
 template <class S>
 QuatOf<S> quat_between(const VecOf<3, S>& a, const VecOf<3, S>& b) {
-  const VecOf<3, S> u = normalize(a), v = normalize(b);
-  const S none = S(0), w = S(S(1) + dot(u, v));
-  // Opposite: half a turn about what is across u and the axis that u is farthest from.
-  const VecOf<3, S> across =
-      select(abs(u.x) < abs(u.z), VecOf<3, S>(none, S(-u.z), u.y), VecOf<3, S>(S(-u.y), u.x, none));
-  const auto opposite = w < S(sizeof(HostOf<S>) == 2 ? 1e-3 : sizeof(HostOf<S>) == 4 ? 1e-6 : 1e-14);
-  return normalize(select(opposite, QuatOf<S>(across, none), QuatOf<S>(VecOf<3, S>(cross(u, v)), w)));
+  if constexpr (std::is_same_v<HostOf<S>, half>) {
+    using W = Wide<S>;
+    return QuatOf<S>(quat_between<W>(VecOf<3, W>(a), VecOf<3, W>(b)));
+  } else {
+    constexpr HostOf<S> epsilon = std::numeric_limits<HostOf<S>>::epsilon();
+    const VecOf<3, S> u = normalize(a), v = normalize(b);
+    const S none = S(0);
+    // u x v and 1 + u v without cancellation, by what is left where the two nearly meet or nearly oppose each other:
+    // u x v = u x (v - u) = u x (v + u), and 1 + u v = (u + v)^2 / 2. Its error is that of u + v, times u + v.
+    const VecOf<3, S> sum = u + v;
+    const S w = S(length_sq(sum) * S(0.5));
+    const auto apart = w < S(1);  // by more than a right angle
+    const VecOf<3, S> turn = cross(u, select(apart, sum, VecOf<3, S>(v - u)));
+    // Opposite: half a turn about what is across u and the axis that u is farthest from.
+    const VecOf<3, S> across =
+        select(abs(u.x) < abs(u.z), VecOf<3, S>(none, S(-u.z), u.y), VecOf<3, S>(S(-u.y), u.x, none));
+    const FaceLike<S, bool> opposite = apart & (length_sq(turn) < S(epsilon * epsilon));
+    return normalize(select(opposite, QuatOf<S>(across, none), QuatOf<S>(turn, w)));
+  }
 }
 
 #define WEFT_INSTANTIATE(S)                                                       \

@@ -177,7 +177,10 @@ S randu_between(S& state, const S& lo, const S& hi, Loc loc) {
 template <RandomState S>
 Drawn<S, float> randf_between(S& state, const Drawn<S, float>& lo, const Drawn<S, float>& hi, Loc loc) {
   DrawSite<S> site(loc);
-  const FloatOf<S> x = (hi - lo) * uniform(state) + lo;
+  const FloatOf<S> u = uniform(state), extent = hi - lo;
+  // Ends may be further apart than the largest number. Then they have different signs, and no sum of parts of them is
+  // beyond either.
+  const FloatOf<S> x = select(isfinite(extent), extent * u + lo, hi * u + lo * (1 - u));
   return select(x == hi, lo, x);  // rounded up to the end: one draw in 2^24
 }
 

@@ -152,7 +152,7 @@ typename detail::Operands<R, std::uint32_t, L, H>::type randu(R&& state, const L
 /// A multiple of 2^-24 in [0, 1), each equally likely.
 template <class R>
 detail::Drawn<detail::StateOf<R>, float> randf(R&& state, Loc loc = Loc::here());
-/// (hi - lo) * randf + lo; never hi, unless hi == lo.
+/// (hi - lo) * randf + lo, for any finite lo and hi; never hi, unless hi == lo.
 template <class R, class L, class H>
 typename detail::Operands<R, float, L, H>::type randf(R&& state, const L& lo, const H& hi, Loc loc = Loc::here()) {
   if constexpr (detail::Operands<R, float, L, H>::ok)
@@ -167,7 +167,8 @@ detail::Drawn<detail::StateOf<R>, float> randn(R&& state, Loc loc = Loc::here())
 
 /// An index of a discrete distribution.
 /// \param cdf  ascending: cdf[i] is the probability of an index <= i. The last index also gets what is missing to 1.
-/// \return     the first index with cdf[i] above a uniform number; -1 of an empty array
+/// \return     the first index with cdf[i] above a uniform number; -1 where there is none at all: of an empty slice or
+///             row, on the host of an empty container (an empty array is refused by launches, as of all kernels)
 /// Cost: a binary search.
 template <class R, class C>
 typename detail::CdfOperand<R, C>::type sample_cdf(R&& state, const C& cdf, Loc loc = Loc::here()) {

@@ -1,6 +1,7 @@
 // Functions of numbers and vectors, the same on the host and in kernels.
 #pragma once
 #include "face.h"
+#include "float_format.h"
 #include "vec_var.h"
 
 namespace weft {
@@ -180,26 +181,34 @@ auto length_sq(const A& a, Loc loc = Loc::here()) {
   CallSite<S> site(loc);
   return detail::squared<S>(lift<S>(a, loc));
 }
+/// sqrt(dot(a, a)): of lengths from 1e-18 to 1e19, float64 from 1e-153 to 1e154, float16 of all, computed in float32.
+/// Squares of others leave the range of the type, and give 0 or infinity.
 template <detail::Tuple A>
 requires RealScalar<ElementOf<A>>
 auto length(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
+  using W = lib::Wide<S>;
   CallSite<S> site(loc);
-  return S(sqrt(detail::squared<S>(lift<S>(a, loc))));
+  const auto& given = lift<S>(a, loc);
+  return S(sqrt(detail::squared<W>(lift<W>(given, loc))));
 }
-/// a / |a|. A zero vector stays zero; a zero quaternion becomes the identity. Gradient: 0 of these two.
+/// a / length(a). A zero vector stays zero; a zero quaternion becomes the identity. A NaN makes all of it NaN.
+/// The lengths are those of length(): a shorter vector counts as zero, and one too long comes out as zero. Of any
+/// length: `normalize(v / max(abs(v)))`, where v is not zero. Gradient: 0 where a counts as zero.
 template <detail::Tuple A>
 requires RealScalar<ElementOf<A>>
 auto normalize(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
+  using W = lib::Wide<S>;
   CallSite<S> site(loc);
-  const auto& v = lift<S>(a, loc);
-  const S l = sqrt(detail::squared<S>(v)), none = S(0);
-  const auto some = l > none;
-  const S divisor = select(some, l, S(1));  // not 0, through which no gradient comes as a number
+  const auto& given = lift<S>(a, loc);
+  const auto& v = lift<W>(given, loc);
+  const W l = sqrt(detail::squared<W>(v)), none = W(0);
+  const auto zero = l == none;
+  const W divisor = select(zero, W(1), l);  // not 0, through which no gradient comes as a number
   FaceLike<S, HostOf<A>> r;
   for (int i = 0; i < detail::count_of<A>; ++i)
-    r[i] = select(some, S(v[i] / divisor), QuatLike<A> && i == 3 ? S(1) : none);
+    r[i] = S(select(zero, QuatLike<A> && i == 3 ? W(1) : none, W(v[i] / divisor)));
   return r;
 }
 template <VecLike A, VecLike B>

@@ -244,6 +244,26 @@ T popcount(T x) {
 template <NumericScalar T, NumericScalar U>
 requires(sizeof(T) == sizeof(U)) T bitcast(U x) { return std::bit_cast<T>(x); }
 
+namespace detail {
+/// A double rounded to float, for good: GCC 12 takes neighbours that are converted to float and back for what they were
+/// before (its vectoriser does, from -O2 on). The empty statement says that the float may be another, and is no code.
+constexpr float narrowed(double x) {
+  float f = static_cast<float>(x);
+#if defined(__GNUC__) && !defined(__clang__)
+  if (!std::is_constant_evaluated()) {
+#if defined(__SSE2__)
+    asm("" : "+x"(f));
+#elif defined(__aarch64__)
+    asm("" : "+w"(f));
+#else
+    asm("" : "+m"(f));
+#endif
+  }
+#endif
+  return f;
+}
+}  // namespace detail
+
 /// Converts by value, as `Float(i)` does in kernels: a real number is truncated toward zero to an integer, saturating,
 /// NaN gives 0; an integer keeps its low bits.
 template <Scalar T, Scalar U>
@@ -256,6 +276,8 @@ T cast(U x) {
     return T(v);
   } else if constexpr (std::is_same_v<T, bool>) {
     return x != U(0);
+  } else if constexpr (std::is_same_v<T, float> && std::is_same_v<U, double>) {
+    return detail::narrowed(x);
   } else if constexpr (RealScalar<T> && RealScalar<U>) {
     return T(HostReal<U>(x));
   } else {

@@ -42,6 +42,8 @@ template <class T, class U>
 constexpr T literal_as(U value) {
   if constexpr (std::is_same_v<T, half> && std::is_integral_v<U>)
     return half(double(value));
+  else if constexpr (std::is_same_v<T, float> && std::is_same_v<U, double>)
+    return narrowed(value);
   else
     return static_cast<T>(value);
 }

@@ -73,7 +73,7 @@ void compact(const ArrayBase& in, const ArrayBase& flags, bool flags_are_bool, c
                          "use compact_indices(), and let a kernel read through the indices");
   const std::int64_t n = flags.size();
   work.begin(scratch(n));
-  if (n == 0) return set_first(work, static_cast<const Array<int>&>(Row<int>(count)), 0);
+  if (n == 0) return set_all(work, static_cast<const Array<int>&>(Row<int>(count)), 0);
   const Array<unsigned> places = places_of(work, flags, flags_are_bool), from = Row<unsigned>(in),
                         to = Row<unsigned>(out);
   work.run(move, n, from, places, to, static_cast<const Array<int>&>(Row<int>(count)), in.element_bytes() / 4);
@@ -91,7 +91,7 @@ void compact_indices(const ArrayBase& flags, bool flags_are_bool, const ArrayBas
   const std::int64_t n = flags.size();
   work.begin(scratch(n));
   const Array<int> counted = Row<int>(count), to = Row<int>(out);
-  if (n == 0) return set_first(work, counted, 0);
+  if (n == 0) return set_all(work, counted, 0);
   const Array<unsigned> places = places_of(work, flags, flags_are_bool);
   work.run(move, n, places, to, counted);
 }

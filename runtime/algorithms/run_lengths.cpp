@@ -70,7 +70,7 @@ void run_length_encode(const ArrayBase& in, const ArrayBase& values, const Array
                          "encode a copy that was made outside record()");
   work.begin(scratch(n));
   const Array<int> to_lengths = Row<int>(lengths), to_count = Row<int>(count);
-  if (n == 0) return set_first(work, to_count, 0);
+  if (n == 0) return set_all(work, to_count, 0);
   const auto as = [&]<class T>(T) {
     const Array<T> from = Row<T>(in), to = Row<T>(values);
     encode<T>(work, from, to, to_lengths, to_count);

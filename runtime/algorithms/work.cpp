@@ -18,10 +18,10 @@ void Work::refuse(ErrorKind kind, const std::string& message) const {
   throw Error(kind, fmt::format("{}: {}", algorithm_, message));
 }
 
-void Work::takes(const ArrayBase& a, const char* what) {
+void Work::takes(const ArrayBase& a, const char* what, bool strided) {
   if (a.is_null()) refuse(ErrorKind::invalid_argument, fmt::format("{} is a null array", what));
   if (a.is_freed()) refuse(ErrorKind::invalid_argument, fmt::format("{} is an array that was freed", what));
-  if (!a.is_contiguous())
+  if (!strided && !a.is_contiguous())
     refuse(ErrorKind::unsupported,
            fmt::format("{} is a strided view: give contiguous elements, of contiguous() where it is only read", what));
   DeviceState* const device = a.storage()->device.get();

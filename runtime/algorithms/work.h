@@ -32,9 +32,10 @@ class Work {
   Work(const char* algorithm, const AlgorithmOptions& options) : algorithm_(algorithm), options_(options) {}
 
   /// An array that it works on. \param what  in messages: "the keys"
+  /// \param strided  the elements need not lie in a row
   /// Errors: Error(invalid_argument) for a null array or one on another device than the first or the stream,
   /// Error(unsupported) for a strided view or too many elements.
-  void takes(const ArrayBase& a, const char* what);
+  void takes(const ArrayBase& a, const char* what, bool strided = false);
   /// Errors: Error(invalid_argument) when `a` has another number of elements, or fewer.
   void has_length(const ArrayBase& a, const char* what, std::int64_t n) const;
   void has_room(const ArrayBase& a, const char* what, std::int64_t n) const;
@@ -69,7 +70,7 @@ class Work {
   bool coarse() const;
 
   template <class... P, class... A>
-  void run(const Kernel<P...>& kernel, std::int64_t threads, const A&... args) const {
+  void run(const Kernel<P...>& kernel, const Extent& threads, const A&... args) const {
     if (options_.stream)
       launch(*options_.stream, kernel, threads, args...);
     else
@@ -92,14 +93,14 @@ class Work {
   std::uint64_t next_ = 0, end_ = 0;  ///< addresses in it
 };
 
-/// An array of one number. \param fill  for a Var<T>
+/// A few numbers, all of them: launches of no more than that.
 template <class T>
-void set_first(const Work& work, const Array<T>& a, T value) {
+void set_all(const Work& work, const Array<T>& a, T value) {
   static const auto set = kernel("set", [](Arr<T> a, Var<T> value) {
     const tracing::AnyFloats any;  // the least of nothing is infinity
     a[tid()] = value;
   });
-  work.run(set, 1, a, value);
+  work.run(set, a.size(), a, value);
 }
 
 /// The same memory by four elements each, as a W; what is left over at the end is not seen. Never empty: a launch

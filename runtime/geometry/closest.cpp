@@ -44,6 +44,17 @@ struct Best {
 }  // namespace
 
 template <class S>
+VecOf<3, S> point_of_triangle(const VecOf<3, S>& a, const VecOf<3, S>& b, const VecOf<3, S>& c,
+                              const VecOf<3, S>& weights) {
+  using B = FaceLike<S, bool>;
+  using V = VecOf<3, S>;
+  const S x = weights.x, y = weights.y, z = weights.z;
+  const V ab = select(B(y > x), b, a);
+  const V base = select(B(z > larger(x, y)), c, ab);
+  return base + ((a - base) * x + (b - base) * y + (c - base) * z);
+}
+
+template <class S>
 TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3, S>& a, const VecOf<3, S>& b,
                                         const VecOf<3, S>& c) {
   using T = HostOf<S>;
@@ -91,7 +102,7 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
   const S wb = best.x, wc = best.y;
   const S wa = select(B((wb == b_on_bc) & (wc == on_bc)), zero, larger(S(one - wb - wc), zero));
   const V apart = pa * wa + pb * wb + pc * wc;
-  TrianglePoint<S> found{V(a * wa + b * wb + c * wc), V(wa, wb, wc), length_sq(apart)};
+  TrianglePoint<S> found{point_of_triangle<S>(a, b, c, V(wa, wb, wc)), V(wa, wb, wc), length_sq(apart)};
 
   if constexpr (any_traced<S>) {
     if (tracing_adjoint()) {
@@ -107,7 +118,8 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
       const V row_b = detach(V((cross(ac, normal) * by_n2 + ab * by_ab - bc * by_bc) * scale));
       const V row_c = detach(V((cross(normal, ab) * by_n2 + ac * by_ac + bc * by_bc) * scale));
       const S fixed_a = detach(wa), fixed_b = detach(wb), fixed_c = detach(wc);
-      const V middle = a * fixed_a + b * fixed_b + c * fixed_c, away = query - middle, arm = detach(away);
+      const V middle = a * fixed_a + b * fixed_b + c * fixed_c;
+      const V away = -(pa * fixed_a + pb * fixed_b + pc * fixed_c), arm = detach(away);
       const S by_arm_b = dot(arm, to_b), by_arm_c = dot(arm, to_c);
       const S like_b = dot(row_b, away) + dot(row_b, row_b) * by_arm_b + dot(row_b, row_c) * by_arm_c;
       const S like_c = dot(row_c, away) + dot(row_c, row_b) * by_arm_b + dot(row_c, row_c) * by_arm_c;
@@ -191,12 +203,15 @@ S distance_sq_segment_box(const VecOf<3, S>& a, const VecOf<3, S>& b, const VecO
   using B = FaceLike<S, bool>;
   using V = VecOf<3, S>;
   const S zero = T(0), one = T(1);
-  const V d = detach(V(b - a)), from = detach(a), lo = detach(lower), hi = detach(upper);
+  // As the segment's first point sees the box: a place along the segment that is formed far from the origin is off by
+  // more than the box may be away.
+  const V way = b - a, nearer = lower - a, further = upper - a;
+  const V d = detach(way), lo = detach(nearer), hi = detach(further);
   // Half of the derivative of the squared distance at t.
   auto slope = [&](const S& t) {
     S sum = zero;
     for (int i = 0; i < 3; ++i) {
-      const S x = from[i] + d[i] * t;
+      const S x = d[i] * t;
       sum = sum + d[i] * (larger(S(x - hi[i]), zero) - larger(S(lo[i] - x), zero));
     }
     return sum;
@@ -204,7 +219,7 @@ S distance_sq_segment_box(const VecOf<3, S>& a, const VecOf<3, S>& b, const VecO
   S first = zero, last = one, before = slope(zero), after = slope(one);
   auto narrow = [&](const S& plane, int i) {
     const B moves = d[i] != zero;
-    const S t = to_unit_interval<S>(select(moves, S((plane - from[i]) / select(moves, d[i], one)), zero));
+    const S t = to_unit_interval<S>(select(moves, S(plane / select(moves, d[i], one)), zero));
     const S here = slope(t);
     const B left = (here <= zero) & (t > first), right = (here > zero) & (t < last);
     first = select(left, t, first), before = select(left, here, before);
@@ -213,10 +228,12 @@ S distance_sq_segment_box(const VecOf<3, S>& a, const VecOf<3, S>& b, const VecO
   for (int i = 0; i < 3; ++i) narrow(lo[i], i), narrow(hi[i], i);
   S t = first + (last - first) * to_unit_interval<S>(ratio<S>(S(-before), S(after - before)));
   t = detach(S(select(B(before >= zero), first, select(B(after <= zero), last, t))));
-  return distance_sq_point_box<S>(V(a + (b - a) * t), lower, upper);
+  return distance_sq_point_box<S>(V(way * t), nearer, further);
 }
 
 #define WEFT_INSTANCES(S)                                                                                         \
+  template VecOf<3, S> point_of_triangle<S>(const VecOf<3, S>&, const VecOf<3, S>&, const VecOf<3, S>&,           \
+                                            const VecOf<3, S>&);                                                  \
   template TrianglePoint<S> closest_point_triangle<S>(const VecOf<3, S>&, const VecOf<3, S>&, const VecOf<3, S>&, \
                                                       const VecOf<3, S>&);                                        \
   template EdgePair<S> closest_point_edge_edge<S>(const VecOf<3, S>&, const VecOf<3, S>&, const VecOf<3, S>&,     \

@@ -20,6 +20,12 @@ struct EdgePair {
 
 namespace lib {
 // Bodies in closest.cpp.
+/// x a + y b + z c of weights whose sum is 1, none of them outside [0, 1] but by rounding: by differences from the
+/// corner of the largest weight, so that far from the origin no more than the point itself is rounded. A corner whose
+/// weight is 1 is the point, bit by bit.
+template <class S>
+VecOf<3, S> point_of_triangle(const VecOf<3, S>& a, const VecOf<3, S>& b, const VecOf<3, S>& c,
+                              const VecOf<3, S>& weights);
 template <class S>
 TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3, S>& a, const VecOf<3, S>& b,
                                         const VecOf<3, S>& c);

@@ -143,12 +143,17 @@ PointFound furthest(const Var<MeshArrays>& mesh, const Vec3& point, const Float&
   return best;
 }
 
+/// From a point with these weights to another one: of differences, since a point that is formed far from the origin is
+/// off by more than the two may be apart.
+Vec3 way_from(const Vec3& a, const Vec3& b, const Vec3& c, const Vec3& weights, const Vec3& to) {
+  return (to - a) * weights.x + (to - b) * weights.y + (to - c) * weights.z;
+}
+
 // The normal at what was found: of a face its own; of an edge or a vertex the sum over all faces that have it, told by
 // the places of its points, bit by bit, so that faces count which do not share the points themselves.
 Float sign_by_normal(const Var<MeshArrays>& mesh, const Vec3& point, const PointFound& found) {
   const Corners own(mesh, found.place);
   const Vec3 w = found.weights;
-  const Vec3 at = own.a * w.x + own.b * w.y + own.c * w.z;
   // Of edges of length 1: products of four edges may be beyond the range of floats.
   Vec3 normal = cross(normalize(own.b - own.a), normalize(own.c - own.a));
   If ((w.x == 0) | (w.y == 0) | (w.z == 0)) {
@@ -177,7 +182,7 @@ Float sign_by_normal(const Var<MeshArrays>& mesh, const Vec3& point, const Point
       }
     });
   }
-  return select(dot(point - at, normal) < 0, -1.f, 1.f);
+  return select(dot(way_from(own.a, own.b, own.c, w, point), normal) < 0, -1.f, 1.f);
 }
 
 Float sign_by_majority(const Var<MeshArrays>& mesh, const Vec3& point) {
@@ -248,16 +253,15 @@ MeshPointHit with_face(const PointResult& r, const MeshInKernel& mesh, const Vec
   If (hit) {
     const auto [a, b, c] = points_of(mesh, face);
     // The furthest point is a vertex and stays where it is on its face. The closest one follows: of the distance that
-    // makes no difference but for rounding, whose part within the face it takes away. Corners are taken from the point,
-    // so that rounding is by the size of the triangle and not by how far from the origin it is.
+    // makes no difference but for rounding, whose part within the face it takes away.
     Vec3 weights(detach(u), detach(v), detach(Float(1 - u - v)));
     if (!far) {
       weights = closest_point_triangle(point, a, b, c).weights;
       h.u = lib::with_gradient_of<Float>(u, weights.x);
       h.v = lib::with_gradient_of<Float>(v, weights.y);
     }
-    const Vec3 d = (a - point) * weights.x + (b - point) * weights.y + (c - point) * weights.z;
-    h.distance = lib::with_gradient_of<Float>(distance, select(distance > 0, length(d), 0.f));
+    const Float d = length(way_from(a, b, c, weights, point));
+    h.distance = lib::with_gradient_of<Float>(distance, select(distance > 0, d, 0.f));
   }
   return h;
 }

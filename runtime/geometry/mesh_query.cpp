@@ -127,15 +127,15 @@ Vec3 mesh_eval_position(const MeshInKernel& mesh, In<int> face, In<float> u, In<
   tracing::CallPlace place(loc);
   const auto [a, b, c] = detail::points_of(mesh, value(face));
   const Float wu = value(u), wv = value(v);
-  return a * wu + b * wv + c * (1 - wu - wv);
+  return lib::point_of_triangle<Float>(a, b, c, Vec3(wu, wv, 1 - wu - wv));
 }
 
 Vec3 mesh_eval_velocity(const MeshInKernel& mesh, In<int> face, In<float> u, In<float> v, Loc loc) {
   tracing::CallPlace place(loc);
   const Int f = value(face);
   const Float wu = value(u), wv = value(v);
-  return mesh_get_velocity(mesh, f * 3, loc) * wu + mesh_get_velocity(mesh, f * 3 + 1, loc) * wv +
-         mesh_get_velocity(mesh, f * 3 + 2, loc) * (1 - wu - wv);
+  return lib::point_of_triangle<Float>(mesh_get_velocity(mesh, f * 3, loc), mesh_get_velocity(mesh, f * 3 + 1, loc),
+                                       mesh_get_velocity(mesh, f * 3 + 2, loc), Vec3(wu, wv, 1 - wu - wv));
 }
 
 Vec3 mesh_eval_face_normal(const MeshInKernel& mesh, In<int> face, Loc loc) {

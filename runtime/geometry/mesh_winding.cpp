@@ -153,19 +153,21 @@ const auto& fields_of_leaves() {
             const Float area = length(normal);
             // What has moved to infinity counts for nothing.
             If (isfinite(area)) {
-              add(p, Vec3((p[0] + p[1] + p[2]) * (1 / 3.f)), normal, area);
+              add(p, normal, area);
             }
           }
         };
-        each([&](const Vec3*, const Vec3& centre, const Vec3& normal, const Float& area) {
-          f.centre += centre * area;
+        each([&](const Vec3* p, const Vec3& normal, const Float& area) {
+          f.centre += (p[0] + p[1] + p[2]) * (area / 3.f);
           f.area += area;
           f.normal += normal;
         });
         const Vec3 middle = f.middle();
-        each([&](const Vec3* p, const Vec3& centre, const Vec3& normal, const Float&) {
-          f.add_layer(normal, centre - middle);
-          for (int k = 0; k < 3; ++k) f.add_spread(normal / 12.f, p[k] - centre);
+        each([&](const Vec3* p, const Vec3& normal, const Float&) {
+          // Differences before their sum: far from the origin a triangle's centre is off by as much as its size.
+          const Vec3 d[3] = {p[0] - middle, p[1] - middle, p[2] - middle}, centre = (d[0] + d[1] + d[2]) * (1 / 3.f);
+          f.add_layer(normal, centre);
+          for (int k = 0; k < 3; ++k) f.add_spread(normal / 12.f, d[k] - centre);
         });
         f.store(fields, node * 2 + side);
       }

@@ -43,9 +43,20 @@ TEST_F(CompilesAlgorithms, scans_and_reductions) {
       reduce_min(x, out, options);
       reduce_max(x, out, options);
       inner_product(x, y, out, options);
+      // By columns.
+      const Array<T> every = x.slice(0, n, 2);
+      reduce_sum(every, out, options);
+      reduce_min(every, out, options);
+      reduce_max(every, out, options);
+      inner_product(every, y.slice(0, n, 2), out, options);
     }
   });
-  expect_compiled(60);
+  const Array<double> wide = zeros<double>(device(), 1);
+  const Array<float> x = zeros<float>(device(), 1000);
+  reduce_sum(x, wide);
+  inner_product(x, x, wide);
+  reduce_sum(zeros<vec3>(device(), 1000), zeros<vec3d>(device(), 1));
+  expect_compiled(80);
 }
 
 TEST_F(CompilesAlgorithms, runs_histograms_and_selections) {
