@@ -176,7 +176,7 @@ Capture::Undo::~Undo() {
   while (capture_.brings.size() > brings_) capture_.brings.pop_back();
   std::vector<backend::Operation>& list = capture_.operations().list;
   if (list.size() > operations_) list.resize(operations_);
-  for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].operations = 0;
+  for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].dispatches = 0;
 }
 
 OutsideCapture::OutsideCapture() : inside_(std::exchange(t_capture, nullptr)) {}
@@ -284,10 +284,10 @@ void Capture::end_condition(const Structures& before, const char* what, bool aga
   for (const Stale& s : before.here) add(structures.here, s);
 }
 
-void Capture::launched(const Dispatch& work, std::size_t first_operation, std::vector<Stale> stale_before) {
+void Capture::launched(const Dispatch& work, std::size_t dispatches, std::vector<Stale> stale_before) {
   CapturedLaunch& made = launches.emplace_back();
-  made.operation = first_operation;
-  made.operations = position() - first_operation;
+  made.operation = position() - 1;
+  made.dispatches = dispatches;
   made.program = work.program.program;
   made.call = work.program.call;
   made.threads = work.threads;
@@ -325,6 +325,24 @@ void Capture::launched(const Dispatch& work, std::size_t first_operation, std::v
 
 void Capture::launched_nothing() { launches.emplace_back(); }
 
+void Capture::will_be_set() {
+  CapturedLaunch& last = launches.back();
+  if (last.dispatches != 1) return;
+  backend::Operation& operation = operations().list[last.operation];
+  operation.patched = true;
+  last.changed.clear();
+  last.needed.clear();
+  for (const backend::MemoryRange& range : operation.ranges)
+    if (any(range.access, ir::kChanges) && range.bytes != ~0ull) last.changed.push_back(range);
+  const auto needs = [&](const std::shared_ptr<Storage>& storage) {
+    const View all(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
+    return std::ranges::any_of(storage->watchers(),
+                               [&](const auto& watcher) { return watcher->serial > serial && watcher->needs(all); });
+  };
+  for (const auto& [key, use] : used)
+    if (use.storage->watched() && needs(use.storage)) last.needed.push_back(use.storage);
+}
+
 backend::Operations& Capture::operations() { return collector_->operations(); }
 
 std::unique_ptr<backend::Operations> Capture::take() { return collector_->take(); }
@@ -334,7 +352,7 @@ std::shared_ptr<ReportBuffer> Capture::take_reports() {
   if (!reports) return nullptr;
   reports->number(operations().list);
   for (CapturedLaunch& l : launches) {
-    if (l.operations != 1) continue;
+    if (l.dispatches != 1) continue;
     const backend::Operation& o = operations().list[l.operation];
     if (o.report_at) std::memcpy(l.report.data(), o.args.data() + o.report_at, l.report.size());
   }

@@ -21,14 +21,18 @@ struct Change;
 
 /// What a graph needs of a launch to give it other arguments.
 struct CapturedLaunch {
-  std::size_t operation = 0;
-  std::size_t operations = 0;  ///< dispatches; arguments are exchanged where it is one
+  std::size_t operation = 0;   ///< its last dispatch
+  std::size_t dispatches = 0;  ///< arguments are exchanged where it is one; copies that a tape made before are apart
+  bool taped = false;          ///< a tape has recorded it
   std::shared_ptr<backend::Program> program;
   std::shared_ptr<const ir::Interface> call;
   Extent threads = Extent(0);
   std::array<std::byte, ir::report::kArgumentBytes> report{};  ///< what debug mode adds to its arguments
   /// Structures that were changed before it, or by it too, and not made anew by then: see Capture::Stale.
   std::vector<std::shared_ptr<std::atomic<bool>>> stale_before = {}, stale_behind = {};
+  /// What it changed, and memory of which tapes of the capture needed elements as they stood there behind it.
+  std::vector<backend::MemoryRange> changed = {};
+  std::vector<std::shared_ptr<Storage>> needed = {};
 };
 
 /// While it lives, elements of the memory are copied: see Storage::begin_copy(). What they held meanwhile is kept.
@@ -139,9 +143,13 @@ class Capture {
   void before_write(const ArrayBase& elements, const Change& change);
   /// After the dispatches of a launch.
   /// \param stale_before  what had changed before, see Structures
-  void launched(const Dispatch& work, std::size_t first_operation, std::vector<Stale> stale_before);
+  void launched(const Dispatch& work, std::size_t dispatches, std::vector<Stale> stale_before);
   /// After a launch over no threads: it is no node that could be given arguments.
   void launched_nothing();
+  /// A tape has recorded the last launch.
+  void taped() { launches.back().taped = true; }
+  /// The last launch is to be given other arguments.
+  void will_be_set();
   /// Called, last one first, when the capture or the condition ends by an exception: what the host has noted of an
   /// object meanwhile is put back, since the work that goes with it never runs.
   /// \param restore  throws nothing

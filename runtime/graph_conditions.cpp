@@ -153,7 +153,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
     }
   // Launches of other places than where they were captured.
   for (detail::CapturedLaunch& l : capture->launches)
-    if (l.operation >= begin) l.operations = 0;
+    if (l.operation >= begin) l.dispatches = 0;
   for (int k = 0; k < rounds; ++k) {
     if (k > 0) list.insert(list.end(), round.begin(), round.end());
     list.insert(list.end(), body.begin(), body.end());
