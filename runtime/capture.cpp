@@ -222,13 +222,21 @@ void before_captured_write(const ArrayBase& elements, StreamState& stream, const
 }
 
 void Capture::before_write(const ArrayBase& elements, const Change& change) {
+  const auto refuse = [](const char* work, const char* of) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("work {} changes an array that a tape from outside of the {} still needs: let the tape end "
+                            "before, or record it inside",
+                            work, of));
+  };
   for (const auto& watcher : elements.storage()->watchers()) {
     if (watcher->serial > serial) {
-      watcher->before_write(elements, *stream_, change);
+      const bool of_condition = watcher->serial > structures.since;
+      if (!of_condition && watcher->needs(elements)) refuse("in a condition of a graph", "condition");
+      Change known = change;
+      known.replaces_all &= of_condition;  // or nothing is changed
+      watcher->before_write(elements, *stream_, known);
     } else if (watcher->needs(elements)) {
-      throw Error(ErrorKind::invalid_argument,
-                  "work that is captured changes an array that a tape from outside of the capture still needs: let the "
-                  "tape end before, or record it inside");
+      refuse("that is captured", "capture");
     } else {
       watcher->before_captured_write(elements);
     }
@@ -265,6 +273,7 @@ Capture::Structures Capture::begin_condition() {
   Structures before = structures;
   structures.here.clear();
   structures.handles_here = false;
+  structures.since = Storage::next_serial();
   return before;
 }
 
@@ -279,6 +288,7 @@ void Capture::end_condition(const Structures& before, const char* what, bool aga
   if (again && structures.handles_here)
     for (const Stale& s : structures.changed) add(structures.unfound, s);
   structures.handles_here |= before.handles_here;
+  structures.since = before.since;
   // What was changed before may not have been made anew.
   for (const Stale& s : before.changed) add(structures.changed, s);
   for (const Stale& s : before.here) add(structures.here, s);

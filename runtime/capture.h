@@ -138,7 +138,8 @@ class Capture {
   StreamState& stream_for(DeviceState& device);
 
   void touch(std::shared_ptr<Storage> storage, bool writes);
-  /// Before work changes elements: a tape from outside could not tell when they do.
+  /// Before work changes elements: a tape from outside could not tell when they do, nor could one from outside of a
+  /// condition whether they do.
   /// Errors: Error(invalid_argument) where such a tape still needs them.
   void before_write(const ArrayBase& elements, const Change& change);
   /// After the dispatches of a launch.
@@ -213,6 +214,7 @@ class Capture {
     std::vector<Stale> here;     ///< used in the innermost condition
     bool handles_here = false;   ///< work goes by handles there
     std::vector<Stale> unfound;  ///< changed, and not made anew, where work goes by handles
+    std::uint64_t since = 0;     ///< where the innermost condition begins, see Storage::serial; 0: there is none
   };
   Structures structures;
   /// Work is captured that changes what the structure is of; that makes it anew; that uses it.

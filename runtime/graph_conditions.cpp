@@ -8,6 +8,7 @@
 #include "array_create.h"
 #include "capture.h"
 #include "graph.h"
+#include "observe.h"
 #include "view.h"
 
 namespace weft {
@@ -95,6 +96,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   Capture* const capture = Capture::current();
   if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
   detail::refuse_empty(work, what);
+  if (detail::Recorder* r = detail::recorder()) r->replaying(fmt::format("{} is called", what).c_str());
   if (flag.is_null()) invalid(fmt::format("{} takes a flag of one element, and is given a null array", what));
   if (flag.size() != 1) invalid(fmt::format("{} takes a flag of one element, and is given {}", what, flag.size()));
   flag.storage()->check_present();
