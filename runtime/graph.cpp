@@ -43,7 +43,8 @@ std::string other_code(const ir::Interface& captured, const ir::Variant& now, st
 
 /// Why a launch keeps the arguments that it was captured with, or nothing.
 std::string why_fixed(const CapturedLaunch& launch) {
-  constexpr const char* instead = ", which keeps those that it was captured with: let it read from an array what changes";
+  constexpr const char* instead =
+      ", which keeps those that it was captured with: let it read from an array what changes";
   if (!launch.program) return "a launch over no threads";
   if (launch.dispatches == 0) return std::string("a launch within graph_if() or graph_while()") + instead;
   if (launch.taped) return std::string("a launch that a tape recorded, and goes back through") + instead;
@@ -94,7 +95,7 @@ Graph::State& Graph::state() const {
 }
 
 Device Graph::device() const { return Device(state().device); }
-std::int64_t Graph::size() const { return std::int64_t(state().graph->size()); }
+std::int64_t Graph::size() const { return std::int64_t(state().graph->operations().list.size()); }
 
 void Graph::launch() const {
   State& s = state();

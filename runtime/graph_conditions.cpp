@@ -91,6 +91,17 @@ std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
   return made;
 }
 
+/// Each round of a loop is recorded: loops in loops multiply.
+void refuse_too_many(const char* what, int rounds, std::size_t of_a_round, std::size_t before) {
+  constexpr std::size_t kMost = 1 << 20;  ///< operations of a graph with loops; they take a kilobyte each
+  if (rounds == 1 || before + std::size_t(rounds) * of_a_round <= kMost) return;
+  throw Error(ErrorKind::unsupported,
+              fmt::format("{} repeats {} operations up to {} times, behind {} others, and a graph with loops has {} at "
+                          "most: take a lower limit, or launch a graph of some rounds until a flag that the host reads "
+                          "says that it is enough",
+                          what, of_a_round, rounds, before, kMost));
+}
+
 /// Captures `work`, puts a gate before it, and repeats both.
 void conditional(const char* what, const Array<int>& flag, int rounds, const std::function<void()>& work) {
   Capture* const capture = Capture::current();
@@ -131,12 +142,13 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   capture->structures = behind;  // these were told of changes once more, and not in the order of the work
   std::vector<unsigned> grids;
   for (const Operation& o : body)
-    if (o.kind == Operation::Kind::launch && !o.grid_at) grids.insert(grids.end(), {o.grid.x, o.grid.y, o.grid.z});
+    if (o.kind == Operation::Kind::launch && !o.grid.at) grids.insert(grids.end(), {o.grid.x, o.grid.y, o.grid.z});
   if (grids.empty()) {
     list.insert(list.end(), body.begin(), body.end());
     undo.done();
     return;
   }
+  refuse_too_many(what, rounds, body.size() + 1, begin);  // with the gate
   const Device device(capture->device().shared_from_this());
   // Where the grids stand is 0 until a gate opens: a condition inside another one whose gate does not even run stays
   // shut.
@@ -149,8 +161,8 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   std::vector<Operation> round(list.begin() + std::ptrdiff_t(gate_at), list.end());
   std::uint64_t at = now.address();
   for (Operation& o : body)
-    if (o.kind == Operation::Kind::launch && !o.grid_at) {
-      o.grid_at = at;
+    if (o.kind == Operation::Kind::launch && !o.grid.at) {
+      o.grid.at = at;
       at += 12;
     }
   // Launches of other places than where they were captured.

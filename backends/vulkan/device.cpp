@@ -249,6 +249,12 @@ void VulkanDevice::free(const Allocation& allocation) {
   memory_->bury();
 }
 
+void VulkanDevice::give_back() {
+  check_alive();
+  retirement_->collect();
+  memory_->bury();
+}
+
 std::uint64_t VulkanDevice::ray_structure_bytes(std::uint32_t num_points, std::uint32_t num_triangles) {
   check_alive();
   if (!adapter_.ray_query) return Device::ray_structure_bytes(num_points, num_triangles);
