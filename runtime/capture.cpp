@@ -346,8 +346,9 @@ void Capture::will_be_set() {
     if (any(range.access, ir::kChanges) && range.bytes != ~0ull) last.changed.push_back(range);
   const auto needs = [&](const std::shared_ptr<Storage>& storage) {
     const View all(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
-    return std::ranges::any_of(storage->watchers(),
-                               [&](const auto& watcher) { return watcher->serial > serial && watcher->needs(all); });
+    return std::ranges::any_of(storage->watchers(), [&](const auto& watcher) {
+      return watcher->serial > serial && (watcher->needs(all) || watcher->follows(all));
+    });
   };
   for (const auto& [key, use] : used)
     if (use.storage->watched() && needs(use.storage)) last.needed.push_back(use.storage);

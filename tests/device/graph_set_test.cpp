@@ -150,6 +150,31 @@ TEST_P(GraphSets, refuse_an_array_that_a_tape_of_the_graph_still_needs) {
   EXPECT_EQ(fit.x.at(0), 4);
 }
 
+// As in the capture itself, where a change between two parts of a recording is refused.
+TEST_P(GraphSets, refuse_an_array_that_recorded_work_has_left_for_more) {
+  Fit fit(device());
+  const Array<float> free = zeros<float>(device(), n);
+  GraphNode between;
+  const Graph graph = capture(device(), [&] {
+    fit.x.zero_grad();
+    Tape tape;
+    tape.record([&] {
+      fit.loss.fill(0);
+      launch(square, n, fit.x, fit.y);
+    });
+    launch(scale, n, free, 2.f);
+    between = captured_launch();
+    tape.record([&] { launch(sum, n, fit.y, fit.loss); });
+    tape.backward(fit.loss);
+  });
+  expect_contains(error_of([&] { graph.set(between, scale, fit.y, 2.f); }),
+                  "argument 1 is changed by the kernel, and a tape that was recorded in the graph still needs what it "
+                  "holds");
+  graph.set(between, scale, full<float>(device(), n, 1), 2.f);
+  graph.launch();
+  EXPECT_EQ(fit.x.grad().at(0), 2);
+}
+
 TEST_P(GraphSets, refuse_launches_that_a_tape_goes_back_through) {
   Fit fit(device());
   Array<float> noise = zeros<float>(device(), n);
