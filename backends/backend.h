@@ -64,6 +64,8 @@ struct Grid {
   std::uint32_t x = 1, y = 1, z = 1;  ///< workgroups
   bool part = false;                  ///< of a launch that is made in parts, of whole rows each
   std::uint32_t first_y = 0;          ///< the row that the part begins with
+  /// Where x, y and z stand when the launch begins, in device memory, at most as many as here; 0: these are it.
+  std::uint64_t at = 0;
 };
 
 /// A moment on a stream: value v is reached when everything recorded up to it has run. Grows along a stream.
@@ -86,7 +88,7 @@ class Timestamps {
  public:
   virtual ~Timestamps() = default;
   /// The moments in two neighbouring places, in nanoseconds since a moment of the device's own, of an operation that
-  /// has run. Nothing where there are none. Does not wait.
+  /// has run. Nothing where there are none, as of a launch without workgroups. Does not wait.
   virtual std::optional<std::array<std::int64_t, 2>> read(std::uint32_t first) = 0;
 };
 
@@ -118,8 +120,8 @@ struct Operations;
 class Graph {
  public:
   virtual ~Graph() = default;
-  /// Operations.
-  virtual std::size_t size() const = 0;
+  /// What it consists of, with the arguments that it has now.
+  virtual const Operations& operations() const = 0;
   /// Other arguments, as many bytes, for a launch: from the next replay on. Those that run keep theirs.
   /// \param arrays  what of its memory the arguments name, in the order of the captured launch, where that comes first
   virtual void patch(std::size_t operation, std::span<const std::byte> args, std::span<const MemoryRange> arrays) = 0;
@@ -132,7 +134,7 @@ class Stream {
   virtual ~Stream() = default;
 
   /// Records a launch. `args` is the argument block (see ir::Param); it is copied. `ranges` is what the launch
-  /// touches: a launch that overlaps an earlier write, or writes what was read, waits for it.
+  /// touches, Grid::at left out: a launch that overlaps an earlier write, or writes what was read, waits for it.
   virtual Ticket launch(Program& program, Grid grid, std::span<const std::byte> args,
                         std::span<const MemoryRange> ranges) = 0;
   virtual Ticket copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) = 0;
@@ -199,6 +201,9 @@ class Device {
   virtual Allocation allocate(std::size_t bytes, MemoryKind kind) = 0;
   /// Takes effect when everything recorded so far on the device's streams has run. Never blocks.
   virtual void free(const Allocation& allocation) = 0;
+  /// Gives back at once what was freed or dropped, programs and graphs too, where the work before that has run: later
+  /// calls would come to it.
+  virtual void give_back() {}
 
   /// The caller's memory as the device's own, without a copy: Allocation::host is `memory`. It must stay until free(),
   /// which takes effect at once: by then all work that uses it must have run.

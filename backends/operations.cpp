@@ -94,21 +94,11 @@ void ListGraph::patch(std::size_t operation, std::span<const std::byte> args, st
   exchange(operations_->list.at(operation), args, arrays);
 }
 
-Ticket ListGraph::replay_on(Stream& stream) {
+Ticket run(const Operations& operations, Stream& stream) {
   Ticket last = 0;
-  for (const Operation& o : operations_->list) {
+  for (const Operation& o : operations.list) {
     switch (o.kind) {
-      case Operation::Kind::launch: {
-        Grid grid = o.grid;
-        if (o.grid_at) {
-          std::uint32_t words[3];
-          stream.download(words, o.grid_at, sizeof words, last);
-          grid = {words[0], words[1], words[2]};
-          if (words[0] == 0 || words[1] == 0 || words[2] == 0) break;
-        }
-        last = stream.launch(*o.program, grid, o.args, o.ranges);
-        break;
-      }
+      case Operation::Kind::launch: last = stream.launch(*o.program, o.grid, o.args, o.ranges); break;
       case Operation::Kind::copy: last = stream.copy(o.to, o.from, o.bytes); break;
       case Operation::Kind::fill: last = stream.fill(o.to, o.bytes, o.pattern); break;
       case Operation::Kind::build: last = stream.build(*o.structure, o.triangles); break;

@@ -14,10 +14,9 @@ struct Operation {
   // Of a launch
   std::shared_ptr<Program> program;
   Grid grid;
-  bool always = false;        ///< conditions of a graph let it be
-  std::uint64_t grid_at = 0;  ///< where the grid stands when the launch begins, three u32 of device memory; 0: `grid`
+  bool always = false;  ///< conditions of a graph let it be
   std::vector<std::byte> args;
-  std::vector<MemoryRange> ranges;  ///< what it touches, `grid_at` left out
+  std::vector<MemoryRange> ranges;  ///< what it touches, Grid::at left out
   std::uint32_t report_at = 0;      ///< where in `args` ir::report::kArgumentBytes stand; 0: it reports nothing
   bool patched = false;             ///< it is to be given other arguments, or was: see Graph::patch()
   // Of a copy and a fill
@@ -82,13 +81,15 @@ class CaptureStream final : public Stream {
   std::unique_ptr<Operations> operations_;
 };
 
-/// A graph that gives its operations to the stream, one by one: for devices whose streams do them at once.
+/// Gives a stream the operations, one by one. \return  the ticket of the last one, or 0
+Ticket run(const Operations& operations, Stream& stream);
+
+/// A graph whose stream runs its operations one by one: for devices whose streams do them at once.
 class ListGraph : public Graph {
  public:
   explicit ListGraph(std::unique_ptr<Operations> operations) : operations_(std::move(operations)) {}
-  std::size_t size() const override { return operations_->list.size(); }
+  const Operations& operations() const override { return *operations_; }
   void patch(std::size_t operation, std::span<const std::byte> args, std::span<const MemoryRange> arrays) override;
-  Ticket replay_on(Stream& stream);
 
  private:
   std::unique_ptr<Operations> operations_;

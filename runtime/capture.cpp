@@ -176,7 +176,7 @@ Capture::Undo::~Undo() {
   while (capture_.brings.size() > brings_) capture_.brings.pop_back();
   std::vector<backend::Operation>& list = capture_.operations().list;
   if (list.size() > operations_) list.resize(operations_);
-  for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].operations = 0;
+  for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].dispatches = 0;
 }
 
 OutsideCapture::OutsideCapture() : inside_(std::exchange(t_capture, nullptr)) {}
@@ -222,13 +222,21 @@ void before_captured_write(const ArrayBase& elements, StreamState& stream, const
 }
 
 void Capture::before_write(const ArrayBase& elements, const Change& change) {
+  const auto refuse = [](const char* work, const char* of) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("work {} changes an array that a tape from outside of the {} still needs: let the tape end "
+                            "before, or record it inside",
+                            work, of));
+  };
   for (const auto& watcher : elements.storage()->watchers()) {
     if (watcher->serial > serial) {
-      watcher->before_write(elements, *stream_, change);
+      const bool of_condition = watcher->serial > structures.since;
+      if (!of_condition && watcher->needs(elements)) refuse("in a condition of a graph", "condition");
+      Change known = change;
+      known.replaces_all &= of_condition;  // or nothing is changed
+      watcher->before_write(elements, *stream_, known);
     } else if (watcher->needs(elements)) {
-      throw Error(ErrorKind::invalid_argument,
-                  "work that is captured changes an array that a tape from outside of the capture still needs: let the "
-                  "tape end before, or record it inside");
+      refuse("that is captured", "capture");
     } else {
       watcher->before_captured_write(elements);
     }
@@ -265,6 +273,7 @@ Capture::Structures Capture::begin_condition() {
   Structures before = structures;
   structures.here.clear();
   structures.handles_here = false;
+  structures.since = Storage::next_serial();
   return before;
 }
 
@@ -279,15 +288,16 @@ void Capture::end_condition(const Structures& before, const char* what, bool aga
   if (again && structures.handles_here)
     for (const Stale& s : structures.changed) add(structures.unfound, s);
   structures.handles_here |= before.handles_here;
+  structures.since = before.since;
   // What was changed before may not have been made anew.
   for (const Stale& s : before.changed) add(structures.changed, s);
   for (const Stale& s : before.here) add(structures.here, s);
 }
 
-void Capture::launched(const Dispatch& work, std::size_t first_operation, std::vector<Stale> stale_before) {
+void Capture::launched(const Dispatch& work, std::size_t dispatches, std::vector<Stale> stale_before) {
   CapturedLaunch& made = launches.emplace_back();
-  made.operation = first_operation;
-  made.operations = position() - first_operation;
+  made.operation = position() - 1;
+  made.dispatches = dispatches;
   made.program = work.program.program;
   made.call = work.program.call;
   made.threads = work.threads;
@@ -325,6 +335,25 @@ void Capture::launched(const Dispatch& work, std::size_t first_operation, std::v
 
 void Capture::launched_nothing() { launches.emplace_back(); }
 
+void Capture::will_be_set() {
+  CapturedLaunch& last = launches.back();
+  if (last.dispatches != 1) return;
+  backend::Operation& operation = operations().list[last.operation];
+  operation.patched = true;
+  last.changed.clear();
+  last.needed.clear();
+  for (const backend::MemoryRange& range : operation.ranges)
+    if (any(range.access, ir::kChanges) && range.bytes != ~0ull) last.changed.push_back(range);
+  const auto needs = [&](const std::shared_ptr<Storage>& storage) {
+    const View all(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
+    return std::ranges::any_of(storage->watchers(), [&](const auto& watcher) {
+      return watcher->serial > serial && (watcher->needs(all) || watcher->follows(all));
+    });
+  };
+  for (const auto& [key, use] : used)
+    if (use.storage->watched() && needs(use.storage)) last.needed.push_back(use.storage);
+}
+
 backend::Operations& Capture::operations() { return collector_->operations(); }
 
 std::unique_ptr<backend::Operations> Capture::take() { return collector_->take(); }
@@ -334,7 +363,7 @@ std::shared_ptr<ReportBuffer> Capture::take_reports() {
   if (!reports) return nullptr;
   reports->number(operations().list);
   for (CapturedLaunch& l : launches) {
-    if (l.operations != 1) continue;
+    if (l.dispatches != 1) continue;
     const backend::Operation& o = operations().list[l.operation];
     if (o.report_at) std::memcpy(l.report.data(), o.args.data() + o.report_at, l.report.size());
   }

@@ -21,14 +21,19 @@ struct Change;
 
 /// What a graph needs of a launch to give it other arguments.
 struct CapturedLaunch {
-  std::size_t operation = 0;
-  std::size_t operations = 0;  ///< dispatches; arguments are exchanged where it is one
+  std::size_t operation = 0;   ///< its last dispatch
+  std::size_t dispatches = 0;  ///< arguments are exchanged where it is one; copies that a tape made before are apart
+  bool taped = false;          ///< a tape has recorded it
   std::shared_ptr<backend::Program> program;
   std::shared_ptr<const ir::Interface> call;
   Extent threads = Extent(0);
   std::array<std::byte, ir::report::kArgumentBytes> report{};  ///< what debug mode adds to its arguments
   /// Structures that were changed before it, or by it too, and not made anew by then: see Capture::Stale.
   std::vector<std::shared_ptr<std::atomic<bool>>> stale_before = {}, stale_behind = {};
+  /// What it changed, and memory of which tapes of the capture needed elements as they stood there behind it, or had
+  /// left some there.
+  std::vector<backend::MemoryRange> changed = {};
+  std::vector<std::shared_ptr<Storage>> needed = {};
 };
 
 /// While it lives, elements of the memory are copied: see Storage::begin_copy(). What they held meanwhile is kept.
@@ -134,14 +139,19 @@ class Capture {
   StreamState& stream_for(DeviceState& device);
 
   void touch(std::shared_ptr<Storage> storage, bool writes);
-  /// Before work changes elements: a tape from outside could not tell when they do.
+  /// Before work changes elements: a tape from outside could not tell when they do, nor could one from outside of a
+  /// condition whether they do.
   /// Errors: Error(invalid_argument) where such a tape still needs them.
   void before_write(const ArrayBase& elements, const Change& change);
   /// After the dispatches of a launch.
   /// \param stale_before  what had changed before, see Structures
-  void launched(const Dispatch& work, std::size_t first_operation, std::vector<Stale> stale_before);
+  void launched(const Dispatch& work, std::size_t dispatches, std::vector<Stale> stale_before);
   /// After a launch over no threads: it is no node that could be given arguments.
   void launched_nothing();
+  /// A tape has recorded the last launch.
+  void taped() { launches.back().taped = true; }
+  /// The last launch is to be given other arguments.
+  void will_be_set();
   /// Called, last one first, when the capture or the condition ends by an exception: what the host has noted of an
   /// object meanwhile is put back, since the work that goes with it never runs.
   /// \param restore  throws nothing
@@ -205,6 +215,7 @@ class Capture {
     std::vector<Stale> here;     ///< used in the innermost condition
     bool handles_here = false;   ///< work goes by handles there
     std::vector<Stale> unfound;  ///< changed, and not made anew, where work goes by handles
+    std::uint64_t since = 0;     ///< where the innermost condition begins, see Storage::serial; 0: there is none
   };
   Structures structures;
   /// Work is captured that changes what the structure is of; that makes it anew; that uses it.

@@ -36,6 +36,10 @@ StreamState::~StreamState() {
   found.deliver_quietly();
 }
 
+// Behind a wait for everything: what was dropped before is not needed any more, and whoever waits may have nothing else
+// for the device in a long time.
+void StreamState::give_back() { device->device->give_back(); }
+
 bool StreamState::held_up() const { return backend::held_up(*device->device); }
 
 void StreamState::release() {

@@ -94,7 +94,8 @@ class Stream {
 
   /// Starts what has been recorded. Almost never needed: waiting starts what it waits for.
   void submit();
-  /// Waits for everything. Almost never needed: reading an array waits for its producers.
+  /// Waits for everything. Almost never needed: reading an array waits for its producers. What was dropped before, and
+  /// other streams have no work for, is given back then.
   void synchronize();
 
   /// With false no barriers stand between launches. For tests that show what they are for; results may be wrong. Graphs
@@ -226,7 +227,7 @@ class Device {
   /// of 64 is measured, which keeps it apart from its neighbours.
   void set_dispatch_budget(double seconds) const;
   double dispatch_budget() const;
-  /// Waits for all streams of the device.
+  /// Waits for all streams of the device. What was dropped before, memory, kernels and graphs, is given back then.
   void synchronize() const;
   CompileCounts compile_counts() const;
 

@@ -165,7 +165,6 @@ void dispatch(const Dispatch& work) {
   Room<backend::MemoryRange, kFew> range_room(max_ranges);
   backend::MemoryRange* const ranges = range_room.data();
   if (call.report_offset != 0 && !on->capture) on->leave_graph();
-  const std::size_t first_operation = on->capture ? on->capture->position() : 0;
   std::vector<Capture::Stale> stale_before;
   if (on->capture) stale_before = on->capture->structures.changed;
   const auto refuse_freed = [&](const References& list, const char* message) {
@@ -267,6 +266,7 @@ void dispatch(const Dispatch& work) {
   const bool by_rows = call.tid_rank > 0;
   const std::int64_t all = by_rows ? threads[0] : work.count, rest = work.count / all;
   backend::Ticket ticket = 0;
+  std::size_t dispatches = 0;
   const auto record = [&](std::int64_t start, std::int64_t first, std::uint32_t n) {
     std::memcpy(block, &n, 4);
     if (call.wide && by_rows) std::memcpy(block + call.tid_offset, &start, 8);
@@ -305,7 +305,7 @@ void dispatch(const Dispatch& work) {
   for (std::int64_t start = 0; start < all; start += work.steps) {
     if (start > 0 && work.between) work.between();
     const std::int64_t n = std::min(work.steps, all - start) * rest;
-    for (std::int64_t first = 0; first < n; first += std::min(n, work.lanes))
+    for (std::int64_t first = 0; first < n; first += std::min(n, work.lanes), ++dispatches)
       ticket = record(start, first, std::uint32_t(std::min(n - first, work.lanes)));
   }
   const auto touched = [&](Memory list, bool changes) {
@@ -318,7 +318,7 @@ void dispatch(const Dispatch& work) {
     touched(beyond->by_handles, false);
   }
   touched(work.reads, false);
-  if (on->capture) on->capture->launched(work, first_operation, std::move(stale_before));
+  if (on->capture) on->capture->launched(work, dispatches, std::move(stale_before));
 }
 
 }  // namespace weft::detail

@@ -41,6 +41,36 @@ std::string other_code(const ir::Interface& captured, const ir::Variant& now, st
          "another debug mode";
 }
 
+/// Why a launch keeps the arguments that it was captured with, or nothing.
+std::string why_fixed(const CapturedLaunch& launch) {
+  constexpr const char* instead =
+      ", which keeps those that it was captured with: let it read from an array what changes";
+  if (!launch.program) return "a launch over no threads";
+  if (launch.dispatches == 0) return std::string("a launch within graph_if() or graph_while()") + instead;
+  if (launch.taped) return std::string("a launch that a tape recorded, and goes back through") + instead;
+  if (launch.dispatches > 1) return fmt::format("a launch that took {} dispatches", launch.dispatches);
+  return {};
+}
+
+/// The way back of a tape in the graph reads what stood there when the launch was captured: copies of what that changed
+/// itself, and everything else in its place.
+void refuse_needed(const CapturedLaunch& launch, const ArrayBase& array, const detail::HostArg& arg,
+                   const detail::KernelCore& kernel) {
+  const auto is_needed = [&](const auto& s) { return std::ranges::count(launch.needed, s) > 0; };
+  detail::References held;
+  if (array.storage()->holds_arrays()) array.storage()->reach(held);
+  const bool changed_too = std::ranges::any_of(launch.changed, [&](const backend::MemoryRange& range) {
+    return array.address() >= range.address && array.address() + array.extent_bytes() <= range.address + range.bytes;
+  });
+  if ((changed_too || !is_needed(array.storage())) && std::ranges::none_of(held, is_needed)) return;
+  throw Error(ErrorKind::invalid_argument,
+              fmt::format("{} is changed by the kernel, and a tape that was recorded in the graph still needs what it "
+                          "holds: let the tape end before the launch that is set, or give it the array that it was "
+                          "captured with",
+                          argument_name(arg)),
+              kernel.name(), kernel.loc());
+}
+
 Capture& the_capture(const char* what) {
   Capture* capture = Capture::current();
   if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
@@ -65,7 +95,7 @@ Graph::State& Graph::state() const {
 }
 
 Device Graph::device() const { return Device(state().device); }
-std::int64_t Graph::size() const { return std::int64_t(state().graph->size()); }
+std::int64_t Graph::size() const { return std::int64_t(state().graph->operations().list.size()); }
 
 void Graph::launch() const {
   State& s = state();
@@ -116,14 +146,8 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
     throw Error(ErrorKind::invalid_argument, "arguments are set for a node of another graph", kernel.name(),
                 kernel.loc());
   const CapturedLaunch& known = s.launches[node.number];
-  if (known.operations != 1)
-    throw Error(ErrorKind::unsupported,
-                !known.program ? "arguments are set for a launch over no threads"
-                : known.operations == 0
-                    ? "arguments are set for a launch within graph_if() or graph_while(), which keeps those that it "
-                      "was captured with: let it read from an array what changes"
-                    : fmt::format("arguments are set for a launch that took {} dispatches", known.operations),
-                kernel.name(), kernel.loc());
+  if (const std::string why = why_fixed(known); !why.empty())
+    throw Error(ErrorKind::unsupported, "arguments are set for " + why, kernel.name(), kernel.loc());
   given.structures.assign(structures.meshes().begin(), structures.meshes().end());
   given.forms.assign(structures.forms().begin(), structures.forms().end());
   try {
@@ -162,6 +186,7 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   for (const auto& [array, parameter, access] : packed.arrays) {
     ranges.push_back({array->address(), array->extent_bytes(), access});
     const bool changes = any(access, ir::kChanges);
+    if (changes) refuse_needed(known, *array, args[parameter], kernel);
     given.memory.push_back({.storage = array->storage(),
                             .writes = changes,
                             .refers = true,
@@ -197,9 +222,7 @@ Graph capture(const Device& device, const std::function<void()>& work) {
 GraphNode captured_launch() {
   Capture& capture = the_capture("captured_launch()");
   if (capture.launches.empty()) invalid("captured_launch() is called before the first launch of a capture");
-  // Whoever asks for a node is going to give it other arguments.
-  if (const CapturedLaunch& last = capture.launches.back(); last.operations == 1)
-    capture.operations().list[last.operation].patched = true;
+  capture.will_be_set();  // or nobody would ask for a node
   GraphNode node;
   node.number = capture.launches.size() - 1;
   node.capture = capture.serial;

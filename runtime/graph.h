@@ -50,8 +50,10 @@ class Graph {
   /// mesh of it is to be in order at each launch.
   /// Errors: Error(invalid_argument) for a node of another graph, another kernel, arguments that need other code, a
   /// mesh that the graph has changed by then, a HashGrid or a Bvh that it has made in another size or memory by then,
-  /// and arguments that a launch refuses; Error(unsupported) for a launch that
-  /// took several dispatches, over no threads, or within graph_if() or graph_while().
+  /// an array to write that a tape of the graph still needs as it is there (the one that was captured may be: the graph
+  /// copies what it holds), and arguments that a launch refuses; Error(unsupported) for a launch that took several
+  /// dispatches, over no threads, within graph_if() or graph_while(), or that a tape recorded, since its way back keeps
+  /// what it was captured with.
   /// Cost: other scalars, and arrays that lie where the node's did, are written to memory in front of the graph's next
   /// launch. Given other arrays for the first time, the graph is recorded anew by its next launch: what launching each
   /// of its launches costs.
@@ -109,16 +111,17 @@ GraphNode captured_launch();
 /// \param flag  (1)
 ///
 /// On the device: a kernel writes how many workgroups the launches in `work` have, none where the flag is 0.
-/// Errors: Error(invalid_argument) outside of a capture, for a flag of another size or device, and for a HashGrid or
-/// a Bvh that `work` leaves in another size or memory than before; Error(unsupported) for builds of structures for ray
-/// queries in `work`.
+/// Errors: Error(invalid_argument) outside of a capture, for a flag of another size or device, for a HashGrid or a Bvh
+/// that `work` leaves in another size or memory than before, and for a change of what a tape needs that began before;
+/// Error(unsupported) for builds of structures for ray queries in `work`, and while a tape records.
 void graph_if(const Array<int>& flag, const std::function<void()>& work);
 
 /// Work that runs again and again while `flag` is not 0, at most `limit` times. Called in a capture; `work` is called
 /// once. Errors: as graph_if(), and Error(invalid_argument) for a limit outside of 1 to 2^20, and for a structure that
-/// was not there before, is made in a condition inside of `work`, and otherwise behind that. Cost: the graph holds a
-/// gate and the operations of `work` for each round that is possible, and rounds after the last cost an empty launch
-/// for each: a limit of some hundred is cheap, one of 100,000 takes seconds to record.
+/// was not there before, is made in a condition inside of `work`, and otherwise behind that; Error(unsupported) where
+/// the graph would have more than 2^20 operations. Cost: the graph holds a gate and the operations of `work` for each
+/// round that is possible, of some kilobyte each, and rounds after the last cost an empty launch for each: a limit of
+/// some hundred is cheap, one of 100,000 takes seconds to record. Loops in loops multiply.
 void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work);
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "array_create.h"
 #include "capture.h"
 #include "graph.h"
+#include "observe.h"
 #include "view.h"
 
 namespace weft {
@@ -90,11 +91,23 @@ std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
   return made;
 }
 
+/// Each round of a loop is recorded: loops in loops multiply.
+void refuse_too_many(const char* what, int rounds, std::size_t of_a_round, std::size_t before) {
+  constexpr std::size_t kMost = 1 << 20;  ///< operations of a graph with loops; they take a kilobyte each
+  if (rounds == 1 || before + std::size_t(rounds) * of_a_round <= kMost) return;
+  throw Error(ErrorKind::unsupported,
+              fmt::format("{} repeats {} operations up to {} times, behind {} others, and a graph with loops has {} at "
+                          "most: take a lower limit, or launch a graph of some rounds until a flag that the host reads "
+                          "says that it is enough",
+                          what, of_a_round, rounds, before, kMost));
+}
+
 /// Captures `work`, puts a gate before it, and repeats both.
 void conditional(const char* what, const Array<int>& flag, int rounds, const std::function<void()>& work) {
   Capture* const capture = Capture::current();
   if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
   detail::refuse_empty(work, what);
+  if (detail::Recorder* r = detail::recorder()) r->replaying(fmt::format("{} is called", what).c_str());
   if (flag.is_null()) invalid(fmt::format("{} takes a flag of one element, and is given a null array", what));
   if (flag.size() != 1) invalid(fmt::format("{} takes a flag of one element, and is given {}", what, flag.size()));
   flag.storage()->check_present();
@@ -129,12 +142,13 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   capture->structures = behind;  // these were told of changes once more, and not in the order of the work
   std::vector<unsigned> grids;
   for (const Operation& o : body)
-    if (o.kind == Operation::Kind::launch && !o.grid_at) grids.insert(grids.end(), {o.grid.x, o.grid.y, o.grid.z});
+    if (o.kind == Operation::Kind::launch && !o.grid.at) grids.insert(grids.end(), {o.grid.x, o.grid.y, o.grid.z});
   if (grids.empty()) {
     list.insert(list.end(), body.begin(), body.end());
     undo.done();
     return;
   }
+  refuse_too_many(what, rounds, body.size() + 1, begin);  // with the gate
   const Device device(capture->device().shared_from_this());
   // Where the grids stand is 0 until a gate opens: a condition inside another one whose gate does not even run stays
   // shut.
@@ -147,13 +161,13 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   std::vector<Operation> round(list.begin() + std::ptrdiff_t(gate_at), list.end());
   std::uint64_t at = now.address();
   for (Operation& o : body)
-    if (o.kind == Operation::Kind::launch && !o.grid_at) {
-      o.grid_at = at;
+    if (o.kind == Operation::Kind::launch && !o.grid.at) {
+      o.grid.at = at;
       at += 12;
     }
   // Launches of other places than where they were captured.
   for (detail::CapturedLaunch& l : capture->launches)
-    if (l.operation >= begin) l.operations = 0;
+    if (l.operation >= begin) l.dispatches = 0;
   for (int k = 0; k < rounds; ++k) {
     if (k > 0) list.insert(list.end(), round.begin(), round.end());
     list.insert(list.end(), body.begin(), body.end());

@@ -131,6 +131,8 @@ class Watcher {
   virtual void before_write(const ArrayBase& elements, StreamState& stream, const Change& change) = 0;
   /// Whether a change would take something away that is still needed.
   virtual bool needs(const ArrayBase&) { return false; }
+  /// Whether it must hear of each change: a tape's recorded work has left elements there, for what it records later.
+  virtual bool follows(const ArrayBase&) { return false; }
   /// Work is captured that changes these elements; before_write() comes with each launch of the graph.
   virtual void before_captured_write(const ArrayBase&) {}
   /// Of a structure that stands on the memory: what is true while it is stale. Null for all others.

@@ -111,6 +111,14 @@ void OutsideChanges::before_write(const ArrayBase& elements, StreamState&, const
   set_flags();
 }
 
+bool OutsideChanges::follows(const ArrayBase& elements) {
+  bool any = false;
+  const std::lock_guard lock(mutex_);
+  state_.of_records.parts(elements.storage(), elements.address(), elements.address() + elements.extent_bytes(), true,
+                          [&](std::uint64_t, std::uint64_t) { any = true; });
+  return any;
+}
+
 void OutsideChanges::set_flags() {
   const bool any = !state_.replaced.empty() || !state_.unknown.empty();
   *count_ += int(any) - int(any_.exchange(any));

@@ -36,6 +36,7 @@ class OutsideChanges : public Watcher {
   ~OutsideChanges() override { *count_ -= any_; }
 
   void before_write(const ArrayBase& elements, StreamState& stream, const Change& change) override;
+  bool follows(const ArrayBase& elements) override;
 
   /// Recorded work writes these elements.
   void record_write(const ArrayBase& elements);

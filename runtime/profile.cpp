@@ -10,7 +10,8 @@ namespace weft {
 
 using detail::ProfileLog;
 
-Profiler::Profiler(const std::vector<Device>& devices) : log_(std::make_shared<ProfileLog>()) {
+Profiler::Profiler(const std::vector<Device>& devices, const ProfilerOptions& options)
+    : log_(std::make_shared<ProfileLog>(options)) {
   detail::Capture::refuse_waits();
   log_->make_current();
   try {

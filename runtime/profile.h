@@ -19,7 +19,8 @@ class ProfileLog;
 /// host and all devices.
 struct Profile {
   /// All dispatches of one kernel on one device, or of its adjoint ("name (adjoint)"); or the device's copies ("copy"),
-  /// fills ("fill"), builds of structures for ray queries ("build") or launches of graphs ("graph of N operations").
+  /// fills ("fill") or builds of structures for ray queries ("build"), launched alone or in a graph; or launches of
+  /// graphs that are measured as a whole ("graph of N operations").
   struct Kernel {
     std::string name, device;
     std::int64_t count = 0;
@@ -67,6 +68,13 @@ struct Profile {
   void save_trace(const std::filesystem::path& path) const;
 };
 
+/// How a Profiler measures.
+struct ProfilerOptions {
+  /// Each launch of a graph is one operation, submitted as it was recorded: what it takes in truth, and not what of
+  /// that is spent on which kernel.
+  bool whole_graphs = false;
+};
+
 /// Measures all work of some devices, on all streams, and all Timers, from here to stop().
 ///
 ///   Profiler profiler(device);
@@ -74,21 +82,24 @@ struct Profile {
 ///   std::puts(profiler.stop().table().c_str());
 ///
 /// Times are those of the device's own clock. Each operation that is measured runs by itself, between two barriers:
-/// what overlaps otherwise, and the starts and ends of launches that hide behind each other, is not seen. A graph is
-/// one operation, measured as a whole, and its launches are not told apart. Transfers from and to the host are not
-/// operations of the device; a Timer around them shows what they take. Where host and device have to agree, in
-/// trace(), moments are right to within the time of an empty submission.
+/// what overlaps otherwise, and the starts and ends of launches that hide behind each other, is not seen. So do those
+/// of graphs, one by one, with the arguments that they have by then: a graph takes longer on the host meanwhile, and
+/// the sum of its operations is more than what ProfilerOptions::whole_graphs measures. Launches within graph_if() and
+/// graph_while() that do not run are not seen. Transfers from and to the host are not operations of the device; a Timer
+/// around them shows what they take. Where host and device have to agree, in trace(), moments are right to within the
+/// time of an empty submission.
 ///
 /// Its beginning and its end wait for what the devices were given before, to compare clocks. What was recorded for a
 /// renderer's command buffers is not measured.
 ///
 /// One at a time in a process. Cost: while none collects, nothing for a launch and a load for a Timer; else, for each
-/// operation, two time stamps, two barriers and some 100 bytes.
+/// operation, two time stamps, two barriers and some 100 bytes, and for one of a graph what a launch costs.
 class Profiler {
  public:
   /// Errors: Error(invalid_argument) while another one collects; Error(unsupported) when a device has no clock.
-  explicit Profiler(const Device& device) : Profiler(std::vector<Device>{device}) {}
-  explicit Profiler(const std::vector<Device>& devices);
+  explicit Profiler(const Device& device, const ProfilerOptions& options = {})
+      : Profiler(std::vector<Device>{device}, options) {}
+  explicit Profiler(const std::vector<Device>& devices, const ProfilerOptions& options = {});
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
   /// Forgets what was measured, unless stop() was called.

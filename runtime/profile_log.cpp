@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "../backends/operations.h"
 #include "../frontend/support/error.h"
 #include "state.h"
 
@@ -38,7 +39,7 @@ void close_scope(const ProfileLog& log, std::uint32_t scope, std::uint32_t paren
   if (t_open.log == log.id && t_open.scope == scope) t_open.scope = parent;
 }
 
-ProfileLog::ProfileLog() : id(next_id()) {}
+ProfileLog::ProfileLog(const ProfilerOptions& options) : id(next_id()), options(options) {}
 
 std::shared_ptr<ProfileLog> ProfileLog::current() {
   if (!g_collecting.load(std::memory_order_relaxed)) return nullptr;
@@ -268,9 +269,12 @@ backend::Ticket ProfiledStream::build(backend::RayStructure& structure, const ba
 }
 
 backend::Ticket ProfiledStream::replay(backend::Graph& graph) {
-  const auto size = graph.size();
-  return measured(fmt::format("graph of {} operation{}", size, size == 1 ? "" : "s"),
-                  [&] { return own_.replay(graph); });
+  const std::size_t size = graph.operations().list.size();
+  if (size == 0) return own_.replay(graph);
+  if (log_->options.whole_graphs)
+    return measured(fmt::format("graph of {} operation{}", size, size == 1 ? "" : "s"),
+                    [&] { return own_.replay(graph); });
+  return backend::run(graph.operations(), *this);
 }
 
 // The clocks drift apart: in between, in proportion. What an operation takes is told by the device alone.

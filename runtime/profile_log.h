@@ -34,8 +34,9 @@ class ProfileLog : public std::enable_shared_from_this<ProfileLog> {
     double offset = 0;  ///< to add to the device's seconds
   };
 
-  ProfileLog();
+  explicit ProfileLog(const ProfilerOptions& options);
   const std::uint64_t id;  ///< of no other one
+  const ProfilerOptions options;
 
   /// Begins to hear of the devices' streams. Waits for their work. Errors: Error(unsupported) when a device has no
   /// clock.
@@ -127,6 +128,7 @@ class ProfiledStream final : public backend::Stream {
     own_.download(to, from, bytes, after);
   }
   backend::Ticket build(backend::RayStructure& structure, const backend::RayTriangles& triangles) override;
+  /// As a whole, or as launches, copies, fills and builds of the stream.
   backend::Ticket replay(backend::Graph& graph) override;
   bool measure(backend::Timestamps* into, std::uint32_t first) override { return own_.measure(into, first); }
   void start_at_once(bool on) override { own_.start_at_once(on); }

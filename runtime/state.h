@@ -104,6 +104,7 @@ struct StreamState {
       s.wait(last);
       collect(s, last, found);
     });
+    give_back();
   }
   /// Starts what was recorded, unless another thread has the stream to itself.
   void try_submit() {
@@ -193,6 +194,7 @@ struct StreamState {
     }
     return found;
   }
+  void give_back();
   void settle(backend::Stream& s);
   void keep_alone(backend::Stream& s, ReportBuffer& reports);
   /// What comes now may wait for others: who waits for what was given before reads that alone. The stream is locked.

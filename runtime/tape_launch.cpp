@@ -589,6 +589,8 @@ void TapeCore::launching(const CheckedLaunch& launch) {
 }
 
 void TapeCore::launched() {
+  Capture* const capture = Capture::current();
+  if (capture && (pending_ || !step_traces_.empty())) capture->taped();
   if (!pending_) return;
   LaunchRecord& record = static_cast<LaunchRecord&>(*pending_);
   for (std::uint64_t rest = record.outputs; rest; rest &= rest - 1)

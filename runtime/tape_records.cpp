@@ -195,8 +195,8 @@ void TapeCore::note_replaced(const ArrayBase& a) {
 void TapeCore::replaying(const char* what) {
   throw Error(
       ErrorKind::unsupported,
-      fmt::format("{} while a tape records, which does not see what the graph does: let the capture contain the "
-                  "tape's record() and backward(), or call this outside of record() or in Tape::unrecorded()",
+      fmt::format("{} while a tape records, which does not see what the graph does: let that contain the tape's "
+                  "record() and backward(), or call it outside of record() or in Tape::unrecorded()",
                   what));
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "../frontend/support/error.h"
+#include "capture.h"
 #include "kernel_programs.h"
 #include "launch.h"
 #include "tape_core.h"
@@ -145,6 +146,7 @@ class StepRecorder : public Recorder {
     }
   }
   void launched() override {
+    if (Capture* const capture = Capture::current()) capture->taped();
     for (const View& a : written_) write(a);
     written_.clear();
   }

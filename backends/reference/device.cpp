@@ -48,8 +48,14 @@ class HostStream : public Stream {
     const auto* plan = dynamic_cast<const Plan*>(&program);
     if (!plan) throw Error(ErrorKind::invalid_argument, "a program of another device was launched on \"reference\"");
     const std::lock_guard turn(queue_);
-    const Measured measured(*this);
     const HostMemory::Use use(memory_);
+    if (grid.at) {
+      std::uint32_t words[3];
+      std::memcpy(words, device_bytes(grid.at, sizeof words, "launch"), sizeof words);
+      grid = {words[0], words[1], words[2]};
+    }
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return last_;
+    const Measured measured(*this);
     interpret(*plan, grid, args, memory_, scratch_);
     return ++last_;
   }
@@ -93,7 +99,7 @@ class HostStream : public Stream {
   Ticket replay(Graph& graph) override {
     const std::lock_guard turn(queue_);
     const Measured measured(*this);  // as a whole
-    static_cast<ListGraph&>(graph).replay_on(*this);
+    run(graph.operations(), *this);
     return last_;
   }
 

@@ -28,7 +28,7 @@ std::uint32_t threads_of(const Operation& o) {
 }
 
 bool is_small_launch(const Operation& o, std::uint32_t max_threads) {
-  return o.kind == Operation::Kind::launch && !o.grid_at && !o.always && o.grid.x * o.grid.y * o.grid.z == 1 &&
+  return o.kind == Operation::Kind::launch && !o.grid.at && !o.always && o.grid.x * o.grid.y * o.grid.z == 1 &&
          static_cast<const VulkanProgram&>(*o.program).step() && threads_of(o) <= max_threads;
 }
 

@@ -90,11 +90,16 @@ void Commands::write_when_full() {
   if (kept_.full()) kept_.write(device_, commands_);
 }
 
-void Commands::order_launch(std::span<const MemoryRange> ranges) { order(ranges, kCompute); }
+void Commands::order_launch(std::span<const MemoryRange> ranges, std::uint64_t grid_at) {
+  if (!grid_at) return order(ranges, kCompute);
+  std::vector<MemoryRange> all(ranges.begin(), ranges.end());
+  all.push_back({grid_at, kGridBytes, ir::Access::read});
+  order(all, kCompute);
+}
 
 void Commands::dispatch(const VulkanProgram& program, std::span<const std::byte> args, std::uint64_t large,
-                        const Grid& grid, std::uint64_t grid_at) {
-  const Place grid_in = grid_at ? device_.memory().resolve(grid_at, 12) : Place();
+                        const Grid& grid) {
+  const Place grid_in = grid.at ? device_.memory().resolve(grid.at, kGridBytes) : Place();
   if (large) args = std::as_bytes(std::span(&large, 1));
   kept_.launch(program.pipeline(), grid, args, grid_in.buffer, grid_in.offset, used_);
   write_when_full();

@@ -15,6 +15,8 @@ class VulkanDevice;
 class VulkanProgram;
 class VulkanRayStructure;
 
+inline constexpr std::uint64_t kGridBytes = 12;  ///< of a grid that stands in memory
+
 /// A command buffer that is being recorded. Each operation names what it touches; Hazards decides what must stand
 /// before it. Launches, copies, fills and moments are kept first, see Kept.
 class Commands {
@@ -49,16 +51,15 @@ class Commands {
     return commands_;
   }
 
-  /// Puts what is needed before a dispatch() on `ranges`.
-  void order_launch(std::span<const MemoryRange> ranges);
+  /// Puts what is needed before a dispatch() on `ranges`, with a grid that stands in memory, or does not.
+  void order_launch(std::span<const MemoryRange> ranges, std::uint64_t grid_at = 0);
   /// A barrier against everything, before what comes next.
   void barrier();
   /// After an operation.
   void done() { barrier_due_ = always_; }
 
   /// Arguments of a launch that are longer than push constants lie at `large`.
-  void dispatch(const VulkanProgram& program, std::span<const std::byte> args, std::uint64_t large, const Grid& grid,
-                std::uint64_t grid_at = 0);
+  void dispatch(const VulkanProgram& program, std::span<const std::byte> args, std::uint64_t large, const Grid& grid);
   void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
   void fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern);
   /// As the commands run. Whole words: `to` has room for them.

@@ -273,6 +273,17 @@ void VulkanDevice::free(const Allocation& allocation) {
   memory_->bury();
 }
 
+void VulkanDevice::give_back() {
+  check_alive();
+  retirement_->collect();
+  memory_->bury();
+  // Mesa's software device keeps the code of pipelines that have run until the queue is given something.
+  if (!info_.software || !pipelines_->take_destroyed()) return;
+  VkSubmitInfo nothing{};
+  nothing.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  check(submitter_.submit(nothing), "vkQueueSubmit");
+}
+
 std::uint64_t VulkanDevice::ray_structure_bytes(std::uint32_t num_points, std::uint32_t num_triangles) {
   check_alive();
   if (!adapter_.ray_query) return Device::ray_structure_bytes(num_points, num_triangles);

@@ -63,6 +63,7 @@ class VulkanDevice final : public Device {
   const DeviceInfo& info() const override { return info_; }
   Allocation allocate(std::size_t bytes, MemoryKind kind) override;
   void free(const Allocation& allocation) override;
+  void give_back() override;
   Allocation wrap(std::byte* memory, std::size_t bytes) override;
   std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash hash) override;
   /// The same, which is not known to be a kernel: see VulkanProgram::made_of().

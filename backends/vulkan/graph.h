@@ -31,7 +31,7 @@ class VulkanGraph final : public Graph, private DeviceObject {
   VulkanGraph(const VulkanGraph&) = delete;
   VulkanGraph& operator=(const VulkanGraph&) = delete;
 
-  std::size_t size() const override { return operations_->list.size(); }
+  const Operations& operations() const override { return *operations_; }
   void patch(std::size_t operation, std::span<const std::byte> args, std::span<const MemoryRange> arrays) override;
 
   const VulkanDevice* device() const { return &device_; }

@@ -220,6 +220,7 @@ VkPipeline Pipelines::create(std::span<const std::uint32_t> words, const std::st
 
 void Pipelines::destroy(std::uint64_t pipeline) {
   device_.vk().vkDestroyPipeline(device_.handle(), reinterpret_cast<VkPipeline>(pipeline), nullptr);
+  destroyed_.store(true);
 }
 
 std::shared_ptr<Program> VulkanDevice::compile(const ir::Module& module, ir::Hash hash) {

@@ -67,6 +67,8 @@ class Pipelines {
   /// `full_subgroups`: every subgroup has as many threads as the device's subgroups have.
   VkPipeline create(std::span<const std::uint32_t> words, const std::string& name, bool full_subgroups);
   void destroy(std::uint64_t pipeline);
+  /// Whether any were destroyed since the last call.
+  bool take_destroyed() { return destroyed_.exchange(false); }
 
   /// All pipelines have the same: kPushConstantBytes of push constants and nothing else, so that constants need not be
   /// pushed again for the sake of the layout.
@@ -86,6 +88,7 @@ class Pipelines {
   std::mutex save_mutex_;
   std::size_t saved_bytes_ = 0;  // size of our own cache when it was last the same as on disk
   std::atomic<int> created_since_save_{0};
+  std::atomic<bool> destroyed_{false};
 };
 
 /// The key of a module's SPIR-V on disk: all that decides the words.

@@ -29,14 +29,8 @@ void record_launch(VulkanDevice& device, Commands& commands, const Operation& o,
       arguments = args.address;
     }
   }
-  if (o.grid_at) {
-    std::vector<MemoryRange> ranges = o.ranges;
-    ranges.push_back({o.grid_at, 12, ir::Access::read});
-    commands.order_launch(ranges);
-  } else {
-    commands.order_launch(o.ranges);
-  }
-  commands.dispatch(*program, o.args, arguments, o.grid, o.grid_at);
+  commands.order_launch(o.ranges, o.grid.at);
+  commands.dispatch(*program, o.args, arguments, o.grid);
 }
 }  // namespace
 

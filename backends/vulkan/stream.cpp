@@ -163,16 +163,16 @@ void VulkanStream::begin_measured() {
   measure_->write_first(commands_, measure_first_);
 }
 
-void VulkanStream::end_measured() {
+void VulkanStream::end_measured(std::uint64_t grid_at) {
   if (!measure_) return;
-  std::exchange(measure_, nullptr)->write_second(commands_, measure_first_);
+  std::exchange(measure_, nullptr)->write_second(commands_, measure_first_, grid_at);
   commands_.barrier();
 }
 
 // Closes the recording of one operation.
-Ticket VulkanStream::recorded() {
+Ticket VulkanStream::recorded(std::uint64_t grid_at) {
   timeline_->recorded.store(++recorded_, std::memory_order_release);
-  end_measured();
+  end_measured(grid_at);
   commands_.done();
   ++count_;
   if (at_once_)
@@ -237,7 +237,7 @@ Ticket VulkanStream::replay(Graph& graph) {
   timeline_->recorded.store(++recorded_, std::memory_order_release);
   submit({.commands = commands}, Urgency::little);
   ready.arguments_written();
-  if (measured) timestamp([&] { measured->write_second(commands_, measure_first_); });
+  if (measured) timestamp([&] { measured->write_second(commands_, measure_first_, 0); });
   return recorded_;
 }
 
@@ -370,9 +370,9 @@ Ticket VulkanStream::launch(Program& program, Grid grid, std::span<const std::by
     large = staging(args.size());
     std::memcpy(large.host, args.data(), args.size());
   }
-  open().order_launch(ranges);
+  open().order_launch(ranges, grid.at);
   commands_.dispatch(shader, args, large.address, grid);
-  return recorded();
+  return recorded(grid.at);
 }
 
 Ticket VulkanStream::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {

@@ -124,8 +124,8 @@ class VulkanStream final : public Stream, private DeviceObject {
   void begin();
   Commands& open();
   void begin_measured();
-  void end_measured();
-  Ticket recorded();
+  void end_measured(std::uint64_t grid_at);
+  Ticket recorded(std::uint64_t grid_at = 0);
   void flush(Urgency urgency = Urgency::much, const Point& signal = {});
   struct Beside {  // what a submission has beside its batch
     Point wait{}, signal{};

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -11,7 +12,8 @@
 
 namespace weft::backend::vulkan {
 
-VulkanTimestamps::VulkanTimestamps(VulkanDevice& device, std::uint32_t places) : DeviceObject(device) {
+VulkanTimestamps::VulkanTimestamps(VulkanDevice& device, std::uint32_t places)
+    : DeviceObject(device), finds_grid_(places) {
   bits_ = device_.adapter().timestamp_bits;
   if (bits_ == 0)
     throw Error(ErrorKind::unsupported,
@@ -20,10 +22,15 @@ VulkanTimestamps::VulkanTimestamps(VulkanDevice& device, std::uint32_t places) :
   create.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
   create.queryType = VK_QUERY_TYPE_TIMESTAMP;
   create.queryCount = places;
-  results_ = device_.allocate(std::size_t{places} * sizeof(std::uint64_t), MemoryKind::readback);
   const VkResult made = device_.vk().vkCreateQueryPool(device_.handle(), &create, nullptr, &pool_);
-  if (made != VK_SUCCESS || !pool_) device_.free(results_);
   device_.check_made(made, pool_, "vkCreateQueryPool");
+  try {
+    results_ = device_.allocate(std::size_t{places} * sizeof(std::uint64_t), MemoryKind::readback);
+    grids_ = device_.allocate(std::size_t{places} * kGridBytes, MemoryKind::readback);
+  } catch (...) {
+    abandon();
+    throw;
+  }
 }
 
 void VulkanTimestamps::abandon() {
@@ -31,11 +38,24 @@ void VulkanTimestamps::abandon() {
   if (!pool_) return;
   device_.retirement().drop({Retired::Kind::queries, (std::uint64_t)pool_});
   device_.free(results_);
+  device_.free(grids_);
   pool_ = VK_NULL_HANDLE;
+}
+
+// Whether a launch had workgroups is known when it has run.
+void VulkanTimestamps::write_second(Commands& commands, std::uint32_t first, std::uint64_t grid_at) {
+  commands.moment(pool_, first + 1, results_.address + first * sizeof(std::uint64_t));
+  finds_grid_[first] = grid_at != 0;
+  if (grid_at) commands.copy(grids_.address + first * kGridBytes, grid_at, kGridBytes);
 }
 
 std::optional<std::array<std::int64_t, 2>> VulkanTimestamps::read(std::uint32_t first) {
   device_.check_alive();
+  if (finds_grid_[first]) {
+    std::array<std::uint32_t, 3> grid{};
+    std::memcpy(grid.data(), grids_.host + first * kGridBytes, kGridBytes);
+    if (std::ranges::count(grid, 0u)) return {};
+  }
   std::array<std::uint64_t, 2> ticks{};
   std::memcpy(ticks.data(), results_.host + first * sizeof(std::uint64_t), sizeof ticks);
   const double period = device_.adapter().properties.limits.timestampPeriod;

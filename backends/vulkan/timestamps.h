@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 #include "../backend.h"
 #include "commands.h"
@@ -44,15 +45,16 @@ class VulkanTimestamps final : public Timestamps, private DeviceObject {
   /// Record that place `first` gets the moment at which all commands before have run, and later that the one after it
   /// does.
   void write_first(Commands& commands, std::uint32_t first) const { commands.moment(pool_, first, 0); }
-  void write_second(Commands& commands, std::uint32_t first) const {
-    commands.moment(pool_, first + 1, results_.address + first * sizeof(std::uint64_t));
-  }
+  /// \param grid_at  of the launch that is measured, see Grid
+  void write_second(Commands& commands, std::uint32_t first, std::uint64_t grid_at);
 
  private:
   void abandon() override;
 
   VkQueryPool pool_ = VK_NULL_HANDLE;
-  Allocation results_;  ///< of 8 bytes each
+  Allocation results_;                    ///< of 8 bytes each
+  Allocation grids_;                      ///< of kGridBytes each: those that launches found in memory
+  std::vector<std::uint8_t> finds_grid_;  ///< by place, whether it did
   std::uint32_t bits_ = 64;
 };
 
