@@ -108,10 +108,40 @@ std::string name_of(const ArrLayout& a) {
   return a.held ? t.held_arrays[std::size_t(a.held - 1)] : t.module().params[a.param].name;
 }
 
+// The extent of dimension `d` where the trace knows it; else -1.
+std::int64_t known_extent(const ArrLayout& a, int d) {
+  if (a.base == ir::kNone) return -1;
+  const ir::Inst& inst = Trace::current().module()[a.shape[std::size_t(d)]];
+  return inst.op == Op::constant ? std::int64_t(inst.imm) : -1;
+}
+
+void check_index(const ArrLayout& a, int d, const Index& index) {
+  if (!index.is_known) return;
+  const std::int64_t extent = known_extent(a, d);
+  if (index.known >= 0 && (extent < 0 || index.known < extent)) return;
+  const std::string size = extent < 0 ? "" : fmt::format(", which has {} element{}", extent, extent == 1 ? "" : "s");
+  ir::fail(Trace::current(index.loc).module(), index.loc,
+           fmt::format("index {} is outside dimension {} of {}{}", index.known, d, name_of(a), size));
+}
+
+void check_slice(const ArrLayout& a, const Index& lo, const Index& hi, const Index& step) {
+  const std::int64_t extent = known_extent(a, a.first);
+  const bool wrong = (lo.is_known && lo.known < 0) || (hi.is_known && hi.known < 0) ||
+                     (lo.is_known && hi.is_known && hi.known < lo.known) || (step.is_known && step.known < 1) ||
+                     (extent >= 0 && ((hi.is_known && hi.known > extent) || (lo.is_known && lo.known > extent)));
+  if (!wrong) return;
+  const auto text = [](const Index& i) { return i.is_known ? fmt::format("{}", i.known) : std::string("(traced)"); };
+  const std::string size = extent < 0 ? "" : fmt::format(" of {}", extent);
+  ir::fail(Trace::current(lo.loc).module(), lo.loc,
+           fmt::format("slice({}, {}, {}) of {}: it takes 0 <= lo <= hi <= extent{} and a step of 1 or more", text(lo),
+                       text(hi), text(step), name_of(a), size));
+}
+
 // Start of the part that the indices choose: in elements, scaled to the extent of dimension `first + n`, or in bytes.
 Id advance(const ArrLayout& a, const Index* indices, int n) {
   const Loc loc = indices[0].loc;
   Trace::owner_of(a.trace, loc);
+  for (int k = 0; k < n; ++k) check_index(a, a.first + k, indices[k]);
   Id at = a.start;
   if (a.strided) {
     for (int k = 0; k < n; ++k) {
@@ -182,6 +212,7 @@ ArrLayout with_strides(const ArrLayout& a, Loc loc) {
 
 ArrLayout range_of(const ArrLayout& a, const Index& lo, const Index& hi, const Index& step) {
   const Loc loc = lo.loc;
+  check_slice(a, lo, hi, step);
   ArrLayout s = with_strides(a, loc);
   const Id good = tracing::check_range(name_of(a), as(Type::i64, lo.id, loc), as(Type::i64, hi.id, loc),
                                        as(Type::i64, step.id, loc), as(Type::i64, a.shape[a.first], loc), loc);

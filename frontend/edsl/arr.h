@@ -3,7 +3,6 @@
 #include "../types/layout.h"
 #include "mat_var.h"
 #include "quaternion_var.h"
-#include "ref.h"
 
 namespace weft {
 
@@ -18,19 +17,19 @@ class Index {
  public:
   template <IntegerScalar T>
   Index(const Var<T>& v, Loc loc = Loc::here()) : id(v.read(loc)), loc(loc) {}
-  template <class T>
-  requires IntegerScalar<std::remove_const_t<T>> Index(const Ref<T>& r, Loc loc = Loc::here())
-      : id(r.read(loc)), loc(loc) {}
-  template <IntegerScalar T>
-  Index(const ComponentAt<T>& c, Loc loc = Loc::here()) : id(c.read(loc)), loc(loc) {}
   template <IntegerScalar T>
   Index(T value, Loc loc = Loc::here())
-      : id(tracing::literal_int(sizeof(T) == 8 ? ir::Type::i64 : ir::Type::i32, std::int64_t(value), loc)), loc(loc) {}
+      : id(tracing::literal_int(sizeof(T) == 8 ? ir::Type::i64 : ir::Type::i32, std::int64_t(value), loc)),
+        loc(loc),
+        is_known(true),
+        known(std::int64_t(value)) {}
 
   Index(tracing::Id id, Loc loc, FromId) : id(id), loc(loc) {}
 
   tracing::Id id;
   Loc loc;
+  bool is_known = false;  ///< it is a number of the host's
+  std::int64_t known = 0;
 };
 
 /// All that an array knows at trace time; copied into slices.
@@ -58,7 +57,9 @@ ArrLayout make_array_param(std::uint32_t element_bytes, std::uint32_t align, int
                            const std::string& type_name);
 /// The array whose handle (ArrayHandle) lies at an address; always contiguous.
 ArrLayout load_array_handle(const tracing::Address& at, int ndim, std::uint32_t element_bytes, Loc loc);
-/// Where the element with these indices is; `n` indices complete the address.
+/// Where the element with these indices is; `n` indices complete the address. Here and where slices are made, a number
+/// of the host's that is known to be out of range is an Error(invalid_kernel): a negative one, and one beyond an extent
+/// that is known too.
 tracing::Address address_of(const ArrLayout& arr, const Index* indices, int n);
 /// Fixes the next index.
 ArrLayout slice_of(const ArrLayout& arr, const Index& index);
@@ -94,6 +95,33 @@ struct TypeName<transformation<T>> {
   static std::string get() { return named_type("transform", scalar_type<T>()); }
 };
 
+/// The elements of an array of N dimensions whose layout is `layout`: a[i] of one dimension, a(i, j, ..) of all. No
+/// templates but where the number of indices is wrong, so that each index brings the line on which it stands.
+#define WEFT_ELEMENTS(layout)                                                                                          \
+  Element& operator[](detail::Index i) const requires(N == 1) { return at(layout, i); }                                \
+  Element& operator()(detail::Index i) const requires(N == 1) { return at(layout, i); }                                \
+  Element& operator()(detail::Index i, detail::Index j) const requires(N == 2) { return at(layout, i, j); }            \
+  Element& operator()(detail::Index i, detail::Index j, detail::Index k) const requires(N == 3) {                      \
+    return at(layout, i, j, k);                                                                                        \
+  }                                                                                                                    \
+  Element& operator()(detail::Index i, detail::Index j, detail::Index k, detail::Index l) const requires(N == 4) {     \
+    return at(layout, i, j, k, l);                                                                                     \
+  }                                                                                                                    \
+  template <class... I>                                                                                                \
+  requires(sizeof...(I) != N) Element& operator()(const I&...) const {                                                 \
+    static_assert(sizeof...(I) == N, "weft: an array takes as many indices as it has dimensions; a[i] makes a slice"); \
+    return detail::variable_of<T>({});                                                                                 \
+  }                                                                                                                    \
+                                                                                                                       \
+ private:                                                                                                              \
+  template <class A, class... I>                                                                                       \
+  static Element& at(const A& array, const I&... i) {                                                                  \
+    const detail::Index indices[] = {i...};                                                                            \
+    return detail::element_at<T>(detail::address_of(array, indices, N));                                               \
+  }                                                                                                                    \
+                                                                                                                       \
+ public:
+
 }  // namespace detail
 
 /// See Arr. Elements: a[i] (one dimension), a(i, j), a[i][j]; a[i] of more dimensions is a slice and may be passed to
@@ -105,45 +133,50 @@ class Var<Array<T, N>> {
   static_assert(detail::Layout<T>::size > 0);
 
  public:
-  explicit Var(const detail::ArrLayout& layout) : layout_(layout) {}
-  Var(const Var&) = default;
-  /// An array that a struct in memory holds.
-  Var(const Ref<Array<T, N>>& r, Loc loc = Loc::here()) : Var(r.load(loc)) {}
-  /// Which array a name means is fixed: it could not depend on traced conditions.
-  Var& operator=(const Var&) = delete;
+  /// What an element is: `Var<T>&`, of an Arr<const T> `const Var<T>&`.
+  using Element = typename detail::ElementFace<T>::type;
 
-  template <class... I>
-  Ref<T> operator()(const I&... i) const {
-    static_assert(sizeof...(I) == N, "weft: an array takes as many indices as it has dimensions; a[i] makes a slice");
-    if constexpr (sizeof...(I) == N) {
-      const detail::Index indices[] = {detail::Index(i)...};
-      return Ref<T>(detail::address_of(layout_, indices, N));
-    }
+  explicit Var(const detail::ArrLayout& layout) : layout_(layout) {}
+  /// An array that a struct in memory holds. Each use reads its address and shape anew; a copy reads them once.
+  explicit Var(const tracing::Named& named) : named_(named) {}
+  Var(const Var& v, Loc loc = {}) : layout_(v.layout(loc)) {}
+  /// Which array a name means is fixed: it could not depend on traced conditions.
+  Var& operator=(const Var&) {
+    static_assert(detail::is_writable<T>,
+                  "weft: a kernel cannot replace an array, nor change which one a name means; assign its elements");
+    return *this;
   }
-  Ref<T> operator[](detail::Index i) const requires(N == 1) { return Ref<T>(detail::address_of(layout_, &i, 1)); }
-  auto operator[](detail::Index i) const requires(N > 1) { return Var<Array<T, N - 1>>(detail::slice_of(layout_, i)); }
+
+  WEFT_ELEMENTS(layout(i.loc))
+  auto operator[](detail::Index i) const requires(N > 1) {
+    return Var<Array<T, N - 1>>(detail::slice_of(layout(i.loc), i));
+  }
 
   /// A view of elements lo, lo + step, ... below hi of the first dimension; step >= 1. Shares the elements.
   /// Cost: its elements are addressed in 64 bits, by strides.
   Var slice(detail::Index lo, detail::Index hi, detail::Index step = 1) const {
-    return Var(detail::range_of(layout_, lo, hi, step));
+    return Var(detail::range_of(layout(lo.loc), lo, hi, step));
   }
   /// A view with the dimensions in reverse order.
-  Var transpose(Loc loc = Loc::here()) const requires(N > 1) { return Var(detail::transposed(layout_, loc)); }
+  Var transpose(Loc loc = Loc::here()) const requires(N > 1) { return Var(detail::transposed(layout(loc), loc)); }
 
   /// Extent of dimension k. A launch with an array that has 2^31 elements or more along it is refused: see shape64().
   Var<int> shape(int k, Loc loc = Loc::here()) const {
-    return Var<int>(detail::shape_of(layout_, k, ir::Type::i32, loc), detail::FromId{});
+    return Var<int>(detail::shape_of(layout(loc), k, ir::Type::i32, loc), detail::FromId{});
   }
   /// The same in 64 bits.
   Var<std::int64_t> shape64(int k, Loc loc = Loc::here()) const {
-    return Var<std::int64_t>(detail::shape_of(layout_, k, ir::Type::i64, loc), detail::FromId{});
+    return Var<std::int64_t>(detail::shape_of(layout(loc), k, ir::Type::i64, loc), detail::FromId{});
   }
 
-  const detail::ArrLayout& layout() const { return layout_; }
+  detail::ArrLayout layout(Loc loc = {}) const {
+    if (!named_.target) return layout_;
+    return detail::load_array_handle(named_.address(), N, detail::Layout<T>::size, loc);
+  }
 
  private:
   detail::ArrLayout layout_;
+  tracing::Named named_;
 };
 
 }  // namespace weft

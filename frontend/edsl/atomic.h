@@ -31,20 +31,35 @@ In<T> negative(const In<T>& v) {
   return In<T>(from_ids<T>(ids), v.loc);
 }
 
-// An operand of an element that may be read only.
 template <class T>
-using Operand = std::type_identity_t<In<std::remove_const_t<T>>>;
+using Operand = std::type_identity_t<In<T>>;
+
+/// Where an element lies. Errors: Error(invalid_kernel) for a variable, which only its thread sees.
+template <class T>
+tracing::Address atomic_address(Var<T>& element, Loc loc) {
+  if constexpr (Scalar<T>)
+    return tracing::atomic_address(element.slot(), loc);
+  else
+    return tracing::atomic_address(element.part(0).slot(), loc);
+}
 
 }  // namespace detail
 
-#define WEFT_ATOMIC(name, op, allowed, wrong, operand)                                            \
-  template <class T>                                                                              \
-  auto name(const Ref<T>& element, detail::Operand<T> value) {                                    \
-    using Host = std::remove_const_t<T>;                                                          \
-    static_assert(!std::is_const_v<T>, "weft::" #name ": the array is read only (Arr<const T>)"); \
-    constexpr bool fits = allowed(detail::flat_scalar<Host>());                                   \
-    static_assert(fits, "weft::" #name ": the elements " wrong);                                  \
-    if constexpr (fits) return detail::atomic<Host>(ir::Op::op, element.address(), operand);      \
+#define WEFT_ATOMIC(name, op, allowed, wrong, operand)                                                             \
+  template <class T>                                                                                               \
+  auto name(Var<T>& element, detail::Operand<T> value) {                                                           \
+    constexpr bool fits = allowed(detail::flat_scalar<T>());                                                       \
+    static_assert(fits, "weft::" #name ": the elements " wrong);                                                   \
+    if constexpr (fits) return detail::atomic<T>(ir::Op::op, detail::atomic_address(element, value.loc), operand); \
+  }                                                                                                                \
+  WEFT_ATOMIC_REFUSED(name, detail::Operand<T>)
+
+#define WEFT_ATOMIC_REFUSED(name, ...)                                                                     \
+  template <class T>                                                                                       \
+  Var<T> name(const Var<T>& element, __VA_ARGS__) {                                                        \
+    static_assert(detail::is_writable<T>,                                                                  \
+                  "weft::" #name ": the array is read only (Arr<const T>), or this is no element of one"); \
+    return element;                                                                                        \
   }
 
 /// The atomic operations: each changes an element in one indivisible step and returns the value before. They order
@@ -55,33 +70,36 @@ using Operand = std::type_identity_t<In<std::remove_const_t<T>>>;
 /// Cost: one instruction where the device has it (int32, uint32; with its features int64, uint64, and the addition of
 /// float32 and float64); else a loop of compare-exchanges, for 8 and 16 bits on the word around the element.
 WEFT_ATOMIC(atomic_add, atomic_add, ir::is_numeric, "are not numbers", value)
-WEFT_ATOMIC(atomic_sub, atomic_add, ir::is_numeric, "are not numbers", detail::negative<Host>(value))
+WEFT_ATOMIC(atomic_sub, atomic_add, ir::is_numeric, "are not numbers", detail::negative<T>(value))
 WEFT_ATOMIC(atomic_min, atomic_min, ir::is_numeric, "are not numbers", value)
 WEFT_ATOMIC(atomic_max, atomic_max, ir::is_numeric, "are not numbers", value)
 /// Bits of integers.
 WEFT_ATOMIC(atomic_and, atomic_and, ir::is_int, "are not integers", value)
 WEFT_ATOMIC(atomic_or, atomic_or, ir::is_int, "are not integers", value)
 WEFT_ATOMIC(atomic_xor, atomic_xor, ir::is_int, "are not integers", value)
+
 #undef WEFT_ATOMIC
 
 /// Replaces the element; booleans too.
 template <class T>
-auto atomic_exchange(const Ref<T>& element, detail::Operand<T> value) {
-  static_assert(!std::is_const_v<T>, "weft::atomic_exchange: the array is read only (Arr<const T>)");
+auto atomic_exchange(Var<T>& element, detail::Operand<T> value) {
   constexpr bool fits = detail::flat_scalar<T>() != ir::Type::none;
   static_assert(fits, "weft::atomic_exchange: the elements are structs; name a field");
-  if constexpr (fits) return detail::atomic<std::remove_const_t<T>>(ir::Op::atomic_exchange, element.address(), value);
+  if constexpr (fits)
+    return detail::atomic<T>(ir::Op::atomic_exchange, detail::atomic_address(element, value.loc), value);
 }
+WEFT_ATOMIC_REFUSED(atomic_exchange, detail::Operand<T>)
 
 /// Replaces the element by `desired` where its bits are those of `expected`; the value before tells whether. Booleans
 /// too. Comparing bits, a NaN may be expected, and 0 is not -0.
 template <class T>
-auto atomic_cas(const Ref<T>& element, detail::Operand<T> expected, detail::Operand<T> desired) {
-  static_assert(!std::is_const_v<T>, "weft::atomic_cas: the array is read only (Arr<const T>)");
+auto atomic_cas(Var<T>& element, detail::Operand<T> expected, detail::Operand<T> desired) {
   constexpr bool fits = detail::flat_scalar<T>() != ir::Type::none;
   static_assert(fits, "weft::atomic_cas: the elements are structs; name a field");
   if constexpr (fits)
-    return detail::atomic<std::remove_const_t<T>>(ir::Op::atomic_cas, element.address(), desired, &expected);
+    return detail::atomic<T>(ir::Op::atomic_cas, detail::atomic_address(element, desired.loc), desired, &expected);
 }
+WEFT_ATOMIC_REFUSED(atomic_cas, detail::Operand<T>, detail::Operand<T>)
+#undef WEFT_ATOMIC_REFUSED
 
 }  // namespace weft

@@ -7,7 +7,6 @@
 
 #include "../support/error.h"
 #include "checks.h"
-#include "ref.h"
 
 namespace weft {
 
@@ -40,8 +39,13 @@ Block::Block(Kind kind, Loc loc) : kind_(kind), exceptions_(std::uncaught_except
 }
 
 Block::~Block() {
-  if (state_ != State::open || std::uncaught_exceptions() != exceptions_) return;
-  Trace::current().defer_error(loc_, fmt::format(kLeft, name_of(kind_)));
+  Trace* t = Trace::if_sound();
+  if (state_ != State::open || !t) return;
+  if (std::uncaught_exceptions() != exceptions_) {
+    t->break_off(loc_, exception_leaves(fmt::format("the body of {}", name_of(kind_))));
+    return;
+  }
+  t->defer_error(loc_, fmt::format(kLeft, name_of(kind_)));
   close();
 }
 
@@ -63,7 +67,6 @@ void Block::begin(Id condition) {
       if (kind_ == Kind::else_if) b.mark_chain();
       break;
   }
-  state_ = State::open;
 }
 
 void Block::leave() {
@@ -94,8 +97,14 @@ RangeLoop::RangeLoop(Id lo, Id hi, Id step, Loc loc)
       loc_(loc) {}
 
 RangeLoop::~RangeLoop() {
-  if (state_ != 1 || std::uncaught_exceptions() != exceptions_) return;
-  Trace::current().defer_error(loc_, fmt::format(kLeft, "for (.. : range(..))"));
+  Trace* t = Trace::if_sound();
+  if (state_ != 1 || !t) return;
+  const std::string name = "for (.. : range(..))";
+  if (std::uncaught_exceptions() != exceptions_) {
+    t->break_off(loc_, exception_leaves("the body of " + name));
+    return;
+  }
+  t->defer_error(loc_, fmt::format(kLeft, name));
   close();
 }
 
@@ -103,6 +112,7 @@ RangeLoop::~RangeLoop() {
 // number is computed before, so that i + step past the end of the type cannot wrap around to a valid index.
 Id RangeLoop::open() {
   ir::Builder& b = Trace::owner_of(trace_, loc_).builder();
+  state_ = 1;
   const Type type = b.module()[lo_].type;
   auto is = [&](Id id, std::int64_t v) {
     const ir::Inst& inst = b.module()[id];
@@ -117,7 +127,6 @@ Id RangeLoop::open() {
     b.open_loop({}, loc_);
     Id i = b.local_get(counter_, loc_);
     b.loop_body(b.pure(Op::lt, Type::b1, {i, hi_}, loc_));
-    state_ = 1;
     return i;
   }
   const Type unsigned_type = to_unsigned(type);
@@ -145,7 +154,6 @@ Id RangeLoop::open() {
   b.open_loop({}, loc_);
   Id k = b.local_get(counter_, loc_);
   b.loop_body(b.pure(Op::lt, Type::b1, {k, count_}, loc_));
-  state_ = 1;
   Id offset = b.pure(Op::mul, type, {b.pure(Op::bitcast, type, {k}, loc_), step_}, loc_);
   return b.pure(Op::add, type, {lo_, offset}, loc_);
 }
@@ -159,20 +167,6 @@ void RangeLoop::close() {
   b.local_set(counter_, b.pure(Op::add, type, {i, b.constant(type, 1)}, loc_), loc_);
   b.close_loop();
 }
-
-// Elements of arrays as left operands.
-template <bool Or>
-ShortCircuit<Or>::ShortCircuit(const Ref<bool>& v, Loc loc) : id(v.read(loc)), loc(loc) {
-  tracing::begin_short_circuit(id, Or, loc);
-}
-template <bool Or>
-ShortCircuit<Or>::ShortCircuit(const Ref<const bool>& v, Loc loc) : id(v.read(loc)), loc(loc) {
-  tracing::begin_short_circuit(id, Or, loc);
-}
-template ShortCircuit<false>::ShortCircuit(const Ref<bool>&, Loc);
-template ShortCircuit<true>::ShortCircuit(const Ref<bool>&, Loc);
-template ShortCircuit<false>::ShortCircuit(const Ref<const bool>&, Loc);
-template ShortCircuit<true>::ShortCircuit(const Ref<const bool>&, Loc);
 
 }  // namespace detail
 

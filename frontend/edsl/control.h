@@ -17,8 +17,8 @@ In<bool> condition(const C& c, Loc loc = Loc::here()) {
     return In<bool>(true, loc);
 }
 
-/// A block of traced control flow, open while its object lives in the header of a `for` that runs once. The step of
-/// that `for` closes it; a body left by a native break, return or goto never gets there, which the destructor sees.
+/// A block of traced control flow, open while its object lives in the header of a `for`. The step of that `for` closes
+/// it; a body left by a native break, return, goto or exception never gets there, which the destructor sees.
 class Block {
  public:
   enum class Kind { if_, else_, else_if, while_ };
@@ -30,6 +30,7 @@ class Block {
   template <class C>
   bool enter(C condition) {
     if (state_ != State::fresh) return false;
+    state_ = State::open;
     if (kind_ == Kind::while_) open_loop();
     In<bool> c = condition();
     begin(c.id);
@@ -37,8 +38,17 @@ class Block {
   }
   bool enter() {
     if (state_ != State::fresh) return false;
+    state_ = State::open;
     begin(ir::kNone);
     return true;
+  }
+  /// The `for` of an If runs twice: for its body, and, when that is closed, for what stands behind `else`.
+  bool next() {
+    if (state_ == State::open) {
+      leave();
+      return true;
+    }
+    return state_ == State::fresh;
   }
   void leave();
 
@@ -116,11 +126,6 @@ struct IntegerOf {
 template <IntegerScalar T>
 struct IntegerOf<Var<T>> {
   using type = T;
-};
-template <class T>
-requires IntegerScalar<std::remove_const_t<T>>
-struct IntegerOf<Ref<T>> {
-  using type = std::remove_const_t<T>;
 };
 template <class A, class... B>
 struct RangeType {
@@ -238,10 +243,15 @@ void while_(C condition, F body, Loc loc = Loc::here()) {
   for (::weft::detail::Block WEFT_CAT(weft_block_, id)(::weft::detail::Block::Kind::kind, ::weft::Loc::here()); \
        WEFT_CAT(weft_block_, id).enter(__VA_ARGS__); WEFT_CAT(weft_block_, id).leave())
 
+#define WEFT_IF_(id, ...)                                                                                      \
+  for (::weft::detail::Block WEFT_CAT(weft_block_, id)(::weft::detail::Block::Kind::if_, ::weft::Loc::here()); \
+       WEFT_CAT(weft_block_, id).next();)                                                                      \
+    if (WEFT_CAT(weft_block_, id).enter([&] { return ::weft::detail::condition(__VA_ARGS__); }))
+
 /// If (c) {..} ElseIf (d) {..} Else {..}: branches of the kernel. Conditions are evaluated in order, each only where
-/// those before it are false.
-#define If(...) WEFT_BLOCK_(__COUNTER__, if_, [&] { return ::weft::detail::condition(__VA_ARGS__); })
-#define Else WEFT_BLOCK_(__COUNTER__, else_)
-#define ElseIf(...) WEFT_BLOCK_(__COUNTER__, else_if) If (__VA_ARGS__)
+/// those before it are false. An Else goes with the If that `else` would go with.
+#define If(...) WEFT_IF_(__COUNTER__, __VA_ARGS__)
+#define Else else WEFT_BLOCK_(__COUNTER__, else_)
+#define ElseIf(...) else WEFT_BLOCK_(__COUNTER__, else_if) If (__VA_ARGS__)
 /// While (c) {..}: a loop of the kernel; the condition is evaluated before each iteration.
 #define While(...) WEFT_BLOCK_(__COUNTER__, while_, [&] { return ::weft::detail::condition(__VA_ARGS__); })

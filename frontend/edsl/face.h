@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// The host type behind a value of any face, and whether it is traced: Var<T>, Ref<T>, Ref<const T> and a component by
-/// traced index are traced faces of T; any other type is its own host type.
+/// The host type behind a value of any face, and whether it is traced: Var<T> is the traced face of T; any other type
+/// is its own host type.
 template <class A>
 struct FaceTraits {
   using host = A;
@@ -19,16 +19,9 @@ struct FaceTraits<Var<T>> {
   using host = T;
   static constexpr bool traced = true;
 };
+
 template <class T>
-struct FaceTraits<Ref<T>> {
-  using host = std::remove_const_t<T>;
-  static constexpr bool traced = true;
-};
-template <class T>
-struct FaceTraits<detail::ComponentAt<T>> {
-  using host = T;
-  static constexpr bool traced = true;
-};
+struct FaceTraits<detail::HostChoice<T>> : FaceTraits<Var<T>> {};
 
 template <class A>
 using HostOf = typename FaceTraits<std::remove_cvref_t<A>>::host;
@@ -94,9 +87,15 @@ concept TransformLike = detail::is_transformation<HostOf<A>>;
 
 namespace detail {
 
-/// A host number adapts to the operands beside it; all else decides the element type.
+/// A host number adapts to the operands beside it, and so does a choice of two; all else decides the element type.
 template <class A>
-inline constexpr bool is_literal = Scalar<std::remove_cvref_t<A>>;
+inline constexpr bool is_literal = Scalar<A>;
+template <class A>
+inline constexpr bool is_literal<HostChoice<A>> = true;
+template <class A>
+inline constexpr bool is_literal<const A> = is_literal<A>;
+template <class A>
+inline constexpr bool is_literal<A&> = is_literal<A>;
 
 template <class T, class... A>
 inline constexpr bool fits = ((is_literal<A> || std::is_same_v<ElementOf<A>, T>)&&...);
@@ -116,7 +115,7 @@ struct ElementOfAll {
 };
 template <class... A>
 requires(is_literal<A>&&...) struct ElementOfAll<A...> {
-  using type = HostCommon<std::remove_cvref_t<A>...>;
+  using type = HostCommon<HostOf<A>...>;
 };
 
 template <class... A>
@@ -159,15 +158,25 @@ struct Rebound<U, T> {
 template <class... A>
 using ScalarFaceOf = typename detail::ScalarFace<A...>::type;
 
+namespace detail {
+/// A copy of a variable, at a place of its own.
+template <class T>
+Var<T> value_of(const Var<T>& v, Loc loc) {
+  return Var<T>(In<T>(v, loc).id, FromId{});
+}
+}  // namespace detail
+
 /// A value of any face as one of the face of S: a host value becomes a constant of the trace, an element of an array is
-/// read, a host number takes the scalar type of S. S comes from ScalarFaceOf, which refuses operands of different
-/// element types; here such a one is converted, so that the refusal stays the only message. What fits already is passed
-/// through by reference.
+/// read (once, whole), a host number takes the scalar type of S. S comes from ScalarFaceOf, which refuses operands of
+/// different element types; here such a one is converted, so that the refusal stays the only message. A host value that
+/// fits already is passed through by reference.
 template <class S, class A>
 decltype(auto) lift(const A& a, [[maybe_unused]] Loc loc = Loc::here()) {
   using Host = typename detail::Rebound<HostOf<A>, HostOf<S>>::type;
   using To = FaceLike<S, Host>;
-  if constexpr (std::is_same_v<A, To>)
+  if constexpr (std::is_same_v<A, To> && any_traced<S>)
+    return To(detail::value_of(a, loc));
+  else if constexpr (std::is_same_v<A, To>)
     return static_cast<const A&>(a);
   else if constexpr (any_traced<S> && (any_traced<A> || detail::is_literal<A>))
     return To(a, loc);

@@ -41,6 +41,13 @@ void for_accesses(const Address& at, std::span<const Leaf> leaves, F f) {
     f(i, int(n));
   }
 }
+
+// What lies `offset` bytes behind.
+Address field_at(const Address& at, std::uint32_t offset) {
+  Address field = at;
+  field.offset += offset;
+  return field;
+}
 }  // namespace
 
 void load_leaves(const Address& from, std::span<const Leaf> leaves, Id* out, Loc loc) {
@@ -53,6 +60,16 @@ void store_leaves(const Address& to, std::span<const Leaf> leaves, const Id* val
   for_accesses(to, leaves, [&](std::size_t i, int n) {
     tracing::store(field_at(to, leaves[i].offset), leaves[i].type, n, values + i, loc);
   });
+}
+
+void read_slots(const tracing::Slot* const* slots, std::span<const Leaf> leaves, Id* out, Loc loc) {
+  if (slots[0]->named().in_memory()) return load_leaves(slots[0]->named().address(), leaves, out, loc);
+  for (std::size_t i = 0; i < leaves.size(); ++i) out[i] = slots[i]->read(loc);
+}
+
+void assign_slots(tracing::Slot* const* slots, std::span<const Leaf> leaves, const Id* values, Loc loc) {
+  if (slots[0]->named().in_memory()) return store_leaves(slots[0]->named().address(), leaves, values, loc);
+  for (std::size_t i = 0; i < leaves.size(); ++i) slots[i]->assign(values[i], loc);
 }
 
 void leaf_constants(const void* value, std::span<const Leaf> leaves, Id* out, Loc loc) {
@@ -68,34 +85,18 @@ void select_leaves(Id condition, const Id* a, const Id* b, int count, Id* out, L
   for (int i = 0; i < count; ++i) out[i] = tracing::ternary(Op::select, condition, a[i], b[i], loc);
 }
 
-void pick_leaves(const Index& index, const Id* values, int n, int count, Id* out) {
-  for (int j = 0; j < count; ++j) out[j] = tracing::pick(values + j, n, count, index.id, index.loc);
-}
-
-Address field_at(const Address& at, std::uint32_t offset) {
-  Address field = at;
-  field.offset += offset;
-  return field;
-}
-
-Address element_at(const Address& at, const Index& index, std::uint32_t element_bytes, std::size_t n) {
-  const Loc loc = index.loc;
-  Address element = tracing::part_at(at, element_bytes, index.id, int(n), loc);
+Address array_element_at(const Address& at, Id index, std::uint32_t element_bytes, std::size_t n, Loc loc) {
+  Address element = tracing::part_at(at, element_bytes, index, int(n), loc);
   if (Trace& t = Trace::current(loc); at.element) {
     tracing::Element e = t.elements[at.element - 1];
     if (e.ndim == tracing::Element::kMostIndices)
       ir::fail(t.module(), loc, "debug mode follows no more than 12 indices into one element");
-    e.index[e.ndim] = index.id;
+    e.index[e.ndim] = index;
     e.extent[e.ndim++] = tracing::literal_int(Type::i32, std::int64_t(n), loc);
     t.elements.push_back(std::move(e));
     element.element = std::uint32_t(t.elements.size());
   }
   return element;
-}
-
-void check_array_index(int i, std::size_t n, Loc loc) {
-  if (i < 0 || std::size_t(i) >= n)
-    ir::fail(Trace::current(loc).module(), loc, fmt::format("element {} of an array of {}", i, n));
 }
 
 std::string struct_name(const char* pretty) {

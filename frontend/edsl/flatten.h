@@ -11,19 +11,16 @@ namespace weft::detail {
 /// Read and write the scalars of one element; equal ones side by side take accesses as wide as four.
 void load_leaves(const tracing::Address& from, std::span<const Leaf> leaves, tracing::Id* out, Loc loc);
 void store_leaves(const tracing::Address& to, std::span<const Leaf> leaves, const tracing::Id* values, Loc loc);
+/// The same of a value that is made of variables: at once where they are parts of an element.
+void read_slots(const tracing::Slot* const* slots, std::span<const Leaf> leaves, tracing::Id* out, Loc loc);
+void assign_slots(tracing::Slot* const* slots, std::span<const Leaf> leaves, const tracing::Id* values, Loc loc);
 /// The scalars of a host value.
 void leaf_constants(const void* value, std::span<const Leaf> leaves, tracing::Id* out, Loc loc);
 void select_leaves(tracing::Id condition, const tracing::Id* a, const tracing::Id* b, int count, tracing::Id* out,
                    Loc loc);
-/// Element `index` of `n` values of `count` scalars each, by selection; out of range: the nearest.
-void pick_leaves(const Index& index, const tracing::Id* values, int n, int count, tracing::Id* out);
-
-/// A field of what lies at an address.
-tracing::Address field_at(const tracing::Address& at, std::uint32_t offset);
 /// Element `index` of the `n` of a std::array there; out of range: the nearest, which debug mode does not take.
-tracing::Address element_at(const tracing::Address& at, const Index& index, std::uint32_t element_bytes, std::size_t n);
-/// Errors: Error(invalid_kernel) for a host index outside [0, n).
-void check_array_index(int i, std::size_t n, Loc loc);
+tracing::Address array_element_at(const tracing::Address& at, tracing::Id index, std::uint32_t element_bytes,
+                                  std::size_t n, Loc loc);
 
 /// "Particle": the last part of a type as the compiler prints it (pretty_type).
 std::string struct_name(const char* pretty);

@@ -158,15 +158,24 @@ std::shared_ptr<ir::Module> trace_function(const FuncCore& core, const Code& cod
                                    kernel.module().messages.end());
     kernel.module().arrays.resize(arrays);
     return nullptr;
+  } catch (...) {
+    caller.break_off(code.loc, exception_leaves("func \"" + code.name + "\""));
+    throw;
   }
   return function;
 }
 
 std::vector<Id> call_in_place(const FuncCore& core, FuncBody body, const FuncArgs& args) {
-  const Trace::InPlace in_place(Trace::current(), core.name);
+  Trace& trace = Trace::current();
+  const Trace::InPlace in_place(trace, core.name);
   FuncInputs inputs(args, true);
   std::vector<Id> outputs;
-  body(core, inputs, outputs);
+  try {
+    body(core, inputs, outputs);
+  } catch (...) {
+    trace.break_off(core.loc, exception_leaves("func \"" + core.name + "\""));
+    throw;
+  }
   return outputs;
 }
 

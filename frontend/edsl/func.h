@@ -105,15 +105,10 @@ struct Passed<Var<T>> {
 /// An array as an argument; Arr<T> may be given for Arr<const T>.
 template <class T, int N>
 struct ArrArg {
-  ArrArg(const Var<Array<T, N>>& a, Loc loc = Loc::here()) : layout(a.layout()), loc(loc) {}
+  ArrArg(const Var<Array<T, N>>& a, Loc loc = Loc::here()) : layout(a.layout(loc)), loc(loc) {}
   template <class U>
   requires std::is_same_v<const U, T> ArrArg(const Var<Array<U, N>>& a, Loc loc = Loc::here())
-      : layout(a.layout()), loc(loc) {}
-  /// An array that an element holds.
-  ArrArg(const Ref<Array<T, N>>& a, Loc loc = Loc::here()) : ArrArg(Var<Array<T, N>>(a, loc), loc) {}
-  template <class U>
-  requires std::is_same_v<const U, T> ArrArg(const Ref<Array<U, N>>& a, Loc loc = Loc::here())
-      : ArrArg(Var<Array<U, N>>(a, loc), loc) {}
+      : layout(a.layout(loc)), loc(loc) {}
   ArrLayout layout;
   Loc loc;
 };
@@ -129,8 +124,6 @@ template <SpreadStruct T>
 struct Passed<Var<T>> {
   struct Arg {
     Arg(const Var<T>& v, Loc loc = Loc::here()) : value(v), loc(loc) {}
-    Arg(const Ref<T>& r, Loc loc = Loc::here()) : value(r, loc), loc(loc) {}
-    Arg(const Ref<const T>& r, Loc loc = Loc::here()) : value(r, loc), loc(loc) {}
     Var<T> value;
     Loc loc;
   };
@@ -168,13 +161,8 @@ struct Results<Var<T>> {
   static void append(const Var<T>& v, std::vector<tracing::Id>& to) { Passed<type>::append({v, Loc{}}, to); }
   static type get(const tracing::Id*& from) { return Passed<type>::get(from); }
 };
-/// An element of an array is read.
-template <Value T>
-struct Results<Ref<T>> {
-  using type = Var<std::remove_const_t<T>>;
-  static void append(const Ref<T>& v, std::vector<tracing::Id>& to) { Passed<type>::append({v, Loc{}}, to); }
-  static type get(const tracing::Id*& from) { return Passed<type>::get(from); }
-};
+template <class T>
+struct Results<HostChoice<T>> : Results<Var<T>> {};
 template <class Tuple, class... R>
 struct TupleResults {
   using type = Tuple;
@@ -241,8 +229,8 @@ struct TracedFace<Var<T>> {
   using type = Var<T>;
 };
 template <class T>
-struct TracedFace<Ref<T>> {
-  using type = Var<std::remove_const_t<T>>;
+struct TracedFace<HostChoice<T>> {
+  using type = Var<T>;
 };
 
 }  // namespace detail

@@ -18,17 +18,11 @@ struct SharedShape {
 template <class T, int N, bool kPrivate>
 class KernelArray {
  public:
+  using Element = Var<T>;
+
   explicit KernelArray(const ArrLayout& layout) : layout_(layout) {}
 
-  template <class... I>
-  Ref<T> operator()(const I&... i) const {
-    static_assert(sizeof...(I) == N, "weft: an array takes as many indices as it has dimensions");
-    if constexpr (sizeof...(I) == N) {
-      const Index indices[] = {Index(i)...};
-      return Ref<T>(address_of(layout_, indices, N));
-    }
-  }
-  Ref<T> operator[](Index i) const requires(N == 1) { return Ref<T>(address_of(layout_, &i, 1)); }
+  WEFT_ELEMENTS(layout_)
   auto operator[](Index i) const requires(N > 1) { return KernelArray<T, N - 1, kPrivate>(slice_of(layout_, i)); }
 
   /// Extent of dimension k.

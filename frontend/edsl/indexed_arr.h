@@ -36,17 +36,11 @@ class Var<IndexedArray<T, N>> {
   static_assert(N >= 1 && N <= 4, "an array has 1 to 4 dimensions");
 
  public:
+  using Element = typename detail::ElementFace<T>::type;
+
   explicit Var(const detail::IndexedLayout& layout) : layout_(layout) {}
 
-  template <class... I>
-  Ref<T> operator()(const I&... i) const {
-    static_assert(sizeof...(I) == N, "weft: an array takes as many indices as it has dimensions; a[i] makes a slice");
-    if constexpr (sizeof...(I) == N) {
-      const detail::Index indices[] = {detail::Index(i)...};
-      return Ref<T>(detail::address_of(layout_, indices, N));
-    }
-  }
-  Ref<T> operator[](detail::Index i) const requires(N == 1) { return Ref<T>(detail::address_of(layout_, &i, 1)); }
+  WEFT_ELEMENTS(layout_)
   auto operator[](detail::Index i) const requires(N > 1) {
     return Var<IndexedArray<T, N - 1>>(detail::slice_of(layout_, i));
   }

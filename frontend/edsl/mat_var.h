@@ -18,7 +18,7 @@ Var<mat<R, C, T>> product(const In<mat<R, K, T>>& a, const In<mat<K, C, T>>& b, 
   return Var<mat<R, C, T>>(out, FromId{});
 }
 
-/// What Var<mat> and Ref<mat> have in common. Products are by the rules of matrices, not element by element.
+/// The operators of Var<mat>. Products are by the rules of matrices, not element by element.
 template <int R, int C, class T>
 struct PackOps<mat<R, C, T>> {
   using X = mat<R, C, T>;
@@ -56,8 +56,9 @@ struct PackOps<mat<R, C, T>> {
     return detail::product<MatSize<A>::rows, R, C, T>(In<A>(a, b.loc), b, b.loc);
   }
   friend V& operator*=(V& a, I b) requires(R == C) { return a = detail::product<R, C, C, T>(I(a, b.loc), b, b.loc); }
-  friend const Ref<X>& operator*=(const Ref<X>& a, I b) requires(R == C) {
-    return a = detail::product<R, C, C, T>(I(a, b.loc), b, b.loc);
+  friend const V& operator*=(const V& a, I) requires(R == C) {
+    WEFT_REFUSE_WRITE(X);
+    return a;
   }
 };
 
@@ -74,95 +75,109 @@ struct VarParts<mat<R, C, T>> {
   template <class... A>
   requires(sizeof...(A) > 1 && (ScalarLike<A> && ...)) VarParts(const A&... parts)
       : VarParts(Gathered<R * C, T>(parts...).id, FromId{}) {}
-  VarParts(const tracing::Id* ids, FromId) : VarParts(ids, std::make_index_sequence<std::size_t(R* C)>()) {}
+  VarParts(const tracing::Id* ids, FromId) : VarParts(ids, Numbers()) {}
+  explicit VarParts(const tracing::Named& named) : VarParts(named, Numbers()) {}
 
   static Var<mat<R, C, T>> identity(Loc loc = Loc::here()) requires(R == C) {
     return Var<mat<R, C, T>>(mat<R, C, T>::identity(), loc);
   }
 
-  /// Row i, column j. Traced indices cost a select for each element, and those out of range name the nearest.
-  Var<T>& operator()(HostIndex i, HostIndex j) { return m[i.in(R)*C + j.in(C)]; }
-  const Var<T>& operator()(HostIndex i, HostIndex j) const { return m[i.in(R)*C + j.in(C)]; }
-  ComponentAt<T> operator()(const TracedIndex& i, const TracedIndex& j) {
-    return ComponentAt<T>(
-        this, [](void* v, int k) -> Var<T>& { return static_cast<VarParts*>(v)->m[k]; }, i.id, R, j.id, C);
+  /// Row i, column j. Traced indices name the nearest element where they are out of range; of a variable they cost a
+  /// select for each element.
+  template <class I, class J>
+  Var<T>& operator()(const I& i, const J& j, Loc loc = Loc::here()) & {
+    return element(*this, i, j, loc);
   }
-  ComponentAt<T> operator()(HostIndex i, const TracedIndex& j) { return (*this)(TracedIndex(i, R), j); }
-  ComponentAt<T> operator()(const TracedIndex& i, HostIndex j) { return (*this)(i, TracedIndex(j, C)); }
-  Var<T> operator()(const TracedIndex& i, const TracedIndex& j) const {
-    tracing::Id ids[R * C];
-    read(ids, i.loc);
-    return Var<T>(tracing::pick(ids, R, C, i.id, j.id, j.loc), FromId{});
+  template <class I, class J>
+  const Var<T>& operator()(const I& i, const J& j, Loc loc = Loc::here()) const& {
+    return element(*this, i, j, loc);
   }
-  Var<T> operator()(HostIndex i, const TracedIndex& j) const { return (*this)(TracedIndex(i, R), j); }
-  Var<T> operator()(const TracedIndex& i, HostIndex j) const { return (*this)(i, TracedIndex(j, C)); }
+  template <class I, class J>
+  Var<T> operator()(const I& i, const J& j, Loc loc = Loc::here()) && {
+    return element(*this, i, j, loc);
+  }
 
-  /// Copies; const, since an assignment to them would be lost. Indices of either face.
+  /// Row i and column j, to read and to assign: parts of the matrix.
   template <class I>
-  const Var<vec<C, T>> row(const I& i, Loc loc = Loc::here()) const {
-    tracing::Id r[C];
-    for (int j = 0; j < C; ++j) r[j] = element(i, j, loc);
-    return Var<vec<C, T>>(r, FromId{});
+  Var<vec<C, T>>& row(const I& i, Loc loc = Loc::here()) & {
+    return row_of(*this, i, loc);
   }
   template <class I>
-  const Var<vec<R, T>> col(const I& j, Loc loc = Loc::here()) const {
-    tracing::Id r[R];
-    for (int i = 0; i < R; ++i) r[i] = element(i, j, loc);
-    return Var<vec<R, T>>(r, FromId{});
+  const Var<vec<C, T>>& row(const I& i, Loc loc = Loc::here()) const& {
+    return row_of(*this, i, loc);
+  }
+  template <class I>
+  Var<vec<C, T>> row(const I& i, Loc loc = Loc::here()) && {
+    return row_of(*this, i, loc);
+  }
+  template <class J>
+  Var<vec<R, T>>& col(const J& j, Loc loc = Loc::here()) & {
+    return col_of(*this, j, loc);
+  }
+  template <class J>
+  const Var<vec<R, T>>& col(const J& j, Loc loc = Loc::here()) const& {
+    return col_of(*this, j, loc);
+  }
+  template <class J>
+  Var<vec<R, T>> col(const J& j, Loc loc = Loc::here()) && {
+    return col_of(*this, j, loc);
   }
   template <class I>
   void set_row(const I& i, In<vec<C, T>> v) {
-    for (int j = 0; j < C; ++j) (*this)(index(i, v.loc), HostIndex(j)) = Var<T>(v.id[j], FromId{});
+    row(i, v.loc) = Var<vec<C, T>>(v.id, FromId{});
   }
-  template <class I>
-  void set_col(const I& j, In<vec<R, T>> v) {
-    for (int i = 0; i < R; ++i) (*this)(HostIndex(i), index(j, v.loc)) = Var<T>(v.id[i], FromId{});
+  template <class J>
+  void set_col(const J& j, In<vec<R, T>> v) {
+    col(j, v.loc) = Var<vec<R, T>>(v.id, FromId{});
   }
 
   Var<T>& part(int i) { return m[i]; }
-  void read(tracing::Id* out, Loc loc) const {
-    for (int i = 0; i < R * C; ++i) out[i] = m[i].read(loc);
-  }
+  const Var<T>& part(int i) const { return m[i]; }
 
  private:
+  using Numbers = std::make_index_sequence<std::size_t(R* C)>;
   template <std::size_t... I>
   VarParts(const tracing::Id* ids, std::index_sequence<I...>) : m{Var<T>(ids[I], FromId{})...} {}
+  template <std::size_t... I>
+  VarParts(const tracing::Named& named, std::index_sequence<I...>) : m{Var<T>(named.part(I * sizeof(T), I))...} {}
+
   template <class I>
-  static auto index(const I& i, Loc loc) {
+  static TracedIndex traced(const I& i, int n, Loc loc) {
     if constexpr (IntegerScalar<I>)
-      return HostIndex(i, loc);
+      return TracedIndex(HostIndex(i, loc).in(n), loc, FromId{});
     else
       return TracedIndex(i, loc);
   }
+  /// The element of `a`, which is const only where the caller makes it so.
   template <class I, class J>
-  tracing::Id element(const I& i, const J& j, Loc loc) const {
-    return (*this)(index(i, loc), index(j, loc)).read(loc);
+  static Var<T>& element(const VarParts& a, const I& i, const J& j, Loc loc) {
+    Var<T>* m = const_cast<VarParts&>(a).m;
+    if constexpr (IntegerScalar<I> && IntegerScalar<J>) {
+      return m[HostIndex(i, loc).in(R)*C + HostIndex(j, loc).in(C)];
+    } else {
+      tracing::Slot* slots[R * C];
+      for (int k = 0; k < R * C; ++k) slots[k] = &m[k].slot();
+      const tracing::Id row = traced(i, R, loc).id, column = traced(j, C, loc).id;
+      return variable_of<T>(tracing::name_of_part({slots, 1, row, R, column, C}, sizeof(T), loc));
+    }
   }
-};
-
-template <int R, int C, class T, class E>
-class RefParts<mat<R, C, T>, E> : public RefBase<mat<R, C, T>> {
-  using Row = std::conditional_t<std::is_const_v<E>, const vec<C, T>, vec<C, T>>;
-
- public:
-  using RefBase<mat<R, C, T>>::RefBase;
-  RefParts(const RefParts&) = default;
-  /// One element of the matrix in the array. Traced indices out of range name the nearest.
-  Ref<E> operator()(HostIndex i, HostIndex j) const { return Ref<E>(this->part(this->address(), i.in(R)*C + j.in(C))); }
-  Ref<E> operator()(const TracedIndex& i, const TracedIndex& j) const {
-    return Ref<E>(tracing::part_at(row_at(i), std::uint32_t(sizeof(T)), j.id, C, j.loc));
+  template <class I>
+  static Var<vec<C, T>>& row_of(const VarParts& a, const I& i, Loc loc) {
+    if constexpr (!IntegerScalar<I>) {
+      const tracing::Named& named = a.m[0].slot().named();
+      if (named.in_memory())
+        return element_at<vec<C, T>>(
+            tracing::part_at(named.address(), std::uint32_t(C * sizeof(T)), TracedIndex(i, loc).id, R, loc));
+    }
+    tracing::Slot* slots[C];
+    for (int k = 0; k < C; ++k) slots[k] = &element(a, i, k, loc).slot();
+    return variable_of<vec<C, T>>(tracing::name_of_all(slots, C));
   }
-  Ref<E> operator()(HostIndex i, const TracedIndex& j) const {
-    return Ref<E>(tracing::part_at(this->part(this->address(), i.in(R)*C), std::uint32_t(sizeof(T)), j.id, C, j.loc));
-  }
-  Ref<E> operator()(const TracedIndex& i, HostIndex j) const { return Ref<E>(this->part(row_at(i), j.in(C))); }
-  /// A row of the matrix in the array, to read and to assign.
-  Ref<Row> row(HostIndex i) const { return Ref<Row>(this->part(this->address(), i.in(R)*C)); }
-  Ref<Row> row(const TracedIndex& i) const { return Ref<Row>(row_at(i)); }
-
- private:
-  tracing::Address row_at(const TracedIndex& i) const {
-    return tracing::part_at(this->address(), std::uint32_t(C * sizeof(T)), i.id, R, i.loc);
+  template <class J>
+  static Var<vec<R, T>>& col_of(const VarParts& a, const J& j, Loc loc) {
+    tracing::Slot* slots[R];
+    for (int k = 0; k < R; ++k) slots[k] = &element(a, k, j, loc).slot();
+    return variable_of<vec<R, T>>(tracing::name_of_all(slots, R));
   }
 };
 

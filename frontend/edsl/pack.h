@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "ref.h"
+#include "var.h"
 
 namespace weft {
 
@@ -15,12 +15,9 @@ concept Pack = !Scalar<X> && !std::is_const_v<X> && requires {
   Flat<X>::count;
 };
 
-/// What each type of pack adds: the variables and constructors of Var<X>, the elements of Ref<X> (E is the scalar,
-/// const where the array is), the operators of both.
+/// What each type of pack adds: the parts and constructors of Var<X>, and its operators.
 template <class X>
 struct VarParts;
-template <class X, class E>
-class RefParts;
 template <class X>
 struct PackOps;
 
@@ -48,13 +45,8 @@ class TracedIndex {
  public:
   template <IntegerScalar T>
   TracedIndex(const Var<T>& v, Loc loc = Loc::here()) : id(v.read(loc)), loc(loc) {}
-  template <class T>
-  requires IntegerScalar<std::remove_const_t<T>> TracedIndex(const Ref<T>& r, Loc loc = Loc::here())
-      : id(r.read(loc)), loc(loc) {}
-  template <IntegerScalar T>
-  TracedIndex(const ComponentAt<T>& c, Loc loc = Loc::here()) : id(c.read(loc)), loc(loc) {}
-  /// The index that a host number is, for the row of m(1, j).
-  TracedIndex(const HostIndex& i, int n) : id(tracing::literal_int(ir::Type::i32, i.in(n), {})) {}
+  /// A host number that is known to be in range.
+  TracedIndex(int value, Loc loc, FromId) : id(tracing::literal_int(ir::Type::i32, value, loc)), loc(loc) {}
 
   tracing::Id id;
   Loc loc;
@@ -68,8 +60,6 @@ class In<X> {
 
  public:
   In(const Var<X>& v, Loc loc = Loc::here()) : loc(loc) { v.read(id, loc); }
-  In(const Ref<X>& r, Loc loc = Loc::here()) : loc(loc) { r.read(id, loc); }
-  In(const Ref<const X>& r, Loc loc = Loc::here()) : loc(loc) { r.read(id, loc); }
   In(const X& v, Loc loc = Loc::here()) : loc(loc) {
     T parts[Flat<X>::count];
     std::memcpy(static_cast<void*>(parts), &v, sizeof parts);
@@ -95,19 +85,14 @@ class Var<X> : public detail::VarParts<X>, public detail::PackOps<X> {
 
   /// Zero.
   Var() = default;
-  Var(const Var&) = default;
+  Var(const Var& v) : Parts(In<X>(v, Loc{}).id, detail::FromId{}) {}
+  /// Another name for an element; its parts name parts of it.
+  explicit Var(const tracing::Named& named) : Parts(named) {}
   Var(const X& v, Loc loc = Loc::here()) : Parts(In<X>(v, loc).id, detail::FromId{}) {}
-  /// Reads an element of an array.
-  Var(const Ref<X>& r, Loc loc = Loc::here()) : Parts(In<X>(r, loc).id, detail::FromId{}) {}
-  Var(const Ref<const X>& r, Loc loc = Loc::here()) : Parts(In<X>(r, loc).id, detail::FromId{}) {}
   /// Converts each scalar by value.
   template <class Y>
   requires detail::same_shape<X, Y>
   explicit Var(const Var<Y>& v, Loc loc = Loc::here()) : Parts(convert(In<Y>(v, loc).id, loc).id, detail::FromId{}) {}
-  template <class Y>
-  requires detail::same_shape<X, std::remove_const_t<Y>>
-  explicit Var(const Ref<Y>& r, Loc loc = Loc::here())
-      : Parts(convert(In<std::remove_const_t<Y>>(r, loc).id, loc).id, detail::FromId{}) {}
 
   /// Only of a variable: what an expression gives is lost when it is assigned.
   Var& operator=(const Var& v) & { return assign(In<X>(v, Loc{})); }
@@ -117,10 +102,26 @@ class Var<X> : public detail::VarParts<X>, public detail::PackOps<X> {
     if constexpr (std::is_convertible_v<const A&, In<X>>) assign(In<X>(v, Loc{}));
     return *this;
   }
+  template <class A>
+  const Var& operator=(const A&) const& {
+    WEFT_REFUSE_WRITE(A);
+    return *this;
+  }
+
+  void read(tracing::Id* out, Loc loc) const { tracing::read(Slots(*this).slot, Flat<X>::count, out, loc); }
+  void update(ir::Op op, const tracing::Id* values, int step, Loc loc) {
+    tracing::update(op, Slots(*this).slot, Flat<X>::count, values, step, loc);
+  }
 
  private:
+  struct Slots {
+    tracing::Slot* slot[Flat<X>::count];
+    explicit Slots(const Var& v) {
+      for (int i = 0; i < Flat<X>::count; ++i) slot[i] = &const_cast<Var&>(v).part(i).slot();
+    }
+  };
   Var& assign(const In<X>& v) {
-    for (int i = 0; i < Flat<X>::count; ++i) this->part(i) = Var<T>(v.id[i], detail::FromId{});
+    tracing::assign(Slots(*this).slot, Flat<X>::count, v.id, v.loc);
     return *this;
   }
   static Converted convert(const tracing::Id* ids, Loc loc) {
@@ -130,57 +131,7 @@ class Var<X> : public detail::VarParts<X>, public detail::PackOps<X> {
   }
 };
 
-/// A pack in an array; its parts are elements too (`x[i].y = 0`).
-template <detail::Pack X>
-class Ref<X> : public detail::RefParts<X, typename Flat<X>::scalar>, public detail::PackOps<X> {
- public:
-  using host = X;
-  using detail::RefParts<X, typename Flat<X>::scalar>::RefParts;
-  Ref(const Ref&) = default;
-  const Ref& operator=(const Ref& r) const&& { return *this = In<X>(r, Loc{}); }
-  /// `auto e = x[i]; e = x[j];` is refused, and with it std::swap(x[i], x[j]): it would move names, not values.
-  const Ref& operator=(const Ref& r) const& = delete;
-  const Ref& operator=(In<X> v) const {
-    tracing::store(this->address(), scalar_type<typename Flat<X>::scalar>(), Flat<X>::count, v.id, v.loc);
-    return *this;
-  }
-  template <class A>
-  requires(!std::is_convertible_v<const A&, In<X>>) const Ref& operator=(const A&) const {
-    WEFT_REFUSE_ASSIGNMENT(X, A);
-    return *this;
-  }
-};
-template <detail::Pack X>
-class Ref<const X> : public detail::RefParts<X, const typename Flat<X>::scalar>, public detail::PackOps<X> {
- public:
-  using host = X;
-  using detail::RefParts<X, const typename Flat<X>::scalar>::RefParts;
-  Ref(const Ref&) = default;
-  Ref& operator=(const Ref&) = delete;
-};
-
 namespace detail {
-
-/// A pack in memory as a whole.
-template <class X>
-class RefBase {
-  using T = typename Flat<X>::scalar;
-
- public:
-  explicit RefBase(const tracing::Address& at) : at_(at) {}
-  const tracing::Address& address() const { return at_; }
-  void read(tracing::Id* out, Loc loc) const { tracing::load(at_, scalar_type<T>(), Flat<X>::count, out, loc); }
-
- protected:
-  /// Of the part that begins with scalar k.
-  static tracing::Address part(tracing::Address at, int k) {
-    at.offset += std::uint32_t(k * ir::bytes(scalar_type<T>()));
-    return at;
-  }
-
- private:
-  tracing::Address at_;
-};
 
 /// The same operation on each scalar of two packs.
 template <class X>
@@ -195,10 +146,6 @@ Var<X> each_by_scalar(ir::Op op, const tracing::Id* a, tracing::Id s, Loc loc) {
   tracing::Id r[Flat<X>::count];
   tracing::each(op, a, 1, &s, 0, Flat<X>::count, r, loc);
   return Var<X>(r, FromId{});
-}
-template <class X>
-void update(ir::Op op, const Ref<X>& at, const tracing::Id* values, int step, Loc loc) {
-  tracing::update(op, at.address(), scalar_type<typename Flat<X>::scalar>(), Flat<X>::count, values, step, loc);
 }
 template <class X>
 Var<X> scalar_by_each(ir::Op op, tracing::Id s, const tracing::Id* a, Loc loc) {
@@ -220,22 +167,23 @@ Var<X> each_select(const tracing::Id* c, int step, const tracing::Id* a, const t
 }
 
 // Operators of packs, as friends of PackOps<X>: V is Var<X>, I is In<X>, S is In of the scalar.
+#define WEFT_PACK_UPDATE(symbol, op, B, constraint, ids, step)             \
+  friend V& operator symbol##=(V& a, B b) requires(constraint) {           \
+    a.update(ir::Op::op, ids, step, b.loc);                                \
+    return a;                                                              \
+  }                                                                        \
+  friend const V& operator symbol##=(const V& a, B) requires(constraint) { \
+    WEFT_REFUSE_WRITE(X);                                                  \
+    return a;                                                              \
+  }
 #define WEFT_PACK_BY_PACK(symbol, op, constraint)                                                                    \
   friend V operator symbol(I a, I b) requires(constraint) { return detail::each<X>(ir::Op::op, a.id, b.id, b.loc); } \
-  friend V& operator symbol##=(V& a, I b) requires(constraint) { return a = a symbol b; }                            \
-  friend const Ref<X>& operator symbol##=(const Ref<X>& a, I b) requires(constraint) {                               \
-    detail::update<X>(ir::Op::op, a, b.id, 1, b.loc);                                                                \
-    return a;                                                                                                        \
-  }
-#define WEFT_PACK_BY_SCALAR(symbol, op, constraint)                                       \
-  friend V operator symbol(I a, S s) requires(constraint) {                               \
-    return detail::each_by_scalar<X>(ir::Op::op, a.id, s.id, s.loc);                      \
-  }                                                                                       \
-  friend V& operator symbol##=(V& a, S s) requires(constraint) { return a = a symbol s; } \
-  friend const Ref<X>& operator symbol##=(const Ref<X>& a, S s) requires(constraint) {    \
-    detail::update<X>(ir::Op::op, a, &s.id, 0, s.loc);                                    \
-    return a;                                                                             \
-  }
+  WEFT_PACK_UPDATE(symbol, op, I, constraint, b.id, 1)
+#define WEFT_PACK_BY_SCALAR(symbol, op, constraint)                  \
+  friend V operator symbol(I a, S s) requires(constraint) {          \
+    return detail::each_by_scalar<X>(ir::Op::op, a.id, s.id, s.loc); \
+  }                                                                  \
+  WEFT_PACK_UPDATE(symbol, op, S, constraint, &b.id, 0)
 #define WEFT_SCALAR_BY_PACK(symbol, op, constraint)                  \
   friend V operator symbol(S s, I a) requires(constraint) {          \
     return detail::scalar_by_each<X>(ir::Op::op, s.id, a.id, a.loc); \

@@ -32,7 +32,10 @@ struct PackOps<quaternion<T>> {
     return detail::hamilton(V(a.id, FromId{}), V(b.id, FromId{}));
   }
   friend V& operator*=(V& a, I b) { return a = a * b; }
-  friend const Ref<X>& operator*=(const Ref<X>& a, I b) { return a = V(a, b.loc) * b; }
+  friend const V& operator*=(const V& a, I) {
+    WEFT_REFUSE_WRITE(X);
+    return a;
+  }
 };
 
 /// x, y, z, w; like a vector of four, but for its operators.
@@ -45,23 +48,11 @@ struct VarParts<quaternion<T>> : VecInit<4, T> {
   /// From the vector part and the real part.
   VarParts(In<vec<3, T>> v, In<T> w)
       : VecInit<4, T>(Gathered<4, T>(Var<vec<3, T>>(v.id, FromId{}), Var<T>(w.id, FromId{})).id, FromId{}) {}
-  Var<T>& operator[](HostIndex i) { return part(i.in(4)); }
-  const Var<T>& operator[](HostIndex i) const { return part(i.in(4)); }
+  Var<T>& operator[](HostIndex i) & { return part(i.in(4)); }
+  const Var<T>& operator[](HostIndex i) const& { return part(i.in(4)); }
+  Var<T> operator[](HostIndex i) && { return part(i.in(4)); }
   Var<T>& part(int i) { return static_cast<Parts&>(*this)[i]; }
   const Var<T>& part(int i) const { return static_cast<const Parts&>(*this)[i]; }
-  void read(tracing::Id* out, Loc loc) const {
-    for (int i = 0; i < 4; ++i) out[i] = part(i).read(loc);
-  }
-};
-
-template <class T, class E>
-class RefParts<quaternion<T>, E> : public RefBase<quaternion<T>>, public NamedRefs<4, E> {
-  using Base = RefBase<quaternion<T>>;
-
- public:
-  explicit RefParts(const tracing::Address& at) : Base(at), NamedRefs<4, E>([&](int k) { return Base::part(at, k); }) {}
-  RefParts(const RefParts&) = default;
-  Ref<E> operator[](HostIndex i) const { return Ref<E>(this->part(this->address(), i.in(4))); }
 };
 
 template <class T>
@@ -77,7 +68,10 @@ struct PackOps<transformation<T>> {
     return detail::composed(V(a.id, FromId{}), V(b.id, FromId{}));
   }
   friend V& operator*=(V& a, I b) { return a = a * b; }
-  friend const Ref<X>& operator*=(const Ref<X>& a, I b) { return a = V(a, b.loc) * b; }
+  friend const V& operator*=(const V& a, I) {
+    WEFT_REFUSE_WRITE(X);
+    return a;
+  }
 };
 
 template <class T>
@@ -88,24 +82,8 @@ struct VarParts<transformation<T>> {
   VarParts() = default;
   VarParts(In<vec<3, T>> p, In<quaternion<T>> q) : p(p.id, FromId{}), q(q.id, FromId{}) {}
   VarParts(const tracing::Id* ids, FromId) : p(ids, FromId{}), q(ids + 3, FromId{}) {}
+  explicit VarParts(const tracing::Named& named) : p(named), q(named.part(3 * sizeof(T), 3)) {}
   Var<T>& part(int i) { return i < 3 ? p.part(i) : q.part(i - 3); }
-  void read(tracing::Id* out, Loc loc) const {
-    p.read(out, loc);
-    q.read(out + 3, loc);
-  }
-};
-
-template <class T, class E>
-class RefParts<transformation<T>, E> : public RefBase<transformation<T>> {
-  using Base = RefBase<transformation<T>>;
-  template <class X>
-  using Part = Ref<std::conditional_t<std::is_const_v<E>, const X, X>>;
-
- public:
-  Part<vec<3, T>> p;
-  Part<quaternion<T>> q;
-  explicit RefParts(const tracing::Address& at) : Base(at), p(at), q(Base::part(at, 3)) {}
-  RefParts(const RefParts&) = default;
 };
 
 }  // namespace detail

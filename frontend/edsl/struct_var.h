@@ -1,4 +1,4 @@
-// Traced structs and std::arrays: their variables, their elements in memory, and arrays as fields.
+// Traced structs and std::arrays.
 #pragma once
 #include "flatten.h"
 
@@ -14,9 +14,6 @@ inline constexpr bool is_std_array<std::array<T, N>> = true;
 /// Values that are made of others: structs and std::arrays.
 template <class T>
 concept Record = is_std_array<T> || Struct<T>;
-
-template <class T>
-using ConstRef = Ref<const T>;
 
 /// The face of a struct; nothing for one that was refused.
 struct NoFields {};
@@ -50,18 +47,27 @@ constexpr bool converts_to(Types<F...>) {
     return false;
 }
 
+/// The scalars of a value, as variables, in the order of its leaves.
 template <class T>
-void read_parts(const typename PartsOf<T>::type& parts, tracing::Id* out, Loc loc) {
-  if constexpr (is_std_array<T>) {
-    for (const auto& e : parts) {
-      read_ids(e, out, loc);
-      out += Layout<typename T::value_type>::count;
-    }
-  } else {
-    with_fields<FieldTypes<T>::count>(
-        parts, [&]<class... F>(const Var<F>&... f) { ((read_ids(f, out, loc), out += Layout<F>::count), ...); });
+void slots_of(const typename PartsOf<T>::type& v, tracing::Slot**& out) {
+  if constexpr (Scalar<T>) {
+    *out++ = &const_cast<Var<T>&>(v).slot();
+  } else if constexpr (Pack<T>) {
+    for (int i = 0; i < Flat<T>::count; ++i) *out++ = &const_cast<Var<T>&>(v).part(i).slot();
+  } else if constexpr (is_std_array<T>) {
+    for (const auto& e : v) slots_of<typename T::value_type>(e, out);
+  } else if constexpr (Struct<T>) {
+    with_fields<FieldTypes<T>::count>(v, [&]<class... F>(const Var<F>&... f) { (slots_of<F>(f, out), ...); });
   }
 }
+template <class T>
+struct Slots {
+  tracing::Slot* slot[Layout<T>::count > 0 ? Layout<T>::count : 1];
+  explicit Slots(const typename PartsOf<T>::type& v) {
+    tracing::Slot** out = slot;
+    slots_of<T>(v, out);
+  }
+};
 
 }  // namespace detail
 
@@ -79,15 +85,8 @@ class In<T> {
  public:
   In(const typename detail::PartsOf<T>::type& v, Loc loc = Loc::here()) : loc(loc) {
     needs_values();
-    detail::read_parts<T>(v, id, loc);
-  }
-  In(const Ref<T>& r, Loc loc = Loc::here()) : loc(loc) {
-    needs_values();
-    r.read(id, loc);
-  }
-  In(const Ref<const T>& r, Loc loc = Loc::here()) : loc(loc) {
-    needs_values();
-    r.read(id, loc);
+    if constexpr (!detail::Layout<T>::holds_arrays)
+      detail::read_slots(detail::Slots<T>(v).slot, detail::Layout<T>::leaves, id, loc);
   }
   In(const T& v, Loc loc = Loc::here()) : loc(loc) {
     needs_values();
@@ -100,7 +99,7 @@ class In<T> {
 
 namespace detail {
 
-/// What Var and Ref of a record have in common.
+/// The operators of a record.
 template <class T>
 struct RecordOps {
   using V = Var<T>;
@@ -120,21 +119,6 @@ struct RecordOps {
   }
 };
 
-/// What Ref<T> and Ref<const T> have in common, beside the parts.
-template <class T>
-class RecordRef : public RecordOps<T> {
- public:
-  explicit RecordRef(const tracing::Address& at) : at_(at) {}
-  const tracing::Address& address() const { return at_; }
-  void read(tracing::Id* out, Loc loc) const { load_leaves(at_, Layout<T>::leaves, out, loc); }
-
- protected:
-  void write(const In<T>& v) const { store_leaves(at_, Layout<T>::leaves, v.id, v.loc); }
-
- private:
-  tracing::Address at_;
-};
-
 }  // namespace detail
 
 /// A traced struct: its fields, traced, under their own names (and its member functions, for a two-face template). A
@@ -151,24 +135,27 @@ class Var<T> : public detail::FieldsOf<T, Var>, public detail::RecordOps<T> {
 
   /// Fields are zero, or what the struct's own initialisers say.
   Var() = default;
-  Var(const Var&) = default;
+  Var(const Var& v) requires(!L::holds_arrays) : Var(In<T>(v, Loc{}).id, detail::FromId{}) {}
+  Var(const Var& v) requires L::holds_arrays : Fields(v) {}
+  /// Another name for an element; its fields name parts of it.
+  explicit Var(const tracing::Named& named) : Var(named, Types(), std::make_index_sequence<Types::count>()) {}
   Var(const Fields& f) : Fields(f) {}
   Var(const T& v, Loc loc = Loc::here()) : Var(In<T>(v, loc).id, detail::FromId{}) {}
-  /// Reads an element of an array, all fields of it.
-  Var(const Ref<T>& r, Loc loc = Loc::here()) requires(!L::holds_arrays) : Var(In<T>(r, loc).id, detail::FromId{}) {}
-  Var(const Ref<const T>& r, Loc loc = Loc::here()) requires(!L::holds_arrays)
-      : Var(In<T>(r, loc).id, detail::FromId{}) {}
-  Var(const Ref<T>& r, Loc loc = Loc::here()) requires L::holds_arrays : Var(r.address(), loc, Types()) {}
-  Var(const Ref<const T>& r, Loc loc = Loc::here()) requires L::holds_arrays : Var(r.address(), loc, Types()) {}
   /// One value a field, in order.
   template <class... A>
   requires(sizeof...(A) > 1 && detail::converts_to<A...>(Types())) Var(const A&... values) : Var(Types(), values...) {}
   Var(const tracing::Id* ids, detail::FromId) : Var(ids, Types(), std::make_index_sequence<Types::count>()) {}
 
-  Var& operator=(const Var&) = default;
+  Var& operator=(const Var& v) & { return assign(In<T>(v, Loc{})); }
   template <class A>
-  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<T>>) Var& operator=(const A& a) {
-    return *this = Var(In<T>(a, Loc{}).id, detail::FromId{});
+  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<T>>) Var& operator=(const A& a) & {
+    return assign(In<T>(a, Loc{}));
+  }
+  template <class A>
+  requires std::is_convertible_v<const A&, In<T>>
+  const Var& operator=(const A&) const& {
+    WEFT_REFUSE_WRITE(A);
+    return *this;
   }
 
  private:
@@ -177,177 +164,92 @@ class Var<T> : public detail::FieldsOf<T, Var>, public detail::RecordOps<T> {
       : Fields{detail::from_ids<F>(ids + L::fields[K].first_leaf)...} {}
   template <class... F, class... A>
   Var(detail::Types<F...>, const A&... values) : Fields{Var<F>(values)...} {}
-  template <class... F>
-  Var(const tracing::Address& at, Loc loc, detail::Types<F...> types)
-      : Var(at, loc, types, std::make_index_sequence<sizeof...(F)>()) {}
   template <class... F, std::size_t... K>
-  Var(const tracing::Address& at, Loc loc, detail::Types<F...>, std::index_sequence<K...>)
-      : Fields{Var<F>(Ref<F>(detail::field_at(at, L::fields[K].offset)), loc)...} {}
-};
-
-namespace detail {
-/// The fields of a struct in memory, as references.
-template <class T, template <class> class R>
-class StructRef : public FieldsOf<T, R>, public RecordRef<T> {
-  static_assert(check_layout<T>());
-
- public:
-  explicit StructRef(const tracing::Address& at)
-      : StructRef(at, FieldTypes<T>(), std::make_index_sequence<FieldTypes<T>::count>()) {}
-
- private:
-  template <class... F, std::size_t... K>
-  StructRef(const tracing::Address& at, Types<F...>, std::index_sequence<K...>)
-      : FieldsOf<T, R>{R<F>(field_at(at, Layout<T>::fields[K].offset))...}, RecordRef<T>(at) {}
-};
-}  // namespace detail
-
-/// A struct in an array: its fields are references too (`ps[i].pos += v`).
-template <detail::Struct T>
-class Ref<T> : public detail::StructRef<T, Ref> {
- public:
-  using host = T;
-  using detail::StructRef<T, Ref>::StructRef;
-  Ref(const Ref&) = default;
-  const Ref& operator=(const Ref& r) const&& { return *this = In<T>(r, Loc{}); }
-  /// `auto e = x[i]; e = x[j];` is refused, and with it std::swap(x[i], x[j]): it would move names, not values.
-  const Ref& operator=(const Ref& r) const& = delete;
-  const Ref& operator=(In<T> v) const {
-    this->write(v);
+  Var(const tracing::Named& named, detail::Types<F...>, std::index_sequence<K...>)
+      : Fields{Var<F>(named.part(L::fields[K].offset, std::size_t(L::fields[K].first_leaf)))...} {}
+  Var& assign(const In<T>& v) {
+    if constexpr (!L::holds_arrays) detail::assign_slots(detail::Slots<T>(*this).slot, L::leaves, v.id, v.loc);
     return *this;
   }
 };
-template <detail::Struct T>
-class Ref<const T> : public detail::StructRef<T, detail::ConstRef> {
- public:
-  using host = T;
-  using detail::StructRef<T, detail::ConstRef>::StructRef;
-  Ref(const Ref&) = default;
-  Ref& operator=(const Ref&) = delete;
-};
 
-/// A traced std::array: a fixed number of variables. A host index names one of them; a traced index reads by selection,
-/// at the cost of one select an element and scalar.
+/// A traced std::array: a fixed number of variables. An index out of range names the nearest of them where it is traced
+/// (in debug mode such an access to memory is reported); of a variable it costs one select an element and scalar.
 template <class T, std::size_t N>
 class Var<std::array<T, N>> : public detail::RecordOps<std::array<T, N>> {
+  using L = detail::Layout<T>;
+
  public:
   using host = std::array<T, N>;
 
   /// Zero.
-  Var() = default;
-  Var(const Var&) = default;
+  Var() : elements_{} {}
+  Var(const Var& v) : Var(In<host>(v, Loc{}).id, detail::FromId{}) {}
+  /// Another name for an element; what it holds is named when it is asked for.
+  explicit Var(const tracing::Named& named) : named_(named), none_() {}
   Var(const host& v, Loc loc = Loc::here()) : Var(In<host>(v, loc).id, detail::FromId{}) {}
-  Var(const Ref<host>& r, Loc loc = Loc::here()) : Var(In<host>(r, loc).id, detail::FromId{}) {}
-  Var(const Ref<const host>& r, Loc loc = Loc::here()) : Var(In<host>(r, loc).id, detail::FromId{}) {}
   Var(const tracing::Id* ids, detail::FromId) : Var(ids, std::make_index_sequence<N>()) {}
 
-  Var& operator=(const Var&) = default;
+  Var& operator=(const Var& v) & { return assign(In<host>(v, Loc{})); }
   template <class A>
-  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<host>>) Var& operator=(const A& a) {
-    return *this = Var(In<host>(a, Loc{}).id, detail::FromId{});
+  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<host>>) Var& operator=(const A& a) & {
+    return assign(In<host>(a, Loc{}));
   }
-
-  Var<T>& operator[](int i) {
-    detail::check_array_index(i, N, {});
-    return elements_[i];
-  }
-  const Var<T>& operator[](int i) const {
-    detail::check_array_index(i, N, {});
-    return elements_[i];
-  }
-  /// The value; const, since an assignment to it would be lost.
-  const Var<T> operator[](detail::Index i) const {
-    tracing::Id ids[N * std::size_t(kCount)], out[kCount];
-    detail::read_parts<host>(*this, ids, i.loc);
-    detail::pick_leaves(i, ids, int(N), kCount, out);
-    return detail::from_ids<T>(out);
-  }
-  static constexpr std::size_t size() { return N; }
-  Var<T>* begin() { return elements_; }
-  Var<T>* end() { return elements_ + N; }
-  const Var<T>* begin() const { return elements_; }
-  const Var<T>* end() const { return elements_ + N; }
-
- private:
-  static constexpr int kCount = detail::Layout<T>::count;
-  template <std::size_t... K>
-  Var(const tracing::Id* ids, std::index_sequence<K...>) : elements_{detail::from_ids<T>(ids + K * kCount)...} {}
-  Var<T> elements_[N];
-};
-
-namespace detail {
-template <class T, std::size_t N, class E>
-class ArrayRef : public RecordRef<std::array<T, N>> {
- public:
-  using RecordRef<std::array<T, N>>::RecordRef;
-  E operator[](int i) const {
-    check_array_index(i, N, {});
-    return E(field_at(this->address(), std::uint32_t(i) * Layout<T>::size));
-  }
-  /// Checked in debug mode only, as indices of arrays are.
-  E operator[](Index i) const { return E(element_at(this->address(), i, Layout<T>::size, N)); }
-  static constexpr std::size_t size() { return N; }
-};
-}  // namespace detail
-
-/// A std::array in an array: its elements are references, by host or traced index.
-template <class T, std::size_t N>
-class Ref<std::array<T, N>> : public detail::ArrayRef<T, N, Ref<T>> {
- public:
-  using host = std::array<T, N>;
-  using detail::ArrayRef<T, N, Ref<T>>::ArrayRef;
-  Ref(const Ref&) = default;
-  const Ref& operator=(const Ref& r) const&& { return *this = In<host>(r, Loc{}); }
-  const Ref& operator=(const Ref& r) const& = delete;
-  const Ref& operator=(In<host> v) const {
-    this->write(v);
+  template <class A>
+  requires std::is_convertible_v<const A&, In<host>>
+  const Var& operator=(const A&) const& {
+    WEFT_REFUSE_WRITE(A);
     return *this;
   }
-};
-template <class T, std::size_t N>
-class Ref<const std::array<T, N>> : public detail::ArrayRef<T, N, Ref<const T>> {
- public:
-  using host = std::array<T, N>;
-  using detail::ArrayRef<T, N, Ref<const T>>::ArrayRef;
-  Ref(const Ref&) = default;
-  Ref& operator=(const Ref&) = delete;
-};
 
-/// An array that an element of an array of structs holds: its elements are read and written like those of an Arr, to
-/// which it converts. `Arr<vec3> p = meshes[i].points;` reads address and shape once; each use of the field reads them
-/// anew. Kernels do not replace arrays that lie in memory.
-template <class T, int N>
-class Ref<Array<T, N>> {
- public:
-  using host = Array<T, N>;
-  explicit Ref(const tracing::Address& at) : at_(at) {}
-  Ref(const Ref&) = default;
-  Ref& operator=(const Ref&) = delete;
-  template <class A>
-  void operator=(const A&) const {
-    static_assert(detail::is_declared<A>, "weft: a kernel cannot replace an array that lies in memory");
-  }
+  Var<T>& operator[](detail::HostIndex i) & { return element(*this, i.in(int(N))); }
+  const Var<T>& operator[](detail::HostIndex i) const& { return element(*this, i.in(int(N))); }
+  Var<T> operator[](detail::HostIndex i) && { return element(*this, i.in(int(N))); }
+  Var<T>& operator[](const detail::TracedIndex& i) & { return chosen(*this, i); }
+  const Var<T>& operator[](const detail::TracedIndex& i) const& { return chosen(*this, i); }
+  Var<T> operator[](const detail::TracedIndex& i) && { return chosen(*this, i); }
 
-  template <class... I>
-  auto operator()(const I&... i) const {
-    return load(Loc{})(i...);
-  }
-  auto operator[](detail::Index i) const { return load(i.loc)[i]; }
-  Var<int> shape(int k, Loc loc = Loc::here()) const { return load(loc).shape(k, loc); }
+  static constexpr std::size_t size() { return N; }
+  Var<T>* begin() { return elements(); }
+  Var<T>* end() { return elements() + N; }
+  const Var<T>* begin() const { return const_cast<Var*>(this)->elements(); }
+  const Var<T>* end() const { return begin() + N; }
 
  private:
-  friend class Var<Array<T, N>>;
-  Var<Array<T, N>> load(Loc loc) const {
-    using L = detail::Layout<T>;
-    return Var<Array<T, N>>(detail::load_array_handle(at_, N, L::size, loc));
+  template <std::size_t... K>
+  Var(const tracing::Id* ids, std::index_sequence<K...>) : elements_{detail::from_ids<T>(ids + K * L::count)...} {}
+  Var& assign(const In<host>& v) {
+    detail::assign_slots(detail::Slots<host>(*this).slot, detail::Layout<host>::leaves, v.id, v.loc);
+    return *this;
   }
-  tracing::Address at_;
-};
-template <class T, int N>
-class Ref<const Array<T, N>> : public Ref<Array<T, N>> {
- public:
-  using Ref<Array<T, N>>::Ref;
-  using Ref<Array<T, N>>::operator=;
+  tracing::Named name_of(std::size_t i) const { return named_.part(i * L::size, i * L::count); }
+  /// Element i of `a`, which is const only where the caller makes it so.
+  static Var<T>& element(const Var& a, int i) {
+    if (a.named_.target) return detail::variable_of<T>(a.name_of(std::size_t(i)));
+    return const_cast<Var&>(a).elements_[i];
+  }
+  static Var<T>& chosen(const Var& a, const detail::TracedIndex& i) {
+    if (a.named_.in_memory())
+      return detail::element_at<T>(detail::array_element_at(a.named_.address(), i.id, L::size, N, i.loc));
+    const detail::Slots<host> slots(a);
+    return detail::variable_of<T>(
+        tracing::name_of({.slots = slots.slot, .count = L::count, .column = i.id, .columns = int(N)}));
+  }
+  Var<T>* elements() {
+    if (!named_.target) return elements_;
+    if (!made_) {
+      made_ = static_cast<Var<T>*>(tracing::allocate(sizeof elements_, alignof(Var<T>)));
+      for (std::size_t i = 0; i < N; ++i) std::construct_at(made_ + i, name_of(i));
+    }
+    return made_;
+  }
+
+  tracing::Named named_;
+  Var<T>* made_ = nullptr;  ///< of an element: those of its elements that were asked for one after the other
+  union {
+    Var<T> elements_[N];
+    char none_;  ///< of an element
+  };
 };
 
 namespace detail {

@@ -6,13 +6,25 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
 #include <limits>
+#include <memory_resource>
 
 #include "../ir/evaluate.h"
 #include "../support/error.h"
 #include "checks.h"
 
 namespace weft {
+
+namespace tracing {
+class Arena {
+ public:
+  void* allocate(std::size_t bytes, std::size_t align) { return memory_.allocate(bytes, align); }
+
+ private:
+  std::pmr::monotonic_buffer_resource memory_;
+};
+}  // namespace tracing
 
 namespace {
 thread_local Trace* t_current = nullptr;
@@ -22,7 +34,12 @@ constexpr std::uint32_t align_up(std::uint32_t n, std::uint32_t a) { return (n +
 }  // namespace
 
 Trace::Trace(ir::Module& module, const ir::Variant& variant)
-    : builder_(module, ir::Builder::kMaxTracedDepth), variant_(variant), serial_(++g_traces), outer_(t_current) {
+    : arena_(std::make_unique<tracing::Arena>()),
+      builder_(module, ir::Builder::kMaxTracedDepth),
+      variant_(variant),
+      serial_(++g_traces),
+      failures_(ir::failures()),
+      outer_(t_current) {
   if (outer_)
     throw Error(ErrorKind::invalid_kernel,
                 "it is launched (and so traced) inside another kernel, \"" + outer_->module().name + "\"", module.name,
@@ -33,9 +50,11 @@ Trace::Trace(ir::Module& module, const ir::Variant& variant)
 
 Trace::Trace(ir::Module& function, Trace& caller)
     : stays_function(caller.stays_function),
+      arena_(std::make_unique<tracing::Arena>()),
       builder_(function, ir::Builder::kMaxTracedDepth),
       variant_(caller.variant_),
       serial_(++g_traces),
+      failures_(ir::failures()),
       outer_(&caller),
       is_function_(true) {
   t_current = this;
@@ -56,7 +75,19 @@ Trace& Trace::current(Loc loc) {
     throw Error(ErrorKind::invalid_kernel,
                 "a traced value (Float, Vec3, ...) is used outside a kernel; on the host use float, vec3, ...", {},
                 loc);
-  return *t_current;
+  Trace& t = *t_current;
+  if (t.broken_) t.fail(loc, t.deferred_);
+  if (ir::failures() != t.failures_) {
+    // The kernel goes on where it should have ended.
+    t.break_off(loc, "a weft::Error of this kernel is caught inside it, where it must come through to the launch");
+    t.fail(loc, t.deferred_);
+  }
+  return t;
+}
+
+Trace* Trace::if_sound() {
+  Trace* t = t_current;
+  return t && !t->broken_ && ir::failures() == t->failures_ ? t : nullptr;
 }
 
 Trace::InPlace::InPlace(Trace& caller, const std::string& function)
@@ -111,12 +142,32 @@ void Trace::defer_error(Loc loc, std::string message) {
   }
 }
 
+void Trace::break_off(Loc loc, std::string message) {
+  defer_error(loc, std::move(message));
+  broken_ = true;
+}
+
+std::string exception_leaves(const std::string& what) {
+  return fmt::format("an exception leaves {}: in kernels it may not be caught, as what was traced before it stays",
+                     what);
+}
+
+void Trace::require_inline() {
+  if (!is_function_) return;
+  break_off(module().loc,
+            fmt::format("func \"{}\" catches what weft throws to trace it in place of its calls: a kernel may catch "
+                        "exceptions of its own types only, not (...)",
+                        module().function));
+  throw InlineRequired{};
+}
+
 void Trace::fail(Loc loc, const std::string& message) {
   const bool deferred = !deferred_.empty();
   ir::fail(module(), deferred ? deferred_loc_ : loc, deferred ? deferred_ : message);
 }
 
 void Trace::finish() {
+  current();
   if (!deferred_.empty()) ir::fail(module(), deferred_loc_, deferred_);
   if (builder_.depth() != 1) internal_error("a kernel ended inside a block");
   if (is_function_) return;
@@ -149,6 +200,9 @@ Id out_of_range(Type type, const std::string& value, Loc loc) {
 
 Slot::Slot(Id value) : value_(value), region_(builder().region()), trace_(Trace::current().serial()) {}
 
+Slot::Slot(const Named& named, Type type)
+    : value_(ir::kNone), region_(builder().region()), trace_(Trace::current().serial()), named_(named), type_(type) {}
+
 void Slot::make_local() const {
   ir::Builder& b = builder();
   local_ = b.local(type_of(value_));
@@ -158,6 +212,13 @@ void Slot::make_local() const {
 Id Slot::read(Loc loc) const {
   Trace& t = Trace::owner_of(trace_, loc);
   ir::Builder& b = t.builder();
+  if (named_.target) {
+    if (named_.target->choice) return read_choice(loc);
+    const Slot* self = this;
+    Id value;
+    tracing::read(&self, 1, &value, loc);
+    return value;
+  }
   if (local_ == ir::kNone) {
     if (!b.is_open(region_)) t.fail(loc, "a variable is used outside the block in which it was declared");
     if (!b.loop_since(region_)) return value_;
@@ -169,6 +230,10 @@ Id Slot::read(Loc loc) const {
 void Slot::assign(Id value, Loc loc) {
   Trace& t = Trace::owner_of(trace_, loc);
   ir::Builder& b = t.builder();
+  if (named_.target) {
+    if (named_.target->choice) return assign_choice(value, loc);
+    return store(named_.address(), type_, 1, &value, loc);
+  }
   if (local_ == ir::kNone) {
     if (!b.is_open(region_)) t.fail(loc, "a variable is assigned outside the block in which it was declared");
     if (b.is_same(region_, b.region())) {
@@ -178,6 +243,127 @@ void Slot::assign(Id value, Loc loc) {
     make_local();
   }
   b.local_set(local_, value, loc);
+}
+
+// ---- Elements
+
+void* allocate(std::size_t bytes, std::size_t align) { return Trace::current().arena().allocate(bytes, align); }
+
+namespace {
+template <class T>
+const T* keep(const T& value) {
+  return std::construct_at(static_cast<T*>(allocate(sizeof(T), alignof(T))), value);
+}
+}  // namespace
+
+Named name_of(const Address& at) { return {keep(Target{at, nullptr}), 0}; }
+
+Named name_of(const Choice& choice) {
+  const std::size_t n = std::size_t(choice.rows * choice.columns * choice.count);
+  auto* slots = static_cast<Slot**>(allocate(n * sizeof(Slot*), alignof(Slot*)));
+  std::copy_n(choice.slots, n, slots);
+  Choice kept = choice;
+  kept.slots = slots;
+  return {keep(Target{{}, keep(kept)}), 0};
+}
+
+namespace {
+// The address of part `index` of n; of a known one in the offset.
+Address step_to(Address at, Id index, int n, int bytes, Loc loc) {
+  const ir::Inst& inst = Trace::current(loc).module()[index];
+  if (inst.op != Op::constant) return part_at(at, std::uint32_t(bytes), index, n, loc);
+  const double k = std::clamp<double>(ir::to_double(inst.type, inst.imm), 0, n - 1);
+  at.offset += std::uint32_t(k) * std::uint32_t(bytes);
+  return at;
+}
+}  // namespace
+
+Named name_of_part(const Choice& choice, int bytes, Loc loc) {
+  const Named& first = choice.slots[0]->named();
+  if (!first.in_memory()) return name_of(choice);
+  Address at = first.address();
+  at.loc = loc;
+  if (choice.rows > 1) at = step_to(at, choice.row, choice.rows, choice.columns * bytes, loc);
+  if (choice.columns > 1) at = step_to(at, choice.column, choice.columns, bytes, loc);
+  return name_of(at);
+}
+
+Named name_of_all(Slot* const* slots, int count) {
+  const Named& first = slots[0]->named();
+  bool side_by_side = first.in_memory();
+  const std::uint32_t bytes = side_by_side ? std::uint32_t(ir::bytes(slots[0]->type())) : 0;
+  for (int k = 1; k < count && side_by_side; ++k)
+    side_by_side =
+        slots[k]->named().target == first.target && slots[k]->named().at == first.at + std::uint32_t(k) * bytes;
+  return side_by_side ? first : name_of(Choice{slots, count});
+}
+
+Id Slot::known() const {
+  ir::Builder& b = Trace::current().builder();
+  if (value_ == ir::kNone || effects_ != b.effects() || !b.is_open(region_) || b.loop_since(region_)) return ir::kNone;
+  return value_;
+}
+
+void Slot::remember(Id value) const {
+  ir::Builder& b = Trace::current().builder();
+  value_ = value;
+  region_ = b.region();
+  effects_ = b.effects();
+}
+
+Id Slot::read_choice(Loc loc) const {
+  const Choice& c = *named_.target->choice;
+  std::vector<Id> ids;
+  for (int k = 0; k < c.rows * c.columns; ++k)
+    ids.push_back(c.slots[std::uint32_t(k * c.count) + named_.at]->read(loc));
+  return c.rows > 1 ? pick(ids.data(), c.rows, c.columns, c.row, c.column, loc)
+                    : pick(ids.data(), c.columns, 1, c.column, loc);
+}
+
+// Each candidate gets its old value or the new one.
+void Slot::assign_choice(Id value, Loc loc) const {
+  const Choice& c = *named_.target->choice;
+  if (c.rows * c.columns == 1) return c.slots[named_.at]->assign(value, loc);
+  for (int i = 0; i < c.rows; ++i)
+    for (int j = 0; j < c.columns; ++j) {
+      Slot& slot = *c.slots[std::uint32_t((i * c.columns + j) * c.count) + named_.at];
+      Id here = picks(c.column, j, c.columns, loc);
+      if (c.rows > 1) here = binary(Op::bit_and, picks(c.row, i, c.rows, loc), here, loc);
+      slot.assign(ternary(Op::select, here, value, slot.read(loc), loc), loc);
+    }
+}
+
+void read(const Slot* const* slots, int count, Id* out, Loc loc) {
+  const Slot& first = *slots[0];
+  if (!first.named().in_memory()) {
+    for (int k = 0; k < count; ++k) out[k] = slots[k]->read(loc);
+    return;
+  }
+  const Address at = first.named().address();
+  Trace::owner_of(at.trace, loc);
+  bool known = true;
+  for (int k = 0; k < count && known; ++k) {
+    out[k] = slots[k]->known();
+    known = out[k] != ir::kNone;
+  }
+  if (known) return;
+  load(at, first.type(), count, out, loc);
+  for (int k = 0; k < count; ++k) slots[k]->remember(out[k]);
+}
+
+void assign(Slot* const* slots, int count, const Id* values, Loc loc) {
+  const Slot& first = *slots[0];
+  if (first.named().in_memory()) return store(first.named().address(), first.type(), count, values, loc);
+  for (int k = 0; k < count; ++k) slots[k]->assign(values[k], loc);
+}
+
+void update(Op op, Slot* const* slots, int count, const Id* values, int step, Loc loc) {
+  const Slot& first = *slots[0];
+  if (first.named().in_memory()) return update(op, first.named().address(), first.type(), count, values, step, loc);
+  std::vector<Id> ids(static_cast<std::size_t>(count));
+  read(slots, count, ids.data(), loc);
+  each(op, ids.data(), 1, values, step, count, ids.data(), loc);
+  assign(slots, count, ids.data(), loc);
 }
 
 // ---- Places
@@ -303,6 +489,7 @@ Id wide_index(Id index, Loc loc) {
 }  // namespace
 
 Id pick(const Id* values, int n, int step, Id index, Loc loc) {
+  if (n == 1) return values[0];
   index = wide_index(index, loc);
   Id r = values[(n - 1) * step];
   for (int k = n - 2; k >= 0; --k) {
@@ -347,8 +534,13 @@ Address part_at(Address at, std::uint32_t step, Id index, int n, Loc loc) {
 }
 
 void index_out_of_range(std::int64_t index, int n, Loc loc) {
+  ir::fail(Trace::current(loc).module(), loc, fmt::format("index {} is out of range: there are {}, from 0", index, n));
+}
+
+void choice_is_a_variable(Loc loc) {
   ir::fail(Trace::current(loc).module(), loc,
-           fmt::format("index {} is out of range: there are {} components, from 0", index, n));
+           "a select() of two host numbers that auto keeps is used as a variable, and as a value of another type: "
+           "declare its type, as in UInt8 x = select(c, 1, 0)");
 }
 
 // ---- Memory
@@ -433,6 +625,14 @@ void atomic(Op op, const Address& to, Type type, int count, const Id* values, co
   guard.close(out, count);
 }
 
+Address atomic_address(const Slot& element, Loc loc) {
+  if (!element.named().in_memory())
+    ir::fail(Trace::current(loc).module(), loc,
+             "an atomic operation on a variable, which no other thread sees: its first operand is an element of an "
+             "array, as in atomic_add(a[i], x), or a name for one (auto& e = a[i])");
+  return element.named().address();
+}
+
 // ---- Threads
 
 namespace {
@@ -481,6 +681,13 @@ Id thread_coordinate(Type type, int k, int n, Loc loc) {
 
 void begin_short_circuit(Id left, bool or_else, Loc loc) {
   builder(loc).open_if(or_else ? logical_not(left, loc) : left, loc);
+}
+
+int exceptions() { return std::uncaught_exceptions(); }
+
+void leave_short_circuit(int exceptions, Loc loc) {
+  Trace* t = Trace::if_sound();
+  if (t && std::uncaught_exceptions() != exceptions) t->break_off(loc, exception_leaves("an operand of && or ||"));
 }
 
 Id end_short_circuit(Id left, Id right, bool or_else, Loc loc) {

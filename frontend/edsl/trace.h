@@ -14,7 +14,8 @@ namespace weft {
 
 namespace tracing {
 struct Element;
-}
+class Arena;
+}  // namespace tracing
 
 /// One tracing of a kernel: the module under construction. Opened by Kernel, one at a time per thread.
 class Trace {
@@ -26,9 +27,11 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// Errors: Error(invalid_kernel) when no kernel is being traced on this thread.
+  /// Errors: Error(invalid_kernel) when no kernel is being traced on this thread, or an exception has broken its trace.
   static Trace& current(Loc loc = {});
   static bool active();
+  /// For destructors: null where nothing is traced, or the trace is broken.
+  static Trace* if_sound();
   /// A number of its own for each trace of the process, and for each function while it is traced in place of a call.
   std::uint32_t serial() const { return serial_; }
   /// The trace of the kernel: this one, or of a function the one at the end of its callers.
@@ -56,6 +59,8 @@ class Trace {
   Debug debug() const { return variant_.debug; }
   /// Is it for the adjoint (Variant::adjoint)?
   bool adjoint() const { return variant_.adjoint; }
+  /// What lasts as long as the trace.
+  tracing::Arena& arena() { return *arena_; }
   /// Debug mode: the elements that were named so far; Address::element is one more than a place here.
   std::vector<tracing::Element> elements;
   /// Debug mode: what messages call the arrays that elements hold.
@@ -65,6 +70,9 @@ class Trace {
 
   /// Remembers an error that was found where none may be thrown (a destructor); the first one is reported at the end.
   void defer_error(Loc loc, std::string message);
+  /// As defer_error, where an exception has left the trace in a state that makes no sense: should the kernel catch it,
+  /// the next thing it traces throws the error.
+  void break_off(Loc loc, std::string message);
   /// Throws the error that was deferred, as the cause of this one, or else this one.
   [[noreturn]] void fail(Loc loc, const std::string& message);
   void finish();
@@ -108,13 +116,12 @@ class Trace {
   /// Is what happens now in a loop of the kernel, or of the function that is being traced?
   bool in_loop() const { return builder_.loop_since(start_); }
   /// For what only code of the kernel itself can do, such as to end the thread.
-  void require_inline() const {
-    if (is_function_) throw InlineRequired{};
-  }
+  void require_inline();
   /// Of a function, with all that it calls: it is never traced in place of its call. Threads that fail go on in it.
   bool stays_function = false;
 
  private:
+  std::unique_ptr<tracing::Arena> arena_;
   ir::Builder builder_;
   ir::Variant variant_;
   int argument_ = 0;
@@ -124,23 +131,87 @@ class Trace {
   std::vector<std::uint32_t> around_;  ///< serials of the callers of what is traced in place
   Loc deferred_loc_;
   std::string deferred_;
+  bool broken_ = false;
+  std::uint64_t failures_;  ///< ir::failures() when it began
   Trace* outer_;
   bool is_function_ = false;
 };
+
+/// The message about an exception that leaves something of a kernel.
+std::string exception_leaves(const std::string& what);
 
 namespace tracing {
 
 using ir::Id;
 
-/// A scalar variable of the kernel being traced.
+/// An element of an array: where it lies, and what may be done there.
+struct Address {
+  Id base = ir::kNone;
+  Id index = ir::kNone;
+  std::uint32_t stride = 0;
+  std::uint32_t offset = 0;
+  std::uint32_t align = 1;    ///< of base + index * stride; the offset is taken into account by the functions below
+  Loc loc;                    ///< where the element was named: for accesses that come without a place of their own
+  std::uint32_t element = 0;  ///< debug mode: one more than the place in Trace::elements
+  std::uint32_t trace = Trace::current().serial();  ///< the one in which it was named
+};
+
+class Slot;
+
+/// One of rows * columns variables, chosen by traced indices; of an index out of range the nearest.
+struct Choice {
+  Slot* const* slots;  ///< `count` scalars for each
+  int count = 1;
+  Id row = ir::kNone;
+  int rows = 1;
+  Id column = ir::kNone;
+  int columns = 1;
+};
+
+/// What an element is: a place in memory, or a choice. Lives as long as the trace.
+struct Target {
+  Address memory;
+  const Choice* choice = nullptr;  ///< in place of memory
+};
+
+/// A part of a target: `at` bytes behind its start, of a choice `at` scalars. Without a target it names nothing.
+struct Named {
+  const Target* target = nullptr;
+  std::uint32_t at = 0;
+
+  Named part(std::size_t bytes, std::size_t scalars) const {
+    return {target, at + std::uint32_t(target->choice ? scalars : bytes)};
+  }
+  bool in_memory() const { return target && !target->choice; }
+  Address address() const {
+    Address a = target->memory;
+    a.offset += at;
+    return a;
+  }
+};
+
+/// Memory that lasts as long as the present trace.
+void* allocate(std::size_t bytes, std::size_t align);
+/// The name for what lies at an address.
+Named name_of(const Address& at);
+/// The name for one of rows * columns candidates of `count` scalars, which lie in `slots` one after the other.
+Named name_of(const Choice& choice);
+/// ... of one scalar each, of `bytes` bytes, side by side where they lie in memory.
+Named name_of_part(const Choice& choice, int bytes, Loc loc);
+/// The name for `count` scalars as one value.
+Named name_of_all(Slot* const* slots, int count);
+
+/// A scalar of the kernel being traced: a variable of its own, or another name for an element.
 ///
-/// C++ assigns to it; the trace must see the assignments that happen under traced control. A slot therefore starts as
-/// a name for a value, and is turned into a local of the module when it is first assigned in a block deeper than its
-/// own, or read inside a loop that began after its declaration (a later line of that loop may assign it). Locals that
-/// turn out to be assigned once are removed again by the `forward` pass.
+/// C++ assigns to a variable; the trace must see the assignments that happen under traced control. Its slot therefore
+/// starts as a name for a value, and is turned into a local of the module when it is first assigned in a block deeper
+/// than its own, or read inside a loop that began after its declaration (a later line of that loop may assign it).
+/// Locals that turn out to be assigned once are removed again by the `forward` pass.
 class Slot {
  public:
   explicit Slot(Id value);
+  /// Another name for a scalar that lies elsewhere.
+  Slot(const Named& named, ir::Type type);
   /// Takes the present value, as C++ does; so do moves, or std::swap would make two names for one variable.
   Slot(const Slot& other) : Slot(other.read()) {}
   Slot& operator=(const Slot& other) {
@@ -150,15 +221,34 @@ class Slot {
 
   Id read(Loc loc = {}) const;
   void assign(Id value, Loc loc);
+  const Named& named() const { return named_; }
+  ir::Type type() const { return type_; }
+  /// Where an element was named.
+  Loc loc() const { return named_.in_memory() ? named_.target->memory.loc : Loc{}; }
+
+  /// Of an element: what was read last, as long as a read would give the same; else kNone.
+  Id known() const;
+  void remember(Id value) const;
 
  private:
   void make_local() const;
+  Id read_choice(Loc loc) const;
+  void assign_choice(Id value, Loc loc) const;
 
-  Id value_;
-  ir::RegionId region_;
+  mutable Id value_;             ///< of an element: see known()
+  mutable ir::RegionId region_;  ///< in which value_ was given
   mutable std::uint32_t local_ = ir::kNone;
   std::uint32_t trace_;  ///< which trace it belongs to: a captured container may keep it beyond
+  mutable std::uint64_t effects_ = 0;
+  Named named_;
+  ir::Type type_ = ir::Type::none;  ///< of an element
 };
+
+/// Scalars of one type that lie side by side where they are elements: read, assigned and updated at once there.
+void read(const Slot* const* slots, int count, Id* out, Loc loc);
+void assign(Slot* const* slots, int count, const Id* values, Loc loc);
+/// What `x op= values` does to each of them; `step` is 0 for one value for all.
+void update(ir::Op op, Slot* const* slots, int count, const Id* values, int step, Loc loc);
 
 /// While it lives, everything that is recorded and every error names this place: the user's call of a library function
 /// instead of the lines inside it. Of nested ones the outermost counts.
@@ -171,18 +261,6 @@ class CallPlace {
 
  private:
   ir::Module* module_;  ///< null inside another one
-};
-
-/// An element of an array: where it lies, and what may be done there.
-struct Address {
-  Id base = ir::kNone;
-  Id index = ir::kNone;
-  std::uint32_t stride = 0;
-  std::uint32_t offset = 0;
-  std::uint32_t align = 1;    ///< of base + index * stride; the offset is taken into account by the functions below
-  Loc loc;                    ///< where the element was named: for accesses that come without a place of their own
-  std::uint32_t element = 0;  ///< debug mode: one more than the place in Trace::elements
-  std::uint32_t trace = Trace::current().serial();  ///< the one in which it was named
 };
 
 Id zero(ir::Type type);
@@ -217,6 +295,7 @@ Id picks(Id index, int k, int n, Loc loc);
 /// The address of part `index` of n parts of `step` bytes, that lie one after the other; out of range: the nearest.
 Address part_at(Address at, std::uint32_t step, Id index, int n, Loc loc);
 [[noreturn]] void index_out_of_range(std::int64_t index, int n, Loc loc);
+[[noreturn]] void choice_is_a_variable(Loc loc);
 
 /// Reads or writes `count` scalars of one element; accesses are as wide as four scalars.
 void load(const Address& from, ir::Type type, int count, Id* out, Loc loc);
@@ -228,6 +307,9 @@ void update(ir::Op op, const Address& at, ir::Type type, int count, const Id* va
 /// `expected`: of atomic_cas, else null.
 void atomic(ir::Op op, const Address& to, ir::Type type, int count, const Id* values, const Id* expected, Id* out,
             Loc loc);
+
+/// Where the element lies that an atomic operation is about. Errors: Error(invalid_kernel) for a variable.
+Address atomic_address(const Slot& element, Loc loc);
 
 /// Coordinate k of the thread, of n, as i32 or i64.
 Id thread_coordinate(ir::Type type, int k, int n, Loc loc);
@@ -252,6 +334,10 @@ Id lane_across(Id mask, Loc loc);
 
 /// Left operand of && and ||: opens the region in which the right operand is then evaluated.
 void begin_short_circuit(Id left, bool or_else, Loc loc);
+/// Breaks the trace off where an exception ends the evaluation of the right operand.
+void leave_short_circuit(int exceptions, Loc loc);
+/// How many exceptions are on their way.
+int exceptions();
 Id end_short_circuit(Id left, Id right, bool or_else, Loc loc);
 
 }  // namespace tracing

@@ -9,6 +9,10 @@ namespace weft {
 
 /// The traced face of the host type T: a variable of a kernel. Reading and assigning it records instructions.
 ///
+/// Elements of arrays are variables too, whose values lie in memory: `x[i]` is a `Var<T>&`, of an Arr<const T> a
+/// `const Var<T>&`, as `p[i]` of a pointer is a `T&`. So `auto v = x[i]` reads the value, `auto& v = x[i]` is another
+/// name for the element, and std::swap(x[i], x[j]) swaps. It lasts as long as the kernel is traced.
+///
 /// `Float x = 1;` declares, `Float y = x;` copies the value, `x = y;` assigns, under If and in loops too.
 /// There is no implicit conversion between traced types; `Float(i)` converts. A host number adapts to the other
 /// operand (`2 * x`), an integer literal to any numeric type, a real one to real types only.
@@ -19,22 +23,28 @@ class Var {
                 "template");
 };
 
-/// An element of an array: reads when used as a value, writes when assigned. `auto e = x[i]` is another name for the
-/// element, not a copy; `Float e = x[i]` reads it.
-template <class T>
-class Ref;
-
 template <class T>
 class In;
 
 namespace detail {
-template <class T>
-class ComponentAt;
+
+template <class A>
+class HostChoice;
 
 /// Refuses the assignment of an A to a variable or element of type T.
 #define WEFT_REFUSE_ASSIGNMENT(T, A)                    \
   static_assert(std::is_convertible_v<const A&, In<T>>, \
                 "weft: what is assigned is of another type; convert it, as in Float(i), Vec3(s) or Vec3d(v)")
+
+/// Never true; asked where a template is used.
+template <class A>
+inline constexpr bool is_writable = false;
+
+/// Refuses to write to a const Var, and to one that is no variable.
+#define WEFT_REFUSE_WRITE(A)                                                                                   \
+  static_assert(detail::is_writable<A>,                                                                        \
+                "weft: this cannot be written: it is an element of a read-only array (Arr<const T>), a const " \
+                "variable, or the value of an expression")
 }  // namespace detail
 
 /// An operand: a traced value or a literal that adapts to T, and the source line where it stands.
@@ -44,11 +54,11 @@ class In<T> {
   static constexpr ir::Type kType = scalar_type<T>();
 
   In(const Var<T>& v, Loc loc = Loc::here()) : id(v.read(loc)), loc(loc) {}
-  In(const Ref<T>& r, Loc loc = Loc::here()) : id(r.read(loc)), loc(loc) {}
-  In(const Ref<const T>& r, Loc loc = Loc::here()) : id(r.read(loc)), loc(loc) {}
-  In(const detail::ComponentAt<T>& c, Loc loc = Loc::here()) : id(c.read(loc)), loc(loc) {}
   template <LiteralFor<T> U>
   In(U value, Loc loc = Loc::here()) : id(literal(value, loc)), loc(loc) {}
+  template <LiteralFor<T> U>
+  requires(!std::is_same_v<U, T>) In(const detail::HostChoice<U>& c, Loc loc = Loc::here())
+      : id(c.template as<T>(loc)), loc(loc) {}
 
   tracing::Id id;
   Loc loc;
@@ -76,16 +86,26 @@ template <bool Or>
 class ShortCircuit {
  public:
   ShortCircuit(const Var<bool>& v, Loc loc = Loc::here());
-  ShortCircuit(const Ref<bool>& v, Loc loc = Loc::here());
-  ShortCircuit(const Ref<const bool>& v, Loc loc = Loc::here());
-  ShortCircuit(const ComponentAt<bool>& v, Loc loc = Loc::here());
   ShortCircuit(bool v, Loc loc = Loc::here());
+  ~ShortCircuit() {
+    if (open_) tracing::leave_short_circuit(exceptions_, loc_);
+  }
+  ShortCircuit(const ShortCircuit&) = delete;
 
-  tracing::Id id;
-  Loc loc;
+  /// The result, given the right operand.
+  tracing::Id end(tracing::Id right) {
+    open_ = false;
+    return tracing::end_short_circuit(id_, right, Or, loc_);
+  }
+
+ private:
+  tracing::Id id_;
+  Loc loc_;
+  bool open_ = true;
+  int exceptions_ = tracing::exceptions();
 };
 
-/// What Var<T> and Ref<T> have in common; found by argument-dependent lookup through either.
+/// The operators and functions of Var<T>; found by argument-dependent lookup.
 template <class T>
 struct ScalarOps {
   using V = Var<T>;
@@ -182,25 +202,12 @@ struct ScalarOps {
 
   /// Short circuit: the right operand is evaluated only where the left one does not decide.
   friend needs_If_While_or_select operator&&(ShortCircuit<false> a, I b) requires std::is_same_v<T, bool> {
-    return V(tracing::end_short_circuit(a.id, b.id, false, a.loc), FromId{});
+    return V(a.end(b.id), FromId{});
   }
   friend needs_If_While_or_select operator||(ShortCircuit<true> a, I b) requires std::is_same_v<T, bool> {
-    return V(tracing::end_short_circuit(a.id, b.id, true, a.loc), FromId{});
+    return V(a.end(b.id), FromId{});
   }
 };
-
-/// The assignments that Var and Ref have in common.
-#define WEFT_COMPOUND_ASSIGNMENTS(Self, T, qualifier)                       \
-  Self operator+=(In<T> b) qualifier { return update(ir::Op::add, b); }     \
-  Self operator-=(In<T> b) qualifier { return update(ir::Op::sub, b); }     \
-  Self operator*=(In<T> b) qualifier { return update(ir::Op::mul, b); }     \
-  Self operator/=(In<T> b) qualifier { return update(ir::Op::div, b); }     \
-  Self operator%=(In<T> b) qualifier { return update(ir::Op::rem, b); }     \
-  Self operator&=(In<T> b) qualifier { return update(ir::Op::bit_and, b); } \
-  Self operator|=(In<T> b) qualifier { return update(ir::Op::bit_or, b); }  \
-  Self operator^=(In<T> b) qualifier { return update(ir::Op::bit_xor, b); } \
-  Self operator<<=(In<T> b) qualifier { return update(ir::Op::shl, b); }    \
-  Self operator>>=(In<T> b) qualifier { return update(ir::Op::shr, b); }
 
 }  // namespace detail
 
@@ -215,26 +222,20 @@ class Var<T> : public detail::ScalarOps<T> {
   Var(const Var&) = default;
   template <LiteralFor<T> U>
   Var(U value, Loc loc = Loc::here()) : slot_(In<T>(value, loc).id) {}
-  /// Reads an element of an array.
-  Var(const Ref<T>& r, Loc loc = Loc::here()) : slot_(r.read(loc)) {}
-  Var(const Ref<const T>& r, Loc loc = Loc::here()) : slot_(r.read(loc)) {}
-  /// Reads a component of a variable, chosen by a traced index.
-  Var(const detail::ComponentAt<T>& c, Loc loc = Loc::here()) : slot_(c.read(loc)) {}
+  template <LiteralFor<T> U>
+  requires(!std::is_same_v<U, T>) Var(const detail::HostChoice<U>& c, Loc loc = Loc::here())
+      : slot_(c.template as<T>(loc)) {}
   /// Converts by value: real to integer truncates toward zero and saturates, NaN gives 0 (docs/semantics.md).
   template <Scalar U>
   requires(!std::is_same_v<U, T>) explicit Var(const Var<U>& v, Loc loc = Loc::here())
       : slot_(tracing::convert(kType, v.read(loc), loc)) {}
-  template <Scalar U>
-  requires(!std::is_same_v<std::remove_const_t<U>, T>) explicit Var(const Ref<U>& r, Loc loc = Loc::here())
-      : slot_(tracing::convert(kType, r.read(loc), loc)) {}
-  template <class U>
-  requires(!std::is_same_v<U, T>) explicit Var(const detail::ComponentAt<U>& c, Loc loc = Loc::here())
-      : slot_(tracing::convert(kType, c.read(loc), loc)) {}
   Var(tracing::Id id, detail::FromId) : slot_(id) {}
+  /// Another name for an element.
+  explicit Var(const tracing::Named& named) : slot_(named, kType) {}
 
   /// Only of a variable: what an expression gives is lost when it is assigned.
   Var& operator=(const Var&) & = default;
-  /// A literal or an element of an array. (A parameter of type In<T> would be ambiguous with the two above.)
+  /// A literal. (A parameter of type In<T> would be ambiguous with the two above.)
   template <class A>
   requires(!std::is_same_v<A, Var>) Var& operator=(const A& a) & {
     WEFT_REFUSE_ASSIGNMENT(T, A);
@@ -244,99 +245,118 @@ class Var<T> : public detail::ScalarOps<T> {
     }
     return *this;
   }
-  WEFT_COMPOUND_ASSIGNMENTS(Var&, T, &)
+  template <class A>
+  const Var& operator=(const A&) const& {
+    WEFT_REFUSE_WRITE(A);
+    return *this;
+  }
+#define WEFT_UPDATE(symbol, op)                                              \
+  Var& operator symbol(In<T> b)& { return update(ir::Op::op, b.id, b.loc); } \
+  const Var& operator symbol(In<T>) const& {                                 \
+    WEFT_REFUSE_WRITE(T);                                                    \
+    return *this;                                                            \
+  }
+  WEFT_UPDATE(+=, add)
+  WEFT_UPDATE(-=, sub)
+  WEFT_UPDATE(*=, mul)
+  WEFT_UPDATE(/=, div)
+  WEFT_UPDATE(%=, rem)
+  WEFT_UPDATE(&=, bit_and)
+  WEFT_UPDATE(|=, bit_or)
+  WEFT_UPDATE(^=, bit_xor)
+  WEFT_UPDATE(<<=, shl)
+  WEFT_UPDATE(>>=, shr)
+#undef WEFT_UPDATE
 
   Var& operator++() & requires NumericScalar<T> { return *this += 1; }
   Var& operator--() & requires NumericScalar<T> { return *this -= 1; }
-  Var operator++(int) & requires NumericScalar<T> {
-    Var before(*this);
-    *this += 1;
-    return before;
-  }
-  Var operator--(int) & requires NumericScalar<T> {
-    Var before(*this);
-    *this -= 1;
-    return before;
-  }
+  /// Gives the value before.
+  Var operator++(int) & requires NumericScalar<T> { return step(ir::Op::add); }
+  Var operator--(int) & requires NumericScalar<T> { return step(ir::Op::sub); }
 
   tracing::Id read(Loc loc = {}) const { return slot_.read(loc); }
 
+  tracing::Slot& slot() { return slot_; }
+  const tracing::Slot& slot() const { return slot_; }
+
  private:
-  Var& update(ir::Op op, In<T> b) {
-    slot_.assign(tracing::binary(op, slot_.read(b.loc), b.id, b.loc), b.loc);
+  Var& update(ir::Op op, tracing::Id b, Loc loc) {
+    tracing::Slot* slot = &slot_;
+    tracing::update(op, &slot, 1, &b, 0, loc);
     return *this;
+  }
+  Var step(ir::Op op) {
+    Var before(*this);
+    slot_.assign(tracing::binary(op, before.read(), In<T>(1).id, slot_.loc()), slot_.loc());
+    return before;
   }
   tracing::Slot slot_;
 };
 
 namespace detail {
 
-/// A component of a traced vector or matrix, chosen by a traced index: v[i] of a variable v. Reads by selection when it
-/// is used as a value; assigned, it gives each component its old or the new value.
+/// The type of an array's elements in a kernel: const where the array is read only.
 template <class T>
-class ComponentAt : public ScalarOps<T> {
- public:
-  using host = T;
-  using Part = Var<T>& (*)(void* whole, int k);
-  ComponentAt(void* whole, Part part, tracing::Id row, int rows, tracing::Id column, int columns)
-      : whole_(whole), part_(part), row_(row), column_(column), rows_(rows), columns_(columns) {}
-  ComponentAt(const ComponentAt&) = default;
-
-  const ComponentAt& operator=(const ComponentAt& c) const&& { return *this = In<T>(c, Loc{}); }
-  /// `auto e = v[i]; e = v[j];` is refused: it would move names, not values.
-  const ComponentAt& operator=(const ComponentAt& c) const& = delete;
-  const ComponentAt& operator=(In<T> v) const {
-    for (int i = 0; i < rows_; ++i)
-      for (int j = 0; j < columns_; ++j) {
-        tracing::Id here = tracing::picks(column_, j, columns_, v.loc);
-        if (rows_ > 1) here = tracing::binary(ir::Op::bit_and, tracing::picks(row_, i, rows_, v.loc), here, v.loc);
-        Var<T>& part = part_(whole_, i * columns_ + j);
-        part = Var<T>(tracing::ternary(ir::Op::select, here, v.id, part.read(v.loc), v.loc), FromId{});
-      }
-    return *this;
-  }
-  template <class A>
-  requires(!std::is_convertible_v<const A&, In<T>>) const ComponentAt& operator=(const A&) const {
-    WEFT_REFUSE_ASSIGNMENT(T, A);
-    return *this;
-  }
-  WEFT_COMPOUND_ASSIGNMENTS(const ComponentAt&, T, const)
-
-  tracing::Id read(Loc loc = {}) const {
-    std::vector<tracing::Id> ids;
-    for (int k = 0; k < rows_ * columns_; ++k) ids.push_back(part_(whole_, k).read(loc));
-    return rows_ > 1 ? tracing::pick(ids.data(), rows_, columns_, row_, column_, loc)
-                     : tracing::pick(ids.data(), columns_, 1, column_, loc);
-  }
-
- private:
-  const ComponentAt& update(ir::Op op, In<T> b) const {
-    return *this = In<T>(Var<T>(tracing::binary(op, read(b.loc), b.id, b.loc), FromId{}), b.loc);
-  }
-  void* whole_;
-  Part part_;
-  tracing::Id row_, column_;
-  int rows_, columns_;
+struct ElementFace {
+  using type = Var<T>;
+};
+template <class T>
+struct ElementFace<const T> {
+  using type = const Var<T>;
 };
 
+/// The variable that names an element.
+template <class T>
+Var<std::remove_const_t<T>>& variable_of(const tracing::Named& named) {
+  using V = Var<std::remove_const_t<T>>;
+  return *std::construct_at(static_cast<V*>(tracing::allocate(sizeof(V), alignof(V))), named);
+}
+template <class T>
+typename ElementFace<T>::type& element_at(const tracing::Address& at) {
+  return variable_of<T>(tracing::name_of(at));
+}
+
 template <bool Or>
-ShortCircuit<Or>::ShortCircuit(const ComponentAt<bool>& v, Loc loc) : id(v.read(loc)), loc(loc) {
-  tracing::begin_short_circuit(id, Or, loc);
+ShortCircuit<Or>::ShortCircuit(const Var<bool>& v, Loc loc) : id_(v.read(loc)), loc_(loc) {
+  tracing::begin_short_circuit(id_, Or, loc);
 }
 template <bool Or>
-ShortCircuit<Or>::ShortCircuit(const Var<bool>& v, Loc loc) : id(v.read(loc)), loc(loc) {
-  tracing::begin_short_circuit(id, Or, loc);
-}
-template <bool Or>
-ShortCircuit<Or>::ShortCircuit(bool v, Loc loc) : id(tracing::literal_int(ir::Type::b1, v, loc)), loc(loc) {
-  tracing::begin_short_circuit(id, Or, loc);
+ShortCircuit<Or>::ShortCircuit(bool v, Loc loc) : id_(tracing::literal_int(ir::Type::b1, v, loc)), loc_(loc) {
+  tracing::begin_short_circuit(id_, Or, loc);
 }
 }  // namespace detail
 
-/// select(c, 1, 0): host values in both branches take the type that they have.
+namespace detail {
+/// What select(c, 1, 0) gives: a variable of the host numbers' type, which adapts to other types as they would.
+template <class A>
+class HostChoice : public Var<A> {
+ public:
+  HostChoice(const In<bool>& c, A a, A b, Loc loc)
+      : HostChoice(tracing::ternary(ir::Op::select, c.id, In<A>(a, loc).id, In<A>(b, loc).id, loc), c, a, b) {}
+  HostChoice(const HostChoice&) = default;
+  using Var<A>::operator=;
+  Var<A>& operator=(const HostChoice& c) & { return *this = static_cast<const Var<A>&>(c); }
+
+  /// The choice as one of type T. Errors: Error(invalid_kernel) where it was kept by `auto` and assigned.
+  template <class T>
+  tracing::Id as(Loc loc) const {
+    if (this->read(loc) != made_) tracing::choice_is_a_variable(loc);
+    return tracing::ternary(ir::Op::select, condition_, In<T>(a_, loc).id, In<T>(b_, loc).id, loc);
+  }
+
+ private:
+  HostChoice(tracing::Id made, const In<bool>& c, A a, A b)
+      : Var<A>(made, FromId{}), made_(made), condition_(c.id), a_(a), b_(b) {}
+  tracing::Id made_, condition_;
+  A a_, b_;
+};
+}  // namespace detail
+
+/// select(c, 1, 0): host values in both branches adapt to the operand beside them or to what they are assigned to, as
+/// they do without a choice; by themselves they take the type that they have.
 template <class A, class B>
-requires(Scalar<A>&& std::is_same_v<A, B>) Var<A> select(In<bool> c, A a, B b) {
-  return Var<A>(tracing::ternary(ir::Op::select, c.id, In<A>(a).id, In<A>(b).id, c.loc), detail::FromId{});
+requires(Scalar<A>&& std::is_same_v<A, B>) detail::HostChoice<A> select(In<bool> c, A a, B b) {
+  return detail::HostChoice<A>(c, a, b, c.loc);
 }
 
 /// The same bits as another type of the same width: bitcast<int>(x) of a Float.

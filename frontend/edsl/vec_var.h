@@ -11,7 +11,7 @@ namespace detail {
 template <int N, class T, class U>
 inline constexpr bool same_shape<vec<N, T>, vec<N, U>> = !std::is_same_v<T, U>;
 
-/// What Var<vec> and Ref<vec> have in common.
+/// The operators of Var<vec>.
 template <int N, class T>
 struct PackOps<vec<N, T>> {
   using X = vec<N, T>;
@@ -58,6 +58,7 @@ struct VecInit<N, T, std::index_sequence<I...>> : Components<N, Var<T>> {
   VecInit() : Components<N, Var<T>>{} {}
   VecInit(Each<I, In<T>>... parts) requires(N > 1) : Components<N, Var<T>>{Var<T>(parts.id, FromId{})...} {}
   VecInit(const tracing::Id* ids, FromId) : Components<N, Var<T>>{Var<T>(ids[I], FromId{})...} {}
+  explicit VecInit(const tracing::Named& named) : Components<N, Var<T>>{Var<T>(named.part(I * sizeof(T), I))...} {}
 };
 
 /// The components of a vector that is put together from numbers and shorter vectors.
@@ -105,60 +106,30 @@ struct VarParts<vec<N, T>> : VecInit<N, T> {
            !(sizeof...(A) == N && (std::is_convertible_v<const A&, In<T>> && ...))) VarParts(const A&... parts)
       : VecInit<N, T>(Gathered<N, T>(parts...).id, FromId{}) {}
 
-  /// Component i. A traced index costs a select for each component, and one out of range names the nearest.
-  Var<T>& operator[](HostIndex i) { return part(i.in(N)); }
-  const Var<T>& operator[](HostIndex i) const { return part(i.in(N)); }
-  ComponentAt<T> operator[](const TracedIndex& i) {
-    return ComponentAt<T>(
-        this, [](void* v, int k) -> Var<T>& { return static_cast<VarParts*>(v)->part(k); }, ir::kNone, 1, i.id, N);
-  }
-  Var<T> operator[](const TracedIndex& i) const {
-    tracing::Id ids[N];
-    read(ids, i.loc);
-    return Var<T>(tracing::pick(ids, N, 1, i.id, i.loc), FromId{});
-  }
+  /// Component i. A traced index names the nearest component where it is out of range; of a variable it costs a select
+  /// for each.
+  Var<T>& operator[](HostIndex i) & { return part(i.in(N)); }
+  const Var<T>& operator[](HostIndex i) const& { return part(i.in(N)); }
+  Var<T> operator[](HostIndex i) && { return part(i.in(N)); }
+  Var<T>& operator[](const TracedIndex& i) & { return chosen(*this, i); }
+  const Var<T>& operator[](const TracedIndex& i) const& { return chosen(*this, i); }
+  Var<T> operator[](const TracedIndex& i) && { return chosen(*this, i); }
 
   Var<T>& part(int i) { return static_cast<Parts&>(*this)[i]; }
   const Var<T>& part(int i) const { return static_cast<const Parts&>(*this)[i]; }
-  void read(tracing::Id* out, Loc loc) const {
-    for (int i = 0; i < N; ++i) out[i] = part(i).read(loc);
-  }
 
  private:
+  static Var<T>& chosen(const VarParts& v, const TracedIndex& i) {
+    tracing::Slot* slots[N];
+    for (int k = 0; k < N; ++k) slots[k] = &const_cast<VarParts&>(v).part(k).slot();
+    return variable_of<T>(tracing::name_of_part({.slots = slots, .column = i.id, .columns = N}, sizeof(T), i.loc));
+  }
   struct Repeated {
     tracing::Id id[N];
     explicit Repeated(tracing::Id all) {
       for (tracing::Id& i : id) i = all;
     }
   };
-};
-
-/// The names of the components of a vector in memory; those of more than four have none.
-template <int N, class E>
-struct NamedRefs {
-  template <class F>
-  explicit NamedRefs(F) {}
-};
-template <int N, class E>
-requires(N >= 2 && N <= 4) struct NamedRefs<N, E> : Components<N, Ref<E>> {
-  template <class F>
-  explicit NamedRefs(F at) : NamedRefs(at, std::make_index_sequence<std::size_t(N)>()) {}
-  template <class F, std::size_t... I>
-  NamedRefs(F at, std::index_sequence<I...>) : Components<N, Ref<E>>{Ref<E>(at(int(I)))...} {}
-};
-
-template <int N, class T, class E>
-class RefParts<vec<N, T>, E> : public RefBase<vec<N, T>>, public NamedRefs<N, E> {
-  using Base = RefBase<vec<N, T>>;
-
- public:
-  explicit RefParts(const tracing::Address& at) : Base(at), NamedRefs<N, E>([&](int k) { return Base::part(at, k); }) {}
-  RefParts(const RefParts&) = default;
-  /// Component i, in the array. An index out of range names the nearest.
-  Ref<E> operator[](HostIndex i) const { return Ref<E>(this->part(this->address(), i.in(N))); }
-  Ref<E> operator[](const TracedIndex& i) const {
-    return Ref<E>(tracing::part_at(this->address(), std::uint32_t(sizeof(T)), i.id, N, i.loc));
-  }
 };
 
 }  // namespace detail

@@ -181,6 +181,7 @@ Id Builder::load(Type type, int width, const MemoryRef& ref, Loc loc) {
 void Builder::store(Type type, std::span<const Id> values, const MemoryRef& ref, Loc loc) {
   Id args[6] = {ref.base, ref.index};
   std::copy(values.begin(), values.end(), args + 2);
+  ++effects_;
   append(memory(Op::store, type, int(values.size()), ref, loc), {args, values.size() + 2});
 }
 
@@ -188,6 +189,7 @@ Id Builder::atomic(Op op, Type type, std::span<const Id> values, const MemoryRef
   if (!is_atomic(op) || values.size() > 2) internal_error("not an atomic operation");
   Id args[4] = {ref.base, ref.index};
   std::copy(values.begin(), values.end(), args + 2);
+  ++effects_;
   return append(memory(op, type, 1, ref, loc), {args, values.size() + 2});
 }
 
@@ -195,6 +197,7 @@ void Builder::gather(Type type, Id value, const MemoryRef& ref, Loc loc) {
   const Id args[] = {ref.base, ref.index, value};
   Inst inst = memory(Op::atomic_add, type, 1, ref, loc);
   inst.imm = kGather;
+  ++effects_;
   append(inst, args);
 }
 
@@ -222,6 +225,7 @@ void Builder::synchronization(Op op, Loc loc) {
   inst.op = op;
   inst.file = loc.file;
   inst.line = loc.line;
+  ++effects_;
   append(inst, {});
 }
 
@@ -251,6 +255,7 @@ Id Builder::call(std::uint32_t function, std::span<const Id> args, Loc loc) {
   Inst inst;
   inst.op = Op::call;
   inst.imm = function;
+  ++effects_;
   inst.file = loc.file;
   inst.line = loc.line;
   return append(inst, args);

@@ -115,6 +115,8 @@ class Builder {
   Id copy(const Inst& inst, std::span<const Id> args);
 
   RegionId region() const { return stack_.back(); }
+  /// Grows with each operation after which a read of the same memory may give another value.
+  std::uint64_t effects() const { return effects_; }
   /// Depth of the stack of open regions; 1 in the kernel's body.
   std::size_t depth() const { return stack_.size(); }
   /// Is the region open: does what happens now happen inside it?
@@ -149,6 +151,7 @@ class Builder {
 
   Module& module_;
   std::size_t max_depth_;
+  std::uint64_t effects_ = 0;
   std::vector<RegionId> stack_{0};
   std::vector<Id> open_;                          ///< control instructions that are open
   std::vector<char> ended_;                       ///< by region: a break, continue or return has been appended

@@ -84,10 +84,17 @@ GroupUse group_use(const Module& module) {
   return use;
 }
 
+namespace {
+thread_local std::uint64_t t_failures = 0;
+}
+
 void fail(const Module& module, Loc loc, const std::string& message) {
+  ++t_failures;
   if (module.place) loc = module.place;
   const std::string place = module.function.empty() ? "" : "in func \"" + module.function + "\": ";
   throw Error(ErrorKind::invalid_kernel, place + message, module.name, loc ? loc : module.loc);
 }
+
+std::uint64_t failures() { return t_failures; }
 
 }  // namespace weft::ir

@@ -266,5 +266,7 @@ std::vector<char> have_effects(std::span<const std::shared_ptr<const Module>> fu
 
 /// Throws Error: where in the kernel (at `place` where that is set; in which of its functions), and what.
 [[noreturn]] void fail(const Module& module, Loc loc, const std::string& message);
+/// How often this thread has called fail(): whoever works on a module sees by it that an error was caught on its way.
+std::uint64_t failures();
 
 }  // namespace weft::ir

@@ -9,7 +9,7 @@ namespace weft {
 template <int N, Scalar T>
 struct vec;
 
-/// N elements, named x, y, z, w up to four of them. Shared by vec (of scalars), Var<vec> and Ref<vec>.
+/// N elements, named x, y, z, w up to four of them. Shared by vec (of scalars) and Var<vec>.
 template <int N, class E>
 struct Components {
   E c[N];

@@ -130,9 +130,9 @@ class TileSorter {
   OfTurns zeros() const { return OfTurns(std::size_t(tile_.turns()), UInt(0u)); }
 
   /// The memory between sorts: as many elements as a tile has keys.
-  auto operator[](const Int& i) const { return memory_[i]; }
-  auto operator[](const UInt& i) const { return memory_[i]; }
-  auto counter(const Int& subgroup, const Int& digit) const { return memory_[subgroup * Tile::kStride + digit]; }
+  auto& operator[](const Int& i) const { return memory_[i]; }
+  auto& operator[](const UInt& i) const { return memory_[i]; }
+  auto& counter(const Int& subgroup, const Int& digit) const { return memory_[subgroup * Tile::kStride + digit]; }
   /// Where in the tile the key of a round comes from: a subgroup's are side by side, and its lanes' of a round.
   Int source(std::size_t round) const {
     return subgroup_ * (tile_.rounds * tile_.lanes) + lane_ + int(round) * tile_.lanes;

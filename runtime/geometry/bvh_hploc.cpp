@@ -282,7 +282,7 @@ struct Lists {
             bitcast<int>(upper.w),
             Int(sizes[place])};
   }
-  Ref<int> count(const Int& first) const { return counts[first >> shift]; }
+  Int& count(const Int& first) const { return counts[first >> shift]; }
 };
 
 /// Ranges that are merged have more than half of merged_by() places, so that no two begin as near to each other. Groups

@@ -60,8 +60,6 @@ class BvhInKernel {
  public:
   BvhInKernel(const Var<BvhData>& data) : data(data) {}
   BvhInKernel(const UInt64& id, Loc loc = Loc::here()) : data(bvh_at(id, loc)) {}
-  BvhInKernel(const Ref<std::uint64_t>& id, Loc loc = Loc::here()) : data(bvh_at(id, loc)) {}
-  BvhInKernel(const Ref<const std::uint64_t>& id, Loc loc = Loc::here()) : data(bvh_at(id, loc)) {}
   Var<BvhData> data;
 };
 

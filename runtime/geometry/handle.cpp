@@ -47,7 +47,7 @@ Found<T> read_at(tracing::Id id, unsigned wanted, Loc loc) {
   const tracing::Id found = b.local_get(tag, loc);
   b.open_if(tracing::binary(ir::Op::eq, found, tracing::literal_uint(ir::Type::u32, wanted, loc), loc), loc);
   FuncArgs fields;
-  Passed<Var<T>>::put({Ref<const T>(at), loc}, fields);
+  Passed<Var<T>>::put({element_at<T>(at), loc}, fields);
   std::map<tracing::Id, std::uint32_t> locals;
   for (const tracing::Id field : fields.ids) {
     if (locals.contains(field)) continue;

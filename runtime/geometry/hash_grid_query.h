@@ -63,8 +63,6 @@ class HashGridInKernel {
  public:
   HashGridInKernel(const Var<HashGridArrays>& data) : data(data) {}
   HashGridInKernel(const UInt64& id, Loc loc = Loc::here()) : data(hash_grid_at(id, loc)) {}
-  HashGridInKernel(const Ref<std::uint64_t>& id, Loc loc = Loc::here()) : data(hash_grid_at(id, loc)) {}
-  HashGridInKernel(const Ref<const std::uint64_t>& id, Loc loc = Loc::here()) : data(hash_grid_at(id, loc)) {}
   Var<HashGridArrays> data;
 };
 

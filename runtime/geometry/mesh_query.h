@@ -10,8 +10,6 @@ class MeshInKernel {
  public:
   MeshInKernel(const Var<MeshArrays>& arrays);
   MeshInKernel(const UInt64& id, Loc loc = Loc::here()) : MeshInKernel(mesh_at(id, loc)) {}
-  MeshInKernel(const Ref<std::uint64_t>& id, Loc loc = Loc::here()) : MeshInKernel(mesh_at(id, loc)) {}
-  MeshInKernel(const Ref<const std::uint64_t>& id, Loc loc = Loc::here()) : MeshInKernel(mesh_at(id, loc)) {}
   Var<MeshArrays> arrays;
   bool held = false;  ///< no argument of the kernel: its points have no gradient
 };

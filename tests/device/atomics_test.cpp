@@ -21,7 +21,7 @@ constexpr Kind kNumeric[] = {Kind::add, Kind::sub, Kind::min, Kind::max, Kind::e
 constexpr Kind kBits[] = {Kind::and_, Kind::or_, Kind::xor_};
 
 template <class T, class R>
-Var<T> apply(Kind kind, const R& element, const Var<T>& v) {
+Var<T> apply(Kind kind, R& element, const Var<T>& v) {
   switch (kind) {
     case Kind::add: return atomic_add(element, v);
     case Kind::sub: return atomic_sub(element, v);
@@ -198,7 +198,7 @@ void check_cas(const Device& device, bool in_shared) {
   constexpr int n = 96;  // what every type can count to
   Array<T> x(device, std::vector<T>(4, T(1)));
   Array<int> tickets = zeros<int>(device, n);
-  auto raise = [](const Ref<T>& element) {
+  auto raise = [](Var<T>& element) {
     Var<T> expected = element;
     Bool done = false;
     While (!done) {

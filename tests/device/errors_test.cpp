@@ -93,22 +93,15 @@ TEST_P(Errors, misplaced_control_flow_is_found) {
                   "Break() outside a traced loop");
   expect_contains(error_of([&] { launch(kernel("k", [](Arr<float>) { Continue(); }), 1, x); }),
                   "Continue() outside a traced loop");
+  expect_contains(
+      error_of([&] { launch(kernel("k", [](Arr<float> x) { IfChain().else_([&] { x[0] = 1; }); }), 1, x); }),
+      "Else does not follow an If");
   expect_contains(error_of([&] {
                     launch(kernel("k",
                                   [](Arr<float> x) {
-                                    Else { x[0] = 1; }
-                                  }),
-                           1, x);
-                  }),
-                  "Else does not follow an If");
-  expect_contains(error_of([&] {
-                    launch(kernel("k",
-                                  [](Arr<float> x) {
-                                    If (x[0] > 0) {
-                                      x[0] = 1;
-                                    }
+                                    IfChain chain = if_(x[0] > 0, [&] { x[0] = 1; });
                                     x[1] = 2;
-                                    Else { x[0] = 3; }
+                                    chain.else_([&] { x[0] = 3; });
                                   }),
                            1, x);
                   }),

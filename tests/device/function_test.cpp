@@ -727,18 +727,14 @@ TEST(FunctionErrors, name_an_else_whose_if_stands_on_the_other_side_of_a_call) {
       auto k = kernel("split",
                       [=](Arr<float> out) {
                         auto f = func("half", [=](Arr<float> a) {
-                          if (inside) {
-                            Else { a[0] = 2; }
-                          }
+                          if (inside) IfChain().else_([&] { a[0] = 2; });
                           If (a[1] > 0) {
                             a[2] = 3;
                           }
                         });
-                        If (out[0] > 0) {
-                          out[1] = 1;
-                        }
+                        IfChain chain = if_(out[0] > 0, [&] { out[1] = 1; });
                         f(out);
-                        Else { out[3] = 4; }
+                        chain.else_([&] { out[3] = 4; });
                       },
                       {.debug = debug});
       const std::string message = error_of([&] { k.trace(); });

@@ -172,7 +172,7 @@ TEST_P(PrivateArray, mistakes_are_refused) {
                     [=](Arr<int> out) {
                       auto mine = private_array<int>(4);
                       If (tid() < 2) {
-                        mine[written] = 1;
+                        mine[Int(written)] = 1;
                       }
                       out[tid()] = mine[1];
                     }),

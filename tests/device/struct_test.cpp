@@ -260,7 +260,7 @@ TEST_P(Structs, structs_and_arrays_nest) {
   launch(kernel("clusters",
                 [](Arr<Cluster<>> clusters, Arr<float> out, Var<Cluster<>> like) {
                   Int i = tid();
-                  auto c = clusters[i];
+                  auto& c = clusters[i];
                   Var<Particle<>> first = c.members[0];
                   for (auto k : range(2)) c.members[k].mass += 10;
                   c.members[1].pos.y = first.mass;
@@ -435,7 +435,7 @@ TEST_P(Structs, a_host_index_out_of_a_fixed_array_is_an_error) {
     launch(kernel("beyond", [](Arr<float> out, Var<std::array<float, 3>> t) { out[0] = t[3]; }), 1, out,
            std::array<float, 3>{});
   });
-  test::expect_contains(text, "element 3 of an array of 3");
+  test::expect_contains(text, "index 3 is out of range: there are 3, from 0");
   test::expect_contains(text, "beyond");
 }
 

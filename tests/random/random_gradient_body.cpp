@@ -143,14 +143,13 @@ void GradientBody::statement(int depth) {
         add_to_output(expression(1));
       return;
     case 7:
-    case 8:
-      If (condition()) {
+    case 8: {
+      IfChain chain = if_(condition(), [&] {
         block(pick(3) + 1, depth + 1);
         leave(depth);
-      }
-      if (chance(2)) {
-        Else { block(pick(2) + 1, depth + 1); }
-      }
+      });
+      if (chance(2)) chain.else_([&] { block(pick(2) + 1, depth + 1); });
+    }
       return;
     case 9:
     case 10:

@@ -307,7 +307,7 @@ class Generator {
   void count() {
     const int which = random_.below(6);
     Int value = integer(2);
-    Ref<int> counter = (*counters_)[which];
+    Int& counter = (*counters_)[which];
     switch (which) {
       case 0: atomic_add(counter, value); break;
       case 1: atomic_min(counter, value); break;
@@ -358,18 +358,11 @@ class Generator {
   void branch() {
     const int form = random_.below(3);
     Bool first = boolean(2);
-    If (first) {
-      block([&] { statements(1 + random_.below(3)); });
-    }
+    IfChain chain = if_(first, [&] { block([&] { statements(1 + random_.below(3)); }); });
     if (form == 0) return;
-    if (form == 1) {
-      ElseIf (boolean(2)) {
-        block([&] { statements(1 + random_.below(2)); });
-      }
-    }
-    Else {
-      block([&] { statements(1 + random_.below(3)); });
-    }
+    if (form == 1)
+      chain = chain.elif_([&] { return boolean(2); }, [&] { block([&] { statements(1 + random_.below(2)); }); });
+    chain.else_([&] { block([&] { statements(1 + random_.below(3)); }); });
   }
 
   void counted_loop() {
