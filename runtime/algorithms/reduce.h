@@ -4,11 +4,11 @@
 
 namespace weft {
 
+namespace detail {
 /// What is reduced: integers of 32 and 64 bits, float32 and float64.
 template <class T>
 concept ReduceScalar = NumericScalar<T> && sizeof(T) >= 4;
 
-namespace detail {
 enum class Reduction { sum, min, max, inner };
 /// \param b  null but for inner products
 void reduce(Reduction reduction, const ArrayBase& a, const ArrayBase* b, const ArrayBase& out, ir::Type type,
@@ -23,7 +23,7 @@ T reduced(Reduction reduction, const Array<T>& a, const Array<T>* b, const Algor
 }  // namespace detail
 
 /// Bytes of scratch memory for any of these of n elements.
-template <ReduceScalar T>
+template <detail::ReduceScalar T>
 std::uint64_t reduce_scratch_bytes(std::int64_t n) {
   return detail::reduce_scratch_bytes(n, sizeof(T));
 }
@@ -37,45 +37,46 @@ std::uint64_t reduce_scratch_bytes(std::int64_t n) {
 /// devices, and too little scratch memory; Error(unsupported) for strided views, more than 2^31 - 2^16 elements, or a
 /// type that the device lacks.
 /// Cost: the elements are read once; a launch for each factor of 32, no wait.
-template <ReduceScalar T>
-void reduce_sum(const Array<T>& x, const Array<T>& out, const AlgorithmOptions& options = {}) {
-  detail::reduce(detail::Reduction::sum, x, nullptr, out, scalar_type<T>(), options);
+template <detail::ReduceScalar T>
+void reduce_sum(const Array<T>& x, const Array<T>& out, const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::reduce(detail::Reduction::sum, x, nullptr, out, scalar_type<T>(), options); });
 }
 /// The smallest and the largest element. Of reals a number is preferred to a NaN: NaN where there is nothing else. Of
 /// no elements: the largest value of the type, the smallest; infinities of reals.
 /// Gradient: none; refused while a tape records an array that carries one.
-template <ReduceScalar T>
-void reduce_min(const Array<T>& x, const Array<T>& out, const AlgorithmOptions& options = {}) {
-  detail::reduce(detail::Reduction::min, x, nullptr, out, scalar_type<T>(), options);
+template <detail::ReduceScalar T>
+void reduce_min(const Array<T>& x, const Array<T>& out, const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::reduce(detail::Reduction::min, x, nullptr, out, scalar_type<T>(), options); });
 }
-template <ReduceScalar T>
-void reduce_max(const Array<T>& x, const Array<T>& out, const AlgorithmOptions& options = {}) {
-  detail::reduce(detail::Reduction::max, x, nullptr, out, scalar_type<T>(), options);
+template <detail::ReduceScalar T>
+void reduce_max(const Array<T>& x, const Array<T>& out, const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::reduce(detail::Reduction::max, x, nullptr, out, scalar_type<T>(), options); });
 }
 /// out[0] = the sum of a[i] * b[i], products rounded before they are added. The rest as reduce_sum(); gradients flow
 /// to both.
 /// Errors: also Error(invalid_argument) for different lengths.
-template <ReduceScalar T>
-void inner_product(const Array<T>& a, const Array<T>& b, const Array<T>& out, const AlgorithmOptions& options = {}) {
-  detail::reduce(detail::Reduction::inner, a, &b, out, scalar_type<T>(), options);
+template <detail::ReduceScalar T>
+void inner_product(const Array<T>& a, const Array<T>& b, const Array<T>& out, const AlgorithmOptions& options = {},
+                   Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::reduce(detail::Reduction::inner, a, &b, out, scalar_type<T>(), options); });
 }
 
 /// The same as numbers of the host. Wait for the result; make an array for it.
-template <ReduceScalar T>
-T reduce_sum(const Array<T>& x, const AlgorithmOptions& options = {}) {
-  return detail::reduced<T>(detail::Reduction::sum, x, nullptr, options);
+template <detail::ReduceScalar T>
+T reduce_sum(const Array<T>& x, const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
+  return detail::called_from(loc, [&] { return detail::reduced<T>(detail::Reduction::sum, x, nullptr, options); });
 }
-template <ReduceScalar T>
-T reduce_min(const Array<T>& x, const AlgorithmOptions& options = {}) {
-  return detail::reduced<T>(detail::Reduction::min, x, nullptr, options);
+template <detail::ReduceScalar T>
+T reduce_min(const Array<T>& x, const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
+  return detail::called_from(loc, [&] { return detail::reduced<T>(detail::Reduction::min, x, nullptr, options); });
 }
-template <ReduceScalar T>
-T reduce_max(const Array<T>& x, const AlgorithmOptions& options = {}) {
-  return detail::reduced<T>(detail::Reduction::max, x, nullptr, options);
+template <detail::ReduceScalar T>
+T reduce_max(const Array<T>& x, const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
+  return detail::called_from(loc, [&] { return detail::reduced<T>(detail::Reduction::max, x, nullptr, options); });
 }
-template <ReduceScalar T>
-T inner_product(const Array<T>& a, const Array<T>& b, const AlgorithmOptions& options = {}) {
-  return detail::reduced<T>(detail::Reduction::inner, a, &b, options);
+template <detail::ReduceScalar T>
+T inner_product(const Array<T>& a, const Array<T>& b, const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
+  return detail::called_from(loc, [&] { return detail::reduced<T>(detail::Reduction::inner, a, &b, options); });
 }
 
 }  // namespace weft
