@@ -245,7 +245,7 @@ TEST_P(Arrays, that_were_moved_from_are_refused_and_views_outlive_them) {
 
 TEST_P(Arrays, refuse_what_cannot_be) {
   expect_contains(error_of([&] { zeros<float>(device(), -3); }), "size -3 of dimension 0 is negative");
-  expect_contains(error_of([&] { (zeros<float, 2>(device(), {4})); }), "2 dimension(s)");
+  expect_contains(error_of([&] { (zeros<float, 2>(device(), Extent{4})); }), "2 dimension(s)");
   expect_contains(error_of([&] { Array<float>().to_vector(); }), "null array");
   expect_contains(error_of([&] { Array<float>().fill(1); }), "null array");
   expect_contains(error_of([&] { Array<float>().device(); }), "null");
