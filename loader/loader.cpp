@@ -86,7 +86,7 @@ weft_kernel* make_kernel(const std::string& json, const void* spirv, std::size_t
   const Reflection& r = kernel->reflection;
   kernel->words.resize(bytes / 4);
   if (!kernel->words.empty()) std::memcpy(kernel->words.data(), spirv, kernel->words.size() * 4);
-  if (bytes != r.spirv_bytes || bytes % 4 || weft::hash_of_words(kernel->words) != r.spirv_hash)
+  if (bytes != r.spirv_bytes || bytes % 4 || weft::detail::hash_of_words(kernel->words) != r.spirv_hash)
     throw Failure{WEFT_LOADER_BAD_KERNEL, "the SPIR-V is not the module that the JSON of kernel \"" + r.name +
                                               "\" describes: they were exported at different times, or one is damaged"};
   return kernel.release();
@@ -147,7 +147,7 @@ void set_array(const ReflectedArgument& a, void* block, std::uint64_t address, c
   std::int64_t tight[4], expected = a.element_bytes;
   for (std::uint32_t k = a.dimensions; k-- > 0;) {
     if (shape[k] < 0) refuse("a size is negative");
-    if (!a.strided && shape[k] > weft::kMaxThreads)
+    if (!a.strided && shape[k] > weft::detail::kMaxThreads)
       refuse("a size is 2^31 or more; only strided arrays can be so large");
     tight[k] = expected;
     any = any && shape[k] > 0;
@@ -292,9 +292,9 @@ weft_loader_status weft_block_set_threads(const weft_kernel* kernel, void* block
     std::int64_t threads = 1;
     for (std::uint32_t k = 0; k < rank; ++k) {
       if (extents[k] < 0) invalid("an extent of the launch is negative");
-      if (extents[k] > weft::kMaxThreads) invalid("a launch has less than 2^31 threads");
+      if (extents[k] > weft::detail::kMaxThreads) invalid("a launch has less than 2^31 threads");
       threads *= extents[k];
-      if (threads > weft::kMaxThreads) invalid("a launch has less than 2^31 threads");
+      if (threads > weft::detail::kMaxThreads) invalid("a launch has less than 2^31 threads");
     }
     check_whole(r, threads);
     given(groups, "groups") = groups_of(r, threads, max_groups_x);
@@ -309,7 +309,7 @@ weft_loader_status weft_block_set_part(const weft_kernel* kernel, void* block, u
   return guarded([&] {
     const Reflection& r = given(kernel, "kernel").reflection;
     if (!block) invalid("block is null");
-    if (std::int64_t(first) + count > weft::kMaxThreads) invalid("a launch has less than 2^31 threads");
+    if (std::int64_t(first) + count > weft::detail::kMaxThreads) invalid("a launch has less than 2^31 threads");
     check_whole(r, count);
     const ReflectedArgument* number = nullptr;
     for (const ReflectedArgument& a : r.arguments)

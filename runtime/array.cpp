@@ -20,14 +20,21 @@ namespace weft {
 
 namespace {
 [[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+// For a caller at `loc`.
+[[noreturn]] void refuse_at(Loc loc, const std::string& message) {
+  Error error(ErrorKind::invalid_argument, message);
+  error.set_caller(loc);
+  throw error;
+}
 
 std::string shape_text(const std::array<std::int64_t, 4>& shape, int ndim) {
   return fmt::format("({})", fmt::join(shape.begin(), shape.begin() + ndim, ", "));
 }
 }  // namespace
 
-Extent::Extent(std::initializer_list<std::int64_t> sizes) : rank(int(sizes.size())) {
-  if (sizes.size() == 0 || sizes.size() > 4) invalid(fmt::format("{} dimensions; 1 to 4 are possible", sizes.size()));
+Extent::Extent(std::initializer_list<std::int64_t> sizes, Loc loc) : rank(int(sizes.size())) {
+  if (sizes.size() == 0 || sizes.size() > 4)
+    refuse_at(loc, fmt::format("{} dimensions; 1 to 4 are possible", sizes.size()));
   std::ranges::copy(sizes, n.begin());
 }
 
@@ -37,17 +44,17 @@ void length_mismatch(std::size_t given, std::int64_t expected) {
 }
 }  // namespace detail
 
-void ArrayBase::no_dimension(int k, const char* asked) const {
-  invalid(fmt::format("{}({}) of an array of {} dimension(s)", asked, k, ndim_));
+void ArrayBase::no_dimension(int k, const char* asked, Loc loc) const {
+  refuse_at(loc, fmt::format("{}({}) of an array of {} dimension(s)", asked, k, ndim_));
 }
 
-Device ArrayBase::device() const {
-  if (is_null()) invalid("the array is null: it was default constructed and has no device");
+Device ArrayBase::device(Loc loc) const {
+  if (is_null()) refuse_at(loc, "the array is null: it was default constructed and has no device");
   return Device(storage_->device);
 }
 
-void ArrayBase::wait() const {
-  if (storage_) storage_->wait_for_writers();
+void ArrayBase::wait(Loc loc) const {
+  if (storage_) detail::called_from(loc, [&] { storage_->wait_for_writers(); });
 }
 
 namespace detail {
@@ -127,27 +134,31 @@ void ArrayBase::create_around(const Device& device, const Extent& extent, int nd
   address_ = storage_->allocation.address;
 }
 
-void ArrayBase::free() {
-  require_memory(*this, "a null array is freed");
-  if (const detail::Capture* capture = detail::Capture::current())
-    invalid(fmt::format("an array is freed while {}: call free() before or behind it", capture->doing()));
-  // What steps that are run again will need, nobody knows yet.
-  if (detail::recorder())
-    throw Error(ErrorKind::unsupported,
-                "an array is freed while a tape records: call free() outside of record() and of steps that are "
-                "checkpointed, or let the handles go");
-  storage_->free();
+void ArrayBase::free(Loc loc) {
+  detail::called_from(loc, [&] {
+    require_memory(*this, "a null array is freed");
+    if (const detail::Capture* capture = detail::Capture::current())
+      invalid(fmt::format("an array is freed while {}: call free() before or behind it", capture->doing()));
+    // What steps that are run again will need, nobody knows yet.
+    if (detail::recorder())
+      throw Error(ErrorKind::unsupported,
+                  "an array is freed while a tape records: call free() outside of record() and of steps that are "
+                  "checkpointed, or let the handles go");
+    storage_->free();
+  });
 }
 
 bool ArrayBase::is_freed() const { return storage_ && storage_->is_freed(); }
 
-VulkanBuffer ArrayBase::vk() const {
-  require_memory(*this, "vk() of a null array");
-  const backend::VulkanAccess access(*storage_->device->device, "vk()");
-  if (size() == 0) invalid("vk() of an empty array: it has no memory");
-  const VulkanBuffer located = access.locate(address_, extent_bytes());
-  storage_->lent = true;
-  return located;
+VulkanBuffer ArrayBase::vk(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    require_memory(*this, "vk() of a null array");
+    const backend::VulkanAccess access(*storage_->device->device, "vk()");
+    if (size() == 0) invalid("vk() of an empty array: it has no memory");
+    const VulkanBuffer located = access.locate(address_, extent_bytes());
+    storage_->lent = true;
+    return located;
+  });
 }
 
 namespace {

@@ -6,15 +6,18 @@
 #include <initializer_list>
 #include <iterator>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <vector>
 
+#include "../frontend/support/error.h"
 #include "../frontend/types/layout.h"
 #include "../frontend/types/names.h"
 #include "device.h"
 #include "host_copy.h"
 #include "host_vector.h"
 #include "packed.h"
+#include "sizes.h"
 
 namespace weft {
 
@@ -37,18 +40,20 @@ using SequenceElement = std::remove_cvref_t<decltype(*std::data(std::declval<con
 /// A host range of T.
 template <class R, class T>
 concept SequenceOf = HostSequence<R> && std::is_same_v<SequenceElement<R>, T>;
+/// A host range of something else.
+template <class R, class T>
+concept RangeOfOthers = std::ranges::range<const R> && !SequenceOf<R, T>;
+
+/// Refuses values of the host.
+template <class R, class T>
+constexpr void check_values() {
+  constexpr bool bits = std::is_same_v<R, std::vector<bool>> && std::is_same_v<T, bool>;
+  static_assert(!bits, "weft: a std::vector<bool> has no bools in memory: give a std::array<bool, n> or a std::span");
+  static_assert(bits || SequenceOf<R, T>,
+                "weft: the values are of another type than the array's elements, or not side by side in memory: "
+                "convert them to a std::vector of that type");
+}
 }  // namespace detail
-
-/// The sizes of up to four dimensions: `n`, or `{nx, ny}`. Checked where it is used.
-struct Extent {
-  std::array<std::int64_t, 4> n{};
-  int rank = 0;
-
-  template <std::integral I>
-  Extent(I size) : n{static_cast<std::int64_t>(size)}, rank(1) {}
-  Extent(std::initializer_list<std::int64_t> sizes);
-  std::int64_t operator[](int k) const { return n[static_cast<std::size_t>(k)]; }
-};
 
 /// The part of an array that does not depend on its element type. What each launch asks each of its arrays is inline.
 class ArrayBase {
@@ -58,9 +63,9 @@ class ArrayBase {
   int ndim() const { return ndim_; }
   /// Number of elements along dimension k.
   /// Errors: Error(invalid_argument), as of stride(), for a dimension that the array has not.
-  std::int64_t shape(int k) const { return shape_[checked(k, "shape")]; }
+  std::int64_t shape(int k, Loc loc = Loc::here()) const { return shape_[checked(k, "shape", loc)]; }
   /// Distance of neighbours along dimension k, in bytes.
-  std::int64_t stride(int k) const { return stride_[checked(k, "stride")]; }
+  std::int64_t stride(int k, Loc loc = Loc::here()) const { return stride_[checked(k, "stride", loc)]; }
   /// Number of elements.
   std::int64_t size() const {
     if (is_null()) return 0;
@@ -79,7 +84,7 @@ class ArrayBase {
     return true;
   }
   /// Errors: Error(invalid_argument) for a null array.
-  Device device() const;
+  Device device(Loc loc = Loc::here()) const;
   /// Of the first element, as kernels see it.
   std::uint64_t address() const { return address_; }
   std::uint32_t element_bytes() const { return element_bytes_; }
@@ -87,10 +92,10 @@ class ArrayBase {
   /// Where the elements lie, from the first to the last, in Vulkan's terms. Work on the array that weft was given must
   /// be started (Stream::submit(), signal()) before others use the buffer: see docs/embedding.md.
   /// Errors: Error(invalid_argument) for a null or empty array, Error(unsupported) on other devices.
-  VulkanBuffer vk() const;
+  VulkanBuffer vk(Loc loc = Loc::here()) const;
 
   /// Waits until everything that writes the array has run.
-  void wait() const;
+  void wait(Loc loc = Loc::here()) const;
 
   /// Gives the memory of the array, and of all views of it, back at once, whoever else still names it: other handles,
   /// graphs, structures, elements of other arrays. Every later use is an error, but for questions that need no memory
@@ -106,7 +111,7 @@ class ArrayBase {
   /// beforehand: there its backward() is refused.)
   ///
   /// Cost: waits for the work that uses the array.
-  void free();
+  void free(Loc loc = Loc::here());
   /// Whether free() was called of this array, or of another handle or view of its memory.
   bool is_freed() const;
 
@@ -176,11 +181,11 @@ class ArrayBase {
   void upload(const void* data, std::uint64_t count, std::span<const detail::Leaf> leaves,
               const detail::References* held);
   void fill_element(const void* element, std::span<const detail::Leaf> leaves, const detail::References* held);
-  std::size_t checked(int k, const char* asked) const {
-    if (k < 0 || k >= ndim_) no_dimension(k, asked);
+  std::size_t checked(int k, const char* asked, Loc loc) const {
+    if (k < 0 || k >= ndim_) no_dimension(k, asked, loc);
     return static_cast<std::size_t>(k);
   }
-  [[noreturn]] void no_dimension(int k, const char* asked) const;
+  [[noreturn]] void no_dimension(int k, const char* asked, Loc loc) const;
 
  protected:
   std::shared_ptr<detail::Storage> storage_;
@@ -212,57 +217,69 @@ class Array : public ArrayBase {
   Array() : ArrayBase(N, kBytes) { static_assert(detail::check_layout<T>()); }
   /// From a contiguous range of T, by copy.
   template <detail::SequenceOf<T> R>
-  requires(N == 1) Array(const Device& device, const R& values) : Array(device, Extent(std::size(values)), values) {}
-  Array(const Device& device, std::initializer_list<T> values) requires(N == 1)
-      : Array(device, std::span<const T>(values.begin(), values.size())) {}
+  requires(N == 1) Array(const Device& device, const R& values, Loc loc = Loc::here())
+      : Array(device, {std::size(values), loc}, values) {}
+  Array(const Device& device, std::initializer_list<T> values, Loc loc = Loc::here()) requires(N == 1)
+      : Array(device, std::span<const T>(values.begin(), values.size()), loc) {}
   /// From a contiguous range in row-major order; its length must be the product of the sizes.
   template <detail::SequenceOf<T> R>
-  Array(const Device& device, const Extent& extent, const R& values) : Array() {
-    create(device, extent, N);
-    write(std::data(values), std::size(values));
+  Array(const Device& device, const detail::Sizes<N>& sizes, const R& values) : Array() {
+    detail::called_from(sizes.loc, [&] {
+      create(device, sizes, N);
+      write(std::data(values), std::size(values));
+    });
+  }
+
+  // What else programs hold is refused in words.
+  template <detail::RangeOfOthers<T> R>
+  requires(N == 1) Array(const Device&, const R&, Loc = {}) : Array() { detail::check_values<R, T>(); }
+  template <detail::RangeOfOthers<T> R>
+  Array(const Device&, const detail::Sizes<N>&, const R&) : Array() {
+    detail::check_values<R, T>();
   }
 
   /// Not initialised, but for arrays in structs, which are null.
-  static Array empty(const Device& device, const Extent& extent) {
+  static Array empty(const Device& device, const detail::Sizes<N>& sizes) {
     Array a;
-    a.create(device, extent, N);
-    if constexpr (kHoldsArrays) a.zero();
+    detail::called_from(sizes.loc, [&] { a.create(device, sizes, N); });
+    if constexpr (kHoldsArrays) a.zero(sizes.loc);
     return a;
   }
-  static Array full(const Device& device, const Extent& extent, const T& value) {
-    Array a = empty(device, extent);
-    a.fill(value);
+  static Array full(const Device& device, const detail::Sizes<N>& sizes, const T& value) {
+    Array a = empty(device, sizes);
+    a.fill(value, sizes.loc);
     return a;
   }
-  static Array zeros(const Device& device, const Extent& extent) {
-    Array a = empty(device, extent);
-    a.zero();
+  static Array zeros(const Device& device, const detail::Sizes<N>& sizes) {
+    Array a = empty(device, sizes);
+    a.zero(sizes.loc);
     return a;
   }
   /// See weft::wrap().
-  static Array around(const Device& device, const Extent& extent, std::span<T> memory,
+  static Array around(const Device& device, const detail::Sizes<N>& sizes, std::span<T> memory,
                       std::shared_ptr<void> owner = {}) requires(!kHoldsArrays) {
     Array a;
-    a.create_around(device, extent, N, memory.data(), memory.size(), std::move(owner));
+    detail::called_from(sizes.loc,
+                        [&] { a.create_around(device, sizes, N, memory.data(), memory.size(), std::move(owner)); });
     return a;
   }
   /// See weft::wrap_buffer().
-  static Array around(const Device& device, const Extent& extent, const VulkanBuffer& buffer,
+  static Array around(const Device& device, const detail::Sizes<N>& sizes, const VulkanBuffer& buffer,
                       std::shared_ptr<void> owner = {}) requires(!kHoldsArrays) {
     Array a;
-    a.create_around(device, extent, N, buffer, std::move(owner));
+    detail::called_from(sizes.loc, [&] { a.create_around(device, sizes, N, buffer, std::move(owner)); });
     return a;
   }
   /// The array on another device: itself when it is there already, else a copy.
-  Array to(const Device& device) const {
-    if (device == this->device()) return *this;
-    Array a = empty(device, extent());
-    a.copy_from(*this);
+  Array to(const Device& device, Loc loc = Loc::here()) const {
+    if (device == this->device(loc)) return *this;
+    Array a = empty(device, {extent(), loc});
+    a.copy_from(*this, loc);
     return a;
   }
-  Array clone() const {
-    Array a = empty(device(), extent());
-    a.copy_from(*this);
+  Array clone(Loc loc = Loc::here()) const {
+    Array a = empty(device(loc), {extent(), loc});
+    a.copy_from(*this, loc);
     return a;
   }
 
@@ -272,33 +289,42 @@ class Array : public ArrayBase {
     e.n = shape_;
     return e;
   }
-  void fill(const T& value) {
-    if constexpr (kHoldsArrays) {
-      if (is_null()) return fill_element(nullptr);
-      std::array<std::byte, kBytes> bytes{};
-      detail::References references;
-      detail::pack(value, *storage(), bytes.data(), references);
-      fill_packed(bytes.data(), references);
-    } else {
-      fill_element(&value, detail::Layout<T>::leaves);
-    }
+  void fill(const T& value, Loc loc = Loc::here()) {
+    detail::called_from(loc, [&] {
+      if constexpr (kHoldsArrays) {
+        if (is_null()) return fill_element(nullptr);
+        std::array<std::byte, kBytes> bytes{};
+        detail::References references;
+        detail::pack(value, *storage(), bytes.data(), references);
+        fill_packed(bytes.data(), references);
+      } else {
+        fill_element(&value, detail::Layout<T>::leaves);
+      }
+    });
   }
-  void zero() {
+  void zero(Loc loc = Loc::here()) {
     const std::array<std::byte, kBytes> bytes{};
-    fill_element(bytes.data());
+    detail::called_from(loc, [&] { fill_element(bytes.data()); });
   }
   /// Replaces all elements, in row-major order.
   template <detail::SequenceOf<T> R>
-  void assign(const R& values) {
-    write(std::data(values), std::size(values));
+  void assign(const R& values, Loc loc = Loc::here()) {
+    detail::called_from(loc, [&] { write(std::data(values), std::size(values)); });
+  }
+  template <detail::RangeOfOthers<T> R>
+  void assign(const R&, Loc = {}) {
+    detail::check_values<R, T>();
   }
   /// Replaces all elements by those of an array of the same shape, on this device or another. Views of one array may
   /// overlap: the result is as if all were read first.
-  void copy_from(const Array& other) { ArrayBase::copy_from(other, detail::Layout<T>::leaves); }
+  void copy_from(const Array& other, Loc loc = Loc::here()) {
+    detail::called_from(loc, [&] { ArrayBase::copy_from(other, detail::Layout<T>::leaves); });
+  }
   template <int M>
   static void copy_range(const Array& to, const Array<T, M>& from, std::int64_t to_offset, std::int64_t from_offset,
-                         std::int64_t count) {
-    ArrayBase::copy_range(to, from, to_offset, from_offset, count, detail::Layout<T>::leaves);
+                         std::int64_t count, Loc loc = Loc::here()) {
+    detail::called_from(
+        loc, [&] { ArrayBase::copy_range(to, from, to_offset, from_offset, count, detail::Layout<T>::leaves); });
   }
 
   /// Gives the array's memory gradient storage, zeros, unless it has it already: Tape::backward() adds to it. Returns
@@ -306,60 +332,68 @@ class Array : public ArrayBase {
   /// gradient of a slice is a slice of the gradient.
   /// Errors: Error(invalid_argument) for a null array; Error(out_of_memory).
   /// Cost: as much memory as the whole array has, whatever part of it this is.
-  Array requires_grad() const {
+  Array requires_grad(Loc loc = Loc::here()) const {
     static_assert(detail::holds_reals<T>, "weft: only arrays of real numbers have gradients");
-    make_gradient(detail::Layout<T>::leaves);
+    detail::called_from(loc, [&] { make_gradient(detail::Layout<T>::leaves); });
     return *this;
   }
   /// The gradient: an array of the same shape, of which each element is the derivative by that element of this one
   /// (integers in structs stay 0). A view: it shows what later calls of backward() and zero() make of it.
   /// Errors: Error(invalid_argument) for an array without: call requires_grad(), or ask the tape by
   /// Tape::gradient().
-  Array grad() const {
+  Array grad(Loc loc = Loc::here()) const {
     Array a;
-    a.take_gradient(*this);
+    detail::called_from(loc, [&] { a.take_gradient(*this); });
     return a;
   }
   /// Sets the gradient to zero. Errors: as grad().
-  void zero_grad() const { grad().zero(); }
+  void zero_grad(Loc loc = Loc::here()) const { grad(loc).zero(loc); }
 
   /// The elements in row-major order. Waits for what writes them; on a GPU also for what the queue had before the copy.
   /// Errors: Error(out_of_memory) when the host has no memory for them.
-  std::vector<T> to_vector() const {
-    std::vector<T> values = detail::host_vector<T>(static_cast<std::uint64_t>(size()));
-    if constexpr (std::is_same_v<T, bool>) {  // a vector of bool has no memory to copy to
-      std::vector<char> bytes = detail::host_vector<char>(values.size());
-      download(bytes.data());
-      std::copy(bytes.begin(), bytes.end(), values.begin());
-    } else {
-      read(values.data());
-    }
-    return values;
+  std::vector<T> to_vector(Loc loc = Loc::here()) const {
+    return detail::called_from(loc, [&] {
+      std::vector<T> values = detail::host_vector<T>(static_cast<std::uint64_t>(size()));
+      if constexpr (std::is_same_v<T, bool>) {  // a vector of bool has no memory to copy to
+        std::vector<char> bytes = detail::host_vector<char>(values.size());
+        download(bytes.data());
+        std::copy(bytes.begin(), bytes.end(), values.begin());
+      } else {
+        read(values.data());
+      }
+      return values;
+    });
   }
   /// Copies to memory of the caller, which holds exactly size() elements.
-  void copy_to(std::span<T> out) const {
-    check_length(out.size());
-    read(out.data());
+  void copy_to(std::span<T> out, Loc loc = Loc::here()) const {
+    detail::called_from(loc, [&] {
+      check_length(out.size());
+      read(out.data());
+    });
   }
   /// The same without waiting: `out`, which must stay, holds the elements as they are at this point of the stream when
   /// the result's wait() has returned.
-  HostCopy copy_to_async(std::span<T> out) const requires(!kHoldsArrays) {
-    check_length(out.size());
-    return start_download(out.data());
+  HostCopy copy_to_async(std::span<T> out, Loc loc = Loc::here()) const requires(!kHoldsArrays) {
+    return detail::called_from(loc, [&] {
+      check_length(out.size());
+      return start_download(out.data());
+    });
   }
   /// One element: a.at(i), a.at(i, j). Waits; for a look at a result, not for loops.
   template <std::integral... I>
-  requires(sizeof...(I) == N) T at(I... i)
+  requires(sizeof...(I) == N - 1) T at(detail::GivenIndex first, I... others)
   const {
-    const std::int64_t indices[] = {static_cast<std::int64_t>(i)...};
+    const std::int64_t indices[] = {first.value, static_cast<std::int64_t>(others)...};
     T value;
-    if constexpr (kHoldsArrays) {
-      std::array<std::byte, kBytes> bytes;
-      read_element(indices, bytes.data());
-      detail::unpack(value, bytes.data(), references());
-    } else {
-      read_element(indices, &value);
-    }
+    detail::called_from(first.loc, [&] {
+      if constexpr (kHoldsArrays) {
+        std::array<std::byte, kBytes> bytes;
+        read_element(indices, bytes.data());
+        detail::unpack(value, bytes.data(), references());
+      } else {
+        read_element(indices, &value);
+      }
+    });
     return value;
   }
 
@@ -368,52 +402,52 @@ class Array : public ArrayBase {
   /// while an array (of a name: a temporary one is refused) keeps the memory.
   /// Errors: Error(unsupported) on a device with memory of its own, or for a view that is not contiguous.
   std::span<T> host_span() && = delete;
-  std::span<T> host_span() & requires(!kHoldsArrays) {
-    return {reinterpret_cast<T*>(host_bytes()), static_cast<std::size_t>(size())};
+  std::span<T> host_span(Loc loc = Loc::here()) & requires(!kHoldsArrays) {
+    std::byte* const first = detail::called_from(loc, [&] { return host_bytes(); });
+    return {reinterpret_cast<T*>(first), static_cast<std::size_t>(size())};
   }
 
   /// A view of elements lo, lo + step, ... below hi of the first dimension (of dimension k). Shares the elements.
-  Array slice(std::int64_t lo, std::int64_t hi, std::int64_t step = 1, int k = 0) const {
+  Array slice(std::int64_t lo, std::int64_t hi, std::int64_t step = 1, int k = 0, Loc loc = Loc::here()) const {
     Array a = *this;
-    a.restrict(k, lo, hi, step);
+    detail::called_from(loc, [&] { a.restrict(k, lo, hi, step); });
     return a;
   }
   /// The same from lo to the end.
-  Array slice(std::int64_t lo) const { return slice(lo, this->shape(0)); }
+  Array slice(detail::GivenIndex lo) const { return slice(lo.value, this->shape(0), 1, 0, lo.loc); }
   /// A view of row i: the array without its first dimension.
-  Array<T, N - 1> operator[](std::int64_t i) const requires(N > 1) {
+  Array<T, N - 1> operator[](detail::GivenIndex i) const requires(N > 1) {
     Array<T, N - 1> a;
-    a.take_row(*this, i);
+    detail::called_from(i.loc, [&] { a.take_row(*this, i.value); });
     return a;
   }
+  // Elements are refused in words: the host has none, and a kernel is given the array.
+  template <class I>
+  requires(N == 1 || !std::integral<I>) T& operator[](const I&) const { return no_elements<I>(); }
+  template <class... I>
+  requires(sizeof...(I) > 0) T& operator()(const I&...) const { return no_elements<I...>(); }
   /// A view of the same elements in another shape, of which one size may be -1: what is left for it. The array must
   /// be contiguous.
   template <int M>
-  Array<T, M> reshape(const Extent& extent) const {
+  Array<T, M> reshape(const detail::Sizes<M>& sizes) const {
     Array<T, M> a;
-    a.take_reshaped(*this, extent, M);
+    detail::called_from(sizes.loc, [&] { a.take_reshaped(*this, sizes, M); });
     return a;
   }
   /// A view with one dimension. The array must be contiguous.
-  Array<T, 1> flatten() const { return reshape<1>(-1); }
+  Array<T, 1> flatten(Loc loc = Loc::here()) const { return reshape<1>({-1, loc}); }
   /// A view with the dimensions in reverse order, or in the order given: dimension k is dimension axes[k] of this.
-  Array transpose() const requires(N > 1) {
-    Extent axes(0);
-    axes.rank = N;
-    for (int k = 0; k < N; ++k) axes.n[static_cast<std::size_t>(k)] = N - 1 - k;
-    return transpose(axes);
-  }
-  Array transpose(const Extent& axes) const requires(N > 1) {
+  Array transpose(const detail::Sizes<N>& axes = detail::reversed<N>()) const requires(N > 1) {
     Array a;
-    a.take_permuted(*this, axes);
+    detail::called_from(axes.loc, [&] { a.take_permuted(*this, axes); });
     return a;
   }
   /// The array itself where it is contiguous, else a copy that is.
-  Array contiguous() const { return is_contiguous() ? *this : clone(); }
+  Array contiguous(Loc loc = Loc::here()) const { return is_contiguous() ? *this : clone(loc); }
   /// A view with one more dimension: each element as a row of its scalars.
-  auto scalars() const requires(N < 4) {
+  auto scalars(Loc loc = Loc::here()) const requires(N < 4) {
     Array<typename Flat<T>::scalar, N + 1> a;
-    a.take_scalars(*this);
+    detail::called_from(loc, [&] { a.take_scalars(*this); });
     return a;
   }
   /// A view of the same bytes as elements of another type of the same size: floats as unsigned, vec3 as vec3i.
@@ -430,6 +464,13 @@ class Array : public ArrayBase {
  private:
   template <class U, int M>
   friend class Array;
+  template <class... I>
+  static T& no_elements() {
+    static_assert(sizeof...(I) == 0,
+                  "weft: an Array has no elements to name: in a kernel pass the array as a parameter, an Arr, and do "
+                  "not capture it; on the host read one by at()");
+    return *static_cast<T*>(nullptr);
+  }
   void check_length(std::size_t n) const;
   void write(const T* values, std::size_t n) {
     if constexpr (kHoldsArrays) {
@@ -465,15 +506,15 @@ void Array<T, N>::check_length(std::size_t n) const {
 
 /// Copies all elements between arrays of one shape, on one device or two.
 template <class T, int N>
-void copy(Array<T, N> to, const Array<T, N>& from) {
-  to.copy_from(from);
+void copy(Array<T, N> to, const Array<T, N>& from, Loc loc = Loc::here()) {
+  to.copy_from(from, loc);
 }
 /// Copies `count` elements (-1: all from there on) beginning with number `from_offset` of `from` to number `to_offset`
 /// of `to` and on, in row-major order of each. Both arrays must be contiguous; they may overlap.
 template <class T, int N, int M>
 void copy(Array<T, N> to, const Array<T, M>& from, std::int64_t to_offset, std::int64_t from_offset = 0,
-          std::int64_t count = -1) {
-  Array<T, N>::copy_range(to, from, to_offset, from_offset, count);
+          std::int64_t count = -1, Loc loc = Loc::here()) {
+  Array<T, N>::copy_range(to, from, to_offset, from_offset, count, loc);
 }
 
 }  // namespace weft

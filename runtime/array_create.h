@@ -10,45 +10,45 @@ namespace weft {
 
 /// Not initialised.
 template <class T, int N = 1>
-Array<T, N> empty(const Device& device, const Extent& extent) {
-  return Array<T, N>::empty(device, extent);
+Array<T, N> empty(const Device& device, detail::SizesOf<N> sizes) {
+  return Array<T, N>::empty(device, sizes);
 }
 template <class T, int N = 1>
-Array<T, N> zeros(const Device& device, const Extent& extent) {
-  return Array<T, N>::zeros(device, extent);
+Array<T, N> zeros(const Device& device, detail::SizesOf<N> sizes) {
+  return Array<T, N>::zeros(device, sizes);
 }
 template <class T, int N = 1>
-Array<T, N> full(const Device& device, const Extent& extent, const std::type_identity_t<T>& value) {
-  return Array<T, N>::full(device, extent, value);
+Array<T, N> full(const Device& device, detail::SizesOf<N> sizes, const std::type_identity_t<T>& value) {
+  return Array<T, N>::full(device, sizes, value);
 }
 /// All scalars of all elements are 1: a matrix of ones, not the identity.
 template <class T, int N = 1>
-Array<T, N> ones(const Device& device, const Extent& extent) {
+Array<T, N> ones(const Device& device, detail::SizesOf<N> sizes) {
   using S = typename Flat<T>::scalar;
   S scalars[Flat<T>::count];
   for (S& s : scalars) s = S(1);
   T value;
   static_assert(sizeof value == sizeof scalars);
   std::memcpy(static_cast<void*>(&value), scalars, sizeof value);
-  return Array<T, N>::full(device, extent, value);
+  return Array<T, N>::full(device, sizes, value);
 }
 
 /// Arrays of the shape, type and device of another one.
 template <class T, int N>
-Array<T, N> empty_like(const Array<T, N>& a) {
-  return Array<T, N>::empty(a.device(), a.extent());
+Array<T, N> empty_like(const Array<T, N>& a, Loc loc = Loc::here()) {
+  return Array<T, N>::empty(a.device(loc), {a.extent(), loc});
 }
 template <class T, int N>
-Array<T, N> zeros_like(const Array<T, N>& a) {
-  return Array<T, N>::zeros(a.device(), a.extent());
+Array<T, N> zeros_like(const Array<T, N>& a, Loc loc = Loc::here()) {
+  return Array<T, N>::zeros(a.device(loc), {a.extent(), loc});
 }
 template <class T, int N>
-Array<T, N> ones_like(const Array<T, N>& a) {
-  return ones<T, N>(a.device(), a.extent());
+Array<T, N> ones_like(const Array<T, N>& a, Loc loc = Loc::here()) {
+  return ones<T, N>(a.device(loc), {a.extent(), loc});
 }
 template <class T, int N>
-Array<T, N> full_like(const Array<T, N>& a, const std::type_identity_t<T>& value) {
-  return Array<T, N>::full(a.device(), a.extent(), value);
+Array<T, N> full_like(const Array<T, N>& a, const std::type_identity_t<T>& value, Loc loc = Loc::here()) {
+  return Array<T, N>::full(a.device(loc), {a.extent(), loc}, value);
 }
 
 namespace detail {
@@ -66,30 +66,31 @@ std::int64_t whole_elements(std::size_t scalars, int each);
 /// Errors: Error(invalid_argument) for a step of 0 or NaN.
 /// Cost: made by the host; one upload.
 template <NumericScalar T>
-Array<T> arange(const Device& device, T start, T stop, T step = T(1)) {
-  std::int64_t n = 0;
+Array<T> arange(const Device& device, T start, T stop, T step = T(1), Loc loc = Loc::here()) {
   // Integers in 64 bits without sign, where nothing overflows that is not cut off again.
   using Wide = std::conditional_t<RealScalar<T>, double, std::uint64_t>;
   const Wide first = static_cast<Wide>(start), last = static_cast<Wide>(stop), by = static_cast<Wide>(step);
-  if constexpr (RealScalar<T>) {
-    n = detail::arange_size(first, last, by);
-  } else {
-    const bool down = step < T(0), any = down ? stop < start : start < stop;
-    n = detail::arange_size(!any ? 0 : down ? first - last : last - first, down ? 0 - by : by);
-  }
-  Array<T> a = Array<T>::empty(device, n);
+  const std::int64_t n = detail::called_from(loc, [&] {
+    if constexpr (RealScalar<T>) {
+      return detail::arange_size(first, last, by);
+    } else {
+      const bool down = step < T(0), any = down ? stop < start : start < stop;
+      return detail::arange_size(!any ? 0 : down ? first - last : last - first, down ? 0 - by : by);
+    }
+  });
+  Array<T> a = Array<T>::empty(device, {n, loc});
   std::vector<T> values;
   for (std::int64_t at = 0; at < n; at += std::int64_t(values.size())) {
     values.resize(std::size_t(std::min<std::int64_t>(n - at, 1 << 20)));
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = static_cast<T>(first + static_cast<Wide>(at + std::int64_t(i)) * by);
-    a.slice(at, at + std::int64_t(values.size())).assign(values);
+    a.slice(at, at + std::int64_t(values.size())).assign(values, loc);
   }
   return a;
 }
 template <NumericScalar T>
-Array<T> arange(const Device& device, T stop) {
-  return arange<T>(device, T(0), stop);
+Array<T> arange(const Device& device, T stop, Loc loc = Loc::here()) {
+  return arange<T>(device, T(0), stop, T(1), loc);
 }
 
 /// An array of T from the scalars of its elements, one after the other: from_flat<vec3>(device, floats) of 3 n floats
@@ -97,14 +98,16 @@ Array<T> arange(const Device& device, T stop) {
 /// Errors: Error(invalid_argument) when the number of scalars is no multiple of those of an element, or does not fit
 /// the extent.
 template <class T, int N, detail::SequenceOf<typename Flat<T>::scalar> R>
-Array<T, N> from_flat(const Device& device, const Extent& extent, const R& scalars) {
-  Array<T, N> a = Array<T, N>::empty(device, extent);
-  a.flatten().scalars().assign(scalars);
+Array<T, N> from_flat(const Device& device, detail::SizesOf<N> sizes, const R& scalars) {
+  Array<T, N> a = Array<T, N>::empty(device, sizes);
+  a.flatten().scalars().assign(scalars, sizes.loc);
   return a;
 }
 template <class T, detail::SequenceOf<typename Flat<T>::scalar> R>
-Array<T> from_flat(const Device& device, const R& scalars) {
-  return from_flat<T, 1>(device, detail::whole_elements(std::size(scalars), Flat<T>::count), scalars);
+Array<T> from_flat(const Device& device, const R& scalars, Loc loc = Loc::here()) {
+  const std::int64_t n =
+      detail::called_from(loc, [&] { return detail::whole_elements(std::size(scalars), Flat<T>::count); });
+  return from_flat<T, 1>(device, {n, loc}, scalars);
 }
 
 /// An array around memory of the host, without a copy: kernels read and write the memory itself.
@@ -118,16 +121,17 @@ Array<T> from_flat(const Device& device, const R& scalars) {
 /// badly aligned, or of which a part is wrapped on this device already.
 template <detail::HostSequence R>
 requires(std::is_lvalue_reference_v<R> ||
-         std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>) auto wrap(const Device& device, R&& memory) {
+         std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>) auto wrap(const Device& device, R&& memory,
+                                                                               Loc loc = Loc::here()) {
   using T = std::remove_pointer_t<decltype(std::data(memory))>;
   static_assert(!std::is_const_v<T>, "weft::wrap: kernels may write the memory of an array, and this one is const");
   if constexpr (!std::is_const_v<T>)
-    return Array<T>::around(device, std::size(memory), std::span<T>(std::data(memory), std::size(memory)));
+    return Array<T>::around(device, {std::size(memory), loc}, std::span<T>(std::data(memory), std::size(memory)));
 }
 template <class T>
-Array<T> wrap(const Device& device, std::vector<T>&& values) {
+Array<T> wrap(const Device& device, std::vector<T>&& values, Loc loc = Loc::here()) {
   auto owner = std::make_shared<std::vector<T>>(std::move(values));
-  return Array<T>::around(device, owner->size(), *owner, owner);
+  return Array<T>::around(device, {owner->size(), loc}, *owner, owner);
 }
 
 }  // namespace weft

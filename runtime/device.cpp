@@ -220,18 +220,22 @@ std::shared_ptr<DeviceState> open_shared(std::string_view asked) {
 
 }  // namespace
 
-Device::Device(std::string_view name) : state_(open_shared(name)) {}
+Device::Device(std::string_view name, Loc loc) : state_(detail::called_from(loc, [&] { return open_shared(name); })) {}
 
-Device Device::open(std::string_view name) { return Device(make_state(open_backend(resolve(name)))); }
+Device Device::open(std::string_view name, Loc loc) {
+  return detail::called_from(loc, [&] { return Device(make_state(open_backend(resolve(name)))); });
+}
 
-Device Device::adopt(const VulkanHandles& handles) { return Device(make_state(backend::adopt_vulkan(handles))); }
+Device Device::adopt(const VulkanHandles& handles, Loc loc) {
+  return detail::called_from(loc, [&] { return Device(make_state(backend::adopt_vulkan(handles))); });
+}
 
-Device Device::best() {
-  if (auto name = platform::environment("WEFT_DEVICE")) return Device(*name);
+Device Device::best(Loc loc) {
+  if (auto name = platform::environment("WEFT_DEVICE")) return Device(*name, loc);
   std::vector<backend::DeviceInfo> adapters = backend::list_vulkan_devices();
   for (const backend::DeviceInfo& info : adapters)
-    if (!info.software) return Device(info.name);
-  return Device(adapters.empty() ? "vulkan:0" : adapters.front().name);
+    if (!info.software) return Device(info.name, loc);
+  return Device(adapters.empty() ? "vulkan:0" : adapters.front().name, loc);
 }
 
 std::vector<std::string> Device::list() {
@@ -415,6 +419,6 @@ void Stream::barrier_always(bool on) {
 }
 backend::Stream& Stream::native() { return *state_->stream_; }
 
-StreamState& state_of(const Stream& stream) { return *stream.state_; }
+StreamState& detail::state_of(const Stream& stream) { return *stream.state_; }
 
 }  // namespace weft

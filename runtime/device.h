@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "../backends/vulkan/handles.h"
+#include "../frontend/support/loc.h"
 
 namespace weft {
 
 class Recording;
+class Stream;
 
 namespace backend {
 class Device;
@@ -21,6 +23,7 @@ class Stream;
 namespace detail {
 struct DeviceState;
 struct StreamState;
+StreamState& state_of(const Stream& stream);
 /// Where work of this thread goes that names no stream: that of the innermost StreamScope, or the default stream.
 StreamState& stream_of_thread(DeviceState& device);
 }  // namespace detail
@@ -113,9 +116,8 @@ class Stream {
   friend struct detail::DeviceState;
   explicit Stream(std::shared_ptr<detail::StreamState> state) : state_(std::move(state)) {}
   std::shared_ptr<detail::StreamState> state_;
-  friend detail::StreamState& state_of(const Stream& stream);
+  friend detail::StreamState& detail::state_of(const Stream& stream);
 };
-detail::StreamState& state_of(const Stream& stream);
 
 /// While it lives, work of this thread on the stream's device that names no stream goes to this one and not to the
 /// default stream: launches, fills, copies between arrays, values of the host, copy_to_async(), what structures and
@@ -164,12 +166,12 @@ class Device {
   Device& operator=(const Device&) = default;
 
   /// Errors: Error(no_device) that says what is missing: the loader, a driver, an adapter of that number, a feature.
-  explicit Device(std::string_view name);
+  explicit Device(std::string_view name, Loc loc = Loc::here());
 
   /// WEFT_DEVICE where that is set, else the first adapter that is a GPU, else the first of any kind.
-  static Device best();
+  static Device best(Loc loc = Loc::here());
   /// A device of its own, even where one of that name is open: a second one on the same adapter.
-  static Device open(std::string_view name);
+  static Device open(std::string_view name, Loc loc = Loc::here());
   /// A Vulkan device that another part of the program has made and goes on using. Its queue is shared: weft uses it
   /// within the caller's lock, and nothing of it but vkQueueSubmit. The device is not destroyed with this object.
   ///
@@ -179,7 +181,7 @@ class Device {
   /// Errors: Error(invalid_argument) naming the handle that is null or does not belong to the others, and an extension
   /// whose functions the VkDevice lacks; Error(unsupported) naming the feature that the adapter lacks or that
   /// VulkanHandles::features does not turn on. What is named there is believed, as Vulkan tells nothing of it.
-  static Device adopt(const VulkanHandles& handles);
+  static Device adopt(const VulkanHandles& handles, Loc loc = Loc::here());
   /// Gives an adopted device back: waits for all work, and frees everything that weft has on it. No other thread may be
   /// using it. From then on every call on it, on its arrays, streams and graphs throws Error(device_lost), and they may
   /// be dropped at any time, after the VkDevice too. A second call does nothing.

@@ -292,7 +292,7 @@ void dispatch(const Dispatch& work) {
       if (call.report_offset == 0) return launched(num_ranges);
       ReportBuffer& reports = on->report_buffer(s);
       const ReportBuffer::Launch about{
-          program.call, {threads.n.data(), std::size_t(threads.rank)}, start * rest + first};
+          program.call, {threads.n.data(), std::size_t(threads.rank)}, start * rest + first, work.launched};
       ranges[num_ranges] = reports.begin(s, about, block + call.report_offset);
       const backend::Ticket t = launched(num_ranges + 1);
       if (on->capture)

@@ -25,6 +25,7 @@ struct Dispatch {
   /// What is read besides what the arguments are known to lead to.
   std::span<const std::shared_ptr<Storage>> reads = {};
   std::span<const FormUse> uses = {};  ///< structures by value among the arguments
+  Loc launched = {};                   ///< where in the host's code
 };
 
 /// How many steps of the first dimension (threads, when the kernel asks for no coordinates) one dispatch takes.

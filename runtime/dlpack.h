@@ -107,13 +107,17 @@ class DlpackArray : public Array<T, N> {
 /// GPU, for memory that the device cannot export (only that of shareable() and import_memory() can be, but on NVIDIA's
 /// driver), and for what CUDA refuses.
 template <class T, int N>
-[[nodiscard]] DLManagedTensorVersioned* to_dlpack(const Array<T, N>& array, DlpackOptions options = {}) {
-  return detail::export_versioned(array, detail::dlpack_element<T>(), options);
+[[nodiscard]] DLManagedTensorVersioned* to_dlpack(const Array<T, N>& array, DlpackOptions options = {},
+                                                  Loc loc = Loc::here()) {
+  return detail::called_from(loc,
+                             [&] { return detail::export_versioned(array, detail::dlpack_element<T>(), options); });
 }
 /// The same as the struct of DLPack before 1.0, which most libraries still ask for.
 template <class T, int N>
-[[nodiscard]] DLManagedTensor* to_dlpack_unversioned(const Array<T, N>& array, DlpackOptions options = {}) {
-  return detail::export_unversioned(array, detail::dlpack_element<T>(), options);
+[[nodiscard]] DLManagedTensor* to_dlpack_unversioned(const Array<T, N>& array, DlpackOptions options = {},
+                                                     Loc loc = Loc::here()) {
+  return detail::called_from(loc,
+                             [&] { return detail::export_unversioned(array, detail::dlpack_element<T>(), options); });
 }
 
 /// An array on the memory of a tensor of another library: kernels read and write it. The tensor is taken over: its
@@ -144,14 +148,20 @@ template <class T, int N>
 /// that are read-only, for a device that cannot use the host's memory, for a CUDA device that is another GPU and for
 /// CUDA memory without such a handle; for CUDA memory of another context than the primary one, where CUDA tells.
 template <class T, int N = 1>
-Array<T, N> from_dlpack(const Device& device, DLManagedTensorVersioned* tensor, DlpackOptions options = {}) {
-  return detail::DlpackArray<T, N>(
-      detail::import_tensor(device, tensor, detail::dlpack_element<T>(), N, detail::Layout<T>::size, options));
+Array<T, N> from_dlpack(const Device& device, DLManagedTensorVersioned* tensor, DlpackOptions options = {},
+                        Loc loc = Loc::here()) {
+  return detail::called_from(loc, [&] {
+    return detail::DlpackArray<T, N>(
+        detail::import_tensor(device, tensor, detail::dlpack_element<T>(), N, detail::Layout<T>::size, options));
+  });
 }
 template <class T, int N = 1>
-Array<T, N> from_dlpack(const Device& device, DLManagedTensor* tensor, DlpackOptions options = {}) {
-  return detail::DlpackArray<T, N>(
-      detail::import_tensor(device, tensor, detail::dlpack_element<T>(), N, detail::Layout<T>::size, options));
+Array<T, N> from_dlpack(const Device& device, DLManagedTensor* tensor, DlpackOptions options = {},
+                        Loc loc = Loc::here()) {
+  return detail::called_from(loc, [&] {
+    return detail::DlpackArray<T, N>(
+        detail::import_tensor(device, tensor, detail::dlpack_element<T>(), N, detail::Layout<T>::size, options));
+  });
 }
 
 }  // namespace weft

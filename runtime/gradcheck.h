@@ -68,18 +68,20 @@ class GradientCheck {
 /// Errors: those of launch() and Tape::record(): Error(not_differentiable) for a kernel without a derivative.
 /// Cost: two launches for each scalar that is tried, with transfers of all that is written.
 template <class... P, class... A>
-GradcheckResult gradcheck(const GradcheckOptions& options, const Kernel<P...>& kernel,
-                          std::type_identity_t<const Extent&> threads, const A&... args) {
+GradcheckResult gradcheck(const GradcheckOptions& options, const Kernel<P...>& kernel, const detail::Threads& threads,
+                          const A&... args) {
   static_assert(((detail::Parameter<P>::parts == 1 && !detail::SpreadStruct<A>)&&...),
                 "weft::gradcheck: the arguments are arrays and values, not indexed arrays or structs that hold arrays");
-  detail::GradientCheck check;
-  const std::tuple<A...> copies{check.copy(args)...};
-  return check.run(
-      kernel.trace(), [&] { std::apply([&](const A&... a) { launch(kernel, threads, a...); }, copies); }, options);
+  return detail::called_from(threads.loc, [&] {
+    detail::GradientCheck check;
+    const std::tuple<A...> copies{check.copy(args)...};
+    return check.run(
+        kernel.trace(), [&] { std::apply([&](const A&... a) { launch(kernel, threads, a...); }, copies); }, options);
+  });
 }
 /// The same with the usual options.
 template <class... P, class... A>
-GradcheckResult gradcheck(const Kernel<P...>& kernel, std::type_identity_t<const Extent&> threads, const A&... args) {
+GradcheckResult gradcheck(const Kernel<P...>& kernel, const detail::Threads& threads, const A&... args) {
   return gradcheck(GradcheckOptions(), kernel, threads, args...);
 }
 

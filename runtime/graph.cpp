@@ -97,14 +97,17 @@ Graph::State& Graph::state() const {
 Device Graph::device() const { return Device(state().device); }
 std::int64_t Graph::size() const { return std::int64_t(state().graph->operations().list.size()); }
 
-void Graph::launch() const {
-  State& s = state();
-  launch(Device(s.device).stream());
+void Graph::launch(Loc loc) const {
+  detail::called_from(loc, [&] { launch_on(nullptr); });
 }
 
-void Graph::launch(const Stream& stream) const {
+void Graph::launch(const Stream& stream, Loc loc) const {
+  detail::called_from(loc, [&] { launch_on(&stream); });
+}
+
+void Graph::launch_on(const Stream* stream) const {
   State& s = state();
-  detail::StreamState& on = state_of(stream);
+  detail::StreamState& on = stream ? detail::state_of(*stream) : detail::stream_of_thread(*s.device);
   if (on.device != s.device.get())
     invalid(fmt::format("a graph on device {} is launched on a stream of device {}", s.device->device->info().name,
                         name_beside(*on.device, *s.device)));
@@ -201,13 +204,17 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   given = s.memory.give(node.number, std::move(given));
 }
 
-Graph capture(const Device& device, const std::function<void()>& work) {
+Graph capture(const Device& device, const std::function<void()>& work, Loc loc) {
+  return detail::called_from(loc, [&] { return Graph::captured(device, work); });
+}
+
+Graph Graph::captured(const Device& device, const std::function<void()>& work) {
   detail::refuse_empty(work, "capture()");
   auto made = std::make_shared<Graph::State>();
   made->device = device.state();
   {
     Capture collecting(*device.state());
-    work();
+    detail::call_back(work);
     made->memory = detail::CapturedMemory(collecting, "a graph", "capture");
     made->reports = collecting.take_reports();
     made->launches = std::move(collecting.launches);
@@ -219,9 +226,12 @@ Graph capture(const Device& device, const std::function<void()>& work) {
   return graph;
 }
 
-GraphNode captured_launch() {
-  Capture& capture = the_capture("captured_launch()");
-  if (capture.launches.empty()) invalid("captured_launch() is called before the first launch of a capture");
+GraphNode captured_launch(Loc loc) {
+  Capture& capture = detail::called_from(loc, []() -> Capture& {
+    Capture& now = the_capture("captured_launch()");
+    if (now.launches.empty()) invalid("captured_launch() is called before the first launch of a capture");
+    return now;
+  });
   capture.will_be_set();  // or nobody would ask for a node
   GraphNode node;
   node.number = capture.launches.size() - 1;

@@ -16,7 +16,7 @@ class GraphNode {
 
  private:
   friend class Graph;
-  friend GraphNode captured_launch();
+  friend GraphNode captured_launch(Loc loc);
   std::size_t number = SIZE_MAX;
   std::uint64_t capture = 0;  ///< in which it was made
 };
@@ -41,8 +41,8 @@ class Graph {
   /// Cost: one submission, and a little for each piece of memory that the graph works on; it does not grow with the
   /// number of operations. A graph whose kernels print, assert or check themselves (debug mode) waits for its last
   /// launch first.
-  void launch() const;
-  void launch(const Stream& stream) const;
+  void launch(Loc loc = Loc::here()) const;
+  void launch(const Stream& stream, Loc loc = Loc::here()) const;
 
   /// From the next launch of the graph on the node is given these arguments; what runs already keeps the old ones.
   /// The kernel is the one that was captured, over as many threads; arrays may be others of the same kind (contiguous
@@ -58,15 +58,16 @@ class Graph {
   /// launch. Given other arrays for the first time, the graph is recorded anew by its next launch: what launching each
   /// of its launches costs.
   template <class... P, class... A>
-  void set(const GraphNode& node, const Kernel<P...>& kernel, const A&... args) const {
-    static_assert(sizeof...(P) == sizeof...(A), "weft::Graph: the kernel has another number of parameters");
+  void set(const detail::Placed<GraphNode>& node, const Kernel<P...>& kernel, const A&... args) const {
     if constexpr (detail::Parameters<P...>::template take<A...>()) {
-      detail::with_arguments<P...>(
-          kernel.core(), detail::GivenStructures::For::graph,
-          [&](std::span<const detail::HostArg> parts, const detail::GivenStructures& given) {
-            set_parts(node, kernel.core(), parts, given);
-          },
-          detail::Argument<P>(args)...);
+      detail::called_from(node.loc, [&] {
+        detail::with_arguments<P...>(
+            kernel.core(), detail::GivenStructures::For::graph,
+            [&](std::span<const detail::HostArg> parts, const detail::GivenStructures& given) {
+              set_parts(node.value, kernel.core(), parts, given);
+            },
+            detail::Argument<P>(args)...);
+      });
     }
   }
 
@@ -77,7 +78,9 @@ class Graph {
 
  private:
   struct State;
-  friend Graph capture(const Device& device, const std::function<void()>& work);
+  friend Graph capture(const Device& device, const std::function<void()>& work, Loc loc);
+  static Graph captured(const Device& device, const std::function<void()>& work);
+  void launch_on(const Stream* stream) const;
   State& state() const;
   void set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args,
                  const detail::GivenStructures& structures) const;
@@ -100,12 +103,12 @@ class Graph {
 /// outside still needs; Error(unsupported) for a capture in a capture, or while a tape records. What kernels print,
 /// assert or check (debug mode) is told by whatever waits for a launch of the graph. Cost: that of launching, and of
 /// recording the commands once.
-Graph capture(const Device& device, const std::function<void()>& work);
+Graph capture(const Device& device, const std::function<void()>& work, Loc loc = Loc::here());
 
 /// The launch that was made last in the capture of this thread. It is made by a form of its kernel of its own, which is
 /// compiled when the graph is made and finds the arguments of Graph::set() in memory.
 /// Errors: Error(invalid_argument) outside of a capture, and before its first launch.
-GraphNode captured_launch();
+GraphNode captured_launch(Loc loc = Loc::here());
 
 /// Work that runs in a launch of the graph only if `flag` is not 0 at that moment. Called in a capture.
 /// \param flag  (1)
@@ -114,7 +117,7 @@ GraphNode captured_launch();
 /// Errors: Error(invalid_argument) outside of a capture, for a flag of another size or device, for a HashGrid or a Bvh
 /// that `work` leaves in another size or memory than before, and for a change of what a tape needs that began before;
 /// Error(unsupported) for builds of structures for ray queries in `work`, and while a tape records.
-void graph_if(const Array<int>& flag, const std::function<void()>& work);
+void graph_if(const Array<int>& flag, const std::function<void()>& work, Loc loc = Loc::here());
 
 /// Work that runs again and again while `flag` is not 0, at most `limit` times. Called in a capture; `work` is called
 /// once. Errors: as graph_if(), and Error(invalid_argument) for a limit outside of 1 to 2^20, and for a structure that
@@ -122,6 +125,6 @@ void graph_if(const Array<int>& flag, const std::function<void()>& work);
 /// the graph would have more than 2^20 operations. Cost: the graph holds a gate and the operations of `work` for each
 /// round that is possible, of some kilobyte each, and rounds after the last cost an empty launch for each: a limit of
 /// some hundred is cheap, one of 100,000 takes seconds to record. Loops in loops multiply.
-void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work);
+void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work, Loc loc = Loc::here());
 
 }  // namespace weft

@@ -120,7 +120,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   const std::size_t first_bring = capture->brings.size();
   Capture::Undo undo(*capture);
   const Capture::Structures structures = capture->begin_condition();
-  work();
+  detail::call_back(work);
   capture->end_condition(structures, what, rounds > 1);
   const Capture::Structures behind = capture->structures;
   // Where the flag is 0 the elements hold what they held.
@@ -177,12 +177,16 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
 
 }  // namespace
 
-void graph_if(const Array<int>& flag, const std::function<void()>& work) { conditional("graph_if()", flag, 1, work); }
+void graph_if(const Array<int>& flag, const std::function<void()>& work, Loc loc) {
+  detail::called_from(loc, [&] { conditional("graph_if()", flag, 1, work); });
+}
 
-void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work) {
-  if (limit < 1 || limit > 1 << 20)
-    invalid(fmt::format("graph_while() is given a limit of {} rounds; 1 to 2^20 are possible", limit));
-  conditional("graph_while()", flag, limit, work);
+void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work, Loc loc) {
+  detail::called_from(loc, [&] {
+    if (limit < 1 || limit > 1 << 20)
+      invalid(fmt::format("graph_while() is given a limit of {} rounds; 1 to 2^20 are possible", limit));
+    conditional("graph_while()", flag, limit, work);
+  });
 }
 
 }  // namespace weft

@@ -28,7 +28,7 @@ namespace {
 // All parts come to their places, whatever kernels before them reported.
 void arrive(detail::HostCopyState& state, detail::Reports& found) {
   for (detail::HostCopyState::Part& part : state.parts) {
-    state_of(state.stream).wait(part.ticket, found);
+    detail::state_of(state.stream).wait(part.ticket, found);
     std::memcpy(part.to, part.staging->allocation.host, part.bytes);
     part.staging.reset();
   }
@@ -39,7 +39,7 @@ void HostCopy::finish() noexcept {
   const std::unique_ptr<detail::HostCopyState> state = std::move(state_);
   if (!state) return;
   try {
-    state_of(state->stream).keep_from([&](detail::Reports& found) { arrive(*state, found); });
+    detail::state_of(state->stream).keep_from([&](detail::Reports& found) { arrive(*state, found); });
   } catch (const std::exception&) {
     // A lost device: the next call on it says so.
   }
@@ -48,13 +48,13 @@ void HostCopy::finish() noexcept {
 bool HostCopy::done() const {
   if (!state_ || state_->parts.empty()) return true;
   const backend::Ticket last = state_->parts.back().ticket;
-  return state_of(state_->stream).with([&](backend::Stream& s) { return s.done(last); });
+  return detail::state_of(state_->stream).with([&](backend::Stream& s) { return s.done(last); });
 }
 
 void HostCopy::wait() {
   const std::unique_ptr<detail::HostCopyState> state = std::move(state_);
   if (!state) return;
-  state_of(state->stream).deliver_from([&](detail::Reports& found) { arrive(*state, found); });
+  detail::state_of(state->stream).deliver_from([&](detail::Reports& found) { arrive(*state, found); });
 }
 
 namespace detail {

@@ -32,15 +32,16 @@ class IndexedArray {
   IndexedArray() = default;
   /// \param indices  by dimension; a null list takes all indices of its dimension
   /// Errors: Error(invalid_argument) for a null array, or lists on another device.
-  IndexedArray(const Array<T, N>& data, const detail::IndexLists& indices) : data_(data), indices_(indices) {
-    detail::check_indexed(data_, indices_);
+  IndexedArray(const Array<T, N>& data, const detail::IndexLists& indices, Loc loc = Loc::here())
+      : data_(data), indices_(indices) {
+    detail::called_from(loc, [&] { detail::check_indexed(data_, indices_); });
   }
 
   bool is_null() const { return data_.is_null(); }
-  Device device() const { return data_.device(); }
+  Device device(Loc loc = Loc::here()) const { return data_.device(loc); }
   /// How many indices dimension k takes: the length of its list, or the extent of the array where it has none.
-  std::int64_t shape(int k) const {
-    return k >= 0 && k < N && !indices(k).is_null() ? indices(k).shape(0) : data_.shape(k);
+  std::int64_t shape(int k, Loc loc = Loc::here()) const {
+    return k >= 0 && k < N && !indices(k).is_null() ? indices(k).shape(0) : data_.shape(k, loc);
   }
   std::int64_t size() const {
     std::int64_t n = 1;
@@ -54,20 +55,22 @@ class IndexedArray {
   const Array<int>& indices(int k) const { return indices_[static_cast<std::size_t>(k)]; }
 
   /// The elements chosen, as an array of their own, gathered on the device.
-  Array<T, N> clone() const {
-    Array<T, N> a = Array<T, N>::empty(device(), extent());
-    detail::indexed_copy(a, data_, indices_, false);
+  Array<T, N> clone(Loc loc = Loc::here()) const {
+    Array<T, N> a = Array<T, N>::empty(device(loc), {extent(), loc});
+    detail::called_from(loc, [&] { detail::indexed_copy(a, data_, indices_, false); });
     return a;
   }
-  std::vector<T> to_vector() const { return clone().to_vector(); }
+  std::vector<T> to_vector(Loc loc = Loc::here()) const { return clone(loc).to_vector(loc); }
   /// Replaces the elements chosen by those of an array of the same shape on the same device. An element that is chosen
   /// twice gets one of its values.
-  void copy_from(const Array<T, N>& values) {
+  void copy_from(const Array<T, N>& values, Loc loc = Loc::here()) {
     // What lies on the array itself is read before it is written.
-    if (values.storage() == data_.storage() && !values.is_null()) return copy_from(values.clone());
-    detail::indexed_copy(values, data_, indices_, true);
+    if (values.storage() == data_.storage() && !values.is_null()) return copy_from(values.clone(loc), loc);
+    detail::called_from(loc, [&] { detail::indexed_copy(values, data_, indices_, true); });
   }
-  void fill(const T& value) { copy_from(Array<T, N>::full(device(), extent(), value)); }
+  void fill(const T& value, Loc loc = Loc::here()) {
+    copy_from(Array<T, N>::full(device(loc), {extent(), loc}, value), loc);
+  }
 
  private:
   Array<T, N> data_;
@@ -79,8 +82,8 @@ class IndexedArray {
 /// dimensions, or lists on another device.
 template <class T, int N>
 IndexedArray<T, N> indexed(const Array<T, N>& a, const Array<int>& list0, const Array<int>& list1 = {},
-                           const Array<int>& list2 = {}, const Array<int>& list3 = {}) {
-  return IndexedArray<T, N>(a, {list0, list1, list2, list3});
+                           const Array<int>& list2 = {}, const Array<int>& list3 = {}, Loc loc = Loc::here()) {
+  return IndexedArray<T, N>(a, {list0, list1, list2, list3}, loc);
 }
 
 namespace detail {
@@ -89,12 +92,10 @@ struct Argument<Var<IndexedArray<T, N>>> {
   using Expected = IndexedArray<std::remove_const_t<T>, N>;
   const Expected* array;
   template <class A>
-  Argument(const A& a) : array(&a) {
-    static_assert(
-        std::is_same_v<A, Expected>,
-        "weft::launch: the kernel's parameter is an IndexedArr<T, N> of another element type or dimension, or "
-        "the argument is no indexed array: see indexed()");
+  static constexpr Fit fit() {
+    return std::is_same_v<A, Expected> ? Fit::yes : Fit::no_indexed_array;
   }
+  Argument(const Expected& a) : array(&a) {}
   void get(HostArg* parts) const {
     parts[0].array = &array->data();
     for (int k = 0; k < N; ++k) {

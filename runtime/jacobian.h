@@ -23,25 +23,28 @@ constexpr bool have_jacobian() {
 /// Errors: as Tape::backward(); Error(invalid_argument) where an array cannot be cut so.
 /// Cost: as many calls of backward() as one part of y has scalars, whatever the number of environments.
 template <class T, int N, class U, int M>
-auto jacobians(Tape& tape, const Array<T, N>& y, const Array<U, M>& x, std::int64_t environments) {
+auto jacobians(Tape& tape, const Array<T, N>& y, const Array<U, M>& x, std::int64_t environments,
+               Loc loc = Loc::here()) {
   if constexpr (detail::have_jacobian<T, U>()) {
     using S = typename Flat<T>::scalar;
     using R = typename Flat<U>::scalar;
-    const std::int64_t rows = detail::scalars_of_each(y, Flat<T>::count, environments, "y");
-    const std::int64_t columns = detail::scalars_of_each(x, Flat<U>::count, environments, "x");
-    Array<R, 3> result = Array<R, 3>::empty(x.device(), {environments, rows, columns});
-    Array<T, N> seed = Array<T, N>::zeros(y.device(), y.extent());
-    const Array<S, 2> chosen = seed.flatten().scalars().template reshape<2>({environments, rows});
-    for (std::int64_t row = 0; row < rows; ++row) {
-      chosen.slice(row, row + 1, 1, 1).fill(S(1));
+    return detail::called_from(loc, [&] {
+      const std::int64_t rows = detail::scalars_of_each(y, Flat<T>::count, environments, "y");
+      const std::int64_t columns = detail::scalars_of_each(x, Flat<U>::count, environments, "x");
+      Array<R, 3> result = Array<R, 3>::empty(x.device(), {environments, rows, columns});
+      Array<T, N> seed = Array<T, N>::zeros(y.device(), y.extent());
+      const Array<S, 2> chosen = seed.flatten().scalars().template reshape<2>({environments, rows});
+      for (std::int64_t row = 0; row < rows; ++row) {
+        chosen.slice(row, row + 1, 1, 1).fill(S(1));
+        tape.zero();
+        tape.backward({{y, seed}});
+        chosen.slice(row, row + 1, 1, 1).fill(S(0));
+        const Array<R, 2> scalars = tape.gradient(x).contiguous().flatten().scalars();
+        result.slice(row, row + 1, 1, 1).copy_from(scalars.template reshape<3>({environments, 1, columns}));
+      }
       tape.zero();
-      tape.backward({{y, seed}});
-      chosen.slice(row, row + 1, 1, 1).fill(S(0));
-      const Array<R, 2> scalars = tape.gradient(x).contiguous().flatten().scalars();
-      result.slice(row, row + 1, 1, 1).copy_from(scalars.template reshape<3>({environments, 1, columns}));
-    }
-    tape.zero();
-    return result;
+      return result;
+    });
   }
 }
 
@@ -49,8 +52,8 @@ auto jacobians(Tape& tape, const Array<T, N>& y, const Array<U, M>& x, std::int6
 /// by scalar c of x. The gradients of all arrays of the tape are zero afterwards. Errors: as Tape::backward(). Cost: as
 /// many calls of backward() as y has scalars.
 template <class T, int N, class U, int M>
-auto jacobian(Tape& tape, const Array<T, N>& y, const Array<U, M>& x) {
-  if constexpr (detail::have_jacobian<T, U>()) return jacobians(tape, y, x, 1)[0];
+auto jacobian(Tape& tape, const Array<T, N>& y, const Array<U, M>& x, Loc loc = Loc::here()) {
+  if constexpr (detail::have_jacobian<T, U>()) return jacobians(tape, y, x, 1, loc)[0];
 }
 
 }  // namespace weft

@@ -184,7 +184,7 @@ SpirvKernel translate(const ir::Module& module, SpirvOptions options) {
   r.name = module.name;
   r.block = spirv::workgroup_size(module, target);
   r.spirv_bytes = made.words.size() * 4;
-  r.spirv_hash = hash_of_words(made.words);
+  r.spirv_hash = detail::hash_of_words(made.words);
   r.args_bytes = (module.args_bytes + 3) / 4 * 4;
   r.by_address = module.args_bytes > spirv::kPushConstantBytes;
   r.dimensions = module.tid_rank;

@@ -13,7 +13,6 @@ namespace weft::detail {
 
 namespace {
 
-constexpr std::size_t kMostArguments = 64;
 constexpr std::int64_t kMax32 = (1ll << 31) - 1;
 
 [[noreturn]] void refuse(const KernelCore& kernel, const std::string& message) {
@@ -125,13 +124,10 @@ ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, 
   return checked.variant;
 }
 
-void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args,
+void launch(KernelCore& kernel, const Stream* stream, const Threads& threads, std::span<const HostArg> args,
             const GivenStructures* given) {
   Capture* const capture = Capture::current();
   if (Trace::active()) refuse(kernel, "it is launched while another kernel is traced: launch it from the host");
-  if (args.size() > kMostArguments)
-    throw Error(ErrorKind::unsupported, fmt::format("more than {} parameters", kMostArguments), kernel.name(),
-                kernel.loc());
   const std::int64_t count = count_threads(kernel, threads);
   Checked checked = check_arrays(kernel, args);
   StreamState* on = stream ? &state_of(*stream) : nullptr;
@@ -187,6 +183,7 @@ void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std
       .args = args,
       .steps = steps_per_dispatch(device, call, threads, count),
       .uses = uses,
+      .launched = threads.loc,
   };
   if (r) r->launching({kernel, program, checked.variant, threads, count, args, *on, uses});
   dispatch(work);

@@ -11,7 +11,7 @@ namespace weft {
 namespace detail {
 
 /// \param given  structures among the arguments, or null: there are none
-void launch(KernelCore& kernel, const Stream* stream, const Extent& threads, std::span<const HostArg> args,
+void launch(KernelCore& kernel, const Stream* stream, const Threads& threads, std::span<const HostArg> args,
             const GivenStructures* given = nullptr);
 
 /// What the arguments of a launch decide about the kernel's code.
@@ -24,11 +24,22 @@ void refuse_empty_arrays(const KernelCore& kernel, const ir::Interface& call, st
 /// The same error, of this argument of a launch of the kernel.
 [[noreturn]] void refuse_argument(const KernelCore& kernel, int argument, const Error& why);
 
-/// Turns an argument of the caller into what the Parameter<P>::parts parameters of P take. What is wrong with it is
-/// said by get(), without the kernel and the argument's number: with_arguments() knows those.
+/// Whether an argument can be given for a parameter, or why not.
+enum class Fit { yes, no_value, real_for_integer, other_array, no_array, no_indexed_array, other_struct };
+
+/// Turns an argument of the caller into what the Parameter<P>::parts parameters of P take. fit<A>() says whether one of
+/// type A does. What is wrong with its value is said by get(), without the kernel and the argument's number:
+/// with_arguments() knows those.
 template <class P>
 struct Argument {
   using Host = typename P::host;
+  template <class A>
+  static constexpr Fit fit() {
+    if constexpr (!std::is_convertible_v<A, Host> && !std::is_constructible_v<Host, A>)
+      return Fit::no_value;
+    else
+      return IntegerScalar<Host> && RealScalar<A> ? Fit::real_for_integer : Fit::yes;
+  }
   template <class A>
   Argument(const A& a) : value_(make(a)) {}
   void get(HostArg* parts) const {
@@ -39,10 +50,7 @@ struct Argument {
  private:
   template <class A>
   Host make(const A& a) {
-    static_assert(std::is_convertible_v<A, Host> || std::is_constructible_v<Host, A>,
-                  "weft::launch: this argument does not convert to the kernel's parameter");
     if constexpr (IntegerScalar<Host> && Scalar<A>) {
-      static_assert(!RealScalar<A>, "weft::launch: a real number is given where the kernel takes an integer");
       const Host converted = static_cast<Host>(a);
       fits_ = static_cast<A>(converted) == a && (converted < Host(0)) == (a < A(0));
     }
@@ -54,19 +62,12 @@ struct Argument {
 template <class T, int N>
 struct Argument<Var<Array<T, N>>> {
   using Expected = Array<std::remove_const_t<T>, N>;
-  const ArrayBase* array = nullptr;
+  const ArrayBase* array;
   template <class A>
-  Argument(const A& a) {
-    if constexpr (std::is_base_of_v<ArrayBase, A>) {
-      static_assert(std::is_same_v<A, Expected>,
-                    "weft::launch: the kernel's parameter is an Arr<T, N> of another element type or dimension");
-      array = &a;
-    } else {
-      static_assert(std::is_base_of_v<ArrayBase, A>,
-                    "weft::launch: the kernel's parameter is an Arr: give it an Array, as in Array<float>(device, "
-                    "values)");
-    }
+  static constexpr Fit fit() {
+    return std::is_same_v<A, Expected> ? Fit::yes : std::is_base_of_v<ArrayBase, A> ? Fit::other_array : Fit::no_array;
   }
+  Argument(const Expected& a) : array(&a) {}
   void get(HostArg* parts) const { parts[0].array = array; }
 };
 /// A handle to a struct that holds arrays, as Bvh is to BvhData.
@@ -74,35 +75,63 @@ template <class A, class T>
 concept StandsFor = requires(const A& a) {
   { a.kernel_argument() } -> std::same_as<const T&>;
 };
-/// Can an argument A be given for a parameter P? False of structs alone: other arguments say themselves what is wrong.
-template <class P, class A>
-inline constexpr bool is_the_struct = true;
-template <SpreadStruct T, class A>
-inline constexpr bool is_the_struct<Var<T>, A> = std::is_same_v<A, T> || StandsFor<A, T>;
 
 template <int argument, class Given, class Taken>
-constexpr bool check_struct() {
-  static_assert(is_the_struct<Taken, Given>,
+constexpr bool check_argument() {
+  constexpr Fit fit = Argument<Taken>::template fit<Given>();
+  static_assert(fit != Fit::no_value,
+                "weft::launch: an argument does not convert to the kernel's parameter; which argument, what is Given "
+                "and what is Taken is said next to this");
+  static_assert(fit != Fit::real_for_integer,
+                "weft::launch: a real number is given where the kernel takes an integer; which argument, what is Given "
+                "and what is Taken is said next to this");
+  static_assert(fit != Fit::other_array,
+                "weft::launch: the kernel's parameter is an Arr<T, N> of another element type or dimension; which "
+                "argument, what is Given and what is Taken is said next to this");
+  static_assert(fit != Fit::no_array,
+                "weft::launch: the kernel's parameter is an Arr: give it an Array, as in Array<float>(device, values); "
+                "which argument, what is Given and what is Taken is said next to this");
+  static_assert(fit != Fit::no_indexed_array,
+                "weft::launch: the kernel's parameter is an IndexedArr<T, N> of another element type or dimension, or "
+                "the argument is no indexed array: see indexed(); which argument is said next to this");
+  static_assert(fit != Fit::other_struct,
                 "weft::launch: the kernel's parameter is another struct; which argument, what is Given and what is "
-                "Taken is said above");
-  return is_the_struct<Taken, Given>;
+                "Taken is said next to this");
+  return fit == Fit::yes;
 }
-/// Whether a launch with arguments A may be tried: as many as there are parameters P, structs where P says so.
+template <int expected, int given>
+constexpr bool check_count() {
+  static_assert(expected == given,
+                "weft::launch: the kernel has another number of parameters; how many arguments are expected, and how "
+                "many given, is said next to this");
+  return expected == given;
+}
+template <class Given>
+constexpr void check_threads() {
+  static_assert(are_threads<Given>,
+                "weft::launch: the number of threads is missing after the kernel: launch(kernel, n, arguments...), or "
+                "{height, width} for n");
+}
+/// Whether a launch with arguments A may be tried: as many as there are parameters P, and of their types.
 template <class... P>
 struct Parameters {
   template <class... A>
   static constexpr bool take() {
     if constexpr (sizeof...(P) != sizeof...(A))
-      return false;
-    else if constexpr ((is_the_struct<P, A> && ...))
+      return check_count<int(sizeof...(P)), int(sizeof...(A))>();
+    else if constexpr (((Argument<P>::template fit<A>() == Fit::yes) && ...))
       return true;
     else
-      return []<int... k>(std::integer_sequence<int, k...>) { return (check_struct<k + 1, A, P>() & ...); }
+      return []<int... k>(std::integer_sequence<int, k...>) { return (check_argument<k + 1, A, P>() & ...); }
     (std::make_integer_sequence<int, int(sizeof...(A))>());
   }
 };
 template <SpreadStruct T>
 struct Argument<Var<T>> {
+  template <class A>
+  static constexpr Fit fit() {
+    return std::is_same_v<A, T> || StandsFor<A, T> ? Fit::yes : Fit::other_struct;
+  }
   template <class A>
   Argument(const A& a) : given_(&a), struct_of_(&struct_of<A>) {}
   void get(HostArg* parts) const {
@@ -116,8 +145,6 @@ struct Argument<Var<T>> {
   const T& (*struct_of_)(const void* given);
   template <class A>
   static const T& struct_of(const void* given) {
-    constexpr bool fits = std::is_same_v<A, T> || StandsFor<A, T>;
-    static_assert(fits, "weft::launch: the kernel's parameter is another struct");
     const A& a = *static_cast<const A*>(given);
     if constexpr (StandsFor<A, T>)
       return a.kernel_argument();
@@ -169,30 +196,31 @@ void with_arguments(const KernelCore& kernel, GivenStructures::For what, F f, co
 }
 
 template <class... P>
-void launch_with(KernelCore& kernel, const Stream* stream, const Extent& threads, const Argument<P>&... arguments) {
-  with_arguments<P...>(
-      kernel, GivenStructures::For::launch,
-      [&](std::span<const HostArg> args, const GivenStructures& given) {
-        launch(kernel, stream, threads, args, &given);
-      },
-      arguments...);
+void launch_with(KernelCore& kernel, const Stream* stream, const Threads& threads, const Argument<P>&... arguments) {
+  called_from(threads.loc, [&] {
+    with_arguments<P...>(
+        kernel, GivenStructures::For::launch,
+        [&](std::span<const HostArg> args, const GivenStructures& given) {
+          launch(kernel, stream, threads, args, &given);
+        },
+        arguments...);
+  });
 }
 
 }  // namespace detail
 
 /// Runs a kernel for every thread of `threads` (n, or {nx, ny, ..}; zero threads do nothing), on the device that its
 /// arrays are on, in order with that device's stream(). Returns at once.
-/// Errors: Error(invalid_argument) naming the kernel and the argument: a null array, an empty array that the
-/// kernel accesses, with threads to run, arrays on several devices, a structure that is null, not built, changed
-/// without a rebuild or held by the device in another size or memory, an integer out of the range of its parameter, a
-/// negative size, another number of dimensions than tid<N>() has, a number of threads that is not one of whole
-/// workgroups where threads work together (barrier()); Error(invalid_kernel) when the trace fails; Error(unsupported)
-/// when the device lacks what the kernel needs, or when the kernel counts in 32 bits (tid(), shape(), workgroup_id())
-/// what this launch has 2^31 of or more.
-/// Cost: under 2 microseconds of the host's time once the kernel is compiled.
+/// Errors, each with the place of the call: Error(invalid_argument) naming the kernel and the argument: a null array,
+/// an empty array that the kernel accesses, with threads to run, arrays on several devices, a structure that is null,
+/// not built, changed without a rebuild or held by the device in another size or memory, an integer out of the range of
+/// its parameter, a negative size, another number of dimensions than tid<N>() has, a number of threads that is not one
+/// of whole workgroups where threads work together (barrier()); Error(invalid_kernel) when the trace fails;
+/// Error(unsupported) when the device lacks what the kernel needs, or when the kernel counts in 32 bits (tid(),
+/// shape(), workgroup_id()) what this launch has 2^31 of or more. Cost: under 2 microseconds of the host's time once
+/// the kernel is compiled.
 template <class... P, class... A>
-void launch(const Kernel<P...>& kernel, std::type_identity_t<const Extent&> threads, const A&... args) {
-  static_assert(sizeof...(P) == sizeof...(A), "weft::launch: the kernel has another number of parameters");
+void launch(const Kernel<P...>& kernel, const detail::Threads& threads, const A&... args) {
   if constexpr (detail::Parameters<P...>::template take<A...>()) {
     detail::launch_with<P...>(kernel.core(), nullptr, threads, detail::Argument<P>(args)...);
   }
@@ -200,12 +228,20 @@ void launch(const Kernel<P...>& kernel, std::type_identity_t<const Extent&> thre
 
 /// The same on a stream, whose device the arrays must be on.
 template <class... P, class... A>
-void launch(const Stream& stream, const Kernel<P...>& kernel, std::type_identity_t<const Extent&> threads,
-            const A&... args) {
-  static_assert(sizeof...(P) == sizeof...(A), "weft::launch: the kernel has another number of parameters");
+void launch(const Stream& stream, const Kernel<P...>& kernel, const detail::Threads& threads, const A&... args) {
   if constexpr (detail::Parameters<P...>::template take<A...>()) {
     detail::launch_with<P...>(kernel.core(), &stream, threads, detail::Argument<P>(args)...);
   }
+}
+
+// Of a launch without the number of threads.
+template <class... P, class T, class... A>
+requires(!detail::are_threads<T>) void launch(const Kernel<P...>&, const T&, const A&...) {
+  detail::check_threads<T>();
+}
+template <class... P, class T, class... A>
+requires(!detail::are_threads<T>) void launch(const Stream&, const Kernel<P...>&, const T&, const A&...) {
+  detail::check_threads<T>();
 }
 
 }  // namespace weft

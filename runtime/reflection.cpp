@@ -181,7 +181,7 @@ void check_places(const Reflection& r) {
 
 const char* to_string(Role role) { return kRoles[std::size_t(role)]; }
 
-std::uint64_t hash_of_words(std::span<const std::uint32_t> words) {
+std::uint64_t detail::hash_of_words(std::span<const std::uint32_t> words) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const std::uint32_t word : words)
     for (int byte = 0; byte < 4; ++byte) hash = (hash ^ (word >> 8 * byte & 0xff)) * 0x100000001b3;
@@ -211,7 +211,7 @@ std::string to_json(const Reflection& r) {
   Json& dispatch = j["dispatch"];
   dispatch["dimensions"] = r.dimensions;
   dispatch["whole_workgroups"] = r.whole_groups;
-  dispatch["max_threads"] = kMaxThreads;
+  dispatch["max_threads"] = detail::kMaxThreads;
 
   Json& needs = j["requires"];
   needs["vulkan"] = "1.2";

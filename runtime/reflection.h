@@ -88,11 +88,13 @@ struct Reflection {
   bool operator==(const Reflection&) const = default;
 };
 
+namespace detail {
 /// The most threads of one dispatch.
 inline constexpr std::int64_t kMaxThreads = (1ll << 31) - 1;
 
 /// FNV-1a, 64 bits: tells a module from another one.
 std::uint64_t hash_of_words(std::span<const std::uint32_t> words);
+}  // namespace detail
 
 /// JSON text, indented, the same for equal reflections. docs/exporting.md describes the fields.
 /// Errors: Error(invalid_argument) for names that are not UTF-8.

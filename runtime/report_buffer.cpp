@@ -71,16 +71,18 @@ void Reports::show() {
 }
 
 namespace {
-std::string with_others(const std::string& message, std::uint64_t failures) {
-  if (failures < 2) return message;
-  return fmt::format("{} ({} more failure{})", message, failures - 1, failures == 2 ? "" : "s");
+std::string text_of(const Reports::Failure& first, std::uint64_t failures) {
+  std::string text = first.message;
+  if (failures > 1) text += fmt::format(" ({} more failure{})", failures - 1, failures == 2 ? "" : "s");
+  if (first.launched) text += fmt::format(" (launched at {}:{})", first.launched.file, first.launched.line);
+  return text;
 }
 }  // namespace
 
 void Reports::deliver() {
   show();
   if (failures == 0) return;
-  throw Error(first.kind, with_others(first.message, failures), first.kernel, first.loc);
+  throw Error(first.kind, text_of(first, failures), first.kernel, first.loc);
 }
 
 void Reports::deliver_quietly() noexcept {
@@ -146,10 +148,12 @@ backend::MemoryRange ReportBuffer::begin(backend::Stream& stream, const Launch& 
   std::memcpy(arguments + 12, &slot, 4);
   const auto same = [&](const Run& before) {
     return before.kernel == launch.kernel && before.first_thread == launch.first &&
+           before.launched.file == launch.launched.file && before.launched.line == launch.launched.line &&
            std::ranges::equal(before.threads, launch.threads);
   };
   if (runs_.empty() || !same(runs_.back()))
-    runs_.push_back({launch.kernel, number, launch.first, {launch.threads.begin(), launch.threads.end()}});
+    runs_.push_back(
+        {launch.kernel, number, launch.first, launch.launched, {launch.threads.begin(), launch.threads.end()}});
   // Dispatches only add to it: they need no order among themselves.
   return {memory_.address, memory_.bytes, ir::Access::atomic, true};
 }
@@ -358,7 +362,8 @@ std::string thread_text(std::int64_t thread, std::span<const std::int64_t> exten
 Reports::Failure ReportBuffer::failure(const Record& r) const {
   const std::string thread = thread_text(r.run->first_thread + r.thread, r.run->threads);
   return {fmt::format("{}: {}", thread, failure_text(*r.message, r.words)), r.run->kernel->name, r.message->loc,
-          r.message->kind == ir::Message::Kind::gradient ? ErrorKind::not_differentiable : ErrorKind::kernel_fault};
+          r.message->kind == ir::Message::Kind::gradient ? ErrorKind::not_differentiable : ErrorKind::kernel_fault,
+          r.run->launched};
 }
 
 void ReportBuffer::collect(backend::Stream& stream, backend::Ticket waited, Reports& into) {

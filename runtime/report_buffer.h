@@ -18,6 +18,7 @@ struct Reports {
     std::string message, kernel;
     Loc loc;
     ErrorKind kind = ErrorKind::kernel_fault;
+    Loc launched = {};  ///< where in the host's code
   };
   std::vector<std::string> lines;
   Failure first;               ///< of the failures
@@ -53,6 +54,7 @@ class ReportBuffer {
     const std::shared_ptr<const ir::Interface>& kernel;
     std::span<const std::int64_t> threads;  ///< of the whole launch, by dimension
     std::int64_t first;                     ///< number of the first thread of this dispatch
+    Loc launched;                           ///< where in the host's code, or empty
   };
   /// Before a dispatch is recorded: makes the buffer ready and fills the dispatch's part of the argument block.
   /// \return what the dispatch touches of it
@@ -79,11 +81,12 @@ class ReportBuffer {
 
  private:
   using Kernel = std::shared_ptr<const ir::Interface>;
-  /// Dispatches in a row of one kernel over the same threads.
+  /// Dispatches in a row of one kernel over the same threads, launched at one place.
   struct Run {
     Kernel kernel;
     std::uint32_t first = 0;  ///< number of the first of them
     std::int64_t first_thread = 0;
+    Loc launched;
     std::vector<std::int64_t> threads;
   };
   struct Record {

@@ -21,13 +21,13 @@ StreamScope::~StreamScope() {
 
 const StreamScope* StreamScope::of(const detail::DeviceState& device) {
   const StreamScope* scope = t_innermost;
-  while (scope && state_of(scope->stream_).device != &device) scope = scope->outer_;
+  while (scope && detail::state_of(scope->stream_).device != &device) scope = scope->outer_;
   return scope;
 }
 
 detail::StreamState& detail::stream_of_thread(DeviceState& device) {
   const StreamScope* scope = StreamScope::of(device);
-  return scope ? state_of(scope->stream_) : *device.default_stream;
+  return scope ? detail::state_of(scope->stream_) : *device.default_stream;
 }
 
 }  // namespace weft

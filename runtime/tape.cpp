@@ -25,24 +25,28 @@ std::shared_ptr<detail::TapeCore> Tape::core() const {
   return core_;
 }
 
-void Tape::record(const std::function<void()>& f) {
-  detail::refuse_empty(f, "Tape::record()");
-  const auto core = this->core();  // f may reset, move or end the tape
-  // Steps that are run again may record what they recorded the first time.
-  const bool again = core->active() != core.get() || detail::recorder() == core.get();
-  if (!again) core->refuse_on_the_way_back("record()");
-  detail::Recorder* const now = detail::recorder();
-  if (now && now->unrecorded() && now != core->active() && now != core->active()->unrecorded())
-    invalid("record() of another tape inside a step of checkpointed(), which would not hear of what that records");
-  const detail::Recording recording(core->active());
-  f();
+void Tape::record(const std::function<void()>& f, Loc loc) {
+  detail::called_from(loc, [&] {
+    detail::refuse_empty(f, "Tape::record()");
+    const auto core = this->core();  // f may reset, move or end the tape
+    // Steps that are run again may record what they recorded the first time.
+    const bool again = core->active() != core.get() || detail::recorder() == core.get();
+    if (!again) core->refuse_on_the_way_back("record()");
+    detail::Recorder* const now = detail::recorder();
+    if (now && now->unrecorded() && now != core->active() && now != core->active()->unrecorded())
+      invalid("record() of another tape inside a step of checkpointed(), which would not hear of what that records");
+    const detail::Recording recording(core->active());
+    detail::call_back(f);
+  });
 }
 
-void Tape::unrecorded(const std::function<void()>& f) {
-  detail::refuse_empty(f, "Tape::unrecorded()");
-  detail::Recorder* const now = detail::recorder();
-  const detail::Recording quiet(now ? now->unrecorded() : nullptr);
-  f();
+void Tape::unrecorded(const std::function<void()>& f, Loc loc) {
+  detail::called_from(loc, [&] {
+    detail::refuse_empty(f, "Tape::unrecorded()");
+    detail::Recorder* const now = detail::recorder();
+    const detail::Recording quiet(now ? now->unrecorded() : nullptr);
+    detail::call_back(f);
+  });
 }
 
 void Tape::check_loss(const ArrayBase& loss) {
@@ -54,18 +58,24 @@ void Tape::check_loss(const ArrayBase& loss) {
                     loss.size()));
 }
 
-void Tape::backward(std::span<const Seed> seeds) {
-  const auto core = this->core();
-  core->refuse_on_the_way_back("backward()");
-  core->backward(seeds);
+void Tape::backward(std::span<const Seed> seeds, Loc loc) {
+  detail::called_from(loc, [&] {
+    const auto core = this->core();
+    core->refuse_on_the_way_back("backward()");
+    core->backward(seeds);
+  });
 }
-void Tape::zero() { core()->zero(); }
+void Tape::zero(Loc loc) {
+  detail::called_from(loc, [&] { core()->zero(); });
+}
 std::size_t Tape::size() const { return core()->size(); }
 
-void Tape::reset() {
-  if (detail::recorder() && detail::recorder() == core()->active()) invalid("reset() of a tape that records");
-  core()->refuse_on_the_way_back("reset()");
-  core_ = std::make_shared<detail::TapeCore>(core_->options);
+void Tape::reset(Loc loc) {
+  detail::called_from(loc, [&] {
+    if (detail::recorder() && detail::recorder() == core()->active()) invalid("reset() of a tape that records");
+    core()->refuse_on_the_way_back("reset()");
+    core_ = std::make_shared<detail::TapeCore>(core_->options);
+  });
 }
 
 void Tape::take_gradient(ArrayBase& array) {
@@ -89,14 +99,16 @@ void Tape::add_function(std::function<void()> backward, std::vector<const ArrayB
   detail::recorder()->calling(std::move(backward), arrays);
 }
 
-void Tape::checkpointed(int steps, int slots, std::function<void(int)> step) {
-  detail::refuse_empty(step, "Tape::checkpointed()");
-  if (detail::recorder() != core()->active()) invalid("checkpointed() outside record() of this tape");
-  if (steps < 0) invalid(fmt::format("checkpointed() with {} steps", steps));
-  if (slots < 1) invalid(fmt::format("checkpointed() with {} slots: one state at least is kept", slots));
-  if (core()->active() == core().get()) return core()->add_steps(steps, slots, std::move(step));
-  // Steps inside a step: it is run again as a whole.
-  for (int k = 0; k < steps; ++k) step(k);
+void Tape::checkpointed(int steps, int slots, std::function<void(int)> step, Loc loc) {
+  detail::called_from(loc, [&] {
+    detail::refuse_empty(step, "Tape::checkpointed()");
+    if (detail::recorder() != core()->active()) invalid("checkpointed() outside record() of this tape");
+    if (steps < 0) invalid(fmt::format("checkpointed() with {} steps", steps));
+    if (slots < 1) invalid(fmt::format("checkpointed() with {} slots: one state at least is kept", slots));
+    if (core()->active() == core().get()) return core()->add_steps(steps, slots, std::move(step));
+    // Steps inside a step: it is run again as a whole.
+    for (int k = 0; k < steps; ++k) detail::call_back([&] { step(k); });
+  });
 }
 
 namespace detail {

@@ -11,6 +11,15 @@ namespace weft {
 namespace detail {
 class TapeCore;
 class GradientCheck;
+
+/// A function that a call gives, and the place of that call.
+struct GivenFunction {
+  std::function<void()> function;
+  Loc loc;
+  template <class F>
+  requires(std::is_constructible_v<std::function<void()>, F>) GivenFunction(F&& f, Loc loc = Loc::here())
+      : function(std::forward<F>(f)), loc(loc) {}
+};
 }  // namespace detail
 
 /// An array and what is given as the gradient of it, of the same shape: see Tape::backward().
@@ -81,7 +90,7 @@ class Tape {
   /// launch is not made.
   /// Cost: about a microsecond for each launch beside its own (docs/performance.md, suite launch), and the time to
   /// build the adjoint for the first of each kernel.
-  void record(const std::function<void()>& f);
+  void record(const std::function<void()>& f, Loc loc = Loc::here());
 
   /// Gradients of one number: an array of one element.
   /// Errors: Error(invalid_argument) for an array of several elements or one that nothing recorded computes from arrays
@@ -90,31 +99,33 @@ class Tape {
   /// Cost: for each recorded launch that the result depends on, one of its adjoint. Memory: gradients of all arrays
   /// that carry them, which are kept for the next call.
   template <class T, int N>
-  void backward(const Array<T, N>& loss) {
+  void backward(const Array<T, N>& loss, Loc loc = Loc::here()) {
     static_assert(RealScalar<T>, "weft: backward() takes one real number, or seeds: backward({{y, gradient_of_y}})");
-    check_loss(loss);
-    backward({Seed(loss, Array<T, N>::full(loss.device(), loss.extent(), T(1)))});
+    detail::called_from(loc, [&] { check_loss(loss); });
+    backward({Seed(loss, Array<T, N>::full(loss.device(), {loss.extent(), loc}, T(1)))}, loc);
   }
   /// Gradients of the sum of y * seed over all elements of all pairs {y, seed}: one row of a Jacobian. Seeds of one
   /// array add up.
   /// Errors: the same, and Error(invalid_argument) for a seed of another shape or on another device.
-  void backward(std::initializer_list<Seed> seeds) { backward(std::span<const Seed>(seeds.begin(), seeds.size())); }
-  void backward(std::span<const Seed> seeds);
+  void backward(std::initializer_list<Seed> seeds, Loc loc = Loc::here()) {
+    backward(std::span<const Seed>(seeds.begin(), seeds.size()), loc);
+  }
+  void backward(std::span<const Seed> seeds, Loc loc = Loc::here());
 
   /// The gradient of an array that carries one: grad() where it has gradient storage, else what the tape keeps since
   /// the last backward(). For an array that was computed on the tape that is the gradient by what it held before,
   /// inside a function of record_func() by what it held at that place.
   /// Errors: Error(invalid_argument) for an array that carries no gradient.
   template <class T, int N>
-  Array<T, N> gradient(const Array<T, N>& array) {
+  Array<T, N> gradient(const Array<T, N>& array, Loc loc = Loc::here()) {
     Array<T, N> a = array;
-    take_gradient(a);
+    detail::called_from(loc, [&] { take_gradient(a); });
     return a;
   }
   /// Sets the gradients of all arrays of the tape to zero, grad() of those with gradient storage too.
-  void zero();
+  void zero(Loc loc = Loc::here());
   /// Forgets what was recorded and frees what was kept. Gradients of arrays with requires_grad() stay.
-  void reset();
+  void reset(Loc loc = Loc::here());
   /// How many operations are recorded.
   std::size_t size() const;
 
@@ -127,9 +138,9 @@ class Tape {
   /// Errors: Error(invalid_argument) outside record(), for a null array, for one that was freed, or for a view of which
   /// other elements were changed with its own, where these lie between its own.
   template <class... T, int... N>
-  void record_func(std::function<void()> backward, const Array<T, N>&... arrays) {
+  void record_func(const detail::GivenFunction& backward, const Array<T, N>&... arrays) {
     static_assert((detail::holds_reals<T> && ...), "weft: only arrays of real numbers have gradients");
-    add_function(std::move(backward), {&arrays...});
+    detail::called_from(backward.loc, [&] { add_function(backward.function, {&arrays...}); });
   }
   /// Inside record(): calls step(0) .. step(steps - 1) as one operation, in the memory of `slots` states of the arrays
   /// that the steps change, whatever their number: on the way back, steps between two states that were kept are run
@@ -146,9 +157,9 @@ class Tape {
   /// undefined until zero(), and arrays hold their final values.
   /// Cost: `slots` copies of what a step changes, and for backward() two more. Steps are run again: of 10,000 each is
   /// run 4.6 times in all for 32 slots, some 8 times for 8.
-  void checkpointed(int steps, int slots, std::function<void(int)> step);
+  void checkpointed(int steps, int slots, std::function<void(int)> step, Loc loc = Loc::here());
   /// Calls f() with no tape recording what it does.
-  static void unrecorded(const std::function<void()>& f);
+  static void unrecorded(const std::function<void()>& f, Loc loc = Loc::here());
 
  private:
   /// Lays the handle over the gradients.

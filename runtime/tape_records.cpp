@@ -94,7 +94,7 @@ class FunctionRecord : public TapeRecord {
     try {
       for (std::size_t k = 0; k < arrays_.size(); ++k)
         if (then[k]) put(k, *then[k]);
-      function_();
+      call_back(function_);
     } catch (...) {
       put_back();
       throw;

@@ -279,7 +279,7 @@ void StepsRecord::advance(TapeCore& tape, int from, int to) {
   const Recording recording(&recorder);
   for (int k = from; k < to; ++k) {
     StepTraces::Run run(tape, traces_, k);
-    step_(k);
+    call_back([&] { step_(k); });
     run.end();
     prune(tape);
     traces_.note_survivors(tape);
@@ -291,7 +291,7 @@ void StepsRecord::reverse(TapeCore& tape, int step) {
   tape.record_and_walk(
       [&] {
         StepTraces::Run run(tape, traces_, step);
-        step_(step);
+        call_back([&] { step_(step); });
         run.end();
       },
       &unrecorded);

@@ -294,7 +294,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
   made->device = device.shared_from_this();
   {
     Capture collecting(device, "work is recorded into a command buffer", state_.get());
-    work();
+    detail::call_back(work);
     made->memory = detail::CapturedMemory(collecting, "a recording", "record");
     made->pins = made->memory.pins();
     made->reports = collecting.take_reports();

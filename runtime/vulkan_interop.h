@@ -78,12 +78,14 @@ class [[nodiscard]] Recording {
 /// missing, bytes that are not those of the array (VK_WHOLE_SIZE is none of them), an offset that is no multiple of 4,
 /// and a piece of which a part is an array's already.
 template <class T, int N = 1>
-Array<T, N> wrap_buffer(const Device& device, const Extent& extent, const VulkanBuffer& buffer,
+Array<T, N> wrap_buffer(const Device& device, detail::SizesOf<N> sizes, const VulkanBuffer& buffer,
                         std::shared_ptr<void> owner = {}) {
-  if (buffer.bytes == ~std::uint64_t(0))
-    throw Error(ErrorKind::invalid_argument,
-                "a VkBuffer is wrapped with VK_WHOLE_SIZE: Vulkan does not tell how large it is, so name the bytes");
-  return Array<T, N>::around(device, extent, buffer, std::move(owner));
+  return detail::called_from(sizes.loc, [&] {
+    if (buffer.bytes == ~std::uint64_t(0))
+      throw Error(ErrorKind::invalid_argument,
+                  "a VkBuffer is wrapped with VK_WHOLE_SIZE: Vulkan does not tell how large it is, so name the bytes");
+    return Array<T, N>::around(device, sizes, buffer, std::move(owner));
+  });
 }
 
 namespace detail {
@@ -118,8 +120,9 @@ class PlacedArray : public Array<T, N> {
 /// Errors: Error(unsupported) on a device without VK_KHR_external_memory_fd; Error(invalid_argument) for no elements;
 /// Error(out_of_memory).
 template <class T, int N = 1>
-Array<T, N> shareable(const Device& device, const Extent& extent) {
-  return detail::PlacedArray<T, N>(detail::place_shared(device, extent, N, detail::Layout<T>::size));
+Array<T, N> shareable(const Device& device, detail::SizesOf<N> sizes) {
+  return detail::PlacedArray<T, N>(
+      detail::called_from(sizes.loc, [&] { return detail::place_shared(device, sizes, N, detail::Layout<T>::size); }));
 }
 /// The memory of an array from shareable() or import_memory(), or of a view of one: all of it. Who is given it must be
 /// told when the array's work is done, by a semaphore or by waiting.
@@ -133,9 +136,9 @@ SharedMemory export_memory(const ArrayBase& array);
 /// without the usage that wrap_buffer() asks for or with one that the device was made without, and for a descriptor
 /// that the driver does not take.
 template <class T, int N = 1>
-Array<T, N> import_memory(const Device& device, const Extent& extent, SharedMemory&& memory) {
-  return detail::PlacedArray<T, N>(
-      detail::place_imported(device, extent, N, detail::Layout<T>::size, std::move(memory)));
+Array<T, N> import_memory(const Device& device, detail::SizesOf<N> sizes, SharedMemory&& memory) {
+  return detail::PlacedArray<T, N>(detail::called_from(
+      sizes.loc, [&] { return detail::place_imported(device, sizes, N, detail::Layout<T>::size, std::move(memory)); }));
 }
 
 /// A timeline semaphore of weft's, on any Vulkan device: Stream::wait() and Stream::signal() take its vk(). A handle:

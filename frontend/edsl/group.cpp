@@ -20,6 +20,12 @@ ir::Builder& builder(Loc loc) {
   t.module().fixed_block = true;
   return t.builder();
 }
+// INT64_MAX stands for all that are more.
+void check_scalars(const ir::Module& m, const char* kind, std::int64_t count, std::int64_t most, Loc loc) {
+  if (count > 0 && count <= most) return;
+  const std::string asked = count == INT64_MAX ? "2^63 scalars or more" : fmt::format("{} scalars", count);
+  ir::fail(m, loc, fmt::format("a {} array of {}; {} are possible", kind, asked, most));
+}
 Type type_of(Id id) { return Trace::current().module()[id].type; }
 }  // namespace
 
@@ -53,14 +59,14 @@ void fence(Loc loc) {
 
 Id shared_array(Type type, std::int64_t count, Loc loc) {
   ir::Module& m = builder(loc).module();
-  if (count <= 0 || count > std::int64_t(1) << 28) ir::fail(m, loc, fmt::format("a shared array of {} scalars", count));
+  check_scalars(m, "shared", count, std::int64_t(1) << 28, loc);
   m.arrays.push_back({type, std::uint32_t(count), false, loc});
   return builder(loc).source(Op::kernel_array, Type::u64, m.arrays.size() - 1, loc);
 }
 
 Id private_array(Type type, std::int64_t count, Loc loc) {
   Trace& t = Trace::current(loc);
-  if (count <= 0 || count > 1 << 14) ir::fail(t.module(), loc, fmt::format("a private array of {} scalars", count));
+  check_scalars(t.module(), "private", count, 1 << 14, loc);
   // Functions have the interface of their kernel.
   ir::Module& m = t.kernel().module();
   m.arrays.push_back({type, std::uint32_t(count), bytes(type) < 4, loc, true});
@@ -102,13 +108,13 @@ namespace detail {
 
 ArrLayout make_kernel_array(bool is_private, Type scalar, int count, const int* shape, int ndim, Loc loc) {
   Trace& t = Trace::current(loc);
-  std::int64_t elements = 1;
+  std::int64_t scalars = count;
   for (int k = 0; k < ndim; ++k) {
     if (shape[k] <= 0)
       ir::fail(
           t.module(), loc,
           fmt::format("dimension {} of a {} array has {} elements", k, is_private ? "private" : "shared", shape[k]));
-    if (__builtin_mul_overflow(elements, std::int64_t(shape[k]), &elements)) elements = 1ll << 40;
+    if (scalars != INT64_MAX && __builtin_mul_overflow(scalars, std::int64_t(shape[k]), &scalars)) scalars = INT64_MAX;
   }
   const Type stored = is_bool(scalar) ? Type::u8 : scalar;
   ArrLayout a;
@@ -116,7 +122,6 @@ ArrLayout make_kernel_array(bool is_private, Type scalar, int count, const int* 
   a.ndim = std::uint8_t(ndim);
   a.element_bytes = std::uint32_t(bytes(stored) * count);
   a.element_align = std::min(16u, a.element_bytes & (~a.element_bytes + 1));
-  const std::int64_t scalars = elements > 1ll << 28 ? -1 : elements * count;
   a.base = is_private ? tracing::private_array(stored, scalars, loc) : tracing::shared_array(stored, scalars, loc);
   for (int k = 0; k < ndim; ++k) a.shape[std::size_t(k)] = t.builder().constant_int(Type::i32, shape[k]);
   return a;

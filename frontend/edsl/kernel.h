@@ -23,6 +23,9 @@ struct KernelOptions {
 
 namespace detail {
 
+/// A launch has bits for each.
+inline constexpr int kMostParameters = 64;
+
 /// How an argument of type P is added to the kernel: make() adds `parts` parameters to the module (1 for most).
 template <class P>
 struct Parameter;
@@ -209,10 +212,36 @@ constexpr auto call_operator() {
 template <HasSignature F>
 using SignatureOf = decltype(signature_of(call_operator<F>()));
 
+template <int parameter, class Given>
+constexpr bool check_parameter() {
+  static_assert(
+      is_traced<Given>,
+      "weft::kernel: a parameter is not of a traced type; which parameter, and what is Given, is said next to "
+      "this. "
+      "Write Float for float, Vec2 for vec2, Arr<float> for Array<float>, ..");
+  return is_traced<Given>;
+}
+template <class... P>
+constexpr bool check_parameters() {
+  constexpr bool few = sizeof...(P) <= kMostParameters;
+  static_assert(few, "weft::kernel: a kernel has at most 64 parameters: put values into a struct");
+  if constexpr (!few) {
+    return false;
+  } else if constexpr (!(is_traced<P> && ...)) {
+    return []<int... k>(std::integer_sequence<int, k...>) { return (check_parameter<k + 1, P>() & ...); }
+    (std::make_integer_sequence<int, int(sizeof...(P))>());
+  } else {
+    constexpr bool few_parts = (0 + ... + Parameter<P>::parts) <= kMostParameters;
+    static_assert(few_parts,
+                  "weft::kernel: a kernel has at most 64 parameters, of which a struct that holds arrays takes one for "
+                  "each field, and an indexed array one for each dimension besides its own");
+    return few_parts;
+  }
+}
+
 template <class R, class... P, class F>
 auto make_kernel(CallSignature<R, P...>, std::string name, F f, const KernelOptions& options, Loc loc) {
-  constexpr bool traced = (is_traced<std::decay_t<P>> && ...);
-  static_assert(traced, "weft::kernel: a parameter is not of a traced type; write Float, Int, Vec3, Arr<float>, ...");
+  constexpr bool traced = check_parameters<std::decay_t<P>...>();
   static_assert(std::is_void_v<R>, "weft::kernel: a kernel returns nothing; write its results to an Arr");
   constexpr bool by_value = ((!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>)&&...);
   static_assert(by_value, "weft::kernel: arguments are passed by value; write results to an Arr");

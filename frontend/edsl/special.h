@@ -4,9 +4,11 @@
 
 namespace weft {
 
+namespace detail {
 /// A traced number, or a real one of the host. (Whole ones of the host are the business of <cmath>.)
 template <class A>
 concept RealOrTraced = ScalarLike<A> &&(any_traced<A> || RealScalar<HostOf<A>>);
+}  // namespace detail
 
 namespace lib {
 // Bodies in special.cpp; S is float, half, double or the traced face of one.
@@ -32,7 +34,7 @@ S cbrt(const S& x);
 // rounded once. Accuracy and limits: docs/semantics.md. Gradient: that of the function; 0 where that or the argument is
 // not finite (cbrt at 0, erfinv at 1).
 #define WEFT_SPECIAL_FUNCTION(name)                                                                      \
-  template <RealOrTraced A>                                                                              \
+  template <detail::RealOrTraced A>                                                                      \
   auto name(const A& x, Loc loc = Loc::here()) {                                                         \
     static_assert(RealScalar<HostOf<A>>, "weft: " #name "() takes real numbers; convert with Float(x)"); \
     using S = ScalarFaceOf<A>;                                                                           \

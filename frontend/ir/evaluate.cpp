@@ -47,7 +47,7 @@ Compute<T> get(Bits bits) {
   if constexpr (is_signed(T)) {
     return static_cast<std::int64_t>(bits << (64 - ir::bits(T))) >> (64 - ir::bits(T));
   } else if constexpr (T == Type::f16) {
-    return half_value(static_cast<std::uint16_t>(bits));
+    return detail::half_value(static_cast<std::uint16_t>(bits));
   } else if constexpr (T == Type::f32) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
   } else if constexpr (T == Type::f64) {
@@ -69,7 +69,7 @@ Bits put(Value value) {
   if constexpr (is_float(T)) {
     if (value != value) return quiet_nan<T>();
     if constexpr (T == Type::f16) {
-      return half_bits_from_double(value);
+      return detail::half_bits_from_double(value);
     } else if constexpr (T == Type::f32) {
       return std::bit_cast<std::uint32_t>(static_cast<float>(value));
     } else {

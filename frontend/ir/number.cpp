@@ -22,7 +22,7 @@ std::string shortest(T value) {
 }
 
 std::string shortest_half(std::uint16_t bits) {
-  const double value = half_value(bits);
+  const double value = detail::half_value(bits);
   // Whole numbers are written as they are, as the wider formats' are: 65504, though 65500 would do.
   if (!std::isfinite(value) || value == std::trunc(value)) return shortest(value);
   // Five significant digits tell every half from its neighbours.
@@ -31,7 +31,7 @@ std::string shortest_half(std::uint16_t bits) {
   for (int digits = 1; digits <= 5; ++digits) {
     char* end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits).ptr;
     fast_float::from_chars(text, end, back);
-    if (half_bits_from_double(back) == bits) break;
+    if (detail::half_bits_from_double(back) == bits) break;
   }
   return shortest(back);
 }

@@ -36,14 +36,46 @@ class Error : public std::runtime_error {
   const std::string& message() const { return message_; }
   /// The kernel's name, or empty.
   const std::string& kernel() const { return kernel_; }
-  /// The place in the kernel's (or the caller's) source, or an empty Loc.
-  Loc loc() const { return loc_; }
+  /// The place in the kernel's source, else that of the caller, or an empty Loc.
+  Loc loc() const { return loc_ ? loc_ : caller_; }
+  /// The place of the host's call that failed (a launch, slice(), backward(), ...), or an empty Loc.
+  Loc caller() const { return caller_; }
+  /// what(), loc() and caller() name this call from now on, unless keep_caller() was called.
+  void set_caller(Loc caller);
+  /// The caller stays: the error comes from a function that the library was given.
+  void keep_caller() { keeps_caller_ = true; }
 
  private:
   ErrorKind kind_;
   std::string message_, kernel_;
-  Loc loc_;
+  Loc loc_, caller_;
+  bool keeps_caller_ = false;
 };
+
+namespace detail {
+/// Calls f for the host's code at `caller`, which an Error that leaves f names. Of several calls in each other the
+/// outermost is named: those inside are weft's own.
+/// Cost: none without an error.
+template <class F>
+decltype(auto) called_from(Loc caller, const F& f) {
+  try {
+    return f();
+  } catch (Error& e) {
+    e.set_caller(caller);
+    throw;
+  }
+}
+/// Calls a function of the host's within called_from(): what that calls itself stays named.
+template <class F>
+decltype(auto) call_back(const F& f) {
+  try {
+    return f();
+  } catch (Error& e) {
+    e.keep_caller();
+    throw;
+  }
+}
+}  // namespace detail
 
 /// Ends the program with a message: for a broken invariant of the library itself, never for a caller's mistake.
 [[noreturn]] void internal_error(const char* what, Loc loc = Loc::here());

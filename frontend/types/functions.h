@@ -39,14 +39,16 @@ requires(!std::is_same_v<A, half>) struct CommonScalar<A, half> {
 template <class... T>
 using HostCommon = typename detail::CommonScalar<T...>::type;
 
+namespace detail {
 /// The type in which the host computes a function of T.
 template <RealScalar T>
 using HostReal = std::conditional_t<std::is_same_v<T, half>, float, T>;
+}  // namespace detail
 
-#define WEFT_HOST_FUNCTION(name)         \
-  template <RealScalar T>                \
-  T name(T x) {                          \
-    return T(std::name(HostReal<T>(x))); \
+#define WEFT_HOST_FUNCTION(name)                 \
+  template <RealScalar T>                        \
+  T name(T x) {                                  \
+    return T(std::name(detail::HostReal<T>(x))); \
   }
 WEFT_HOST_FUNCTION(sqrt)
 WEFT_HOST_FUNCTION(exp)
@@ -72,9 +74,10 @@ WEFT_HOST_FUNCTION(round)
 /// To the nearest whole number, halves to the even one.
 template <RealScalar T>
 T rint(T x) {
-  const HostReal<T> v = x, whole = std::trunc(v), part = std::abs(v - whole);
-  const bool up = part > HostReal<T>(0.5) || (part == HostReal<T>(0.5) && std::fmod(whole, HostReal<T>(2)) != 0);
-  return T(std::copysign(up ? whole + std::copysign(HostReal<T>(1), v) : whole, v));
+  const detail::HostReal<T> v = x, whole = std::trunc(v), part = std::abs(v - whole);
+  const bool up = part > detail::HostReal<T>(0.5) ||
+                  (part == detail::HostReal<T>(0.5) && std::fmod(whole, detail::HostReal<T>(2)) != 0);
+  return T(std::copysign(up ? whole + std::copysign(detail::HostReal<T>(1), v) : whole, v));
 }
 template <RealScalar T>
 T rsqrt(T x) {
@@ -82,11 +85,11 @@ T rsqrt(T x) {
 }
 template <RealScalar T>
 T pow(T x, T y) {
-  return T(std::pow(HostReal<T>(x), HostReal<T>(y)));
+  return T(std::pow(detail::HostReal<T>(x), detail::HostReal<T>(y)));
 }
 template <RealScalar T>
 T atan2(T y, T x) {
-  return T(std::atan2(HostReal<T>(y), HostReal<T>(x)));
+  return T(std::atan2(detail::HostReal<T>(y), detail::HostReal<T>(x)));
 }
 /// a * b + c, rounded once.
 template <RealScalar T>
@@ -98,15 +101,15 @@ T fma(T a, T b, T c) {
 }
 template <RealScalar T>
 bool isnan(T x) {
-  return std::isnan(HostReal<T>(x));
+  return std::isnan(detail::HostReal<T>(x));
 }
 template <RealScalar T>
 bool isinf(T x) {
-  return std::isinf(HostReal<T>(x));
+  return std::isinf(detail::HostReal<T>(x));
 }
 template <RealScalar T>
 bool isfinite(T x) {
-  return std::isfinite(HostReal<T>(x));
+  return std::isfinite(detail::HostReal<T>(x));
 }
 
 namespace detail {
@@ -185,7 +188,7 @@ constexpr T bits_of_one(T a, T b) {
 template <NumericScalar T>
 T abs(T x) {
   if constexpr (RealScalar<T>)
-    return T(std::abs(HostReal<T>(x)));
+    return T(std::abs(detail::HostReal<T>(x)));
   else
     return x < T(0) ? detail::negated(x) : x;
 }
@@ -219,7 +222,7 @@ HostCommon<A, B> select(std::same_as<bool> auto c, const A& a, const B& b) {
 template <NumericScalar T>
 T floor_div(T a, T b) {
   if constexpr (RealScalar<T>) {
-    return T(std::floor(HostReal<T>(T(HostReal<T>(a) / HostReal<T>(b)))));
+    return T(std::floor(detail::HostReal<T>(T(detail::HostReal<T>(a) / detail::HostReal<T>(b)))));
   } else {
     if (b == T(0)) return a;
     if constexpr (std::is_signed_v<T>)
@@ -269,7 +272,7 @@ constexpr float narrowed(double x) {
 template <Scalar T, Scalar U>
 T cast(U x) {
   if constexpr (IntegerScalar<T> && RealScalar<U>) {
-    const double v = double(HostReal<U>(x)), end = std::ldexp(1., std::numeric_limits<T>::digits);
+    const double v = double(detail::HostReal<U>(x)), end = std::ldexp(1., std::numeric_limits<T>::digits);
     if (v != v) return T(0);
     if (v >= end) return (std::numeric_limits<T>::max)();
     if (v <= double((std::numeric_limits<T>::min)())) return (std::numeric_limits<T>::min)();
@@ -279,7 +282,7 @@ T cast(U x) {
   } else if constexpr (std::is_same_v<T, float> && std::is_same_v<U, double>) {
     return detail::narrowed(x);
   } else if constexpr (RealScalar<T> && RealScalar<U>) {
-    return T(HostReal<U>(x));
+    return T(detail::HostReal<U>(x));
   } else {
     return T(x);
   }

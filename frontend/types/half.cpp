@@ -3,7 +3,7 @@
 
 #include <bit>
 
-namespace weft {
+namespace weft::detail {
 
 namespace {
 
@@ -68,4 +68,4 @@ float half_value(std::uint16_t bits) {
   return std::bit_cast<float>(sign | result);
 }
 
-}  // namespace weft
+}  // namespace weft::detail

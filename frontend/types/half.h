@@ -5,12 +5,14 @@
 
 namespace weft {
 
+namespace detail {
 /// Bits of the nearest half (ties to even; overflow gives infinity; NaN stays NaN).
 std::uint16_t half_bits(float value);
 /// Exact.
 float half_value(std::uint16_t bits);
 /// Rounds once from double (going through float first would round twice).
 std::uint16_t half_bits_from_double(double value);
+}  // namespace detail
 
 /// IEEE binary16. Two bytes; converts implicitly to float, explicitly from it. Each of + - * / is rounded to half, as
 /// in kernels; a number of another type adapts to the half operand (`2 * h` is a half).
@@ -18,12 +20,12 @@ struct half {
   std::uint16_t bits = 0;
 
   half() = default;
-  explicit half(float value) : bits(half_bits(value)) {}
-  explicit half(double value) : bits(half_bits_from_double(value)) {}
+  explicit half(float value) : bits(detail::half_bits(value)) {}
+  explicit half(double value) : bits(detail::half_bits_from_double(value)) {}
   template <class U>
   requires std::is_integral_v<U>
-  explicit half(U value) : bits(half_bits_from_double(double(value))) {}
-  operator float() const { return half_value(bits); }
+  explicit half(U value) : bits(detail::half_bits_from_double(double(value))) {}
+  operator float() const { return detail::half_value(bits); }
   static half from_bits(std::uint16_t bits) {
     half h;
     h.bits = bits;

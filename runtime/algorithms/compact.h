@@ -4,11 +4,11 @@
 
 namespace weft {
 
+namespace detail {
 /// What a flag may be: false or 0 leaves its element out.
 template <class T>
 concept FlagScalar = std::is_same_v<T, bool> ||(IntegerScalar<T> && sizeof(T) == 4);
 
-namespace detail {
 void compact(const ArrayBase& in, const ArrayBase& flags, bool flags_are_bool, const ArrayBase& out,
              const ArrayBase& count, const AlgorithmOptions& options);
 void compact_indices(const ArrayBase& flags, bool flags_are_bool, const ArrayBase& out, const ArrayBase& count,
@@ -31,19 +31,19 @@ inline std::uint64_t compact_scratch_bytes(std::int64_t n) { return detail::comp
 /// memory or are on two devices, and too little scratch memory; Error(unsupported) for strided views and more than
 /// 2^31 - 2^16 elements.
 /// Cost: a scan of n integers and a copy; no wait.
-template <class T, FlagScalar F>
+template <class T, detail::FlagScalar F>
 void compact(const Array<T>& in, const Array<F>& flags, const Array<T>& out, const Array<int>& count,
-             const AlgorithmOptions& options = {}) {
+             const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
   static_assert(detail::Layout<T>::size % 4 == 0 && !detail::Layout<T>::holds_arrays,
                 "weft::compact: elements have a multiple of 4 bytes and hold no arrays; compact_indices() gives their "
                 "indices");
-  detail::compact(in, flags, std::is_same_v<F, bool>, out, count, options);
+  detail::called_from(loc, [&] { detail::compact(in, flags, std::is_same_v<F, bool>, out, count, options); });
 }
 /// The indices of the flags that are set, in ascending order, at the beginning of `out`. The rest as compact().
-template <FlagScalar F>
+template <detail::FlagScalar F>
 void compact_indices(const Array<F>& flags, const Array<int>& out, const Array<int>& count,
-                     const AlgorithmOptions& options = {}) {
-  detail::compact_indices(flags, std::is_same_v<F, bool>, out, count, options);
+                     const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::compact_indices(flags, std::is_same_v<F, bool>, out, count, options); });
 }
 
 }  // namespace weft

@@ -6,11 +6,11 @@
 
 namespace weft {
 
+namespace detail {
 /// What is counted: numbers of 32 and 64 bits.
 template <class T>
 concept HistogramScalar = NumericScalar<T> && sizeof(T) >= 4;
 
-namespace detail {
 /// \param lo, hi  of reals
 void histogram(const ArrayBase& x, const ArrayBase& counts, ir::Type type, double lo, double hi,
                const AlgorithmOptions& options);
@@ -28,17 +28,18 @@ void histogram(const ArrayBase& x, const ArrayBase& counts, ir::Type type, doubl
 /// than 2^31 - 2^16 elements.
 /// Cost: the elements are read once; an atomic addition for each, to shared memory for up to 2048 bins. No scratch
 /// memory, no wait.
-template <HistogramScalar T>
+template <detail::HistogramScalar T>
 requires RealScalar<T>
 void histogram(const Array<T>& x, const std::type_identity_t<T>& lo, const std::type_identity_t<T>& hi,
-               const Array<int>& counts, const AlgorithmOptions& options = {}) {
-  detail::histogram(x, counts, scalar_type<T>(), lo, hi, options);
+               const Array<int>& counts, const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::histogram(x, counts, scalar_type<T>(), lo, hi, options); });
 }
 /// counts[k] = how many elements are k. Elements that are no index of counts are not counted. The rest as above.
-template <HistogramScalar T>
+template <detail::HistogramScalar T>
 requires IntegerScalar<T>
-void histogram(const Array<T>& x, const Array<int>& counts, const AlgorithmOptions& options = {}) {
-  detail::histogram(x, counts, scalar_type<T>(), 0, 0, options);
+void histogram(const Array<T>& x, const Array<int>& counts, const AlgorithmOptions& options = {},
+               Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::histogram(x, counts, scalar_type<T>(), 0, 0, options); });
 }
 
 }  // namespace weft

@@ -4,11 +4,11 @@
 
 namespace weft {
 
+namespace detail {
 /// What runs may be of: numbers of 32 and 64 bits.
 template <class T>
 concept RunScalar = NumericScalar<T> && sizeof(T) >= 4;
 
-namespace detail {
 void run_length_encode(const ArrayBase& in, const ArrayBase& values, const ArrayBase& lengths, const ArrayBase& count,
                        ir::Type type, const AlgorithmOptions& options);
 std::uint64_t run_length_scratch_bytes(std::int64_t n);
@@ -27,10 +27,10 @@ inline std::uint64_t run_length_scratch_bytes(std::int64_t n) { return detail::r
 /// Errors: Error(invalid_argument) for null arrays, outputs that are too short, arrays that share memory or are on two
 /// devices, and too little scratch memory; Error(unsupported) for strided views and more than 2^31 - 2^16 elements.
 /// Cost: a scan of n integers and two passes over them; no wait.
-template <RunScalar T>
+template <detail::RunScalar T>
 void run_length_encode(const Array<T>& in, const Array<T>& values, const Array<int>& lengths, const Array<int>& count,
-                       const AlgorithmOptions& options = {}) {
-  detail::run_length_encode(in, values, lengths, count, scalar_type<T>(), options);
+                       const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::run_length_encode(in, values, lengths, count, scalar_type<T>(), options); });
 }
 
 }  // namespace weft

@@ -4,17 +4,17 @@
 
 namespace weft {
 
+namespace detail {
 /// What is added up: integers of 32 and 64 bits, which wrap, float32 and float64.
 template <class T>
 concept ScanScalar = NumericScalar<T> && sizeof(T) >= 4;
 
-namespace detail {
 void scan(const ArrayBase& in, const ArrayBase& out, ir::Type type, bool inclusive, const AlgorithmOptions& options);
 std::uint64_t scan_scratch_bytes(std::int64_t n, std::uint32_t element_bytes);
 }  // namespace detail
 
 /// Bytes of scratch memory for a scan of n elements.
-template <ScanScalar T>
+template <detail::ScanScalar T>
 std::uint64_t scan_scratch_bytes(std::int64_t n) {
   return detail::scan_scratch_bytes(n, sizeof(T));
 }
@@ -28,14 +28,16 @@ std::uint64_t scan_scratch_bytes(std::int64_t n) {
 /// 2^31 - 2^16 elements, or float64 and 64-bit integers where the device lacks them.
 /// Cost: `in` is read twice, `out` written once; a few launches, no wait.
 /// Source: reduce-then-scan; Merrill and Grimshaw 2010 compare it with others.
-template <ScanScalar T>
-void exclusive_scan(const Array<T>& in, const Array<T>& out, const AlgorithmOptions& options = {}) {
-  detail::scan(in, out, scalar_type<T>(), false, options);
+template <detail::ScanScalar T>
+void exclusive_scan(const Array<T>& in, const Array<T>& out, const AlgorithmOptions& options = {},
+                    Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::scan(in, out, scalar_type<T>(), false, options); });
 }
 /// out[i] = in[0] + ... + in[i]. The rest as exclusive_scan().
-template <ScanScalar T>
-void inclusive_scan(const Array<T>& in, const Array<T>& out, const AlgorithmOptions& options = {}) {
-  detail::scan(in, out, scalar_type<T>(), true, options);
+template <detail::ScanScalar T>
+void inclusive_scan(const Array<T>& in, const Array<T>& out, const AlgorithmOptions& options = {},
+                    Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::scan(in, out, scalar_type<T>(), true, options); });
 }
 
 }  // namespace weft

@@ -12,11 +12,11 @@ std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets,
 }  // namespace detail
 
 /// Bytes of scratch memory to sort n keys, or n keys with values, in parts between that many offsets.
-template <SortKey K>
+template <detail::SortKey K>
 std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets) {
   return detail::segmented_sort_scratch_bytes(n, offsets, sizeof(K), 0);
 }
-template <SortKey K, SortValue V>
+template <detail::SortKey K, detail::SortValue V>
 std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets) {
   return detail::segmented_sort_scratch_bytes(n, offsets, sizeof(K), detail::Layout<V>::size);
 }
@@ -29,15 +29,16 @@ std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets)
 /// Gradient, errors: as radix_sort(); also Error(invalid_argument) for offsets that share memory with the others.
 /// Cost: that of a sort of all keys with values of 4 bytes, whatever the number and the lengths of the segments, and of
 /// a pass more for each 8 bits of that number.
-template <SortKey K>
-void segmented_sort(const Array<K>& keys, const Array<int>& offsets, const AlgorithmOptions& options = {}) {
-  detail::segmented_sort(keys, nullptr, offsets, scalar_type<K>(), options);
+template <detail::SortKey K>
+void segmented_sort(const Array<K>& keys, const Array<int>& offsets, const AlgorithmOptions& options = {},
+                    Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::segmented_sort(keys, nullptr, offsets, scalar_type<K>(), options); });
 }
 /// Sorts values along with the keys.
-template <SortKey K, SortValue V>
+template <detail::SortKey K, detail::SortValue V>
 void segmented_sort_pairs(const Array<K>& keys, const Array<V>& values, const Array<int>& offsets,
-                          const AlgorithmOptions& options = {}) {
-  detail::segmented_sort(keys, &values, offsets, scalar_type<K>(), options);
+                          const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::segmented_sort(keys, &values, offsets, scalar_type<K>(), options); });
 }
 
 }  // namespace weft

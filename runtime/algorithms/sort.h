@@ -4,14 +4,14 @@
 
 namespace weft {
 
+namespace detail {
 /// What is sorted: integers of 32 and 64 bits, float32 and float64.
 template <class T>
 concept SortKey = NumericScalar<T> && sizeof(T) >= 4;
 /// What goes along with a key: anything of 4 or 8 bytes.
 template <class T>
-concept SortValue = (detail::Layout<T>::size == 4 || detail::Layout<T>::size == 8) && !detail::Layout<T>::holds_arrays;
+concept SortValue = (Layout<T>::size == 4 || Layout<T>::size == 8) && !Layout<T>::holds_arrays;
 
-namespace detail {
 /// For messages: a concept in an assertion would be explained at length.
 template <class T>
 inline constexpr bool is_sort_key = SortKey<T>;
@@ -37,11 +37,11 @@ std::uint64_t radix_sort_scratch_bytes(std::int64_t n, std::uint32_t key_bytes, 
 }  // namespace detail
 
 /// Bytes of scratch memory to sort n keys, or n keys with values.
-template <SortKey K>
+template <detail::SortKey K>
 std::uint64_t radix_sort_scratch_bytes(std::int64_t n) {
   return detail::radix_sort_scratch_bytes(n, sizeof(K), 0);
 }
-template <SortKey K, SortValue V>
+template <detail::SortKey K, detail::SortValue V>
 std::uint64_t radix_sort_scratch_bytes(std::int64_t n) {
   return detail::radix_sort_scratch_bytes(n, sizeof(K), detail::Layout<V>::size);
 }
@@ -55,28 +55,29 @@ std::uint64_t radix_sort_scratch_bytes(std::int64_t n) {
 /// fine grain) and written once; ten to twenty launches, with coarse grain and up to 2^14 keys a single one; no wait.
 /// As much scratch memory as the keys take, and an eighth more. Source: Satish, Harris and Garland 2009; Merrill and
 /// Grimshaw 2010.
-template <SortKey K>
-void radix_sort(const Array<K>& keys, const SortOptions& options = {}) {
-  detail::radix_sort(keys, nullptr, scalar_type<K>(), options);
+template <detail::SortKey K>
+void radix_sort(const Array<K>& keys, const SortOptions& options = {}, Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::radix_sort(keys, nullptr, scalar_type<K>(), options); });
 }
 /// Sorts values[i] along with keys[i]. To order more than that, sort numbers 0, 1, ... as values and let kernels read
 /// through them. The rest as radix_sort(); values that carry gradients are refused while a tape records.
 /// Errors: also Error(invalid_argument) for different lengths, or keys and values that share memory.
-template <SortKey K, SortValue V>
-void radix_sort_pairs(const Array<K>& keys, const Array<V>& values, const SortOptions& options = {}) {
-  detail::radix_sort(keys, &values, scalar_type<K>(), options);
+template <detail::SortKey K, detail::SortValue V>
+void radix_sort_pairs(const Array<K>& keys, const Array<V>& values, const SortOptions& options = {},
+                      Loc loc = Loc::here()) {
+  detail::called_from(loc, [&] { detail::radix_sort(keys, &values, scalar_type<K>(), options); });
 }
 
 // What else arrays hold is refused in words.
 template <class K>
-requires(!SortKey<K>) void radix_sort(const Array<K>&, const SortOptions& = {}) {
+requires(!detail::SortKey<K>) void radix_sort(const Array<K>&, const SortOptions& = {}, Loc = {}) {
   static_assert(
       detail::is_sort_key<K>,
       "weft::radix_sort: keys are integers of 32 or 64 bits, float or double; make keys of those with a kernel");
 }
 template <class K, class V>
-requires(!SortKey<K> || !SortValue<V>) void radix_sort_pairs(const Array<K>&, const Array<V>&,
-                                                             const SortOptions& = {}) {
+requires(!detail::SortKey<K> || !detail::SortValue<V>) void radix_sort_pairs(const Array<K>&, const Array<V>&,
+                                                                             const SortOptions& = {}) {
   static_assert(
       detail::is_sort_key<K>,
       "weft::radix_sort_pairs: keys are integers of 32 or 64 bits, float or double; make keys of those with a "

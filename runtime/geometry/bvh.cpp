@@ -26,7 +26,7 @@ namespace detail {
 struct BvhState {
   BvhState(const Device& device, const BvhOptions& options) : device(device), options(options) {
     data.leaf_size = options.leaf_size;
-    data.tag = kBvhTag;
+    data.tag = detail::kBvhTag;
     const OutsideCapture at_once;
     header = zeros<BvhData>(device, 1);
   }
@@ -235,25 +235,29 @@ void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers) {
 
 }  // namespace detail
 
-Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& uppers, const BvhOptions& options) {
-  detail::check(device, lowers, uppers);
-  if (options.builder != BvhBuilder::hploc && options.builder != BvhBuilder::lbvh)
-    detail::invalid(fmt::format("a hierarchy of boxes by builder {}; there are hploc and lbvh", int(options.builder)));
-  if (options.leaf_size < 1 || options.leaf_size > 8)
-    detail::invalid(
-        fmt::format("a hierarchy of boxes with {} primitives in a leaf; 1 to 8 are possible", options.leaf_size));
-  if (options.curve_bits != 30 && options.curve_bits != 60)
-    detail::invalid(
-        fmt::format("a hierarchy of boxes with {} bits along the curve; 30 and 60 are possible", options.curve_bits));
-  detail::check_groups(device, options.groups, lowers.size());
-  const detail::Quiet quiet;
-  const detail::Makes makes;
-  state_ = std::make_shared<detail::BvhState>(device, options);
-  detail::take_boxes(*state_, lowers, uppers);
-  std::optional<detail::FormChange> changing;
-  if (!detail::Capture::current()) changing.emplace(state_->cell);
-  detail::build(*state_);
-  detail::has_made(*state_, changing);
+Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& uppers, const BvhOptions& options,
+         Loc loc) {
+  detail::called_from(loc, [&] {
+    detail::check(device, lowers, uppers);
+    if (options.builder != BvhBuilder::hploc && options.builder != BvhBuilder::lbvh)
+      detail::invalid(
+          fmt::format("a hierarchy of boxes by builder {}; there are hploc and lbvh", int(options.builder)));
+    if (options.leaf_size < 1 || options.leaf_size > 8)
+      detail::invalid(
+          fmt::format("a hierarchy of boxes with {} primitives in a leaf; 1 to 8 are possible", options.leaf_size));
+    if (options.curve_bits != 30 && options.curve_bits != 60)
+      detail::invalid(
+          fmt::format("a hierarchy of boxes with {} bits along the curve; 30 and 60 are possible", options.curve_bits));
+    detail::check_groups(device, options.groups, lowers.size());
+    const detail::Quiet quiet;
+    const detail::Makes makes;
+    state_ = std::make_shared<detail::BvhState>(device, options);
+    detail::take_boxes(*state_, lowers, uppers);
+    std::optional<detail::FormChange> changing;
+    if (!detail::Capture::current()) changing.emplace(state_->cell);
+    detail::build(*state_);
+    detail::has_made(*state_, changing);
+  });
 }
 
 detail::BvhState& Bvh::state() const {
@@ -266,9 +270,11 @@ void Bvh::hand_over() {
   state().data.nodes.storage()->structure.reset();
 }
 
-void Bvh::refit(const Array<vec3>& lowers, const Array<vec3>& uppers) {
-  refuse_if_handed_over();
-  refit_now(lowers, uppers);
+void Bvh::refit(const Array<vec3>& lowers, const Array<vec3>& uppers, Loc loc) {
+  detail::called_from(loc, [&] {
+    refuse_if_handed_over();
+    refit_now(lowers, uppers);
+  });
 }
 void Bvh::refuse_if_handed_over() const {
   if (state().of_mesh) detail::invalid("the hierarchy of a mesh is refitted or rebuilt: call that of the mesh");
@@ -321,17 +327,21 @@ void Bvh::refuse_rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, c
   const ArrayBase* const read[] = {&lowers, &uppers, &groups};
   detail::refuse_change(*s.device.state(), written, read);
 }
-void Bvh::refit() {
-  const detail::BvhState& s = state();
-  refit(s.lowers, s.uppers);
+void Bvh::refit(Loc loc) {
+  detail::called_from(loc, [&] {
+    const detail::BvhState& s = state();
+    refit(s.lowers, s.uppers);
+  });
 }
 
-void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers) {
-  rebuild(lowers, uppers, state().options.groups);
+void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, Loc loc) {
+  detail::called_from(loc, [&] { rebuild(lowers, uppers, state().options.groups); });
 }
-void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) {
-  refuse_if_handed_over();
-  rebuild_now(lowers, uppers, groups);
+void Bvh::rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups, Loc loc) {
+  detail::called_from(loc, [&] {
+    refuse_if_handed_over();
+    rebuild_now(lowers, uppers, groups);
+  });
 }
 void Bvh::rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) {
   detail::check(state().device, lowers, uppers);
@@ -343,16 +353,22 @@ void Bvh::rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, cons
     detail::build(s);
   });
 }
-void Bvh::rebuild() {
-  const detail::BvhState& s = state();
-  rebuild(s.lowers, s.uppers);
+void Bvh::rebuild(Loc loc) {
+  detail::called_from(loc, [&] {
+    const detail::BvhState& s = state();
+    rebuild(s.lowers, s.uppers);
+  });
 }
 
 Device Bvh::device() const { return state().device; }
 std::int64_t Bvh::size() const { return state().data.count; }
 const BvhOptions& Bvh::options() const { return state().options; }
-int Bvh::depth() const { return std::max(1, int(arrays().info.at(kBvhDepth))); }
-std::int64_t Bvh::ignored() const { return arrays().info.at(kBvhIgnored); }
+int Bvh::depth(Loc loc) const {
+  return detail::called_from(loc, [&] { return std::max(1, int(arrays().info.at(detail::kBvhDepth))); });
+}
+std::int64_t Bvh::ignored(Loc loc) const {
+  return detail::called_from(loc, [&] { return arrays().info.at(detail::kBvhIgnored); });
+}
 const BvhData& Bvh::arrays() const {
   detail::check_whole(state());
   return state().data;
@@ -362,14 +378,16 @@ const Array<BvhData>& Bvh::header() const {
   detail::check_whole(state());
   return state().header;
 }
-std::uint64_t Bvh::id() const {
-  detail::BvhState& s = state();
-  detail::check_whole(s);
-  if (!s.has_id) {
-    detail::become_handle(s.header, s.broken);
-    s.has_id = true;
-  }
-  return s.header.address();
+std::uint64_t Bvh::id(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    detail::BvhState& s = state();
+    detail::check_whole(s);
+    if (!s.has_id) {
+      detail::become_handle(s.header, s.broken);
+      s.has_id = true;
+    }
+    return s.header.address();
+  });
 }
 
 void stored::weft_is_given(const BvhData& tree) {

@@ -54,23 +54,24 @@ class Bvh {
  public:
   /// A null hierarchy.
   Bvh() = default;
-  Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& uppers, const BvhOptions& options = {});
+  Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& uppers, const BvhOptions& options = {},
+      Loc loc = Loc::here());
   /// From boxes of the host. Errors: Error(invalid_argument) naming a primitive whose box is none.
   template <detail::SequenceOf<vec3> R>
-  Bvh(const Device& device, const R& lowers, const R& uppers, const BvhOptions& options = {})
-      : Bvh(device, checked(device, lowers, lowers, uppers), Array<vec3>(device, uppers), options) {}
+  Bvh(const Device& device, const R& lowers, const R& uppers, const BvhOptions& options = {}, Loc loc = Loc::here())
+      : Bvh(device, checked(device, lowers, lowers, uppers, loc), Array<vec3>(device, uppers, loc), options, loc) {}
 
   /// The boxes have moved: the same tree with new bounds, each as tight as one of a new build. The tree stays as good
   /// as it was where primitives moved together.
   /// Errors: Error(invalid_argument) for another number of boxes than the tree has.
-  void refit(const Array<vec3>& lowers, const Array<vec3>& uppers);
+  void refit(const Array<vec3>& lowers, const Array<vec3>& uppers, Loc loc = Loc::here());
   /// The same after the elements of its arrays have changed.
-  void refit();
+  void refit(Loc loc = Loc::here());
   /// A new tree, of any number of boxes, behind the same id(); where it has groups, from the array that it has.
-  void rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers);
-  void rebuild();
+  void rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, Loc loc = Loc::here());
+  void rebuild(Loc loc = Loc::here());
   /// The same with other groups; null: with none.
-  void rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups);
+  void rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups, Loc loc = Loc::here());
 
   bool is_null() const { return !state_; }
   Device device() const;
@@ -80,9 +81,9 @@ class Bvh {
   /// Whether it was made with groups.
   bool is_grouped() const { return !options().groups.is_null(); }
   /// Nodes on the longest way from the root down: what a stack of a walk needs. Waits.
-  int depth() const;
+  int depth(Loc loc = Loc::here()) const;
   /// Primitives whose box is none. Waits.
-  std::int64_t ignored() const;
+  std::int64_t ignored(Loc loc = Loc::here()) const;
 
   const Array<BvhNode>& nodes() const { return arrays().nodes; }
   const Array<int>& primitives() const { return arrays().primitives; }
@@ -97,7 +98,7 @@ class Bvh {
   /// that refer to it) is ordered with builds and refits.
   const Array<BvhData>& header() const;
   /// Address of that element: stays the same as long as the hierarchy lives.
-  std::uint64_t id() const;
+  std::uint64_t id(Loc loc = Loc::here()) const;
 
  private:
   friend class Mesh;
@@ -112,9 +113,9 @@ class Bvh {
   void refuse_rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) const;
   void rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups);
   static Array<vec3> checked(const Device& device, std::span<const vec3> values, std::span<const vec3> lowers,
-                             std::span<const vec3> uppers) {
-    detail::check_boxes(lowers, uppers);
-    return Array<vec3>(device, values);
+                             std::span<const vec3> uppers, Loc loc) {
+    detail::called_from(loc, [&] { detail::check_boxes(lowers, uppers); });
+    return Array<vec3>(device, values, loc);
   }
   detail::BvhState& state() const;
   std::shared_ptr<detail::BvhState> state_;

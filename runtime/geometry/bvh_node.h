@@ -22,7 +22,8 @@ static_assert(sizeof(BvhNode) == 64);
 
 /// What a kernel is given of a hierarchy: `Var<BvhData>` as a parameter takes a Bvh as the argument.
 struct BvhData {
-  /// kBvhTag while the hierarchy lives, else 0. First, as in all structures that have handles: it tells them apart.
+  /// detail::kBvhTag while the hierarchy lives, else 0. First, as in all structures that have handles: it tells them
+  /// apart.
   unsigned tag = 0;
   /// Of primitives. (`primitives` has one element even if there is none.)
   int count = 0;
@@ -37,7 +38,7 @@ struct BvhData {
   Array<int> parents;
   /// The boxes by number of primitive. One that is no box, see Bvh, counts as empty.
   Array<vec3> lowers, uppers;
-  /// By kBvhDepth and kBvhIgnored.
+  /// By detail::kBvhDepth and kBvhIgnored.
   Array<unsigned> info;
   /// By place: the group of the primitive there, ascending; and at the first place of each group the name of the
   /// group's root, see BvhRoot. One element each, the second kBvhNothing, where there are no groups.
@@ -55,13 +56,16 @@ namespace weft {
 using stored::BvhData;
 using stored::BvhNode;
 
+/// Names of roots, beside 2 * parent + which child: the whole tree, and nothing.
+inline constexpr int kBvhWhole = -1;
+inline constexpr int kBvhNothing = -2;
+
+namespace detail {
 /// What begins a structure of this kind in memory.
 inline constexpr unsigned kBvhTag = 0x48564277u;
 
-/// Names of roots, beside 2 * parent + which child: the whole tree, and nothing.
-inline constexpr int kBvhWhole = -1, kBvhNothing = -2;
-
 /// Places in BvhData::info: nodes on the longest way from the root down; primitives whose box is no box.
 inline constexpr int kBvhDepth = 0, kBvhIgnored = 1;
+}  // namespace detail
 
 }  // namespace weft

@@ -232,26 +232,28 @@ void check(const HashGridState& s, const Array<vec3>& points, float cell_width, 
 }  // namespace
 }  // namespace detail
 
-HashGrid::HashGrid(const Device& device, int dim_x, int dim_y, int dim_z, const HashGridOptions& options) {
-  std::int64_t cells = 1;
-  for (const int dim : {dim_x, dim_y, dim_z}) {
-    if (dim < 1 || dim > detail::kMostGridDim)
-      detail::invalid(fmt::format("a hash grid of {} x {} x {} cells: 1 to {} along each axis are possible", dim_x,
-                                  dim_y, dim_z, detail::kMostGridDim));
-    cells = std::min<std::int64_t>(cells * dim, 1ll << 40);
-  }
-  if (cells > detail::kMostGridCells)
-    detail::invalid(fmt::format("a hash grid of {} x {} x {} cells: {} in all are possible", dim_x, dim_y, dim_z,
-                                detail::kMostGridCells));
-  const detail::Recording nobody(nullptr);
-  const detail::OutsideCapture at_once;
-  state_ = std::make_shared<detail::HashGridState>(device, options);
-  HashGridArrays& d = state_->arrays;
-  d.tag = kHashGridTag;
-  d.dims = {dim_x, dim_y, dim_z};
-  for (int k = 0; k < 3; ++k) d.per_dim[k] = 1 / float(d.dims[k]);
-  d.begins = zeros<int>(device, cells + 2);
-  d.begins.storage()->structure = state_->cell;
+HashGrid::HashGrid(const Device& device, int dim_x, int dim_y, int dim_z, const HashGridOptions& options, Loc loc) {
+  detail::called_from(loc, [&] {
+    std::int64_t cells = 1;
+    for (const int dim : {dim_x, dim_y, dim_z}) {
+      if (dim < 1 || dim > detail::kMostGridDim)
+        detail::invalid(fmt::format("a hash grid of {} x {} x {} cells: 1 to {} along each axis are possible", dim_x,
+                                    dim_y, dim_z, detail::kMostGridDim));
+      cells = std::min<std::int64_t>(cells * dim, 1ll << 40);
+    }
+    if (cells > detail::kMostGridCells)
+      detail::invalid(fmt::format("a hash grid of {} x {} x {} cells: {} in all are possible", dim_x, dim_y, dim_z,
+                                  detail::kMostGridCells));
+    const detail::Recording nobody(nullptr);
+    const detail::OutsideCapture at_once;
+    state_ = std::make_shared<detail::HashGridState>(device, options);
+    HashGridArrays& d = state_->arrays;
+    d.tag = detail::kHashGridTag;
+    d.dims = {dim_x, dim_y, dim_z};
+    for (int k = 0; k < 3; ++k) d.per_dim[k] = 1 / float(d.dims[k]);
+    d.begins = zeros<int>(device, cells + 2);
+    d.begins.storage()->structure = state_->cell;
+  });
 }
 
 detail::HashGridState& HashGrid::state() const {
@@ -259,69 +261,78 @@ detail::HashGridState& HashGrid::state() const {
   return *state_;
 }
 
-void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<int>& groups) {
-  detail::HashGridState& s = state();
-  detail::check(s, points, cell_width, groups);
-  const std::int64_t n = points.size();
-  HashGridArrays& d = s.arrays;
-  detail::Capture* const capture = detail::Capture::current();
-  std::optional<detail::Capture::Undo> undo;
-  if (capture) {
-    undo.emplace(*capture);
-  } else {
-    // Those, too, that give way to other memory: recorded work that is not submitted would be of another grid by then.
-    const ArrayBase* const written[] = {&d.begins, &s.points, &s.positions, &s.groups, &s.element};
-    const ArrayBase* const read[] = {&points, &groups};
-    detail::refuse_change(*s.device.state(), written, read);
-  }
-  std::optional<detail::FormChange> change;
-  Tape::unrecorded([&] {
-    detail::Capture::keep(state_, detail::members);
-    if (capture) detail::make_element(s);
-    detail::reserve(s, n, !groups.is_null());
-    if (!capture) change.emplace(s.cell);
-    d.points = detail::part(s.points, n);
-    d.positions = s.options.keep_positions ? detail::part(s.positions, n) : s.positions.slice(0, 0);
-    d.groups = detail::part(s.groups, n);
-    d.per_width = 1 / cell_width;
-    d.cell_width = cell_width;
-    d.count = int(n);
-    d.has_groups = !groups.is_null();
-    const detail::Form before = std::exchange(s.form, detail::form_of(d));
-    if (capture) capture->make(s.cell, before, s.form);
-    detail::sort_into_cells(s, points, groups);
-    s.built = true;
-    detail::write_element(s);
+void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<int>& groups, Loc loc) {
+  detail::called_from(loc, [&] {
+    detail::HashGridState& s = state();
+    detail::check(s, points, cell_width, groups);
+    const std::int64_t n = points.size();
+    HashGridArrays& d = s.arrays;
+    detail::Capture* const capture = detail::Capture::current();
+    std::optional<detail::Capture::Undo> undo;
+    if (capture) {
+      undo.emplace(*capture);
+    } else {
+      // Those, too, that give way to other memory: recorded work that is not submitted would be of another grid by
+      // then.
+      const ArrayBase* const written[] = {&d.begins, &s.points, &s.positions, &s.groups, &s.element};
+      const ArrayBase* const read[] = {&points, &groups};
+      detail::refuse_change(*s.device.state(), written, read);
+    }
+    std::optional<detail::FormChange> change;
+    Tape::unrecorded([&] {
+      detail::Capture::keep(state_, detail::members);
+      if (capture) detail::make_element(s);
+      detail::reserve(s, n, !groups.is_null());
+      if (!capture) change.emplace(s.cell);
+      d.points = detail::part(s.points, n);
+      d.positions = s.options.keep_positions ? detail::part(s.positions, n) : s.positions.slice(0, 0);
+      d.groups = detail::part(s.groups, n);
+      d.per_width = 1 / cell_width;
+      d.cell_width = cell_width;
+      d.count = int(n);
+      d.has_groups = !groups.is_null();
+      const detail::Form before = std::exchange(s.form, detail::form_of(d));
+      if (capture) capture->make(s.cell, before, s.form);
+      detail::sort_into_cells(s, points, groups);
+      s.built = true;
+      detail::write_element(s);
+    });
+    // Heard by a tape: gradients pass it.
+    if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3>(), n, points, d.points, d.positions);
+    capture ? undo->done() : change->done(s.form);
   });
-  // Heard by a tape: gradients pass it.
-  if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3>(), n, points, d.points, d.positions);
-  capture ? undo->done() : change->done(s.form);
 }
 
-void HashGrid::reserve(std::int64_t points) {
-  if (points < 0) detail::invalid(fmt::format("a hash grid is to have memory for {} points", points));
-  Tape::unrecorded([&] { detail::reserve(state(), points, state().arrays.has_groups); });
+void HashGrid::reserve(std::int64_t points, Loc loc) {
+  detail::called_from(loc, [&] {
+    if (points < 0) detail::invalid(fmt::format("a hash grid is to have memory for {} points", points));
+    Tape::unrecorded([&] { detail::reserve(state(), points, state().arrays.has_groups); });
+  });
 }
 
 Device HashGrid::device() const { return state().device; }
 vec3i HashGrid::dims() const { return state().arrays.dims; }
 const HashGridOptions& HashGrid::options() const { return state().options; }
 std::int64_t HashGrid::size() const { return state().arrays.count; }
-std::int64_t HashGrid::ignored() const {
-  const int cells = state().cells();
-  const std::vector<int> ends = state().arrays.begins.slice(cells).to_vector();
-  return ends[1] - ends[0];
+std::int64_t HashGrid::ignored(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    const int cells = state().cells();
+    const std::vector<int> ends = state().arrays.begins.slice(cells).to_vector();
+    return ends[1] - ends[0];
+  });
 }
-std::uint64_t HashGrid::id() const {
-  detail::HashGridState& s = state();
-  if (!s.has_id) {
-    const detail::Recording nobody(nullptr);
-    const detail::OutsideCapture at_once;
-    detail::make_element(s);
-    detail::become_handle(s.element);
-    s.has_id = true;
-  }
-  return s.element.address();
+std::uint64_t HashGrid::id(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    detail::HashGridState& s = state();
+    if (!s.has_id) {
+      const detail::Recording nobody(nullptr);
+      const detail::OutsideCapture at_once;
+      detail::make_element(s);
+      detail::become_handle(s.element);
+      s.has_id = true;
+    }
+    return s.element.address();
+  });
 }
 const HashGridArrays& HashGrid::kernel_argument() const {
   if (!state().built) detail::invalid("a hash grid is used before it was built");

@@ -40,7 +40,8 @@ class HashGrid {
  public:
   /// A null grid.
   HashGrid() = default;
-  HashGrid(const Device& device, int dim_x, int dim_y, int dim_z, const HashGridOptions& options = {});
+  HashGrid(const Device& device, int dim_x, int dim_y, int dim_z, const HashGridOptions& options = {},
+           Loc loc = Loc::here());
 
   /// Sorts the points into cells of this width; what the grid held is forgotten. The points are read now, in order with
   /// launches: who moves them afterwards builds again.
@@ -56,9 +57,9 @@ class HashGrid {
   /// Error(unsupported) for more than 2^31 - 2^16 points.
   /// Cost: launches on Device::stream(), and no wait; no allocation unless there are more points than in all builds
   /// before, see reserve().
-  void build(const Array<vec3>& points, float cell_width, const Array<int>& groups = {});
+  void build(const Array<vec3>& points, float cell_width, const Array<int>& groups = {}, Loc loc = Loc::here());
   /// Memory for builds of that many points.
-  void reserve(std::int64_t points);
+  void reserve(std::int64_t points, Loc loc = Loc::here());
 
   bool is_null() const { return !state_; }
   Device device() const;
@@ -67,11 +68,11 @@ class HashGrid {
   /// Of points in the last build that was called, captured or not; 0 before the first.
   std::int64_t size() const;
   /// Points of the last build that are in no cell. Waits.
-  std::int64_t ignored() const;
+  std::int64_t ignored(Loc loc = Loc::here()) const;
 
   /// A value by which kernels find the grid (hash_grid_at()), in arrays and structs too: stays the same as long as the
   /// grid lives. Before the first build there is nothing to find by it.
-  std::uint64_t id() const;
+  std::uint64_t id(Loc loc = Loc::here()) const;
   /// What kernels are given, also as a member of a struct of yours: as it is now, with all of its arrays. Launches
   /// refuse it once the device holds something else: taken anew behind each build that has another number of points,
   /// another width, groups or none, or other memory. Errors: Error(invalid_argument) before the first build.

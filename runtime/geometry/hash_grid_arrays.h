@@ -10,7 +10,7 @@ namespace weft::stored {
 /// Places are numbers of points in the order of their cells: cell c has places begins[c] up to begins[c + 1]. Cells
 /// count along x first, then y, then z. Behind the last cell come the points that no query finds, see HashGrid.
 struct HashGridArrays {
-  /// kHashGridTag from the first build on while the grid lives, else 0; see BvhData::tag.
+  /// detail::kHashGridTag from the first build on while the grid lives, else 0; see BvhData::tag.
   unsigned tag = 0;
   /// Of points.
   int count = 0;
@@ -40,7 +40,9 @@ namespace weft {
 
 using stored::HashGridArrays;
 
+namespace detail {
 /// What begins a structure of this kind in memory.
 inline constexpr unsigned kHashGridTag = 0x44495247u;
+}  // namespace detail
 
 }  // namespace weft

@@ -187,41 +187,43 @@ void follow_tree(MeshState& s) {
 }  // namespace
 }  // namespace detail
 
-Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptions& options) {
-  auto made = std::make_shared<detail::MeshState>();
-  detail::MeshState& s = *made;
-  s.points = points, s.indices = indices, s.velocities = options.velocities;
-  const detail::Quiet quiet;
-  if (const detail::Capture* capture = detail::Capture::current())
-    detail::invalid(fmt::format("a mesh is made while {}: make it before; its refit() and rebuild() may be captured",
-                                capture->doing()));
-  detail::check(s, options);
-  const Device device = points.device();
-  const std::int64_t n = indices.size() / 3;
-  s.watch = std::make_shared<detail::IndexWatch>(indices);
-  indices.storage()->watch(s.watch);
-  s.arrays.tag = kMeshTag;
-  s.arrays.points = points;  // the array itself: its gradients are the mesh's
-  s.arrays.indices = indices.contiguous();
-  s.arrays.has_velocities = !s.velocities.is_null();
-  s.arrays.has_far_fields = options.winding_number;
-  s.arrays.velocities = s.arrays.has_velocities ? s.velocities : zeros<vec3>(device, 1);
-  s.arrays.ray_memory = zeros<std::uint8_t>(device, 1);
-  if (options.ray_query) {
-    s.rays = std::make_unique<detail::DeviceRays>(points, indices);
-    s.arrays.ray_memory = s.rays->memory();
-    s.arrays.ray_structure = s.rays->number();
-  }
-  s.lowers = empty<vec3>(device, n);
-  s.uppers = empty<vec3>(device, n);
-  s.arrays.corners = empty<vec4>(device, 3 * n);
-  detail::read_points(s);
-  s.tree = Bvh(device, s.lowers, s.uppers, {options.builder, options.leaf_size});
-  s.tree.hand_over();
-  s.arrays.far_fields = zeros<vec4>(device, options.winding_number ? 10 * s.tree.nodes().size() : 1);
-  if (options.winding_number) s.arrived = zeros<int>(device, s.tree.nodes().size());
-  detail::follow_tree(s);
-  state_ = std::move(made);
+Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptions& options, Loc loc) {
+  detail::called_from(loc, [&] {
+    auto made = std::make_shared<detail::MeshState>();
+    detail::MeshState& s = *made;
+    s.points = points, s.indices = indices, s.velocities = options.velocities;
+    const detail::Quiet quiet;
+    if (const detail::Capture* capture = detail::Capture::current())
+      detail::invalid(fmt::format("a mesh is made while {}: make it before; its refit() and rebuild() may be captured",
+                                  capture->doing()));
+    detail::check(s, options);
+    const Device device = points.device();
+    const std::int64_t n = indices.size() / 3;
+    s.watch = std::make_shared<detail::IndexWatch>(indices);
+    indices.storage()->watch(s.watch);
+    s.arrays.tag = detail::kMeshTag;
+    s.arrays.points = points;  // the array itself: its gradients are the mesh's
+    s.arrays.indices = indices.contiguous();
+    s.arrays.has_velocities = !s.velocities.is_null();
+    s.arrays.has_far_fields = options.winding_number;
+    s.arrays.velocities = s.arrays.has_velocities ? s.velocities : zeros<vec3>(device, 1);
+    s.arrays.ray_memory = zeros<std::uint8_t>(device, 1);
+    if (options.ray_query) {
+      s.rays = std::make_unique<detail::DeviceRays>(points, indices);
+      s.arrays.ray_memory = s.rays->memory();
+      s.arrays.ray_structure = s.rays->number();
+    }
+    s.lowers = empty<vec3>(device, n);
+    s.uppers = empty<vec3>(device, n);
+    s.arrays.corners = empty<vec4>(device, 3 * n);
+    detail::read_points(s);
+    s.tree = Bvh(device, s.lowers, s.uppers, {options.builder, options.leaf_size});
+    s.tree.hand_over();
+    s.arrays.far_fields = zeros<vec4>(device, options.winding_number ? 10 * s.tree.nodes().size() : 1);
+    if (options.winding_number) s.arrived = zeros<int>(device, s.tree.nodes().size());
+    detail::follow_tree(s);
+    state_ = std::move(made);
+  });
 }
 
 namespace detail {
@@ -235,61 +237,66 @@ Array<int> indices_of(const Array<vec3i>& triangles) {
 }  // namespace
 }  // namespace detail
 
-Mesh::Mesh(const Array<vec3>& points, const Array<vec3i>& triangles, const MeshOptions& options)
-    : Mesh(points, detail::indices_of(triangles), options) {}
+Mesh::Mesh(const Array<vec3>& points, const Array<vec3i>& triangles, const MeshOptions& options, Loc loc)
+    : Mesh(points, detail::called_from(loc, [&] { return detail::indices_of(triangles); }), options, loc) {}
 
-Mesh::Mesh(const Device& device, const MeshData& data, const MeshOptions& options)
-    : Mesh(Array<vec3>(device, data.points), Array<int>(device, data.indices), options) {}
+Mesh::Mesh(const Device& device, const MeshData& data, const MeshOptions& options, Loc loc)
+    : Mesh(Array<vec3>(device, data.points, loc), Array<int>(device, data.indices, loc), options, loc) {}
 
 detail::MeshState& Mesh::state() const {
   if (!state_) detail::invalid("a null mesh is used");
   return *state_;
 }
 
-void Mesh::refit() {
-  detail::MeshState& s = state();
-  const detail::Quiet quiet;
-  detail::check_present(s);
-  detail::check_unchanged(s);
-  if (!detail::Capture::current()) {
-    detail::refuse_mesh_change(s);
-    s.tree.refuse_refit(s.lowers, s.uppers, s.tree.refit_writes_header(s.lowers, s.uppers));
-  }
-  detail::change(s.watch->mark(), [&] {
-    detail::read_points(s);
-    s.tree.refit_now(s.lowers, s.uppers);
-    detail::follow_tree(s);
+void Mesh::refit(Loc loc) {
+  detail::called_from(loc, [&] {
+    detail::MeshState& s = state();
+    const detail::Quiet quiet;
+    detail::check_present(s);
+    detail::check_unchanged(s);
+    if (!detail::Capture::current()) {
+      detail::refuse_mesh_change(s);
+      s.tree.refuse_refit(s.lowers, s.uppers, s.tree.refit_writes_header(s.lowers, s.uppers));
+    }
+    detail::change(s.watch->mark(), [&] {
+      detail::read_points(s);
+      s.tree.refit_now(s.lowers, s.uppers);
+      detail::follow_tree(s);
+    });
   });
 }
-void Mesh::rebuild() {
-  detail::MeshState& s = state();
-  const detail::Quiet quiet;
-  detail::check_present(s);
-  const detail::Capture::Stale mark = s.watch->mark();
-  detail::Capture* const capture = detail::Capture::current();
-  const bool changed = *mark;
-  if (changed && capture)
-    detail::invalid(
-        fmt::format("the indices of a mesh have changed, or its last refit or rebuild failed: call its "
-                    "rebuild() before {}",
-                    capture->doing()));
-  if (changed) detail::check_triangles(s);
-  if (!capture) {
-    detail::refuse_mesh_change(s);
-    s.tree.refuse_rebuild(s.lowers, s.uppers, {});
-    if (const ArrayBase* const own[] = {&s.arrays.indices}; changed) detail::refuse_change(*device().state(), own, {});
-  }
-  detail::change(mark, [&] {
-    // In place: graphs and whoever was given the mesh before go on with that memory.
-    if ((changed || capture) && !s.indices.is_contiguous()) s.arrays.indices.copy_from(s.indices);
-    detail::read_points(s);
-    s.tree.rebuild_now(s.lowers, s.uppers, {});
-    detail::follow_tree(s);
+void Mesh::rebuild(Loc loc) {
+  detail::called_from(loc, [&] {
+    detail::MeshState& s = state();
+    const detail::Quiet quiet;
+    detail::check_present(s);
+    const detail::Capture::Stale mark = s.watch->mark();
+    detail::Capture* const capture = detail::Capture::current();
+    const bool changed = *mark;
+    if (changed && capture)
+      detail::invalid(
+          fmt::format("the indices of a mesh have changed, or its last refit or rebuild failed: call its "
+                      "rebuild() before {}",
+                      capture->doing()));
+    if (changed) detail::check_triangles(s);
+    if (!capture) {
+      detail::refuse_mesh_change(s);
+      s.tree.refuse_rebuild(s.lowers, s.uppers, {});
+      if (const ArrayBase* const own[] = {&s.arrays.indices}; changed)
+        detail::refuse_change(*device().state(), own, {});
+    }
+    detail::change(mark, [&] {
+      // In place: graphs and whoever was given the mesh before go on with that memory.
+      if ((changed || capture) && !s.indices.is_contiguous()) s.arrays.indices.copy_from(s.indices);
+      detail::read_points(s);
+      s.tree.rebuild_now(s.lowers, s.uppers, {});
+      detail::follow_tree(s);
+    });
+    if (capture)
+      capture->renew(mark);
+    else
+      *mark = false;
   });
-  if (capture)
-    capture->renew(mark);
-  else
-    *mark = false;
 }
 
 Device Mesh::device() const { return state().points.device(); }
@@ -298,17 +305,19 @@ const Array<vec3>& Mesh::points() const { return state().points; }
 const Array<int>& Mesh::indices() const { return state().indices; }
 const Array<vec3>& Mesh::velocities() const { return state().velocities; }
 const Bvh& Mesh::tree() const { return state().tree; }
-std::uint64_t Mesh::id() const {
-  detail::MeshState& s = state();
-  detail::check_unchanged(s);
-  if (s.element.is_null()) {
-    const detail::Quiet quiet;
-    const detail::OutsideCapture at_once;
-    s.element = empty<MeshArrays>(device(), 1);
-    detail::write_element(s);
-    detail::become_handle(s.element, s.watch->mark());
-  }
-  return s.element.address();
+std::uint64_t Mesh::id(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    detail::MeshState& s = state();
+    detail::check_unchanged(s);
+    if (s.element.is_null()) {
+      const detail::Quiet quiet;
+      const detail::OutsideCapture at_once;
+      s.element = empty<MeshArrays>(device(), 1);
+      detail::write_element(s);
+      detail::become_handle(s.element, s.watch->mark());
+    }
+    return s.element.address();
+  });
 }
 const MeshArrays& Mesh::kernel_argument() const {
   detail::check_unchanged(state());

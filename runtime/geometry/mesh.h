@@ -39,19 +39,20 @@ class Mesh {
  public:
   /// A null mesh.
   Mesh() = default;
-  Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptions& options = {});
+  Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptions& options = {}, Loc loc = Loc::here());
   /// With the three indices of a triangle in one element. Errors: also Error(unsupported) for a strided view of them.
-  Mesh(const Array<vec3>& points, const Array<vec3i>& triangles, const MeshOptions& options = {});
+  Mesh(const Array<vec3>& points, const Array<vec3i>& triangles, const MeshOptions& options = {},
+       Loc loc = Loc::here());
   /// From the host.
-  Mesh(const Device& device, const MeshData& data, const MeshOptions& options = {});
+  Mesh(const Device& device, const MeshData& data, const MeshOptions& options = {}, Loc loc = Loc::here());
 
   /// The points have moved: new bounds for the same hierarchy. Triangles that have come to be NaN or infinite are found
   /// by no query until a refit() with better points.
   /// Cost: a few launches on Device::stream(), and no wait.
-  void refit();
+  void refit(Loc loc = Loc::here());
   /// A new hierarchy over the moved points: queries are quicker after large deformations. Also takes changed indices,
   /// which it checks as the constructor does, with a wait; it leaves the mesh as it was where they are refused.
-  void rebuild();
+  void rebuild(Loc loc = Loc::here());
 
   bool is_null() const { return !state_; }
   Device device() const;
@@ -66,7 +67,7 @@ class Mesh {
 
   /// A value by which kernels find the mesh (mesh_at()), in arrays and structs too: stays the same as long as the mesh
   /// lives. Cost: 300 bytes that stay with the device.
-  std::uint64_t id() const;
+  std::uint64_t id(Loc loc = Loc::here()) const;
   /// What kernels are given.
   const MeshArrays& kernel_argument() const;
 

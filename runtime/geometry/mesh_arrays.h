@@ -6,7 +6,7 @@ namespace weft::stored {
 
 /// A mesh as a kernel takes it: `kernel("k", [](Var<MeshArrays> mesh, ...) {...})`, launched with a Mesh for it.
 struct MeshArrays {
-  /// kMeshTag while the mesh lives, else 0; see BvhData::tag.
+  /// detail::kMeshTag while the mesh lives, else 0; see BvhData::tag.
   unsigned tag = 0;
   int has_velocities = 0, has_far_fields = 0;
   Array<vec3> points;
@@ -35,7 +35,9 @@ namespace weft {
 
 using stored::MeshArrays;
 
+namespace detail {
 /// What begins a structure of this kind in memory.
 inline constexpr unsigned kMeshTag = 0x4853454du;
+}  // namespace detail
 
 }  // namespace weft

@@ -112,22 +112,23 @@ Array<int> new_order(const Array<vec3>& points) {
 
 }  // namespace detail
 
-Array<int> spatial_order(const Array<vec3>& points, const AlgorithmOptions& options) {
-  const Array<int> order = detail::new_order(points);
-  detail::order_into(points, nullptr, order, options);
+Array<int> spatial_order(const Array<vec3>& points, const AlgorithmOptions& options, Loc loc) {
+  const Array<int> order = detail::called_from(loc, [&] { return detail::new_order(points); });
+  spatial_order(points, order, options, loc);
   return order;
 }
-void spatial_order(const Array<vec3>& points, const Array<int>& order, const AlgorithmOptions& options) {
-  detail::order_into(points, nullptr, order, options);
+void spatial_order(const Array<vec3>& points, const Array<int>& order, const AlgorithmOptions& options, Loc loc) {
+  detail::called_from(loc, [&] { detail::order_into(points, nullptr, order, options); });
 }
-Array<int> spatial_order(const Array<vec3>& origins, const Array<vec3>& directions, const AlgorithmOptions& options) {
-  const Array<int> order = detail::new_order(origins);
-  detail::order_into(origins, &directions, order, options);
+Array<int> spatial_order(const Array<vec3>& origins, const Array<vec3>& directions, const AlgorithmOptions& options,
+                         Loc loc) {
+  const Array<int> order = detail::called_from(loc, [&] { return detail::new_order(origins); });
+  spatial_order(origins, directions, order, options, loc);
   return order;
 }
 void spatial_order(const Array<vec3>& origins, const Array<vec3>& directions, const Array<int>& order,
-                   const AlgorithmOptions& options) {
-  detail::order_into(origins, &directions, order, options);
+                   const AlgorithmOptions& options, Loc loc) {
+  detail::called_from(loc, [&] { detail::order_into(origins, &directions, order, options); });
 }
 
 std::uint64_t spatial_order_scratch_bytes(std::int64_t n) {

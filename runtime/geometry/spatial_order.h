@@ -20,18 +20,19 @@ namespace weft {
 /// shared with an array; Error(unsupported) for a strided view and more than 2^31 - 2^16 points. Cost: the points are
 /// read twice, then a sort of pairs of 31 bits; no wait, and in captures of graphs too. Scratch memory of 12 bytes a
 /// point and some more.
-Array<int> spatial_order(const Array<vec3>& points, const AlgorithmOptions& options = {});
+Array<int> spatial_order(const Array<vec3>& points, const AlgorithmOptions& options = {}, Loc loc = Loc::here());
 /// Into an array of the caller. \param order  (n) Errors: also Error(invalid_argument) for another length, or memory
 /// that it shares with the points.
-void spatial_order(const Array<vec3>& points, const Array<int>& order, const AlgorithmOptions& options = {});
+void spatial_order(const Array<vec3>& points, const Array<int>& order, const AlgorithmOptions& options = {},
+                   Loc loc = Loc::here());
 
 /// The same for rays: by where they begin and where they point.
 /// \param directions  (n) from 1e-30 to 1e30 long: beyond, all count as one; a ray with a NaN or infinite component, or
 ///                    of direction 0, comes last
 Array<int> spatial_order(const Array<vec3>& origins, const Array<vec3>& directions,
-                         const AlgorithmOptions& options = {});
+                         const AlgorithmOptions& options = {}, Loc loc = Loc::here());
 void spatial_order(const Array<vec3>& origins, const Array<vec3>& directions, const Array<int>& order,
-                   const AlgorithmOptions& options = {});
+                   const AlgorithmOptions& options = {}, Loc loc = Loc::here());
 
 /// Bytes of scratch memory to order n points or rays.
 std::uint64_t spatial_order_scratch_bytes(std::int64_t n);

@@ -245,7 +245,7 @@ TEST_P(Arrays, that_were_moved_from_are_refused_and_views_outlive_them) {
 
 TEST_P(Arrays, refuse_what_cannot_be) {
   expect_contains(error_of([&] { zeros<float>(device(), -3); }), "size -3 of dimension 0 is negative");
-  expect_contains(error_of([&] { (zeros<float, 2>(device(), {4})); }), "2 dimension(s)");
+  expect_contains(error_of([&] { (zeros<float, 2>(device(), Extent{4})); }), "2 dimension(s)");
   expect_contains(error_of([&] { Array<float>().to_vector(); }), "null array");
   expect_contains(error_of([&] { Array<float>().fill(1); }), "null array");
   expect_contains(error_of([&] { Array<float>().device(); }), "null");
@@ -257,7 +257,7 @@ TEST_P(Arrays, refuse_what_cannot_be) {
   expect_contains(error_of([&] { a.slice(0, 4, 0); }), "step 0");
   expect_contains(error_of([&] { a.copy_from(zeros<float>(device(), 11)); }), "from shape (11) to shape (10)");
   expect_contains(error_of([&] { (a.reshape<2>({(std::int64_t(1) << 62) + 1, 4})); }), "cannot take the shape");
-  EXPECT_EQ(error_of([&] { (zeros<float, 3>(device(), {0, std::int64_t(1) << 62, 8})); }).find("out of memory"), 0u);
+  expect_contains(error_of([&] { (zeros<float, 3>(device(), {0, std::int64_t(1) << 62, 8})); }), ": out of memory: ");
   expect_contains(error_of([&] { (a.reshape<2>({3, 4})); }), "cannot take the shape");
   expect_contains(error_of([&] { (Array<float, 2>(device(), {2, 2}, std::vector<float>(5))); }), "5 elements");
 }

@@ -58,7 +58,7 @@ class HostTree {
   static BvhData as_data(const Device& device, const std::vector<BvhNode>& nodes, const std::vector<int>& primitives,
                          const std::vector<int>& parents, const std::vector<vec3>& lowers,
                          const std::vector<vec3>& uppers, int leaf_size) {
-    return {kBvhTag,
+    return {detail::kBvhTag,
             int(primitives.size()),
             leaf_size,
             Array<BvhNode>(device, nodes),

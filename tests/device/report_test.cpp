@@ -544,11 +544,11 @@ TEST_P(Report, a_stream_that_is_handed_out_again_brings_no_failure_of_its_former
   Array<int> x = zeros<int>(device(), 1);
   const auto reuse = [&](int who) {
     Stream stream = device().create_stream();
-    const detail::StreamState* before = &state_of(stream);
+    const detail::StreamState* before = &detail::state_of(stream);
     launch(stream, fail, 1, x, who);
     stream = device().stream();  // the last handle
     stream = device().create_stream();
-    EXPECT_EQ(&state_of(stream), before) << "the test needs the same one again";
+    EXPECT_EQ(&detail::state_of(stream), before) << "the test needs the same one again";
     return stream;
   };
   Stream next = reuse(1);

@@ -1,6 +1,7 @@
 // Threads of a workgroup that work together: shared arrays, barriers, numbers of threads, and what is refused.
 #include <array>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "device_test.h"
@@ -471,7 +472,21 @@ TEST_P(SharedMemory, more_shared_memory_than_there_is_is_refused) {
   expect_contains(text, std::to_string(12 << 20) + " bytes of shared memory");
   expect_contains(text, "shared_memory_test.cpp:" + std::to_string(line));
   expect_contains(refusal(device(), [](Arr<int>) { shared<int>(0); }), "dimension 0 of a shared array has 0 elements");
-  expect_contains(refusal(device(), [](Arr<int>) { shared<double, 3>({2000, 2000, 2000}); }), "a shared array of");
+  expect_contains(refusal(device(),
+                          [](Arr<int>) {
+                            shared<double, 3>({2000, 2000, 2000});
+                          }),
+                  "a shared array of 8000000000 scalars; 268435456 are possible");
+  constexpr int kMost = std::numeric_limits<int>::max();
+  expect_contains(refusal(device(), [](Arr<int>) { shared<float>(kMost); }), "a shared array of 2147483647 scalars");
+  expect_contains(refusal(device(), [](Arr<int>) { shared<vec3>(kMost); }), "a shared array of 6442450941 scalars");
+  expect_contains(refusal(device(),
+                          [](Arr<int>) {
+                            shared<float, 3>({kMost, kMost, kMost});
+                          }),
+                  "a shared array of 2^63 scalars or more");
+  expect_contains(refusal(device(), [](Arr<int>) { private_array<float>(kMost); }),
+                  "a private array of 2147483647 scalars; 16384 are possible");
 }
 
 TEST_P(SharedMemory, larger_workgroups_than_there_are_are_refused_where_it_matters) {

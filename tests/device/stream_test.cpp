@@ -201,7 +201,9 @@ TEST_P(Streams, of_a_scope_get_the_work_that_names_none) {
   const Array<vec3> boxes = full<vec3>(device(), 3, vec3{1, 2, 3});
   const Graph step = capture(device(), [&] { launch(add_one, n, x); });
   std::vector<float> values(n);
-  const auto does = [](const Stream& s, const Device& d) { return &state_of(s) == &state_of(d.stream()); };
+  const auto does = [](const Stream& s, const Device& d) {
+    return &detail::state_of(s) == &detail::state_of(d.stream());
+  };
   const std::vector<std::pair<const char*, std::function<void()>>> works{
       {"a launch", [&] { launch(add_one, n, x); }},
       {"a fill", [&] { x.fill(3); }},

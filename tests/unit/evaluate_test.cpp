@@ -72,7 +72,7 @@ std::vector<Bits> int_samples(Type type) {
 /// Bits of the nearest value of a floating type.
 Bits f(Type type, double value) { return from_double(type, value); }
 double as_double(Type type, Bits bits) {
-  if (type == Type::f16) return half_value(static_cast<std::uint16_t>(bits));
+  if (type == Type::f16) return detail::half_value(static_cast<std::uint16_t>(bits));
   if (type == Type::f32) return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
   return std::bit_cast<double>(bits);
 }
@@ -424,7 +424,7 @@ TEST(Evaluate, IntegerConversions) {
       const auto exact = static_cast<long double>(x);
       EXPECT_EQ(run(Op::convert, from, Type::f64, {a}), std::bit_cast<Bits>(static_cast<double>(exact)));
       EXPECT_EQ(run(Op::convert, from, Type::f32, {a}), std::bit_cast<std::uint32_t>(static_cast<float>(exact)));
-      EXPECT_EQ(run(Op::convert, from, Type::f16, {a}), half_bits_from_double(static_cast<double>(exact)));
+      EXPECT_EQ(run(Op::convert, from, Type::f16, {a}), detail::half_bits_from_double(static_cast<double>(exact)));
     }
   }
   // Rounded once: through double this one would become 2^60.
@@ -471,7 +471,7 @@ TEST(Evaluate, FloatToFloat) {
       expect_same(Type::f64, run(Op::convert, from, Type::f64, {a}), std::bit_cast<Bits>(x), "convert");
       expect_same(Type::f32, run(Op::convert, from, Type::f32, {a}),
                   std::bit_cast<std::uint32_t>(static_cast<float>(x)), "convert");
-      expect_same(Type::f16, run(Op::convert, from, Type::f16, {a}), half_bits_from_double(x), "convert");
+      expect_same(Type::f16, run(Op::convert, from, Type::f16, {a}), detail::half_bits_from_double(x), "convert");
     }
   }
   EXPECT_EQ(run(Op::convert, Type::f64, Type::f32, {f(Type::f64, 1e300)}), f(Type::f32, kInfinity));

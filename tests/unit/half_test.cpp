@@ -30,19 +30,19 @@ double rounded(double value) {
 }
 
 void expect_rounds(double value) {
-  const std::uint16_t bits = half_bits_from_double(value);
+  const std::uint16_t bits = detail::half_bits_from_double(value);
   const double expected = rounded(value);
   if (std::isnan(value)) {
-    EXPECT_TRUE(std::isnan(half_value(bits)));
+    EXPECT_TRUE(std::isnan(detail::half_value(bits)));
     return;
   }
   EXPECT_EQ(defined_value(bits), expected) << std::hexfloat << value;
-  EXPECT_EQ(std::signbit(half_value(bits)), std::signbit(value)) << std::hexfloat << value;
+  EXPECT_EQ(std::signbit(detail::half_value(bits)), std::signbit(value)) << std::hexfloat << value;
 }
 
 TEST(Half, EveryValueIsExactAsFloat) {
   for (unsigned bits = 0; bits < 65536; ++bits) {
-    const float value = half_value(static_cast<std::uint16_t>(bits));
+    const float value = detail::half_value(static_cast<std::uint16_t>(bits));
     const double expected = defined_value(bits);
     if (std::isnan(expected)) {
       ASSERT_TRUE(std::isnan(value)) << bits;
@@ -56,11 +56,11 @@ TEST(Half, EveryValueIsExactAsFloat) {
 TEST(Half, EveryValueComesBack) {
   for (unsigned bits = 0; bits < 65536; ++bits) {
     const auto original = static_cast<std::uint16_t>(bits);
-    const float value = half_value(original);
+    const float value = detail::half_value(original);
     const bool nan = (original & 0x7fff) > 0x7c00;
     const std::uint16_t expected = nan ? original | 0x0200 : original;  // a NaN comes back quiet
-    ASSERT_EQ(half_bits(value), expected) << bits;
-    ASSERT_EQ(half_bits_from_double(value), expected) << bits;
+    ASSERT_EQ(detail::half_bits(value), expected) << bits;
+    ASSERT_EQ(detail::half_bits_from_double(value), expected) << bits;
     ASSERT_EQ(half::from_bits(original).bits, original);
   }
 }
@@ -73,11 +73,11 @@ TEST(Half, TiesGoToTheEvenNeighbour) {
     const unsigned even = bits & 1 ? bits + 1 : bits;
     for (const int sign : {0, 0x8000}) {
       const double s = sign ? -1 : 1;
-      ASSERT_EQ(half_bits_from_double(s * middle), even | sign) << bits;
-      ASSERT_EQ(half_bits_from_double(s * std::nextafter(middle, 0.0)), bits | sign) << bits;
-      ASSERT_EQ(half_bits_from_double(s * std::nextafter(middle, 1e9)), (bits + 1) | sign) << bits;
-      ASSERT_EQ(half_bits(static_cast<float>(s * middle)), even | sign) << bits;
-      ASSERT_EQ(half_bits(std::nextafter(static_cast<float>(s * middle), 0.0f)), bits | sign) << bits;
+      ASSERT_EQ(detail::half_bits_from_double(s * middle), even | sign) << bits;
+      ASSERT_EQ(detail::half_bits_from_double(s * std::nextafter(middle, 0.0)), bits | sign) << bits;
+      ASSERT_EQ(detail::half_bits_from_double(s * std::nextafter(middle, 1e9)), (bits + 1) | sign) << bits;
+      ASSERT_EQ(detail::half_bits(static_cast<float>(s * middle)), even | sign) << bits;
+      ASSERT_EQ(detail::half_bits(std::nextafter(static_cast<float>(s * middle), 0.0f)), bits | sign) << bits;
     }
   }
 }
@@ -89,10 +89,10 @@ TEST(Half, RandomDoublesAndFloatsRoundToNearest) {
     const double value = std::copysign(std::exp2(exponent(random)), sign(random));
     expect_rounds(value);
     const auto single = static_cast<float>(value);
-    ASSERT_EQ(half_bits(single), half_bits_from_double(single)) << std::hexfloat << single;
+    ASSERT_EQ(detail::half_bits(single), detail::half_bits_from_double(single)) << std::hexfloat << single;
     expect_rounds(std::bit_cast<double>(random()));
     const float any = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
-    ASSERT_EQ(half_bits(any), half_bits_from_double(any));
+    ASSERT_EQ(detail::half_bits(any), detail::half_bits_from_double(any));
   }
 }
 
@@ -122,16 +122,16 @@ TEST(Half, Edges) {
       {std::numeric_limits<double>::denorm_min(), 0x0000},
       {-std::numeric_limits<double>::denorm_min(), 0x8000},
   };
-  for (const auto& c : cases) EXPECT_EQ(half_bits_from_double(c.value), c.bits) << c.value;
-  EXPECT_EQ(half_bits(std::numeric_limits<float>::denorm_min()), 0x0000);
-  EXPECT_EQ(half_bits(std::numeric_limits<float>::max()), 0x7c00);
+  for (const auto& c : cases) EXPECT_EQ(detail::half_bits_from_double(c.value), c.bits) << c.value;
+  EXPECT_EQ(detail::half_bits(std::numeric_limits<float>::denorm_min()), 0x0000);
+  EXPECT_EQ(detail::half_bits(std::numeric_limits<float>::max()), 0x7c00);
 }
 
 TEST(Half, RoundsOnceFromDouble) {
   // A little above a tie: a float on the way would fall on the tie and go down to even.
   const double value = 1 + std::ldexp(1.0, -11) + std::ldexp(1.0, -30);
-  EXPECT_EQ(half_bits_from_double(value), 0x3c01);
-  EXPECT_EQ(half_bits(static_cast<float>(value)), 0x3c00);
+  EXPECT_EQ(detail::half_bits_from_double(value), 0x3c01);
+  EXPECT_EQ(detail::half_bits(static_cast<float>(value)), 0x3c00);
   EXPECT_EQ(half(value).bits, 0x3c01);
   EXPECT_EQ(static_cast<float>(half(3)), 3.0f);
   EXPECT_EQ(half(100000).bits, 0x7c00);

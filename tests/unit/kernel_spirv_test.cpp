@@ -162,7 +162,7 @@ TEST(KernelSpirv, MayBeOptimised) {
   const SpirvKernel plain = calls.spirv(), small = calls.spirv({.optimise = true});
   EXPECT_LT(small.words.size(), plain.words.size());
   EXPECT_EQ(spirv::validate(small.words), "");
-  EXPECT_EQ(small.reflection.spirv_hash, hash_of_words(small.words));
+  EXPECT_EQ(small.reflection.spirv_hash, detail::hash_of_words(small.words));
   EXPECT_EQ(small.reflection.arguments, plain.reflection.arguments);
 }
 

@@ -37,17 +37,17 @@ TEST(Numbers, are_written_with_the_fewest_digits) {
 
 TEST(Numbers, of_every_half_lead_back_to_it) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const double value = half_value(static_cast<std::uint16_t>(bits));
+    const double value = detail::half_value(static_cast<std::uint16_t>(bits));
     const std::string written = number_text(Type::f16, bits);
     if (std::isnan(value)) {
       ASSERT_EQ(written, "nan");
       continue;
     }
-    ASSERT_EQ(half_bits_from_double(std::strtod(written.c_str(), nullptr)), bits) << written;
+    ASSERT_EQ(detail::half_bits_from_double(std::strtod(written.c_str(), nullptr)), bits) << written;
     ASSERT_LE(written.size(), 11u) << written;
   }
-  EXPECT_EQ(number_text(Type::f16, half_bits(0.1f)), "0.1");
-  EXPECT_EQ(number_text(Type::f16, half_bits(65504.f)), "65504");
+  EXPECT_EQ(number_text(Type::f16, detail::half_bits(0.1f)), "0.1");
+  EXPECT_EQ(number_text(Type::f16, detail::half_bits(65504.f)), "65504");
 }
 
 }  // namespace

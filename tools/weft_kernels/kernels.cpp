@@ -40,7 +40,7 @@ Found read_exported(const fs::path& json) {
   const std::string words = read_text(fs::path(json).replace_extension(".spv"));
   found.kernel.words.resize(words.size() / 4);
   std::memcpy(found.kernel.words.data(), words.data(), found.kernel.words.size() * 4);
-  if (words.size() % 4 || hash_of_words(found.kernel.words) != found.kernel.reflection.spirv_hash)
+  if (words.size() % 4 || detail::hash_of_words(found.kernel.words) != found.kernel.reflection.spirv_hash)
     fail(ErrorKind::io, fmt::format("{}: the .spv beside it is another module", json.string()));
   const fs::path ir = fs::path(json).replace_extension(".ir");
   if (fs::exists(ir)) found.kernel.ir = read_text(ir);
@@ -168,7 +168,7 @@ std::vector<Found> find_kernels(const Request& request) {
     if (!request.optimise || !found.refused.empty()) continue;
     found.kernel.words = spirv::optimise(found.kernel.words);
     found.kernel.reflection.spirv_bytes = found.kernel.words.size() * 4;
-    found.kernel.reflection.spirv_hash = hash_of_words(found.kernel.words);
+    found.kernel.reflection.spirv_hash = detail::hash_of_words(found.kernel.words);
   }
   return all;
 }
