@@ -310,8 +310,8 @@ TEST(PolygonCut, of_many_corners_costs_little_more_for_each) {
         sum += std::abs(dot(area(t[k], t[k + 1], t[k + 2]), normalize(whole)));
       EXPECT_NEAR(sum / length(whole), 1, 1e-6) << name;
     }
-    // 16 times the corners; a cost by their square would be 256 times.
-    EXPECT_LT(seconds[1], 80 * seconds[0] + 0.01) << name;
+    // 16 times the corners: 20 to 60 times the cost were measured, and by their square it would be 256 times.
+    EXPECT_LT(seconds[1], 128 * seconds[0] + 0.01) << name;
   }
 }
 
