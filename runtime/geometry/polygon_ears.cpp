@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <queue>
 
 namespace weft::polygons {
@@ -35,16 +36,16 @@ class CornerTree {
     }
   }
   /// Does f(corner) hold for one in a node that the triangle may meet?
+  /// \param margin  of each side, in its lengths
   template <class F>
-  bool any_near(const PlanePoint& a, const PlanePoint& b, const PlanePoint& c, const F& f) const {
-    const Box box = Box::of(a).with(b).with(c);
-    return !corners_.empty() && ask(
-                                    0, 0, corners_.size(),
-                                    [&](const Box& other) {
-                                      return box.meets(other) && !right_of(a, b, other) && !right_of(b, c, other) &&
-                                             !right_of(c, a, other);
-                                    },
-                                    f);
+  bool any_near(const PlanePoint& a, const PlanePoint& b, const PlanePoint& c, double margin, const F& f) const {
+    if (corners_.empty()) return false;
+    const Box box = Box::of(a).with(b).with(c).with_margin(margin);
+    const auto meets = [&](const Box& other) {
+      return box.meets(other) && !right_of(a, b, other, margin) && !right_of(b, c, other, margin) &&
+             !right_of(c, a, other, margin);
+    };
+    return ask(0, 0, corners_.size(), meets, f);
   }
 
  private:
@@ -55,6 +56,10 @@ class CornerTree {
     Box with(const PlanePoint& p) const {
       return {{std::min(low.x, p.x), std::min(low.y, p.y)}, {std::max(high.x, p.x), std::max(high.y, p.y)}};
     }
+    Box with_margin(double margin) const {
+      const double width = 2 * margin * (high.x - low.x + high.y - low.y);
+      return {{low.x - width, low.y - width}, {high.x + width, high.y + width}};
+    }
     bool meets(const Box& o) const {
       return low.x <= o.high.x && o.low.x <= high.x && low.y <= o.high.y && o.low.y <= high.y;
     }
@@ -64,12 +69,12 @@ class CornerTree {
     std::size_t count = 0;
   };
 
-  /// Is the whole box for certain on the right of a line?
-  static bool right_of(const PlanePoint& a, const PlanePoint& b, const Box& box) {
+  /// Is the whole box for certain on the right of a line, and farther from it than the margin?
+  static bool right_of(const PlanePoint& a, const PlanePoint& b, const Box& box, double margin) {
     const double dx = b.x - a.x, dy = b.y - a.y;
     const double left = dx * ((dx > 0 ? box.high.y : box.low.y) - a.y);
     const double right = dy * ((dy > 0 ? box.low.x : box.high.x) - a.x);
-    return left - right < -1e-15 * (std::abs(left) + std::abs(right));
+    return left - right < -1e-15 * (std::abs(left) + std::abs(right)) - 2 * margin * (dx * dx + dy * dy);
   }
   const PlanePoint& at(std::size_t place) const { return at_[std::size_t(corners_[place])]; }
 
@@ -116,15 +121,17 @@ class Ears {
   }
 
   /// Cuts until `enough` corners are left or none of them is an ear.
-  /// \param touching  may the polygon touch an ear?
-  void cut(std::size_t enough, bool touching) {
+  /// \param margin    how close to an ear's side, in lengths of this side, a corner lies on it, and how flat an ear may
+  /// be \param touching  may the polygon touch an ear?
+  void cut(std::size_t enough, double margin, bool touching) {
     if (left_ <= enough) return;
+    margin_ = margin;
     turns_ = {};
     changes_.assign(at_.size(), 0);
     std::vector<int> concave;
     for (const int k : left()) {
       give_turn(k);
-      if (turn_at(k) <= 0) concave.push_back(k);
+      if (!is_convex(k)) concave.push_back(k);
     }
     CornerTree in_the_way(at_, std::move(concave));
     // Whether a corner is an ear changes only with its neighbours, since the polygon only shrinks: each change gives it
@@ -145,7 +152,7 @@ class Ears {
       for (const int k : {a, c}) {
         ++changes_[std::size_t(k)];
         give_turn(k);
-        if (in_the_way.has(k) && turn_at(k) > 0) in_the_way.remove(k);
+        if (in_the_way.has(k) && is_convex(k)) in_the_way.remove(k);
       }
     }
   }
@@ -171,27 +178,35 @@ class Ears {
   const PlanePoint& at(int corner) const { return at_[std::size_t(corner)]; }
   const PlanePoint& before(int corner) const { return at(before_[std::size_t(corner)]); }
   const PlanePoint& after(int corner) const { return at(after_[std::size_t(corner)]); }
-  double turn_at(int corner) const { return orientation(before(corner), at(corner), after(corner)); }
-
-  void give_turn(int corner) {
+  /// Of the triangle that would be cut off at a corner; nothing where it is flat or lies backwards.
+  std::optional<double> shape_at(int corner) const {
     const PlanePoint &a = before(corner), &b = at(corner), &c = after(corner);
     const double area = orientation(a, b, c);
-    if (area > 0)
-      turns_.push({shape_of(a, b, c, area), corner, changes_[std::size_t(corner)]});
-    else if (area == 0 && is_spike(a, b, c))
+    if (area <= 0) return {};
+    const double shape = shape_of(a, b, c, area);
+    return shape * margin_ < 1 ? std::optional(shape) : std::nullopt;
+  }
+  bool is_convex(int corner) const { return shape_at(corner).has_value(); }
+
+  void give_turn(int corner) {
+    if (const auto shape = shape_at(corner))
+      turns_.push({*shape, corner, changes_[std::size_t(corner)]});
+    else if (is_spike(before(corner), at(corner), after(corner)))
       turns_.push({kSpike, corner, changes_[std::size_t(corner)]});
   }
 
-  /// Of three points on a line: does the way turn back at the middle one, or stand still? Nothing is lost with it.
+  /// Are three points on a line, on which the way turns back at the middle one, or stands still? Nothing is lost with
+  /// it.
   static bool is_spike(const PlanePoint& a, const PlanePoint& b, const PlanePoint& c) {
     if (a == b || b == c) return true;
+    if (orientation(a, b, c) != 0) return false;
     return a.x != b.x ? c.x != b.x && (a.x < b.x) == (c.x < b.x) : c.y != b.y && (a.y < b.y) == (c.y < b.y);
   }
 
   /// Does the polygon come into the triangle at a convex corner?
   bool is_blocked(int corner, bool touching, const CornerTree& concave) {
     const int a = before_[std::size_t(corner)], c = after_[std::size_t(corner)];
-    return concave.any_near(at(a), at(corner), at(c), [&](int other) {
+    return concave.any_near(at(a), at(corner), at(c), margin_, [&](int other) {
       if (other == a || other == c) return false;
       ++looks_;
       return blocks(other, at(a), at(corner), at(c), touching);
@@ -200,14 +215,14 @@ class Ears {
   bool blocks(int other, const PlanePoint& a, const PlanePoint& b, const PlanePoint& c, bool touching) const {
     const PlanePoint& p = at(other);
     const PlanePoint* const sides[3][2] = {{&a, &b}, {&b, &c}, {&c, &a}};
-    bool on_side[3] = {}, inside = true;
+    bool on_side[3] = {}, touches = false;
     for (int k = 0; k < 3; ++k) {
       const double turn = orientation(*sides[k][0], *sides[k][1], p);
-      if (turn < 0) return false;
+      if (turn < 0 && turn < -margin_ * square_of_distance(*sides[k][0], *sides[k][1])) return false;
       on_side[k] = turn == 0;
-      inside = inside && turn > 0;
+      touches = touches || on_side[k];
     }
-    if (inside) return true;
+    if (!touches) return true;
     if (!touching && p != a && p != b && p != c) return true;
     // The polygon touches the triangle there: it is in the way where one of its two edges leads inside.
     for (const PlanePoint* const end : {&before(other), &after(other)}) {
@@ -227,15 +242,19 @@ class Ears {
   std::priority_queue<Turn> turns_;
   std::vector<int> changes_;  ///< of a corner's neighbours; -1 when it is cut off
   std::size_t looks_ = 0;
+  double margin_ = 0;
 };
 
 }  // namespace
 
 std::vector<int> cut_ears(std::span<const PlanePoint> flat, std::size_t enough, std::vector<int>& triangles) {
   Ears ears(flat, triangles);
-  // An ear that nothing touches leaves a simple polygon simple. One that touches itself may have no other ears.
-  ears.cut(enough, false);
-  ears.cut(enough, true);
+  // Corners on a straight edge are off it by a last digit where a polygon lies in space: with a margin, no sliver is
+  // cut at them, or left there by an ear beside them. Without one, an ear that nothing touches leaves a simple polygon
+  // simple, and there always is one. A polygon that touches itself may have no ears but those that it touches.
+  ears.cut(enough, 1e-5, false);
+  ears.cut(enough, 0, false);
+  ears.cut(enough, 0, true);
   return ears.left();
 }
 

@@ -17,13 +17,14 @@ struct PlanePoint {
 /// its value is rounded. Source: the filter of Shewchuk, "Adaptive Precision Floating-Point Arithmetic", 1997.
 double orientation(const PlanePoint& a, const PlanePoint& b, const PlanePoint& c);
 
+inline double square_of_distance(const PlanePoint& p, const PlanePoint& q) {
+  return (p.x - q.x) * (p.x - q.x) + (p.y - q.y) * (p.y - q.y);
+}
+
 /// How far a triangle is from an equilateral one, whatever its size: the sum of the squares of its sides by twice its
 /// area, which is given and positive.
 inline double shape_of(const PlanePoint& a, const PlanePoint& b, const PlanePoint& c, double area) {
-  auto square = [](const PlanePoint& p, const PlanePoint& q) {
-    return (p.x - q.x) * (p.x - q.x) + (p.y - q.y) * (p.y - q.y);
-  };
-  return (square(a, b) + square(b, c) + square(c, a)) / area;
+  return (square_of_distance(a, b) + square_of_distance(b, c) + square_of_distance(c, a)) / area;
 }
 
 /// Lays a polygon flat by leaving out one of the three coordinates, so that it runs counter-clockwise: that coordinate,

@@ -176,7 +176,7 @@ TEST(PolygonCut, covers_simple_polygons_of_a_grid_once) {
 TEST(PolygonCut, keeps_the_direction_of_polygons_in_space) {
   Random random(4);
   for (int k = 0; k < 2000; ++k) {
-    const Loop p = simple_loop(random, 4 + int(random() % 5), 7);
+    const Loop p = simple_loop(random, 4 + int(k % 8 ? random() % 9 : random() % 27), 7);
     const std::vector<vec3> points = in_space(random, p);
     auto point = [&](int i) { return vec3d(points[std::size_t(i)]); };
     auto area = [&](int a, int b, int c) { return cross(point(b) - point(a), point(c) - point(a)) * 0.5; };
@@ -187,7 +187,8 @@ TEST(PolygonCut, keeps_the_direction_of_polygons_in_space) {
     double sum = 0;
     for (std::size_t i = 0; i < t.size(); i += 3) {
       const vec3d one = area(t[i], t[i + 1], t[i + 2]);
-      ASSERT_GT(dot(one, whole), 0) << print(p);
+      // Slivers, which rounding may turn anywhere, are not among them, though many corners are on straight edges.
+      ASSERT_GT(dot(one, whole), 0.99 * length(one) * length(whole)) << print(p);
       sum += length(one);
     }
     // Each coordinate is rounded to 24 bits of up to 15 times the grid's width.
