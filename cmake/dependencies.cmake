@@ -54,7 +54,6 @@ macro(weft_find_library_dependencies out_missing)
   weft_need_header(${out_missing} weft_dep::xxhash xxhash.h libxxhash-dev xxhash)
   weft_need_header(${out_missing} weft_dep::fast_float fast_float/fast_float.h libfast-float-dev)
   weft_need_package(${out_missing} nlohmann_json::nlohmann_json nlohmann_json nlohmann-json3-dev)
-  weft_need_package(${out_missing} tinyobjloader::tinyobjloader tinyobjloader libtinyobjloader-dev)
   weft_need_header(${out_missing} weft_dep::dlpack dlpack/dlpack.h libdlpack-dev)
   set(THREADS_PREFER_PTHREAD_FLAG ON)
   find_package(Threads QUIET)
@@ -65,7 +64,7 @@ endmacro()
 set(WEFT_LIBRARY_DEPENDENCIES
   weft_dep::volk weft_dep::vulkan_headers weft_dep::spirv_headers SPIRV-Tools-opt SPIRV-Tools-static
   spirv-cross-glsl spirv-cross-core fmt::fmt
-  weft_dep::xxhash weft_dep::fast_float nlohmann_json::nlohmann_json tinyobjloader::tinyobjloader weft_dep::dlpack
+  weft_dep::xxhash weft_dep::fast_float nlohmann_json::nlohmann_json weft_dep::dlpack
   Threads::Threads ${CMAKE_DL_LIBS})
 
 macro(weft_find_tools_dependencies out_missing)

@@ -7,7 +7,7 @@ packages=(
   g++ cmake ninja-build python3
   libvulkan-dev libvulkan1 libvulkan-volk-dev vulkan-validationlayers mesa-vulkan-drivers
   spirv-headers spirv-tools libspirv-cross-c-shared-dev glslang-dev glslang-tools
-  libfmt-dev libxxhash-dev libfast-float-dev nlohmann-json3-dev libcli11-dev libstb-dev libtinyobjloader-dev
+  libfmt-dev libxxhash-dev libfast-float-dev nlohmann-json3-dev libcli11-dev libstb-dev
   libdlpack-dev
   libgtest-dev libbenchmark-dev
 )
@@ -27,7 +27,7 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
 weft: this system has no apt, so please install by its own means:
   a C++20 compiler (GCC 12 or Clang 16 on), CMake 3.25 on, Ninja, Python 3
   Vulkan loader and headers 1.3, volk, Vulkan validation layers, SPIRV-Headers, SPIRV-Tools, SPIRV-Cross, glslang
-  fmt, xxHash, fast_float, nlohmann-json, CLI11, stb, tinyobjloader, DLPack, GoogleTest, Google Benchmark
+  fmt, xxHash, fast_float, nlohmann-json, CLI11, stb, DLPack, GoogleTest, Google Benchmark
   GLFW for windows
   a Vulkan driver: the GPU's own, or Mesa's lavapipe
 TEXT

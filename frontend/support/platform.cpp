@@ -326,20 +326,49 @@ void around_forks(void (*before)(), void (*in_parent)(), void (*in_child)()) {
 }
 #endif
 
-std::optional<std::vector<std::byte>> read_file(const fs::path& path, std::uint64_t limit) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error) || error) return std::nullopt;
-  const File file = open(path, false);
-  if (!file) return std::nullopt;
-  // To the end of what was opened: the file of this name may be replaced by another meanwhile.
+std::optional<std::vector<std::byte>> read_all(
+    const std::function<std::optional<std::size_t>(std::span<std::byte>)>& read, std::uint64_t limit) {
   std::vector<std::byte> content;
   std::byte chunk[16384];
-  while (const std::size_t n = std::fread(chunk, 1, sizeof chunk, file.get())) {
-    if (content.size() + n > limit) return std::nullopt;
-    content.insert(content.end(), chunk, chunk + n);
+  for (;;) {
+    const auto n = read(chunk);
+    if (!n || *n > limit - content.size()) return std::nullopt;
+    if (*n == 0) return content;
+    content.insert(content.end(), chunk, chunk + *n);
   }
-  if (std::ferror(file.get())) return std::nullopt;
-  return content;
+}
+
+std::optional<std::vector<std::byte>> read_file(const fs::path& path, std::uint64_t limit, std::string* why) {
+  std::string reason;
+  if (!why) why = &reason;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) {
+    *why = error ? error.message() : "there is no such file";
+    return std::nullopt;
+  }
+  if (!fs::is_regular_file(status)) {
+    *why = fs::is_directory(status) ? "it is a folder" : "it is no regular file";
+    return std::nullopt;
+  }
+  const auto last_error = [] { return std::error_code(errno, std::generic_category()).message(); };
+  errno = 0;
+  const File file = open(path, false);
+  if (!file) {
+    *why = last_error();
+    return std::nullopt;
+  }
+  // To the end of what was opened: the file of this name may be replaced by another meanwhile.
+  *why = fmt::format("it has more than {} bytes", limit);
+  return read_all(
+      [&](std::span<std::byte> chunk) -> std::optional<std::size_t> {
+        const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), file.get());
+        // What was read before the failure is no use.
+        if (!std::ferror(file.get())) return n;
+        *why = last_error();
+        return std::nullopt;
+      },
+      limit);
 }
 
 bool write_file(const fs::path& path, std::span<const std::byte> content, std::string* why) {

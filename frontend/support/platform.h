@@ -83,8 +83,16 @@ std::byte* map_large_pages(std::uint64_t bytes);
 void unmap_large_pages(std::byte* memory, std::uint64_t bytes);
 inline constexpr std::uint64_t kLargePageBytes = 2u << 20;
 
-/// The whole file; nothing when it cannot be read or is larger than `limit` bytes.
-std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, std::uint64_t limit = ~0ull);
+/// The whole file; nothing when it cannot be read or is larger than `limit` bytes. What is no regular file is not read:
+/// to open a pipe would wait for who writes into it.
+/// \param why  is told the reason of a failure, where it is not null
+std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, std::uint64_t limit = ~0ull,
+                                                std::string* why = nullptr);
+
+/// All that a reader gives; nothing when it fails midway or gives more than `limit` bytes.
+/// \param read  fills its bytes from the first on and says how many it has filled: 0 at the end, nothing when it fails
+std::optional<std::vector<std::byte>> read_all(
+    const std::function<std::optional<std::size_t>(std::span<std::byte>)>& read, std::uint64_t limit = ~0ull);
 
 /// Replaces a file so that readers see the old content or the new, never a part. Creates missing folders.
 /// \param why  is told the reason of a failure, where it is not null

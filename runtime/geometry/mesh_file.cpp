@@ -1,20 +1,33 @@
-// Mesh files: what all formats have in common, and OBJ by tinyobjloader.
+// Mesh files: what all formats have in common.
 #include "mesh_file.h"
 
 #include <fast_float/fast_float.h>
-#include <tiny_obj_loader.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <fstream>
+#include <filesystem>
 #include <limits>
-#include <sstream>
+#include <new>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/platform.h"
 #include "mesh_formats.h"
+#include "mesh_text.h"
+#include "polygon_cut.h"
 
 namespace weft {
+
+namespace {
+
+/// The first point with a coordinate that is not finite, or the number of points.
+std::size_t first_bad(std::span<const vec3> points) {
+  const auto bad = std::find_if_not(points.begin(), points.end(), [](const vec3& p) {
+    return std::isfinite(p.x) && std::isfinite(p.y) && std::isfinite(p.z);
+  });
+  return std::size_t(bad - points.begin());
+}
+
+}  // namespace
 
 namespace mesh_formats {
 
@@ -27,120 +40,64 @@ bool parse_number(std::string_view word, double& value) {
   return !word.empty() && end == word.data() + word.size();
 }
 
-namespace {
-
-/// Looks at the corners of a face, of which the loader says nothing that names them: "7", "7/1/3", or "-1" for the last
-/// vertex so far.
-/// \param ahead  takes the vertices that are not there yet, with the line
-void check_face(Words& words, std::size_t line, std::size_t vertices,
-                std::vector<std::pair<std::size_t, long long>>& ahead) {
-  int corners = 0;
-  for (std::string_view word = words.next(); !word.empty(); word = words.next(), ++corners) {
-    word = word.substr(0, word.find('/'));
-    if (word.starts_with('+')) word.remove_prefix(1);
-    long long vertex = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), vertex);
-    if (error != std::errc() || end != word.data() + word.size())
-      damaged("line {}: \"{}\" in a face is no number of a vertex", line, word);
-    if (vertex == 0) damaged("line {}: a face refers to vertex 0; they count from 1, or from -1 backwards", line);
-    if (vertex < 0 && vertex < -static_cast<long long>(vertices))
-      damaged("line {}: a face refers to vertex {}, and there are {} before it", line, vertex, vertices);
-    if (vertex > static_cast<long long>(vertices)) ahead.push_back({line, vertex});
-  }
-  if (corners < 3) damaged("line {}: a face with {} corners; it takes 3", line, corners);
+bool is_word(std::string_view word, std::string_view lower) {
+  return std::equal(word.begin(), word.end(), lower.begin(), lower.end(),
+                    [](char c, char l) { return (c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c) == l; });
 }
 
-/// What neither reader of lines knows is taken away: comments, also those behind something, and the ends of lines that
-/// go on in the next one. Such a line is followed by as many empty ones, so that all lines keep their numbers.
-std::string plain_lines(std::string_view text) {
-  std::string plain;
-  plain.reserve(text.size() + 1);
-  for (std::size_t joined = 0; !text.empty();) {
-    const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
-    text.remove_prefix(line.size());
-    text.remove_prefix(text.starts_with("\r\n") ? 2 : text.empty() ? 0 : 1);
-    const std::size_t comment = line.find('#');
-    // In a comment a backslash means nothing: no line is lost behind one.
-    const bool goes_on = comment == line.npos && line.ends_with('\\');
-    plain += goes_on ? line.substr(0, line.size() - 1) : line.substr(0, comment);
-    if (goes_on && !text.empty()) {
-      plain += ' ';
-      ++joined;
-    } else {
-      plain.append(joined + 1, '\n');
-      joined = 0;
-    }
-  }
-  return plain;
+void Faces::add(std::span<const int> corners, const char* what, std::uint64_t place) {
+  if (corners.size() < 3) return;
+  if (corners.size() > 3) polygons_.push_back({corners_.size(), corners.size(), what, place});
+  corners_.insert(corners_.end(), corners.begin(), corners.end());
 }
 
-/// The loader takes 0 for what it cannot read, and does not round to the nearest number: the vertices are read here.
-std::vector<vec3> read_vertices(std::string_view text) {
-  std::vector<vec3> points;
-  std::vector<std::pair<std::size_t, long long>> ahead;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
-    text.remove_prefix(line.size());
-    text.remove_prefix(text.starts_with("\r\n") ? 2 : text.empty() ? 0 : 1);
-    Words words(line);
-    const std::string_view kind = words.next();
-    if (kind == "f") check_face(words, number, points.size(), ahead);
-    if (kind != "v") continue;
-    vec3 p;
-    for (int k = 0; k < 3; ++k) {
-      double value = 0;
-      if (!parse_number(words.next(), value)) damaged("line {} is not a vertex with three numbers", number);
-      p[k] = float(value);
-    }
-    points.push_back(p);
+std::vector<int> Faces::triangles(std::span<const vec3> points) && {
+  for (const int corner : corners_)
+    if (std::size_t(corner) >= points.size()) damaged("a face refers to vertex {} of {}", corner, points.size());
+  if (polygons_.empty()) return std::move(corners_);
+  std::vector<int> indices;
+  polygons::Cutter cutter;
+  const std::span<const int> corners = corners_;
+  std::size_t done = 0;
+  for (const Polygon& p : polygons_) {
+    indices.insert(indices.end(), corners_.begin() + std::ptrdiff_t(done), corners_.begin() + std::ptrdiff_t(p.first));
+    if (!cutter.cut(points, corners.subspan(p.first, p.count), indices))
+      no_mesh("{} {} is a polygon of {} corners that crosses itself", p.what, p.place, p.count);
+    done = p.first + p.count;
   }
-  for (const auto& [line, vertex] : ahead)
-    if (vertex > static_cast<long long>(points.size()))
-      damaged("line {}: a face refers to vertex {} of {}", line, vertex, points.size());
-  return points;
+  indices.insert(indices.end(), corners_.begin() + std::ptrdiff_t(done), corners_.end());
+  return indices;
 }
 
-}  // namespace
-
-MeshData read_obj(std::string_view content) {
-  const std::string plain = plain_lines(content);
-  MeshData mesh{read_vertices(plain), {}};
-  tinyobj::attrib_t attributes;
-  std::vector<tinyobj::shape_t> shapes;
-  std::vector<tinyobj::material_t> materials;
-  std::string warnings, errors;
-  std::istringstream stream(plain);
-  const bool read = tinyobj::LoadObj(&attributes, &shapes, &materials, &warnings, &errors, &stream, nullptr, true);
-  while (!errors.empty() && errors.find_last_not_of(" \n\r") != errors.size() - 1) errors.pop_back();
-  if (!read || !errors.empty()) damaged("{}", errors.empty() ? "it cannot be parsed" : errors);
-  // Polygons with such indices are left out.
-  if (warnings.find("Vertex indices out of bounds") != std::string::npos)
-    damaged("faces refer to vertices that it does not have");
-
-  const std::size_t count = mesh.points.size();
-  if (count != attributes.vertices.size() / 3) damaged("its lines cannot be told apart");
-  for (const tinyobj::shape_t& shape : shapes)
-    for (const tinyobj::index_t& corner : shape.mesh.indices) {
-      if (corner.vertex_index < 0 || std::size_t(corner.vertex_index) >= count)
-        damaged("a face refers to vertex {} of {}", std::int64_t(corner.vertex_index) + 1, count);
-      mesh.indices.push_back(corner.vertex_index);
-    }
+MeshData read_mesh(Format format, std::string_view content) {
+  if (content.empty()) no_mesh("the file is empty");
+  // Editors put a mark before a text in UTF-8. The length of a binary STL file counts all bytes of its header.
+  constexpr std::string_view mark = "\xef\xbb\xbf";
+  if (content.starts_with(mark) && (format != Format::stl || is_word(content.substr(mark.size(), 5), "solid")))
+    content.remove_prefix(mark.size());
+  if (format != Format::stl && (content.starts_with("\xff\xfe") || content.starts_with("\xfe\xff")))
+    no_mesh("the text is in UTF-16; it has to be in ASCII or UTF-8");
+  Content read = format == Format::obj   ? read_obj(content)
+                 : format == Format::ply ? read_ply(content)
+                                         : read_stl(content);
+  MeshData mesh{std::move(read.points), {}};
+  if (const std::size_t i = first_bad(mesh.points); i < mesh.points.size())
+    no_mesh("the coordinates of point {} are not finite: {}, {}, {}", i, mesh.points[i].x, mesh.points[i].y,
+            mesh.points[i].z);
+  constexpr std::size_t most = (std::numeric_limits<int>::max)();
+  if (mesh.points.size() > most) no_mesh("{} points are more than 32-bit indices reach", mesh.points.size());
+  mesh.indices = std::move(read.faces).triangles(mesh.points);
+  if (mesh.indices.empty()) no_mesh("the file has no triangles");
+  if (mesh.indices.size() > most) no_mesh("{} triangles are more than 32-bit indices reach", mesh.indices.size() / 3);
   return mesh;
-}
-
-std::string write_obj(const MeshData& mesh) {
-  std::string text;
-  for (const vec3& p : mesh.points) text += fmt::format("v {} {} {}\n", p.x, p.y, p.z);
-  for (std::size_t t = 0; t < mesh.indices.size(); t += 3)
-    text += fmt::format("f {} {} {}\n", mesh.indices[t] + 1, mesh.indices[t + 1] + 1, mesh.indices[t + 2] + 1);
-  return text;
 }
 
 }  // namespace mesh_formats
 
 namespace {
 
-enum class Format { obj, ply, stl };
+using mesh_formats::Format;
+
 Format format_of(const std::string& path) {
   const std::size_t dot = path.find_last_of("./\\");
   std::string ending = dot == path.npos || path[dot] != '.' ? "" : path.substr(dot);
@@ -152,45 +109,34 @@ Format format_of(const std::string& path) {
   throw Error(ErrorKind::invalid_argument, fmt::format("{}: a mesh file ends with .obj, .ply or .stl", path));
 }
 
-/// The first point with a coordinate that is not finite, or the number of points.
-std::size_t first_bad(const MeshData& mesh) {
-  const auto bad = std::find_if_not(mesh.points.begin(), mesh.points.end(), [](const vec3& p) {
-    return std::isfinite(p.x) && std::isfinite(p.y) && std::isfinite(p.z);
-  });
-  return std::size_t(bad - mesh.points.begin());
+/// f(), whose lack of memory is an error with words.
+template <class F>
+auto with_memory(const std::string& path, F f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {
+  }
+  throw Error(ErrorKind::out_of_memory, path + ": there is not enough memory for the mesh");
 }
 
 }  // namespace
 
 MeshData load_mesh(const std::string& path) {
-  const Format format = format_of(path);
-  auto fail = [&](const std::string& reason) { throw Error(ErrorKind::io, fmt::format("{}: {}", path, reason)); };
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail("the file cannot be opened");
-  std::ostringstream stream;
-  stream << file.rdbuf();
-  const std::string all = std::move(stream).str();
-  if (all.empty()) fail("the file is empty or cannot be read");
-  // Editors put a mark of UTF-8 before a text. The length of a binary STL file counts all bytes of its header.
-  std::string_view content = all;
-  constexpr std::string_view mark = "\xef\xbb\xbf";
-  if (content.starts_with(mark) && (format != Format::stl || content.substr(mark.size()).starts_with("solid")))
-    content.remove_prefix(mark.size());
-  MeshData mesh;
-  try {
-    mesh = format == Format::obj   ? mesh_formats::read_obj(content)
-           : format == Format::ply ? mesh_formats::read_ply(content)
-                                   : mesh_formats::read_stl(content);
-  } catch (const mesh_formats::Damaged& e) {
-    fail(fmt::format("the file is damaged: {}", e.what()));
-  }
-  if (const std::size_t i = first_bad(mesh); i < mesh.points.size())
-    fail(fmt::format("the coordinates of point {} are not finite: {}, {}, {}", i, mesh.points[i].x, mesh.points[i].y,
-                     mesh.points[i].z));
-  if (mesh.indices.empty()) fail("the file has no triangles");
-  if (mesh.indices.size() > std::size_t((std::numeric_limits<int>::max)()))
-    fail(fmt::format("{} triangles are more than 32-bit indices reach", mesh.indices.size() / 3));
-  return mesh;
+  return with_memory(path, [&] {
+    const Format format = format_of(path);
+    auto fail = [&](const std::string& reason) { throw Error(ErrorKind::io, fmt::format("{}: {}", path, reason)); };
+    std::string why;
+    const auto content = platform::read_file(path, ~0ull, &why);
+    if (!content) fail(fmt::format("the file cannot be read: {}", why));
+    MeshData mesh;
+    try {
+      mesh = mesh_formats::read_mesh(format, {reinterpret_cast<const char*>(content->data()), content->size()});
+    } catch (const mesh_formats::NoMesh& e) {
+      fail(e.what());
+    }
+    return mesh;
+  });
 }
 
 void save_mesh(const std::string& path, const MeshData& mesh) {
@@ -204,15 +150,15 @@ void save_mesh(const std::string& path, const MeshData& mesh) {
   for (std::size_t k = 0; k < mesh.indices.size(); ++k)
     if (mesh.indices[k] < 0 || std::size_t(mesh.indices[k]) >= mesh.points.size())
       refuse(fmt::format("triangle {} refers to point {} of {}", k / 3, mesh.indices[k], mesh.points.size()));
-  if (const std::size_t i = first_bad(mesh); i < mesh.points.size())
+  if (const std::size_t i = first_bad(mesh.points); i < mesh.points.size())
     refuse(fmt::format("the coordinates of point {} are not finite", i));
-  const std::string content = format == Format::obj   ? mesh_formats::write_obj(mesh)
-                              : format == Format::ply ? mesh_formats::write_ply(mesh)
-                                                      : mesh_formats::write_stl(mesh);
-  std::ofstream file(path, std::ios::binary);
-  file.write(content.data(), std::streamsize(content.size()));
-  file.close();
-  if (!file) throw Error(ErrorKind::io, fmt::format("{}: the file cannot be written", path));
+  with_memory(path, [&] {
+    const std::string content = format == Format::obj   ? mesh_formats::write_obj(mesh)
+                                : format == Format::ply ? mesh_formats::write_ply(mesh)
+                                                        : mesh_formats::write_stl(mesh);
+    if (!platform::write_file(path, std::as_bytes(std::span(content))))
+      throw Error(ErrorKind::io, fmt::format("{}: the file cannot be written", path));
+  });
 }
 
 }  // namespace weft

@@ -5,27 +5,62 @@
 
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mesh_data.h"
 
 namespace weft::mesh_formats {
 
-/// Why a file cannot be a mesh; load_mesh() puts the file's name in front.
-struct Damaged : std::runtime_error {
+/// Why the content of a file is no mesh; load_mesh() puts the file's name in front.
+struct NoMesh : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 template <class... A>
+[[noreturn]] void no_mesh(fmt::format_string<A...> text, A&&... values) {
+  throw NoMesh(fmt::format(text, std::forward<A>(values)...));
+}
+template <class... A>
 [[noreturn]] void damaged(fmt::format_string<A...> text, A&&... values) {
-  throw Damaged(fmt::format(text, std::forward<A>(values)...));
+  no_mesh("the file is damaged: {}", fmt::format(text, std::forward<A>(values)...));
 }
 
-// Indices are in range and coordinates are numbers, though perhaps not finite ones.
-MeshData read_obj(std::string_view content);
-MeshData read_ply(std::string_view content);
-MeshData read_stl(std::string_view content);
+/// The faces of a file in its order, while the points may not be known yet.
+class Faces {
+ public:
+  Faces() = default;
+  explicit Faces(std::vector<int> triangles) : corners_(std::move(triangles)) {}
+  /// One of fewer than three corners has no triangle, and is passed over as elsewhere.
+  /// \param place  where the file has it: "line 7", "face 3"
+  void add(std::span<const int> corners, const char* what, std::uint64_t place);
+  /// The indices of triangles. Points that polygons have must be finite.
+  std::vector<int> triangles(std::span<const vec3> points) &&;
+
+ private:
+  struct Polygon {
+    std::size_t first, count;
+    const char* what;
+    std::uint64_t place;
+  };
+  std::vector<int> corners_;
+  std::vector<Polygon> polygons_;  ///< those that are not triangles
+};
+
+/// What a file says. Coordinates are numbers, though perhaps not finite ones; indices are not negative.
+struct Content {
+  std::vector<vec3> points;
+  Faces faces;
+};
+Content read_obj(std::string_view content);
+Content read_ply(std::string_view content);
+Content read_stl(std::string_view content);
+
+enum class Format { obj, ply, stl };
+/// The mesh that a file of this content is, as load_mesh() promises it. Errors: NoMesh.
+MeshData read_mesh(Format format, std::string_view content);
 
 std::string write_obj(const MeshData& mesh);
 std::string write_ply(const MeshData& mesh);
@@ -43,29 +78,5 @@ inline void append_word(std::string& to, std::uint32_t word) {
   for (int k = 0; k < 4; ++k) to += char(word >> 8 * k & 255);
 }
 inline void append_float(std::string& to, float x) { append_word(to, std::bit_cast<std::uint32_t>(x)); }
-
-/// The words of a text, between white space.
-class Words {
- public:
-  explicit Words(std::string_view text) : text_(text) {}
-  /// The next word; empty at the end.
-  std::string_view next() {
-    const std::size_t from = text_.find_first_not_of(" \t\r\n\v\f");
-    if (from == text_.npos) return text_ = {};
-    text_.remove_prefix(from);
-    const std::string_view word = text_.substr(0, text_.find_first_of(" \t\r\n\v\f"));
-    text_.remove_prefix(word.size());
-    return word;
-  }
-  void skip_line() {
-    const std::size_t end = text_.find('\n');
-    text_.remove_prefix(end == text_.npos ? text_.size() : end + 1);
-  }
-
- private:
-  std::string_view text_;
-};
-/// Does the whole word stand for a number? Infinities and NaNs are numbers here.
-bool parse_number(std::string_view word, double& value);
 
 }  // namespace weft::mesh_formats

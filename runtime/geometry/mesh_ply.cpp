@@ -1,9 +1,11 @@
 // PLY files: a header that describes tables, then the tables, as text or binary of either byte order.
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <optional>
 
 #include "mesh_formats.h"
+#include "mesh_text.h"
 
 namespace weft::mesh_formats {
 
@@ -45,76 +47,105 @@ struct Header {
   Encoding encoding = Encoding::text;
   std::vector<Element> elements;
   std::string_view body;
+  std::size_t lines = 0;  ///< of the header
 };
+
+/// The lines of a header. The first says how all end: what stands behind the last may be numbers in bytes, whose first
+/// is no part of its end.
+class HeaderLines {
+ public:
+  explicit HeaderLines(std::string_view content) : content_(content) {
+    const std::size_t first = content.find_first_of("\r\n");
+    if (first != content.npos && content[first] == '\r' && !content.substr(first + 1).starts_with('\n')) end_ = '\r';
+  }
+  std::string_view next() {
+    const std::size_t end = content_.find(end_);
+    if (end == content_.npos) damaged("{}", number_ == 0 ? "it is no PLY file" : "its header does not end");
+    const std::string_view line = content_.substr(0, end);
+    content_.remove_prefix(end + 1);
+    ++number_;
+    return line;
+  }
+  std::size_t number() const { return number_; }
+  std::string_view rest() const { return content_; }
+
+ private:
+  std::string_view content_;
+  char end_ = '\n';  // a CR before it is white space
+  std::size_t number_ = 0;
+};
+
+Encoding encoding_named(std::string_view name) {
+  if (name == "ascii") return Encoding::text;
+  if (name == "binary_little_endian") return Encoding::little;
+  if (name == "binary_big_endian") return Encoding::big;
+  damaged("its header has no format \"{}\"", name);
+}
+
+Element read_element(Words& words) {
+  Element e{std::string(words.next()), 0, {}};
+  const std::string_view number = words.next();
+  const auto [at, error] = std::from_chars(number.data(), number.data() + number.size(), e.count);
+  if (error != std::errc() || at != number.data() + number.size())
+    damaged("its header does not say how many of \"{}\" there are", e.name);
+  return e;
+}
+
+Property read_property(Words& words) {
+  Property p;
+  std::string_view type = words.next();
+  if (type == "list") {
+    p.count = required_scalar(words.next());
+    type = words.next();
+  }
+  p.type = required_scalar(type);
+  p.name = words.next();
+  return p;
+}
 
 Header read_header(std::string_view content) {
   Header header;
-  bool has_format = false;
-  for (bool first = true;; first = false) {
-    const std::size_t end = content.find('\n');
-    if (end == content.npos) damaged("{}", first ? "it is no PLY file" : "its header does not end");
-    Words words(content.substr(0, end));
-    content.remove_prefix(end + 1);
+  HeaderLines lines(content);
+  if (Words(lines.next()).next() != "ply") damaged("it is no PLY file");
+  for (bool has_format = false;;) {
+    Words words(lines.next());
     const std::string_view key = words.next();
-    if (first) {
-      if (key != "ply") damaged("it is no PLY file");
-    } else if (key == "format") {
-      const std::string_view name = words.next();
-      if (name == "ascii")
-        header.encoding = Encoding::text;
-      else if (name == "binary_little_endian")
-        header.encoding = Encoding::little;
-      else if (name == "binary_big_endian")
-        header.encoding = Encoding::big;
-      else
-        damaged("its header has no format \"{}\"", name);
+    if (key == "format") {
+      header.encoding = encoding_named(words.next());
       has_format = true;
     } else if (key == "element") {
-      Element e{std::string(words.next()), 0, {}};
-      const std::string_view number = words.next();
-      const auto [at, error] = std::from_chars(number.data(), number.data() + number.size(), e.count);
-      if (error != std::errc() || at != number.data() + number.size())
-        damaged("its header does not say how many of \"{}\" there are", e.name);
-      header.elements.push_back(std::move(e));
+      header.elements.push_back(read_element(words));
     } else if (key == "property") {
       if (header.elements.empty()) damaged("its header has a property of nothing");
-      Property p;
-      std::string_view type = words.next();
-      if (type == "list") {
-        p.count = required_scalar(words.next());
-        type = words.next();
-      }
-      p.type = required_scalar(type);
-      p.name = words.next();
-      header.elements.back().properties.push_back(std::move(p));
+      header.elements.back().properties.push_back(read_property(words));
     } else if (key == "end_header") {
+      if (!has_format) damaged("its header names no format");
       break;
     } else if (key != "comment" && key != "obj_info" && !key.empty()) {
-      damaged("its header has a line of \"{}\"", key);
+      damaged("line {}: its header has a line of \"{}\"", lines.number(), key);
     }
   }
-  if (!has_format) damaged("its header names no format");
-  header.body = content;
+  header.body = lines.rest();
+  header.lines = lines.number();
   return header;
 }
 
 /// Takes the numbers of the tables one after another.
 class Numbers {
  public:
-  Numbers(std::string_view body, Encoding encoding) : body_(body), words_(body), encoding_(encoding) {}
+  explicit Numbers(const Header& header)
+      : body_(header.body), words_(header.body, header.lines + 1), encoding_(header.encoding) {}
 
   double next(Scalar type, const Element& element, std::uint64_t row) {
     if (encoding_ == Encoding::text) {
-      const std::string_view word = words_.next();
+      const std::string_view word = next_word(element, row);
       double value = 0;
-      if (word.empty()) ends_early(element, row);
-      if (!parse_number(word, value)) damaged("\"{}\" in {} {} is no number", word, element.name, row);
+      if (!parse_number(word, value))
+        damaged("line {}: \"{}\" in {} {} is no number", words_.line(), word, element.name, row);
       return value;
     }
     const std::size_t bytes = std::size_t(bytes_of(type));
-    if (body_.size() < bytes) ends_early(element, row);
-    const std::uint64_t bits = unsigned_at(body_.data(), int(bytes), encoding_ == Encoding::big);
-    body_.remove_prefix(bytes);
+    const std::uint64_t bits = unsigned_at(next_bytes(bytes, element, row), int(bytes), encoding_ == Encoding::big);
     switch (type) {
       case Scalar::int8: return std::int8_t(bits);
       case Scalar::int16: return std::int16_t(bits);
@@ -124,8 +155,26 @@ class Numbers {
       default: return double(bits);
     }
   }
+  /// Passes over a number, which need not be one: programs write "1.#IND" and the like into what nobody reads.
+  void skip(Scalar type, const Element& element, std::uint64_t row) {
+    if (encoding_ == Encoding::text)
+      next_word(element, row);
+    else
+      next_bytes(std::size_t(bytes_of(type)), element, row);
+  }
 
  private:
+  std::string_view next_word(const Element& element, std::uint64_t row) {
+    const std::string_view word = words_.next();
+    if (word.empty()) ends_early(element, row);
+    return word;
+  }
+  const char* next_bytes(std::size_t bytes, const Element& element, std::uint64_t row) {
+    if (body_.size() < bytes) ends_early(element, row);
+    const char* const at = body_.data();
+    body_.remove_prefix(bytes);
+    return at;
+  }
   [[noreturn]] static void ends_early(const Element& element, std::uint64_t row) {
     damaged("it ends early, at {} {} of {}", element.name, row, element.count);
   }
@@ -142,12 +191,17 @@ std::optional<std::uint64_t> whole_below(double x, double end) {
   return n;
 }
 
+bool is_surface(const Element& e) { return e.name == "face" || e.name == "tristrips"; }
+bool has_corners(const Property& p) { return p.count && (p.name == "vertex_indices" || p.name == "vertex_index"); }
+
 class Tables {
  public:
-  Tables(const Header& header) : header_(header), numbers_(header.body, header.encoding) {}
+  explicit Tables(const Header& header) : header_(header), numbers_(header) {}
 
-  MeshData read() {
-    for (const Element& e : header_.elements)
+  Content read() {
+    for (const Element& e : header_.elements) {
+      if (is_surface(e) && e.count > 0 && std::none_of(e.properties.begin(), e.properties.end(), has_corners))
+        damaged("its header gives {} no list \"vertex_indices\" or \"vertex_index\"", e.name);
       // Each row takes at least a byte of the file, so that no count keeps this running.
       for (std::uint64_t row = 0; row < e.count && !e.properties.empty(); ++row) {
         if (e.name == "vertex")
@@ -155,10 +209,8 @@ class Tables {
         else
           read_row(e, row);
       }
-    for (std::size_t k = 0; k < mesh_.indices.size(); ++k)
-      if (std::size_t(mesh_.indices[k]) >= mesh_.points.size())
-        damaged("a face refers to vertex {} of {}", mesh_.indices[k], mesh_.points.size());
-    return std::move(mesh_);
+    }
+    return std::move(content_);
   }
 
  private:
@@ -166,28 +218,26 @@ class Tables {
     vec3 p;
     int found = 0;
     for (const Property& property : e.properties) {
-      if (property.count) {
-        skip_list(e, property, row);
+      const std::size_t axis = property.name.size() == 1 ? std::string_view("xyz").find(property.name) : 3;
+      if (property.count || axis >= 3) {
+        skip(e, property, row);
         continue;
       }
-      const double value = numbers_.next(property.type, e, row);
-      for (int k = 0; k < 3; ++k)
-        if (property.name.size() == 1 && property.name[0] == "xyz"[k]) p[k] = float(value), found |= 1 << k;
+      p[int(axis)] = float(numbers_.next(property.type, e, row));
+      found |= 1 << axis;
     }
     if (found != 7) damaged("its vertices have no x, y and z");
-    mesh_.points.push_back(p);
+    content_.points.push_back(p);
   }
 
   void read_row(const Element& e, std::uint64_t row) {
     for (const Property& property : e.properties) {
-      const bool corners =
-          e.name == "face" && property.count && (property.name == "vertex_indices" || property.name == "vertex_index");
-      if (corners)
+      if (!is_surface(e) || !has_corners(property))
+        skip(e, property, row);
+      else if (e.name == "face")
         read_face(e, property, row);
-      else if (property.count)
-        skip_list(e, property, row);
       else
-        numbers_.next(property.type, e, row);
+        read_strips(e, property, row);
     }
   }
 
@@ -197,32 +247,54 @@ class Tables {
     if (!length) damaged("a list of {} {} has a length of {}", e.name, row, given);
     return *length;
   }
-  void skip_list(const Element& e, const Property& property, std::uint64_t row) {
-    for (std::uint64_t n = length_of(e, property, row); n > 0; --n) numbers_.next(property.type, e, row);
+  void skip(const Element& e, const Property& property, std::uint64_t row) {
+    for (std::uint64_t n = property.count ? length_of(e, property, row) : 1; n > 0; --n)
+      numbers_.skip(property.type, e, row);
   }
-  /// A polygon as a fan around its first corner.
+  int index_of(double given, const Element& e, std::uint64_t row) {
+    const auto index = whole_below(given, double((std::numeric_limits<int>::max)()));
+    if (!index) damaged("{} {} refers to vertex {}", e.name, row, given);
+    return int(*index);
+  }
+
   void read_face(const Element& e, const Property& property, std::uint64_t row) {
-    const std::uint64_t length = length_of(e, property, row);
-    if (length < 3) damaged("face {} has {} corners; it takes 3", row, length);
-    int first = 0, last = 0;
-    for (std::uint64_t k = 0; k < length; ++k) {
+    corners_.clear();
+    for (std::uint64_t n = length_of(e, property, row); n > 0; --n)
+      corners_.push_back(index_of(numbers_.next(property.type, e, row), e, row));
+    content_.faces.add(corners_, "face", row);
+  }
+  /// Strips as Stanford's meshes have them: each further vertex makes a triangle with the two before it, of which every
+  /// second one runs the other way round, and -1 ends a strip. Triangles that have a vertex twice only lead to the next
+  /// place of a strip.
+  void read_strips(const Element& e, const Property& property, std::uint64_t row) {
+    int before = 0, last = 0;
+    std::uint64_t place = 0;
+    for (std::uint64_t n = length_of(e, property, row); n > 0; --n) {
       const double given = numbers_.next(property.type, e, row);
-      const auto index = whole_below(given, double((std::numeric_limits<int>::max)()));
-      if (!index) damaged("face {} refers to vertex {}", row, given);
-      if (k == 0) first = int(*index);
-      if (k > 1) mesh_.indices.insert(mesh_.indices.end(), {first, last, int(*index)});
-      last = int(*index);
+      if (given == -1 || (given == double(~std::uint32_t(0)) && property.type == Scalar::uint32)) {
+        place = 0;
+        continue;
+      }
+      const int index = index_of(given, e, row);
+      if (place >= 2 && index != last && index != before && last != before) {
+        const int even[] = {before, last, index}, odd[] = {last, before, index};
+        content_.faces.add(place % 2 ? odd : even, "strip", row);
+      }
+      before = last;
+      last = index;
+      ++place;
     }
   }
 
   const Header& header_;
   Numbers numbers_;
-  MeshData mesh_;
+  Content content_;
+  std::vector<int> corners_;
 };
 
 }  // namespace
 
-MeshData read_ply(std::string_view content) {
+Content read_ply(std::string_view content) {
   const Header header = read_header(content);
   return Tables(header).read();
 }

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "mesh_formats.h"
+#include "mesh_text.h"
 
 namespace weft::mesh_formats {
 
@@ -15,11 +16,12 @@ class Merger {
  public:
   void add(float x, float y, float z) {
     const vec3 p{x + 0.f, y + 0.f, z + 0.f};  // -0 becomes 0
-    const auto [entry, is_new] = numbers_.try_emplace(p, int(mesh.points.size()));
-    if (is_new) mesh.points.push_back(p);
-    mesh.indices.push_back(entry->second);
+    const auto [entry, is_new] = numbers_.try_emplace(p, int(points_.size()));
+    if (is_new) points_.push_back(p);
+    corners_.push_back(entry->second);
   }
-  MeshData mesh;
+  std::size_t corners() const { return corners_.size(); }
+  Content content() && { return {std::move(points_), Faces(std::move(corners_))}; }
 
  private:
   struct Same {
@@ -34,56 +36,82 @@ class Merger {
     }
   };
   std::unordered_map<vec3, int, Hash, Same> numbers_;
+  std::vector<vec3> points_;
+  std::vector<int> corners_;
 };
 
-MeshData read_text(std::string_view content) {
+/// Passes over the name of a solid, which may be any words to the end of the line.
+/// \return does the first facet stand in the same line, as in files of one line?
+bool skip_name(Words& words) {
+  const std::size_t line = words.line();
+  for (;;) {
+    Words ahead = words;
+    const std::string_view word = ahead.next();
+    if (word.empty() || ahead.line() != line) return false;
+    if (is_word(word, "facet") && is_word(Words(ahead).next(), "normal")) return true;
+    words = ahead;
+  }
+}
+
+Content read_text(std::string_view content) {
   Words words(content);
   Merger merger;
-  int corners = 0;
+  std::size_t in_loop = 0;
   bool open = false;
   for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
-    const std::size_t triangle = merger.mesh.indices.size() / 3;
-    if (word == "solid") {
-      words.skip_line();  // a name may be any words
+    const std::size_t triangle = merger.corners() / 3;
+    const auto need_three = [&] {
+      if (in_loop != 3) damaged("line {}: triangle {} has {} vertices", words.line(), triangle, in_loop);
+    };
+    if (is_word(word, "solid")) {
       open = true;
-    } else if (word == "endsolid") {
-      words.skip_line();
-      open = false;
-    } else if (word == "loop") {
-      corners = 0;
-    } else if (word == "vertex") {
+      skip_name(words);
+    } else if (is_word(word, "endsolid")) {
+      // Where a facet follows, a further solid has begun behind the name.
+      open = skip_name(words);
+    } else if (is_word(word, "loop")) {
+      if (in_loop > 0) need_three();
+      in_loop = 0;
+    } else if (is_word(word, "vertex")) {
       double p[3];
       for (double& x : p)
-        if (!parse_number(words.next(), x)) damaged("triangle {} has a vertex without three numbers", triangle);
-      if (++corners > 3) damaged("triangle {} has more than three vertices", triangle);
+        if (!parse_number(words.next(), x))
+          damaged("line {}: triangle {} has a vertex without three numbers", words.line(), triangle);
+      if (++in_loop > 3) damaged("line {}: triangle {} has more than three vertices", words.line(), triangle - 1);
       merger.add(float(p[0]), float(p[1]), float(p[2]));
-    } else if (word == "endloop") {
-      if (corners != 3) damaged("triangle {} has {} vertices", triangle, corners);
+    } else if (is_word(word, "endloop")) {
+      need_three();
+      in_loop = 0;
     }
   }
-  if (open || merger.mesh.indices.size() % 3 != 0)
-    damaged("it ends early, after {} triangles", merger.mesh.indices.size() / 3);
-  return std::move(merger.mesh);
+  if (open || merger.corners() % 3 != 0) damaged("it ends early, after {} triangles", merger.corners() / 3);
+  return std::move(merger).content();
+}
+
+/// Text begins with "solid". So do the headers of some binary files, of which the number of triangles has a zero byte.
+bool is_text(std::string_view content) {
+  Words words(content);
+  return is_word(words.next().substr(0, 5), "solid") && content.substr(0, kHeader).find('\0') == content.npos;
 }
 
 }  // namespace
 
-MeshData read_stl(std::string_view content) {
-  // Binary files may begin with "solid", too: their length is what tells them.
+Content read_stl(std::string_view content) {
   const std::uint64_t count = content.size() >= kHeader ? unsigned_at(content.data() + 80, 4, false) : 0;
   const std::uint64_t needed = kHeader + kTriangle * count;
-  if (content.size() < kHeader || content.size() != needed) {
-    const std::size_t first = content.find_first_not_of(" \t\r\n");
-    if (first != content.npos && content.substr(first, 5) == "solid") return read_text(content);
-    if (content.size() < kHeader) damaged("it has {} bytes, fewer than the header of an STL file", content.size());
-    damaged("{} triangles take {} bytes, it has {}", count, needed, content.size());
-  }
+  // The length is what tells binary files for certain.
+  if (content.size() != needed && is_text(content)) return read_text(content);
+  if (content.size() < kHeader) damaged("it has {} bytes, fewer than the header of an STL file", content.size());
+  // Less than a triangle behind the last one, or only zeros, is what writers fill up with.
+  const bool is_whole = content.size() >= needed && (content.size() - needed < kTriangle ||
+                                                     content.find_first_not_of('\0', needed) == content.npos);
+  if (!is_whole) damaged("{} triangles take {} bytes, it has {}", count, needed, content.size());
   Merger merger;
   for (std::uint64_t t = 0; t < count; ++t) {
     const char* at = content.data() + kHeader + kTriangle * t + 12;  // past the normal
     for (int k = 0; k < 3; ++k, at += 12) merger.add(float_at(at), float_at(at + 4), float_at(at + 8));
   }
-  return std::move(merger.mesh);
+  return std::move(merger).content();
 }
 
 std::string write_stl(const MeshData& mesh) {

@@ -86,6 +86,9 @@ fails '--adjoint is for libraries' "$tool" list --adjoint "$work/one"
 fails '--adjoint is for libraries' "$tool" list "$work/one/saxpy.json" --adjoint
 fails 'no program stands behind --' "$tool" list --
 fails 'cannot be read' "$tool" list "$work/nothing.json"
+mkfifo "$work/pipe.so" "$work/pipe.json"
+fails 'pipe.so is no regular file' timeout 20 "$tool" list "$work/pipe.so"
+fails 'cannot be read' timeout 20 "$tool" list "$work/pipe.json"
 echo '{}' >"$work/empty.json"
 fails 'empty.json: reflection: $.format is missing' "$tool" list "$work/empty.json"
 cp "$work/one/saxpy.json" "$work/empty.json"

@@ -6,11 +6,21 @@
 #include <weft/runtime/geometry/mesh_shapes.h>
 #include <weft/weft.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <random>
 #include <sstream>
+
+#ifdef __linux__
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
+#ifndef _WIN32
+#include <sys/stat.h>
+#endif
 
 using namespace weft;
 
@@ -51,6 +61,16 @@ class MeshFile : public testing::Test {
   void expect_refused(const std::string& name, const std::string& content, const std::string& part) const {
     const std::string message = refusal(name, content);
     EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+  /// Of a file that is there or not.
+  void expect_unreadable(const std::string& name, const std::string& part) const {
+    try {
+      load_mesh(path(name));
+      ADD_FAILURE() << name << " was read";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::io);
+      EXPECT_NE(std::string(e.what()).find(path(name) + ": " + part), std::string::npos) << e.what();
+    }
   }
 
  private:
@@ -218,8 +238,6 @@ TEST_F(MeshFile, names_the_file_and_what_is_wrong) {
   expect_refused("a.obj", tetrahedron + "f -1 -4 -5\n",
                  "line 5: a face refers to vertex -5, and there are 4 before it");
   expect_refused("a.obj", tetrahedron + "f 1 2 x\n", "line 5: \"x\" in a face is no number of a vertex");
-  expect_refused("a.obj", tetrahedron + "f 1 2 3\nf 1 2\n", "line 6: a face with 2 corners");
-  expect_refused("a.obj", tetrahedron + "f\nf 1 2 3\n", "line 5: a face with 0 corners");
   expect_refused("a.obj", "v 0 0\nf 1 1 1\n", "line 1 is not a vertex with three numbers");
   expect_refused("a.obj", tetrahedron + "v 0 zero 0\nf 1 2 3\n", "line 5 is not a vertex");
   expect_refused("a.obj", "v nan 0 0\n" + tetrahedron + "f 1 2 3\n", "the coordinates of point 0 are not finite");
@@ -251,7 +269,7 @@ TEST_F(MeshFile, names_the_file_and_what_is_wrong) {
   expect_refused("a.ply", header + points + "3 0 1 -1", "face 0 refers to vertex -1");
   expect_refused("a.ply", header + points + "3 0 1 0.5", "face 0 refers to vertex 0.5");
   expect_refused("a.ply", header + points + "-3 0 1 2", "a list of face 0 has a length of -3");
-  expect_refused("a.ply", header + points + "2 0 1", "face 0 has 2 corners");
+  expect_refused("a.ply", header + points + "2 0 1", "the file has no triangles");
   expect_refused("a.ply", header + "0 0 0 1 0 x 0 1 0\n3 0 1 2", "\"x\" in vertex 1 is no number");
   expect_refused("a.ply", header + "0 0 0 1 0 inf 0 1 0\n3 0 1 2", "the coordinates of point 1 are not finite");
   expect_refused("a.ply", "ply\nformat ascii 1.0\nelement vertex 99999999999999\nproperty int x\nend_header\n",
@@ -270,9 +288,9 @@ TEST_F(MeshFile, names_the_file_and_what_is_wrong) {
 
   EXPECT_NE(refusal("a.off", "OFF", ErrorKind::invalid_argument).find(".obj, .ply or .stl"), std::string::npos);
   EXPECT_NE(refusal("mesh", "v", ErrorKind::invalid_argument).find(".obj, .ply or .stl"), std::string::npos);
-  EXPECT_THROW(load_mesh(path("nowhere.obj")), Error);
+  expect_unreadable("nowhere.obj", "the file cannot be read: ");
   std::filesystem::create_directory(path("folder.ply"));
-  EXPECT_THROW(load_mesh(path("folder.ply")), Error);
+  expect_unreadable("folder.ply", "the file cannot be read: it is a folder");
 }
 
 TEST_F(MeshFile, refuses_to_save_what_is_no_mesh) {
@@ -292,7 +310,78 @@ TEST_F(MeshFile, refuses_to_save_what_is_no_mesh) {
   refused({points, {0, -1, 2}}, "a.stl", "triangle 0 refers to point -1 of 3");
   refused({{{0, 0, 0}, {0, 0, std::numeric_limits<float>::infinity()}}, {0, 1, 1}}, "a.obj", "point 1 are not finite");
   refused({points, {0, 1, 2}}, "a.vtk", ".obj, .ply or .stl");
-  refused({points, {0, 1, 2}}, "no/such/folder.obj", "cannot be written");
+  write("file", "");
+  refused({points, {0, 1, 2}}, "file/a.obj", "cannot be written");
+  std::filesystem::create_directory(path("folder.stl"));
+  EXPECT_THROW(save_mesh(path("folder.stl"), shapes::box()), Error);
+}
+
+TEST_F(MeshFile, is_saved_in_folders_that_are_made_for_it) {
+  for (const char* name : {"no/such/folder/a.obj", "b/a.ply", "b/c/a.stl"}) {
+    save_mesh(path(name), shapes::box());
+    expect_cube(load_mesh(path(name)));
+  }
+}
+
+TEST_F(MeshFile, is_not_read_in_part_where_reading_fails) {
+#ifdef __linux__
+  // The memory of the process has nothing at its beginning: a regular file that opens, and fails when it is read.
+  for (const char* name : {"a.obj", "a.ply", "a.stl"}) {
+    std::filesystem::create_symlink("/proc/self/mem", path(name));
+    expect_unreadable(name, "the file cannot be read: Input/output error");
+  }
+#else
+  GTEST_SKIP() << "no file that cannot be read";
+#endif
+}
+
+TEST_F(MeshFile, is_not_waited_for_where_it_is_a_pipe) {
+#ifndef _WIN32
+  for (const char* name : {"a.obj", "a.ply", "a.stl"}) {
+    ASSERT_EQ(mkfifo(path(name).c_str(), 0600), 0);
+    expect_unreadable(name, "the file cannot be read: it is no regular file");
+  }
+#else
+  GTEST_SKIP() << "no pipes among files";
+#endif
+}
+
+#ifdef __linux__
+/// Loads a file with 64 MiB of addresses more than the process has, and ends it.
+[[noreturn]] void load_without_memory(const std::string& file) {
+  std::ifstream sizes("/proc/self/statm");
+  rlim_t pages = 0;
+  sizes >> pages;
+  const rlim_t most = pages * rlim_t(sysconf(_SC_PAGESIZE)) + (64 << 20);
+  const rlimit limit{most, most};
+  setrlimit(RLIMIT_AS, &limit);
+  try {
+    std::cerr << load_mesh(file).indices.size() << " indices were read\n";
+  } catch (const Error& e) {
+    std::cerr << e.what() << '\n';
+    std::_Exit(e.kind() == ErrorKind::out_of_memory ? 7 : 1);
+  }
+  std::_Exit(2);
+}
+#endif
+
+TEST_F(MeshFile, is_not_read_in_part_where_memory_runs_out) {
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)  // whose own memory would run out first
+  GTEST_FLAG_SET(death_test_style, "fast");               // which leaves no files of the child
+  const std::string texts[][2] = {
+      {"a.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"},
+      {"a.ply",
+       "ply\nformat ascii 1.0\nelement vertex 3\nproperty int x\nproperty int y\nproperty int z\nelement face 1\n"
+       "property list uchar int vertex_indices\nend_header\n0 0 0 1 0 0 0 1 0 3 0 1 2\n"},
+      {"a.stl", "solid\nfacet\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid\n"}};
+  for (const auto& [name, text] : texts) {
+    const std::string file = write(name, text);
+    std::filesystem::resize_file(file, 256 << 20);
+    EXPECT_EXIT(load_without_memory(file), testing::ExitedWithCode(7), "out of memory: .*not enough memory");
+  }
+#else
+  GTEST_SKIP() << "memory has no limit here";
+#endif
 }
 
 TEST_F(MeshFile, survives_bytes_at_random) {

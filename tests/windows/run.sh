@@ -57,7 +57,6 @@ ln -sfn /usr/include/spirv "$folder/spirv-headers/include/spirv"
 cp -r /usr/share/cmake/nlohmann_json /usr/share/cmake/CLI11 "$prefix/share/cmake/"
 library fmt fmtlib -DFMT_TEST=OFF -DFMT_DOC=OFF
 library googletest googletest -DBUILD_GMOCK=OFF
-library tinyobjloader tinyobjloader
 library spirv-tools spirv-tools -DSPIRV_SKIP_TESTS=ON -DSPIRV_SKIP_EXECUTABLES=ON -DSPIRV_WERROR=OFF \
   "-DSPIRV-Headers_SOURCE_DIR=$folder/spirv-headers"
 library spirv-cross spirv-cross -DSPIRV_CROSS_CLI=OFF -DSPIRV_CROSS_ENABLE_TESTS=OFF -DSPIRV_CROSS_SHARED=OFF

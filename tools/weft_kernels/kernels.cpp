@@ -80,6 +80,10 @@ Found export_one(const detail::KernelCore& kernel, const std::string& stem, cons
 }
 
 void load(const std::string& path, const Request& request, std::vector<Found>& all) {
+  // To open a pipe would wait for who writes into it.
+  std::error_code error;
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error))
+    fail(ErrorKind::io, fmt::format("{} is no regular file", path));
   const auto before = detail::KernelCore::all();
   if (const std::string why = platform::load_library(path); !why.empty())
     fail(ErrorKind::io, fmt::format("{}: {}; a program is run: weft-kernels list -- PROGRAM ARGUMENTS", path, why));
