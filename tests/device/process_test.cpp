@@ -74,6 +74,7 @@ int leave_work(const std::vector<std::string>& arguments) {
   if (how == "no handle at all") {
     static Array<float>* volatile kept = nullptr;  // what it points to is never destroyed
     kept = new Array<float>(globals.x);
+    (void)kept;
     globals.x = {};
     globals.device.reset();
   }
