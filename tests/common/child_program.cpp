@@ -33,7 +33,7 @@ ChildResult run_child(const std::string& name, const std::vector<std::string>& a
   // The layers are not what is tested here, and would be asked by processes that have lost their threads.
   std::string command = "env WEFT_VALIDATION=0";
   for (const std::string& variable : environment) command += " " + quoted(variable);
-  command += " timeout 60 " + quoted(program_path()) + " --child " + quoted(name);
+  command += " timeout 100 " + quoted(program_path()) + " --child " + quoted(name);
   for (const std::string& argument : arguments) command += " " + quoted(argument);
   ChildResult result;
   std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");

@@ -15,7 +15,7 @@ struct ChildProgram {
 bool run_child_program(int argc, char** argv, int& code);
 
 struct ChildResult {
-  int code = 0;        ///< of its end; 128 + the signal that ended it; 124 after a minute
+  int code = 0;        ///< of its end; 128 + the signal that ended it; 124 after 100 seconds
   std::string output;  ///< on both streams
 };
 /// Runs one and waits; not on Windows. \param environment  "NAME=value" of further variables

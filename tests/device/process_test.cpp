@@ -64,7 +64,6 @@ Globals globals;
 int leave_work(const std::vector<std::string>& arguments) {
   const std::string &name = arguments[0], &how = arguments[1];
   globals.device.emplace(name);
-  if (how == "no handle at all") (void)new Device(*globals.device);
   globals.x = zeros<float>(*globals.device, 1000);
   launch(count_up, 1000, globals.x, 100);
   if (how == "submitted") globals.device->stream().submit();
@@ -73,7 +72,8 @@ int leave_work(const std::vector<std::string>& arguments) {
     launch(other, count_up, 1000, globals.x, 200);
   }
   if (how == "no handle at all") {
-    static Array<float>* const kept = new Array<float>(globals.x);
+    static Array<float>* volatile kept = nullptr;  // what it points to is never destroyed
+    kept = new Array<float>(globals.x);
     (void)kept;
     globals.x = {};
     globals.device.reset();
@@ -153,13 +153,16 @@ std::optional<int> end_of_child() {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);  // what hangs is ended by a signal
+    alarm(60);  // what hangs is ended by a signal
     return {};
   }
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
+
+// What only the threads of the parent knew of is a leak to who looks for such in the child.
+const std::vector<std::string> kForked = {"ASAN_OPTIONS=detect_leaks=0"};
 
 // Exits with 1 unless f() throws what a device throws that was left behind.
 void expect_left_behind(const char* what, const std::function<void()>& f) {
@@ -221,7 +224,7 @@ TEST_P(Forks, leave_devices_to_the_parent) {
   if (on_reference()) GTEST_SKIP() << "it is memory alone: see below";
   for (const char* how : {"returns", "uses"}) {
     SCOPED_TRACE(how);
-    const ChildResult ended = run_child("use in child", {name_of(device()), how});
+    const ChildResult ended = run_child("use in child", {name_of(device()), how}, kForked);
     EXPECT_EQ(ended.code, 0) << ended.output;
   }
 }
@@ -238,7 +241,7 @@ const ChildProgram kUseReferenceInChild("use reference in child", use_reference_
 
 TEST_P(Forks, take_the_interpreter_with_them) {
   if (!on_reference()) GTEST_SKIP() << "it has threads: see above";
-  const ChildResult ended = run_child("use reference in child", {});
+  const ChildResult ended = run_child("use reference in child", {}, kForked);
   EXPECT_EQ(ended.code, 0) << ended.output;
 }
 
@@ -274,7 +277,7 @@ const ChildProgram kForkAmongThreads("fork among threads", fork_among_threads);
 
 TEST_P(Forks, leave_devices_that_other_threads_use) {
   if (on_reference()) GTEST_SKIP() << "it is memory alone";
-  const ChildResult ended = run_child("fork among threads", {name_of(device())});
+  const ChildResult ended = run_child("fork among threads", {name_of(device())}, kForked);
   EXPECT_EQ(ended.code, 0) << ended.output;
 }
 
@@ -295,7 +298,7 @@ const ChildProgram kOpenInChild("open in child", open_in_child);
 TEST_P(Forks, may_open_devices_where_the_parent_has_none) {
   for (const char* when : {"before any", "after those of the parent are closed"}) {
     SCOPED_TRACE(when);
-    const ChildResult ended = run_child("open in child", {name_of(device()), when});
+    const ChildResult ended = run_child("open in child", {name_of(device()), when}, kForked);
     EXPECT_EQ(ended.code, 0) << ended.output;
   }
 }
