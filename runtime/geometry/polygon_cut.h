@@ -1,5 +1,6 @@
 // Polygons become triangles.
 #pragma once
+#include <compare>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -13,14 +14,14 @@ class Cutter {
  public:
   /// Cuts a polygon into its number of corners - 2 triangles, which run as it does. Of any polygon that does not cross
   /// itself, in any plane and of any size, they cover the polygon and nothing else: it may have corners on straight
-  /// edges, touch itself, have holes to which an edge leads and comes back from, and points that it visits again. No
-  /// triangle is without area unless there is no other way. One that crosses itself gives triangles of which as few as
+  /// edges, touch itself, have holes to which an edge leads and comes back from, and points that it visits again. Where
+  /// it does not touch itself, no triangle is without area. One that crosses itself gives triangles of which as few as
   /// possible lie backwards.
   /// \param points   finite
   /// \param corners  in range, three at least
   /// \param indices  takes the triangles
   /// \return         false, and no triangle, for more than kMostCrossed corners that cross themselves
-  /// Cost: about a microsecond for four corners, and as many as there are for more than a thousand; see cut_ears().
+  /// Cost: about a microsecond for four corners; that of cut_ears() for more than a dozen.
   bool cut(std::span<const vec3> points, std::span<const int> corners, std::vector<int>& indices);
 
   /// So many corners without an ear are cut by trying all ways.
