@@ -30,7 +30,7 @@ struct CapturedLaunch {
   std::array<std::byte, ir::report::kArgumentBytes> report{};  ///< what debug mode adds to its arguments
   /// Structures that were changed before it, or by it too, and not made anew by then: see Capture::Stale.
   std::vector<std::shared_ptr<std::atomic<bool>>> stale_before = {}, stale_behind = {};
-  /// What it changed, and memory of which tapes of the capture needed elements as they stood there behind it, or had
+  /// What it changed, and memory of which tapes of the capture needed elements as they stood there after it, or had
   /// left some there.
   std::vector<backend::MemoryRange> changed = {};
   std::vector<std::shared_ptr<Storage>> needed = {};

@@ -36,7 +36,7 @@ StreamState::~StreamState() {
   found.deliver_quietly();
 }
 
-// Behind a wait for everything: what was dropped before is not needed any more, and whoever waits may have nothing else
+// After a wait for everything: what was dropped before is not needed any more, and whoever waits may have nothing else
 // for the device in a long time.
 void StreamState::give_back() { device->device->give_back(); }
 

@@ -36,7 +36,7 @@ struct Fit {
   Array<float> x, y, loss;
 };
 
-TEST_P(GraphSets, give_a_step_behind_a_living_tape_another_rate_in_each_launch) {
+TEST_P(GraphSets, give_a_step_after_a_living_tape_another_rate_in_each_launch) {
   Fit fit(device());
   GraphNode step;
   const Graph graph = capture(device(), [&] {

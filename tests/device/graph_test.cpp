@@ -254,7 +254,7 @@ TEST_P(Graphs, refuse_conditions_that_are_none) {
   refused([&] { graph_while(flag, 0, work); }, "a limit of 0 rounds; 1 to 2^20");
   refused([&] { graph_while(flag, (1 << 20) + 1, work); }, "1 to 2^20");
   refused([&] { graph_while(flag, 2000, [&] { graph_while(flag, 2000, work); }); },
-          "operations up to 2000 times, behind 0 others, and a graph with loops has 1048576");
+          "operations up to 2000 times, after 0 others, and a graph with loops has 1048576");
   refused([&] { graph_if(flag, nullptr); }, "graph_if() is given an empty function");
   refused(nullptr, "capture() is given an empty function");
 }
