@@ -98,7 +98,7 @@ bool is_line(const Array<T, 4>& a) {
 
 /// Element i of scalars_of() an array, in row-major order. \param line  of is_line()
 template <class A>
-auto scalar_at(const A& a, const Int& i, const Int& column, bool line) {
+auto& scalar_at(const A& a, const Int& i, const Int& column, bool line) {
   if (line) return a(0, 0, i, column);
   const Int rows = i / a.shape(2);
   return a(rows / a.shape(1), rows % a.shape(1), i % a.shape(2), column);
