@@ -327,6 +327,10 @@ RegionId Builder::open_region(RegionId parent) {
 void Builder::refuse_depth() const {
   const auto alternatives = std::ranges::count_if(stack_, [&](RegionId r) { return is_chain_[r] != 0; });
   const Loc loc = module_[open_.back()].loc();
+  if (max_depth_ != kMaxTracedDepth)
+    fail(module_, loc,
+         fmt::format("more than {} blocks are nested, where what follows a Return, Break or Continue counts as one",
+                     max_depth_));
   if (std::size_t(alternatives) > max_depth_ / 2)
     fail(module_, loc, fmt::format("an If has more than {} alternatives", max_depth_));
   fail(

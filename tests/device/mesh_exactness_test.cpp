@@ -144,17 +144,12 @@ TEST_P(MeshExactness, of_signs_goes_by_how_far_the_surface_is) {
         for (const vec3& p : near_surface(data, points() / 4, height, 5)) asked.push_back(p);
       std::vector<double> windings, distances;
       for (const vec3& p : asked) windings.push_back(oracle.winding(p)), distances.push_back(oracle.distance(p));
-      // The closest point itself, from which the normal tells the side, is rounded by its coordinates.
-      double size = 0;
-      for (const vec3& p : data.points)
-        for (int k = 0; k < 3; ++k) size = std::max(size, std::abs(double(p[k])));
       for (const auto& [sign, name] : signs) {
         const auto got = ask_points(device(), on_device, asked, kNoLimit, sign);
         double furthest = 0;  // of the wrong ones from the surface, of the reach
         for (std::size_t i = 0; i < asked.size(); ++i)
           if (got[i].sign != (windings[i] > 0.5 ? -1 : 1))
-            furthest = std::max(furthest,
-                                distances[i] / (sign == MeshSign::normal ? size : reach(data, got[i].face, asked[i])));
+            furthest = std::max(furthest, distances[i] / reach(data, got[i].face, asked[i]));
         show(std::string("wrong sign by ") + name + ", of the reach: " + name_of(mesh, away), furthest);
         EXPECT_LT(furthest, 16 * kRounding) << name << ", " << name_of(mesh, away);
       }
