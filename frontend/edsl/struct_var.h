@@ -56,7 +56,7 @@ void slots_of(const typename PartsOf<T>::type& v, tracing::Slot**& out) {
     for (int i = 0; i < Flat<T>::count; ++i) *out++ = &const_cast<Var<T>&>(v).part(i).slot();
   } else if constexpr (is_std_array<T>) {
     for (const auto& e : v) slots_of<typename T::value_type>(e, out);
-  } else if constexpr (Struct<T>) {
+  } else if constexpr (Struct<T> && FieldTypes<T>::count > 0) {
     with_fields<FieldTypes<T>::count>(v, [&]<class... F>(const Var<F>&... f) { (slots_of<F>(f, out), ...); });
   }
 }
@@ -148,11 +148,12 @@ class Var<T> : public detail::FieldsOf<T, Var>, public detail::RecordOps<T> {
 
   Var& operator=(const Var& v) & { return assign(In<T>(v, Loc{})); }
   template <class A>
-  requires(!std::is_same_v<A, Var> && std::is_convertible_v<const A&, In<T>>) Var& operator=(const A& a) & {
-    return assign(In<T>(a, Loc{}));
+  requires(!std::is_same_v<A, Var>) Var& operator=(const A& a) & {
+    WEFT_REFUSE_ASSIGNMENT(T, A);
+    if constexpr (std::is_convertible_v<const A&, In<T>>) assign(In<T>(a, Loc{}));
+    return *this;
   }
   template <class A>
-  requires std::is_convertible_v<const A&, In<T>>
   const Var& operator=(const A&) const& {
     WEFT_REFUSE_WRITE(A);
     return *this;

@@ -21,6 +21,10 @@ class Var {
   static_assert(!std::is_same_v<T, T>,
                 "weft: kernels do not know this type; declare a struct with WEFT_STRUCT(S, fields...) or as a two-face "
                 "template");
+
+ public:
+  template <class A>
+  Var& operator=(const A&);  // so that the assertion stays the only message
 };
 
 template <class T>

@@ -267,7 +267,7 @@ CASES = {
     "struct_correct": (structs("Var<Particle<>> q = p[i]; q = Var<Particle<>>(q.pos, 2.f); p[i] = q; p[i].pos.x = p[0].mass; p[i] = p[i + 1]; m[i].points[0] = p[i].pos;"), "", None),
     "unknown_field": (structs("p[i].masss = 1;"), "", "has no member"),
     "wrong_type_of_field": (structs("p[i].mass = p[i].pos;"), "", "convert it, as in Float(i)"),
-    "wrong_struct": (structs("p[i] = m[i];"), "", "no match for"),
+    "wrong_struct": (structs("p[i] = m[i];"), "", "what is assigned is of another type"),
     "wrong_field_of_variable": (structs("Var<Particle<>> q = p[i]; q.pos = i;"), "", "convert it, as in Float(i)"),
     "undeclared_struct": (element("Plain", ""), "", "declare a struct with WEFT_STRUCT"),
     "undeclared_variable": (structs("Var<Plain> q;"), "", "declare a struct with WEFT_STRUCT"),
