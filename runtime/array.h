@@ -199,8 +199,8 @@ class ArrayBase {
 ///
 /// Row-major; the last dimension is contiguous unless the array is a view. Creating, filling and copying is done in
 /// order with launches on Device::stream(); only functions that bring data to the host wait.
-/// Errors: Error(invalid_argument) for negative sizes, shapes that differ, null arrays; Error(out_of_memory). Each names
-/// file and line of the call, which the last parameter, or one that holds sizes or an index, brings by itself.
+/// Errors: Error(invalid_argument) for negative sizes, shapes that differ, null arrays; Error(out_of_memory). Each
+/// names file and line of the call, which the last parameter, or one that holds sizes or an index, brings by itself.
 ///
 /// Negative indices and bounds of slices count from the end, as in Python: row -1 is the last one.
 template <class T, int N = 1>
