@@ -100,7 +100,7 @@ auto lbvh_kernel(bool packs, bool grouped) {
                     }
                     bvh.parents[h.link] = -1;
                     bvh.info[kBvhRoot] = UInt(h.link);
-                    bvh.info[detail::kBvhDepth] = UInt(max(height, 1));
+                    bvh.info[kBvhDepth] = UInt(max(height, 1));
                   }
                 });
 }
