@@ -42,7 +42,7 @@ Block::~Block() {
   Trace* t = Trace::if_sound();
   if (state_ != State::open || !t) return;
   if (std::uncaught_exceptions() != exceptions_) {
-    t->break_off(loc_, exception_leaves(fmt::format("the body of {}", name_of(kind_))));
+    t->break_off(loc_, detail::exception_leaves(fmt::format("the body of {}", name_of(kind_))));
     return;
   }
   t->defer_error(loc_, fmt::format(kLeft, name_of(kind_)));
@@ -101,7 +101,7 @@ RangeLoop::~RangeLoop() {
   if (state_ != 1 || !t) return;
   const std::string name = "for (.. : range(..))";
   if (std::uncaught_exceptions() != exceptions_) {
-    t->break_off(loc_, exception_leaves("the body of " + name));
+    t->break_off(loc_, detail::exception_leaves("the body of " + name));
     return;
   }
   t->defer_error(loc_, fmt::format(kLeft, name));

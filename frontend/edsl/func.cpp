@@ -159,7 +159,7 @@ std::shared_ptr<ir::Module> trace_function(const FuncCore& core, const Code& cod
     kernel.module().arrays.resize(arrays);
     return nullptr;
   } catch (...) {
-    caller.break_off(code.loc, exception_leaves("func \"" + code.name + "\""));
+    caller.break_off(code.loc, detail::exception_leaves("func \"" + code.name + "\""));
     throw;
   }
   return function;
@@ -173,7 +173,7 @@ std::vector<Id> call_in_place(const FuncCore& core, FuncBody body, const FuncArg
   try {
     body(core, inputs, outputs);
   } catch (...) {
-    trace.break_off(core.loc, exception_leaves("func \"" + core.name + "\""));
+    trace.break_off(core.loc, detail::exception_leaves("func \"" + core.name + "\""));
     throw;
   }
   return outputs;

@@ -147,7 +147,7 @@ void Trace::break_off(Loc loc, std::string message) {
   broken_ = true;
 }
 
-std::string exception_leaves(const std::string& what) {
+std::string detail::exception_leaves(const std::string& what) {
   return fmt::format("an exception leaves {}: in kernels it may not be caught, as what was traced before it stays",
                      what);
 }
@@ -687,7 +687,8 @@ int exceptions() { return std::uncaught_exceptions(); }
 
 void leave_short_circuit(int exceptions, Loc loc) {
   Trace* t = Trace::if_sound();
-  if (t && std::uncaught_exceptions() != exceptions) t->break_off(loc, exception_leaves("an operand of && or ||"));
+  if (t && std::uncaught_exceptions() != exceptions)
+    t->break_off(loc, detail::exception_leaves("an operand of && or ||"));
 }
 
 Id end_short_circuit(Id left, Id right, bool or_else, Loc loc) {

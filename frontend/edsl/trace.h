@@ -137,8 +137,10 @@ class Trace {
   bool is_function_ = false;
 };
 
+namespace detail {
 /// The message about an exception that leaves something of a kernel.
 std::string exception_leaves(const std::string& what);
+}  // namespace detail
 
 namespace tracing {
 

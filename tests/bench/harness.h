@@ -99,6 +99,7 @@ class Harness {
 void add_codegen(Harness& harness);
 void add_codegen_library(Harness& harness);
 void add_structs(Harness& harness);
+void add_ladders(Harness& harness);
 void add_compile(Harness& harness);
 void add_launch(Harness& harness);
 void add_runtime(Harness& harness);

@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
   weft::bench::add_codegen(harness);
   weft::bench::add_codegen_library(harness);
   weft::bench::add_structs(harness);
+  weft::bench::add_ladders(harness);
   weft::bench::add_compile(harness);
   weft::bench::add_launch(harness);
   weft::bench::add_runtime(harness);

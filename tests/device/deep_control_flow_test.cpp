@@ -87,15 +87,9 @@ TEST_P(DeepControlFlow, alternatives_of_a_chain) {
   for (const int depth : kDepths) {
     auto k = kernel("chain", [depth](Arr<int> o) {
       Int i = tid();
-      If (i == 0) {
-        o[i] = 7;
-      }
-      for (int k = 1; k < depth; ++k) {
-        ElseIf (i == k) {
-          o[i] = 3 * k;
-        }
-      }
-      Else { o[i] = -2; }
+      auto chain = if_(i == 0, [&] { o[i] = 7; });
+      for (int k = 1; k < depth; ++k) chain.elif_([&] { return i == k; }, [&] { o[i] = 3 * k; });
+      chain.else_([&] { o[i] = -2; });
     });
     expect_values(device(), k, depth, [&](int i) { return i == 0 ? 7 : i < depth ? 3 * i : -2; });
   }
@@ -176,15 +170,9 @@ TEST_P(DeepControlFlow, gradients_of_ladders_and_of_early_returns) {
     auto ladder = kernel("ladder", [depth](Arr<const float> x, Arr<float> y) {
       Int i = tid();
       Float v = x[i];
-      If (i == 0) {
-        v = 0.5f * v;
-      }
-      for (int k = 1; k < depth; ++k) {
-        ElseIf (i == k) {
-          v = float(k) * v * v;
-        }
-      }
-      Else { v = 3 * v; }
+      auto chain = if_(i == 0, [&] { v = 0.5f * v; });
+      for (int k = 1; k < depth; ++k) chain.elif_([&] { return i == k; }, [&] { v = float(k) * v * v; });
+      chain.else_([&] { v = 3 * v; });
       y[i] = v;
     });
     auto returns = kernel("returns", [depth](Arr<const float> x, Arr<float> y) {
@@ -226,14 +214,8 @@ TEST_P(DeepControlFlow, more_than_is_held_is_refused_with_a_number) {
   };
   const std::string chain = message(kernel("alternatives", [](Arr<int> o) {
     Int i = tid();
-    If (i == 0) {
-      o[i] = 7;
-    }
-    for (int k = 1; k < 3000; ++k) {
-      ElseIf (i == k) {
-        o[i] = k;
-      }
-    }
+    auto chain = if_(i == 0, [&] { o[i] = 7; });
+    for (int k = 1; k < 3000; ++k) chain.elif_([&] { return i == k; }, [&] { o[i] = k; });
   }));
   expect_contains(chain, "more than 1024 alternatives");
   expect_contains(chain, "deep_control_flow_test.cpp");

@@ -179,16 +179,17 @@ void GradientBody::deep() {
   is_deep_ = true;
   switch (pick(plain_ ? 3 : 2)) {
     case 0: {
-      If (where == 0) {
-        var() = expression(1);
-      }
+      auto chain = if_(where == 0, [&] { var() = expression(1); });
       for (int k = 1; k < n; ++k) {
-        ElseIf (where == k) {
-          if (k % 8 == 0) row_[place()] += expression(0) * 0.5;
-          if (k % 8 != 0) var() = var() * real();
-        }
+        chain.elif_([&] { return where == k; },
+                    [&] {
+                      if (k % 8 == 0)
+                        row_[place()] += expression(0) * 0.5;
+                      else
+                        var() = var() * real();
+                    });
       }
-      Else { var() = expression(1); }
+      chain.else_([&] { var() = expression(1); });
       return;
     }
     case 1: return nest(where, 0, n);
@@ -208,13 +209,11 @@ void GradientBody::nest(const Int& where, int k, int n) {
     return;
   }
   Double before = k % 16 == 3 ? Double(var() * real()) : Double(0.1);
-  If (where > k) {
+  auto chain = if_(where > k, [&] {
     nest(where, k + 1, n);
     if (k % 16 == 3) var() += before;
-  }
-  if (k % 4 == 1) {
-    Else { var() = var() * real(); }
-  }
+  });
+  if (k % 4 == 1) chain.else_([&] { var() = var() * real(); });
 }
 
 void GradientBody::leave(int depth) {

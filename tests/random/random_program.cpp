@@ -442,29 +442,26 @@ class Generator {
   }
 
   void chain(const Int& where, int n) {
-    If (on_level(where, 0)) {
-      assign();
-    }
+    auto chain = if_(on_level(where, 0), [&] { assign(); });
     for (int k = 1; k < n; ++k) {
-      ElseIf (on_level(where, k)) {
-        if (k % 8 == 0) assign();
-        if (k % 8 == 3 && !in_function_) store();
-      }
+      chain.elif_([&] { return on_level(where, k); },
+                  [&] {
+                    if (k % 8 == 0) assign();
+                    if (k % 8 == 3 && !in_function_) store();
+                  });
     }
-    Else { assign(); }
+    chain.else_([&] { assign(); });
   }
 
   void nest(const Int& where, int k, int n) {
     if (k == n) return assign();
     if (k % 16 == 5) assign();
     Int before = where + k;
-    If ((where & 511) > k) {
+    auto branches = if_((where & 511) > k, [&] {
       nest(where, k + 1, n);
       if (k % 32 == 7) variables_[0].slot.assign(convert(variables_[0].type, before.read()), {});
-    }
-    if (k % 4 == 1) {
-      Else { assign(); }
-    }
+    });
+    if (k % 4 == 1) branches.else_([&] { assign(); });
   }
 
   Random random_;
