@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <system_error>
 
 #include "../frontend/support/error.h"
@@ -192,6 +193,7 @@ weft_loader_status weft_kernel_read(const char* json, size_t json_bytes, const v
     given(json, "json");
     if (!spirv && spirv_bytes) invalid("spirv is null");
     given(kernel, "kernel") = nullptr;
+    if (json_bytes > std::string().max_size()) throw std::bad_alloc();  // no memory is as large
     *kernel = make_kernel({json, json_bytes}, spirv, spirv_bytes);
   });
 }

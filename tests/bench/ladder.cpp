@@ -18,7 +18,7 @@ void early_returns(Run& run) {
   std::vector<int> rungs;
   for (std::int64_t i = 0; i < kThreads; ++i) rungs.push_back(rung(i));
   const Array<int> at(device, rungs);
-  const Array<int> out = Array<int>::empty(device, kThreads);
+  Array<int> out = Array<int>::empty(device, kThreads);
 
   auto returns = kernel("early_returns", [](Arr<const int> at, Arr<int> out) {
     Int i = tid(), mine = at[i];

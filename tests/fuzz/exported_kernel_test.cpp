@@ -165,7 +165,7 @@ TEST(ExportedKernelFuzz, damaged_exports_are_kernels_or_refused_in_words) {
         std::vector<std::uint32_t> changed(words.size() / 4);
         std::memcpy(changed.data(), words.data(), words.size());
         other.spirv_bytes = words.size();
-        other.spirv_hash = hash_of_words(changed);
+        other.spirv_hash = detail::hash_of_words(changed);
         json = to_json(other);
         break;
       }
