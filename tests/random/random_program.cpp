@@ -410,6 +410,7 @@ class Generator {
 
   void deep() {
     is_deep_ = true;
+    if (variables_.empty()) declare();  // or an assignment inside would, and the variable would end there
     const int n = levels();
     Int where = integer(1) + thread_ * 3;
     switch (random_.below(in_function_ ? 2 : 4)) {
