@@ -200,6 +200,7 @@ bool VulkanDevice::leave_behind() noexcept {
 }
 
 void VulkanDevice::process_ends() noexcept {
+  if (ends_.load(std::memory_order_relaxed)) return;  // the end is told twice: by the thread's objects and by atexit()
   ending_thread_ = std::this_thread::get_id();
   ends_.store(true, std::memory_order_release);
 }

@@ -35,11 +35,14 @@ constexpr const char* kLeft =
 }  // namespace
 
 Block::Block(Kind kind, Loc loc) : kind_(kind), exceptions_(std::uncaught_exceptions()), loc_(loc) {
+  Trace* t = Trace::if_sound();
+  if (t && (kind == Kind::else_ || kind == Kind::else_if)) t->await_else(false);
   Trace::current(loc);
 }
 
 Block::~Block() {
   Trace* t = Trace::if_sound();
+  if (t && kind_ == Kind::if_) t->await_else(false);
   if (state_ != State::open || !t) return;
   if (std::uncaught_exceptions() != exceptions_) {
     t->break_off(loc_, detail::exception_leaves(fmt::format("the body of {}", name_of(kind_))));
@@ -72,6 +75,7 @@ void Block::begin(Id condition) {
 void Block::leave() {
   close();
   state_ = State::closed;
+  if (kind_ == Kind::if_) Trace::current(loc_).await_else(true);
 }
 
 void Block::close() {

@@ -42,7 +42,7 @@ class Block {
     begin(ir::kNone);
     return true;
   }
-  /// The `for` of an If runs twice: for its body, and, when that is closed, for what stands behind `else`.
+  /// The `for` of an If runs twice: for its body, and, when that is closed, for what stands after `else`.
   bool next() {
     if (state_ == State::open) {
       leave();

@@ -82,6 +82,10 @@ Trace& Trace::current(Loc loc) {
     t.break_off(loc, "a weft::Error of this kernel is caught inside it, where it must come through to the launch");
     t.fail(loc, t.deferred_);
   }
+  if (t.awaits_else_) {
+    t.break_off(loc, "a native else follows an If; write Else or ElseIf");
+    t.fail(loc, t.deferred_);
+  }
   return t;
 }
 

@@ -73,6 +73,9 @@ class Trace {
   /// As defer_error, where an exception has left the trace in a state that makes no sense: should the kernel catch it,
   /// the next thing it traces throws the error.
   void break_off(Loc loc, std::string message);
+  /// An If is closed, and its `for` goes round once more for what stands after `else`: an Else or ElseIf of weft's.
+  /// What a native `else` does would belong to no condition, so that the next thing it traces is an error.
+  void await_else(bool awaits) { awaits_else_ = awaits; }
   /// Throws the error that was deferred, as the cause of this one, or else this one.
   [[noreturn]] void fail(Loc loc, const std::string& message);
   void finish();
@@ -135,6 +138,7 @@ class Trace {
   std::uint64_t failures_;  ///< ir::failures() when it began
   Trace* outer_;
   bool is_function_ = false;
+  bool awaits_else_ = false;
 };
 
 namespace detail {

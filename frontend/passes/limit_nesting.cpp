@@ -20,8 +20,8 @@
 //   if r { C }
 //   if p { D(kept) }
 //
-// and B, C are split in the same way. Pure operations that no guarded value feeds stand outside the guards, so that a
-// ladder of early returns costs one branch a rung, as it does where it nests. A loop stays a loop, and stands inside
+// and B, C are split in the same way. A few cheap operations at the head of each side stand outside its guard, so that
+// a ladder of early returns costs one branch a rung, as it does where it nests. A loop stays a loop, and stands inside
 // the guard: only loops inside loops use up the depth for good.
 #include <fmt/format.h>
 
@@ -34,6 +34,9 @@
 
 namespace weft::ir {
 namespace {
+
+/// Operations at the head of a region that is laid out flat which may stand outside its guard.
+constexpr std::size_t kOutside = 8;
 
 /// How deep the regions of a body nest.
 class Heights {
@@ -253,6 +256,12 @@ class Flattener : Rewriter {
 
   // ---- Regions that are laid out flat
 
+  /// May it run in threads that do not need it, so that a branch's condition costs no branch of its own?
+  static bool is_cheap(Op op) {
+    if (op == Op::local_get) return true;
+    return info(op).effect == Effect::pure && !(op >= Op::sqrt && op <= Op::tanh) && op != Op::div && op != Op::rem;
+  }
+
   /// Both sides of a branch one after the other. `guard`: under which the branch itself runs; kNone: always.
   void lay_out(Id id, unsigned depth, Id guard) {
     const Inst& inst = from_[id];
@@ -272,6 +281,7 @@ class Flattener : Rewriter {
 
   void flat(RegionId region, unsigned depth, Id guard, const std::vector<std::uint32_t>& results) {
     Segment segment{guard};
+    std::size_t outside = 0;
     for (const Id id : from_.regions[region].insts) {
       const Inst& inst = from_[id];
       if (inst.op == Op::if_ && is_deep(id, depth + 1)) {
@@ -283,7 +293,8 @@ class Flattener : Rewriter {
           builder_.local_set(results[k], use(from_.arg(id, int(k))), inst.loc());
       } else if (inst.op == Op::result) {
         continue;  // came with what it is a result of, or is in a local
-      } else if (!segment.open && (info(inst.op).effect == Effect::pure || inst.op == Op::local_get)) {
+      } else if (!segment.open && outside < kOutside && is_cheap(inst.op)) {
+        ++outside;
         instruction(id, depth);
       } else {
         open(segment, inst.loc());

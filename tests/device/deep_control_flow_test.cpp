@@ -149,7 +149,10 @@ TEST_P(DeepControlFlow, assertions_and_checks_of_debug_mode) {
   });
   std::vector<int> numbers(64);
   for (int k = 0; k < 64; ++k) numbers[std::size_t(k)] = k * 37 % 101;
-  const Debug before = debug_mode();
+  const struct Restored {
+    Debug before = debug_mode();
+    ~Restored() { set_debug(before); }
+  } restored;
   for (const bool checks : {false, true}) {
     set_debug(checks);
     auto a = Array<int>(device(), numbers);
@@ -162,7 +165,6 @@ TEST_P(DeepControlFlow, assertions_and_checks_of_debug_mode) {
       ASSERT_EQ(values[std::size_t(i)], sum) << i << (checks ? " with checks" : "");
     }
   }
-  set_debug(before);
 }
 
 TEST_P(DeepControlFlow, gradients_of_ladders_and_of_early_returns) {

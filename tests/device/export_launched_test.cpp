@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../../frontend/support/platform.h"
-#include "../common/child_program.h"
+#include "child_program.h"
 #include "device_test.h"
 
 #ifndef _WIN32

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "../../runtime/view.h"
-#include "../common/child_program.h"
+#include "child_program.h"
 #include "device_test.h"
 
 #ifdef __linux__

@@ -5,7 +5,7 @@
 
 #include "../../backends/vulkan/vulkan.h"
 #include "../../frontend/support/platform.h"
-#include "../common/child_program.h"
+#include "child_program.h"
 #include "device_test.h"
 #include "devices.h"
 

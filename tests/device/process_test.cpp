@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "../common/child_program.h"
+#include "child_program.h"
 #include "device_test.h"
 
 #ifndef _WIN32

@@ -283,6 +283,52 @@ TEST_P(TraceFaults, literal_indices_of_rows_and_lists_are_looked_at) {
   expect_contains(error_of([&] { launch(listed, 1, indexed(x, rows, rows)); }), "index -1 is outside dimension 0 of");
 }
 
+TEST_P(TraceFaults, a_native_else_after_an_if_is_refused) {
+  // It would run in every thread: native code takes the second round of the If, in which nothing is conditional.
+  auto x = zeros<int>(device(), 4);
+  expect_contains(error_of([&] {
+                    launch(kernel("native_else",
+                                  [](Arr<int> x) {
+                                    Int i = tid();
+                                    If (i > 1) {
+                                      x[i] = 1;
+                                    } else {
+                                      x[i] = 2;
+                                    }
+                                  }),
+                           4, x);
+                  }),
+                  "a native else follows an If; write Else or ElseIf");
+  expect_contains(error_of([&] {
+                    launch(kernel("native_else_of_variables",
+                                  [](Arr<int> x) {
+                                    Int i = tid(), v = 0;
+                                    If (i > 1) {
+                                      x[i] = 1;
+                                    } else {
+                                      v = 2;
+                                    }
+                                    x[i] += v;
+                                  }),
+                           4, x);
+                  }),
+                  "a native else follows an If");
+  expect_contains(error_of([&] {
+                    launch(kernel("native_else_if",
+                                  [](Arr<int> x) {
+                                    Int i = tid();
+                                    If (i > 1) {
+                                      x[i] = 1;
+                                    } else If (i > 0) {
+                                      x[i] = 2;
+                                    }
+                                  }),
+                           4, x);
+                  }),
+                  "a native else follows an If");
+  EXPECT_EQ(x.to_vector(), std::vector<int>(4, 0));
+}
+
 TEST_P(TraceFaults, an_else_belongs_to_the_if_that_cpp_says) {
   const auto host = [](int a, int b) {
     int r = 0;

@@ -7,7 +7,7 @@ small=(--device reference --mesh good.obj --particles 4 --frames 2 --substeps 2 
 
 "$program" "${small[@]}" --out out > log 2>&1 || fail "a tetrahedron"
 draws "a picture of a tetrahedron" out/collide.png
-refuses "a file that is not there" nowhere.obj "cannot be opened" -- --mesh nowhere.obj
+refuses "a file that is not there" nowhere.obj "cannot be read" -- --mesh nowhere.obj
 refuses "no particles" "--particles" -- --particles 0
 refuses "no steps" "--substeps" -- --substeps 0
 refuses "a number that is none" "--frames" -- --frames many

@@ -30,7 +30,7 @@ accepts "a mesh as small as numbers go" --mesh tiny.obj
 mesh "mtllib missing.mtl\r\n${tetrahedron}usemtl none\r\nf 1/1/1 3//2 2\r\n" dos.obj
 accepts "line ends of another system, a missing material" --mesh dos.obj
 
-refuses "a file that is not there" nowhere.obj "cannot be opened" -- --mesh nowhere.obj
+refuses "a file that is not there" nowhere.obj "cannot be read" -- --mesh nowhere.obj
 mkdir folder.obj
 refuses "a folder" folder.obj "cannot be" -- --mesh folder.obj
 : > empty.obj

@@ -22,7 +22,7 @@ grep -qF 'row 32 of 32' log || fail "no progress is shown"
 refuses "a device without ray queries" "ray queries" -- --search device
 refuses "a search that is none" "--search" -- --search guess
 refuses "a builder that is none" "--builder" -- --builder hands
-refuses "a file that is not there" nowhere.obj "cannot be opened" -- --mesh nowhere.obj
+refuses "a file that is not there" nowhere.obj "cannot be read" -- --mesh nowhere.obj
 refuses "no samples" "--samples" -- --samples 0
 refuses "a picture without pixels" "--width" -- --width 0
 finish

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <map>
 
-#include "../device/device_test.h"
+#include "device_test.h"
 
 namespace weft::test {
 
