@@ -54,7 +54,7 @@ refuses "index 0" zero.obj "damaged" -- --mesh zero.obj
 mesh "${tetrahedron}f -1 -2 -9\n" negative.obj
 refuses "a negative index out of range" negative.obj "damaged" -- --mesh negative.obj
 mesh "${tetrahedron}f 1 2\n" short.obj
-refuses "a face cut short" short.obj "a face with 2 corners" -- --mesh short.obj
+refuses "a face cut short" short.obj "no triangles" -- --mesh short.obj
 mesh "${tetrahedron}f 1 1 1\n" point.obj
 refuses "a face that is one point" point.obj "points or lines" -- --mesh point.obj
 mesh "v nan 0 0\n${tetrahedron}f 1 2 3\n" nan.obj
