@@ -55,7 +55,7 @@ struct KernelPrograms {
     std::uint32_t max_block;
     std::uint64_t identity;
   };
-  /// What the function recorded when it was first traced.
+  /// What the function recorded for the first program that could be compiled.
   struct FirstTrace {
     ir::Variant variant;
     std::uint32_t max_block;
@@ -85,11 +85,8 @@ ir::Module trace_once(const KernelCore& kernel, const ir::Variant& variant, std:
 // is locked.
 ir::Module trace(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block) {
   ir::Module module = trace_once(kernel, variant, max_block);
-  auto& first = programs_of(kernel).first;
-  if (!first) {
-    first = {variant, max_block, ir::hash(module)};
-    return module;
-  }
+  const auto& first = programs_of(kernel).first;
+  if (!first) return module;
   const bool same = first->variant == variant && first->max_block == max_block;
   if (ir::hash(same ? module : trace_once(kernel, first->variant, first->max_block)) != first->hash)
     ir::fail(module, module.loc,
@@ -104,8 +101,7 @@ std::string key_of(const ir::Module& module, ir::Hash hash) {
   return fmt::format("{} {} {}:{}", ir::to_string(hash), module.name, module.loc.file, module.loc.line);
 }
 
-LoadedProgram* compile(const ir::Module& module, DeviceState& device, const char* role = "") {
-  const ir::Hash hash = ir::hash(module);
+LoadedProgram* compile(const ir::Module& module, ir::Hash hash, DeviceState& device, const char* role = "") {
   return device.programs.take(key_of(module, hash), [&] {
     auto loaded = std::make_unique<LoadedProgram>();
     loaded->program = device.device->compile(module, hash);
@@ -124,9 +120,13 @@ LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Va
   std::lock_guard lock(kernel.mutex);
   ProgramUses& uses = programs_of(kernel).uses;
   if (LoadedProgram* known = find(uses, device, variant)) return *known;
-  const ir::Module module = trace(kernel, variant, device.device->info().max_block);
+  const std::uint32_t max_block = device.device->info().max_block;
+  const ir::Module module = trace(kernel, variant, max_block);
+  const ir::Hash hash = ir::hash(module);
   export_launched(module);
-  return add(uses, device, variant, compile(module, device));
+  LoadedProgram* const program = compile(module, hash, device);
+  if (auto& first = programs_of(kernel).first; !first) first = {variant, max_block, hash};
+  return add(uses, device, variant, program);
 }
 
 std::uint64_t identity_of(KernelCore& kernel, DeviceState& device, const ir::Variant& launched,
@@ -155,7 +155,7 @@ LoadedProgram& KernelAdjoint::program(DeviceState& device, const ir::Module& mod
   std::lock_guard lock(mutex_);
   if (!programs) programs = std::make_shared<Programs>();
   if (LoadedProgram* known = find(programs->uses, device, {})) return *known;
-  return add(programs->uses, device, {}, compile(module, device, role));
+  return add(programs->uses, device, {}, compile(module, ir::hash(module), device, role));
 }
 
 LoadedProgram& KernelAdjoint::program(DeviceState& device) {

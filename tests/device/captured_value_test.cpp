@@ -64,6 +64,28 @@ TEST_P(CapturedValues, that_have_changed_are_refused_by_every_other_form_of_the_
   EXPECT_EQ(column.at(1), 0);
 }
 
+/// Loops inside each other, each of one round.
+void loops(const Arr<int>& x, int depth) {
+  if (depth == 0) {
+    x[0] += 1;
+    return;
+  }
+  for ([[maybe_unused]] auto round : range(x.shape(0))) loops(x, depth - 1);
+}
+
+TEST_P(CapturedValues, may_change_after_a_launch_that_could_not_be_compiled) {
+  // No Vulkan device takes as many loops; the interpreter does.
+  int depth = 100;
+  const auto deep = kernel("deep", [&](Arr<int> x) { loops(x, depth); });
+  const Array<int> x = zeros<int>(device(), 1);
+  if (!on_reference()) {
+    expect_contains(error_of([&] { launch(deep, 1, x); }), "loops are nested 100 deep");
+    depth = 3;
+  }
+  launch(deep, 1, x);
+  EXPECT_EQ(x.at(0), 1);
+}
+
 TEST_P(CapturedValues, that_stay_as_they_are_disturb_no_form) {
   const float factor = 3;
   const auto scale = kernel("scale", [&](Arr<float> x, Arr<float> y) { atomic_add(y[0], factor * x[tid()]); });
