@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <system_error>
 
 #include "../frontend/support/error.h"
@@ -51,6 +52,13 @@ weft_loader_status guarded(F f) {
     } catch (const std::filesystem::filesystem_error& e) {
       last_error = e.what();
       return WEFT_LOADER_IO;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::length_error&) {
+      throw;
+    } catch (const std::exception& e) {
+      last_error = e.what();
+      return WEFT_LOADER_BAD_KERNEL;
     }
   } catch (...) {
     last_error = "out of memory";  // so short that it needs none

@@ -138,7 +138,7 @@ void ArrayBase::free(Loc loc) {
   detail::called_from(loc, [&] {
     require_memory(*this, "a null array is freed");
     if (const detail::Capture* capture = detail::Capture::current())
-      invalid(fmt::format("an array is freed while {}: call free() before or behind it", capture->doing()));
+      invalid(fmt::format("an array is freed while {}: call free() before or after it", capture->doing()));
     // What steps that are run again will need, nobody knows yet.
     if (detail::recorder())
       throw Error(ErrorKind::unsupported,

@@ -42,7 +42,7 @@ void for_accesses(const Address& at, std::span<const Leaf> leaves, F f) {
   }
 }
 
-// What lies `offset` bytes behind.
+// What lies `offset` bytes further.
 Address field_at(const Address& at, std::uint32_t offset) {
   Address field = at;
   field.offset += offset;

@@ -126,6 +126,7 @@ class Ears {
   void cut(std::size_t enough, double margin, bool touching) {
     if (left_ <= enough) return;
     margin_ = margin;
+    looks_ = 0;  // each pass has its own, so that none is given up for what another has looked at
     turns_ = {};
     changes_.assign(at_.size(), 0);
     std::vector<int> concave;
