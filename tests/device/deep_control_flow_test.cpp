@@ -167,6 +167,47 @@ TEST_P(DeepControlFlow, assertions_and_checks_of_debug_mode) {
   }
 }
 
+/// All threads of a workgroup come to the innermost block, and hand each other numbers there.
+template <class Held>
+void together(const Arr<int>& o, Held& held, const Int& n, int k, int depth) {
+  Int i = tid();
+  if (k == depth) {
+    held[local_id()] = i * 3;
+    barrier();
+    o[i] = held[(local_id() + 1) % block_dim()] + 1;
+    barrier();
+    return;
+  }
+  // The same in all threads, and known to be so.
+  If (n > k) {
+    together(o, held, n, k + 1, depth);
+    o[i] += 1;
+  }
+  Else { o[i] = -k; }
+}
+
+TEST_P(DeepControlFlow, barriers_in_blocks_that_are_laid_out_flat) {
+  constexpr int kBlock = 16, kThreads = 4 * kBlock;
+  for (const int depth : {60, 90, 200}) {
+    auto k = kernel("together",
+                    [depth](Arr<int> o, Int n) {
+                      auto held = shared<int>(kBlock);
+                      together(o, held, n, 0, depth);
+                    },
+                    {.block = kBlock});
+    auto out = zeros<int>(device(), kThreads);
+    launch(k, kThreads, out, depth);
+    std::vector<int> values = out.to_vector();
+    for (int i = 0; i < kThreads; ++i) {
+      const int next = i / kBlock * kBlock + (i + 1) % kBlock;
+      ASSERT_EQ(values[std::size_t(i)], next * 3 + 1 + depth) << "thread " << i << " of " << depth;
+    }
+    launch(k, kThreads, out, depth - 5);
+    values = out.to_vector();
+    for (int i = 0; i < kThreads; ++i) ASSERT_EQ(values[std::size_t(i)], 0) << "thread " << i << " of " << depth;
+  }
+}
+
 TEST_P(DeepControlFlow, gradients_of_ladders_and_of_early_returns) {
   for (const int depth : {60, 90, 400}) {
     auto ladder = kernel("ladder", [depth](Arr<const float> x, Arr<float> y) {
