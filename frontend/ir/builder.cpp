@@ -82,10 +82,12 @@ Id Builder::append(Inst inst, std::span<const Id> args) {
 Id Builder::share(const Inst& inst, std::span<const Id> args) {
   std::uint64_t h = mix(mix(std::uint64_t(inst.op) << 8 | std::uint64_t(inst.type), inst.imm), args.size());
   for (Id a : args) h = mix(h, a);
-  for (Id* link = &shared_.try_emplace(h, kNone).first->second; *link != kNone;) {
+  Id& latest = shared_.try_emplace(h, kNone).first->second;
+  for (Id* link = &latest; *link != kNone;) {
     const Id other = *link;
     if (!is_visible(other)) {
-      // Its region is closed. Left in the list, the values of blocks side by side would be gone through for each other.
+      // Left in the list, the values of closed blocks side by side would be gone through for each other. Of a block
+      // that is opened again, an Else or ElseIf, only sharing is lost.
       *link = next_shared_[other];
       continue;
     }
@@ -98,7 +100,7 @@ Id Builder::share(const Inst& inst, std::span<const Id> args) {
   const bool everywhere = args.empty();
   const Id id = everywhere ? make(inst, args) : append(inst, args);
   next_shared_.resize(module_.insts.size(), kNone);
-  next_shared_[id] = std::exchange(shared_[h], id);
+  next_shared_[id] = std::exchange(latest, id);
   return id;
 }
 

@@ -26,6 +26,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "../support/error.h"
@@ -41,14 +43,7 @@ constexpr std::size_t kOutside = 8;
 /// How deep the regions of a body nest.
 class Heights {
  public:
-  explicit Heights(const Module& module)
-      : module_(module),
-        full_(module.regions.size(), 0),
-        normal_(module.regions.size(), 0),
-        guarded_(module.regions.size(), 0) {
-    for (const auto& function : module.functions) functions_.push_back(Heights(*function, functions_).full(0));
-    measure(0);
-  }
+  explicit Heights(const Module& module) : Heights(module, heights_of(module.functions)) {}
 
   /// Levels inside a region as it stands.
   unsigned full(RegionId region) const { return region == kNone ? 0 : full_[region]; }
@@ -61,13 +56,20 @@ class Heights {
   Loc deepest_loop() const { return deepest_loop_; }
 
  private:
-  Heights(const Module& function, const std::vector<unsigned>& before)
-      : module_(function),
-        functions_(before),
-        full_(function.regions.size(), 0),
-        normal_(function.regions.size(), 0),
-        guarded_(function.regions.size(), 0) {
+  Heights(const Module& module, std::span<const unsigned> functions)
+      : module_(module),
+        functions_(functions),
+        full_(module.regions.size(), 0),
+        normal_(module.regions.size(), 0),
+        guarded_(module.regions.size(), 0) {
     measure(0);
+  }
+
+  /// By number; each calls only those before it.
+  static std::vector<unsigned> heights_of(std::span<const std::shared_ptr<const Module>> functions) {
+    std::vector<unsigned> heights;
+    for (const auto& function : functions) heights.push_back(Heights(*function, heights).full(0));
+    return heights;
   }
 
   /// Returns whether the region has an exit that leads out of it.
@@ -133,7 +135,7 @@ class Heights {
   }
 
   const Module& module_;
-  std::vector<unsigned> functions_;  ///< by number: full height of the body
+  std::span<const unsigned> functions_;  ///< by number: full height of the body; there while this is constructed
   std::vector<unsigned> full_, normal_, guarded_;
   bool has_exits_ = false;
   Loc deepest_loop_;
