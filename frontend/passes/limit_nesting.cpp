@@ -141,18 +141,12 @@ class Heights {
   Loc deepest_loop_;
 };
 
-class Flattener : Rewriter {
+class Flattener : KeepingRewriter {
  public:
   Flattener(const Module& from, const Heights& heights, unsigned limit)
-      : Rewriter(from),
-        heights_(heights),
-        limit_(limit),
-        uses_left_(from.insts.size(), 0),
-        kept_in_(from.insts.size(), kNone),
-        results_of_(from.insts.size()) {
+      : KeepingRewriter(from), heights_(heights), limit_(limit), results_of_(from.insts.size()) {
     for (const Region& region : from.regions) {
       for (const Id id : region.insts) {
-        for (const Id arg : from.args(id)) ++uses_left_[arg];
         if (from[id].op == Op::result) results_of_[from.arg(id, 0)].push_back(id);
       }
     }
@@ -171,25 +165,6 @@ class Flattener : Rewriter {
     bool open = false;
     std::vector<Id> defined = {};  ///< old values whose new ones are visible inside it alone
   };
-
-  // ---- Values
-
-  /// Counts one use of an old value, and makes it visible here.
-  Id use(Id old) {
-    --uses_left_[old];
-    if (kept_in_[old] != kNone) map(old, builder_.local_get(kept_in_[old], from_[old].loc()));
-    return value(old);
-  }
-
-  void use_all(Id inst) {
-    for (const Id arg : from_.args(inst)) use(arg);
-  }
-
-  std::vector<Id> used(Id inst) {
-    std::vector<Id> made;
-    for (const Id arg : from_.args(inst)) made.push_back(use(arg));
-    return made;
-  }
 
   bool is_deep(Id branch, unsigned depth) const {
     const Inst& inst = from_[branch];
@@ -210,7 +185,7 @@ class Flattener : Rewriter {
       case Op::if_: branch(id, depth); break;
       case Op::loop: loop(id, depth); break;
       case Op::result:
-        if (kept_in_[id] != kNone) break;  // of a branch that was laid out flat
+        if (is_kept(id)) break;  // of a branch that was laid out flat
         [[fallthrough]];
       default: use_all(id); copy(id);
     }
@@ -275,7 +250,7 @@ class Flattener : Rewriter {
     if (has_results(id)) {
       const Id yield = from_.regions[inst.regions[0]].insts.back();
       for (const Id arg : from_.args(yield)) results.push_back(builder_.local(from_[arg].type));
-      for (const Id result : results_of_[id]) kept_in_[result] = results[from_[result].imm];
+      for (const Id result : results_of_[id]) keep_result(result, results[from_[result].imm]);
     }
     flat(inst.regions[0], depth, then, results);
     if (inst.regions[1] != kNone) flat(inst.regions[1], depth, otherwise, results);
@@ -324,12 +299,7 @@ class Flattener : Rewriter {
 
   void close(Segment& segment) {
     if (!segment.open) return;
-    for (const Id old : segment.defined) {
-      const Type type = from_[old].type;
-      if (uses_left_[old] == 0 || type == Type::none || !results_of_[old].empty()) continue;
-      kept_in_[old] = builder_.local(type);
-      builder_.local_set(kept_in_[old], value(old), from_[old].loc());
-    }
+    keep(segment.defined);
     segment.defined.clear();
     builder_.close_if();
     segment.open = false;
@@ -337,8 +307,6 @@ class Flattener : Rewriter {
 
   const Heights& heights_;
   const unsigned limit_;
-  std::vector<std::uint32_t> uses_left_;     ///< by old instruction: uses that have not been rebuilt
-  std::vector<std::uint32_t> kept_in_;       ///< by old instruction: the local that holds its value, or kNone
   std::vector<std::vector<Id>> results_of_;  ///< by old instruction: those of its `result`s
 };
 

@@ -1,5 +1,17 @@
 // Removes exits and step regions.
+//
+// What follows an exit is nested: the rest of the region becomes the other side of the branch that leaves, and so on
+// for the exits in that rest. Such a chain is cut after so many of them: all its blocks are closed, and the rest goes
+// on under one flag: code that is flat does not become deep, however long it is.
+//
+//   if a { A; return }           if a { A; returned = true }
+//   B                            else {
+//   if c { return }                B; kept = b
+//   D(b)                           if c { returned = true }
+//                                }
+//                                if not returned { D(kept) }        // the chain was one exit long
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "../support/error.h"
@@ -12,10 +24,11 @@ namespace {
 /// Where control may go from inside an instruction, other than to the next one.
 enum Exit : std::uint8_t { kBreak = 1, kContinue = 2, kReturn = 4 };
 
-class Normaliser : Rewriter {
+class Normaliser : KeepingRewriter {
  public:
-  explicit Normaliser(const Module& from)
-      : Rewriter(from),
+  Normaliser(const Module& from, unsigned max_chain)
+      : KeepingRewriter(from),
+        max_chain_(max_chain),
         uses_(from),
         exits_(from.insts.size(), 0),
         completes_(from.regions.size(), 1),
@@ -24,16 +37,24 @@ class Normaliser : Rewriter {
   Module run() {
     out_.locals = from_.locals;
     if (survey(0) & kReturn) returned_ = new_flag(from_.loc);
-    sequence(0, 0, nullptr);
+    whole(0);
     return sweep_body(out_);
   }
 
  private:
-  /// What is to run after a region: the rest of another, and so on. Lives on the stack of the walk.
+  /// What is to run after a region: the rest of another, and so on.
   struct Rest {
     RegionId region;
     std::size_t next;
     const Rest* after;
+  };
+
+  /// A region with the rests that are nested in it.
+  struct Chain {
+    unsigned length = 0;            ///< rests around the present place
+    const Rest* pending = nullptr;  ///< goes on when all of them are closed
+    Loc loc = {};                   ///< where it was cut
+    std::size_t first = 0;          ///< of `defined_`: what was rebuilt inside the rests of this chain
   };
 
   /// The flags of the loop whose body is being rebuilt.
@@ -91,7 +112,8 @@ class Normaliser : Rewriter {
     const std::pair<std::uint8_t, std::uint32_t> flags[] = {
         {kBreak, loop_.stop}, {kContinue, loop_.skip}, {kReturn, returned_}};
     for (const auto& [exit, flag] : flags) {
-      if (exits & exit) taken = builder_.pure(Op::bit_or, Type::b1, {taken, builder_.local_get(flag, loc)}, loc);
+      if ((exits & exit) && flag != kNone)
+        taken = builder_.pure(Op::bit_or, Type::b1, {taken, builder_.local_get(flag, loc)}, loc);
     }
     return builder_.pure(Op::bit_not, Type::b1, {taken}, loc);
   }
@@ -103,6 +125,50 @@ class Normaliser : Rewriter {
       if (rest->next < module.regions[rest->region].insts.size()) return false;
     }
     return true;
+  }
+
+  /// Rebuilds a region and what comes after it, all inside the block that is open.
+  void whole(RegionId region, const Rest* after = nullptr) {
+    const Chain outer = std::exchange(chain_, {.first = defined_.size()});
+    sequence(region, 0, after);
+    while (const Rest* rest = std::exchange(chain_.pending, nullptr)) {
+      builder_.open_if(none_of(kBreak | kContinue | kReturn, chain_.loc), chain_.loc);
+      nested(rest->region, rest->next, rest->after);
+      builder_.close_if();
+    }
+    defined_.resize(chain_.first);
+    chain_ = outer;
+  }
+
+  void nested(RegionId region, std::size_t next, const Rest* after) {
+    ++chain_.length;
+    sequence(region, next, after);
+    --chain_.length;
+  }
+
+  /// Rebuilds one side of a branch, with the rest that belongs to it.
+  void side(RegionId region, const Rest* rest, Loc loc) {
+    if (rest == nullptr) return whole(region);
+    if (is_cut_before(*rest)) {
+      if (region != kNone) whole(region);
+      return cut(*rest, loc);
+    }
+    if (region != kNone) return nested(region, 0, rest);
+    nested(rest->region, rest->next, rest->after);
+  }
+
+  /// Is the chain so long that the rest is to go on after it? Results stay beside what they are results of.
+  bool is_cut_before(const Rest& rest) const {
+    if (chain_.length < max_chain_) return false;
+    const std::vector<Id>& insts = from_.regions[rest.region].insts;
+    return rest.next == insts.size() || from_[insts[rest.next]].op != Op::result;
+  }
+
+  void cut(const Rest& rest, Loc loc) {
+    keep(std::span(defined_).subspan(chain_.first));
+    defined_.resize(chain_.first);
+    chain_.pending = &rest;
+    chain_.loc = loc;
   }
 
   /// Rebuilds a region from its instruction `next` on, then what comes after it.
@@ -118,35 +184,37 @@ class Normaliser : Rewriter {
       }
       const Id id = insts[next++];
       const Inst& inst = from_[id];
-      const Rest rest{region, next, after};
       switch (inst.op) {
         case Op::break_: return set(loop_.stop, true, inst.loc());
         case Op::continue_: return set(loop_.skip, true, inst.loc());
         case Op::return_: return set(returned_, true, inst.loc());
         case Op::param: break;  // mapped when the loop is opened
         case Op::yield:
-          if (!is_condition_[region]) copy(id);
-          return;
+          if (is_condition_[region]) return;
+          use_all(id);
+          return copy(id);
         case Op::local_get: map(id, builder_.local_get(static_cast<std::uint32_t>(inst.imm), inst.loc())); break;
         case Op::local_set:
-          builder_.local_set(static_cast<std::uint32_t>(inst.imm), value(from_.arg(id, 0)), inst.loc());
+          builder_.local_set(static_cast<std::uint32_t>(inst.imm), use(from_.arg(id, 0)), inst.loc());
           break;
         case Op::if_:
-          if (branch(id, rest)) return;
+          if (branch(id, rests_.emplace_back(region, next, after))) return;
           break;
         case Op::loop:
           loop(id);
-          if (exits_[id] & kReturn) return guarded(kReturn, rest, inst.loc());
+          if (exits_[id] & kReturn) return guarded(kReturn, rests_.emplace_back(region, next, after), inst.loc());
           break;
-        default: copy(id);
+        default: use_all(id); copy(id);
       }
+      if (chain_.length > 0) defined_.push_back(id);
     }
   }
 
   void guarded(std::uint8_t exits, const Rest& rest, Loc loc) {
     if (empty(from_, &rest)) return;
+    if (is_cut_before(rest)) return cut(rest, loc);
     builder_.open_if(none_of(exits, loc), loc);
-    sequence(rest.region, rest.next, rest.after);
+    nested(rest.region, rest.next, rest.after);
     builder_.close_if();
   }
 
@@ -157,14 +225,15 @@ class Normaliser : Rewriter {
     // Where one side always leaves, the rest belongs to the other side and needs no flag.
     const bool split = exits_[id] != 0 && !(go_on[0] && go_on[1]);
     const Rest* after = split && !empty(from_, &rest) ? &rest : nullptr;
-    builder_.open_if(value(from_.arg(id, 0)), inst.loc());
-    sequence(inst.regions[0], 0, go_on[0] ? after : nullptr);
-    if (inst.regions[1] != kNone) {
+    Id condition = use(from_.arg(id, 0));
+    // The side with the rest comes last: where the chain is cut in it, values are in locals that no other side has.
+    const int first = after != nullptr && go_on[0] ? 1 : 0;
+    if (first == 1) condition = builder_.pure(Op::bit_not, Type::b1, {condition}, inst.loc());
+    builder_.open_if(condition, inst.loc());
+    side(inst.regions[first], go_on[first] ? after : nullptr, inst.loc());
+    if (inst.regions[1 - first] != kNone || after != nullptr) {
       builder_.open_else();
-      sequence(inst.regions[1], 0, go_on[1] ? after : nullptr);
-    } else if (after != nullptr) {
-      builder_.open_else();
-      sequence(after->region, after->next, after->after);
+      side(inst.regions[1 - first], go_on[1 - first] ? after : nullptr, inst.loc());
     }
     map(id, builder_.close_if());
     if (split) return true;
@@ -184,8 +253,8 @@ class Normaliser : Rewriter {
   /// Rebuilds the condition region without its yield and returns the condition.
   Id condition(Id id) {
     const RegionId region = from_[id].regions[0];
-    sequence(region, 0, nullptr);
-    return value(from_.arg(from_.regions[region].insts.back(), 0));
+    whole(region);
+    return use(from_.arg(from_.regions[region].insts.back(), 0));
   }
 
   void loop(Id id) {
@@ -199,9 +268,7 @@ class Normaliser : Rewriter {
     loop_ = {};
     if (rotate || (exits & kBreak)) loop_.stop = new_flag(loc);
     if (exits & kContinue) loop_.skip = builder_.local(Type::b1);
-    const std::span<const Id> given = values(id);
-    const std::vector<Id> initial(given.begin(), given.end());
-    open_loop(id, initial);
+    open_loop(id, used(id));
     if (rotate) {
       builder_.loop_body(none_of(leaving | kBreak, loc));
       builder_.open_if(condition(id), loc);
@@ -223,27 +290,34 @@ class Normaliser : Rewriter {
     const std::uint8_t exits = exits_[id];
     const RegionId step = inst.regions[2];
     if (exits & kContinue) set(loop_.skip, false, inst.loc());
-    if (step == kNone) return sequence(inst.regions[1], 0, nullptr);
     const Rest rest{step, 0, nullptr};
-    if (!(exits & kContinue)) return sequence(inst.regions[1], 0, &rest);
+    if (!(exits & kContinue)) return whole(inst.regions[1], step == kNone ? nullptr : &rest);
     // The step runs after a continue too, but not after a break.
-    sequence(inst.regions[1], 0, nullptr);
-    if (const std::uint8_t leaving = exits & (kBreak | kReturn)) return guarded(leaving, rest, inst.loc());
-    sequence(step, 0, nullptr);
+    whole(inst.regions[1]);
+    if (step == kNone) return;
+    const std::uint8_t leaving = exits & (kBreak | kReturn);
+    if (leaving == 0) return whole(step);
+    builder_.open_if(none_of(leaving, inst.loc()), inst.loc());
+    whole(step);
+    builder_.close_if();
   }
 
+  const unsigned max_chain_;
   LocalUses uses_;
   std::vector<std::uint8_t> exits_;  ///< by instruction: Exit bits
   std::vector<char> completes_;      ///< by region: may its end be reached?
   std::vector<char> is_condition_;   ///< by region
   std::uint32_t returned_ = kNone;
   Loop loop_;
+  Chain chain_;
+  std::deque<Rest> rests_;   ///< their addresses last
+  std::vector<Id> defined_;  ///< what was rebuilt in the chains around the present place, and is not kept
 };
 
 }  // namespace
 
-Module normalise(const Module& module) {
-  return for_each_body(module, [](const Module& body) { return Normaliser(body).run(); });
+Module normalise(const Module& module, unsigned chain) {
+  return for_each_body(module, [chain](const Module& body) { return Normaliser(body, chain).run(); });
 }
 
 }  // namespace weft::ir

@@ -72,7 +72,46 @@ bool Rewriter::has_results(Id branch) const {
   return !insts.empty() && from_[insts.back()].op == Op::yield;
 }
 
-Module for_each_body(const Module& kernel, Module (*pass)(const Module&)) {
+// ---- KeepingRewriter
+
+KeepingRewriter::KeepingRewriter(const Module& from)
+    : Rewriter(from), uses_left_(from.insts.size(), 0), kept_in_(from.insts.size(), kNone) {
+  for (const Region& region : from.regions) {
+    for (const Id id : region.insts) {
+      for (const Id arg : from.args(id)) ++uses_left_[arg];
+    }
+  }
+}
+
+Id KeepingRewriter::use(Id old) {
+  --uses_left_[old];
+  if (is_kept(old)) map(old, builder_.local_get(kept_in_[old], from_[old].loc()));
+  return value(old);
+}
+
+void KeepingRewriter::use_all(Id inst) {
+  for (const Id arg : from_.args(inst)) use(arg);
+}
+
+std::vector<Id> KeepingRewriter::used(Id inst) {
+  std::vector<Id> made;
+  for (const Id arg : from_.args(inst)) made.push_back(use(arg));
+  return made;
+}
+
+void KeepingRewriter::keep(std::span<const Id> defined) {
+  for (const Id old : defined) {
+    const Inst& inst = from_[old];
+    if (uses_left_[old] == 0 || inst.type == Type::none || is_kept(old)) continue;
+    if (inst.op == Op::call || is_wide(inst.op, inst.width)) continue;  // its results are kept
+    kept_in_[old] = builder_.local(inst.type);
+    builder_.local_set(kept_in_[old], value(old), inst.loc());
+  }
+}
+
+// ---- Bodies
+
+Module for_each_body(const Module& kernel, const std::function<Module(const Module&)>& pass) {
   if (kernel.functions.empty()) return pass(kernel);
   Module body = kernel;
   body.functions.clear();

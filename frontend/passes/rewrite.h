@@ -1,5 +1,6 @@
 // What the passes share: copying a module instruction by instruction through a Builder, and where locals are used.
 #pragma once
+#include <functional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -42,9 +43,29 @@ class Rewriter {
   std::unordered_map<Id, std::vector<Id>> inlined_;
 };
 
+/// A rewriter that may close a block in which values stand that are used after it: those are kept in locals.
+class KeepingRewriter : protected Rewriter {
+ protected:
+  explicit KeepingRewriter(const Module& from);
+
+  /// Counts one use of an old value, and makes it visible here. Each operand of each old instruction is used once.
+  Id use(Id old);
+  void use_all(Id inst);
+  std::vector<Id> used(Id inst);
+  /// Of these old values, those that have uses to come are kept: the block in which they stand is about to close.
+  void keep(std::span<const Id> defined);
+  /// Results of the old branch are in this local from now on.
+  void keep_result(Id result, std::uint32_t local) { kept_in_[result] = local; }
+  bool is_kept(Id old) const { return kept_in_[old] != kNone; }
+
+ private:
+  std::vector<std::uint32_t> uses_left_;  ///< by old instruction: uses that have not been rebuilt
+  std::vector<std::uint32_t> kept_in_;    ///< by old instruction: the local that holds its value, or kNone
+};
+
 /// Runs a pass on the functions of a kernel, the called before the calling ones, then on its body. While it runs on a
 /// function, that module's own table holds the functions before it.
-Module for_each_body(const Module& kernel, Module (*pass)(const Module&));
+Module for_each_body(const Module& kernel, const std::function<Module(const Module&)>& pass);
 
 /// Removes functions that nothing calls any more, nor takes derivatives from.
 void drop_unused_functions(Module& kernel);

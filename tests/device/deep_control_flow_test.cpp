@@ -208,6 +208,86 @@ TEST_P(DeepControlFlow, barriers_in_blocks_that_are_laid_out_flat) {
   }
 }
 
+/// The threads of a subgroup stay together, on sides that they choose together, and add up at each level.
+void subgroups_together(const Arr<int>& o, const Int& n, int k, int depth) {
+  Int i = tid();
+  if (k == depth) {
+    o[i] += subgroup_max(subgroup_lane()) + 1 - subgroup_size();
+    return;
+  }
+  If (n > k) {
+    o[i] += subgroup_add(Int(1));
+    subgroups_together(o, n, k + 1, depth);
+  }
+  Else { o[i] -= subgroup_add(Int(2)); }
+}
+
+TEST_P(DeepControlFlow, operations_of_subgroups_in_blocks_that_are_laid_out_flat) {
+  constexpr int kBlock = 128;
+  for (const int depth : {60, 90, 200}) {
+    auto k = kernel("subgroups",
+                    [depth](Arr<int> o, Int n, Arr<int> size) {
+                      size[tid()] = subgroup_size();
+                      subgroups_together(o, n, 0, depth);
+                    },
+                    {.block = kBlock});
+    for (const int n : {depth, depth - 5, 3}) {
+      auto out = zeros<int>(device(), 2 * kBlock), size = zeros<int>(device(), 2 * kBlock);
+      launch(k, 2 * kBlock, out, n, size);
+      const int each = size.at(0);
+      const std::vector<int> values = out.to_vector();
+      for (const int v : values) ASSERT_EQ(v, n == depth ? n * each : (n - 2) * each) << n << " of " << depth;
+    }
+  }
+}
+
+TEST_P(DeepControlFlow, exits_by_the_thousands_in_flat_code) {
+  // Drivers compile more of them in seconds that grow with the square of their number.
+  const int exits = on_reference() ? 5000 : 1000;
+  constexpr int kThreads = 40;
+  const int step = exits / 33;
+  auto k = kernel("many exits", [exits, step](Arr<int> o) {
+    Int i = tid(), kept = 0;
+    for (auto j : range(2)) {
+      for (int k = 0; k < exits; ++k) {
+        Int next = kept + k % 3;
+        If (i * step + j == k) {
+          o[i] = next;
+          if (k % 2 == 0)
+            Continue();
+          else
+            Return();
+        }
+        // Needed hundreds of exits later.
+        if (k % 500 == 0) kept = next;
+      }
+      kept += 100;
+    }
+    o[i] = -kept;
+  });
+  EXPECT_FALSE(k.spirv().words.empty());
+  auto out = zeros<int>(device(), kThreads);
+  launch(k, kThreads, out);
+  const std::vector<int> values = out.to_vector();
+  for (int i = 0; i < kThreads; ++i) {
+    int kept = 0, right = 0;
+    bool returned = false;
+    for (int j = 0; j < 2 && !returned; ++j) {
+      bool left = false;
+      for (int k = 0; k < exits && !left; ++k) {
+        const int next = kept + k % 3;
+        left = i * step + j == k;
+        if (left) right = next;
+        returned = left && k % 2 == 1;
+        if (!left && k % 500 == 0) kept = next;
+      }
+      if (!left) kept += 100;
+    }
+    if (!returned) right = -kept;
+    ASSERT_EQ(values[std::size_t(i)], right) << "thread " << i << " of " << exits;
+  }
+}
+
 TEST_P(DeepControlFlow, gradients_of_ladders_and_of_early_returns) {
   for (const int depth : {60, 90, 400}) {
     auto ladder = kernel("ladder", [depth](Arr<const float> x, Arr<float> y) {

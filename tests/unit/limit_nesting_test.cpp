@@ -22,16 +22,6 @@ void ladder(Writer& w, int depth, int level = 0) {
       [&] { w.out(w.i32(3), here); });
 }
 
-/// Branches and loops inside each other.
-unsigned depth_of(const Module& m, RegionId region = 0) {
-  unsigned deepest = 0;
-  for (const Id id : m.regions[region].insts) {
-    for (const RegionId inner : m[id].regions)
-      if (inner != kNone) deepest = std::max(deepest, 1 + depth_of(m, inner));
-  }
-  return deepest;
-}
-
 /// The module no deeper than `limit`, after checks of its form; nothing where loops alone are deeper.
 std::optional<Module> limited(const Module& m, unsigned limit) {
   std::optional<Module> flat;
@@ -45,7 +35,7 @@ std::optional<Module> limited(const Module& m, unsigned limit) {
   if (!flat) return m;
   EXPECT_EQ(first_violation(*flat), "") << print(m) << print(*flat);
   EXPECT_FALSE(has(*flat, {Op::break_, Op::continue_, Op::return_}));
-  EXPECT_LE(depth_of(*flat), limit) << print(*flat);
+  EXPECT_LE(deepest(*flat), limit) << print(*flat);
   EXPECT_FALSE(has(*flat, {Op::call}));
   return flat;
 }

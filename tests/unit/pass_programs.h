@@ -82,6 +82,16 @@ inline int count(const Module& m, Op op) {
   return n;
 }
 
+/// Branches and loops inside each other.
+inline unsigned deepest(const Module& m, RegionId region = 0) {
+  unsigned levels = 0;
+  for (const Id id : m.regions[region].insts) {
+    for (const RegionId inner : m[id].regions)
+      if (inner != kNone) levels = std::max(levels, 1 + deepest(m, inner));
+  }
+  return levels;
+}
+
 struct Form {
   const char* name;
   Module module;
@@ -97,6 +107,8 @@ inline std::vector<Form> forms(const Module& traced) {
   all.push_back({"promote forward normalise forward", promote(all[4].module)});
   all.push_back({"forward of normal form", forward(all[2].module)});
   all.push_back({"normalise of normal form", normalise(all[5].module)});
+  all.push_back({"normalise in chains of one", normalise(traced, 1)});
+  all.push_back({"promote normalise without chains", promote(normalise(traced, 0))});
   all.push_back({"promote of normal form", promote(all[5].module)});
   all.push_back({"sweep", sweep(traced)});
   if (traced.functions.empty()) return all;

@@ -85,6 +85,33 @@ TEST(Passes, EarlyReturnNeedsNoFlag) {
   EXPECT_TRUE(normalise(w.m).locals.empty());
 }
 
+TEST(Passes, ExitsInARowAreNoDeeperThanTheirChain) {
+  // 1,000 exits, of a loop and of the thread, and values from before them that are needed after all.
+  for (const bool looped : {false, true}) {
+    Writer w("many exits");
+    const auto body = [&](Id turn) {
+      std::vector<Id> before;
+      for (int k = 0; k < 1000; ++k) {
+        before.push_back(w.in(w.i32(k % int(kPerThread))));
+        w.if_(w.eq(w.add(w.mul(w.tid(), w.i32(77)), turn), w.i32(k)), [&] {
+          w.out(w.i32(k % 3), before[std::size_t(k / 2)]);
+          w.leave(k % 4 == 3 || !looped ? Op::return_ : k % 4 == 1 ? Op::continue_ : Op::break_);
+        });
+      }
+      for (int k = 0; k < 1000; k += 111) w.out(w.i32(4), w.add(before[std::size_t(k)], turn));
+    };
+    if (looped)
+      w.range(w.i32(9), body);
+    else
+      body(w.i32(0));
+    w.out(w.i32(5), w.i32(1));
+    check(w.m, counting());
+    const Module normal = normalise(w.m);
+    EXPECT_LE(deepest(normal), 260u);
+    EXPECT_LE(deepest(promote(normal)), 260u);
+  }
+}
+
 TEST(Passes, ConditionIsNotComputedAfterABreak) {
   // Past the break the condition would read outside the array.
   Writer w("guarded condition");
