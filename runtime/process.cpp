@@ -2,7 +2,9 @@
 #include "process.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "../frontend/support/platform.h"
@@ -14,6 +16,8 @@ namespace {
 
 /// All devices that live. Never destroyed: static objects of a program may hold devices.
 struct Known {
+  std::mutex opening;                   ///< see hold_forks(); taken before `mutex`
+  std::atomic<std::thread::id> opener;  ///< who holds it
   std::mutex mutex;
   std::vector<std::weak_ptr<DeviceState>> devices;
   std::vector<DeviceState*> left_behind;  ///< see forget()
@@ -50,8 +54,20 @@ void end_devices() {
   }
 }
 
-void lock_known() { Known::all().mutex.lock(); }
-void unlock_known() { Known::all().mutex.unlock(); }
+// Drivers fork too while they are opened (NVIDIA's, for a program that loads its module): on the thread that opens
+// them.
+bool is_opener() { return Known::all().opener.load() == std::this_thread::get_id(); }
+
+void lock_known() {
+  if (!is_opener()) Known::all().opening.lock();
+  Known::all().mutex.lock();
+}
+
+void unlock_known() {
+  Known::all().mutex.unlock();
+  if (!is_opener()) Known::all().opening.unlock();
+}
+
 void leave_devices_behind() {
   for (const auto& device : Known::all().devices)
     if (const auto living = device.lock(); living && living->device->leave_behind()) living->left_behind.store(true);
@@ -60,9 +76,16 @@ void leave_devices_behind() {
 
 }  // namespace
 
-std::shared_ptr<DeviceState> make_known(std::unique_ptr<DeviceState> device) {
+ForkHold::ForkHold() : lock_(Known::all().opening, std::defer_lock) {
   static const bool watched = (platform::around_forks(lock_known, unlock_known, leave_devices_behind), true);
   (void)watched;
+  lock_.lock();
+  Known::all().opener = std::this_thread::get_id();
+}
+
+ForkHold::~ForkHold() { Known::all().opener = std::thread::id(); }
+
+std::shared_ptr<DeviceState> make_known(std::unique_ptr<DeviceState> device) {
   end_with_process();
   const std::shared_ptr<DeviceState> state(device.release(), forget);
   Known& known = Known::all();

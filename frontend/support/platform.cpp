@@ -315,14 +315,17 @@ struct CallAtEnd {
 }  // namespace
 
 void at_exit(void (*f)()) {
-  static const int registered = std::atexit(f);
-  (void)registered;
+  static void (*const first)() = f;
+  if (f != first) internal_error("at_exit() takes one function");
+  static const bool registered = std::atexit(f) == 0;
+  if (!registered) throw Error(ErrorKind::out_of_memory, "no memory to note what is done when the process ends");
   thread_local const CallAtEnd at_end{f};
   (void)at_end;
 }
 
 void around_forks(void (*before)(), void (*in_parent)(), void (*in_child)()) {
-  pthread_atfork(before, in_parent, in_child);
+  if (pthread_atfork(before, in_parent, in_child) != 0)
+    throw Error(ErrorKind::out_of_memory, "no memory to note what is done around forks");
 }
 #endif
 

@@ -281,6 +281,39 @@ TEST_P(Forks, leave_devices_that_other_threads_use) {
   EXPECT_EQ(ended.code, 0) << ended.output;
 }
 
+// With another thread in the middle of opening a device.
+int fork_among_openings(const std::vector<std::string>& arguments) {
+  std::atomic<bool> over = false;
+  std::thread opener([&] {
+    const Device first(arguments[0]);  // the driver is never unloaded
+    while (!over) (void)Device::open(arguments[0]);
+  });
+  int code = 0;
+  for (int k = 0; k < 20 && code == 0; ++k) {
+    const auto ended = end_of_child();
+    if (!ended) {
+      (void)Device::list();
+      try {
+        const Device device(arguments[0]);  // where the parent had none yet
+      } catch (const Error& e) {
+        if (e.kind() != ErrorKind::device_lost) std::_Exit(1);
+      }
+      std::_Exit(0);
+    }
+    code = *ended;
+  }
+  over = true;
+  opener.join();
+  return code;
+}
+const ChildProgram kForkAmongOpenings("fork among openings", fork_among_openings);
+
+TEST_P(Forks, wait_for_devices_that_other_threads_open) {
+  if (on_reference()) GTEST_SKIP() << "it is memory alone";
+  const ChildResult ended = run_child("fork among openings", {name_of(device())}, kForked);
+  EXPECT_EQ(ended.code, 0) << ended.output;
+}
+
 int open_in_child(const std::vector<std::string>& arguments) {
   const std::string name = arguments[0];
   const auto works = [&] {
