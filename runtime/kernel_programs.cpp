@@ -80,9 +80,9 @@ ir::Module trace_once(const KernelCore& kernel, const ir::Variant& variant, std:
   return module;
 }
 
-// Variants are the same kernel: what is launched with one value of the host's must not be differentiated, checked, or
-// run on another device with another. So each new one traces the first one again, which must be what it was. The kernel
-// is locked.
+// Variants are the same kernel: what is launched with one value of the host's must not be differentiated, checked,
+// exported, or run on another device with another. So each new one traces the first one again, which must be what it
+// was. The kernel is locked.
 ir::Module trace(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block) {
   ir::Module module = trace_once(kernel, variant, max_block);
   const auto& first = programs_of(kernel).first;
@@ -90,10 +90,15 @@ ir::Module trace(KernelCore& kernel, const ir::Variant& variant, std::uint32_t m
   const bool same = first->variant == variant && first->max_block == max_block;
   if (ir::hash(same ? module : trace_once(kernel, first->variant, first->max_block)) != first->hash)
     ir::fail(module, module.loc,
-             "the kernel's function does something else than at the first launch: a value of the host's that it reads "
+             "the kernel's function does something else than when it was first launched or exported: a value of the "
+             "host's that it reads "
              "(a variable captured by reference, a member of a class, a global) has changed since. What changes is a "
              "parameter; capture the rest by value, [=]");
   return module;
+}
+
+void settle(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block, const ir::Hash& hash) {
+  if (auto& first = programs_of(kernel).first; !first) first = {variant, max_block, hash};
 }
 
 // Messages name the kernel and its lines, so only kernels made at one place share.
@@ -125,8 +130,15 @@ LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Va
   const ir::Hash hash = ir::hash(module);
   export_launched(module);
   LoadedProgram* const program = compile(module, hash, device);
-  if (auto& first = programs_of(kernel).first; !first) first = {variant, max_block, hash};
+  settle(kernel, variant, max_block, hash);
   return add(uses, device, variant, program);
+}
+
+ir::Module trace_for_export(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block) {
+  std::lock_guard lock(kernel.mutex);
+  ir::Module module = trace(kernel, variant, max_block);
+  settle(kernel, variant, max_block, ir::hash(module));
+  return module;
 }
 
 std::uint64_t identity_of(KernelCore& kernel, DeviceState& device, const ir::Variant& launched,

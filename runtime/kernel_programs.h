@@ -10,6 +10,10 @@ namespace weft::detail {
 /// Errors: Error(invalid_kernel) when the trace fails; Error(unsupported) when the device lacks what it needs.
 LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Variant& variant);
 
+/// The IR of this variant, of which something is made that outlives the kernel.
+/// Errors: Error(invalid_kernel) when the trace fails, or differs from what was launched or exported before.
+ir::Module trace_for_export(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block);
+
 /// A number for what the kernel does in launches of this variant, whatever debug mode checks beside that. Kernels that
 /// are made anew at the same place with the same function have the same.
 /// \param program  that of the launch

@@ -9,7 +9,7 @@ namespace {
 
 DEVICE_TEST(CapturedValues);
 
-constexpr const char* kRefused = "does something else than at the first launch";
+constexpr const char* kRefused = "does something else than when it was first launched or exported";
 
 TEST_P(CapturedValues, are_constants_from_the_first_launch_on) {
   float factor = 2;
@@ -62,6 +62,22 @@ TEST_P(CapturedValues, that_have_changed_are_refused_by_every_other_form_of_the_
   launch(add, 4, x[0]);
   EXPECT_EQ(x.at(0, 0), 2);
   EXPECT_EQ(column.at(1), 0);
+}
+
+TEST_P(CapturedValues, that_have_changed_are_refused_by_exports) {
+  float factor = 2;
+  int traces = 0;
+  const auto scale = kernel("scale", [&](Arr<const float> x, Arr<float> y) {
+    if (++traces == 2) factor = 3;  // between the two traces of one export
+    y[0] = factor * x[0];
+  });
+  expect_contains(error_of([&] { scale.spirv({.adjoint = true}); }), kRefused);
+  const auto launched = kernel("launched", [&](Arr<const float> x, Arr<float> y) { y[0] = factor * x[0]; });
+  launch(launched, 1, ones<float>(device(), 1), zeros<float>(device(), 1));
+  factor = 4;
+  expect_contains(error_of([&] { launched.spirv(); }), kRefused);
+  factor = 3;
+  EXPECT_FALSE(launched.spirv().words.empty());
 }
 
 /// Loops inside each other, each of one round.

@@ -64,7 +64,7 @@ void read_folder(const fs::path& folder, std::vector<Found>& all) {
   }
 }
 
-Found export_one(const detail::KernelCore& kernel, const std::string& stem, const Request& request, bool adjoint) {
+Found export_one(detail::KernelCore& kernel, const std::string& stem, const Request& request, bool adjoint) {
   Found found;
   found.stem = stem + (adjoint ? ".adjoint" : "");
   found.name = kernel.name();
