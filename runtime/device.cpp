@@ -154,8 +154,7 @@ using detail::StreamState;
 
 namespace {
 
-std::mutex g_devices_mutex;
-// Never destroyed: a static object may ask for a device at its end.
+// Under a ForkHold. Never destroyed: a static object may ask for a device at its end.
 std::map<std::string, std::weak_ptr<DeviceState>, std::less<>>& open_devices() {
   static auto* const devices = new std::map<std::string, std::weak_ptr<DeviceState>, std::less<>>;
   return *devices;
@@ -187,10 +186,15 @@ std::optional<int> adapter_number(std::string_view name) {
   return number;
 }
 
+std::vector<backend::DeviceInfo> adapters() {
+  const detail::ForkHold hold;
+  return backend::list_vulkan_devices();
+}
+
 // "cpu" is the first software adapter: resolved here, so that it shares its device with "vulkan:N".
 std::string resolve(std::string_view name) {
   if (name == "cpu") {
-    for (const backend::DeviceInfo& info : backend::list_vulkan_devices())
+    for (const backend::DeviceInfo& info : adapters())
       if (info.software) return info.name;
     throw Error(
         ErrorKind::no_device,
@@ -209,7 +213,7 @@ std::unique_ptr<backend::Device> open_backend(const std::string& name) {
 
 std::shared_ptr<DeviceState> open_shared(std::string_view asked) {
   std::string name = resolve(asked);
-  std::lock_guard lock(g_devices_mutex);
+  const detail::ForkHold hold;
   std::weak_ptr<DeviceState>& known = open_devices()[name];
   std::shared_ptr<DeviceState> state = known.lock();
   if (state && state->left_behind.load()) state->device->check_alive();
@@ -223,26 +227,33 @@ std::shared_ptr<DeviceState> open_shared(std::string_view asked) {
 Device::Device(std::string_view name, Loc loc) : state_(detail::called_from(loc, [&] { return open_shared(name); })) {}
 
 Device Device::open(std::string_view name, Loc loc) {
-  return detail::called_from(loc, [&] { return Device(make_state(open_backend(resolve(name)))); });
+  return detail::called_from(loc, [&] {
+    const std::string resolved = resolve(name);
+    const detail::ForkHold hold;
+    return Device(make_state(open_backend(resolved)));
+  });
 }
 
 Device Device::adopt(const VulkanHandles& handles, Loc loc) {
-  return detail::called_from(loc, [&] { return Device(make_state(backend::adopt_vulkan(handles))); });
+  return detail::called_from(loc, [&] {
+    const detail::ForkHold hold;
+    return Device(make_state(backend::adopt_vulkan(handles)));
+  });
 }
 
 Device Device::best(Loc loc) {
   if (auto name = platform::environment("WEFT_DEVICE")) return Device(*name, loc);
-  std::vector<backend::DeviceInfo> adapters = backend::list_vulkan_devices();
-  for (const backend::DeviceInfo& info : adapters)
+  const std::vector<backend::DeviceInfo> all = adapters();
+  for (const backend::DeviceInfo& info : all)
     if (!info.software) return Device(info.name, loc);
-  return Device(adapters.empty() ? "vulkan:0" : adapters.front().name, loc);
+  return Device(all.empty() ? "vulkan:0" : all.front().name, loc);
 }
 
 std::vector<std::string> Device::list() {
   std::vector<std::string> names;
   try {
     bool software = false;
-    for (const backend::DeviceInfo& info : backend::list_vulkan_devices()) {
+    for (const backend::DeviceInfo& info : adapters()) {
       names.push_back(info.name);
       software = software || info.software;
     }
@@ -274,55 +285,61 @@ Stream Device::stream() const {
   return Stream(std::shared_ptr<StreamState>(state_, state_->default_stream));
 }
 
-Stream Device::create_stream(StreamPriority priority) const {
-  state_->device->check_alive();
-  std::unique_lock lock(state_->mutex);
-  StreamState* s = nullptr;
-  detail::Reports of_last_owner;
-  // The one that came last, whose memory is the warmest.
-  auto& idle = state_->idle;
-  const auto found = std::find_if(idle.rbegin(), idle.rend(), [](StreamState* i) { return i->free_for_another(); });
-  if (found == idle.rend()) {
-    s = make_stream(*state_);
-    state_->several_streams = true;
-  } else {
-    s = *found;
-    idle.erase(std::next(found).base());
-    of_last_owner = s->take_kept();
-  }
-  lock.unlock();
-  s->with([&](backend::Stream& b) {
-    b.start_at_once(priority == StreamPriority::high);
-    b.track_hazards(s->track_hazards = true);
-    b.barrier_always(s->barrier_always = false);
-  });
-  Stream made(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
-    try {
-      done->release();
-      std::lock_guard lock(keep->mutex);
-      keep->idle.push_back(done);
-    } catch (const std::exception&) {
-      // A lost device: the next call on it says so. The stream stays with the device, unused.
+Stream Device::create_stream(StreamPriority priority, Loc loc) const {
+  return detail::called_from(loc, [&] {
+    state_->device->check_alive();
+    std::unique_lock lock(state_->mutex);
+    StreamState* s = nullptr;
+    detail::Reports of_last_owner;
+    // The one that came last, whose memory is the warmest.
+    auto& idle = state_->idle;
+    const auto found = std::find_if(idle.rbegin(), idle.rend(), [](StreamState* i) { return i->free_for_another(); });
+    if (found == idle.rend()) {
+      s = make_stream(*state_);
+      state_->several_streams = true;
+    } else {
+      s = *found;
+      idle.erase(std::next(found).base());
+      of_last_owner = s->take_kept();
     }
-  }));
-  state_->default_stream->keep(std::move(of_last_owner));  // what shows lines may use the device
-  return made;
-}
-
-void Device::synchronize() const {
-  detail::Capture::refuse_waits();
-  state_->default_stream->deliver_from([&](detail::Reports& found) {
-    for (StreamState* s : state_->all_streams()) s->synchronize(found);
-    state_->parked.free_finished(*state_->device);
+    lock.unlock();
+    s->with([&](backend::Stream& b) {
+      b.start_at_once(priority == StreamPriority::high);
+      b.track_hazards(s->track_hazards = true);
+      b.barrier_always(s->barrier_always = false);
+    });
+    Stream made(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
+      try {
+        done->release();
+        std::lock_guard lock(keep->mutex);
+        keep->idle.push_back(done);
+      } catch (const std::exception&) {
+        // A lost device: the next call on it says so. The stream stays with the device, unused.
+      }
+    }));
+    state_->default_stream->keep(std::move(of_last_owner));  // what shows lines may use the device
+    return made;
   });
 }
 
-void Device::set_dispatch_budget(double seconds) const {
-  if (!(seconds >= 0))
-    throw Error(ErrorKind::invalid_argument, fmt::format("a dispatch budget of {} seconds", seconds));
-  state_->device->check_alive();
-  if (seconds > 0) state_->device->create_timestamps(2);  // says so where there is no clock
-  state_->dispatch_budget = seconds;
+void Device::synchronize(Loc loc) const {
+  detail::called_from(loc, [&] {
+    detail::Capture::refuse_waits();
+    state_->default_stream->deliver_from([&](detail::Reports& found) {
+      for (StreamState* s : state_->all_streams()) s->synchronize(found);
+      state_->parked.free_finished(*state_->device);
+    });
+  });
+}
+
+void Device::set_dispatch_budget(double seconds, Loc loc) const {
+  detail::called_from(loc, [&] {
+    if (!(seconds >= 0))
+      throw Error(ErrorKind::invalid_argument, fmt::format("a dispatch budget of {} seconds", seconds));
+    state_->device->check_alive();
+    if (seconds > 0) state_->device->create_timestamps(2);  // says so where there is no clock
+    state_->dispatch_budget = seconds;
+  });
 }
 double Device::dispatch_budget() const { return state_->dispatch_budget; }
 
@@ -342,72 +359,84 @@ void refuse_captured(const std::shared_ptr<StreamState>& stream, std::uint64_t t
 }
 }  // namespace
 
-bool Event::done() const {
-  refuse_captured(stream_, ticket_);
-  return !stream_ || stream_->with([&](backend::Stream& s) { return s.done(ticket_); });
+bool Event::done(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    refuse_captured(stream_, ticket_);
+    return !stream_ || stream_->with([&](backend::Stream& s) { return s.done(ticket_); });
+  });
 }
-void Event::wait() const {
-  detail::Capture::refuse_waits();
-  refuse_captured(stream_, ticket_);
-  if (stream_) stream_->wait(ticket_);
+void Event::wait(Loc loc) const {
+  detail::called_from(loc, [&] {
+    detail::Capture::refuse_waits();
+    refuse_captured(stream_, ticket_);
+    if (stream_) stream_->wait(ticket_);
+  });
 }
-bool Event::wait_for(double seconds) const {
-  detail::Capture::refuse_waits();
-  if (!(seconds >= 0)) throw Error(ErrorKind::invalid_argument, fmt::format("a wait of {} seconds", seconds));
-  using Clock = std::chrono::steady_clock;
-  constexpr double kForEver = 1e8;  // what a clock can count; some years
-  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                      std::chrono::duration<double>(std::min(seconds, kForEver)));
-  Clock::duration pause = std::chrono::microseconds(20);
-  while (!done()) {
-    const Clock::duration left = end - Clock::now();
-    if (left <= Clock::duration::zero()) return false;
-    std::this_thread::sleep_for(std::min(pause, left));
-    pause = std::min<Clock::duration>(2 * pause, std::chrono::milliseconds(1));
-  }
-  wait();
-  return true;
+bool Event::wait_for(double seconds, Loc loc) const {
+  return detail::called_from(loc, [&] {
+    detail::Capture::refuse_waits();
+    if (!(seconds >= 0)) throw Error(ErrorKind::invalid_argument, fmt::format("a wait of {} seconds", seconds));
+    using Clock = std::chrono::steady_clock;
+    constexpr double kForEver = 1e8;  // what a clock can count; some years
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(std::min(seconds, kForEver)));
+    Clock::duration pause = std::chrono::microseconds(20);
+    while (!done()) {
+      const Clock::duration left = end - Clock::now();
+      if (left <= Clock::duration::zero()) return false;
+      std::this_thread::sleep_for(std::min(pause, left));
+      pause = std::min<Clock::duration>(2 * pause, std::chrono::milliseconds(1));
+    }
+    wait();
+    return true;
+  });
 }
 
 // In a capture order follows from the arrays alone: events there say nothing that the graph does not know.
-Event Stream::record() const {
-  Event event;
-  if (detail::Capture* capture = detail::Capture::current()) {
-    capture->stream_for(*state_->device);  // refuses other devices
-    event.ticket_ = capture->serial;
+Event Stream::record(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    Event event;
+    if (detail::Capture* capture = detail::Capture::current()) {
+      capture->stream_for(*state_->device);  // refuses other devices
+      event.ticket_ = capture->serial;
+      return event;
+    }
+    event.stream_ = state_;
+    event.ticket_ = state_->with([](backend::Stream& s) { return s.submit(); });
     return event;
-  }
-  event.stream_ = state_;
-  event.ticket_ = state_->with([](backend::Stream& s) { return s.submit(); });
-  return event;
+  });
 }
-void Stream::wait(const Event& event) const {
-  if (detail::Capture* capture = detail::Capture::current()) {
-    capture->stream_for(*state_->device);
-    if (!event.stream_ && (event.ticket_ == 0 || event.ticket_ == capture->serial)) return;
-    throw Error(
-        ErrorKind::invalid_argument,
-        fmt::format("a stream is to wait, while {}, for an event from outside: let the stream wait before what is "
-                    "captured is launched",
-                    capture->doing()));
-  }
-  refuse_captured(event.stream_, event.ticket_);
-  if (!event.stream_) return;
-  if (event.stream_->device != state_->device) {
-    const std::string &own = state_->device->device->info().name, &other = event.stream_->device->device->info().name;
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("a stream of device {} is to wait for an event of device {}{}: wait for it on the host",
-                            own, other, other == own ? " (2)" : ""));  // as profiles tell them apart
-  }
-  event.stream_->start(event.ticket_);
+void Stream::wait(const Event& event, Loc loc) const {
+  detail::called_from(loc, [&] {
+    if (detail::Capture* capture = detail::Capture::current()) {
+      capture->stream_for(*state_->device);
+      if (!event.stream_ && (event.ticket_ == 0 || event.ticket_ == capture->serial)) return;
+      throw Error(
+          ErrorKind::invalid_argument,
+          fmt::format("a stream is to wait, while {}, for an event from outside: let the stream wait before what is "
+                      "captured is launched",
+                      capture->doing()));
+    }
+    refuse_captured(event.stream_, event.ticket_);
+    if (!event.stream_) return;
+    if (event.stream_->device != state_->device) {
+      const std::string &own = state_->device->device->info().name, &other = event.stream_->device->device->info().name;
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("a stream of device {} is to wait for an event of device {}{}: wait for it on the host",
+                              own, other, other == own ? " (2)" : ""));  // as profiles tell them apart
+    }
+    event.stream_->start(event.ticket_);
+  });
 }
 
-void Stream::submit() {
-  state_->with([](backend::Stream& s) { s.submit(); });
+void Stream::submit(Loc loc) {
+  detail::called_from(loc, [&] { state_->with([](backend::Stream& s) { s.submit(); }); });
 }
-void Stream::synchronize() {
-  detail::Capture::refuse_waits();
-  state_->deliver_from([&](detail::Reports& found) { state_->synchronize(found); });
+void Stream::synchronize(Loc loc) {
+  detail::called_from(loc, [&] {
+    detail::Capture::refuse_waits();
+    state_->deliver_from([&](detail::Reports& found) { state_->synchronize(found); });
+  });
 }
 void Stream::track_hazards(bool on) {
   state_->device->device->check_alive();

@@ -34,14 +34,14 @@ class Event {
   /// Of no work: it is over.
   Event() = default;
   /// Whether all of it has run. Does not wait.
-  bool done() const;
+  bool done(Loc loc = Loc::here()) const;
   /// Waits on the host. Errors: Error(kernel_fault) when a kernel failed by then; Error(device_lost).
-  void wait() const;
+  void wait(Loc loc = Loc::here()) const;
   /// The same, but no longer than so many seconds, and as long as another thread has the stream to itself; what has not
   /// run by then goes on. \return whether it is over
   /// Errors: as wait(), when it is over; Error(invalid_argument) for a negative number and NaN.
   /// Cost: looks for it every now and then, at most a millisecond apart.
-  bool wait_for(double seconds) const;
+  bool wait_for(double seconds, Loc loc = Loc::here()) const;
 
  private:
   friend class Stream;
@@ -65,11 +65,11 @@ class Stream {
   Stream& operator=(const Stream&) = default;
 
   /// The moment at which all that the stream has been given so far has run. Starts it.
-  Event record() const;
+  Event record(Loc loc = Loc::here()) const;
   /// What the stream is given from now on runs after the event, which may be of another stream of the same device: for
   /// what arrays do not show. The host does not wait.
   /// Errors: Error(invalid_argument) for an event of another device: wait for that on the host.
-  void wait(const Event& event) const;
+  void wait(const Event& event, Loc loc = Loc::here()) const;
 
   /// Work that `work` gives the device is not run but recorded into a command buffer of the caller's, who submits it to
   /// the queue of the device: in <weft/vulkan.h>, see Recording for what follows, and docs/embedding.md.
@@ -81,7 +81,7 @@ class Stream {
   /// Errors: what `work` throws, after which the command buffer is as it was; Error(unsupported) on a device that is
   /// not adopted; Error(invalid_argument) for a null command buffer, for reading elements or waiting on the host
   /// meanwhile, and for work on another device.
-  Recording record_into(VkCommandBuffer commands, const std::function<void()>& work) const;
+  Recording record_into(VkCommandBuffer commands, const std::function<void()>& work, Loc loc = Loc::here()) const;
 
   /// What the stream is given from now on runs when a timeline semaphore has at least the value; nothing waits on the
   /// host. The queue waits: what other streams of the device are given from now on comes later, too, so that nothing
@@ -89,17 +89,17 @@ class Stream {
   /// itself: that waits, too. The semaphore is of the same VkDevice and must stay until then.
   /// Errors: Error(unsupported) on a device that is not adopted, TimelineSemaphores apart; Error(invalid_argument) for
   /// a null semaphore, and while a graph or a recording collects work.
-  void wait(VkSemaphore semaphore, std::uint64_t value) const;
+  void wait(VkSemaphore semaphore, std::uint64_t value, Loc loc = Loc::here()) const;
   /// A timeline semaphore gets the value when all has run that the stream has been given so far, which is started.
   /// Errors: as wait(), and Error(invalid_argument) for a value that is not above the one that the semaphore has, or is
   /// to have by an earlier call. (Signals of others that have not happened are not known.)
-  void signal(VkSemaphore semaphore, std::uint64_t value) const;
+  void signal(VkSemaphore semaphore, std::uint64_t value, Loc loc = Loc::here()) const;
 
   /// Starts what has been recorded. Almost never needed: waiting starts what it waits for.
-  void submit();
+  void submit(Loc loc = Loc::here());
   /// Waits for everything. Almost never needed: reading an array waits for its producers. What was dropped before, and
   /// other streams have no work for, is given back then.
-  void synchronize();
+  void synchronize(Loc loc = Loc::here());
 
   /// With false no barriers stand between launches. For tests that show what they are for; results may be wrong. Graphs
   /// take after the stream of the thread that captures them, recordings after the stream that records.
@@ -187,7 +187,7 @@ class Device {
   /// be dropped at any time, after the VkDevice too. A second call does nothing.
   /// Errors: Error(unsupported) on a device that is not adopted; Error(kernel_fault) when a kernel failed, after all is
   /// done.
-  void detach() const;
+  void detach(Loc loc = Loc::here()) const;
   /// The names that can be opened here.
   static std::vector<std::string> list();
 
@@ -213,7 +213,7 @@ class Device {
   /// No device runs streams by priorities: they share one queue, where work that has started comes to its end and the
   /// rest follows in the order in which it was started. So a high priority is a place in that order, at the cost of a
   /// submission for each operation. It does not change what is computed, nor the order of work on an array.
-  Stream create_stream(StreamPriority priority = StreamPriority::normal) const;
+  Stream create_stream(StreamPriority priority = StreamPriority::normal, Loc loc = Loc::here()) const;
   /// A launch that would take longer is made in several dispatches, by workgroups, each submitted by itself, so that
   /// the system does not take the device for hung (Windows does after 2 s of one submission) and others get their turn.
   /// At first it is 0.5 on integrated and discrete GPUs that have a clock and are not adopted, and 0 elsewhere:
@@ -227,10 +227,10 @@ class Device {
   /// Errors: Error(invalid_argument) for a negative number; Error(unsupported) when the device has no clock.
   /// Cost: a launch that is known to be short costs the host up to twice as much (suite launch of the benchmarks); one
   /// of 64 is measured, which keeps it apart from its neighbours.
-  void set_dispatch_budget(double seconds) const;
+  void set_dispatch_budget(double seconds, Loc loc = Loc::here()) const;
   double dispatch_budget() const;
   /// Waits for all streams of the device. What was dropped before, memory, kernels and graphs, is given back then.
-  void synchronize() const;
+  void synchronize(Loc loc = Loc::here()) const;
   CompileCounts compile_counts() const;
 
   /// The backend behind it, for embedding and benchmarks.

@@ -18,6 +18,7 @@
 #include "../spirv/emit.h"
 #include "../spirv/requirements.h"
 #include "device.h"
+#include "kernel_programs.h"
 
 namespace weft {
 
@@ -262,17 +263,17 @@ std::string detail::file_stem(const std::string& name) {
   return stem;
 }
 
-SpirvKernel export_spirv(const KernelCore& kernel, const SpirvOptions& options) {
+SpirvKernel export_spirv(KernelCore& kernel, const SpirvOptions& options) {
   ir::Variant variant;
   variant.debug = kernel.debug();
-  ir::Module module = kernel.trace(variant, options.target.max_block);
+  ir::Module module = detail::trace_for_export(kernel, variant, options.target.max_block);
   const Naming naming(module, options.names);
   variant.strided = naming.mask(module, options.strided, "strided");
   if (!options.adjoint) {
     if (!options.gradients.empty())
       throw Error(ErrorKind::invalid_argument, "gradients are named, and no adjoint is asked for", kernel.name(),
                   kernel.loc());
-    if (variant.strided) module = kernel.trace(variant, options.target.max_block);
+    if (variant.strided) module = detail::trace_for_export(kernel, variant, options.target.max_block);
     return detail::export_module(module, options);
   }
   refuse_what_needs_runtime(module);
@@ -287,27 +288,30 @@ SpirvKernel export_spirv(const KernelCore& kernel, const SpirvOptions& options) 
   if (!gradients)
     throw Error(ErrorKind::not_differentiable, "it has no arrays of real numbers", kernel.name(), kernel.loc());
   variant.adjoint = true;
-  return detail::export_adjoint(kernel.trace(variant, options.target.max_block), gradients, options);
+  return detail::export_adjoint(detail::trace_for_export(kernel, variant, options.target.max_block), gradients,
+                                options);
 }
 
 spirv::Target spirv_target(const Device& device) { return backend::spirv_target(device.native()); }
 
-void write_spirv(const SpirvKernel& kernel, const std::string& folder, const std::string& stem) {
-  const auto path = [&](const char* ending) { return std::filesystem::path(folder) / (stem + ending); };
-  const auto write = [&](const char* ending, std::span<const std::byte> bytes) {
-    std::string why;
-    if (!platform::write_file(path(ending), bytes, &why))
-      throw Error(ErrorKind::io, fmt::format("{} cannot be written: {}", path(ending).string(), why),
-                  kernel.reflection.name);
-  };
-  const std::string json = to_json(kernel.reflection);
-  write(".spv", std::as_bytes(std::span(kernel.words)));
-  try {
-    write(".json", std::as_bytes(std::span(json)));
-  } catch (const Error&) {
-    platform::remove_file(path(".spv"));  // which is nothing without the other
-    throw;
-  }
+void write_spirv(const SpirvKernel& kernel, const std::string& folder, const std::string& stem, Loc loc) {
+  detail::called_from(loc, [&] {
+    const auto path = [&](const char* ending) { return std::filesystem::path(folder) / (stem + ending); };
+    const auto write = [&](const char* ending, std::span<const std::byte> bytes) {
+      std::string why;
+      if (!platform::write_file(path(ending), bytes, &why))
+        throw Error(ErrorKind::io, fmt::format("{} cannot be written: {}", path(ending).string(), why),
+                    kernel.reflection.name);
+    };
+    const std::string json = to_json(kernel.reflection);
+    write(".spv", std::as_bytes(std::span(kernel.words)));
+    try {
+      write(".json", std::as_bytes(std::span(json)));
+    } catch (const Error&) {
+      platform::remove_file(path(".spv"));  // which is nothing without the other
+      throw;
+    }
+  });
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "../frontend/support/loc.h"
 #include "../spirv/target.h"
 #include "reflection.h"
 
@@ -55,7 +56,7 @@ spirv::Target spirv_target(const Device& device);
 /// which print, assert or check themselves (debug mode), or follow handles of meshes and hierarchies of boxes; for
 /// adjoints that need work of the host: of atomic minima and maxima, and of loops that overwrite a number of elements
 /// which only a run tells. Error(not_differentiable) as a tape. Cost: milliseconds.
-SpirvKernel export_spirv(const detail::KernelCore& kernel, const SpirvOptions& options);
+SpirvKernel export_spirv(detail::KernelCore& kernel, const SpirvOptions& options);
 
 namespace detail {
 /// The same of a kernel's IR, as its trace gives it.
@@ -68,6 +69,6 @@ std::string file_stem(const std::string& name);
 
 /// Writes FOLDER/STEM.spv and FOLDER/STEM.json, both or none.
 /// Errors: Error(io); Error(invalid_argument) for names that are not UTF-8.
-void write_spirv(const SpirvKernel& kernel, const std::string& folder, const std::string& stem);
+void write_spirv(const SpirvKernel& kernel, const std::string& folder, const std::string& stem, Loc loc = Loc::here());
 
 }  // namespace weft

@@ -127,7 +127,8 @@ ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, 
 void launch(KernelCore& kernel, const Stream* stream, const Threads& threads, std::span<const HostArg> args,
             const GivenStructures* given) {
   Capture* const capture = Capture::current();
-  if (Trace::active()) refuse(kernel, "it is launched while another kernel is traced: launch it from the host");
+  if (tracing::Trace::active())
+    refuse(kernel, "it is launched while another kernel is traced: launch it from the host");
   const std::int64_t count = count_threads(kernel, threads);
   Checked checked = check_arrays(kernel, args);
   StreamState* on = stream ? &state_of(*stream) : nullptr;

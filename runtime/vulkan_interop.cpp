@@ -161,21 +161,25 @@ Recording::State& Recording::state() const {
   return *state_;
 }
 
-void Recording::prepare() const {
-  State& s = state();
-  s.device->device->check_alive();
-  if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is prepared");
-  const bool reported = s.reports && s.ticket != s.recording;
-  if (reported) Capture::refuse_waits();
-  s.order();
-  s.recordings->with([&](backend::Stream& b) { backend::prepared_vulkan(b, s.recording); });
-  if (reported) wait();
+void Recording::prepare(Loc loc) const {
+  detail::called_from(loc, [&] {
+    State& s = state();
+    s.device->device->check_alive();
+    if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is prepared");
+    const bool reported = s.reports && s.ticket != s.recording;
+    if (reported) Capture::refuse_waits();
+    s.order();
+    s.recordings->with([&](backend::Stream& b) { backend::prepared_vulkan(b, s.recording); });
+    if (reported) wait();
+  });
 }
 
-void Recording::wait() const {
-  const State& s = state();
-  Capture::refuse_waits();
-  s.recordings->deliver_from([&](detail::Reports& found) { s.wait(found); });
+void Recording::wait(Loc loc) const {
+  detail::called_from(loc, [&] {
+    const State& s = state();
+    Capture::refuse_waits();
+    s.recordings->deliver_from([&](detail::Reports& found) { s.wait(found); });
+  });
 }
 
 void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
@@ -202,18 +206,24 @@ void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
                     value, before));
 }
 
-void Recording::submitted() const { tell({}, 0); }
-
-void Recording::submitted(VkSemaphore semaphore, std::uint64_t value) const {
-  if (!semaphore) invalid("a recording is said to be submitted with a null semaphore");
-  if (value == 0)
-    invalid("a recording is said to be submitted with a semaphore that gets 0, which it has from the start");
-  tell(semaphore, value);
+void Recording::submitted(Loc loc) const {
+  detail::called_from(loc, [&] { tell({}, 0); });
 }
 
-bool Recording::done() const {
-  State& s = state();
-  return s.recordings->with([&](backend::Stream& b) { return b.done(s.ticket); });
+void Recording::submitted(VkSemaphore semaphore, std::uint64_t value, Loc loc) const {
+  detail::called_from(loc, [&] {
+    if (!semaphore) invalid("a recording is said to be submitted with a null semaphore");
+    if (value == 0)
+      invalid("a recording is said to be submitted with a semaphore that gets 0, which it has from the start");
+    tell(semaphore, value);
+  });
+}
+
+bool Recording::done(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    State& s = state();
+    return s.recordings->with([&](backend::Stream& b) { return b.done(s.ticket); });
+  });
 }
 
 namespace detail {
@@ -242,13 +252,15 @@ Placement place_imported(const Device& device, const Extent& extent, int ndim, s
 
 }  // namespace detail
 
-SharedMemory export_memory(const ArrayBase& array) {
-  if (array.is_null()) invalid("the memory of a null array is shared");
-  array.storage()->check_present();
-  SharedMemory shared =
-      backend::VulkanAccess(*array.storage()->device->device, "export_memory()").share(array.address());
-  array.storage()->lent = true;
-  return shared;
+SharedMemory export_memory(const ArrayBase& array, Loc loc) {
+  return detail::called_from(loc, [&] {
+    if (array.is_null()) invalid("the memory of a null array is shared");
+    array.storage()->check_present();
+    SharedMemory shared =
+        backend::VulkanAccess(*array.storage()->device->device, "export_memory()").share(array.address());
+    array.storage()->lent = true;
+    return shared;
+  });
 }
 
 namespace {
@@ -273,85 +285,97 @@ TimelineSemaphore::TimelineSemaphore(const Device& device, FileDescriptor&& fd)
           keep(device.state(),
                backend::VulkanAccess(*device.state()->device, "TimelineSemaphore").import_timeline(std::move(fd)))) {}
 std::uint64_t TimelineSemaphore::value() const { return handle_->value(); }
-void TimelineSemaphore::signal(std::uint64_t value) const {
-  Capture::refuse_semaphores("the host is to signal a semaphore");
-  handle_->signal(value);
+void TimelineSemaphore::signal(std::uint64_t value, Loc loc) const {
+  detail::called_from(loc, [&] {
+    Capture::refuse_semaphores("the host is to signal a semaphore");
+    handle_->signal(value);
+  });
 }
-void TimelineSemaphore::wait(std::uint64_t value) const {
-  Capture::refuse_waits();
-  handle_->wait(value);
+void TimelineSemaphore::wait(std::uint64_t value, Loc loc) const {
+  detail::called_from(loc, [&] {
+    Capture::refuse_waits();
+    handle_->wait(value);
+  });
 }
 VkSemaphore TimelineSemaphore::vk() const { return handle_->vk(); }
 FileDescriptor TimelineSemaphore::share() const { return handle_->share(); }
 
-Recording Stream::record_into(VkCommandBuffer commands, const std::function<void()>& work) const {
-  detail::DeviceState& device = *state_->device;
-  require_adopted(device, "record_into()");
-  if (!commands) invalid("work is recorded into a null VkCommandBuffer");
-  device.device->check_alive();
-  detail::refuse_empty(work, "record_into()");
-  auto made = std::make_unique<Recording::State>();
-  made->device = device.shared_from_this();
-  {
-    Capture collecting(device, "work is recorded into a command buffer", state_.get());
-    detail::call_back(work);
-    made->memory = detail::CapturedMemory(collecting, "a recording", "record");
-    made->pins = made->memory.pins();
-    made->reports = collecting.take_reports();
-    made->operations = collecting.take();
-    if (made->reports) made->reports->record_into(*made->operations);
-    // What fails here fails the capture as well.
-    const detail::OutsideCapture at_once;
-    StreamState& recordings = recordings_of(device);
-    state_->with([](backend::Stream& s) { s.submit(); });
-    made->recordings = &recordings;
-    made->stream = state_.get();
-    detail::Forms& forms = made->memory.forms();
-    const auto locked_forms = forms.lock();
-    forms.record();
-    made->order_now();
-    made->recording = made->ticket =
-        recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
-    made->memory.touched(recordings, made->ticket, made->reached);
-    forms.recorded();
-  }
-  return Recording(std::move(made));
-}
-
-void Stream::wait(VkSemaphore semaphore, std::uint64_t value) const {
-  Capture::refuse_semaphores("a stream is to wait for a semaphore");
-  require_semaphore(*state_->device, semaphore, "wait()");
-  // The whole queue waits: what streams have been given by now comes before, and is reported on its own. A stream that
-  // another thread is giving work to right now has none that is known to be earlier.
-  ++state_->device->waits;
-  for (StreamState* other : state_->device->all_streams()) other->try_submit();
-  state_->with([&](backend::Stream& s) {
-    state_->awaited.store(backend::VulkanStreamAccess(s.own(), "wait()").await(semaphore, value),
-                          std::memory_order_release);
+Recording Stream::record_into(VkCommandBuffer commands, const std::function<void()>& work, Loc loc) const {
+  return detail::called_from(loc, [&] {
+    detail::DeviceState& device = *state_->device;
+    require_adopted(device, "record_into()");
+    if (!commands) invalid("work is recorded into a null VkCommandBuffer");
+    device.device->check_alive();
+    detail::refuse_empty(work, "record_into()");
+    auto made = std::make_unique<Recording::State>();
+    made->device = device.shared_from_this();
+    {
+      Capture collecting(device, "work is recorded into a command buffer", state_.get());
+      detail::call_back(work);
+      made->memory = detail::CapturedMemory(collecting, "a recording", "record");
+      made->pins = made->memory.pins();
+      made->reports = collecting.take_reports();
+      made->operations = collecting.take();
+      if (made->reports) made->reports->record_into(*made->operations);
+      // What fails here fails the capture as well.
+      const detail::OutsideCapture at_once;
+      StreamState& recordings = recordings_of(device);
+      state_->with([](backend::Stream& s) { s.submit(); });
+      made->recordings = &recordings;
+      made->stream = state_.get();
+      detail::Forms& forms = made->memory.forms();
+      const auto locked_forms = forms.lock();
+      forms.record();
+      made->order_now();
+      made->recording = made->ticket =
+          recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
+      made->memory.touched(recordings, made->ticket, made->reached);
+      forms.recorded();
+    }
+    return Recording(std::move(made));
   });
 }
 
-void Stream::signal(VkSemaphore semaphore, std::uint64_t value) const {
-  Capture::refuse_semaphores("a stream is to signal a semaphore");
-  require_semaphore(*state_->device, semaphore, "signal()");
-  state_->with(
-      [&](backend::Stream& s) { return backend::VulkanStreamAccess(s.own(), "signal()").signal(semaphore, value); });
+void Stream::wait(VkSemaphore semaphore, std::uint64_t value, Loc loc) const {
+  detail::called_from(loc, [&] {
+    Capture::refuse_semaphores("a stream is to wait for a semaphore");
+    require_semaphore(*state_->device, semaphore, "wait()");
+    // The whole queue waits: what streams have been given by now comes before, and is reported on its own. A stream
+    // that another thread is giving work to right now has none that is known to be earlier.
+    ++state_->device->waits;
+    for (StreamState* other : state_->device->all_streams()) other->try_submit();
+    state_->with([&](backend::Stream& s) {
+      state_->awaited.store(backend::VulkanStreamAccess(s.own(), "wait()").await(semaphore, value),
+                            std::memory_order_release);
+    });
+  });
 }
 
-void Device::detach() const {
-  Capture::refuse_waits();
-  const backend::VulkanAccess access(*state_->device, "detach()");
-  if (!access.adopted())
-    throw Error(ErrorKind::unsupported,
-                fmt::format("detach() on {}, which is not adopted: it goes with its last handle", name()));
-  state_->default_stream->deliver_from([&](detail::Reports& found) {
-    for (StreamState* s : state_->all_streams()) try {
-        s->synchronize(found);
-      } catch (const Error& e) {
-        // A lost device is given back as it is.
-        if (e.kind() != ErrorKind::device_lost) throw;
-      }
-    access.detach();
+void Stream::signal(VkSemaphore semaphore, std::uint64_t value, Loc loc) const {
+  detail::called_from(loc, [&] {
+    Capture::refuse_semaphores("a stream is to signal a semaphore");
+    require_semaphore(*state_->device, semaphore, "signal()");
+    state_->with(
+        [&](backend::Stream& s) { return backend::VulkanStreamAccess(s.own(), "signal()").signal(semaphore, value); });
+  });
+}
+
+void Device::detach(Loc loc) const {
+  detail::called_from(loc, [&] {
+    Capture::refuse_waits();
+    const backend::VulkanAccess access(*state_->device, "detach()");
+    if (!access.adopted())
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("detach() on {}, which is not adopted: it goes with its last handle", name()));
+    state_->default_stream->deliver_from([&](detail::Reports& found) {
+      for (StreamState* s : state_->all_streams()) try {
+          s->synchronize(found);
+        } catch (const Error& e) {
+          // A lost device is given back as it is.
+          if (e.kind() != ErrorKind::device_lost) throw;
+        }
+      access.detach();
+    });
   });
 }
 

@@ -35,27 +35,27 @@ class [[nodiscard]] Recording {
   /// structures as Graph::launch(), and what a launch by handles refuses; those of wait() where it waits,
   /// Error(kernel_fault) above all, of any recording whose failures nobody has been told of. After these all is ready
   /// for the submission: a second call is not needed.
-  void prepare() const;
+  void prepare(Loc loc = Loc::here()) const;
   /// The command buffer was submitted to the queue of the device just now, behind all others of which this was said.
   /// What weft is given from now on comes after, and reading an array waits for it. Errors: Error(invalid_argument)
   /// where the work has run on a structure that the device holds in another form by then (a recording that builds it
   /// was not submitted before): prepare() says so before it is too late. Cost: a submission without commands, by which
   /// weft learns when all has run.
-  void submitted() const;
+  void submitted(Loc loc = Loc::here()) const;
   /// The same without that: the submission signals a timeline semaphore with the value, or the one right behind it
   /// does. The semaphore must stay until this object has ended, or was told of another submission after this one had
   /// run. Errors: Error(invalid_argument) for a null semaphore or the value 0, which change nothing; and for a value
   /// that an earlier submission was to signal, or one below, as far as the semaphore has shown by now: the work is then
   /// waited for as if there were no semaphore.
-  void submitted(VkSemaphore semaphore, std::uint64_t value) const;
+  void submitted(VkSemaphore semaphore, std::uint64_t value, Loc loc = Loc::here()) const;
   /// Waits on the host until the submission that was told of last has run, and shows what kernels printed in it. So
   /// does whatever waits for its arrays, or for the device; the end of this object shows lines and keeps failures for
   /// the next wait. Errors: Error(invalid_argument) when there was none; Error(kernel_fault) when a kernel's assert_ or
   /// check failed.
-  void wait() const;
+  void wait(Loc loc = Loc::here()) const;
   /// Whether the submission that was told of last has run.
   /// Errors: Error(invalid_argument) when there was none.
-  bool done() const;
+  bool done(Loc loc = Loc::here()) const;
 
   bool is_null() const { return !state_; }
 
@@ -127,7 +127,7 @@ Array<T, N> shareable(const Device& device, detail::SizesOf<N> sizes) {
 /// The memory of an array from shareable() or import_memory(), or of a view of one: all of it. Who is given it must be
 /// told when the array's work is done, by a semaphore or by waiting.
 /// Errors: Error(invalid_argument) for another array.
-SharedMemory export_memory(const ArrayBase& array);
+SharedMemory export_memory(const ArrayBase& array, Loc loc = Loc::here());
 /// An array at the beginning of memory that another device on the same adapter, or another process, has shared. On
 /// success the descriptor is taken over, and the array has another one open as long as it lives, by which it can be
 /// shared again; with an error it stays, unless the driver has closed it. The end of the array waits for weft's work.
@@ -156,9 +156,9 @@ class TimelineSemaphore {
   std::uint64_t value() const;
   /// By the host, before what streams are to give it. Errors: Error(invalid_argument) while this thread captures, and
   /// for a value that is not above the one that it has, or not below those.
-  void signal(std::uint64_t value) const;
+  void signal(std::uint64_t value, Loc loc = Loc::here()) const;
   /// On the host, until it has at least the value.
-  void wait(std::uint64_t value) const;
+  void wait(std::uint64_t value, Loc loc = Loc::here()) const;
   VkSemaphore vk() const;
   /// Errors: Error(invalid_argument) for one that was not made to be shared.
   FileDescriptor share() const;

@@ -33,8 +33,8 @@ std::shared_ptr<const Module> function_of(Op op, const Module& kernel) {
   static_cast<ir::Interface&>(function) = kernel.as_interface();
   function.function = std::string(ir::info(op).name) + "_f64";
   {
-    Trace around(host, {});
-    Trace trace(function, around);
+    tracing::Trace around(host, {});
+    tracing::Trace trace(function, around);
     const Double x(trace.builder().input(Type::f64), detail::FromId{});
     Double y = 0;
     if (ir::info(op).arity == 2) {

@@ -15,7 +15,7 @@ using ir::Type;
 using tracing::Id;
 
 namespace {
-Type type_of(Id id) { return Trace::current().module()[id].type; }
+Type type_of(Id id) { return tracing::Trace::current().module()[id].type; }
 
 // Two's complement keeps the value of every index that is in range.
 Id as(Type type, Id id, Loc loc) { return type_of(id) == type ? id : tracing::convert(type, id, loc); }
@@ -44,7 +44,7 @@ std::uint32_t compact_align(std::uint32_t element_bytes) { return std::min(16u, 
 
 ArrLayout make_array_param(std::uint32_t element_bytes, std::uint32_t align, int ndim, bool read_only,
                            const std::string& type_name) {
-  Trace& t = Trace::current();
+  tracing::Trace& t = tracing::Trace::current();
   ArrLayout a;
   a.trace = t.serial();
   a.param = std::uint16_t(t.module().params.size());
@@ -82,12 +82,12 @@ ArrLayout make_array_param(std::uint32_t element_bytes, std::uint32_t align, int
 
 ArrLayout load_array_handle(const tracing::Address& at, int ndim, std::uint32_t element_bytes, Loc loc) {
   ArrLayout a;
-  a.trace = Trace::current(loc).serial();
+  a.trace = tracing::Trace::current(loc).serial();
   a.ndim = std::uint8_t(ndim);
   a.element_bytes = element_bytes;
   a.element_align = compact_align(element_bytes);
   tracing::load(at, Type::u64, 1, &a.base, loc);
-  if (Trace& t = Trace::current(loc); t.debug() != Debug()) {
+  if (tracing::Trace& t = tracing::Trace::current(loc); t.debug() != Debug()) {
     t.held_arrays.push_back("an array in " + (at.element ? t.elements[at.element - 1].array : "a struct"));
     a.held = std::uint16_t(t.held_arrays.size());
   }
@@ -100,7 +100,7 @@ ArrLayout load_array_handle(const tracing::Address& at, int ndim, std::uint32_t 
 namespace {
 // In messages.
 std::string name_of(const ArrLayout& a) {
-  Trace& t = Trace::current();
+  tracing::Trace& t = tracing::Trace::current();
   if (const ir::KernelArray* own = t.module().kernel_array_of(a.base))
     return fmt::format("{} array {}", own->is_private ? "private" : "shared", t.module()[a.base].imm + 1);
   // A function does not know what its callers give it; where something is reported it is traced in their place.
@@ -111,7 +111,7 @@ std::string name_of(const ArrLayout& a) {
 // The extent of dimension `d` where the trace knows it; else -1.
 std::int64_t known_extent(const ArrLayout& a, int d) {
   if (a.base == ir::kNone) return -1;
-  const ir::Inst& inst = Trace::current().module()[a.shape[std::size_t(d)]];
+  const ir::Inst& inst = tracing::Trace::current().module()[a.shape[std::size_t(d)]];
   return inst.op == Op::constant ? std::int64_t(inst.imm) : -1;
 }
 
@@ -119,8 +119,10 @@ void check_index(const ArrLayout& a, int d, const Index& index) {
   if (!index.is_known) return;
   const std::int64_t extent = known_extent(a, d);
   if (index.known >= 0 && (extent < 0 || index.known < extent)) return;
+  // If (k > 0) { x[k - 1] } of a host number k, in a loop that is unrolled.
+  if (tracing::Trace::current(index.loc).builder().in_dead_block()) return;
   const std::string size = extent < 0 ? "" : fmt::format(", which has {} element{}", extent, extent == 1 ? "" : "s");
-  ir::fail(Trace::current(index.loc).module(), index.loc,
+  ir::fail(tracing::Trace::current(index.loc).module(), index.loc,
            fmt::format("index {} is outside dimension {} of {}{}", index.known, d, name_of(a), size));
 }
 
@@ -129,10 +131,10 @@ void check_slice(const ArrLayout& a, const Index& lo, const Index& hi, const Ind
   const bool wrong = (lo.is_known && lo.known < 0) || (hi.is_known && hi.known < 0) ||
                      (lo.is_known && hi.is_known && hi.known < lo.known) || (step.is_known && step.known < 1) ||
                      (extent >= 0 && ((hi.is_known && hi.known > extent) || (lo.is_known && lo.known > extent)));
-  if (!wrong) return;
+  if (!wrong || tracing::Trace::current(lo.loc).builder().in_dead_block()) return;
   const auto text = [](const Index& i) { return i.is_known ? fmt::format("{}", i.known) : std::string("(traced)"); };
   const std::string size = extent < 0 ? "" : fmt::format(" of {}", extent);
-  ir::fail(Trace::current(lo.loc).module(), lo.loc,
+  ir::fail(tracing::Trace::current(lo.loc).module(), lo.loc,
            fmt::format("slice({}, {}, {}) of {}: it takes 0 <= lo <= hi <= extent{} and a step of 1 or more", text(lo),
                        text(hi), text(step), name_of(a), size));
 }
@@ -140,7 +142,7 @@ void check_slice(const ArrLayout& a, const Index& lo, const Index& hi, const Ind
 // Start of the part that the indices choose: in elements, scaled to the extent of dimension `first + n`, or in bytes.
 Id advance(const ArrLayout& a, const Index* indices, int n) {
   const Loc loc = indices[0].loc;
-  Trace::owner_of(a.trace, loc);
+  tracing::Trace::owner_of(a.trace, loc);
   for (int k = 0; k < n; ++k) check_index(a, a.first + k, indices[k]);
   Id at = a.start;
   if (a.strided) {
@@ -170,7 +172,7 @@ tracing::Address address_of(const ArrLayout& a, const Index* indices, int n) {
   at.stride = a.strided ? 1 : a.element_bytes;
   at.align = a.element_align;
   at.loc = indices[0].loc;
-  if (Trace& t = Trace::current(at.loc); t.debug() != Debug()) {
+  if (tracing::Trace& t = tracing::Trace::current(at.loc); t.debug() != Debug()) {
     tracing::Element e;
     e.array = name_of(a);
     e.ndim = a.ndim;
@@ -195,7 +197,7 @@ ArrLayout slice_of(const ArrLayout& a, const Index& index) {
 namespace {
 // The same array with strides, as what follows is no longer contiguous.
 ArrLayout with_strides(const ArrLayout& a, Loc loc) {
-  Trace::owner_of(a.trace, loc);
+  tracing::Trace::owner_of(a.trace, loc);
   if (a.strided) return a;
   ArrLayout s = a;
   s.strided = true;
@@ -239,13 +241,13 @@ ArrLayout transposed(const ArrLayout& a, Loc loc) {
 
 tracing::Id shape_of(const ArrLayout& a, int k, Type type, Loc loc) {
   if (k < 0 || k >= a.ndim - a.first)
-    ir::fail(Trace::owner_of(a.trace, loc).module(), loc,
+    ir::fail(tracing::Trace::owner_of(a.trace, loc).module(), loc,
              fmt::format("shape({}) of an array of {} dimension(s)", k, a.ndim - a.first));
-  ir::Module& m = Trace::owner_of(a.trace, loc).module();
+  ir::Module& m = tracing::Trace::owner_of(a.trace, loc).module();
   const Id size = a.shape[std::size_t(a.first + k)];
   // The launch checks that it fits.
   if (type == Type::i32 && type_of(size) == Type::i64)
-    Trace::current(loc).kernel().module().narrow_shapes.push_back(
+    tracing::Trace::current(loc).kernel().module().narrow_shapes.push_back(
         {m[size].op == Op::arg ? std::uint32_t(m[size].imm) : ir::kNone, loc});
   return as(type, size, loc);
 }

@@ -17,7 +17,7 @@ using tracing::Id;
 namespace detail {
 
 namespace {
-ir::Builder& builder() { return Trace::current().builder(); }
+ir::Builder& builder() { return tracing::Trace::current().builder(); }
 
 const char* name_of(Block::Kind kind) {
   switch (kind) {
@@ -35,13 +35,13 @@ constexpr const char* kLeft =
 }  // namespace
 
 Block::Block(Kind kind, Loc loc) : kind_(kind), exceptions_(std::uncaught_exceptions()), loc_(loc) {
-  Trace* t = Trace::if_sound();
+  tracing::Trace* t = tracing::Trace::if_sound();
   if (t && (kind == Kind::else_ || kind == Kind::else_if)) t->await_else(false);
-  Trace::current(loc);
+  tracing::Trace::current(loc);
 }
 
 Block::~Block() {
-  Trace* t = Trace::if_sound();
+  tracing::Trace* t = tracing::Trace::if_sound();
   if (t && kind_ == Kind::if_) t->await_else(false);
   if (state_ != State::open || !t) return;
   if (std::uncaught_exceptions() != exceptions_) {
@@ -75,7 +75,7 @@ void Block::begin(Id condition) {
 void Block::leave() {
   close();
   state_ = State::closed;
-  if (kind_ == Kind::if_) Trace::current(loc_).await_else(true);
+  if (kind_ == Kind::if_) tracing::Trace::current(loc_).await_else(true);
 }
 
 void Block::close() {
@@ -96,12 +96,12 @@ RangeLoop::RangeLoop(Id lo, Id hi, Id step, Loc loc)
     : lo_(lo),
       hi_(hi),
       step_(step),
-      trace_(Trace::current(loc).serial()),
+      trace_(tracing::Trace::current(loc).serial()),
       exceptions_(std::uncaught_exceptions()),
       loc_(loc) {}
 
 RangeLoop::~RangeLoop() {
-  Trace* t = Trace::if_sound();
+  tracing::Trace* t = tracing::Trace::if_sound();
   if (state_ != 1 || !t) return;
   const std::string name = "for (.. : range(..))";
   if (std::uncaught_exceptions() != exceptions_) {
@@ -115,7 +115,7 @@ RangeLoop::~RangeLoop() {
 // A loop over range(lo, hi, 1) counts itself: lo <= i < hi cannot overflow. Any other step counts iterations, whose
 // number is computed before, so that i + step past the end of the type cannot wrap around to a valid index.
 Id RangeLoop::open() {
-  ir::Builder& b = Trace::owner_of(trace_, loc_).builder();
+  ir::Builder& b = tracing::Trace::owner_of(trace_, loc_).builder();
   state_ = 1;
   const Type type = b.module()[lo_].type;
   auto is = [&](Id id, std::int64_t v) {
@@ -176,7 +176,7 @@ void RangeLoop::close() {
 
 namespace {
 void leave_loop(Op op, const char* what, Loc loc) {
-  Trace& t = Trace::current(loc);
+  tracing::Trace& t = tracing::Trace::current(loc);
   if (!t.in_loop()) ir::fail(t.module(), loc, fmt::format("{} outside a traced loop", what));
   t.builder().leave(op, loc);
 }
@@ -185,7 +185,7 @@ void leave_loop(Op op, const char* what, Loc loc) {
 void Break(Loc loc) { leave_loop(Op::break_, "Break()", loc); }
 void Continue(Loc loc) { leave_loop(Op::continue_, "Continue()", loc); }
 void Return(Loc loc) {
-  Trace& t = Trace::current(loc);
+  tracing::Trace& t = tracing::Trace::current(loc);
   // In a function that is traced in place of its call as well, which has no trace of its own.
   if (!t.kernel().calls.empty())
     ir::fail(t.module(), loc,

@@ -203,15 +203,17 @@ requires(!std::same_as<C, bool>) IfChain if_(const C& condition, F body, Loc loc
   block.leave();
   return {};
 }
-/// The same on the host: the branch that holds is run. So a template that is written with if_ also runs there.
+
+namespace detail {
+/// What if_() gives on the host: see there.
 class HostIfChain {
  public:
   explicit HostIfChain(bool done) : done_(done) {}
   template <class C, class F>
-  HostIfChain elif_(C condition, F body) {
+  detail::HostIfChain elif_(C condition, F body) {
     if (done_ || !condition()) return *this;
     body();
-    return HostIfChain(true);
+    return detail::HostIfChain(true);
   }
   template <class F>
   void else_(F body) {
@@ -221,10 +223,13 @@ class HostIfChain {
  private:
   bool done_;
 };
+}  // namespace detail
+
+/// The same on the host: the branch that holds is run. So a template that is written with if_ also runs there.
 template <class F>
-HostIfChain if_(std::same_as<bool> auto condition, F body) {
+detail::HostIfChain if_(std::same_as<bool> auto condition, F body) {
   if (condition) body();
-  return HostIfChain(condition);
+  return detail::HostIfChain(condition);
 }
 /// While without macros; both are functions without arguments, run once by the trace.
 template <class C, class F>

@@ -4,7 +4,7 @@
 namespace weft::detail {
 
 void detach(tracing::Id* ids, int count, Loc loc) {
-  const ir::Module& m = Trace::current(loc).module();
+  const ir::Module& m = tracing::Trace::current(loc).module();
   for (int k = 0; k < count; ++k)
     if (ir::is_float(m[ids[k]].type)) ids[k] = tracing::unary(ir::Op::detach, ids[k], loc);
 }

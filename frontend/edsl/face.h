@@ -7,6 +7,8 @@
 
 namespace weft {
 
+namespace detail {
+
 /// The host type behind a value of any face, and whether it is traced: Var<T> is the traced face of T; any other type
 /// is its own host type.
 template <class A>
@@ -21,12 +23,14 @@ struct FaceTraits<Var<T>> {
 };
 
 template <class T>
-struct FaceTraits<detail::HostChoice<T>> : FaceTraits<Var<T>> {};
+struct FaceTraits<HostChoice<T>> : FaceTraits<Var<T>> {};
+
+}  // namespace detail
 
 template <class A>
-using HostOf = typename FaceTraits<std::remove_cvref_t<A>>::host;
+using HostOf = typename detail::FaceTraits<std::remove_cvref_t<A>>::host;
 template <class... A>
-inline constexpr bool any_traced = (FaceTraits<std::remove_cvref_t<A>>::traced || ...);
+inline constexpr bool any_traced = (detail::FaceTraits<std::remove_cvref_t<A>>::traced || ...);
 template <bool Traced, class T>
 using Face = std::conditional_t<Traced, Var<T>, T>;
 /// The face of T that goes with S: FaceLike<Var<float>, int> is Int, FaceLike<float, int> is int.
@@ -186,6 +190,7 @@ decltype(auto) lift(const A& a, [[maybe_unused]] Loc loc = Loc::here()) {
     return To(a);
 }
 
+namespace detail {
 /// Stands first in each public function that is written over a scalar face S. When S is traced, all that is recorded
 /// while it lives carries the caller's line, and so do errors.
 template <class S>
@@ -202,6 +207,7 @@ class CallSite<Var<T>> {
  private:
   tracing::CallPlace place_;
 };
+}  // namespace detail
 
 /// Converts a scalar of either face by value, as `Float(i)` does in kernels.
 template <Scalar T, class A>
@@ -251,7 +257,7 @@ auto range_of(const B&... bounds) {
   if constexpr (any_traced<S>) {
     return range(bounds...);
   } else {
-    using T = HostCommon<B...>;
+    using T = detail::HostCommon<B...>;
     const T b[] = {T(bounds)...};
     if constexpr (sizeof...(B) == 1)
       return detail::HostRange<T>(0, b[0], 1);

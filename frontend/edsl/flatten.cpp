@@ -63,8 +63,20 @@ void store_leaves(const Address& to, std::span<const Leaf> leaves, const Id* val
 }
 
 void read_slots(const tracing::Slot* const* slots, std::span<const Leaf> leaves, Id* out, Loc loc) {
-  if (slots[0]->named().in_memory()) return load_leaves(slots[0]->named().address(), leaves, out, loc);
-  for (std::size_t i = 0; i < leaves.size(); ++i) out[i] = slots[i]->read(loc);
+  if (!slots[0]->named().in_memory()) {
+    for (std::size_t i = 0; i < leaves.size(); ++i) out[i] = slots[i]->read(loc);
+    return;
+  }
+  const Address at = slots[0]->named().address();
+  tracing::Trace::owner_of(at.trace, loc);
+  bool known = true;
+  for (std::size_t i = 0; i < leaves.size() && known; ++i) {
+    out[i] = slots[i]->known();
+    known = out[i] != ir::kNone;
+  }
+  if (known) return;
+  load_leaves(at, leaves, out, loc);
+  for (std::size_t i = 0; i < leaves.size(); ++i) slots[i]->remember(out[i]);
 }
 
 void assign_slots(tracing::Slot* const* slots, std::span<const Leaf> leaves, const Id* values, Loc loc) {
@@ -73,7 +85,7 @@ void assign_slots(tracing::Slot* const* slots, std::span<const Leaf> leaves, con
 }
 
 void leaf_constants(const void* value, std::span<const Leaf> leaves, Id* out, Loc loc) {
-  ir::Builder& b = Trace::current(loc).builder();
+  ir::Builder& b = tracing::Trace::current(loc).builder();
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     std::uint64_t bits = 0;
     std::memcpy(&bits, static_cast<const std::byte*>(value) + leaves[i].offset, std::size_t(bytes(leaves[i].type)));
@@ -87,7 +99,7 @@ void select_leaves(Id condition, const Id* a, const Id* b, int count, Id* out, L
 
 Address array_element_at(const Address& at, Id index, std::uint32_t element_bytes, std::size_t n, Loc loc) {
   Address element = tracing::part_at(at, element_bytes, index, int(n), loc);
-  if (Trace& t = Trace::current(loc); at.element) {
+  if (tracing::Trace& t = tracing::Trace::current(loc); at.element) {
     tracing::Element e = t.elements[at.element - 1];
     if (e.ndim == tracing::Element::kMostIndices)
       ir::fail(t.module(), loc, "debug mode follows no more than 12 indices into one element");

@@ -38,7 +38,7 @@ void each_id(Layout& arr, F f) {
 }  // namespace
 
 void FuncArgs::add(const ArrLayout& arr, Loc loc) {
-  const ir::Module& m = Trace::owner_of(arr.trace, loc).module();
+  const ir::Module& m = tracing::Trace::owner_of(arr.trace, loc).module();
   if (arr.base != ir::kNone && m[arr.base].op == ir::Op::gradient_base)
     ir::fail(
         m, loc,
@@ -55,7 +55,7 @@ void FuncArgs::add(const ArrLayout& arr, Loc loc) {
 Id FuncInputs::next() {
   const std::size_t k = id_++;
   if (inlined_) return args_.ids.at(k);
-  const ir::Module& m = Trace::current().module();
+  const ir::Module& m = tracing::Trace::current().module();
   if (k >= m.num_inputs) internal_error("a function takes more inputs than it has");
   return m.regions[0].insts[k];
 }
@@ -64,12 +64,12 @@ ArrLayout FuncInputs::next_array() {
   if (inlined_) {
     ArrLayout arr = args_.arrays.at(array_++);
     each_id(arr, [&](Id) { ++id_; });
-    arr.trace = Trace::current().serial();
+    arr.trace = tracing::Trace::current().serial();
     return arr;
   }
   auto known = [&] { return args_.form.at(form_++); };
   ArrLayout arr;
-  arr.trace = Trace::current().serial();
+  arr.trace = tracing::Trace::current().serial();
   arr.base = known() ? 0 : ir::kNone;
   arr.start = known() ? 0 : ir::kNone;
   arr.element_bytes = known();
@@ -92,28 +92,29 @@ constexpr std::size_t kMaxFunctions = 2048, kMaxNestedCalls = 256;
 /// While it lives, what is traced belongs to a function. Refuses one that is being traced, with the names on the way.
 class Open {
  public:
-  Open(const FuncCore& core, Loc loc) : calls_(Trace::current(loc).kernel().calls) {
-    const auto found = std::ranges::find(calls_, core.number, &Trace::Call::func);
+  Open(const FuncCore& core, Loc loc) : calls_(tracing::Trace::current(loc).kernel().calls) {
+    const auto found = std::ranges::find(calls_, core.number, &tracing::Trace::Call::func);
     if (found != calls_.end()) {
       std::string names;
       for (auto call = found; call != calls_.end(); ++call) names += call->name + " -> ";
-      ir::fail(Trace::current().module(), loc, fmt::format("recursion is not supported: {}{}", names, core.name));
+      ir::fail(tracing::Trace::current().module(), loc,
+               fmt::format("recursion is not supported: {}{}", names, core.name));
     }
     if (calls_.size() >= kMaxNestedCalls)
-      ir::fail(Trace::current().module(), loc,
+      ir::fail(tracing::Trace::current().module(), loc,
                fmt::format("func \"{}\" is called inside {} others: the limit is {}", core.name, calls_.size(),
                            kMaxNestedCalls));
     calls_.push_back({core.number, core.name});
   }
   /// Its gradient function, which may call it.
-  explicit Open(std::string gradient) : calls_(Trace::current().kernel().calls) {
+  explicit Open(std::string gradient) : calls_(tracing::Trace::current().kernel().calls) {
     calls_.push_back({0, std::move(gradient), true});
   }
   ~Open() { calls_.pop_back(); }
   Open(const Open&) = delete;
 
  private:
-  std::vector<Trace::Call>& calls_;
+  std::vector<tracing::Trace::Call>& calls_;
 };
 
 /// What is traced as a function of its own.
@@ -128,8 +129,8 @@ struct Code {
 
 /// Traces a function of its own. Null when it does what only the kernel itself can do.
 std::shared_ptr<ir::Module> trace_function(const FuncCore& core, const Code& code, const FuncArgs& args) {
-  Trace& caller = Trace::current();
-  Trace& kernel = caller.kernel();
+  tracing::Trace& caller = tracing::Trace::current();
+  tracing::Trace& kernel = caller.kernel();
   auto function = std::make_shared<ir::Module>();
   function->name = kernel.module().name;
   function->function = code.name;
@@ -137,7 +138,7 @@ std::shared_ptr<ir::Module> trace_function(const FuncCore& core, const Code& cod
   const std::size_t instances = kernel.instances.size(), messages = kernel.module().messages.size(),
                     arrays = kernel.module().arrays.size();
   try {
-    Trace trace(*function, caller);
+    tracing::Trace trace(*function, caller);
     trace.stays_function = caller.stays_function || code.stays;
     for (ir::Type type : code.inputs) trace.builder().input(type, code.loc);
     FuncInputs inputs(args, false);
@@ -146,7 +147,7 @@ std::shared_ptr<ir::Module> trace_function(const FuncCore& core, const Code& cod
     trace.finish();
     if (code.gradient) std::erase_if(outputs, [&](Id id) { return !ir::is_float((*function)[id].type); });
     if (!outputs.empty()) trace.builder().yield(outputs);
-  } catch (const Trace::InlineRequired&) {
+  } catch (const tracing::Trace::InlineRequired&) {
     if (code.stays)
       ir::fail(kernel.module(), code.loc,
                fmt::format("func \"{}\" works with the other threads of its workgroup: with derivatives of its own it "
@@ -166,8 +167,8 @@ std::shared_ptr<ir::Module> trace_function(const FuncCore& core, const Code& cod
 }
 
 std::vector<Id> call_in_place(const FuncCore& core, FuncBody body, const FuncArgs& args) {
-  Trace& trace = Trace::current();
-  const Trace::InPlace in_place(trace, core.name);
+  tracing::Trace& trace = tracing::Trace::current();
+  const tracing::Trace::InPlace in_place(trace, core.name);
   FuncInputs inputs(args, true);
   std::vector<Id> outputs;
   try {
@@ -188,7 +189,7 @@ std::vector<ir::Type> types_of(const ir::Module& m, std::span<const Id> ids) {
 /// Traces the user's derivatives of function k of the kernel's table, and tells it their numbers.
 void trace_replay(const FuncCore& core, FuncBody body, const FuncArgs& args, std::vector<ir::Type> inputs,
                   std::size_t k) {
-  std::vector<Trace::Instance>& instances = Trace::current().kernel().instances;
+  std::vector<tracing::Trace::Instance>& instances = tracing::Trace::current().kernel().instances;
   auto replay = trace_function(core, {"replay of " + core.name, core.replay_loc, body, std::move(inputs), true}, args);
   instances[k].function->derivatives.replay = std::uint32_t(instances.size());
   instances.push_back({0, {}, std::move(replay)});
@@ -196,7 +197,7 @@ void trace_replay(const FuncCore& core, FuncBody body, const FuncArgs& args, std
 
 void trace_gradient(const FuncCore& core, FuncBody body, const FuncArgs& args, std::vector<ir::Type> inputs,
                     std::size_t k) {
-  std::vector<Trace::Instance>& instances = Trace::current().kernel().instances;
+  std::vector<tracing::Trace::Instance>& instances = tracing::Trace::current().kernel().instances;
   const std::string name = "gradient of " + core.name;
   const Open open(name);
   const ir::Module& function = *instances[k].function;
@@ -210,8 +211,8 @@ void trace_gradient(const FuncCore& core, FuncBody body, const FuncArgs& args, s
 }  // namespace
 
 std::vector<Id> call_func(const FuncCore& core, const FuncBodies& bodies, FuncArgs& args, Loc loc) {
-  Trace& caller = Trace::current(loc);
-  Trace& kernel = caller.kernel();
+  tracing::Trace& caller = tracing::Trace::current(loc);
+  tracing::Trace& kernel = caller.kernel();
   const bool own = bodies.gradient || bodies.replay, stays = own && kernel.adjoint();
   if (own && !stays) kernel.module().derivatives.left_out = true;
 
@@ -223,7 +224,7 @@ std::vector<Id> call_func(const FuncCore& core, const FuncBodies& bodies, FuncAr
   form.push_back(std::uint32_t(which));
   form.push_back(std::uint32_t(std::uint64_t(which) >> 32));
 
-  const auto same = [&](const Trace::Instance& i) { return i.func == core.number && i.form == form; };
+  const auto same = [&](const tracing::Trace::Instance& i) { return i.func == core.number && i.form == form; };
   std::size_t number = 0;
   bool is_new = false;
   {

@@ -250,6 +250,8 @@ class Func {
   std::shared_ptr<const detail::FuncHolder<F>> holder_;
 };
 
+namespace detail {
+
 /// See func(): of a lambda with `auto` parameters.
 template <class F>
 class GenericFunc {
@@ -270,7 +272,6 @@ class GenericFunc {
   std::shared_ptr<const detail::FuncHolder<F>> holder_;
 };
 
-namespace detail {
 template <class R, class... P, class F>
 auto make_func(CallSignature<R, P...>, std::string name, F f, Loc loc) {
   constexpr bool traced = (is_traced<std::decay_t<P>> && ...);
@@ -302,7 +303,7 @@ auto func(std::string name, F f, Loc loc = Loc::here()) {
   if constexpr (detail::HasSignature<F>)
     return detail::make_func(detail::SignatureOf<F>(), std::move(name), std::move(f), loc);
   else
-    return GenericFunc<F>(std::make_shared<detail::FuncHolder<F>>(std::move(name), loc, std::move(f)));
+    return detail::GenericFunc<F>(std::make_shared<detail::FuncHolder<F>>(std::move(name), loc, std::move(f)));
 }
 
 }  // namespace weft

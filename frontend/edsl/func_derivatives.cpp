@@ -9,8 +9,8 @@ void next_gradient(FuncInputs& from, std::span<const Leaf> leaves, tracing::Id* 
 }
 
 ArrLayout gradient_of(const ArrLayout& arr, Loc loc) {
-  Trace& t = Trace::owner_of(arr.trace, loc);
-  const std::vector<Trace::Call>& calls = t.kernel().calls;
+  tracing::Trace& t = tracing::Trace::owner_of(arr.trace, loc);
+  const std::vector<tracing::Trace::Call>& calls = t.kernel().calls;
   if (calls.empty() || !calls.back().gradient)
     ir::fail(t.module(), loc,
              "gradient() of an array is known in the gradient function of a func() only, see grad(); not in what that "

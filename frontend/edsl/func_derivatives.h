@@ -243,8 +243,8 @@ auto grad(const Func<F, P...>& fn, G gradient, Loc loc = Loc::here()) {
   return detail::as_func(detail::with_gradient(fn.holder(), std::move(gradient), loc), detail::Types<P...>());
 }
 template <class F, class G>
-auto grad(const GenericFunc<F>& fn, G gradient, Loc loc = Loc::here()) {
-  return GenericFunc(detail::with_gradient(fn.holder(), std::move(gradient), loc));
+auto grad(const detail::GenericFunc<F>& fn, G gradient, Loc loc = Loc::here()) {
+  return detail::GenericFunc(detail::with_gradient(fn.holder(), std::move(gradient), loc));
 }
 
 /// A func() with a replay: the function, of the same parameters and results, that stands for `fn` when the adjoint runs
@@ -267,8 +267,8 @@ auto replay(const Func<F, P...>& fn, R replay, Loc loc = Loc::here()) {
   return detail::as_func(detail::with_replay(fn.holder(), std::move(replay), loc), detail::Types<P...>());
 }
 template <class F, class R>
-auto replay(const GenericFunc<F>& fn, R replay, Loc loc = Loc::here()) {
-  return GenericFunc(detail::with_replay(fn.holder(), std::move(replay), loc));
+auto replay(const detail::GenericFunc<F>& fn, R replay, Loc loc = Loc::here()) {
+  return detail::GenericFunc(detail::with_replay(fn.holder(), std::move(replay), loc));
 }
 
 /// The gradient of an array parameter, inside a gradient function (see grad): an array of the same shape. `+=` and `-=`

@@ -107,7 +107,7 @@ Id lane_across(Id mask, Loc loc) {
 namespace detail {
 
 ArrLayout make_kernel_array(bool is_private, Type scalar, int count, const int* shape, int ndim, Loc loc) {
-  Trace& t = Trace::current(loc);
+  tracing::Trace& t = tracing::Trace::current(loc);
   std::int64_t scalars = count;
   for (int k = 0; k < ndim; ++k) {
     if (shape[k] <= 0)

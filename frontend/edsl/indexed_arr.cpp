@@ -19,7 +19,7 @@ IndexedLayout make_indices(const ArrLayout& data) {
   IndexedLayout a;
   a.data = data;
   for (int k = 0; k < data.ndim; ++k) {
-    Trace::current().begin_part(fmt::format("indices of dimension {}", k));
+    tracing::Trace::current().begin_part(fmt::format("indices of dimension {}", k));
     a.indices[std::size_t(k)] = make_array_param(4, 4, 1, true, type_name(ir::Type::i32, 1, 1));
   }
   return a;

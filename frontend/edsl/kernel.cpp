@@ -17,7 +17,7 @@ void make_value_param(std::uint32_t bytes, std::uint32_t align, std::string type
   p.element_bytes = align;
   p.element_align = align;
   p.bytes = bytes;
-  Trace& t = Trace::current();
+  tracing::Trace& t = tracing::Trace::current();
   const std::uint32_t at = t.add_param(std::move(p)).offset;
   for (std::size_t i = 0; i < leaves.size(); ++i) out[i] = t.builder().arg(leaves[i].type, at + leaves[i].offset);
 }
@@ -78,7 +78,7 @@ ir::Module KernelCore::trace(const ir::Variant& variant, std::uint32_t max_block
   module.name = name_;
   module.loc = loc_;
   module.block = options_.block ? options_.block : std::min(module.block, max_block);
-  Trace trace(module, variant);
+  tracing::Trace trace(module, variant);
   body_();
   trace.finish();
   ir::Module clean = ir::forward(module);

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "../support/error.h"
 #include "control.h"
 #include "group.h"
 #include "struct_var.h"
@@ -38,7 +39,7 @@ inline constexpr bool is_traced<Var<T>> = true;
 /// Makes the next argument of the kernel.
 template <class P>
 P make_argument() {
-  Trace::current().begin_argument();
+  tracing::Trace::current().begin_argument();
   return Parameter<P>::make();
 }
 
@@ -96,7 +97,7 @@ struct Parameter<Var<T>> {
     if constexpr (SpreadStruct<F>) {
       return Parameter<Var<F>>::make_fields(path);
     } else {
-      Trace::current().begin_field(path);
+      tracing::Trace::current().begin_field(path);
       return Parameter<Var<F>>::make();
     }
   }
@@ -174,12 +175,14 @@ class Kernel {
   /// addresses are computed as integers since GLSL has no steps of references).
   /// Errors: Error(invalid_argument) for another form, which lists these; Error(invalid_kernel) when the trace fails;
   /// Error(unsupported) for what GLSL lacks.
-  std::string dump(std::string_view form) const { return core_->dump(form); }
+  std::string dump(std::string_view form, Loc loc = Loc::here()) const {
+    return detail::called_from(loc, [&] { return core_->dump(form); });
+  }
   /// The kernel, or its adjoint, as a SPIR-V module with a description of how it is launched: `k.spirv()`,
   /// `k.spirv({.adjoint = true})`. Needs no device. See export_spirv() in runtime/kernel_spirv.h (in weft.h).
   template <class Options = SpirvOptions>
-  auto spirv(const Options& options = {}) const {
-    return export_spirv(*core_, options);
+  auto spirv(const Options& options = {}, Loc loc = Loc::here()) const {
+    return detail::called_from(loc, [&] { return export_spirv(*core_, options); });
   }
   detail::KernelCore& core() const { return *core_; }
 

@@ -65,7 +65,7 @@ auto determinant(const A& a, Loc loc = Loc::here()) {
   static_assert(N >= 2 && N <= 4, "weft: determinant() takes 2x2, 3x3 and 4x4 matrices of real numbers");
   if constexpr (N >= 2 && N <= 4) {
     using S = ScalarFaceOf<A>;
-    [[maybe_unused]] CallSite<S> site(loc);
+    [[maybe_unused]] detail::CallSite<S> site(loc);
     return lib::determinant<N, S>(lift<S>(a, loc));
   }
 }
@@ -79,7 +79,7 @@ auto inverse(const A& a, Loc loc = Loc::here()) {
   static_assert(N >= 2 && N <= 4, "weft: inverse() takes 2x2, 3x3 and 4x4 matrices of real numbers");
   if constexpr (N >= 2 && N <= 4) {
     using S = ScalarFaceOf<A>;
-    [[maybe_unused]] CallSite<S> site(loc);
+    [[maybe_unused]] detail::CallSite<S> site(loc);
     return lib::inverse<N, S>(lift<S>(a, loc));
   }
 }
@@ -98,14 +98,14 @@ template <MatLike A>
 auto svd3(const A& a, Loc loc = Loc::here()) {
   static_assert(lib::square_size<A> == 3, "weft: svd3() takes 3x3 matrices of real numbers");
   using S = ScalarFaceOf<A>;
-  [[maybe_unused]] CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc);
   return lib::svd3<S>(lift<S>(a, loc));
 }
 template <MatLike A>
 auto svd2(const A& a, Loc loc = Loc::here()) {
   static_assert(lib::square_size<A> == 2, "weft: svd2() takes 2x2 matrices of real numbers");
   using S = ScalarFaceOf<A>;
-  [[maybe_unused]] CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc);
   return lib::svd2<S>(lift<S>(a, loc));
 }
 
@@ -115,7 +115,7 @@ template <MatLike A>
 auto qr3(const A& a, Loc loc = Loc::here()) {
   static_assert(lib::square_size<A> == 3, "weft: qr3() takes 3x3 matrices of real numbers");
   using S = ScalarFaceOf<A>;
-  [[maybe_unused]] CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc);
   return lib::qr3<S>(lift<S>(a, loc));
 }
 
@@ -127,7 +127,7 @@ template <MatLike A>
 auto eig3(const A& a, Loc loc = Loc::here()) {
   static_assert(lib::square_size<A> == 3, "weft: eig3() takes 3x3 matrices of real numbers");
   using S = ScalarFaceOf<A>;
-  [[maybe_unused]] CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc);
   return lib::eig3<S>(lift<S>(a, loc));
 }
 
@@ -135,25 +135,25 @@ auto eig3(const A& a, Loc loc = Loc::here()) {
 // `eig3(a[i], q[i], d[i]);`.
 template <MatLike A, class U, class Sigma, class V>
 void svd3(const A& a, U&& u, Sigma&& sigma, V&& v, Loc loc = Loc::here()) {
-  [[maybe_unused]] CallSite<ScalarFaceOf<A>> site(loc);
+  [[maybe_unused]] detail::CallSite<ScalarFaceOf<A>> site(loc);
   const auto r = svd3(a, loc);
   lib::assign(u, r.u), lib::assign(sigma, r.sigma), lib::assign(v, r.v);
 }
 template <MatLike A, class U, class Sigma, class V>
 void svd2(const A& a, U&& u, Sigma&& sigma, V&& v, Loc loc = Loc::here()) {
-  [[maybe_unused]] CallSite<ScalarFaceOf<A>> site(loc);
+  [[maybe_unused]] detail::CallSite<ScalarFaceOf<A>> site(loc);
   const auto r = svd2(a, loc);
   lib::assign(u, r.u), lib::assign(sigma, r.sigma), lib::assign(v, r.v);
 }
 template <MatLike A, class Q, class R>
 void qr3(const A& a, Q&& q, R&& r, Loc loc = Loc::here()) {
-  [[maybe_unused]] CallSite<ScalarFaceOf<A>> site(loc);
+  [[maybe_unused]] detail::CallSite<ScalarFaceOf<A>> site(loc);
   const auto f = qr3(a, loc);
   lib::assign(q, f.q), lib::assign(r, f.r);
 }
 template <MatLike A, class Q, class D>
 void eig3(const A& a, Q&& q, D&& d, Loc loc = Loc::here()) {
-  [[maybe_unused]] CallSite<ScalarFaceOf<A>> site(loc);
+  [[maybe_unused]] detail::CallSite<ScalarFaceOf<A>> site(loc);
   const auto f = eig3(a, loc);
   lib::assign(q, f.q), lib::assign(d, f.d);
 }

@@ -27,7 +27,7 @@ auto& element(A& a, int k) {
 template <MatLike A>
 auto transpose(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& m = lift<S>(a, loc);
   MatOf<detail::cols_of<A>, detail::rows_of<A>, S> r;
   for (int i = 0; i < detail::rows_of<A>; ++i)
@@ -38,7 +38,7 @@ auto transpose(const A& a, Loc loc = Loc::here()) {
 template <VecLike A, VecLike B>
 auto outer(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& u = lift<S>(a, loc);
   const auto& v = lift<S>(b, loc);
   MatOf<detail::size_of<A>, detail::size_of<B>, S> r;
@@ -51,7 +51,7 @@ template <class A>
 requires VecLike<A, 3>
 auto skew(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& v = lift<S>(a, loc);
   const S none = S(0);
   return MatOf<3, 3, S>(none, S(-v.z), v.y, v.z, none, S(-v.x), S(-v.y), v.x, none);
@@ -60,7 +60,7 @@ auto skew(const A& a, Loc loc = Loc::here()) {
 template <VecLike A>
 auto diag(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& v = lift<S>(a, loc);
   MatOf<detail::size_of<A>, detail::size_of<A>, S> r;
   for (int i = 0; i < detail::size_of<A>; ++i) r(i, i) = v[i];
@@ -70,7 +70,7 @@ auto diag(const A& a, Loc loc = Loc::here()) {
 template <MatLike A>
 requires(detail::rows_of<A> == detail::cols_of<A>) auto get_diag(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& m = lift<S>(a, loc);
   VecOf<detail::rows_of<A>, S> r;
   for (int i = 0; i < detail::rows_of<A>; ++i) r[i] = m(i, i);
@@ -80,7 +80,7 @@ requires(detail::rows_of<A> == detail::cols_of<A>) auto get_diag(const A& a, Loc
 template <MatLike A>
 requires(detail::rows_of<A> == detail::cols_of<A>) auto trace(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& m = lift<S>(a, loc);
   S sum = m(0, 0);
   for (int i = 1; i < detail::rows_of<A>; ++i) sum = S(sum + m(i, i));
@@ -91,7 +91,7 @@ template <class A, class B>
 requires detail::SameMats<A, B>
 auto ddot(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& p = lift<S>(a, loc);
   const auto& q = lift<S>(b, loc);
   S sum = S(p.m[0] * q.m[0]);
@@ -103,7 +103,7 @@ template <class A, class B>
 requires detail::SamePacks<A, B>
 auto cw_mul(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   FaceLike<S, HostOf<A>> r = lift<S>(a, loc);
   const auto& q = lift<S>(b, loc);
   for (int k = 0; k < detail::count_of<A>; ++k) detail::element(r, k) *= detail::element(q, k);
@@ -113,7 +113,7 @@ template <class A, class B>
 requires detail::SamePacks<A, B>
 auto cw_div(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   FaceLike<S, HostOf<A>> r = lift<S>(a, loc);
   const auto& q = lift<S>(b, loc);
   for (int k = 0; k < detail::count_of<A>; ++k) detail::element(r, k) /= detail::element(q, k);

@@ -94,6 +94,26 @@ WEFT_MISMATCHED_UPDATE(^=, is_quotient)
 #undef WEFT_MISMATCHED_UPDATE
 #undef WEFT_MISMATCH_WORDS
 
+// A variable of the host's that is to take a traced value: what `auto sum = 0.f;` declares.
+#define WEFT_HOST_UPDATE(symbol)                                                                                     \
+  template <class A, class B>                                                                                        \
+  requires(!any_traced<A> && any_traced<B> && detail::Linear<A> && detail::Linear<B>) A& operator symbol(A& a,       \
+                                                                                                         const B&) { \
+    static_assert(detail::taken<A, B>, "weft: " #symbol                                                              \
+                                       " of a variable of the host and a traced value; declare a traced one, as "    \
+                                       "in Float sum = 0");                                                          \
+    return a;                                                                                                        \
+  }
+WEFT_HOST_UPDATE(+=)
+WEFT_HOST_UPDATE(-=)
+WEFT_HOST_UPDATE(*=)
+WEFT_HOST_UPDATE(/=)
+WEFT_HOST_UPDATE(%=)
+WEFT_HOST_UPDATE(&=)
+WEFT_HOST_UPDATE(|=)
+WEFT_HOST_UPDATE(^=)
+#undef WEFT_HOST_UPDATE
+
 // Of operands that go together, but are of a kind that the operator does not take.
 #define WEFT_REFUSED(symbol, goes_together, condition, Result, words)                                                 \
   template <class A, class B>                                                                                         \

@@ -90,7 +90,7 @@ template <class A, class P>
 auto noise(const A& seed, const P& at, Loc loc = Loc::here()) -> typename detail::NoiseCall<1, 4, P, A>::S {
   using Call = detail::NoiseCall<1, 4, P, A>;
   using S = typename Call::S;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   if constexpr (Call::ok)
     return lib::noise<Call::size, S>(detail::low_bits<Call::traced>(seed, loc), lift<S>(at, loc), nullptr);
   else
@@ -132,7 +132,7 @@ auto curlnoise(const A& seed, const P& at, const O& octaves = 1, const L& lacuna
                 "weft: lacunarity and gain are numbers, traced ones of the type of the coordinates");
   if constexpr (Call::ok && detail::fits<T, L, G>) {
     using S = Face<any_traced<typename Call::S, L, G>, T>;
-    CallSite<S> site(loc);
+    detail::CallSite<S> site(loc);
     bool single = false;
     if constexpr (!any_traced<O>) single = octaves == O(1);
     return lib::curlnoise<Call::size, S>(detail::low_bits<any_traced<S>>(seed, loc), lift<S>(at, loc), single,

@@ -3,6 +3,6 @@
 
 namespace weft::lib {
 
-bool tracing_adjoint() { return Trace::active() && Trace::current().adjoint(); }
+bool tracing_adjoint() { return tracing::Trace::active() && tracing::Trace::current().adjoint(); }
 
 }  // namespace weft::lib

@@ -30,10 +30,7 @@ class HostIndex {
  public:
   template <IntegerScalar T>
   HostIndex(T value, Loc loc = Loc::here()) : value_(static_cast<std::int64_t>(value)), loc_(loc) {}
-  int in(int n) const {
-    if (value_ < 0 || value_ >= n) tracing::index_out_of_range(value_, n, loc_);
-    return int(value_);
-  }
+  int in(int n) const { return value_ < 0 || value_ >= n ? tracing::index_out_of_range(value_, n, loc_) : int(value_); }
 
  private:
   std::int64_t value_;

@@ -17,12 +17,12 @@ using FloatOf = FaceLike<R, float>;
 /// Stands first in each public function. For a traced state it gives what is recorded the caller's line. A host state
 /// is advanced by the trace, not by the threads: inside a loop or branch of a kernel that is never what is meant.
 template <class R>
-class DrawSite : CallSite<R> {
+class DrawSite : detail::CallSite<R> {
  public:
-  explicit DrawSite(Loc loc) : CallSite<R>(loc) {
+  explicit DrawSite(Loc loc) : detail::CallSite<R>(loc) {
     if constexpr (!any_traced<R>) {
-      if (!Trace::active()) return;
-      Trace& trace = Trace::current(loc);
+      if (!tracing::Trace::active()) return;
+      tracing::Trace& trace = tracing::Trace::current(loc);
       if (trace.builder().depth() > 1)
         ir::fail(
             trace.module(), loc,

@@ -115,13 +115,13 @@ struct Seeds {
 /// Source: pcg(seed) and pcg(seed + pcg(offset)), as in Warp.
 template <class A>
 typename detail::Seeds<A>::type rand_init(const A& seed, Loc loc = Loc::here()) {
-  CallSite<typename detail::Seeds<A>::type> site(loc);
+  detail::CallSite<typename detail::Seeds<A>::type> site(loc);
   return detail::seeded(detail::low_bits<any_traced<A>>(seed, loc));
 }
 template <class A, class B>
 typename detail::Seeds<A, B>::type rand_init(const A& seed, const B& offset, Loc loc = Loc::here()) {
   constexpr bool traced = any_traced<A, B>;
-  CallSite<typename detail::Seeds<A, B>::type> site(loc);
+  detail::CallSite<typename detail::Seeds<A, B>::type> site(loc);
   return detail::seeded(detail::low_bits<traced>(seed, loc), detail::low_bits<traced>(offset, loc));
 }
 

@@ -55,7 +55,7 @@ void record_print(std::span<Item> items, Loc loc) {
 }
 
 void record_assertion(Id condition, std::span<Item> items, Loc loc) {
-  ir::Builder& b = Trace::current(loc).builder();
+  ir::Builder& b = tracing::Trace::current(loc).builder();
   if (const ir::Inst& known = b.module()[condition]; known.op == Op::constant && known.imm != 0) return;
   std::vector<Id> values;
   ir::Message message = message_of(ir::Message::Kind::assertion, items, values);

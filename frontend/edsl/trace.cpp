@@ -27,13 +27,13 @@ class Arena {
 }  // namespace tracing
 
 namespace {
-thread_local Trace* t_current = nullptr;
+thread_local tracing::Trace* t_current = nullptr;
 std::atomic<std::uint32_t> g_traces{0};
 
 constexpr std::uint32_t align_up(std::uint32_t n, std::uint32_t a) { return (n + a - 1) / a * a; }
 }  // namespace
 
-Trace::Trace(ir::Module& module, const ir::Variant& variant)
+tracing::Trace::Trace(ir::Module& module, const ir::Variant& variant)
     : arena_(std::make_unique<tracing::Arena>()),
       builder_(module, ir::Builder::kMaxTracedDepth),
       variant_(variant),
@@ -48,7 +48,7 @@ Trace::Trace(ir::Module& module, const ir::Variant& variant)
   t_current = this;
 }
 
-Trace::Trace(ir::Module& function, Trace& caller)
+tracing::Trace::Trace(ir::Module& function, tracing::Trace& caller)
     : stays_function(caller.stays_function),
       arena_(std::make_unique<tracing::Arena>()),
       builder_(function, ir::Builder::kMaxTracedDepth),
@@ -60,22 +60,22 @@ Trace::Trace(ir::Module& function, Trace& caller)
   t_current = this;
 }
 
-Trace::~Trace() { t_current = outer_; }
+tracing::Trace::~Trace() { t_current = outer_; }
 
-Trace& Trace::kernel() {
-  Trace* t = this;
+tracing::Trace& tracing::Trace::kernel() {
+  tracing::Trace* t = this;
   while (t->caller()) t = t->caller();
   return *t;
 }
 
-bool Trace::active() { return t_current != nullptr; }
+bool tracing::Trace::active() { return t_current != nullptr; }
 
-Trace& Trace::current(Loc loc) {
+tracing::Trace& tracing::Trace::current(Loc loc) {
   if (!t_current)
     throw Error(ErrorKind::invalid_kernel,
                 "a traced value (Float, Vec3, ...) is used outside a kernel; on the host use float, vec3, ...", {},
                 loc);
-  Trace& t = *t_current;
+  tracing::Trace& t = *t_current;
   if (t.broken_) t.fail(loc, t.deferred_);
   if (ir::failures() != t.failures_) {
     // The kernel goes on where it should have ended.
@@ -89,12 +89,12 @@ Trace& Trace::current(Loc loc) {
   return t;
 }
 
-Trace* Trace::if_sound() {
-  Trace* t = t_current;
+tracing::Trace* tracing::Trace::if_sound() {
+  tracing::Trace* t = t_current;
   return t && !t->broken_ && ir::failures() == t->failures_ ? t : nullptr;
 }
 
-Trace::InPlace::InPlace(Trace& caller, const std::string& function)
+tracing::Trace::InPlace::InPlace(tracing::Trace& caller, const std::string& function)
     : trace_(caller), function_(caller.module().function), serial_(caller.serial_), start_(caller.start_) {
   trace_.module().function = function;
   trace_.around_.push_back(serial_);
@@ -103,7 +103,7 @@ Trace::InPlace::InPlace(Trace& caller, const std::string& function)
   trace_.builder_.end_chain();
 }
 
-Trace::InPlace::~InPlace() {
+tracing::Trace::InPlace::~InPlace() {
   trace_.builder_.end_chain();
   trace_.module().function = std::move(function_);
   trace_.around_.pop_back();
@@ -111,10 +111,10 @@ Trace::InPlace::~InPlace() {
   trace_.start_ = start_;
 }
 
-Trace& Trace::owner_of(std::uint32_t serial, Loc loc) {
-  Trace& t = current(loc);
+tracing::Trace& tracing::Trace::owner_of(std::uint32_t serial, Loc loc) {
+  tracing::Trace& t = current(loc);
   if (t.serial_ == serial) return t;
-  for (const Trace* around = &t; around; around = around->caller())
+  for (const tracing::Trace* around = &t; around; around = around->caller())
     if (around->serial_ == serial || std::ranges::find(around->around_, serial) != around->around_.end())
       ir::fail(t.module(), loc, "it uses a traced value of its caller that it captured: pass that as an argument");
   ir::fail(t.module(), loc,
@@ -122,10 +122,10 @@ Trace& Trace::owner_of(std::uint32_t serial, Loc loc) {
            "values outside the kernel's function");
 }
 
-bool Trace::next_param_is_strided() { return variant_.strided >> module().params.size() & 1; }
-bool Trace::next_param_is_absent() { return variant_.absent >> module().params.size() & 1; }
+bool tracing::Trace::next_param_is_strided() { return variant_.strided >> module().params.size() & 1; }
+bool tracing::Trace::next_param_is_absent() { return variant_.absent >> module().params.size() & 1; }
 
-ir::Param& Trace::add_param(ir::Param param) {
+ir::Param& tracing::Trace::add_param(ir::Param param) {
   ir::Module& m = module();
   if (m.params.size() == 64)
     throw Error(ErrorKind::unsupported, "more than 64 parameters (an indexed array takes one a dimension besides)",
@@ -139,14 +139,14 @@ ir::Param& Trace::add_param(ir::Param param) {
   return m.params.back();
 }
 
-void Trace::defer_error(Loc loc, std::string message) {
+void tracing::Trace::defer_error(Loc loc, std::string message) {
   if (deferred_.empty()) {
     deferred_loc_ = module().place ? module().place : loc;
     deferred_ = std::move(message);
   }
 }
 
-void Trace::break_off(Loc loc, std::string message) {
+void tracing::Trace::break_off(Loc loc, std::string message) {
   defer_error(loc, std::move(message));
   broken_ = true;
 }
@@ -156,7 +156,7 @@ std::string detail::exception_leaves(const std::string& what) {
                      what);
 }
 
-void Trace::require_inline() {
+void tracing::Trace::require_inline() {
   if (!is_function_) return;
   break_off(module().loc,
             fmt::format("func \"{}\" catches what weft throws to trace it in place of its calls: a kernel may catch "
@@ -165,12 +165,12 @@ void Trace::require_inline() {
   throw InlineRequired{};
 }
 
-void Trace::fail(Loc loc, const std::string& message) {
+void tracing::Trace::fail(Loc loc, const std::string& message) {
   const bool deferred = !deferred_.empty();
   ir::fail(module(), deferred ? deferred_loc_ : loc, deferred ? deferred_ : message);
 }
 
-void Trace::finish() {
+void tracing::Trace::finish() {
   current();
   if (!deferred_.empty()) ir::fail(module(), deferred_loc_, deferred_);
   if (builder_.depth() != 1) internal_error("a kernel ended inside a block");
@@ -238,6 +238,7 @@ void Slot::assign(Id value, Loc loc) {
     if (named_.target->choice) return assign_choice(value, loc);
     return store(named_.address(), type_, 1, &value, loc);
   }
+  assigned_ = true;
   if (local_ == ir::kNone) {
     if (!b.is_open(region_)) t.fail(loc, "a variable is assigned outside the block in which it was declared");
     if (b.is_same(region_, b.region())) {
@@ -537,7 +538,8 @@ Address part_at(Address at, std::uint32_t step, Id index, int n, Loc loc) {
   return at;
 }
 
-void index_out_of_range(std::int64_t index, int n, Loc loc) {
+int index_out_of_range(std::int64_t index, int n, Loc loc) {
+  if (builder(loc).in_dead_block()) return 0;
   ir::fail(Trace::current(loc).module(), loc, fmt::format("index {} is out of range: there are {}, from 0", index, n));
 }
 

@@ -17,6 +17,8 @@ struct Element;
 class Arena;
 }  // namespace tracing
 
+namespace tracing {
+
 /// One tracing of a kernel: the module under construction. Opened by Kernel, one at a time per thread.
 class Trace {
  public:
@@ -141,6 +143,8 @@ class Trace {
   bool awaits_else_ = false;
 };
 
+}  // namespace tracing
+
 namespace detail {
 /// The message about an exception that leaves something of a kernel.
 std::string exception_leaves(const std::string& what);
@@ -229,6 +233,8 @@ class Slot {
   void assign(Id value, Loc loc);
   const Named& named() const { return named_; }
   ir::Type type() const { return type_; }
+  /// Of a variable: has it been assigned since it was declared?
+  bool is_assigned() const { return assigned_; }
   /// Where an element was named.
   Loc loc() const { return named_.in_memory() ? named_.target->memory.loc : Loc{}; }
 
@@ -248,6 +254,7 @@ class Slot {
   mutable std::uint64_t effects_ = 0;
   Named named_;
   ir::Type type_ = ir::Type::none;  ///< of an element
+  bool assigned_ = false;
 };
 
 /// Scalars of one type that lie side by side where they are elements: read, assigned and updated at once there.
@@ -300,7 +307,8 @@ Id pick(const Id* values, int rows, int columns, Id row, Id column, Loc loc);
 Id picks(Id index, int k, int n, Loc loc);
 /// The address of part `index` of n parts of `step` bytes, that lie one after the other; out of range: the nearest.
 Address part_at(Address at, std::uint32_t step, Id index, int n, Loc loc);
-[[noreturn]] void index_out_of_range(std::int64_t index, int n, Loc loc);
+/// Errors: Error(invalid_kernel), but in a branch on a host value that is not taken, where any index does.
+int index_out_of_range(std::int64_t index, int n, Loc loc);
 [[noreturn]] void choice_is_a_variable(Loc loc);
 
 /// Reads or writes `count` scalars of one element; accesses are as wide as four scalars.

@@ -8,7 +8,7 @@ namespace weft::detail {
 TracedRay trace_ray(const Arr<std::uint8_t>& memory, const UInt64& number, const Vec3& origin, const Vec3& direction,
                     const Float& max_t, bool any, Loc loc) {
   tracing::CallPlace place(loc);
-  ir::Builder& b = Trace::current(loc).builder();
+  ir::Builder& b = tracing::Trace::current(loc).builder();
   tracing::Id ids[9] = {memory.layout().base, In<std::uint64_t>(number, loc).id};
   const In<vec3> from(origin, loc), along(direction, loc);
   for (int k = 0; k < 3; ++k) ids[2 + k] = from.id[k], ids[5 + k] = along.id[k];

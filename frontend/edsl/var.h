@@ -344,8 +344,10 @@ class HostChoice : public Var<A> {
   /// The choice as one of type T. Errors: Error(invalid_kernel) where it was kept by `auto` and assigned.
   template <class T>
   tracing::Id as(Loc loc) const {
-    if (this->read(loc) != made_) tracing::choice_is_a_variable(loc);
-    return tracing::ternary(ir::Op::select, condition_, In<T>(a_, loc).id, In<T>(b_, loc).id, loc);
+    if (this->slot().is_assigned()) tracing::choice_is_a_variable(loc);
+    const tracing::Id a = In<T>(a_, loc).id, b = In<T>(b_, loc).id, now = this->read(loc);
+    if (now == made_) return tracing::ternary(ir::Op::select, condition_, a, b, loc);
+    return tracing::convert(scalar_type<T>(), now, loc);  // in a loop that may assign it in a later line
   }
 
  private:

@@ -146,7 +146,7 @@ template <VecLike A>
 requires std::is_same_v < ElementOf<A>,
 bool > auto any(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& v = lift<S>(a, loc);
   S r = v[0];
   for (int i = 1; i < detail::size_of<A>; ++i) r = r | v[i];
@@ -156,7 +156,7 @@ template <VecLike A>
 requires std::is_same_v < ElementOf<A>,
 bool > auto all(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& v = lift<S>(a, loc);
   S r = v[0];
   for (int i = 1; i < detail::size_of<A>; ++i) r = r & v[i];
@@ -167,7 +167,7 @@ bool > auto all(const A& a, Loc loc = Loc::here()) {
 template <detail::Tuple A, detail::Tuple B>
 auto dot(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = typename detail::TupleFace<A, B>::type;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& p = lift<S>(a, loc);
   const auto& q = lift<S>(b, loc);
   S sum = S(p[0] * q[0]);
@@ -178,7 +178,7 @@ auto dot(const A& a, const B& b, Loc loc = Loc::here()) {
 template <detail::Tuple A>
 auto length_sq(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   return detail::squared<S>(lift<S>(a, loc));
 }
 /// sqrt(dot(a, a)): of lengths from 1e-18 to 1e19, float64 from 1e-153 to 1e154, float16 of all, computed in float32.
@@ -188,7 +188,7 @@ requires RealScalar<ElementOf<A>>
 auto length(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
   using W = lib::Wide<S>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& given = lift<S>(a, loc);
   return S(sqrt(detail::squared<W>(lift<W>(given, loc))));
 }
@@ -200,7 +200,7 @@ requires RealScalar<ElementOf<A>>
 auto normalize(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
   using W = lib::Wide<S>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& given = lift<S>(a, loc);
   const auto& v = lift<W>(given, loc);
   const W l = sqrt(detail::squared<W>(v)), none = W(0);
@@ -215,14 +215,14 @@ template <VecLike A, VecLike B>
 requires RealScalar<ElementOf<A>>
 auto distance(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = typename detail::TupleFace<A, B>::type;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   return length(lift<S>(a, loc) - lift<S>(b, loc));
 }
 /// The product of two vectors of three, by the right-hand rule.
 template <class A, class B>
 requires(VecLike<A, 3>&& VecLike<B, 3>) auto cross(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   return detail::cross3<VecOf<3, S>>(lift<S>(a, loc), lift<S>(b, loc));
 }
 
@@ -230,7 +230,7 @@ requires(VecLike<A, 3>&& VecLike<B, 3>) auto cross(const A& a, const B& b, Loc l
 template <VecLike A>
 auto(min)(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& v = lift<S>(a, loc);
   S r = v[0];
   for (int i = 1; i < detail::size_of<A>; ++i) r = detail::least(r, v[i]);
@@ -239,7 +239,7 @@ auto(min)(const A& a, Loc loc = Loc::here()) {
 template <VecLike A>
 auto(max)(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const auto& v = lift<S>(a, loc);
   S r = v[0];
   for (int i = 1; i < detail::size_of<A>; ++i) r = detail::greatest(r, v[i]);
@@ -298,7 +298,7 @@ requires(detail::SameKind<A, B>&& detail::RealNumbers<B>&& ScalarLike<T>) auto l
                                                                                     Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B, T>;
   using R = FaceLike<S, std::conditional_t<ScalarLike<A>, HostOf<S>, HostOf<A>>>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const S s = lift<S>(t, loc);
   return R(lift<S>(a, loc) * S(S(1) - s) + lift<S>(b, loc) * s);
 }
@@ -308,7 +308,7 @@ requires(ScalarLike<A>&& ScalarLike<B>&& ScalarLike<X>) auto smoothstep(const A&
                                                                         Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B, X>;
   static_assert(RealScalar<HostOf<S>>, "weft: smoothstep takes real numbers");
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const S lo = lift<S>(a, loc), hi = lift<S>(b, loc), v = lift<S>(x, loc);
   // Equal ends make a step; the quotient then has no part in it, nor in the gradient.
   const auto is_step = hi == lo;

@@ -379,6 +379,15 @@ void Builder::open_else() {
   module_.insts[id].regions[1] = open_region(region());
 }
 
+bool Builder::in_dead_block() const {
+  return std::ranges::any_of(open_, [&](Id id) {
+    const Inst& inst = module_[id];
+    if (inst.op != Op::if_) return false;
+    const Inst& condition = module_[module_.arg(id, 0)];
+    return condition.op == Op::constant && (condition.imm != 0) == (inst.regions[1] != kNone);
+  });
+}
+
 Id Builder::close_if() {
   Id id = open_.back();
   open_.pop_back();

@@ -82,6 +82,8 @@ class Builder {
 
   void open_if(Id condition, Loc loc = {});
   void open_else();
+  /// Is an open block the side of a branch on a constant that is not taken? Nothing of it is left by forward().
+  bool in_dead_block() const;
   /// Returns the instruction. In normal form both regions must have ended with equally typed yields.
   Id close_if();
   /// Reopens the `if_` that was closed last in this region, in its else region, which must be empty.

@@ -33,13 +33,11 @@ template <class A>
 requires(!std::is_same_v<A, half>) struct CommonScalar<A, half> {
   using type = half;
 };
-}  // namespace detail
 
 /// The type in which host numbers of several types meet: as in C++, but a half keeps other numbers from widening it.
 template <class... T>
-using HostCommon = typename detail::CommonScalar<T...>::type;
+using HostCommon = typename CommonScalar<T...>::type;
 
-namespace detail {
 /// The type in which the host computes a function of T.
 template <RealScalar T>
 using HostReal = std::conditional_t<std::is_same_v<T, half>, float, T>;
@@ -200,22 +198,22 @@ T sign(T x) {
 
 /// The smaller one; a number is preferred to a NaN. In parentheses: windows.h may define min and max.
 template <NumericScalar A, NumericScalar B>
-HostCommon<A, B>(min)(const A& a, const B& b) {
-  const HostCommon<A, B> x(a), y(b);
+detail::HostCommon<A, B>(min)(const A& a, const B& b) {
+  const detail::HostCommon<A, B> x(a), y(b);
   return x < y || y != y ? x : y;
 }
 template <NumericScalar A, NumericScalar B>
-HostCommon<A, B>(max)(const A& a, const B& b) {
-  const HostCommon<A, B> x(a), y(b);
+detail::HostCommon<A, B>(max)(const A& a, const B& b) {
+  const detail::HostCommon<A, B> x(a), y(b);
   return y < x || y != y ? x : y;
 }
 template <NumericScalar T, NumericScalar L, NumericScalar H>
-HostCommon<T, L, H> clamp(const T& x, const L& lo, const H& hi) {
+detail::HostCommon<T, L, H> clamp(const T& x, const L& lo, const H& hi) {
   return (min)((max)(x, lo), hi);
 }
 template <Scalar A, Scalar B>
-HostCommon<A, B> select(std::same_as<bool> auto c, const A& a, const B& b) {
-  return c ? HostCommon<A, B>(a) : HostCommon<A, B>(b);
+detail::HostCommon<A, B> select(std::same_as<bool> auto c, const A& a, const B& b) {
+  return c ? detail::HostCommon<A, B>(a) : detail::HostCommon<A, B>(b);
 }
 
 /// The quotient rounded down. Integers: x / 0 is x, and MIN / -1 is MIN, as in kernels.

@@ -24,7 +24,7 @@ void number_segments(Work& work, const Array<int>& offsets, const Array<unsigned
     If (at >= 0 && at < segments.shape(0)) {
       atomic_add(segments[at], 1u);
     }
-    if (!Trace::current().debug().checks) return;
+    if (!tracing::Trace::current().debug().checks) return;
     const Int keys = segments.shape(0);
     assert_(at >= 0 && at <= keys, "segmented_sort: offset", i, "is", at, "among", keys, "keys");
     const Int before = offsets[max(i - 1, Int(0))];

@@ -27,7 +27,7 @@ struct Found {
 // The tag is looked at first: elements of another kind may be shorter. Then all of the struct is read at once.
 template <class T>
 Found<T> read_at(tracing::Id id, unsigned wanted, Loc loc) {
-  Trace& t = Trace::current(loc);
+  tracing::Trace& t = tracing::Trace::current(loc);
   t.kernel().module().by_handles = true;
   ir::Builder& b = t.builder();
   tracing::Address at;
@@ -81,7 +81,7 @@ constexpr Kind kHashGrid{kHashGridTag, "is that of a hash grid, but used for",
 
 // \param use  in messages: what the handle stands for in this place
 void report(const UInt& tag, const Kind& wanted, const char* use, const In<std::uint64_t>& id) {
-  if (!Trace::current(id.loc).debug().checks) return;
+  if (!tracing::Trace::current(id.loc).debug().checks) return;
   const UInt64 handle(id.id, FromId{});
   for (const Kind& other : {kBvh, kMesh, kHashGrid})
     if (other.tag != wanted.tag) assert_(In<bool>(tag != other.tag, id.loc), "the handle", handle, other.wrong, use);

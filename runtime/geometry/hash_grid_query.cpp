@@ -153,7 +153,7 @@ HashGridQuery query(const HashGridInKernel& grid, const In<vec3>& point, const I
   const Vec3 p = detach(value(point));
   const Float r = detach(value(radius));
   check_limit("hash_grid_query", "radius", r, loc);
-  if (group && Trace::current(loc).debug().checks)
+  if (group && tracing::Trace::current(loc).debug().checks)
     assert_(In<bool>(grid.data.has_groups != 0, loc), "hash_grid_query: the grid was built without groups");
   return HashGridQuery(std::make_unique<GridWalk>(grid.data, p, r, group, loc));
 }

@@ -122,42 +122,46 @@ auto with_memory(const std::string& path, F f) {
 
 }  // namespace
 
-MeshData load_mesh(const std::string& path) {
-  return with_memory(path, [&] {
-    const Format format = format_of(path);
-    auto fail = [&](const std::string& reason) { throw Error(ErrorKind::io, fmt::format("{}: {}", path, reason)); };
-    std::string why;
-    const auto content = platform::read_file(path, ~0ull, &why);
-    if (!content) fail(fmt::format("the file cannot be read: {}", why));
-    MeshData mesh;
-    try {
-      mesh = mesh_formats::read_mesh(format, {reinterpret_cast<const char*>(content->data()), content->size()});
-    } catch (const mesh_formats::NoMesh& e) {
-      fail(e.what());
-    }
-    return mesh;
+MeshData load_mesh(const std::string& path, Loc loc) {
+  return detail::called_from(loc, [&] {
+    return with_memory(path, [&] {
+      const Format format = format_of(path);
+      auto fail = [&](const std::string& reason) { throw Error(ErrorKind::io, fmt::format("{}: {}", path, reason)); };
+      std::string why;
+      const auto content = platform::read_file(path, ~0ull, &why);
+      if (!content) fail(fmt::format("the file cannot be read: {}", why));
+      MeshData mesh;
+      try {
+        mesh = mesh_formats::read_mesh(format, {reinterpret_cast<const char*>(content->data()), content->size()});
+      } catch (const mesh_formats::NoMesh& e) {
+        fail(e.what());
+      }
+      return mesh;
+    });
   });
 }
 
-void save_mesh(const std::string& path, const MeshData& mesh) {
-  const Format format = format_of(path);
-  auto refuse = [&](const std::string& reason) {
-    throw Error(ErrorKind::invalid_argument, fmt::format("save_mesh to {}: {}", path, reason));
-  };
-  if (mesh.indices.empty()) refuse("a mesh has no triangles");
-  if (mesh.indices.size() % 3 != 0)
-    refuse(fmt::format("{} indices are not three for each triangle", mesh.indices.size()));
-  for (std::size_t k = 0; k < mesh.indices.size(); ++k)
-    if (mesh.indices[k] < 0 || std::size_t(mesh.indices[k]) >= mesh.points.size())
-      refuse(fmt::format("triangle {} refers to point {} of {}", k / 3, mesh.indices[k], mesh.points.size()));
-  if (const std::size_t i = first_bad(mesh.points); i < mesh.points.size())
-    refuse(fmt::format("the coordinates of point {} are not finite", i));
-  with_memory(path, [&] {
-    const std::string content = format == Format::obj   ? mesh_formats::write_obj(mesh)
-                                : format == Format::ply ? mesh_formats::write_ply(mesh)
-                                                        : mesh_formats::write_stl(mesh);
-    if (!platform::write_file(path, std::as_bytes(std::span(content))))
-      throw Error(ErrorKind::io, fmt::format("{}: the file cannot be written", path));
+void save_mesh(const std::string& path, const MeshData& mesh, Loc loc) {
+  detail::called_from(loc, [&] {
+    const Format format = format_of(path);
+    auto refuse = [&](const std::string& reason) {
+      throw Error(ErrorKind::invalid_argument, fmt::format("save_mesh to {}: {}", path, reason));
+    };
+    if (mesh.indices.empty()) refuse("a mesh has no triangles");
+    if (mesh.indices.size() % 3 != 0)
+      refuse(fmt::format("{} indices are not three for each triangle", mesh.indices.size()));
+    for (std::size_t k = 0; k < mesh.indices.size(); ++k)
+      if (mesh.indices[k] < 0 || std::size_t(mesh.indices[k]) >= mesh.points.size())
+        refuse(fmt::format("triangle {} refers to point {} of {}", k / 3, mesh.indices[k], mesh.points.size()));
+    if (const std::size_t i = first_bad(mesh.points); i < mesh.points.size())
+      refuse(fmt::format("the coordinates of point {} are not finite", i));
+    with_memory(path, [&] {
+      const std::string content = format == Format::obj   ? mesh_formats::write_obj(mesh)
+                                  : format == Format::ply ? mesh_formats::write_ply(mesh)
+                                                          : mesh_formats::write_stl(mesh);
+      if (!platform::write_file(path, std::as_bytes(std::span(content))))
+        throw Error(ErrorKind::io, fmt::format("{}: the file cannot be written", path));
+    });
   });
 }
 

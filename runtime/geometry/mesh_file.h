@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "../../frontend/support/loc.h"
 #include "mesh_data.h"
 
 namespace weft {
@@ -19,13 +20,13 @@ namespace weft {
 /// of more than 128 corners that crosses itself, or no triangle at all. Error(out_of_memory) when the mesh does not
 /// fit. Cost: about the size of the file in memory, besides the mesh; time by its size, and for polygons by corners
 /// times their logarithm in practice.
-MeshData load_mesh(const std::string& path);
+MeshData load_mesh(const std::string& path, Loc loc = Loc::here());
 
 /// Writes a mesh so that load_mesh() reads the same points and indices (of STL: the same triangles). .obj is text, .ply
 /// and .stl are binary. A file of that name is replaced, and folders are made that are not there.
 /// Errors: Error(invalid_argument) for another ending, for indices that are not three for each triangle or that lie out
 /// of range, and for coordinates that are not finite; Error(io) when the file cannot be written, Error(out_of_memory)
 /// when its content does not fit. A file that cannot be written is left as it was.
-void save_mesh(const std::string& path, const MeshData& mesh);
+void save_mesh(const std::string& path, const MeshData& mesh, Loc loc = Loc::here());
 
 }  // namespace weft

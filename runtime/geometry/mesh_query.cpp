@@ -102,7 +102,7 @@ class FaceSphereWalk : public QueryWalk {
 using detail::value;
 
 MeshInKernel::MeshInKernel(const Var<MeshArrays>& arrays) : arrays(arrays) {
-  const ir::Module& m = Trace::current().module();
+  const ir::Module& m = tracing::Trace::current().module();
   const ir::Op base = m[arrays.points.layout().base].op;
   // In a func() an array of the caller is an input, of which its own trace does not know more. By a handle it comes out
   // of a variable: see read_at().

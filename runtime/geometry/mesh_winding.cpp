@@ -260,7 +260,7 @@ Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accur
 }
 
 void check_winding_numbers(const char* query, const Var<MeshArrays>& mesh, Loc loc) {
-  if (!Trace::current(loc).debug().checks) return;
+  if (!tracing::Trace::current(loc).debug().checks) return;
   assert_(In<bool>(mesh.has_far_fields != 0, loc),
           std::string(query) + ": the mesh was made without .winding_number = true");
 }

@@ -10,7 +10,7 @@
 namespace weft::detail {
 
 void QueryOnce::begin() {
-  ir::Builder& builder = Trace::current(loc_).builder();
+  ir::Builder& builder = tracing::Trace::current(loc_).builder();
   if (begun_) ir::fail(builder.module(), loc_, "a query is gone through twice: make one for each loop");
   if (builder.loop_since(made_in_))
     ir::fail(builder.module(), loc_,
@@ -20,7 +20,7 @@ void QueryOnce::begin() {
 }
 
 void check_limit(const char* query, const char* limit, const Float& x, Loc loc) {
-  if (!Trace::current(loc).debug().checks) return;
+  if (!tracing::Trace::current(loc).debug().checks) return;
   assert_(In<bool>(x >= 0.f, loc), fmt::format("{}: the {} is", query, limit), x);
 }
 

@@ -8,7 +8,7 @@ namespace weft::detail {
 /// Made with its query; begin() stands at the head of a range-for over it.
 class QueryOnce {
  public:
-  explicit QueryOnce(Loc loc) : loc_(loc), made_in_(Trace::current(loc).builder().region()) {}
+  explicit QueryOnce(Loc loc) : loc_(loc), made_in_(tracing::Trace::current(loc).builder().region()) {}
 
   /// Errors: Error(invalid_kernel) for a second range-for, and for one in a loop of the kernel around which the query
   /// was made: it would be at its end from the second round on, and find nothing without a word.

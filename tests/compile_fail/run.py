@@ -141,6 +141,8 @@ CASES = {
     "compound_assignment_of_another_type": ("s += n;", "", "convert one of them, as in Float(i)"),
     "compound_assignment_of_another_type_to_an_element": ("x[i] -= n;", "", "convert one of them, as in Float(i)"),
     "compound_assignment_of_another_vector": ("Vec3 w; w *= Vec3d();", "", "convert one of them, as in Vec3d(v)"),
+    "sum_kept_in_a_host_number": ("auto sum = 0.f; sum += x[i];", "", "declare a traced one, as in Float sum = 0"),
+    "product_kept_in_a_host_vector": ("vec3 w; w *= s;", "", "declare a traced one"),
     "sum_of_a_vector_and_a_number": ("Vec3 w = v(i, 0) + s;", "", "repeat the number, as in Vec3(s)"),
     "number_added_to_a_vector": ("Vec3 w; w += s;", "", "repeat the number, as in Vec3(s)"),
     "power_of_a_vector_by_an_integer": ("Vec3 w = pow(v(i, 0), n);", "", "operands of different element types"),

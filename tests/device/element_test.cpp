@@ -383,4 +383,32 @@ TEST_P(Elements, a_choice_of_two_host_numbers_adapts_as_they_do) {
                   "the literal 256 is out of the range of uint8");
 }
 
+TEST_P(Elements, a_choice_that_auto_keeps_adapts_in_loops_too) {
+  Array<std::uint8_t> bytes = zeros<std::uint8_t>(device(), 3);
+  Array<float> reals = zeros<float>(device(), 3);
+  launch(kernel("kept",
+                [](Arr<std::uint8_t> bytes, Arr<float> reals) {
+                  Int i = tid();
+                  auto one = select(i > 0, 1, 0);
+                  for ([[maybe_unused]] auto k : range(5)) bytes[i] += one;
+                  for ([[maybe_unused]] auto k : range(3)) {
+                    reals[i] += one;  // 1 + 4 + 4, though the next line is not known here
+                    one = 4;
+                  }
+                }),
+         3, bytes, reals);
+  EXPECT_EQ(bytes.to_vector(), (std::vector<std::uint8_t>{0, 5, 5}));
+  EXPECT_EQ(reals.to_vector(), (std::vector<float>{8, 9, 9}));
+  expect_contains(error_of([&] {
+                    launch(kernel("assigned",
+                                  [](Arr<std::uint8_t> b) {
+                                    auto one = select(b[1] > 1, 1, 0);
+                                    one = 300;
+                                    b[0] = one;
+                                  }),
+                           1, bytes);
+                  }),
+                  "declare its type");
+}
+
 }  // namespace

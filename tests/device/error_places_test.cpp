@@ -2,6 +2,7 @@
 #include <weft/algorithms.h>
 #include <weft/geometry.h>
 #include <weft/runtime/graph.h>
+#include <weft/vulkan.h>
 
 #include <cstring>
 #include <functional>
@@ -228,6 +229,31 @@ TEST_P(ErrorPlaces, of_algorithms_and_structures_are_the_callers) {
   HashGrid grid(device(), 4, 4, 4);
   EXPECT_PLACE(grid.build(points, -1));
   EXPECT_PLACE(grid.reserve(-1));
+}
+
+TEST_P(ErrorPlaces, of_waits_streams_files_and_exports_are_the_callers) {
+  const Array<float> x = zeros<float>(device(), 4);
+  const Stream stream = device().create_stream();
+  const Event event = stream.record();
+  EXPECT_PLACE(event.wait_for(-1));
+  EXPECT_PLACE(device().set_dispatch_budget(-1));
+  EXPECT_PLACE(device().detach());
+  EXPECT_PLACE(stream.record_into({}, [] {}));
+  EXPECT_PLACE(stream.wait({}, 1));
+  EXPECT_PLACE(stream.signal({}, 1));
+  EXPECT_PLACE(load_mesh("no such folder/mesh.obj"));
+  EXPECT_PLACE(load_mesh("mesh.xyz"));
+  EXPECT_PLACE(save_mesh("mesh.obj", MeshData()));
+  EXPECT_PLACE(scale().dump("assembler"));
+  EXPECT_PLACE(scale().spirv({.gradients = {"x"}}));
+  EXPECT_PLACE(write_spirv(SpirvKernel(), "/dev/null/folder", "kernel"));
+  const Graph graph = capture(device(), [&] {
+    launch(scale(), 4, x, 2.f);
+    EXPECT_PLACE(event.wait());
+    EXPECT_PLACE(device().synchronize());
+    EXPECT_PLACE(stream.wait(event));
+    EXPECT_PLACE(Stream(stream).synchronize());
+  });
 }
 
 }  // namespace

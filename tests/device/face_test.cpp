@@ -42,7 +42,7 @@ S polynomial(const S& x) {
 template <class A, class B>
 requires(VecLike<A, 3>&& VecLike<B, 3>) auto scaled_sum(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B>;
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   const VecOf<3, S>& p = lift<S>(a, loc);
   const VecOf<3, S>& q = lift<S>(b, loc);
   return VecOf<3, S>(p + q * S(2));
@@ -108,13 +108,13 @@ TEST_P(Faces, instructions_inside_a_library_function_carry_the_line_of_the_call)
 
 template <class S>
 S inner(const S& x, Loc loc = Loc::here()) {
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   Break();
   return x;
 }
 template <class S>
 S outer(const S& x, Loc loc = Loc::here()) {
-  CallSite<S> site(loc);
+  detail::CallSite<S> site(loc);
   return inner<S>(x);
 }
 

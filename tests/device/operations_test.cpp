@@ -156,7 +156,7 @@ auto kernel_of(Op op, int arity) {
                                                                                    Arr<const T> b, Arr<const T> c) {
     Int i = tid();
     tracing::Id x[3] = {Var<T>(a[i]).read(), Var<T>(b[i]).read(), Var<T>(c[i]).read()};
-    Trace& t = Trace::current();
+    tracing::Trace& t = tracing::Trace::current();
     tracing::Id r = op == Op::select
                         ? t.builder().pure(op, scalar_type<T>(), {(Var<T>(c[i]) != T(0)).read(), x[0], x[1]})
                         : t.builder().pure(op, scalar_type<R>(), std::span<const tracing::Id>(x, std::size_t(arity)));

@@ -272,6 +272,43 @@ TEST_P(TraceFaults, literal_indices_that_are_out_of_range_are_refused) {
   });
 }
 
+TEST_P(TraceFaults, literal_indices_of_branches_that_no_thread_takes_are_not_looked_at) {
+  Array<float> x(device(), std::vector<float>{1, 2, 3, 4});
+  launch(kernel("unrolled",
+                [](Arr<float> x) {
+                  auto own = private_array<float>(4);
+                  Vec3 v;
+                  for (int k = 0; k < 4; ++k) {
+                    If (k > 0) {
+                      own[k] = x[k - 1];
+                      v[k - 1] = x[k];
+                      If (x[0] > 0) {
+                        own[k] += x.slice(k - 1, k)[0];
+                      }
+                    }
+                    Else { own[k] = 100; }
+                    If (k == 3) {
+                      own[k] += 1;
+                    }
+                    ElseIf (k < 3) {
+                      own[k + 1] = 0;
+                    }
+                  }
+                  for (int k = 0; k < 4; ++k) x[k] = own[k];
+                  x[0] += v.x + v.z;
+                }),
+         1, x);
+  EXPECT_EQ(x.to_vector(), (std::vector<float>{106, 2, 4, 7}));
+  expect_contains(fault(device(),
+                        [](Arr<float> x) {
+                          If (true) {
+                            x[-1] = 4;
+                          }
+                          Else { x[-2] = 3; }
+                        }),
+                  "index -1 is outside dimension 0");
+}
+
 TEST_P(TraceFaults, literal_indices_of_rows_and_lists_are_looked_at) {
   Array<float, 2> x = zeros<float, 2>(device(), {2, 3});
   const auto of = [&](auto body) { return error_of([&] { launch(kernel("rows", body), 1, x); }); };

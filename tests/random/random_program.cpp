@@ -114,7 +114,7 @@ class Generator {
   };
 
   Id convert(Type to, Id value) { return type_of(value) == to ? value : tracing::convert(to, value, {}); }
-  Type type_of(Id id) { return Trace::current().module()[id].type; }
+  Type type_of(Id id) { return tracing::Trace::current().module()[id].type; }
   Bool boolean(int depth) { return Bool(expression(Type::b1, depth), detail::FromId{}); }
   Int integer(int depth) { return Int(expression(Type::i32, depth), detail::FromId{}); }
   /// One of this thread's own elements.
@@ -133,7 +133,7 @@ class Generator {
     }
     // Small ones, and those at the ends of the range.
     if (random_.chance(70)) return tracing::literal_int(type, random_.below(is_signed(type) ? 100 : 50), {});
-    return Trace::current().builder().constant(type, random_.bits() & ir::mask(type));
+    return tracing::Trace::current().builder().constant(type, random_.bits() & ir::mask(type));
   }
 
   Id leaf(Type type) {

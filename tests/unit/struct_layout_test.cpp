@@ -183,6 +183,16 @@ TEST(StructLayout, accesses_are_as_wide_as_fields_and_alignment_allow) {
     to[i] = s.b;
   });
   EXPECT_EQ(loads(one.trace()), (std::vector<int>{1}));  // what nobody needs is not read
+  const auto twice = kernel("twice", [](Arr<const Three<float, float, vec2>::S<Host>> from, Arr<float> to) {
+    Int i = tid();
+    auto& s = from[i];
+    Var<Three<float, float, vec2>::S<Host>> a = s, b = s;
+    Float sum = a.a + b.c.y;
+    to[i] = sum;
+    Var<Three<float, float, vec2>::S<Host>> c = s;  // which the assignment may have changed
+    to[i] = sum + c.b;
+  });
+  EXPECT_EQ(loads(twice.trace()), (std::vector<int>{4, 4}));
 }
 
 }  // namespace
