@@ -82,7 +82,9 @@ std::string obstacle(const std::filesystem::path& path) {
   switch (std::filesystem::status(path, error).type()) {
     case std::filesystem::file_type::not_found: return {};
     case std::filesystem::file_type::directory: return "a folder stands there";
-    case std::filesystem::file_type::regular: return "the file that stands there cannot be read";
+    // Read once more: another process may have put it there since.
+    case std::filesystem::file_type::regular:
+      return platform::read_file(path) ? "" : "the file that stands there cannot be read";
     case std::filesystem::file_type::none: return error.message();
     default: return "what stands there is no file";
   }

@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <iterator>
 #include <memory>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -40,9 +39,15 @@ using SequenceElement = std::remove_cvref_t<decltype(*std::data(std::declval<con
 /// A host range of T.
 template <class R, class T>
 concept SequenceOf = HostSequence<R> && std::is_same_v<SequenceElement<R>, T>;
+/// What a range-based `for` takes. (<ranges> would be 4,500 lines more in each file of a user's.)
+template <class R>
+concept Iterable = requires(const R& r) {
+  std::begin(r);
+  std::end(r);
+};
 /// A host range of something else.
 template <class R, class T>
-concept RangeOfOthers = std::ranges::range<const R> && !SequenceOf<R, T>;
+concept RangeOfOthers = Iterable<R> && !SequenceOf<R, T>;
 
 /// Refuses values of the host.
 template <class R, class T>
@@ -381,7 +386,7 @@ class Array : public ArrayBase {
     });
   }
   /// One element: a.at(i), a.at(i, j). Waits; for a look at a result, not for loops.
-  template <std::integral... I>
+  template <detail::Countable... I>
   requires(sizeof...(I) == N - 1) T at(detail::GivenIndex first, I... others)
   const {
     const std::int64_t indices[] = {first.value, static_cast<std::int64_t>(others)...};
@@ -424,7 +429,7 @@ class Array : public ArrayBase {
   }
   // Elements are refused in words: the host has none, and a kernel is given the array.
   template <class I>
-  requires(N == 1 || !std::integral<I>) T& operator[](const I&) const { return no_elements<I>(); }
+  requires(N == 1 || !detail::Countable<I>) T& operator[](const I&) const { return no_elements<I>(); }
   template <class... I>
   requires(sizeof...(I) > 0) T& operator()(const I&...) const { return no_elements<I...>(); }
   /// A view of the same elements in another shape, of which one size may be -1: what is left for it. The array must

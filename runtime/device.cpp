@@ -154,12 +154,6 @@ using detail::StreamState;
 
 namespace {
 
-// Under a ForkHold. Never destroyed: a static object may ask for a device at its end.
-std::map<std::string, std::weak_ptr<DeviceState>, std::less<>>& open_devices() {
-  static auto* const devices = new std::map<std::string, std::weak_ptr<DeviceState>, std::less<>>;
-  return *devices;
-}
-
 StreamState* make_stream(DeviceState& device) {
   auto s = std::make_unique<StreamState>(device, device.device->create_stream());
   if (device.profile) device.profile->join(*s);
@@ -187,7 +181,8 @@ std::optional<int> adapter_number(std::string_view name) {
 }
 
 std::vector<backend::DeviceInfo> adapters() {
-  const detail::ForkHold hold;
+  const detail::InDriver looking;
+  detail::refuse_half_forked();
   return backend::list_vulkan_devices();
 }
 
@@ -208,13 +203,16 @@ std::string resolve(std::string_view name) {
 
 std::unique_ptr<backend::Device> open_backend(const std::string& name) {
   if (name == "reference") return backend::open_reference();
+  detail::refuse_half_forked();
   return backend::open_vulkan(*adapter_number(name));
 }
 
 std::shared_ptr<DeviceState> open_shared(std::string_view asked) {
   std::string name = resolve(asked);
-  const detail::ForkHold hold;
-  std::weak_ptr<DeviceState>& known = open_devices()[name];
+  const detail::InDriver opening;
+  detail::OpenDevices& open = detail::open_devices();
+  std::lock_guard lock(open.mutex);
+  std::weak_ptr<DeviceState>& known = open.by_name[name];
   std::shared_ptr<DeviceState> state = known.lock();
   if (state && state->left_behind.load()) state->device->check_alive();
   if (!state) known = state = make_state(open_backend(name));
@@ -229,14 +227,14 @@ Device::Device(std::string_view name, Loc loc) : state_(detail::called_from(loc,
 Device Device::open(std::string_view name, Loc loc) {
   return detail::called_from(loc, [&] {
     const std::string resolved = resolve(name);
-    const detail::ForkHold hold;
+    const detail::InDriver opening;
     return Device(make_state(open_backend(resolved)));
   });
 }
 
 Device Device::adopt(const VulkanHandles& handles, Loc loc) {
   return detail::called_from(loc, [&] {
-    const detail::ForkHold hold;
+    const detail::InDriver opening;
     return Device(make_state(backend::adopt_vulkan(handles)));
   });
 }

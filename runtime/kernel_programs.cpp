@@ -55,16 +55,10 @@ struct KernelPrograms {
     std::uint32_t max_block;
     std::uint64_t identity;
   };
-  /// What the function recorded for the first program that could be compiled.
-  struct FirstTrace {
-    ir::Variant variant;
-    std::uint32_t max_block;
-    ir::Hash hash;
-  };
   ProgramUses uses;
   std::vector<KnownAdjoint> adjoints;
   std::vector<KnownIdentity> identities;
-  std::optional<FirstTrace> first;
+  std::optional<TraceMark> first;  ///< of what could be compiled or exported
 };
 
 // The kernel is locked.
@@ -82,23 +76,27 @@ ir::Module trace_once(const KernelCore& kernel, const ir::Variant& variant, std:
 
 // Variants are the same kernel: what is launched with one value of the host's must not be differentiated, checked,
 // exported, or run on another device with another. So each new one traces the first one again, which must be what it
-// was. The kernel is locked.
+// was.
+void expect_same(const KernelCore& kernel, const ir::Module& module, const TraceMark& now, const TraceMark& first) {
+  const bool same = first.variant == now.variant && first.max_block == now.max_block;
+  if ((same ? now.hash : ir::hash(trace_once(kernel, first.variant, first.max_block))) != first.hash)
+    ir::fail(
+        module, module.loc,
+        "the kernel's function does something else than when it was first launched or exported: a value of the "
+        "host's that it reads (a variable captured by reference, a member of a class, a global) has changed since. "
+        "What changes is a parameter; capture the rest by value, [=]");
+}
+
+// The kernel is locked.
 ir::Module trace(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block) {
   ir::Module module = trace_once(kernel, variant, max_block);
-  const auto& first = programs_of(kernel).first;
-  if (!first) return module;
-  const bool same = first->variant == variant && first->max_block == max_block;
-  if (ir::hash(same ? module : trace_once(kernel, first->variant, first->max_block)) != first->hash)
-    ir::fail(module, module.loc,
-             "the kernel's function does something else than when it was first launched or exported: a value of the "
-             "host's that it reads "
-             "(a variable captured by reference, a member of a class, a global) has changed since. What changes is a "
-             "parameter; capture the rest by value, [=]");
+  if (const auto& first = programs_of(kernel).first)
+    expect_same(kernel, module, {variant, max_block, ir::hash(module)}, *first);
   return module;
 }
 
-void settle(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block, const ir::Hash& hash) {
-  if (auto& first = programs_of(kernel).first; !first) first = {variant, max_block, hash};
+void settle_locked(KernelCore& kernel, const TraceMark& mark) {
+  if (auto& first = programs_of(kernel).first; !first) first = mark;
 }
 
 // Messages name the kernel and its lines, so only kernels made at one place share.
@@ -130,15 +128,28 @@ LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Va
   const ir::Hash hash = ir::hash(module);
   export_launched(module);
   LoadedProgram* const program = compile(module, hash, device);
-  settle(kernel, variant, max_block, hash);
+  settle_locked(kernel, {variant, max_block, hash});
   return add(uses, device, variant, program);
 }
 
-ir::Module trace_for_export(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block) {
+ir::Module trace_for_export(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block,
+                            std::optional<TraceMark>& first) {
+  if (tracing::Trace::active())
+    throw Error(ErrorKind::invalid_kernel, "it is exported while a kernel is traced: export it from the host",
+                kernel.name(), kernel.loc());
   std::lock_guard lock(kernel.mutex);
   ir::Module module = trace(kernel, variant, max_block);
-  settle(kernel, variant, max_block, ir::hash(module));
+  const TraceMark now{variant, max_block, ir::hash(module)};
+  if (first)
+    expect_same(kernel, module, now, *first);
+  else
+    first = now;
   return module;
+}
+
+void settle(KernelCore& kernel, const TraceMark& mark) {
+  std::lock_guard lock(kernel.mutex);
+  settle_locked(kernel, mark);
 }
 
 std::uint64_t identity_of(KernelCore& kernel, DeviceState& device, const ir::Variant& launched,

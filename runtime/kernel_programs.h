@@ -1,5 +1,7 @@
 // What a kernel was compiled to, and its adjoints. Internal to the runtime.
 #pragma once
+#include <optional>
+
 #include "../frontend/adjoint/adjoint.h"
 #include "../frontend/edsl/kernel.h"
 #include "state.h"
@@ -10,9 +12,19 @@ namespace weft::detail {
 /// Errors: Error(invalid_kernel) when the trace fails; Error(unsupported) when the device lacks what it needs.
 LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Variant& variant);
 
-/// The IR of this variant, of which something is made that outlives the kernel.
-/// Errors: Error(invalid_kernel) when the trace fails, or differs from what was launched or exported before.
-ir::Module trace_for_export(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block);
+/// What a kernel's function recorded at one time, by which later traces are measured.
+struct TraceMark {
+  ir::Variant variant;
+  std::uint32_t max_block;
+  ir::Hash hash;
+};
+/// The IR of this variant for an export. `first` is that of the export's first trace, set by it.
+/// Errors: Error(invalid_kernel) when the trace fails, differs from the first one or from what was launched or exported
+/// before, and in a kernel's own function.
+ir::Module trace_for_export(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block,
+                            std::optional<TraceMark>& first);
+/// The export has come about: what was traced for it is what the kernel is from now on.
+void settle(KernelCore& kernel, const TraceMark& mark);
 
 /// A number for what the kernel does in launches of this variant, whatever debug mode checks beside that. Kernels that
 /// are made anew at the same place with the same function have the same.

@@ -266,15 +266,23 @@ std::string detail::file_stem(const std::string& name) {
 SpirvKernel export_spirv(KernelCore& kernel, const SpirvOptions& options) {
   ir::Variant variant;
   variant.debug = kernel.debug();
-  ir::Module module = detail::trace_for_export(kernel, variant, options.target.max_block);
+  std::optional<detail::TraceMark> first;
+  const auto traced = [&](const ir::Variant& v) {
+    return detail::trace_for_export(kernel, v, options.target.max_block, first);
+  };
+  const auto settled = [&](SpirvKernel made) {
+    detail::settle(kernel, *first);
+    return made;
+  };
+  ir::Module module = traced(variant);
   const Naming naming(module, options.names);
   variant.strided = naming.mask(module, options.strided, "strided");
   if (!options.adjoint) {
     if (!options.gradients.empty())
       throw Error(ErrorKind::invalid_argument, "gradients are named, and no adjoint is asked for", kernel.name(),
                   kernel.loc());
-    if (variant.strided) module = detail::trace_for_export(kernel, variant, options.target.max_block);
-    return detail::export_module(module, options);
+    if (variant.strided) module = traced(variant);
+    return settled(detail::export_module(module, options));
   }
   refuse_what_needs_runtime(module);
   std::uint64_t gradients = naming.mask(module, options.gradients, "gradients");
@@ -288,8 +296,7 @@ SpirvKernel export_spirv(KernelCore& kernel, const SpirvOptions& options) {
   if (!gradients)
     throw Error(ErrorKind::not_differentiable, "it has no arrays of real numbers", kernel.name(), kernel.loc());
   variant.adjoint = true;
-  return detail::export_adjoint(detail::trace_for_export(kernel, variant, options.target.max_block), gradients,
-                                options);
+  return settled(detail::export_adjoint(traced(variant), gradients, options));
 }
 
 spirv::Target spirv_target(const Device& device) { return backend::spirv_target(device.native()); }

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "../frontend/support/error.h"
 #include "../frontend/support/platform.h"
 #include "state.h"
 
@@ -16,11 +16,12 @@ namespace {
 
 /// All devices that live. Never destroyed: static objects of a program may hold devices.
 struct Known {
-  std::mutex opening;                   ///< see hold_forks(); taken before `mutex`
-  std::atomic<std::thread::id> opener;  ///< who holds it
   std::mutex mutex;
   std::vector<std::weak_ptr<DeviceState>> devices;
   std::vector<DeviceState*> left_behind;  ///< see forget()
+  std::atomic<int> in_driver = 0;         ///< threads, see InDriver
+  std::atomic<bool> half_forked = false;  ///< see refuse_half_forked()
+  std::atomic<OpenDevices*> open = new OpenDevices;
 
   static Known& all() {
     static Known* const known = new Known;
@@ -31,7 +32,10 @@ struct Known {
 // In the child of a fork a device cannot be taken apart: its threads are missing, and some of its locks may be held by
 // them for ever.
 void forget(DeviceState* device) {
-  if (!device->left_behind.load()) return void(delete device);
+  if (!device->left_behind.load()) {
+    const InDriver closing;
+    return void(delete device);
+  }
   Known& known = Known::all();
   std::lock_guard lock(known.mutex);
   known.left_behind.push_back(device);
@@ -54,36 +58,44 @@ void end_devices() {
   }
 }
 
-// Drivers fork too while they are opened (NVIDIA's, for a program that loads its module): on the thread that opens
-// them.
-bool is_opener() { return Known::all().opener.load() == std::this_thread::get_id(); }
-
-void lock_known() {
-  if (!is_opener()) Known::all().opening.lock();
-  Known::all().mutex.lock();
-}
-
-void unlock_known() {
-  Known::all().mutex.unlock();
-  if (!is_opener()) Known::all().opening.unlock();
-}
-
+void lock_known() { Known::all().mutex.lock(); }
+void unlock_known() { Known::all().mutex.unlock(); }
 void leave_devices_behind() {
-  for (const auto& device : Known::all().devices)
+  Known& known = Known::all();
+  for (const auto& device : known.devices)
     if (const auto living = device.lock(); living && living->device->leave_behind()) living->left_behind.store(true);
+  if (known.in_driver.exchange(0) > 0) known.half_forked = true;
+  OpenDevices* const open = known.open;
+  if (open->mutex.try_lock())
+    open->mutex.unlock();
+  else
+    known.open = new OpenDevices{.before = open};  // locked for ever, by a thread that is not here
   unlock_known();
 }
 
 }  // namespace
 
-ForkHold::ForkHold() : lock_(Known::all().opening, std::defer_lock) {
+InDriver::InDriver() {
   static const bool watched = (platform::around_forks(lock_known, unlock_known, leave_devices_behind), true);
   (void)watched;
-  lock_.lock();
-  Known::all().opener = std::this_thread::get_id();
+  ++Known::all().in_driver;
 }
 
-ForkHold::~ForkHold() { Known::all().opener = std::thread::id(); }
+InDriver::~InDriver() {
+  // In the child of a driver's own fork, nobody is counted.
+  std::atomic<int>& in_driver = Known::all().in_driver;
+  for (int n = in_driver; n > 0 && !in_driver.compare_exchange_weak(n, n - 1);) {
+  }
+}
+
+OpenDevices& open_devices() { return *Known::all().open.load(); }
+
+void refuse_half_forked() {
+  if (Known::all().half_forked)
+    throw Error(ErrorKind::device_lost,
+                "this process was forked while another thread was opening or closing a device: fork before the first "
+                "device is opened, or start another program in the child");
+}
 
 std::shared_ptr<DeviceState> make_known(std::unique_ptr<DeviceState> device) {
   end_with_process();

@@ -11,12 +11,20 @@
 
 namespace weft {
 
+namespace detail {
+/// What counts: an integer, or what becomes one by itself, as enumerators do.
+template <class T>
+concept Countable = std::integral<T> || requires(const T& n) {
+  std::int64_t{n};
+};
+}  // namespace detail
+
 /// The sizes of up to four dimensions: `n`, or `{nx, ny}`. Checked where it is used.
 struct Extent {
   std::array<std::int64_t, 4> n{};
   int rank = 0;
 
-  template <std::integral I>
+  template <detail::Countable I>
   Extent(I size) : n{static_cast<std::int64_t>(size)}, rank(1) {}
   /// Errors: Error(invalid_argument) for no sizes, and for more than four.
   Extent(std::initializer_list<std::int64_t> sizes, Loc loc = Loc::here());
@@ -31,7 +39,7 @@ struct GivenSizes : Extent {
   Loc loc;
 
   GivenSizes(const Extent& extent, Loc loc = Loc::here()) : Extent(extent), loc(loc) {}
-  template <std::integral... I>
+  template <Countable... I>
   GivenSizes(Loc loc, I... sizes) : Extent(0), loc(loc) {
     n = {static_cast<std::int64_t>(sizes)...};
     rank = sizeof...(I);
@@ -48,19 +56,19 @@ constexpr void check_sizes() {
 template <int N>
 struct Sizes : GivenSizes {
   Sizes(const Extent& extent, Loc loc = Loc::here()) : GivenSizes(extent, loc) {}
-  template <std::integral A>
+  template <Countable A>
   Sizes(A a, Loc loc = Loc::here()) : GivenSizes(loc, a) {
     check_sizes<N, 1>();
   }
-  template <std::integral A, std::integral B>
+  template <Countable A, Countable B>
   Sizes(A a, B b, Loc loc = Loc::here()) : GivenSizes(loc, a, b) {
     check_sizes<N, 2>();
   }
-  template <std::integral A, std::integral B, std::integral C>
+  template <Countable A, Countable B, Countable C>
   Sizes(A a, B b, C c, Loc loc = Loc::here()) : GivenSizes(loc, a, b, c) {
     check_sizes<N, 3>();
   }
-  template <std::integral A, std::integral B, std::integral C, std::integral D>
+  template <Countable A, Countable B, Countable C, Countable D>
   Sizes(A a, B b, C c, D d, Loc loc = Loc::here()) : GivenSizes(loc, a, b, c, d) {
     check_sizes<N, 4>();
   }
@@ -82,13 +90,13 @@ using SizesOf = const std::type_identity_t<Sizes<N>>&;
 /// The threads of a launch.
 struct Threads : GivenSizes {
   Threads(const Extent& extent, Loc loc = Loc::here()) : GivenSizes(extent, loc) {}
-  template <std::integral A>
+  template <Countable A>
   Threads(A a, Loc loc = Loc::here()) : GivenSizes(loc, a) {}
-  template <std::integral A, std::integral B>
+  template <Countable A, Countable B>
   Threads(A a, B b, Loc loc = Loc::here()) : GivenSizes(loc, a, b) {}
-  template <std::integral A, std::integral B, std::integral C>
+  template <Countable A, Countable B, Countable C>
   Threads(A a, B b, C c, Loc loc = Loc::here()) : GivenSizes(loc, a, b, c) {}
-  template <std::integral A, std::integral B, std::integral C, std::integral D>
+  template <Countable A, Countable B, Countable C, Countable D>
   Threads(A a, B b, C c, D d, Loc loc = Loc::here()) : GivenSizes(loc, a, b, c, d) {}
 };
 /// What an assertion about it tests: a concept there would be explained at length.
@@ -107,7 +115,7 @@ struct Placed {
 struct GivenIndex {
   std::int64_t value;
   Loc loc;
-  template <std::integral I>
+  template <Countable I>
   GivenIndex(I value, Loc loc = Loc::here()) : value(static_cast<std::int64_t>(value)), loc(loc) {}
 };
 

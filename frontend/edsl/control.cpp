@@ -19,6 +19,20 @@ namespace detail {
 namespace {
 ir::Builder& builder() { return tracing::Trace::current().builder(); }
 
+bool is_known(Id id, std::int64_t value) {
+  const ir::Inst& inst = builder().module()[id];
+  return inst.op == Op::constant && inst.imm == (std::uint64_t(value) & ir::mask(inst.type));
+}
+
+/// Is a < b, both numbers of the host's?
+bool is_known_below(Id a, Id b) {
+  const ir::Inst &x = builder().module()[a], &y = builder().module()[b];
+  if (x.op != Op::constant || y.op != Op::constant) return false;
+  if (!is_signed(x.type)) return x.imm < y.imm;
+  const int unused = 64 - ir::bits(x.type);
+  return std::int64_t(x.imm << unused) < std::int64_t(y.imm << unused);
+}
+
 const char* name_of(Block::Kind kind) {
   switch (kind) {
     case Block::Kind::if_: return "If";
@@ -58,7 +72,10 @@ void Block::begin(Id condition) {
   ir::Builder& b = builder();
   switch (kind_) {
     case Kind::if_: b.open_if(condition, loc_); break;
-    case Kind::while_: b.loop_body(tracing::unless_stopped(condition, loc_)); break;
+    case Kind::while_:
+      b.loop_body(tracing::unless_stopped(condition, loc_));
+      if (is_known(condition, 0)) b.mark_dead();
+      break;
     case Kind::else_:
     case Kind::else_if:
       // `If (a) {} ElseIf (b) {} Else {}` is if a {} else { if b {} else {} }: by the time the last Else is met, the
@@ -118,19 +135,18 @@ Id RangeLoop::open() {
   ir::Builder& b = tracing::Trace::owner_of(trace_, loc_).builder();
   state_ = 1;
   const Type type = b.module()[lo_].type;
-  auto is = [&](Id id, std::int64_t v) {
-    const ir::Inst& inst = b.module()[id];
-    return inst.op == Op::constant && inst.imm == (std::uint64_t(v) & ir::mask(type));
-  };
-  if (is(step_, 0)) ir::fail(b.module(), loc_, "range() with a step of 0");
-  counts_ = !is(step_, 1);
+  if (is_known(step_, 0)) ir::fail(b.module(), loc_, "range() with a step of 0");
+  counts_ = !is_known(step_, 1);
   const Id zero = b.constant(type, 0);
+  const bool empty = lo_ == hi_ || (is_known_below(zero, step_) && is_known_below(hi_, lo_)) ||
+                     (is_known_below(step_, zero) && is_known_below(lo_, hi_));
   if (!counts_) {
     counter_ = b.local(type);
     b.local_set(counter_, lo_, loc_);
     b.open_loop({}, loc_);
     Id i = b.local_get(counter_, loc_);
     b.loop_body(b.pure(Op::lt, Type::b1, {i, hi_}, loc_));
+    if (empty) b.mark_dead();
     return i;
   }
   const Type unsigned_type = to_unsigned(type);
@@ -158,6 +174,7 @@ Id RangeLoop::open() {
   b.open_loop({}, loc_);
   Id k = b.local_get(counter_, loc_);
   b.loop_body(b.pure(Op::lt, Type::b1, {k, count_}, loc_));
+  if (empty) b.mark_dead();
   Id offset = b.pure(Op::mul, type, {b.pure(Op::bitcast, type, {k}, loc_), step_}, loc_);
   return b.pure(Op::add, type, {lo_, offset}, loc_);
 }

@@ -127,6 +127,8 @@ template <IntegerScalar T>
 struct IntegerOf<Var<T>> {
   using type = T;
 };
+template <IntegerScalar T>
+struct IntegerOf<HostChoice<T>> : IntegerOf<Var<T>> {};
 template <class A, class... B>
 struct RangeType {
   using type = std::conditional_t<std::is_void_v<typename IntegerOf<A>::type>, typename RangeType<B...>::type,

@@ -178,8 +178,8 @@ template <class S, class A>
 decltype(auto) lift(const A& a, [[maybe_unused]] Loc loc = Loc::here()) {
   using Host = typename detail::Rebound<HostOf<A>, HostOf<S>>::type;
   using To = FaceLike<S, Host>;
-  if constexpr (std::is_same_v<A, To> && any_traced<S>)
-    return To(detail::value_of(a, loc));
+  if constexpr (std::is_base_of_v<To, A> && any_traced<S>)  // an A, or a choice of host numbers of its type
+    return To(detail::value_of<Host>(a, loc));
   else if constexpr (std::is_same_v<A, To>)
     return static_cast<const A&>(a);
   else if constexpr (any_traced<S> && (any_traced<A> || detail::is_literal<A>))

@@ -170,9 +170,9 @@ class Kernel {
     variant.debug = core_->debug();
     return core_->trace(variant);
   }
-  /// The kernel as text, for contiguous arrays and for a device that has every feature: "ir" (the operations, each with
-  /// its source line), "spirv" (disassembled), or "glsl" (by SPIRV-Cross; a compute shader that glslang takes, whose
-  /// addresses are computed as integers since GLSL has no steps of references).
+  /// The kernel as its function makes it now, as text, for contiguous arrays and for a device that has every feature:
+  /// "ir" (the operations, each with its source line), "spirv" (disassembled), or "glsl" (by SPIRV-Cross; a compute
+  /// shader that glslang takes, whose addresses are computed as integers since GLSL has no steps of references).
   /// Errors: Error(invalid_argument) for another form, which lists these; Error(invalid_kernel) when the trace fails;
   /// Error(unsupported) for what GLSL lacks.
   std::string dump(std::string_view form, Loc loc = Loc::here()) const {

@@ -239,6 +239,7 @@ void Slot::assign(Id value, Loc loc) {
     return store(named_.address(), type_, 1, &value, loc);
   }
   assigned_ = true;
+  if (fixed_) expect_no_assignment(loc);
   if (local_ == ir::kNone) {
     if (!b.is_open(region_)) t.fail(loc, "a variable is assigned outside the block in which it was declared");
     if (b.is_same(region_, b.region())) {
@@ -248,6 +249,16 @@ void Slot::assign(Id value, Loc loc) {
     make_local();
   }
   b.local_set(local_, value, loc);
+}
+
+void Slot::expect_no_assignment(Loc loc) const {
+  Trace& t = Trace::owner_of(trace_, loc);
+  if (assigned_)
+    ir::fail(t.module(), loc,
+             "a select() of two host numbers that auto keeps is used as a variable, and as a value of another type: "
+             "declare its type, as in UInt8 x = select(c, 1, 0)");
+  if (!t.builder().is_open(region_)) t.fail(loc, "a variable is used outside the block in which it was declared");
+  fixed_ = fixed_ || t.builder().loop_since(region_);
 }
 
 // ---- Elements
@@ -541,12 +552,6 @@ Address part_at(Address at, std::uint32_t step, Id index, int n, Loc loc) {
 int index_out_of_range(std::int64_t index, int n, Loc loc) {
   if (builder(loc).in_dead_block()) return 0;
   ir::fail(Trace::current(loc).module(), loc, fmt::format("index {} is out of range: there are {}, from 0", index, n));
-}
-
-void choice_is_a_variable(Loc loc) {
-  ir::fail(Trace::current(loc).module(), loc,
-           "a select() of two host numbers that auto keeps is used as a variable, and as a value of another type: "
-           "declare its type, as in UInt8 x = select(c, 1, 0)");
 }
 
 // ---- Memory

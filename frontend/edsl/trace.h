@@ -233,8 +233,9 @@ class Slot {
   void assign(Id value, Loc loc);
   const Named& named() const { return named_; }
   ir::Type type() const { return type_; }
-  /// Of a variable: has it been assigned since it was declared?
-  bool is_assigned() const { return assigned_; }
+  /// Of a variable that stands for a choice of host numbers, see HostChoice: it has its first value here.
+  /// Errors: Error(invalid_kernel) when it was assigned; in a loop, which may come back, any later assignment has it.
+  void expect_no_assignment(Loc loc) const;
   /// Where an element was named.
   Loc loc() const { return named_.in_memory() ? named_.target->memory.loc : Loc{}; }
 
@@ -255,6 +256,7 @@ class Slot {
   Named named_;
   ir::Type type_ = ir::Type::none;  ///< of an element
   bool assigned_ = false;
+  mutable bool fixed_ = false;  ///< see expect_no_assignment()
 };
 
 /// Scalars of one type that lie side by side where they are elements: read, assigned and updated at once there.
@@ -309,7 +311,6 @@ Id picks(Id index, int k, int n, Loc loc);
 Address part_at(Address at, std::uint32_t step, Id index, int n, Loc loc);
 /// Errors: Error(invalid_kernel), but in a branch on a host value that is not taken, where any index does.
 int index_out_of_range(std::int64_t index, int n, Loc loc);
-[[noreturn]] void choice_is_a_variable(Loc loc);
 
 /// Reads or writes `count` scalars of one element; accesses are as wide as four scalars.
 void load(const Address& from, ir::Type type, int count, Id* out, Loc loc);

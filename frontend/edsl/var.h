@@ -291,7 +291,7 @@ class Var<T> : public detail::ScalarOps<T> {
   }
   Var step(ir::Op op) {
     Var before(*this);
-    slot_.assign(tracing::binary(op, before.read(), In<T>(1).id, slot_.loc()), slot_.loc());
+    update(op, In<T>(1).id, slot_.loc());  // which is atomic where the element is a gradient
     return before;
   }
   tracing::Slot slot_;
@@ -341,19 +341,17 @@ class HostChoice : public Var<A> {
   using Var<A>::operator=;
   Var<A>& operator=(const HostChoice& c) & { return *this = static_cast<const Var<A>&>(c); }
 
-  /// The choice as one of type T. Errors: Error(invalid_kernel) where it was kept by `auto` and assigned.
+  /// The choice as one of type T.
+  /// Errors: Error(invalid_kernel) where it was kept by `auto` and is assigned, before or (of a use in a loop) later.
   template <class T>
   tracing::Id as(Loc loc) const {
-    if (this->slot().is_assigned()) tracing::choice_is_a_variable(loc);
-    const tracing::Id a = In<T>(a_, loc).id, b = In<T>(b_, loc).id, now = this->read(loc);
-    if (now == made_) return tracing::ternary(ir::Op::select, condition_, a, b, loc);
-    return tracing::convert(scalar_type<T>(), now, loc);  // in a loop that may assign it in a later line
+    this->slot().expect_no_assignment(loc);
+    return tracing::ternary(ir::Op::select, condition_, In<T>(a_, loc).id, In<T>(b_, loc).id, loc);
   }
 
  private:
-  HostChoice(tracing::Id made, const In<bool>& c, A a, A b)
-      : Var<A>(made, FromId{}), made_(made), condition_(c.id), a_(a), b_(b) {}
-  tracing::Id made_, condition_;
+  HostChoice(tracing::Id made, const In<bool>& c, A a, A b) : Var<A>(made, FromId{}), condition_(c.id), a_(a), b_(b) {}
+  tracing::Id condition_;
   A a_, b_;
 };
 }  // namespace detail

@@ -46,6 +46,7 @@ Builder::Builder(Module& module, std::size_t max_depth) : module_(module), max_d
   last_if_.assign(module.regions.size(), kNone);
   is_condition_.assign(module.regions.size(), 0);
   is_chain_.assign(module.regions.size(), 0);
+  is_dead_.assign(module.regions.size(), 0);
 }
 
 // ---- Making instructions
@@ -321,6 +322,7 @@ RegionId Builder::open_region(RegionId parent) {
   last_if_.push_back(kNone);
   is_condition_.push_back(0);
   is_chain_.push_back(0);
+  is_dead_.push_back(0);
   stack_.push_back(r);
   return r;
 }
@@ -371,27 +373,34 @@ void Builder::open_if(Id condition, Loc loc) {
   home_[id] = parent;
   open_.push_back(id);
   module_.insts[id].regions[0] = open_region(parent);
+  if (known_side(id) == 1) mark_dead();
 }
 
 void Builder::open_else() {
   Id id = open_.back();
   close_region();
   module_.insts[id].regions[1] = open_region(region());
+  if (known_side(id) == 0) mark_dead();
 }
 
 bool Builder::in_dead_block() const {
-  return std::ranges::any_of(open_, [&](Id id) {
-    const Inst& inst = module_[id];
-    if (inst.op != Op::if_) return false;
-    const Inst& condition = module_[module_.arg(id, 0)];
-    return condition.op == Op::constant && (condition.imm != 0) == (inst.regions[1] != kNone);
-  });
+  return std::ranges::any_of(stack_, [&](RegionId r) { return is_dead_[r] || (ended_[r] && !is_condition_[r]); });
+}
+
+int Builder::known_side(Id branch) const {
+  const Inst& condition = module_[module_.arg(branch, 0)];
+  if (condition.op != Op::constant) return -1;
+  return condition.imm != 0 ? 0 : 1;
 }
 
 Id Builder::close_if() {
   Id id = open_.back();
   open_.pop_back();
   close_region();
+  // What follows If (k == 0) { Continue(); } of a host number that is 0.
+  if (const int side = known_side(id);
+      side >= 0 && module_[id].regions[side] != kNone && ended_[module_[id].regions[side]])
+    mark_dead();
   push(region(), id);
   return id;
 }
@@ -402,6 +411,7 @@ bool Builder::reopen_else() {
   if (!ended_[region()]) module_.regions[region()].insts.pop_back();
   open_.push_back(last);
   module_.insts[last].regions[1] = open_region(region());
+  if (known_side(last) == 0) mark_dead();
   return true;
 }
 

@@ -82,7 +82,9 @@ class Builder {
 
   void open_if(Id condition, Loc loc = {});
   void open_else();
-  /// Is an open block the side of a branch on a constant that is not taken? Nothing of it is left by forward().
+  /// No thread comes to the open block: the caller knows that of the values of the host's it was made with.
+  void mark_dead() { is_dead_[region()] = 1; }
+  /// Does no thread come here: by mark_dead(), on the side of a branch on a constant that is not taken, after an exit?
   bool in_dead_block() const;
   /// Returns the instruction. In normal form both regions must have ended with equally typed yields.
   Id close_if();
@@ -142,6 +144,8 @@ class Builder {
     RegionId region;
   };
   Id append(Inst inst, std::span<const Id> args);
+  /// Of a branch on a constant, the number of the side that is taken; else -1.
+  int known_side(Id branch) const;
   void push(RegionId region, Id id);
   RegionId open_region(RegionId parent);
   [[noreturn]] void refuse_depth() const;
@@ -159,6 +163,7 @@ class Builder {
   std::vector<char> ended_;                       ///< by region: a break, continue or return has been appended
   std::vector<char> is_condition_;                ///< by region: it is the condition of a loop
   std::vector<char> is_chain_;                    ///< by region: see mark_chain
+  std::vector<char> is_dead_;                     ///< by region: see mark_dead
   std::vector<RegionId> merged_;                  ///< by region: the one it was merged into by a flat short circuit
   std::vector<Id> last_if_;                       ///< by region: its last instruction when that is an `if_`
   std::vector<RegionId> home_;                    ///< by instruction: its region; kNone for those visible everywhere

@@ -1,8 +1,8 @@
 // Removes exits and step regions.
 //
 // What follows an exit is nested: the rest of the region becomes the other side of the branch that leaves, and so on
-// for the exits in that rest. Such a chain is cut after so many of them: all its blocks are closed, and the rest goes
-// on under one flag: code that is flat does not become deep, however long it is.
+// for the exits in that rest. Where too many rests are open, a chain is cut: all its blocks are closed, and the rest
+// goes on under one flag: code that is flat does not become deep, however long it is.
 //
 //   if a { A; return }           if a { A; returned = true }
 //   B                            else {
@@ -51,8 +51,8 @@ class Normaliser : KeepingRewriter {
 
   /// A region with the rests that are nested in it.
   struct Chain {
-    unsigned length = 0;            ///< rests around the present place
-    const Rest* pending = nullptr;  ///< goes on when all of them are closed
+    unsigned depth;                 ///< rests around it
+    const Rest* pending = nullptr;  ///< goes on when all of its own are closed
     Loc loc = {};                   ///< where it was cut
     std::size_t first = 0;          ///< of `defined_`: what was rebuilt inside the rests of this chain
   };
@@ -129,7 +129,7 @@ class Normaliser : KeepingRewriter {
 
   /// Rebuilds a region and what comes after it, all inside the block that is open.
   void whole(RegionId region, const Rest* after = nullptr) {
-    const Chain outer = std::exchange(chain_, {.first = defined_.size()});
+    const Chain outer = std::exchange(chain_, {.depth = depth_, .first = defined_.size()});
     sequence(region, 0, after);
     while (const Rest* rest = std::exchange(chain_.pending, nullptr)) {
       builder_.open_if(none_of(kBreak | kContinue | kReturn, chain_.loc), chain_.loc);
@@ -141,9 +141,9 @@ class Normaliser : KeepingRewriter {
   }
 
   void nested(RegionId region, std::size_t next, const Rest* after) {
-    ++chain_.length;
+    ++depth_;
     sequence(region, next, after);
-    --chain_.length;
+    --depth_;
   }
 
   /// Rebuilds one side of a branch, with the rest that belongs to it.
@@ -159,7 +159,7 @@ class Normaliser : KeepingRewriter {
 
   /// Is the chain so long that the rest is to go on after it? Results stay beside what they are results of.
   bool is_cut_before(const Rest& rest) const {
-    if (chain_.length < max_chain_) return false;
+    if (depth_ < max_chain_) return false;
     const std::vector<Id>& insts = from_.regions[rest.region].insts;
     return rest.next == insts.size() || from_[insts[rest.next]].op != Op::result;
   }
@@ -206,7 +206,7 @@ class Normaliser : KeepingRewriter {
           break;
         default: use_all(id); copy(id);
       }
-      if (chain_.length > 0) defined_.push_back(id);
+      if (depth_ > chain_.depth) defined_.push_back(id);
     }
   }
 
@@ -309,7 +309,8 @@ class Normaliser : KeepingRewriter {
   std::vector<char> is_condition_;   ///< by region
   std::uint32_t returned_ = kNone;
   Loop loop_;
-  Chain chain_;
+  Chain chain_{};
+  unsigned depth_ = 0;       ///< rests around the present place, in all chains
   std::deque<Rest> rests_;   ///< their addresses last
   std::vector<Id> defined_;  ///< what was rebuilt in the chains around the present place, and is not kept
 };

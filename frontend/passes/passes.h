@@ -21,7 +21,7 @@ Module forward(const Module& module);
 /// Removes break, continue, return and step regions, by boolean locals and branches where the plain structure does
 /// not do. Locals remain. A loop may become one whose condition is a flag and whose body starts with what the
 /// condition computed: where the condition must not run again after a break, or assigns to locals that live on.
-/// What follows an exit is nested, inside at most `chain` others of its kind: more exits in a row are not deeper.
+/// What follows an exit is nested, inside at most `chain` rests of its kind: more exits in a row are not deeper.
 /// Errors: internal_error() when a loop that carries values also assigns in its condition to locals that live on.
 Module normalise(const Module& module, unsigned chain = 256);
 

@@ -75,17 +75,51 @@ bool Rewriter::has_results(Id branch) const {
 // ---- KeepingRewriter
 
 KeepingRewriter::KeepingRewriter(const Module& from)
-    : Rewriter(from), uses_left_(from.insts.size(), 0), kept_in_(from.insts.size(), kNone) {
+    : Rewriter(from),
+      uses_left_(from.insts.size(), 0),
+      kept_in_(from.insts.size(), kNone),
+      is_address_(from.insts.size(), 0) {
   for (const Region& region : from.regions) {
     for (const Id id : region.insts) {
       for (const Id arg : from.args(id)) ++uses_left_[arg];
     }
   }
+  find_addresses();
+}
+
+void KeepingRewriter::find_addresses() {
+  std::vector<Id> found;
+  const auto look = [&](Id id) {
+    const Inst& inst = from_[id];
+    if (inst.type != Type::u64 || is_global(inst.op) || info(inst.op).effect != Effect::pure || is_address_[id]) return;
+    is_address_[id] = 1;
+    found.push_back(id);
+  };
+  for (const Region& region : from_.regions) {
+    for (const Id id : region.insts)
+      if (is_memory(from_[id].op)) look(from_.arg(id, 0));
+  }
+  while (!found.empty()) {
+    const Id id = found.back();
+    found.pop_back();
+    for (const Id arg : from_.args(id)) look(arg);
+  }
 }
 
 Id KeepingRewriter::use(Id old) {
   --uses_left_[old];
-  if (is_kept(old)) map(old, builder_.local_get(kept_in_[old], from_[old].loc()));
+  return value_here(old);
+}
+
+Id KeepingRewriter::value_here(Id old) {
+  if (!is_kept(old)) return value(old);
+  if (kept_in_[old] == kAgain) {
+    std::vector<Id> args;
+    for (const Id arg : from_.args(old)) args.push_back(value_here(arg));
+    map(old, builder_.copy(from_[old], args));
+  } else {
+    map(old, builder_.local_get(kept_in_[old], from_[old].loc()));
+  }
   return value(old);
 }
 
@@ -102,11 +136,22 @@ std::vector<Id> KeepingRewriter::used(Id inst) {
 void KeepingRewriter::keep(std::span<const Id> defined) {
   for (const Id old : defined) {
     const Inst& inst = from_[old];
-    if (uses_left_[old] == 0 || inst.type == Type::none || is_kept(old)) continue;
+    if (uses_left_[old] == 0 || inst.type == Type::none) continue;
     if (inst.op == Op::call || is_wide(inst.op, inst.width)) continue;  // its results are kept
-    kept_in_[old] = builder_.local(inst.type);
-    builder_.local_set(kept_in_[old], value(old), inst.loc());
+    keep(old);
   }
+}
+
+void KeepingRewriter::keep(Id old) {
+  const Inst& inst = from_[old];
+  if (is_kept(old) || is_global(inst.op)) return;
+  if (is_address_[old]) {
+    kept_in_[old] = kAgain;
+    for (const Id arg : from_.args(old)) keep(arg);
+    return;
+  }
+  kept_in_[old] = builder_.local(inst.type);
+  builder_.local_set(kept_in_[old], value(old), inst.loc());
 }
 
 // ---- Bodies

@@ -59,8 +59,17 @@ class KeepingRewriter : protected Rewriter {
   bool is_kept(Id old) const { return kept_in_[old] != kNone; }
 
  private:
+  /// In place of a local: the value is computed again where it is used.
+  static constexpr std::uint32_t kAgain = kNone - 1;
+
+  void find_addresses();
+  void keep(Id old);
+  Id value_here(Id old);
+
   std::vector<std::uint32_t> uses_left_;  ///< by old instruction: uses that have not been rebuilt
-  std::vector<std::uint32_t> kept_in_;    ///< by old instruction: the local that holds its value, or kNone
+  std::vector<std::uint32_t> kept_in_;    ///< by old instruction: the local that holds its value, kAgain or kNone
+  /// By old instruction: a pure part of where some access to memory goes. In a local nobody would see of which array.
+  std::vector<char> is_address_;
 };
 
 /// Runs a pass on the functions of a kernel, the called before the calling ones, then on its body. While it runs on a

@@ -42,8 +42,8 @@ class Error : public std::runtime_error {
   Loc caller() const { return caller_; }
   /// what(), loc() and caller() name this call from now on, unless keep_caller() was called.
   void set_caller(Loc caller);
-  /// The caller stays: the error comes from a function that the library was given.
-  void keep_caller() { keeps_caller_ = true; }
+  /// The caller, where one is named, stays: the error comes from a function that the library was given.
+  void keep_caller() { keeps_caller_ = bool(caller_); }
 
  private:
   ErrorKind kind_;

@@ -159,8 +159,9 @@ void save_mesh(const std::string& path, const MeshData& mesh, Loc loc) {
       const std::string content = format == Format::obj   ? mesh_formats::write_obj(mesh)
                                   : format == Format::ply ? mesh_formats::write_ply(mesh)
                                                           : mesh_formats::write_stl(mesh);
-      if (!platform::write_file(path, std::as_bytes(std::span(content))))
-        throw Error(ErrorKind::io, fmt::format("{}: the file cannot be written", path));
+      std::string why;
+      if (!platform::write_file(path, std::as_bytes(std::span(content)), &why))
+        throw Error(ErrorKind::io, fmt::format("{}: the file cannot be written: {}", path, why));
     });
   });
 }

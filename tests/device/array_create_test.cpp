@@ -47,6 +47,24 @@ TEST_P(Creation, are_filled_whatever_the_size_of_their_elements) {
   EXPECT_EQ(bytes.to_vector(), (std::vector<std::uint8_t>{1, 1, 1, 7, 7, 7, 1, 1, 1, 1}));
 }
 
+TEST_P(Creation, take_sizes_and_indices_that_become_integers_by_themselves) {
+  enum { kHeight = 2, kWidth = 3 };
+  constexpr std::integral_constant<int, 2> two;
+  const Array<float, 2> a = full<float, 2>(device(), {kHeight, kWidth}, 5);
+  EXPECT_EQ(a.extent()[1], kWidth);
+  EXPECT_EQ(a[kHeight - 1].size(), 3);
+  EXPECT_EQ(a.at(1, two), 5);
+  EXPECT_EQ(zeros<float>(device(), kWidth).size(), 3);
+  EXPECT_EQ(zeros<float>(device(), two).size(), 2);
+  const auto k = kernel("ones", [](Arr<float, 2> x) {
+    auto [i, j] = tid<2>();
+    x(i, j) = 1;
+  });
+  launch(k, {kHeight, kWidth}, a);
+  EXPECT_EQ(a[two - 1].to_vector(), std::vector<float>(3, 1.f));
+  EXPECT_EQ((a.reshape<2>({kWidth, kHeight}).extent()[0]), 3);
+}
+
 TEST_P(Creation, empty_ones_are_allowed_and_hold_nothing) {
   Array<float> a = zeros<float>(device(), 0);
   EXPECT_EQ(a.size(), 0);

@@ -80,6 +80,30 @@ TEST_P(CapturedValues, that_have_changed_are_refused_by_exports) {
   EXPECT_FALSE(launched.spirv().words.empty());
 }
 
+TEST_P(CapturedValues, may_change_after_an_export_that_failed) {
+  int shown = 1;
+  const auto prints = kernel("prints", [&](Arr<int> x) {
+    if (shown) print("x", x[0]);
+    x[0] = 7 + shown;
+  });
+  expect_contains(error_of([&] { prints.spirv(); }), "cannot be exported");
+  shown = 0;
+  const Array<int> x = zeros<int>(device(), 1);
+  launch(prints, 1, x);
+  EXPECT_EQ(x.at(0), 7);
+}
+
+TEST_P(CapturedValues, exports_within_a_kernel_are_refused) {
+  std::function<void()> inside;
+  const auto itself = kernel("itself", [&](Arr<int> x) {
+    inside();
+    x[0] = 1;
+  });
+  inside = [&] { itself.spirv(); };
+  expect_contains(error_of([&] { launch(itself, 1, zeros<int>(device(), 1)); }),
+                  "it is exported while a kernel is traced");
+}
+
 /// Loops inside each other, each of one round.
 void loops(const Arr<int>& x, int depth) {
   if (depth == 0) {

@@ -288,6 +288,30 @@ TEST_P(DeepControlFlow, exits_by_the_thousands_in_flat_code) {
   }
 }
 
+TEST_P(DeepControlFlow, gradients_through_views_that_are_made_among_many_exits) {
+  auto k = kernel("views", [](Arr<const float> x, Arr<float> y) {
+    Int i = tid();
+    If (i == 1000) {
+      Return();
+    }
+    auto view = x.slice(1, x.shape(0));
+    for (int k = 0; k < 300; ++k) {
+      If (i == k + 2) {
+        y[i] = float(k);
+        Return();
+      }
+    }
+    y[i] = 3 * view[0] * view[i];
+  });
+  auto x = Array<float>(device(), std::vector<float>{1, 2, 4, 8}).requires_grad();
+  auto y = zeros<float>(device(), 4).requires_grad();
+  Tape tape;
+  tape.record([&] { launch(k, 4, x, y); });
+  EXPECT_EQ(y.to_vector(), (std::vector<float>{12, 24, 0, 1}));
+  tape.backward({{y, full<float>(device(), 4, 1.f)}});
+  EXPECT_EQ(x.grad().to_vector(), (std::vector<float>{0, 12 + 12, 6, 0}));
+}
+
 TEST_P(DeepControlFlow, gradients_of_ladders_and_of_early_returns) {
   for (const int depth : {60, 90, 400}) {
     auto ladder = kernel("ladder", [depth](Arr<const float> x, Arr<float> y) {

@@ -390,25 +390,53 @@ TEST_P(Elements, a_choice_that_auto_keeps_adapts_in_loops_too) {
                 [](Arr<std::uint8_t> bytes, Arr<float> reals) {
                   Int i = tid();
                   auto one = select(i > 0, 1, 0);
+                  auto half = select(i > 0, 0.5, 0.25);  // a float, where there is no float64 too
                   for ([[maybe_unused]] auto k : range(5)) bytes[i] += one;
                   for ([[maybe_unused]] auto k : range(3)) {
-                    reals[i] += one;  // 1 + 4 + 4, though the next line is not known here
-                    one = 4;
+                    reals[i] += half;
+                    reals[i] += one;
                   }
                 }),
          3, bytes, reals);
   EXPECT_EQ(bytes.to_vector(), (std::vector<std::uint8_t>{0, 5, 5}));
-  EXPECT_EQ(reals.to_vector(), (std::vector<float>{8, 9, 9}));
-  expect_contains(error_of([&] {
-                    launch(kernel("assigned",
-                                  [](Arr<std::uint8_t> b) {
-                                    auto one = select(b[1] > 1, 1, 0);
-                                    one = 300;
-                                    b[0] = one;
-                                  }),
-                           1, bytes);
-                  }),
-                  "declare its type");
+  EXPECT_EQ(reals.to_vector(), (std::vector<float>{0.75f, 4.5f, 4.5f}));
+  const auto refused = [&](const std::function<void(Arr<std::uint8_t>)>& body) {
+    expect_contains(error_of([&] { launch(kernel("assigned", [&](Arr<std::uint8_t> b) { body(b); }), 1, bytes); }),
+                    "declare its type");
+  };
+  refused([](Arr<std::uint8_t> b) {
+    auto one = select(b[1] > 1, 1, 0);
+    one = 300;
+    b[0] = one;
+  });
+  refused([](Arr<std::uint8_t> b) {
+    auto one = select(b[1] > 1, 1, 0);
+    for ([[maybe_unused]] auto k : range(3)) {
+      b[0] += one;  // in the second round 4, which is not known here
+      one = 4;
+    }
+  });
+}
+
+TEST_P(Elements, a_choice_of_two_host_numbers_is_taken_by_functions_and_ranges) {
+  Array<float> out = zeros<float>(device(), 12);
+  Array<std::int64_t> wide = zeros<std::int64_t>(device(), 8);
+  launch(kernel("functions",
+                [](Arr<float> out, Arr<std::int64_t> wide) {
+                  Bool b = out[0] == 0;
+                  out[1] = lerp(Float(2), Float(4), select(b, 0.5f, 1.f));
+                  out[2] = lerp(Float(2), Float(4), select(b, 0.5, 1.0));
+                  out[3] = smoothstep(select(b, 0.f, 1.f), Float(2), Float(1));
+                  out[4] = max(Vec3(1, 2, 3), select(b, 2.5f, 0.f)).x;
+                  out[5] = clamp(Vec3(1, 2, 3), select(b, 1.5f, 0.f), select(b, 2, 9)).z;
+                  out[6] = pow(Vec3(1, 2, 3), select(b, 2.f, 1.f)).y;
+                  out[7] = quat_from_axis_angle(Vec3(0, 0, 1), select(b, 0.f, 1.f)).w;
+                  out[8] = quat_rpy(select(b, 0.f, 1.f), Float(0), Float(0)).w;
+                  for (auto i : range(select(b, std::int64_t(4), std::int64_t(8)))) wide[i] = i + 1;
+                }),
+         1, out, wide);
+  EXPECT_EQ(out.to_vector(), (std::vector<float>{0, 3, 3, 0.5f, 2.5f, 2, 4, 1, 1, 0, 0, 0}));
+  EXPECT_EQ(wide.to_vector(), (std::vector<std::int64_t>{1, 2, 3, 4, 0, 0, 0, 0}));
 }
 
 }  // namespace

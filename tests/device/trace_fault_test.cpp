@@ -299,6 +299,35 @@ TEST_P(TraceFaults, literal_indices_of_branches_that_no_thread_takes_are_not_loo
                 }),
          1, x);
   EXPECT_EQ(x.to_vector(), (std::vector<float>{106, 2, 4, 7}));
+  launch(kernel("no rounds",
+                [](Arr<float> x) {
+                  for (int k = 0; k < 3; ++k) {
+                    for (auto j : range(k)) x[j] += x[k - 1];
+                    for ([[maybe_unused]] auto j : range(k - 1, -1, -1)) x[k] += x[k - 1];
+                    While (k > 0) {
+                      x[k - 1] += 1;
+                      Break();
+                    }
+                    for ([[maybe_unused]] auto j : range(2)) {
+                      If (k == 0) {
+                        Continue();
+                      }
+                      x[k - 1] += 10;
+                    }
+                    for ([[maybe_unused]] auto j : range(2)) {
+                      if (k == 0) Continue();
+                      x[k - 1] += 100;
+                    }
+                  }
+                }),
+         1, x);
+  std::vector<float> expected{106, 2, 4, 7};
+  for (int k = 1; k < 3; ++k) {
+    for (int j = 0; j < k; ++j) expected[std::size_t(j)] += expected[std::size_t(k - 1)];
+    for (int j = k - 1; j > -1; --j) expected[std::size_t(k)] += expected[std::size_t(k - 1)];
+    expected[std::size_t(k - 1)] += 1 + 20 + 200;
+  }
+  EXPECT_EQ(x.to_vector(), expected);
   expect_contains(fault(device(),
                         [](Arr<float> x) {
                           If (true) {

@@ -93,7 +93,7 @@ export DISPLAY=:177
 # interpreter takes from the C library's. What Vulkan computes is compared with them there.
 left_out='*Float64Functions.*:On/Operations.on_float*_agree_with_their_meaning/*'
 status=0
-for program in unit_tests golden_tests random_tests device_tests; do
+for program in unit_tests golden_tests random_tests fuzz_tests device_tests; do
   WEFT_CACHE_DIR="$(windows_path "$folder/kernel_cache")" "$wine" "$folder/weft/tests/$program.exe" --gtest_brief=1 \
     --gtest_filter="-$left_out" >"$folder/$program.txt" 2>&1 || status=1
   grep -vE 'Skipped.?$|^there is no GPU here' "$folder/$program.txt" || true
