@@ -58,6 +58,13 @@ constexpr void check_values() {
                 "weft: the values are of another type than the array's elements, or not side by side in memory: "
                 "convert them to a std::vector of that type");
 }
+/// Refuses the sizes of an array without its elements.
+template <class... I>
+constexpr void refuse_sizes_alone() {
+  static_assert(sizeof...(I) == 0,
+                "weft: an array is made of values; n zeros are zeros<T>(device, n), n elements without values "
+                "empty<T>(device, n), of two dimensions zeros<T, 2>(device, {rows, columns})");
+}
 }  // namespace detail
 
 /// The part of an array that does not depend on its element type. What each launch asks each of its arrays is inline.
@@ -242,6 +249,20 @@ class Array : public ArrayBase {
   template <detail::RangeOfOthers<T> R>
   Array(const Device&, const detail::Sizes<N>&, const R&) : Array() {
     detail::check_values<R, T>();
+  }
+  template <detail::Countable... I>
+  requires(sizeof...(I) > 0) Array(const Device&, I...) : Array() { detail::refuse_sizes_alone<I...>(); }
+  template <detail::Countable... I>
+  requires(sizeof...(I) > 0) explicit Array(I...) : Array() { detail::refuse_sizes_alone<I...>(); }
+  template <int M = N>
+  requires(M > 1) Array(const Device&, const detail::Sizes<M>&) : Array() {
+    detail::refuse_sizes_alone<detail::Sizes<M>>();
+  }
+  template <detail::Iterable R>
+  requires(N > 1) Array(const Device&, const R&) : Array() {
+    static_assert(!detail::Iterable<R>,
+                  "weft: an array of several dimensions is made of its sizes and a range of all its elements: Array<T, "
+                  "2>(device, {rows, columns}, values)");
   }
 
   /// Not initialised, but for arrays in structs, which are null.

@@ -191,9 +191,8 @@ LoadedProgram& KernelAdjoint::counter(DeviceState& device) {
 
 std::shared_ptr<KernelAdjoint> adjoint_of(KernelCore& kernel, DeviceState& device, const ir::Variant& launched,
                                           const ir::AdjointOptions& options) {
-  // What a debug build checks was checked and reported by the launch itself.
+  // With the checks of debug mode, which the launch itself has reported: a thread that they ended has no way back.
   ir::Variant variant = launched;
-  variant.debug = {};
   variant.adjoint = true;
   const std::uint32_t max_block = device.device->info().max_block;
   std::lock_guard lock(kernel.mutex);

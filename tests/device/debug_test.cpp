@@ -504,6 +504,57 @@ TEST_P(DebugMode, a_loop_that_runs_off_an_array_ends) {
   EXPECT_EQ(out.at(0), 2) << "the thread ended after its loop";
 }
 
+/// Launches over 5 threads on a tape and goes back from all of y: what the launch reports, and the gradient of x.
+template <class K, class... A>
+std::pair<std::string, std::vector<float>> there_and_back(const Device& device, const K& kernel, const Array<float>& x,
+                                                          const Array<float>& y, const A&... arguments) {
+  const std::string said = error_of([&] {
+    Tape tape;
+    tape.record([&] { launch(kernel, 5, arguments...); });
+    tape.backward({{y, ones_like(y)}});
+    device.synchronize();
+  });
+  return {said, x.grad().to_vector()};
+}
+
+TEST_P(DebugMode, threads_that_fail_have_no_way_back) {
+  // Thread 4 reads what is beside its view.
+  Array<float> x = full<float>(device(), 10, 2).requires_grad(), y = zeros<float>(device(), 10);
+  const auto reads =
+      kernel("reads", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid() + 1] * 3; }, {.debug = true});
+  auto [said, gradient] = there_and_back(device(), reads, x, y, x.slice(0, 5), y);
+  expect_contains(said, "index 5 is outside dimension 0 of argument 1");
+  EXPECT_EQ(gradient, (std::vector<float>{0, 3, 3, 3, 3, 0, 0, 0, 0, 0}));
+  // Threads 3 and 4 store there.
+  x.zero_grad();
+  const auto stores =
+      kernel("stores", [](Arr<const float> x, Arr<float> y) { y[tid() + 2] = x[tid()] * 3; }, {.debug = true});
+  std::tie(said, gradient) = there_and_back(device(), stores, x, y, x, y.slice(0, 5));
+  expect_contains(said, "of argument 2");
+  EXPECT_EQ(gradient, (std::vector<float>{3, 3, 3, 0, 0, 0, 0, 0, 0, 0}));
+  // Thread 2 divides by zero.
+  x.zero_grad();
+  const Array<int> n(device(), {1, 2, 0, 3, 6});
+  const auto divides = kernel("divides",
+                              [](Arr<const float> x, Arr<float> y, Arr<const int> n) {
+                                Int i = tid();
+                                Float a = x[i] * 5;
+                                Int q = 6 / n[i];
+                                y[i] = a * Float(q);
+                              },
+                              {.debug = true});
+  std::tie(said, gradient) = there_and_back(device(), divides, x, y, x, y, n);
+  expect_contains(said, "zero");
+  EXPECT_EQ(gradient, (std::vector<float>{30, 15, 0, 10, 5, 0, 0, 0, 0, 0}));
+  // Far outside of all memory.
+  x.zero_grad();
+  const auto far = kernel("far", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid() + 100000000] * x[tid()]; },
+                          {.debug = true});
+  std::tie(said, gradient) = there_and_back(device(), far, x, y, x, y);
+  expect_contains(said, "is outside dimension 0 of argument 1");
+  EXPECT_EQ(gradient, std::vector<float>(10, 0));
+}
+
 TEST_P(DebugMode, is_switched_for_all_kernels_between_launches) {
   auto get = kernel("get", [](Arr<const int> a, Arr<int> out, Int i) { out[0] = a[i]; });
   // An index beyond the view is inside the memory: no error without debug mode, on any device.
