@@ -163,6 +163,10 @@ template <class... A>
 using ScalarFaceOf = typename detail::ScalarFace<A...>::type;
 
 namespace detail {
+template <class A>
+inline constexpr bool is_choice = false;
+template <class T>
+inline constexpr bool is_choice<HostChoice<T>> = true;
 /// A copy of a variable, at a place of its own.
 template <class T>
 Var<T> value_of(const Var<T>& v, Loc loc) {
@@ -180,6 +184,8 @@ decltype(auto) lift(const A& a, [[maybe_unused]] Loc loc = Loc::here()) {
   using To = FaceLike<S, Host>;
   if constexpr (std::is_base_of_v<To, A> && any_traced<S>)  // an A, or a choice of host numbers of its type
     return To(detail::value_of<Host>(a, loc));
+  else if constexpr (any_traced<S> && detail::is_choice<A>)
+    return To(static_cast<const detail::Choice<HostOf<A>>&>(a), loc);
   else if constexpr (std::is_same_v<A, To>)
     return static_cast<const A&>(a);
   else if constexpr (any_traced<S> && (any_traced<A> || detail::is_literal<A>))

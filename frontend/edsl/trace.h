@@ -233,6 +233,8 @@ class Slot {
   void assign(Id value, Loc loc);
   const Named& named() const { return named_; }
   ir::Type type() const { return type_; }
+  /// Of a variable: was it assigned so far?
+  bool is_assigned() const { return assigned_; }
   /// Of a variable that stands for a choice of host numbers, see HostChoice: it has its first value here.
   /// Errors: Error(invalid_kernel) when it was assigned; in a loop, which may come back, any later assignment has it.
   void expect_no_assignment(Loc loc) const;

@@ -34,6 +34,8 @@ namespace detail {
 
 template <class A>
 class HostChoice;
+template <class A>
+class Choice;
 
 /// Refuses the assignment of an A to a variable or element of type T.
 #define WEFT_REFUSE_ASSIGNMENT(T, A)                    \
@@ -227,8 +229,12 @@ class Var<T> : public detail::ScalarOps<T> {
   template <LiteralFor<T> U>
   Var(U value, Loc loc = Loc::here()) : slot_(In<T>(value, loc).id) {}
   template <LiteralFor<T> U>
-  requires(!std::is_same_v<U, T>) Var(const detail::HostChoice<U>& c, Loc loc = Loc::here())
-      : slot_(c.template as<T>(loc)) {}
+  requires(!std::is_same_v<U, T>) Var(const detail::Choice<U>& c, Loc loc = Loc::here())
+      : slot_(c.whole().template as<T>(loc)) {}
+  /// Of a choice that was assigned since, as of any variable.
+  template <LiteralFor<T> U>
+  requires(!std::is_same_v<U, T>) explicit Var(const detail::HostChoice<U>& c, Loc loc = Loc::here())
+      : slot_(c.is_assigned() ? tracing::convert(kType, c.read(loc), loc) : c.template as<T>(loc)) {}
   /// Converts by value: real to integer truncates toward zero and saturates, NaN gives 0 (docs/semantics.md).
   template <Scalar U>
   requires(!std::is_same_v<U, T>) explicit Var(const Var<U>& v, Loc loc = Loc::here())
@@ -331,9 +337,16 @@ ShortCircuit<Or>::ShortCircuit(bool v, Loc loc) : id_(tracing::literal_int(ir::T
 }  // namespace detail
 
 namespace detail {
+/// What adapts of a HostChoice. A base of it: so `Float x = n` takes this one, while Float(n) converts.
+template <class A>
+class Choice {
+ public:
+  const HostChoice<A>& whole() const { return static_cast<const HostChoice<A>&>(*this); }
+};
+
 /// What select(c, 1, 0) gives: a variable of the host numbers' type, which adapts to other types as they would.
 template <class A>
-class HostChoice : public Var<A> {
+class HostChoice : public Var<A>, public Choice<A> {
  public:
   HostChoice(const In<bool>& c, A a, A b, Loc loc)
       : HostChoice(tracing::ternary(ir::Op::select, c.id, In<A>(a, loc).id, In<A>(b, loc).id, loc), c, a, b) {}
@@ -341,6 +354,7 @@ class HostChoice : public Var<A> {
   using Var<A>::operator=;
   Var<A>& operator=(const HostChoice& c) & { return *this = static_cast<const Var<A>&>(c); }
 
+  bool is_assigned() const { return this->slot().is_assigned(); }
   /// The choice as one of type T.
   /// Errors: Error(invalid_kernel) where it was kept by `auto` and is assigned, before or (of a use in a loop) later.
   template <class T>

@@ -418,6 +418,23 @@ TEST_P(Elements, a_choice_that_auto_keeps_adapts_in_loops_too) {
   });
 }
 
+TEST_P(Elements, a_choice_that_auto_keeps_and_assigns_is_converted_as_any_variable) {
+  Array<float> out = zeros<float>(device(), 4);
+  launch(kernel("converted",
+                [](Arr<float> out) {
+                  auto n = select(out[0] == 0, 1, 0);
+                  n += 2;
+                  out[1] = Float(n) / 2;
+                  for ([[maybe_unused]] auto k : range(3)) n += 2;
+                  out[2] = Float(n);
+                  auto x = select(out[0] == 0, 1.5f, 2.5f);
+                  x *= 2;
+                  out[3] = Float(Int(x)) + Float(UInt8(select(out[0] == 0, 7, 8)));
+                }),
+         1, out);
+  EXPECT_EQ(out.to_vector(), (std::vector<float>{0, 1.5f, 9, 10}));
+}
+
 TEST_P(Elements, a_choice_of_two_host_numbers_is_taken_by_functions_and_ranges) {
   Array<float> out = zeros<float>(device(), 12);
   Array<std::int64_t> wide = zeros<std::int64_t>(device(), 8);
