@@ -311,8 +311,8 @@ void TapeCore::backward(std::span<const Seed> seeds) {
       if (const auto storage = kept.lock()) storage->wait_for_writers();
   if (records_.empty())
     invalid(
-        "backward() of a tape that recorded nothing: no launch inside record() used an array with requires_grad(), or "
-        "there was none");
+        "backward() of a tape that recorded nothing: no launch inside record() computes anything from an array with "
+        "requires_grad(), or there was none");
   for (const Seed& seed : seeds) check(seed);
   // A seed may be a gradient that is about to be set to zero.
   std::vector<View> given;
