@@ -185,7 +185,7 @@ decltype(auto) lift(const A& a, [[maybe_unused]] Loc loc = Loc::here()) {
   if constexpr (std::is_base_of_v<To, A> && any_traced<S>)  // an A, or a choice of host numbers of its type
     return To(detail::value_of<Host>(a, loc));
   else if constexpr (any_traced<S> && detail::is_choice<A>)
-    return To(static_cast<const detail::Choice<HostOf<A>>&>(a), loc);
+    return To(static_cast<const detail::HostChoiceBase<HostOf<A>>&>(a), loc);
   else if constexpr (std::is_same_v<A, To>)
     return static_cast<const A&>(a);
   else if constexpr (any_traced<S> && (any_traced<A> || detail::is_literal<A>))

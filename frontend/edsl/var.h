@@ -35,7 +35,7 @@ namespace detail {
 template <class A>
 class HostChoice;
 template <class A>
-class Choice;
+class HostChoiceBase;
 
 /// Refuses the assignment of an A to a variable or element of type T.
 #define WEFT_REFUSE_ASSIGNMENT(T, A)                    \
@@ -229,7 +229,7 @@ class Var<T> : public detail::ScalarOps<T> {
   template <LiteralFor<T> U>
   Var(U value, Loc loc = Loc::here()) : slot_(In<T>(value, loc).id) {}
   template <LiteralFor<T> U>
-  requires(!std::is_same_v<U, T>) Var(const detail::Choice<U>& c, Loc loc = Loc::here())
+  requires(!std::is_same_v<U, T>) Var(const detail::HostChoiceBase<U>& c, Loc loc = Loc::here())
       : slot_(c.whole().template as<T>(loc)) {}
   /// Of a choice that was assigned since, as of any variable.
   template <LiteralFor<T> U>
@@ -339,14 +339,14 @@ ShortCircuit<Or>::ShortCircuit(bool v, Loc loc) : id_(tracing::literal_int(ir::T
 namespace detail {
 /// What adapts of a HostChoice. A base of it: so `Float x = n` takes this one, while Float(n) converts.
 template <class A>
-class Choice {
+class HostChoiceBase {
  public:
   const HostChoice<A>& whole() const { return static_cast<const HostChoice<A>&>(*this); }
 };
 
 /// What select(c, 1, 0) gives: a variable of the host numbers' type, which adapts to other types as they would.
 template <class A>
-class HostChoice : public Var<A>, public Choice<A> {
+class HostChoice : public Var<A>, public HostChoiceBase<A> {
  public:
   HostChoice(const In<bool>& c, A a, A b, Loc loc)
       : HostChoice(tracing::ternary(ir::Op::select, c.id, In<A>(a, loc).id, In<A>(b, loc).id, loc), c, a, b) {}
