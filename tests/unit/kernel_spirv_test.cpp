@@ -136,8 +136,8 @@ TEST(KernelSpirv, HasNamesInUtf8AsItsRecordIsJson) {
   EXPECT_NE(to_json(named("na\xc3\xafve").spirv().reflection).find("na\xc3\xafve"), std::string::npos);
   const std::string refused =
       "invalid argument: reflection: the name of kernel \"na\xefve\", or that of an argument, is not UTF-8";
-  EXPECT_EQ(error_of([&] { (void)named("na\xefve").spirv(); }), refused);
-  EXPECT_EQ(error_of([&] { (void)named("na\xefve").spirv({.adjoint = true}); }), refused);
+  expect_contains(error_of([&] { (void)named("na\xefve").spirv(); }), refused);
+  expect_contains(error_of([&] { (void)named("na\xefve").spirv({.adjoint = true}); }), refused);
   expect_contains(error_of([&] { (void)named("k").spirv({.names = {"\xff"}}); }),
                   "kernel \"k\", or that of an argument");
 }
