@@ -59,7 +59,7 @@ ArrLayout make_array_param(std::uint32_t element_bytes, std::uint32_t align, int
 ArrLayout load_array_handle(const tracing::Address& at, int ndim, std::uint32_t element_bytes, Loc loc);
 /// Where the element with these indices is; `n` indices complete the address. Here and where slices are made, a number
 /// of the host's that is known to be out of range is an Error(invalid_kernel): a negative one, and one beyond an extent
-/// that is known too. Not in a branch on a host value that is not taken, where it is never used.
+/// that is known too. Not where no thread comes (Builder::in_dead_block), as it is never used there.
 tracing::Address address_of(const ArrLayout& arr, const Index* indices, int n);
 /// Fixes the next index.
 ArrLayout slice_of(const ArrLayout& arr, const Index& index);

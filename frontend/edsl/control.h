@@ -207,15 +207,15 @@ requires(!std::same_as<C, bool>) IfChain if_(const C& condition, F body, Loc loc
 }
 
 namespace detail {
-/// What if_() gives on the host: see there.
+/// The chain that if_() begins on the host, as IfChain in a kernel.
 class HostIfChain {
  public:
   explicit HostIfChain(bool done) : done_(done) {}
   template <class C, class F>
-  detail::HostIfChain elif_(C condition, F body) {
+  HostIfChain elif_(C condition, F body) {
     if (done_ || !condition()) return *this;
     body();
-    return detail::HostIfChain(true);
+    return HostIfChain(true);
   }
   template <class F>
   void else_(F body) {

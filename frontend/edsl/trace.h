@@ -311,7 +311,8 @@ Id pick(const Id* values, int rows, int columns, Id row, Id column, Loc loc);
 Id picks(Id index, int k, int n, Loc loc);
 /// The address of part `index` of n parts of `step` bytes, that lie one after the other; out of range: the nearest.
 Address part_at(Address at, std::uint32_t step, Id index, int n, Loc loc);
-/// Errors: Error(invalid_kernel), but in a branch on a host value that is not taken, where any index does.
+/// An index that stands for this one where no thread comes (Builder::in_dead_block).
+/// Errors: Error(invalid_kernel) everywhere else.
 int index_out_of_range(std::int64_t index, int n, Loc loc);
 
 /// Reads or writes `count` scalars of one element; accesses are as wide as four scalars.
