@@ -22,7 +22,8 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
 /// (rows[i], columns[j]) of the array behind it. A view: shares the elements and the lists.
 ///
 /// Made by indexed(); kernels take it as an IndexedArr<T, N>. The lists' values must lie inside the array, which
-/// nothing checks but the reference device and debug builds of a kernel.
+/// clone(), to_vector(), copy_from() and fill() check on the device: the next wait throws Error(kernel_fault) with the
+/// index and the dimension. In a kernel of the user's only the reference device and debug mode check them.
 template <class T, int N = 1>
 class IndexedArray {
  public:

@@ -25,7 +25,23 @@ void refuse_empty_arrays(const KernelCore& kernel, const ir::Interface& call, st
 [[noreturn]] void refuse_argument(const KernelCore& kernel, int argument, const Error& why);
 
 /// Whether an argument can be given for a parameter, or why not.
-enum class Fit { yes, no_value, real_for_integer, other_array, no_array, no_indexed_array, other_struct };
+enum class Fit { yes, no_value, one_number, real_for_integer, other_array, no_array, no_indexed_array, other_struct };
+
+/// Whether vectors (matrices, quaternions) of one type are made of those of another, component by component.
+template <class A, class Host>
+concept SameComponents = !Scalar<A> && !Scalar<Host> && std::is_constructible_v<Host, A> && requires {
+  requires Flat<A>::count == Flat<Host>::count;
+};
+/// The scalar that a value consists of; the value itself where it is none of the library's.
+template <class A>
+struct ScalarOf {
+  using type = A;
+};
+template <class A>
+requires requires { typename Flat<A>::scalar; }
+struct ScalarOf<A> {
+  using type = typename Flat<A>::scalar;
+};
 
 /// Turns an argument of the caller into what the Parameter<P>::parts parameters of P take. fit<A>() says whether one of
 /// type A does. What is wrong with its value is said by get(), without the kernel and the argument's number:
@@ -35,10 +51,14 @@ struct Argument {
   using Host = typename P::host;
   template <class A>
   static constexpr Fit fit() {
-    if constexpr (!std::is_convertible_v<A, Host> && !std::is_constructible_v<Host, A>)
+    using Number = typename ScalarOf<A>::type;
+    // What one number would fill in silently (all components, the first field) is meant to be written out.
+    if constexpr (Scalar<A> && !Scalar<Host> && (std::is_convertible_v<A, Host> || std::is_constructible_v<Host, A>))
+      return Fit::one_number;
+    else if constexpr (!std::is_convertible_v<A, Host> && !(Scalar<A> && Scalar<Host>)&&!SameComponents<A, Host>)
       return Fit::no_value;
     else
-      return IntegerScalar<Host> && RealScalar<A> ? Fit::real_for_integer : Fit::yes;
+      return IntegerScalar<typename ScalarOf<Host>::type> && RealScalar<Number> ? Fit::real_for_integer : Fit::yes;
   }
   template <class A>
   Argument(const A& a) : value_(make(a)) {}
@@ -82,6 +102,9 @@ constexpr bool check_argument() {
   static_assert(fit != Fit::no_value,
                 "weft::launch: an argument does not convert to the kernel's parameter; which argument, what is Given "
                 "and what is Taken is said next to this");
+  static_assert(fit != Fit::one_number,
+                "weft::launch: one number is given where the kernel takes a vector, a matrix or a struct: write it "
+                "out, as in vec3(2); which argument, what is Given and what is Taken is said next to this");
   static_assert(fit != Fit::real_for_integer,
                 "weft::launch: a real number is given where the kernel takes an integer; which argument, what is Given "
                 "and what is Taken is said next to this");

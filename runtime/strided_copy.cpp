@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "../frontend/edsl/names.h"
+#include "../frontend/edsl/report.h"
 #include "../frontend/support/error.h"
 #include "capture.h"
 #include "indexed_array.h"
@@ -74,14 +76,30 @@ void copy_words(const Part& to, const Part& from) {
   }
 }
 
+// Ends the thread where a list leads out of the array: a caller's list decides where these kernels read and write, on
+// devices that check nothing. The failure counts dimensions as the caller does, who has not seen the first `added`.
+template <class T>
+void check_lists(const IndexedArr<T, 4>& data, const std::array<Int, 4>& at, const Int& added) {
+  const IndexedLayout& layout = data.layout();
+  for (int k = 0; k < 4; ++k) {
+    if (!layout.has_list(k)) continue;
+    const Int index(through_list(layout, k, at[std::size_t(k)]).id, FromId{});
+    const Int64 extent(shape_of(layout.data, k, ir::Type::i64, Loc::here()), FromId{});
+    assert_(index >= 0 && Int64(index) < extent, "index", index, "is outside dimension", k - added,
+            "of an indexed array, which has", extent, "elements");
+  }
+}
+
 template <class T>
 void indexed_words(const Part& packed, const Part& data, const IndexLists& lists, bool scatter) {
-  static const auto gather = kernel("gather", [](Arr<T, 4> packed, IndexedArr<const T, 4> data) {
+  static const auto gather = kernel("gather", [](Arr<T, 4> packed, IndexedArr<const T, 4> data, Int added) {
     auto [i, j, k, l] = tid<4>();
+    check_lists(data, {i, j, k, l}, added);
     packed(i, j, k, l) = data(i, j, k, l);
   });
-  static const auto scatter_words = kernel("scatter", [](Arr<const T, 4> packed, IndexedArr<T, 4> data) {
+  static const auto scatter_words = kernel("scatter", [](Arr<const T, 4> packed, IndexedArr<T, 4> data, Int added) {
     auto [i, j, k, l] = tid<4>();
+    check_lists(data, {i, j, k, l}, added);
     data(i, j, k, l) = packed(i, j, k, l);
   });
   if (const int k = dimension_to_cut(packed, sizeof(T)); k >= 0) {
@@ -95,16 +113,16 @@ void indexed_words(const Part& packed, const Part& data, const IndexLists& lists
     return;
   }
   IndexLists shifted;
-  const int last = data.ndim() == 4 ? 4 : 3;
-  for (int k = 0; k < data.ndim(); ++k) shifted[std::size_t(last - data.ndim() + k)] = lists[std::size_t(k)];
+  const int added = data.ndim() == 4 ? 0 : 3 - data.ndim();
+  for (int k = 0; k < data.ndim(); ++k) shifted[std::size_t(added + k)] = lists[std::size_t(k)];
   for (std::int64_t word = 0; word < rounds(packed, sizeof(T)); ++word) {
     const Array<T, 4> tight = words<T>(packed, word);
     const IndexedArray<T, 4> chosen(words<T>(data, word), shifted);
     const MovesElements as_bytes;
     if (scatter)
-      launch(scatter_words, tight.extent(), tight, chosen);
+      launch(scatter_words, tight.extent(), tight, chosen, added);
     else
-      launch(gather, tight.extent(), tight, chosen);
+      launch(gather, tight.extent(), tight, chosen, added);
   }
 }
 

@@ -5,16 +5,6 @@
 
 namespace weft::detail {
 
-namespace {
-Index through_list(const IndexedLayout& a, int k, const Index& index) {
-  const ArrLayout& list = a.indices[std::size_t(a.data.first + k)];
-  if (list.base == ir::kNone) return index;
-  tracing::Id value;
-  tracing::load(address_of(list, &index, 1), ir::Type::i32, 1, &value, index.loc);
-  return {value, index.loc, FromId{}};
-}
-}  // namespace
-
 IndexedLayout make_indices(const ArrLayout& data) {
   IndexedLayout a;
   a.data = data;
@@ -23,6 +13,13 @@ IndexedLayout make_indices(const ArrLayout& data) {
     a.indices[std::size_t(k)] = make_array_param(4, 4, 1, true, type_name(ir::Type::i32, 1, 1));
   }
   return a;
+}
+
+Index through_list(const IndexedLayout& a, int k, const Index& index) {
+  if (!a.has_list(k)) return index;
+  tracing::Id value;
+  tracing::load(address_of(a.indices[std::size_t(a.data.first + k)], &index, 1), ir::Type::i32, 1, &value, index.loc);
+  return {value, index.loc, FromId{}};
 }
 
 tracing::Address address_of(const IndexedLayout& a, const Index* indices, int n) {
@@ -39,10 +36,7 @@ IndexedLayout slice_of(const IndexedLayout& a, const Index& index) {
 
 tracing::Id shape_of(const IndexedLayout& a, int k, ir::Type type, Loc loc) {
   const int left = a.data.ndim - a.data.first;
-  if (k >= 0 && k < left) {
-    const ArrLayout& list = a.indices[std::size_t(a.data.first + k)];
-    if (list.base != ir::kNone) return shape_of(list, 0, type, loc);
-  }
+  if (k >= 0 && k < left && a.has_list(k)) return shape_of(a.indices[std::size_t(a.data.first + k)], 0, type, loc);
   return shape_of(a.data, k, type, loc);
 }
 

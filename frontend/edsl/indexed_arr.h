@@ -18,11 +18,15 @@ namespace detail {
 struct IndexedLayout {
   ArrLayout data;
   std::array<ArrLayout, 4> indices;
+  /// Whether the indices of dimension k, of those that are left, go through a list.
+  bool has_list(int k) const { return indices[std::size_t(data.first + k)].base != ir::kNone; }
 };
 
 /// Adds the parameters of the lists that belong to `data`.
 IndexedLayout make_indices(const ArrLayout& data);
 tracing::Address address_of(const IndexedLayout& arr, const Index* indices, int n);
+/// What the list of dimension k holds at an index; the index itself where there is no list.
+Index through_list(const IndexedLayout& arr, int k, const Index& index);
 IndexedLayout slice_of(const IndexedLayout& arr, const Index& index);
 tracing::Id shape_of(const IndexedLayout& arr, int k, ir::Type type, Loc loc);
 
@@ -39,6 +43,7 @@ class Var<IndexedArray<T, N>> {
   using Element = typename detail::ElementFace<T>::type;
 
   explicit Var(const detail::IndexedLayout& layout) : layout_(layout) {}
+  const detail::IndexedLayout& layout() const { return layout_; }
 
   WEFT_ELEMENTS(layout_)
   auto operator[](detail::Index i) const requires(N > 1) {

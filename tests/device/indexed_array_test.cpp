@@ -1,6 +1,7 @@
 // Indexed arrays: elements that lists of indices choose, read and written by kernels and copied on the device.
 #include <numeric>
 
+#include "../../runtime/graph.h"
 #include "../../runtime/state.h"
 #include "device_test.h"
 
@@ -132,6 +133,54 @@ TEST_P(Indexed, are_copied_part_by_part_where_threads_are_few) {
     for (std::size_t j = 0; j < 3; ++j) EXPECT_EQ(strided[i * 3 + j], (vec3{float(2 * i + 1), float(3 * j), 0}));
   const std::vector<float> filled = block.to_vector();
   for (std::size_t i = 0; i < 900; ++i) ASSERT_EQ(filled[i], i / 30 % 3 == 1 ? 2 : 0) << i;
+}
+
+TEST_P(Indexed, an_index_outside_is_an_error_in_the_callers_dimensions) {
+  const auto list = [&](std::vector<int> indices) { return Array<int>(device(), indices); };
+  const auto expect_outside = [&](auto f, const char* what) {
+    const std::string error = error_of([&] {
+      f();
+      device().synchronize();
+    });
+    expect_contains(error, what);
+    expect_contains(error, "(launched at ");
+    expect_contains(error, "indexed_array_test.cpp:");
+  };
+  Array<float> line(device(), counting<float>(5));
+  expect_outside(
+      [&] {
+        indexed(line, list({0, 7})).to_vector();
+      },
+      "index 7 is outside dimension 0 of an indexed array, which has 5 elements");
+  expect_outside([&] { indexed(line, list({-1, 0})).clone(); }, "index -1 is outside dimension 0");
+  expect_outside([&] { indexed(line, list({2147483647})).fill(3); }, "index 2147483647 is outside dimension 0");
+  Array<double, 2> plane = zeros<double, 2>(device(), {3, 4});
+  expect_outside(
+      [&] {
+        indexed(plane, {}, list({0, 4})).copy_from(full<double, 2>(device(), {3, 2}, 1.0));
+      },
+      "index 4 is outside dimension 1 of an indexed array, which has 4 elements");
+  Array<std::uint8_t, 3> odd = zeros<std::uint8_t, 3>(device(), {2, 3, 5});
+  expect_outside([&] { indexed(odd, {}, list({-2147483647 - 1})).to_vector(); }, "is outside dimension 1");
+  Array<vec3, 4> block = zeros<vec3, 4>(device(), {2, 2, 2, 2});
+  expect_outside([&] { indexed(block, list({2}), {}, {}, list({0})).to_vector(); }, "index 2 is outside dimension 0");
+  // What lies inside is copied all the same.
+  EXPECT_EQ(plane.slice(0, 1, 1, 1).to_vector(), std::vector<double>(3, 1));
+  EXPECT_EQ(line.to_vector(), counting<float>(5));
+}
+
+TEST_P(Indexed, an_index_outside_is_an_error_of_the_graph_that_copies) {
+  Array<int> data(device(), {1, 2, 3}), list(device(), {0, 2}), out = zeros<int>(device(), 2);
+  out.copy_from(indexed(data, list).clone());
+  Graph graph = capture(device(), [&] { out.copy_from(indexed(data, list).clone()); });
+  graph.launch();
+  EXPECT_EQ(out.to_vector(), (std::vector<int>{1, 3}));
+  list.assign(std::vector<int>{1, 3});
+  expect_contains(error_of([&] {
+                    graph.launch();
+                    device().synchronize();
+                  }),
+                  "index 3 is outside dimension 0");
 }
 
 template <template <class> class F = Host>
