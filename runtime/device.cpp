@@ -241,7 +241,7 @@ Device Device::adopt(const VulkanHandles& handles, Loc loc) {
 
 Device Device::best(Loc loc) {
   if (auto name = platform::environment("WEFT_DEVICE")) return Device(*name, loc);
-  const std::vector<backend::DeviceInfo> all = adapters();
+  const std::vector<backend::DeviceInfo> all = detail::called_from(loc, [&] { return adapters(); });
   for (const backend::DeviceInfo& info : all)
     if (!info.software) return Device(info.name, loc);
   return Device(all.empty() ? "vulkan:0" : all.front().name, loc);

@@ -45,16 +45,19 @@ void HostCopy::finish() noexcept {
   }
 }
 
-bool HostCopy::done() const {
+bool HostCopy::done(Loc loc) const {
   if (!state_ || state_->parts.empty()) return true;
   const backend::Ticket last = state_->parts.back().ticket;
-  return detail::state_of(state_->stream).with([&](backend::Stream& s) { return s.done(last); });
+  return detail::called_from(
+      loc, [&] { return detail::state_of(state_->stream).with([&](backend::Stream& s) { return s.done(last); }); });
 }
 
-void HostCopy::wait() {
+void HostCopy::wait(Loc loc) {
   const std::unique_ptr<detail::HostCopyState> state = std::move(state_);
   if (!state) return;
-  detail::state_of(state->stream).deliver_from([&](detail::Reports& found) { arrive(*state, found); });
+  detail::called_from(loc, [&] {
+    detail::state_of(state->stream).deliver_from([&](detail::Reports& found) { arrive(*state, found); });
+  });
 }
 
 namespace detail {

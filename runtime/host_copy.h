@@ -2,6 +2,8 @@
 #pragma once
 #include <memory>
 
+#include "../frontend/support/loc.h"
+
 namespace weft {
 
 namespace detail {
@@ -21,10 +23,10 @@ class [[nodiscard]] HostCopy {
   ~HostCopy();
 
   /// Whether wait() would return without waiting for the device.
-  bool done() const;
+  bool done(Loc loc = Loc::here()) const;
   /// Returns when the elements have arrived in the memory. Does nothing a second time.
   /// Errors: Error(device_lost); Error(kernel_fault) when a kernel before the copy failed: the elements have arrived.
-  void wait();
+  void wait(Loc loc = Loc::here());
 
  private:
   void finish() noexcept;

@@ -73,13 +73,14 @@ void leave_devices_behind() {
   unlock_known();
 }
 
+// When the library is loaded, since no other thread forks then: in the child of a fork that falls into the making of a
+// static object of a function, nobody would ever finish it. (To register waits for forks: it would often fall there.)
+[[maybe_unused]] const bool watched =
+    (platform::around_forks(lock_known, unlock_known, leave_devices_behind), Known::all(), true);
+
 }  // namespace
 
-InDriver::InDriver() {
-  static const bool watched = (platform::around_forks(lock_known, unlock_known, leave_devices_behind), true);
-  (void)watched;
-  ++Known::all().in_driver;
-}
+InDriver::InDriver() { ++Known::all().in_driver; }
 
 InDriver::~InDriver() {
   // In the child of a driver's own fork, nobody is counted.
@@ -107,6 +108,9 @@ std::shared_ptr<DeviceState> make_known(std::unique_ptr<DeviceState> device) {
   return state;
 }
 
-void end_with_process() { platform::at_exit(end_devices); }
+void end_with_process() {
+  // A thread that is not here may hold the C library's lock of what exits call, for ever: exit() itself waits then.
+  if (!Known::all().half_forked) platform::at_exit(end_devices);
+}
 
 }  // namespace weft::detail

@@ -56,7 +56,7 @@ template <class C, class A, class B>
 inline constexpr bool selects = [] {
   if constexpr (ScalarLike<A> && ScalarLike<B>) {
     if constexpr (is_literal<A> && is_literal<B> && !any_traced<A, B>)
-      return std::is_same_v<A, B> && all_fit<bool, C>;
+      return make_a_choice<A, B> && all_fit<bool, C>;
     else
       return all_fit<bool, C> && are_alike<A, B>;
   } else {

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "../types/scalar.h"
+#include "../types/functions.h"
 #include "trace.h"
 
 namespace weft {
@@ -370,11 +370,21 @@ class HostChoice : public Var<A>, public HostChoiceBase<A> {
 };
 }  // namespace detail
 
-/// select(c, 1, 0): host values in both branches adapt to the operand beside them or to what they are assigned to, as
-/// they do without a choice; by themselves they take the type that they have.
+namespace detail {
+/// Whether a choice may be made of host values of these types: of one type, or numbers that meet in one which holds
+/// both.
 template <class A, class B>
-requires(Scalar<A>&& std::is_same_v<A, B>) detail::HostChoice<A> select(In<bool> c, A a, B b) {
-  return detail::HostChoice<A>(c, a, b, c.loc);
+inline constexpr bool make_a_choice = std::is_same_v<A, B> ||
+                                      (NumericScalar<A> && NumericScalar<B> &&
+                                       (std::is_signed_v<A> == std::is_signed_v<B> || RealScalar<A> || RealScalar<B>));
+}  // namespace detail
+
+/// select(c, 1, 0): host values in both branches adapt to the operand beside them or to what they are assigned to, as
+/// they do without a choice; by themselves they take the type that they have, or that in which two types meet.
+template <Scalar A, Scalar B>
+requires(detail::make_a_choice<A, B>) detail::HostChoice<detail::HostCommon<A, B>> select(In<bool> c, A a, B b) {
+  using T = detail::HostCommon<A, B>;
+  return detail::HostChoice<T>(c, T(a), T(b), c.loc);
 }
 
 /// The same bits as another type of the same width: bitcast<int>(x) of a Float.

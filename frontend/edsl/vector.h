@@ -193,8 +193,8 @@ auto length(const A& a, Loc loc = Loc::here()) {
   return S(sqrt(detail::squared<W>(lift<W>(given, loc))));
 }
 /// a / length(a). A zero vector stays zero; a zero quaternion becomes the identity. A NaN makes all of it NaN.
-/// The lengths are those of length(): a shorter vector counts as zero, and one too long comes out as zero. Of any
-/// length: `normalize(v / max(abs(v)))`, where v is not zero. Gradient: 0 where a counts as zero.
+/// The lengths are those of length(): where its square is zero a vector counts as zero, and one too long comes out as
+/// zero. Of any length: `normalize(v / max(abs(v)))`, where v is not zero. Gradient: 0 where a counts as zero.
 template <detail::Tuple A>
 requires RealScalar<ElementOf<A>>
 auto normalize(const A& a, Loc loc = Loc::here()) {

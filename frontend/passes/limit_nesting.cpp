@@ -51,6 +51,8 @@ class Heights {
   unsigned normal(RegionId region) const { return region == kNone ? 0 : normal_[region]; }
   /// The same for a region that is itself laid out flat, where everything needs a guard.
   unsigned guarded(RegionId region) const { return region == kNone ? 1 : guarded_[region]; }
+  /// The least levels inside a region whose branches may be laid out flat, loops alone.
+  unsigned loops(RegionId region) const { return region == kNone ? 0 : loops_[region]; }
   bool has_exits() const { return has_exits_; }
   /// Where the deepest loop stands.
   Loc deepest_loop() const { return deepest_loop_; }
@@ -61,7 +63,8 @@ class Heights {
         functions_(functions),
         full_(module.regions.size(), 0),
         normal_(module.regions.size(), 0),
-        guarded_(module.regions.size(), 0) {
+        guarded_(module.regions.size(), 0),
+        loops_(module.regions.size(), 0) {
     measure(0);
   }
 
@@ -74,7 +77,7 @@ class Heights {
 
   /// Returns whether the region has an exit that leads out of it.
   bool measure(RegionId region) {
-    unsigned full = 0, normal = 0, guarded = 1;
+    unsigned full = 0, normal = 0, guarded = 1, loops = 0;
     unsigned below_exits = 0;  // levels that the exits so far put around the rest
     bool any_exit = false;
     for (const Id id : module_.regions[region].insts) {
@@ -99,6 +102,7 @@ class Heights {
             deepest = std::max(deepest, full_[inner]);
             normal = std::max(normal, guarded_[inner]);
             guarded = std::max(guarded, guarded_[inner]);
+            loops = std::max(loops, loops_[inner]);
           }
           full = std::max(full, below_exits + 1 + deepest);
           if (leaves) ++below_exits;
@@ -113,6 +117,7 @@ class Heights {
             leaves |= measure(inner);
             deepest = std::max(deepest, full_[inner]);
             least = std::max(least, normal_[inner]);
+            loops = std::max(loops, 1 + loops_[inner]);
           }
           full = std::max(full, below_exits + 1 + deepest);
           normal = std::max(normal, 1 + least);
@@ -131,12 +136,13 @@ class Heights {
     full_[region] = full;
     normal_[region] = normal;
     guarded_[region] = guarded;
+    loops_[region] = loops;
     return any_exit;
   }
 
   const Module& module_;
   std::span<const unsigned> functions_;  ///< by number: full height of the body; there while this is constructed
-  std::vector<unsigned> full_, normal_, guarded_;
+  std::vector<unsigned> full_, normal_, guarded_, loops_;
   bool has_exits_ = false;
   Loc deepest_loop_;
 };
@@ -319,9 +325,12 @@ std::optional<Module> limit_nesting(const Module& kernel, unsigned limit) {
   const Heights heights(module);
   if (heights.full(0) <= limit) return module;
   if (heights.normal(0) > limit)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("loops are nested {} deep; the device holds {}", heights.normal(0), limit), kernel.name,
-                heights.deepest_loop());
+    throw Error(
+        ErrorKind::unsupported,
+        fmt::format("loops are nested {} deep{}; the device holds {}", heights.loops(0),
+                    heights.normal(0) > heights.loops(0) ? " with a branch inside, which counts as one more" : "",
+                    limit),
+        kernel.name, heights.deepest_loop());
   return Flattener(module, heights, limit).run();
 }
 

@@ -449,11 +449,14 @@ TEST_P(Elements, a_choice_of_two_host_numbers_is_taken_by_functions_and_ranges) 
                   out[6] = pow(Vec3(1, 2, 3), select(b, 2.f, 1.f)).y;
                   out[7] = quat_from_axis_angle(Vec3(0, 0, 1), select(b, 0.f, 1.f)).w;
                   out[8] = quat_rpy(select(b, 0.f, 1.f), Float(0), Float(0)).w;
+                  out[9] = select(b, 1.5, 2);  // of two types: in the one that holds both
+                  out[10] = select(!b, 1.5f, -2) + select(b, 1, 2.5f);
                   for (auto i : range(select(b, std::int64_t(4), std::int64_t(8)))) wide[i] = i + 1;
+                  wide[7] = select(b, 5000000000, 1);
                 }),
          1, out, wide);
-  EXPECT_EQ(out.to_vector(), (std::vector<float>{0, 3, 3, 0.5f, 2.5f, 2, 4, 1, 1, 0, 0, 0}));
-  EXPECT_EQ(wide.to_vector(), (std::vector<std::int64_t>{1, 2, 3, 4, 0, 0, 0, 0}));
+  EXPECT_EQ(out.to_vector(), (std::vector<float>{0, 3, 3, 0.5f, 2.5f, 2, 4, 1, 1, 1.5f, -1, 0}));
+  EXPECT_EQ(wide.to_vector(), (std::vector<std::int64_t>{1, 2, 3, 4, 0, 0, 0, 5000000000}));
 }
 
 }  // namespace

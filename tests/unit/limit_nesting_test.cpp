@@ -104,13 +104,26 @@ TEST(LimitNesting, refuses_loops_that_nest_deeper_by_name) {
   };
   loops(9);
   EXPECT_FALSE(limit_nesting(w.m, 9));
-  try {
-    limit_nesting(w.m, 8);
-    FAIL() << "nine loops within eight levels";
-  } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("loops are nested 9 deep; the device holds 8"), std::string::npos) << e.what();
-    EXPECT_NE(std::string(e.what()).find("\"loops\""), std::string::npos) << e.what();
-  }
+  const auto expect_refusal = [](const Module& module, const char* why) {
+    try {
+      limit_nesting(module, 8);
+      FAIL() << "within eight levels: " << why;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find("\"loops\""), std::string::npos) << e.what();
+    }
+  };
+  expect_refusal(w.m, "loops are nested 9 deep; the device holds 8");
+  // The condition of a branch takes a place too where it stands inside as many loops as there is room for.
+  Writer with_branch("loops");
+  const std::function<void(int)> loops_and_branch = [&](int levels) {
+    Writer& v = with_branch;
+    if (levels > 0) return v.range(v.i32(2), [&](Id) { loops_and_branch(levels - 1); });
+    v.if_(v.lt(v.tid(), v.i32(3)), [&] { v.out(v.i32(0), v.i32(7)); });
+  };
+  loops_and_branch(8);
+  expect_refusal(with_branch.m,
+                 "loops are nested 8 deep with a branch inside, which counts as one more; the device holds 8");
 }
 
 TEST(LimitNesting, keeps_the_meaning_of_random_programs) {
