@@ -15,6 +15,7 @@
 #include "state.h"
 #include "strided_copy.h"
 #include "view.h"
+#include "work.h"
 
 namespace weft {
 
@@ -163,12 +164,12 @@ VulkanBuffer ArrayBase::vk(Loc loc) const {
 
 namespace {
 // What an operation on arrays is made of is no business of the recorder that was told of the operation.
-class Told : detail::Recording {
+class Told : detail::HeardBy {
  public:
   // All elements get values of the host.
-  Told(const char* by, const ArrayBase& to, const detail::HostValues& values) : Recording(tell_of(by, to, values)) {}
+  Told(const char* by, const ArrayBase& to, const detail::HostValues& values) : HeardBy(tell_of(by, to, values)) {}
   Told(const ArrayBase& to, const ArrayBase& from, std::span<const detail::Leaf> leaves)
-      : Recording(tell_of(to, from, leaves)) {}
+      : HeardBy(tell_of(to, from, leaves)) {}
 
  private:
   // Watchers ask who has heard of it.
@@ -185,13 +186,13 @@ class Told : detail::Recording {
   static void before_write(const char* by, const ArrayBase& to) {
     detail::before_write(to, stream_of(*to.storage()), {.by = by, .replaces_all = true});
   }
-  const detail::PartOfChange part_;
+  const detail::Within<bool> part_{&detail::Context::part_of_change, true};
 };
 
 // Elements go to the host.
-class Read : detail::Recording {
+class Read : detail::HeardBy {
  public:
-  explicit Read(const ArrayBase& from) : Recording(tell_of(from)) {}
+  explicit Read(const ArrayBase& from) : HeardBy(tell_of(from)) {}
 
  private:
   static detail::Recorder* tell_of(const ArrayBase& from) {
@@ -204,8 +205,8 @@ class Read : detail::Recording {
 template <class F>
 void write_to(detail::Storage& storage, F record) {
   detail::StreamState& stream = stream_of(storage);
-  storage.order_before(stream, true);
-  storage.touched(stream, stream.with(record), true);
+  const detail::Access access[] = {{&storage, true}};
+  detail::submit(stream, {.name = "a write", .accesses = access}, record);
 }
 }  // namespace
 
@@ -409,7 +410,7 @@ void ArrayBase::copy_from(const ArrayBase& from, std::span<const detail::Leaf> l
 }
 
 void ArrayBase::copy_elements(const ArrayBase& from) {
-  const detail::Recording nobody(nullptr);
+  const detail::HeardBy nobody(nullptr);
   // Before anything is compared by address: another array may have that memory now.
   require_memory(from, "the source of a copy is a null array");
   if (!is_null()) storage_->check_present();
@@ -439,12 +440,7 @@ void ArrayBase::copy_bytes(const ArrayBase& from) {
     packed.copy_elements(from);
     return copy_bytes(packed);
   }
-  detail::StreamState& stream = stream_of(*storage_);
-  from.storage_->order_before(stream, false);
-  storage_->order_before(stream, true);
-  backend::Ticket t = stream.with([&](backend::Stream& s) { return s.copy(address_, from.address_, bytes); });
-  from.storage_->touched(stream, t, false);
-  storage_->touched(stream, t, true);
+  detail::copy_bytes(stream_of(*storage_), *storage_, address_, *from.storage_, from.address_, bytes);
 }
 
 namespace {

@@ -17,8 +17,6 @@
 namespace weft::detail {
 
 namespace {
-thread_local Capture* t_capture = nullptr;
-
 void add(std::vector<Capture::Stale>& list, const Capture::Stale& structure) {
   if (!std::ranges::count(list, structure)) list.push_back(structure);
 }
@@ -53,14 +51,15 @@ References Bring::references(const References& held) const {
 }
 
 void Bring::around(const std::function<void()>& write) const {
+  Capture* const capture = Capture::current();
   std::optional<Capture::Undo> undo;
   std::optional<Copying> copying;
-  if (t_capture)
-    undo.emplace(*t_capture);
+  if (capture)
+    undo.emplace(*capture);
   else if (from && from != to)
     copying.emplace(from);
   const auto held = [&] {
-    return copying ? copying->references() : from && !t_capture ? from->references() : References();
+    return copying ? copying->references() : from && !capture ? from->references() : References();
   };
   const bool nothing = from && !from->holds_arrays() && !(whole && to->has_references());
   const std::uint64_t version = nothing ? 0 : begin();
@@ -69,7 +68,7 @@ void Bring::around(const std::function<void()>& write) const {
   } catch (...) {
     // Some elements may be written, and runs of others that replace what was said have come since.
     try {
-      if (!t_capture) to->refer_to(references(held()));
+      if (!capture) to->refer_to(references(held()));
     } catch (const std::exception&) {  // the first one tells more
     }
     throw;
@@ -79,18 +78,19 @@ void Bring::around(const std::function<void()>& write) const {
 }
 
 std::uint64_t Bring::begin() const {
+  Capture* const capture = Capture::current();
   Storage::Referred referred = to->refer_to(references());
   const std::uint64_t version = referred.after;
-  if (t_capture) {
-    t_capture->if_it_fails([to = to, referred = std::move(referred)] { to->take_back(referred); });
-    if (to->holds_arrays()) t_capture->refers(*to);
+  if (capture) {
+    capture->if_it_fails([to = to, referred = std::move(referred)] { to->take_back(referred); });
+    if (to->holds_arrays()) capture->refers(*to);
   }
   return version;
 }
 
 void Bring::end(std::uint64_t version, const References& held) const {
-  if (t_capture)
-    t_capture->brings.push_back(*this);
+  if (Capture* const capture = Capture::current())
+    capture->brings.push_back(*this);
   else if (whole)
     to->refer_only_to(references(held), version);
   else
@@ -98,10 +98,10 @@ void Bring::end(std::uint64_t version, const References& held) const {
 }
 
 void Bring::brought_nothing(const References& held) const {
-  if (t_capture) {
+  if (Capture* const capture = Capture::current()) {
     // In a capture elements of `from` may come to hold arrays before the graph runs.
-    t_capture->brings.push_back(*this);
-    t_capture->brings.back().idle = true;
+    capture->brings.push_back(*this);
+    capture->brings.back().idle = true;
   } else if (from->holds_itself() || !held.empty()) {
     // Another thread has written them meanwhile.
     to->refer_to(references(held));
@@ -129,7 +129,7 @@ void Capture::refers(Storage& storage) {
 }
 
 Capture::Capture(DeviceState& device, const char* doing, const StreamState* like)
-    : serial(Storage::next_serial()), device_(device), doing_(doing), before_(t_capture) {
+    : serial(Storage::next_serial()), device_(device), doing_(doing), before_(current()) {
   if (before_)
     throw Error(ErrorKind::unsupported, fmt::format("{} while {} already: end that before, or give it the work itself",
                                                     doing, before_->doing()));
@@ -141,11 +141,11 @@ Capture::Capture(DeviceState& device, const char* doing, const StreamState* like
   collector->operations().barrier_always = like->barrier_always;
   stream_ = std::make_unique<StreamState>(device, std::move(collector));
   stream_->capture = this;
-  t_capture = this;
+  Context::here().capture = this;
 }
 
 Capture::~Capture() {
-  t_capture = before_;
+  Context::here().capture = before_;
   if (std::uncaught_exceptions() > exceptions_) restore(0);
 }
 
@@ -179,23 +179,18 @@ Capture::Undo::~Undo() {
   for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].dispatches = 0;
 }
 
-OutsideCapture::OutsideCapture() : inside_(std::exchange(t_capture, nullptr)) {}
-OutsideCapture::~OutsideCapture() { t_capture = inside_; }
-
-Capture* Capture::current() { return t_capture; }
-
 void Capture::refuse_waits(const char* what) {
-  if (t_capture)
+  if (Capture* const capture = Capture::current())
     throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} while {}: nothing of it has run yet", what, t_capture->doing()));
+                fmt::format("{} while {}: nothing of it has run yet", what, capture->doing()));
 }
 
 void Capture::refuse_semaphores(const char* what) {
-  if (t_capture)
+  if (Capture* const capture = Capture::current())
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("{} while {}: semaphores are no part of that; wait before it is launched or submitted, and "
                             "signal behind it",
-                            what, t_capture->doing()));
+                            what, capture->doing()));
 }
 
 StreamState& Capture::stream_for(DeviceState& device) {
@@ -215,7 +210,7 @@ void Capture::touch(std::shared_ptr<Storage> storage, bool writes) {
   if (use.storage->holds_arrays()) leads_on(use);
 }
 
-Watcher::Watcher() : serial(Storage::next_serial()), captured(t_capture != nullptr) {}
+Watcher::Watcher() : serial(Storage::next_serial()), captured(Capture::current() != nullptr) {}
 
 void before_captured_write(const ArrayBase& elements, StreamState& stream, const Change& change) {
   stream.capture->before_write(elements, change);
@@ -313,7 +308,7 @@ void Capture::launched(const Dispatch& work, std::size_t dispatches, std::vector
     use.kernel = made.call;
     use.parameter = k;
   }
-  for (std::size_t k = 0; k < work.args.size() && !MovesElements::now(); ++k) {
+  for (std::size_t k = 0; k < work.args.size() && !Context::here().moves_elements; ++k) {
     const ir::Param& parameter = work.program.call->params[k];
     const ArrayBase* const array = work.args[k].array;
     if (!array || parameter.kind == ir::Param::Kind::absent || !any(parameter.access, ir::kChanges)) continue;
@@ -377,7 +372,7 @@ void clear_handle(const ArrayBase& element) noexcept {
     } catch (const Error&) {
     }
   };
-  if (t_capture) clear();
+  if (Capture::current()) clear();
   const OutsideCapture at_once;
   clear();
   element.storage()->device->handles.gone(element.storage());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../backends/operations.h"
+#include "context.h"
 #include "dispatch.h"
 #include "form.h"
 #include "state.h"
@@ -127,7 +128,7 @@ class Capture {
   ~Capture();
 
   /// Of this thread, or null.
-  static Capture* current();
+  static Capture* current() { return Context::here().capture; }
   /// Errors: Error(invalid_argument) while this thread captures: what was collected has not run.
   static void refuse_waits(const char* what = "the host waits for work or reads elements");
   /// As above, for what is no part of a graph or a recording. \param what  "a stream is to signal a semaphore"
@@ -254,14 +255,9 @@ class Capture {
 };
 
 /// While it lives, this thread's work runs as if nothing were captured: what prepares memory that outlives the capture.
-class OutsideCapture {
+class OutsideCapture : Within<Capture*> {
  public:
-  OutsideCapture();
-  OutsideCapture(const OutsideCapture&) = delete;
-  ~OutsideCapture();
-
- private:
-  Capture* const inside_;
+  OutsideCapture() : Within(&Context::capture, nullptr) {}
 };
 
 /// At the end of an object that others may know by a handle: the element becomes zeros at once, and in a capture also

@@ -13,7 +13,7 @@
 
 #include "../frontend/support/error.h"
 #include "capture.h"
-#include "observe.h"
+#include "work.h"
 
 namespace weft::detail {
 
@@ -83,6 +83,7 @@ class Room {
   }
   Room(const Room&) = delete;
   T* data() { return first_; }
+  const T* data() const { return first_; }
 
  private:
   alignas(T) std::byte few_[few * sizeof(T)];
@@ -90,19 +91,7 @@ class Room {
   T* first_ = std::launder(reinterpret_cast<T*>(few_));
 };
 
-// What a launch works on beside its arguments, found by them.
-struct Beyond {
-  References held, held_read;  ///< by elements, which change what these hold, or do not
-  References by_handles;
-};
-
-thread_local bool t_moves_elements = false;
-
 }  // namespace
-
-MovesElements::MovesElements() : before_(std::exchange(t_moves_elements, true)) {}
-MovesElements::~MovesElements() { t_moves_elements = before_; }
-bool MovesElements::now() { return t_moves_elements; }
 
 // As the module's parameters are called, see Trace::begin_part.
 std::string argument_name(const HostArg& arg) {
@@ -141,184 +130,218 @@ std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& 
   return std::min(threads[0], device.max_threads / rest);
 }
 
-void dispatch(const Dispatch& work) {
-  const LoadedProgram& program = work.program;
-  const ir::Interface& call = *program.call;
-  const std::span<const HostArg> args = work.args;
-  const Extent& threads = work.threads;
-  StreamState* const on = &work.on;
-  DeviceState& device = *on->device;
-  Room<std::byte, 512> block_room(call.args_bytes);
-  std::byte* const block = block_room.data();
-  // The arrays that the kernel accesses, gathered once: each is looked at several times.
-  struct Use {
-    Storage* storage;
-    std::size_t argument;
-    bool changes;
-  };
-  Room<Use, 64> use_room(args.size());
-  Use* const first_use = use_room.data();
-  // Those arrays, the report buffer, what the elements of arrays hold (changed, or read), what is behind handles, and
-  // what else is read.
-  constexpr std::size_t kFew = 69;
-  const std::size_t max_ranges = std::max(args.size() + 5, kFew);
-  Room<backend::MemoryRange, kFew> range_room(max_ranges);
-  backend::MemoryRange* const ranges = range_room.data();
-  if (call.report_offset != 0 && !on->capture) on->leave_graph();
-  std::vector<Capture::Stale> stale_before;
-  if (on->capture) stale_before = on->capture->structures.changed;
-  const auto refuse_freed = [&](const References& list, const char* message) {
-    for (const std::shared_ptr<Storage>& s : list)
-      if (s->is_freed()) throw Error(ErrorKind::invalid_argument, message, call.name, call.loc);
-  };
-  // What refuses the launch does so before others are told that elements change: arrays that were freed, and those that
-  // a recording works on which is not submitted.
-  // What a kernel does through an address that it has loaded is noted for all of its arrays (mark_accesses): it changes
-  // nothing that the elements of those hold which it does not change.
-  std::optional<Beyond> beyond;
-  if (call.by_handles) beyond.emplace();
-  const std::span<const ir::Param> params(call.params);
-  std::size_t num_uses = 0;
-  for (std::size_t k = 0; k < args.size(); ++k) {
-    const ir::Param& p = params[k];
-    const ArrayBase* const a = pack_argument(block, p, args[k]);
-    if (!a) continue;
-    Storage& storage = *a->storage();
-    storage.check_present();
-    const bool changes = any(p.access, ir::kChanges);
-    first_use[num_uses] = {&storage, k, changes};
-    ranges[num_uses] = {a->address(), a->extent_bytes(), p.access};
-    ++num_uses;
-    if (!storage.holds_arrays()) continue;
-    if (!beyond) beyond.emplace();
-    storage.reach(changes && !t_moves_elements ? beyond->held : beyond->held_read);
+namespace {
+
+using Memory = std::span<const std::shared_ptr<Storage>>;
+
+// Which of it a kernel changes is not known: it may read and write all.
+constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
+
+// What a launch works on beside its arguments, found by them.
+struct Beyond {
+  References held, held_read;  ///< by elements, which change what these hold, or do not
+  References by_handles;
+  std::vector<View> changed;     ///< all of `held`, for those who watch it
+  std::vector<Access> accesses;  ///< of the arguments, then of all that
+};
+
+// One launch on its way: its argument block, what it accesses, and the dispatches that it takes.
+//
+// What refuses a launch does so before others are told that elements change. What a kernel does through an address that
+// it has loaded is noted for all of its arrays (mark_accesses): where it changes no argument through which others are
+// reached, it changes nothing there.
+class KernelWork final : Work::Words {
+ public:
+  explicit KernelWork(const Dispatch& launch)
+      : launch_(launch),
+        call_(*launch.program.call),
+        block_(call_.args_bytes),
+        accesses_(launch.args.size()),
+        max_ranges_(std::max(launch.args.size() + kOthers, kFew)),
+        ranges_(max_ranges_) {}
+
+  void run() {
+    StreamState& on = launch_.on;
+    if (call_.report_offset != 0 && !on.capture) on.leave_graph();
+    std::vector<Capture::Stale> stale_before;
+    if (on.capture) stale_before = on.capture->structures.changed;
+    pack_arguments();
+    if (beyond_) find_beyond();
+    const std::span<const Access> accesses =
+        beyond_ ? beyond_->accesses : std::span<const Access>(accesses_.data(), num_arrays_);
+    submit(on, {.name = call_.name.c_str(), .accesses = accesses, .words = this}, [&] { return issue(); });
+    if (on.capture) on.capture->launched(launch_, dispatches_, std::move(stale_before));
   }
-  const std::span<const Use> uses(first_use, num_uses);
-  std::size_t num_ranges = num_uses;
-  pack_extents(block, call, threads);
-  const auto in_kernel = [&](const auto& f, const auto& message) {
+
+ private:
+  // Ranges beside those of arguments: the report buffer, what the elements of arrays hold (changed, or read), what is
+  // behind handles, and what else is read.
+  static constexpr std::size_t kOthers = 5, kFew = 69;
+
+  // The kernel's name and place, for errors that have none.
+  template <class F>
+  auto named(const F& f) const {
     try {
       return f();
     } catch (const Error& e) {
-      if (e.kind() != ErrorKind::invalid_argument || !e.kernel().empty()) throw;
-      throw Error(e.kind(), message(e.message()), call.name, call.loc);
+      throw with_kernel(e, "");
     }
-  };
-  const auto order = [&](Storage& s, bool writes, const auto& name) {
-    in_kernel([&] { s.order_before(*on, writes); },
-              [&](const std::string& why) { return fmt::format("{}: {}", name(), why); });
-  };
-  const auto as_it_is = [](const std::string& why) { return why; };
-  const auto in_elements = [] { return "what elements of its arguments hold"; };
-  const auto behind_handles = [] { return "what it finds by handles"; };
-  if (beyond) {
-    auto& [held, held_read, by_handles] = *beyond;
+  }
+  Error with_kernel(const Error& e, const std::string& what) const {
+    if (e.kind() != ErrorKind::invalid_argument || !e.kernel().empty()) return e;
+    return Error(e.kind(), what.empty() ? e.message() : fmt::format("{}: {}", what, e.message()), call_.name,
+                 call_.loc);
+  }
+
+  void pack_arguments() {
+    const std::span<const HostArg> args = launch_.args;
+    if (call_.by_handles || !launch_.reads.empty()) beyond_.emplace();
+    for (std::size_t k = 0; k < args.size(); ++k) {
+      const ir::Param& p = call_.params[k];
+      const ArrayBase* const a = pack_argument(block_.data(), p, args[k]);
+      if (!a) continue;
+      Storage& storage = *a->storage();
+      storage.check_present();
+      const bool changes = any(p.access, ir::kChanges);
+      accesses_.data()[num_arrays_] = {&storage, changes, changes ? a : nullptr, p.name.c_str()};
+      ranges_.data()[num_arrays_] = {a->address(), a->extent_bytes(), p.access};
+      ++num_arrays_;
+      if (!storage.holds_arrays()) continue;
+      if (!beyond_) beyond_.emplace();
+      storage.reach(changes && !Context::here().moves_elements ? beyond_->held : beyond_->held_read);
+    }
+    num_ranges_ = num_arrays_;
+    pack_extents(block_.data(), call_, launch_.threads);
+  }
+
+  void find_beyond() {
+    auto& [held, held_read, by_handles, changed, accesses] = *beyond_;
     if (!held.empty()) std::erase_if(held_read, [&](const auto& s) { return std::ranges::binary_search(held, s); });
     for (const References* list : {&held, &held_read})
       refuse_freed(*list, "an array was freed that the elements of its arguments may hold: assign all of those anew");
-  }
-  // Otherwise there is nothing to come before it, or each launch of the graph is ordered; that the arrays are there was
-  // seen above.
-  if (!on->capture && device.several_streams.load(std::memory_order_relaxed))
-    for (const Use& use : uses) order(*use.storage, use.changes, [&] { return argument_name(args[use.argument]); });
-  if (beyond) {
-    for (const std::shared_ptr<Storage>& s : beyond->held) order(*s, true, in_elements);
-    for (const std::shared_ptr<Storage>& s : beyond->held_read) order(*s, false, in_elements);
-    if (call.by_handles) {
-      beyond->by_handles = in_kernel([&] { return device.handles.all(*on); }, as_it_is);
-      refuse_freed(beyond->by_handles,
-                   "an array was freed that a structure stands on which kernels find by its handle");
-      for (const std::shared_ptr<Storage>& s : beyond->by_handles) order(*s, false, behind_handles);
+    if (call_.by_handles) {
+      by_handles = named([&] { return launch_.on.device->handles.all(launch_.on); });
+      refuse_freed(by_handles, "an array was freed that a structure stands on which kernels find by its handle");
     }
+    accesses.assign(accesses_.data(), accesses_.data() + num_arrays_);
+    changed.reserve(held.size());  // accesses point there
+    for (const std::shared_ptr<Storage>& s : held) {
+      changed.emplace_back(s, s->allocation.address, std::int64_t(s->bytes), 1);
+      accesses.push_back({s.get(), true, s->bytes ? &changed.back() : nullptr});
+    }
+    for (const Memory list : {Memory(held_read), Memory(by_handles), launch_.reads})
+      for (const std::shared_ptr<Storage>& s : list) accesses.push_back({s.get(), false});
+    add_ranges(held, kAnything, 4);
+    add_ranges(held_read, ir::Access::read, 3);
+    add_ranges(by_handles, ir::Access::read, 2);
+    add_ranges(launch_.reads, ir::Access::read, 1);
   }
-  for (const Use& use : uses)
-    if (use.changes)
-      before_write(*args[use.argument].array, *on,
-                   {.by = call.name.c_str(), .argument = params[use.argument].name.c_str()});
-  // Room for the report buffer, and for one range that stands for many.
-  using Memory = std::span<const std::shared_ptr<Storage>>;
-  const auto add_ranges = [&](Memory list, ir::Access access, std::size_t room) {
+
+  // \param room  for the report buffer, and for one range that stands for many of each list that is to come
+  void add_ranges(Memory list, ir::Access access, std::size_t room) {
+    if (list.empty()) return;
     // By the time a graph is launched elements and handles may refer to other memory.
-    if (num_ranges + list.size() + room <= max_ranges && !on->capture) {
-      for (const std::shared_ptr<Storage>& s : list) ranges[num_ranges++] = {s->allocation.address, s->bytes, access};
+    if (num_ranges_ + list.size() + room <= max_ranges_ && !launch_.on.capture) {
+      for (const std::shared_ptr<Storage>& s : list)
+        ranges_.data()[num_ranges_++] = {s->allocation.address, s->bytes, access};
     } else {
-      ranges[num_ranges++] = {0, ~0ull, access};
-    }
-  };
-  if (beyond) {
-    for (const std::shared_ptr<Storage>& s : beyond->held)
-      if (s->bytes)
-        before_write(View(s, s->allocation.address, std::int64_t(s->bytes), 1), *on, {.by = call.name.c_str()});
-    // Which of them a kernel changes is not known: it may read and write all.
-    constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
-    if (!beyond->held.empty()) add_ranges(beyond->held, kAnything, 4);
-    if (!beyond->held_read.empty()) add_ranges(beyond->held_read, ir::Access::read, 3);
-    if (call.by_handles) {
-      // Where arguments change what a mesh is of, that is stale by now.
-      in_kernel([&] { device.handles.refuse_stale(*on); }, as_it_is);
-      add_ranges(beyond->by_handles, ir::Access::read, 2);
+      ranges_.data()[num_ranges_++] = {0, ~0ull, access};
     }
   }
 
-  for (const std::shared_ptr<Storage>& s : work.reads) s->order_before(*on, false);
-  if (!work.reads.empty()) add_ranges(work.reads, ir::Access::read, 1);
+  void refuse_freed(const References& list, const char* message) const {
+    for (const std::shared_ptr<Storage>& s : list)
+      if (s->is_freed()) throw Error(ErrorKind::invalid_argument, message, call_.name, call_.loc);
+  }
 
-  const bool by_rows = call.tid_rank > 0;
-  const std::int64_t all = by_rows ? threads[0] : work.count, rest = work.count / all;
-  backend::Ticket ticket = 0;
-  std::size_t dispatches = 0;
-  const auto record = [&](std::int64_t start, std::int64_t first, std::uint32_t n) {
-    std::memcpy(block, &n, 4);
-    if (call.wide && by_rows) std::memcpy(block + call.tid_offset, &start, 8);
-    if (work.first_thread < args.size()) {
-      const std::uint32_t number = std::uint32_t(first);
-      std::memcpy(block + call.params[work.first_thread].offset, &number, 4);
+  Error refusal(const Error& why, std::size_t access) const override {
+    if (access < num_arrays_) {
+      std::size_t argument = 0;
+      for (std::size_t k = 0; k < launch_.args.size(); ++k)
+        if (accesses_.data()[access].through == call_.params[k].name.c_str()) argument = k;
+      return with_kernel(why, argument_name(launch_.args[argument]));
     }
-    const std::uint32_t groups = (n + call.block - 1) / call.block;
-    const std::uint32_t limit = device.device->info().max_groups;
-    // As even as can be: the last row has few idle workgroups. Divisions would cost as much as much else here.
-    const std::uint32_t rows = groups <= limit ? 1 : (groups + limit - 1) / limit;
-    const backend::Grid grid{rows == 1 ? groups : (groups + rows - 1) / rows, rows, 1};
-    return on->with([&](backend::Stream& s) {
-      const auto launched = [&](std::size_t n) {
-        const auto launch = [&](const backend::Grid& part) {
-          return s.launch(*program.program, part, {block, call.args_bytes}, {ranges, n});
-        };
-        const double budget = device.dispatch_budget.load(std::memory_order_relaxed);
-        if (budget == 0 || on->capture) [[likely]]
-          return launch(grid);
-        return on->pacer().launch(s, program.pace, {groups, call.block, limit, budget}, grid, launch);
-      };
-      if (call.report_offset == 0) return launched(num_ranges);
-      ReportBuffer& reports = on->report_buffer(s);
-      const ReportBuffer::Launch about{
-          program.call, {threads.n.data(), std::size_t(threads.rank)}, start * rest + first, work.launched};
-      ranges[num_ranges] = reports.begin(s, about, block + call.report_offset);
-      const backend::Ticket t = launched(num_ranges + 1);
-      if (on->capture)
-        on->capture->operations().list.back().report_at = call.report_offset;
+    const std::size_t by_elements = num_arrays_ + beyond_->held.size() + beyond_->held_read.size();
+    if (access < by_elements) return with_kernel(why, "what elements of its arguments hold");
+    if (access < by_elements + beyond_->by_handles.size()) return with_kernel(why, "what it finds by handles");
+    return why;
+  }
+
+  backend::Ticket issue() {
+    // Where arguments change what a mesh is of, that is stale by now.
+    if (call_.by_handles) named([&] { launch_.on.device->handles.refuse_stale(launch_.on); });
+    const bool by_rows = call_.tid_rank > 0;
+    const std::int64_t all = by_rows ? launch_.threads[0] : launch_.count;
+    const std::int64_t rest = launch_.count / all;
+    backend::Ticket ticket = 0;
+    for (std::int64_t start = 0; start < all; start += launch_.steps) {
+      if (start > 0 && launch_.between) launch_.between();
+      const std::int64_t n = std::min(launch_.steps, all - start) * rest;
+      if (call_.wide && by_rows) std::memcpy(block_.data() + call_.tid_offset, &start, 8);
+      for (std::int64_t first = 0; first < n; first += std::min(n, launch_.lanes), ++dispatches_)
+        ticket = record(std::uint32_t(std::min(n - first, launch_.lanes)), first, start * rest + first);
+    }
+    return ticket;
+  }
+
+  // One dispatch of n threads. `first` counts from where the step begins, `number` from the first of the launch.
+  backend::Ticket record(std::uint32_t n, std::int64_t first, std::int64_t number) {
+    std::byte* const block = block_.data();
+    std::memcpy(block, &n, 4);
+    if (launch_.first_thread < launch_.args.size()) {
+      const std::uint32_t first_thread = std::uint32_t(first);
+      std::memcpy(block + call_.params[launch_.first_thread].offset, &first_thread, 4);
+    }
+    StreamState& on = launch_.on;
+    return on.with([&](backend::Stream& s) {
+      if (call_.report_offset == 0) return give(s, n, num_ranges_);
+      ReportBuffer& reports = on.report_buffer(s);
+      const ReportBuffer::Launch about{launch_.program.call,
+                                       {launch_.threads.n.data(), std::size_t(launch_.threads.rank)},
+                                       number,
+                                       launch_.launched};
+      ranges_.data()[num_ranges_] = reports.begin(s, about, block + call_.report_offset);
+      const backend::Ticket t = give(s, n, num_ranges_ + 1);
+      if (on.capture)
+        on.capture->operations().list.back().report_at = call_.report_offset;
       else
         reports.recorded(t);
       return t;
     });
-  };
-  for (std::int64_t start = 0; start < all; start += work.steps) {
-    if (start > 0 && work.between) work.between();
-    const std::int64_t n = std::min(work.steps, all - start) * rest;
-    for (std::int64_t first = 0; first < n; first += std::min(n, work.lanes), ++dispatches)
-      ticket = record(start, first, std::uint32_t(std::min(n - first, work.lanes)));
   }
-  const auto touched = [&](Memory list, bool changes) {
-    for (const std::shared_ptr<Storage>& s : list) s->touched(*on, ticket, changes);
-  };
-  for (const Use& use : uses) use.storage->touched(*on, ticket, use.changes);
-  if (beyond) {
-    touched(beyond->held, true);
-    touched(beyond->held_read, false);
-    touched(beyond->by_handles, false);
+
+  // To the stream, which is locked, in parts where there is a budget.
+  backend::Ticket give(backend::Stream& s, std::uint32_t n, std::size_t num_ranges) {
+    DeviceState& device = *launch_.on.device;
+    const std::uint32_t groups = (n + call_.block - 1) / call_.block;
+    const std::uint32_t limit = device.device->info().max_groups;
+    // As even as can be: the last row has few idle workgroups. Divisions would cost as much as much else here.
+    const std::uint32_t rows = groups <= limit ? 1 : (groups + limit - 1) / limit;
+    const backend::Grid grid{rows == 1 ? groups : (groups + rows - 1) / rows, rows, 1};
+    const auto launch = [&](const backend::Grid& part) {
+      return s.launch(*launch_.program.program, part, {block_.data(), call_.args_bytes}, {ranges_.data(), num_ranges});
+    };
+    const double budget = device.dispatch_budget.load(std::memory_order_relaxed);
+    if (budget == 0 || launch_.on.capture) [[likely]]
+      return launch(grid);
+    return launch_.on.pacer().launch(s, launch_.program.pace, {groups, call_.block, limit, budget}, grid, launch);
   }
-  touched(work.reads, false);
-  if (on->capture) on->capture->launched(work, dispatches, std::move(stale_before));
-}
+
+  const Dispatch& launch_;
+  const ir::Interface& call_;
+  Room<std::byte, 512> block_;
+  // The arrays that the kernel accesses, gathered once: each is looked at several times.
+  Room<Access, 64> accesses_;
+  std::size_t num_arrays_ = 0;
+  const std::size_t max_ranges_;
+  Room<backend::MemoryRange, kFew> ranges_;
+  std::size_t num_ranges_ = 0;
+  std::optional<Beyond> beyond_;
+  std::size_t dispatches_ = 0;
+};
+
+}  // namespace
+
+void dispatch(const Dispatch& launch) { KernelWork(launch).run(); }
 
 }  // namespace weft::detail

@@ -35,18 +35,6 @@ std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& 
 
 void dispatch(const Dispatch& work);
 
-/// While it lives, kernels that this thread launches move elements as bytes: they change nothing that elements hold.
-class MovesElements {
- public:
-  MovesElements();
-  MovesElements(const MovesElements&) = delete;
-  ~MovesElements();
-  static bool now();
-
- private:
-  const bool before_;
-};
-
 /// The argument block of a launch in one dispatch, and what it touches.
 struct PackedLaunch {
   struct Touched {

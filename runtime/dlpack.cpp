@@ -134,7 +134,7 @@ Shown share(const ArrayBase& array, DlpackMemory memory) {
 
 // Elements of their own on the same device, in a row. No tape hears of it.
 View copy_of(const ArrayBase& array) {
-  const Recording unheard(nullptr);
+  const HeardBy unheard(nullptr);
   View copied = View::like(array);
   copied.copy(array);
   return copied;

@@ -5,28 +5,25 @@
 #include <utility>
 #include <vector>
 
+#include "context.h"
 #include "form.h"
 
 namespace weft::detail {
-
-namespace {
-thread_local GivenStructures* t_given = nullptr;
-}
 
 struct GivenStructures::List {
   std::vector<FormUse> forms;
   std::vector<std::shared_ptr<std::atomic<bool>>> meshes;
 };
 
-GivenStructures::GivenStructures(For what) : before_(std::exchange(t_given, this)), for_(what) {}
+GivenStructures::GivenStructures(For what) : before_(std::exchange(Context::here().given, this)), for_(what) {}
 
 GivenStructures::~GivenStructures() { close(); }
 
 void GivenStructures::close() {
-  if (std::exchange(open_, false)) t_given = before_;
+  if (std::exchange(open_, false)) Context::here().given = before_;
 }
 
-GivenStructures* GivenStructures::current() { return t_given; }
+GivenStructures* GivenStructures::current() { return Context::here().given; }
 
 void GivenStructures::note(const FormUse& use) {
   if (!list_) list_ = std::make_unique<List>();

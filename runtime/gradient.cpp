@@ -44,7 +44,7 @@ std::shared_ptr<const Gradient> make_gradient(const ArrayBase& like, std::span<c
   g->leaves = leaves;
   g->element_bytes = like.element_bytes();
   g->phase = like.address() - of.allocation.address;
-  const Recording nobody(nullptr);
+  const HeardBy nobody(nullptr);
   // The gradient of an array that is older than a capture outlives it, and is there before the graph runs.
   std::optional<OutsideCapture> outside;
   if (const Capture* capture = Capture::current(); capture && of.serial < capture->serial) outside.emplace();

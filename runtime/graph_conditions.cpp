@@ -72,7 +72,7 @@ Array<T> over(Capture& capture, std::uint64_t address, std::uint64_t bytes) {
 std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
   std::vector<Operation>& list = capture.operations().list;
   const std::size_t before = list.size();
-  const detail::MovesElements as_bytes;
+  const detail::Within as_bytes(&detail::Context::moves_elements, true);
   if (o.kind == Operation::Kind::copy) {
     if (o.bytes % 4 == 0 && o.to % 4 == 0 && o.from % 4 == 0)
       launch(copy_words(), std::int64_t(o.bytes / 4), over<unsigned>(capture, o.to, o.bytes),

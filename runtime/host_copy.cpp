@@ -10,6 +10,7 @@
 #include "capture.h"
 #include "host_copy_state.h"
 #include "host_vector.h"
+#include "work.h"
 
 namespace weft {
 
@@ -73,21 +74,17 @@ std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t f
   constexpr std::uint64_t kPart = 64ull << 20;
   Capture::refuse_waits("elements are copied to the host");
   auto state = std::make_unique<HostCopyState>(storage.device, Device(storage.device).stream());
-  storage.order_before(state_of(state->stream), false);
+  StreamState& stream = state_of(state->stream);
   for (std::uint64_t at = 0; at < bytes; at += kPart) {
     HostCopyState::Part part;
     part.bytes = std::min(kPart, bytes - at);
     part.to = to + at;
     part.staging = allocate(storage.device, part.bytes, backend::MemoryKind::readback);
-    part.ticket = state_of(state->stream).with([&](backend::Stream& s) {
-      return s.copy(part.staging->allocation.address, from + at, part.bytes);
-    });
-    storage.touched(state_of(state->stream), part.ticket, false);
-    part.staging->touched(state_of(state->stream), part.ticket, true);
+    part.ticket = copy_bytes(stream, *part.staging, part.staging->allocation.address, storage, from + at, part.bytes);
     state->parts.push_back(std::move(part));
   }
   // So that the device begins while the host does something else.
-  state_of(state->stream).with([](backend::Stream& s) { s.submit(); });
+  stream.with([](backend::Stream& s) { s.submit(); });
   return state;
 }
 

@@ -23,7 +23,8 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
 ///
 /// Made by indexed(); kernels take it as an IndexedArr<T, N>. The lists' values must lie inside the array, which
 /// clone(), to_vector(), copy_from() and fill() check on the device: the next wait throws Error(kernel_fault) with the
-/// index and the dimension. In a kernel of the user's only the reference device and debug mode check them.
+/// index and the dimension. (To graphs and recordings these copies are kernels that check themselves.) In a kernel of
+/// the user's only the reference device and debug mode check them.
 template <class T, int N = 1>
 class IndexedArray {
  public:

@@ -1,5 +1,7 @@
 // launch(): arguments from the host, checked and packed, to a stream.
 #pragma once
+#include <cstring>
+
 #include "../frontend/edsl/kernel.h"
 #include "../frontend/support/error.h"
 #include "array.h"
@@ -27,21 +29,34 @@ void refuse_empty_arrays(const KernelCore& kernel, const ir::Interface& call, st
 /// Whether an argument can be given for a parameter, or why not.
 enum class Fit { yes, no_value, one_number, real_for_integer, other_array, no_array, no_indexed_array, other_struct };
 
-/// Whether vectors (matrices, quaternions) of one type are made of those of another, component by component.
-template <class A, class Host>
-concept SameComponents = !Scalar<A> && !Scalar<Host> && std::is_constructible_v<Host, A> && requires {
-  requires Flat<A>::count == Flat<Host>::count;
+/// A scalar, or vectors, matrices and the like of scalars.
+template <class A>
+concept OfScalars = requires {
+  typename Flat<A>::scalar;
 };
 /// The scalar that a value consists of; the value itself where it is none of the library's.
 template <class A>
 struct ScalarOf {
   using type = A;
 };
-template <class A>
-requires requires { typename Flat<A>::scalar; }
+template <OfScalars A>
 struct ScalarOf<A> {
   using type = typename Flat<A>::scalar;
 };
+/// Whether a value converts to the host's type of a parameter: implicitly, or as its user says explicitly, but not from
+/// one number to several, nor from a Bool's to a number's.
+template <class A, class Host>
+constexpr bool converts() {
+  if constexpr (std::is_convertible_v<A, Host>)
+    return true;
+  else if constexpr (!std::is_constructible_v<Host, A> || (std::is_aggregate_v<Host> && !OfScalars<Host>))
+    return false;
+  else if constexpr (OfScalars<A> && OfScalars<Host>)
+    return Flat<A>::count == Flat<Host>::count &&
+           std::is_same_v<typename Flat<A>::scalar, bool> == std::is_same_v<typename Flat<Host>::scalar, bool>;
+  else
+    return !Scalar<A>;
+}
 
 /// Turns an argument of the caller into what the Parameter<P>::parts parameters of P take. fit<A>() says whether one of
 /// type A does. What is wrong with its value is said by get(), without the kernel and the argument's number:
@@ -51,14 +66,15 @@ struct Argument {
   using Host = typename P::host;
   template <class A>
   static constexpr Fit fit() {
-    using Number = typename ScalarOf<A>::type;
+    using Number = typename ScalarOf<Host>::type;
+    constexpr bool takes_integers = IntegerScalar<Number> || std::is_same_v<Number, bool>;
     // What one number would fill in silently (all components, the first field) is meant to be written out.
-    if constexpr (Scalar<A> && !Scalar<Host> && (std::is_convertible_v<A, Host> || std::is_constructible_v<Host, A>))
+    if constexpr (Scalar<A> && !Scalar<Host> && !std::is_convertible_v<A, Host>)
       return Fit::one_number;
-    else if constexpr (!std::is_convertible_v<A, Host> && !(Scalar<A> && Scalar<Host>)&&!SameComponents<A, Host>)
+    else if constexpr (!converts<A, Host>())
       return Fit::no_value;
     else
-      return IntegerScalar<typename ScalarOf<Host>::type> && RealScalar<Number> ? Fit::real_for_integer : Fit::yes;
+      return takes_integers && RealScalar<typename ScalarOf<A>::type> ? Fit::real_for_integer : Fit::yes;
   }
   template <class A>
   Argument(const A& a) : value_(make(a)) {}
@@ -70,9 +86,14 @@ struct Argument {
  private:
   template <class A>
   Host make(const A& a) {
-    if constexpr (IntegerScalar<Host> && Scalar<A>) {
-      const Host converted = static_cast<Host>(a);
-      fits_ = static_cast<A>(converted) == a && (converted < Host(0)) == (a < A(0));
+    if constexpr (OfScalars<Host> && OfScalars<A>) {
+      using To = typename Flat<Host>::scalar;
+      using From = typename Flat<A>::scalar;
+      if constexpr (IntegerScalar<To> && IntegerScalar<From> && !std::is_same_v<To, From>) {
+        From numbers[Flat<A>::count];
+        std::memcpy(numbers, &a, sizeof numbers);
+        for (const From n : numbers) fits_ = fits_ && From(To(n)) == n && (To(n) < To(0)) == (n < From(0));
+      }
     }
     return Host(a);
   }

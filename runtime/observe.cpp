@@ -1,23 +1,9 @@
-// The recorder of a thread, and which views share elements.
+// Which views share elements.
 #include "observe.h"
 
 #include <algorithm>
 
 namespace weft::detail {
-
-namespace {
-thread_local Recorder* current = nullptr;
-thread_local int parts = 0;
-}  // namespace
-
-Recorder* recorder() { return current; }
-
-Recording::Recording(Recorder* recorder) : before_(current) { current = recorder; }
-Recording::~Recording() { current = before_; }
-
-PartOfChange::PartOfChange() { ++parts; }
-PartOfChange::~PartOfChange() { --parts; }
-bool PartOfChange::now() { return parts != 0; }
 
 bool same_elements(const ArrayBase& a, const ArrayBase& b) {
   if (a.ndim() != b.ndim() || a.element_bytes() != b.element_bytes() || a.address() != b.address()) return false;

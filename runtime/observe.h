@@ -7,6 +7,7 @@
 #include <span>
 
 #include "../frontend/ir/module.h"
+#include "context.h"
 #include "form.h"
 #include "host_arg.h"
 #include "state.h"
@@ -42,16 +43,6 @@ struct Change {
   const char* by;                  ///< in a message: "fill()", or the name of a kernel
   const char* argument = nullptr;  ///< of that kernel: through which it changes them
   bool replaces_all = false;       ///< each gets another value
-};
-
-/// While it lives, what this thread does to elements is part of a change that their watchers were told of as one, or is
-/// taken back before anybody else looks.
-class PartOfChange {
- public:
-  PartOfChange();
-  PartOfChange(const PartOfChange&) = delete;
-  ~PartOfChange();
-  static bool now();
 };
 
 class TapeCore;
@@ -102,24 +93,19 @@ class Recorder {
 };
 
 /// The one that hears of this thread's operations now, or null.
-Recorder* recorder();
+inline Recorder* recorder() { return Context::here().recorder; }
 
 /// While it lives, `recorder` (or, for null, nobody) hears of this thread's operations.
-class Recording {
+class HeardBy : Within<Recorder*> {
  public:
-  explicit Recording(Recorder* recorder);
-  Recording(const Recording&) = delete;
-  ~Recording();
-
- private:
-  Recorder* before_;
+  explicit HeardBy(Recorder* recorder) : Within(&Context::recorder, recorder) {}
 };
 
 /// While it lives, no tape hears of this thread's operations as such: of what is to be made again with the rest when
 /// steps are run again, and has no derivative.
-class Quiet : Recording {
+class Quiet : HeardBy {
  public:
-  Quiet() : Recording(recorder() ? recorder()->unrecorded() : nullptr) {}
+  Quiet() : HeardBy(recorder() ? recorder()->unrecorded() : nullptr) {}
 };
 
 /// Hears of changes of a storage by any thread: see Storage::watch().

@@ -24,13 +24,7 @@ std::string text(const Change& change) {
   return fmt::format("kernel \"{}\" (through {})", change.by, change.argument);
 }
 
-thread_local const TapeCore* t_going_back = nullptr;
-
 }  // namespace
-
-GoingBack::GoingBack(const TapeCore& tape) : before_(t_going_back) { t_going_back = &tape; }
-GoingBack::~GoingBack() { t_going_back = before_; }
-bool GoingBack::through(const TapeCore* tape) { return t_going_back == tape; }
 
 bool OutsideChanges::remove(List& list, const ArrayBase& elements) {
   const std::uint64_t begin = elements.address(), end = begin + elements.extent_bytes();
@@ -102,7 +96,8 @@ void OutsideChanges::note(const ArrayBase& elements, const Change& change, Recor
 }
 
 void OutsideChanges::before_write(const ArrayBase& elements, StreamState&, const Change& change) {
-  if (elements.size() == 0 || PartOfChange::now() || GoingBack::through(tape_)) return;
+  const Context& context = Context::here();
+  if (elements.size() == 0 || context.part_of_change || context.going_back == tape_) return;
   const Recorder* const r = recorder();
   const Recorder::Hears hears = r ? r->hears_for(*tape_) : Recorder::Hears::nothing;
   if (hears == Recorder::Hears::all) return;

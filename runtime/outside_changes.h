@@ -8,19 +8,6 @@
 
 namespace weft::detail {
 
-/// While it lives, this thread goes back through a launch of a tape. An adjoint may make changes of the kernel again,
-/// in the arrays themselves where they are as they were behind the launch, and takes them back.
-class GoingBack {
- public:
-  explicit GoingBack(const TapeCore& tape);
-  GoingBack(const GoingBack&) = delete;
-  ~GoingBack();
-  static bool through(const TapeCore* tape);
-
- private:
-  const TapeCore* const before_;
-};
-
 /// Hears of changes of one storage that recorded work has written. Between two recorded operations on it, elements of
 /// recorded work may be replaced, and are constants to what follows; or changed in a way that nobody knows, and what
 /// follows cannot tell them from what recorded work left there. Memory that recorded work only reads is the caller's:

@@ -73,8 +73,9 @@ void leave_devices_behind() {
   unlock_known();
 }
 
-// When the library is loaded, since no other thread forks then: in the child of a fork that falls into the making of a
-// static object of a function, nobody would ever finish it. (To register waits for forks: it would often fall there.)
+// When the library is loaded, since hardly any other thread forks then: in the child of a fork that falls into the
+// making of a static object of a function, nobody would ever finish it. (To register waits for forks: it would often
+// fall there.)
 [[maybe_unused]] const bool watched =
     (platform::around_forks(lock_known, unlock_known, leave_devices_behind), Known::all(), true);
 

@@ -10,6 +10,7 @@
 
 #include "../backends/operations.h"
 #include "../frontend/support/error.h"
+#include "context.h"
 #include "state.h"
 
 namespace weft::detail {
@@ -20,12 +21,6 @@ std::atomic<bool> g_collecting = false;  // whether there is a g_log
 std::mutex g_mutex;
 std::shared_ptr<ProfileLog> g_log;
 
-struct OpenScope {
-  std::uint64_t log = 0;
-  std::uint32_t scope = ProfileLog::kNone;
-};
-thread_local OpenScope t_open;
-
 std::uint64_t next_id() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;
@@ -33,10 +28,14 @@ std::uint64_t next_id() {
 
 }  // namespace
 
-std::uint32_t open_scope(const ProfileLog& log) { return t_open.log == log.id ? t_open.scope : ProfileLog::kNone; }
-void set_open_scope(const ProfileLog& log, std::uint32_t scope) { t_open = {log.id, scope}; }
+std::uint32_t open_scope(const ProfileLog& log) {
+  const Context::OpenScope& open = Context::here().profile;
+  return open.log == log.id ? open.scope : ProfileLog::kNone;
+}
+void set_open_scope(const ProfileLog& log, std::uint32_t scope) { Context::here().profile = {log.id, scope}; }
 void close_scope(const ProfileLog& log, std::uint32_t scope, std::uint32_t parent) {
-  if (t_open.log == log.id && t_open.scope == scope) t_open.scope = parent;
+  Context::OpenScope& open = Context::here().profile;
+  if (open.log == log.id && open.scope == scope) open.scope = parent;
 }
 
 ProfileLog::ProfileLog(const ProfilerOptions& options) : id(next_id()), options(options) {}

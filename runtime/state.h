@@ -345,7 +345,14 @@ class Storage : public std::enable_shared_from_this<Storage> {
 
   /// Before work on `stream`: it is to run after what other streams do here.
   /// Errors: Error(invalid_argument) once the memory was freed.
-  void order_before(StreamState& stream, bool writes);
+  /// Cost: a few nanoseconds while the device has one stream, or in a capture, each of whose launches is ordered.
+  void order_before(StreamState& stream, bool writes) {
+    check_present();
+    if (device->left_behind.load(std::memory_order_relaxed)) [[unlikely]]
+      device->device->check_alive();
+    if (stream.capture || !device->several_streams.load(std::memory_order_relaxed)) return;
+    order_after_others(stream, writes);
+  }
   /// After it was recorded.
   void touched(StreamState& stream, backend::Ticket ticket, bool writes);
   void wait_for_writers();
@@ -417,6 +424,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   void download(void* to, std::uint64_t from, std::size_t bytes);
 
  private:
+  void order_after_others(StreamState& stream, bool writes);
   /// The last work of one stream here. It is kept until it is known to have run: two threads may give two streams work
   /// at the same time, and neither knows then which of it comes first.
   struct Use {

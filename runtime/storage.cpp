@@ -98,12 +98,7 @@ std::shared_ptr<const void> Storage::pin(PinnedBy by) {
   return pin;
 }
 
-void Storage::order_before(StreamState& stream, bool writes) {
-  check_present();
-  if (device->left_behind.load(std::memory_order_relaxed)) [[unlikely]]
-    device->device->check_alive();
-  if (stream.capture) return;  // each launch of the graph is ordered
-  if (!device->several_streams.load(std::memory_order_relaxed)) return;
+void Storage::order_after_others(StreamState& stream, bool writes) {
   std::vector<Use> others;
   {
     std::lock_guard lock(mutex_);

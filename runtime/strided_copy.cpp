@@ -71,36 +71,38 @@ void copy_words(const Part& to, const Part& from) {
   }
   for (std::int64_t word = 0; word < rounds(to, sizeof(T)); ++word) {
     const Array<T, 4> target = words<T>(to, word), source = words<T>(from, word);
-    const MovesElements as_bytes;
+    const Within as_bytes(&Context::moves_elements, true);
     launch(copy, target.extent(), target, source);
   }
 }
 
-// Ends the thread where a list leads out of the array: a caller's list decides where these kernels read and write, on
-// devices that check nothing. The failure counts dimensions as the caller does, who has not seen the first `added`.
+// The element that the lists choose, of the array behind them. Ends the thread where one leads out of it: a caller's
+// list decides where these kernels read and write, on devices that check nothing. The failure counts dimensions as the
+// caller does, who has not seen the first `added`.
 template <class T>
-void check_lists(const IndexedArr<T, 4>& data, const std::array<Int, 4>& at, const Int& added) {
+auto& chosen_element(const IndexedArr<T, 4>& data, const std::array<Int, 4>& at, const Int& added) {
   const IndexedLayout& layout = data.layout();
+  std::array<Int, 4> to = at;
   for (int k = 0; k < 4; ++k) {
     if (!layout.has_list(k)) continue;
-    const Int index(through_list(layout, k, at[std::size_t(k)]).id, FromId{});
+    Int& index = to[std::size_t(k)];
+    index = Int(through_list(layout, k, at[std::size_t(k)]).id, FromId{});
     const Int64 extent(shape_of(layout.data, k, ir::Type::i64, Loc::here()), FromId{});
     assert_(index >= 0 && Int64(index) < extent, "index", index, "is outside dimension", k - added,
             "of an indexed array, which has", extent, "elements");
   }
+  return Arr<T, 4>(layout.data)(to[0], to[1], to[2], to[3]);
 }
 
 template <class T>
 void indexed_words(const Part& packed, const Part& data, const IndexLists& lists, bool scatter) {
   static const auto gather = kernel("gather", [](Arr<T, 4> packed, IndexedArr<const T, 4> data, Int added) {
     auto [i, j, k, l] = tid<4>();
-    check_lists(data, {i, j, k, l}, added);
-    packed(i, j, k, l) = data(i, j, k, l);
+    packed(i, j, k, l) = chosen_element(data, {i, j, k, l}, added);
   });
   static const auto scatter_words = kernel("scatter", [](Arr<const T, 4> packed, IndexedArr<T, 4> data, Int added) {
     auto [i, j, k, l] = tid<4>();
-    check_lists(data, {i, j, k, l}, added);
-    data(i, j, k, l) = packed(i, j, k, l);
+    chosen_element(data, {i, j, k, l}, added) = packed(i, j, k, l);
   });
   if (const int k = dimension_to_cut(packed, sizeof(T)); k >= 0) {
     const std::int64_t n = packed.shape(k);
@@ -118,7 +120,7 @@ void indexed_words(const Part& packed, const Part& data, const IndexLists& lists
   for (std::int64_t word = 0; word < rounds(packed, sizeof(T)); ++word) {
     const Array<T, 4> tight = words<T>(packed, word);
     const IndexedArray<T, 4> chosen(words<T>(data, word), shifted);
-    const MovesElements as_bytes;
+    const Within as_bytes(&Context::moves_elements, true);
     if (scatter)
       launch(scatter_words, tight.extent(), tight, chosen, added);
     else
@@ -135,7 +137,11 @@ void strided_copy(const ArrayBase& to, const ArrayBase& from) {
     copy_words<std::uint8_t>(Part(to), Part(from));
 }
 
-void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLists& lists, bool scatter) {
+void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLists& given, bool scatter) {
+  // A list in the memory that is written would be read while it changes.
+  IndexLists lists = given;
+  for (Array<int>& list : lists)
+    if (scatter && !list.is_null() && list.storage() == data.storage()) list = list.clone();
   const Extent chosen = indexed_extent(data, lists);
   if (packed.is_null()) throw Error(ErrorKind::invalid_argument, "the source of a copy is a null array");
   for (const ArrayBase* a : {&packed, &data}) a->storage()->check_present();
@@ -166,8 +172,8 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
     r->untaped(to, scatter ? packed : data, others, what, instead);
   }
   before_write(to, current_stream(*to.storage()->device), {.by = what, .replaces_all = !scatter});
-  const Recording nobody(nullptr);
-  const PartOfChange part;
+  const HeardBy nobody(nullptr);
+  const Within part(&Context::part_of_change, true);
   bring.around([&] {
     if (in_words(packed) && in_words(data))
       indexed_words<std::uint32_t>(Part(packed), Part(data), lists, scatter);

@@ -35,7 +35,7 @@ void Tape::record(const std::function<void()>& f, Loc loc) {
     detail::Recorder* const now = detail::recorder();
     if (now && now->unrecorded() && now != core->active() && now != core->active()->unrecorded())
       invalid("record() of another tape inside a step of checkpointed(), which would not hear of what that records");
-    const detail::Recording recording(core->active());
+    const detail::HeardBy recording(core->active());
     detail::call_back(f);
   });
 }
@@ -44,7 +44,7 @@ void Tape::unrecorded(const std::function<void()>& f, Loc loc) {
   detail::called_from(loc, [&] {
     detail::refuse_empty(f, "Tape::unrecorded()");
     detail::Recorder* const now = detail::recorder();
-    const detail::Recording quiet(now ? now->unrecorded() : nullptr);
+    const detail::HeardBy quiet(now ? now->unrecorded() : nullptr);
     detail::call_back(f);
   });
 }

@@ -12,6 +12,7 @@
 #include "exact_sum.h"
 #include "kernel_programs.h"
 #include "tape_core.h"
+#include "work.h"
 
 namespace weft::detail {
 
@@ -152,7 +153,7 @@ class LaunchRecord : public TapeRecord {
         if (!before) continue;
         // Other tapes know what it is now; those from outside of a capture hear of it in each launch of the graph.
         StreamState& stream = current_stream(*h.all.storage()->device);
-        const PartOfChange taken_back;
+        const Within taken_back(&Context::part_of_change, true);
         for (const auto& watcher : h.all.storage()->watchers())
           if (!stream.capture || watcher->serial > stream.capture->serial)
             watcher->before_write(h.all, stream, {.by = "backward()"});
@@ -186,13 +187,8 @@ class LaunchRecord : public TapeRecord {
     HeldBefore() = default;
     // Bytes between memory that is there: nobody is told, and what they may refer to is kept elsewhere.
     static void copy(const View& to, const View& from) {
-      StreamState& stream = current_stream(*to.storage()->device);
-      from.storage()->order_before(stream, false);
-      to.storage()->order_before(stream, true);
-      const backend::Ticket t =
-          stream.with([&](backend::Stream& s) { return s.copy(to.address(), from.address(), from.extent_bytes()); });
-      from.storage()->touched(stream, t, false);
-      to.storage()->touched(stream, t, true);
+      copy_bytes(current_stream(*to.storage()->device), *to.storage(), to.address(), *from.storage(), from.address(),
+                 from.extent_bytes());
     }
     std::vector<std::pair<View, View>> now_;
     References reads_;
@@ -352,7 +348,7 @@ void LaunchRecord::backward(TapeCore& tape) {
   for (const ir::AdjointParam& p : adjoint.extra)
     if (p.kind == ir::AdjointParam::Kind::gradient)
       before_write(tape.gradient(args_[p.of].array), current_stream(*device_), {.by = "backward()"});
-  const GoingBack going(tape);
+  const Within going(&Context::going_back, &tape);
   const HeldBefore held(held_);
   LoadedProgram& program = adjoint_->program(*device_);
   const std::int64_t steps = steps_per_dispatch(*device_, *program.call, threads_, count_);

@@ -83,7 +83,7 @@ class FunctionRecord : public TapeRecord {
       now[k].copy(arrays_[k]);
     }
     const auto put = [&](std::size_t k, const View& elements) {
-      const PartOfChange taken_back;
+      const Within taken_back(&Context::part_of_change, true);
       before_write(arrays_[k], current_stream(*arrays_[k].storage()->device), {.by = "backward()"});
       arrays_[k].copy(elements);
     };

@@ -276,7 +276,7 @@ void StepsRecord::advance(TapeCore& tape, int from, int to) {
     Recorder* before;
     ~Active() { tape.set_active(before); }
   } active{tape, tape.set_active(&recorder)};
-  const Recording recording(&recorder);
+  const HeardBy recording(&recorder);
   for (int k = from; k < to; ++k) {
     StepTraces::Run run(tape, traces_, k);
     call_back([&] { step_(k); });
@@ -355,7 +355,7 @@ void TapeCore::record_and_walk(const std::function<void()>& f, Recorder* unrecor
       Recorder* unrecorded;
       ~Sink() { tape.sink_ = sink, tape.unrecorded_ = unrecorded; }
     } const before{*this, std::exchange(sink_, &records), std::exchange(unrecorded_, unrecorded)};
-    const Recording recording(this);
+    const HeardBy recording(this);
     f();
     for (const auto& [storage, t] : storages_)
       note_replaced(View(t.storage, storage->allocation.address, std::int64_t(storage->bytes), 1));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "capture.h"
+#include "work.h"
 
 namespace weft::detail {
 
@@ -68,12 +69,7 @@ void UndoLog::keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin,
     copy->is_copy = true;
     const Bring bring{.to = copy, .from = storage, .list = {}, .whole = true};
     const std::uint64_t address = copy->allocation.address;
-    bring.around([&] {
-      storage->order_before(stream, false);
-      const backend::Ticket t = stream.with([&](backend::Stream& s) { return s.copy(address, from, to - from); });
-      storage->touched(stream, t, false);
-      copy->touched(stream, t, true);
-    });
+    bring.around([&] { copy_bytes(stream, *copy, address, *storage, from, to - from); });
     made.push_back({storage, from, to, copy, address});
   });
   for (Kept& kept : made) {
@@ -83,7 +79,7 @@ void UndoLog::keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin,
 }
 
 void UndoLog::undo() {
-  const PartOfChange taken_back;
+  const Within taken_back(&Context::part_of_change, true);
   for (const Kept& k : kept_) {
     const auto storage = k.storage.lock();
     if (!storage) continue;

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "capture.h"
+#include "work.h"
 
 namespace weft::detail {
 
@@ -99,12 +100,7 @@ void LiveVersions::save(std::span<const std::shared_ptr<Version>> versions, Stre
   to->is_copy = true;
   const Bring bring{.to = to, .from = from, .list = {}, .whole = true};
   const std::uint64_t at = to->allocation.address + shift;
-  bring.around([&] {
-    from->order_before(stream, false);
-    const backend::Ticket t = stream.with([&](backend::Stream& s) { return s.copy(at, begin, end - begin); });
-    from->touched(stream, t, false);
-    to->touched(stream, t, true);
-  });
+  bring.around([&] { copy_bytes(stream, *to, at, *from, begin, end - begin); });
   for (const auto& v : versions) {
     v->where_ = View(v->where_, to, at + (v->where_.address() - begin));
     v->copied_ = true;

@@ -33,7 +33,7 @@ tracing::Id shape_of(const IndexedLayout& arr, int k, ir::Type type, Loc loc);
 }  // namespace detail
 
 /// See IndexedArr: a[i], a(i, j) and the row a[i] as of an Arr. Element (i, j) is element (rows[i], columns[j]) of the
-/// array behind; the lists' values must lie inside it, which is not checked outside debug builds of a kernel.
+/// array behind; the lists' values must lie inside it, which only debug mode and the reference device check.
 /// Cost: one more read for each index with a list.
 template <class T, int N>
 class Var<IndexedArray<T, N>> {

@@ -170,6 +170,8 @@ void tracing::Trace::fail(Loc loc, const std::string& message) {
   ir::fail(module(), deferred ? deferred_loc_ : loc, deferred ? deferred_ : message);
 }
 
+void tracing::refuse(Loc loc, const std::string& message) { Trace::current(loc).fail(loc, message); }
+
 void tracing::Trace::finish() {
   current();
   if (!deferred_.empty()) ir::fail(module(), deferred_loc_, deferred_);

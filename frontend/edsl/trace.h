@@ -281,6 +281,8 @@ class CallPlace {
 };
 
 Id zero(ir::Type type);
+/// Throws Error(invalid_kernel) of the kernel that is traced.
+[[noreturn]] void refuse(Loc loc, const std::string& message);
 Id literal_int(ir::Type type, std::int64_t value, Loc loc);
 Id literal_uint(ir::Type type, std::uint64_t value, Loc loc);
 Id literal_real(ir::Type type, double value, Loc loc);

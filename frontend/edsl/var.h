@@ -371,12 +371,26 @@ class HostChoice : public Var<A>, public HostChoiceBase<A> {
 }  // namespace detail
 
 namespace detail {
-/// Whether a choice may be made of host values of these types: of one type, or numbers that meet in one which holds
-/// both.
+/// Whether a choice may be made of host values of these types: of one type, or numbers that meet in one. A half meets
+/// no other type, which it would round; nor do numbers with and without a sign.
 template <class A, class B>
 inline constexpr bool make_a_choice = std::is_same_v<A, B> ||
-                                      (NumericScalar<A> && NumericScalar<B> &&
+                                      (NumericScalar<A> && NumericScalar<B> && !std::is_same_v<A, half> &&
+                                       !std::is_same_v<B, half> &&
                                        (std::is_signed_v<A> == std::is_signed_v<B> || RealScalar<A> || RealScalar<B>));
+/// The value in the type in which a choice's values meet.
+/// Errors: Error(invalid_kernel) for an integer that the real type cannot hold.
+template <class T, class A>
+T meeting(A value, Loc loc) {
+  if constexpr (RealScalar<T> && IntegerScalar<A>) {
+    constexpr auto most = std::uint64_t(1) << std::numeric_limits<T>::digits;
+    const auto bits = std::uint64_t(value);
+    if ((std::cmp_less(value, 0) ? 0 - bits : bits) > most)
+      tracing::refuse(loc, "select() of a real number and of " + std::to_string(value) +
+                               ", which its type cannot hold: write both as numbers of one type");
+  }
+  return T(value);
+}
 }  // namespace detail
 
 /// select(c, 1, 0): host values in both branches adapt to the operand beside them or to what they are assigned to, as
@@ -384,7 +398,10 @@ inline constexpr bool make_a_choice = std::is_same_v<A, B> ||
 template <Scalar A, Scalar B>
 requires(detail::make_a_choice<A, B>) detail::HostChoice<detail::HostCommon<A, B>> select(In<bool> c, A a, B b) {
   using T = detail::HostCommon<A, B>;
-  return detail::HostChoice<T>(c, T(a), T(b), c.loc);
+  if constexpr (std::is_same_v<A, B>)
+    return detail::HostChoice<T>(c, a, b, c.loc);
+  else
+    return detail::HostChoice<T>(c, detail::meeting<T>(a, c.loc), detail::meeting<T>(b, c.loc), c.loc);
 }
 
 /// The same bits as another type of the same width: bitcast<int>(x) of a Float.

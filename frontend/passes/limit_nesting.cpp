@@ -327,8 +327,8 @@ std::optional<Module> limit_nesting(const Module& kernel, unsigned limit) {
   if (heights.normal(0) > limit)
     throw Error(
         ErrorKind::unsupported,
-        fmt::format("loops are nested {} deep{}; the device holds {}", heights.loops(0),
-                    heights.normal(0) > heights.loops(0) ? " with a branch inside, which counts as one more" : "",
+        fmt::format("loops are nested {} deep{}; the device holds {}", heights.normal(0),
+                    heights.normal(0) > heights.loops(0) ? ", the branches around and inside them included" : "",
                     limit),
         kernel.name, heights.deepest_loop());
   return Flattener(module, heights, limit).run();

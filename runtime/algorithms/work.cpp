@@ -92,10 +92,9 @@ void Work::begin(std::uint64_t bytes, const ArrayBase* replaces, bool none) {
     const bool given = options_.stream && !Capture::current();
     before_write(*replaces, given ? state_of(*options_.stream) : current_stream(*device_),
                  {.by = algorithm_, .replaces_all = true});
-    part_.emplace();
+    part_.emplace(&Context::part_of_change, true);
   }
-  Recorder* const now = recorder();
-  quiet_.emplace(now ? now->unrecorded() : nullptr);
+  quiet_.emplace();
 }
 
 View Work::take_view(std::int64_t count, std::uint32_t element_bytes) {

@@ -87,8 +87,8 @@ class Work {
   };
   std::vector<Taken> taken_;
   DeviceState* device_ = nullptr;
-  std::optional<Recording> quiet_;
-  std::optional<PartOfChange> part_;
+  std::optional<Quiet> quiet_;
+  std::optional<Within<bool>> part_;
   std::shared_ptr<Storage> scratch_;
   std::uint64_t next_ = 0, end_ = 0;  ///< addresses in it
 };

@@ -250,7 +250,7 @@ Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& upp
           fmt::format("a hierarchy of boxes with {} bits along the curve; 30 and 60 are possible", options.curve_bits));
     detail::check_groups(device, options.groups, lowers.size());
     const detail::Quiet quiet;
-    const detail::Makes makes;
+    const detail::Within makes(&detail::Context::makes_structure, true);
     state_ = std::make_shared<detail::BvhState>(device, options);
     detail::take_boxes(*state_, lowers, uppers);
     std::optional<detail::FormChange> changing;

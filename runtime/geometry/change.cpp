@@ -7,13 +7,6 @@
 
 namespace weft::detail {
 
-namespace {
-thread_local bool t_makes = false;
-}
-
-Makes::Makes() : before_(std::exchange(t_makes, true)) {}
-Makes::~Makes() { t_makes = before_; }
-
 void refuse_change(DeviceState& device, std::span<const ArrayBase* const> written,
                    std::span<const ArrayBase* const> read) {
   StreamState& stream = current_stream(device);
@@ -23,7 +16,7 @@ void refuse_change(DeviceState& device, std::span<const ArrayBase* const> writte
 }
 
 void use_form(const std::shared_ptr<FormCell>& cell, const Form& form) {
-  if (t_makes) return;
+  if (Context::here().makes_structure) return;
   GivenStructures* const given = GivenStructures::current();
   const bool later = Capture::current() || (given && given->is_for_graph());
   if (!later && !cell->holds(form)) refuse_held(form);

@@ -10,18 +10,6 @@
 
 namespace weft::detail {
 
-/// While it lives, this thread's launches make a structure: they ask for none by the data that they are given.
-class Makes {
- public:
-  Makes();
-  Makes(const Makes&) = delete;
-  Makes& operator=(const Makes&) = delete;
-  ~Makes();
-
- private:
-  const bool before_;
-};
-
 /// Calls f(), which changes a structure; where that throws (memory may run out), `mark` says so to all who look at the
 /// structure, until a change of all of it takes that back. In a capture the mark is that of what is to come, and one
 /// that fails puts back what it was.
@@ -29,7 +17,7 @@ template <class F>
 void change(const std::shared_ptr<std::atomic<bool>>& mark, const F& f) {
   if (Capture* c = Capture::current()) c->if_it_fails([mark, was = bool(*mark)] { *mark = was; });
   try {
-    const Makes makes;
+    const Within makes(&Context::makes_structure, true);
     f();
   } catch (...) {
     *mark = true;

@@ -6,8 +6,7 @@
 #include "../array_create.h"
 #include "../capture.h"
 #include "../launch.h"
-#include "../observe.h"
-#include "../state.h"
+#include "../work.h"
 #include "finite.h"
 
 namespace weft::detail {
@@ -66,16 +65,12 @@ void DeviceRays::build(const Array<vec3>& points, const Array<int>& indices) {
   launch(copy_points(), points.size(), points, points_);
   launch(copy_triangles(), indices.size() / 3, points, indices, indices_);
   StreamState& stream = current_stream(*state_->storage->device);
-  Storage* const read[] = {points_.storage().get(), indices_.storage().get()};
-  before_write(memory_, stream, {.by = "a build of a mesh"});
-  for (Storage* s : read) s->order_before(stream, false);
-  state_->storage->order_before(stream, true);
   const backend::RayTriangles triangles{points_.address(), indices_.address(), std::uint32_t(points.size()),
                                         std::uint32_t(indices.size() / 3)};
-  const backend::Ticket ticket =
-      stream.with([&](backend::Stream& s) { return s.build(*state_->structure, triangles); });
-  for (Storage* s : read) s->touched(stream, ticket, false);
-  state_->storage->touched(stream, ticket, true);
+  const Access accesses[] = {
+      {points_.storage().get(), false}, {indices_.storage().get(), false}, {state_->storage.get(), true, &memory_}};
+  submit(stream, {.name = "a build of a mesh", .accesses = accesses},
+         [&](backend::Stream& s) { return s.build(*state_->structure, triangles); });
 }
 
 std::uint64_t DeviceRays::number() const { return state_->structure->number(); }

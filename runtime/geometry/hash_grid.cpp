@@ -37,7 +37,7 @@ struct HashGridState {
   HashGridState(const Device& device, const HashGridOptions& options) : device(device), options(options) {}
   // Who still has the id of a grid that is gone finds zeros.
   ~HashGridState() {
-    const Recording nobody(nullptr);
+    const HeardBy nobody(nullptr);
     if (has_id) clear_handle(element);
   }
   HashGridState(const HashGridState&) = delete;
@@ -244,7 +244,7 @@ HashGrid::HashGrid(const Device& device, int dim_x, int dim_y, int dim_z, const 
     if (cells > detail::kMostGridCells)
       detail::invalid(fmt::format("a hash grid of {} x {} x {} cells: {} in all are possible", dim_x, dim_y, dim_z,
                                   detail::kMostGridCells));
-    const detail::Recording nobody(nullptr);
+    const detail::HeardBy nobody(nullptr);
     const detail::OutsideCapture at_once;
     state_ = std::make_shared<detail::HashGridState>(device, options);
     HashGridArrays& d = state_->arrays;
@@ -325,7 +325,7 @@ std::uint64_t HashGrid::id(Loc loc) const {
   return detail::called_from(loc, [&] {
     detail::HashGridState& s = state();
     if (!s.has_id) {
-      const detail::Recording nobody(nullptr);
+      const detail::HeardBy nobody(nullptr);
       const detail::OutsideCapture at_once;
       detail::make_element(s);
       detail::become_handle(s.element);

@@ -26,6 +26,7 @@ WORDS_OF_CLANG = {
     "argument = 1; Given = weft::Array<int": "check_argument<1, weft::Array<int",
     "argument = 2; Given = weft::Array<weft::vec<3, float> >": "check_argument<2, weft::Array<weft::vec<3, float>",
     "argument = 1; Given = float": "check_argument<1, float,",
+    "argument = 2; Given = float; Taken = weft::Var<weft::vec<3, float> >": "check_argument<2, float, weft::Var<weft::vec<3, float>>>",
     "argument = 3; Given = weft::Array<float, 1>; Taken = weft::Var<int>": "check_argument<3, weft::Array<float, 1>, weft::Var<int>>",
     "argument = 4; Given = char [2]": "check_argument<4, char[2],",
     "argument = 2; Given = Particle<>; Taken = weft::Var<Mesh<> >": "check_argument<2, Particle<>, weft::Var<Mesh<>>>",
@@ -187,6 +188,10 @@ CASES = {
     "one_number_for_matrix": ("});\nauto k2 = kernel(\"k2\", [](Arr<float> x, Mat33 p) { x[0] = p(0, 0);", "launch(k2, 3, x, 1);", "one number is given where the kernel takes a vector, a matrix"),
     "one_number_for_struct": ("});\n" + two_face("Pair", "F<float> a; F<float> b;") + "\nauto k2 = kernel(\"k2\", [](Arr<float> x, Var<Pair<>> p) { x[0] = p.a;", "launch(k2, 3, x, 1.f);", "one number is given where the kernel takes a vector, a matrix or a struct"),
     "real_vector_for_integers": ("});\nauto k2 = kernel(\"k2\", [](Arr<int> x, Vec3i p) { x[0] = p.x;", "launch(k2, 3, zeros<int>(d, 3), vec3{1, 2, 3});", "a real number is given where the kernel takes an integer"),
+    "real_for_bool": ("});\nauto k2 = kernel(\"k2\", [](Arr<int> x, Bool b) { x[0] = select(b, 1, 2);", "launch(k2, 3, zeros<int>(d, 3), 0.5);", "a real number is given where the kernel takes an integer"),
+    "bools_for_a_vector": ("});\nauto k2 = kernel(\"k2\", [](Arr<int> x, Vec3i p) { x[0] = p.x;", "launch(k2, 3, zeros<int>(d, 3), vec<3, bool>(true));", "does not convert to the kernel's parameter"),
+    "user_types_convert_as_they_say": ("});\nstruct Point { float a; explicit operator vec3() const { return vec3(a); } operator float() const { return a; } };\n"
+                                       "auto k2 = kernel(\"k2\", [](Arr<float> x, Vec3 p, Float f) { x[0] = p.x + f;", "launch(k2, 3, x, Point{1}, Point{2});", None),
     "real_for_integer_argument": ("", "launch(k, 3, x, v, 4.5, 2);", "a real number is given"),
     "host_type_as_parameter": ("});\nauto k2 = kernel(\"k2\", [](Arr<float> x, float s) { x[0] = s;", "", "not of a traced type"),
     "generic_kernel": ("});\nauto k2 = kernel(\"k2\", [](auto x) { x[0] = 1;", "", "types of a kernel's parameters are written out"),

@@ -435,6 +435,19 @@ TEST_P(Elements, a_choice_that_auto_keeps_and_assigns_is_converted_as_any_variab
   EXPECT_EQ(out.to_vector(), (std::vector<float>{0, 1.5f, 9, 10}));
 }
 
+TEST_P(Elements, a_choice_of_two_types_rounds_no_number) {
+  Array<float> out = zeros<float>(device(), 1);
+  const auto launched = [&](const auto& choose) {
+    launch(kernel("choose", [&](Arr<float> out) { out[0] = choose(out[0] == 0); }), 1, out);
+    return out.at(0);
+  };
+  const auto refused = [&](const auto& choose) { return error_of([&] { launched(choose); }); };
+  expect_contains(refused([](const Bool& b) { return Float(select(b, 16777217, 0.5f)); }), "of 16777217, which");
+  expect_contains(refused([](const Bool& b) { return Float(select(b, 0.5f, -16777217)); }), "of -16777217, which");
+  EXPECT_EQ(launched([](const Bool& b) { return Float(select(b, 16777216, 0.5f)); }), 16777216);
+  EXPECT_EQ(launched([](const Bool& b) { return Float(select(b, 0u, 0.5f)); }), 0.5f);
+}
+
 TEST_P(Elements, a_choice_of_two_host_numbers_is_taken_by_functions_and_ranges) {
   Array<float> out = zeros<float>(device(), 12);
   Array<std::int64_t> wide = zeros<std::int64_t>(device(), 8);

@@ -149,6 +149,14 @@ TEST_P(Errors, integers_that_do_not_fit_a_parameter_are_refused) {
   expect_contains(text, "argument 2: the integer is out of the range");
   expect_contains(text, "errors_test.cpp:");
   expect_contains(error_of([&] { launch(put, 1, x, 4'000'000'000u); }), "out of the range");
+  // And of vectors each component.
+  auto put_vector = kernel("put a vector", [](Arr<int> x, Vec3i v) { x[0] = v.x + v.y + v.z; });
+  launch(put_vector, 1, x, vec<3, std::int64_t>(1, -2, 3));
+  EXPECT_EQ(x.at(0), 2);
+  expect_contains(error_of([&] { launch(put_vector, 1, x, vec<3, std::int64_t>(0, 5'000'000'000, 0)); }),
+                  "argument 2: the integer is out of the range");
+  expect_contains(error_of([&] { launch(put_vector, 1, x, vec<3, std::uint32_t>(0, 0, 4'000'000'000u)); }),
+                  "out of the range");
 }
 
 TEST_P(Errors, structures_that_cannot_be_used_are_named) {

@@ -123,7 +123,7 @@ TEST(LimitNesting, refuses_loops_that_nest_deeper_by_name) {
   };
   loops_and_branch(8);
   expect_refusal(with_branch.m,
-                 "loops are nested 8 deep with a branch inside, which counts as one more; the device holds 8");
+                 "loops are nested 9 deep, the branches around and inside them included; the device holds 8");
 }
 
 TEST(LimitNesting, keeps_the_meaning_of_random_programs) {
