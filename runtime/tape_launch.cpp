@@ -206,12 +206,19 @@ class LaunchRecord : public TapeRecord {
   /// What the threads of a dispatch remember.
   struct Scratch {
     View slots, log, owners;
-    std::uint32_t lanes = 8;
+    std::uint32_t lanes = 8;                  ///< threads that have some at once
+    bool limits_lanes = false;                ///< no more may run at once
     std::map<std::uint32_t, View> sums = {};  ///< by parameter
   };
 
   void add_arguments(Arguments& to) const;
   std::size_t add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch, const HeldBefore& held) const;
+  bool any_gradient(TapeCore& tape) const;
+  void refuse_changed_structures() const;
+  Scratch scratch_for(TapeCore& tape, const HeldBefore& held, std::int64_t at_once);
+  void run_adjoint(TapeCore& tape, const LoadedProgram& program, std::int64_t steps, const Scratch& scratch,
+                   const HeldBefore& held);
+  void clear_where_replaced(const ir::Extremum& extremum, const View& gradient);
   std::uint32_t count_entries(TapeCore& tape, const HeldBefore& held) const;
   std::uint32_t log_entries(TapeCore& tape, const HeldBefore& held);
   View zero_sums(const ir::ExactSum& sum) const;
@@ -331,18 +338,8 @@ std::vector<FormUse> LaunchRecord::uses_as_they_are() const {
 }
 
 void LaunchRecord::backward(TapeCore& tape) {
-  bool any_gradient = false;
-  for (std::size_t k = 0; k < args_.size(); ++k)
-    any_gradient = any_gradient || (outputs >> k & 1 && tape.nonzero(args_[k].array));
-  if (!any_gradient) return;
-  for (const auto& [changes, at_launch] : by_handles_)
-    if (changes->count != at_launch)
-      throw Error(
-          ErrorKind::invalid_argument,
-          "the kernel finds meshes or hierarchies of boxes by their handles, and one of them has changed since: "
-          "go back before refit() and rebuild(), or give the kernel the structure itself",
-          kernel_->name(), kernel_->loc());
-
+  if (!any_gradient(tape)) return;
+  refuse_changed_structures();
   const ir::Adjoint& adjoint = adjoint_->get();
   // A kernel may have read what is a gradient: that goes elsewhere before its place is known.
   for (const ir::AdjointParam& p : adjoint.extra)
@@ -350,14 +347,43 @@ void LaunchRecord::backward(TapeCore& tape) {
       before_write(tape.gradient(args_[p.of].array), current_stream(*device_), {.by = "backward()"});
   const Within going(&Context::going_back, &tape);
   const HeldBefore held(held_);
-  LoadedProgram& program = adjoint_->program(*device_);
+  const LoadedProgram& program = adjoint_->program(*device_);
   const std::int64_t steps = steps_per_dispatch(*device_, *program.call, threads_, count_);
   const std::int64_t at_once = program.call->tid_rank ? steps * (count_ / threads_[0]) : steps;
+  const Scratch scratch = scratch_for(tape, held, at_once);
+  run_adjoint(tape, program, steps, scratch, held);
+  for (const ir::Extremum& e : adjoint.extrema) clear_where_replaced(e, held.now(tape.gradient(args_[e.of].array)));
+  for (const ir::ExactSum& sum : adjoint.sums)
+    add_exact_sums(scratch.sums.at(sum.of), in_a_row(held.now(tape.gradient(args_[sum.of].array)), ir::bytes(sum.type)),
+                   sum.type);
+  for (const ir::AdjointParam& p : adjoint.extra)
+    if (p.kind == ir::AdjointParam::Kind::gradient) tape.mark_nonzero(args_[p.of].array);
+}
+
+bool LaunchRecord::any_gradient(TapeCore& tape) const {
+  for (std::size_t k = 0; k < args_.size(); ++k)
+    if (outputs >> k & 1 && tape.nonzero(args_[k].array)) return true;
+  return false;
+}
+
+void LaunchRecord::refuse_changed_structures() const {
+  for (const auto& [changes, at_launch] : by_handles_)
+    if (changes->count != at_launch)
+      throw Error(
+          ErrorKind::invalid_argument,
+          "the kernel finds meshes or hierarchies of boxes by their handles, and one of them has changed since: "
+          "go back before refit() and rebuild(), or give the kernel the structure itself",
+          kernel_->name(), kernel_->loc());
+}
+
+// What the adjoint keeps of each thread that runs at once, of `at_once` at most: fewer where the memory ends.
+LaunchRecord::Scratch LaunchRecord::scratch_for(TapeCore& tape, const HeldBefore& held, std::int64_t at_once) {
+  const ir::Adjoint& adjoint = adjoint_->get();
   Scratch scratch;
   scratch.lanes = std::uint32_t(std::min(round_up(at_once, 8), kMaxWords / 8 * 8));
-  const bool has_scratch = std::ranges::any_of(
-      adjoint.extra, [](const ir::AdjointParam& p) { return p.kind == ir::AdjointParam::Kind::scratch; });
-  if (has_scratch) {
+  const auto is_scratch = [](const ir::AdjointParam& p) { return p.kind == ir::AdjointParam::Kind::scratch; };
+  scratch.limits_lanes = std::ranges::any_of(adjoint.extra, is_scratch);
+  if (scratch.limits_lanes) {
     const std::uint32_t entries = log_entries(tape, held);
     const std::uint64_t log_bytes = std::uint64_t(adjoint.log_bytes) * entries;
     const std::uint64_t each = std::max<std::uint64_t>(adjoint.scratch_bytes + log_bytes, 1);
@@ -376,44 +402,43 @@ void LaunchRecord::backward(TapeCore& tape) {
   }
   scratch.owners = zero_owners(tape);
   for (const ir::ExactSum& sum : adjoint.sums) scratch.sums.emplace(sum.of, zero_sums(sum));
-  {
-    Arguments arguments(args_.size() + adjoint.extra.size());
-    add_arguments(arguments);
-    const std::size_t first_thread = add_extra(arguments, tape, scratch, held);
-    Arguments owners(1);
-    if (!scratch.owners.is_null()) owners.add(scratch.owners);
-    const std::vector<FormUse> uses = Capture::current() ? uses_as_they_are() : std::vector<FormUse>();
-    dispatch({.program = program,
-              .on = current_stream(*device_),
-              .threads = threads_,
-              .count = count_,
-              .args = arguments.args,
-              .steps = steps,
-              .lanes = has_scratch ? std::int64_t(scratch.lanes) : INT64_MAX,
-              .first_thread = first_thread,
-              .between =
-                  [&] {
-                    if (!owners.args.empty()) launch(take_owned(), nullptr, owners.arrays[0].size(), owners.args);
-                  },
-              .reads = held.reads(),
-              .uses = uses});
-  }
-  for (const ir::Extremum& e : adjoint.extrema) {
-    const Arg& arg = args_[e.of];
-    Arguments states(3);
-    const Version::Hold before = arg.before->hold(), after = arg.after->hold();
-    for (const View& state : {before.where(), after.where(), held.now(tape.gradient(arg.array))})
-      states.add(in_a_row(state, e.bytes));
-    KernelCore& kernel = e.bytes == 8   ? clear_replaced<std::uint64_t>()
-                         : e.bytes == 4 ? clear_replaced<std::uint32_t>()
-                                        : clear_replaced<std::uint16_t>();
-    launch(kernel, nullptr, states.arrays[0].size(), states.args);
-  }
-  for (const ir::ExactSum& sum : adjoint.sums)
-    add_exact_sums(scratch.sums.at(sum.of), in_a_row(held.now(tape.gradient(args_[sum.of].array)), ir::bytes(sum.type)),
-                   sum.type);
-  for (const ir::AdjointParam& p : adjoint.extra)
-    if (p.kind == ir::AdjointParam::Kind::gradient) tape.mark_nonzero(args_[p.of].array);
+  return scratch;
+}
+
+void LaunchRecord::run_adjoint(TapeCore& tape, const LoadedProgram& program, std::int64_t steps, const Scratch& scratch,
+                               const HeldBefore& held) {
+  Arguments arguments(args_.size() + adjoint_->get().extra.size());
+  add_arguments(arguments);
+  const std::size_t first_thread = add_extra(arguments, tape, scratch, held);
+  Arguments owners(1);
+  if (!scratch.owners.is_null()) owners.add(scratch.owners);
+  const std::vector<FormUse> uses = Capture::current() ? uses_as_they_are() : std::vector<FormUse>();
+  dispatch({.program = program,
+            .on = current_stream(*device_),
+            .threads = threads_,
+            .count = count_,
+            .args = arguments.args,
+            .steps = steps,
+            .lanes = scratch.limits_lanes ? std::int64_t(scratch.lanes) : INT64_MAX,
+            .first_thread = first_thread,
+            .between =
+                [&] {
+                  if (!owners.args.empty()) launch(take_owned(), nullptr, owners.arrays[0].size(), owners.args);
+                },
+            .reads = held.reads(),
+            .uses = uses});
+}
+
+// An atomic minimum or maximum that an element lost to: its gradient ended there.
+void LaunchRecord::clear_where_replaced(const ir::Extremum& extremum, const View& gradient) {
+  const Arg& arg = args_[extremum.of];
+  Arguments states(3);
+  const Version::Hold before = arg.before->hold(), after = arg.after->hold();
+  for (const View& state : {before.where(), after.where(), gradient}) states.add(in_a_row(state, extremum.bytes));
+  KernelCore& kernel = extremum.bytes == 8   ? clear_replaced<std::uint64_t>()
+                       : extremum.bytes == 4 ? clear_replaced<std::uint32_t>()
+                                             : clear_replaced<std::uint16_t>();
+  launch(kernel, nullptr, states.arrays[0].size(), states.args);
 }
 
 // Those of all arrays stand in one piece of memory.
@@ -483,7 +508,7 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape, const HeldBefore& held
   for (View& array : arguments.arrays)
     if (const auto known = copy_of(array.address()); known != copies.end()) array = known->second;
   Scratch scratch{tape.workspace(device_, TapeCore::Workspace::slots, 4),
-                  tape.workspace(device_, TapeCore::Workspace::log, 4), zero_owners(tape), 8};
+                  tape.workspace(device_, TapeCore::Workspace::log, 4), zero_owners(tape), 8, false};
   scratch.slots.zero();
   for (const ir::ExactSum& sum : adjoint.sums) scratch.sums.emplace(sum.of, scratch.slots);
   add_extra(arguments, tape, scratch, held);

@@ -145,113 +145,185 @@ auto make_scan(const Tile& tile) {
                 {.block = unsigned(tile.threads())});
 }
 
+/// A workgroup that moves the keys of a column of tiles, and the values that go with them, to their places.
+///
+/// Keys of one digit lie together at the end, those of earlier columns first, and of earlier tiles in a column. Each
+/// digit's place in the result is `start` (of the digit's own threads, in registers); it moves on with each tile.
+///
+///   start[d] = keys of all digits before d + keys of digit d in the columns before
+///   for each tile of the column
+///     place[r] = where a thread's key number r goes among the keys of the tile, in order of their digits
+///     full:  sort in shared memory, and write in order: neighbours in the tile go to neighbours in the result
+///     else:  the last tile of all; the places beyond the end are taken by keys that sort last, and are not written
+///     start[d] += keys of digit d in the tile
+template <class B, class V>
+class ColumnMover {
+  using W = Wider<B, V>;
+
+ public:
+  /// What the kernel is given.
+  struct Given {
+    const Arr<const B>& keys;
+    const Arr<const V>& values;
+    const Arr<const unsigned>&starts, &totals;
+    const Arr<B>& sorted_keys;
+    const Arr<V>& sorted_values;
+    const Int &n, &columns, &tiles;
+    const Var<B>& shift;
+    const Int& digits;
+  };
+
+  // The last columns come first: the pass has read them last when it counted, and caches may still have them.
+  ColumnMover(const Tile& tile, KeyOrder order, bool pairs, const Given& given)
+      : tile_(tile),
+        order_(order),
+        pairs_(pairs),
+        given_(given),
+        sorter_(tile),
+        begins_(shared<unsigned>(kDigits)),
+        lane_(local_id()),
+        column_(workgroup_count() - 1 - workgroup_id(), given.tiles, given.n, tile),
+        rounds_(std::size_t(tile.rounds)),
+        key_(rounds_, Var<B>(B(0))) {}
+
+  void run() {
+    read_full(column_.first * tile_.keys());
+    find_starts();  // while the first keys come
+    for (auto t : range(column_.first, column_.last)) move(t);
+  }
+
+ private:
+  using Places = std::vector<UInt>;
+
+  // The keys of a tile that is full, where `first` is the place of its first. Others are read when their turn comes.
+  void read_full(const Int& first) {
+    If (given_.n - first >= tile_.keys()) {
+      for (std::size_t r = 0; r < rounds_; ++r) key_[r] = given_.keys[first + sorter_.source(r)];
+    }
+  }
+
+  // Where the keys of each digit go in their first turn.
+  void find_starts() {
+    auto start = sorter_.zeros(), total = sorter_.zeros();
+    sorter_.own_digits([&](std::size_t turn, const Int& d, const Int& part) {
+      If (part == 0 && d < given_.digits) {
+        start[turn] = given_.starts[d * given_.columns + column_.number];
+        total[turn] = given_.totals[d];
+      }
+    });
+    const auto digits_before = sorter_.scan(total);
+    for (std::size_t turn = 0; turn < start.size(); ++turn) start[turn] += digits_before[turn];
+    start_ = std::move(start);
+  }
+
+  void move(const Int& t) {
+    const Int first = t * tile_.keys(), keys_left = min(given_.n - first, tile_.keys());
+    const Bool full = keys_left == tile_.keys();
+    If (!full) {
+      read_last(first, keys_left);
+    }
+    // From a place in the tile to that among all keys, for each digit.
+    const auto digit = [&](std::size_t r) { return digit_of_key(key_[r]); };
+    Places place = sorter_.places(digit, [&](std::size_t turn, const Int& d, const UInt& in_tile) {
+      start_[turn] -= in_tile;
+      begins_[d] = start_[turn];
+    });
+    If (t + 1 < column_.last) {
+      go_on();
+    }
+    barrier();
+    If (full) {
+      write_full(first, place);
+      If (t + 1 < column_.last) {
+        barrier();  // the next tile's counters take this memory
+        read_full(first + tile_.keys());
+      }
+    }
+    Else { write_last(first, place); }
+  }
+
+  void read_last(const Int& first, const Int& keys_left) {
+    for (auto k : range(lane_, tile_.keys(), tile_.threads())) {
+      Var<B> known = last_key<B>(order_);
+      If (k < keys_left) {
+        known = given_.keys[first + k];
+      }
+      sorter_[k] = Var<W>(known);
+    }
+    barrier();
+    for (std::size_t r = 0; r < rounds_; ++r) key_[r] = Var<B>(Var<W>(sorter_[sorter_.source(r)]));
+    barrier();
+  }
+
+  // The next tile's keys will go after this one's.
+  void go_on() {
+    sorter_.own_digits([&](std::size_t turn, const Int& d, const Int& part) {
+      If (part == 0) {
+        const Int after = min(d + 1, kDigits - 1);
+        start_[turn] += select(d + 1 < kDigits, UInt(Var<W>(sorter_.counter(0, after))), unsigned(tile_.keys()));
+      }
+    });
+  }
+
+  // The values come while keys are written.
+  void write_full(const Int& first, Places& place) {
+    for (std::size_t r = 0; r < rounds_; ++r) sorter_[place[r]] = Var<W>(key_[r]);
+    std::vector<Var<V>> value;
+    for (std::size_t r = 0; r < rounds_ && pairs_; ++r)
+      value.push_back(Var<V>(given_.values[first + sorter_.source(r)]));
+    barrier();
+    const auto place_of = [&](std::size_t r) { return int(r) * tile_.threads() + lane_; };
+    const auto to = [&](std::size_t r, const Int& d) { return UInt(place_of(r)) + begins_[d]; };
+    for (std::size_t r = 0; r < rounds_; ++r) {
+      const Var<B> k = Var<B>(Var<W>(sorter_[place_of(r)]));
+      const Int d = digit_of_key(k);
+      given_.sorted_keys[to(r, d)] = k;
+      // A register for two numbers: of these there are fewest now.
+      if (pairs_) place[r] |= UInt(d) << kPlaceBits;
+    }
+    if (!pairs_) return;
+    barrier();
+    for (std::size_t r = 0; r < rounds_; ++r) sorter_[place[r] & ((1u << kPlaceBits) - 1u)] = Var<W>(value[r]);
+    barrier();
+    for (std::size_t r = 0; r < rounds_; ++r)
+      given_.sorted_values[to(r, Int(place[r] >> kPlaceBits))] = Var<V>(Var<W>(sorter_[place_of(r)]));
+  }
+
+  void write_last(const Int& first, const Places& place) {
+    for (std::size_t r = 0; r < rounds_; ++r)
+      If (first + sorter_.source(r) < given_.n) {
+        const UInt to = place[r] + begins_[digit_of_key(key_[r])];
+        given_.sorted_keys[to] = key_[r];
+        if (pairs_) given_.sorted_values[to] = given_.values[first + sorter_.source(r)];
+      }
+  }
+
+  Int digit_of_key(const Var<B>& key) const { return digit_of<B>(key, order_, given_.shift, given_.digits); }
+
+  const Tile& tile_;
+  const KeyOrder order_;
+  const bool pairs_;
+  const Given given_;
+  const TileSorter<W> sorter_;
+  const decltype(shared<unsigned>(1)) begins_;
+  const Int lane_;
+  const Column column_;
+  const std::size_t rounds_;
+  std::vector<Var<B>> key_;
+  std::vector<UInt> start_;
+};
+
 template <class B, class V>
 auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
-  return kernel(
-      "move keys of tiles",
-      [=](Arr<const B> keys, Arr<const V> values, Arr<const unsigned> starts, Arr<const unsigned> totals,
-          Arr<B> sorted_keys, Arr<V> sorted_values, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
-        using W = Wider<B, V>;
-        const TileSorter<W> sorter(tile);
-        auto begins = shared<unsigned>(kDigits);
-        const Int l = local_id();
-        // The last columns come first: the pass has read them last when it counted, and caches may still have
-        // them.
-        const Column column(workgroup_count() - 1 - workgroup_id(), tiles, n, tile);
-        const std::size_t rounds = std::size_t(tile.rounds);
-        std::vector<Var<B>> key(rounds, Var<B>(B(0)));
-        // The keys of a tile that is full, where `first` is the place of its first. Others are read when their turn
-        // comes.
-        const auto read_full = [&](const Int& first) {
-          If (n - first >= tile.keys()) {
-            for (std::size_t r = 0; r < rounds; ++r) key[r] = keys[first + sorter.source(r)];
-          }
-        };
-        read_full(column.first * tile.keys());
-
-        // Where the keys of each digit go, in the first turn of a digit: behind those of all digits before, and of the
-        // columns before. This is looked up while the first keys come.
-        auto start = sorter.zeros(), total = sorter.zeros();
-        sorter.own_digits([&](std::size_t turn, const Int& d, const Int& part) {
-          If (part == 0 && d < digits) {
-            start[turn] = starts[d * columns + column.number];
-            total[turn] = totals[d];
-          }
-        });
-        const auto digits_before = sorter.scan(total);
-        for (std::size_t turn = 0; turn < start.size(); ++turn) start[turn] += digits_before[turn];
-
-        for (auto t : range(column.first, column.last)) {
-          const Int first = t * tile.keys(), keys_left = min(n - first, tile.keys());
-          const auto source = [&](std::size_t r) { return first + sorter.source(r); };
-          const auto digit = [&](std::size_t r) { return digit_of<B>(key[r], order, shift, digits); };
-          const Bool full = keys_left == tile.keys();
-          If (!full) {
-            for (auto k : range(l, tile.keys(), tile.threads())) {
-              Var<B> known = last_key<B>(order);
-              If (k < keys_left) {
-                known = keys[first + k];
-              }
-              sorter[k] = Var<W>(known);
-            }
-            barrier();
-            for (std::size_t r = 0; r < rounds; ++r) key[r] = Var<B>(Var<W>(sorter[sorter.source(r)]));
-            barrier();
-          }
-
-          // From a place in the tile to that among all keys, for each digit.
-          std::vector<UInt> place = sorter.places(digit, [&](std::size_t turn, const Int& d, const UInt& in_tile) {
-            start[turn] -= in_tile;
-            begins[d] = start[turn];
-          });
-          // The next tile's keys will go behind this one's.
-          If (t + 1 < column.last) {
-            sorter.own_digits([&](std::size_t turn, const Int& d, const Int& part) {
-              If (part == 0) {
-                const Int behind = min(d + 1, kDigits - 1);
-                start[turn] += select(d + 1 < kDigits, UInt(Var<W>(sorter.counter(0, behind))), unsigned(tile.keys()));
-              }
-            });
-          }
-          barrier();
-          If (full) {
-            // Sort, and write in order. The values come while keys are written.
-            for (std::size_t r = 0; r < rounds; ++r) sorter[place[r]] = Var<W>(key[r]);
-            std::vector<Var<V>> value;
-            for (std::size_t r = 0; r < rounds && pairs; ++r) value.push_back(Var<V>(values[source(r)]));
-            barrier();
-            const auto place_of = [&](std::size_t r) { return int(r) * tile.threads() + l; };
-            const auto to = [&](std::size_t r, const Int& d) { return UInt(place_of(r)) + begins[d]; };
-            for (std::size_t r = 0; r < rounds; ++r) {
-              const Var<B> k = Var<B>(Var<W>(sorter[place_of(r)]));
-              const Int d = digit_of<B>(k, order, shift, digits);
-              sorted_keys[to(r, d)] = k;
-              // A register for two numbers: of these there are fewest now.
-              if (pairs) place[r] |= UInt(d) << kPlaceBits;
-            }
-            if (pairs) {
-              barrier();
-              for (std::size_t r = 0; r < rounds; ++r) sorter[place[r] & ((1u << kPlaceBits) - 1u)] = Var<W>(value[r]);
-              barrier();
-              for (std::size_t r = 0; r < rounds; ++r)
-                sorted_values[to(r, Int(place[r] >> kPlaceBits))] = Var<V>(Var<W>(sorter[place_of(r)]));
-            }
-            If (t + 1 < column.last) {
-              barrier();  // the next tile's counters take this memory
-              read_full(first + tile.keys());
-            }
-          }
-          Else {  // the last of all
-            for (std::size_t r = 0; r < rounds; ++r)
-              If (source(r) < n) {
-                const UInt to = place[r] + begins[digit(r)];
-                sorted_keys[to] = key[r];
-                if (pairs) sorted_values[to] = values[source(r)];
-              }
-          }
-        }
-      },
-      {.block = unsigned(tile.threads())});
+  return kernel("move keys of tiles",
+                [=](Arr<const B> keys, Arr<const V> values, Arr<const unsigned> starts, Arr<const unsigned> totals,
+                    Arr<B> sorted_keys, Arr<V> sorted_values, Int n, Int columns, Int tiles, Var<B> shift, Int digits) {
+                  ColumnMover<B, V>(
+                      tile, order, pairs,
+                      {keys, values, starts, totals, sorted_keys, sorted_values, n, columns, tiles, shift, digits})
+                      .run();
+                },
+                {.block = unsigned(tile.threads())});
 }
 
 /// Of workgroups that scan counts, four of each thread at once: a round is of 1,024 columns, some six million keys.
