@@ -90,6 +90,73 @@ double weight(std::uint64_t& state) {
   return z & 1 ? magnitude : -magnitude;
 }
 
+/// The function that is checked: of all arrays, to the sum of what the kernel has written of them, weighed.
+class WeighedSum {
+ public:
+  WeighedSum(const std::function<void()>& launch, std::vector<Checked> checked,
+             std::vector<std::pair<View, Bytes>> others)
+      : launch_(launch), checked_(std::move(checked)), others_(std::move(others)) {}
+
+  std::vector<Checked>& checked() { return checked_; }
+
+  /// Gives each scalar of what is written a weight. Calls f(array, weights, leaves).
+  template <class F>
+  void weigh(std::uint64_t random, F f) {
+    for (Checked& c : checked_) {
+      if (!c.written) continue;
+      c.weights.resize(c.before.size());
+      c.each([&](std::size_t, std::size_t at, ir::Type type) { write(c.weights, at, type, weight(random)); });
+      View weights = View::like(c.array);
+      weights.assign(c.weights);
+      f(c.array, weights, c.leaves);
+    }
+  }
+
+  /// The quotient of differences for one scalar that moves by `step` both ways.
+  double slope(Checked& c, std::size_t at, ir::Type type, double step) {
+    const double x = read(c.before, at, type);
+    double moved[2];
+    std::vector<Bytes> values[2];
+    for (int side = 0; side < 2; ++side) {
+      reset();
+      Bytes changed = c.before;
+      moved[side] = write(changed, at, type, side ? x + step : x - step);
+      c.array.assign(changed);
+      values[side] = outputs();
+    }
+    c.array.assign(c.before);
+    // Output by output: what does not change adds no rounding errors of its own.
+    double difference = 0;
+    for (std::size_t o = 0; o < checked_.size(); ++o) {
+      if (!checked_[o].written) continue;
+      checked_[o].each([&](std::size_t, std::size_t place, ir::Type t) {
+        difference +=
+            read(checked_[o].weights, place, t) * (read(values[1][o], place, t) - read(values[0][o], place, t));
+      });
+    }
+    return difference / (moved[1] - moved[0]);
+  }
+
+  /// Elements are what they were before the first launch.
+  void reset() {
+    for (Checked& c : checked_)
+      if (c.written) c.array.assign(c.before);
+    for (auto& [array, bytes] : others_) array.assign(bytes);
+  }
+
+ private:
+  std::vector<Bytes> outputs() const {
+    launch_();
+    std::vector<Bytes> all;
+    for (const Checked& c : checked_) all.push_back(c.written ? c.array.bytes() : Bytes());
+    return all;
+  }
+
+  const std::function<void()>& launch_;
+  std::vector<Checked> checked_;
+  std::vector<std::pair<View, Bytes>> others_;  ///< arrays without real numbers, which the kernel may change too
+};
+
 }  // namespace
 
 bool GradientCheck::add(const ArrayBase& array, std::span<const Leaf> leaves) {
@@ -107,7 +174,7 @@ GradcheckResult GradientCheck::run(const ir::Module& kernel, const std::function
                                    const GradcheckOptions& options) {
   const std::uint64_t reals = ir::real_arrays(kernel);
   std::vector<Checked> checked;
-  std::vector<std::pair<View, Bytes>> others;  // arrays without real numbers, which the kernel may change too
+  std::vector<std::pair<View, Bytes>> others;
   for (std::size_t k = 0; k < arrays_.size(); ++k) {
     const Argument& a = arrays_[k];
     if (!a.copy || a.copy->size() == 0) continue;
@@ -124,16 +191,11 @@ GradcheckResult GradientCheck::run(const ir::Module& kernel, const std::function
       others.emplace_back(copy, copy.bytes());
     }
   }
-  std::uint64_t random = options.seed;
+  WeighedSum sum(launch, std::move(checked), std::move(others));
   std::vector<Seed> seeds;
-  for (Checked& c : checked) {
-    if (!c.written) continue;
-    c.weights.resize(c.before.size());
-    c.each([&](std::size_t, std::size_t at, ir::Type type) { write(c.weights, at, type, weight(random)); });
-    View weights = View::like(c.array);
-    weights.assign(c.weights);
-    seeds.push_back(Seed(c.array, weights, c.leaves));
-  }
+  sum.weigh(options.seed, [&](const View& array, const View& weights, std::span<const Leaf> leaves) {
+    seeds.push_back(Seed(array, weights, leaves));
+  });
   if (seeds.empty())
     throw Error(ErrorKind::invalid_argument, "gradcheck() of a kernel that writes no real numbers to its arrays",
                 kernel.name, kernel.loc);
@@ -141,49 +203,21 @@ GradcheckResult GradientCheck::run(const ir::Module& kernel, const std::function
   tape.record(launch);
   tape.backward(seeds);
 
-  const auto outputs = [&] {
-    launch();
-    std::vector<Bytes> all;
-    for (const Checked& c : checked) all.push_back(c.written ? c.array.bytes() : Bytes());
-    return all;
-  };
-  const auto reset = [&] {
-    for (Checked& c : checked)
-      if (c.written) c.array.assign(c.before);
-    for (auto& [array, bytes] : others) array.assign(bytes);
-  };
   GradcheckResult result;
   result.passed = true;
   bool any_tried = false;
-  for (Checked& c : checked) {
+  const auto most = std::size_t(std::max(options.elements, 1));
+  for (Checked& c : sum.checked()) {
     const Bytes gradient = c.array.storage()->gradient()->view(c.array, *c.array.storage()).bytes();
     std::size_t count = 0;
     c.each([&](std::size_t, std::size_t, ir::Type) { ++count; });
-    const std::size_t stride = std::max<std::size_t>(
-        1, (count + std::size_t(std::max(options.elements, 1)) - 1) / std::size_t(std::max(options.elements, 1)));
+    const std::size_t stride = std::max<std::size_t>(1, (count + most - 1) / most);
     c.each([&](std::size_t number, std::size_t at, ir::Type type) {
       if (number % stride != 0) return;
-      const double x = read(c.before, at, type), found = read(gradient, at, type);
-      const double step = (options.step > 0 ? options.step : usual(type).step) * std::max(1.0, std::abs(x));
-      double moved[2];
-      std::vector<Bytes> values[2];
-      for (int side = 0; side < 2; ++side) {
-        reset();
-        Bytes changed = c.before;
-        moved[side] = write(changed, at, type, side ? x + step : x - step);
-        c.array.assign(changed);
-        values[side] = outputs();
-      }
-      c.array.assign(c.before);
-      // Output by output: what does not change adds no rounding errors of its own.
-      double difference = 0;
-      for (std::size_t o = 0; o < checked.size(); ++o)
-        if (checked[o].written)
-          checked[o].each([&](std::size_t, std::size_t place, ir::Type t) {
-            difference +=
-                read(checked[o].weights, place, t) * (read(values[1][o], place, t) - read(values[0][o], place, t));
-          });
-      const double expected = difference / (moved[1] - moved[0]);
+      const double found = read(gradient, at, type);
+      const double step =
+          (options.step > 0 ? options.step : usual(type).step) * std::max(1.0, std::abs(read(c.before, at, type)));
+      const double expected = sum.slope(c, at, type, step);
       const double tolerance = (options.tolerance > 0 ? options.tolerance : usual(type).tolerance) *
                                std::max({1.0, std::abs(found), std::abs(expected)});
       double error = std::abs(found - expected) / tolerance;
@@ -196,7 +230,7 @@ GradcheckResult GradientCheck::run(const ir::Module& kernel, const std::function
                                    kernel.params[c.parameter].name, c.place(at), found, expected, step);
     });
   }
-  reset();
+  sum.reset();
   return result;
 }
 

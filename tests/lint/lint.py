@@ -20,6 +20,11 @@ FRONTEND_LAYERS = {"support": 0, "types": 1, "ir": 2, "edsl": 3, "passes": 3, "a
 # Files that count as part of another folder: the list of scalar types, which host types and IR share (docs/decisions.md).
 FILE_LAYERS = {"frontend/ir/type.h": "types"}
 
+# The state of a thread that the runtime has (docs/decisions.md), and the longest function there.
+CONTEXT_FILE = "runtime/context.cpp"
+MAX_FUNCTION_LINES = 80
+FUNCTION = re.compile(r"^( {0,2})(?!namespace|class|struct|enum|union|using|extern)[A-Za-z_~][^;]*\{$", re.MULTILINE)
+
 FORBIDDEN_WORDS = ("TODO", "FIXME", "XXX")
 PLATFORM_FILE = "frontend/support/platform.cpp"
 PLATFORM = re.compile(
@@ -80,6 +85,7 @@ class Lint:
         self.check_files()
         self.check_words()
         self.check_platform()
+        self.check_runtime()
         self.check_operations()
         self.check_table_of_names()
         self.check_format()
@@ -161,6 +167,20 @@ class Lint:
             for match in PLATFORM.finditer(text):
                 found = " ".join(match.group(0).split()).rstrip("( ")
                 self.report(path, line_of(text, match.start()), f"{found}: the platform is asked in {PLATFORM_FILE} only")
+
+    def check_runtime(self):
+        for path, text in self.code.items():
+            if path.parts[0] != "runtime":
+                continue
+            for match in re.finditer(r"\bthread_local\b", text):
+                if path.as_posix() != CONTEXT_FILE:
+                    self.report(path, line_of(text, match.start()), f"thread_local: a thread's state is in {CONTEXT_FILE}")
+            for match in FUNCTION.finditer(text):
+                end = text.find("\n" + match.group(1) + "}", match.end())
+                length = text.count("\n", match.end(), end) if end >= 0 else 0
+                if length > MAX_FUNCTION_LINES and "(" in match.group(0):
+                    self.report(path, line_of(text, match.start()),
+                                f"a function of {length} lines; at most {MAX_FUNCTION_LINES} in the runtime")
 
     # Operations
 

@@ -49,6 +49,18 @@ class LintTest(unittest.TestCase):
     def test_upward_include_between_folders(self):
         self.expect({"spirv/a.h": '// A.\n#pragma once\n#include "../runtime/weft.h"\n'}, "spirv/a.h", "upward")
 
+    def test_state_of_threads_outside_of_the_context(self):
+        self.expect({"runtime/a.cpp": "// A.\nthread_local int state = 0;\n"}, "runtime/a.cpp", "thread_local")
+        self.assertEqual(self.problems({"runtime/context.cpp": "// C.\nthread_local int state = 0;\n"}), [])
+
+    def test_long_functions_of_the_runtime(self):
+        body = "".join(f"  g({k});\n" for k in range(81))
+        self.expect({"runtime/a.cpp": "// A.\nvoid f(int a,\n       int b) {\n" + body + "}\n"}, "runtime/a.cpp", "81 lines")
+        self.expect({"runtime/a.h": "// A.\n#pragma once\nclass A {\n  void f() {\n" + body + "  }\n};\n"}, "runtime/a.h",
+                    "81 lines")
+        half = "".join(f"  g({k});\n" for k in range(79))
+        self.assertEqual(self.problems({"runtime/a.cpp": "// A.\nvoid f() {\n" + half + "}\nvoid h() {\n" + half + "}\n"}), [])
+
     def test_table_of_names_needs_tests_that_exist(self):
         table = "# L\n\n| Warp | here | test |\n|---|---|---|\n| `a` | `a` | `Suite.here` |\n| `b` | `b` | `Suite.gone` |\n"
         test = {"tests/device/a.cpp": "// A.\nTEST_P(Suite, here) {}\n"}
