@@ -239,7 +239,6 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
 
 void CapturedMemory::reach(StreamState& on, Reached& reached) const {
   each([&](const Capture::Used& u) {
-    u.storage->order_before(on, u.writes);
     if (!u.changes && leads_on(*u.storage)) u.storage->reach(reached.read_by_elements);
   });
   for (const Write& write : reached.writes)
@@ -247,8 +246,6 @@ void CapturedMemory::reach(StreamState& on, Reached& reached) const {
   add(reached.by_elements, {});
   std::erase_if(reached.read_by_elements,
                 [&](const auto& s) { return std::ranges::binary_search(reached.by_elements, s); });
-  for (const auto& storage : reached.by_elements) storage->order_before(on, true);
-  for (const auto& storage : reached.read_by_elements) storage->order_before(on, false);
   if (by_handles_) {
     device_->handles.refuse(structures_.unfound);
     reached.by_handles = device_->handles.all(on);
@@ -259,8 +256,17 @@ void CapturedMemory::reach(StreamState& on, Reached& reached) const {
                   fmt::format("{} goes by handles, and an array was freed that a structure stands on which kernels "
                               "find by its handle",
                               what_));
-    storage->order_before(on, false);
   }
+  order(on, accesses(reached));
+}
+
+std::vector<Access> CapturedMemory::accesses(const Reached& reached) const {
+  std::vector<Access> all;
+  each([&](const Capture::Used& u) { all.push_back({u.storage.get(), u.writes}); });
+  for (const auto& storage : reached.by_elements) all.push_back({storage.get(), true});
+  for (const auto* list : {&reached.read_by_elements, &reached.by_handles})
+    for (const auto& storage : *list) all.push_back({storage.get(), false});
+  return all;
 }
 
 void CapturedMemory::make_stale(StreamState& on, const Reached& reached) const {
@@ -272,10 +278,7 @@ void CapturedMemory::make_stale(StreamState& on, const Reached& reached) const {
 }
 
 void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
-  each([&](const Capture::Used& u) { u.storage->touched(on, ticket, u.writes); });
-  for (const auto& storage : reached.by_elements) storage->touched(on, ticket, true);
-  for (const auto* list : {&reached.read_by_elements, &reached.by_handles})
-    for (const auto& storage : *list) storage->touched(on, ticket, false);
+  note(on, ticket, accesses(reached));
   // Once more: others may have mended them meanwhile.
   make_stale(on, reached);
 }

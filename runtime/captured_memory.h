@@ -9,6 +9,7 @@
 #include "capture.h"
 #include "state.h"
 #include "view.h"
+#include "work.h"
 
 namespace weft::detail {
 
@@ -83,6 +84,8 @@ class CapturedMemory {
  private:
   template <class F>
   void each(F f) const;
+  /// What a run works on, as far as it has been found by now.
+  std::vector<Access> accesses(const Reached& reached) const;
   /// What memory refers to whose elements are copied or written.
   struct Brought {
     References last;  ///< behind the run

@@ -3,16 +3,18 @@
 
 namespace weft::detail {
 
-void before_issue(StreamState& on, const Work& work) {
-  for (std::size_t k = 0; k < work.accesses.size(); ++k) {
-    const Access& a = work.accesses[k];
+void order(StreamState& on, std::span<const Access> accesses, const Work::Words* words) {
+  for (std::size_t k = 0; k < accesses.size(); ++k) {
     try {
-      a.storage->order_before(on, a.changes);
+      accesses[k].storage->order_before(on, accesses[k].changes);
     } catch (const Error& e) {
-      if (!work.words) throw;
-      throw work.words->refusal(e, k);
+      if (!words) throw;
+      throw words->refusal(e, k);
     }
   }
+}
+
+void tell(StreamState& on, const Work& work) {
   for (const Access& a : work.accesses)
     if (a.elements) before_write(*a.elements, on, {.by = work.name, .argument = a.through});
 }

@@ -1,5 +1,6 @@
 // The one door for device work: here it is ordered after other work, told to those who watch what it changes, issued,
-// and noted for what comes later. Internal to the runtime.
+// and noted for what comes later. What is recorded now and submitted by others later goes through its parts. Internal
+// to the runtime.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -36,22 +37,29 @@ struct Work {
   const Words* words = nullptr;  ///< null: errors go as they are
 };
 
-/// Orders the work after what other streams do to its memory, and tells who watches that.
-/// Errors: Error(invalid_argument) for memory that was freed; what watchers throw. Nothing has happened then.
-void before_issue(StreamState& on, const Work& work);
+/// Before work is issued: it comes after what other streams do to its memory.
+/// Errors: Error(invalid_argument) for memory that was freed, in the words of `words` where there are any.
+void order(StreamState& on, std::span<const Access> accesses, const Work::Words* words = nullptr);
+/// And those hear of it who watch what it changes. Errors: theirs.
+void tell(StreamState& on, const Work& work);
+/// After it was issued: what comes later on its memory comes after it.
+inline void note(StreamState& on, backend::Ticket ticket, std::span<const Access> accesses) {
+  for (const Access& a : accesses) a.storage->touched(on, ticket, a.changes);
+}
 
 /// Gives device work to a stream. In a capture it is collected: each launch of the graph is ordered then.
 /// \param issue  `issue(backend::Stream&)`, which has the stream to itself, or `issue()`; returns the last ticket
-/// Errors: as before_issue(), and those of `issue`.
+/// Errors: as order() and tell(), and nothing has happened then; and those of `issue`.
 template <class Issue>
 backend::Ticket submit(StreamState& on, const Work& work, const Issue& issue) {
-  before_issue(on, work);
+  order(on, work.accesses, work.words);
+  tell(on, work);
   backend::Ticket ticket = 0;
   if constexpr (std::is_invocable_v<Issue, backend::Stream&>)
     ticket = on.with(issue);
   else
     ticket = issue();
-  for (const Access& a : work.accesses) a.storage->touched(on, ticket, a.changes);
+  note(on, ticket, work.accesses);
   return ticket;
 }
 

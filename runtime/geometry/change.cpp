@@ -2,17 +2,21 @@
 #include "change.h"
 
 #include <utility>
+#include <vector>
 
 #include "../given_structures.h"
+#include "../work.h"
 
 namespace weft::detail {
 
 void refuse_change(DeviceState& device, std::span<const ArrayBase* const> written,
                    std::span<const ArrayBase* const> read) {
   StreamState& stream = current_stream(device);
+  std::vector<Access> accesses;
   for (const auto& [list, writes] : {std::pair(written, true), std::pair(read, false)})
     for (const ArrayBase* a : list)
-      if (a && !a->is_null()) a->storage()->order_before(stream, writes);
+      if (a && !a->is_null()) accesses.push_back({a->storage().get(), writes});
+  order(stream, accesses);
 }
 
 void use_form(const std::shared_ptr<FormCell>& cell, const Form& form) {
