@@ -12,11 +12,11 @@
 #include "../frontend/support/error.h"
 #include "../frontend/types/layout.h"
 #include "../frontend/types/names.h"
+#include "detail/host_vector.h"
+#include "detail/packed.h"
+#include "detail/sizes.h"
 #include "device.h"
 #include "host_copy.h"
-#include "host_vector.h"
-#include "packed.h"
-#include "sizes.h"
 
 namespace weft {
 

@@ -5,8 +5,8 @@
 #include "../frontend/edsl/kernel.h"
 #include "../frontend/support/error.h"
 #include "array.h"
-#include "given_structures.h"
-#include "host_arg.h"
+#include "detail/given_structures.h"
+#include "detail/host_arg.h"
 
 namespace weft {
 

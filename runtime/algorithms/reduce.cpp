@@ -11,8 +11,8 @@
 
 #include <limits>
 
-#include "../scalars.h"
-#include "../tape_core.h"
+#include "../arrays/scalars.h"
+#include "../tape/tape_core.h"
 #include "work.h"
 
 namespace weft::detail {

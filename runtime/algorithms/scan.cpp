@@ -2,7 +2,7 @@
 // from there on. No thread waits for another.
 #include "scan.h"
 
-#include "../tape_core.h"
+#include "../tape/tape_core.h"
 #include "scan_kernels.h"
 #include "scan_runs.h"
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "../capture.h"
+#include "../graph/capture.h"
 
 namespace weft::detail {
 

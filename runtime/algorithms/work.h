@@ -5,9 +5,9 @@
 #include "../../frontend/edsl/any_floats.h"
 #include "../../frontend/edsl/names.h"
 #include "../../frontend/support/error.h"
+#include "../arrays/view.h"
 #include "../launch.h"
-#include "../observe.h"
-#include "../view.h"
+#include "../work/observe.h"
 #include "options.h"
 
 namespace weft::detail {

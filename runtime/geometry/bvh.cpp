@@ -13,8 +13,8 @@
 
 #include "../../frontend/support/error.h"
 #include "../array_create.h"
-#include "../capture.h"
-#include "../observe.h"
+#include "../graph/capture.h"
+#include "../work/observe.h"
 #include "bvh_build.h"
 #include "change.h"
 #include "handle.h"

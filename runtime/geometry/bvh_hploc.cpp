@@ -5,7 +5,7 @@
 
 #include "../../frontend/edsl/any_floats.h"
 #include "../../frontend/edsl/group.h"
-#include "../state.h"
+#include "../core/state.h"
 #include "bvh_build.h"
 #include "bvh_ranges.h"
 

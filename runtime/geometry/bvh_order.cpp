@@ -5,7 +5,7 @@
 
 #include "../../frontend/edsl/report.h"
 #include "../algorithms/sort.h"
-#include "../view.h"
+#include "../arrays/view.h"
 #include "bvh_build.h"
 #include "curve.h"
 

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "../given_structures.h"
-#include "../work.h"
+#include "../detail/given_structures.h"
+#include "../work/work.h"
 
 namespace weft::detail {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "../capture.h"
-#include "../observe.h"
+#include "../graph/capture.h"
+#include "../work/observe.h"
 
 namespace weft::detail {
 

@@ -4,9 +4,9 @@
 #include "../../frontend/edsl/kernel.h"
 #include "../../frontend/edsl/names.h"
 #include "../array_create.h"
-#include "../capture.h"
+#include "../graph/capture.h"
 #include "../launch.h"
-#include "../work.h"
+#include "../work/work.h"
 #include "finite.h"
 
 namespace weft::detail {

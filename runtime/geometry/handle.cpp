@@ -5,7 +5,7 @@
 
 #include "../../frontend/edsl/checks.h"
 #include "../../frontend/edsl/report.h"
-#include "../state.h"
+#include "../core/state.h"
 
 namespace weft {
 

@@ -3,9 +3,9 @@
 
 #include <functional>
 
+#include "../../runtime/core/state.h"
 #include "../../runtime/geometry/hash_grid.h"
 #include "../../runtime/geometry/mesh.h"
-#include "../../runtime/state.h"
 #include "geometry_shapes.h"
 #include "harness.h"
 

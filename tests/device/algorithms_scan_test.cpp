@@ -9,7 +9,7 @@
 #include <random>
 
 #include "../../runtime/algorithms/scan_runs.h"
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "full_sizes.h"
 #include "subgroup_sizes.h"
 

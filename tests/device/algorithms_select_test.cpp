@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "device_test.h"
 
 using namespace weft;

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "../../runtime/algorithms/sort_passes.h"
+#include "../../runtime/core/state.h"
 #include "../../runtime/graph.h"
-#include "../../runtime/state.h"
 #include "full_sizes.h"
 #include "subgroup_sizes.h"
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "device_test.h"
 
 using namespace weft;

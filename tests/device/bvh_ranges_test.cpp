@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "device_test.h"
 #include "subgroup_sizes.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "../../backends/vulkan/device.h"
-#include "../../runtime/dlpack_abi.h"
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
+#include "../../runtime/exchange/dlpack_abi.h"
 #include "../stand_in/cuda_stand_in.h"
 #include "cuda_memory.h"
 #include "dlpack_foreign.h"

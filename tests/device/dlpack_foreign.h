@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "../../runtime/dlpack_abi.h"
+#include "../../runtime/exchange/dlpack_abi.h"
 
 namespace weft::test {
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "../../backends/backend.h"
-#include "../../runtime/dlpack_abi.h"
+#include "../../runtime/exchange/dlpack_abi.h"
 #include "dlpack_foreign.h"
 #include "watched_test.h"
 

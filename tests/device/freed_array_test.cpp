@@ -10,7 +10,7 @@
 #include <functional>
 #include <numeric>
 
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "device_test.h"
 #include "dlpack_foreign.h"
 

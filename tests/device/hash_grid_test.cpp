@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "device_test.h"
 #include "full_sizes.h"
 

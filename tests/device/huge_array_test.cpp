@@ -1,7 +1,7 @@
 // More than 32 bits count: launches in several dispatches, arrays beyond 2^31 elements, and what refuses them.
 #include <optional>
 
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "device_test.h"
 
 using namespace weft;

@@ -1,8 +1,8 @@
 // Indexed arrays: elements that lists of indices choose, read and written by kernels and copied on the device.
 #include <numeric>
 
+#include "../../runtime/core/state.h"
 #include "../../runtime/graph.h"
-#include "../../runtime/state.h"
 #include "device_test.h"
 
 using namespace weft;

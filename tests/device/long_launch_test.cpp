@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "../../runtime/pacer.h"
+#include "../../runtime/core/pacer.h"
 #include "device_test.h"
 
 using namespace weft;

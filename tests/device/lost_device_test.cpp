@@ -16,8 +16,8 @@
 
 #include "../../backends/vulkan/device.h"
 #include "../../backends/vulkan/stream.h"
-#include "../../runtime/dlpack_abi.h"
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
+#include "../../runtime/exchange/dlpack_abi.h"
 #include "watched_test.h"
 
 using namespace weft;

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "../../frontend/support/platform.h"
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "device_test.h"
 #include "forwarding_device.h"
 

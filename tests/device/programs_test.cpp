@@ -1,5 +1,5 @@
 // Programs in memory: shared by equal kernels, kept while one is alive, and bounded in number.
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "device_test.h"
 
 using namespace weft;

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "device_test.h"
 #include "printed.h"
 

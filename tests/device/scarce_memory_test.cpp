@@ -8,7 +8,7 @@
 #include <functional>
 #include <optional>
 
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "device_test.h"
 #include "forwarding_device.h"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "device_test.h"
 
 using namespace weft;

@@ -11,7 +11,7 @@
 
 #include "../../backends/vulkan/device.h"
 #include "../../backends/vulkan/stream.h"
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 #include "printed.h"
 #include "watched_test.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "../../runtime/dlpack_abi.h"
+#include "../../runtime/exchange/dlpack_abi.h"
 #include "inputs.h"
 
 namespace weft {

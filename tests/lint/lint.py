@@ -21,7 +21,7 @@ FRONTEND_LAYERS = {"support": 0, "types": 1, "ir": 2, "edsl": 3, "passes": 3, "a
 FILE_LAYERS = {"frontend/ir/type.h": "types"}
 
 # The state of a thread that the runtime has (docs/decisions.md), and the longest function there.
-CONTEXT_FILE = "runtime/context.cpp"
+CONTEXT_FILE = "runtime/work/context.cpp"
 MAX_FUNCTION_LINES = 80
 FUNCTION = re.compile(r"^( {0,2})(?!namespace|class|struct|enum|union|using|extern)[A-Za-z_~][^;]*\{$", re.MULTILINE)
 

@@ -51,7 +51,7 @@ class LintTest(unittest.TestCase):
 
     def test_state_of_threads_outside_of_the_context(self):
         self.expect({"runtime/a.cpp": "// A.\nthread_local int state = 0;\n"}, "runtime/a.cpp", "thread_local")
-        self.assertEqual(self.problems({"runtime/context.cpp": "// C.\nthread_local int state = 0;\n"}), [])
+        self.assertEqual(self.problems({"runtime/work/context.cpp": "// C.\nthread_local int state = 0;\n"}), [])
 
     def test_long_functions_of_the_runtime(self):
         body = "".join(f"  g({k});\n" for k in range(81))

@@ -5,7 +5,7 @@
 
 #include "../../backends/vulkan/device.h"
 #include "../../backends/vulkan/vulkan.h"
-#include "../../runtime/state.h"
+#include "../../runtime/core/state.h"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "../../../runtime/state.h"
+#include "../../../runtime/core/state.h"
 #include "../watched_test.h"
 #include "embedded.h"
 

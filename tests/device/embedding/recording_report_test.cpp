@@ -2,7 +2,7 @@
 #include <weft/runtime/graph.h>
 
 #include "../../../backends/vulkan/device.h"
-#include "../../../runtime/state.h"
+#include "../../../runtime/core/state.h"
 #include "../printed.h"
 #include "../watched_test.h"
 #include "embedded.h"

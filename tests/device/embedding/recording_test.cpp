@@ -9,7 +9,7 @@
 
 #include "../../../backends/vulkan/recordings.h"
 #include "../../../backends/vulkan/stream.h"
-#include "../../../runtime/state.h"
+#include "../../../runtime/core/state.h"
 #include "../watched_test.h"
 #include "embedded.h"
 

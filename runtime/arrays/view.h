@@ -1,0 +1,63 @@
+// An array whose element type the runtime need not know: handed on, cut, and laid over other memory. Internal.
+#pragma once
+#include "../array.h"
+
+namespace weft::detail {
+
+/// A handle for the runtime's own use, with what Array<T, N> keeps to itself.
+class View : public ArrayBase {
+ public:
+  View() : ArrayBase(1, 1) {}
+  explicit View(const ArrayBase& a) : ArrayBase(a) {}
+  /// Elements of the same shape and strides that begin at another place.
+  View(const ArrayBase& like, std::shared_ptr<Storage> storage, std::uint64_t address) : ArrayBase(like) {
+    storage_ = std::move(storage);
+    address_ = address;
+  }
+  /// Elements in a row.
+  View(std::shared_ptr<Storage> storage, std::uint64_t address, std::int64_t count, std::uint32_t element_bytes)
+      : ArrayBase(1, element_bytes) {
+    storage_ = std::move(storage);
+    address_ = address;
+    shape_ = {count};
+    stride_ = {element_bytes};
+  }
+  /// Elements of their own, of the same shape, in a row.
+  static View like(const ArrayBase& a) {
+    View v(a);
+    Extent extent(0);
+    extent.rank = a.ndim();
+    for (int k = 0; k < a.ndim(); ++k) extent.n[std::size_t(k)] = a.shape(k);
+    v.create(a.device(), extent, a.ndim());
+    return v;
+  }
+
+  void zero() {
+    const std::vector<std::byte> bytes(element_bytes_);
+    fill_element(bytes.data());
+  }
+  /// The elements in row-major order.
+  std::vector<std::byte> bytes() const {
+    auto all = host_vector<std::byte>(std::uint64_t(size()) * element_bytes_);
+    download(all.data());
+    return all;
+  }
+  void assign(const std::vector<std::byte>& bytes) { upload(bytes.data(), bytes.size() / element_bytes_); }
+  using ArrayBase::make_gradient;
+  void copy(const ArrayBase& from) { copy_elements(from); }
+  std::uint64_t end() const { return address() + extent_bytes(); }
+};
+
+/// The memory of an array whose elements lie in a row, as numbers of type T in a row.
+template <class T>
+class Row : public Array<T, 1> {
+ public:
+  explicit Row(const ArrayBase& a) {
+    this->storage_ = a.storage();
+    this->address_ = a.address();
+    this->shape_ = {a.size() * std::int64_t(a.element_bytes()) / std::int64_t(sizeof(T))};
+    this->stride_ = {sizeof(T)};
+  }
+};
+
+}  // namespace weft::detail

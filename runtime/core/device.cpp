@@ -1,0 +1,451 @@
+// Opening devices by name, their streams, and who waits for whom.
+#include "../device.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "../../backends/reference/reference.h"
+#include "../../backends/vulkan/interop.h"
+#include "../../backends/vulkan/vulkan.h"
+#include "../../frontend/support/error.h"
+#include "../../frontend/support/platform.h"
+#include "../graph/capture.h"
+#include "../reports/profile_log.h"
+#include "process.h"
+#include "state.h"
+
+namespace weft {
+
+namespace detail {
+
+StreamState::~StreamState() {
+  Reports found;
+  try {
+    if (reporting() || kept_.failures) synchronize(found);
+  } catch (const std::exception&) {
+    // A lost device: every call on it said so, and what its kernels reported went with it, unless it was read before.
+    found.add(std::exchange(kept_, {}));
+  }
+  found.deliver_quietly();
+}
+
+// After a wait for everything: what was dropped before is not needed any more, and whoever waits may have nothing else
+// for the device in a long time.
+void StreamState::give_back() { device->device->give_back(); }
+
+bool StreamState::held_up() const { return backend::held_up(*device->device); }
+
+void StreamState::release() {
+  const bool reports = with([&](backend::Stream& s) {
+    s.submit();
+    return reporting();
+  });
+  if (reports && !held_up()) keep_from([&](Reports& found) { synchronize(found); });
+}
+
+void StreamState::end() noexcept {
+  Reports found;
+  try {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || held_up()) return;
+    given_->synchronize();
+    collect(*given_, backend::kAllWork, found);
+  } catch (const std::exception&) {
+    // A lost device runs nothing any more.
+  }
+  found.deliver_quietly();
+}
+
+bool StreamState::free_for_another() {
+  return with([&](backend::Stream& s) {
+    if (!reporting()) return true;
+    const auto runs = [&](const std::shared_ptr<ReportBuffer>& r) { return r && r->pending() && !s.done(r->last()); };
+    if (held_up() || runs(reports_) || runs(graph_reports_) || std::ranges::any_of(earlier_, runs)) return false;
+    settle(s);
+    return true;
+  });
+}
+
+void StreamState::keep(Reports&& found) {
+  Reports lines;
+  lines.lines = std::move(found.lines);
+  found.lines.clear();
+  if (found.failures) with([&](backend::Stream&) { kept_.add(std::move(found)); });
+  lines.show();
+}
+
+ReportBuffer& StreamState::report_buffer(backend::Stream& s) {
+  if (const std::uint64_t now = device->waits.load(); now != waits_seen_ && !capture) {
+    divide_reports();
+    waits_seen_ = now;
+  }
+  if (graph_reports_ && held_up()) earlier_.push_back(std::move(graph_reports_));
+  if (graph_reports_) settle(s);
+  if (!reports_) reports_ = std::make_shared<ReportBuffer>(*device->device, capture != nullptr);
+  return *reports_;
+}
+
+void StreamState::report_to(backend::Stream& s, std::shared_ptr<ReportBuffer> reports) {
+  keep_alone(s, *reports);
+  if (!held_up()) {
+    settle(s);
+  } else {
+    divide_reports();
+    if (graph_reports_) earlier_.push_back(std::move(graph_reports_));
+  }
+  reports->restart(s);
+  graph_reports_ = std::move(reports);
+}
+
+void StreamState::settle(ReportBuffer& reports) {
+  const auto waiting =
+      with([&](backend::Stream& s) { return reports.pending() ? s.waiting(reports.last()) : std::function<void()>(); });
+  if (waiting) waiting();
+  with([&](backend::Stream& s) { keep_alone(s, reports); });
+}
+
+void StreamState::keep_alone(backend::Stream& s, ReportBuffer& reports) {
+  if (reports.pending()) reports.collect(s, reports.last(), kept_);
+  // Another stream may run it next.
+  if (graph_reports_.get() == &reports) graph_reports_.reset();
+  std::erase_if(earlier_, [&](const auto& earlier) { return earlier.get() == &reports; });
+}
+
+void StreamState::settle(backend::Stream& s) {
+  Reports found;
+  try {
+    collect(s, ~backend::Ticket(0), found);
+  } catch (...) {
+    kept_ = std::move(found);
+    throw;
+  }
+  kept_ = std::move(found);
+}
+
+StreamClock& StreamState::clock() {
+  if (!clock_) clock_ = std::make_unique<StreamClock>(*device->device);
+  return *clock_;
+}
+
+Pacer& StreamState::pacer() {
+  if (!pacer_) pacer_ = std::make_unique<Pacer>(clock());
+  return *pacer_;
+}
+
+DeviceState::~DeviceState() {
+  // Streams wait for their work when they go; programs must outlive that, the device everything.
+  streams.clear();
+  programs.clear();
+  handles.end(*device);
+  parked.free_finished(*device);  // what is left goes with the device
+}
+
+}  // namespace detail
+
+using detail::DeviceState;
+using detail::StreamState;
+
+namespace {
+
+StreamState* make_stream(DeviceState& device) {
+  auto s = std::make_unique<StreamState>(device, device.device->create_stream());
+  if (device.profile) device.profile->join(*s);
+  return device.streams.emplace_back(std::move(s)).get();
+}
+
+std::shared_ptr<DeviceState> make_state(std::unique_ptr<backend::Device> device) {
+  static std::atomic<std::uint64_t> next_id{1};
+  auto state = std::make_unique<DeviceState>();
+  state->id = next_id++;
+  state->device = std::move(device);
+  state->dispatch_budget = state->device->info().dispatch_budget;
+  state->default_stream = make_stream(*state);
+  return detail::make_known(std::move(state));
+}
+
+std::optional<int> adapter_number(std::string_view name) {
+  constexpr std::string_view prefix = "vulkan:";
+  if (!name.starts_with(prefix)) return {};
+  name.remove_prefix(prefix.size());
+  int number = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size() || number < 0) return {};
+  return number;
+}
+
+std::vector<backend::DeviceInfo> adapters() {
+  const detail::InDriver looking;
+  detail::refuse_half_forked();
+  return backend::list_vulkan_devices();
+}
+
+// "cpu" is the first software adapter: resolved here, so that it shares its device with "vulkan:N".
+std::string resolve(std::string_view name) {
+  if (name == "cpu") {
+    for (const backend::DeviceInfo& info : adapters())
+      if (info.software) return info.name;
+    throw Error(
+        ErrorKind::no_device,
+        "there is no software Vulkan device for \"cpu\"; install Mesa's lavapipe (Debian: mesa-vulkan-drivers)");
+  }
+  if (name == "vulkan") return "vulkan:0";
+  if (name == "reference" || adapter_number(name)) return std::string(name);
+  throw Error(ErrorKind::no_device,
+              fmt::format("there is no device \"{}\"; devices here: {}", name, fmt::join(Device::list(), ", ")));
+}
+
+std::unique_ptr<backend::Device> open_backend(const std::string& name) {
+  if (name == "reference") return backend::open_reference();
+  detail::refuse_half_forked();
+  return backend::open_vulkan(*adapter_number(name));
+}
+
+std::shared_ptr<DeviceState> open_shared(std::string_view asked) {
+  std::string name = resolve(asked);
+  const detail::InDriver opening;
+  detail::OpenDevices& open = detail::open_devices();
+  std::lock_guard lock(open.mutex);
+  std::weak_ptr<DeviceState>& known = open.by_name[name];
+  std::shared_ptr<DeviceState> state = known.lock();
+  if (state && state->left_behind.load()) state->device->check_alive();
+  if (!state) known = state = make_state(open_backend(name));
+  detail::end_with_process();
+  return state;
+}
+
+}  // namespace
+
+Device::Device(std::string_view name, Loc loc) : state_(detail::called_from(loc, [&] { return open_shared(name); })) {}
+
+Device Device::open(std::string_view name, Loc loc) {
+  return detail::called_from(loc, [&] {
+    const std::string resolved = resolve(name);
+    const detail::InDriver opening;
+    return Device(make_state(open_backend(resolved)));
+  });
+}
+
+Device Device::adopt(const VulkanHandles& handles, Loc loc) {
+  return detail::called_from(loc, [&] {
+    const detail::InDriver opening;
+    return Device(make_state(backend::adopt_vulkan(handles)));
+  });
+}
+
+Device Device::best(Loc loc) {
+  if (auto name = platform::environment("WEFT_DEVICE")) return Device(*name, loc);
+  const std::vector<backend::DeviceInfo> all = detail::called_from(loc, [&] { return adapters(); });
+  for (const backend::DeviceInfo& info : all)
+    if (!info.software) return Device(info.name, loc);
+  return Device(all.empty() ? "vulkan:0" : all.front().name, loc);
+}
+
+std::vector<std::string> Device::list() {
+  std::vector<std::string> names;
+  try {
+    bool software = false;
+    for (const backend::DeviceInfo& info : adapters()) {
+      names.push_back(info.name);
+      software = software || info.software;
+    }
+    if (software) names.push_back("cpu");
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::device_lost) throw;  // in the child of a fork: Vulkan has stayed with the parent
+  }
+  names.push_back("reference");
+  return names;
+}
+
+std::string detail::name_beside(const DeviceState& device, const DeviceState& other) {
+  const std::string& name = device.device->info().name;
+  return &device != &other && name == other.device->info().name ? name + " (another Device of that name)" : name;
+}
+
+const std::string& Device::name() const { return state_->device->info().name; }
+const std::string& Device::adapter() const { return state_->device->info().adapter; }
+const std::string& Device::driver() const { return state_->device->info().driver; }
+bool Device::is_software() const { return state_->device->info().software; }
+std::uint64_t Device::memory_bytes() const { return state_->device->info().memory_bytes; }
+bool Device::wraps_host() const { return state_->device->info().wraps_host; }
+bool Device::has_ray_query() const { return state_->device->info().ray_query; }
+backend::Device& Device::native() const { return *state_->device; }
+
+Stream Device::stream() const {
+  if (const StreamScope* scope = StreamScope::of(*state_)) return scope->stream_;
+  // Aliased: the handle keeps the device, which owns its streams.
+  return Stream(std::shared_ptr<StreamState>(state_, state_->default_stream));
+}
+
+Stream Device::create_stream(StreamPriority priority, Loc loc) const {
+  return detail::called_from(loc, [&] {
+    state_->device->check_alive();
+    std::unique_lock lock(state_->mutex);
+    StreamState* s = nullptr;
+    detail::Reports of_last_owner;
+    // The one that came last, whose memory is the warmest.
+    auto& idle = state_->idle;
+    const auto found = std::find_if(idle.rbegin(), idle.rend(), [](StreamState* i) { return i->free_for_another(); });
+    if (found == idle.rend()) {
+      s = make_stream(*state_);
+      state_->several_streams = true;
+    } else {
+      s = *found;
+      idle.erase(std::next(found).base());
+      of_last_owner = s->take_kept();
+    }
+    lock.unlock();
+    s->with([&](backend::Stream& b) {
+      b.start_at_once(priority == StreamPriority::high);
+      b.track_hazards(s->track_hazards = true);
+      b.barrier_always(s->barrier_always = false);
+    });
+    Stream made(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
+      try {
+        done->release();
+        std::lock_guard lock(keep->mutex);
+        keep->idle.push_back(done);
+      } catch (const std::exception&) {
+        // A lost device: the next call on it says so. The stream stays with the device, unused.
+      }
+    }));
+    state_->default_stream->keep(std::move(of_last_owner));  // what shows lines may use the device
+    return made;
+  });
+}
+
+void Device::synchronize(Loc loc) const {
+  detail::called_from(loc, [&] {
+    detail::Capture::refuse_waits();
+    state_->default_stream->deliver_from([&](detail::Reports& found) {
+      for (StreamState* s : state_->all_streams()) s->synchronize(found);
+      state_->parked.free_finished(*state_->device);
+    });
+  });
+}
+
+void Device::set_dispatch_budget(double seconds, Loc loc) const {
+  detail::called_from(loc, [&] {
+    if (!(seconds >= 0))
+      throw Error(ErrorKind::invalid_argument, fmt::format("a dispatch budget of {} seconds", seconds));
+    state_->device->check_alive();
+    if (seconds > 0) state_->device->create_timestamps(2);  // says so where there is no clock
+    state_->dispatch_budget = seconds;
+  });
+}
+double Device::dispatch_budget() const { return state_->dispatch_budget; }
+
+CompileCounts Device::compile_counts() const {
+  backend::CompileStats s = state_->device->stats();
+  return {s.emitted, s.loaded, s.rejected};
+}
+
+namespace {
+// An event of a capture has no stream, and the capture's number for a ticket.
+void refuse_captured(const std::shared_ptr<StreamState>& stream, std::uint64_t ticket) {
+  if (!stream && ticket)
+    throw Error(
+        ErrorKind::invalid_argument,
+        "this event was recorded in a capture: it is no moment in the work of a stream. Record one after the launch of "
+        "the graph");
+}
+}  // namespace
+
+bool Event::done(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    refuse_captured(stream_, ticket_);
+    return !stream_ || stream_->with([&](backend::Stream& s) { return s.done(ticket_); });
+  });
+}
+void Event::wait(Loc loc) const {
+  detail::called_from(loc, [&] {
+    detail::Capture::refuse_waits();
+    refuse_captured(stream_, ticket_);
+    if (stream_) stream_->wait(ticket_);
+  });
+}
+bool Event::wait_for(double seconds, Loc loc) const {
+  return detail::called_from(loc, [&] {
+    detail::Capture::refuse_waits();
+    if (!(seconds >= 0)) throw Error(ErrorKind::invalid_argument, fmt::format("a wait of {} seconds", seconds));
+    using Clock = std::chrono::steady_clock;
+    constexpr double kForEver = 1e8;  // what a clock can count; some years
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(std::min(seconds, kForEver)));
+    Clock::duration pause = std::chrono::microseconds(20);
+    while (!done()) {
+      const Clock::duration left = end - Clock::now();
+      if (left <= Clock::duration::zero()) return false;
+      std::this_thread::sleep_for(std::min(pause, left));
+      pause = std::min<Clock::duration>(2 * pause, std::chrono::milliseconds(1));
+    }
+    wait();
+    return true;
+  });
+}
+
+// In a capture order follows from the arrays alone: events there say nothing that the graph does not know.
+Event Stream::record(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    Event event;
+    if (detail::Capture* capture = detail::Capture::current()) {
+      capture->stream_for(*state_->device);  // refuses other devices
+      event.ticket_ = capture->serial;
+      return event;
+    }
+    event.stream_ = state_;
+    event.ticket_ = state_->with([](backend::Stream& s) { return s.submit(); });
+    return event;
+  });
+}
+void Stream::wait(const Event& event, Loc loc) const {
+  detail::called_from(loc, [&] {
+    if (detail::Capture* capture = detail::Capture::current()) {
+      capture->stream_for(*state_->device);
+      if (!event.stream_ && (event.ticket_ == 0 || event.ticket_ == capture->serial)) return;
+      throw Error(
+          ErrorKind::invalid_argument,
+          fmt::format("a stream is to wait, while {}, for an event from outside: let the stream wait before what is "
+                      "captured is launched",
+                      capture->doing()));
+    }
+    refuse_captured(event.stream_, event.ticket_);
+    if (!event.stream_) return;
+    if (event.stream_->device != state_->device) {
+      const std::string &own = state_->device->device->info().name, &other = event.stream_->device->device->info().name;
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("a stream of device {} is to wait for an event of device {}{}: wait for it on the host",
+                              own, other, other == own ? " (2)" : ""));  // as profiles tell them apart
+    }
+    event.stream_->start(event.ticket_);
+  });
+}
+
+void Stream::submit(Loc loc) {
+  detail::called_from(loc, [&] { state_->with([](backend::Stream& s) { s.submit(); }); });
+}
+void Stream::synchronize(Loc loc) {
+  detail::called_from(loc, [&] {
+    detail::Capture::refuse_waits();
+    state_->deliver_from([&](detail::Reports& found) { state_->synchronize(found); });
+  });
+}
+void Stream::track_hazards(bool on) {
+  state_->device->device->check_alive();
+  state_->with([&](backend::Stream& s) { s.track_hazards(state_->track_hazards = on); });
+}
+void Stream::barrier_always(bool on) {
+  state_->device->device->check_alive();
+  state_->with([&](backend::Stream& s) { s.barrier_always(state_->barrier_always = on); });
+}
+backend::Stream& Stream::native() { return *state_->stream_; }
+
+StreamState& detail::state_of(const Stream& stream) { return *stream.state_; }
+
+}  // namespace weft

@@ -1,0 +1,125 @@
+// Handles that live, and the memory of those that do not.
+#include "handles.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "../../frontend/support/error.h"
+#include "../graph/capture.h"
+#include "state.h"
+
+namespace weft::detail {
+
+void Handles::add(const std::shared_ptr<Storage>& element, std::shared_ptr<std::atomic<bool>> stale) {
+  std::vector<Element> ended;  // whose watches may go once the lock is
+  {
+    std::lock_guard lock(mutex_);
+    const auto gone = std::ranges::partition(elements_, [](const Element& e) { return !e.storage.expired(); });
+    ended.assign(std::make_move_iterator(gone.begin()), std::make_move_iterator(gone.end()));
+    elements_.erase(gone.begin(), gone.end());
+    elements_.push_back({element, std::move(stale)});
+    element->is_handle = true;
+  }
+  changed();
+}
+
+void Handles::gone(const std::shared_ptr<Storage>& element) {
+  std::shared_ptr<std::atomic<bool>> dropped;  // whose watch may go once the lock is
+  std::lock_guard lock(mutex_);
+  for (Element& e : elements_)
+    if (!e.storage.owner_before(element) && !element.owner_before(e.storage)) dropped = std::move(e.stale);
+}
+
+void Handles::changed() {
+  std::shared_ptr<const References> dropped;  // whose memory may be freed once the lock is
+  std::lock_guard lock(mutex_);
+  ++changes_;
+  dropped.swap(beyond_);
+}
+
+void Handles::bury(const backend::Allocation& element, std::span<const Written> writes) {
+  {
+    std::lock_guard lock(mutex_);
+    graves_.push_back(element);
+    for (const Written& w : writes) {
+      const auto known = std::ranges::find(buried_, w.stream, &Written::stream);
+      if (known == buried_.end())
+        buried_.push_back(w);
+      else
+        known->ticket = std::max(known->ticket, w.ticket);
+    }
+  }
+  changed();
+}
+
+void Handles::end(backend::Device& device) {
+  for (const backend::Allocation& grave : graves_) device.free(grave);
+  graves_.clear();
+}
+
+template <class F>
+void Handles::refuse_if(const F& is_stale) {
+  References kept;  // the last to let go of one may not have the lock
+  bool stale = false;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Element& e : elements_) {
+      if (!e.stale || !is_stale(e.stale)) continue;
+      auto storage = e.storage.lock();
+      stale |= bool(storage);
+      kept.push_back(std::move(storage));
+    }
+  }
+  if (stale)
+    throw Error(ErrorKind::invalid_argument,
+                "a kernel goes by handles while a mesh or a hierarchy of boxes needs its rebuild(): the indices of the "
+                "mesh have changed, or its last refit or rebuild failed");
+}
+
+void Handles::refuse_stale(const StreamState& stream) {
+  refuse_if([&](const auto& mark) { return *mark || (stream.capture && !stream.capture->find(mark)); });
+}
+
+void Handles::refuse(std::span<const std::shared_ptr<std::atomic<bool>>> structures) {
+  if (structures.empty()) return;
+  refuse_if([&](const auto& mark) { return std::ranges::count(structures, mark) > 0; });
+}
+
+References Handles::all(StreamState& stream) {
+  refuse_stale(stream);
+  References found;
+  std::vector<Written> waits;
+  std::shared_ptr<const References> beyond;
+  std::uint64_t changes = 0;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Element& e : elements_)
+      if (auto storage = e.storage.lock()) found.push_back(std::move(storage));
+    std::ranges::copy_if(buried_, std::back_inserter(waits), [&](const Written& b) { return b.stream != &stream; });
+    beyond = beyond_;
+    changes = changes_;
+  }
+  for (const Written& b : waits) b.stream->wait(b.ticket);
+  if (!waits.empty()) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(buried_, [&](const Written& b) { return std::ranges::find(waits, b) != waits.end(); });
+  }
+  if (!beyond) {
+    References reached;
+    for (const std::shared_ptr<Storage>& element : found) {
+      References of_one;
+      element->reach(of_one);
+      reached.insert(reached.end(), of_one.begin(), of_one.end());
+    }
+    std::ranges::sort(reached);
+    const auto rest = std::ranges::unique(reached);
+    reached.erase(rest.begin(), rest.end());
+    beyond = std::make_shared<const References>(std::move(reached));
+    std::lock_guard lock(mutex_);
+    if (changes == changes_) beyond_ = beyond;
+  }
+  found.insert(found.end(), beyond->begin(), beyond->end());
+  return found;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,546 @@
+// Memory of a device and the order of work on it between streams.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "../../backends/vulkan/interop.h"
+#include "../../frontend/support/error.h"
+#include "../device.h"
+#include "../graph/capture.h"
+#include "state.h"
+
+namespace weft::detail {
+
+std::uint64_t Storage::next_serial() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
+Storage::~Storage() {
+  if (device->left_behind.load(std::memory_order_relaxed)) return;
+  if (wrapped) {
+    for (const Use& u : users()) {
+      try {
+        u.stream->keep_from([&](Reports& found) { u.stream->wait(u.ticket, found); });
+      } catch (const std::exception&) {
+        // A lost device runs nothing any more.
+      }
+    }
+  }
+  if (!is_freed()) give_back();
+}
+
+void Storage::give_back() {
+  if (outside.address) disclaim(*device, outside.address);
+  if (user_outside_.finish) {
+    device->parked.add(allocation, std::move(user_outside_));
+  } else if (is_handle) {
+    std::vector<Handles::Written> writes;
+    for (const Use& u : writers()) writes.push_back({u.stream, u.write});
+    device->handles.bury(allocation, writes);
+  } else if (allocation.bytes) {
+    device->device->free(allocation);
+  }
+}
+
+void Storage::refuse_pinned() const {
+  if (holds_gradients)
+    throw Error(ErrorKind::invalid_argument, "gradients of an array are freed: they go with their last handle");
+  constexpr std::array<const char*, std::size_t(PinnedBy::count)> kBy = {
+      "a tape that has recorded work on it; reset() that first", "a Recording; let it end first",
+      "a tensor of DLPack's; have it dropped first"};
+  std::string by;
+  for (std::size_t k = 0; k < pins_.size(); ++k)
+    if (pins_[k] > 0) by += (by.empty() ? "" : ", and ") + std::string(kBy[k]);
+  if (!by.empty()) throw Error(ErrorKind::invalid_argument, "an array is freed that others still work on: " + by);
+}
+
+void Storage::free() {
+  check_present();
+  {
+    std::lock_guard lock(mutex_);
+    refuse_pinned();
+  }
+  // A failure that is reported here leaves everything as it was.
+  wait_for_users();
+  // Dropped with no lock: their ends may be those of other memory, and call what others gave.
+  std::shared_ptr<void> owner;
+  std::vector<Reference> references;
+  {
+    std::lock_guard lock(mutex_);
+    check_present();
+    refuse_pinned();
+    freed_ = true;
+    owner = std::move(owner_);
+    references = std::move(references_);
+    update_has_references();
+  }
+  give_back();
+}
+
+void Storage::refuse_freed() {
+  throw Error(ErrorKind::invalid_argument, "an array is used after it was freed: Array::free() gave its memory back");
+}
+
+std::shared_ptr<const void> Storage::pin(PinnedBy by) {
+  // Made first: where there is no memory for it, its end runs at once, and must find neither lock nor pin.
+  const auto pinned = std::make_shared<bool>(false);
+  const std::shared_ptr<const void> pin(this, [by, pinned, self = weak_from_this()](const void*) {
+    const std::shared_ptr<Storage> storage = self.lock();
+    if (!storage || !*pinned) return;
+    std::lock_guard lock(storage->mutex_);
+    --storage->pins_[std::size_t(by)];
+  });
+  std::lock_guard lock(mutex_);
+  check_present();
+  ++pins_[std::size_t(by)];
+  *pinned = true;
+  return pin;
+}
+
+void Storage::order_after_others(StreamState& stream, bool writes) {
+  std::vector<Use> others;
+  {
+    std::lock_guard lock(mutex_);
+    // To write, all that another stream did here has to come first; to read, what it wrote.
+    std::ranges::copy_if(uses_, std::back_inserter(others),
+                         [&](const Use& u) { return u.stream != &stream && !u.started && (writes || u.writes); });
+  }
+  if (others.empty()) return;
+  for (const Use& u : others) u.stream->start(writes ? u.ticket : u.write);
+  std::lock_guard lock(mutex_);
+  for (Use& u : uses_)
+    for (const Use& o : others)
+      if (u.stream == o.stream && u.ticket == o.ticket && (writes || u.write == u.ticket)) u.started = true;
+}
+
+void Storage::touched(StreamState& stream, backend::Ticket ticket, bool writes) {
+  if (stream.capture) return stream.capture->touch(shared_from_this(), writes);
+  std::lock_guard lock(mutex_);
+  auto own = std::ranges::find(uses_, &stream, &Use::stream);
+  if (own == uses_.end()) {
+    uses_.push_back({&stream});
+    own = uses_.end() - 1;
+  }
+  // Threads that share the stream may come here in another order than there.
+  own->ticket = std::max(own->ticket, ticket);
+  own->started = false;
+  if (!writes) return;
+  own->write = std::max(own->write, ticket);
+  own->writes = true;
+  std::rotate(own, own + 1, uses_.end());
+}
+
+// In the order of uses_, so that the last is of who wrote last.
+std::vector<Storage::Use> Storage::writers() {
+  std::lock_guard lock(mutex_);
+  std::vector<Use> list;
+  std::ranges::copy_if(uses_, std::back_inserter(list), &Use::writes);
+  return list;
+}
+
+// What waits for others who know the memory: of their writes weft knows nothing else. Asked for by the host's accesses
+// and not noted with each use, as no other array has to wait for them.
+std::vector<Storage::Use> Storage::awaited() {
+  std::vector<Use> list;
+  if (!(wrapped || lent.load(std::memory_order_relaxed)) || device->waits.load() == 0) return list;
+  for (StreamState* s : device->all_streams())
+    if (const backend::Ticket ticket = s->awaited.load(std::memory_order_acquire))
+      list.push_back({.stream = s, .ticket = ticket, .write = ticket, .writes = true});
+  return list;
+}
+
+std::vector<Storage::Use> Storage::before_host_reads() {
+  std::vector<Use> list = awaited();
+  const std::vector<Use> own = writers();
+  list.insert(list.end(), own.begin(), own.end());  // whoever wrote last at the end
+  return list;
+}
+
+// After waits for these.
+void Storage::forget(std::span<const Use> done) {
+  std::lock_guard lock(mutex_);
+  if (uses_.size() < 2) return;
+  std::erase_if(uses_, [&](const Use& u) {
+    return std::ranges::any_of(done, [&](const Use& d) {
+      return d.stream == u.stream && d.ticket == u.ticket && d.write == u.write && d.write == d.ticket;
+    });
+  });
+}
+
+void Storage::wait_for_writers() {
+  check_present();
+  Capture::refuse_waits();
+  device->device->check_alive();
+  const std::vector<Use> list = before_host_reads();
+  if (list.empty()) return;
+  // What one stream's kernels reported ends no wait for another.
+  list.front().stream->deliver_from([&](Reports& found) {
+    for (const Use& u : list) u.stream->wait(u.write, found);
+    forget(list);
+  });
+}
+
+std::vector<Storage::Use> Storage::users() {
+  std::lock_guard lock(mutex_);
+  return uses_;
+}
+
+void Storage::wait_for_users() {
+  check_present();
+  Capture::refuse_waits();
+  device->device->check_alive();
+  wait_for(users());
+}
+
+void Storage::wait_for_everybody() {
+  check_present();
+  Capture::refuse_waits();
+  device->device->check_alive();
+  std::vector<Use> list = awaited();
+  const std::vector<Use> own = users();
+  list.insert(list.end(), own.begin(), own.end());
+  wait_for(list);
+}
+
+void Storage::wait_for(std::span<const Use> list) {
+  if (list.empty()) return;
+  list.front().stream->deliver_from([&](Reports& found) {
+    for (const Use& u : list) u.stream->wait(u.ticket, found);
+  });
+}
+
+namespace {
+// Each once. Lists may be long: an array for each element.
+void make_unique(References& list) {
+  std::ranges::sort(list);
+  const auto rest = std::ranges::unique(list);
+  list.erase(rest.begin(), rest.end());
+}
+}  // namespace
+
+void Storage::reach(References& found) {
+  std::vector<Storage*> visited, open{this};
+  while (!open.empty()) {
+    Storage* at = open.back();
+    open.pop_back();
+    if (std::ranges::find(visited, at) != visited.end()) continue;
+    visited.push_back(at);
+    if (at->holds_itself()) found.push_back(at->shared_from_this());
+    for (const std::shared_ptr<Storage>& s : at->references()) {
+      if (s->holds_arrays()) open.push_back(s.get());
+      found.push_back(s);
+    }
+  }
+  make_unique(found);
+}
+
+void Storage::refuse_circle(const References& references) {
+  const References known = this->references();
+  for (const std::shared_ptr<Storage>& s : references) {
+    if (s.get() == this || !s->has_references() || std::ranges::binary_search(known, s)) continue;
+    References beyond;
+    s->reach(beyond);
+    if (std::ranges::any_of(beyond, [&](const auto& b) { return b.get() == this; }))
+      throw Error(ErrorKind::unsupported, "arrays of structs hold each other in a circle");
+  }
+}
+
+// Under the lock, in the version that is the last one by now. Returns what is new.
+References Storage::add_references(const References& list) {
+  References added;
+  std::vector<Reference> all;
+  all.reserve(references_.size() + list.size());
+  auto old = references_.begin();
+  for (const std::shared_ptr<Storage>& memory : list) {
+    while (old != references_.end() && old->memory < memory) all.push_back(std::move(*old++));
+    if (old != references_.end() && old->memory == memory)
+      ++old;
+    else
+      added.push_back(memory);
+    all.push_back({memory, reference_version_});
+  }
+  all.insert(all.end(), std::make_move_iterator(old), std::make_move_iterator(references_.end()));
+  references_ = std::move(all);
+  update_has_references();
+  return added;
+}
+
+Storage::Referred Storage::refer_to(References references) {
+  make_unique(references);
+  const bool itself = std::erase_if(references, [&](const auto& s) { return s.get() == this; }) > 0;
+  refuse_circle(references);
+  if (itself) hold_itself();
+  Referred referred;
+  {
+    std::lock_guard lock(mutex_);
+    referred.before = reference_version_;
+    referred.after = reference_version_ = ++last_reference_version_;
+    referred.added = add_references(references);
+  }
+  if (is_handle && !referred.added.empty()) device->handles.changed();
+  return referred;
+}
+
+void Storage::refer_only_to(References references, std::uint64_t version) {
+  make_unique(references);
+  std::erase_if(references, [&](const auto& s) { return s.get() == this; });
+  refuse_circle(references);
+  References dropped;  // freed after the lock is
+  {
+    std::lock_guard lock(mutex_);
+    reference_version_ = ++last_reference_version_;
+    add_references(references);
+    const auto replaced =
+        std::ranges::stable_partition(references_, [&](const Reference& r) { return r.version > version; });
+    for (Reference& r : replaced) dropped.push_back(std::move(r.memory));
+    references_.erase(replaced.begin(), replaced.end());
+    for (References* copy : copies_) {
+      copy->insert(copy->end(), dropped.begin(), dropped.end());
+      make_unique(*copy);
+    }
+    update_has_references();
+  }
+  if (is_handle) device->handles.changed();
+}
+
+void Storage::take_back(const Referred& referred) {
+  References dropped;  // freed after the lock is
+  {
+    std::lock_guard lock(mutex_);
+    if (reference_version_ != referred.after) return;
+    reference_version_ = referred.before;
+    const auto replaced = std::ranges::stable_partition(
+        references_, [&](const Reference& r) { return !std::ranges::binary_search(referred.added, r.memory); });
+    for (Reference& r : replaced) dropped.push_back(std::move(r.memory));
+    references_.erase(replaced.begin(), replaced.end());
+    update_has_references();
+  }
+  if (is_handle) device->handles.changed();
+}
+
+bool Storage::leads_to_freed() {
+  if (!has_references()) return false;
+  References behind;
+  reach(behind);
+  return std::ranges::any_of(behind, &Storage::is_freed);
+}
+
+std::uint64_t Storage::reference_version() {
+  std::lock_guard lock(mutex_);
+  return reference_version_;
+}
+
+// Under the lock.
+References Storage::all_references() const {
+  References all;
+  for (const Reference& r : references_) all.push_back(r.memory);
+  for (const References* list : coming_) all.insert(all.end(), list->begin(), list->end());
+  if (!coming_.empty()) make_unique(all);
+  return all;
+}
+
+References Storage::references() {
+  std::lock_guard lock(mutex_);
+  return all_references();
+}
+
+void Storage::begin_copy(References* replaced) {
+  std::lock_guard lock(mutex_);
+  copies_.push_back(replaced);
+}
+
+void Storage::end_copy(References* replaced) {
+  std::lock_guard lock(mutex_);
+  std::erase(copies_, replaced);
+}
+
+References Storage::references(const References* replaced) {
+  std::lock_guard lock(mutex_);
+  References all = all_references();
+  all.insert(all.end(), replaced->begin(), replaced->end());
+  make_unique(all);
+  return all;
+}
+
+void Storage::begin_coming(References& coming) {
+  make_unique(coming);
+  const bool itself = std::erase_if(coming, [&](const auto& s) { return s.get() == this; }) > 0;
+  refuse_circle(coming);
+  if (itself) hold_itself();
+  if (coming.empty()) return;
+  {
+    std::lock_guard lock(mutex_);
+    coming_.push_back(&coming);
+    update_has_references();
+  }
+  if (is_handle) device->handles.changed();
+}
+
+void Storage::end_coming(const References& coming) {
+  if (coming.empty()) return;
+  {
+    std::lock_guard lock(mutex_);
+    std::erase(coming_, &coming);
+    update_has_references();
+  }
+  if (is_handle) device->handles.changed();
+}
+
+void Storage::used_outside(OutsideUser user) {
+  std::lock_guard lock(mutex_);
+  if (!user_outside_.finish) user_outside_ = std::move(user);
+}
+
+std::shared_ptr<const Gradient> Storage::gradient() {
+  if (!has_gradient()) return nullptr;
+  std::lock_guard lock(mutex_);
+  return gradient_;
+}
+
+void Storage::set_gradient(std::shared_ptr<const Gradient> gradient) {
+  std::lock_guard lock(mutex_);
+  if (gradient_) return;
+  gradient_ = std::move(gradient);
+  has_gradient_.store(true, std::memory_order_release);
+}
+
+void Storage::watch(const std::shared_ptr<Watcher>& watcher) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(watchers_, [](const auto& w) { return w.expired(); });
+  watchers_.push_back(watcher);
+  watched_ = true;
+}
+
+Watchers Storage::watchers() {
+  Watchers alive;
+  std::lock_guard lock(mutex_);
+  for (const auto& w : watchers_)
+    if (auto watcher = w.lock()) alive.add(std::move(watcher));
+  if (alive.begin() == alive.end()) {
+    watchers_.clear();
+    watched_ = false;
+  }
+  return alive;
+}
+
+void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
+  check_present();
+  Capture::refuse_waits();
+  device->device->check_alive();
+  const std::vector<Use> list = before_host_reads();
+  // Without a writer any stream will do.
+  const Use last = list.empty() ? Use{&stream_of_thread(*device)} : list.back();
+  (list.empty() ? last : list.front()).stream->deliver_from([&](Reports& found) {
+    for (const Use& u : list)
+      if (u.stream != last.stream || u.write > last.write) u.stream->wait(u.write, found);
+    last.stream->wait_with(last.write, found, [&](backend::Stream& s) { s.download(to, from, bytes, last.write); });
+    forget(list);
+  });
+}
+
+std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes,
+                                  backend::MemoryKind kind) {
+  device->device->check_alive();
+  // Fills work on whole words, and so do atomic operations on less.
+  const std::uint64_t padded = (bytes + 3) / 4 * 4;
+  device->allocated += padded;
+  device->parked.make_room(*device->device);
+  backend::Allocation allocation;
+  try {
+    if (bytes) allocation = device->device->allocate(padded, kind);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::out_of_memory || padded > device->device->info().memory_bytes) throw;
+    // Memory that was freed may still wait for work: finish it and try once more. What the host may have to signal
+    // before it runs cannot be finished.
+    if (backend::held_up(*device->device)) {
+      for (StreamState* s : device->all_streams()) s->with([](backend::Stream& b) { b.submit(); });
+    } else {
+      const OutsideCapture at_once;
+      device->default_stream->keep_from([&](Reports& found) {
+        for (StreamState* s : device->all_streams()) s->synchronize(found);
+        device->parked.free_finished(*device->device);
+      });
+    }
+    allocation = device->device->allocate(padded, kind);
+  }
+  return std::make_shared<Storage>(device, allocation, bytes);
+}
+
+std::shared_ptr<Storage> allocate_shared(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
+  const backend::VulkanAccess access(*device->device, "shareable()");
+  if (bytes == 0)
+    throw Error(ErrorKind::invalid_argument, "an array without elements is to be shared: it has no memory");
+  const std::uint64_t padded = (bytes + 3) / 4 * 4;
+  device->parked.make_room(*device->device);
+  backend::Allocation allocation;
+  try {
+    allocation = access.allocate_shared(padded);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::out_of_memory || device->parked.bytes() == 0) throw;
+    device->parked.free_finished(*device->device);
+    allocation = access.allocate_shared(padded);
+  }
+  return std::make_shared<Storage>(device, allocation, nullptr, Storage::Outside{});
+}
+
+std::shared_ptr<Storage> import_shared(const std::shared_ptr<DeviceState>& device, SharedMemory&& memory,
+                                       std::uint64_t bytes) {
+  const backend::VulkanAccess access(*device->device, "import_memory()");
+  return std::make_shared<Storage>(device, access.import_shared(std::move(memory), bytes), nullptr, Storage::Outside{});
+}
+
+void claim(DeviceState& device, std::uintptr_t begin, std::uint64_t bytes) {
+  if (begin % 4 || bytes % 4)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} bytes at address {:#x} are wrapped: both must be multiples of 4", bytes, begin));
+  std::lock_guard lock(device.mutex);
+  auto after = device.wrapped.upper_bound(begin);
+  if (after != device.wrapped.begin()) {
+    const auto before = std::prev(after);
+    if (begin - before->first < before->second) after = before;
+  }
+  if (after != device.wrapped.end() && after->first < begin + bytes)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} bytes at address {:#x} are wrapped, a part of which an array on {} stands on already",
+                            bytes, begin, device.device->info().name));
+  device.wrapped.emplace(begin, bytes);
+}
+
+void disclaim(DeviceState& device, std::uintptr_t begin) {
+  std::lock_guard lock(device.mutex);
+  device.wrapped.erase(begin);
+}
+
+std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, const VulkanBuffer& buffer,
+                              std::shared_ptr<void> owner) {
+  const backend::VulkanAccess access(*device->device, "wrap_buffer()");
+  if (!access.adopted())
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a VkBuffer is wrapped on {}, which is not adopted: it has a VkDevice of its own",
+                            device->device->info().name));
+  device->device->check_alive();
+  if (buffer.bytes == 0) return std::make_shared<Storage>(device, backend::Allocation{}, 0);
+  return std::make_shared<Storage>(device, access.wrap(buffer), std::move(owner), Storage::Outside{});
+}
+
+std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, std::byte* memory, std::uint64_t bytes,
+                              std::shared_ptr<void> owner) {
+  const backend::DeviceInfo& info = device->device->info();
+  if (!info.wraps_host)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{} ({}) cannot use memory of the host without a copy", info.name, info.adapter));
+  device->device->check_alive();
+  if (bytes == 0) return std::make_shared<Storage>(device, backend::Allocation{}, 0);
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  claim(*device, begin, bytes);
+  try {
+    const backend::Allocation allocation = device->device->wrap(memory, bytes);
+    return std::make_shared<Storage>(device, allocation, std::move(owner), Storage::Outside{begin});
+  } catch (...) {
+    disclaim(*device, begin);
+    throw;
+  }
+}
+
+}  // namespace weft::detail

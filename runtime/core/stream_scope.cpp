@@ -1,0 +1,31 @@
+// Which stream this thread's work goes to when it names none.
+#include <utility>
+
+#include "../device.h"
+#include "../work/context.h"
+#include "state.h"
+
+namespace weft {
+
+// Scopes are a list through themselves.
+StreamScope::StreamScope(Stream stream)
+    : stream_(std::move(stream)), outer_(std::exchange(detail::Context::here().stream_scope, this)) {}
+StreamScope::~StreamScope() {
+  // Of a scope in a std::optional the end may come out of order.
+  StreamScope** link = &detail::Context::here().stream_scope;
+  while (*link && *link != this) link = &(*link)->outer_;
+  if (*link) *link = outer_;
+}
+
+const StreamScope* StreamScope::of(const detail::DeviceState& device) {
+  const StreamScope* scope = detail::Context::here().stream_scope;
+  while (scope && detail::state_of(scope->stream_).device != &device) scope = scope->outer_;
+  return scope;
+}
+
+detail::StreamState& detail::stream_of_thread(DeviceState& device) {
+  const StreamScope* scope = StreamScope::of(device);
+  return scope ? detail::state_of(scope->stream_) : *device.default_stream;
+}
+
+}  // namespace weft

@@ -1,0 +1,382 @@
+// Recordings, semaphores of others, adopted devices.
+#include "../vulkan_interop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "../../frontend/support/error.h"
+#include "../core/state.h"
+#include "../extent.h"
+#include "../graph/capture.h"
+#include "../graph/captured_memory.h"
+#include "../work/observe.h"
+
+namespace weft {
+
+using detail::Capture;
+using detail::StreamState;
+
+namespace {
+
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+// Handles of others make sense on their device alone.
+void require_adopted(detail::DeviceState& device, const char* what) {
+  if (!backend::VulkanAccess(*device.device, what).adopted())
+    throw Error(ErrorKind::unsupported, fmt::format("{} on {}, which is not adopted: it has a VkDevice of its own",
+                                                    what, device.device->info().name));
+}
+
+// One of weft's own, or on a device that others make semaphores of.
+void require_semaphore(detail::DeviceState& device, VkSemaphore semaphore, const char* what) {
+  const backend::VulkanAccess access(*device.device, what);
+  if (!semaphore) invalid(fmt::format("{} with a null semaphore", what));
+  if (!access.adopted() && !access.owns(semaphore))
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{} on {} with a semaphore that is no TimelineSemaphore of this Device: others' are for "
+                            "devices that are adopted",
+                            what, device.device->info().name));
+}
+
+StreamState& recordings_of(detail::DeviceState& device) {
+  std::lock_guard lock(device.mutex);
+  if (!device.recordings) {
+    auto made = backend::VulkanAccess(*device.device, "record_into()").create_recordings();
+    device.recordings = device.streams.emplace_back(std::make_unique<StreamState>(device, std::move(made))).get();
+    device.several_streams = true;
+  }
+  return *device.recordings;
+}
+
+}  // namespace
+
+struct Recording::State {
+  std::shared_ptr<detail::DeviceState> device;
+  StreamState* recordings = nullptr;
+  StreamState* stream = nullptr;  ///< that was asked to record
+  backend::Ticket recording = 0;  ///< 0: nothing is recorded yet
+  backend::Ticket ticket = 0;     ///< of the last submission, or of the recording as long as there is none
+  std::unique_ptr<backend::Operations> operations;
+  detail::CapturedMemory memory;
+  /// Its owner may submit the command buffer as long as this lives, and asks nobody.
+  std::vector<std::shared_ptr<const void>> pins;
+  std::vector<std::shared_ptr<const void>> reached_pins;  ///< of what the last prepare() found
+  detail::CapturedMemory::Reached reached;                ///< by the submission that comes next
+  struct Kept {
+    backend::Ticket submission = 0;
+    detail::CapturedMemory::Reached reached;
+  };
+  std::vector<Kept> kept;                         ///< by submissions that are not known to have run
+  std::shared_ptr<detail::ReportBuffer> reports;  ///< null where no kernel prints, asserts or checks itself
+
+  /// Waits for the submission that was told of last, and takes what it reported.
+  void wait(detail::Reports& found) const { recordings->wait(ticket, found); }
+
+  /// What was given to weft before and has to do with the same memory comes before what is submitted next. Tapes that
+  /// need elements which change then are told.
+  void order() {
+    release();
+    reached = {};  // of a submission that did not come
+    try {
+      const auto locked_forms = memory.forms().lock();
+      order_now();
+    } catch (...) {
+      reached = {};  // nothing is copied
+      throw;
+    }
+  }
+  /// The same under the lock of the forms, with nothing reached yet.
+  void order_now() {
+    memory.order_before(*recordings, *stream, reached);
+    reached_pins.clear();
+    for (const auto* list : {&reached.by_elements, &reached.read_by_elements, &reached.by_handles})
+      for (const auto& storage : *list) reached_pins.push_back(storage->pin(detail::Storage::PinnedBy::recording));
+  }
+
+  /// The submission works on its memory from now on. Elements and handles may come to refer to other memory while it
+  /// runs: nobody else keeps this.
+  /// \return  what prepare() would have refused
+  std::optional<Error> submitted() {
+    std::optional<Error> refused;
+    kept.push_back({ticket, std::exchange(reached, {})});
+    detail::CapturedMemory::Reached& now = kept.back().reached;
+    memory.add_writes(now.writes);
+    memory.touched(*recordings, ticket, now);
+    {
+      detail::Forms& forms = memory.forms();
+      const auto locked_forms = forms.lock();
+      forms.forget();
+      try {
+        forms.check("a recording that was submitted just now", "record");
+      } catch (const Error& e) {
+        refused = e;
+      }
+      forms.made();
+    }
+    memory.has_brought(now);
+    release();
+    return refused;
+  }
+
+  /// What submissions that have run had reached.
+  void release() {
+    std::vector<Kept> ended;  // the end of memory may ask the stream of recordings
+    recordings->with([&](backend::Stream& s) {
+      const auto run = std::partition(kept.begin(), kept.end(), [&](const Kept& k) { return !s.done(k.submission); });
+      ended.assign(std::make_move_iterator(run), std::make_move_iterator(kept.end()));
+      kept.erase(run, kept.end());
+    });
+  }
+
+  ~State() {
+    if (recording == 0) return;
+    {
+      const auto locked_forms = memory.forms().lock();
+      memory.forms().forget();
+    }
+    try {
+      recordings->sleep(ticket);
+      recordings->keep_from([&](detail::Reports& found) {
+        if (reports && ticket != recording) wait(found);
+        recordings->with([&](backend::Stream& s) { backend::end_vulkan(s, recording); });
+      });
+    } catch (const std::exception&) {
+      // A lost device runs nothing any more.
+    }
+  }
+};
+
+Recording::Recording() = default;
+Recording::Recording(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Recording::Recording(Recording&&) noexcept = default;
+Recording& Recording::operator=(Recording&&) noexcept = default;
+Recording::~Recording() = default;
+
+Recording::State& Recording::state() const {
+  if (!state_) invalid("a null Recording is used");
+  return *state_;
+}
+
+void Recording::prepare(Loc loc) const {
+  detail::called_from(loc, [&] {
+    State& s = state();
+    s.device->device->check_alive();
+    if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is prepared");
+    const bool reported = s.reports && s.ticket != s.recording;
+    if (reported) Capture::refuse_waits();
+    s.order();
+    s.recordings->with([&](backend::Stream& b) { backend::prepared_vulkan(b, s.recording); });
+    if (reported) wait();
+  });
+}
+
+void Recording::wait(Loc loc) const {
+  detail::called_from(loc, [&] {
+    const State& s = state();
+    Capture::refuse_waits();
+    s.recordings->deliver_from([&](detail::Reports& found) { s.wait(found); });
+  });
+}
+
+void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
+  State& s = state();
+  Capture::refuse_waits();
+  std::uint64_t before = 0;
+  s.recordings->with([&](backend::Stream& b) {
+    // The queue has the work all the same: it is known to have run when all has that the queue has.
+    if (semaphore) before = backend::goes_back_vulkan(b, s.recording, semaphore, value);
+    if (before) semaphore = {};
+    s.ticket = backend::submitted_vulkan(b, s.recording, semaphore, value);
+    if (!s.reports) return;
+    s.reports->recorded(s.ticket);
+    s.recordings->report_later(s.reports);
+  });
+  // The work happens now, whatever was done since it was recorded.
+  const std::optional<Error> refused = s.submitted();
+  if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is submitted");
+  if (refused) throw *refused;
+  if (before)
+    invalid(
+        fmt::format("a recording is said to have run when its semaphore has the value {}, and a submission before it "
+                    "when that has {}: the values of a timeline grow",
+                    value, before));
+}
+
+void Recording::submitted(Loc loc) const {
+  detail::called_from(loc, [&] { tell({}, 0); });
+}
+
+void Recording::submitted(VkSemaphore semaphore, std::uint64_t value, Loc loc) const {
+  detail::called_from(loc, [&] {
+    if (!semaphore) invalid("a recording is said to be submitted with a null semaphore");
+    if (value == 0)
+      invalid("a recording is said to be submitted with a semaphore that gets 0, which it has from the start");
+    tell(semaphore, value);
+  });
+}
+
+bool Recording::done(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    State& s = state();
+    return s.recordings->with([&](backend::Stream& b) { return b.done(s.ticket); });
+  });
+}
+
+namespace detail {
+
+namespace {
+Placement placed(std::shared_ptr<Storage> storage, const Extent& extent, int ndim, std::uint32_t element_bytes) {
+  Placement p;
+  p.address = storage->allocation.address;
+  p.storage = std::move(storage);
+  p.shape = extent.n;
+  p.stride = tight_strides(extent.n, ndim, element_bytes);
+  return p;
+}
+}  // namespace
+
+Placement place_shared(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes) {
+  const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes);
+  return placed(allocate_shared(device.state(), bytes), extent, ndim, element_bytes);
+}
+
+Placement place_imported(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes,
+                         SharedMemory&& memory) {
+  const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes);
+  return placed(import_shared(device.state(), std::move(memory), bytes), extent, ndim, element_bytes);
+}
+
+}  // namespace detail
+
+SharedMemory export_memory(const ArrayBase& array, Loc loc) {
+  return detail::called_from(loc, [&] {
+    if (array.is_null()) invalid("the memory of a null array is shared");
+    array.storage()->check_present();
+    SharedMemory shared =
+        backend::VulkanAccess(*array.storage()->device->device, "export_memory()").share(array.address());
+    array.storage()->lent = true;
+    return shared;
+  });
+}
+
+namespace {
+// The device goes after the semaphore.
+std::shared_ptr<backend::TimelineHandle> keep(std::shared_ptr<detail::DeviceState> device,
+                                              std::shared_ptr<backend::TimelineHandle> handle) {
+  struct Kept {
+    std::shared_ptr<detail::DeviceState> device;
+    std::shared_ptr<backend::TimelineHandle> handle;
+  };
+  auto kept = std::make_shared<Kept>(std::move(device), std::move(handle));
+  return {kept, kept->handle.get()};
+}
+}  // namespace
+
+TimelineSemaphore::TimelineSemaphore(const Device& device, std::uint64_t value, bool shareable)
+    : handle_(keep(
+          device.state(),
+          backend::VulkanAccess(*device.state()->device, "TimelineSemaphore").create_timeline(value, shareable))) {}
+TimelineSemaphore::TimelineSemaphore(const Device& device, FileDescriptor&& fd)
+    : handle_(
+          keep(device.state(),
+               backend::VulkanAccess(*device.state()->device, "TimelineSemaphore").import_timeline(std::move(fd)))) {}
+std::uint64_t TimelineSemaphore::value() const { return handle_->value(); }
+void TimelineSemaphore::signal(std::uint64_t value, Loc loc) const {
+  detail::called_from(loc, [&] {
+    Capture::refuse_semaphores("the host is to signal a semaphore");
+    handle_->signal(value);
+  });
+}
+void TimelineSemaphore::wait(std::uint64_t value, Loc loc) const {
+  detail::called_from(loc, [&] {
+    Capture::refuse_waits();
+    handle_->wait(value);
+  });
+}
+VkSemaphore TimelineSemaphore::vk() const { return handle_->vk(); }
+FileDescriptor TimelineSemaphore::share() const { return handle_->share(); }
+
+Recording Stream::record_into(VkCommandBuffer commands, const std::function<void()>& work, Loc loc) const {
+  return detail::called_from(loc, [&] {
+    detail::DeviceState& device = *state_->device;
+    require_adopted(device, "record_into()");
+    if (!commands) invalid("work is recorded into a null VkCommandBuffer");
+    device.device->check_alive();
+    detail::refuse_empty(work, "record_into()");
+    auto made = std::make_unique<Recording::State>();
+    made->device = device.shared_from_this();
+    {
+      Capture collecting(device, "work is recorded into a command buffer", state_.get());
+      detail::call_back(work);
+      made->memory = detail::CapturedMemory(collecting, "a recording", "record");
+      made->pins = made->memory.pins();
+      made->reports = collecting.take_reports();
+      made->operations = collecting.take();
+      if (made->reports) made->reports->record_into(*made->operations);
+      // What fails here fails the capture as well.
+      const detail::OutsideCapture at_once;
+      StreamState& recordings = recordings_of(device);
+      state_->with([](backend::Stream& s) { s.submit(); });
+      made->recordings = &recordings;
+      made->stream = state_.get();
+      detail::Forms& forms = made->memory.forms();
+      const auto locked_forms = forms.lock();
+      forms.record();
+      made->order_now();
+      made->recording = made->ticket =
+          recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
+      made->memory.touched(recordings, made->ticket, made->reached);
+      forms.recorded();
+    }
+    return Recording(std::move(made));
+  });
+}
+
+void Stream::wait(VkSemaphore semaphore, std::uint64_t value, Loc loc) const {
+  detail::called_from(loc, [&] {
+    Capture::refuse_semaphores("a stream is to wait for a semaphore");
+    require_semaphore(*state_->device, semaphore, "wait()");
+    // The whole queue waits: what streams have been given by now comes before, and is reported on its own. A stream
+    // that another thread is giving work to right now has none that is known to be earlier.
+    ++state_->device->waits;
+    for (StreamState* other : state_->device->all_streams()) other->try_submit();
+    state_->with([&](backend::Stream& s) {
+      state_->awaited.store(backend::VulkanStreamAccess(s.own(), "wait()").await(semaphore, value),
+                            std::memory_order_release);
+    });
+  });
+}
+
+void Stream::signal(VkSemaphore semaphore, std::uint64_t value, Loc loc) const {
+  detail::called_from(loc, [&] {
+    Capture::refuse_semaphores("a stream is to signal a semaphore");
+    require_semaphore(*state_->device, semaphore, "signal()");
+    state_->with(
+        [&](backend::Stream& s) { return backend::VulkanStreamAccess(s.own(), "signal()").signal(semaphore, value); });
+  });
+}
+
+void Device::detach(Loc loc) const {
+  detail::called_from(loc, [&] {
+    Capture::refuse_waits();
+    const backend::VulkanAccess access(*state_->device, "detach()");
+    if (!access.adopted())
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("detach() on {}, which is not adopted: it goes with its last handle", name()));
+    state_->default_stream->deliver_from([&](detail::Reports& found) {
+      for (StreamState* s : state_->all_streams()) try {
+          s->synchronize(found);
+        } catch (const Error& e) {
+          // A lost device is given back as it is.
+          if (e.kind() != ErrorKind::device_lost) throw;
+        }
+      access.detach();
+    });
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,387 @@
+// Collecting, thread by thread.
+#include "capture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "../../frontend/support/error.h"
+#include "../arrays/view.h"
+#include "../work/observe.h"
+
+namespace weft::detail {
+
+namespace {
+void add(std::vector<Capture::Stale>& list, const Capture::Stale& structure) {
+  if (!std::ranges::count(list, structure)) list.push_back(structure);
+}
+
+// Kernels of the runtime: their names and arguments tell a user nothing.
+bool is_of_library(const Loc& loc) {
+  constexpr std::string_view here = __FILE__;
+  constexpr std::string_view room = here.substr(0, here.find_last_of("/\\"));
+  constexpr std::string_view folder = room.substr(0, room.find_last_of("/\\") + 1);
+  return loc && std::string_view(loc.file).starts_with(folder);
+}
+}  // namespace
+
+bool is_whole(const ArrayBase& a) {
+  return a.is_contiguous() && a.size() * a.element_bytes() == std::int64_t(a.storage()->bytes);
+}
+
+void refuse_freed(Storage& to, const References& brought) {
+  const auto leads_to_freed = [](const auto& s) { return s->is_freed() || s->leads_to_freed(); };
+  if (to.leads_to_freed() || std::ranges::any_of(brought, leads_to_freed))
+    throw Error(ErrorKind::invalid_argument,
+                "elements that are copied or written may hold an array that was freed: assign all of them anew");
+}
+
+References Bring::references() const { return from ? references(from->references()) : list; }
+
+References Bring::references(const References& held) const {
+  if (!from) return list;
+  References all = held;
+  if (from->holds_itself() && !to->is_copy && !from->is_copy) all.push_back(from);
+  if (std::erase(all, to) > 0) to->hold_itself();
+  return all;
+}
+
+void Bring::around(const std::function<void()>& write) const {
+  Capture* const capture = Capture::current();
+  std::optional<Capture::Undo> undo;
+  std::optional<Copying> copying;
+  if (capture)
+    undo.emplace(*capture);
+  else if (from && from != to)
+    copying.emplace(from);
+  const auto held = [&] {
+    return copying ? copying->references() : from && !capture ? from->references() : References();
+  };
+  const bool nothing = from && !from->holds_arrays() && !(whole && to->has_references());
+  const std::uint64_t version = nothing ? 0 : begin();
+  try {
+    write();
+  } catch (...) {
+    // Some elements may be written, and runs of others that replace what was said have come since.
+    try {
+      if (!capture) to->refer_to(references(held()));
+    } catch (const std::exception&) {  // the first one tells more
+    }
+    throw;
+  }
+  nothing ? brought_nothing(held()) : end(version, held());
+  if (undo) undo->done();
+}
+
+std::uint64_t Bring::begin() const {
+  Capture* const capture = Capture::current();
+  Storage::Referred referred = to->refer_to(references());
+  const std::uint64_t version = referred.after;
+  if (capture) {
+    capture->if_it_fails([to = to, referred = std::move(referred)] { to->take_back(referred); });
+    if (to->holds_arrays()) capture->refers(*to);
+  }
+  return version;
+}
+
+void Bring::end(std::uint64_t version, const References& held) const {
+  if (Capture* const capture = Capture::current())
+    capture->brings.push_back(*this);
+  else if (whole)
+    to->refer_only_to(references(held), version);
+  else
+    to->refer_to(references(held));
+}
+
+void Bring::brought_nothing(const References& held) const {
+  if (Capture* const capture = Capture::current()) {
+    // In a capture elements of `from` may come to hold arrays before the graph runs.
+    capture->brings.push_back(*this);
+    capture->brings.back().idle = true;
+  } else if (from->holds_itself() || !held.empty()) {
+    // Another thread has written them meanwhile.
+    to->refer_to(references(held));
+  }
+}
+
+void Capture::leads_on(Used& use) {
+  if (use.refers) return;
+  use.refers = true;
+  leading_.push_back(use.storage.get());
+}
+
+void Capture::refers(Storage& storage) {
+  // Launches that are captured behind this have to know that elements hold arrays.
+  if (const auto found = used.find(&storage); found != used.end()) leads_on(found->second);
+  for (std::size_t k = 0; k < brings.size(); ++k) {
+    if (!brings[k].idle || brings[k].from.get() != &storage) continue;
+    brings[k].idle = false;
+    if_it_fails([this, k] {
+      if (k < brings.size()) brings[k].idle = true;
+    });
+    const Bring bring = brings[k];  // the list may grow
+    bring.begin();
+  }
+}
+
+Capture::Capture(DeviceState& device, const char* doing, const StreamState* like)
+    : serial(Storage::next_serial()), device_(device), doing_(doing), before_(current()) {
+  if (before_)
+    throw Error(ErrorKind::unsupported, fmt::format("{} while {} already: end that before, or give it the work itself",
+                                                    doing, before_->doing()));
+  if (Recorder* r = recorder()) r->replaying(doing);
+  auto collector = std::make_unique<backend::CaptureStream>(*device.device);
+  collector_ = collector.get();
+  if (!like) like = &stream_of_thread(device);
+  collector->operations().track_hazards = like->track_hazards;
+  collector->operations().barrier_always = like->barrier_always;
+  stream_ = std::make_unique<StreamState>(device, std::move(collector));
+  stream_->capture = this;
+  Context::here().capture = this;
+}
+
+Capture::~Capture() {
+  Context::here().capture = before_;
+  if (std::uncaught_exceptions() > exceptions_) restore(0);
+}
+
+void Capture::if_it_fails(std::function<void()> restore) { restores_.push_back(std::move(restore)); }
+
+void Capture::restore(std::size_t changes) {
+  for (; restores_.size() > changes; restores_.pop_back()) restores_.back()();
+}
+
+Capture::Undo::Undo(Capture& capture)
+    : capture_(capture),
+      operations_(capture.position()),
+      launches_(capture.launches.size()),
+      changes_(capture.restores_.size()),
+      leading_(capture.leading_.size()),
+      brings_(capture.brings.size()),
+      forms_(capture.forms.mark()) {}
+
+Capture::Undo::~Undo() {
+  if (done_) return;
+  capture_.restore(changes_);
+  capture_.forms.back_to(forms_);
+  // Those that hold arrays all the same go on to do so.
+  for (std::size_t k = leading_; k < capture_.leading_.size(); ++k) {
+    Storage* const storage = capture_.leading_[k];
+    capture_.used.at(storage).refers = storage->holds_arrays();
+  }
+  while (capture_.brings.size() > brings_) capture_.brings.pop_back();
+  std::vector<backend::Operation>& list = capture_.operations().list;
+  if (list.size() > operations_) list.resize(operations_);
+  for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].dispatches = 0;
+}
+
+void Capture::refuse_waits(const char* what) {
+  if (Capture* const capture = Capture::current())
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} while {}: nothing of it has run yet", what, capture->doing()));
+}
+
+void Capture::refuse_semaphores(const char* what) {
+  if (Capture* const capture = Capture::current())
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} while {}: semaphores are no part of that; wait before it is launched or submitted, and "
+                            "signal behind it",
+                            what, capture->doing()));
+}
+
+StreamState& Capture::stream_for(DeviceState& device) {
+  if (&device != &device_)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} on device {}, and work is given to device {} meanwhile: it has one device's work; do "
+                            "the other's before or behind it",
+                            doing_, device_.device->info().name, name_beside(device, device_)));
+  return *stream_;
+}
+
+void Capture::touch(std::shared_ptr<Storage> storage, bool writes) {
+  Storage* const key = storage.get();
+  Used& use = used[key];
+  use.storage = std::move(storage);
+  use.writes = use.writes || writes;
+  if (use.storage->holds_arrays()) leads_on(use);
+}
+
+Watcher::Watcher() : serial(Storage::next_serial()), captured(Capture::current() != nullptr) {}
+
+void before_captured_write(const ArrayBase& elements, StreamState& stream, const Change& change) {
+  stream.capture->before_write(elements, change);
+}
+
+void Capture::before_write(const ArrayBase& elements, const Change& change) {
+  const auto refuse = [](const char* work, const char* of) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("work {} changes an array that a tape from outside of the {} still needs: let the tape end "
+                            "before, or record it inside",
+                            work, of));
+  };
+  for (const auto& watcher : elements.storage()->watchers()) {
+    if (watcher->serial > serial) {
+      const bool of_condition = watcher->serial > structures.since;
+      if (!of_condition && watcher->needs(elements)) refuse("in a condition of a graph", "condition");
+      Change known = change;
+      known.replaces_all &= of_condition;  // or nothing is changed
+      watcher->before_write(elements, *stream_, known);
+    } else if (watcher->needs(elements)) {
+      refuse("that is captured", "capture");
+    } else {
+      watcher->before_captured_write(elements);
+    }
+  }
+}
+
+void Capture::change(const Stale& structure) {
+  if_it_fails([this, before = structures] { structures = before; });
+  add(structures.changed, structure);
+  add(structures.written, structure);
+}
+
+void Capture::renew(const Stale& structure) {
+  if_it_fails([this, before = structures] { structures = before; });
+  std::erase(structures.changed, structure);
+  add(structures.used, structure);
+}
+
+bool Capture::use(const Stale& structure) {
+  if (!find(structure)) return false;
+  add(structures.used, structure);
+  return true;
+}
+
+bool Capture::find(const Stale& structure) {
+  if (std::ranges::count(structures.changed, structure)) return false;
+  add(structures.here, structure);
+  return true;
+}
+
+Capture::Structures Capture::begin_condition() {
+  if_it_fails([this, before = structures] { structures = before; });
+  forms.begin_condition();
+  Structures before = structures;
+  structures.here.clear();
+  structures.handles_here = false;
+  structures.since = Storage::next_serial();
+  return before;
+}
+
+void Capture::end_condition(const Structures& before, const char* what, bool again) {
+  forms.end_condition(again);
+  const auto was_used = [&](const Stale& s) { return std::ranges::count(structures.here, s) > 0; };
+  if (again && std::ranges::any_of(structures.changed, was_used))
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} uses a mesh, and changes its indices behind that: call its rebuild() at the end of the "
+                            "round",
+                            what));
+  if (again && structures.handles_here)
+    for (const Stale& s : structures.changed) add(structures.unfound, s);
+  structures.handles_here |= before.handles_here;
+  structures.since = before.since;
+  // What was changed before may not have been made anew.
+  for (const Stale& s : before.changed) add(structures.changed, s);
+  for (const Stale& s : before.here) add(structures.here, s);
+}
+
+void Capture::launched(const Dispatch& work, std::size_t dispatches, std::vector<Stale> stale_before) {
+  CapturedLaunch& made = launches.emplace_back();
+  made.operation = position() - 1;
+  made.dispatches = dispatches;
+  made.program = work.program.program;
+  made.call = work.program.call;
+  made.threads = work.threads;
+  made.stale_before = std::move(stale_before);
+  made.stale_behind = structures.changed;
+  forms.launched(launches.size() - 1, made.call, work.uses);
+  for (std::size_t k = 0; k < work.args.size() && !is_of_library(made.call->loc); ++k) {
+    const ir::Param& parameter = made.call->params[k];
+    const ArrayBase* const array = work.args[k].array;
+    if (!array || parameter.kind == ir::Param::Kind::absent || parameter.access == ir::Access::none) continue;
+    Used& use = used.at(array->storage().get());
+    if (use.kernel) continue;
+    use.kernel = made.call;
+    use.parameter = k;
+  }
+  for (std::size_t k = 0; k < work.args.size() && !Context::here().moves_elements; ++k) {
+    const ir::Param& parameter = work.program.call->params[k];
+    const ArrayBase* const array = work.args[k].array;
+    if (!array || parameter.kind == ir::Param::Kind::absent || !any(parameter.access, ir::kChanges)) continue;
+    Used& use = used.at(array->storage().get());
+    References held;
+    if (use.storage->holds_arrays()) use.storage->reach(held);
+    std::vector<Storage*> watched;
+    for (const auto& s : held)
+      if (s->watched()) watched.push_back(s.get());
+    if (std::exchange(use.changes, true))
+      std::erase_if(use.watched, [&](Storage* s) { return !std::ranges::count(watched, s); });
+    else
+      use.watched = std::move(watched);
+  }
+  if (!work.program.call->by_handles) return;
+  by_handles = structures.handles_here = true;
+  for (const Stale& s : structures.changed) add(structures.unfound, s);
+}
+
+void Capture::launched_nothing() { launches.emplace_back(); }
+
+void Capture::will_be_set() {
+  CapturedLaunch& last = launches.back();
+  if (last.dispatches != 1) return;
+  backend::Operation& operation = operations().list[last.operation];
+  operation.patched = true;
+  last.changed.clear();
+  last.needed.clear();
+  for (const backend::MemoryRange& range : operation.ranges)
+    if (any(range.access, ir::kChanges) && range.bytes != ~0ull) last.changed.push_back(range);
+  const auto needs = [&](const std::shared_ptr<Storage>& storage) {
+    const View all(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
+    return std::ranges::any_of(storage->watchers(), [&](const auto& watcher) {
+      return watcher->serial > serial && (watcher->needs(all) || watcher->follows(all));
+    });
+  };
+  for (const auto& [key, use] : used)
+    if (use.storage->watched() && needs(use.storage)) last.needed.push_back(use.storage);
+}
+
+backend::Operations& Capture::operations() { return collector_->operations(); }
+
+std::unique_ptr<backend::Operations> Capture::take() { return collector_->take(); }
+
+std::shared_ptr<ReportBuffer> Capture::take_reports() {
+  std::shared_ptr<ReportBuffer> reports = stream_->take_reports();
+  if (!reports) return nullptr;
+  reports->number(operations().list);
+  for (CapturedLaunch& l : launches) {
+    if (l.dispatches != 1) continue;
+    const backend::Operation& o = operations().list[l.operation];
+    if (o.report_at) std::memcpy(l.report.data(), o.args.data() + o.report_at, l.report.size());
+  }
+  return reports;
+}
+
+void clear_handle(const ArrayBase& element) noexcept {
+  const auto clear = [&] {
+    try {
+      View(element).zero();
+    } catch (const Error&) {
+    }
+  };
+  if (Capture::current()) clear();
+  const OutsideCapture at_once;
+  clear();
+  element.storage()->device->handles.gone(element.storage());
+}
+
+StreamState& current_stream(DeviceState& device) {
+  if (Capture* capture = Capture::current()) return capture->stream_for(device);
+  return stream_of_thread(device);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,322 @@
+// Order of captured work among all other work.
+#include "captured_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "../../frontend/support/error.h"
+#include "../arrays/view.h"
+#include "../work/observe.h"
+
+namespace weft::detail {
+
+namespace {
+View all_of(const std::shared_ptr<Storage>& storage) {
+  return View(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
+}
+}  // namespace
+
+CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* again)
+    : brings_(std::move(capture.brings)),
+      structures_(std::move(capture.structures)),
+      forms_(std::move(capture.forms)),
+      serial_(capture.serial),
+      by_handles_(capture.by_handles),
+      device_(&capture.device()),
+      what_(what),
+      again_(again) {
+  for (const Bring& b : brings_)
+    if (b.idle) idle_.push_back(b.from);
+  forms_.settle();
+  structures_.here.clear();  // of the capture alone: all that had handles
+  std::ranges::sort(idle_);
+  idle_.erase(std::ranges::unique(idle_).begin(), idle_.end());
+  const auto may_replace = [&](const Bring& b) {
+    const auto use = capture.used.find(b.to.get());
+    return b.whole && use != capture.used.end() && use->second.refers;
+  };
+  std::erase_if(brings_, [&](const Bring& b) { return b.idle && !may_replace(b); });
+  used_.reserve(capture.used.size());
+  for (auto& [storage, use] : capture.used) used_.push_back(std::move(use));
+}
+
+template <class F>
+void CapturedMemory::each(F f) const {
+  for (const Capture::Used& u : used_) f(u);
+  for (const auto& [launch, given] : given_)
+    for (const Capture::Used& u : given.memory) f(u);
+}
+
+bool CapturedMemory::is_given(const Storage& storage) const {
+  return std::ranges::any_of(given_, [&](const auto& given) {
+    return std::ranges::any_of(given.second.memory,
+                               [&](const Capture::Used& u) { return u.storage.get() == &storage; });
+  });
+}
+
+void CapturedMemory::check_present() const {
+  const auto refuse = [&](const std::string& since, const std::string& again, const std::string& kernel, Loc loc) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} works on an array that was freed since {}: {}", what_, since, again), kernel, loc);
+  };
+  const std::string captured = fmt::format("{} again", again_);
+  for (const Capture::Used& u : used_) {
+    if (!u.storage->is_freed()) continue;
+    if (!u.kernel) refuse("it was made", captured, {}, {});
+    // Others may have been set for the argument since.
+    refuse(fmt::format("it was made, {}{}", u.kernel->params[u.parameter].name, given_.empty() ? "" : " as captured"),
+           captured, u.kernel->name, u.kernel->loc);
+  }
+  for (const auto& [launch, given] : given_)
+    for (const Capture::Used& u : given.memory)
+      if (u.storage->is_freed())
+        refuse(fmt::format("it was set, {}", u.kernel->params[u.parameter].name), "set() the node again",
+               u.kernel->name, u.kernel->loc);
+  for (const Bring& b : brings_)
+    if (std::ranges::any_of(b.list, [](const auto& s) { return s->is_freed(); }))
+      refuse("it was made", captured, {}, {});
+  if (any_used([](const Capture::Stale& stale) { return stale->load(); }))
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} works on a mesh that needs its rebuild(): the indices of the mesh have changed, or its "
+                            "last refit or rebuild failed; if the mesh is gone, {} again",
+                            what_, again_));
+  forms_.check(what_, again_);
+}
+
+template <class F>
+bool CapturedMemory::any_used(const F& f) const {
+  return std::ranges::any_of(structures_.used, f) || std::ranges::any_of(given_, [&](const auto& given) {
+           return std::ranges::any_of(given.second.structures, f);
+         });
+}
+
+// Tapes from outside, and structures that the capture did not know to stand there: it has told the others.
+template <class F>
+void CapturedMemory::each_watcher(const Write& write, const F& f) const {
+  if (!write.to.storage()->watched() || write.to.size() == 0) return;
+  const auto is_known = [&](const Watcher& w) {
+    return (write.by_itself && w.serial < serial_) ||
+           (write.known && std::ranges::any_of(*write.known, [&](const auto& s) { return s.get() == w.stale(); }));
+  };
+  for (const auto& w : write.to.storage()->watchers())
+    if (!w->captured && !(w->stale() && (!w->stands_on(write.to) || is_known(*w)))) f(w);
+}
+
+namespace {
+/// \return  whether that is more
+bool add(References& list, const References& more) {
+  const std::size_t before = list.size();
+  list.insert(list.end(), more.begin(), more.end());
+  std::ranges::sort(list);
+  list.erase(std::ranges::unique(list).begin(), list.end());
+  return list.size() != before;
+}
+
+// What is behind handles is read alone.
+bool leads_on(const Storage& storage) { return storage.holds_arrays() && !storage.is_handle; }
+}  // namespace
+
+void CapturedMemory::check_elements() const {
+  const auto refuse = [&] {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("elements of an array that {} works on have come to hold arrays since it was made: "
+                            "{} again",
+                            what_, again_));
+  };
+  if (std::ranges::any_of(idle_, &Storage::holds_arrays)) refuse();
+  References now;
+  each([&](const Capture::Used& u) {
+    if (!leads_on(*u.storage)) return;
+    if (!u.refers && !is_given(*u.storage)) refuse();
+    u.storage->reach(now);
+  });
+  for (const Bring& b : brings_)
+    for (const std::shared_ptr<Storage>& storage : b.list) storage->reach(now);
+  if (std::ranges::any_of(now, &Storage::is_freed))
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("elements of an array that {} works on may hold an array that was freed: assign all of "
+                            "them anew, outside of it",
+                            what_));
+}
+
+// In the order of the run, and apart from the memory, which would say meanwhile, to others who copy it, what it holds
+// between two copies.
+std::map<Storage*, CapturedMemory::Brought> CapturedMemory::brought(
+    const std::function<References(Storage&)>& before) const {
+  std::map<Storage*, Brought> all;
+  const auto of = [&](Storage* s) -> Brought& {
+    const auto [entry, first] = all.try_emplace(s);
+    if (first) entry->second.last = before(*s);
+    return entry->second;
+  };
+  const auto run = [&](const Bring& b) {
+    const bool held_itself = b.to->holds_itself();
+    const References list = b.references(b.from ? of(b.from.get()).last : References());
+    Brought& to = of(b.to.get());
+    if (b.whole) to.last.clear();
+    to.written = true;
+    to.replaced |= b.whole;
+    add(to.ever, list);
+    return add(to.last, list) || held_itself != b.to->holds_itself();
+  };
+  for (auto b = brings_.begin(); b != brings_.end();) {
+    if (!b->conditional) {
+      run(*b++);
+      continue;
+    }
+    // Conditions that follow each other: as often as any of them brings something.
+    const auto end = std::find_if(b, brings_.end(), [](const Bring& other) { return !other.conditional; });
+    for (bool added = true; added;) {
+      added = false;
+      for (auto k = b; k != end; ++k) added |= run(*k);
+    }
+    b = end;
+  }
+  return all;
+}
+
+void CapturedMemory::note_brought(Reached& reached) const {
+  for (const Bring& b : brings_) {
+    if (!b.from) continue;
+    auto& copying = reached.held[b.from.get()].copying;
+    if (!copying) copying.emplace(b.from);
+  }
+  for (const Bring& b : brings_) reached.held.try_emplace(b.to.get());
+  for (auto& [storage, held] : reached.held) {
+    held.version = storage->reference_version();  // first: what others say meanwhile counts as said later
+    held.before = storage->references();
+  }
+  for (auto& [to, brought] : brought([&](Storage& s) { return reached.held[&s].before; })) {
+    if (!brought.written) continue;
+    add(reached.kept, brought.ever);
+    reached.held[to].coming.emplace(to->shared_from_this(), std::move(brought.ever));
+  }
+}
+
+void CapturedMemory::add_writes(std::vector<Write>& all) const {
+  const auto through_elements = [&](const Capture::Used& u, const auto& known) {
+    if (!u.changes || !leads_on(*u.storage)) return;
+    References held;
+    u.storage->reach(held);
+    for (const auto& s : held) all.push_back({.to = all_of(s), .known = known(*s), .by_elements = true});
+  };
+  for (const Capture::Used& u : used_) {
+    // Whatever stood there was asked in the capture which of the elements it would change.
+    if (u.writes) all.push_back({.to = all_of(u.storage), .by_itself = true});
+    through_elements(u, [&](Storage& s) {
+      const bool held_there = std::ranges::count(u.watched, &s) > 0;
+      return held_there ? &structures_.written : nullptr;
+    });
+  }
+  for (const auto& [launch, given] : given_) {
+    for (const View& changed : given.changed) all.push_back({.to = changed, .known = &given.stale});
+    for (const Capture::Used& u : given.memory) through_elements(u, [&](Storage&) { return &given.stale; });
+  }
+}
+
+void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached& reached) const {
+  check_present();
+  check_elements();
+  note_brought(reached);
+  add_writes(reached.writes);
+  for (const Write& write : reached.writes)
+    each_watcher(write, [&](const std::shared_ptr<Watcher>& w) {
+      if (!w->stale()) return w->before_write(write.to, copies, {.by = what_});
+      // Whether it is used before or after, nobody knows.
+      if (by_handles_ || any_used([&](const Capture::Stale& s) { return s.get() == w->stale(); }))
+        throw Error(ErrorKind::invalid_argument,
+                    fmt::format("{} changes indices of a mesh, which it did not there when it was made, and uses "
+                                "meshes: {} again{}; where elements lead to the indices, let elements of a separate "
+                                "array hold them",
+                                what_, again_, given_.empty() ? "" : ", or set() the node otherwise"));
+    });
+  reach(on, reached);
+  // When nothing refuses the run any more.
+  make_stale(on, reached);
+}
+
+void CapturedMemory::reach(StreamState& on, Reached& reached) const {
+  each([&](const Capture::Used& u) {
+    if (!u.changes && leads_on(*u.storage)) u.storage->reach(reached.read_by_elements);
+  });
+  for (const Write& write : reached.writes)
+    if (write.by_elements) reached.by_elements.push_back(write.to.storage());
+  add(reached.by_elements, {});
+  std::erase_if(reached.read_by_elements,
+                [&](const auto& s) { return std::ranges::binary_search(reached.by_elements, s); });
+  if (by_handles_) {
+    device_->handles.refuse(structures_.unfound);
+    reached.by_handles = device_->handles.all(on);
+  }
+  for (const auto& storage : reached.by_handles) {
+    if (storage->is_freed())
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("{} goes by handles, and an array was freed that a structure stands on which kernels "
+                              "find by its handle",
+                              what_));
+  }
+  order(on, accesses(reached));
+}
+
+std::vector<Access> CapturedMemory::accesses(const Reached& reached) const {
+  std::vector<Access> all;
+  each([&](const Capture::Used& u) { all.push_back({u.storage.get(), u.writes}); });
+  for (const auto& storage : reached.by_elements) all.push_back({storage.get(), true});
+  for (const auto* list : {&reached.read_by_elements, &reached.by_handles})
+    for (const auto& storage : *list) all.push_back({storage.get(), false});
+  return all;
+}
+
+void CapturedMemory::make_stale(StreamState& on, const Reached& reached) const {
+  for (const Write& write : reached.writes)
+    each_watcher(write, [&](const std::shared_ptr<Watcher>& w) {
+      if (w->stale()) w->before_write(write.to, on, {.by = what_});
+    });
+  for (const Capture::Stale& stale : structures_.changed) *stale = true;
+}
+
+void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
+  note(on, ticket, accesses(reached));
+  // Once more: others may have mended them meanwhile.
+  make_stale(on, reached);
+}
+
+void CapturedMemory::has_brought(Reached& reached) const {
+  const auto version = [&](Storage& s) {
+    const auto known = reached.held.find(&s);
+    return known == reached.held.end() ? 0 : known->second.version;
+  };
+  auto all = brought([&](Storage& s) {
+    References before;
+    const auto known = reached.held.find(&s);
+    if (known != reached.held.end()) before = known->second.before;
+    // What others have written meanwhile may have come before.
+    if (s.reference_version() != version(s)) {
+      const bool copied = known != reached.held.end() && known->second.copying;
+      add(before, copied ? known->second.copying->references() : s.references());
+    }
+    return before;
+  });
+  for (auto& [storage, held] : reached.held) held.copying.reset();
+  for (auto& [to, brought] : all) {
+    if (brought.replaced)
+      to->refer_only_to(std::move(brought.last), version(*to));
+    else if (brought.written)
+      to->refer_to(std::move(brought.ever));
+  }
+  for (auto& [storage, held] : reached.held) held.coming.reset();
+}
+
+std::vector<std::shared_ptr<const void>> CapturedMemory::pins() const {
+  std::vector<std::shared_ptr<const void>> all;
+  each([&](const Capture::Used& u) { all.push_back(u.storage->pin(Storage::PinnedBy::recording)); });
+  return all;
+}
+
+CapturedMemory::Given CapturedMemory::give(std::size_t launch, Given given) {
+  return std::exchange(given_[launch], std::move(given));
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,242 @@
+// Captures made into graphs, and their launches.
+#include "../graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "../../frontend/edsl/names.h"
+#include "../../frontend/support/error.h"
+#include "../array_create.h"
+#include "../launch/kernel_programs.h"
+#include "../work/observe.h"
+#include "capture.h"
+#include "captured_memory.h"
+
+namespace weft {
+
+using detail::Capture;
+using detail::CapturedLaunch;
+
+namespace {
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+/// Why the kernel, given these arguments, has other code than the captured one.
+std::string other_code(const ir::Interface& captured, const ir::Variant& now, std::span<const detail::HostArg> args) {
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    if (!args[k].array) continue;
+    const bool absent = now.absent >> k & 1, was_absent = captured.params[k].kind == ir::Param::Kind::absent;
+    const bool strided = now.strided >> k & 1, was_strided = captured.params[k].strided;
+    const char* const differs = absent && !was_absent     ? "is left out, and was not when the node was captured"
+                                : !absent && was_absent   ? "is given, and was left out when the node was captured"
+                                : strided && !was_strided ? "is a view with strides, or misaligned, and was contiguous "
+                                                            "when the node was captured: give it contiguous()"
+                                : !strided && was_strided
+                                    ? "is contiguous, and was a view with strides when the node was captured"
+                                    : nullptr;
+    if (differs) return fmt::format("{} {}", argument_name(args[k]), differs);
+  }
+  return "arguments are set for a node that was captured for a kernel of this place with other constants, or in "
+         "another debug mode";
+}
+
+/// Why a launch keeps the arguments that it was captured with, or nothing.
+std::string why_fixed(const CapturedLaunch& launch) {
+  constexpr const char* instead =
+      ", which keeps those that it was captured with: let it read from an array what changes";
+  if (!launch.program) return "a launch over no threads";
+  if (launch.dispatches == 0) return std::string("a launch within graph_if() or graph_while()") + instead;
+  if (launch.taped) return std::string("a launch that a tape recorded, and goes back through") + instead;
+  if (launch.dispatches > 1) return fmt::format("a launch that took {} dispatches", launch.dispatches);
+  return {};
+}
+
+/// The way back of a tape in the graph reads what stood there when the launch was captured: copies of what that changed
+/// itself, and everything else in its place.
+void refuse_needed(const CapturedLaunch& launch, const ArrayBase& array, const detail::HostArg& arg,
+                   const detail::KernelCore& kernel) {
+  const auto is_needed = [&](const auto& s) { return std::ranges::count(launch.needed, s) > 0; };
+  detail::References held;
+  if (array.storage()->holds_arrays()) array.storage()->reach(held);
+  const bool changed_too = std::ranges::any_of(launch.changed, [&](const backend::MemoryRange& range) {
+    return array.address() >= range.address && array.address() + array.extent_bytes() <= range.address + range.bytes;
+  });
+  if ((changed_too || !is_needed(array.storage())) && std::ranges::none_of(held, is_needed)) return;
+  throw Error(ErrorKind::invalid_argument,
+              fmt::format("{} is changed by the kernel, and a tape that was recorded in the graph still needs what it "
+                          "holds: let the tape end before the launch that is set, or give it the array that it was "
+                          "captured with",
+                          argument_name(arg)),
+              kernel.name(), kernel.loc());
+}
+
+Capture& the_capture(const char* what) {
+  Capture* capture = Capture::current();
+  if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
+  return *capture;
+}
+}  // namespace
+
+struct Graph::State {
+  std::shared_ptr<detail::DeviceState> device;
+  std::unique_ptr<backend::Graph> graph;
+  detail::CapturedMemory memory;
+  std::vector<CapturedLaunch> launches;
+  std::uint64_t capture = 0;                      ///< see GraphNode
+  std::shared_ptr<detail::ReportBuffer> reports;  ///< null where no kernel prints, asserts or checks itself
+  detail::StreamState* reporting_on = nullptr;    ///< where it was launched last
+  std::mutex mutex;                               ///< launches and patches by several threads
+};
+
+Graph::State& Graph::state() const {
+  if (!state_) invalid("a null graph is used");
+  return *state_;
+}
+
+Device Graph::device() const { return Device(state().device); }
+std::int64_t Graph::size() const { return std::int64_t(state().graph->operations().list.size()); }
+
+void Graph::launch(Loc loc) const {
+  detail::called_from(loc, [&] { launch_on(nullptr); });
+}
+
+void Graph::launch(const Stream& stream, Loc loc) const {
+  detail::called_from(loc, [&] { launch_on(&stream); });
+}
+
+void Graph::launch_on(const Stream* stream) const {
+  State& s = state();
+  detail::StreamState& on = stream ? detail::state_of(*stream) : detail::stream_of_thread(*s.device);
+  if (on.device != s.device.get())
+    invalid(fmt::format("a graph on device {} is launched on a stream of device {}", s.device->device->info().name,
+                        name_beside(*on.device, *s.device)));
+  if (Capture::current())
+    throw Error(ErrorKind::unsupported, fmt::format("a graph is launched while {}: launch it before or behind that, or "
+                                                    "give it the graph's work",
+                                                    Capture::current()->doing()));
+  if (detail::Recorder* r = detail::recorder()) r->replaying("a graph is launched");
+  // The end of memory may be the end of others' objects, which do what they like: not under the lock.
+  detail::CapturedMemory::Reached reached;
+  std::unique_lock lock(s.mutex);
+  // Here, and not only in report_to(), which holds the stream's lock and then finds next to nothing to wait for.
+  if (s.reports && s.reporting_on && s.reporting_on != &on) s.reporting_on->settle(*s.reports);
+  if (s.reports) on.make_way(*s.reports);
+  auto locked_forms = s.memory.forms().lock();  // behind what waits: others ask for them
+  s.memory.order_before(on, on, reached);
+  const backend::Ticket ticket = on.with([&](backend::Stream& b) {
+    if (!s.reports) return b.replay(*s.graph);
+    s.reporting_on = &on;
+    on.report_to(b, s.reports);
+    const backend::Ticket replayed = b.replay(*s.graph);
+    s.reports->recorded(replayed);
+    return replayed;
+  });
+  s.memory.forms().made();  // at once: the device has the work, whatever fails now
+  s.memory.touched(on, ticket, reached);
+  locked_forms.clear();
+  lock.unlock();
+  s.memory.has_brought(reached);
+}
+
+void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args,
+                      const detail::GivenStructures& structures) const {
+  State& s = state();
+  detail::CapturedMemory::Given given;  // in the end, when nothing is locked, what was given before
+  std::lock_guard lock(s.mutex);
+  if (node.number == SIZE_MAX) invalid("arguments are set for a node that captured_launch() has not given");
+  if (node.capture != s.capture)
+    throw Error(ErrorKind::invalid_argument, "arguments are set for a node of another graph", kernel.name(),
+                kernel.loc());
+  const CapturedLaunch& known = s.launches[node.number];
+  if (const std::string why = why_fixed(known); !why.empty())
+    throw Error(ErrorKind::unsupported, "arguments are set for " + why, kernel.name(), kernel.loc());
+  given.structures.assign(structures.meshes().begin(), structures.meshes().end());
+  given.forms.assign(structures.forms().begin(), structures.forms().end());
+  try {
+    s.memory.forms().check_given(node.number, given.forms, "arguments are set with");
+  } catch (const Error& e) {
+    throw Error(e.kind(), e.message(), kernel.name(), kernel.loc());
+  }
+  for (const Capture::Stale& structure : known.stale_before)
+    if (std::ranges::count(given.structures, structure))
+      throw Error(ErrorKind::invalid_argument,
+                  "arguments are set with a mesh whose indices the graph has changed by then, and not made anew",
+                  kernel.name(), kernel.loc());
+  std::int64_t count = 1;
+  for (int k = 0; k < known.threads.rank; ++k) count *= known.threads[k];
+  ir::Variant variant = detail::variant_of(kernel, args, *s.device);
+  variant.wide = count > s.device->max_threads;
+  const detail::LoadedProgram& program = detail::program_for(kernel, *s.device, variant);
+  if (program.program != known.program) {
+    const ir::Interface& captured = *known.call;
+    const bool same = captured.name == kernel.name() && captured.loc.line == kernel.loc().line &&
+                      std::string_view(captured.loc.file) == kernel.loc().file;
+    const std::string& role = known.program->role;
+    if (!same || !role.empty())
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("arguments are set for a node that was captured for {}kernel \"{}\" ({}:{})",
+                              role.empty() ? "" : fmt::format("the {} of ", role), captured.name, captured.loc.file,
+                              captured.loc.line),
+                  kernel.name(), kernel.loc());
+    throw Error(ErrorKind::invalid_argument, other_code(captured, variant, args), kernel.name(), kernel.loc());
+  }
+  detail::refuse_empty_arrays(kernel, *program.call, args);
+  detail::PackedLaunch packed = detail::pack(*program.call, args, known.threads, count);
+  if (const std::uint32_t at = program.call->report_offset)
+    std::memcpy(packed.block.data() + at, known.report.data(), known.report.size());
+  std::vector<backend::MemoryRange> ranges;
+  for (const auto& [array, parameter, access] : packed.arrays) {
+    ranges.push_back({array->address(), array->extent_bytes(), access});
+    const bool changes = any(access, ir::kChanges);
+    if (changes) refuse_needed(known, *array, args[parameter], kernel);
+    given.memory.push_back({.storage = array->storage(),
+                            .writes = changes,
+                            .refers = true,
+                            .changes = changes,
+                            .kernel = program.call,
+                            .parameter = parameter});
+    if (changes) given.changed.emplace_back(*array);
+  }
+  given.stale = known.stale_behind;
+  s.graph->patch(known.operation, packed.block, ranges);
+  s.memory.forms().give(node.number, given.forms, program.call);
+  given = s.memory.give(node.number, std::move(given));
+}
+
+Graph capture(const Device& device, const std::function<void()>& work, Loc loc) {
+  return detail::called_from(loc, [&] { return Graph::captured(device, work); });
+}
+
+Graph Graph::captured(const Device& device, const std::function<void()>& work) {
+  detail::refuse_empty(work, "capture()");
+  auto made = std::make_shared<Graph::State>();
+  made->device = device.state();
+  {
+    Capture collecting(*device.state());
+    detail::call_back(work);
+    made->memory = detail::CapturedMemory(collecting, "a graph", "capture");
+    made->reports = collecting.take_reports();
+    made->launches = std::move(collecting.launches);
+    made->capture = collecting.serial;
+    made->graph = device.state()->device->create_graph(collecting.take());
+  }
+  Graph graph;
+  graph.state_ = std::move(made);
+  return graph;
+}
+
+GraphNode captured_launch(Loc loc) {
+  Capture& capture = detail::called_from(loc, []() -> Capture& {
+    Capture& now = the_capture("captured_launch()");
+    if (now.launches.empty()) invalid("captured_launch() is called before the first launch of a capture");
+    return now;
+  });
+  capture.will_be_set();  // or nobody would ask for a node
+  GraphNode node;
+  node.number = capture.launches.size() - 1;
+  node.capture = capture.serial;
+  return node;
+}
+
+}  // namespace weft

@@ -1,0 +1,192 @@
+// Work of a graph that depends on what stands in memory when it runs.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "../../frontend/edsl/names.h"
+#include "../../frontend/support/error.h"
+#include "../array_create.h"
+#include "../arrays/view.h"
+#include "../graph.h"
+#include "../work/observe.h"
+#include "capture.h"
+
+namespace weft {
+
+using backend::Operation;
+using detail::Capture;
+
+namespace {
+
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+// Copies and fills take no part in conditions; launches do. Memory is worked on in words: all allocations are padded to
+// them, and what the operations name begins at one.
+const auto& copy_words() {
+  static const auto k =
+      kernel("copy words", [](Arr<unsigned> to, Arr<const unsigned> from) { to[tid()] = from[tid()]; });
+  return k;
+}
+const auto& copy_bytes() {
+  static const auto k =
+      kernel("copy bytes", [](Arr<std::uint8_t> to, Arr<const std::uint8_t> from) { to[tid()] = from[tid()]; });
+  return k;
+}
+const auto& fill_words() {
+  static const auto k = kernel("fill words", [](Arr<unsigned> to, UInt pattern) { to[tid()] = pattern; });
+  return k;
+}
+// How many workgroups each launch has: none where the flag is 0.
+const auto& gate() {
+  static const auto k = kernel("gate", [](Arr<const int> flag, Arr<const unsigned> grids, Arr<unsigned> now) {
+    now[tid()] = select(flag[0] != 0, grids[tid()], 0u);
+  });
+  return k;
+}
+
+/// The memory that the capture knows at an address. Values from the host, of which the operations know alone, become
+/// memory as that of arrays.
+std::shared_ptr<detail::Storage> memory_at(Capture& capture, std::uint64_t address, std::uint64_t bytes) {
+  const auto holds = [&](const backend::Allocation& a) {
+    return address >= a.address && address + bytes <= a.address + a.bytes;
+  };
+  for (const auto& [key, use] : capture.used)
+    if (holds(use.storage->allocation)) return use.storage;
+  std::vector<backend::Allocation>& uploads = capture.operations().uploads;
+  const auto upload = std::ranges::find_if(uploads, holds);
+  if (upload == uploads.end())
+    throw Error(ErrorKind::unsupported, "memory that no array holds is copied in a condition");
+  auto made = std::make_shared<detail::Storage>(capture.device().shared_from_this(), *upload, upload->bytes);
+  uploads.erase(upload);
+  return made;
+}
+
+/// An array over memory that the capture knows.
+template <class T>
+Array<T> over(Capture& capture, std::uint64_t address, std::uint64_t bytes) {
+  return detail::Row<T>(
+      detail::View(memory_at(capture, address, bytes), address, std::int64_t(bytes / sizeof(T)), sizeof(T)));
+}
+
+/// The operation as launches, which are added at the end of the list and taken off it again.
+std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
+  std::vector<Operation>& list = capture.operations().list;
+  const std::size_t before = list.size();
+  const detail::Within as_bytes(&detail::Context::moves_elements, true);
+  if (o.kind == Operation::Kind::copy) {
+    if (o.bytes % 4 == 0 && o.to % 4 == 0 && o.from % 4 == 0)
+      launch(copy_words(), std::int64_t(o.bytes / 4), over<unsigned>(capture, o.to, o.bytes),
+             over<unsigned>(capture, o.from, o.bytes));
+    else
+      launch(copy_bytes(), std::int64_t(o.bytes), over<std::uint8_t>(capture, o.to, o.bytes),
+             over<std::uint8_t>(capture, o.from, o.bytes));
+  } else if (o.kind == Operation::Kind::fill) {
+    launch(fill_words(), std::int64_t(o.bytes / 4), over<unsigned>(capture, o.to, o.bytes), o.pattern);
+  } else {
+    throw Error(ErrorKind::unsupported, "a structure for ray queries is built in a condition of a graph");
+  }
+  std::vector<Operation> made(std::make_move_iterator(list.begin() + std::ptrdiff_t(before)),
+                              std::make_move_iterator(list.end()));
+  list.resize(before);
+  return made;
+}
+
+/// Each round of a loop is recorded: loops in loops multiply.
+void refuse_too_many(const char* what, int rounds, std::size_t of_a_round, std::size_t before) {
+  constexpr std::size_t kMost = 1 << 20;  ///< operations of a graph with loops; they take a kilobyte each
+  if (rounds == 1 || before + std::size_t(rounds) * of_a_round <= kMost) return;
+  throw Error(ErrorKind::unsupported,
+              fmt::format("{} repeats {} operations up to {} times, after {} others, and a graph with loops has {} at "
+                          "most: take a lower limit, or launch a graph of some rounds until a flag that the host reads "
+                          "says that it is enough",
+                          what, of_a_round, rounds, before, kMost));
+}
+
+/// Captures `work`, puts a gate before it, and repeats both.
+void conditional(const char* what, const Array<int>& flag, int rounds, const std::function<void()>& work) {
+  Capture* const capture = Capture::current();
+  if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
+  detail::refuse_empty(work, what);
+  if (detail::Recorder* r = detail::recorder()) r->replaying(fmt::format("{} is called", what).c_str());
+  if (flag.is_null()) invalid(fmt::format("{} takes a flag of one element, and is given a null array", what));
+  if (flag.size() != 1) invalid(fmt::format("{} takes a flag of one element, and is given {}", what, flag.size()));
+  flag.storage()->check_present();
+  if (const detail::DeviceState& other = *flag.storage()->device; &other != &capture->device())
+    invalid(fmt::format("{} is given a flag on device {} while {} on device {}", what,
+                        detail::name_beside(other, capture->device()), capture->doing(),
+                        capture->device().device->info().name));
+  std::vector<Operation>& list = capture->operations().list;
+  const std::size_t begin = list.size();
+  const std::size_t first_bring = capture->brings.size();
+  Capture::Undo undo(*capture);
+  const Capture::Structures structures = capture->begin_condition();
+  detail::call_back(work);
+  capture->end_condition(structures, what, rounds > 1);
+  const Capture::Structures behind = capture->structures;
+  // Where the flag is 0 the elements hold what they held.
+  for (std::size_t k = first_bring; k < capture->brings.size(); ++k) {
+    capture->brings[k].whole = false;
+    capture->brings[k].conditional = true;
+  }
+  std::vector<Operation> body;
+  const std::vector<Operation> collected(std::make_move_iterator(list.begin() + std::ptrdiff_t(begin)),
+                                         std::make_move_iterator(list.end()));
+  list.resize(begin);
+  for (const Operation& o : collected) {
+    if (o.kind == Operation::Kind::launch || o.always) {
+      body.push_back(o);
+      continue;
+    }
+    for (Operation& l : as_launches(*capture, o)) body.push_back(std::move(l));
+  }
+  capture->structures = behind;  // these were told of changes once more, and not in the order of the work
+  std::vector<unsigned> grids;
+  for (const Operation& o : body)
+    if (o.kind == Operation::Kind::launch && !o.grid.at) grids.insert(grids.end(), {o.grid.x, o.grid.y, o.grid.z});
+  if (grids.empty()) {
+    list.insert(list.end(), body.begin(), body.end());
+    undo.done();
+    return;
+  }
+  refuse_too_many(what, rounds, body.size() + 1, begin);  // with the gate
+  const Device device(capture->device().shared_from_this());
+  // Where the grids stand is 0 until a gate opens: a condition inside another one whose gate does not even run stays
+  // shut.
+  const Array<unsigned> all(device, grids);
+  Array<unsigned> now = empty<unsigned>(device, std::int64_t(grids.size()));
+  now.zero();
+  const std::size_t gate_at = list.size();
+  for (std::size_t k = begin; k < gate_at; ++k) list[k].always = true;
+  launch(gate(), std::int64_t(grids.size()), flag, all, now);
+  std::vector<Operation> round(list.begin() + std::ptrdiff_t(gate_at), list.end());
+  std::uint64_t at = now.address();
+  for (Operation& o : body)
+    if (o.kind == Operation::Kind::launch && !o.grid.at) {
+      o.grid.at = at;
+      at += 12;
+    }
+  // Launches of other places than where they were captured.
+  for (detail::CapturedLaunch& l : capture->launches)
+    if (l.operation >= begin) l.dispatches = 0;
+  for (int k = 0; k < rounds; ++k) {
+    if (k > 0) list.insert(list.end(), round.begin(), round.end());
+    list.insert(list.end(), body.begin(), body.end());
+  }
+  undo.done();
+}
+
+}  // namespace
+
+void graph_if(const Array<int>& flag, const std::function<void()>& work, Loc loc) {
+  detail::called_from(loc, [&] { conditional("graph_if()", flag, 1, work); });
+}
+
+void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work, Loc loc) {
+  detail::called_from(loc, [&] {
+    if (limit < 1 || limit > 1 << 20)
+      invalid(fmt::format("graph_while() is given a limit of {} rounds; 1 to 2^20 are possible", limit));
+    conditional("graph_while()", flag, limit, work);
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,347 @@
+// Packing of arguments, hazards and dispatches of a launch.
+#include "dispatch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "../../frontend/support/error.h"
+#include "../graph/capture.h"
+#include "../work/work.h"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr std::int64_t kMax32 = (1ll << 31) - 1;
+
+void pack_array(std::byte* block, const ir::Param& p, const ArrayBase& a) {
+  std::byte* at = block + p.offset;
+  const std::uint64_t address = a.address();
+  std::memcpy(at, &address, 8);
+  at += 8;
+  if (!p.strided) {
+    for (int k = 0; k < p.ndim; ++k, at += 4) {
+      const std::int32_t n = std::int32_t(a.shape(k));
+      std::memcpy(at, &n, 4);
+    }
+    return;
+  }
+  for (int k = 0; k < p.ndim; ++k, at += 8) {
+    const std::int64_t n = a.shape(k);
+    std::memcpy(at, &n, 8);
+  }
+  for (int k = 0; k < p.ndim; ++k, at += 8) {
+    const std::int64_t n = a.stride(k);
+    std::memcpy(at, &n, 8);
+  }
+}
+
+// See tracing::thread_coordinate: q = mul_hi(2 n, multiplier) >> shift.
+void pack_extents(std::byte* block, const ir::Interface& i, const Extent& threads) {
+  std::byte* at = block + i.tid_offset + (i.wide ? 8 : 0);
+  for (int k = 1; k < int(i.tid_rank); ++k, at += 12) {
+    const std::uint32_t d = std::uint32_t(threads[k]);
+    const int shift = std::bit_width(d - 1);  // ceil(log2 d)
+    const std::uint64_t multiplier = ((1ull << (31 + shift)) + d - 1) / d;
+    const std::uint32_t packed[] = {d, std::uint32_t(multiplier), std::uint32_t(shift)};
+    std::memcpy(at, packed, 12);
+  }
+}
+
+// Returns the array of the argument that the kernel accesses, or null.
+inline const ArrayBase* pack_argument(std::byte* block, const ir::Param& p, const HostArg& arg) {
+  if (!arg.array) {
+    // Most values are of 4 bytes, which take one move where a length that is not known takes a call.
+    if (p.bytes == 4)
+      std::memcpy(block + p.offset, arg.value, 4);
+    else
+      std::memcpy(block + p.offset, arg.value, p.bytes);
+    return nullptr;
+  }
+  if (p.kind == ir::Param::Kind::absent) return nullptr;
+  pack_array(block, p, *arg.array);
+  return p.access == ir::Access::none ? nullptr : arg.array;
+}
+
+// Room for things that are written before they are read: to set all ranges would cost each launch some 50 ns. A few, as
+// nearly all launches have, stay off the heap.
+template <class T, std::size_t few>
+class Room {
+ public:
+  explicit Room(std::size_t size) {
+    if (size > few) [[unlikely]] {
+      many_ = std::make_unique_for_overwrite<T[]>(size);
+      first_ = many_.get();
+    }
+  }
+  Room(const Room&) = delete;
+  T* data() { return first_; }
+  const T* data() const { return first_; }
+
+ private:
+  alignas(T) std::byte few_[few * sizeof(T)];
+  std::unique_ptr<T[]> many_;
+  T* first_ = std::launder(reinterpret_cast<T*>(few_));
+};
+
+}  // namespace
+
+// As the module's parameters are called, see Trace::begin_part.
+std::string argument_name(const HostArg& arg) {
+  std::string name = fmt::format("argument {}", arg.argument);
+  if (arg.field_name) name += arg.field_name(arg.field);
+  return arg.part == 0 ? name : fmt::format("{}, indices of dimension {}", name, arg.part - 1);
+}
+
+PackedLaunch pack(const ir::Interface& call, std::span<const HostArg> args, const Extent& threads, std::int64_t count) {
+  PackedLaunch packed;
+  packed.block.resize(call.args_bytes);
+  for (std::size_t k = 0; k < args.size(); ++k)
+    if (const ArrayBase* a = pack_argument(packed.block.data(), call.params[k], args[k]))
+      packed.arrays.push_back({a, k, call.params[k].access});
+  pack_extents(packed.block.data(), call, threads);
+  const std::uint32_t n = std::uint32_t(count);
+  std::memcpy(packed.block.data(), &n, 4);
+  return packed;
+}
+
+std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& i, const Extent& threads,
+                                std::int64_t count) {
+  if (!i.wide || i.tid_rank == 0) return std::min(count, device.max_threads);
+  if (threads[0] > kMax32 && i.narrow_tid)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a launch over {} threads along dimension 0, where the kernel asks for tid(), which counts "
+                            "to 2^31 - 1: use tid64()",
+                            threads[0]),
+                i.name, i.narrow_tid);
+  const std::int64_t rest = count / threads[0];
+  if (rest > device.max_threads)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a launch over {} threads in the dimensions behind the first; {} are possible", rest,
+                            device.max_threads),
+                i.name, i.loc);
+  return std::min(threads[0], device.max_threads / rest);
+}
+
+namespace {
+
+using Memory = std::span<const std::shared_ptr<Storage>>;
+
+// Which of it a kernel changes is not known: it may read and write all.
+constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
+
+// What a launch works on beside its arguments, found by them.
+struct Beyond {
+  References held, held_read;  ///< by elements, which change what these hold, or do not
+  References by_handles;
+  std::vector<View> changed;     ///< all of `held`, for those who watch it
+  std::vector<Access> accesses;  ///< of the arguments, then of all that
+};
+
+// One launch on its way: its argument block, what it accesses, and the dispatches that it takes.
+//
+// What refuses a launch does so before others are told that elements change. What a kernel does through an address that
+// it has loaded is noted for all of its arrays (mark_accesses): where it changes no argument through which others are
+// reached, it changes nothing there.
+class KernelWork final : Work::Words {
+ public:
+  explicit KernelWork(const Dispatch& launch)
+      : launch_(launch),
+        call_(*launch.program.call),
+        block_(call_.args_bytes),
+        accesses_(launch.args.size()),
+        max_ranges_(std::max(launch.args.size() + kOthers, kFew)),
+        ranges_(max_ranges_) {}
+
+  void run() {
+    StreamState& on = launch_.on;
+    if (call_.report_offset != 0 && !on.capture) on.leave_graph();
+    std::vector<Capture::Stale> stale_before;
+    if (on.capture) stale_before = on.capture->structures.changed;
+    pack_arguments();
+    if (beyond_) find_beyond();
+    const std::span<const Access> accesses =
+        beyond_ ? beyond_->accesses : std::span<const Access>(accesses_.data(), num_arrays_);
+    submit(on, {.name = call_.name.c_str(), .accesses = accesses, .words = this}, [&] { return issue(); });
+    if (on.capture) on.capture->launched(launch_, dispatches_, std::move(stale_before));
+  }
+
+ private:
+  // Ranges beside those of arguments: the report buffer, what the elements of arrays hold (changed, or read), what is
+  // behind handles, and what else is read.
+  static constexpr std::size_t kOthers = 5, kFew = 69;
+
+  // The kernel's name and place, for errors that have none.
+  template <class F>
+  auto named(const F& f) const {
+    try {
+      return f();
+    } catch (const Error& e) {
+      throw with_kernel(e, "");
+    }
+  }
+  Error with_kernel(const Error& e, const std::string& what) const {
+    if (e.kind() != ErrorKind::invalid_argument || !e.kernel().empty()) return e;
+    return Error(e.kind(), what.empty() ? e.message() : fmt::format("{}: {}", what, e.message()), call_.name,
+                 call_.loc);
+  }
+
+  void pack_arguments() {
+    const std::span<const HostArg> args = launch_.args;
+    if (call_.by_handles || !launch_.reads.empty()) beyond_.emplace();
+    for (std::size_t k = 0; k < args.size(); ++k) {
+      const ir::Param& p = call_.params[k];
+      const ArrayBase* const a = pack_argument(block_.data(), p, args[k]);
+      if (!a) continue;
+      Storage& storage = *a->storage();
+      storage.check_present();
+      const bool changes = any(p.access, ir::kChanges);
+      accesses_.data()[num_arrays_] = {&storage, changes, changes ? a : nullptr, p.name.c_str()};
+      ranges_.data()[num_arrays_] = {a->address(), a->extent_bytes(), p.access};
+      ++num_arrays_;
+      if (!storage.holds_arrays()) continue;
+      if (!beyond_) beyond_.emplace();
+      storage.reach(changes && !Context::here().moves_elements ? beyond_->held : beyond_->held_read);
+    }
+    num_ranges_ = num_arrays_;
+    pack_extents(block_.data(), call_, launch_.threads);
+  }
+
+  void find_beyond() {
+    auto& [held, held_read, by_handles, changed, accesses] = *beyond_;
+    if (!held.empty()) std::erase_if(held_read, [&](const auto& s) { return std::ranges::binary_search(held, s); });
+    for (const References* list : {&held, &held_read})
+      refuse_freed(*list, "an array was freed that the elements of its arguments may hold: assign all of those anew");
+    if (call_.by_handles) {
+      by_handles = named([&] { return launch_.on.device->handles.all(launch_.on); });
+      refuse_freed(by_handles, "an array was freed that a structure stands on which kernels find by its handle");
+    }
+    accesses.assign(accesses_.data(), accesses_.data() + num_arrays_);
+    changed.reserve(held.size());  // accesses point there
+    for (const std::shared_ptr<Storage>& s : held) {
+      changed.emplace_back(s, s->allocation.address, std::int64_t(s->bytes), 1);
+      accesses.push_back({s.get(), true, s->bytes ? &changed.back() : nullptr});
+    }
+    for (const Memory list : {Memory(held_read), Memory(by_handles), launch_.reads})
+      for (const std::shared_ptr<Storage>& s : list) accesses.push_back({s.get(), false});
+    add_ranges(held, kAnything, 4);
+    add_ranges(held_read, ir::Access::read, 3);
+    add_ranges(by_handles, ir::Access::read, 2);
+    add_ranges(launch_.reads, ir::Access::read, 1);
+  }
+
+  // \param room  for the report buffer, and for one range that stands for many of each list that is to come
+  void add_ranges(Memory list, ir::Access access, std::size_t room) {
+    if (list.empty()) return;
+    // By the time a graph is launched elements and handles may refer to other memory.
+    if (num_ranges_ + list.size() + room <= max_ranges_ && !launch_.on.capture) {
+      for (const std::shared_ptr<Storage>& s : list)
+        ranges_.data()[num_ranges_++] = {s->allocation.address, s->bytes, access};
+    } else {
+      ranges_.data()[num_ranges_++] = {0, ~0ull, access};
+    }
+  }
+
+  void refuse_freed(const References& list, const char* message) const {
+    for (const std::shared_ptr<Storage>& s : list)
+      if (s->is_freed()) throw Error(ErrorKind::invalid_argument, message, call_.name, call_.loc);
+  }
+
+  Error refusal(const Error& why, std::size_t access) const override {
+    if (access < num_arrays_) {
+      std::size_t argument = 0;
+      for (std::size_t k = 0; k < launch_.args.size(); ++k)
+        if (accesses_.data()[access].through == call_.params[k].name.c_str()) argument = k;
+      return with_kernel(why, argument_name(launch_.args[argument]));
+    }
+    const std::size_t by_elements = num_arrays_ + beyond_->held.size() + beyond_->held_read.size();
+    if (access < by_elements) return with_kernel(why, "what elements of its arguments hold");
+    if (access < by_elements + beyond_->by_handles.size()) return with_kernel(why, "what it finds by handles");
+    return why;
+  }
+
+  backend::Ticket issue() {
+    // Where arguments change what a mesh is of, that is stale by now.
+    if (call_.by_handles) named([&] { launch_.on.device->handles.refuse_stale(launch_.on); });
+    const bool by_rows = call_.tid_rank > 0;
+    const std::int64_t all = by_rows ? launch_.threads[0] : launch_.count;
+    const std::int64_t rest = launch_.count / all;
+    backend::Ticket ticket = 0;
+    for (std::int64_t start = 0; start < all; start += launch_.steps) {
+      if (start > 0 && launch_.between) launch_.between();
+      const std::int64_t n = std::min(launch_.steps, all - start) * rest;
+      if (call_.wide && by_rows) std::memcpy(block_.data() + call_.tid_offset, &start, 8);
+      for (std::int64_t first = 0; first < n; first += std::min(n, launch_.lanes), ++dispatches_)
+        ticket = record(std::uint32_t(std::min(n - first, launch_.lanes)), first, start * rest + first);
+    }
+    return ticket;
+  }
+
+  // One dispatch of n threads. `first` counts from where the step begins, `number` from the first of the launch.
+  backend::Ticket record(std::uint32_t n, std::int64_t first, std::int64_t number) {
+    std::byte* const block = block_.data();
+    std::memcpy(block, &n, 4);
+    if (launch_.first_thread < launch_.args.size()) {
+      const std::uint32_t first_thread = std::uint32_t(first);
+      std::memcpy(block + call_.params[launch_.first_thread].offset, &first_thread, 4);
+    }
+    StreamState& on = launch_.on;
+    return on.with([&](backend::Stream& s) {
+      if (call_.report_offset == 0) return give(s, n, num_ranges_);
+      ReportBuffer& reports = on.report_buffer(s);
+      const ReportBuffer::Launch about{launch_.program.call,
+                                       {launch_.threads.n.data(), std::size_t(launch_.threads.rank)},
+                                       number,
+                                       launch_.launched};
+      ranges_.data()[num_ranges_] = reports.begin(s, about, block + call_.report_offset);
+      const backend::Ticket t = give(s, n, num_ranges_ + 1);
+      if (on.capture)
+        on.capture->operations().list.back().report_at = call_.report_offset;
+      else
+        reports.recorded(t);
+      return t;
+    });
+  }
+
+  // To the stream, which is locked, in parts where there is a budget.
+  backend::Ticket give(backend::Stream& s, std::uint32_t n, std::size_t num_ranges) {
+    DeviceState& device = *launch_.on.device;
+    const std::uint32_t groups = (n + call_.block - 1) / call_.block;
+    const std::uint32_t limit = device.device->info().max_groups;
+    // As even as can be: the last row has few idle workgroups. Divisions would cost as much as much else here.
+    const std::uint32_t rows = groups <= limit ? 1 : (groups + limit - 1) / limit;
+    const backend::Grid grid{rows == 1 ? groups : (groups + rows - 1) / rows, rows, 1};
+    const auto launch = [&](const backend::Grid& part) {
+      return s.launch(*launch_.program.program, part, {block_.data(), call_.args_bytes}, {ranges_.data(), num_ranges});
+    };
+    const double budget = device.dispatch_budget.load(std::memory_order_relaxed);
+    if (budget == 0 || launch_.on.capture) [[likely]]
+      return launch(grid);
+    return launch_.on.pacer().launch(s, launch_.program.pace, {groups, call_.block, limit, budget}, grid, launch);
+  }
+
+  const Dispatch& launch_;
+  const ir::Interface& call_;
+  Room<std::byte, 512> block_;
+  // The arrays that the kernel accesses, gathered once: each is looked at several times.
+  Room<Access, 64> accesses_;
+  std::size_t num_arrays_ = 0;
+  const std::size_t max_ranges_;
+  Room<backend::MemoryRange, kFew> ranges_;
+  std::size_t num_ranges_ = 0;
+  std::optional<Beyond> beyond_;
+  std::size_t dispatches_ = 0;
+};
+
+}  // namespace
+
+void dispatch(const Dispatch& launch) { KernelWork(launch).run(); }
+
+}  // namespace weft::detail

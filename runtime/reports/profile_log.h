@@ -1,0 +1,160 @@
+// What a profiler collects, and the stream that tells it. Internal to the runtime.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "../../backends/backend.h"
+#include "../profile.h"
+
+namespace weft::detail {
+
+struct DeviceState;
+struct StreamState;
+class StreamClock;
+
+/// Scopes of all threads and operations of some devices, from start to stop. Thread-safe.
+class ProfileLog : public std::enable_shared_from_this<ProfileLog> {
+ public:
+  /// Of an operation, when it is recorded.
+  struct Recorded {
+    std::uint32_t name = 0, scope = 0;  ///< scope 0: none
+    double at = 0;                      ///< seconds on the host
+  };
+  static constexpr std::uint32_t kNone = 0;
+  /// How a device's clock stood to the host's.
+  struct Clocks {
+    double at = 0;      ///< seconds on the host
+    double offset = 0;  ///< to add to the device's seconds
+  };
+
+  explicit ProfileLog(const ProfilerOptions& options);
+  const std::uint64_t id;  ///< of no other one
+  const ProfilerOptions options;
+
+  /// Begins to hear of the devices' streams. Waits for their work. Errors: Error(unsupported) when a device has no
+  /// clock.
+  void start(const std::vector<std::shared_ptr<DeviceState>>& devices);
+  /// Begins to hear of a stream of one of the devices. The stream is not locked.
+  void join(StreamState& stream);
+  /// Waits for what was recorded, and hears of nothing any more. Errors: Error(device_lost), after all has ended.
+  void stop();
+  /// After stop().
+  Profile result();
+
+  double now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  std::uint32_t begin_scope(std::string_view name, std::uint32_t parent);
+  void end_scope(std::uint32_t scope);
+  Recorded recorded(std::string_view name);
+  /// Seconds on the host's clock.
+  void ran(const Recorded& operation, std::uint32_t track, double begin, double end);
+
+  /// The one that collects now, or null. Cost when there is none: a load.
+  static std::shared_ptr<ProfileLog> current();
+  /// Makes this the one. Errors: Error(invalid_argument) when there is one already.
+  void make_current();
+  void leave_current();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Track {
+    std::string device;
+    int stream = 0;  ///< number on the device
+    StreamState* state = nullptr;
+  };
+  struct Measured {
+    std::shared_ptr<DeviceState> device;
+    Clocks before;
+  };
+  Clocks compare(DeviceState& device) const;
+  std::uint32_t name_number(std::string_view name);
+  int thread_number();
+
+  const Clock::time_point start_ = Clock::now();
+  std::vector<Measured> devices_;
+  std::mutex mutex_;  ///< guards what follows
+  std::vector<std::string> names_;
+  std::map<std::string, std::uint32_t, std::less<>> numbers_;
+  std::vector<std::thread::id> threads_;  ///< those that opened scopes
+  std::vector<Track> tracks_;
+  struct Scope {
+    std::uint32_t name, parent;
+    int thread;
+    double begin, end;  ///< end: below 0 while it is open
+  };
+  std::vector<Scope> scopes_;  ///< scope k + 1
+  struct Ran {
+    Recorded recorded;
+    std::uint32_t track;
+    double begin, end;
+  };
+  std::vector<Ran> ran_;
+  bool stopped_ = false;
+  double seconds_ = 0;  ///< until stop()
+};
+
+/// Fills kernels and scopes from the rest.
+void summarise(Profile& profile);
+
+/// The scope that is open in this thread, of the log: kNone for another one.
+std::uint32_t open_scope(const ProfileLog& log);
+void set_open_scope(const ProfileLog& log, std::uint32_t scope);
+/// `parent` is open again, where `scope` of this log was: a Timer may end after its profiler, when another collects.
+void close_scope(const ProfileLog& log, std::uint32_t scope, std::uint32_t parent);
+
+/// Gives its operations to another stream, and measures them. Guarded by that stream's lock.
+class ProfiledStream final : public backend::Stream {
+ public:
+  ProfiledStream(backend::Stream& own, StreamClock& clock, std::shared_ptr<ProfileLog> log, std::uint32_t track)
+      : own_(own), clock_(clock), log_(std::move(log)), track_(track) {}
+
+  /// When all that was measured has run: logs it, on the host's clock.
+  void tell(const ProfileLog::Clocks& before, const ProfileLog::Clocks& after);
+
+  backend::Ticket launch(backend::Program& program, backend::Grid grid, std::span<const std::byte> args,
+                         std::span<const backend::MemoryRange> ranges) override;
+  backend::Ticket copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) override;
+  backend::Ticket fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) override;
+  backend::Ticket upload(std::uint64_t to, const void* from, std::size_t bytes) override {
+    return own_.upload(to, from, bytes);
+  }
+  void download(void* to, std::uint64_t from, std::size_t bytes, backend::Ticket after) override {
+    own_.download(to, from, bytes, after);
+  }
+  backend::Ticket build(backend::RayStructure& structure, const backend::RayTriangles& triangles) override;
+  /// As a whole, or as launches, copies, fills and builds of the stream.
+  backend::Ticket replay(backend::Graph& graph) override;
+  bool measure(backend::Timestamps* into, std::uint32_t first) override { return own_.measure(into, first); }
+  void start_at_once(bool on) override { own_.start_at_once(on); }
+  backend::Stream& own() override { return own_.own(); }
+  backend::Ticket submit() override { return own_.submit(); }
+  void start(backend::Ticket ticket) override { own_.start(ticket); }
+  bool done(backend::Ticket ticket) override { return own_.done(ticket); }
+  void wait(backend::Ticket ticket) override { own_.wait(ticket); }
+  std::function<void()> waiting(backend::Ticket ticket) override { return own_.waiting(ticket); }
+  void synchronize() override { own_.synchronize(); }
+  void track_hazards(bool on) override { own_.track_hazards(on); }
+  void barrier_always(bool on) override { own_.barrier_always(on); }
+
+ private:
+  template <class F>
+  backend::Ticket measured(std::string_view name, F record);
+
+  backend::Stream& own_;
+  StreamClock& clock_;
+  const std::shared_ptr<ProfileLog> log_;
+  const std::uint32_t track_;
+  struct Times {
+    ProfileLog::Recorded recorded;
+    std::int64_t begin, end;
+  };
+  std::shared_ptr<std::vector<Times>> times_ = std::make_shared<std::vector<Times>>();
+};
+
+}  // namespace weft::detail

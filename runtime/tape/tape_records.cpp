@@ -1,0 +1,216 @@
+// Copies, fills and functions of the caller on a tape.
+#include <fmt/format.h>
+
+#include "../../frontend/support/error.h"
+#include "../graph/capture.h"
+#include "tape_core.h"
+
+namespace weft::detail {
+
+namespace {
+
+/// to = from
+class CopyRecord : public TapeRecord {
+ public:
+  CopyRecord(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves, bool flows)
+      : to_(to), from_(from), leaves_(leaves), flows_(flows) {}
+
+  void backward(TapeCore& tape) override {
+    if (!tape.nonzero(to_)) return;
+    View to = tape.gradient(to_);
+    if (!flows_) return to.zero();
+    const View from = tape.gradient(from_);
+    tape.mark_nonzero(from_);
+    const bool apart = to.device() == from.device() && !may_overlap(to, from);
+    if (apart) {
+      accumulate(from, to, leaves_);
+      return to.zero();
+    }
+    // By way of a copy: what one element passed on is gone before another adds to it.
+    View passed = View::like(from);
+    passed.copy(to);
+    to.zero();
+    accumulate(from, passed, leaves_);
+  }
+
+ private:
+  const View to_, from_;
+  const std::span<const Leaf> leaves_;
+  const bool flows_;
+};
+
+/// Elements replaced by numbers of the host.
+class FillRecord : public TapeRecord {
+ public:
+  explicit FillRecord(const ArrayBase& to) : to_(to) {}
+  void backward(TapeCore& tape) override {
+    if (tape.nonzero(to_)) tape.gradient(to_).zero();
+  }
+
+ private:
+  const View to_;
+};
+
+/// Elements that were replaced between two recorded operations, by the caller.
+class ReplacedRecord : public TapeRecord {
+ public:
+  explicit ReplacedRecord(const ArrayBase& elements) : elements_(elements) {}
+  void backward(TapeCore& tape) override {
+    if (tape.nonzero(elements_)) tape.end_gradient(elements_);
+  }
+
+ private:
+  const View elements_;
+};
+
+/// See Tape::record_func.
+class FunctionRecord : public TapeRecord {
+ public:
+  FunctionRecord(std::function<void()> function, std::vector<View> arrays,
+                 std::vector<std::shared_ptr<Version>> versions)
+      : function_(std::move(function)), arrays_(std::move(arrays)), versions_(std::move(versions)) {}
+
+  void backward(TapeCore& tape) override {
+    if (std::ranges::none_of(arrays_, [&](const View& a) { return tape.nonzero(a); })) return;
+    // The function knows the arrays only: where they have changed since, they get their elements of that time back
+    // while it runs.
+    std::vector<View> now(arrays_.size());
+    std::vector<std::optional<View>> then(arrays_.size());
+    for (std::size_t k = 0; k < arrays_.size(); ++k) {
+      then[k] = versions_[k]->copy();
+      if (!then[k]) continue;
+      now[k] = View::like(arrays_[k]);
+      now[k].copy(arrays_[k]);
+    }
+    const auto put = [&](std::size_t k, const View& elements) {
+      const Within taken_back(&Context::part_of_change, true);
+      before_write(arrays_[k], current_stream(*arrays_[k].storage()->device), {.by = "backward()"});
+      arrays_[k].copy(elements);
+    };
+    const auto put_back = [&] {
+      for (std::size_t k = arrays_.size(); k-- > 0;)
+        if (!now[k].is_null()) put(k, now[k]);
+    };
+    try {
+      for (std::size_t k = 0; k < arrays_.size(); ++k)
+        if (then[k]) put(k, *then[k]);
+      call_back(function_);
+    } catch (...) {
+      put_back();
+      throw;
+    }
+    put_back();
+    for (const View& a : arrays_) tape.mark_nonzero(a);
+  }
+
+ private:
+  const std::function<void()> function_;
+  std::vector<View> arrays_;
+  const std::vector<std::shared_ptr<Version>> versions_;
+};
+
+}  // namespace
+
+TapeCore::CopyPassage TapeCore::passage(const ArrayBase& to, const ArrayBase& from,
+                                        std::span<const Leaf> leaves) const {
+  const bool flows = named_carries(from);
+  if (flows && !holds_real(leaves))
+    throw Error(ErrorKind::not_differentiable,
+                "a copy of an array that carries gradients as elements of another type, which have none: copy it "
+                "as what it is, or outside record()");
+  if (flows)
+    if (const auto by = unknown_change(from))
+      throw Error(ErrorKind::invalid_argument, about_unknown_change("the source of a copy", *by));
+  return {flows || named_carries(to), flows};
+}
+
+void TapeCore::copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) {
+  trace(&StepTraces::copying, to, from);
+  const auto [any, flows] = passage(to, from, leaves);
+  if (!any) return;
+  if (flows) taped(from), note_replaced(from);
+  mark_replaced(to);
+  add(std::make_unique<CopyRecord>(to, from, leaves, flows));
+}
+
+void TapeCore::overwriting(const ArrayBase& to, const HostValues& values) {
+  trace(&StepTraces::overwriting, to, values);
+  if (!named_carries(to)) return;
+  mark_replaced(to);
+  add(std::make_unique<FillRecord>(to));
+}
+
+void TapeCore::exposing(const ArrayBase& elements, const char* what) {
+  trace(&StepTraces::exposing, elements, what);
+  check_exposed(elements, what);
+}
+
+void TapeCore::check_exposed(const ArrayBase& elements, const char* what) const {
+  if (!carries(elements)) return;
+  throw Error(ErrorKind::unsupported,
+              fmt::format("{} of an array that carries gradients while a tape records: the tape would not see what "
+                          "becomes of the elements; read them by to_vector(), write them by assign()",
+                          what));
+}
+
+void TapeCore::untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
+                       const char* what, const char* instead) {
+  trace(&StepTraces::untaped, to, from, others, what);
+  check_untaped(to, from, what, instead);
+}
+
+// What it launches is traced: unrecorded() hears of that.
+void TapeCore::deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) {
+  const bool carried = named_carries(to);
+  bool flows = false;
+  for (const ArrayBase* a : from) flows = named_carries(*a) || flows;
+  if (!carried && !flows) return;
+  for (const ArrayBase* a : from) check_derived(*a);
+  std::unique_ptr<TapeRecord> made = flows ? record(*this) : std::make_unique<FillRecord>(to);
+  if (flows)
+    for (const ArrayBase* a : from) taped(*a), note_replaced(*a);
+  mark_replaced(to);
+  add(std::move(made));
+}
+
+void TapeCore::check_untaped(const ArrayBase& to, const ArrayBase& from, const char* what, const char* instead) const {
+  if (!carries(to) && !carries(from)) return;
+  throw Error(ErrorKind::not_differentiable,
+              fmt::format("{} that carries gradients, while a tape records: {}", what, instead));
+}
+
+void TapeCore::check_derived(const ArrayBase& from) const {
+  if (const auto by = unknown_change(from))
+    throw Error(ErrorKind::invalid_argument, about_unknown_change("the input of a sum", *by));
+}
+
+void TapeCore::note_replaced(const ArrayBase& a) {
+  OutsideChanges* changes = outside_changes(a);
+  // On the way back, only a step that is gone back through has records of its own.
+  if (!changes || (walking_ && sink_ == &records_)) return;
+  for (const View& elements : changes->take_replaced())
+    add(std::make_unique<ReplacedRecord>(View(elements, a.storage(), elements.address())));
+}
+
+void TapeCore::replaying(const char* what) {
+  throw Error(
+      ErrorKind::unsupported,
+      fmt::format("{} while a tape records, which does not see what the graph does: let that contain the tape's "
+                  "record() and backward(), or call it outside of record() or in Tape::unrecorded()",
+                  what));
+}
+
+void TapeCore::calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) {
+  trace(&StepTraces::calling, arrays);
+  std::vector<View> views;
+  std::vector<std::shared_ptr<Version>> versions;
+  for (const ArrayBase* a : arrays) {
+    (void)named_carries(*a);
+    note_function_of(*a);
+    views.emplace_back(*a);
+    versions.push_back(version(*a));
+  }
+  add(std::make_unique<FunctionRecord>(std::move(backward), std::move(views), std::move(versions)));
+}
+
+}  // namespace weft::detail
