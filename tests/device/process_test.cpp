@@ -285,44 +285,6 @@ TEST_P(Forks, leave_devices_that_other_threads_use) {
   EXPECT_EQ(ended.code, 0) << ended.output;
 }
 
-// With another thread in the middle of opening a device, or of closing it.
-int fork_among_openings(const std::vector<std::string>& arguments) {
-  std::atomic<bool> over = false;
-  std::thread opener([&] {
-    std::optional<Device> first;
-    if (arguments[1] == "beside another") first.emplace(arguments[0]);
-    while (!over) (void)Device(arguments[0]), (void)Device::open(arguments[0]);
-  });
-  int code = 0;
-  for (int k = 0; k < 20 && code == 0; ++k) {
-    const auto ended = end_of_child();
-    if (!ended) {
-      (void)Device::list();
-      try {
-        const Device device(arguments[0]);  // where the parent had none yet
-      } catch (const Error& e) {
-        if (e.kind() != ErrorKind::device_lost) std::_Exit(1);
-      }
-      const Device reference("reference");
-      std::_Exit(full<float>(reference, 3, 1).at(2) == 1 ? 0 : 2);
-    }
-    code = *ended;
-  }
-  over = true;
-  opener.join();
-  return code;
-}
-const ChildProgram kForkAmongOpenings("fork among openings", fork_among_openings);
-
-TEST_P(Forks, do_not_hang_where_other_threads_open_and_close_devices) {
-  if (on_reference()) GTEST_SKIP() << "it is memory alone";
-  for (const char* how : {"beside another", "alone"}) {
-    SCOPED_TRACE(how);
-    const ChildResult ended = run_child("fork among openings", {name_of(device()), how}, kForked);
-    EXPECT_EQ(ended.code, 0) << ended.output;
-  }
-}
-
 int open_in_child(const std::vector<std::string>& arguments) {
   const std::string name = arguments[0];
   const auto works = [&] {
