@@ -262,6 +262,7 @@ void CapturedMemory::reach(StreamState& on, Reached& reached) const {
 
 std::vector<Access> CapturedMemory::accesses(const Reached& reached) const {
   std::vector<Access> all;
+  all.reserve(used_.size() + reached.by_elements.size() + reached.read_by_elements.size() + reached.by_handles.size());
   each([&](const Capture::Used& u) { all.push_back({u.storage.get(), u.writes}); });
   for (const auto& storage : reached.by_elements) all.push_back({storage.get(), true});
   for (const auto* list : {&reached.read_by_elements, &reached.by_handles})

@@ -150,7 +150,7 @@ struct Beyond {
 // What refuses a launch does so before others are told that elements change. What a kernel does through an address that
 // it has loaded is noted for all of its arrays (mark_accesses): where it changes no argument through which others are
 // reached, it changes nothing there.
-class KernelWork final : Work::Words {
+class KernelWork final : DeviceWork::Words {
  public:
   explicit KernelWork(const Dispatch& launch)
       : launch_(launch),

@@ -3,7 +3,7 @@
 
 namespace weft::detail {
 
-void order(StreamState& on, std::span<const Access> accesses, const Work::Words* words) {
+void order(StreamState& on, std::span<const Access> accesses, const DeviceWork::Words* words) {
   for (std::size_t k = 0; k < accesses.size(); ++k) {
     try {
       accesses[k].storage->order_before(on, accesses[k].changes);
@@ -14,7 +14,7 @@ void order(StreamState& on, std::span<const Access> accesses, const Work::Words*
   }
 }
 
-void tell(StreamState& on, const Work& work) {
+void tell(StreamState& on, const DeviceWork& work) {
   for (const Access& a : work.accesses)
     if (a.elements) before_write(*a.elements, on, {.by = work.name, .argument = a.through});
 }

@@ -22,10 +22,10 @@ struct Access {
 };
 
 /// Device work: what it is called and what it accesses. How it is issued is said to submit().
-struct Work {
+struct DeviceWork {
   const char* name;  ///< in messages: "fill()", or that of a kernel
   std::span<const Access> accesses;
-  /// Words for a refusal: that work on memory is in the way (a recording that is not submitted), or a capture's.
+  /// Puts the refusal of an access into the words of the work's giver: which argument of which kernel it is.
   class Words {
    public:
     /// \param why  thrown where access number `access` was ordered
@@ -39,9 +39,9 @@ struct Work {
 
 /// Before work is issued: it comes after what other streams do to its memory.
 /// Errors: Error(invalid_argument) for memory that was freed, in the words of `words` where there are any.
-void order(StreamState& on, std::span<const Access> accesses, const Work::Words* words = nullptr);
+void order(StreamState& on, std::span<const Access> accesses, const DeviceWork::Words* words = nullptr);
 /// And those hear of it who watch what it changes. Errors: theirs.
-void tell(StreamState& on, const Work& work);
+void tell(StreamState& on, const DeviceWork& work);
 /// After it was issued: what comes later on its memory comes after it.
 inline void note(StreamState& on, backend::Ticket ticket, std::span<const Access> accesses) {
   for (const Access& a : accesses) a.storage->touched(on, ticket, a.changes);
@@ -51,7 +51,7 @@ inline void note(StreamState& on, backend::Ticket ticket, std::span<const Access
 /// \param issue  `issue(backend::Stream&)`, which has the stream to itself, or `issue()`; returns the last ticket
 /// Errors: as order() and tell(), and nothing has happened then; and those of `issue`.
 template <class Issue>
-backend::Ticket submit(StreamState& on, const Work& work, const Issue& issue) {
+backend::Ticket submit(StreamState& on, const DeviceWork& work, const Issue& issue) {
   order(on, work.accesses, work.words);
   tell(on, work);
   backend::Ticket ticket = 0;
