@@ -1,23 +1,18 @@
 # The installed copy: the library, its public headers, and the package that find_package(weft) reads.
 include(CMakePackageConfigHelpers)
 
-# Public are the headers of frontend, runtime and loader, the emitter's interface, each backend's header of its own name,
-# and what others with a Vulkan device see. The rest need third-party headers that a user of weft does not have.
-foreach(folder frontend runtime loader)
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft"
-    FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "dlpack_*.h" EXCLUDE)
-endforeach()
-file(GLOB weft_backend_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
-  "${PROJECT_SOURCE_DIR}/spirv/emit.h" "${PROJECT_SOURCE_DIR}/spirv/target.h" "${PROJECT_SOURCE_DIR}/backends/*.h" "${PROJECT_SOURCE_DIR}/backends/*/*.h")
-foreach(header IN LISTS weft_backend_headers)
+# The public headers, and below detail/ what these include: nothing else of the library is installed.
+weft_public_headers(weft_installed_headers)
+weft_included_headers(weft_detail_headers ${weft_installed_headers})
+foreach(header IN LISTS weft_detail_headers)
   get_filename_component(folder "${header}" DIRECTORY)
-  get_filename_component(stem "${header}" NAME_WE)
-  if(NOT folder MATCHES "^backends/" OR folder STREQUAL "backends/${stem}" OR stem MATCHES "^(handles|interop|shared_memory)$")
-    install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft/${folder}")
-  endif()
+  install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft/detail/${folder}")
 endforeach()
-foreach(header weft vulkan ${weft_part_headers})
-  install(FILES "${PROJECT_BINARY_DIR}/include/weft/${header}.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft")
+list(TRANSFORM weft_part_headers REPLACE "=.*" ".h" OUTPUT_VARIABLE weft_part_names)
+list(PREPEND weft_part_names weft.h)
+foreach(header IN LISTS weft_part_names weft_installed_headers)
+  get_filename_component(folder "${header}" DIRECTORY)
+  install(FILES "${PROJECT_BINARY_DIR}/include/weft/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft/${folder}")
 endforeach()
 
 set(weft_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weft")

@@ -1,6 +1,6 @@
 // Indexed arrays on the host: an array seen through lists of indices.
 #pragma once
-#include "../frontend/edsl/indexed_arr.h"
+#include "../frontend/kernels/indexed_arr.h"
 #include "array.h"
 #include "launch.h"
 

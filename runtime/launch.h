@@ -2,7 +2,7 @@
 #pragma once
 #include <cstring>
 
-#include "../frontend/edsl/kernel.h"
+#include "../frontend/kernels/kernel.h"
 #include "../frontend/support/error.h"
 #include "array.h"
 #include "detail/given_structures.h"

@@ -3,7 +3,7 @@
 
 #include <spirv_cross/spirv_glsl.hpp>
 
-#include "../frontend/edsl/kernel.h"
+#include "../frontend/kernels/kernel.h"
 #include "../frontend/support/error.h"
 #include "emit.h"
 

@@ -1,6 +1,6 @@
 // The functions of float64 that SPIR-V lacks, written in the kernel language.
 #pragma once
-#include "../frontend/edsl/names.h"
+#include "../frontend/kernels/names.h"
 
 namespace weft::spirv {
 

@@ -9,10 +9,10 @@
 
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/platform.h"
-#include "graph.h"
-#include "ray_structure.h"
-#include "stream.h"
-#include "timestamps.h"
+#include "commands/graph.h"
+#include "commands/ray_structure.h"
+#include "commands/timestamps.h"
+#include "queue/stream.h"
 
 namespace weft::backend {
 

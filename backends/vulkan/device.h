@@ -15,18 +15,18 @@
 
 #include "../backend.h"
 #include "../disk_cache.h"
-#include "chains.h"
+#include "commands/chains.h"
+#include "commands/timestamps.h"
 #include "device_object.h"
 #include "handles.h"
 #include "instance.h"
-#include "memory.h"
+#include "memory/memory.h"
 #include "program.h"
-#include "retirement.h"
-#include "semaphore_pool.h"
-#include "signals.h"
-#include "submitter.h"
-#include "timestamps.h"
-#include "waits.h"
+#include "queue/retirement.h"
+#include "queue/semaphore_pool.h"
+#include "queue/signals.h"
+#include "queue/submitter.h"
+#include "queue/waits.h"
 
 namespace weft::backend::vulkan {
 

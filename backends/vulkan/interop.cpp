@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "../../frontend/support/error.h"
+#include "commands/recordings.h"
 #include "device.h"
-#include "recordings.h"
-#include "stream.h"
-#include "timeline.h"
+#include "queue/stream.h"
+#include "queue/timeline.h"
 
 namespace weft {
 

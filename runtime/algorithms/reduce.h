@@ -1,6 +1,6 @@
 // One number, or one vector, from an array: sum, minimum, maximum, inner product.
 #pragma once
-#include "../../frontend/edsl/face.h"
+#include "../../frontend/language/face.h"
 #include "options.h"
 
 namespace weft {

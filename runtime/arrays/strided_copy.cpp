@@ -6,8 +6,8 @@
 
 #include <utility>
 
-#include "../../frontend/edsl/names.h"
-#include "../../frontend/edsl/report.h"
+#include "../../frontend/kernels/names.h"
+#include "../../frontend/language/report.h"
 #include "../../frontend/support/error.h"
 #include "../core/state.h"
 #include "../graph/capture.h"

@@ -1,7 +1,7 @@
 // Bounding volume hierarchies over boxes, built and refitted on the device.
 #pragma once
 #include "../launch.h"
-#include "bvh_node.h"
+#include "bvh/bvh_node.h"
 
 namespace weft {
 

@@ -2,9 +2,9 @@
 #pragma once
 #include <optional>
 
-#include "../../frontend/edsl/names.h"
-#include "../../frontend/edsl/struct_var.h"
-#include "bvh_node.h"
+#include "../../frontend/kernels/names.h"
+#include "../../frontend/language/struct_var.h"
+#include "bvh/bvh_node.h"
 
 namespace weft {
 

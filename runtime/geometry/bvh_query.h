@@ -2,11 +2,11 @@
 #pragma once
 #include <memory>
 
-#include "../../frontend/edsl/control.h"
-#include "../../frontend/edsl/names.h"
-#include "../../frontend/edsl/struct_var.h"
+#include "../../frontend/kernels/names.h"
+#include "../../frontend/language/control.h"
+#include "../../frontend/language/struct_var.h"
 #include "bvh_group.h"
-#include "handle.h"
+#include "structures/handle.h"
 
 namespace weft {
 
@@ -66,7 +66,7 @@ class BvhInKernel {
 /// The numbers of all boxes that share a point with the box [lower, upper]; touching counts. A box with lower > upper
 /// along an axis, or a NaN, shares none.
 /// \param root  where to look: everywhere, or below what bvh_group_root() has given; so in the other queries
-/// Source: the walk of runtime/geometry/traverse.h.
+/// Source: the walk of runtime/geometry/bvh/traverse.h.
 TreeQuery bvh_query_aabb(const BvhInKernel& bvh, In<vec3> lower, In<vec3> upper, const BvhRoot& root = {},
                          Loc loc = Loc::here());
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "hash_grid_arrays.h"
+#include "hash_grid/hash_grid_arrays.h"
 
 namespace weft {
 

@@ -2,10 +2,10 @@
 #pragma once
 #include <memory>
 
-#include "../../frontend/edsl/control.h"
-#include "../../frontend/edsl/names.h"
-#include "../../frontend/edsl/struct_var.h"
-#include "handle.h"
+#include "../../frontend/kernels/names.h"
+#include "../../frontend/language/control.h"
+#include "../../frontend/language/struct_var.h"
+#include "structures/handle.h"
 
 namespace weft {
 

@@ -1,7 +1,7 @@
 // Triangle meshes that kernels ask: where a ray hits, which point is closest, what overlaps.
 #pragma once
 #include "bvh.h"
-#include "mesh_arrays.h"
+#include "mesh/mesh_arrays.h"
 #include "mesh_data.h"
 
 namespace weft {

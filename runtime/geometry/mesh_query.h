@@ -1,7 +1,7 @@
 // Queries on triangle meshes, in kernels: rays, closest and furthest points, overlaps, and what is on the surface.
 #pragma once
 #include "bvh_query.h"
-#include "mesh_arrays.h"
+#include "mesh/mesh_arrays.h"
 
 namespace weft {
 

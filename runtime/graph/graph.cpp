@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "../../frontend/edsl/names.h"
+#include "../../frontend/kernels/names.h"
 #include "../../frontend/support/error.h"
 #include "../array_create.h"
 #include "../launch/kernel_programs.h"

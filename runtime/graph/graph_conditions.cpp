@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "../../frontend/edsl/names.h"
+#include "../../frontend/kernels/names.h"
 #include "../../frontend/support/error.h"
 #include "../array_create.h"
 #include "../arrays/view.h"

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "../../frontend/adjoint/adjoint.h"
-#include "../../frontend/edsl/kernel.h"
+#include "../../frontend/kernels/kernel.h"
 #include "../core/state.h"
 
 namespace weft::detail {

@@ -11,7 +11,7 @@
 #include "../../backends/backend.h"
 #include "../../backends/vulkan/vulkan.h"
 #include "../../frontend/adjoint/adjoint.h"
-#include "../../frontend/edsl/kernel.h"
+#include "../../frontend/kernels/kernel.h"
 #include "../../frontend/passes/passes.h"
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/platform.h"

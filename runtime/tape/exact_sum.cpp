@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "../../frontend/edsl/names.h"
+#include "../../frontend/kernels/names.h"
 #include "../launch.h"
 
 namespace weft::detail {

@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "../../frontend/edsl/names.h"
+#include "../../frontend/kernels/names.h"
 #include "../../frontend/support/error.h"
 #include "../graph/capture.h"
 #include "../launch/dispatch.h"

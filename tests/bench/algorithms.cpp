@@ -11,9 +11,9 @@
 
 #include "../../runtime/algorithms/scan.h"
 #include "../../runtime/algorithms/sort.h"
-#include "../../runtime/algorithms/sort_passes.h"
-#include "elsewhere.h"
+#include "../../runtime/algorithms/sort/sort_passes.h"
 #include "harness.h"
+#include "peers/elsewhere.h"
 
 namespace weft::bench {
 

@@ -21,7 +21,7 @@ void append(std::vector<float>& flat, const Array<T>& array) {
   flat.insert(flat.end(), numbers, numbers + values.size() * sizeof(T) / sizeof(float));
 }
 
-// a = u diag(sigma) v^T of a million matrices. GLSL's text is the algorithm of frontend/edsl/factor.cpp; `sweeps` is
+// a = u diag(sigma) v^T of a million matrices. GLSL's text is the algorithm of frontend/library/factor.cpp; `sweeps` is
 // how it repeats the sweeps: in a loop, or line by line.
 std::string svd3_text(const std::string& sweeps) {
   return glsl_kernel(kBlock, R"(

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "glsl.h"
 #include "harness.h"
+#include "peers/glsl.h"
 
 namespace weft::bench {
 

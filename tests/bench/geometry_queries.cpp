@@ -11,9 +11,9 @@
 #include "../../runtime/geometry/mesh_query.h"
 #include "../../runtime/geometry/spatial_order.h"
 #include "../common/mesh_oracle.h"
-#include "elsewhere.h"
 #include "geometry_shapes.h"
 #include "harness.h"
+#include "peers/elsewhere.h"
 
 namespace weft::bench {
 

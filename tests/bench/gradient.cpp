@@ -7,7 +7,7 @@
 
 #include "../../runtime/tape.h"
 #include "contest.h"
-#include "elsewhere.h"
+#include "peers/elsewhere.h"
 
 namespace weft::bench {
 

@@ -9,8 +9,8 @@
 #include <stdexcept>
 
 #include "../../runtime/geometry/hash_grid_query.h"
-#include "elsewhere.h"
 #include "harness.h"
+#include "peers/elsewhere.h"
 
 namespace weft::bench {
 

@@ -7,10 +7,10 @@
 #include "../../frontend/support/platform.h"
 #include "../../runtime/graph.h"
 #include "contest.h"
-#include "elsewhere.h"
 #include "four_arrays.h"
 #include "harness.h"
-#include "raw_vulkan.h"
+#include "peers/elsewhere.h"
+#include "peers/raw_vulkan.h"
 
 namespace weft::bench {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "../../runtime/geometry/mesh_formats.h"
+#include "../../runtime/geometry/files/mesh_formats.h"
 #include "inputs.h"
 
 namespace weft {

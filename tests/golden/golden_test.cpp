@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
-#include "../../frontend/edsl/names.h"
-#include "../../frontend/edsl/report.h"
 #include "../../frontend/ir/builder.h"
+#include "../../frontend/kernels/names.h"
+#include "../../frontend/language/report.h"
 #include "../../frontend/passes/passes.h"
 #include "../../frontend/support/platform.h"
 

@@ -22,7 +22,7 @@ echo "$root" >"$pack/source_folder"
 
 # CUB is compiled here, for whatever GPU it will be: weft_bench asks for a compiler that gives it this program.
 nvcc="${WEFT_NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)}"
-if [[ -n "$nvcc" ]]; then "$nvcc" -O3 -std=c++17 -arch=all-major -o "$pack/bin/cub" tests/bench/cub.cu; fi
+if [[ -n "$nvcc" ]]; then "$nvcc" -O3 -std=c++17 -arch=all-major -o "$pack/bin/cub" tests/bench/peers/cub.cu; fi
 
 # What a program names of this system's libraries, but for the C and C++ libraries, which run.sh expects there. Drivers
 # of GPUs ask for X's and GL's, which a machine without a screen may lack.

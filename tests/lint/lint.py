@@ -16,7 +16,7 @@ TEXT_ENDINGS = SOURCE_ENDINGS + SCRIPT_ENDINGS + (".md", ".txt", ".json", ".in")
 
 # The order in which a kernel travels: a folder includes only folders of a lower number.
 LAYERS = {"frontend": 0, "spirv": 1, "backends": 2, "runtime": 3, "loader": 4, "viewer": 5}
-FRONTEND_LAYERS = {"support": 0, "types": 1, "ir": 2, "edsl": 3, "passes": 3, "adjoint": 3}
+FRONTEND_LAYERS = {"support": 0, "types": 1, "ir": 2, "passes": 3, "language": 4, "library": 5, "kernels": 6, "adjoint": 7}
 # Files that count as part of another folder: the list of scalar types, which host types and IR share (docs/decisions.md).
 FILE_LAYERS = {"frontend/ir/type.h": "types"}
 

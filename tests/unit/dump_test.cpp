@@ -5,7 +5,7 @@
 #include <spirv-tools/libspirv.hpp>
 
 #include "../../spirv/emit.h"
-#include "../bench/glsl.h"
+#include "../bench/peers/glsl.h"
 
 namespace weft {
 namespace {

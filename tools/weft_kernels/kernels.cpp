@@ -8,7 +8,7 @@
 #include <cstring>
 #include <map>
 
-#include "../../frontend/edsl/kernel.h"
+#include "../../frontend/kernels/kernel.h"
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/platform.h"
 #include "../../spirv/emit.h"

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <thread>
 
-#include "../../../backends/vulkan/recordings.h"
-#include "../../../backends/vulkan/stream.h"
+#include "../../../backends/vulkan/commands/recordings.h"
+#include "../../../backends/vulkan/queue/stream.h"
 #include "../../../runtime/core/state.h"
 #include "../watched_test.h"
 #include "embedded.h"

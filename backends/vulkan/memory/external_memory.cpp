@@ -1,0 +1,333 @@
+// Memory that others own, or that they are given a share of.
+#include <fmt/format.h>
+
+#include "../../../frontend/support/error.h"
+#include "memory.h"
+
+namespace weft::backend::vulkan {
+
+namespace {
+
+// Kernels and copies go to it.
+void check_usage(VkBufferUsageFlags usage, const char* what) {
+  struct Flag {
+    VkBufferUsageFlags bit;
+    const char* name;
+  };
+  for (const Flag& f : {Flag{VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, "VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT"},
+                        Flag{VK_BUFFER_USAGE_TRANSFER_SRC_BIT, "VK_BUFFER_USAGE_TRANSFER_SRC_BIT"},
+                        Flag{VK_BUFFER_USAGE_TRANSFER_DST_BIT, "VK_BUFFER_USAGE_TRANSFER_DST_BIT"}})
+    if (!(usage & f.bit))
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("{} was made without {}: kernels and copies need it", what, f.name));
+}
+
+// Vulkan leaves a descriptor that it refuses to the caller; this driver closes it all the same.
+bool closes_what_it_refuses(VkPhysicalDevice adapter) {
+  VkPhysicalDeviceDriverProperties driver{};
+  driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &driver, {}};
+  vkGetPhysicalDeviceProperties2(adapter, &properties);
+  return driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
+}
+
+}  // namespace
+
+Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t bytes, VkBufferUsageFlags usage) {
+  const auto invalid = [](const std::string& message) { throw Error(ErrorKind::invalid_argument, message); };
+  if (!buffer) invalid("a null VkBuffer is wrapped");
+  check_usage(usage, "a VkBuffer is wrapped that");
+  if (offset % 4 || bytes % 4)
+    invalid(fmt::format("{} bytes at offset {} of a VkBuffer are wrapped: both must be multiples of 4", bytes, offset));
+  VkMemoryRequirements whole{};  // its size is that of the buffer at least
+  vk_.vkGetBufferMemoryRequirements(device_, buffer, &whole);
+  if (offset > whole.size || bytes > whole.size - offset)
+    invalid(fmt::format("{} bytes at offset {} of a VkBuffer are wrapped, which has {} at most", bytes, offset,
+                        whole.size));
+  auto page = std::make_unique<Page>();
+  page->buffer = buffer;
+  page->bytes = bytes;
+  page->group = kWrapped;
+  page->offset = offset;
+  page->usage = usage;
+  page->others = true;
+  if (!locate(*page, offset))
+    throw Error(ErrorKind::unsupported, fmt::format("a VkBuffer is wrapped to which {} ({}) gives no address",
+                                                    adapter_.info.name, adapter_.info.adapter));
+  std::lock_guard lock(mutex_);
+  enter(*page, fmt::format("{} bytes at offset {} of a VkBuffer are wrapped", bytes, offset));
+  return hand_out_own(kWrapped, std::move(page), bytes);
+}
+
+void Memory::refuse_twice(const std::string& what) const {
+  throw Error(
+      ErrorKind::invalid_argument,
+      fmt::format("{}, a part of which is memory of {} already: bytes are wrapped once, and slice() and view_as() "
+                  "give parts of them",
+                  what, adapter_.info.name));
+}
+
+// Two arrays on the same memory would not know of each other's work, and commands on one would name the other's buffer.
+void Memory::enter(Page& page, const std::string& what) {
+  if (overlapped(page)) refuse_twice(what);
+  by_address_[page.address] = &page;
+}
+
+// A page that is there already and has bytes of this one, or null.
+const Memory::Page* Memory::overlapped(const Page& page) const {
+  auto after = by_address_.upper_bound(page.address);
+  if (after != by_address_.begin()) {
+    const auto before = std::prev(after);
+    if (page.address - before->first < before->second->bytes) after = before;
+  }
+  return after != by_address_.end() && after->first < page.address + page.bytes ? after->second : nullptr;
+}
+
+void Memory::require_sharing() const {
+  if (!adapter_.memory_fd)
+    throw Error(ErrorKind::unsupported, fmt::format("{} ({}) does not share memory (VK_KHR_external_memory_fd)",
+                                                    adapter_.info.name, adapter_.info.adapter));
+}
+
+// Makes buffer and memory of a page. What was made of them stays in the page when something fails.
+VkResult Memory::bind_shared(Page& page, const void* how, std::uint32_t type, std::uint64_t bytes) {
+  VkExternalMemoryBufferCreateInfo external{};
+  external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
+  external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  VkBufferCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  create.pNext = &external;
+  create.size = page.bytes;
+  create.usage = page.usage;
+  if (const VkResult r = vk_.vkCreateBuffer(device_, &create, nullptr, &page.buffer); r != VK_SUCCESS) return r;
+  if (!page.buffer) return VK_ERROR_OUT_OF_HOST_MEMORY;
+  VkMemoryRequirements needs{};
+  vk_.vkGetBufferMemoryRequirements(device_, page.buffer, &needs);
+  if (bytes == 0) bytes = needs.size;
+  if (type == kOwnType) {
+    // Unless what can be exported may not lie there.
+    const std::uint32_t own = groups_[int(MemoryKind::device)].type;
+    type = needs.memoryTypeBits >> own & 1 ? own : kLocalType;
+  }
+  if (type == kLocalType)
+    type = static_cast<std::uint32_t>(find_type(needs.memoryTypeBits, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, -1));
+  if (type >= adapter_.memory.memoryTypeCount || !(needs.memoryTypeBits >> type & 1) || bytes < needs.size ||
+      (page.dedicated && bytes != needs.size))
+    return VK_ERROR_INVALID_EXTERNAL_HANDLE;
+  VkMemoryDedicatedAllocateInfo dedicated{};
+  dedicated.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO;
+  dedicated.pNext = how;
+  dedicated.buffer = page.buffer;
+  VkMemoryAllocateFlagsInfo flags{};
+  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+  flags.pNext = page.dedicated ? &dedicated : how;
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo allocate{};
+  allocate.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+  allocate.pNext = &flags;
+  allocate.allocationSize = page.shared_bytes = bytes;
+  allocate.memoryTypeIndex = page.type = type;
+  if (const VkResult r = vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory); r != VK_SUCCESS) return r;
+  if (!page.memory) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  if (const VkResult r = vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0); r != VK_SUCCESS) return r;
+  return locate(page) ? VK_SUCCESS : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+Allocation Memory::allocate_shared(std::uint64_t bytes) {
+  require_sharing();
+  auto page = std::make_unique<Page>();
+  page->group = kWrapped;
+  page->bytes = bytes;
+  page->usage = adapter_.buffer_usage();
+  page->dedicated = true;
+  VkExportMemoryAllocateInfo share{};
+  share.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
+  share.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  bury();
+  std::lock_guard lock(mutex_);
+  const bool fits = bytes <= adapter_.info.max_allocation && bytes <= available_locked(groups_[0]);
+  VkResult result = fits ? bind_shared(*page, &share, kOwnType, 0) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  if (result == VK_SUCCESS && overlapped(*page)) result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  if (result != VK_SUCCESS) {
+    destroy(*page);
+    throw Error(ErrorKind::out_of_memory, fmt::format("{} bytes of memory to be shared, on {} ({}): {}", bytes,
+                                                      adapter_.info.name, adapter_.info.adapter, to_string(result)));
+  }
+  by_address_[page->address] = page.get();
+  return hand_out_own(kWrapped, std::move(page), bytes);
+}
+
+// A page of device memory like make_plain()'s, which can be exported.
+bool Memory::make_shared(Page& page, const Group& group) {
+  page.usage = adapter_.buffer_usage();
+  page.dedicated = true;
+  VkExportMemoryAllocateInfo share{};
+  share.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
+  share.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  if (bind_shared(page, &share, group.type, 0) == VK_SUCCESS && map(page, group)) return true;
+  destroy(page);
+  page = Page{.bytes = page.bytes, .group = page.group};
+  return false;
+}
+
+Memory::Page* Memory::page_at(std::uint64_t address) {
+  const auto after = by_address_.upper_bound(address);
+  Page* const page = after == by_address_.begin() ? nullptr : std::prev(after)->second;
+  return page && address - page->address < page->bytes ? page : nullptr;
+}
+
+// A descriptor of memory that is here: the driver's, or another of that with which it came. (Vulkan lets memory be
+// imported and exported at once. NVIDIA's driver then makes new memory, and says nothing.)
+FileDescriptor Memory::descriptor_of(const Page& page) {
+  if (!page.imported.is_empty()) {
+    FileDescriptor another = page.imported.duplicate();
+    if (another.is_empty())
+      throw Error(ErrorKind::unsupported, "memory is shared, and this process may open no more files");
+    return another;
+  }
+  VkMemoryGetFdInfoKHR get{};
+  get.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR;
+  get.memory = page.memory;
+  get.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  int fd = -1;
+  if (const VkResult result = vk_.vkGetMemoryFdKHR(device_, &get, &fd); result != VK_SUCCESS || fd < 0)
+    throw Error(ErrorKind::unsupported, fmt::format("vkGetMemoryFdKHR on {} ({}) gave {}", adapter_.info.name,
+                                                    adapter_.info.adapter, to_string(result)));
+  return FileDescriptor(fd);
+}
+
+SharedMemory Memory::describe(const Page& page) {
+  SharedMemory shared;
+  shared.fd = descriptor_of(page);
+  shared.bytes = page.shared_bytes;
+  shared.memory_type = page.type;
+  shared.buffer_bytes = page.bytes;
+  shared.buffer_usage = page.usage;
+  shared.dedicated = page.dedicated;
+  shared.device_uuid = adapter_.device_uuid;
+  shared.driver_uuid = adapter_.driver_uuid;
+  return shared;
+}
+
+SharedMemory Memory::share(std::uint64_t address) {
+  require_sharing();
+  std::lock_guard lock(mutex_);
+  const Page* const page = page_at(address);
+  // A page of many arrays is nobody's to give away.
+  if (!page || page->shared_bytes == 0 || page->group != kWrapped)
+    throw Error(ErrorKind::invalid_argument,
+                "memory is shared that was not made to be: arrays from shareable() and import_memory() can");
+  return describe(*page);
+}
+
+PageAttachment Memory::attach(std::uint64_t address, const MakeAttachment& make) {
+  require_sharing();
+  const auto find = [&]() -> Page& {
+    Page* const page = page_at(address);
+    if (page && page->shared_bytes > 0) return *page;
+    throw Error(ErrorKind::unsupported,
+                fmt::format("memory of {} ({}) that was not made to be shared: arrays from shareable() are",
+                            adapter_.info.name, adapter_.info.adapter));
+  };
+  SharedMemory shared;
+  {
+    std::lock_guard lock(mutex_);
+    const Page& page = find();
+    if (page.attached) return {page.attached, page.address};
+    shared = describe(page);
+  }
+  std::shared_ptr<void> made = make(std::move(shared));
+  std::lock_guard lock(mutex_);
+  Page& page = find();
+  if (!page.attached) page.attached.swap(made);  // else another thread's is there, and this one goes after the lock
+  return {page.attached, page.address};
+}
+
+bool Memory::shares(std::uint64_t address) {
+  std::lock_guard lock(mutex_);
+  const Page* const page = page_at(address);
+  return adapter_.memory_fd && page && page->shared_bytes > 0;
+}
+
+// Takes the descriptor over where the driver does. What was made goes again when something fails.
+VkResult Memory::import_descriptor(Page& page, FileDescriptor& fd, std::uint32_t type, std::uint64_t bytes) {
+  VkImportMemoryFdInfoKHR import{};
+  import.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
+  import.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  import.fd = fd.get();
+  const VkResult result = page.bytes ? bind_shared(page, &import, type, bytes) : VK_ERROR_INVALID_EXTERNAL_HANDLE;
+  // With the memory made, the descriptor is the driver's.
+  const bool asked = page.shared_bytes > 0;
+  if (page.memory || (asked && result != VK_SUCCESS && closes_what_it_refuses(adapter_.handle))) fd.release();
+  if (result != VK_SUCCESS) {
+    vk_.vkDestroyBuffer(device_, page.buffer, nullptr);
+    vk_.vkFreeMemory(device_, page.memory, nullptr);
+  }
+  return result;
+}
+
+// Drivers may give the memory behind two descriptors one place.
+void Memory::enter_import(Page& page, int fd) {
+  try {
+    enter(page, fmt::format("{} bytes of memory behind file descriptor {} are imported", page.bytes, fd));
+  } catch (...) {
+    destroy(page);
+    throw;
+  }
+}
+
+Allocation Memory::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) {
+  require_sharing();
+  auto page = std::make_unique<Page>();
+  page->group = kWrapped;
+  page->bytes = bytes;
+  page->usage = adapter_.buffer_usage();
+  const int number = fd.get();
+  std::lock_guard lock(mutex_);
+  if (const VkResult result = import_descriptor(*page, fd, kLocalType, bytes); result != VK_SUCCESS)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{} bytes of memory behind file descriptor {} are not memory for {} ({}): {}", bytes,
+                            number, adapter_.info.name, adapter_.info.adapter, to_string(result)));
+  page->shared_bytes = 0;  // it is another's to share
+  enter_import(*page, number);
+  return hand_out_own(kWrapped, std::move(page), bytes);
+}
+
+Allocation Memory::import_shared(SharedMemory&& memory, std::uint64_t array_bytes) {
+  require_sharing();
+  const auto invalid = [](const std::string& message) { throw Error(ErrorKind::invalid_argument, message); };
+  if (array_bytes > memory.buffer_bytes)
+    invalid(fmt::format("an array of {} bytes is imported from a buffer of {}", array_bytes, memory.buffer_bytes));
+  if (memory.buffer_bytes % 4)
+    invalid(fmt::format("a buffer of {} bytes is imported: devices work on words of 4", memory.buffer_bytes));
+  if (memory.fd.is_empty()) invalid("memory is imported from an empty file descriptor");
+  if (memory.device_uuid != adapter_.device_uuid || memory.driver_uuid != adapter_.driver_uuid)
+    invalid(fmt::format("memory is imported that another adapter or driver than that of {} ({}) has shared",
+                        adapter_.info.name, adapter_.info.adapter));
+  check_usage(memory.buffer_usage, "memory is imported whose buffer");
+  // The buffer must be made as it was there.
+  if (memory.buffer_usage & ~adapter_.buffer_usage() & kRayUsage)
+    invalid(fmt::format("memory is imported whose buffer serves hardware ray queries, which {} ({}) has not turned on",
+                        adapter_.info.name, adapter_.info.adapter));
+  auto page = std::make_unique<Page>();
+  page->group = kWrapped;
+  page->bytes = memory.buffer_bytes;
+  page->usage = memory.buffer_usage;
+  page->dedicated = memory.dedicated;
+  const int fd = memory.fd.get();
+  FileDescriptor kept = memory.fd.duplicate();
+  std::lock_guard lock(mutex_);
+  // One that is not open is the driver's to refuse.
+  const VkResult result = import_descriptor(*page, memory.fd, memory.memory_type, memory.bytes);
+  if (result != VK_SUCCESS)
+    invalid(fmt::format("file descriptor {} with {} bytes of memory type {} is not memory for {} ({}): {}", fd,
+                        memory.bytes, memory.memory_type, adapter_.info.name, adapter_.info.adapter,
+                        to_string(result)));
+  if (kept.is_empty()) page->shared_bytes = 0;  // no file could be opened to share it again
+  page->imported = std::move(kept);
+  enter_import(*page, fd);
+  const std::uint64_t bytes = page->bytes;
+  return hand_out_own(kWrapped, std::move(page), bytes);
+}
+
+}  // namespace weft::backend::vulkan

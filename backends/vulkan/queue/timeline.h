@@ -1,0 +1,36 @@
+// Timeline semaphores of weft's own, for others to wait for and to signal.
+#pragma once
+#include <volk.h>
+
+#include <cstdint>
+
+#include "../device_object.h"
+#include "../interop.h"
+
+namespace weft::backend::vulkan {
+
+class VulkanTimeline final : public TimelineHandle, private DeviceObject {
+ public:
+  /// Errors: Error(unsupported) for a shareable one where the device has none.
+  VulkanTimeline(VulkanDevice& device, std::uint64_t value, bool shareable);
+  /// Takes the descriptor over when it succeeds. Errors: Error(unsupported), Error(invalid_argument) for a descriptor
+  /// that the driver does not take.
+  VulkanTimeline(VulkanDevice& device, FileDescriptor&& fd);
+  ~VulkanTimeline() override { abandon(); }
+
+  VkSemaphore vk() const override { return semaphore_; }
+  std::uint64_t value() const override;
+  void signal(std::uint64_t value) override;
+  void wait(std::uint64_t value) const override;
+  FileDescriptor share() const override;
+
+ private:
+  void create(std::uint64_t value, bool shareable);
+  void require_sharing() const;
+  void abandon() override;
+
+  VkSemaphore semaphore_ = VK_NULL_HANDLE;
+  bool shareable_ = false;
+};
+
+}  // namespace weft::backend::vulkan

@@ -1,0 +1,344 @@
+// Functions of numbers and vectors, the same on the host and in kernels.
+#pragma once
+#include "../language/face.h"
+#include "../language/vec_var.h"
+#include "float_format.h"
+
+namespace weft {
+
+// Each function takes any mix of host values, traced values and elements of arrays. It computes in a kernel when one of
+// its operands is traced, else on the host; element types must agree, host numbers adapt.
+
+namespace detail {
+
+template <class A>
+inline constexpr int size_of = vec_size<HostOf<A>>;
+
+/// Scalars, or vectors of one size; scalars beside vectors stand for all components.
+template <class... A>
+inline constexpr int common_size = [] {
+  int n = 0;
+  ((n = size_of<A> > n ? size_of<A> : n), ...);
+  return n;
+}();
+template <class... A>
+concept Broadcast = ((ScalarLike<A> || VecLike<A>)&&...) &&
+                    ((ScalarLike<A> || size_of<A> == common_size<A...>)&&...) && common_size<A...> > 0;
+
+// Not in parentheses, which would hide the functions of traced numbers; nor open to windows.h's macros.
+#define WEFT_NO_MACRO
+template <class A, class B>
+auto least(const A& a, const B& b) {
+  return min WEFT_NO_MACRO(a, b);
+}
+template <class A, class B>
+auto greatest(const A& a, const B& b) {
+  return max WEFT_NO_MACRO(a, b);
+}
+#undef WEFT_NO_MACRO
+
+template <class A>
+decltype(auto) component(const A& a, int i) {
+  if constexpr (VecLike<A>)
+    return a[i];
+  else
+    return static_cast<const A&>(a);
+}
+
+/// f of each component.
+template <class F, class... A>
+auto each_component(Loc loc, F f, const A&... operands) {
+  using S = ScalarFaceOf<A...>;
+  CallSite<S> site(loc);
+  constexpr int n = common_size<A...>;
+  return [&](const auto&... x) {
+    using R = HostOf<decltype(f(component(x, 0)...))>;
+    FaceLike<S, vec<n, R>> r;
+    for (int i = 0; i < n; ++i) r[i] = f(component(x, i)...);
+    return r;
+  }(lift<S>(operands, loc)...);
+}
+
+template <class A>
+concept Tuple = VecLike<A> || QuatLike<A>;
+template <class A>
+inline constexpr int count_of = Flat<HostOf<A>>::count;
+/// The scalar face of two vectors of one size, or of two quaternions.
+template <class A, class B>
+struct TupleFace {
+  static_assert(count_of<A> == count_of<B> && QuatLike<A> == QuatLike<B>, "weft: vectors of different sizes");
+  using type = ScalarFaceOf<A, B>;
+};
+
+template <class S, class A>
+S squared(const A& a) {
+  S sum = S(a[0] * a[0]);
+  for (int i = 1; i < count_of<A>; ++i) sum = S(sum + a[i] * a[i]);
+  return sum;
+}
+
+}  // namespace detail
+
+#define WEFT_EACH_FUNCTION(name)                        \
+  template <VecLike A>                                  \
+  auto name(const A& a, Loc loc = Loc::here()) {        \
+    return detail::each_component(                      \
+        loc, [](const auto& x) { return name(x); }, a); \
+  }
+#define WEFT_EACH_FUNCTION_2(name, spelled)                                  \
+  template <class A, class B>                                                \
+  requires detail::Broadcast<A, B>                                           \
+  auto spelled(const A& a, const B& b, Loc loc = Loc::here()) {              \
+    return detail::each_component(                                           \
+        loc, [](const auto& x, const auto& y) { return name(x, y); }, a, b); \
+  }
+#define WEFT_EACH_COMPARISON(name, symbol)                                   \
+  template <class A, class B>                                                \
+  requires detail::Broadcast<A, B>                                           \
+  auto name(const A& a, const B& b, Loc loc = Loc::here()) {                 \
+    return detail::each_component(                                           \
+        loc, [](const auto& x, const auto& y) { return x symbol y; }, a, b); \
+  }
+// The functions of numbers, component by component.
+WEFT_EACH_FUNCTION(abs)
+WEFT_EACH_FUNCTION(sign)
+WEFT_EACH_FUNCTION(floor)
+WEFT_EACH_FUNCTION(ceil)
+WEFT_EACH_FUNCTION(trunc)
+WEFT_EACH_FUNCTION(round)
+WEFT_EACH_FUNCTION(rint)
+WEFT_EACH_FUNCTION(sqrt)
+WEFT_EACH_FUNCTION(rsqrt)
+WEFT_EACH_FUNCTION(exp)
+WEFT_EACH_FUNCTION(exp2)
+WEFT_EACH_FUNCTION(log)
+WEFT_EACH_FUNCTION(log2)
+WEFT_EACH_FUNCTION(sin)
+WEFT_EACH_FUNCTION(cos)
+WEFT_EACH_FUNCTION(tan)
+WEFT_EACH_FUNCTION_2(detail::least, (min))
+WEFT_EACH_FUNCTION_2(detail::greatest, (max))
+WEFT_EACH_FUNCTION_2(pow, pow)
+WEFT_EACH_FUNCTION_2(floor_div, floor_div)
+// Comparisons by component: a vector of booleans, for any(), all() and select(). (== and < of whole vectors: == gives
+// one boolean, < does not exist.)
+WEFT_EACH_COMPARISON(less, <)
+WEFT_EACH_COMPARISON(less_equal, <=)
+WEFT_EACH_COMPARISON(greater, >)
+WEFT_EACH_COMPARISON(greater_equal, >=)
+WEFT_EACH_COMPARISON(equal, ==)
+WEFT_EACH_COMPARISON(not_equal, !=)
+#undef WEFT_EACH_FUNCTION
+#undef WEFT_EACH_FUNCTION_2
+#undef WEFT_EACH_COMPARISON
+
+/// x kept between lo and hi, each of them a vector or one number for all components.
+template <class A, class L, class H>
+requires detail::Broadcast<A, L, H>
+auto clamp(const A& x, const L& lo, const H& hi, Loc loc = Loc::here()) {
+  return detail::each_component(
+      loc, [](const auto& v, const auto& l, const auto& h) { return detail::least(detail::greatest(v, l), h); }, x, lo,
+      hi);
+}
+
+/// Is one of the components true; are all?
+template <VecLike A>
+requires std::is_same_v < ElementOf<A>,
+bool > auto any(const A& a, Loc loc = Loc::here()) {
+  using S = ScalarFaceOf<A>;
+  detail::CallSite<S> site(loc);
+  const auto& v = lift<S>(a, loc);
+  S r = v[0];
+  for (int i = 1; i < detail::size_of<A>; ++i) r = r | v[i];
+  return r;
+}
+template <VecLike A>
+requires std::is_same_v < ElementOf<A>,
+bool > auto all(const A& a, Loc loc = Loc::here()) {
+  using S = ScalarFaceOf<A>;
+  detail::CallSite<S> site(loc);
+  const auto& v = lift<S>(a, loc);
+  S r = v[0];
+  for (int i = 1; i < detail::size_of<A>; ++i) r = r & v[i];
+  return r;
+}
+
+/// The sum of products, from the first component to the last. Of quaternions too.
+template <detail::Tuple A, detail::Tuple B>
+auto dot(const A& a, const B& b, Loc loc = Loc::here()) {
+  using S = typename detail::TupleFace<A, B>::type;
+  detail::CallSite<S> site(loc);
+  const auto& p = lift<S>(a, loc);
+  const auto& q = lift<S>(b, loc);
+  S sum = S(p[0] * q[0]);
+  for (int i = 1; i < detail::count_of<A>; ++i) sum = S(sum + p[i] * q[i]);
+  return sum;
+}
+/// dot(a, a)
+template <detail::Tuple A>
+auto length_sq(const A& a, Loc loc = Loc::here()) {
+  using S = ScalarFaceOf<A>;
+  detail::CallSite<S> site(loc);
+  return detail::squared<S>(lift<S>(a, loc));
+}
+/// sqrt(dot(a, a)): of lengths from 1e-18 to 1e19, float64 from 1e-153 to 1e154, float16 of all, computed in float32.
+/// Squares of others leave the range of the type, and give 0 or infinity.
+template <detail::Tuple A>
+requires RealScalar<ElementOf<A>>
+auto length(const A& a, Loc loc = Loc::here()) {
+  using S = ScalarFaceOf<A>;
+  using W = lib::Wide<S>;
+  detail::CallSite<S> site(loc);
+  const auto& given = lift<S>(a, loc);
+  return S(sqrt(detail::squared<W>(lift<W>(given, loc))));
+}
+/// a / length(a). A zero vector stays zero; a zero quaternion becomes the identity. A NaN makes all of it NaN.
+/// The lengths are those of length(): where its square is zero a vector counts as zero, and one too long comes out as
+/// zero. Of any length: `normalize(v / max(abs(v)))`, where v is not zero. Gradient: 0 where a counts as zero.
+template <detail::Tuple A>
+requires RealScalar<ElementOf<A>>
+auto normalize(const A& a, Loc loc = Loc::here()) {
+  using S = ScalarFaceOf<A>;
+  using W = lib::Wide<S>;
+  detail::CallSite<S> site(loc);
+  const auto& given = lift<S>(a, loc);
+  const auto& v = lift<W>(given, loc);
+  const W l = sqrt(detail::squared<W>(v)), none = W(0);
+  const auto zero = l == none;
+  const W divisor = select(zero, W(1), l);  // not 0, through which no gradient comes as a number
+  FaceLike<S, HostOf<A>> r;
+  for (int i = 0; i < detail::count_of<A>; ++i)
+    r[i] = S(select(zero, QuatLike<A> && i == 3 ? W(1) : none, W(v[i] / divisor)));
+  return r;
+}
+template <VecLike A, VecLike B>
+requires RealScalar<ElementOf<A>>
+auto distance(const A& a, const B& b, Loc loc = Loc::here()) {
+  using S = typename detail::TupleFace<A, B>::type;
+  detail::CallSite<S> site(loc);
+  return length(lift<S>(a, loc) - lift<S>(b, loc));
+}
+/// The product of two vectors of three, by the right-hand rule.
+template <class A, class B>
+requires(VecLike<A, 3>&& VecLike<B, 3>) auto cross(const A& a, const B& b, Loc loc = Loc::here()) {
+  using S = ScalarFaceOf<A, B>;
+  detail::CallSite<S> site(loc);
+  return detail::cross3<VecOf<3, S>>(lift<S>(a, loc), lift<S>(b, loc));
+}
+
+/// The least and the greatest component, and their places: of equal ones the first. NaNs lose against numbers.
+template <VecLike A>
+auto(min)(const A& a, Loc loc = Loc::here()) {
+  using S = ScalarFaceOf<A>;
+  detail::CallSite<S> site(loc);
+  const auto& v = lift<S>(a, loc);
+  S r = v[0];
+  for (int i = 1; i < detail::size_of<A>; ++i) r = detail::least(r, v[i]);
+  return r;
+}
+template <VecLike A>
+auto(max)(const A& a, Loc loc = Loc::here()) {
+  using S = ScalarFaceOf<A>;
+  detail::CallSite<S> site(loc);
+  const auto& v = lift<S>(a, loc);
+  S r = v[0];
+  for (int i = 1; i < detail::size_of<A>; ++i) r = detail::greatest(r, v[i]);
+  return r;
+}
+namespace detail {
+template <class A, class Better>
+auto place_of(const A& a, Loc loc, Better better) {
+  using S = ScalarFaceOf<A>;
+  using I = FaceLike<S, int>;
+  CallSite<S> site(loc);
+  const auto& v = lift<S>(a, loc);
+  S best = v[0];
+  I place = 0;
+  for (int i = 1; i < size_of<A>; ++i) {
+    auto found = better(S(v[i]), best);
+    if constexpr (RealScalar<HostOf<S>>) found = found | (isnan(best) & !isnan(S(v[i])));
+    best = select(found, S(v[i]), best);
+    place = select(found, I(i), place);
+  }
+  return place;
+}
+}  // namespace detail
+template <VecLike A>
+auto argmin(const A& a, Loc loc = Loc::here()) {
+  return detail::place_of(a, loc, [](const auto& x, const auto& y) { return x < y; });
+}
+template <VecLike A>
+auto argmax(const A& a, Loc loc = Loc::here()) {
+  return detail::place_of(a, loc, [](const auto& x, const auto& y) { return x > y; });
+}
+
+namespace detail {
+template <class A>
+concept RealNumbers = (ScalarLike<A> || VecLike<A> || MatLike<A> || QuatLike<A>)&&RealScalar<ElementOf<A>>;
+/// The scalar face for operands of which one may be an integer literal: then it is the real one's.
+template <class A, class B>
+concept SameKind = std::is_same_v<HostOf<A>, HostOf<B>> ||(ScalarLike<A>&& ScalarLike<B>);
+
+/// f of one number or of each component.
+template <class A, class F>
+auto number_or_each(const A& a, Loc loc, F f) {
+  if constexpr (VecLike<A>) {
+    return each_component(loc, f, a);
+  } else {
+    using S = ScalarFaceOf<A>;
+    CallSite<S> site(loc);
+    return S(f(S(lift<S>(a, loc))));
+  }
+}
+}  // namespace detail
+
+/// a (1 - t) + b t, of numbers, vectors, matrices and quaternions; t is one number.
+template <class A, class B, class T>
+requires(detail::SameKind<A, B>&& detail::RealNumbers<B>&& ScalarLike<T>) auto lerp(const A& a, const B& b, const T& t,
+                                                                                    Loc loc = Loc::here()) {
+  using S = ScalarFaceOf<A, B, T>;
+  using R = FaceLike<S, std::conditional_t<ScalarLike<A>, HostOf<S>, HostOf<A>>>;
+  detail::CallSite<S> site(loc);
+  const S s = lift<S>(t, loc);
+  return R(lift<S>(a, loc) * S(S(1) - s) + lift<S>(b, loc) * s);
+}
+/// 0 below a, 1 above b, between them 3 t^2 - 2 t^3. With a == b a step, 0 at it, and without a gradient.
+template <class A, class B, class X>
+requires(ScalarLike<A>&& ScalarLike<B>&& ScalarLike<X>) auto smoothstep(const A& a, const B& b, const X& x,
+                                                                        Loc loc = Loc::here()) {
+  using S = ScalarFaceOf<A, B, X>;
+  static_assert(RealScalar<HostOf<S>>, "weft: smoothstep takes real numbers");
+  detail::CallSite<S> site(loc);
+  const S lo = lift<S>(a, loc), hi = lift<S>(b, loc), v = lift<S>(x, loc);
+  // Equal ends make a step; the quotient then has no part in it, nor in the gradient.
+  const auto is_step = hi == lo;
+  const S slope = clamp(S((v - lo) / select(is_step, S(1), S(hi - lo))), S(0), S(1));
+  const S t = select(is_step, select(lo < v, S(1), S(0)), slope);
+  return S(t * t * (S(3) - S(2) * t));
+}
+/// 1 where x < 0, else 0.
+template <class A>
+requires(ScalarLike<A> || VecLike<A>) auto step(const A& x, Loc loc = Loc::here()) {
+  return detail::number_or_each(x, loc, []<class S>(const S& v) { return select(v < S(0), S(1), S(0)); });
+}
+/// 1 where x is not 0, else 0.
+template <class A>
+requires(ScalarLike<A> || VecLike<A>) auto nonzero(const A& x, Loc loc = Loc::here()) {
+  return detail::number_or_each(x, loc, []<class S>(const S& v) { return select(v != S(0), S(1), S(0)); });
+}
+/// x - trunc(x): with the sign of x.
+template <class A>
+requires(ScalarLike<A> || VecLike<A>) auto frac(const A& x, Loc loc = Loc::here()) {
+  return detail::number_or_each(x, loc, []<class S>(const S& v) { return S(v - trunc(v)); });
+}
+/// Angles from degrees to radians, and back.
+template <class A>
+requires(ScalarLike<A> || VecLike<A>) auto radians(const A& x, Loc loc = Loc::here()) {
+  return detail::number_or_each(x, loc, []<class S>(const S& v) { return S(v * S(0.017453292519943295769)); });
+}
+template <class A>
+requires(ScalarLike<A> || VecLike<A>) auto degrees(const A& x, Loc loc = Loc::here()) {
+  return detail::number_or_each(x, loc, []<class S>(const S& v) { return S(v * S(57.295779513082320877)); });
+}
+
+}  // namespace weft

@@ -1,0 +1,122 @@
+// What all algorithms share: the checks of their arrays, scratch memory, launches. Internal to the runtime.
+#pragma once
+#include <optional>
+
+#include "../../../frontend/kernels/names.h"
+#include "../../../frontend/language/any_floats.h"
+#include "../../../frontend/support/error.h"
+#include "../../arrays/view.h"
+#include "../../launch.h"
+#include "../../work/observe.h"
+#include "../options.h"
+
+namespace weft::detail {
+
+/// Elements that an algorithm counts to. A little below 2^31, so that a run that begins inside does not end beyond.
+inline constexpr std::int64_t kMostElements = (1ll << 31) - (1ll << 16);
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Bytes that Work::take() uses up for an array.
+constexpr std::uint64_t scratch_piece(std::int64_t count, std::uint64_t element_bytes) {
+  return (std::uint64_t(count) * element_bytes + 15) / 16 * 16;
+}
+
+/// Errors: Error(invalid_argument), Error(unsupported) for a number of elements that no array of an algorithm has.
+std::int64_t checked_count(const char* algorithm, std::int64_t n);
+
+/// One call of an algorithm.
+class Work {
+ public:
+  /// \param algorithm  as messages call it
+  Work(const char* algorithm, const AlgorithmOptions& options) : algorithm_(algorithm), options_(options) {}
+
+  /// An array that it works on. \param what  in messages: "the keys"
+  /// \param strided  the elements need not lie in a row
+  /// Errors: Error(invalid_argument) for a null array or one on another device than the first or the stream,
+  /// Error(unsupported) for a strided view or too many elements.
+  void takes(const ArrayBase& a, const char* what, bool strided = false);
+  /// Errors: Error(invalid_argument) when `a` has another number of elements, or fewer.
+  void has_length(const ArrayBase& a, const char* what, std::int64_t n) const;
+  void has_room(const ArrayBase& a, const char* what, std::int64_t n) const;
+  /// Errors: Error(invalid_argument) when the two share memory.
+  void are_apart(const ArrayBase& a, const char* what_a, const ArrayBase& b, const char* what_b) const;
+  /// As are_apart(), but they may be the same elements.
+  void are_same_or_apart(const ArrayBase& a, const char* what_a, const ArrayBase& b, const char* what_b) const;
+  /// Of an operation that has no derivative: see Recorder::untaped().
+  /// Errors: Error(not_differentiable) while a tape records and one of the arrays carries gradients.
+  /// \param what  lives as long as the program
+  void has_no_derivative(const ArrayBase& to, const ArrayBase& from, const char* what, const char* instead) const;
+  [[noreturn]] void refuse(ErrorKind kind, const std::string& message) const;
+
+  /// After the checks, before the first launch: from here on no tape hears of launches.
+  /// \param bytes     that take() may give out
+  /// \param replaces  an output of which all elements are replaced, or null
+  /// \param none      nothing is taken this time: memory of the caller's is looked at as always, and none allocated
+  /// Errors: Error(invalid_argument) for scratch memory of the caller that is too small, on another device, strided, or
+  /// shared with an array of takes(); Error(out_of_memory).
+  void begin(std::uint64_t bytes, const ArrayBase* replaces = nullptr, bool none = false);
+  /// The next piece of scratch memory.
+  template <class T>
+  Array<T> take(std::int64_t count) {
+    return Row<T>(take_view(count, sizeof(T)));
+  }
+  /// Gives back what was taken since mark().
+  std::uint64_t mark() const { return next_; }
+  void back_to(std::uint64_t mark) { next_ = mark; }
+
+  const DeviceState& device() const { return *device_; }
+  /// Few threads with long runs, or many with short ones.
+  bool coarse() const;
+
+  template <class... P, class... A>
+  void run(const Kernel<P...>& kernel, const Extent& threads, const A&... args) const {
+    if (options_.stream)
+      launch(*options_.stream, kernel, threads, args...);
+    else
+      launch(kernel, threads, args...);
+  }
+
+ private:
+  View take_view(std::int64_t count, std::uint32_t element_bytes);
+  const char* const algorithm_;
+  const AlgorithmOptions& options_;
+  struct Taken {
+    ArrayBase array;
+    const char* what;
+  };
+  std::vector<Taken> taken_;
+  DeviceState* device_ = nullptr;
+  std::optional<Quiet> quiet_;
+  std::optional<Within<bool>> part_;
+  std::shared_ptr<Storage> scratch_;
+  std::uint64_t next_ = 0, end_ = 0;  ///< addresses in it
+};
+
+/// A few numbers, all of them: launches of no more than that.
+template <class T>
+void set_all(const Work& work, const Array<T>& a, T value) {
+  static const auto set = kernel("set", [](Arr<T> a, Var<T> value) {
+    const tracing::AnyFloats any;  // the least of nothing is infinity
+    a[tid()] = value;
+  });
+  work.run(set, a.size(), a, value);
+}
+
+/// The same memory by four elements each, as a W; what is left over at the end is not seen. Never empty: a launch
+/// refuses that even of kernels that do not look at it.
+template <class T, class W = vec<4, T>>
+class Quads : public Array<W, 1> {
+ public:
+  static_assert(sizeof(W) == 4 * sizeof(T));
+  explicit Quads(const Array<T>& a) {
+    this->storage_ = a.storage();
+    this->address_ = a.address();
+    this->shape_ = {std::max<std::int64_t>(a.size() / 4, 1)};
+    this->stride_ = {4 * sizeof(T)};
+  }
+};
+/// Whether four elements may be read at once.
+inline bool is_wide(const ArrayBase& a) { return a.address() % 16 == 0; }
+
+}  // namespace weft::detail

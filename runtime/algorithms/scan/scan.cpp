@@ -1,0 +1,194 @@
+// Scans by runs: the elements of each run are added up, the sums are scanned in the same way, and each run is scanned
+// from there on. No thread waits for another.
+#include "../scan.h"
+
+#include "../../tape/tape_core.h"
+#include "scan_kernels.h"
+#include "scan_runs.h"
+
+namespace weft::detail {
+
+namespace {
+
+// With coarse grain some 4000 threads have a run each, as long as it takes: a CPU's prefetchers follow them, and what a
+// thread costs is paid once for many elements. Runs are an odd number of cache lines long, or those of neighbouring
+// threads would compete for the same places in the cache. As many elements as that are few enough for one thread alone:
+// it takes as long as one or two launches.
+constexpr std::int64_t kCoarseThreads = 4096, kCoarseLines = 5, kLine = 16;
+// With fine grain a run is that of a subgroup: 16 rows, fewer where these would be too few runs for a large device, or
+// up to 64 where those are all that there is. A device without subgroups that kernels can use gives each thread a run.
+constexpr std::int64_t kRows = 16, kFewRows = 4, kMostRows = 64, kManyRuns = 1024, kShortRun = 64;
+
+std::int64_t run_length(std::int64_t n, bool coarse, std::int64_t lanes) {
+  if (coarse)
+    return n <= kCoarseThreads ? kCoarseThreads
+                               : kLine * (std::max(kCoarseLines, ceil_div(n, kCoarseThreads * kLine)) | 1);
+  if (lanes == 0) return kShortRun;
+  const std::int64_t row = kQuad * lanes;
+  if (n <= row * kMostRows) return row * kMostRows;
+  return row * (n <= row * kRows * kManyRuns ? kFewRows : kRows);
+}
+
+std::uint64_t scratch_of(std::int64_t n, std::uint32_t element_bytes, bool coarse) {
+  std::uint64_t bytes = 0;
+  for (std::int64_t runs = n; (runs = ceil_div(runs, run_length(runs, coarse, 0))) > 1;)
+    bytes += scratch_piece(runs, element_bytes);
+  return bytes;
+}
+
+/// One level of a scan: how it is divided into runs, and the kernels that go through them.
+template <class T>
+class Level {
+ public:
+  Level(Work& work, const Array<T>& in, const Array<T>& out, ScanKind kind)
+      : work_(work), in_(in), out_(out), sums_(in), kind_(kind) {
+    const backend::DeviceInfo& device = work.device().device->info();
+    if (!work.coarse()) lanes_ = device.subgroup_size;
+    wide_ = !kind.reverse && is_wide(in) && is_wide(out);
+    pairs_ = wide_ && work.coarse() && sizeof(T) == 4 && device.int64;
+    run_ = run_length(in.size(), work.coarse(), lanes_);
+    runs_ = ceil_div(in.size(), run_);
+    if (runs_ > 1) sums_ = work.take<T>(runs_);
+  }
+
+  std::int64_t runs() const { return runs_; }
+  /// What each run adds up to.
+  const Array<T>& sums() const { return sums_; }
+
+  void add_up() const {
+    const std::int64_t n = in_.size();
+    if (lanes_) return work_.run(rows().sums[access()], threads(), in_, quads(in_), sums_, n, runs_, rows_of_run());
+    if constexpr (sizeof(T) == 4)
+      if (pairs_) return work_.run(pairs().sums, runs_, in_, two_pairs(in_), sums_, n, run_);
+    work_.run(one_by_one().sums[kind_.reverse], runs_, in_, sums_, n, run_);
+  }
+
+  /// After the sums have been scanned.
+  void scan() const {
+    const std::int64_t n = in_.size();
+    const bool inclusive = kind_.inclusive, whole = runs_ == 1;
+    if (lanes_)
+      return work_.run(rows().scan(access(), inclusive, whole), threads(), in_, quads(in_), sums_, out_, quads(out_), n,
+                       runs_, rows_of_run());
+    if constexpr (sizeof(T) == 4)
+      if (pairs_)
+        return work_.run(pairs().scan[inclusive][whole], runs_, in_, two_pairs(in_), sums_, out_, two_pairs(out_), n,
+                         run_);
+    work_.run(one_by_one().scan[kind_.reverse][inclusive][whole], runs_, in_, sums_, out_, n, run_);
+  }
+
+ private:
+  static const RowKernels<T>& rows() {
+    static const RowKernels<T> kernels;
+    return kernels;
+  }
+  static const PairKernels<T>& pairs() {
+    static const PairKernels<T> kernels;
+    return kernels;
+  }
+  static const RunKernels<T>& one_by_one() {
+    static const RunKernels<T> kernels;
+    return kernels;
+  }
+  static Array<vec<4, T>> quads(const Array<T>& a) { return Quads<T>(a); }
+  static Array<TwoPairs> two_pairs(const Array<T>& a) { return Quads<T, TwoPairs>(a); }
+
+  typename RowKernels<T>::Access access() const {
+    using K = RowKernels<T>;
+    return kind_.reverse ? K::reverse : wide_ ? K::wide : K::narrow;
+  }
+  std::int64_t rows_of_run() const { return run_ / (kQuad * lanes_); }
+  std::int64_t threads() const {
+    constexpr std::int64_t block = RowKernels<T>::kBlock;
+    return ceil_div(runs_ * lanes_, block) * block;
+  }
+
+  Work& work_;
+  const Array<T>&in_, &out_;
+  Array<T> sums_;
+  const ScanKind kind_;
+  std::int64_t lanes_ = 0, run_, runs_;  ///< lanes: of subgroups that have a run each; 0: threads have them
+  bool wide_, pairs_;
+};
+
+}  // namespace
+
+// Runs of no device are shorter than those of threads with fine grain.
+std::uint64_t scan_scratch(std::int64_t n, std::uint32_t element_bytes) {
+  return std::max(scratch_of(n, element_bytes, false), scratch_of(n, element_bytes, true));
+}
+
+template <class T>
+void scan_runs(Work& work, const Array<T>& in, const Array<T>& out, ScanKind kind) {
+  const Level<T> level(work, in, out, kind);
+  if (level.runs() > 1) {
+    level.add_up();
+    scan_runs(work, level.sums(), level.sums(), {});
+  }
+  level.scan();
+}
+
+template void scan_runs(Work&, const Array<std::uint32_t>&, const Array<std::uint32_t>&, ScanKind);
+template void scan_runs(Work&, const Array<std::uint64_t>&, const Array<std::uint64_t>&, ScanKind);
+template void scan_runs(Work&, const Array<float>&, const Array<float>&, ScanKind);
+template void scan_runs(Work&, const Array<double>&, const Array<double>&, ScanKind);
+
+namespace {
+
+void scan_elements(Work& work, const ArrayBase& in, const ArrayBase& out, ir::Type type, ScanKind kind) {
+  const auto as = [&]<class T>(T) { scan_runs<T>(work, Row<T>(in), Row<T>(out), kind); };
+  if (type == ir::Type::f32) return as(float());
+  if (type == ir::Type::f64) return as(double());
+  ir::bytes(type) == 8 ? as(std::uint64_t()) : as(std::uint32_t());
+}
+
+// An element adds to all sums from its own on, or from the next on: its gradient is the sum of theirs.
+class ScanRecord : public TapeRecord {
+ public:
+  ScanRecord(const ArrayBase& in, const ArrayBase& out, ir::Type type, bool inclusive)
+      : in_(in), out_(out), type_(type), inclusive_(inclusive) {}
+
+  void backward(TapeCore& tape) override {
+    if (!tape.nonzero(out_)) return;
+    View of_sums = tape.gradient(out_);
+    const View of_elements = tape.gradient(in_);
+    tape.mark_nonzero(in_);
+    const View passed = View::like(of_sums);
+    const AlgorithmOptions options;
+    Work work("gradient of a scan", options);
+    work.takes(of_sums, "the gradient");
+    work.begin(scan_scratch(in_.size(), in_.element_bytes()));
+    scan_elements(work, of_sums, passed, type_, {.inclusive = inclusive_, .reverse = true});
+    of_sums.zero();
+    const Leaf leaf{type_, true, 0};
+    accumulate(of_elements, passed, {&leaf, 1});
+  }
+
+ private:
+  const View in_, out_;
+  const ir::Type type_;
+  const bool inclusive_;
+};
+
+}  // namespace
+
+std::uint64_t scan_scratch_bytes(std::int64_t n, std::uint32_t element_bytes) {
+  return scan_scratch(checked_count("scan", n), element_bytes);
+}
+
+void scan(const ArrayBase& in, const ArrayBase& out, ir::Type type, bool inclusive, const AlgorithmOptions& options) {
+  Work work(inclusive ? "inclusive_scan" : "exclusive_scan", options);
+  work.takes(in, "the input");
+  work.takes(out, "the output");
+  work.has_length(out, "the output", in.size());
+  work.are_same_or_apart(in, "the input", out, "the output");
+  if (in.size() == 0) return;
+  if (Recorder* r = recorder()) {
+    const ArrayBase* const from[] = {&in};
+    r->deriving(out, from, [&](TapeCore&) { return std::make_unique<ScanRecord>(in, out, type, inclusive); });
+  }
+  work.begin(scan_scratch(in.size(), in.element_bytes()), &out);
+  scan_elements(work, in, out, type, {.inclusive = inclusive});
+}
+
+}  // namespace weft::detail

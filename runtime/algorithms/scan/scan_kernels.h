@@ -1,0 +1,238 @@
+// The kernels of scans: what adds runs up, and what scans them, in three ways of going through memory. Internal to the
+// runtime.
+#pragma once
+#include <vector>
+
+#include "../../../frontend/kernels/group.h"
+#include "../common/work.h"
+
+namespace weft::detail {
+
+/// Elements that a thread takes at once.
+inline constexpr int kQuad = 4;
+
+/// A running sum: gives each element's result and takes the element up.
+template <class T>
+Var<T> next_sum(Var<T>& sum, const Var<T>& x, bool inclusive) {
+  if (inclusive) return sum += x;
+  const Var<T> before = sum;
+  sum += x;
+  return before;
+}
+
+/// A thread for each run, one element after the other. Elements are counted from the end where the scan goes there.
+/// What make_scan() calls whole: there is one run, and `before` is not read.
+template <class T>
+struct RunKernels {
+  static auto make_sums(bool reverse) {
+    return kernel("sums of runs",
+                  [=](Arr<const T> in, Arr<T> sums, Int n, Int run) {
+                    Int t = tid(), first = t * run, last = first + min(run, n - first);
+                    Var<T> sum = T(0);
+                    for (auto i : range(first, last)) sum += in[reverse ? n - 1 - i : i];
+                    sums[t] = sum;
+                  },
+                  {.block = 64});
+  }
+  static auto make_scan(bool reverse, bool inclusive, bool whole) {
+    return kernel("scan of runs",
+                  [=](Arr<const T> in, Arr<const T> before, Arr<T> out, Int n, Int run) {
+                    Int t = tid(), first = t * run, last = first + min(run, n - first);
+                    Var<T> sum = T(0);
+                    if (!whole) sum = before[t];
+                    for (auto i : range(first, last)) {
+                      const Int at = reverse ? n - 1 - i : i;
+                      out[at] = next_sum<T>(sum, in[at], inclusive);
+                    }
+                  },
+                  {.block = 64});
+  }
+
+  decltype(make_sums(false)) sums[2] = {make_sums(false), make_sums(true)};
+  decltype(make_scan(false, false, false)) scan[2][2][2] = {
+      {{make_scan(false, false, false), make_scan(false, false, true)},
+       {make_scan(false, true, false), make_scan(false, true, true)}},
+      {{make_scan(true, false, false), make_scan(true, false, true)},
+       {make_scan(true, true, false), make_scan(true, true, true)}}};
+};
+
+/// Two pairs of 32-bit elements.
+using TwoPairs = vec<2, std::uint64_t>;
+
+/// The same, forwards, for elements of 32 bits that are read and written as pairs of 64 bits. A driver that turns each
+/// access of a subgroup into one of each lane, as those for CPUs do where these gather slowly, does half as many.
+template <class T>
+struct PairKernels {
+  static Vec<4, T> unpack(const Vec<2, std::uint64_t>& pairs) {
+    Vec<4, T> x;
+    for (int k = 0; k < 2; ++k) {
+      x[2 * k] = bitcast<T>(UInt(pairs[k]));
+      x[2 * k + 1] = bitcast<T>(UInt(pairs[k] >> 32ull));
+    }
+    return x;
+  }
+  static Vec<2, std::uint64_t> pack(const Vec<4, T>& x) {
+    const auto pair = [&](int k) {
+      return UInt64(bitcast<unsigned>(x[2 * k])) | (UInt64(bitcast<unsigned>(x[2 * k + 1])) << 32ull);
+    };
+    return Vec<2, std::uint64_t>(pair(0), pair(1));
+  }
+  static auto make_sums() {
+    return kernel("sums of runs of pairs",
+                  [](Arr<const T> in, Arr<const TwoPairs> pairs, Arr<T> sums, Int n, Int run) {
+                    Int t = tid(), first = t * run, last = first + min(run, n - first);
+                    Var<T> sum = T(0);
+                    for (auto q : range(first / kQuad, last / kQuad)) {
+                      const Vec<4, T> x = unpack(pairs[q]);
+                      sum += x[0] + x[1] + (x[2] + x[3]);
+                    }
+                    for (auto i : range(max(first, last - last % kQuad), last)) sum += in[i];
+                    sums[t] = sum;
+                  },
+                  {.block = 64});
+  }
+  static auto make_scan(bool inclusive, bool whole) {
+    return kernel("scan of runs of pairs",
+                  [=](Arr<const T> in, Arr<const TwoPairs> pairs, Arr<const T> before, Arr<T> out,
+                      Arr<TwoPairs> out_pairs, Int n, Int run) {
+                    Int t = tid(), first = t * run, last = first + min(run, n - first);
+                    Var<T> sum = T(0);
+                    if (!whole) sum = before[t];
+                    for (auto q : range(first / kQuad, last / kQuad)) {
+                      const Vec<4, T> x = unpack(pairs[q]);
+                      Vec<4, T> sums;
+                      for (int k = 0; k < kQuad; ++k) sums[k] = next_sum<T>(sum, x[k], inclusive);
+                      out_pairs[q] = pack(sums);
+                    }
+                    for (auto i : range(max(first, last - last % kQuad), last))
+                      out[i] = next_sum<T>(sum, in[i], inclusive);
+                  },
+                  {.block = 64});
+  }
+
+  decltype(make_sums()) sums = make_sums();
+  decltype(make_scan(false, false)) scan[2][2] = {{make_scan(false, false), make_scan(false, true)},
+                                                  {make_scan(true, false), make_scan(true, true)}};
+};
+
+/// A subgroup for each run, which it goes through in rows of four elements for each lane, side by side.
+///
+///   row 0   lane 0: elements 0 1 2 3   lane 1: 4 5 6 7   ...
+///   row 1   lane 0: the four behind those of the last lane in row 0   ...
+///
+/// The sums of four are scanned over the lanes, and the last one is carried to the next row. Rows are read some at a
+/// time, so that they are under way together.
+template <class T>
+struct RowKernels {
+  static constexpr unsigned kBlock = 128;
+  static constexpr int kRowsAtOnce = 4;  ///< divides the rows of all runs
+  /// How the four elements of number q are reached.
+  enum Access {
+    wide,     ///< at once, where the memory's alignment allows it
+    narrow,   ///< one by one
+    reverse,  ///< one by one, counted from the last element
+  };
+
+  /// Zeros where there is none.
+  static Vec<4, T> load(Access access, const Arr<const T>& in, const Arr<const vec<4, T>>& quads, const Int& q,
+                        const Int& n) {
+    Vec<4, T> x(vec<4, T>(T(0)));
+    const auto one_by_one = [&] {
+      for (int k = 0; k < kQuad; ++k) {
+        const Int i = q * kQuad + k;
+        If (i < n) {
+          x[k] = in[access == reverse ? n - 1 - i : i];
+        }
+      }
+    };
+    if (access != wide) {
+      one_by_one();
+      return x;
+    }
+    If (q < n / kQuad) {
+      x = quads[q];
+    }
+    Else { one_by_one(); }
+    return x;
+  }
+  static std::vector<Vec<4, T>> load_rows(Access access, const Arr<const T>& in, const Arr<const vec<4, T>>& quads,
+                                          const Int& q, const Int& n) {
+    std::vector<Vec<4, T>> rows;
+    for (int k = 0; k < kRowsAtOnce; ++k) rows.push_back(load(access, in, quads, q + k * subgroup_size(), n));
+    return rows;
+  }
+  static void store(Access access, const Arr<T>& out, const Arr<vec<4, T>>& quads, const Int& q, const Int& n,
+                    const Vec<4, T>& x) {
+    const auto one_by_one = [&] {
+      for (int k = 0; k < kQuad; ++k) {
+        const Int i = q * kQuad + k;
+        If (i < n) {
+          out[access == reverse ? n - 1 - i : i] = x[k];
+        }
+      }
+    };
+    if (access != wide) return one_by_one();
+    If (q < n / kQuad) {
+      quads[q] = x;
+    }
+    Else { one_by_one(); }
+  }
+  /// The number of this subgroup, and of the four elements that this thread takes in its first row.
+  static Int run_number() { return tid() / subgroup_size(); }
+  static Int first_quad(const Int& rows) { return run_number() * rows * subgroup_size() + subgroup_lane(); }
+
+  static auto make_sums(Access access) {
+    return kernel("sums of rows",
+                  [=](Arr<const T> in, Arr<const vec<4, T>> quads, Arr<T> sums, Int n, Int runs, Int rows) {
+                    const Int first = first_quad(rows), lanes = subgroup_size();
+                    Var<T> sum = T(0);
+                    for (auto row : range(0, rows, kRowsAtOnce))
+                      for (const Vec<4, T>& x : load_rows(access, in, quads, first + row * lanes, n))
+                        sum += x[0] + x[1] + (x[2] + x[3]);
+                    sum = subgroup_add(sum);
+                    If (subgroup_elect() && run_number() < runs) {
+                      sums[run_number()] = sum;
+                    }
+                  },
+                  {.block = kBlock});
+  }
+  static auto make_scan(Access access, bool inclusive, bool whole) {
+    return kernel("scan of rows",
+                  [=](Arr<const T> in, Arr<const vec<4, T>> quads, Arr<const T> before, Arr<T> out,
+                      Arr<vec<4, T>> out_quads, Int n, Int runs, Int rows) {
+                    const Int first = first_quad(rows), lanes = subgroup_size();
+                    Var<T> carried = T(0);
+                    if (!whole) carried = before[min(run_number(), runs - 1)];
+                    for (auto row : range(0, rows, kRowsAtOnce)) {
+                      Int q = first + row * lanes;
+                      for (const Vec<4, T>& x : load_rows(access, in, quads, q, n)) {
+                        Var<T> sum = carried + subgroup_exclusive_add(x[0] + x[1] + (x[2] + x[3]));
+                        Vec<4, T> sums;
+                        for (int k = 0; k < kQuad; ++k) sums[k] = next_sum<T>(sum, x[k], inclusive);
+                        carried = subgroup_broadcast(sum, lanes - 1);
+                        store(access, out, out_quads, q, n, sums);
+                        q += lanes;
+                      }
+                    }
+                  },
+                  {.block = kBlock});
+  }
+
+  using Sums = decltype(make_sums(wide));
+  using Scan = decltype(make_scan(wide, false, false));
+  static std::vector<Sums> all_sums() { return {make_sums(wide), make_sums(narrow), make_sums(reverse)}; }
+  static std::vector<Scan> all_scans() {
+    std::vector<Scan> all;
+    for (const Access access : {wide, narrow, reverse})
+      for (int k = 0; k < 4; ++k) all.push_back(make_scan(access, k & 2, k & 1));
+    return all;
+  }
+  const Scan& scan(Access access, bool inclusive, bool whole) const {
+    return scans[std::size_t(4 * access + 2 * inclusive + whole)];
+  }
+
+  std::vector<Sums> sums = all_sums();
+  std::vector<Scan> scans = all_scans();
+};
+
+}  // namespace weft::detail

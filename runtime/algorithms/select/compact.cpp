@@ -1,0 +1,99 @@
+// Compaction: the flags, as 0 and 1, are scanned; an element that is flagged goes to where the scan says.
+#include "../compact.h"
+
+#include "../scan/scan_runs.h"
+
+namespace weft::detail {
+
+namespace {
+
+template <class F>
+void number_flags(const Work& work, const Array<F>& flags, const Array<unsigned>& places) {
+  static const auto number = kernel("number flags", [](Arr<const F> flags, Arr<unsigned> places) {
+    Int i = tid();
+    if constexpr (std::is_same_v<F, bool>)
+      places[i] = select(flags[i], 1u, 0u);
+    else
+      places[i] = select(flags[i] != F(0), 1u, 0u);
+  });
+  work.run(number, flags.size(), flags, places);
+}
+
+/// places[i]: how many flags up to and with i are set.
+Array<unsigned> places_of(Work& work, const ArrayBase& flags, bool flags_are_bool) {
+  const Array<unsigned> places = work.take<unsigned>(flags.size());
+  if (flags_are_bool)
+    number_flags<bool>(work, Row<bool>(flags), places);
+  else
+    number_flags<unsigned>(work, Row<unsigned>(flags), places);
+  scan_runs(work, places, places, {.inclusive = true});
+  return places;
+}
+
+/// Is element i flagged? Its place is one behind that of the element before it.
+Bool is_flagged(const Arr<const unsigned>& places, const Int& i) {
+  return places[i] != select(i > 0, UInt(places[max(i - 1, 0)]), 0u);
+}
+
+void check_flags(Work& work, const ArrayBase& flags, const ArrayBase& out, const ArrayBase& count) {
+  work.takes(flags, "the array of flags");
+  work.takes(out, "the output");
+  work.takes(count, "the count");
+  work.has_room(out, "the output", flags.size());
+  work.has_length(count, "the count", 1);
+  work.are_apart(flags, "the array of flags", out, "the output");
+  work.are_apart(flags, "the array of flags", count, "the count");
+  work.are_apart(out, "the output", count, "the count");
+}
+
+std::uint64_t scratch(std::int64_t n) { return scratch_piece(n, sizeof(unsigned)) + scan_scratch(n, sizeof(unsigned)); }
+
+}  // namespace
+
+std::uint64_t compact_scratch_bytes(std::int64_t n) { return scratch(checked_count("compact", n)); }
+
+void compact(const ArrayBase& in, const ArrayBase& flags, bool flags_are_bool, const ArrayBase& out,
+             const ArrayBase& count, const AlgorithmOptions& options) {
+  static const auto move = kernel(
+      "compact", [](Arr<const unsigned> in, Arr<const unsigned> places, Arr<unsigned> out, Arr<int> count, Int words) {
+        Int i = tid();
+        If (is_flagged(places, i)) {
+          const Int64 to = Int64(places[i] - 1u) * Int64(words), from = Int64(i) * Int64(words);
+          for (auto w : range(words)) out[to + Int64(w)] = in[from + Int64(w)];
+        }
+        If (i == 0) count[0] = Int(places[places.shape(0) - 1]);
+      });
+  Work work("compact", options);
+  check_flags(work, flags, out, count);
+  work.takes(in, "the input");
+  work.has_length(in, "the input", flags.size());
+  work.are_apart(in, "the input", out, "the output");
+  work.are_apart(in, "the input", count, "the count");
+  work.has_no_derivative(out, in, "a compaction of an array",
+                         "use compact_indices(), and let a kernel read through the indices");
+  const std::int64_t n = flags.size();
+  work.begin(scratch(n));
+  if (n == 0) return set_all(work, static_cast<const Array<int>&>(Row<int>(count)), 0);
+  const Array<unsigned> places = places_of(work, flags, flags_are_bool), from = Row<unsigned>(in),
+                        to = Row<unsigned>(out);
+  work.run(move, n, from, places, to, static_cast<const Array<int>&>(Row<int>(count)), in.element_bytes() / 4);
+}
+
+void compact_indices(const ArrayBase& flags, bool flags_are_bool, const ArrayBase& out, const ArrayBase& count,
+                     const AlgorithmOptions& options) {
+  static const auto move = kernel("compact indices", [](Arr<const unsigned> places, Arr<int> out, Arr<int> count) {
+    Int i = tid();
+    If (is_flagged(places, i)) out[places[i] - 1u] = i;
+    If (i == 0) count[0] = Int(places[places.shape(0) - 1]);
+  });
+  Work work("compact_indices", options);
+  check_flags(work, flags, out, count);
+  const std::int64_t n = flags.size();
+  work.begin(scratch(n));
+  const Array<int> counted = Row<int>(count), to = Row<int>(out);
+  if (n == 0) return set_all(work, counted, 0);
+  const Array<unsigned> places = places_of(work, flags, flags_are_bool);
+  work.run(move, n, places, to, counted);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,146 @@
+// Segments are sorted all at once: the numbers of the keys by the keys' order, then, in a stable way, by the number of
+// their segment; then keys and values are read through them. So neither many short segments nor one long one among them
+// cost more than others.
+#include "../segmented_sort.h"
+
+#include <bit>
+
+#include "../../../frontend/language/report.h"
+#include "../scan/scan_runs.h"
+#include "sort_passes.h"
+
+namespace weft::detail {
+
+namespace {
+
+/// Numbers of segments: 0 before the first offset, as many as there are offsets from the last one on.
+int segment_bits(std::int64_t offsets) { return std::bit_width(std::uint64_t(offsets)); }
+
+void number_segments(Work& work, const Array<int>& offsets, const Array<unsigned>& segments) {
+  static const auto zero = kernel("no offsets", [](Arr<unsigned> segments) { segments[tid()] = 0u; });
+  static const auto mark = kernel("mark offsets", [](Arr<const int> offsets, Arr<unsigned> segments) {
+    Int i = tid();
+    const Int at = offsets[i];
+    If (at >= 0 && at < segments.shape(0)) {
+      atomic_add(segments[at], 1u);
+    }
+    if (!tracing::Trace::current().debug().checks) return;
+    const Int keys = segments.shape(0);
+    assert_(at >= 0 && at <= keys, "segmented_sort: offset", i, "is", at, "among", keys, "keys");
+    const Int before = offsets[max(i - 1, Int(0))];
+    assert_(before <= at, "segmented_sort: offset", i, "is", at, "and the one before it", before);
+  });
+  work.run(zero, segments.size(), segments);
+  work.run(mark, offsets.size(), offsets, segments);
+  const auto before = work.mark();
+  scan_runs(work, segments, segments, {.inclusive = true});
+  work.back_to(before);
+}
+
+/// The bits that order keys, and numbers 0, 1, ...; keys outside the segments are all equal, so that they stay.
+template <class B>
+const auto& order_kernel(KeyOrder order) {
+  const auto make = [](KeyOrder o) {
+    return kernel("order of keys", [=](Arr<const B> keys, Arr<const unsigned> segments, Arr<B> ordered,
+                                       Arr<unsigned> numbers, UInt offsets) {
+      Int i = tid();
+      const UInt s = segments[i];
+      ordered[i] = select(s == 0u || s == offsets, Var<B>(B(0)), ordered_bits<B>(keys[i], o));
+      numbers[i] = UInt(i);
+    });
+  };
+  static const decltype(make(order)) all[] = {make(KeyOrder::without_sign), make(KeyOrder::with_sign),
+                                              make(KeyOrder::real)};
+  return all[int(order)];
+}
+
+/// to[i] = from[numbers[i]]
+template <class T>
+void gather(const Work& work, const Array<T>& to, const Array<T>& from, const Array<unsigned>& numbers) {
+  static const auto read = kernel("gather", [](Arr<T> to, Arr<const T> from, Arr<const unsigned> numbers) {
+    Int i = tid();
+    to[i] = from[numbers[i]];
+  });
+  work.run(read, to.size(), to, from, numbers);
+}
+template <class T>
+void permute(const Work& work, const Array<T>& x, const Array<T>& copy, const Array<unsigned>& numbers) {
+  static const auto copy_all = kernel("copy", [](Arr<T> to, Arr<const T> from) {
+    Int i = tid();
+    to[i] = from[i];
+  });
+  work.run(copy_all, x.size(), copy, x);
+  gather(work, x, copy, numbers);
+}
+
+std::uint64_t scratch(std::int64_t n, std::int64_t offsets, std::uint32_t key_bytes, std::uint32_t value_bytes) {
+  if (offsets < 2) return 0;
+  const std::uint64_t copies = scratch_piece(n, std::max({key_bytes, value_bytes, 4u}));
+  const std::uint64_t sorts = std::max({sort_scratch(n, key_bytes, 4), sort_scratch(n, 4, 4), scan_scratch(n, 4)});
+  return 3 * scratch_piece(n, 4) + copies + sorts;
+}
+
+template <class B, class V>
+void sort_segments(Work& work, const Array<B>& keys, const Array<V>* values, const Array<int>& offsets,
+                   KeyOrder order) {
+  const std::int64_t n = keys.size();
+  const Array<unsigned> segments = work.take<unsigned>(n), numbers = work.take<unsigned>(n),
+                        sorted = work.take<unsigned>(n);
+  // First for the bits that order the keys, then for copies of keys and values.
+  const Array<std::uint8_t> copy = work.take<std::uint8_t>(n * std::int64_t(std::max(sizeof(B), sizeof(V))));
+  const Array<B> key_copy = Row<B>(copy).slice(0, n);
+  const Array<V> value_copy = Row<V>(copy).slice(0, n);
+  const auto mark = work.mark();
+  number_segments(work, offsets, segments);
+  work.run(order_kernel<B>(order), n, keys, segments, key_copy, numbers, offsets.size());
+  sort_elements<B, unsigned>(work, key_copy, numbers, true, KeyOrder::without_sign, 0, 8 * int(sizeof(B)));
+  work.back_to(mark);
+  gather(work, sorted, segments, numbers);
+  sort_elements<unsigned, unsigned>(work, sorted, numbers, true, KeyOrder::without_sign, 0,
+                                    segment_bits(offsets.size()));
+  permute(work, keys, key_copy, numbers);
+  if (values) permute(work, *values, value_copy, numbers);
+}
+
+}  // namespace
+
+std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets, std::uint32_t key_bytes,
+                                           std::uint32_t value_bytes) {
+  checked_count("segmented_sort", offsets);
+  return scratch(checked_count("segmented_sort", n), offsets, key_bytes, value_bytes);
+}
+
+void segmented_sort(const ArrayBase& keys, const ArrayBase* values, const ArrayBase& offsets, ir::Type type,
+                    const AlgorithmOptions& options) {
+  Work work(values ? "segmented_sort_pairs" : "segmented_sort", options);
+  work.takes(keys, "the array of keys");
+  const char* const instead =
+      "sort copies outside record(), with numbers 0, 1, ... as values, and let a kernel read through those";
+  if (values) {
+    work.takes(*values, "the array of values");
+    work.has_length(*values, "the array of values", keys.size());
+    work.are_apart(keys, "the array of keys", *values, "the array of values");
+    work.has_no_derivative(*values, *values, "a sort of an array", instead);
+  }
+  work.takes(offsets, "the array of offsets");
+  work.are_apart(keys, "the array of keys", offsets, "the array of offsets");
+  if (values) work.are_apart(*values, "the array of values", offsets, "the array of offsets");
+  work.has_no_derivative(keys, keys, "a sort of an array", instead);
+  const std::uint32_t value_bytes = values ? values->element_bytes() : 0;
+  work.begin(scratch(keys.size(), offsets.size(), keys.element_bytes(), value_bytes));
+  if (keys.size() < 2 || offsets.size() < 2) return;
+  const Array<int> at = Row<int>(offsets);
+  const auto sort = [&]<class B, class V>(B, V) {
+    const Array<B> k = Row<B>(keys);
+    const Array<V> v = values ? Row<V>(*values) : Row<V>(keys);
+    sort_segments<B, V>(work, k, values ? &v : nullptr, at, order_of(type));
+  };
+  using U32 = std::uint32_t;
+  using U64 = std::uint64_t;
+  if (keys.element_bytes() == 4)
+    value_bytes == 8 ? sort(U32(), U64()) : sort(U32(), U32());
+  else
+    value_bytes == 8 ? sort(U64(), U64()) : sort(U64(), U32());
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,115 @@
+// The passes of the radix sort, and how keys are ordered by their bits. Internal to the runtime.
+#pragma once
+#include "../common/work.h"
+
+namespace weft::detail {
+
+/// What the bits of a key mean.
+enum class KeyOrder { without_sign, with_sign, real };
+KeyOrder order_of(ir::Type type);
+
+/// Bits that are in the order of the keys when they are compared without sign. Equal for -0 and 0; of NaNs all set.
+template <class B>
+Var<B> ordered_bits(const Var<B>& key, KeyOrder order) {
+  constexpr int width = 8 * sizeof(B);
+  constexpr B sign = B(1) << (width - 1), infinity = sizeof(B) == 4 ? B(0x7f800000u) : B(0x7ffull << (width - 12));
+  if (order == KeyOrder::without_sign) return key;
+  if (order == KeyOrder::with_sign) return key ^ sign;
+  const Var<B> magnitude = key & B(~sign);
+  const Bool negative = (key & sign) != B(0) && magnitude != B(0);
+  return select(magnitude > infinity, B(~B(0)), select(negative, ~key, magnitude | sign));
+}
+
+inline constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits;
+/// Passes over as many bits, by digits of about the same width: 12 bits are two of 6.
+constexpr int digit_passes(int bits) { return (bits + kDigitBits - 1) / kDigitBits; }
+/// The width of the next digit, where so many bits and passes are left. Of numbers, or traced.
+template <class I>
+I digit_width(const I& bits, const I& passes) {
+  return (bits + passes - 1) / passes;
+}
+
+/// One pass: where the keys are, where they go, and by which digit.
+template <class B, class V>
+struct SortPass {
+  Array<B> keys, sorted_keys;
+  Array<V> values, sorted_values;  ///< any where there are none
+  KeyOrder order;
+  int shift, bits;
+};
+
+// Fine grain: sort_tiles.cpp. What both files of fine grain do with a tile: sort_tile.h.
+
+/// What columns have at least, which the scratch memory is made for.
+inline constexpr std::int64_t kLeastColumn = 2048;
+
+/// What decides the shapes of tiles and columns beside the device. Tests change it, while nothing is sorted, to reach
+/// with few keys what else takes many.
+struct SortLimits {
+  int most_threads = 256;                    ///< of a tile
+  int most_rounds = 22;                      ///< keys of a thread, see most_rounds()
+  int lone_threads = 512;                    ///< of a tile that has all keys
+  std::int64_t few_tiles = 192;              ///< where there would be fewer, tiles are small
+  std::int64_t least_column = kLeastColumn;  ///< or more: a column has as many tiles as that takes
+  bool lone_tile = true;                     ///< keys that a tile has room for are sorted as one
+};
+SortLimits& sort_limits();
+
+/// The shape of a tile's workgroup.
+struct TileShape {
+  int lanes = 0;      ///< of a subgroup
+  int subgroups = 0;  ///< of a workgroup
+  int rounds = 0;     ///< keys of a thread
+  bool operator==(const TileShape&) const = default;
+};
+/// Tiles of a sort, and how the keys are divided among columns of them.
+struct FineShape {
+  TileShape tile;
+  std::int64_t columns = 0;  ///< each has kLeastColumn keys or more, but for the last
+  std::int64_t tiles = 0;    ///< of a column
+  bool operator==(const FineShape&) const = default;
+};
+
+/// Whether the device's subgroups and workgroups allow it.
+bool sorts_fine(const DeviceState& device);
+/// \param element_bytes  of keys or values, whichever are larger
+FineShape fine_shape(const DeviceState& device, int element_bytes, std::int64_t n);
+/// Counts digits: counts[digit * columns + column].
+template <class B>
+void count_fine(const Work& work, const FineShape& shape, const Array<B>& keys, KeyOrder order, int shift, int bits,
+                const Array<unsigned>& counts);
+/// Scans the counts of each digit by itself; `totals` receives its number in all columns.
+void scan_fine(const Work& work, const FineShape& shape, int bits, const Array<unsigned>& counts,
+               const Array<unsigned>& totals);
+/// Moves the keys, and the values where there are some, to where these say.
+template <class B, class V>
+void scatter_fine(const Work& work, const FineShape& shape, const SortPass<B, V>& pass, bool pairs,
+                  const Array<unsigned>& starts, const Array<unsigned>& totals);
+
+// Few keys, fine grain: sort_lone_tile.cpp.
+
+/// The tile that has room for `n` keys, or one of no rounds where there is none or SortLimits say so. Arguments as
+/// above.
+TileShape lone_tile(const DeviceState& device, int element_bytes, std::int64_t n);
+/// As sort_elements(), by one launch of one workgroup. Takes no scratch memory.
+template <class B, class V>
+void sort_lone_tile(const Work& work, const TileShape& shape, const Array<B>& keys, const Array<V>& values, bool pairs,
+                    KeyOrder order, int begin, int end);
+
+// Few keys, coarse grain: sort_small.cpp.
+
+inline constexpr std::int64_t kSmallSort = 1 << 14;    ///< as many at most
+inline constexpr std::int64_t kSmallSortColumns = 16;  ///< one for each thread
+/// As sort_elements(), by one launch of one workgroup.
+template <class B, class V>
+void sort_small(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,
+                int end);
+
+/// Sorts by bits [begin, end) of the keys' order. \param pairs  whether there are values
+template <class B, class V>
+void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,
+                   int end);
+/// What that takes of the scratch memory, for any grain.
+std::uint64_t sort_scratch(std::int64_t n, std::uint32_t key_bytes, std::uint32_t value_bytes);
+
+}  // namespace weft::detail

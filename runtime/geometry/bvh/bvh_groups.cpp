@@ -1,0 +1,83 @@
+// Where the groups of a hierarchy hang.
+#include "../../../frontend/language/control.h"
+#include "../../../frontend/library/search.h"
+#include "../bvh_group.h"
+#include "../structures/handle.h"
+#include "bvh_build.h"
+
+namespace weft {
+
+namespace detail {
+
+namespace {
+
+Int link_of(const Arr<const vec4>& halves, const Int& child) { return bitcast<int>(Float(halves[child * 2].w)); }
+
+// A group of some primitive below a link. A node has the number of a cut: the place behind it is below the node's
+// second child, whoever built it. (Where the tree is a single primitive one link is -1, which is place 0.)
+Int group_below(const Arr<int>& groups, const Int& link) { return groups[select(link < 0, ~link, link + 1)]; }
+
+// A group hangs from the node that has it on one side and others on the other. A node is within a group where both of
+// its children have primitives of one: they would be of different groups if it joined groups.
+auto name_kernel() {
+  return kernel("bvh_name_group_roots", [](Var<BvhData> bvh, Arr<const vec4> halves, Int n) {
+    Int node = tid();
+    const Arr<int> groups = bvh.groups;
+    If (bvh.parents[node] >= -1) {
+      Int links[2], below[2];
+      for (int side = 0; side < 2; ++side) {
+        links[side] = link_of(halves, node * 2 + side);
+        below[side] = group_below(groups, links[side]);
+      }
+      const Int root = Int(bvh.info[kBvhRoot]);
+      If (below[0] != below[1]) {
+        // move_root() exchanges the numbers of the root and node 0.
+        const Int later = select(node == root, 0, select(node == 0, root, node));
+        for (int side = 0; side < 2; ++side) {
+          Bool within = links[side] < 0;
+          If (!within) {
+            within = group_below(groups, link_of(halves, links[side] * 2)) ==
+                     group_below(groups, link_of(halves, links[side] * 2 + 1));
+          }
+          If (within) {
+            bvh.group_roots[lower_bound(groups, 0, n, below[side])] = later * 2 + side;
+          }
+        }
+      }
+      Else {
+        If (node == root) {
+          bvh.group_roots[0] = kBvhWhole;
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void name_group_roots(const BvhBuild& build) {
+  static const auto k = name_kernel();
+  launch(k, build.data.nodes.shape(0), build.data, halves_of(build.data.nodes), build.count());
+}
+
+}  // namespace detail
+
+Int bvh_group_root(const Var<BvhData>& bvh, In<int> group, Loc loc) {
+  tracing::CallPlace place(loc);
+  const Int wanted(group.id, detail::FromId{}), all = bvh.groups.shape(0);
+  const Int first = lower_bound(bvh.groups, 0, all, wanted);
+  Int root = kBvhNothing;
+  If (first < all) {
+    If (bvh.groups[first] == wanted) {
+      root = bvh.group_roots[first];
+    }
+  }
+  return root;
+}
+
+Int bvh_group_root(In<std::uint64_t> bvh, In<int> group, Loc loc) {
+  tracing::CallPlace place(loc);
+  return bvh_group_root(bvh_at(bvh, loc), group, loc);
+}
+
+}  // namespace weft

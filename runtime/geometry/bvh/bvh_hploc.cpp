@@ -1,0 +1,468 @@
+// Hierarchies of merged clusters: H-PLOC.
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "../../../frontend/kernels/group.h"
+#include "../../../frontend/language/any_floats.h"
+#include "../../core/state.h"
+#include "bvh_build.h"
+#include "bvh_ranges.h"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr std::int64_t kBlock = 128;
+/// Clusters that a subgroup of `width` threads merges at once; it leaves half of them for the range around. With fewer
+/// there are more ranges to merge, with more a narrow subgroup has them in more registers than it has. Trees of both
+/// pass the same bounds of surface areas in the tests.
+constexpr int merged_by(int width) { return width < 32 ? 16 : 32; }
+/// How far a cluster looks for the nearest one, to both sides. Trees of 8 were no better on the test's meshes, by
+/// surface areas.
+constexpr int kReach = 4;
+/// Of no pair.
+constexpr unsigned kNone = ~0u;
+
+/// A tree so far: a leaf or a node with all that is below.
+struct Cluster {
+  TracedBox box;
+  Int link;   ///< as in BvhNode
+  Int first;  ///< the least place of its primitives: a number that no other cluster has
+  Int size;   ///< the height in nodes; where leaves are packed see Size
+};
+
+Float half_area(const TracedBox& b) {
+  Vec3 d = b.upper - b.lower;  // of two empty boxes the area is infinite
+  return d.x * (d.y + d.z) + d.y * d.z;
+}
+
+/// How much is below a cluster where leaves are packed, and what finding nothing there costs by the surface area
+/// heuristic: a node that is visited costs what a primitive does. In one word, since all of a cluster goes from lane to
+/// lane: bits 0 to 3 the number of primitives (15: and more); above them the height in nodes. Where all may be one
+/// leaf, which is 8 primitives at most, three bits are enough for the height, and the rest is the part of the leaf's
+/// cost that nodes save.
+struct Size {
+  Int number, height;
+  Float saved;  ///< from 0 to 1; 0 where it is to be one leaf
+
+  static Size of(const Int& word, const Int& leaf_size) {
+    Int number = word & 15, above = word >> 4;
+    Bool small = number <= leaf_size;
+    return {number, select(small, above & 7, above), select(small, Float(above >> 3) * (1.f / kParts), 0.f)};
+  }
+  Int word(const Int& leaf_size) const {
+    Int parts = min(Int(saved * float(kParts)), kParts - 1);
+    return number + (height << 4) + select(number <= leaf_size, parts << 7, 0);
+  }
+  /// What is in no box is never looked at.
+  Float cost(const TracedBox& box) const {
+    return select(box.lower.x <= box.upper.x, half_area(box) * Float(number) * (1.f - saved), 0.f);
+  }
+
+ private:
+  static constexpr int kParts = 1 << 23;
+};
+
+/// Clusters in the registers of a subgroup of `width` threads: lane k has clusters k * each to k * each + each - 1.
+/// Subgroups wider than there are clusters leave threads idle.
+class Clusters {
+ public:
+  explicit Clusters(int width)
+      : merged(merged_by(width)),
+        each(std::max(1, merged / width)),
+        slots(std::size_t(each)),
+        lane(subgroup_lane()),
+        width_(width),
+        shift_(std::countr_zero(unsigned(each))) {}
+
+  const int merged;  ///< as many at once, at most
+  const int each;    ///< a power of two
+  std::vector<Cluster> slots;
+  const Int lane;
+
+  Int number(int k) const { return lane * each + k; }
+  /// The value of cluster `i`, of which `values` has this thread's own.
+  template <class V>
+  V fetch(const std::vector<V>& values, const Int& i) const {
+    Int from = i >> shift_;
+    V v = subgroup_shuffle(values[0], from);
+    for (int k = 1; k < each; ++k)
+      v = select((i & (each - 1)) == k, V(subgroup_shuffle(values[std::size_t(k)], from)), v);
+    return v;
+  }
+  /// A part of each of this thread's clusters.
+  template <class F>
+  auto all(F part) const {
+    std::vector<decltype(part(slots[0]))> values;
+    for (const Cluster& c : slots) values.push_back(part(c));
+    return values;
+  }
+
+  /// Combined over the lanes, by exchanges: drivers for CPUs reduce lanes one by one. And where a reduction says which
+  /// lane to read from next, NVIDIA's driver (580.159) makes of this kernel one that reads a thread's own values.
+  template <class V, class F>
+  V over_lanes(V v, F combine) const {
+    for (int d = 1; d < width_; d *= 2) v = combine(v, V(subgroup_shuffle_xor(v, d)));
+    return subgroup_broadcast_first(v);  // says that it is the same in all
+  }
+  UInt any_bits(const UInt& bits) const {
+    return over_lanes(bits, [](const UInt& a, const UInt& b) { return a | b; });
+  }
+  /// The first lane where it is true; the subgroup's width where there is none.
+  Int first_lane(const Bool& there) const {
+    return over_lanes(select(there, lane, width_), [](const Int& a, const Int& b) { return min(a, b); });
+  }
+
+ private:
+  int width_, shift_;
+};
+
+// For each cluster the nearest of those up to kReach before it and behind it, by the area of the box around both. A
+// pair has one key: the area, and in its last bits the exclusive or of the two numbers, which tells pairs of one
+// cluster apart and finds the other one. So no cluster has two nearest ones, the pair with the least key of all is
+// mutual, and of equal boxes numbers 2 k and 2 k + 1 are. Each pair is looked at by its first cluster, and told to the
+// second one.
+std::vector<UInt> nearest(const Clusters& c, const Int& count) {
+  const int each = c.each, lanes = (each - 1 + kReach) / each;
+  std::vector<TracedBox> boxes = c.all([](const Cluster& s) { return s.box; });
+  for (int d = 1; d <= lanes; ++d)
+    for (int k = 0; k < each; ++k) {
+      const TracedBox& own = boxes[std::size_t(k)];
+      boxes.push_back({subgroup_shuffle_down(own.lower, d), subgroup_shuffle_down(own.upper, d)});
+    }
+  std::vector<UInt> best(boxes.size());
+  for (UInt& b : best) b = kNone;
+  for (int k = 0; k < each; ++k)
+    for (int r = 1; r <= kReach; ++r) {
+      Int i = c.number(k), j = i + r;
+      UInt area = bitcast<unsigned>(half_area(join(boxes[std::size_t(k)], boxes[std::size_t(k + r)])));
+      UInt key = select(j < count, (area & ~31u) | UInt(i ^ j), kNone);
+      for (int t : {k, k + r}) best[std::size_t(t)] = min(best[std::size_t(t)], key);
+    }
+  for (int t = each; t < int(boxes.size()); ++t) {
+    const int d = t / each;
+    UInt told = select(c.lane >= d, UInt(subgroup_shuffle_up(best[std::size_t(t)], d)), kNone);
+    UInt& own = best[std::size_t(t % each)];
+    own = min(own, told);
+  }
+  best.resize(std::size_t(each));
+  return best;
+}
+
+/// The number of bit `rank` (from 0) among those that are set.
+class SetBits {
+ public:
+  /// \param most  of the bits that may be set: 16 or 32
+  SetBits(const UInt& mask, int most) : ones_(mask), most_(most) {
+    pairs_ = mask - ((mask >> 1u) & 0x55555555u);
+    fours_ = (pairs_ & 0x33333333u) + ((pairs_ >> 2u) & 0x33333333u);
+    bytes_ = (fours_ + (fours_ >> 4u)) & 0x0f0f0f0fu;
+    halves_ = bytes_ + (bytes_ >> 8u);
+  }
+  Int count() const { return Int((halves_ + (halves_ >> 16u)) & 63u); }
+  Int at(const Int& rank) const {
+    UInt left = UInt(rank), bit = 0u;
+    const auto step = [&](const UInt& sums, unsigned width, unsigned mask) {
+      UInt below = (sums >> bit) & mask;
+      Bool beyond = left >= below;
+      left = select(beyond, left - below, left);
+      bit = select(beyond, bit + width, bit);
+    };
+    if (most_ > 16) step(halves_, 16, 31);
+    step(bytes_, 8, 15);
+    step(fours_, 4, 7);
+    step(pairs_, 2, 3);
+    step(ones_, 1, 1);
+    return Int(bit);
+  }
+
+ private:
+  UInt ones_, pairs_, fours_, bytes_, halves_;
+  int most_;
+};
+
+/// Where nodes go.
+struct Output {
+  Var<BvhData> bvh;
+  Arr<vec4> halves;
+  Arr<vec2i> spans;  ///< see BvhBuild
+  bool packs;        ///< leaves are packed, else a primitive is of height 0 and there are no Sizes
+
+  Int height(const Cluster& c) const { return packs ? Size::of(c.size, bvh.leaf_size).height : c.size; }
+  /// The size of what becomes `node` by joining two clusters, the first of which has the lower places; it says what the
+  /// node may be.
+  /// \param is_node  threads where it is false have no such node
+  /// \param across   see merge_nearest()
+  Int join_sizes(const Cluster& a, const Cluster& b, const TracedBox& both, const Int& node, const Bool& is_node,
+                 const Bool& across) const {
+    if (!packs) return max(a.size, b.size) + 1;
+    const Int& leaf_size = bvh.leaf_size;
+    const Size of_a = Size::of(a.size, leaf_size), of_b = Size::of(b.size, leaf_size);
+    Size size{select(across, 15, min(of_a.number + of_b.number, 15)), max(of_a.height, of_b.height) + 1, 0.f};
+    If (size.number <= leaf_size) {
+      Float as_leaf = size.cost(both), as_node = half_area(both) + of_a.cost(a.box) + of_b.cost(b.box);
+      // Not so for areas of 0, nor for those that are infinite or no numbers.
+      Bool saves = as_node < as_leaf;
+      size.saved = select(saves, 1.f - as_node / as_leaf, 0.f);
+      size.height = select(saves, size.height, 0);
+    }
+    If (is_node) {
+      spans[node] = Vec2i(a.first, size.number + select(size.height > 0, 0, kIsLeaf));
+    }
+    return size.word(leaf_size);
+  }
+};
+
+/// One round: clusters that are each other's nearest become one, and the others close up.
+/// \param across  they may be of several groups: no leaf may hold them
+void merge_nearest(Clusters& c, Int& count, const Output& out, const Bool& across) {
+  const std::vector<UInt> best = nearest(c, count);
+  const auto links = c.all([](const Cluster& s) { return s.link; });
+  const auto firsts = c.all([](const Cluster& s) { return s.first; });
+  const auto sizes = c.all([](const Cluster& s) { return s.size; });
+  const auto lowers = c.all([](const Cluster& s) { return s.box.lower; });
+  const auto uppers = c.all([](const Cluster& s) { return s.box.upper; });
+  UInt kept = 0u;
+  for (int k = 0; k < c.each; ++k) {
+    Cluster& own = c.slots[std::size_t(k)];
+    const UInt& key = best[std::size_t(k)];
+    Int i = c.number(k), j = select(key == kNone, i, i ^ Int(key & 31u));
+    Bool pair = (i < count) & (j != i) & (c.fetch(best, j) == key);
+    Bool first = pair & (i < j), second = pair & (j < i);
+    const Cluster other{{c.fetch(lowers, j), c.fetch(uppers, j)}, j, c.fetch(firsts, j), c.fetch(sizes, j)};
+    // The second one's least place is the first one of no other pair, ever: the node's number.
+    Int node = select(first, other.first, own.first) - 1;
+    If (pair) {
+      Int child = node * 2 + Int(second);
+      If (own.link >= 0) {
+        out.bvh.parents[own.link] = child;
+      }
+      store_half(out.halves, child, {own.box, own.link, select(own.link >= 0, 0, 1)});
+    }
+    TracedBox both = join(own.box, other.box);
+    Int size = out.join_sizes(own, other, both, node, first, across);
+    own.box = either(first, both, own.box);
+    own.link = select(first, node, own.link);
+    own.size = select(first, size, own.size);
+    kept |= select((i < count) & !second, UInt(1u) << UInt(i & 31), 0u);
+  }
+  const SetBits left(c.any_bits(kept), c.merged);
+  count = left.count();
+  const auto new_links = c.all([](const Cluster& s) { return s.link; });
+  const auto new_sizes = c.all([](const Cluster& s) { return s.size; });
+  const auto new_lowers = c.all([](const Cluster& s) { return s.box.lower; });
+  const auto new_uppers = c.all([](const Cluster& s) { return s.box.upper; });
+  for (int k = 0; k < c.each; ++k) {
+    Int i = c.number(k), from = select(i < count, left.at(i), i);
+    c.slots[std::size_t(k)] = {{c.fetch(new_lowers, from), c.fetch(new_uppers, from)},
+                               c.fetch(new_links, from),
+                               c.fetch(firsts, from),
+                               c.fetch(new_sizes, from)};
+  }
+}
+
+/// Clusters in memory, of ranges that have been merged: they stand at the first places of the range, as many as its
+/// count says.
+struct Lists {
+  Arr<vec4> bounds;  ///< by place two: lower bound and link, upper bound and first
+  Arr<int> sizes;    ///< by place
+  Arr<int> counts;   ///< by the range's first place, shifted
+  int shift;         ///< see count_shift()
+
+  void store(const Int& place, const Cluster& c) const {
+    bounds[place * 2] = Vec4(c.box.lower, bitcast<float>(c.link));
+    bounds[place * 2 + 1] = Vec4(c.box.upper, bitcast<float>(c.first));
+    sizes[place] = c.size;
+  }
+  Cluster load(const Int& place) const {
+    Vec4 lower = bounds[place * 2], upper = bounds[place * 2 + 1];
+    return {{Vec3(lower.x, lower.y, lower.z), Vec3(upper.x, upper.y, upper.z)},
+            bitcast<int>(lower.w),
+            bitcast<int>(upper.w),
+            Int(sizes[place])};
+  }
+  Int& count(const Int& first) const { return counts[first >> shift]; }
+};
+
+/// Ranges that are merged have more than half of merged_by() places, so that no two begin as near to each other. Groups
+/// may have less.
+int count_shift(int width, bool grouped) { return grouped ? 0 : std::countr_zero(unsigned(merged_by(width) / 2)); }
+
+/// A range of places that is complete, and the first one of its second half.
+struct Range {
+  Int from, split, to;
+  Bool across;  ///< it has several groups
+};
+
+/// The clusters of the two halves of a range become up to `goal` of both. All threads of the subgroup come, with the
+/// same arguments. What is left stands in c.
+void merge_halves(Clusters& c, Int& count, const Lists& lists, const Output& out, const Arr<const int>& order,
+                  const Range& range, const Int& goal) {
+  const int left = c.merged / 2;
+  // A half of few places has not been merged: it has its primitives. But groups have, which are of one place or one
+  // cluster before they meet others.
+  const auto is_merged = [&](const Int& first, const Int& last) {
+    return (range.across & (last > first)) | (last - first >= left);
+  };
+  const Bool merged[] = {is_merged(range.from, range.split - 1), is_merged(range.split, range.to)};
+  Int counts[] = {range.split - range.from, range.to - range.split + 1};
+  const Int firsts[] = {range.from, range.split};
+  for (int half = 0; half < 2; ++half)
+    If (merged[half]) {
+      counts[half] = lists.count(firsts[half]);
+    }
+  count = subgroup_broadcast_first(counts[0] + counts[1]);
+  for (int k = 0; k < c.each; ++k) {
+    Int i = c.number(k);
+    Bool second = i >= counts[0];
+    Int place = select(second, range.split + i - counts[0], range.from + i);
+    Cluster& own = c.slots[std::size_t(k)];
+    If (i < count) {
+      If (select(second, merged[1], merged[0])) {
+        own = lists.load(place);
+      }
+      Else { own = {box_of(out.bvh.lowers, out.bvh.uppers, order[place]), ~place, place, int(out.packs)}; }
+    }
+  }
+  While (count > goal) {
+    merge_nearest(c, count, out, range.across);
+  }
+  for (int k = 0; k < c.each; ++k) {
+    Int i = c.number(k);
+    If (i < count) {
+      lists.store(range.from + i, c.slots[std::size_t(k)]);
+    }
+  }
+  If (c.lane == 0) {
+    lists.count(range.from) = count;
+  }
+}
+
+// After Benthin et al. 2024. Threads climb as they do in build_lbvh(), but the ranges that they go through are no
+// nodes: they say which clusters may meet. Where a range of more than 16 places is complete (8 with narrow subgroups,
+// see merged_by()), the clusters of its two halves, no more than 16 each, are merged until 16 are left: round by round
+// each one that is the nearest of its nearest. The whole range merges until one is left. So the upper levels of the
+// tree are chosen from many clusters, by area, and not by where the curve happens to be cut. A range that is a whole
+// group merges until one is left as well, so that a group is one cluster before it meets others.
+//
+// The climb begins with the largest ranges of merged_by() places at most, each of one thread, which merges it at once:
+// most of the atomic operations of a climb are those of its first steps. (With groups it begins with single places.)
+//
+// A merge is work for a whole subgroup: it takes the ranges that its threads have completed one after the other, with
+// merged_by() clusters in registers. Every thread comes to every operation of the subgroup. Before a thread says that
+// its range is complete all threads of the subgroup are past a fence behind what they wrote of it; and they are past
+// one behind that word before they read. (That the threads of a subgroup are past it together is what subgroup
+// operations between fence and word give on all devices; Vulkan's memory model calls no such thing a synchronisation.)
+//
+//   of 32:
+//   range            [0 .. 19]               [20 .. 39]
+//   clusters there   16 (four were merged)   16
+//   range [0 .. 39]: 32 clusters -> rounds: 32, 21, 15 -> stops at 15, in places 0 to 14
+template <class B>
+auto hploc_kernel(int width, bool grouped, bool packs) {
+  return kernel("bvh_hploc",
+                [width, grouped, packs](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys,
+                                        Arr<const int> order, Arr<vec4> bounds, Arr<int> sizes, Arr<int> counts,
+                                        Arr<vec2i> spans, Int n) {
+                  const tracing::AnyFloats any;
+                  const int left = merged_by(width) / 2;
+                  const Lists lists{bounds, sizes, counts, count_shift(width, grouped)};
+                  const Output out{bvh, halves, spans, packs};
+                  Int i = tid(), first = i, last = i, split = 0;
+                  Bool climbs = i < n, due = false, is_group = false;
+                  const Arr<int> groups = bvh.groups;
+                  const Cuts<B> cuts{keys, groups, grouped, n};
+                  Clusters c(width);
+                  if (!grouped) {
+                    climbs = climbs & find_range(cuts, c.lane, width, first, last, 2 * left, n);
+                    due = climbs & (last - first >= left);
+                    split = first + left;  // any would do: neither half has been merged
+                  }
+                  Climb<B> climb(cuts, first, last);
+                  While (subgroup_any(climbs)) {
+                    fence();
+                    Int worker = c.first_lane(due);
+                    While (worker < width) {
+                      Int count = 0;
+                      Range range{subgroup_broadcast(first, worker), subgroup_broadcast(split, worker),
+                                  subgroup_broadcast(last, worker), false};
+                      Bool whole = range.to - range.from + 1 == n;
+                      Int goal = select(whole, 1, left);
+                      if (grouped) {
+                        range.across = groups[range.from] != groups[range.to];
+                        goal = select(subgroup_broadcast(is_group, worker), 1, goal);
+                      }
+                      merge_halves(c, count, lists, out, order, range, goal);
+                      If (whole & (c.lane == 0)) {
+                        bvh.parents[c.slots[0].link] = -1;
+                        bvh.info[kBvhRoot] = UInt(c.slots[0].link);
+                        bvh.info[kBvhDepth] = UInt(max(out.height(c.slots[0]), 1));
+                      }
+                      climbs = climbs & !(whole & (c.lane == worker));
+                      due = due & (c.lane != worker);
+                      fence();
+                      worker = c.first_lane(due);
+                    }
+                    If (climbs) {
+                      const Bool is_second = climb.is_second();
+                      const Int parent = select(is_second, first - 1, last);
+                      Int far_end = atomic_exchange(arrived[parent], 1 + select(is_second, last, first));
+                      climbs = far_end != 0;
+                      If (climbs) {
+                        arrived[parent] = 0;
+                        split = parent + 1;
+                        first = select(is_second, far_end - 1, first);
+                        last = select(is_second, last, far_end - 1);
+                        climb.join(is_second, first, last);
+                        due = (last - first >= left) | (last - first + 1 == n);
+                        if (grouped) {
+                          const Int group = groups[first];
+                          const Bool across = groups[last] != group;
+                          is_group = !across & ((first == 0) | (groups[max(first - 1, 0)] != group)) &
+                                     ((last == n - 1) | (groups[min(last + 1, n - 1)] != group));
+                          due |= is_group | across;
+                        }
+                      }
+                    }
+                  }
+                },
+                {.block = std::uint32_t(kBlock)});
+}
+
+// By width: the number of clusters in each thread's registers is part of the kernel.
+template <class B>
+const auto& hploc_kernel_for(const Device& device, bool grouped, bool packs) {
+  using Made = decltype(hploc_kernel<B>(4, false, false));
+  static const std::vector<Made> all = [] {
+    std::vector<Made> made;
+    for (int width = 4; width <= 128; width *= 2)
+      for (int k = 0; k < 4; ++k) made.push_back(hploc_kernel<B>(width, k & 2, k & 1));
+    return made;
+  }();
+  const unsigned width = device.native().info().subgroup_size;
+  // Of a width that is none of these the device's subgroups are of no use to kernels, and it refuses any.
+  const int row = std::has_single_bit(width) && width >= 4 && width <= 128 ? std::countr_zero(width) - 2 : 0;
+  return all[std::size_t(4 * row + 2 * grouped + packs)];
+}
+
+template <class B>
+void build_from(const BvhBuild& build, const Array<B>& keys) {
+  const Device device = build.device();
+  const std::int64_t n = build.count(), threads = (n + kBlock - 1) / kBlock * kBlock;
+  const int shift = count_shift(int(device.native().info().subgroup_size), build.grouped);
+  launch(hploc_kernel_for<B>(device, build.grouped, build.data.leaf_size > 1), threads, build.data,
+         halves_of(build.data.nodes), build.arrived, keys, build.order, Array<vec4>::empty(device, 2 * n),
+         Array<int>::empty(device, n), Array<int>::empty(device, (n >> shift) + 1), build.spans, n);
+}
+
+}  // namespace
+
+void build_hploc(const BvhBuild& build) {
+  if (build.fine_keys.is_null())
+    build_from(build, build.keys);
+  else
+    build_from(build, build.fine_keys);
+}
+
+}  // namespace weft::detail

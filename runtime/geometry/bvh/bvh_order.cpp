@@ -1,0 +1,147 @@
+// The order along a space-filling curve in which a hierarchy is built.
+#include <algorithm>
+#include <cfloat>
+#include <limits>
+
+#include "../../../frontend/language/report.h"
+#include "../../algorithms/sort.h"
+#include "../../arrays/view.h"
+#include "bvh_build.h"
+#include "curve.h"
+
+namespace weft::detail {
+
+namespace {
+
+constexpr int kBlock = 256;
+/// Boxes for each thread that looks for the bounds: few threads meet in the atomic operations at the end.
+constexpr int kPerThread = 16;
+
+Bool is_box(const Vec3& lower, const Vec3& upper) {
+  return all(less_equal(lower, upper)) & all(less_equal(abs(lower), vec3(FLT_MAX))) &
+         all(less_equal(abs(upper), vec3(FLT_MAX)));
+}
+
+// Halves first: no sum of two finite numbers that is infinite.
+Vec3 center_of(const Vec3& lower, const Vec3& upper) { return lower * 0.5f + upper * 0.5f; }
+
+// Bounds of the centres of all boxes, and how many are none.
+//
+// Each thread goes through every `threads`-th box.
+template <bool kChecked>
+auto bounds_kernel() {
+  return kernel(kChecked ? "bvh_bounds_checked" : "bvh_bounds",
+                [](Arr<const vec3> lowers, Arr<const vec3> uppers, Arr<unsigned> info, Int n, Int threads) {
+                  CurveBounds bounds;
+                  UInt ignored = 0u;
+                  Int bad = -1;
+                  for (auto i : range(tid(), n, threads)) {
+                    Vec3 lower = lowers[i], upper = uppers[i];
+                    If (is_box(lower, upper)) {
+                      bounds.add(center_of(lower, upper));
+                    }
+                    Else {
+                      ignored += 1u;
+                      bad = select(bad < 0, i, bad);
+                    }
+                  }
+                  bounds.join_into(info, kBvhBounds);
+                  ignored = subgroup_add(ignored);
+                  If (subgroup_elect() & (ignored > 0u)) {
+                    atomic_add(info[kBvhIgnored], ignored);
+                  }
+                  if constexpr (kChecked)
+                    assert_(bad < 0, "a hierarchy of boxes ignores primitive", bad,
+                            "and others like it: its box is none");
+                },
+                {.block = kBlock});
+}
+
+// Morton codes (Morton 1966): the cells of a grid around all centres, 2^10 or 2^20 along each axis, in the order in
+// which nested halving visits them. What is no box comes last.
+//
+// \param again  of the primitives in the order that they have now; else of each primitive, and it starts that order
+template <class B>
+auto keys_kernel(bool again) {
+  constexpr bool fine = sizeof(B) == 8;
+  return kernel("bvh_keys", [again](Arr<const vec3> lowers, Arr<const vec3> uppers, Arr<const unsigned> info,
+                                    Arr<B> keys, Arr<int> order) {
+    Int i = tid();
+    Int primitive = again ? Int(order[i]) : i;
+    Vec3 lower = lowers[primitive], upper = uppers[primitive];
+    Vec3 c = center_of(lower, upper);
+    const CurveGrid grid(info, kBvhBounds, fine ? 20 : 10);
+    Var<B> key = B(0);
+    if constexpr (fine) {
+      for (int k = 0; k < 3; ++k) {
+        const UInt cell = grid.cell(c, k);
+        key |= (Var<B>(spread(cell >> 10u)) << B(32 - k)) | (Var<B>(spread(cell & 1023u)) << B(2 - k));
+      }
+    } else {
+      key = morton_code(grid, c);
+    }
+    keys[i] = select(is_box(lower, upper), key, B(fine ? 0xfffffffffffffffull : 0x3fffffffu));
+    if (!again) order[i] = i;
+  });
+}
+
+auto gather_groups_kernel() {
+  return kernel("bvh_gather_groups", [](Arr<const int> by_primitive, Arr<const int> order, Arr<int> groups) {
+    Int i = tid();
+    groups[i] = by_primitive[order[i]];
+  });
+}
+
+// Nodes come later: their memory is free for a sort, but for a tree so small that it does not suffice.
+template <class K>
+void sort_pairs(const BvhBuild& build, const Array<K>& keys, int bits) {
+  const Row<std::uint8_t> nodes(build.data.nodes);
+  SortOptions options{.end_bit = bits};
+  if (std::uint64_t(nodes.size()) >= weft::radix_sort_scratch_bytes<K, int>(keys.size())) options.scratch = nodes;
+  radix_sort_pairs(keys, build.order, options);
+}
+
+template <class B>
+void order_by(const BvhBuild& build, const Array<B>& keys, const Array<int>& groups) {
+  const BvhData& d = build.data;
+  static const auto first_keys = keys_kernel<B>(false);
+  static const auto keys_again = keys_kernel<B>(true);
+  static const auto gather_groups = gather_groups_kernel();
+  launch(first_keys, build.count(), d.lowers, d.uppers, d.info, keys, build.order);
+  sort_pairs(build, keys, sizeof(B) == 8 ? 60 : 30);
+  if (!build.grouped) return;
+  // Stable: within a group the order stays.
+  launch(gather_groups, build.count(), groups, build.order, d.groups);
+  sort_pairs(build, d.groups, 32);
+  launch(keys_again, build.count(), d.lowers, d.uppers, d.info, keys, build.order);
+}
+
+}  // namespace
+
+TracedBox empty_box() {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  return {Vec3(vec3(inf)), Vec3(vec3(-inf))};
+}
+
+TracedBox box_of(const Arr<vec3>& lowers, const Arr<vec3>& uppers, const Int& primitive) {
+  Vec3 lower = lowers[primitive], upper = uppers[primitive];
+  Bool real = is_box(lower, upper);
+  const TracedBox none = empty_box();
+  return {select(real, lower, none.lower), select(real, upper, none.upper)};
+}
+
+void order_by_curve(const BvhBuild& build, const Array<int>& groups) {
+  const BvhData& d = build.data;
+  const std::int64_t n = build.count();
+  static const auto bounds = bounds_kernel<false>();
+  static const auto checked_bounds = bounds_kernel<true>();
+  const std::int64_t blocks = std::clamp<std::int64_t>(n / (kBlock * kPerThread), 1, 1024);
+  launch(debug_mode().checks ? checked_bounds : bounds, blocks * kBlock, d.lowers, d.uppers, d.info, n,
+         blocks * kBlock);
+  if (build.fine_keys.is_null())
+    order_by(build, build.keys, groups);
+  else
+    order_by(build, build.fine_keys, groups);
+}
+
+}  // namespace weft::detail

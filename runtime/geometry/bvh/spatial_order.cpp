@@ -1,0 +1,138 @@
+// The order of queries: the keys of points and rays along a curve, sorted.
+#include "../spatial_order.h"
+
+#include <algorithm>
+
+#include "../../algorithms/sort/sort_passes.h"
+#include "../../array_create.h"
+#include "../shapes/finite.h"
+#include "curve.h"
+
+namespace weft {
+
+namespace detail {
+
+namespace {
+
+constexpr int kBlock = 256;
+/// Points for each thread that looks for the bounds: few threads meet in the atomic operations at the end.
+constexpr int kPerThread = 16;
+/// Keys have 30 bits; behind them all is what is nowhere.
+constexpr int kKeyBits = 31;
+constexpr unsigned kNowhere = 1u << 30;
+
+// Bounds of all points that are somewhere.
+void find_bounds(const Work& work, const Array<vec3>& points, const Array<unsigned>& bounds) {
+  static const auto clear = kernel("clear bounds", [](Arr<unsigned> bounds) { bounds[tid()] = 0u; });
+  static const auto find = kernel("bounds of points",
+                                  [](Arr<const vec3> points, Arr<unsigned> bounds, Int n, Int threads) {
+                                    CurveBounds found;
+                                    for (auto i : range(tid(), n, threads)) {
+                                      Vec3 p = points[i];
+                                      If (is_finite(p)) {
+                                        found.add(p);
+                                      }
+                                    }
+                                    found.join_into(bounds, 0);
+                                  },
+                                  {.block = kBlock});
+  const std::int64_t n = points.size(), blocks = std::clamp<std::int64_t>(n / (kBlock * kPerThread), 1, 1024);
+  work.run(clear, kCurveBounds, bounds);
+  work.run(find, blocks * kBlock, points, bounds, n, blocks * kBlock);
+}
+
+// The octant of the direction, 2^6 cells of origins along each axis, then the direction more closely: where rays begin
+// in the same place, as those of a lamp, only that tells them apart. Rays of one octant visit the children of a node in
+// the same order; among those, where they begin decides more than how exactly they point. Finer directions before the
+// origins were slower for rays from anywhere to anywhere.
+UInt key_of(const CurveGrid& grid, const Vec3& origin, const Vec3& direction) {
+  const Vec3 size = abs(direction);
+  const UInt towards = morton_code(CurveGrid(max(size.x, max(size.y, size.z)), 4), direction);
+  return (towards >> 9u) << 27u | morton_code(grid, origin) << 9u | (towards & 511u);
+}
+
+void write_keys(const Work& work, const Array<vec3>& points, const Array<vec3>* directions,
+                const Array<unsigned>& bounds, const Array<unsigned>& keys, const Array<int>& order) {
+  static const auto of_points = kernel(
+      "keys of points", [](Arr<const vec3> points, Arr<const unsigned> bounds, Arr<unsigned> keys, Arr<int> order) {
+        Int i = tid();
+        Vec3 p = points[i];
+        keys[i] = select(is_finite(p), morton_code(CurveGrid(bounds, 0, 10), p), kNowhere);
+        order[i] = i;
+      });
+  static const auto of_rays =
+      kernel("keys of rays", [](Arr<const vec3> origins, Arr<const vec3> directions, Arr<const unsigned> bounds,
+                                Arr<unsigned> keys, Arr<int> order) {
+        Int i = tid();
+        Vec3 o = origins[i], d = directions[i];
+        const Bool somewhere = is_finite(o) & is_finite(d) & any(not_equal(d, Vec3()));
+        keys[i] = select(somewhere, key_of(CurveGrid(bounds, 0, 6), o, d), kNowhere);
+        order[i] = i;
+      });
+  if (directions)
+    work.run(of_rays, points.size(), points, *directions, bounds, keys, order);
+  else
+    work.run(of_points, points.size(), points, bounds, keys, order);
+}
+
+std::uint64_t scratch(std::int64_t n) {
+  return scratch_piece(n, sizeof(unsigned)) + scratch_piece(kCurveBounds, sizeof(unsigned)) + sort_scratch(n, 4, 4);
+}
+
+// \param directions  null for points alone
+void order_into(const Array<vec3>& points, const Array<vec3>* directions, const Array<int>& order,
+                const AlgorithmOptions& options) {
+  Work work("spatial_order", options);
+  const char* const what = directions ? "the array of origins" : "the array of points";
+  work.takes(points, what);
+  const std::int64_t n = points.size();
+  if (directions) {
+    work.takes(*directions, "the array of directions");
+    work.has_length(*directions, "the array of directions", n);
+  }
+  work.takes(order, "the order");
+  work.has_length(order, "the order", n);
+  work.are_apart(points, what, order, "the order");
+  if (directions) work.are_apart(*directions, "the array of directions", order, "the order");
+  work.begin(scratch(n));
+  if (n == 0) return;
+  const Array<unsigned> keys = work.take<unsigned>(n), bounds = work.take<unsigned>(kCurveBounds);
+  find_bounds(work, points, bounds);
+  write_keys(work, points, directions, bounds, keys, order);
+  const Array<unsigned> numbers = Row<unsigned>(order);
+  sort_elements<std::uint32_t, std::uint32_t>(work, keys, numbers, true, KeyOrder::without_sign, 0, kKeyBits);
+}
+
+Array<int> new_order(const Array<vec3>& points) {
+  if (points.is_null()) throw Error(ErrorKind::invalid_argument, "spatial_order: the array of points is a null array");
+  return empty<int>(points.device(), points.size());
+}
+
+}  // namespace
+
+}  // namespace detail
+
+Array<int> spatial_order(const Array<vec3>& points, const AlgorithmOptions& options, Loc loc) {
+  const Array<int> order = detail::called_from(loc, [&] { return detail::new_order(points); });
+  spatial_order(points, order, options, loc);
+  return order;
+}
+void spatial_order(const Array<vec3>& points, const Array<int>& order, const AlgorithmOptions& options, Loc loc) {
+  detail::called_from(loc, [&] { detail::order_into(points, nullptr, order, options); });
+}
+Array<int> spatial_order(const Array<vec3>& origins, const Array<vec3>& directions, const AlgorithmOptions& options,
+                         Loc loc) {
+  const Array<int> order = detail::called_from(loc, [&] { return detail::new_order(origins); });
+  spatial_order(origins, directions, order, options, loc);
+  return order;
+}
+void spatial_order(const Array<vec3>& origins, const Array<vec3>& directions, const Array<int>& order,
+                   const AlgorithmOptions& options, Loc loc) {
+  detail::called_from(loc, [&] { detail::order_into(origins, &directions, order, options); });
+}
+
+std::uint64_t spatial_order_scratch_bytes(std::int64_t n) {
+  return detail::scratch(detail::checked_count("spatial_order", n));
+}
+
+}  // namespace weft

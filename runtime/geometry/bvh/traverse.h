@@ -1,0 +1,145 @@
+// The walk through a hierarchy that all queries share. Internal to the library's queries.
+#pragma once
+#include "../../../frontend/kernels/names.h"
+#include "../../../frontend/language/control.h"
+#include "../../../frontend/language/struct_var.h"
+#include "../bvh_group.h"
+#include "../shapes/ray.h"
+#include "bvh_node.h"
+
+namespace weft::detail {
+
+/// Four floats, 16 bytes times `row` behind the start of an element whose size is a multiple of that. They are read as
+/// two numbers of 64 bits: of a gather's cost on a software device it is the accesses that count, not the bytes.
+Vec4 read_row(const ArrLayout& array, const Int& element, int row);
+
+/// Both children of a node.
+struct Children {
+  Int node;
+  Bool again;  ///< it has been visited before: the walk climbs through it
+  Vec3 lower[2], upper[2];
+  Int child[2];  ///< a node, or a leaf: ~place
+  Int count[2];  ///< primitives of a leaf
+
+  Children(const Arr<BvhNode>& nodes, const Int& node);
+};
+
+/// What a query says about the children of a node. Both must depend on nothing but the node and what of the query does
+/// not change, except that `hit` may turn from true to false as the query finds results that are closer.
+struct Choice {
+  Bool hit[2];
+  Bool second_first;  ///< which child is visited first
+};
+
+/// Primitives in up to two leaves, as numbers 0 .. count - 1.
+struct LeafRange {
+  Int count;
+  Int first, begin, rest;  ///< places: begin + i for i < first, then rest + i
+  Int place(const Int& i) const { return select(i < first, begin, rest) + i; }
+};
+
+/// Where a thread stands in a tree.
+///
+/// Strategy: a node holds the boxes of its children, so that a visit reads one line of 64 bytes and decides about both.
+/// Leaves are handed to the query at once; of two inner children the one goes on and the other waits on a stack in
+/// registers, at most one for each level. The stack holds kStack, the newest first; in a deeper tree the oldest are
+/// lost, and once those that are left are used up, the walk climbs by the parents' numbers: it visits the parent again
+/// and goes from its first child to the second, if the query still wants that, from the second further up. Nothing is
+/// left out and no leaf is handed over twice: whatever a popped entry was, the thread then stands in its parent's
+/// second child.
+///
+/// Worked example, a stack that holds 2 and a chain 0 - 1 - 2 - 3 whose second children a, b, c are nodes too: a, b, c
+/// are pushed, by which a is lost; behind 3 come c and b from the stack; behind b the walk climbs: b is the second
+/// child of 1, and 1 the first of 0, whose second is a; behind a it climbs to the root and ends.
+///
+/// All of the stack moves by one place in each visit: two choices for each entry. An array that threads index by
+/// themselves costs more where a processor runs them in step, a store and a load for each thread, one after the other
+/// and behind a branch that asks whether it takes part: rays took up to 1.5 times as long.
+///
+/// Devices that run the threads of a subgroup in step, and masked ones too, pay for all code of a loop in each of its
+/// rounds: climbing is no loop of its own but a visit like others.
+///
+/// A walk of a part begins at the node from which the part hangs, without that node's other child, and climbs no
+/// further than to where the part begins.
+///
+/// In an adjoint the walk has no stack and climbs always: its state are then numbers alone, which the way back can
+/// save.
+class Walk {
+ public:
+  static constexpr int kStack = 12;
+
+  Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents, const BvhRoot& root = {});
+
+  /// Is there a node to visit?
+  Bool going() const { return node_ >= 0; }
+
+  /// Visits the node and goes on to the next. `choose`: Choice(const Children&).
+  template <class F>
+  void visit(F choose, LeafRange& leaves) {
+    Children c(nodes_, node_);
+    const Bool descends = from_ < 0;
+    c.again = !descends;
+    Choice order = choose(c);
+    if (part_)
+      for (int side = 0; side < 2; ++side) order.hit[side] &= !is_start(node_) | ((*part_ & 1) == side);
+    const Bool turned = order.second_first;
+    const Bool behind_first = from_ == select(turned, 1, 0);
+    const Int first = select(turned, c.child[1], c.child[0]), second = select(turned, c.child[0], c.child[1]);
+    const Bool hit_first = select(turned, order.hit[1], order.hit[0]) & descends;
+    const Bool hit_second = select(turned, order.hit[0], order.hit[1]);
+    const Bool leaf_second = hit_second & descends;
+    const Int count_first = select(turned, c.count[1], c.count[0]),
+              count_second = select(turned, c.count[0], c.count[1]);
+    leaves.first = select(hit_first, count_first, 0);
+    leaves.count = leaves.first + select(leaf_second, count_second, 0);
+    leaves.begin = ~first;
+    leaves.rest = ~second - leaves.first;
+    const Bool go_first = hit_first & (first >= 0);
+    const Bool go_second = hit_second & (descends | behind_first) & (second >= 0);
+    step(select(go_first, first, select(go_second, second, -1)), select(go_first & go_second, second, -1));
+  }
+
+ private:
+  /// To `next`; where that is -1, to what waits. `waiting` is what is to wait from now on, or -1.
+  void step(const Int& next, const Int& waiting);
+
+  /// Where a walk of a part begins: it has one of its children.
+  Bool is_start(const Int& node) const { return node == *part_ >> 1; }
+
+  Arr<BvhNode> nodes_;
+  Arr<int> parents_;
+  std::optional<Int> part_;  ///< the name of the root; none for the whole tree
+  std::vector<Int> stack_;   ///< nodes that wait, behind the last of them -1; empty in an adjoint
+  Bool lost_;                ///< some had to go for newer ones
+  Int node_;
+  Int from_ = -1;  ///< the child of node_ that the walk climbs from, or -1: it descends
+};
+
+/// Goes through a tree: `look` is called with the place of each primitive in a leaf that `choose` wants, until `done`.
+///
+/// Nodes and primitives have a loop each, so that a thread waits for no others that do the other thing.
+template <class Choose, class Look>
+void walk_tree(const Var<BvhData>& tree, const Bool& done, Choose choose, Look look) {
+  Walk walk(tree.nodes, tree.parents);
+  LeafRange leaves;
+  While (walk.going() & !done) {
+    leaves.count = 0;
+    While (walk.going() & (leaves.count == 0)) walk.visit(choose, leaves);
+    for (auto i : range(leaves.count)) look(leaves.place(i));
+  }
+}
+
+/// A ray that loses no box of the tree by rounding.
+RayData<Float> ray_through(const Arr<BvhNode>& nodes, const Vec3& origin, const Vec3& direction);
+/// The lower bound of a box that is asked for: NaN where it is above the upper one along an axis, so that boxes_touch()
+/// finds nothing.
+Vec3 asked_lower(const Vec3& lower, const Vec3& upper);
+/// Do two boxes share a point? A box upside down may.
+Bool boxes_touch(const Vec3& lower1, const Vec3& upper1, const Vec3& lower2, const Vec3& upper2);
+
+inline Vec3 xyz(const Vec4& v) { return Vec3(v.x, v.y, v.z); }
+inline Vec3 value(const In<vec3>& v) { return Vec3(v.id, FromId{}); }
+inline Float value(const In<float>& v) { return Float(v.id, FromId{}); }
+inline Int value(const In<int>& v) { return Int(v.id, FromId{}); }
+
+}  // namespace weft::detail

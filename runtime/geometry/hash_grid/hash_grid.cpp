@@ -1,0 +1,347 @@
+// The host's side of a hash grid: checks, memory, and the passes of a build.
+//
+// A counting sort: each point adds one to the counter of its cell, and what was there before is its rank in the cell;
+// the counters are scanned; each point goes to the beginning of its cell plus its rank. Where the order within a cell
+// is to be the same each time, the cells' numbers are the keys of a radix sort instead, which is stable.
+#include "../hash_grid.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "../../../frontend/language/any_floats.h"
+#include "../../../frontend/language/atomic.h"
+#include "../../../frontend/language/report.h"
+#include "../../../frontend/support/error.h"
+#include "../../algorithms/scan.h"
+#include "../../algorithms/sort.h"
+#include "../../array_create.h"
+#include "../../graph/capture.h"
+#include "../../launch.h"
+#include "../../tape.h"
+#include "../../work/observe.h"
+#include "../shapes/finite.h"
+#include "../structures/change.h"
+#include "../structures/handle.h"
+#include "hash_grid_cell.h"
+
+namespace weft {
+
+namespace detail {
+
+struct HashGridState {
+  HashGridState(const Device& device, const HashGridOptions& options) : device(device), options(options) {}
+  // Who still has the id of a grid that is gone finds zeros.
+  ~HashGridState() {
+    const HeardBy nobody(nullptr);
+    if (has_id) clear_handle(element);
+  }
+  HashGridState(const HashGridState&) = delete;
+  HashGridState& operator=(const HashGridState&) = delete;
+
+  bool sorts(bool grouped) const { return options.deterministic || grouped; }
+  int cells() const { return arrays.dims.x * arrays.dims.y * arrays.dims.z; }
+
+  const Device device;
+  const HashGridOptions options;
+  /// Its arrays are the parts in use of what follows.
+  HashGridArrays arrays;
+  Array<int> points, groups;
+  Array<vec3> positions;
+  // For the passes; null until they are needed.
+  Array<unsigned> cell_of;  ///< by point
+  Array<int> ranks;         ///< by point; with groups the keys of a sort
+  Array<unsigned> keys;     ///< by place, with groups: cells
+  Array<std::uint8_t> scratch;
+  bool built = false;
+  Form form;  ///< of the last build
+  const std::shared_ptr<FormCell> cell = std::make_shared<FormCell>();
+  Array<HashGridArrays> element;  ///< what id() names; null until that or a capture needs it
+  bool has_id = false;
+};
+
+namespace {
+
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+// ---- Passes
+
+/// The cell of each point, and how many points each cell has; the cell behind the last one is that of the points that
+/// are none.
+template <bool kRanks, bool kChecked>
+auto make_count() {
+  return kernel(kChecked ? "hash_grid_count_checked" : "hash_grid_count",
+                [](Arr<const vec3> points, Arr<int> counts, Arr<unsigned> cell_of, Arr<int> ranks, Vec3i dims,
+                   Vec3 per_dim, Float per_width, Int none) {
+                  Int i = tid();
+                  Vec3 p = points[i];
+                  Int at[3];
+                  for (int k = 0; k < 3; ++k)
+                    at[k] = Int(wrapped(cell_along(p[k], per_width), Float(dims[k]), per_dim[k]));
+                  Bool real = is_finite(p);
+                  Int cell = select(real, at[0] + dims.x * (at[1] + dims.y * at[2]), none);
+                  cell_of[i] = UInt(cell);
+                  Int before = atomic_add(counts[cell], 1);
+                  if constexpr (kRanks) ranks[i] = before;
+                  if constexpr (kChecked) assert_(real, "a hash grid ignores point", i, "which is at", p);
+                });
+}
+const auto& count_kernel(bool ranks) {
+  using K = decltype(make_count<true, true>());
+  static const K all[2][2] = {{make_count<false, false>(), make_count<false, true>()},
+                              {make_count<true, false>(), make_count<true, true>()}};
+  return all[ranks][debug_mode().checks];
+}
+
+const auto& place_kernel() {
+  static const auto k = kernel(
+      "hash_grid_place", [](Arr<const unsigned> cell_of, Arr<const int> ranks, Arr<const int> begins, Arr<int> points) {
+        Int i = tid();
+        points[begins[Int(cell_of[i])] + ranks[i]] = i;
+      });
+  return k;
+}
+
+const auto& number_kernel() {
+  static const auto k = kernel("hash_grid_number", [](Arr<int> points) { points[tid()] = tid(); });
+  return k;
+}
+
+template <class T>
+const auto& gather_kernel() {
+  static const auto k = kernel("hash_grid_gather", [](Arr<const T> by_point, Arr<const int> points, Arr<T> by_place) {
+    const tracing::AnyFloats any;
+    Int i = tid();
+    by_place[i] = by_point[points[i]];
+  });
+  return k;
+}
+
+// ---- Memory
+
+template <class T>
+void make_room(Array<T>& a, const Device& device, std::int64_t n) {
+  if (!a.is_null() && a.size() >= n) return;
+  a = Array<T>::empty(device, n);
+  if (!Capture::current()) return;
+  const OutsideCapture at_once;  // until the graph runs: who asks the grid before is given no numbers beyond the points
+  a.zero();
+}
+
+void reserve(HashGridState& s, std::int64_t n, bool grouped) {
+  // The first growth is exact, later ones leave room: the number of particles that come and go changes in each frame.
+  if (!s.points.is_null() && s.points.size() < n) n = std::max(n, s.points.size() + s.points.size() / 4);
+  n = std::max<std::int64_t>(n, 1);
+  make_room(s.points, s.device, n);
+  make_room(s.positions, s.device, s.options.keep_positions ? n : 1);
+  make_room(s.groups, s.device, grouped ? n : 1);
+  make_room(s.cell_of, s.device, n);
+  make_room(s.ranks, s.device, !s.sorts(grouped) || grouped ? n : 1);
+  if (grouped) make_room(s.keys, s.device, n);
+  const std::uint64_t bytes = std::max(weft::scan_scratch_bytes<int>(s.arrays.begins.size()),
+                                       s.sorts(grouped) ? weft::radix_sort_scratch_bytes<unsigned, int>(n) : 0);
+  make_room(s.scratch, s.device, std::int64_t(bytes));
+}
+
+void write_element(HashGridState& s) {
+  if (s.built && !s.element.is_null()) s.element.assign(std::span<const HashGridArrays>(&s.arrays, 1));
+}
+
+/// Before the first build that is captured: graphs write it from then on, and until they run it says what was before.
+void make_element(HashGridState& s) {
+  if (!s.element.is_null()) return;
+  const OutsideCapture at_once;
+  s.element = zeros<HashGridArrays>(s.device, 1);
+  write_element(s);
+}
+
+const auto members = [](HashGridState& s) {
+  return std::tie(s.arrays, s.points, s.groups, s.positions, s.built, s.form);
+};
+
+std::string name_of(const Form& form) {
+  return fmt::format("a hash grid of {} points in cells of width {}{}", form.built[0],
+                     std::bit_cast<float>(std::uint32_t(form.built[1])), form.built[2] ? " with groups" : "");
+}
+Form form_of(const HashGridArrays& d) {
+  Form form{.kind = Form::Kind::known};
+  form.built = {std::uint64_t(d.count),      std::bit_cast<std::uint32_t>(d.cell_width),
+                std::uint64_t(d.has_groups), serial_of(d.points),
+                serial_of(d.positions),      d.has_groups ? serial_of(d.groups) : 0};
+  form.memory = {serial_of(d.begins), form.built[3], form.built[4], form.built[5]};
+  form.describe = name_of;
+  return form;
+}
+
+/// The first n of them; one where there are none, since launches refuse empty arrays.
+template <class T>
+Array<T> part(const Array<T>& a, std::int64_t n) {
+  return a.slice(0, std::clamp<std::int64_t>(n, 1, a.size()));
+}
+
+// ---- A build
+
+void sort_into_cells(HashGridState& s, const Array<vec3>& points, const Array<int>& groups) {
+  HashGridArrays& d = s.arrays;
+  const std::int64_t n = points.size();
+  const bool grouped = !groups.is_null();
+  d.begins.zero();
+  if (n == 0) return d.points.zero();
+  const Array<unsigned> cell_of = part(s.cell_of, n);
+  const Array<int> ranks = part(s.ranks, n);
+  launch(count_kernel(!s.sorts(grouped)), n, points, d.begins, cell_of, ranks, d.dims, d.per_dim, d.per_width,
+         s.cells());
+  exclusive_scan(d.begins, d.begins, {.scratch = s.scratch});
+  if (!s.sorts(grouped)) return launch(place_kernel(), n, cell_of, ranks, d.begins, d.points);
+  launch(number_kernel(), n, d.points);
+  const SortOptions by_cell{.scratch = s.scratch, .end_bit = int(std::bit_width(unsigned(s.cells())))};
+  if (!grouped) return weft::radix_sort_pairs(cell_of, d.points, by_cell);
+  Array<int> by_group = ranks;
+  by_group.copy_from(groups);
+  radix_sort_pairs(by_group, d.points, {.scratch = s.scratch});
+  const Array<unsigned> keys = part(s.keys, n);
+  launch(gather_kernel<unsigned>(), n, cell_of, d.points, keys);
+  radix_sort_pairs(keys, d.points, by_cell);
+  launch(gather_kernel<int>(), n, groups, d.points, d.groups);
+}
+
+void check(const HashGridState& s, const Array<vec3>& points, float cell_width, const Array<int>& groups) {
+  if (points.is_null()) invalid("a hash grid is given a null array of points");
+  if (points.is_freed()) invalid("a hash grid is given points that were freed");
+  if (points.device() != s.device)
+    invalid(
+        fmt::format("a hash grid on device {} is given points on device {}", s.device.name(), points.device().name()));
+  if (!(cell_width > 0) || !std::isnormal(1 / cell_width))
+    invalid(fmt::format("a hash grid is given cells of width {}", cell_width));
+  if (points.size() > (1ll << 31) - (1 << 16))
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a hash grid of {} points; it counts to 2^31 - 2^16", points.size()));
+  if (groups.is_null()) return;
+  if (groups.is_freed()) invalid("a hash grid is given groups that were freed");
+  if (groups.device() != s.device)
+    invalid(
+        fmt::format("a hash grid on device {} is given groups on device {}", s.device.name(), groups.device().name()));
+  if (groups.size() != points.size())
+    invalid(fmt::format("a hash grid of {} points is given {} groups", points.size(), groups.size()));
+}
+
+}  // namespace
+}  // namespace detail
+
+HashGrid::HashGrid(const Device& device, int dim_x, int dim_y, int dim_z, const HashGridOptions& options, Loc loc) {
+  detail::called_from(loc, [&] {
+    std::int64_t cells = 1;
+    for (const int dim : {dim_x, dim_y, dim_z}) {
+      if (dim < 1 || dim > detail::kMostGridDim)
+        detail::invalid(fmt::format("a hash grid of {} x {} x {} cells: 1 to {} along each axis are possible", dim_x,
+                                    dim_y, dim_z, detail::kMostGridDim));
+      cells = std::min<std::int64_t>(cells * dim, 1ll << 40);
+    }
+    if (cells > detail::kMostGridCells)
+      detail::invalid(fmt::format("a hash grid of {} x {} x {} cells: {} in all are possible", dim_x, dim_y, dim_z,
+                                  detail::kMostGridCells));
+    const detail::HeardBy nobody(nullptr);
+    const detail::OutsideCapture at_once;
+    state_ = std::make_shared<detail::HashGridState>(device, options);
+    HashGridArrays& d = state_->arrays;
+    d.tag = detail::kHashGridTag;
+    d.dims = {dim_x, dim_y, dim_z};
+    for (int k = 0; k < 3; ++k) d.per_dim[k] = 1 / float(d.dims[k]);
+    d.begins = zeros<int>(device, cells + 2);
+    d.begins.storage()->structure = state_->cell;
+  });
+}
+
+detail::HashGridState& HashGrid::state() const {
+  if (!state_) detail::invalid("a null hash grid is used");
+  return *state_;
+}
+
+void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<int>& groups, Loc loc) {
+  detail::called_from(loc, [&] {
+    detail::HashGridState& s = state();
+    detail::check(s, points, cell_width, groups);
+    const std::int64_t n = points.size();
+    HashGridArrays& d = s.arrays;
+    detail::Capture* const capture = detail::Capture::current();
+    std::optional<detail::Capture::Undo> undo;
+    if (capture) {
+      undo.emplace(*capture);
+    } else {
+      // Those, too, that give way to other memory: recorded work that is not submitted would be of another grid by
+      // then.
+      const ArrayBase* const written[] = {&d.begins, &s.points, &s.positions, &s.groups, &s.element};
+      const ArrayBase* const read[] = {&points, &groups};
+      detail::refuse_change(*s.device.state(), written, read);
+    }
+    std::optional<detail::FormChange> change;
+    Tape::unrecorded([&] {
+      detail::Capture::keep(state_, detail::members);
+      if (capture) detail::make_element(s);
+      detail::reserve(s, n, !groups.is_null());
+      if (!capture) change.emplace(s.cell);
+      d.points = detail::part(s.points, n);
+      d.positions = s.options.keep_positions ? detail::part(s.positions, n) : s.positions.slice(0, 0);
+      d.groups = detail::part(s.groups, n);
+      d.per_width = 1 / cell_width;
+      d.cell_width = cell_width;
+      d.count = int(n);
+      d.has_groups = !groups.is_null();
+      const detail::Form before = std::exchange(s.form, detail::form_of(d));
+      if (capture) capture->make(s.cell, before, s.form);
+      detail::sort_into_cells(s, points, groups);
+      s.built = true;
+      detail::write_element(s);
+    });
+    // Heard by a tape: gradients pass it.
+    if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3>(), n, points, d.points, d.positions);
+    capture ? undo->done() : change->done(s.form);
+  });
+}
+
+void HashGrid::reserve(std::int64_t points, Loc loc) {
+  detail::called_from(loc, [&] {
+    if (points < 0) detail::invalid(fmt::format("a hash grid is to have memory for {} points", points));
+    Tape::unrecorded([&] { detail::reserve(state(), points, state().arrays.has_groups); });
+  });
+}
+
+Device HashGrid::device() const { return state().device; }
+vec3i HashGrid::dims() const { return state().arrays.dims; }
+const HashGridOptions& HashGrid::options() const { return state().options; }
+std::int64_t HashGrid::size() const { return state().arrays.count; }
+std::int64_t HashGrid::ignored(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    const int cells = state().cells();
+    const std::vector<int> ends = state().arrays.begins.slice(cells).to_vector();
+    return ends[1] - ends[0];
+  });
+}
+std::uint64_t HashGrid::id(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    detail::HashGridState& s = state();
+    if (!s.has_id) {
+      const detail::HeardBy nobody(nullptr);
+      const detail::OutsideCapture at_once;
+      detail::make_element(s);
+      detail::become_handle(s.element);
+      s.has_id = true;
+    }
+    return s.element.address();
+  });
+}
+const HashGridArrays& HashGrid::kernel_argument() const {
+  if (!state().built) detail::invalid("a hash grid is used before it was built");
+  return state().arrays;
+}
+
+void stored::weft_is_given(const HashGridArrays& grid) {
+  if (!grid.begins.is_null() && grid.begins.storage()->structure)
+    detail::use_form(grid.begins.storage()->structure, detail::form_of(grid));
+}
+
+}  // namespace weft

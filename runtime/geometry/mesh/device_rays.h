@@ -1,0 +1,34 @@
+// A mesh's triangles in the device's own form, for rays. Internal to the runtime.
+#pragma once
+#include <memory>
+
+#include "../../array.h"
+
+namespace weft::detail {
+
+/// What a device with ray queries searches for the triangles of a mesh.
+class DeviceRays {
+ public:
+  /// Nothing is in it before build().
+  /// Errors: Error(unsupported) where the device has no ray queries; Error(out_of_memory).
+  DeviceRays(const Array<vec3>& points, const Array<int>& indices);
+
+  /// From as many points and indices as at first. Triangles of which a point is NaN or infinite, or none, are found by
+  /// no ray.
+  /// Cost: passes over points and indices and a build of the driver's, on Device::stream(); no wait.
+  void build(const Array<vec3>& points, const Array<int>& indices);
+
+  /// The memory: what reads it is ordered with builds.
+  const Array<std::uint8_t>& memory() const { return memory_; }
+  std::uint64_t number() const;
+
+ private:
+  struct State;
+  Array<std::uint8_t> memory_;
+  // What the driver is given.
+  Array<vec3> points_;
+  Array<int> indices_;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace weft::detail

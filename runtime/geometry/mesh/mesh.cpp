@@ -1,0 +1,327 @@
+// The host's side of a mesh: checks, and what follows from its points.
+#include "../mesh.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "../../../frontend/kernels/names.h"
+#include "../../../frontend/language/atomic.h"
+#include "../../../frontend/library/vector.h"
+#include "../../../frontend/support/error.h"
+#include "../../array_create.h"
+#include "../../arrays/view.h"
+#include "../../graph/capture.h"
+#include "../../work/observe.h"
+#include "../structures/change.h"
+#include "../structures/handle.h"
+#include "device_rays.h"
+#include "mesh_passes.h"
+
+namespace weft {
+
+namespace detail {
+
+/// Hears of changes of a mesh's indices, which make another mesh of it. Graphs that use the mesh keep it.
+class IndexWatch : public Watcher, public std::enable_shared_from_this<IndexWatch> {
+ public:
+  explicit IndexWatch(const Array<int>& indices) : indices_(indices) {}
+  void before_write(const ArrayBase& elements, StreamState&, const Change&) override {
+    if (stands_on(elements)) changed_ = true;
+  }
+  void before_captured_write(const ArrayBase& elements) override {
+    if (stands_on(elements)) Capture::current()->change(mark());
+  }
+  const std::atomic<bool>* stale() const override { return &changed_; }
+  bool stands_on(const ArrayBase& elements) const override { return may_overlap(elements, indices_); }
+  Capture::Stale mark() { return {shared_from_this(), &changed_}; }
+
+ private:
+  const View indices_;
+  std::atomic<bool> changed_ = false;
+};
+
+struct MeshState {
+  MeshState() = default;
+  // Who still has the id of a mesh that is gone finds zeros.
+  ~MeshState() {
+    const Quiet quiet;
+    if (element.is_null()) return;
+    clear_handle(element);
+  }
+  MeshState(const MeshState&) = delete;
+  MeshState& operator=(const MeshState&) = delete;
+
+  Array<vec3> points, velocities;  ///< as they were given
+  Array<int> indices;
+  Array<vec3> lowers, uppers;  ///< of the triangles
+  Bvh tree;
+  Array<int> arrived;  ///< by node, for far fields
+  std::shared_ptr<IndexWatch> watch;
+  std::unique_ptr<DeviceRays> rays;
+  MeshArrays arrays;
+  Array<MeshArrays> element;  ///< what id() names, from when it was first asked for
+};
+
+namespace {
+
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+/// Places in the answer of `look`: the first triangle with an index that names no point, or with a point that is not
+/// finite; the number of triangles where there is none.
+constexpr int kBadIndex = 0, kBadPoint = 1, kAnswers = 2;
+
+const auto& look() {
+  static const auto k = kernel("check mesh", [](Arr<const vec3> points, Arr<const int> indices, Arr<int> bad) {
+    Int i = tid();
+    Bool named = true, finite = true;
+    for (int k = 0; k < 3; ++k) {
+      const Int at = indices[i * 3 + k];
+      const Bool there = (at >= 0) & (at < points.shape(0));
+      named &= there;
+      If (there) {
+        const Vec3 p = points[at];
+        finite &= isfinite(p.x) & isfinite(p.y) & isfinite(p.z);
+      }
+    }
+    If (!named) {
+      atomic_min(bad[kBadIndex], i);
+    }
+    If (!finite) {
+      atomic_min(bad[kBadPoint], i);
+    }
+  });
+  return k;
+}
+
+[[noreturn]] void refuse_indices(const MeshState& s, int triangle) {
+  const std::vector<int> corners = s.indices.slice(3 * triangle, 3 * triangle + 3).to_vector();
+  const auto bad = std::find_if(corners.begin(), corners.end(), [&](int k) { return k < 0 || k >= s.points.size(); });
+  invalid(fmt::format("triangle {} of a mesh has the index {}, which names none of its {} points", triangle,
+                      bad == corners.end() ? corners[0] : *bad, s.points.size()));
+}
+
+void check_triangles(const MeshState& s) {
+  const int triangles = int(s.indices.size() / 3);
+  Array<int> bad = full<int>(s.points.device(), kAnswers, triangles);
+  launch(look(), triangles, s.points, s.indices, bad);
+  const std::vector<int> answer = bad.to_vector();
+  if (answer[kBadIndex] < triangles) refuse_indices(s, answer[kBadIndex]);
+  if (answer[kBadPoint] < triangles)
+    invalid(fmt::format("triangle {} of a mesh has a point that is NaN or infinite", answer[kBadPoint]));
+}
+
+void check_present(const MeshState& s) {
+  if (s.points.is_freed() || s.indices.is_freed() || s.velocities.is_freed())
+    invalid("an array of a mesh was freed: its points, its indices or its velocities");
+}
+
+void check(const MeshState& s, const MeshOptions& options) {
+  if (s.points.is_null()) invalid("a mesh is given a null array of points");
+  if (s.indices.is_null()) invalid("a mesh is given a null array of indices");
+  check_present(s);
+  if (s.indices.device() != s.points.device())
+    invalid(fmt::format("a mesh is given points on device {} and indices on device {}", s.points.device().name(),
+                        s.indices.device().name()));
+  if (s.indices.size() % 3 != 0)
+    invalid(fmt::format("a mesh is given {} indices: not three for each triangle", s.indices.size()));
+  if (s.indices.size() == 0) invalid("a mesh is given no triangles");
+  if (s.points.size() == 0) invalid("a mesh is given no points");
+  if (s.indices.size() / 3 > (1 << 28) || s.points.size() > (1ll << 31) - 1)
+    throw Error(ErrorKind::unsupported, fmt::format("a mesh of {} triangles and {} points; 2^28 triangles are possible",
+                                                    s.indices.size() / 3, s.points.size()));
+  // Far fields of a tree's nodes are counted by 32 bits, ten rows for each.
+  constexpr std::int64_t most_with_winding = 0x7fffffff / 10;
+  if (options.winding_number && s.indices.size() / 3 > most_with_winding)
+    throw Error(ErrorKind::unsupported, fmt::format("a mesh of {} triangles with winding numbers; {} are possible",
+                                                    s.indices.size() / 3, most_with_winding));
+  if (options.leaf_size < 1 || options.leaf_size > 8)
+    invalid(fmt::format("a mesh with {} triangles in a leaf; 1 to 8 are possible", options.leaf_size));
+  if (!s.velocities.is_null()) {
+    if (s.velocities.device() != s.points.device())
+      invalid(fmt::format("a mesh on device {} is given velocities on device {}", s.points.device().name(),
+                          s.velocities.device().name()));
+    if (s.velocities.size() != s.points.size())
+      invalid(fmt::format("a mesh of {} points is given {} velocities", s.points.size(), s.velocities.size()));
+  }
+  check_triangles(s);
+}
+
+void check_unchanged(const MeshState& s) {
+  if (*s.watch->stale())
+    invalid("the indices of a mesh have changed, or its last refit or rebuild failed: call its rebuild()");
+  if (Capture* c = Capture::current(); c && !c->use(s.watch->mark()))
+    invalid("the indices of a mesh are changed in a capture: call its rebuild() there, before it is used");
+  if (GivenStructures* const given = GivenStructures::current(); given && given->is_for_graph())
+    given->note(s.watch->mark());
+}
+
+// Before the mark, which a change that fails leaves: of what is beside the tree.
+void refuse_mesh_change(const MeshState& s) {
+  const ArrayBase* const written[] = {&s.lowers, &s.uppers, &s.arrays.corners, &s.arrays.far_fields, &s.element};
+  const ArrayBase* const read[] = {&s.points, &s.indices, &s.velocities};
+  refuse_change(*s.points.device().state(), written, read);
+}
+
+void read_points(MeshState& s) {
+  triangle_boxes(s.arrays, s.lowers, s.uppers);
+  if (s.rays) s.rays->build(s.arrays.points, s.arrays.indices);
+}
+
+// Elements hold contiguous arrays alone.
+void write_element(MeshState& s) {
+  if (s.element.is_null()) return;
+  MeshArrays rows = s.arrays;
+  rows.points = rows.points.contiguous();
+  rows.velocities = rows.velocities.contiguous();
+  s.element.assign(std::span<const MeshArrays>(&rows, 1));
+}
+
+void follow_tree(MeshState& s) {
+  s.arrays.tree = s.tree.data();
+  gather_corners(s.arrays);
+  if (s.arrays.has_far_fields) sum_far_fields(s.arrays, s.arrived);
+  write_element(s);
+}
+
+}  // namespace
+}  // namespace detail
+
+Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptions& options, Loc loc) {
+  detail::called_from(loc, [&] {
+    auto made = std::make_shared<detail::MeshState>();
+    detail::MeshState& s = *made;
+    s.points = points, s.indices = indices, s.velocities = options.velocities;
+    const detail::Quiet quiet;
+    if (const detail::Capture* capture = detail::Capture::current())
+      detail::invalid(fmt::format("a mesh is made while {}: make it before; its refit() and rebuild() may be captured",
+                                  capture->doing()));
+    detail::check(s, options);
+    const Device device = points.device();
+    const std::int64_t n = indices.size() / 3;
+    s.watch = std::make_shared<detail::IndexWatch>(indices);
+    indices.storage()->watch(s.watch);
+    s.arrays.tag = detail::kMeshTag;
+    s.arrays.points = points;  // the array itself: its gradients are the mesh's
+    s.arrays.indices = indices.contiguous();
+    s.arrays.has_velocities = !s.velocities.is_null();
+    s.arrays.has_far_fields = options.winding_number;
+    s.arrays.velocities = s.arrays.has_velocities ? s.velocities : zeros<vec3>(device, 1);
+    s.arrays.ray_memory = zeros<std::uint8_t>(device, 1);
+    if (options.ray_query) {
+      s.rays = std::make_unique<detail::DeviceRays>(points, indices);
+      s.arrays.ray_memory = s.rays->memory();
+      s.arrays.ray_structure = s.rays->number();
+    }
+    s.lowers = empty<vec3>(device, n);
+    s.uppers = empty<vec3>(device, n);
+    s.arrays.corners = empty<vec4>(device, 3 * n);
+    detail::read_points(s);
+    s.tree = Bvh(device, s.lowers, s.uppers, {options.builder, options.leaf_size});
+    s.tree.hand_over();
+    s.arrays.far_fields = zeros<vec4>(device, options.winding_number ? 10 * s.tree.nodes().size() : 1);
+    if (options.winding_number) s.arrived = zeros<int>(device, s.tree.nodes().size());
+    detail::follow_tree(s);
+    state_ = std::move(made);
+  });
+}
+
+namespace detail {
+namespace {
+Array<int> indices_of(const Array<vec3i>& triangles) {
+  if (triangles.is_null()) invalid("a mesh is given a null array of triangles");
+  if (!triangles.is_contiguous())
+    throw Error(ErrorKind::unsupported, "a mesh is given triangles in a strided view: clone() it first");
+  return Row<int>(View(triangles.storage(), triangles.address(), 3 * triangles.size(), sizeof(int)));
+}
+}  // namespace
+}  // namespace detail
+
+Mesh::Mesh(const Array<vec3>& points, const Array<vec3i>& triangles, const MeshOptions& options, Loc loc)
+    : Mesh(points, detail::called_from(loc, [&] { return detail::indices_of(triangles); }), options, loc) {}
+
+Mesh::Mesh(const Device& device, const MeshData& data, const MeshOptions& options, Loc loc)
+    : Mesh(Array<vec3>(device, data.points, loc), Array<int>(device, data.indices, loc), options, loc) {}
+
+detail::MeshState& Mesh::state() const {
+  if (!state_) detail::invalid("a null mesh is used");
+  return *state_;
+}
+
+void Mesh::refit(Loc loc) {
+  detail::called_from(loc, [&] {
+    detail::MeshState& s = state();
+    const detail::Quiet quiet;
+    detail::check_present(s);
+    detail::check_unchanged(s);
+    if (!detail::Capture::current()) {
+      detail::refuse_mesh_change(s);
+      s.tree.refuse_refit(s.lowers, s.uppers, s.tree.refit_writes_header(s.lowers, s.uppers));
+    }
+    detail::change(s.watch->mark(), [&] {
+      detail::read_points(s);
+      s.tree.refit_now(s.lowers, s.uppers);
+      detail::follow_tree(s);
+    });
+  });
+}
+void Mesh::rebuild(Loc loc) {
+  detail::called_from(loc, [&] {
+    detail::MeshState& s = state();
+    const detail::Quiet quiet;
+    detail::check_present(s);
+    const detail::Capture::Stale mark = s.watch->mark();
+    detail::Capture* const capture = detail::Capture::current();
+    const bool changed = *mark;
+    if (changed && capture)
+      detail::invalid(
+          fmt::format("the indices of a mesh have changed, or its last refit or rebuild failed: call its "
+                      "rebuild() before {}",
+                      capture->doing()));
+    if (changed) detail::check_triangles(s);
+    if (!capture) {
+      detail::refuse_mesh_change(s);
+      s.tree.refuse_rebuild(s.lowers, s.uppers, {});
+      if (const ArrayBase* const own[] = {&s.arrays.indices}; changed)
+        detail::refuse_change(*device().state(), own, {});
+    }
+    detail::change(mark, [&] {
+      // In place: graphs and whoever was given the mesh before go on with that memory.
+      if ((changed || capture) && !s.indices.is_contiguous()) s.arrays.indices.copy_from(s.indices);
+      detail::read_points(s);
+      s.tree.rebuild_now(s.lowers, s.uppers, {});
+      detail::follow_tree(s);
+    });
+    if (capture)
+      capture->renew(mark);
+    else
+      *mark = false;
+  });
+}
+
+Device Mesh::device() const { return state().points.device(); }
+std::int64_t Mesh::size() const { return state().indices.size() / 3; }
+const Array<vec3>& Mesh::points() const { return state().points; }
+const Array<int>& Mesh::indices() const { return state().indices; }
+const Array<vec3>& Mesh::velocities() const { return state().velocities; }
+const Bvh& Mesh::tree() const { return state().tree; }
+std::uint64_t Mesh::id(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    detail::MeshState& s = state();
+    detail::check_unchanged(s);
+    if (s.element.is_null()) {
+      const detail::Quiet quiet;
+      const detail::OutsideCapture at_once;
+      s.element = empty<MeshArrays>(device(), 1);
+      detail::write_element(s);
+      detail::become_handle(s.element, s.watch->mark());
+    }
+    return s.element.address();
+  });
+}
+const MeshArrays& Mesh::kernel_argument() const {
+  detail::check_unchanged(state());
+  return state().arrays;
+}
+
+}  // namespace weft

@@ -1,0 +1,173 @@
+// Overlaps with meshes, and what is on their faces.
+#include "../mesh_query.h"
+
+#include "../../../frontend/language/detach.h"
+#include "../../../frontend/library/vector.h"
+#include "../bvh/bvh_build.h"
+#include "../bvh/query_walk.h"
+#include "../shapes/closest.h"
+#include "../shapes/overlap.h"
+#include "mesh_walks.h"
+
+namespace weft {
+
+namespace detail {
+
+Corners::Corners(const Var<MeshArrays>& mesh, const Int& place) {
+  const Int at = place * 3;
+  const Vec4 first = read_row(mesh.corners.layout(), at, 0);
+  a = xyz(first);
+  b = xyz(read_row(mesh.corners.layout(), at, 1));
+  c = xyz(read_row(mesh.corners.layout(), at, 2));
+  face = bitcast<int>(first.w);
+}
+
+std::array<Vec3, 3> points_of(const MeshInKernel& mesh, const Int& face) {
+  std::array<Vec3, 3> points;
+  for (int k = 0; k < 3; ++k) {
+    const Vec3 p = mesh.arrays.points[mesh.arrays.indices[face * 3 + k]];
+    points[std::size_t(k)] = mesh.held ? detach(p) : p;
+  }
+  return points;
+}
+
+void depend_on_points(const MeshInKernel& mesh, const Int& face, std::initializer_list<Float*> numbers) {
+  if (mesh.held) return;
+  // No face has such a number, so that no thread goes this way.
+  If (face < -1) {
+    const Float some = mesh.arrays.points[0].x;
+    for (Float* x : numbers) *x = some;
+  }
+}
+
+namespace {
+
+class FaceAabbWalk : public QueryWalk {
+ public:
+  FaceAabbWalk(const Var<MeshArrays>& mesh, const Vec3& lower, const Vec3& upper, Loc loc)
+      : QueryWalk(mesh.tree, loc), mesh_(mesh), lower_(asked_lower(lower, upper)), upper_(upper) {}
+
+ private:
+  Bool wants(const Vec3& lower, const Vec3& upper) const override { return boxes_touch(lower, upper, lower_, upper_); }
+  // The corners lie together where the boxes, which are by triangle, do not.
+  Bool takes(const Int& place, const Int&, const Bool& several) const override {
+    Bool taken = true;
+    If (several) {
+      const Corners t(mesh_, place);
+      taken = wants(lesser(lesser(t.a, t.b), t.c), greater_of(greater_of(t.a, t.b), t.c));
+    }
+    return taken;
+  }
+  const Var<MeshArrays> mesh_;
+  const Vec3 lower_, upper_;
+};
+
+Float largest_of(const Vec3& v) { return max(max(abs(v.x), abs(v.y)), abs(v.z)); }
+
+/// By how much closest_point_triangle may put a triangle too far away: measured, 2.4 ulp of the largest difference
+/// between coordinates, and 93 where the triangle is narrower than a thousandth of its length.
+Float distance_doubt(const Vec3& center, const Corners& t) {
+  constexpr float ulp = std::numeric_limits<float>::epsilon();
+  const Float reach = max(max(largest_of(t.a - center), largest_of(t.b - center)), largest_of(t.c - center));
+  const Vec3 ab = t.b - t.a, ac = t.c - t.a;
+  const Float longest = max(max(largest_of(ab), largest_of(ac)), largest_of(t.c - t.b));
+  // Components, not lengths: no product is of more than two of them.
+  const Bool wide = largest_of(cross(ab, ac)) > longest * longest * 3e-3f;
+  return reach * select(wide, Float(4 * ulp), Float(128 * ulp));
+}
+
+class FaceSphereWalk : public QueryWalk {
+ public:
+  FaceSphereWalk(const Var<MeshArrays>& mesh, const Vec3& center, const Float& radius, Loc loc)
+      : QueryWalk(mesh.tree, loc), mesh_(mesh), center_(center), radius_(radius) {}
+
+ private:
+  // A box's distance is exact to 2.5 ulp squared.
+  Bool wants(const Vec3& lower, const Vec3& upper) const override {
+    return intersect_sphere_box(center_, radius_ * (1 + 4 * std::numeric_limits<float>::epsilon()), lower, upper);
+  }
+  Bool takes(const Int& place, const Int&, const Bool&) const override {
+    const Corners t(mesh_, place);
+    const Float reach = radius_ + distance_doubt(center_, t);
+    return closest_point_triangle(center_, t.a, t.b, t.c).distance_sq <= reach * reach;
+  }
+  const Var<MeshArrays> mesh_;
+  const Vec3 center_;
+  const Float radius_;
+};
+
+}  // namespace
+}  // namespace detail
+
+using detail::value;
+
+MeshInKernel::MeshInKernel(const Var<MeshArrays>& arrays) : arrays(arrays) {
+  const ir::Module& m = tracing::Trace::current().module();
+  const ir::Op base = m[arrays.points.layout().base].op;
+  // In a func() an array of the caller is an input, of which its own trace does not know more. By a handle it comes out
+  // of a variable: see read_at().
+  held = base == ir::Op::local_get;
+  if (!held && base != ir::Op::arg && base != ir::Op::param)
+    ir::fail(m, m.loc, "a query is given a mesh that an element of an array holds: keep the mesh's id() there instead");
+}
+
+TreeQuery mesh_query_aabb(const MeshInKernel& mesh, In<vec3> lower, In<vec3> upper, Loc loc) {
+  tracing::CallPlace place(loc);
+  return TreeQuery(std::make_unique<detail::FaceAabbWalk>(mesh.arrays, value(lower), value(upper), loc));
+}
+
+TreeQuery mesh_query_sphere(const MeshInKernel& mesh, In<vec3> center, In<float> radius, Loc loc) {
+  tracing::CallPlace place(loc);
+  const Float r = value(radius);
+  detail::check_limit("mesh_query_sphere", "radius", r, loc);
+  return TreeQuery(std::make_unique<detail::FaceSphereWalk>(mesh.arrays, value(center), r, loc));
+}
+
+Vec3 mesh_eval_position(const MeshInKernel& mesh, In<int> face, In<float> u, In<float> v, Loc loc) {
+  tracing::CallPlace place(loc);
+  const auto [a, b, c] = detail::points_of(mesh, value(face));
+  const Float wu = value(u), wv = value(v);
+  return lib::point_of_triangle<Float>(a, b, c, Vec3(wu, wv, 1 - wu - wv));
+}
+
+Vec3 mesh_eval_velocity(const MeshInKernel& mesh, In<int> face, In<float> u, In<float> v, Loc loc) {
+  tracing::CallPlace place(loc);
+  const Int f = value(face);
+  const Float wu = value(u), wv = value(v);
+  return lib::point_of_triangle<Float>(mesh_get_velocity(mesh, f * 3, loc), mesh_get_velocity(mesh, f * 3 + 1, loc),
+                                       mesh_get_velocity(mesh, f * 3 + 2, loc), Vec3(wu, wv, 1 - wu - wv));
+}
+
+Vec3 mesh_eval_face_normal(const MeshInKernel& mesh, In<int> face, Loc loc) {
+  tracing::CallPlace place(loc);
+  const auto [a, b, c] = detail::points_of(mesh, value(face));
+  return normalize(cross(b - a, c - a));
+}
+
+Int mesh_face_count(const MeshInKernel& mesh, Loc loc) {
+  tracing::CallPlace place(loc);
+  return mesh.arrays.indices.shape(0) / 3;
+}
+
+Int mesh_get_index(const MeshInKernel& mesh, In<int> k, Loc loc) {
+  tracing::CallPlace place(loc);
+  return mesh.arrays.indices[value(k)];
+}
+
+Vec3 mesh_get_point(const MeshInKernel& mesh, In<int> k, Loc loc) {
+  tracing::CallPlace place(loc);
+  const Vec3 p = mesh.arrays.points[mesh.arrays.indices[value(k)]];
+  return mesh.held ? detach(p) : p;
+}
+
+Vec3 mesh_get_velocity(const MeshInKernel& mesh, In<int> k, Loc loc) {
+  tracing::CallPlace place(loc);
+  Vec3 v;
+  If (mesh.arrays.has_velocities != 0) {
+    const Vec3 w = mesh.arrays.velocities[mesh.arrays.indices[value(k)]];
+    v = mesh.held ? detach(w) : w;
+  }
+  return v;
+}
+
+}  // namespace weft

@@ -1,0 +1,280 @@
+// Rays on meshes.
+#include <optional>
+
+#include "../../../frontend/kernels/func_derivatives.h"
+#include "../../../frontend/kernels/trace_ray.h"
+#include "../../../frontend/language/own_gradient.h"
+#include "../shapes/ray.h"
+#include "../structures/query_once.h"
+#include "mesh_walks.h"
+
+namespace weft {
+
+namespace detail {
+
+namespace {
+
+struct RayFound {
+  Bool hit;
+  Float t, u, v, sign;
+  Int face = -1;
+};
+using RayResult = std::tuple<Bool, Float, Float, Float, Float, Int>;
+
+/// Goes through the tree from near to far; `look` sees each triangle that may matter, in two numbers: the limit of t is
+/// what it keeps in `limit`, and it says by `done` when no more is wanted.
+template <class F>
+void walk_ray(const Var<MeshArrays>& mesh, const RayData<Float>& ray, const Float& limit, const Bool& done, F look) {
+  const auto choose = [&](const Children& c) {
+    const RayBox<Float> one = intersect_ray_box(ray, c.lower[0], c.upper[0], limit);
+    const RayBox<Float> two = intersect_ray_box(ray, c.lower[1], c.upper[1], limit);
+    return Choice{{one.hit, two.hit}, two.enter < one.enter};
+  };
+  walk_tree(mesh.tree, done, choose, [&](const Int& place) { look(Corners(mesh, place)); });
+}
+
+RayFound first_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,
+                   bool any) {
+  const RayData<Float> ray = ray_through(mesh.tree.nodes, origin, direction);
+  RayFound best;
+  Float limit = max_t;
+  const Bool never = false;
+  walk_ray(mesh, ray, limit, any ? best.hit : never, [&](const Corners& triangle) {
+    const RayTriangle<Float> r = intersect_ray_triangle(ray, triangle.a, triangle.b, triangle.c, limit);
+    If (r.hit) {
+      best.hit = true;
+      best.t = limit = r.t;
+      best.u = r.u, best.v = r.v, best.sign = r.sign;
+      best.face = triangle.face;
+    }
+  });
+  return best;
+}
+
+/// The first hit behind (after_t, after_face), in order of t and then of face.
+RayFound next_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,
+                  const Float& after_t, const Int& after_face) {
+  const RayData<Float> ray = ray_through(mesh.tree.nodes, origin, direction);
+  RayFound best;
+  Float limit = max_t;
+  walk_ray(mesh, ray, limit, Bool(false), [&](const Corners& triangle) {
+    const RayTriangle<Float> r = intersect_ray_triangle(ray, triangle.a, triangle.b, triangle.c, max_t);
+    const Bool behind = (r.t > after_t) | ((r.t == after_t) & (triangle.face > after_face));
+    const Bool before = (!best.hit) | (r.t < best.t) | ((r.t == best.t) & (triangle.face < best.face));
+    If (r.hit & behind & before) {
+      best.hit = true;
+      best.t = r.t, best.u = r.u, best.v = r.v, best.sign = r.sign;
+      best.face = triangle.face;
+      // Boxes that begin at t itself may hold a hit as far away.
+      limit = min(max_t, r.t * 1.000001f + 1e-30f);
+    }
+  });
+  return best;
+}
+
+RayResult tuple_of(const RayFound& f) { return {f.hit, f.t, f.u, f.v, f.sign, f.face}; }
+RayFound found_of(const RayResult& r) {
+  const auto& [hit, t, u, v, sign, face] = r;
+  return {hit, t, u, v, sign, face};
+}
+
+// Adjoints do not look into the walks: they find the triangle again, and the gradient is that of the one triangle.
+template <class... Rest>
+auto no_gradient() {
+  return [](const Var<MeshArrays>&, const Vec3&, const Vec3&, const Float&, const Rest&...) {
+    return std::tuple<Vec3, Vec3, Float>();
+  };
+}
+
+// By the device. It takes t <= max_t, so the limit is the number before; and it takes no ray that is none.
+RayFound device_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,
+                    bool any) {
+  RayFound found;
+  const auto finite = [](const Vec3& v) { return isfinite(v.x) & isfinite(v.y) & isfinite(v.z); };
+  If (mesh.ray_structure == 0) {
+    found = first_hit(mesh, origin, direction, max_t, any);
+  }
+  Else {
+    If (finite(origin) & finite(direction) & (max_t > 0) & (dot(direction, direction) > 0)) {
+      const Float limit = bitcast<float>(bitcast<unsigned>(max_t) - 1u);
+      const TracedRay ray = trace_ray(mesh.ray_memory, mesh.ray_structure, origin, direction, limit, any);
+      If (ray.triangle >= 0) {
+        const Int corner = ray.triangle * 3;
+        const auto point = [&](int k) { return Vec3(mesh.points[mesh.indices[corner + k]]); };
+        const Vec3 a = point(0), b = point(1), c = point(2);
+        const RayTriangle<Float> exact = intersect_ray_triangle(origin, direction, a, b, c);
+        const Bool agrees = exact.hit & (exact.t < max_t);
+        found.hit = true;
+        found.face = ray.triangle;
+        found.t = select(agrees, exact.t, ray.t);
+        found.u = select(agrees, exact.u, 1 - ray.second - ray.third);
+        found.v = select(agrees, exact.v, ray.second);
+        found.sign = select(dot(cross(b - a, c - a), direction) < 0, 1.f, -1.f);
+      }
+    }
+  }
+  return found;
+}
+
+const auto& device_func() {
+  static const auto f = grad(func("mesh_query_ray by the device",
+                                  [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
+                                    return tuple_of(device_hit(mesh, origin, direction, max_t, false));
+                                  }),
+                             no_gradient<Float, Float, Float, Float>());
+  return f;
+}
+const auto& device_any_func() {
+  static const auto f = grad(func("mesh_query_ray_anyhit by the device",
+                                  [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
+                                    return device_hit(mesh, origin, direction, max_t, true).hit;
+                                  }),
+                             no_gradient());
+  return f;
+}
+// The way back meets the structures of its own time, and copies of older ones are no structures: it walks.
+bool asks_device(RaySearch by) { return by == RaySearch::device && !lib::tracing_adjoint(); }
+
+const auto& first_func() {
+  static const auto f = grad(
+      func("mesh_query_ray", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
+                                Float max_t) { return tuple_of(first_hit(mesh, origin, direction, max_t, false)); }),
+      no_gradient<Float, Float, Float, Float>());
+  return f;
+}
+const auto& next_func() {
+  static const auto f =
+      grad(func("mesh_query_ray_all",
+                [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t, Float after_t, Int after_face) {
+                  return tuple_of(next_hit(mesh, origin, direction, max_t, after_t, after_face));
+                }),
+           [](const Var<MeshArrays>&, const Vec3&, const Vec3&, const Float&, const Float&, const Int&, const Float&,
+              const Float&, const Float&, const Float&) { return std::tuple<Vec3, Vec3, Float, Float>(); });
+  return f;
+}
+// These give integers, which have no gradient; walks have none either.
+const auto& any_func() {
+  static const auto f = grad(
+      func("mesh_query_ray_anyhit", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
+                                       Float max_t) { return first_hit(mesh, origin, direction, max_t, true).hit; }),
+      no_gradient());
+  return f;
+}
+const auto& count_func() {
+  static const auto f =
+      grad(func("mesh_query_ray_count", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
+                                           Float max_t) { return count_hits(mesh, origin, direction, max_t); }),
+           no_gradient());
+  return f;
+}
+
+/// What the user is given of a hit, with its gradient.
+MeshRayHit with_face(const RayFound& f, const MeshInKernel& mesh, const Vec3& origin, const Vec3& direction) {
+  MeshRayHit hit{f.hit, f.t, f.u, f.v, f.sign, {}, f.face};
+  if (!lib::tracing_adjoint()) depend_on_points(mesh, f.face, {&hit.t, &hit.u, &hit.v});
+  If (f.hit) {
+    const auto [a, b, c] = points_of(mesh, f.face);
+    hit.normal = normalize(cross(b - a, c - a));
+    if (lib::tracing_adjoint()) {
+      const auto like = intersect_ray_triangle(origin, direction, a, b, c);
+      hit.t = lib::with_gradient_of<Float>(f.t, like.t);
+      hit.u = lib::with_gradient_of<Float>(f.u, like.u);
+      hit.v = lib::with_gradient_of<Float>(f.v, like.v);
+    }
+  }
+  return hit;
+}
+
+}  // namespace
+
+Int count_hits(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t) {
+  const RayData<Float> ray = ray_through(mesh.tree.nodes, origin, direction);
+  Int count = 0;
+  walk_ray(mesh, ray, max_t, Bool(false), [&](const Corners& triangle) {
+    count += select(intersect_ray_triangle(ray, triangle.a, triangle.b, triangle.c, max_t).hit, 1, 0);
+  });
+  return count;
+}
+
+}  // namespace detail
+
+using detail::value;
+
+MeshRayHit mesh_query_ray(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, RaySearch by,
+                          Loc loc) {
+  tracing::CallPlace place(loc);
+  detail::check_limit("mesh_query_ray", "max_t", value(max_t), loc);
+  const Vec3 o = value(origin), d = value(direction);
+  if (detail::asks_device(by))
+    return detail::with_face(detail::found_of(detail::device_func()(mesh.arrays, o, d, max_t, loc)), mesh, o, d);
+  return detail::with_face(detail::found_of(detail::first_func()(mesh.arrays, o, d, max_t, loc)), mesh, o, d);
+}
+
+Bool mesh_query_ray_anyhit(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, RaySearch by,
+                           Loc loc) {
+  tracing::CallPlace place(loc);
+  detail::check_limit("mesh_query_ray_anyhit", "max_t", value(max_t), loc);
+  if (detail::asks_device(by)) return detail::device_any_func()(mesh.arrays, origin, direction, max_t, loc);
+  return detail::any_func()(mesh.arrays, origin, direction, max_t, loc);
+}
+
+Int mesh_query_ray_count(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, Loc loc) {
+  tracing::CallPlace place(loc);
+  detail::check_limit("mesh_query_ray_count", "max_t", value(max_t), loc);
+  return detail::count_func()(mesh.arrays, origin, direction, max_t, loc);
+}
+
+struct MeshRayHits::State {
+  const MeshInKernel mesh;
+  const Vec3 origin, direction;
+  const Float max_t;
+  const Loc loc;
+  detail::QueryOnce once{loc};
+  Float after_t = -1;
+  Int after_face = -1;
+  MeshRayHit hit = {};
+  std::optional<detail::Block> loop = {};
+};
+
+MeshRayHits::MeshRayHits(const MeshInKernel& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,
+                         Loc loc)
+    : state_(new State{mesh, origin, direction, max_t, loc}) {}
+MeshRayHits::MeshRayHits(MeshRayHits&&) noexcept = default;
+MeshRayHits::~MeshRayHits() = default;
+
+Bool MeshRayHits::next(MeshRayHit& hit, Loc loc) {
+  tracing::CallPlace place(loc);
+  State& s = *state_;
+  const detail::RayFound found = detail::found_of(
+      detail::next_func()(s.mesh.arrays, s.origin, s.direction, s.max_t, s.after_t, s.after_face, loc));
+  // Behind the last one there is nothing, however often it is asked for.
+  s.after_t = select(found.hit, detach(found.t), std::numeric_limits<float>::infinity());
+  s.after_face = select(found.hit, found.face, std::numeric_limits<int>::max());
+  If (found.hit) {
+    hit = detail::with_face(found, s.mesh, s.origin, s.direction);
+  }
+  return found.hit;
+}
+
+MeshRayHits::Iterator MeshRayHits::begin() {
+  state_->once.begin();
+  return {this};
+}
+
+MeshRayHit MeshRayHits::open() {
+  State& s = *state_;
+  s.loop.emplace(detail::Block::Kind::while_, s.loc);
+  s.loop->enter([&] { return detail::condition(next(s.hit, s.loc), s.loc); });
+  return s.hit;
+}
+void MeshRayHits::close() { state_->loop->leave(); }
+bool MeshRayHits::fresh() const { return !state_->loop; }
+
+MeshRayHits mesh_query_ray_all(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t,
+                               Loc loc) {
+  tracing::CallPlace place(loc);
+  detail::check_limit("mesh_query_ray_all", "max_t", value(max_t), loc);
+  return MeshRayHits(mesh, value(origin), value(direction), value(max_t), loc);
+}
+
+}  // namespace weft

@@ -1,0 +1,336 @@
+// How captured work is given structures: within structs, by objects that launch kernels themselves, on tapes.
+#include <weft/geometry.h>
+#include <weft/runtime/graph.h>
+#include <weft/weft.h>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "../device_test.h"
+
+using namespace weft;
+using weft::test::error_of;
+using weft::test::expect_contains;
+
+namespace {
+
+DEVICE_TEST(GraphFormUses);
+
+/// Of which kernels are given the hierarchy, and where to count its boxes.
+struct Counted {
+  BvhData tree;
+  Array<int> found;
+};
+WEFT_STRUCT(Counted, tree, found);
+
+const auto count_boxes = kernel("count boxes", [](Var<BvhData> tree, Arr<int> found) {
+  for ([[maybe_unused]] auto i : bvh_query_aabb(tree, Vec3(-9, -9, -9), Vec3(9, 9, 9))) found[0] += 1;
+});
+const auto count_in_struct = kernel("count in a struct", [](Var<Counted> s) {
+  for ([[maybe_unused]] auto i : bvh_query_aabb(s.tree, Vec3(-9, -9, -9), Vec3(9, 9, 9))) s.found[0] += 1;
+});
+const auto count_points_and_boxes =
+    kernel("count points and boxes", [](Var<BvhData> tree, Var<HashGridArrays> grid, Arr<int> found) {
+      for ([[maybe_unused]] auto i : bvh_query_aabb(tree, Vec3(-9, -9, -9), Vec3(9, 9, 9))) found[0] += 1;
+      for ([[maybe_unused]] auto i : hash_grid_query(grid, Vec3(0, 0, 0), 0.25f)) found[0] += 100;
+    });
+const auto pull = kernel("pull", [](Var<HashGridArrays> grid, Arr<const float> x, Arr<float> loss) {
+  for (auto i : hash_grid_query(grid, Vec3(0, 0, 0), 0.25f)) atomic_add(loss[0], x[i] * x[i]);
+});
+const auto pull_boxes = kernel("pull boxes", [](Var<BvhData> tree, Arr<const float> x, Arr<float> loss) {
+  for (auto i : bvh_query_aabb(tree, Vec3(-9, -9, -9), Vec3(9, 9, 9))) atomic_add(loss[0], x[i] * x[i]);
+});
+
+TEST_P(GraphFormUses, a_hierarchy_within_a_struct_is_asked_for_when_the_graph_runs) {
+  const Array<vec3> ten = zeros<vec3>(device(), 10), thirty = zeros<vec3>(device(), 30);
+  Bvh bvh(device(), ten, ten);
+  Counted counted{bvh.data(), zeros<int>(device(), 1)};
+  const Graph graph = capture(device(), [&] {
+    counted.tree = bvh.data();
+    launch(count_in_struct, 1, counted);
+  });
+  graph.launch();
+  EXPECT_EQ(counted.found.at(0), 10);
+  bvh.rebuild(thirty, thirty);
+  expect_contains(error_of([&] { graph.launch(); }), "a graph works on a hierarchy of 10 boxes");
+}
+
+/// The kernel that the refusal of a graph's launch names.
+std::string kernel_of_refusal(const Graph& graph) {
+  try {
+    graph.launch();
+  } catch (const Error& e) {
+    return e.kernel();
+  }
+  return "nothing was refused";
+}
+
+TEST_P(GraphFormUses, launches_ask_for_the_structure_whose_data_they_are_given) {
+  const Array<vec3> ten = zeros<vec3>(device(), 10), thirty = zeros<vec3>(device(), 30);
+  Bvh asked(device(), ten, ten), given(device(), ten, ten);
+  Array<int> found = zeros<int>(device(), 1), far;
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    (void)asked.data();  // given to nobody
+    expect_contains(error_of([&] { launch(count_boxes, 1, asked.data(), far); }), "null array");
+    launch(count_boxes, 1, given.data(), found);
+    node = captured_launch();
+  });
+  asked.rebuild(thirty, thirty);
+  graph.launch();
+  EXPECT_EQ(found.at(0), 10);
+  given.rebuild(thirty, thirty);
+  EXPECT_EQ(kernel_of_refusal(graph), "count boxes");
+  // Set anew, the launch asks for what it is given then, whichever way.
+  for (const bool by_data : {true, false}) {
+    by_data ? graph.set(node, count_boxes, given.data(), found) : graph.set(node, count_boxes, given, found);
+    found.fill(0);
+    graph.launch();
+    EXPECT_EQ(found.at(0), 30);
+    given.rebuild(ten, ten);
+    EXPECT_EQ(kernel_of_refusal(graph), "count boxes");
+    given.rebuild(thirty, thirty);
+  }
+}
+
+TEST_P(GraphFormUses, copies_of_data_from_before_a_build_are_refused) {
+  const Array<vec3> points = zeros<vec3>(device(), 10);
+  HashGrid grid(device(), 4, 4, 4);
+  Array<int> found = zeros<int>(device(), 1);
+  const auto count = kernel("count points", [](Var<HashGridArrays> grid, Arr<int> found) {
+    for ([[maybe_unused]] auto i : hash_grid_query(grid, Vec3(0, 0, 0), 0.25f)) found[0] += 1;
+  });
+  grid.build(points, 0.5f);
+  const HashGridArrays before = grid.kernel_argument();
+  const Graph graph = capture(device(), [&] {
+    launch(count, 1, before, found);
+    grid.build(points, 8.f);
+    const std::string refused = error_of([&] { launch(count, 1, before, found); });
+    expect_contains(refused, "it is given a hash grid of 10 points in cells of width 0.5, which the graph makes");
+    expect_contains(refused, "count points");
+    launch(count, 1, grid.kernel_argument(), found);
+  });
+  graph.launch();
+  EXPECT_EQ(found.at(0), 20);
+  // Now, too, and whatever was taken in between.
+  launch(count, 1, grid.kernel_argument(), found);
+  const std::string refused = error_of([&] { launch(count, 1, before, found); });
+  expect_contains(refused, "in kernel \"count points\"");
+  expect_contains(refused, "argument 1: a hash grid of 10 points in cells of width 0.5 is not what the device holds");
+  EXPECT_EQ(found.at(0), 30);
+  // Of the same size, width and memory it is the same.
+  grid.build(points, 0.5f);
+  launch(count, 1, before, found);
+  EXPECT_EQ(found.at(0), 40);
+}
+
+TEST_P(GraphFormUses, a_capture_that_fails_takes_nothing_from_data_of_before) {
+  const Array<vec3> ten = zeros<vec3>(device(), 10), thirty = zeros<vec3>(device(), 30);
+  Bvh bvh(device(), ten, ten);
+  const BvhData before = bvh.data();
+  Array<int> found = zeros<int>(device(), 1);
+  EXPECT_THROW((void)capture(device(),
+                             [&] {
+                               bvh.rebuild(thirty, thirty);
+                               launch(count_boxes, 1, bvh.data(), found);
+                               throw std::runtime_error("no more");
+                             }),
+               std::runtime_error);
+  const Graph graph = capture(device(), [&] { launch(count_boxes, 1, before, found); });
+  graph.launch();
+  launch(count_boxes, 1, before, found);
+  EXPECT_EQ(found.at(0), 20);
+}
+
+TEST_P(GraphFormUses, data_of_which_an_array_is_missing_or_another_are_refused) {
+  const Array<vec3> ten = zeros<vec3>(device(), 10), other = zeros<vec3>(device(), 10);
+  Bvh bvh(device(), ten, ten);
+  HashGrid grid(device(), 4, 4, 4);
+  grid.build(ten, 0.5f);
+  Array<int> found = zeros<int>(device(), 1);
+  const auto refused = [&](const std::function<void(BvhData&, HashGridArrays&)>& change) {
+    BvhData tree = bvh.data();
+    HashGridArrays arrays = grid.kernel_argument();
+    change(tree, arrays);
+    return error_of([&] { launch(count_points_and_boxes, 1, tree, arrays, found); });
+  };
+  expect_contains(refused([](auto& tree, auto&) { tree.nodes = {}; }), "argument 1.nodes is a null array");
+  for (const auto member : {&BvhData::primitives, &BvhData::parents, &BvhData::groups, &BvhData::group_roots})
+    expect_contains(refused([&](auto& tree, auto&) { tree.*member = {}; }), "argument 1");
+  for (const auto member : {&BvhData::lowers, &BvhData::uppers})
+    for (const Array<vec3>& now : {Array<vec3>(), other})
+      expect_contains(refused([&](auto& tree, auto&) { tree.*member = now; }), "argument 1");
+  expect_contains(refused([](auto&, auto& grid) { grid.begins = {}; }), "argument 2.begins is a null array");
+  expect_contains(refused([](auto&, auto& grid) { grid.points = {}; }), "argument 2");
+  expect_contains(refused([&](auto&, auto& grid) { grid.positions = other; }), "exchanged for another");
+  EXPECT_EQ(found.at(0), 0);
+}
+
+TEST_P(GraphFormUses, members_of_data_are_arrays_as_others) {
+  const Array<vec3> ten = zeros<vec3>(device(), 10), far = full<vec3>(device(), 10, vec3(50, 50, 50));
+  Bvh bvh(device(), ten, ten);
+  Array<int> found = zeros<int>(device(), 1);
+  const auto count_nodes =
+      kernel("count nodes", [](Arr<const BvhNode> nodes, Arr<int> found) { found[0] += nodes.shape(0); });
+  const Graph graph = capture(device(), [&] { launch(count_nodes, 1, bvh.nodes(), found); });
+  bvh.refit(far, far);
+  graph.launch();
+  EXPECT_EQ(found.at(0), 9);
+}
+
+TEST_P(GraphFormUses, builds_and_refits_ask_for_no_data_that_were_taken_before) {
+  const Array<vec3> ten = zeros<vec3>(device(), 10), far = full<vec3>(device(), 10, vec3(50, 50, 50));
+  Bvh bvh(device(), ten, ten);
+  HashGrid grid(device(), 4, 4, 4);
+  grid.build(ten, 0.5f);
+  const Graph graph = capture(device(), [&] {
+    (void)bvh.data();
+    (void)grid.kernel_argument();
+    bvh.rebuild(ten, ten);
+    bvh.refit(far, far);
+    grid.build(ten, 2.f);
+  });
+  bvh.rebuild(far.slice(0, 5), far.slice(0, 5));
+  grid.build(far.slice(0, 5), 1.f);
+  graph.launch();
+  Array<int> found = zeros<int>(device(), 1);
+  expect_contains(error_of([&] { launch(count_boxes, 1, bvh, found); }), "is not what the device holds");
+}
+
+/// Builds its grid where it is asked for, and tells by a kernel of its own how often.
+struct BuiltWhenAsked {
+  const HashGridArrays& kernel_argument() const {
+    grid.build(points, 0.5f);
+    launch(count_boxes, 1, other, asked);
+    return grid.kernel_argument();
+  }
+  mutable HashGrid grid;
+  Array<vec3> points;
+  Bvh other;
+  Array<int> asked;
+};
+
+TEST_P(GraphFormUses, an_argument_that_launches_kernels_takes_nothing_from_the_launch) {
+  const Array<vec3> ten = zeros<vec3>(device(), 10), thirty = zeros<vec3>(device(), 30);
+  Bvh bvh(device(), ten, ten);
+  const BuiltWhenAsked grid{HashGrid(device(), 4, 4, 4), thirty, Bvh(device(), ten, ten), zeros<int>(device(), 1)};
+  Array<int> found = zeros<int>(device(), 1);
+  const Graph graph = capture(device(), [&] { launch(count_points_and_boxes, 1, bvh, grid, found); });
+  graph.launch();
+  EXPECT_EQ(found.at(0), 3010);
+  EXPECT_EQ(grid.asked.at(0), 10);
+  bvh.rebuild(thirty, thirty);
+  try {
+    graph.launch();
+    ADD_FAILURE() << "the launch was given 10 boxes";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kernel(), "count points and boxes");
+  }
+}
+
+TEST_P(GraphFormUses, a_captured_way_back_asks_for_no_grid_of_which_the_tape_has_copies) {
+  const Array<vec3> points = zeros<vec3>(device(), 40);
+  HashGrid grid(device(), 4, 4, 4);
+  const Array<float> x = full<float>(device(), 40, 3).requires_grad(), loss = zeros<float>(device(), 1).requires_grad();
+  Tape tape;
+  tape.record([&] {
+    for (const int n : {40, 10}) {
+      grid.build(points.slice(0, n), 0.5f);
+      launch(pull, 1, grid, x, loss);
+    }
+  });
+  const Graph graph = capture(device(), [&] { tape.backward({{loss, full<float>(device(), 1, 1)}}); });
+  graph.launch();
+  EXPECT_EQ(x.grad().at(9), 12);  // of both launches
+  EXPECT_EQ(x.grad().at(39), 6);
+  // The last one is read where it lies.
+  grid.build(points, 0.5f);
+  expect_contains(error_of([&] { graph.launch(); }), "a graph works on a hash grid of 10 points");
+}
+
+TEST_P(GraphFormUses, a_captured_way_back_asks_for_data_that_the_tape_recorded) {
+  const Array<vec3> ten = zeros<vec3>(device(), 10), thirty = zeros<vec3>(device(), 30);
+  Bvh bvh(device(), ten, ten), other(device(), ten, ten);
+  const Array<float> x = full<float>(device(), 30, 3).requires_grad(), loss = zeros<float>(device(), 1).requires_grad();
+  Array<int> found = zeros<int>(device(), 1);
+  Tape tape;
+  tape.record([&] {
+    launch(pull_boxes, 1, bvh.data(), x, loss);
+    launch(count_boxes, 1, other.data(), found);  // no gradient passes
+  });
+  const Graph graph = capture(device(), [&] { tape.backward({{loss, full<float>(device(), 1, 1)}}); });
+  other.rebuild(thirty, thirty);
+  graph.launch();
+  EXPECT_EQ(x.grad().at(9), 6);
+  bvh.rebuild(thirty, thirty);
+  expect_contains(error_of([&] { graph.launch(); }), "a graph works on a hierarchy of 10 boxes");
+}
+
+// What the tape recorded in one graph, another goes back through.
+TEST_P(GraphFormUses, a_way_back_in_another_graph_asks_for_what_the_first_has_built) {
+  const Array<vec3> forty = zeros<vec3>(device(), 40), ten = zeros<vec3>(device(), 10);
+  for (const bool by_data : {false, true}) {
+    HashGrid grid(device(), 4, 4, 4);
+    grid.build(forty, 0.5f);  // memory for as many
+    grid.build(ten, 0.5f);
+    const Array<float> x = full<float>(device(), 40, 3).requires_grad();
+    const Array<float> loss = zeros<float>(device(), 1).requires_grad();
+    Tape tape;
+    const Graph there = capture(device(), [&] {
+      grid.build(forty, 0.5f);
+      tape.record([&] { by_data ? launch(pull, 1, grid.kernel_argument(), x, loss) : launch(pull, 1, grid, x, loss); });
+    });
+    const Graph back = capture(device(), [&] { tape.backward({{loss, full<float>(device(), 1, 1)}}); });
+    expect_contains(error_of([&] { back.launch(); }), "a graph works on a hash grid of 40 points");
+    there.launch();
+    back.launch();
+    EXPECT_EQ(x.grad().at(39), 6);
+    grid.build(ten, 0.5f);
+    expect_contains(error_of([&] { back.launch(); }), "a graph works on a hash grid of 40 points");
+  }
+}
+
+TEST_P(GraphFormUses, a_captured_way_back_goes_on_where_the_tape_has_copies_of_a_grid_that_was_built_as_it_was) {
+  const Array<vec3> points = zeros<vec3>(device(), 40);
+  HashGrid grid(device(), 4, 4, 4);
+  grid.build(points, 0.5f);
+  const Array<float> x = full<float>(device(), 40, 3).requires_grad(), loss = zeros<float>(device(), 1).requires_grad();
+  Tape tape;
+  tape.record([&] { launch(pull, 1, grid, x, loss); });
+  grid.build(points, 0.5f);
+  const Graph graph = capture(device(), [&] { tape.backward({{loss, full<float>(device(), 1, 1)}}); });
+  grid.build(points.slice(0, 10), 0.5f);
+  graph.launch();
+  EXPECT_EQ(x.grad().at(39), 6);
+}
+
+TEST_P(GraphFormUses, what_a_condition_builds_first_is_what_the_loop_around_it_leaves) {
+  const Array<vec3> points = zeros<vec3>(device(), 40);
+  HashGrid grid(device(), 4, 4, 4);
+  const Array<int> flag = full<int>(device(), 1, 1);
+  const auto loop = [&](int behind) {
+    return capture(device(), [&] {
+      graph_while(flag, 2, [&] {
+        graph_if(flag, [&] { grid.build(points, 0.5f); });
+        grid.build(points.slice(0, behind), 0.5f);
+      });
+    });
+  };
+  expect_contains(error_of([&] { (void)loop(10); }),
+                  "a hash grid of 40 points in cells of width 0.5 is made in a condition inside of graph_while()");
+  EXPECT_FALSE(loop(40).is_null());
+  // All of it in the condition: nobody finds what was built first.
+  const Graph inside = capture(device(), [&] {
+    graph_while(flag, 2, [&] {
+      graph_if(flag, [&] {
+        HashGrid fresh(device(), 4, 4, 4);
+        fresh.build(points, 0.5f);
+        fresh.build(points.slice(0, 10), 0.5f);
+      });
+    });
+  });
+  EXPECT_FALSE(inside.is_null());
+}
+
+}  // namespace

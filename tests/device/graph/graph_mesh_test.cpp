@@ -1,0 +1,578 @@
+// Graphs that use, change and make anew meshes: a mesh whose indices have changed is refused until its rebuild().
+#include <weft/geometry.h>
+#include <weft/runtime/graph.h>
+#include <weft/weft.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "../device_test.h"
+
+using namespace weft;
+using weft::test::error_of;
+using weft::test::expect_contains;
+
+namespace {
+
+DEVICE_TEST(GraphMeshes);
+
+struct Holder {
+  Array<int> values;
+};
+WEFT_STRUCT(Holder, values);
+
+const auto count_around = kernel("count around", [](Var<MeshArrays> mesh, Arr<int> faces) {
+  Int found = 0;
+  for ([[maybe_unused]] auto f : mesh_query_sphere(mesh, mesh_get_point(mesh, 0), 1e-3f)) found += 1;
+  faces[0] = found;
+});
+const auto count_by_handle = kernel("count by handle", [](Arr<const std::uint64_t> id, Arr<int> faces) {
+  Int found = 0;
+  for ([[maybe_unused]] auto f : mesh_query_sphere(id[0], Vec3(0, 0, 0), 9.f)) found += 1;
+  faces[0] = found;
+});
+
+const auto take = kernel("take", [](Arr<int> to, Arr<const int> from) { to[tid()] = from[tid()]; });
+const auto take_held = kernel("take held", [](Arr<Holder> held, Arr<const int> from) {
+  Int i = tid();
+  held[0].values[i] = from[i];
+});
+
+/// A sphere, and others triangles of the same points: one half of them twice, so that some points have more around. A
+/// tree of the ones does not find all of the others.
+struct Sphere {
+  explicit Sphere(const Device& device)
+      : data(shapes::icosphere(1, 1)), points(device, data.points), whole(device, data.indices) {
+    std::vector<int> half(data.indices.begin(), data.indices.begin() + std::ptrdiff_t(data.indices.size() / 2));
+    around_of_others = 2 * int(std::ranges::count(half, data.indices[0]));
+    half.insert(half.end(), half.begin(), half.end());
+    others = Array<int>(device, half);
+    indices = whole.clone();
+    mesh = Mesh(points, indices);
+    faces = zeros<int>(device, 1);
+    around = count();
+    EXPECT_EQ(around, std::ranges::count(data.indices, data.indices[0]));
+    EXPECT_NE(around, around_of_others);
+  }
+  void change(const Array<int>& to) { indices.copy_from(to); }
+  /// At point 0, outside of any graph.
+  int count() {
+    launch(count_around, 1, mesh, faces);
+    return faces.at(0);
+  }
+  /// In launches of a graph that counts, and outside behind each.
+  void expect_counts(const Graph& graph, int launches, int in_graph, int behind) {
+    for (int k = 0; k < launches; ++k) {
+      faces.fill(-1);
+      graph.launch();
+      EXPECT_EQ(faces.at(0), in_graph) << "in launch " << k;
+      EXPECT_EQ(count(), behind) << "behind launch " << k;
+    }
+  }
+  Graph asks() {
+    return capture(points.device(), [&] { launch(count_around, 1, mesh, faces); });
+  }
+  std::string capture_error(const std::function<void()>& work) {
+    return error_of([&] { capture(points.device(), work); });
+  }
+
+  const MeshData data;
+  Array<vec3> points;
+  Array<int> whole, others, indices;
+  Mesh mesh;
+  Array<int> faces;
+  int around = 0, around_of_others = 0;
+};
+
+const std::string kRebuild = "a graph works on a mesh that needs its rebuild()";
+
+TEST_P(GraphMeshes, are_refused_when_their_indices_have_changed_outside) {
+  Sphere s(device());
+  EXPECT_GE(s.around, 5);
+  const Graph asks = s.asks();
+  const Graph refits = capture(device(), [&] { s.mesh.refit(); });
+  const Graph rebuilds = capture(device(), [&] { s.mesh.rebuild(); });
+  asks.launch();
+  std::vector<int> bad = s.data.indices;
+  bad[4] = 1 << 20;
+  s.indices.assign(bad);
+  for (const Graph* graph : {&asks, &refits, &rebuilds}) {
+    expect_contains(error_of([&] { graph->launch(); }), kRebuild);
+    expect_contains(error_of([&] { s.count(); }), "rebuild()");
+  }
+  expect_contains(error_of([&] { s.mesh.rebuild(); }), "names none of its");
+  expect_contains(s.capture_error([&] { s.mesh.rebuild(); }), "call its rebuild() before a graph is captured");
+  s.indices.assign(s.data.indices);
+  s.mesh.rebuild();
+  for (const Graph* graph : {&refits, &rebuilds, &asks}) graph->launch();
+  EXPECT_EQ(s.faces.at(0), s.around);
+}
+
+TEST_P(GraphMeshes, are_refused_by_their_handles_too) {
+  Sphere s(device());
+  const Array<std::uint64_t> id(device(), {s.mesh.id()});
+  const Graph graph = capture(device(), [&] { launch(count_by_handle, 1, id, s.faces); });
+  graph.launch();
+  s.indices.assign(s.data.indices);
+  expect_contains(error_of([&] { graph.launch(); }), "rebuild()");
+  s.mesh.rebuild();
+  graph.launch();
+  EXPECT_EQ(s.faces.at(0), s.mesh.size());
+}
+
+TEST_P(GraphMeshes, that_are_changed_in_a_capture_are_made_anew_before_they_are_used_there) {
+  Sphere s(device());
+  const Array<std::uint64_t> id(device(), {s.mesh.id()});
+  const std::function<void()> uses[] = {[&] { launch(count_around, 1, s.mesh, s.faces); },
+                                        [&] { launch(count_by_handle, 1, id, s.faces); }, [&] { s.mesh.refit(); }};
+  for (const auto& use : uses) {
+    expect_contains(s.capture_error([&] {
+      s.change(s.whole);
+      use();
+    }),
+                    "rebuild()");
+    EXPECT_EQ(s.count(), s.around) << "no capture has come to anything";
+  }
+}
+
+TEST_P(GraphMeshes, that_a_graph_changes_and_makes_anew_may_be_used_there_and_behind) {
+  Sphere s(device());
+  const Array<std::uint64_t> id(device(), {s.mesh.id()});
+  Array<int> before = zeros<int>(device(), 1), by_handle = zeros<int>(device(), 1);
+  const Graph graph = capture(device(), [&] {
+    launch(count_around, 1, s.mesh, before);
+    s.change(s.others);
+    s.mesh.rebuild();
+    launch(count_around, 1, s.mesh, s.faces);
+    launch(count_by_handle, 1, id, by_handle);
+    s.change(s.whole);
+    s.mesh.rebuild();
+  });
+  for (int k = 0; k < 3; ++k) {
+    graph.launch();
+    EXPECT_EQ(before.at(0), s.around);
+    EXPECT_NE(s.faces.at(0), s.around);
+    EXPECT_EQ(by_handle.at(0), s.mesh.size());
+    EXPECT_EQ(s.count(), s.around);
+  }
+}
+
+TEST_P(GraphMeshes, that_a_graph_changes_alone_are_stale_behind_it) {
+  Sphere s(device());
+  const Graph graph = capture(device(), [&] {
+    launch(count_around, 1, s.mesh, s.faces);
+    s.change(s.others);
+  });
+  graph.launch();
+  expect_contains(error_of([&] { s.count(); }), "rebuild()");
+  expect_contains(error_of([&] { graph.launch(); }), kRebuild);
+  s.mesh.rebuild();
+  EXPECT_NE(s.count(), s.around);
+  graph.launch();
+  EXPECT_NE(s.faces.at(0), s.around);
+}
+
+TEST_P(GraphMeshes, that_are_gone_leave_graphs_that_use_them_on_their_guard) {
+  Sphere s(device());
+  const Array<std::uint64_t> id(device(), {s.mesh.id()});
+  const Graph asks = s.asks();
+  const Graph by_handle = capture(device(), [&] { launch(count_by_handle, 1, id, s.faces); });
+  s.mesh = Mesh();
+  asks.launch();
+  EXPECT_EQ(s.faces.at(0), s.around) << "the graph keeps what it works on";
+  std::vector<int> bad = s.data.indices;
+  bad[4] = 1 << 20;
+  s.indices.assign(bad);
+  expect_contains(error_of([&] { asks.launch(); }), "if the mesh is gone, capture again");
+  by_handle.launch();
+  EXPECT_EQ(s.faces.at(0), 0) << "there is nothing behind the handle";
+}
+
+TEST_P(GraphMeshes, of_strided_indices_are_the_same_mesh_for_graphs_and_for_others) {
+  Sphere s(device());
+  const std::int64_t n = s.whole.size();
+  s.indices = zeros<int>(device(), 2 * n).slice(0, 2 * n, 2);
+  s.change(s.whole);
+  s.mesh = Mesh(s.points, s.indices);
+  const Graph asks = s.asks();
+  const Graph turns = capture(device(), [&] {
+    s.change(s.others);
+    s.mesh.rebuild();
+  });
+  const Graph turns_back = capture(device(), [&] {
+    s.change(s.whole);
+    s.mesh.rebuild();
+  });
+  const auto first_face = kernel("first face", [](Var<MeshArrays> mesh, Arr<vec3> normal) {
+    normal[0] = mesh_eval_face_normal(mesh, mesh.tree.count / 2);
+  });
+  Array<vec3> normal = zeros<vec3>(device(), 1);
+  const auto expect_others = [&](bool others) {
+    asks.launch();
+    EXPECT_EQ(s.faces.at(0) != s.around, others) << "in a graph";
+    EXPECT_EQ(s.count() != s.around, others) << "outside";
+    // Of the others the second half is the first one again.
+    launch(first_face, 1, s.mesh, normal);
+    const std::size_t face = others ? 0 : std::size_t(n / 6);
+    const auto point = [&](std::size_t k) { return s.data.points[std::size_t(s.data.indices[3 * face + k])]; };
+    const vec3 expected = normalize(cross(point(1) - point(0), point(2) - point(0)));
+    EXPECT_NEAR(length(vec3(normal.at(0)) - expected), 0, 1e-5f);
+  };
+  expect_others(false);
+  turns.launch();
+  expect_others(true);
+  s.change(s.whole);  // outside, behind graphs that know the mesh
+  s.mesh.rebuild();
+  expect_others(false);
+  turns.launch();
+  expect_others(true);
+  turns_back.launch();
+  expect_others(false);
+}
+
+TEST_P(GraphMeshes, are_not_taken_for_made_anew_by_a_condition_that_may_not_hold) {
+  Sphere s(device());
+  Array<int> flag(device(), {0});
+  expect_contains(s.capture_error([&] {
+    s.change(s.others);
+    graph_if(flag, [&] { s.mesh.rebuild(); });
+    launch(count_around, 1, s.mesh, s.faces);
+  }),
+                  "rebuild()");
+  expect_contains(s.capture_error([&] {
+    graph_if(flag, [&] { s.change(s.others); });
+    launch(count_around, 1, s.mesh, s.faces);
+  }),
+                  "rebuild()");
+  expect_contains(s.capture_error([&] {
+    graph_while(flag, 3, [&] {
+      launch(count_around, 1, s.mesh, s.faces);
+      s.change(s.others);
+    });
+  }),
+                  "at the end of the round");
+  EXPECT_EQ(s.count(), s.around);
+  // What a condition leaves in order may be used behind it.
+  const Graph graph = capture(device(), [&] {
+    graph_while(flag, 3, [&] {
+      launch(count_around, 1, s.mesh, s.faces);
+      s.change(s.others);
+      s.mesh.rebuild();
+      flag.zero();
+    });
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  graph.launch();
+  EXPECT_EQ(s.faces.at(0), s.around);
+  flag.fill(1);
+  graph.launch();
+  EXPECT_NE(s.faces.at(0), s.around);
+  EXPECT_NE(s.count(), s.around);
+}
+
+TEST_P(GraphMeshes, share_memory_with_what_a_graph_writes) {
+  Sphere s(device());
+  const std::int64_t n = s.whole.size();
+  Array<int> pool = zeros<int>(device(), n + 1);
+  s.indices = pool.slice(0, n);
+  s.faces = pool.slice(n, n + 1);
+  s.change(s.whole);
+  s.mesh = Mesh(s.points, s.indices);
+  const Graph asks = s.asks();
+  for (int k = 0; k < 3; ++k) {
+    asks.launch();
+    EXPECT_EQ(s.faces.at(0), s.around);
+    EXPECT_EQ(s.count(), s.around);
+  }
+}
+
+TEST_P(GraphMeshes, whose_indices_elements_come_to_hold_are_refused) {
+  Sphere s(device());
+  Array<int> free = s.whole.clone();
+  Array<Holder> held(device(), {Holder{free}});
+  // The second one changes the indices itself, too, and makes the mesh anew before it uses the elements.
+  for (bool changes : {false, true}) {
+    SCOPED_TRACE(changes);
+    const Graph graph = capture(device(), [&] {
+      if (changes) {
+        s.change(s.whole);
+        s.mesh.rebuild();
+      }
+      launch(take_held, s.whole.size(), held, s.others);
+      launch(count_around, 1, s.mesh, s.faces);
+    });
+    s.expect_counts(graph, 1, s.around, s.around);
+    held.assign(std::vector<Holder>{Holder{s.indices}});
+    for (int k = 0; k < 2; ++k) {
+      expect_contains(error_of([&] { graph.launch(); }), "changes indices of a mesh, which it did not there");
+      EXPECT_EQ(s.count(), s.around) << "nothing has run";
+    }
+    held.assign(std::vector<Holder>{Holder{free}});
+    s.expect_counts(graph, 1, s.around, s.around);
+  }
+}
+
+TEST_P(GraphMeshes, whose_indices_elements_hold_from_the_start_may_be_changed_through_them) {
+  Sphere s(device());
+  Array<Holder> held(device(), {Holder{s.indices}});
+  expect_contains(s.capture_error([&] {
+    launch(take_held, s.whole.size(), held, s.others);
+    launch(count_around, 1, s.mesh, s.faces);
+  }),
+                  "rebuild()");
+  const Graph graph = capture(device(), [&] {
+    launch(take_held, s.whole.size(), held, s.others);
+    s.mesh.rebuild();
+    launch(count_around, 1, s.mesh, s.faces);
+    launch(take_held, s.whole.size(), held, s.whole);
+    s.mesh.rebuild();
+  });
+  s.expect_counts(graph, 3, s.around_of_others, s.around);
+}
+
+TEST_P(GraphMeshes, whose_indices_are_held_by_elements_that_are_copied_stay_as_they_are) {
+  Sphere s(device());
+  const Array<Holder> from(device(), {Holder{s.indices}});
+  Array<Holder> to(device(), {Holder{}});
+  const Graph graph = capture(device(), [&] {
+    to.copy_from(from);
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  s.expect_counts(graph, 3, s.around, s.around);
+}
+
+TEST_P(GraphMeshes, whose_indices_are_held_by_elements_that_a_condition_or_a_strided_copy_moves_stay_as_they_are) {
+  Sphere s(device());
+  Array<int> flag(device(), {1});
+  const Array<Holder> from(device(), {Holder{s.indices}});
+  Array<Holder> to(device(), {Holder{}, Holder{}, Holder{}});
+  const Graph graph = capture(device(), [&] {
+    graph_if(flag, [&] { to.slice(0, 1).copy_from(from); });
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  s.expect_counts(graph, 3, s.around, s.around);
+  Array<Holder>(to.slice(0, 3, 2)).copy_from(Array<Holder>(device(), {Holder{s.indices}, Holder{s.indices}}));
+  Array<Holder>(to.slice(0, 3, 2)).copy_from(Array<Holder>(device(), {Holder{s.indices}, Holder{s.indices}}));
+  EXPECT_EQ(s.count(), s.around);
+}
+
+TEST_P(GraphMeshes, whose_indices_elements_hold_before_they_do_in_the_capture_are_refused) {
+  Sphere s(device());
+  const Array<Holder> from(device(), {Holder{s.indices}});
+  Array<Holder> held(device(), {Holder{s.whole.clone()}});
+  const Graph graph = capture(device(), [&] {
+    launch(take_held, s.whole.size(), held, s.whole);
+    launch(count_around, 1, s.mesh, s.faces);
+    held.copy_from(from);
+    launch(take_held, s.whole.size(), held, s.whole);
+    s.mesh.rebuild();
+  });
+  // From the second launch on the elements hold the indices from the start.
+  held.copy_from(from);
+  expect_contains(error_of([&] { graph.launch(); }), "changes indices of a mesh, which it did not there");
+}
+
+TEST_P(GraphMeshes, that_get_a_handle_later_are_refused_where_they_would_be_found_changed) {
+  Sphere s(device());
+  Array<std::uint64_t> id = zeros<std::uint64_t>(device(), 1);
+  const Graph graph = capture(device(), [&] {
+    s.change(s.others);
+    launch(count_by_handle, 1, id, s.faces);
+    s.mesh.rebuild();
+  });
+  graph.launch();
+  id.fill(s.mesh.id());
+  expect_contains(error_of([&] { graph.launch(); }), "rebuild()");
+  EXPECT_NE(s.count(), s.around) << "as the first launch has left it";
+}
+
+TEST_P(GraphMeshes, that_get_a_handle_later_are_refused_where_a_second_round_would_find_them_changed) {
+  Sphere s(device());
+  Array<std::uint64_t> id = zeros<std::uint64_t>(device(), 1);
+  Array<int> flag(device(), {1});
+  const Graph graph = capture(device(), [&] {
+    graph_while(flag, 2, [&] {
+      launch(count_by_handle, 1, id, s.faces);
+      s.change(s.others);
+    });
+    s.mesh.rebuild();
+  });
+  graph.launch();
+  id.fill(s.mesh.id());
+  expect_contains(error_of([&] { graph.launch(); }), "rebuild()");
+}
+
+TEST_P(GraphMeshes, may_be_changed_by_a_node_that_is_given_its_arguments_anew) {
+  Sphere s(device());
+  const std::int64_t n = s.whole.size();
+  Array<Holder> held(device(), {Holder{s.indices}});
+  GraphNode direct, by_elements;
+  // All of the indices, and then the first half of them.
+  const Graph graph = capture(device(), [&] {
+    launch(take, n, s.indices, s.whole);
+    direct = captured_launch();
+    launch(take_held, n / 2, held, s.whole);
+    by_elements = captured_launch();
+    s.mesh.rebuild();
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  s.expect_counts(graph, 2, s.around, s.around);
+  graph.set(direct, take, s.indices, s.others);
+  s.expect_counts(graph, 2, s.around_of_others, s.around_of_others);
+  graph.set(by_elements, take_held, held, s.whole.slice(n / 2, n));
+  s.expect_counts(graph, 2, s.around, s.around);
+}
+
+TEST_P(GraphMeshes, are_refused_where_a_node_comes_to_change_them_behind_their_rebuild) {
+  Sphere s(device());
+  const std::int64_t n = s.whole.size();
+  Array<int> both = zeros<int>(device(), 2 * n);
+  s.indices = both.slice(0, n);
+  const Array<int> spare = both.slice(n, 2 * n);
+  s.change(s.whole);
+  s.mesh = Mesh(s.points, s.indices);
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    launch(take, n, s.indices, s.whole);
+    s.mesh.rebuild();
+    launch(take, n, spare, s.others);
+    node = captured_launch();
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  graph.launch();
+  graph.set(node, take, spare, s.whole);  // the mesh stands beside it
+  graph.launch();
+  EXPECT_EQ(s.count(), s.around);
+  graph.set(node, take, s.indices, s.others);
+  expect_contains(error_of([&] { graph.launch(); }), "changes indices of a mesh, which it did not there");
+  EXPECT_EQ(s.count(), s.around);
+  graph.set(node, take, spare, s.others);
+  graph.launch();
+}
+
+TEST_P(GraphMeshes, may_be_given_again_to_the_node_that_changes_them) {
+  Sphere s(device());
+  const auto ask_and_change = kernel("ask and change", [](Var<MeshArrays> mesh, Arr<int> indices, Arr<int> faces) {
+    faces[0] = mesh_query_point(mesh, Vec3(9, 0, 0)).face;
+    indices[0] += 0;
+  });
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    launch(ask_and_change, 1, s.mesh, s.indices, s.faces);
+    node = captured_launch();
+    s.mesh.rebuild();
+  });
+  graph.set(node, ask_and_change, s.mesh, s.indices, s.faces);
+  graph.launch();
+  EXPECT_GE(s.faces.at(0), 0);
+  EXPECT_EQ(s.count(), s.around);
+}
+
+TEST_P(GraphMeshes, are_not_given_to_a_node_that_would_find_them_changed) {
+  Sphere s(device()), other(device());
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    s.change(s.others);
+    launch(count_around, 1, other.mesh, other.faces);
+    node = captured_launch();
+    s.mesh.rebuild();
+  });
+  expect_contains(error_of([&] { graph.set(node, count_around, s.mesh, s.faces); }), "not made anew");
+  graph.launch();
+  EXPECT_EQ(other.faces.at(0), other.around);
+}
+
+TEST_P(GraphMeshes, that_a_node_is_given_later_are_refused_as_those_of_the_capture) {
+  Sphere first(device()), second(device());
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    launch(count_around, 1, first.mesh, first.faces);
+    node = captured_launch();
+  });
+  graph.set(node, count_around, second.mesh, second.faces);
+  graph.launch();
+  EXPECT_EQ(second.faces.at(0), second.around);
+  second.change(second.others);
+  expect_contains(error_of([&] { graph.launch(); }), kRebuild);
+  second.mesh.rebuild();
+  graph.launch();
+  EXPECT_NE(second.faces.at(0), second.around);
+}
+
+TEST_P(GraphMeshes, are_not_changed_by_a_launch_that_is_refused_for_another_one) {
+  Sphere s(device()), stale(device());
+  const Array<std::uint64_t> id(device(), {stale.mesh.id()});
+  stale.change(stale.whole);
+  const auto change = kernel("change and ask", [](Arr<int> indices, Arr<const std::uint64_t> id) {
+    indices[0] = Int(indices[0]) + mesh_query_point(id[0], Vec3(0, 0, 0)).face * 0;
+  });
+  const std::string refusal = error_of([&] { launch(change, 1, s.indices, id); });
+  expect_contains(refusal, "rebuild()");
+  expect_contains(refusal, "change and ask");
+  EXPECT_EQ(s.count(), s.around);
+}
+
+TEST_P(GraphMeshes, that_are_made_later_hear_of_what_a_graph_writes) {
+  Sphere s(device());
+  Array<int> later = s.whole.clone();
+  const Graph graph = capture(device(), [&] { later.copy_from(s.others); });
+  const Mesh mesh(s.points, later);
+  launch(count_around, 1, mesh, s.faces);
+  graph.launch();
+  expect_contains(error_of([&] { launch(count_around, 1, mesh, s.faces); }), "rebuild()");
+}
+
+TEST_P(GraphMeshes, triangles_of_points_that_are_none_are_found_by_nobody) {
+  Sphere s(device());
+  Array<int> written = s.whole.clone();
+  const Graph graph = capture(device(), [&] {
+    s.change(written);
+    s.mesh.rebuild();
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  graph.launch();
+  EXPECT_EQ(s.faces.at(0), s.around);
+  for (const int none : {1 << 30, -1, int(s.data.points.size())}) {
+    // One triangle around point 0, in one corner that is another.
+    std::vector<int> bad = s.data.indices;
+    const auto at = std::ranges::find(bad, bad[0]) - bad.begin();
+    bad[std::size_t(at - at % 3 + (at + 1) % 3)] = none;
+    written.assign(bad);
+    graph.launch();
+    EXPECT_EQ(s.faces.at(0), s.around - 1) << none;
+    s.mesh.refit();
+    EXPECT_EQ(s.count(), s.around - 1) << none;
+  }
+  const Array<std::uint64_t> id(device(), {s.mesh.id()});
+  const Graph rebuilds = capture(device(), [&] {
+    s.change(written);
+    s.mesh.rebuild();
+  });
+  written.fill(1 << 30);
+  rebuilds.launch();
+  launch(count_by_handle, 1, id, s.faces);
+  EXPECT_EQ(s.faces.at(0), 0);
+  written.copy_from(s.whole);
+  graph.launch();
+  EXPECT_EQ(s.faces.at(0), s.around);
+}
+
+TEST_P(GraphMeshes, debug_mode_reports_points_that_are_none) {
+  const Debug before = debug_mode();
+  set_debug(true);
+  Sphere s(device());
+  Array<int> written = full<int>(device(), s.whole.size(), 1 << 30);
+  const Graph graph = capture(device(), [&] {
+    s.change(written);
+    s.mesh.rebuild();
+  });
+  graph.launch();
+  expect_contains(error_of([&] { device().synchronize(); }), "triangle 0 of a mesh names point 1073741824 of 42");
+  const Array<std::uint64_t> id(device(), {s.mesh.id()});
+  launch(count_by_handle, 1, id, s.faces);
+  EXPECT_EQ(s.faces.at(0), 0);
+  set_debug(before);
+}
+
+}  // namespace
