@@ -202,6 +202,43 @@ bool can_share_timelines(VkPhysicalDevice handle) {
 
 }  // namespace
 
+// The largest heap of the device's own, and whether the host sees all of its memory.
+void describe_memory(Adapter& a) {
+  DeviceInfo& info = a.info;
+  std::uint32_t heap = VK_MAX_MEMORY_HEAPS;
+  for (std::uint32_t i = 0; i < a.memory.memoryHeapCount; ++i)
+    if ((a.memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) &&
+        a.memory.memoryHeaps[i].size > info.memory_bytes) {
+      heap = i;
+      info.memory_bytes = a.memory.memoryHeaps[i].size;
+    }
+  for (std::uint32_t i = 0; i < a.memory.memoryTypeCount; ++i) {
+    constexpr VkMemoryPropertyFlags kMapped = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
+                                              VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                              VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    const VkMemoryType& type = a.memory.memoryTypes[i];
+    info.host_visible = info.host_visible || (type.heapIndex == heap && (type.propertyFlags & kMapped) == kMapped);
+  }
+}
+
+// What the extensions and features give together.
+void describe_extensions(Adapter& a, VkPhysicalDevice handle) {
+  const Features& features = a.features;
+  const auto has = [&](const char* name) { return contains(a.extensions, name); };
+  a.memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  a.portability_subset = has(kPortabilitySubset);
+  a.info.ray_query = a.ray_query = features[Feature::acceleration_structure] && features[Feature::ray_query] &&
+                                   has(VK_KHR_RAY_QUERY_EXTENSION_NAME) &&
+                                   has(VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME) &&
+                                   has(VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME);
+  if (!a.ray_query) {
+    a.features.set(Feature::acceleration_structure, false);
+    a.features.set(Feature::ray_query, false);
+  }
+  a.memory_fd = has(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME) && can_share_memory(handle, a.buffer_usage());
+  a.semaphore_fd = has(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME) && can_share_timelines(handle);
+}
+
 Adapter describe(VkPhysicalDevice handle, std::uint32_t instance_version) {
   VkPhysicalDeviceProperties properties{};
   vkGetPhysicalDeviceProperties(handle, &properties);
@@ -229,6 +266,7 @@ double dispatch_budget_of(VkPhysicalDeviceType type, std::uint32_t timestamp_bit
   return is_gpu && timestamp_bits > 0 ? 0.5 : 0;
 }
 
+// In one piece: Vulkan's structs of properties point to each other until all of them are filled in.
 Adapter describe(VkPhysicalDevice handle, std::uint32_t api_version, const Extensions& extensions,
                  const Features& features, std::uint32_t queue_family) {
   Adapter a;
@@ -246,20 +284,8 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t api_version, const Exten
   a.missing = lacks(a);
   if (a.api_version < VK_API_VERSION_1_2) return a;
 
+  describe_extensions(a, handle);
   const auto has = [&](const char* name) { return contains(extensions, name); };
-  a.memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-  a.portability_subset = has(kPortabilitySubset);
-  a.info.ray_query = a.ray_query = features[Feature::acceleration_structure] && features[Feature::ray_query] &&
-                                   has(VK_KHR_RAY_QUERY_EXTENSION_NAME) &&
-                                   has(VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME) &&
-                                   has(VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME);
-  if (!a.ray_query) {
-    a.features.set(Feature::acceleration_structure, false);
-    a.features.set(Feature::ray_query, false);
-  }
-  a.memory_fd = has(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME) && can_share_memory(handle, a.buffer_usage());
-  a.semaphore_fd = has(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME) && can_share_timelines(handle);
-
   VkPhysicalDeviceVulkan11Properties properties11{};
   properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
   VkPhysicalDeviceVulkan12Properties properties12{};
@@ -301,20 +327,7 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t api_version, const Exten
   info.cache_key =
       fmt::format("{}-{:x}-{:x}-{:x}-{}-{}", hex(properties11.driverUUID), a.properties.vendorID, a.properties.deviceID,
                   a.properties.driverVersion, hex(a.properties.pipelineCacheUUID), properties12.driverInfo);
-  std::uint32_t heap = VK_MAX_MEMORY_HEAPS;
-  for (std::uint32_t i = 0; i < a.memory.memoryHeapCount; ++i)
-    if ((a.memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) &&
-        a.memory.memoryHeaps[i].size > info.memory_bytes) {
-      heap = i;
-      info.memory_bytes = a.memory.memoryHeaps[i].size;
-    }
-  for (std::uint32_t i = 0; i < a.memory.memoryTypeCount; ++i) {
-    constexpr VkMemoryPropertyFlags kMapped = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
-                                              VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-                                              VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    const VkMemoryType& type = a.memory.memoryTypes[i];
-    info.host_visible = info.host_visible || (type.heapIndex == heap && (type.propertyFlags & kMapped) == kMapped);
-  }
+  describe_memory(a);
   info.wraps_host = a.host_import_alignment > 0;
   info.int64 = features[Feature::shader_int64];
   info.max_allocation = properties11.maxMemoryAllocationSize;
@@ -382,6 +395,7 @@ std::shared_ptr<Instance> Instance::get(bool validation) {
   return instance;
 }
 
+// In one piece: a list of what Vulkan is asked for, whose parts point to each other until the instance is made.
 Instance::Instance(bool validation) : process_(platform::process_id()) {
   load_loader();
   api_version_ = std::min(volkGetInstanceVersion(), kNewestVersion);

@@ -9,13 +9,13 @@
 #include "../../backends/vulkan/interop.h"
 #include "../../frontend/support/error.h"
 #include "../core/state.h"
+#include "../core/view.h"
 #include "../extent.h"
-#include "../graph/capture.h"
+#include "../work/capture.h"
 #include "../work/observe.h"
 #include "../work/work.h"
 #include "host_copy_state.h"
 #include "strided_copy.h"
-#include "view.h"
 
 namespace weft {
 

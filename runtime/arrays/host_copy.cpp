@@ -8,7 +8,7 @@
 
 #include "../../frontend/support/error.h"
 #include "../detail/host_vector.h"
-#include "../graph/capture.h"
+#include "../work/capture.h"
 #include "../work/work.h"
 #include "host_copy_state.h"
 
@@ -72,7 +72,7 @@ std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t f
                                                std::byte* to) {
   // Staging memory goes back part by part.
   constexpr std::uint64_t kPart = 64ull << 20;
-  Capture::refuse_waits("elements are copied to the host");
+  refuse_waits("elements are copied to the host");
   auto state = std::make_unique<HostCopyState>(storage.device, Device(storage.device).stream());
   StreamState& stream = state_of(state->stream);
   for (std::uint64_t at = 0; at < bytes; at += kPart) {

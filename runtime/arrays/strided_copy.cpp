@@ -10,9 +10,9 @@
 #include "../../frontend/language/report.h"
 #include "../../frontend/support/error.h"
 #include "../core/state.h"
-#include "../graph/capture.h"
 #include "../indexed_array.h"
 #include "../launch.h"
+#include "../work/capture.h"
 #include "../work/observe.h"
 #include "scalars.h"
 

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "../../backends/reference/reference.h"
@@ -16,8 +14,7 @@
 #include "../../backends/vulkan/vulkan.h"
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/platform.h"
-#include "../graph/capture.h"
-#include "../reports/profile_log.h"
+#include "context.h"
 #include "process.h"
 #include "state.h"
 
@@ -322,7 +319,7 @@ Stream Device::create_stream(StreamPriority priority, Loc loc) const {
 
 void Device::synchronize(Loc loc) const {
   detail::called_from(loc, [&] {
-    detail::Capture::refuse_waits();
+    detail::refuse_waits();
     state_->default_stream->deliver_from([&](detail::Reports& found) {
       for (StreamState* s : state_->all_streams()) s->synchronize(found);
       state_->parked.free_finished(*state_->device);
@@ -346,93 +343,12 @@ CompileCounts Device::compile_counts() const {
   return {s.emitted, s.loaded, s.rejected};
 }
 
-namespace {
-// An event of a capture has no stream, and the capture's number for a ticket.
-void refuse_captured(const std::shared_ptr<StreamState>& stream, std::uint64_t ticket) {
-  if (!stream && ticket)
-    throw Error(
-        ErrorKind::invalid_argument,
-        "this event was recorded in a capture: it is no moment in the work of a stream. Record one after the launch of "
-        "the graph");
-}
-}  // namespace
-
-bool Event::done(Loc loc) const {
-  return detail::called_from(loc, [&] {
-    refuse_captured(stream_, ticket_);
-    return !stream_ || stream_->with([&](backend::Stream& s) { return s.done(ticket_); });
-  });
-}
-void Event::wait(Loc loc) const {
-  detail::called_from(loc, [&] {
-    detail::Capture::refuse_waits();
-    refuse_captured(stream_, ticket_);
-    if (stream_) stream_->wait(ticket_);
-  });
-}
-bool Event::wait_for(double seconds, Loc loc) const {
-  return detail::called_from(loc, [&] {
-    detail::Capture::refuse_waits();
-    if (!(seconds >= 0)) throw Error(ErrorKind::invalid_argument, fmt::format("a wait of {} seconds", seconds));
-    using Clock = std::chrono::steady_clock;
-    constexpr double kForEver = 1e8;  // what a clock can count; some years
-    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                        std::chrono::duration<double>(std::min(seconds, kForEver)));
-    Clock::duration pause = std::chrono::microseconds(20);
-    while (!done()) {
-      const Clock::duration left = end - Clock::now();
-      if (left <= Clock::duration::zero()) return false;
-      std::this_thread::sleep_for(std::min(pause, left));
-      pause = std::min<Clock::duration>(2 * pause, std::chrono::milliseconds(1));
-    }
-    wait();
-    return true;
-  });
-}
-
-// In a capture order follows from the arrays alone: events there say nothing that the graph does not know.
-Event Stream::record(Loc loc) const {
-  return detail::called_from(loc, [&] {
-    Event event;
-    if (detail::Capture* capture = detail::Capture::current()) {
-      capture->stream_for(*state_->device);  // refuses other devices
-      event.ticket_ = capture->serial;
-      return event;
-    }
-    event.stream_ = state_;
-    event.ticket_ = state_->with([](backend::Stream& s) { return s.submit(); });
-    return event;
-  });
-}
-void Stream::wait(const Event& event, Loc loc) const {
-  detail::called_from(loc, [&] {
-    if (detail::Capture* capture = detail::Capture::current()) {
-      capture->stream_for(*state_->device);
-      if (!event.stream_ && (event.ticket_ == 0 || event.ticket_ == capture->serial)) return;
-      throw Error(
-          ErrorKind::invalid_argument,
-          fmt::format("a stream is to wait, while {}, for an event from outside: let the stream wait before what is "
-                      "captured is launched",
-                      capture->doing()));
-    }
-    refuse_captured(event.stream_, event.ticket_);
-    if (!event.stream_) return;
-    if (event.stream_->device != state_->device) {
-      const std::string &own = state_->device->device->info().name, &other = event.stream_->device->device->info().name;
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("a stream of device {} is to wait for an event of device {}{}: wait for it on the host",
-                              own, other, other == own ? " (2)" : ""));  // as profiles tell them apart
-    }
-    event.stream_->start(event.ticket_);
-  });
-}
-
 void Stream::submit(Loc loc) {
   detail::called_from(loc, [&] { state_->with([](backend::Stream& s) { s.submit(); }); });
 }
 void Stream::synchronize(Loc loc) {
   detail::called_from(loc, [&] {
-    detail::Capture::refuse_waits();
+    detail::refuse_waits();
     state_->deliver_from([&](detail::Reports& found) { state_->synchronize(found); });
   });
 }

@@ -5,29 +5,29 @@
 #include <iterator>
 
 #include "../../frontend/support/error.h"
-#include "../graph/capture.h"
+#include "generation.h"
 #include "state.h"
 
 namespace weft::detail {
 
-void Handles::add(const std::shared_ptr<Storage>& element, std::shared_ptr<std::atomic<bool>> stale) {
+void Handles::add(const std::shared_ptr<Storage>& element, std::shared_ptr<const Generation> structure) {
   std::vector<Element> ended;  // whose watches may go once the lock is
   {
     std::lock_guard lock(mutex_);
     const auto gone = std::ranges::partition(elements_, [](const Element& e) { return !e.storage.expired(); });
     ended.assign(std::make_move_iterator(gone.begin()), std::make_move_iterator(gone.end()));
     elements_.erase(gone.begin(), gone.end());
-    elements_.push_back({element, std::move(stale)});
+    elements_.push_back({element, std::move(structure)});
     element->is_handle = true;
   }
   changed();
 }
 
 void Handles::gone(const std::shared_ptr<Storage>& element) {
-  std::shared_ptr<std::atomic<bool>> dropped;  // whose watch may go once the lock is
+  std::shared_ptr<const Generation> dropped;  // whose watch may go once the lock is
   std::lock_guard lock(mutex_);
   for (Element& e : elements_)
-    if (!e.storage.owner_before(element) && !element.owner_before(e.storage)) dropped = std::move(e.stale);
+    if (!e.storage.owner_before(element) && !element.owner_before(e.storage)) dropped = std::move(e.structure);
 }
 
 void Handles::changed() {
@@ -57,36 +57,26 @@ void Handles::end(backend::Device& device) {
   graves_.clear();
 }
 
-template <class F>
-void Handles::refuse_if(const F& is_stale) {
+void Handles::refuse_unbuilt() {
   References kept;  // the last to let go of one may not have the lock
-  bool stale = false;
+  bool unbuilt = false;
   {
     std::lock_guard lock(mutex_);
     for (const Element& e : elements_) {
-      if (!e.stale || !is_stale(e.stale)) continue;
+      if (!e.structure || e.structure->held() != Generation::kNone) continue;
       auto storage = e.storage.lock();
-      stale |= bool(storage);
+      unbuilt |= bool(storage);
       kept.push_back(std::move(storage));
     }
   }
-  if (stale)
+  if (unbuilt)
     throw Error(ErrorKind::invalid_argument,
                 "a kernel goes by handles while a mesh or a hierarchy of boxes needs its rebuild(): the indices of the "
                 "mesh have changed, or its last refit or rebuild failed");
 }
 
-void Handles::refuse_stale(const StreamState& stream) {
-  refuse_if([&](const auto& mark) { return *mark || (stream.capture && !stream.capture->find(mark)); });
-}
-
-void Handles::refuse(std::span<const std::shared_ptr<std::atomic<bool>>> structures) {
-  if (structures.empty()) return;
-  refuse_if([&](const auto& mark) { return std::ranges::count(structures, mark) > 0; });
-}
-
 References Handles::all(StreamState& stream) {
-  refuse_stale(stream);
+  refuse_unbuilt();
   References found;
   std::vector<Written> waits;
   std::shared_ptr<const References> beyond;

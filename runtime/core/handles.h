@@ -1,6 +1,5 @@
 // The structures of a device that kernels find by 64-bit values. Internal to the runtime.
 #pragma once
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -11,6 +10,7 @@
 
 namespace weft::detail {
 
+class Generation;
 struct StreamState;
 
 /// Which memory is behind handles: elements at whose addresses kernels read, and what these refer to. A kernel that
@@ -18,8 +18,8 @@ struct StreamState;
 class Handles {
  public:
   /// From now on kernels may read this element by its address, until its memory goes.
-  /// \param stale  turns true when the structure is no longer what it says, until it is made anew; may be null
-  void add(const std::shared_ptr<Storage>& element, std::shared_ptr<std::atomic<bool>> stale);
+  /// \param structure  which is refused while the device holds none of its data; null: never
+  void add(const std::shared_ptr<Storage>& element, std::shared_ptr<const Generation> structure);
   /// The structure of an element is gone: nobody is to wait until it is made anew.
   void gone(const std::shared_ptr<Storage>& element);
   /// An element refers to other memory than before.
@@ -35,22 +35,18 @@ class Handles {
   void bury(const backend::Allocation& element, std::span<const Written> writes);
   void end(backend::Device& device);
 
-  /// Errors: Error(invalid_argument) while a structure is stale, or has become so in the capture that the stream is of.
-  void refuse_stale(const StreamState& stream);
-  /// And where one is among these: it would be when the work comes to it.
-  void refuse(std::span<const std::shared_ptr<std::atomic<bool>>> structures);
+  /// Errors: Error(invalid_argument) while a structure needs its rebuild.
+  void refuse_unbuilt();
   /// All elements and what they refer to, each once. Work on `stream` may begin after this.
-  /// Errors: as refuse_stale()
+  /// Errors: as refuse_unbuilt()
   /// Cost: a few dozen nanoseconds for each, and more after one was made, changed or gone.
   References all(StreamState& stream);
 
  private:
   struct Element {
     std::weak_ptr<Storage> storage;
-    std::shared_ptr<std::atomic<bool>> stale;
+    std::shared_ptr<const Generation> structure;
   };
-  template <class F>
-  void refuse_if(const F& is_stale);
   std::mutex mutex_;
   std::vector<Element> elements_;
   /// What the elements refer to, each once; empty: not known. The elements keep it, so it is dropped with the first of

@@ -13,12 +13,12 @@
 
 #include "../../backends/backend.h"
 #include "../detail/packed.h"
-#include "../reports/report_buffer.h"
 #include "brief_lock.h"
 #include "handles.h"
 #include "pacer.h"
 #include "parked.h"
 #include "programs.h"
+#include "report_buffer.h"
 #include "stream_clock.h"
 
 namespace weft {
@@ -29,11 +29,10 @@ struct SharedMemory;
 
 namespace weft::detail {
 
-class FormCell;
+class Generation;
 
 struct DeviceState;
 class Capture;
-class ProfileLog;
 
 /// A stream; lives as long as its device, so that arrays may name the streams that worked on them.
 struct StreamState {
@@ -234,6 +233,14 @@ struct StreamState {
 /// For messages about two devices: the name of the first, told apart where both have one name.
 std::string name_beside(const DeviceState& device, const DeviceState& other);
 
+/// Hears of the streams of a device: a profile does.
+class StreamListener {
+ public:
+  virtual ~StreamListener() = default;
+  /// A stream begins, which is given no work yet.
+  virtual void join(StreamState& stream) = 0;
+};
+
 struct DeviceState : std::enable_shared_from_this<DeviceState> {
   ~DeviceState();
 
@@ -256,7 +263,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::atomic<double> dispatch_budget = 0;            ///< seconds; 0: none
   std::atomic<std::uint64_t> waits = 0;               ///< for semaphores, by any stream: what the queue gets then waits
   std::mutex mutex;                                   ///< guards what follows
-  std::shared_ptr<ProfileLog> profile;                ///< hears of all work
+  std::shared_ptr<StreamListener> profile;            ///< hears of all work
   std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream
   std::vector<StreamState*> idle;                     ///< streams that no handle names
   std::map<std::uintptr_t, std::uint64_t> wrapped;    ///< memory outside that arrays stand on: address, bytes
@@ -326,7 +333,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::atomic<bool> lent = false;  ///< others know where it is, and may write
   /// Grows from storage to storage: tells which was there before.
   const std::uint64_t serial = next_serial();
-  std::shared_ptr<FormCell> structure;  ///< whose data have an array here, and are known by it; set where it is made
+  std::shared_ptr<Generation> structure;  ///< whose data are known by their array here; set where it is made
 
   static std::uint64_t next_serial();
 

@@ -6,8 +6,9 @@
 #include "../../backends/vulkan/interop.h"
 #include "../../frontend/support/error.h"
 #include "../device.h"
-#include "../graph/capture.h"
+#include "context.h"
 #include "state.h"
+#include "view.h"
 
 namespace weft::detail {
 
@@ -115,7 +116,6 @@ void Storage::order_after_others(StreamState& stream, bool writes) {
 }
 
 void Storage::touched(StreamState& stream, backend::Ticket ticket, bool writes) {
-  if (stream.capture) return stream.capture->touch(shared_from_this(), writes);
   std::lock_guard lock(mutex_);
   auto own = std::ranges::find(uses_, &stream, &Use::stream);
   if (own == uses_.end()) {
@@ -170,7 +170,7 @@ void Storage::forget(std::span<const Use> done) {
 
 void Storage::wait_for_writers() {
   check_present();
-  Capture::refuse_waits();
+  refuse_waits();
   device->device->check_alive();
   const std::vector<Use> list = before_host_reads();
   if (list.empty()) return;
@@ -188,14 +188,14 @@ std::vector<Storage::Use> Storage::users() {
 
 void Storage::wait_for_users() {
   check_present();
-  Capture::refuse_waits();
+  refuse_waits();
   device->device->check_alive();
   wait_for(users());
 }
 
 void Storage::wait_for_everybody() {
   check_present();
-  Capture::refuse_waits();
+  refuse_waits();
   device->device->check_alive();
   std::vector<Use> list = awaited();
   const std::vector<Use> own = users();
@@ -426,7 +426,7 @@ Watchers Storage::watchers() {
 
 void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
   check_present();
-  Capture::refuse_waits();
+  refuse_waits();
   device->device->check_alive();
   const std::vector<Use> list = before_host_reads();
   // Without a writer any stream will do.
@@ -488,6 +488,10 @@ std::shared_ptr<Storage> import_shared(const std::shared_ptr<DeviceState>& devic
                                        std::uint64_t bytes) {
   const backend::VulkanAccess access(*device->device, "import_memory()");
   return std::make_shared<Storage>(device, access.import_shared(std::move(memory), bytes), nullptr, Storage::Outside{});
+}
+
+View View::all_of(const std::shared_ptr<Storage>& storage) {
+  return View(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
 }
 
 void claim(DeviceState& device, std::uintptr_t begin, std::uint64_t bytes) {

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "../device.h"
-#include "../work/context.h"
+#include "context.h"
 #include "state.h"
 
 namespace weft {

@@ -1,12 +1,11 @@
 // Structures among the arguments of a launch, noted while these are taken. Internal to the runtime.
 #pragma once
-#include <atomic>
 #include <memory>
 #include <span>
 
 namespace weft::detail {
 
-struct FormUse;
+struct StructureUse;
 
 /// The structures that one launch is given. They are noted from the beginning of this object until its close(), or
 /// until another one of this thread begins: a structure may launch kernels while it is taken.
@@ -25,11 +24,8 @@ class GivenStructures {
   /// Of this thread, or null: what is taken by then is no argument of a launch.
   static GivenStructures* current();
   bool is_for_graph() const { return for_ == For::graph; }
-  void note(const FormUse& use);
-  /// One that is a mesh, by its mark: see Capture::Stale.
-  void note(const std::shared_ptr<std::atomic<bool>>& mesh);
-  std::span<const FormUse> forms() const;
-  std::span<const std::shared_ptr<std::atomic<bool>>> meshes() const;
+  void note(const StructureUse& use);
+  std::span<const StructureUse> uses() const;
 
  private:
   struct List;

@@ -9,10 +9,10 @@
 #include <numeric>
 
 #include "../../frontend/support/error.h"
-#include "../arrays/view.h"
 #include "../core/state.h"
+#include "../core/view.h"
 #include "../extent.h"
-#include "../graph/capture.h"
+#include "../work/capture.h"
 #include "../work/observe.h"
 #include "dlpack_abi.h"
 #include "dlpack_cuda.h"

@@ -103,8 +103,10 @@ Runs runs_of(const Elements& e, int ndim, std::uint32_t element_bytes) {
   return runs;
 }
 
-Elements elements_of(const DLTensor& t, const DlpackElement& element, int ndim, std::uint32_t element_bytes) {
-  Elements e;
+namespace {
+
+// The CUDA device whose memory it is, or the host's.
+void take_device(Elements& e, const DLTensor& t) {
   switch (type_of(t.device)) {
     case kDLCPU:
     case kDLCUDAHost: break;
@@ -118,6 +120,43 @@ Elements elements_of(const DLTensor& t, const DlpackElement& element, int ndim, 
           fmt::format("the tensor is in memory of {}; arrays are made of tensors on the CPU (kDLCPU) and on CUDA",
                       device_name(t.device)));
   }
+}
+
+void take_shape(Elements& e, const DLTensor& t, const DlpackElement& element, int ndim,
+                const std::vector<std::int64_t>& strides) {
+  for (std::size_t k = 0; k < std::size_t(ndim); ++k) {
+    e.shape[k] = t.shape[k];
+    e.count *= t.shape[k];
+    if (t.shape[k] <= 1) {  // it leads nowhere, and some libraries put there what must not be used
+      if (__builtin_mul_overflow(strides[k], std::int64_t(element.bytes), &e.stride[k]) || e.stride[k] < 0)
+        e.stride[k] = 0;
+      continue;
+    }
+    if (strides[k] < 0) invalid(fmt::format("stride {} of dimension {} is negative", strides[k], k));
+    std::int64_t reach = 0;
+    if (__builtin_mul_overflow(strides[k], std::int64_t(element.bytes), &e.stride[k]) ||
+        __builtin_mul_overflow(e.stride[k], t.shape[k] - 1, &reach) ||
+        __builtin_add_overflow(e.extent, std::uint64_t(reach), &e.extent) || e.extent > std::uint64_t(INT64_MAX))
+      invalid("its strides are larger than any memory");
+  }
+}
+
+void take_data(Elements& e, const DLTensor& t, const DlpackElement& element) {
+  if (!t.data) invalid("its data is null");
+  auto begin = reinterpret_cast<std::uintptr_t>(t.data);
+  if (__builtin_add_overflow(begin, t.byte_offset, &begin) || e.extent > UINTPTR_MAX - begin)
+    invalid(fmt::format("its data with the byte_offset of {} reach beyond all memory", t.byte_offset));
+  e.data = reinterpret_cast<std::byte*>(begin);
+  if (begin % element.bytes)
+    invalid(fmt::format("its data with the byte_offset of {} is not aligned to scalars of {} bytes", t.byte_offset,
+                        element.bytes));
+}
+
+}  // namespace
+
+Elements elements_of(const DLTensor& t, const DlpackElement& element, int ndim, std::uint32_t element_bytes) {
+  Elements e;
+  take_device(e, t);
   const DLDataType wanted{element.code, element.bits, 1};
   if (t.dtype.code != wanted.code || t.dtype.bits != wanted.bits || t.dtype.lanes != 1)
     invalid(fmt::format("the tensor's elements are {}, and the array's scalars are {}", type_name(t.dtype),
@@ -139,33 +178,12 @@ Elements elements_of(const DLTensor& t, const DlpackElement& element, int ndim, 
     tight *= element.sizes[k];
   }
   e.extent = element_bytes;
-  for (std::size_t k = 0; k < std::size_t(ndim); ++k) {
-    e.shape[k] = t.shape[k];
-    e.count *= t.shape[k];
-    if (t.shape[k] <= 1) {  // it leads nowhere, and some libraries put there what must not be used
-      if (__builtin_mul_overflow(strides[k], std::int64_t(element.bytes), &e.stride[k]) || e.stride[k] < 0)
-        e.stride[k] = 0;
-      continue;
-    }
-    if (strides[k] < 0) invalid(fmt::format("stride {} of dimension {} is negative", strides[k], k));
-    std::int64_t reach = 0;
-    if (__builtin_mul_overflow(strides[k], std::int64_t(element.bytes), &e.stride[k]) ||
-        __builtin_mul_overflow(e.stride[k], t.shape[k] - 1, &reach) ||
-        __builtin_add_overflow(e.extent, std::uint64_t(reach), &e.extent) || e.extent > std::uint64_t(INT64_MAX))
-      invalid("its strides are larger than any memory");
-  }
+  take_shape(e, t, element, ndim, strides);
   if (e.count == 0) {
     e.extent = 0;
     return e;
   }
-  if (!t.data) invalid("its data is null");
-  auto begin = reinterpret_cast<std::uintptr_t>(t.data);
-  if (__builtin_add_overflow(begin, t.byte_offset, &begin) || e.extent > UINTPTR_MAX - begin)
-    invalid(fmt::format("its data with the byte_offset of {} reach beyond all memory", t.byte_offset));
-  e.data = reinterpret_cast<std::byte*>(begin);
-  if (begin % element.bytes)
-    invalid(fmt::format("its data with the byte_offset of {} is not aligned to scalars of {} bytes", t.byte_offset,
-                        element.bytes));
+  take_data(e, t, element);
   if (overlap(e, ndim, element_bytes)) invalid("its strides let elements lie on each other");
   return e;
 }

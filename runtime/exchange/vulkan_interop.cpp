@@ -11,8 +11,8 @@
 #include "../../frontend/support/error.h"
 #include "../core/state.h"
 #include "../extent.h"
-#include "../graph/capture.h"
 #include "../graph/captured_memory.h"
+#include "../work/capture.h"
 #include "../work/observe.h"
 
 namespace weft {
@@ -82,14 +82,13 @@ struct Recording::State {
     release();
     reached = {};  // of a submission that did not come
     try {
-      const auto locked_forms = memory.forms().lock();
       order_now();
     } catch (...) {
       reached = {};  // nothing is copied
       throw;
     }
   }
-  /// The same under the lock of the forms, with nothing reached yet.
+  /// The same with nothing reached yet.
   void order_now() {
     memory.order_before(*recordings, *stream, reached);
     reached_pins.clear();
@@ -106,16 +105,10 @@ struct Recording::State {
     detail::CapturedMemory::Reached& now = kept.back().reached;
     memory.add_writes(now.writes);
     memory.touched(*recordings, ticket, now);
-    {
-      detail::Forms& forms = memory.forms();
-      const auto locked_forms = forms.lock();
-      forms.forget();
-      try {
-        forms.check("a recording that was submitted just now", "record");
-      } catch (const Error& e) {
-        refused = e;
-      }
-      forms.made();
+    try {
+      memory.check_structures();
+    } catch (const Error& e) {
+      refused = e;
     }
     memory.has_brought(now);
     release();
@@ -134,10 +127,6 @@ struct Recording::State {
 
   ~State() {
     if (recording == 0) return;
-    {
-      const auto locked_forms = memory.forms().lock();
-      memory.forms().forget();
-    }
     try {
       recordings->sleep(ticket);
       recordings->keep_from([&](detail::Reports& found) {
@@ -167,7 +156,7 @@ void Recording::prepare(Loc loc) const {
     s.device->device->check_alive();
     if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is prepared");
     const bool reported = s.reports && s.ticket != s.recording;
-    if (reported) Capture::refuse_waits();
+    if (reported) detail::refuse_waits();
     s.order();
     s.recordings->with([&](backend::Stream& b) { backend::prepared_vulkan(b, s.recording); });
     if (reported) wait();
@@ -177,14 +166,14 @@ void Recording::prepare(Loc loc) const {
 void Recording::wait(Loc loc) const {
   detail::called_from(loc, [&] {
     const State& s = state();
-    Capture::refuse_waits();
+    detail::refuse_waits();
     s.recordings->deliver_from([&](detail::Reports& found) { s.wait(found); });
   });
 }
 
 void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   State& s = state();
-  Capture::refuse_waits();
+  detail::refuse_waits();
   std::uint64_t before = 0;
   s.recordings->with([&](backend::Stream& b) {
     // The queue has the work all the same: it is known to have run when all has that the queue has.
@@ -293,7 +282,7 @@ void TimelineSemaphore::signal(std::uint64_t value, Loc loc) const {
 }
 void TimelineSemaphore::wait(std::uint64_t value, Loc loc) const {
   detail::called_from(loc, [&] {
-    Capture::refuse_waits();
+    detail::refuse_waits();
     handle_->wait(value);
   });
 }
@@ -313,6 +302,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
       Capture collecting(device, "work is recorded into a command buffer", state_.get());
       detail::call_back(work);
       made->memory = detail::CapturedMemory(collecting, "a recording", "record");
+      made->memory.refuse_first_builds();
       made->pins = made->memory.pins();
       made->reports = collecting.take_reports();
       made->operations = collecting.take();
@@ -323,14 +313,10 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
       state_->with([](backend::Stream& s) { s.submit(); });
       made->recordings = &recordings;
       made->stream = state_.get();
-      detail::Forms& forms = made->memory.forms();
-      const auto locked_forms = forms.lock();
-      forms.record();
       made->order_now();
       made->recording = made->ticket =
           recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
       made->memory.touched(recordings, made->ticket, made->reached);
-      forms.recorded();
     }
     return Recording(std::move(made));
   });
@@ -362,7 +348,7 @@ void Stream::signal(VkSemaphore semaphore, std::uint64_t value, Loc loc) const {
 
 void Device::detach(Loc loc) const {
   detail::called_from(loc, [&] {
-    Capture::refuse_waits();
+    detail::refuse_waits();
     const backend::VulkanAccess access(*state_->device, "detach()");
     if (!access.adopted())
       throw Error(ErrorKind::unsupported,

@@ -25,6 +25,7 @@ struct BvhOptions {
 
 namespace detail {
 struct BvhState;
+struct BvhTree;
 void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers);
 }  // namespace detail
 
@@ -103,15 +104,10 @@ class Bvh {
  private:
   friend class Mesh;
   /// From now on the mesh alone refits and rebuilds it.
-  void hand_over();
+  detail::BvhTree& hand_over();
+  /// Errors: Error(invalid_argument) for that of a mesh.
+  detail::BvhTree& own_tree();
   const BvhData& arrays() const;
-  void refuse_if_handed_over() const;
-  void refit_now(const Array<vec3>& lowers, const Array<vec3>& uppers);
-  bool refit_writes_header(const Array<vec3>& lowers, const Array<vec3>& uppers) const;
-  /// Before anything changes. Errors: as detail::refuse_change()
-  void refuse_refit(const Array<vec3>& lowers, const Array<vec3>& uppers, bool writes_header) const;
-  void refuse_rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) const;
-  void rebuild_now(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups);
   static Array<vec3> checked(const Device& device, std::span<const vec3> values, std::span<const vec3> lowers,
                              std::span<const vec3> uppers, Loc loc) {
     detail::called_from(loc, [&] { detail::check_boxes(lowers, uppers); });

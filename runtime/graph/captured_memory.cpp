@@ -7,30 +7,22 @@
 #include <utility>
 
 #include "../../frontend/support/error.h"
-#include "../arrays/view.h"
+#include "../core/view.h"
 #include "../work/observe.h"
 
 namespace weft::detail {
 
-namespace {
-View all_of(const std::shared_ptr<Storage>& storage) {
-  return View(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
-}
-}  // namespace
-
 CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* again)
     : brings_(std::move(capture.brings)),
-      structures_(std::move(capture.structures)),
-      forms_(std::move(capture.forms)),
+      uses_(std::move(capture.uses)),
       serial_(capture.serial),
       by_handles_(capture.by_handles),
       device_(&capture.device()),
       what_(what),
       again_(again) {
+  capture.refuse_changed("the capture ends");
   for (const Bring& b : brings_)
     if (b.idle) idle_.push_back(b.from);
-  forms_.settle();
-  structures_.here.clear();  // of the capture alone: all that had handles
   std::ranges::sort(idle_);
   idle_.erase(std::ranges::unique(idle_).begin(), idle_.end());
   const auto may_replace = [&](const Bring& b) {
@@ -77,31 +69,78 @@ void CapturedMemory::check_present() const {
   for (const Bring& b : brings_)
     if (std::ranges::any_of(b.list, [](const auto& s) { return s->is_freed(); }))
       refuse("it was made", captured, {}, {});
-  if (any_used([](const Capture::Stale& stale) { return stale->load(); }))
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} works on a mesh that needs its rebuild(): the indices of the mesh have changed, or its "
-                            "last refit or rebuild failed; if the mesh is gone, {} again",
-                            what_, again_));
-  forms_.check(what_, again_);
+  check_structures();
 }
 
+// Of a launch that was given other arguments those alone count.
 template <class F>
-bool CapturedMemory::any_used(const F& f) const {
-  return std::ranges::any_of(structures_.used, f) || std::ranges::any_of(given_, [&](const auto& given) {
-           return std::ranges::any_of(given.second.structures, f);
-         });
+void CapturedMemory::each_use(const F& f) const {
+  for (const Capture::Use& use : uses_)
+    if (!given_.contains(use.launch)) f(use);
+  for (const auto& [launch, given] : given_)
+    for (const Capture::Use& use : given.uses) f(use);
+}
+
+bool CapturedMemory::uses(const Generation* structure) const {
+  bool found = false;
+  each_use([&](const Capture::Use& use) { found |= use.structure.get() == structure; });
+  return found;
+}
+
+void CapturedMemory::check_structures() const {
+  const auto is_built_here = [&](const Capture::Use& use) {
+    return std::ranges::any_of(uses_, [&](const Capture::Use& u) { return u.first && u.structure == use.structure; });
+  };
+  each_use([&](const Capture::Use& use) {
+    const std::uint64_t held = use.structure->held();
+    if (held == use.number || (held == Generation::kNone && is_built_here(use))) return;
+    const std::string refusal =
+        held == Generation::kNone
+            ? fmt::format(
+                  "{} works on {}, of which the device holds nothing that may be asked: indices of a mesh have "
+                  "changed, its last refit or rebuild failed, or what builds it has not run. Call its "
+                  "rebuild(), or launch that; if it is gone, {} again",
+                  what_, use.what(), again_)
+            : fmt::format(
+                  "{} works on {}, and the device holds another one: it was built otherwise since, or in other "
+                  "memory. {} again",
+                  what_, use.what(), again_);
+    throw Error(ErrorKind::invalid_argument, refusal, use.kernel ? use.kernel->name : "",
+                use.kernel ? use.kernel->loc : Loc());
+  });
+}
+
+void CapturedMemory::check_given(std::span<const StructureUse> given) const {
+  for (const StructureUse& use : given)
+    for (const Capture::Use& built : uses_) {
+      if (built.launch != SIZE_MAX || built.structure != use.structure) continue;
+      if (built.changed)
+        throw Error(ErrorKind::invalid_argument,
+                    fmt::format("arguments are set with {}, whose indices the graph changes", use.what()));
+      if (built.number != use.number)
+        throw Error(ErrorKind::invalid_argument,
+                    fmt::format("arguments are set with {}, which the graph builds as {}, of another size or in other "
+                                "memory",
+                                use.what(), built.what()));
+    }
+}
+
+void CapturedMemory::refuse_first_builds() const {
+  for (const Capture::Use& use : uses_)
+    if (use.first)
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("{} is built for the first time by {}: build it before", use.what(), what_));
 }
 
 // Tapes from outside, and structures that the capture did not know to stand there: it has told the others.
 template <class F>
 void CapturedMemory::each_watcher(const Write& write, const F& f) const {
   if (!write.to.storage()->watched() || write.to.size() == 0) return;
-  const auto is_known = [&](const Watcher& w) {
-    return (write.by_itself && w.serial < serial_) ||
-           (write.known && std::ranges::any_of(*write.known, [&](const auto& s) { return s.get() == w.stale(); }));
+  const auto is_told = [&](const Watcher& w) {
+    return !w.stands_on(write.to) || (write.by_itself && w.serial < serial_);
   };
   for (const auto& w : write.to.storage()->watchers())
-    if (!w->captured && !(w->stale() && (!w->stands_on(write.to) || is_known(*w)))) f(w);
+    if (!w->captured && !(w->structure() && is_told(*w))) f(w);
 }
 
 namespace {
@@ -196,23 +235,20 @@ void CapturedMemory::note_brought(Reached& reached) const {
 }
 
 void CapturedMemory::add_writes(std::vector<Write>& all) const {
-  const auto through_elements = [&](const Capture::Used& u, const auto& known) {
+  const auto through_elements = [&](const Capture::Used& u) {
     if (!u.changes || !leads_on(*u.storage)) return;
     References held;
     u.storage->reach(held);
-    for (const auto& s : held) all.push_back({.to = all_of(s), .known = known(*s), .by_elements = true});
+    for (const auto& s : held) all.push_back({.to = View::all_of(s), .by_elements = true});
   };
   for (const Capture::Used& u : used_) {
     // Whatever stood there was asked in the capture which of the elements it would change.
-    if (u.writes) all.push_back({.to = all_of(u.storage), .by_itself = true});
-    through_elements(u, [&](Storage& s) {
-      const bool held_there = std::ranges::count(u.watched, &s) > 0;
-      return held_there ? &structures_.written : nullptr;
-    });
+    if (u.writes) all.push_back({.to = View::all_of(u.storage), .by_itself = true});
+    through_elements(u);
   }
   for (const auto& [launch, given] : given_) {
-    for (const View& changed : given.changed) all.push_back({.to = changed, .known = &given.stale});
-    for (const Capture::Used& u : given.memory) through_elements(u, [&](Storage&) { return &given.stale; });
+    for (const View& changed : given.changed) all.push_back({.to = changed});
+    for (const Capture::Used& u : given.memory) through_elements(u);
   }
 }
 
@@ -223,9 +259,9 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
   add_writes(reached.writes);
   for (const Write& write : reached.writes)
     each_watcher(write, [&](const std::shared_ptr<Watcher>& w) {
-      if (!w->stale()) return w->before_write(write.to, copies, {.by = what_});
+      if (!w->structure()) return w->before_write(write.to, copies, {.by = what_});
       // Whether it is used before or after, nobody knows.
-      if (by_handles_ || any_used([&](const Capture::Stale& s) { return s.get() == w->stale(); }))
+      if (by_handles_ || uses(w->structure()))
         throw Error(ErrorKind::invalid_argument,
                     fmt::format("{} changes indices of a mesh, which it did not there when it was made, and uses "
                                 "meshes: {} again{}; where elements lead to the indices, let elements of a separate "
@@ -234,7 +270,7 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
     });
   reach(on, reached);
   // When nothing refuses the run any more.
-  make_stale(on, reached);
+  tell_structures(on, reached);
 }
 
 void CapturedMemory::reach(StreamState& on, Reached& reached) const {
@@ -247,7 +283,6 @@ void CapturedMemory::reach(StreamState& on, Reached& reached) const {
   std::erase_if(reached.read_by_elements,
                 [&](const auto& s) { return std::ranges::binary_search(reached.by_elements, s); });
   if (by_handles_) {
-    device_->handles.refuse(structures_.unfound);
     reached.by_handles = device_->handles.all(on);
   }
   for (const auto& storage : reached.by_handles) {
@@ -270,18 +305,19 @@ std::vector<Access> CapturedMemory::accesses(const Reached& reached) const {
   return all;
 }
 
-void CapturedMemory::make_stale(StreamState& on, const Reached& reached) const {
+void CapturedMemory::tell_structures(StreamState& on, const Reached& reached) const {
   for (const Write& write : reached.writes)
     each_watcher(write, [&](const std::shared_ptr<Watcher>& w) {
-      if (w->stale()) w->before_write(write.to, on, {.by = what_});
+      if (w->structure()) w->before_write(write.to, on, {.by = what_});
     });
-  for (const Capture::Stale& stale : structures_.changed) *stale = true;
 }
 
 void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
   note(on, ticket, accesses(reached));
+  for (const Capture::Use& use : uses_)
+    if (use.first) use.structure->hold(use.number);
   // Once more: others may have mended them meanwhile.
-  make_stale(on, reached);
+  tell_structures(on, reached);
 }
 
 void CapturedMemory::has_brought(Reached& reached) const {

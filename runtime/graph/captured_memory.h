@@ -4,12 +4,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
-#include "../arrays/view.h"
 #include "../core/state.h"
+#include "../core/view.h"
+#include "../work/capture.h"
 #include "../work/work.h"
-#include "capture.h"
 
 namespace weft::detail {
 
@@ -26,9 +27,7 @@ class CapturedMemory {
   /// A change that a run makes.
   struct Write {
     View to;
-    /// Structures that the capture, or set(), has told of it. Null: none.
-    const std::vector<Capture::Stale>* known = nullptr;
-    bool by_itself = false;    ///< in the capture, which has told all structures that were there
+    bool by_itself = false;    ///< in the capture, which has told all who watched then
     bool by_elements = false;  ///< which lead to the memory
   };
   /// Memory that a run reaches beyond that of the capture.
@@ -57,8 +56,8 @@ class CapturedMemory {
   void order_before(StreamState& on, StreamState& copies, Reached& reached) const;
   /// What a run writes. After order_before(), where others may have given elements other arrays meanwhile: once more.
   void add_writes(std::vector<Write>& all) const;
-  /// After that: what comes later on its memory, as order_before() has found it, comes after. Structures that `reached`
-  /// says are changed are stale, those too that were mended or made meanwhile.
+  /// After that: what comes later on its memory, as order_before() has found it, comes after. The device holds what the
+  /// run has built, and no structure whose memory `reached` says is changed.
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
   /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else. Of a
   /// run that was not prepared `reached` is empty.
@@ -70,16 +69,19 @@ class CapturedMemory {
   /// What a launch is given instead of what it was captured with.
   struct Given {
     std::vector<Capture::Used> memory;
-    std::vector<View> changed;               ///< of that, by the kernel
-    std::vector<Capture::Stale> structures;  ///< that it uses
-    std::vector<FormUse> forms;              ///< of those that it is given
-    std::vector<Capture::Stale> stale;       ///< anyhow, behind the launch
+    std::vector<View> changed;  ///< of that, by the kernel
+    std::vector<Capture::Use> uses;
   };
   /// The commands of a launch are exchanged for others, which work on this. What was given for the launch before is
   /// returned, to be let go of: the device frees no memory that what runs works on.
   Given give(std::size_t launch, Given given);
-  /// Of the structures that it is given by value.
-  Forms& forms() { return forms_; }
+  /// A launch would be given these structures. Errors: Error(invalid_argument) for one that the run builds otherwise.
+  void check_given(std::span<const StructureUse> uses) const;
+  /// Errors: Error(invalid_argument) where the device holds other data of a structure than those of the run, unless it
+  /// holds none and the run builds it.
+  void check_structures() const;
+  /// Errors: Error(unsupported) for work that builds a structure of which the device holds nothing yet.
+  void refuse_first_builds() const;
 
  private:
   template <class F>
@@ -97,10 +99,11 @@ class CapturedMemory {
   void note_brought(Reached& reached) const;
   template <class F>
   void each_watcher(const Write& write, const F& f) const;
-  /// Structures whose memory the run changes, and does not make anew.
-  void make_stale(StreamState& on, const Reached& reached) const;
+  /// Structures whose memory the run changes are none any more.
+  void tell_structures(StreamState& on, const Reached& reached) const;
   template <class F>
-  bool any_used(const F& f) const;
+  void each_use(const F& f) const;
+  bool uses(const Generation* structure) const;
   void reach(StreamState& on, Reached& reached) const;
   void check_present() const;
   void check_elements() const;
@@ -109,8 +112,7 @@ class CapturedMemory {
   std::vector<Capture::Used> used_;
   std::map<std::size_t, Given> given_;  ///< by launch
   std::vector<Bring> brings_;
-  Capture::Structures structures_;
-  Forms forms_;
+  std::vector<Capture::Use> uses_;
   std::uint64_t serial_ = 0;       ///< of the capture: what is older was there
   References idle_;                ///< copied, when it held no arrays
   bool by_handles_ = false;        ///< some launch goes by handles

@@ -9,9 +9,10 @@
 #include "../../frontend/kernels/names.h"
 #include "../../frontend/support/error.h"
 #include "../array_create.h"
+#include "../launch/dispatch.h"
 #include "../launch/kernel_programs.h"
+#include "../work/capture.h"
 #include "../work/observe.h"
-#include "capture.h"
 #include "captured_memory.h"
 
 namespace weft {
@@ -122,7 +123,6 @@ void Graph::launch_on(const Stream* stream) const {
   // Here, and not only in report_to(), which holds the stream's lock and then finds next to nothing to wait for.
   if (s.reports && s.reporting_on && s.reporting_on != &on) s.reporting_on->settle(*s.reports);
   if (s.reports) on.make_way(*s.reports);
-  auto locked_forms = s.memory.forms().lock();  // behind what waits: others ask for them
   s.memory.order_before(on, on, reached);
   const backend::Ticket ticket = on.with([&](backend::Stream& b) {
     if (!s.reports) return b.replay(*s.graph);
@@ -132,9 +132,7 @@ void Graph::launch_on(const Stream* stream) const {
     s.reports->recorded(replayed);
     return replayed;
   });
-  s.memory.forms().made();  // at once: the device has the work, whatever fails now
   s.memory.touched(on, ticket, reached);
-  locked_forms.clear();
   lock.unlock();
   s.memory.has_brought(reached);
 }
@@ -151,18 +149,11 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   const CapturedLaunch& known = s.launches[node.number];
   if (const std::string why = why_fixed(known); !why.empty())
     throw Error(ErrorKind::unsupported, "arguments are set for " + why, kernel.name(), kernel.loc());
-  given.structures.assign(structures.meshes().begin(), structures.meshes().end());
-  given.forms.assign(structures.forms().begin(), structures.forms().end());
   try {
-    s.memory.forms().check_given(node.number, given.forms, "arguments are set with");
+    s.memory.check_given(structures.uses());
   } catch (const Error& e) {
     throw Error(e.kind(), e.message(), kernel.name(), kernel.loc());
   }
-  for (const Capture::Stale& structure : known.stale_before)
-    if (std::ranges::count(given.structures, structure))
-      throw Error(ErrorKind::invalid_argument,
-                  "arguments are set with a mesh whose indices the graph has changed by then, and not made anew",
-                  kernel.name(), kernel.loc());
   std::int64_t count = 1;
   for (int k = 0; k < known.threads.rank; ++k) count *= known.threads[k];
   ir::Variant variant = detail::variant_of(kernel, args, *s.device);
@@ -198,9 +189,9 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
                             .parameter = parameter});
     if (changes) given.changed.emplace_back(*array);
   }
-  given.stale = known.stale_behind;
+  for (const detail::StructureUse& use : structures.uses())
+    given.uses.push_back({use, node.number, false, false, program.call});
   s.graph->patch(known.operation, packed.block, ranges);
-  s.memory.forms().give(node.number, given.forms, program.call);
   given = s.memory.give(node.number, std::move(given));
 }
 

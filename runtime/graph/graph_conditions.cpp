@@ -6,10 +6,10 @@
 #include "../../frontend/kernels/names.h"
 #include "../../frontend/support/error.h"
 #include "../array_create.h"
-#include "../arrays/view.h"
+#include "../core/view.h"
 #include "../graph.h"
+#include "../work/capture.h"
 #include "../work/observe.h"
-#include "capture.h"
 
 namespace weft {
 
@@ -102,47 +102,86 @@ void refuse_too_many(const char* what, int rounds, std::size_t of_a_round, std::
                           what, of_a_round, rounds, before, kMost));
 }
 
-/// Captures `work`, puts a gate before it, and repeats both.
-void conditional(const char* what, const Array<int>& flag, int rounds, const std::function<void()>& work) {
-  Capture* const capture = Capture::current();
-  if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
-  detail::refuse_empty(work, what);
-  if (detail::Recorder* r = detail::recorder()) r->replaying(fmt::format("{} is called", what).c_str());
+/// While it lives, the work that is captured is that of a condition.
+class InCondition {
+ public:
+  explicit InCondition(Capture& capture)
+      : capture_(capture),
+        around_(std::exchange(capture.condition, detail::Storage::next_serial())),
+        changed_(capture.changed) {}
+  InCondition(const InCondition&) = delete;
+  InCondition& operator=(const InCondition&) = delete;
+  /// What was changed before counts as changed afterwards, too: the condition may not hold.
+  ~InCondition() {
+    capture_.condition = around_;
+    capture_.changed.swap(changed_);
+  }
+  /// Errors: Error(invalid_argument) for a mesh that the condition has changed and not rebuilt.
+  void end(const char* what) {
+    std::erase_if(capture_.changed, [&](const auto& mesh) { return std::ranges::count(changed_, mesh) > 0; });
+    capture_.refuse_changed(fmt::format("{} ends", what).c_str());
+  }
+
+ private:
+  Capture& capture_;
+  const std::uint64_t around_;
+  std::vector<std::shared_ptr<detail::Generation>> changed_;
+};
+
+void check_flag(const Capture& capture, const char* what, const Array<int>& flag) {
   if (flag.is_null()) invalid(fmt::format("{} takes a flag of one element, and is given a null array", what));
   if (flag.size() != 1) invalid(fmt::format("{} takes a flag of one element, and is given {}", what, flag.size()));
   flag.storage()->check_present();
-  if (const detail::DeviceState& other = *flag.storage()->device; &other != &capture->device())
+  if (const detail::DeviceState& other = *flag.storage()->device; &other != &capture.device())
     invalid(fmt::format("{} is given a flag on device {} while {} on device {}", what,
-                        detail::name_beside(other, capture->device()), capture->doing(),
-                        capture->device().device->info().name));
-  std::vector<Operation>& list = capture->operations().list;
-  const std::size_t begin = list.size();
-  const std::size_t first_bring = capture->brings.size();
-  Capture::Undo undo(*capture);
-  const Capture::Structures structures = capture->begin_condition();
-  detail::call_back(work);
-  capture->end_condition(structures, what, rounds > 1);
-  const Capture::Structures behind = capture->structures;
+                        detail::name_beside(other, capture.device()), capture.doing(),
+                        capture.device().device->info().name));
+}
+
+/// Captures `work`, and takes its operations off the list again, as launches.
+std::vector<Operation> body_of(Capture& capture, const char* what, const std::function<void()>& work) {
+  std::vector<Operation>& list = capture.operations().list;
+  const std::size_t begin = list.size(), first_bring = capture.brings.size();
+  {
+    InCondition inside(capture);
+    detail::call_back(work);
+    inside.end(what);
+  }
   // Where the flag is 0 the elements hold what they held.
-  for (std::size_t k = first_bring; k < capture->brings.size(); ++k) {
-    capture->brings[k].whole = false;
-    capture->brings[k].conditional = true;
+  for (std::size_t k = first_bring; k < capture.brings.size(); ++k) {
+    capture.brings[k].whole = false;
+    capture.brings[k].conditional = true;
   }
   std::vector<Operation> body;
   const std::vector<Operation> collected(std::make_move_iterator(list.begin() + std::ptrdiff_t(begin)),
                                          std::make_move_iterator(list.end()));
   list.resize(begin);
   for (const Operation& o : collected) {
-    if (o.kind == Operation::Kind::launch || o.always) {
+    if (o.kind == Operation::Kind::launch || o.always)
       body.push_back(o);
-      continue;
-    }
-    for (Operation& l : as_launches(*capture, o)) body.push_back(std::move(l));
+    else
+      for (Operation& l : as_launches(capture, o)) body.push_back(std::move(l));
   }
-  capture->structures = behind;  // these were told of changes once more, and not in the order of the work
+  return body;
+}
+
+/// Whether the gate of this condition opens the operation; one with a place for its grid has a gate of its own.
+bool is_gated(const Operation& o) { return o.kind == Operation::Kind::launch && !o.grid.at; }
+
+/// Captures `work`, puts a gate before it, and repeats both.
+void conditional(const char* what, const Array<int>& flag, int rounds, const std::function<void()>& work) {
+  Capture* const capture = Capture::current();
+  if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
+  detail::refuse_empty(work, what);
+  if (detail::Recorder* r = detail::recorder()) r->replaying(fmt::format("{} is called", what).c_str());
+  check_flag(*capture, what, flag);
+  std::vector<Operation>& list = capture->operations().list;
+  const std::size_t begin = list.size();
+  Capture::Undo undo(*capture);
+  std::vector<Operation> body = body_of(*capture, what, work);
   std::vector<unsigned> grids;
   for (const Operation& o : body)
-    if (o.kind == Operation::Kind::launch && !o.grid.at) grids.insert(grids.end(), {o.grid.x, o.grid.y, o.grid.z});
+    if (is_gated(o)) grids.insert(grids.end(), {o.grid.x, o.grid.y, o.grid.z});
   if (grids.empty()) {
     list.insert(list.end(), body.begin(), body.end());
     undo.done();
@@ -158,13 +197,10 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   const std::size_t gate_at = list.size();
   for (std::size_t k = begin; k < gate_at; ++k) list[k].always = true;
   launch(gate(), std::int64_t(grids.size()), flag, all, now);
-  std::vector<Operation> round(list.begin() + std::ptrdiff_t(gate_at), list.end());
+  const std::vector<Operation> round(list.begin() + std::ptrdiff_t(gate_at), list.end());
   std::uint64_t at = now.address();
   for (Operation& o : body)
-    if (o.kind == Operation::Kind::launch && !o.grid.at) {
-      o.grid.at = at;
-      at += 12;
-    }
+    if (is_gated(o)) o.grid.at = std::exchange(at, at + 12);
   // Launches of other places than where they were captured.
   for (detail::CapturedLaunch& l : capture->launches)
     if (l.operation >= begin) l.dispatches = 0;

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "../../frontend/support/error.h"
-#include "../graph/capture.h"
+#include "../work/capture.h"
 #include "../work/work.h"
 
 namespace weft::detail {
@@ -163,14 +163,17 @@ class KernelWork final : DeviceWork::Words {
   void run() {
     StreamState& on = launch_.on;
     if (call_.report_offset != 0 && !on.capture) on.leave_graph();
-    std::vector<Capture::Stale> stale_before;
-    if (on.capture) stale_before = on.capture->structures.changed;
     pack_arguments();
     if (beyond_) find_beyond();
     const std::span<const Access> accesses =
         beyond_ ? beyond_->accesses : std::span<const Access>(accesses_.data(), num_arrays_);
     submit(on, {.name = call_.name.c_str(), .accesses = accesses, .words = this}, [&] { return issue(); });
-    if (on.capture) on.capture->launched(launch_, dispatches_, std::move(stale_before));
+    if (on.capture)
+      on.capture->launched({.dispatches = dispatches_,
+                            .program = launch_.program.program,
+                            .call = launch_.program.call,
+                            .threads = launch_.threads},
+                           launch_.args, launch_.uses);
   }
 
  private:
@@ -226,8 +229,8 @@ class KernelWork final : DeviceWork::Words {
     accesses.assign(accesses_.data(), accesses_.data() + num_arrays_);
     changed.reserve(held.size());  // accesses point there
     for (const std::shared_ptr<Storage>& s : held) {
-      changed.emplace_back(s, s->allocation.address, std::int64_t(s->bytes), 1);
-      accesses.push_back({s.get(), true, s->bytes ? &changed.back() : nullptr});
+      changed.push_back(View::all_of(s));
+      accesses.push_back({s.get(), true, s->bytes ? &changed.back() : nullptr, nullptr, true});
     }
     for (const Memory list : {Memory(held_read), Memory(by_handles), launch_.reads})
       for (const std::shared_ptr<Storage>& s : list) accesses.push_back({s.get(), false});
@@ -268,8 +271,12 @@ class KernelWork final : DeviceWork::Words {
   }
 
   backend::Ticket issue() {
-    // Where arguments change what a mesh is of, that is stale by now.
-    if (call_.by_handles) named([&] { launch_.on.device->handles.refuse_stale(launch_.on); });
+    // A mesh whose indices the arguments change is none by now.
+    if (call_.by_handles)
+      named([&] {
+        launch_.on.device->handles.refuse_unbuilt();
+        if (launch_.on.capture) launch_.on.capture->refuse_changed("a kernel goes by handles");
+      });
     const bool by_rows = call_.tid_rank > 0;
     const std::int64_t all = by_rows ? launch_.threads[0] : launch_.count;
     const std::int64_t rest = launch_.count / all;

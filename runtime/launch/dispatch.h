@@ -3,9 +3,9 @@
 #pragma once
 #include <functional>
 
+#include "../core/generation.h"
 #include "../core/state.h"
 #include "../launch.h"
-#include "../work/form.h"
 
 namespace weft::detail {
 
@@ -24,8 +24,8 @@ struct Dispatch {
   std::function<void()> between = {};
   /// What is read besides what the arguments are known to lead to.
   std::span<const std::shared_ptr<Storage>> reads = {};
-  std::span<const FormUse> uses = {};  ///< structures by value among the arguments
-  Loc launched = {};                   ///< where in the host's code
+  std::span<const StructureUse> uses = {};  ///< structures by value among the arguments
+  Loc launched = {};                        ///< where in the host's code
 };
 
 /// How many steps of the first dimension (threads, when the kernel asks for no coordinates) one dispatch takes.

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "../../frontend/support/error.h"
-#include "../graph/capture.h"
+#include "../work/capture.h"
 #include "../work/observe.h"
 #include "dispatch.h"
 #include "kernel_programs.h"
@@ -169,13 +169,7 @@ void launch(KernelCore& kernel, const Stream* stream, const Threads& threads, st
                             device.max_threads),
                 kernel.name(), kernel.loc());
   Recorder* const r = recorder();
-  const std::span<const FormUse> uses = given ? given->forms() : std::span<const FormUse>();
-  if (capture && !uses.empty()) try {
-      // Copies of data, of before the capture has built the structure otherwise.
-      capture->forms.check_given(capture->launches.size(), uses, "it is given");
-    } catch (const Error& e) {
-      refuse(kernel, e.message());
-    }
+  const std::span<const StructureUse> uses = given ? given->uses() : std::span<const StructureUse>();
   const Dispatch work{
       .program = program,
       .on = *on,

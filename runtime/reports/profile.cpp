@@ -3,7 +3,7 @@
 
 #include "../../frontend/support/error.h"
 #include "../core/state.h"
-#include "../graph/capture.h"
+#include "../work/capture.h"
 #include "profile_log.h"
 
 namespace weft {
@@ -12,7 +12,7 @@ using detail::ProfileLog;
 
 Profiler::Profiler(const std::vector<Device>& devices, const ProfilerOptions& options)
     : log_(std::make_shared<ProfileLog>(options)) {
-  detail::Capture::refuse_waits();
+  detail::refuse_waits();
   log_->make_current();
   try {
     std::vector<std::shared_ptr<detail::DeviceState>> states;
@@ -40,7 +40,7 @@ Profiler::~Profiler() {
 }
 
 Profile Profiler::stop() {
-  detail::Capture::refuse_waits();
+  detail::refuse_waits();
   if (!log_) throw Error(ErrorKind::invalid_argument, "a profiler is stopped twice");
   const std::shared_ptr<ProfileLog> log = std::move(log_);
   log->leave_current();

@@ -10,8 +10,8 @@
 
 #include "../../backends/operations.h"
 #include "../../frontend/support/error.h"
+#include "../core/context.h"
 #include "../core/state.h"
-#include "../work/context.h"
 
 namespace weft::detail {
 

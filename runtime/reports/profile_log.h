@@ -11,16 +11,13 @@
 #include <vector>
 
 #include "../../backends/backend.h"
+#include "../core/state.h"
 #include "../profile.h"
 
 namespace weft::detail {
 
-struct DeviceState;
-struct StreamState;
-class StreamClock;
-
 /// Scopes of all threads and operations of some devices, from start to stop. Thread-safe.
-class ProfileLog : public std::enable_shared_from_this<ProfileLog> {
+class ProfileLog : public StreamListener, public std::enable_shared_from_this<ProfileLog> {
  public:
   /// Of an operation, when it is recorded.
   struct Recorded {
@@ -42,7 +39,7 @@ class ProfileLog : public std::enable_shared_from_this<ProfileLog> {
   /// clock.
   void start(const std::vector<std::shared_ptr<DeviceState>>& devices);
   /// Begins to hear of a stream of one of the devices. The stream is not locked.
-  void join(StreamState& stream);
+  void join(StreamState& stream) override;
   /// Waits for what was recorded, and hears of nothing any more. Errors: Error(device_lost), after all has ended.
   void stop();
   /// After stop().

@@ -1,7 +1,7 @@
 // Adds what was gathered in exact sums to gradients. Internal to the runtime.
 #pragma once
 #include "../../frontend/adjoint/adjoint.h"
-#include "../arrays/view.h"
+#include "../core/view.h"
 
 namespace weft::detail {
 

@@ -5,8 +5,8 @@
 
 #include "../../frontend/support/error.h"
 #include "../arrays/scalars.h"
-#include "../graph/capture.h"
 #include "../launch.h"
+#include "../work/capture.h"
 #include "../work/observe.h"
 
 namespace weft {

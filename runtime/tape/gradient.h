@@ -1,8 +1,8 @@
 // Where the gradients of an array's elements lie. Internal to the runtime.
 #pragma once
 #include "../../frontend/types/layout.h"
-#include "../arrays/view.h"
 #include "../core/state.h"
+#include "../core/view.h"
 
 namespace weft::detail {
 
@@ -24,7 +24,7 @@ struct Gradient {
     return View(storage, first + begin, std::int64_t((of.bytes - begin) / element_bytes), element_bytes);
   }
   void zero() const {
-    if (storage->bytes) View(storage, storage->allocation.address, std::int64_t(storage->bytes), 1).zero();
+    if (storage->bytes) View::all_of(storage).zero();
   }
 };
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "../../frontend/support/error.h"
-#include "../graph/capture.h"
+#include "../work/capture.h"
 #include "tape_core.h"
 
 namespace weft {
@@ -223,7 +223,7 @@ View TapeCore::gradient(const ArrayBase& a) {
   Taped& t = taped(a);
   const Storage& s = *t.storage;
   if (!t.own) {
-    t.own = make_gradient(View(t.storage, s.allocation.address, std::int64_t(s.bytes), 1), {});
+    t.own = make_gradient(View::all_of(t.storage), {});
     // A graph begins with zeros at each launch.
     if (Capture::current()) zero_own(t);
   }
@@ -300,6 +300,25 @@ void TapeCore::check(const Seed& seed) const {
         fmt::format("backward() with a seed on device {} for an array on {}", g.device().name(), y.device().name()));
 }
 
+/// While it lives, a tape goes back: changes outside of it count from where they were at its beginning.
+class TapeCore::Walking {
+ public:
+  explicit Walking(TapeCore& tape) : tape_(tape) {
+    for (auto& [storage, taped] : tape_.storages_)
+      if (taped.outside_changes) taped.outside_changes->begin_walk();
+    tape_.walking_ = true;
+  }
+  Walking(const Walking&) = delete;
+  ~Walking() {
+    tape_.walking_ = false;
+    for (auto& [storage, taped] : tape_.storages_)
+      if (taped.outside_changes) taped.outside_changes->end_walk();
+  }
+
+ private:
+  TapeCore& tape_;
+};
+
 void TapeCore::backward(std::span<const Seed> seeds) {
   if (!broken_.empty())
     invalid("backward() of a tape on which a step of checkpointed() ended with an error: reset() it. The error was: " +
@@ -322,19 +341,7 @@ void TapeCore::backward(std::span<const Seed> seeds) {
     given.back() = View::like(seed.gradient_);
     given.back().copy(seed.gradient_);
   }
-  struct Walking {
-    TapeCore& tape;
-    explicit Walking(TapeCore& t) : tape(t) {
-      for (auto& [storage, taped] : tape.storages_)
-        if (taped.outside_changes) taped.outside_changes->begin_walk();
-      tape.walking_ = true;
-    }
-    ~Walking() {
-      tape.walking_ = false;
-      for (auto& [storage, taped] : tape.storages_)
-        if (taped.outside_changes) taped.outside_changes->end_walk();
-    }
-  } const walking(*this);
+  const Walking walking(*this);
 
   // grad() holds what earlier calls added, and an array that is written on the tape starts with zero at its end.
   for (auto& [storage, t] : storages_) {

@@ -122,6 +122,7 @@ class TapeCore : public Recorder {
   // The way back
 
   void backward(std::span<const Seed> seeds);
+  class Walking;
   /// Goes back through these records.
   void walk(const Records& records);
   /// The gradients of an array as they are at this place of the way back.

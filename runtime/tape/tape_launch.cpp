@@ -7,9 +7,9 @@
 
 #include "../../frontend/kernels/names.h"
 #include "../../frontend/support/error.h"
-#include "../graph/capture.h"
 #include "../launch/dispatch.h"
 #include "../launch/kernel_programs.h"
+#include "../work/capture.h"
 #include "../work/work.h"
 #include "exact_sum.h"
 #include "tape_core.h"
@@ -223,14 +223,13 @@ class LaunchRecord : public TapeRecord {
   std::uint32_t log_entries(TapeCore& tape, const HeldBefore& held);
   View zero_sums(const ir::ExactSum& sum) const;
   View zero_owners(TapeCore& tape) const;
-  std::vector<FormUse> uses_as_they_are() const;
 
   const std::shared_ptr<KernelCore> kernel_;
   const std::shared_ptr<KernelAdjoint> adjoint_;
   const std::shared_ptr<DeviceState> device_;
   const Extent threads_;
   const std::int64_t count_;
-  const std::vector<FormUse> uses_;
+  const std::vector<StructureUse> uses_;
   std::vector<Arg> args_;
   std::vector<std::byte> values_;
   std::vector<Held> held_;
@@ -263,7 +262,7 @@ void LaunchRecord::take_held(TapeCore& tape, const CheckedLaunch& launch) {
                                 "records it: what is read by the other way would not be known",
                                 params[k].name),
                     kernel_->name(), kernel_->loc());
-    const View all(s, s->allocation.address, std::int64_t(s->bytes), 1);
+    const View all = View::all_of(s);
     held_.push_back({all, tape.version(all)});
   }
 }
@@ -316,25 +315,6 @@ std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch
     }
   }
   return first_thread;
-}
-
-// The structures that the launch was given, as far as the way back reads them where they lie. Of memory that was
-// written since, by a build or a refit, the tape has copies.
-std::vector<FormUse> LaunchRecord::uses_as_they_are() const {
-  std::vector<FormUse> uses;
-  for (FormUse use : uses_) {
-    bool lies_there = false;
-    for (const Arg& arg : args_) {
-      if (!arg.before) continue;
-      const std::uint64_t serial = arg.array.storage()->serial;
-      if (!arg.before->copy())
-        lies_there |= std::ranges::count(use.form.memory, serial) > 0;
-      else if (serial == use.form.memory[0])
-        use.refit = true;  // what a refit writes was written: other boxes are no matter
-    }
-    if (lies_there) uses.push_back(std::move(use));
-  }
-  return uses;
 }
 
 void LaunchRecord::backward(TapeCore& tape) {
@@ -412,7 +392,6 @@ void LaunchRecord::run_adjoint(TapeCore& tape, const LoadedProgram& program, std
   const std::size_t first_thread = add_extra(arguments, tape, scratch, held);
   Arguments owners(1);
   if (!scratch.owners.is_null()) owners.add(scratch.owners);
-  const std::vector<FormUse> uses = Capture::current() ? uses_as_they_are() : std::vector<FormUse>();
   dispatch({.program = program,
             .on = current_stream(*device_),
             .threads = threads_,
@@ -426,7 +405,7 @@ void LaunchRecord::run_adjoint(TapeCore& tape, const LoadedProgram& program, std
                   if (!owners.args.empty()) launch(take_owned(), nullptr, owners.arrays[0].size(), owners.args);
                 },
             .reads = held.reads(),
-            .uses = uses});
+            .uses = uses_});
 }
 
 // An atomic minimum or maximum that an element lost to: its gradient ended there.
@@ -525,39 +504,11 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape, const HeldBefore& held
   return entries;
 }
 
-TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
+namespace {
+// Arguments that are one array are one group to the adjoint.
+// Errors: Error(invalid_argument) where the kernel writes through one of two that share a part of their elements.
+void find_groups(ir::AdjointOptions& adjoint_options, const CheckedLaunch& launch) {
   const std::vector<ir::Param>& params = launch.program.call->params;
-  std::uint64_t carried = 0, read = 0, written = 0;
-  References held;
-  for (std::size_t k = 0; k < params.size(); ++k) {
-    const ArrayBase* a = launch.args[k].array;
-    if (!a || a->is_null()) continue;
-    if (params[k].access != ir::Access::none && a->storage()->holds_arrays()) a->storage()->reach(held);
-    if (!(launch.program.reals >> k & 1)) continue;
-    if (named_carries(*a)) carried |= 1ull << k;
-    if (any(params[k].access, ir::Access::read)) read |= 1ull << k;
-    if (any(params[k].access, ir::kChanges)) written |= 1ull << k;
-  }
-  if (launch.program.call->by_handles && written)
-    for (const std::shared_ptr<Storage>& s : launch.stream.device->handles.all(launch.stream))
-      if (carries(View(s, s->allocation.address, std::int64_t(s->bytes), 1)))
-        throw Error(
-            ErrorKind::not_differentiable,
-            "the kernel finds meshes by their handles, and the points of one carry gradients, which none passes "
-            "to: give it the Mesh itself",
-            launch.kernel.name(), launch.kernel.loc());
-  // What a kernel does to arrays that it finds in elements only the adjoint knows, which refuses gradients there.
-  const bool held_carries = std::ranges::any_of(
-      held, [&](const auto& s) { return carries(View(s, s->allocation.address, std::int64_t(s->bytes), 1)); });
-  const bool comes_in = (carried & read) || held_carries;
-  // Where gradients come in, all that is written depends on them; else what carried some is overwritten.
-  const std::uint64_t with_gradient = carried | (comes_in ? written : 0), outputs = with_gradient & written;
-  if (!outputs && !(comes_in && !held.empty())) return {};
-
-  ir::AdjointOptions adjoint_options;
-  adjoint_options.with_gradient = with_gradient;
-  adjoint_options.slots = options.loop_slots;
-  adjoint_options.deterministic = options.deterministic;
   for (std::size_t k = 0; k < params.size(); ++k) {
     const ArrayBase* a = launch.args[k].array;
     if (!a || a->is_null() || params[k].access == ir::Access::none) continue;
@@ -574,6 +525,42 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
       join(adjoint_options.groups, params.size(), l, k);
     }
   }
+}
+}  // namespace
+
+TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
+  const std::vector<ir::Param>& params = launch.program.call->params;
+  std::uint64_t carried = 0, read = 0, written = 0;
+  References held;
+  for (std::size_t k = 0; k < params.size(); ++k) {
+    const ArrayBase* a = launch.args[k].array;
+    if (!a || a->is_null()) continue;
+    if (params[k].access != ir::Access::none && a->storage()->holds_arrays()) a->storage()->reach(held);
+    if (!(launch.program.reals >> k & 1)) continue;
+    if (named_carries(*a)) carried |= 1ull << k;
+    if (any(params[k].access, ir::Access::read)) read |= 1ull << k;
+    if (any(params[k].access, ir::kChanges)) written |= 1ull << k;
+  }
+  if (launch.program.call->by_handles && written)
+    for (const std::shared_ptr<Storage>& s : launch.stream.device->handles.all(launch.stream))
+      if (carries(View::all_of(s)))
+        throw Error(
+            ErrorKind::not_differentiable,
+            "the kernel finds meshes by their handles, and the points of one carry gradients, which none passes "
+            "to: give it the Mesh itself",
+            launch.kernel.name(), launch.kernel.loc());
+  // What a kernel does to arrays that it finds in elements only the adjoint knows, which refuses gradients there.
+  const bool held_carries = std::ranges::any_of(held, [&](const auto& s) { return carries(View::all_of(s)); });
+  const bool comes_in = (carried & read) || held_carries;
+  // Where gradients come in, all that is written depends on them; else what carried some is overwritten.
+  const std::uint64_t with_gradient = carried | (comes_in ? written : 0), outputs = with_gradient & written;
+  if (!outputs && !(comes_in && !held.empty())) return {};
+
+  ir::AdjointOptions adjoint_options;
+  adjoint_options.with_gradient = with_gradient;
+  adjoint_options.slots = options.loop_slots;
+  adjoint_options.deterministic = options.deterministic;
+  find_groups(adjoint_options, launch);
   for (std::size_t k = 0; k < params.size() && *changed_outside_ != 0; ++k) {
     if (!(with_gradient >> k & 1)) continue;
     if (const auto by = unknown_change(*launch.args[k].array))

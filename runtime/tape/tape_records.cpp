@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "../../frontend/support/error.h"
-#include "../graph/capture.h"
+#include "../work/capture.h"
 #include "tape_core.h"
 
 namespace weft::detail {

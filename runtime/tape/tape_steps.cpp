@@ -8,9 +8,9 @@
 #include <set>
 
 #include "../../frontend/support/error.h"
-#include "../graph/capture.h"
 #include "../launch.h"
 #include "../launch/kernel_programs.h"
+#include "../work/capture.h"
 #include "tape_core.h"
 #include "undo.h"
 
@@ -137,7 +137,7 @@ class StepRecorder : public Recorder {
     }
     if (launch.program.call->by_handles)
       for (const auto& s : launch.stream.device->handles.all(launch.stream)) held.push_back(s);
-    for (const auto& s : held) touch(View(s, s->allocation.address, std::int64_t(s->bytes), 1));
+    for (const auto& s : held) touch(View::all_of(s));
     if (quiet_) return;
     const TapeCore::Passage passage = tape_.passage(launch);
     for (std::size_t k = 0; k < launch.args.size(); ++k) {
@@ -357,8 +357,7 @@ void TapeCore::record_and_walk(const std::function<void()>& f, Recorder* unrecor
     } const before{*this, std::exchange(sink_, &records), std::exchange(unrecorded_, unrecorded)};
     const HeardBy recording(this);
     f();
-    for (const auto& [storage, t] : storages_)
-      note_replaced(View(t.storage, storage->allocation.address, std::int64_t(storage->bytes), 1));
+    for (const auto& [storage, t] : storages_) note_replaced(View::all_of(t.storage));
   }
   walk(records);
 }

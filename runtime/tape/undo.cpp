@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "../graph/capture.h"
+#include "../work/capture.h"
 #include "../work/work.h"
 
 namespace weft::detail {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "../graph/capture.h"
+#include "../work/capture.h"
 #include "../work/work.h"
 
 namespace weft::detail {

@@ -1,17 +1,16 @@
 // Who hears of what is done to arrays before it is done: a tape that records, and whoever still needs the elements.
 // Internal to the runtime.
 #pragma once
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
 
 #include "../../frontend/ir/module.h"
-#include "../arrays/view.h"
+#include "../core/context.h"
+#include "../core/generation.h"
 #include "../core/state.h"
+#include "../core/view.h"
 #include "../detail/host_arg.h"
-#include "context.h"
-#include "form.h"
 
 namespace weft::detail {
 
@@ -26,7 +25,7 @@ struct CheckedLaunch {
   std::int64_t count;
   std::span<const HostArg> args;
   StreamState& stream;
-  std::span<const FormUse> uses;  ///< of structures by value
+  std::span<const StructureUse> uses;  ///< of structures by value
 };
 
 /// What the host gives for the elements of an array.
@@ -43,6 +42,7 @@ struct Change {
   const char* by;                  ///< in a message: "fill()", or the name of a kernel
   const char* argument = nullptr;  ///< of that kernel: through which it changes them
   bool replaces_all = false;       ///< each gets another value
+  bool by_elements = false;        ///< which lead to them: by then they may lead elsewhere
 };
 
 class TapeCore;
@@ -120,10 +120,10 @@ class Watcher {
   /// Whether it must hear of each change: a tape's recorded work has left elements there, for what it records later.
   virtual bool follows(const ArrayBase&) { return false; }
   /// Work is captured that changes these elements; before_write() comes with each launch of the graph.
-  virtual void before_captured_write(const ArrayBase&) {}
-  /// Of a structure that stands on the memory: what is true while it is stale. Null for all others.
-  virtual const std::atomic<bool>* stale() const { return nullptr; }
-  /// Whether a change of these elements makes that structure stale.
+  virtual void before_captured_write(const ArrayBase&, const Change&) {}
+  /// The structure that stands on the memory, and is none any more once that changes. Null for all others.
+  virtual const Generation* structure() const { return nullptr; }
+  /// Whether that structure stands on these elements.
   virtual bool stands_on(const ArrayBase&) const { return false; }
 
   const std::uint64_t serial;  ///< see Storage::serial

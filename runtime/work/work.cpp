@@ -1,6 +1,8 @@
 // What comes before device work is issued.
 #include "work.h"
 
+#include "capture.h"
+
 namespace weft::detail {
 
 void order(StreamState& on, std::span<const Access> accesses, const DeviceWork::Words* words) {
@@ -16,7 +18,12 @@ void order(StreamState& on, std::span<const Access> accesses, const DeviceWork::
 
 void tell(StreamState& on, const DeviceWork& work) {
   for (const Access& a : work.accesses)
-    if (a.elements) before_write(*a.elements, on, {.by = work.name, .argument = a.through});
+    if (a.elements)
+      before_write(*a.elements, on, {.by = work.name, .argument = a.through, .by_elements = a.by_elements});
+}
+
+void note_captured(StreamState& on, std::span<const Access> accesses) {
+  for (const Access& a : accesses) on.capture->touch(a.storage->shared_from_this(), a.changes);
 }
 
 backend::Ticket copy_bytes(StreamState& on, Storage& to, std::uint64_t to_address, Storage& from,

@@ -19,6 +19,7 @@ struct Access {
   const ArrayBase* elements = nullptr;
   /// The parameter of the kernel through which it does, in messages.
   const char* through = nullptr;
+  bool by_elements = false;  ///< elements of the arguments lead there
 };
 
 /// Device work: what it is called and what it accesses. How it is issued is said to submit().
@@ -42,8 +43,11 @@ struct DeviceWork {
 void order(StreamState& on, std::span<const Access> accesses, const DeviceWork::Words* words = nullptr);
 /// And those hear of it who watch what it changes. Errors: theirs.
 void tell(StreamState& on, const DeviceWork& work);
+/// The work of a capture: each launch of the graph is noted.
+void note_captured(StreamState& on, std::span<const Access> accesses);
 /// After it was issued: what comes later on its memory comes after it.
 inline void note(StreamState& on, backend::Ticket ticket, std::span<const Access> accesses) {
+  if (on.capture) return note_captured(on, accesses);
   for (const Access& a : accesses) a.storage->touched(on, ticket, a.changes);
 }
 

@@ -17,13 +17,22 @@ TEXT_ENDINGS = SOURCE_ENDINGS + SCRIPT_ENDINGS + (".md", ".txt", ".json", ".in")
 # The order in which a kernel travels: a folder includes only folders of a lower number.
 LAYERS = {"frontend": 0, "spirv": 1, "backends": 2, "runtime": 3, "loader": 4, "viewer": 5}
 FRONTEND_LAYERS = {"support": 0, "types": 1, "ir": 2, "passes": 3, "language": 4, "library": 5, "kernels": 6, "adjoint": 7}
+# Rooms of the runtime; its headers at the top, and detail/, which their templates need, come before all of them.
+RUNTIME_LAYERS = {"detail": 0, "core": 1, "work": 2, "arrays": 3, "reports": 3, "launch": 4, "graph": 5, "tape": 6,
+                  "exchange": 7, "algorithms": 7, "geometry": 8}
 # Files that count as part of another folder: the list of scalar types, which host types and IR share (docs/decisions.md).
 FILE_LAYERS = {"frontend/ir/type.h": "types"}
 
 # The state of a thread that the runtime has (docs/decisions.md), and the longest function there.
-CONTEXT_FILE = "runtime/work/context.cpp"
+CONTEXT_FILE = "runtime/core/context.cpp"
 MAX_FUNCTION_LINES = 80
-FUNCTION = re.compile(r"^( {0,2})(?!namespace|class|struct|enum|union|using|extern)[A-Za-z_~][^;]*\{$", re.MULTILINE)
+# A longer function says why.
+LONG_FUNCTION = 60
+# A reader finds the room for a change from a folder's listing.
+MAX_FILES = 25
+FUNCTION = re.compile(
+    r"^( {0,2})(?!namespace|class|struct|enum|union|using|extern|if|for|while|switch|do|else|try|return|case)"
+    r"(?=[^(=]*[ :*&][\w:~]+\()[A-Za-z_~][^;{}]*(?:\{\}[^;{}]*)*\{$", re.MULTILINE)
 
 FORBIDDEN_WORDS = ("TODO", "FIXME", "XXX")
 PLATFORM_FILE = "frontend/support/platform.cpp"
@@ -83,9 +92,11 @@ class Lint:
     def run(self):
         self.check_includes()
         self.check_files()
+        self.check_folders()
         self.check_words()
         self.check_platform()
         self.check_runtime()
+        self.check_functions()
         self.check_operations()
         self.check_table_of_names()
         self.check_format()
@@ -127,6 +138,12 @@ class Lint:
                     return f"frontend/{folder} has no place in the order (tests/lint/lint.py)"
             below = FRONTEND_LAYERS[other] > FRONTEND_LAYERS[mine]
             return f"frontend/{other} lies below frontend/{mine}" if below else None
+        if here[0] == "runtime" and len(here) > 2 and len(there) > 2:
+            for folder in (here[1], there[1]):
+                if folder not in RUNTIME_LAYERS:
+                    return f"runtime/{folder} has no place in the order (tests/lint/lint.py)"
+            below = RUNTIME_LAYERS[there[1]] > RUNTIME_LAYERS[here[1]]
+            return f"runtime/{there[1]} lies below runtime/{here[1]}" if below else None
         if here[0] == "backends":
             if len(here) == 2 and len(there) > 2:
                 return f"backends/{there[1]} lies below what all backends share"
@@ -150,6 +167,14 @@ class Lint:
                 first = lines[1] if lines[0].startswith("#!") and len(lines) > 1 else lines[0]
                 if not re.match(r"# \S", first):
                     self.report(path, 1, "the file does not open with a line that says what it is for (# ...)")
+
+    def check_folders(self):
+        folders = {}
+        for path in self.files:
+            folders.setdefault(path.parent, []).append(path)
+        for folder, files in folders.items():
+            if len(files) > MAX_FILES:
+                self.report(folder, 1, f"{len(files)} files at one level; at most {MAX_FILES}")
 
     def check_words(self):
         words = re.compile(r"\b(?:" + "|".join(FORBIDDEN_WORDS) + r")\b")
@@ -175,12 +200,31 @@ class Lint:
             for match in re.finditer(r"\bthread_local\b", text):
                 if path.as_posix() != CONTEXT_FILE:
                     self.report(path, line_of(text, match.start()), f"thread_local: a thread's state is in {CONTEXT_FILE}")
+
+    def check_functions(self):
+        for path, text in self.code.items():
+            if path.parts[0] not in LAYERS:
+                continue
+            lines = self.texts[path].split("\n")
             for match in FUNCTION.finditer(text):
                 end = text.find("\n" + match.group(1) + "}", match.end())
                 length = text.count("\n", match.end(), end) if end >= 0 else 0
-                if length > MAX_FUNCTION_LINES and "(" in match.group(0):
-                    self.report(path, line_of(text, match.start()),
-                                f"a function of {length} lines; at most {MAX_FUNCTION_LINES} in the runtime")
+                if length <= LONG_FUNCTION or "(" not in match.group(0):
+                    continue
+                line = line_of(text, match.start())
+                if path.parts[0] == "runtime" and length > MAX_FUNCTION_LINES:
+                    self.report(path, line, f"a function of {length} lines; at most {MAX_FUNCTION_LINES} in the runtime")
+                elif not self.has_reason(lines, line - 1):
+                    self.report(path, line, f"a function of {length} lines; above {LONG_FUNCTION} a comment before it "
+                                            f"says why (\"In one piece: ..\")")
+
+    @staticmethod
+    def has_reason(lines, at):
+        while at > 0 and re.match(r" *(//|template\b|requires\b)", lines[at - 1]):
+            at -= 1
+            if "In one piece:" in lines[at]:
+                return True
+        return False
 
     # Operations
 

@@ -51,15 +51,27 @@ class LintTest(unittest.TestCase):
 
     def test_state_of_threads_outside_of_the_context(self):
         self.expect({"runtime/a.cpp": "// A.\nthread_local int state = 0;\n"}, "runtime/a.cpp", "thread_local")
-        self.assertEqual(self.problems({"runtime/work/context.cpp": "// C.\nthread_local int state = 0;\n"}), [])
+        self.assertEqual(self.problems({"runtime/core/context.cpp": "// C.\nthread_local int state = 0;\n"}), [])
 
     def test_long_functions_of_the_runtime(self):
         body = "".join(f"  g({k});\n" for k in range(81))
         self.expect({"runtime/a.cpp": "// A.\nvoid f(int a,\n       int b) {\n" + body + "}\n"}, "runtime/a.cpp", "81 lines")
         self.expect({"runtime/a.h": "// A.\n#pragma once\nclass A {\n  void f() {\n" + body + "  }\n};\n"}, "runtime/a.h",
                     "81 lines")
-        half = "".join(f"  g({k});\n" for k in range(79))
+        half = "".join(f"  g({k});\n" for k in range(59))
         self.assertEqual(self.problems({"runtime/a.cpp": "// A.\nvoid f() {\n" + half + "}\nvoid h() {\n" + half + "}\n"}), [])
+
+    def test_functions_above_sixty_lines_say_why(self):
+        function = "void f() {\n" + "".join(f"  g({k});\n" for k in range(61)) + "}\n"
+        self.expect({"spirv/a.cpp": "// A.\n" + function}, "spirv/a.cpp", "61 lines")
+        self.assertEqual(self.problems({"spirv/a.cpp": "// A.\n// In one piece: it is a list.\n" + function}), [])
+
+    def test_folders_with_too_many_files(self):
+        self.expect({f"spirv/a{k}.cpp": "// A.\n" for k in range(26)}, "spirv", "files at one level")
+
+    def test_upward_include_between_rooms_of_the_runtime(self):
+        self.expect({"runtime/core/a.h": '// A.\n#pragma once\n#include "../graph/b.h"\n',
+                     "runtime/graph/b.h": "// B.\n#pragma once\n"}, "runtime/core/a.h", "upward")
 
     def test_table_of_names_needs_tests_that_exist(self):
         table = "# L\n\n| Warp | here | test |\n|---|---|---|\n| `a` | `a` | `Suite.here` |\n| `b` | `b` | `Suite.gone` |\n"

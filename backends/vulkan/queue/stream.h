@@ -143,6 +143,8 @@ class VulkanStream final : public Stream, private DeviceObject {
   void check_ticket(Ticket ticket) const;
   void create_download();
   void staged_download(std::byte* to, std::uint64_t from, std::size_t bytes, Ticket after);
+  void record_download(const Slot& slot, const Place& source);
+  void submit_download(Slot& slot, Ticket after);
   void finish(Slot& slot);
 
   const VolkDeviceTable& vk_;

@@ -98,6 +98,50 @@ void VulkanStream::finish(Slot& slot) {
   slot.value = 0;
 }
 
+void VulkanStream::record_download(const Slot& slot, const Place& source) {
+  const Place target = device_.memory().resolve(slot.staging.address, slot.bytes);
+  VkCommandBufferBeginInfo begin{};
+  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  device_.check(vk_.vkBeginCommandBuffer(slot.commands, &begin), "vkBeginCommandBuffer");
+  const VkBufferCopy region{source.offset, target.offset, slot.bytes};
+  vk_.vkCmdCopyBuffer(slot.commands, source.buffer, target.buffer, 1, &region);
+  VkMemoryBarrier barrier{};
+  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
+  barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
+  vk_.vkCmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0,
+                           nullptr, 0, nullptr);
+  device_.check(vk_.vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer");
+}
+
+void VulkanStream::submit_download(Slot& slot, Ticket after) {
+  // The waits make what they wait for visible to the copy: the producers' writes, and the last use of the staging
+  // memory.
+  const VkSemaphore waits[] = {timeline_->semaphore, download_semaphore_};
+  const std::uint64_t wait_values[] = {signal_of(after), download_value_};
+  const VkPipelineStageFlags stages[] = {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT};
+  const std::uint64_t signal_value = download_value_ + 1;
+  VkTimelineSemaphoreSubmitInfo timeline{};
+  timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+  timeline.waitSemaphoreValueCount = 2;
+  timeline.pWaitSemaphoreValues = wait_values;
+  timeline.signalSemaphoreValueCount = 1;
+  timeline.pSignalSemaphoreValues = &signal_value;
+  VkSubmitInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  info.pNext = &timeline;
+  info.waitSemaphoreCount = 2;
+  info.pWaitSemaphores = waits;
+  info.pWaitDstStageMask = stages;
+  info.commandBufferCount = 1;
+  info.pCommandBuffers = &slot.commands;
+  info.signalSemaphoreCount = 1;
+  info.pSignalSemaphores = &download_semaphore_;
+  device_.check(device_.submitter().submit(info), "vkQueueSubmit");
+  slot.value = download_value_ = signal_value;
+}
+
 // Two halves take turns: while one is copied out by the host, the device fills the other.
 void VulkanStream::staged_download(std::byte* to, std::uint64_t from, std::size_t bytes, Ticket after) {
   if (download_semaphore_ == VK_NULL_HANDLE) create_download();
@@ -130,46 +174,8 @@ void VulkanStream::staged_download(std::byte* to, std::uint64_t from, std::size_
     slot.to = to + at;
     if (slot.staging.handle == 0) slot.staging = device_.allocate(slot.bytes, MemoryKind::readback);
     const Place source = device_.memory().resolve(from + at, slot.bytes);
-    const Place target = device_.memory().resolve(slot.staging.address, slot.bytes);
-
-    VkCommandBufferBeginInfo begin{};
-    begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-    begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-    device_.check(vk_.vkBeginCommandBuffer(slot.commands, &begin), "vkBeginCommandBuffer");
-    const VkBufferCopy region{source.offset, target.offset, slot.bytes};
-    vk_.vkCmdCopyBuffer(slot.commands, source.buffer, target.buffer, 1, &region);
-    VkMemoryBarrier barrier{};
-    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-    barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
-    barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-    vk_.vkCmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier,
-                             0, nullptr, 0, nullptr);
-    device_.check(vk_.vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer");
-
-    // The waits make what they wait for visible to the copy: the producers' writes, and the last use of the staging
-    // memory.
-    const VkSemaphore waits[] = {timeline_->semaphore, download_semaphore_};
-    const std::uint64_t wait_values[] = {signal_of(after), download_value_};
-    const VkPipelineStageFlags stages[] = {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT};
-    const std::uint64_t signal_value = download_value_ + 1;
-    VkTimelineSemaphoreSubmitInfo timeline{};
-    timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
-    timeline.waitSemaphoreValueCount = 2;
-    timeline.pWaitSemaphoreValues = wait_values;
-    timeline.signalSemaphoreValueCount = 1;
-    timeline.pSignalSemaphoreValues = &signal_value;
-    VkSubmitInfo info{};
-    info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
-    info.pNext = &timeline;
-    info.waitSemaphoreCount = 2;
-    info.pWaitSemaphores = waits;
-    info.pWaitDstStageMask = stages;
-    info.commandBufferCount = 1;
-    info.pCommandBuffers = &slot.commands;
-    info.signalSemaphoreCount = 1;
-    info.pSignalSemaphores = &download_semaphore_;
-    device_.check(device_.submitter().submit(info), "vkQueueSubmit");
-    slot.value = download_value_ = signal_value;
+    record_download(slot, source);
+    submit_download(slot, after);
   }
   finish(slots_[0]);
   finish(slots_[1]);

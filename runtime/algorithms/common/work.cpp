@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "../../graph/capture.h"
+#include "../../work/capture.h"
 
 namespace weft::detail {
 

@@ -5,7 +5,7 @@
 #include "../../../frontend/kernels/names.h"
 #include "../../../frontend/language/any_floats.h"
 #include "../../../frontend/support/error.h"
-#include "../../arrays/view.h"
+#include "../../core/view.h"
 #include "../../launch.h"
 #include "../../work/observe.h"
 #include "../options.h"

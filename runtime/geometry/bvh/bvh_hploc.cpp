@@ -359,6 +359,8 @@ void merge_halves(Clusters& c, Int& count, const Lists& lists, const Output& out
 //   range            [0 .. 19]               [20 .. 39]
 //   clusters there   16 (four were merged)   16
 //   range [0 .. 39]: 32 clusters -> rounds: 32, 21, 15 -> stops at 15, in places 0 to 14
+//
+// In one piece: one kernel, whose steps share what its threads know.
 template <class B>
 auto hploc_kernel(int width, bool grouped, bool packs) {
   return kernel("bvh_hploc",

@@ -5,7 +5,7 @@
 
 #include "../../../frontend/language/report.h"
 #include "../../algorithms/sort.h"
-#include "../../arrays/view.h"
+#include "../../core/view.h"
 #include "bvh_build.h"
 #include "curve.h"
 

@@ -10,7 +10,6 @@
 #include <bit>
 #include <cmath>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "../../../frontend/language/any_floats.h"
@@ -20,9 +19,9 @@
 #include "../../algorithms/scan.h"
 #include "../../algorithms/sort.h"
 #include "../../array_create.h"
-#include "../../graph/capture.h"
 #include "../../launch.h"
 #include "../../tape.h"
+#include "../../work/capture.h"
 #include "../../work/observe.h"
 #include "../shapes/finite.h"
 #include "../structures/change.h"
@@ -58,8 +57,7 @@ struct HashGridState {
   Array<unsigned> keys;     ///< by place, with groups: cells
   Array<std::uint8_t> scratch;
   bool built = false;
-  Form form;  ///< of the last build
-  const std::shared_ptr<FormCell> cell = std::make_shared<FormCell>();
+  const std::shared_ptr<Generation> generation = std::make_shared<Generation>("a hash grid", "points");
   Array<HashGridArrays> element;  ///< what id() names; null until that or a capture needs it
   bool has_id = false;
 };
@@ -125,11 +123,7 @@ const auto& gather_kernel() {
 
 template <class T>
 void make_room(Array<T>& a, const Device& device, std::int64_t n) {
-  if (!a.is_null() && a.size() >= n) return;
-  a = Array<T>::empty(device, n);
-  if (!Capture::current()) return;
-  const OutsideCapture at_once;  // until the graph runs: who asks the grid before is given no numbers beyond the points
-  a.zero();
+  if (a.is_null() || a.size() < n) a = Array<T>::empty(device, n);
 }
 
 void reserve(HashGridState& s, std::int64_t n, bool grouped) {
@@ -159,23 +153,13 @@ void make_element(HashGridState& s) {
   write_element(s);
 }
 
-const auto members = [](HashGridState& s) {
-  return std::tie(s.arrays, s.points, s.groups, s.positions, s.built, s.form);
-};
+std::uint64_t generation_number(const HashGridArrays& d) {
+  GenerationNumber number;
+  number.add(std::uint64_t(d.count)).add(std::bit_cast<std::uint32_t>(d.cell_width)).add(std::uint64_t(d.has_groups));
+  return number.add(d.begins).add(d.points).add(d.positions).add(d.groups).value();
+}
 
-std::string name_of(const Form& form) {
-  return fmt::format("a hash grid of {} points in cells of width {}{}", form.built[0],
-                     std::bit_cast<float>(std::uint32_t(form.built[1])), form.built[2] ? " with groups" : "");
-}
-Form form_of(const HashGridArrays& d) {
-  Form form{.kind = Form::Kind::known};
-  form.built = {std::uint64_t(d.count),      std::bit_cast<std::uint32_t>(d.cell_width),
-                std::uint64_t(d.has_groups), serial_of(d.points),
-                serial_of(d.positions),      d.has_groups ? serial_of(d.groups) : 0};
-  form.memory = {serial_of(d.begins), form.built[3], form.built[4], form.built[5]};
-  form.describe = name_of;
-  return form;
-}
+StructureUse use_of(const HashGridState& s) { return {s.generation, generation_number(s.arrays), s.arrays.count}; }
 
 /// The first n of them; one where there are none, since launches refuse empty arrays.
 template <class T>
@@ -184,6 +168,38 @@ Array<T> part(const Array<T>& a, std::int64_t n) {
 }
 
 // ---- A build
+
+/// The members become those of the build that follows, and the device holds nothing until that has ended. What is
+/// captured builds the grid as it was built before, or for the first time.
+void take_size(const std::shared_ptr<HashGridState>& state, std::int64_t points, float cell_width, bool grouped) {
+  HashGridState& s = *state;
+  HashGridArrays d = s.arrays;
+  d.points = part(s.points, points);
+  d.positions = s.options.keep_positions ? part(s.positions, points) : s.positions.slice(0, 0);
+  d.groups = part(s.groups, points);
+  d.per_width = 1 / cell_width;
+  d.cell_width = cell_width;
+  d.count = int(points);
+  d.has_groups = grouped;
+  Capture* const capture = Capture::current();
+  if (!capture) {
+    s.generation->hold(Generation::kNone);
+  } else if (!s.built) {
+    capture->if_it_fails([state, before = s.arrays] {
+      state->arrays = before;
+      state->built = false;
+    });
+  } else if (generation_number(d) != generation_number(s.arrays)) {
+    invalid(
+        fmt::format("a hash grid of {} points in cells of width {}{} is built for {} points in cells of width {}{}, or "
+                    "in other memory, while {}: what is captured builds it as it is; build it so before",
+                    s.arrays.count, s.arrays.cell_width, s.arrays.has_groups ? " with groups" : "", points, cell_width,
+                    grouped ? " with groups" : "", capture->doing()));
+  }
+  s.arrays = d;
+  s.built = true;
+  if (capture) capture->builds(use_of(s));
+}
 
 void sort_into_cells(HashGridState& s, const Array<vec3>& points, const Array<int>& groups) {
   HashGridArrays& d = s.arrays;
@@ -252,7 +268,7 @@ HashGrid::HashGrid(const Device& device, int dim_x, int dim_y, int dim_z, const 
     d.dims = {dim_x, dim_y, dim_z};
     for (int k = 0; k < 3; ++k) d.per_dim[k] = 1 / float(d.dims[k]);
     d.begins = zeros<int>(device, cells + 2);
-    d.begins.storage()->structure = state_->cell;
+    d.begins.storage()->structure = state_->generation;
   });
 }
 
@@ -278,28 +294,16 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
       const ArrayBase* const read[] = {&points, &groups};
       detail::refuse_change(*s.device.state(), written, read);
     }
-    std::optional<detail::FormChange> change;
     Tape::unrecorded([&] {
-      detail::Capture::keep(state_, detail::members);
       if (capture) detail::make_element(s);
       detail::reserve(s, n, !groups.is_null());
-      if (!capture) change.emplace(s.cell);
-      d.points = detail::part(s.points, n);
-      d.positions = s.options.keep_positions ? detail::part(s.positions, n) : s.positions.slice(0, 0);
-      d.groups = detail::part(s.groups, n);
-      d.per_width = 1 / cell_width;
-      d.cell_width = cell_width;
-      d.count = int(n);
-      d.has_groups = !groups.is_null();
-      const detail::Form before = std::exchange(s.form, detail::form_of(d));
-      if (capture) capture->make(s.cell, before, s.form);
+      detail::take_size(state_, n, cell_width, !groups.is_null());
       detail::sort_into_cells(s, points, groups);
-      s.built = true;
       detail::write_element(s);
     });
     // Heard by a tape: gradients pass it.
     if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3>(), n, points, d.points, d.positions);
-    capture ? undo->done() : change->done(s.form);
+    capture ? undo->done() : s.generation->hold(detail::use_of(s).number);
   });
 }
 
@@ -341,7 +345,7 @@ const HashGridArrays& HashGrid::kernel_argument() const {
 
 void stored::weft_is_given(const HashGridArrays& grid) {
   if (!grid.begins.is_null() && grid.begins.storage()->structure)
-    detail::use_form(grid.begins.storage()->structure, detail::form_of(grid));
+    detail::use_structure({grid.begins.storage()->structure, detail::generation_number(grid), grid.count});
 }
 
 }  // namespace weft

@@ -4,8 +4,8 @@
 #include "../../../frontend/kernels/kernel.h"
 #include "../../../frontend/kernels/names.h"
 #include "../../array_create.h"
-#include "../../graph/capture.h"
 #include "../../launch.h"
+#include "../../work/capture.h"
 #include "../../work/work.h"
 #include "../shapes/finite.h"
 

@@ -10,9 +10,10 @@
 #include "../../../frontend/library/vector.h"
 #include "../../../frontend/support/error.h"
 #include "../../array_create.h"
-#include "../../arrays/view.h"
-#include "../../graph/capture.h"
+#include "../../core/view.h"
+#include "../../work/capture.h"
 #include "../../work/observe.h"
+#include "../bvh/bvh_tree.h"
 #include "../structures/change.h"
 #include "../structures/handle.h"
 #include "device_rays.h"
@@ -27,18 +28,26 @@ class IndexWatch : public Watcher, public std::enable_shared_from_this<IndexWatc
  public:
   explicit IndexWatch(const Array<int>& indices) : indices_(indices) {}
   void before_write(const ArrayBase& elements, StreamState&, const Change&) override {
-    if (stands_on(elements)) changed_ = true;
+    if (stands_on(elements)) mesh_.hold(Generation::kNone);
   }
-  void before_captured_write(const ArrayBase& elements) override {
-    if (stands_on(elements)) Capture::current()->change(mark());
+  void before_captured_write(const ArrayBase& elements, const Change& change) override {
+    if (!stands_on(elements)) return;
+    if (change.by_elements)
+      throw Error(
+          ErrorKind::invalid_argument,
+          fmt::format("kernel \"{}\" may change the indices of a mesh, which elements of its arguments lead to, "
+                      "while {}: let elements of a separate array hold them",
+                      change.by, Capture::current()->doing()));
+    Capture::current()->changes_indices(use().structure);
   }
-  const std::atomic<bool>* stale() const override { return &changed_; }
+  const Generation* structure() const override { return &mesh_; }
   bool stands_on(const ArrayBase& elements) const override { return may_overlap(elements, indices_); }
-  Capture::Stale mark() { return {shared_from_this(), &changed_}; }
+  /// A mesh stays in its memory: the device holds its data, or none. It keeps this watch.
+  StructureUse use() { return {{shared_from_this(), &mesh_}, 1, indices_.size() / 3}; }
 
  private:
   const View indices_;
-  std::atomic<bool> changed_ = false;
+  Generation mesh_{"a mesh", "triangles"};
 };
 
 struct MeshState {
@@ -55,8 +64,9 @@ struct MeshState {
   Array<vec3> points, velocities;  ///< as they were given
   Array<int> indices;
   Array<vec3> lowers, uppers;  ///< of the triangles
-  Bvh tree;
-  Array<int> arrived;  ///< by node, for far fields
+  Bvh handle;                  ///< of the tree, for programs
+  BvhTree* tree = nullptr;     ///< which the handle keeps
+  Array<int> arrived;          ///< by node, for far fields
   std::shared_ptr<IndexWatch> watch;
   std::unique_ptr<DeviceRays> rays;
   MeshArrays arrays;
@@ -148,12 +158,10 @@ void check(const MeshState& s, const MeshOptions& options) {
 }
 
 void check_unchanged(const MeshState& s) {
-  if (*s.watch->stale())
+  if (!s.watch->use().holds())
     invalid("the indices of a mesh have changed, or its last refit or rebuild failed: call its rebuild()");
-  if (Capture* c = Capture::current(); c && !c->use(s.watch->mark()))
+  if (const Capture* const c = Capture::current(); c && c->is_changed(*s.watch->structure()))
     invalid("the indices of a mesh are changed in a capture: call its rebuild() there, before it is used");
-  if (GivenStructures* const given = GivenStructures::current(); given && given->is_for_graph())
-    given->note(s.watch->mark());
 }
 
 // Before the mark, which a change that fails leaves: of what is beside the tree.
@@ -178,7 +186,7 @@ void write_element(MeshState& s) {
 }
 
 void follow_tree(MeshState& s) {
-  s.arrays.tree = s.tree.data();
+  s.arrays.tree = s.tree->data;
   gather_corners(s.arrays);
   if (s.arrays.has_far_fields) sum_far_fields(s.arrays, s.arrived);
   write_element(s);
@@ -217,11 +225,12 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
     s.uppers = empty<vec3>(device, n);
     s.arrays.corners = empty<vec4>(device, 3 * n);
     detail::read_points(s);
-    s.tree = Bvh(device, s.lowers, s.uppers, {options.builder, options.leaf_size});
-    s.tree.hand_over();
-    s.arrays.far_fields = zeros<vec4>(device, options.winding_number ? 10 * s.tree.nodes().size() : 1);
-    if (options.winding_number) s.arrived = zeros<int>(device, s.tree.nodes().size());
+    s.handle = Bvh(device, s.lowers, s.uppers, {options.builder, options.leaf_size});
+    s.tree = &s.handle.hand_over();
+    s.arrays.far_fields = zeros<vec4>(device, options.winding_number ? 10 * s.tree->data.nodes.size() : 1);
+    if (options.winding_number) s.arrived = zeros<int>(device, s.tree->data.nodes.size());
     detail::follow_tree(s);
+    s.watch->use().structure->hold(s.watch->use().number);
     state_ = std::move(made);
   });
 }
@@ -256,13 +265,14 @@ void Mesh::refit(Loc loc) {
     detail::check_unchanged(s);
     if (!detail::Capture::current()) {
       detail::refuse_mesh_change(s);
-      s.tree.refuse_refit(s.lowers, s.uppers, s.tree.refit_writes_header(s.lowers, s.uppers));
+      s.tree->refuse_refit(s.lowers, s.uppers);
     }
-    detail::change(s.watch->mark(), [&] {
-      detail::read_points(s);
-      s.tree.refit_now(s.lowers, s.uppers);
-      detail::follow_tree(s);
-    });
+    detail::change([&] { return s.watch->use(); },
+                   [&] {
+                     detail::read_points(s);
+                     s.tree->refit(s.lowers, s.uppers);
+                     detail::follow_tree(s);
+                   });
   });
 }
 void Mesh::rebuild(Loc loc) {
@@ -270,9 +280,8 @@ void Mesh::rebuild(Loc loc) {
     detail::MeshState& s = state();
     const detail::Quiet quiet;
     detail::check_present(s);
-    const detail::Capture::Stale mark = s.watch->mark();
     detail::Capture* const capture = detail::Capture::current();
-    const bool changed = *mark;
+    const bool changed = !s.watch->use().holds();
     if (changed && capture)
       detail::invalid(
           fmt::format("the indices of a mesh have changed, or its last refit or rebuild failed: call its "
@@ -281,21 +290,19 @@ void Mesh::rebuild(Loc loc) {
     if (changed) detail::check_triangles(s);
     if (!capture) {
       detail::refuse_mesh_change(s);
-      s.tree.refuse_rebuild(s.lowers, s.uppers, {});
+      s.tree->refuse_build(s.lowers, s.uppers, {});
       if (const ArrayBase* const own[] = {&s.arrays.indices}; changed)
         detail::refuse_change(*device().state(), own, {});
     }
-    detail::change(mark, [&] {
-      // In place: graphs and whoever was given the mesh before go on with that memory.
-      if ((changed || capture) && !s.indices.is_contiguous()) s.arrays.indices.copy_from(s.indices);
-      detail::read_points(s);
-      s.tree.rebuild_now(s.lowers, s.uppers, {});
-      detail::follow_tree(s);
-    });
-    if (capture)
-      capture->renew(mark);
-    else
-      *mark = false;
+    detail::change([&] { return s.watch->use(); },
+                   [&] {
+                     // In place: graphs and whoever was given the mesh before go on with that memory.
+                     if ((changed || capture) && !s.indices.is_contiguous()) s.arrays.indices.copy_from(s.indices);
+                     detail::read_points(s);
+                     s.tree->build(s.lowers, s.uppers, {});
+                     detail::follow_tree(s);
+                     if (capture) capture->rebuilds(s.watch->use());
+                   });
   });
 }
 
@@ -304,7 +311,7 @@ std::int64_t Mesh::size() const { return state().indices.size() / 3; }
 const Array<vec3>& Mesh::points() const { return state().points; }
 const Array<int>& Mesh::indices() const { return state().indices; }
 const Array<vec3>& Mesh::velocities() const { return state().velocities; }
-const Bvh& Mesh::tree() const { return state().tree; }
+const Bvh& Mesh::tree() const { return state().handle; }
 std::uint64_t Mesh::id(Loc loc) const {
   return detail::called_from(loc, [&] {
     detail::MeshState& s = state();
@@ -314,14 +321,16 @@ std::uint64_t Mesh::id(Loc loc) const {
       const detail::OutsideCapture at_once;
       s.element = empty<MeshArrays>(device(), 1);
       detail::write_element(s);
-      detail::become_handle(s.element, s.watch->mark());
+      detail::become_handle(s.element, s.watch->use().structure);
     }
     return s.element.address();
   });
 }
 const MeshArrays& Mesh::kernel_argument() const {
-  detail::check_unchanged(state());
-  return state().arrays;
+  detail::MeshState& s = state();
+  detail::check_unchanged(s);
+  detail::use_structure(s.watch->use());
+  return s.arrays;
 }
 
 }  // namespace weft

@@ -54,6 +54,7 @@ VecOf<3, S> point_of_triangle(const VecOf<3, S>& a, const VecOf<3, S>& b, const 
   return base + ((a - base) * x + (b - base) * y + (c - base) * z);
 }
 
+// In one piece: the regions around a triangle are told apart by products that all of them share.
 template <class S>
 TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3, S>& a, const VecOf<3, S>& b,
                                         const VecOf<3, S>& c) {

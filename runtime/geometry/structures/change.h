@@ -1,27 +1,30 @@
-// Changes of a structure that may fail on the way, and its use by value. Internal.
+// Changes of structures on the device, direct ones and captured ones. Internal.
 #pragma once
-#include <atomic>
-#include <memory>
 #include <span>
-#include <utility>
 
-#include "../../graph/capture.h"
+#include "../../work/capture.h"
 #include "../../work/observe.h"
 
 namespace weft::detail {
 
-/// Calls f(), which changes a structure; where that throws (memory may run out), `mark` says so to all who look at the
-/// structure, until a change of all of it takes that back. In a capture the mark is that of what is to come, and one
-/// that fails puts back what it was.
-template <class F>
-void change(const std::shared_ptr<std::atomic<bool>>& mark, const F& f) {
-  if (Capture* c = Capture::current()) c->if_it_fails([mark, was = bool(*mark)] { *mark = was; });
-  try {
-    const Within makes(&Context::makes_structure, true);
+/// Calls f(), which builds or refits a structure. Until that has ended, and after it failed, the device holds nothing
+/// of the structure that may be asked. In a capture it holds what it held: work that is captured builds a structure in
+/// the memory and to the size that it has, which the caller has checked. \param use  gives the data as they are after
+/// f()
+template <class Use, class F>
+void change(const Use& use, const F& f) {
+  const Quiet quiet;
+  const Within makes(&Context::makes_structure, true);
+  const std::shared_ptr<Generation> structure = use().structure;
+  if (Capture* const capture = Capture::current()) {
+    Capture::Undo undo(*capture);
+    capture->builds(use());
     f();
-  } catch (...) {
-    *mark = true;
-    throw;
+    undo.done();
+  } else {
+    structure->hold(Generation::kNone);
+    f();
+    structure->hold(use().number);
   }
 }
 
@@ -30,29 +33,5 @@ void change(const std::shared_ptr<std::atomic<bool>>& mark, const F& f) {
 /// them.
 void refuse_change(DeviceState& device, std::span<const ArrayBase* const> written,
                    std::span<const ArrayBase* const> read);
-
-/// Of the memory of an array; 0 for a null array, which whoever fills in data may leave there.
-inline std::uint64_t serial_of(const ArrayBase& a) { return a.is_null() ? 0 : a.storage()->serial; }
-
-/// Around work that changes a structure: what the device holds behind it is known when done() is called, and nobody
-/// knows it where that does not come.
-class FormChange {
- public:
-  explicit FormChange(std::shared_ptr<FormCell> cell) : cell_(std::move(cell)), begun_(cell_->begin()) {}
-  FormChange(const FormChange&) = delete;
-  FormChange& operator=(const FormChange&) = delete;
-  ~FormChange() {
-    if (cell_) cell_->fail();
-  }
-  void done(const Form& form) { std::exchange(cell_, nullptr)->set(form, begun_); }
-
- private:
-  std::shared_ptr<FormCell> cell_;
-  const std::uint64_t begun_;
-};
-
-/// A launch is given the data of a structure by value: it needs the structure in their form, now or when it runs.
-/// Errors: as refuse_held(), of launches that are not captured. Cost: some 30 nanoseconds.
-void use_form(const std::shared_ptr<FormCell>& cell, const Form& form);
 
 }  // namespace weft::detail

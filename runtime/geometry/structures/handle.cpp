@@ -11,8 +11,8 @@ namespace weft {
 
 namespace detail {
 
-void become_handle(const ArrayBase& element, std::shared_ptr<std::atomic<bool>> stale) {
-  element.storage()->device->handles.add(element.storage(), std::move(stale));
+void become_handle(const ArrayBase& element, std::shared_ptr<const Generation> structure) {
+  element.storage()->device->handles.add(element.storage(), std::move(structure));
 }
 
 namespace {

@@ -1,6 +1,5 @@
 // Handles: structures of the device as 64-bit values, which kernels keep in arrays and structs and follow.
 #pragma once
-#include <atomic>
 #include <memory>
 
 #include "../../../frontend/kernels/names.h"
@@ -27,9 +26,10 @@ Var<MeshArrays> mesh_at(In<std::uint64_t> id, Loc loc = Loc::here());
 Var<HashGridArrays> hash_grid_at(In<std::uint64_t> id, Loc loc = Loc::here());
 
 namespace detail {
+class Generation;
 /// The array of one element becomes a handle, until its memory is gone; nobody else is given that. Who lets go of the
-/// element sets it to zeros first. \param stale  see Handles::add()
-void become_handle(const ArrayBase& element, std::shared_ptr<std::atomic<bool>> stale = nullptr);
+/// element sets it to zeros first. \param structure  see Handles::add()
+void become_handle(const ArrayBase& element, std::shared_ptr<const Generation> structure = nullptr);
 }  // namespace detail
 
 }  // namespace weft

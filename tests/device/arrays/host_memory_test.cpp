@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "../../../runtime/arrays/view.h"
+#include "../../../runtime/core/view.h"
 #include "../child_program.h"
 #include "../device_test.h"
 

@@ -15,8 +15,8 @@
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/platform.h"
 #include "../../frontend/types/half.h"
-#include "../core/state.h"
 #include "../report.h"
+#include "state.h"
 
 namespace weft {
 

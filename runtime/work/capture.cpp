@@ -11,16 +11,12 @@
 #include <utility>
 
 #include "../../frontend/support/error.h"
-#include "../arrays/view.h"
-#include "../work/observe.h"
+#include "../core/view.h"
+#include "observe.h"
 
 namespace weft::detail {
 
 namespace {
-void add(std::vector<Capture::Stale>& list, const Capture::Stale& structure) {
-  if (!std::ranges::count(list, structure)) list.push_back(structure);
-}
-
 // Kernels of the runtime: their names and arguments tell a user nothing.
 bool is_of_library(const Loc& loc) {
   constexpr std::string_view here = __FILE__;
@@ -143,6 +139,7 @@ Capture::Capture(DeviceState& device, const char* doing, const StreamState* like
   stream_ = std::make_unique<StreamState>(device, std::move(collector));
   stream_->capture = this;
   Context::here().capture = this;
+  Context::here().capturing = doing;
 }
 
 Capture::~Capture() {
@@ -163,12 +160,14 @@ Capture::Undo::Undo(Capture& capture)
       changes_(capture.restores_.size()),
       leading_(capture.leading_.size()),
       brings_(capture.brings.size()),
-      forms_(capture.forms.mark()) {}
+      uses_(capture.uses.size()),
+      changed_(capture.changed) {}
 
 Capture::Undo::~Undo() {
   if (done_) return;
   capture_.restore(changes_);
-  capture_.forms.back_to(forms_);
+  if (capture_.uses.size() > uses_) capture_.uses.resize(uses_);
+  capture_.changed.swap(changed_);
   // Those that hold arrays all the same go on to do so.
   for (std::size_t k = leading_; k < capture_.leading_.size(); ++k) {
     Storage* const storage = capture_.leading_[k];
@@ -178,12 +177,6 @@ Capture::Undo::~Undo() {
   std::vector<backend::Operation>& list = capture_.operations().list;
   if (list.size() > operations_) list.resize(operations_);
   for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].dispatches = 0;
-}
-
-void Capture::refuse_waits(const char* what) {
-  if (Capture* const capture = Capture::current())
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} while {}: nothing of it has run yet", what, capture->doing()));
 }
 
 void Capture::refuse_semaphores(const char* what) {
@@ -226,7 +219,7 @@ void Capture::before_write(const ArrayBase& elements, const Change& change) {
   };
   for (const auto& watcher : elements.storage()->watchers()) {
     if (watcher->serial > serial) {
-      const bool of_condition = watcher->serial > structures.since;
+      const bool of_condition = watcher->serial > condition;
       if (!of_condition && watcher->needs(elements)) refuse("in a condition of a graph", "condition");
       Change known = change;
       known.replaces_all &= of_condition;  // or nothing is changed
@@ -234,99 +227,58 @@ void Capture::before_write(const ArrayBase& elements, const Change& change) {
     } else if (watcher->needs(elements)) {
       refuse("that is captured", "capture");
     } else {
-      watcher->before_captured_write(elements);
+      watcher->before_captured_write(elements, change);
     }
   }
 }
 
-void Capture::change(const Stale& structure) {
-  if_it_fails([this, before = structures] { structures = before; });
-  add(structures.changed, structure);
-  add(structures.written, structure);
-}
-
-void Capture::renew(const Stale& structure) {
-  if_it_fails([this, before = structures] { structures = before; });
-  std::erase(structures.changed, structure);
-  add(structures.used, structure);
-}
-
-bool Capture::use(const Stale& structure) {
-  if (!find(structure)) return false;
-  add(structures.used, structure);
-  return true;
-}
-
-bool Capture::find(const Stale& structure) {
-  if (std::ranges::count(structures.changed, structure)) return false;
-  add(structures.here, structure);
-  return true;
-}
-
-Capture::Structures Capture::begin_condition() {
-  if_it_fails([this, before = structures] { structures = before; });
-  forms.begin_condition();
-  Structures before = structures;
-  structures.here.clear();
-  structures.handles_here = false;
-  structures.since = Storage::next_serial();
-  return before;
-}
-
-void Capture::end_condition(const Structures& before, const char* what, bool again) {
-  forms.end_condition(again);
-  const auto was_used = [&](const Stale& s) { return std::ranges::count(structures.here, s) > 0; };
-  if (again && std::ranges::any_of(structures.changed, was_used))
+void Capture::builds(const StructureUse& use) {
+  const bool first = use.structure->held() == Generation::kNone;
+  if (first && condition != 0)
     throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} uses a mesh, and changes its indices behind that: call its rebuild() at the end of the "
-                            "round",
-                            what));
-  if (again && structures.handles_here)
-    for (const Stale& s : structures.changed) add(structures.unfound, s);
-  structures.handles_here |= before.handles_here;
-  structures.since = before.since;
-  // What was changed before may not have been made anew.
-  for (const Stale& s : before.changed) add(structures.changed, s);
-  for (const Stale& s : before.here) add(structures.here, s);
+                fmt::format("{} is built for the first time in a condition of a graph, which may not hold: build it "
+                            "before",
+                            use.what()));
+  uses.push_back({use, SIZE_MAX, first});
 }
 
-void Capture::launched(const Dispatch& work, std::size_t dispatches, std::vector<Stale> stale_before) {
-  CapturedLaunch& made = launches.emplace_back();
-  made.operation = position() - 1;
-  made.dispatches = dispatches;
-  made.program = work.program.program;
-  made.call = work.program.call;
-  made.threads = work.threads;
-  made.stale_before = std::move(stale_before);
-  made.stale_behind = structures.changed;
-  forms.launched(launches.size() - 1, made.call, work.uses);
-  for (std::size_t k = 0; k < work.args.size() && !is_of_library(made.call->loc); ++k) {
-    const ir::Param& parameter = made.call->params[k];
-    const ArrayBase* const array = work.args[k].array;
+void Capture::changes_indices(std::shared_ptr<Generation> mesh) {
+  if (!is_changed(*mesh)) changed.push_back(std::move(mesh));
+}
+
+void Capture::rebuilds(const StructureUse& mesh) {
+  uses.push_back({mesh, SIZE_MAX, false, std::erase(changed, mesh.structure) > 0});
+}
+
+bool Capture::is_changed(const Generation& mesh) const {
+  return std::ranges::any_of(changed, [&](const auto& c) { return c.get() == &mesh; });
+}
+
+void Capture::refuse_changed(const char* what) const {
+  if (changed.empty()) return;
+  throw Error(ErrorKind::invalid_argument,
+              fmt::format("{} while the indices of a mesh are changed in what is captured: call its rebuild() before, "
+                          "in the same condition of the graph",
+                          what));
+}
+
+void Capture::launched(CapturedLaunch launch, std::span<const HostArg> args, std::span<const StructureUse> given) {
+  launch.operation = position() - 1;
+  const ir::Interface& call = *launch.call;
+  const bool is_of_user = !is_of_library(call.loc), changes_held = !Context::here().moves_elements;
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    const ir::Param& parameter = call.params[k];
+    const ArrayBase* const array = args[k].array;
     if (!array || parameter.kind == ir::Param::Kind::absent || parameter.access == ir::Access::none) continue;
     Used& use = used.at(array->storage().get());
-    if (use.kernel) continue;
-    use.kernel = made.call;
+    use.changes |= changes_held && any(parameter.access, ir::kChanges);
+    if (use.kernel || !is_of_user) continue;
+    use.kernel = launch.call;
     use.parameter = k;
   }
-  for (std::size_t k = 0; k < work.args.size() && !Context::here().moves_elements; ++k) {
-    const ir::Param& parameter = work.program.call->params[k];
-    const ArrayBase* const array = work.args[k].array;
-    if (!array || parameter.kind == ir::Param::Kind::absent || !any(parameter.access, ir::kChanges)) continue;
-    Used& use = used.at(array->storage().get());
-    References held;
-    if (use.storage->holds_arrays()) use.storage->reach(held);
-    std::vector<Storage*> watched;
-    for (const auto& s : held)
-      if (s->watched()) watched.push_back(s.get());
-    if (std::exchange(use.changes, true))
-      std::erase_if(use.watched, [&](Storage* s) { return !std::ranges::count(watched, s); });
-    else
-      use.watched = std::move(watched);
-  }
-  if (!work.program.call->by_handles) return;
-  by_handles = structures.handles_here = true;
-  for (const Stale& s : structures.changed) add(structures.unfound, s);
+  for (const StructureUse& use : given) uses.push_back({use, launches.size(), false, false, launch.call});
+  by_handles |= call.by_handles;
+  launches.push_back(std::move(launch));
 }
 
 void Capture::launched_nothing() { launches.emplace_back(); }
@@ -341,7 +293,7 @@ void Capture::will_be_set() {
   for (const backend::MemoryRange& range : operation.ranges)
     if (any(range.access, ir::kChanges) && range.bytes != ~0ull) last.changed.push_back(range);
   const auto needs = [&](const std::shared_ptr<Storage>& storage) {
-    const View all(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
+    const View all = View::all_of(storage);
     return std::ranges::any_of(storage->watchers(), [&](const auto& watcher) {
       return watcher->serial > serial && (watcher->needs(all) || watcher->follows(all));
     });

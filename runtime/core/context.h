@@ -19,6 +19,7 @@ class TapeCore;
 struct Context {
   Recorder* recorder = nullptr;         ///< hears of operations; null: nobody does
   Capture* capture = nullptr;           ///< collects work instead of running it; null: work runs
+  const char* capturing = "";           ///< what it does, for messages
   StreamScope* stream_scope = nullptr;  ///< the innermost, which the others hang on
   GivenStructures* given = nullptr;     ///< notes the structures among the arguments that are being taken
   /// A tape that goes back through one of its launches: an adjoint may make changes of the kernel again, in the arrays
@@ -51,5 +52,14 @@ class Within {
   T Context::*const field_;
   const T before_;
 };
+
+/// While it lives, this thread's work runs as if nothing were captured: what prepares memory that outlives the capture.
+class OutsideCapture : Within<Capture*> {
+ public:
+  OutsideCapture() : Within(&Context::capture, nullptr) {}
+};
+
+/// Errors: Error(invalid_argument) while this thread captures: what was collected has not run.
+void refuse_waits(const char* what = "the host waits for work or reads elements");
 
 }  // namespace weft::detail

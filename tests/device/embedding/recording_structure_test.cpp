@@ -1,4 +1,4 @@
-// Structures that are built in a renderer's command buffers, for another number of points than outside.
+// Structures that work in a renderer's command buffers builds and asks.
 #include <weft/geometry.h>
 #include <weft/weft.h>
 
@@ -12,13 +12,13 @@ using namespace weft::test;
 
 namespace {
 
-class RecordedForms : public WatchedTest {
+class RecordedStructures : public WatchedTest {
   void SetUp() override {
     WatchedTest::SetUp();
     if (!IsSkipped() && on_reference()) GTEST_SKIP() << "no command buffers there";
   }
 };
-ON_EVERY_DEVICE(RecordedForms);
+ON_EVERY_DEVICE(RecordedStructures);
 
 const auto count_points = kernel("count points", [](Var<HashGridArrays> grid, Arr<int> found) {
   Int count = 0;
@@ -50,46 +50,39 @@ struct Scene {
   VkCommandBuffer commands = VK_NULL_HANDLE;
 };
 
-TEST_P(RecordedForms, AreThoseOfTheSubmissionsInTheirOrder) {
+TEST_P(RecordedStructures, AreBuiltInTheSizeAndMemoryThatTheyHave) {
   Scene s(on_gpu());
+  HashGrid fresh(s.e.device, 4, 4, 4);
   const Recording frame = s.record([&] {
+    expect_contains(error_of([&] { s.grid.build(s.few, 0.5f); }),
+                    "while work is recorded into a command buffer: what is captured builds it as it is");
+    s.grid.build(s.many, 0.5f);
     launch(count_points, 1, s.grid, s.found);
-    s.grid.build(s.few, 0.5f);
   });
-  frame.prepare();  // asked for before each submission: nothing of it has run yet
+  expect_contains(error_of([&] { (void)s.record([&] { fresh.build(s.few, 0.5f); }); }),
+                  "a hash grid of 20 points is built for the first time by a recording: build it before");
+  EXPECT_EQ(s.count(), 100) << "nothing of it has run yet";
+  frame.prepare();
   s.e.renderer.submit(s.commands);
   frame.submitted();
   EXPECT_EQ(s.found.at(0), 100);
-  EXPECT_EQ(s.count(), 20);
+  EXPECT_EQ(s.count(), 100);
+}
+
+TEST_P(RecordedStructures, AreRefusedOnceTheyWereBuiltOtherwise) {
+  Scene s(on_gpu());
+  const Recording frame = s.record([&] { launch(count_points, 1, s.grid, s.found); });
+  const VkCommandBuffer commands = s.commands;
+  s.e.renderer.submit(commands);
+  frame.submitted();
+  frame.wait();
+  s.grid.build(s.few, 0.5f);
   expect_contains(error_of([&] { frame.prepare(); }), "a recording works on a hash grid of 100 points");
   s.grid.build(s.many, 0.5f);
   frame.prepare();
-  frame.wait();
 }
 
-TEST_P(RecordedForms, PassFromOneRecordingToTheNext) {
-  Scene s(on_gpu());
-  const Recording builds = s.record([&] { s.grid.build(s.few, 0.5f); });
-  const VkCommandBuffer first = s.commands;
-  const Recording asks = s.record([&] { launch(count_points, 1, s.grid, s.found); });
-  s.e.renderer.submit(first);
-  builds.submitted();
-  s.e.renderer.submit(s.commands);
-  asks.submitted();
-  EXPECT_EQ(s.found.at(0), 20);
-}
-
-TEST_P(RecordedForms, AreThoseOfBeforeWhereARecordingWasNeverSubmitted) {
-  Scene s(on_gpu());
-  {
-    const Recording dropped = s.record([&] { s.grid.build(s.few, 0.5f); });
-  }
-  expect_contains(error_of([&] { s.count(); }), "is not what the device holds");
-  s.grid.build(s.few, 0.5f);
-  EXPECT_EQ(s.count(), 20);
-}
-
-TEST_P(RecordedForms, OfWhatIsBuiltAsItWasAreKnownWhereNothingWasSubmitted) {
+TEST_P(RecordedStructures, OfARecordingThatWasNeverSubmittedAreAsTheyWere) {
   Scene s(on_gpu());
   {
     const Recording dropped = s.record([&] { s.grid.build(s.many, 0.5f); });
@@ -97,51 +90,7 @@ TEST_P(RecordedForms, OfWhatIsBuiltAsItWasAreKnownWhereNothingWasSubmitted) {
   EXPECT_EQ(s.count(), 100);
 }
 
-TEST_P(RecordedForms, OfEachStructureAreForgottenByThemselves) {
-  Scene s(on_gpu());
-  HashGrid other(s.e.device, 4, 4, 4);
-  other.build(s.many, 0.5f);
-  std::optional<Recording> dropped = s.record([&] {
-    s.grid.build(s.few, 0.5f);
-    other.build(s.few, 0.5f);
-  });
-  const Recording last = s.record([&] { other.build(s.many, 0.5f); });
-  const auto ask = [&](const HashGrid& grid) { return s.record([&] { launch(count_points, 1, grid, s.found); }); };
-  { const Recording finds_both = ask(s.grid); }
-  dropped.reset();
-  expect_contains(error_of([&] { (void)ask(s.grid); }), "a recording works on a hash grid of 20 points");
-  const Recording finds_last = ask(other);
-}
-
-TEST_P(RecordedForms, PassFromOneRecordingToTheNextInOneCommandBuffer) {
-  Scene s(on_gpu());
-  const Recording builds = s.record([&] { s.grid.build(s.few, 0.5f); });
-  const Recording asks = s.e.device.stream().record_into(s.commands, [&] { launch(count_points, 1, s.grid, s.found); });
-  s.e.renderer.submit(s.commands);
-  builds.submitted();
-  asks.submitted();
-  EXPECT_EQ(s.found.at(0), 20);
-}
-
-// Of a frame that is not submitted the recording ends before the next one.
-TEST_P(RecordedForms, OfAFrameThatIsSkippedAreForgotten) {
-  Scene s(on_gpu());
-  const auto step = [&] {
-    launch(count_points, 1, s.grid, s.found);
-    s.grid.build(s.few, 0.5f);
-  };
-  Recording frame = s.record(step);
-  frame = {};
-  expect_contains(error_of([&] { (void)s.record(step); }), "a recording works on a hash grid of 20 points");
-  s.grid.build(s.many, 0.5f);
-  frame = s.record(step);
-  s.e.renderer.submit(s.commands);
-  frame.submitted();
-  EXPECT_EQ(s.found.at(0), 100);
-  EXPECT_EQ(s.count(), 20);
-}
-
-TEST_P(RecordedForms, AreKeptByABuildThatIsRefused) {
+TEST_P(RecordedStructures, AreKeptByABuildThatIsRefused) {
   Scene s(on_gpu());
   const Recording asks = s.record([&] { launch(count_points, 1, s.grid, s.found); });
   expect_contains(error_of([&] { s.grid.build(s.few, 0.5f); }), "is not submitted");
@@ -185,7 +134,7 @@ TEST_P(RecordedForms, AreKeptByABuildThatIsRefused) {
   mesh.refit();
 }
 
-TEST_P(RecordedForms, AreKeptWhicheverArrayTheRecordedWorkIsGiven) {
+TEST_P(RecordedStructures, AreKeptWhicheverArrayTheRecordedWorkIsGiven) {
   Scene s(on_gpu());
   Bvh bvh(s.e.device, s.many, s.many);
   const Array<vec3> points(s.e.device, {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}});
@@ -219,24 +168,6 @@ TEST_P(RecordedForms, AreKeptWhicheverArrayTheRecordedWorkIsGiven) {
       launch(count_faces, 1, mesh, s.found);
       EXPECT_EQ(s.found.at(0), 102) << which;
     }
-}
-
-TEST_P(RecordedForms, ARecordingIsRefusedWithoutTheOneThatBuildsForIt) {
-  Scene s(on_gpu());
-  std::optional<Recording> builds = s.record([&] { s.grid.build(s.few, 0.5f); });
-  const Recording asks = s.record([&] {
-    launch(count_points, 1, s.grid, s.found);
-    s.grid.build(s.few, 0.5f);  // tells what it leaves, too
-  });
-  asks.prepare();  // what was recorded before is submitted before
-  builds.reset();
-  expect_contains(error_of([&] { asks.prepare(); }), "a recording works on a hash grid of 20 points");
-  // Who does not ask is told when it is too late.
-  s.e.renderer.submit(s.commands);
-  const std::string told = error_of([&] { asks.submitted(); });
-  expect_contains(told, "a recording that was submitted just now works on a hash grid of 20 points");
-  expect_contains(told, "count points");
-  EXPECT_EQ(s.count(), 20);  // as the recording has left it
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ class View : public ArrayBase {
     shape_ = {count};
     stride_ = {element_bytes};
   }
+  /// All bytes of the memory.
+  static View all_of(const std::shared_ptr<Storage>& storage);
   /// Elements of their own, of the same shape, in a row.
   static View like(const ArrayBase& a) {
     View v(a);

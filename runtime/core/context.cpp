@@ -1,0 +1,21 @@
+// The context of each thread: the one thread-local variable of the runtime.
+#include "context.h"
+
+#include <fmt/format.h>
+
+#include "../../frontend/support/error.h"
+
+namespace weft::detail {
+
+Context& Context::here() {
+  static thread_local constinit Context context;
+  return context;
+}
+
+void refuse_waits(const char* what) {
+  if (const Context& context = Context::here(); context.capture)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} while {}: nothing of it has run yet", what, context.capturing));
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,219 @@
+// The host's side of a hierarchy: arrays, checks, and the order of the passes.
+#include "bvh_tree.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <limits>
+
+#include "../../../frontend/support/error.h"
+#include "../../array_create.h"
+#include "../structures/change.h"
+#include "bvh_build.h"
+
+namespace weft::detail {
+
+namespace {
+
+[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+void check_groups(const Device& device, const Array<int>& groups, std::int64_t boxes) {
+  if (groups.is_null()) return;
+  if (groups.is_freed()) invalid("a hierarchy of boxes is given groups that were freed");
+  if (groups.size() != boxes)
+    invalid(fmt::format("a hierarchy of {} boxes is given {} groups: one for each box", boxes, groups.size()));
+  if (groups.device() != device)
+    invalid(
+        fmt::format("a hierarchy on device {} is given groups on device {}", device.name(), groups.device().name()));
+}
+
+void check(const Device& device, const Array<vec3>& lowers, const Array<vec3>& uppers) {
+  if (lowers.is_null() || uppers.is_null()) invalid("a hierarchy of boxes is given a null array");
+  if (lowers.is_freed() || uppers.is_freed()) invalid("a hierarchy of boxes is given an array that was freed");
+  if (lowers.size() != uppers.size())
+    invalid(
+        fmt::format("a hierarchy of boxes is given {} lower bounds and {} upper ones", lowers.size(), uppers.size()));
+  if (lowers.device() != device || uppers.device() != device)
+    invalid(fmt::format("a hierarchy on device {} is given boxes on device {}", device.name(),
+                        (lowers.device() != device ? lowers : uppers).device().name()));
+  // Rows of nodes are counted by 32 bits, four for each node.
+  if (lowers.size() > 1 << 29)
+    throw Error(ErrorKind::unsupported, fmt::format("a hierarchy of {} boxes; 2^29 are possible", lowers.size()));
+}
+
+// Launches refuse empty arrays, so those of a tree of nothing have one element. The arrays themselves: who reads boxes
+// in a kernel passes gradients to them.
+Array<vec3> never_empty(const Device& device, const Array<vec3>& bounds) {
+  return bounds.size() == 0 ? zeros<vec3>(device, 1) : bounds;
+}
+
+// A tree of nothing.
+void make_empty(BvhData& d) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  const vec4 lower(inf, inf, inf, std::bit_cast<float>(-1)), upper(-inf, -inf, -inf, 0);
+  d.nodes.fill({lower, upper, lower, upper});
+  d.primitives.zero();
+  d.parents.fill(-1);
+}
+
+// Other memory may lie where one was that was freed.
+bool is_same(const Array<vec3>& now, const Array<vec3>& was) {
+  return now.storage() == was.storage() && same_elements(now, was);
+}
+
+}  // namespace
+
+std::uint64_t generation_number(const BvhData& d) {
+  GenerationNumber number;
+  number.add(std::uint64_t(d.count)).add(d.nodes).add(d.primitives).add(d.parents).add(d.groups).add(d.group_roots);
+  if (d.count > 0) number.add(d.lowers).add(d.uppers);  // else nobody's arrays are there
+  return number.value();
+}
+
+BvhTree::BvhTree(const Device& device, const BvhOptions& options) : device(device), options(options) {
+  data.leaf_size = options.leaf_size;
+  data.tag = kBvhTag;
+  header = zeros<BvhData>(device, 1);
+}
+
+StructureUse BvhTree::use() const { return {generation, generation_number(data), data.count}; }
+
+void BvhTree::check_whole() const {
+  if (generation->held() == Generation::kNone)
+    invalid("the last refit or rebuild of a hierarchy of boxes failed: call its rebuild()");
+}
+
+void BvhTree::refuse_captured(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers, bool grouped) const {
+  const Capture* const capture = Capture::current();
+  if (!capture) return;
+  check_whole();
+  const bool was_grouped = data.count > 0 && data.groups.size() == data.count && !options.groups.is_null();
+  if (new_lowers.size() == data.count && grouped == was_grouped && is_same(new_lowers, lowers) &&
+      is_same(new_uppers, uppers))
+    return;
+  invalid(fmt::format(
+      "a hierarchy of {} boxes{} is built or refitted with {} boxes of other arrays{} while {}: what is "
+      "captured works with the arrays that it has; build it with these before",
+      data.count, was_grouped ? " in groups" : "", new_lowers.size(), grouped ? ", in groups," : "", capture->doing()));
+}
+
+void BvhTree::take_boxes(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers) {
+  lowers = new_lowers;
+  uppers = new_uppers;
+  data.lowers = never_empty(device, lowers);
+  data.uppers = never_empty(device, uppers);
+}
+
+// Elements hold contiguous arrays alone.
+void BvhTree::write_header() {
+  BvhData rows = data;
+  rows.lowers = rows.lowers.contiguous();
+  rows.uppers = rows.uppers.contiguous();
+  header.assign(std::span<const BvhData>(&rows, 1));
+}
+
+void BvhTree::make_room(std::int64_t boxes, bool grouped) {
+  BvhData& d = data;
+  if (const std::int64_t places = std::max<std::int64_t>(boxes, 1);
+      d.primitives.is_null() || d.primitives.size() != places) {
+    const std::shared_ptr<Generation> known =
+        d.nodes.is_null() ? generation : std::shared_ptr<Generation>(d.nodes.storage()->structure);
+    d.primitives = {};  // who builds again after an error makes all of them
+    d.nodes = empty<BvhNode>(device, std::max<std::int64_t>(boxes - 1, 1));
+    d.parents = empty<int>(device, d.nodes.size());
+    arrived = zeros<int>(device, d.nodes.size());
+    d.info = empty<unsigned>(device, kBvhInfos);
+    d.primitives = empty<int>(device, places);
+    d.nodes.storage()->structure = known;
+  }
+  if (const std::int64_t size = grouped ? boxes : 1; d.groups.is_null() || d.groups.size() != size) {
+    d.groups = {};
+    d.group_roots = empty<int>(device, size);
+    d.groups = zeros<int>(device, size);
+  }
+}
+
+void BvhTree::build_now() {
+  BvhData& d = data;
+  const std::int64_t n = lowers.size();
+  const bool grouped = !options.groups.is_null() && n > 0;
+  make_room(n, grouped);
+  if (!grouped) d.group_roots.fill(kBvhNothing);
+  d.count = int(n);
+  d.info.zero();
+  write_header();
+  if (n == 0) return make_empty(d);
+  const bool merges = options.builder == BvhBuilder::hploc && n > 1, packs = merges && d.leaf_size > 1;
+  BvhBuild b{d, arrived, grouped, {}, {}, d.primitives, {}};
+  if (options.curve_bits == 60)
+    b.fine_keys = empty<std::uint64_t>(device, n);
+  else
+    b.keys = empty<unsigned>(device, n);
+  if (merges) b.spans = empty<vec2i>(device, packs ? n - 1 : 1);
+  if (packs) b.order = empty<int>(device, n);
+  order_by_curve(b, grouped ? options.groups.contiguous() : Array<int>());
+  if (merges)
+    build_hploc(b);
+  else
+    build_lbvh(b);
+  if (packs) pack_leaves(b);
+  if (grouped) name_group_roots(b);
+  move_root(b);
+}
+
+void BvhTree::build(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers, const Array<int>& groups) {
+  check(device, new_lowers, new_uppers);
+  check_groups(device, groups, new_lowers.size());
+  refuse_captured(new_lowers, new_uppers, !groups.is_null() && new_lowers.size() > 0);
+  refuse_build(new_lowers, new_uppers, groups);
+  change([&] { return use(); },
+         [&] {
+           options.groups = groups;
+           if (!Capture::current()) take_boxes(new_lowers, new_uppers);
+           build_now();
+         });
+}
+
+void BvhTree::refit(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers) {
+  check(device, new_lowers, new_uppers);
+  if (new_lowers.size() != data.count)
+    invalid(fmt::format("a hierarchy of {} boxes is refitted to {}: rebuild() takes another number", data.count,
+                        new_lowers.size()));
+  check_whole();
+  refuse_captured(new_lowers, new_uppers, !options.groups.is_null() && data.count > 0);
+  refuse_refit(new_lowers, new_uppers);
+  const bool writes_header = refit_writes_header(new_lowers, new_uppers);
+  change([&] { return use(); },
+         [&] {
+           if (!Capture::current()) take_boxes(new_lowers, new_uppers);
+           if (writes_header) write_header();
+           if (data.count > 0) refit_boxes(data, arrived);
+         });
+}
+
+bool BvhTree::refit_writes_header(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers) const {
+  const bool same = data.count > 0 && is_same(new_lowers, data.lowers) && is_same(new_uppers, data.uppers);
+  return !same || !new_lowers.is_contiguous() || !new_uppers.is_contiguous();
+}
+
+void BvhTree::refuse_refit(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers) const {
+  if (Capture::current()) return;
+  const bool writes_header = refit_writes_header(new_lowers, new_uppers);
+  const ArrayBase* const written[] = {&data.nodes, &arrived, writes_header ? &header : nullptr};
+  const ArrayBase* const read[] = {&data.primitives, &data.parents, &new_lowers, &new_uppers};
+  refuse_change(*device.state(), written, read);
+}
+
+// Arrays, too, that give way to other memory: recorded work that is not submitted would be of another hierarchy by
+// then.
+void BvhTree::refuse_build(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers,
+                           const Array<int>& groups) const {
+  if (Capture::current()) return;
+  const BvhData& d = data;
+  const ArrayBase* const written[] = {&d.nodes,       &d.primitives, &d.parents, &d.groups,
+                                      &d.group_roots, &d.info,       &arrived,   &header};
+  const ArrayBase* const read[] = {&new_lowers, &new_uppers, &groups};
+  refuse_change(*device.state(), written, read);
+}
+
+}  // namespace weft::detail
