@@ -116,7 +116,7 @@ class Uniformity {
         for (Id outer : open_) lower_to(loops_[outer], here);
         return;
       case Op::param: {
-        if (open_.empty()) return set(id, kNobody);  // a function's return: its callers decide
+        if (open_.empty()) return set(id, kNobody);  // a function's input: its callers decide
         const Id carrier = open_.back();
         const Id next = module_.regions[module_[carrier].regions[1]].insts.back();
         const int k = static_cast<int>(inst.imm);
