@@ -1,4 +1,4 @@
-// What every backend asks of a kernel before it compiles it.
+// Checks that every backend makes before it compiles a kernel.
 #include "backend.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Entries of the disk cache: their format, their check, and which of them go first.
+// Entries of the disk cache: their format, their verification, and the order in which they are evicted.
 #include "disk_cache.h"
 
 #include <fmt/format.h>
@@ -28,16 +28,16 @@ struct Header {
   std::uint32_t format = kFormat;
   std::uint32_t key_bytes = 0;
   std::uint64_t payload_bytes = 0;
-  std::uint64_t checksum = 0;  // of the key and the payload, seeded by their sizes
+  std::uint64_t checksum = 0;  // of key and payload, seeded by their sizes
 };
 static_assert(sizeof(Header) == 32, "the header is written as it lies in memory");
 
-// The sizes go into the seed: a file whose header alone is damaged must not pass either.
+// The sizes go into the seed, so that a file whose header alone is damaged does not pass.
 std::uint64_t checksum(const Header& header, std::span<const std::byte> key_and_payload) {
   return hash64(key_and_payload, header.key_bytes * 0x9e3779b97f4a7c15ull + header.payload_bytes);
 }
 
-// The payload of a file's content, or nothing when it is not an entry of `key`.
+// The payload in a file's content, or nothing if it is not an entry of `key`.
 std::optional<std::vector<std::byte>> unpack(std::span<const std::byte> content, std::string_view key) {
   Header header;
   if (content.size() < sizeof header) return std::nullopt;
@@ -64,7 +64,8 @@ std::vector<std::byte> pack(std::string_view key, std::span<const std::byte> pay
   return content;
 }
 
-// Once for each folder: without a word, every run would compile the same kernels again and nobody know why.
+// Complains once per folder: if it kept silent, every run would compile the same kernels again and nobody would know
+// why.
 void complain(const std::filesystem::path& folder, const std::filesystem::path& entry, const std::string& why) {
   static std::mutex mutex;
   static auto* const told = new std::set<std::filesystem::path>;
@@ -76,13 +77,13 @@ void complain(const std::filesystem::path& folder, const std::filesystem::path& 
                entry.string().c_str(), why.c_str());
 }
 
-// What stands at the path of an entry and cannot be read; empty: nothing does.
+// Names the obstacle at the path of an entry that cannot be read; empty if there is none.
 std::string obstacle(const std::filesystem::path& path) {
   std::error_code error;
   switch (std::filesystem::status(path, error).type()) {
     case std::filesystem::file_type::not_found: return {};
     case std::filesystem::file_type::directory: return "a folder stands there";
-    // Read once more: another process may have put it there since.
+    // The file is read once more, because another process may have put it there since.
     case std::filesystem::file_type::regular:
       return platform::read_file(path) ? "" : "the file that stands there cannot be read";
     case std::filesystem::file_type::none: return error.message();
@@ -92,7 +93,7 @@ std::string obstacle(const std::filesystem::path& path) {
 
 }  // namespace
 
-// The first put of a process looks at the folder, later ones only after a share of the cap was written.
+// The first put() of a process scans the folder; later ones scan it only after a share of the cap was written.
 DiskCache::DiskCache(std::filesystem::path folder, std::uint64_t cap_bytes)
     : folder_(std::move(folder)), cap_(cap_bytes), put_since_eviction_(cap_bytes) {}
 
@@ -128,7 +129,7 @@ std::optional<std::vector<std::byte>> DiskCache::get(std::string_view key) {
       platform::remove_file(path);
       return std::nullopt;
     }
-    // Used entries live longer. An hour's grain keeps a hit from costing a write.
+    // Entries that are used live longer. A grain of one hour spares most hits the write.
     platform::touch_file(path, 3600);
     return payload;
   } catch (const std::exception&) {
@@ -155,7 +156,7 @@ void DiskCache::evict() {
     std::uint64_t total = 0;
     std::erase_if(files, [&](const platform::FileInfo& file) {
       const auto extension = file.path.extension();
-      // A temporary file that old has lost its writer.
+      // A temporary file of this age has lost its writer.
       if (extension == ".tmp" && file.path.stem().string().find(kExtension) != std::string::npos &&
           file.age_seconds > 3600)
         platform::remove_file(file.path);

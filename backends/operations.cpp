@@ -1,4 +1,4 @@
-// Captures, and graphs that are lists.
+// Captures of work, and graphs that replay a list.
 #include "operations.h"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ Ticket CaptureStream::fill(std::uint64_t to, std::size_t bytes, std::uint32_t pa
   return 0;
 }
 
-// What the host gives is the same in each replay: it is kept in memory of the graph's.
+// The host's data is the same in each replay, so memory of the graph keeps it.
 Ticket CaptureStream::upload(std::uint64_t to, const void* from, std::size_t bytes) {
   if (bytes == 0) return 0;
   const Allocation kept = operations_->device.allocate(bytes, MemoryKind::upload);

@@ -1,4 +1,4 @@
-// Work as a list: what a capture collects and a graph replays.
+// Work as a list, which a capture collects and a graph replays.
 #pragma once
 #include <memory>
 #include <span>
@@ -8,33 +8,33 @@
 
 namespace weft::backend {
 
-/// One operation of a stream, with all that it needs.
+/// One operation of a stream, with everything that it needs.
 struct Operation {
   enum class Kind : std::uint8_t { launch, copy, fill, build } kind = Kind::launch;
-  // Of a launch
+  // Launches
   std::shared_ptr<Program> program;
   Grid grid;
-  bool always = false;  ///< conditions of a graph let it be
+  bool always = false;  ///< conditions of a graph do not skip it
   std::vector<std::byte> args;
-  std::vector<MemoryRange> ranges;  ///< what it touches, Grid::at left out
-  std::uint32_t report_at = 0;      ///< where in `args` ir::report::kArgumentBytes stand; 0: it reports nothing
-  bool patched = false;             ///< it is to be given other arguments, or was: see Graph::patch()
-  // Of a copy and a fill
+  std::vector<MemoryRange> ranges;  ///< accessed memory, without Grid::at
+  std::uint32_t report_at = 0;      ///< offset in `args` of the ir::report::kArgumentBytes; 0: it reports nothing
+  bool patched = false;             ///< it gets, or was given, other arguments: see Graph::patch()
+  // Copies and fills
   std::uint64_t to = 0, from = 0;
   std::size_t bytes = 0;
   std::uint32_t pattern = 0;
-  // Of a build
+  // Builds
   std::shared_ptr<RayStructure> structure;
   RayTriangles triangles;
 };
 
-/// Gives a launch of a graph other arguments. One whose arrays are exchanged has to do with all memory from then on:
-/// which it will be next time, nobody knows.
-/// \return  whether it stands in the same order as before to what is around it
-/// Errors: Error(invalid_argument) for what is no launch, or has other arguments.
+/// Gives a launch of a graph other arguments. A launch whose arrays are exchanged counts as accessing all memory from
+/// then on, because nobody knows which memory comes next.
+/// \return  whether the launch keeps its order relative to the operations around it
+/// Errors: Error(invalid_argument) if it is not a launch, or has other arguments.
 bool exchange(Operation& launch, std::span<const std::byte> args, std::span<const MemoryRange> arrays);
 
-/// Operations in their order, and memory that they read: what was uploaded while they were collected.
+/// Operations in order, and the memory of uploads that were collected with them.
 struct Operations {
   Operations(Device& device) : device(device) {}
   Operations(const Operations&) = delete;
@@ -47,7 +47,7 @@ struct Operations {
   bool track_hazards = true, barrier_always = false;  ///< see Stream
 };
 
-/// Collects operations instead of running them. Its tickets are all one, of work that is done.
+/// Collects operations instead of running them. All its tickets are one, that of work that is done.
 class CaptureStream final : public Stream {
  public:
   explicit CaptureStream(Device& device) : operations_(std::make_unique<Operations>(device)) {}
@@ -58,7 +58,7 @@ class CaptureStream final : public Stream {
   Ticket fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) override;
   Ticket upload(std::uint64_t to, const void* from, std::size_t bytes) override;
   Ticket build(RayStructure& structure, const RayTriangles& triangles) override;
-  /// These have no meaning before the operations run.
+  /// Calls without a meaning before the operations run.
   /// Errors: Error(invalid_argument).
   void download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) override;
   Ticket replay(Graph& graph) override;
@@ -81,10 +81,10 @@ class CaptureStream final : public Stream {
   std::unique_ptr<Operations> operations_;
 };
 
-/// Gives a stream the operations, one by one. \return  the ticket of the last one, or 0
+/// Gives the operations to a stream, one by one. \return  the ticket of the last one, or 0
 Ticket run(const Operations& operations, Stream& stream);
 
-/// A graph whose stream runs its operations one by one: for devices whose streams do them at once.
+/// A graph whose replay runs its operations one by one, for devices whose streams run operations at once.
 class ListGraph : public Graph {
  public:
   explicit ListGraph(std::unique_ptr<Operations> operations) : operations_(std::move(operations)) {}

@@ -1,9 +1,9 @@
 # Every third-party library, named once: how it is found, and which Debian package has it.
 #
-# The file is installed too: a program that links a static weft needs the same libraries.
+# The file is installed too, because a program that links a static weft needs the same libraries.
 
-# Looks for the libraries of the groups named (library, tools, examples, tests, bench). `out_missing` receives one line for
-# each that is not there. A macro, since what find_package() sets must reach the caller.
+# Looks for the libraries of the named groups (library, tools, examples, tests, bench). `out_missing` receives one line
+# for each missing library. This is a macro, because the variables of find_package() must reach the caller.
 macro(weft_find_dependencies out_missing)
   set(${out_missing})
   foreach(weft_group ${ARGN})
@@ -11,7 +11,7 @@ macro(weft_find_dependencies out_missing)
   endforeach()
 endmacro()
 
-# A library that comes with a CMake package: its target, the CMake package, the Debian package.
+# A library with a CMake package: its target, the CMake package, the Debian package.
 macro(weft_need_package out_missing target package debian)
   if(NOT TARGET ${target})
     find_package(${package} CONFIG QUIET)
@@ -21,7 +21,7 @@ macro(weft_need_package out_missing target package debian)
   endif()
 endmacro()
 
-# A library that comes without one: a header, and optionally the names under which its library may be found.
+# A library without a CMake package: a header, and optionally the names under which its library may be found.
 macro(weft_need_header out_missing target header debian)
   if(NOT TARGET ${target})
     string(MAKE_C_IDENTIFIER "WEFT_${target}" weft_variable)
@@ -78,11 +78,11 @@ macro(weft_find_examples_dependencies out_missing)
   weft_need_package(${out_missing} CLI11::CLI11 CLI11 libcli11-dev)
   weft_need_header(${out_missing} weft_dep::stb stb_image_write.h libstb-dev)
   weft_need_package(${out_missing} glslang::SPIRV glslang glslang-dev)
-  # Windows; what shows them says so where it is not there.
+  # Windows on screen; examples that show them say so if glfw is missing.
   find_package(glfw3 3.3 CONFIG QUIET)
 endmacro()
 set(WEFT_EXAMPLES_DEPENDENCIES fmt::fmt CLI11::CLI11 weft_dep::stb)
-# Of the example that is a renderer of its own.
+# Dependencies of the example that has a renderer of its own.
 set(WEFT_EMBED_DEPENDENCIES
   weft_dep::volk weft_dep::vulkan_headers glslang::SPIRV glslang::glslang glslang::glslang-default-resource-limits
   ${CMAKE_DL_LIBS})
@@ -97,7 +97,7 @@ macro(weft_find_tests_dependencies out_missing)
     list(APPEND ${out_missing} "python3 (Debian: python3)")
   endif()
 endmacro()
-# Tests look inside the library, so they see what it is made of.
+# Tests look inside the library, so they link its dependencies.
 set(WEFT_TESTS_DEPENDENCIES
   GTest::gtest glslang::SPIRV glslang::glslang glslang::glslang-default-resource-limits ${WEFT_LIBRARY_DEPENDENCIES})
 

@@ -1,8 +1,8 @@
-# <weft/...>: the headers that programs include, spelled alike in the build tree and in an installed copy.
+# Generates <weft/...>: the headers that programs include, spelled alike in the build tree and in an installed copy.
 #
 # Programs include weft.h, the headers of its parts below, and those at the top of a public folder by its path
-# (<weft/runtime/graph.h>). Each is a file of one line that leads to detail/, which mirrors the folders of the library:
-# what templates need of them is there, and no name of a file in it is a promise.
+# (<weft/runtime/graph.h>). Each is a one-line file that forwards to detail/, which mirrors the folders of the library.
+# The headers there are what templates need, and no file name in it is a promise.
 set(weft_part_headers
   algorithms=runtime/algorithms/algorithms.h
   dlpack=runtime/dlpack.h
@@ -13,7 +13,7 @@ set(weft_part_headers
   vulkan=runtime/vulkan_interop.h)
 set(weft_public_folders runtime runtime/algorithms runtime/geometry loader)
 
-# The public headers, as paths in the source tree.
+# Lists the public headers, as paths in the source tree.
 function(weft_public_headers result)
   set(headers "")
   foreach(folder IN LISTS weft_public_folders)
@@ -23,7 +23,7 @@ function(weft_public_headers result)
   set(${result} ${headers} PARENT_SCOPE)
 endfunction()
 
-# What the headers given include, and what that includes, these too: all that an installed copy needs.
+# Lists the given headers and everything that they include, directly or not: all that an installed copy needs.
 function(weft_included_headers result)
   set(found "")
   set(ahead ${ARGN})
@@ -44,17 +44,17 @@ function(weft_included_headers result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# Makes `folder` what <weft/...> is: the public headers, and detail/ with links to the source folders named.
+# Fills `folder` with <weft/...>: the public headers, and detail/ with links to the named source folders.
 function(weft_link_headers folder)
   file(MAKE_DIRECTORY "${folder}/detail")
   foreach(name IN LISTS ARGN)
     if(IS_SYMLINK "${folder}/${name}")
-      file(REMOVE "${folder}/${name}")  # of an earlier version: what is written below must not go through it
+      file(REMOVE "${folder}/${name}")  # an earlier version's link: files written below must not go through it
     endif()
     if(NOT IS_SYMLINK "${folder}/detail/${name}" AND EXISTS "${folder}/detail/${name}")
       file(REMOVE_RECURSE "${folder}/detail/${name}")  # an earlier copy may be stale
     endif()
-    # Where links are refused (Windows without developer mode) the headers are copied, at each configuration.
+    # If links are refused (Windows without developer mode), the headers are copied at each configuration.
     file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${name}" "${folder}/detail/${name}" RESULT link_result SYMBOLIC)
     if(NOT link_result STREQUAL "0")
       file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
@@ -79,7 +79,7 @@ function(weft_link_headers folder)
   endforeach()
 endfunction()
 
-# A header of one line: it opens with what the source says of itself.
+# Writes a forwarding header, which opens with the first line of the source header.
 function(weft_forward file target header)
   file(STRINGS "${PROJECT_SOURCE_DIR}/${header}" opening LIMIT_COUNT 1)
   file(CONFIGURE OUTPUT "${file}" CONTENT "@opening@\n#pragma once\n\n#include \"@target@\"\n" @ONLY)

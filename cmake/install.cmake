@@ -1,7 +1,7 @@
 # The installed copy: the library, its public headers, and the package that find_package(weft) reads.
 include(CMakePackageConfigHelpers)
 
-# The public headers, and below detail/ what these include: nothing else of the library is installed.
+# Installs the public headers, and below detail/ everything that they include: nothing else of the library.
 weft_public_headers(weft_installed_headers)
 weft_included_headers(weft_detail_headers ${weft_installed_headers})
 foreach(header IN LISTS weft_detail_headers)
@@ -24,7 +24,7 @@ install(TARGETS ${weft_installed} EXPORT weftTargets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-# The built tree, too, is found: by -Dweft_DIR or CMAKE_PREFIX_PATH.
+# The built tree can be found too, by -Dweft_DIR or CMAKE_PREFIX_PATH.
 export(EXPORT weftTargets NAMESPACE weft:: FILE "${PROJECT_BINARY_DIR}/weftTargets.cmake")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/dependencies.cmake" "${PROJECT_BINARY_DIR}/dependencies.cmake" COPYONLY)
 install(EXPORT weftTargets NAMESPACE weft:: DESTINATION "${weft_package_dir}")

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what weft needs to build, test and run: nothing when all is there. Debian and Ubuntu; elsewhere it says what.
+# Installs what weft needs to build, test and run, on Debian and Ubuntu; elsewhere it prints the list. Does nothing if
+# all is installed.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -69,7 +70,7 @@ codename="$(. /etc/os-release && echo "${ID:-}/${VERSION_CODENAME:-}")"
 wanted_mesa=25.0
 give_up="$root/build/.mesa-backports-failed"
 
-# The keyring by which apt checks a source, given where apt found it: FILE.sources:STANZA or FILE.list:LINE.
+# The keyring by which apt checks a source, which is given as apt names it: FILE.sources:STANZA or FILE.list:LINE.
 keyring_of() {
   local file="${1%:*}" number="${1##*:}"
   case "$file" in
@@ -78,8 +79,8 @@ keyring_of() {
   esac
 }
 
-# Adds bookworm-backports from the mirror that the machine's own list of sources names for bookworm, and takes Mesa
-# from there: its software Vulkan is 4 to 12 times faster than that of Debian 12.
+# Adds bookworm-backports from the mirror that the machine's own sources name for bookworm, and installs Mesa from
+# there: its software Vulkan is 4 to 12 times faster than that of Debian 12.
 install_newer_mesa() {
   update_lists || return 1
   local source mirror entry keyring
@@ -120,19 +121,19 @@ if ((${#missing[@]})); then
   as_root apt-get install -q -y --no-install-recommends "${missing[@]}"
 fi
 
-# Windows of the examples, which do without.
+# Optional: examples open windows with it.
 if [[ -z "$(installed_version libglfw3-dev)" ]] && apt-cache show libglfw3-dev >/dev/null 2>&1; then
   as_root apt-get install -q -y --no-install-recommends libglfw3-dev ||
     echo "weft: going on without GLFW: the examples open no windows" >&2
 fi
 
-# A display for the test that opens one, which does without.
+# Optional: a test opens a display with it.
 if [[ -z "$(installed_version xvfb)" ]] && apt-cache show xvfb >/dev/null 2>&1; then
   as_root apt-get install -q -y --no-install-recommends xvfb xauth ||
     echo "weft: going on without Xvfb: no test opens a window" >&2
 fi
 
-# What rays and trees are compared with: tests and benchmarks leave those rows out where the system does not have it.
+# Optional: tests and benchmarks compare rays and trees with Embree.
 if [[ -z "$(installed_version libembree-dev)" ]] && apt-cache show libembree-dev >/dev/null 2>&1; then
   as_root apt-get install -q -y --no-install-recommends libembree-dev ||
     echo "weft: going on without Embree: rays and trees are not compared with its own" >&2

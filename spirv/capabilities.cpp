@@ -1,4 +1,4 @@
-// The walk that finds what a kernel needs, and refuses what the target lacks by name.
+// Walks a kernel for the capabilities that it needs, and refuses by name those that the target lacks.
 #include "capabilities.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,8 @@ using ir::Type;
 
 namespace {
 
-/// Operations that storage capabilities alone allow on narrow values: the emitter widens before it does more.
+/// Operations for which storage capabilities suffice on narrow values, because the emitter widens these before all
+/// others.
 bool needs_no_arithmetic(Op op) {
   switch (op) {
     case Op::load:
@@ -33,7 +34,7 @@ class Survey {
   Survey(const ir::Module& module, const Target& target, Needs& needs)
       : module_(module), target_(target), needs_(needs), seen_(module.insts.size(), false) {}
 
-  /// The argument block is behind one.
+  /// The argument block is accessed through an address.
   void take_addresses() { require_int64(module_.loc); }
 
   void run() {
@@ -42,12 +43,12 @@ class Survey {
       refuse(use.loc, fmt::format("the kernel's workgroups have {} threads; the {} runs up to {}", module_.block, who(),
                                   target_.max_block));
     for (const ir::KernelArray& array : module_.arrays) {
-      // Where narrow scalars lie in words of their own, only conversions happen to them.
+      // If narrow scalars are in words of their own, they are only converted.
       require(array.type, !array.words, array.loc);
       if (array.words) needs_.as_bits[std::size_t(&array - module_.arrays.data())] = true;
     }
     visit(0);
-    // SPIR-V alone brings together again only what a condition that is the same for the workgroup has parted.
+    // SPIR-V alone reconverges only threads that parted on a condition that is uniform in the workgroup.
     if (!needs_.subgroup || target_.subgroups_meet_again) return;
     if (const Id id = ir::first_in_subgroup_flow(module_); id != ir::kNone)
       refuse_lacking(module_[id].loc(), "operations of subgroups under conditions that differ in the workgroup",
@@ -68,7 +69,7 @@ class Survey {
     needs_.int64 = true;
   }
 
-  /// A value of type t appears; `arithmetic`: more than moves and conversions happens to it.
+  /// Notes a value of type t; `arithmetic`: it undergoes more than moves and conversions.
   void require(Type t, bool arithmetic, Loc loc) {
     switch (ir::bits(t)) {
       case 8: require_narrow(t, arithmetic, target_.int8, needs_.int8, "shaderInt8", loc); break;
@@ -118,7 +119,7 @@ class Survey {
   void visit_atomic(const Inst& inst, bool shared, std::size_t array) {
     const Type t = inst.type;
     const bool add = inst.op == Op::atomic_add;
-    // Seeing its bits counts as arithmetic.
+    // Reading its bits counts as arithmetic.
     if (t == Type::f16) require(t, true, inst.loc());
     if (add && t == Type::f32 && (shared ? target_.float32_shared_atomic_add : target_.float32_atomic_add)) {
       needs_.float32_atomic_add = true;
@@ -188,7 +189,7 @@ class Survey {
       refuse(inst.loc(), fmt::format("{} aligned to {} byte{}: Vulkan accesses a value at a multiple of its size only",
                                      ir::user_name(t), align, align == 1 ? "" : "s"));
     }
-    // Narrow atomic operations go through the word around the scalar.
+    // Narrow atomic operations work on the word around the scalar.
     if (!is_atomic(inst.op)) require_storage(t, loc);
   }
 
@@ -218,7 +219,7 @@ class Survey {
         seen_[a] = true;
         needs_.arguments.push_back({t, std::uint32_t(module_[a].imm)});
       }
-      // Narrow integers are compared, and index, through 32 bits where the device does not compute in them.
+      // Narrow integers are compared, and index, through 32 bits if the device does not compute in them.
       bool widens = ir::is_int(t) && (compares || is_index);
       bool literal = module_[a].op == Op::constant && !widens;
       require(t, (arithmetic && !widens) || literal || argument, inst.loc());
@@ -243,7 +244,7 @@ class Survey {
 
 }  // namespace
 
-// The index tells the element where the base is an argument, the same for all.
+// If the base is an argument, which is the same for all threads, the index identifies the element.
 bool gathers(const ir::Module& module, ir::Id id, const Target& target) {
   const Inst& inst = module[id];
   if (inst.op != Op::atomic_add || inst.imm != ir::kGather || (inst.type != Type::f32 && inst.type != Type::f64))

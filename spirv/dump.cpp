@@ -29,7 +29,7 @@ std::string to_glsl(const ir::Module& module) {
 
 }  // namespace spirv
 
-// Declared by the frontend, which knows no emitter; this is the first folder that does.
+// The frontend, which knows no emitter, declares this; spirv is the first folder that can define it.
 std::string detail::KernelCore::dump(std::string_view form) const {
   ir::Variant variant;
   variant.debug = debug();

@@ -1,4 +1,4 @@
-// The shader as a whole: its sections, its entry point, and the functions that it calls.
+// The shader as a whole: its sections, its entry point, and the called functions.
 #include "emit.h"
 
 #include <span>
@@ -118,11 +118,11 @@ Emitter::Emitter(const ir::Module& body, Shader& shader)
 
 std::vector<Word> Emitter::entry_point(Word main) {
   Word start = w_.id(), end = w_.id(), first = w_.id();
-  // The entry block grows while the body is translated: it holds what the body asks to have computed once.
+  // The entry block grows while the body is translated: it holds values that the body needs computed once.
   out_ = &entry_;
   fields_.assign(shader_.fields.size(), 0);
   Word count = argument(Type::u32, 0);
-  // Threads that work together come or stay away as whole workgroups, by a condition that is the same in each.
+  // Threads that work together run or skip the body as whole workgroups, by a condition that is uniform in each.
   Word number = shader_.group_use.together
                     ? make(spv::Op::OpIMul, Type::u32, {workgroup_number(), w_.u32(workgroup_size(module_, target_))})
                     : thread_number();
@@ -206,7 +206,7 @@ void Common::declare_builtins(bool subgroups) {
   }
 }
 
-// Workgroups beyond what one dimension of a launch holds continue in the next row.
+// Workgroups beyond the limit of one dimension continue in the next row.
 Word Emitter::workgroup_number() {
   if (workgroup_) return workgroup_;
   Section* before = std::exchange(out_, &entry_);
@@ -235,7 +235,7 @@ Word Emitter::lane_number() {
   return lane_;
 }
 
-// Where subgroups are used, the numbers of the threads follow them, whichever way the device deals threads out to them.
+// If subgroups are used, threads are numbered after them, however the device assigns threads to them.
 Word Emitter::local_number() {
   if (local_id_) return local_id_;
   Section* before = std::exchange(out_, &entry_);

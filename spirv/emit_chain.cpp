@@ -1,19 +1,19 @@
-// Launches of small kernels as the steps of one shader.
+// Runs launches of small kernels as steps of one shader.
 //
 // A dispatch and the barrier after it cost a device some microseconds, many times the work of a launch of one
 // workgroup. A chain is one dispatch of one workgroup, which goes through a list of launches; between two of them its
-// threads wait for each other. Kernels are functions of the shader. They find their arguments behind an address that
-// the loop puts into a variable of each thread's own, and are numbered by their place in the workgroup.
+// threads wait for each other. Kernels are functions of the shader. They find their arguments through an address that
+// the loop puts into a private variable of each thread, and number their threads by the place in the workgroup.
 //
 //   for (round = 0; round < rounds; ++round)
-//     for (place of the round) {              // written out
+//     for (place of the round) {              // unrolled
 //       launch = steps[round * places + place].arguments;
-//       switch (steps[..].which) { case 0: first_kernel(); ... }   // where a place has several kernels
+//       switch (steps[..].which) { case 0: first_kernel(); ... }   // if a place has several kernels
 //       barrier();
 //     }
 //
-// Rounds are what makes the usual case quick, a few kernels in the same order again and again: no switch, whose cases
-// devices that run both sides of a branch pay all.
+// Rounds make the usual case fast, a few kernels in the same order again and again. They need no switch, of which
+// devices that run both sides of a branch pay for all cases.
 #include "../frontend/support/error.h"
 #include "emit.h"
 #include "emitter.h"
@@ -36,7 +36,7 @@ bool can_chain(const ir::Module& module) {
 
 namespace {
 
-/// The function that makes the steps.
+/// The function that runs the steps.
 class Loop {
  public:
   Loop(Common& common, std::span<const Word> kernels, std::span<const std::vector<std::uint32_t>> places)
@@ -58,7 +58,7 @@ class Loop {
     const Word pointer = w_.pointer_type(spv::StorageClass::PushConstant, w_.type(type));
     return make(spv::Op::OpLoad, type, {make(spv::Op::OpAccessChain, pointer, {push_, w_.u32(member)})});
   }
-  /// A member of a step.
+  /// Reads a member of a step.
   Word read(Word step, std::uint32_t member, Type type) {
     const Word pointer = w_.pointer_type(spv::StorageClass::PhysicalStorageBuffer, w_.type(type));
     return make(
@@ -150,8 +150,8 @@ std::vector<std::uint32_t> emit_chain(std::span<const ir::Module* const> kernels
                                       std::span<const std::vector<std::uint32_t>> places, std::uint32_t threads,
                                       const Target& target) {
   Common common(target);
-  // One workgroup has all the steps. (A step on an H200, in pages that the host maps: 1.9 us, and 2.0 through memory
-  // that is coherent for the device; in pages that it does not map 0.38.)
+  // One workgroup runs all the steps, so its scope is enough. (A step on an H200, in pages that the host maps, takes
+  // 1.9 us, and 2.0 us through memory that is coherent for the device; in pages that it does not map, 0.38 us.)
   common.within_workgroup = target.memory_model;
   Writer& w = common.writer;
   common.glsl = w.id();

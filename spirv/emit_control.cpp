@@ -45,7 +45,7 @@ Word Emitter::local(std::uint64_t number) {
   if (!known) {
     const Type type = module_.locals[number].type;
     Word pointer = w_.pointer_type(spv::StorageClass::Function, w_.type(type));
-    // Zero at first, as on the reference device.
+    // Locals are zero at first, as on the reference device.
     locals_.emit(spv::Op::OpVariable,
                  {pointer, known = w_.id(), Word(spv::StorageClass::Function), w_.constant(type, 0)});
   }
@@ -80,7 +80,7 @@ Emitter::Flow Emitter::emit_region(ir::RegionId region) {
           emit_inst(id);
           break;
         }
-        // The parts of one element take one vote.
+        // The parts of one element share one vote.
         std::size_t end = at + 1;
         while (end < insts.size() && gathers(module_, insts[end], target_) &&
                module_.arg(insts[end], 0) == module_.arg(id, 0) && module_.arg(insts[end], 1) == module_.arg(id, 1))
@@ -139,14 +139,14 @@ Word Emitter::call(Id id) {
   return words[1];
 }
 
-// One result is what the function returns; several are members of it.
+// A single result is the function's value; several are members of it.
 Word Emitter::call_result(Id id) {
   const Id from = module_.arg(id, 0);
   if (shader_.kernel.functions[module_[from].imm]->outputs().size() == 1) return value(from);
   return make(spv::Op::OpCompositeExtract, module_[id].type, {value(from), Word(module_[id].imm)});
 }
 
-// Returns whether control reaches what follows.
+// Returns whether control reaches the instruction after the branch.
 bool Emitter::emit_if(Id id) {
   const ir::Inst& inst = module_[id];
   const bool has_else = inst.regions[1] != kNone && !module_.regions[inst.regions[1]].insts.empty();
@@ -181,8 +181,8 @@ bool Emitter::emit_if(Id id) {
   value_[id] = Word(results_.size());
   for (std::size_t k = 0; k < count; ++k) {
     Id a = module_.arg(yes.yield, int(k)), b = module_.arg(no.yield, int(k));
-    // Only literals, arguments and the like are visible in both regions and still unnamed here; they belong to the
-    // entry block, so that naming them does not part the phis.
+    // Only literals, arguments and the like are visible in both regions and still unnamed here. They belong to the
+    // entry block, so naming them does not come between the phis.
     Word va = value(a), vb = value(b);
     results_.push_back(va == vb ? va : make(spv::Op::OpPhi, module_[a].type, {va, yes_end, vb, no_end}));
   }
@@ -191,10 +191,11 @@ bool Emitter::emit_if(Id id) {
 
 namespace {
 
-/// Operations of a condition that stands in two places.
+/// The most operations of a condition that is emitted twice.
 constexpr std::size_t kCheap = 12;
 
-// Nothing but a few operations that give the same wherever they stand, as long as nothing happens in between.
+// Whether a condition is a few operations that give the same wherever they are emitted, as long as nothing happens in
+// between.
 bool is_cheap(const ir::Module& module, ir::RegionId condition) {
   const std::span<const Id> insts = module.regions[condition].insts;
   if (insts.empty() || insts.size() > kCheap || module[insts.back()].op != Op::yield) return false;
@@ -204,7 +205,7 @@ bool is_cheap(const ir::Module& module, ir::RegionId condition) {
   });
 }
 
-// Marks what a region and those inside it read.
+// Marks the values that a region and its inner regions read.
 void mark_read(const ir::Module& module, ir::RegionId region, std::vector<bool>& read) {
   for (const Id id : module.regions[region].insts) {
     for (const Id arg : module.args(id)) read[arg] = true;
@@ -213,8 +214,8 @@ void mark_read(const ir::Module& module, ir::RegionId region, std::vector<bool>&
   }
 }
 
-// Does it go from one constant to another by a constant step? Drivers unroll such loops as they are. (Where counters
-// are locals, as in kernels that are no adjoints, that is not known.)
+// Whether a loop goes from one constant to another by a constant step. Drivers unroll such loops as they are. (If
+// counters are locals, as in kernels that are not adjoints, this is not known.)
 bool is_counted(const ir::Module& module, Id loop) {
   const std::span<const Id> body = module.regions[module[loop].regions[1]].insts;
   const Id go = module.arg(module.regions[module[loop].regions[0]].insts.back(), 0);
@@ -245,16 +246,18 @@ void Emitter::emit_loop(Id id) {
     emit_plain_loop(id);
 }
 
-// before: condition region   -> header or end
-// header: phis; merge        the values carried round, and those of the condition that body or step use
-// body:   body region        -> next
-// next:   step region, condition region -> header or merge
-// merge:  -> end
-// end:    phis               what the loop leaves
+// The loop tests its condition at its end, inside a branch that tests it once:
 //
-// Drivers for CPUs run the threads of a subgroup in step, and what stands in a branch that none of them takes they
-// leave out. But a loop with its condition at the head they go through once more than any thread does, with all of
-// them idle. (Measured on lavapipe of Mesa 25.0: a loop of one round took twice as long as its body.)
+//   before: condition region   -> header or end
+//   header: phis; merge        carried values, and those of the condition that body or step use
+//   body:   body region        -> next
+//   next:   step region, condition region -> header or merge
+//   merge:  -> end
+//   end:    phis               the loop's results
+//
+// CPU drivers run the threads of a subgroup in step, and skip a branch that no thread takes. But a loop with its
+// condition at the head runs once more than any thread needs, with all of them idle. (Measured on lavapipe of Mesa
+// 25.0: a loop of one round took twice as long as its body.)
 //
 // In one piece: the blocks follow each other as in the outline, and each needs what the ones before it have made.
 void Emitter::emit_guarded_loop(Id id) {
@@ -262,7 +265,7 @@ void Emitter::emit_guarded_loop(Id id) {
   const std::size_t count = inst.num_args;
   const std::span<const Id> condition = module_.regions[inst.regions[0]].insts;
   const Word header = w_.id(), body = w_.id(), end = w_.id();
-  // Of the condition: computed once for each time that it is asked.
+  // Values of the condition that the loop uses, computed once per test.
   std::vector<Id> shared;
   {
     std::vector<bool> read(module_.insts.size());
@@ -274,7 +277,7 @@ void Emitter::emit_guarded_loop(Id id) {
   std::vector<Word> initial(count), carried(count), after(count);
   for (std::size_t k = 0; k < count; ++k) initial[k] = value(module_.arg(id, int(k)));
   loops_.push_back({.merge = w_.id(), .next = w_.id(), .continued = false, .carried = {}});
-  // The list of loops grows inside: it is asked anew each time.
+  // The list of loops grows inside, so a reference to it would not stay valid.
   const auto ask = [&](const std::vector<Word>& with) {
     loops_.back().carried = with;
     for (const Id c : condition.first(condition.size() - 1)) emit_inst(c);
@@ -285,7 +288,7 @@ void Emitter::emit_guarded_loop(Id id) {
   body_.emit(spv::Op::OpBranchConditional, {enters, header, end});
 
   open_block(header);
-  // What the second predecessor brings is known only when the body has been translated: filled in below.
+  // The second predecessor's values are known only after the body is translated: they are filled in below.
   std::vector<std::size_t> holes;
   const auto phi = [&](ir::Type type, Word first) {
     const Word made = make(spv::Op::OpPhi, type, {first, before, 0, 0});
@@ -333,10 +336,12 @@ void Emitter::emit_guarded_loop(Id id) {
         make(spv::Op::OpPhi, module_[module_.arg(id, int(k))].type, {initial[k], before, after[k], merge}));
 }
 
-// header: phis; merge        the values carried round
-// check:  condition region   -> body or merge
-// body:   body region        -> next
-// next:   step region        -> header
+// The loop tests its condition at its head:
+//
+//   header: phis; merge        carried values
+//   check:  condition region   -> body or merge
+//   body:   body region        -> next
+//   next:   step region        -> header
 void Emitter::emit_plain_loop(Id id) {
   const ir::Inst& inst = module_[id];
   const std::size_t count = inst.num_args;
@@ -349,7 +354,7 @@ void Emitter::emit_plain_loop(Id id) {
   branch(header);
   open_block(header);
 
-  // What the second predecessor brings is known only when the body has been translated: filled in below.
+  // The second predecessor's values are known only after the body is translated: they are filled in below.
   std::vector<std::size_t> holes(count);
   for (std::size_t k = 0; k < count; ++k) {
     Type t = module_[module_.arg(id, int(k))].type;

@@ -1,4 +1,4 @@
-// Changes of type: exact, wrapping, or saturating as docs/semantics.md says, for every pair of types.
+// Conversions between every pair of types: exact, wrapping or saturating, as docs/semantics.md says.
 #include <cmath>
 
 #include "../frontend/support/error.h"
@@ -32,7 +32,7 @@ Word Emitter::widen_integer(Type t, Word x) {
   return is_signed(t) ? make(spv::Op::OpSConvert, Type::i32, {x}) : make(spv::Op::OpUConvert, Type::u32, {x});
 }
 
-// Narrow numbers are made from wide ones, so that storage alone suffices for them.
+// Narrow numbers are made from wide ones, so that storage capabilities suffice for them.
 Word Emitter::bool_to_number(Type to, Word x) {
   Type wide = is_float(to) ? (to == Type::f16 ? Type::f32 : to) : ir::bits(to) < 32 ? Type::u32 : to;
   Word zero = w_.constant(wide, 0), one = is_float(wide) ? number(wide, 1) : w_.constant(wide, 1);
@@ -41,8 +41,8 @@ Word Emitter::bool_to_number(Type to, Word x) {
   return is_float(to) ? down(made) : integer_to_integer(wide, to, made);
 }
 
-// Widening follows the source's sign; OpUConvert gives unsigned types only. Between narrow types the way is through 32
-// bits: to change the sign alone takes arithmetic in the narrow type, to change the width does not.
+// Widening follows the source's sign; OpUConvert gives unsigned types only. Conversions between narrow types go through
+// 32 bits, because changing only the sign takes arithmetic in the narrow type, and changing the width does not.
 Word Emitter::integer_to_integer(Type from, Type to, Word x) {
   if (ir::bits(from) < 32 && ir::bits(to) < 32) {
     x = widen_integer(from, x);
@@ -55,7 +55,7 @@ Word Emitter::integer_to_integer(Type from, Type to, Word x) {
   return reinterpret(u, to, make(spv::Op::OpUConvert, u, {x}));
 }
 
-// float16 goes through float32, which rounds no integer below 2^24 and takes every larger one to one that overflows
+// float16 goes through float32, which rounds no integer below 2^24 and takes every larger one to a float that overflows
 // float16 as well: one rounding in all.
 Word Emitter::integer_to_real(Type from, Type to, Word x) {
   Type f = to == Type::f16 ? Type::f32 : to;
@@ -64,9 +64,9 @@ Word Emitter::integer_to_real(Type from, Type to, Word x) {
   return to == Type::f16 ? down(made) : made;
 }
 
-// Truncation that saturates; NaN gives 0. The operand is clamped before the conversion, which is undefined outside the
-// integer's range. The largest integer may have no neighbour in the float type from below: then all that reaches the
-// power of two above it is chosen apart.
+// Truncates and saturates; NaN gives 0. The operand is clamped before the conversion, which is undefined outside the
+// integer's range. If the float type cannot represent the largest integer, values that reach the power of two above it
+// are selected separately.
 Word Emitter::real_to_integer(Type from, Type to, Word x) {
   Type f = from;
   if (from == Type::f16) {
@@ -86,7 +86,7 @@ Word Emitter::real_to_integer(Type from, Type to, Word x) {
     Word over = make(spv::Op::OpFOrdGreaterThanEqual, Type::b1, {x, number(f, limit)});
     made = choose(wide, over, w_.constant(wide, is_signed(to) ? ir::mask(to) >> 1 : ir::mask(to)), made);
   }
-  // NMax has taken a NaN to the lower limit, which is 0 already for unsigned types.
+  // NMax has turned a NaN into the lower limit, which is already 0 for unsigned types.
   if (is_signed(to)) {
     Word nan = make(spv::Op::OpFUnordNotEqual, Type::b1, {x, x});
     made = choose(wide, nan, w_.constant(wide, 0), made);
@@ -100,7 +100,7 @@ Word Emitter::real_to_real(Type from, Type to, Word x) {
   return make(spv::Op::OpFConvert, to, {x});
 }
 
-// Drivers may go through float32 and round twice; rounding to odd on the way makes that exact.
+// Drivers may go through float32 and round twice; rounding to odd on the way makes the result exact.
 Word Emitter::double_to_half(Word x) {
   Word near = make(spv::Op::OpFConvert, Type::f32, {x});
   Word back = make(spv::Op::OpFConvert, Type::f64, {near});
@@ -111,7 +111,7 @@ Word Emitter::double_to_half(Word x) {
   return down(make(spv::Op::OpBitcast, Type::f32, {round_to_odd(bits, inexact, outward)}));
 }
 
-// Of the two floats around a value, the one whose last bit is set. `outward`: the value lies farther from zero than the
+// The one of the two floats around a value whose last bit is set. `outward`: the value is farther from zero than the
 // float whose bits are given.
 Word Emitter::round_to_odd(Word bits, Word inexact, Word outward) {
   const Type u = Type::u32;

@@ -1,4 +1,4 @@
-// Atomic operations, arrays of the kernel, barriers and the operations of subgroups.
+// Atomic operations, kernel arrays, barriers and subgroup operations.
 #include <limits>
 
 #include "../frontend/support/error.h"
@@ -16,8 +16,8 @@ using ir::Type;
 
 // ---- Bits of a scalar
 
-// Narrow scalars take up a word, with zeros above. None of this computes in the narrow type, so that storage of it
-// suffices.
+// Narrow scalars fill a word, with zeros above. None of this computes in the narrow type, so storage capabilities
+// suffice.
 Word Emitter::to_bits(Type t, Word x) {
   if (t == Type::f16) {
     Word zero = down(number(Type::f32, 0));
@@ -38,7 +38,7 @@ Word Emitter::from_bits(Type t, Word bits) {
   return integer_to_integer(Type::u32, t, bits);
 }
 
-// ---- Arrays of the kernel: one variable for each, indexed by scalars
+// ---- Kernel arrays: one variable each, indexed by scalars
 
 Type Emitter::own_type(std::uint64_t array) const {
   const Type t = module_.arrays[array].type;
@@ -101,7 +101,7 @@ void Emitter::own_store(Id id) {
 
 // ---- Atomic operations
 
-// Relaxed: they order nothing else (docs/semantics.md).
+// Atomic operations are relaxed: they order nothing else (docs/semantics.md).
 Word Emitter::native_atomic(Id id, Word at, Word what) {
   const Inst& inst = module_[id];
   const Type t = inst.type;
@@ -153,7 +153,7 @@ Word Emitter::exchange_loop(Type t, Word at, Word scope, F after) {
   return old;
 }
 
-// On the word around a narrow scalar, whose bits begin at `shift`; the neighbours' bits are put back as they were.
+// Works on the word around a narrow scalar, whose bits begin at `shift`; the neighbours' bits are put back unchanged.
 Word Emitter::narrow_atomic(Id id, Word at, Word shift, Word what) {
   const Inst& inst = module_[id];
   const Type t = inst.type, u = Type::u32;
@@ -172,7 +172,7 @@ Word Emitter::narrow_atomic(Id id, Word at, Word shift, Word what) {
   Word old = exchange_loop(u, at, scope, [&](Word word) {
     Word before = own(word), after;
     if (expected) {
-      // Another value than the expected one is put back.
+      // If the value is not the expected one, it is put back.
       after = choose(u, make(spv::Op::OpIEqual, Type::b1, {before, expected}), desired, before);
     } else {
       after = to_bits(t, combined(inst.op, t, from_bits(t, before), what));
@@ -183,8 +183,8 @@ Word Emitter::narrow_atomic(Id id, Word at, Word shift, Word what) {
   return from_bits(t, own(old));
 }
 
-// Additions to the parts of one element. All threads of the subgroup that come here at the same time and mean one
-// element add up their values, and one of them adds the sums. They need not be the whole subgroup.
+// Combines additions to the parts of one element. All threads of the subgroup that arrive here at the same time and
+// mean one element add up their values, and one of them adds the sums. They need not be the whole subgroup.
 void Emitter::gather(std::span<const Id> parts) {
   const Word scope = w_.u32(Word(spv::Scope::Subgroup));
   const Word index = value(module_.arg(parts[0], 1));
@@ -272,7 +272,7 @@ void barrier(Writer& w, Section& out) {
   out.emit(spv::Op::OpControlBarrier, {group, group, w.u32(kAllMemory)});
 }
 
-// llvmpipe makes it a barrier of the workgroup, and loses work where not all of that comes.
+// llvmpipe treats it as a barrier of the workgroup, and loses work if only a part of that arrives.
 void Emitter::subgroup_barrier() {
   const Word group = w_.u32(Word(spv::Scope::Subgroup)), order = w_.u32(kAllMemory);
   if (target_.lanes_in_step)
@@ -321,8 +321,8 @@ Word Emitter::subgroup_reduction(const Inst& inst, Word x) {
   };
   if (!real || (op != spv::Op::OpGroupNonUniformFMin && op != spv::Op::OpGroupNonUniformFMax))
     return over_lanes(op, t, x);
-  // Which of the two a device takes, a number or a NaN, is its own business: NaNs become what loses, and are the result
-  // where there is nothing else.
+  // A device may choose either a number or a NaN, so NaNs are replaced by the neutral element, and are the result only
+  // if there is nothing else.
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const Word is_nan = make(spv::Op::OpIsNan, Type::b1, {x}), zero = w_.u32(0);
   const Word loser = number(t, Op(inst.imm) == Op::min ? infinity : -infinity);
@@ -330,7 +330,7 @@ Word Emitter::subgroup_reduction(const Inst& inst, Word x) {
   const Word numbers =
       over_lanes(spv::Op::OpGroupNonUniformBitwiseOr, Type::u32, choose(Type::u32, is_nan, zero, w_.u32(1)));
   Word any = make(spv::Op::OpINotEqual, Type::b1, {numbers, zero});
-  if (inst.op == Op::subgroup_exclusive)  // before the first there is nothing
+  if (inst.op == Op::subgroup_exclusive)  // the first thread's result is neutral
     any = make(spv::Op::OpLogicalOr, Type::b1, {any, make(spv::Op::OpIEqual, Type::b1, {lane_number(), zero})});
   return choose(t, any, most, number(t, std::numeric_limits<double>::quiet_NaN()));
 }
@@ -348,7 +348,7 @@ Word Emitter::subgroup(Id id) {
     case Op::subgroup_inclusive:
     case Op::subgroup_exclusive: return subgroup_reduction(inst, x);
     case Op::subgroup_ballot:
-      // The four words of one ballot are read one after the other.
+      // The four words of one ballot are read in succession, so the ballot is kept.
       if (ballot_of_ != module_.arg(id, 0) || ballot_block_ != block_) {
         ballot_of_ = module_.arg(id, 0);
         ballot_block_ = block_;

@@ -1,4 +1,4 @@
-// The argument block, and memory behind 64-bit addresses.
+// The argument block, and memory at 64-bit addresses.
 #include <algorithm>
 #include <utility>
 
@@ -15,8 +15,8 @@ using ir::Type;
 
 // ---- Arguments
 
-// One member for each 32- or 64-bit piece that the kernel reads. Narrower values are cut out of the word in which they
-// lie: that needs no 8- or 16-bit access.
+// The block has one member per 32- or 64-bit piece that the kernel reads. Narrower values are extracted from their
+// word, which needs no 8- or 16-bit access.
 void Emitter::declare_arguments() {
   std::vector<Field>& fields = shader_.fields;
   fields.push_back({0, Type::u32});
@@ -25,7 +25,7 @@ void Emitter::declare_arguments() {
     if (offset % std::uint32_t(ir::bytes(type))) internal_error("an argument is not aligned");
     fields.push_back({narrow ? offset & ~3u : offset, narrow ? Type::u32 : type});
   }
-  // Of those at one offset the widest comes first, and of equally wide ones the first that was asked for.
+  // At one offset the widest comes first, and among equally wide ones the first that was used.
   std::stable_sort(fields.begin(), fields.end(), [](const Field& a, const Field& b) {
     return a.offset != b.offset ? a.offset < b.offset : ir::bits(a.type) > ir::bits(b.type);
   });
@@ -94,7 +94,7 @@ Word Emitter::load_field(std::size_t number) {
   return loaded;
 }
 
-// The 32-bit word at an offset, wherever it lies.
+// The 32-bit word that contains an offset.
 Word Emitter::read_word(std::uint32_t offset) {
   const std::vector<Field>& fields = shader_.fields;
   auto it = std::upper_bound(fields.begin(), fields.end(), offset,
@@ -120,7 +120,7 @@ Word Emitter::argument(Type t, std::uint32_t offset) {
     x = whole ? reinterpret(it->type, t, load_field(std::size_t(it - fields.begin())))
               : reinterpret(Type::u32, t, read_word(offset));
   } else if (t == Type::f16) {
-    // As a pair of halves: a cast from a 16-bit integer would ask for those too.
+    // The word is read as a pair of halves: a cast from a 16-bit integer would need that capability too.
     Word pair = make(spv::Op::OpBitcast, w_.vector_type(t, 2), {read_word(offset & ~3u)});
     x = make(spv::Op::OpCompositeExtract, t, {pair, offset % 4 / 2});
   } else {
@@ -143,7 +143,7 @@ const Emitter::PlaceTypes& Emitter::place_types(const Place& place) {
   auto [it, fresh] = shader_.places.try_emplace(place);
   if (!fresh) return it->second;
   Word value_type = w_.vector_type(place.type, place.width);
-  // Structures and their pointers are told apart by decorations, so each place has its own.
+  // Structures and their pointers are distinguished by decorations, so each place has its own.
   Word block = w_.struct_type({value_type});
   w_.decorate(block, spv::Decoration::Block);
   w_.decorate_member(block, 0, spv::Decoration::Offset, {place.offset});
@@ -154,7 +154,7 @@ const Emitter::PlaceTypes& Emitter::place_types(const Place& place) {
   return it->second;
 }
 
-// base + added as a pointer; once in the entry block where the base is known there.
+// base + added as a pointer; computed once in the entry block if the base is known there.
 Word Emitter::base_pointer(Id base, std::uint64_t added, Word pointer_type) {
   const bool once = is_uniform_entry(base);
   if (once) {
@@ -170,7 +170,7 @@ Word Emitter::base_pointer(Id base, std::uint64_t added, Word pointer_type) {
   return pointer;
 }
 
-// Indices of pointers are taken as signed, so that an unsigned one of 32 bits needs the wider type.
+// Indices of pointers are signed, so an unsigned 32-bit one needs the wider type.
 Word Emitter::index_word(Id index, bool to_64_bits) {
   Type t = module_[index].type;
   if (!ir::is_int(t)) internal_error("an index that is no integer");
@@ -195,7 +195,7 @@ Word Emitter::pointer(const Inst& inst, Id base, Id index, Type t, std::uint8_t 
   const Inst& by = module_[index];
   Place place{t, width, inst.offset, 0, is_coherent(inst, base) && !shader_.common.within_workgroup};
   std::uint64_t added = 0;
-  // Members lie at multiples of their size; the rest of such an offset makes up for an odd base.
+  // Members are at multiples of their size; the remainder of such an offset compensates for an odd base.
   if (inst.offset % part) {
     added = inst.offset;
     place.offset = 0;
@@ -206,7 +206,7 @@ Word Emitter::pointer(const Inst& inst, Id base, Id index, Type t, std::uint8_t 
     if (by.op == Op::constant && ir::is_signed(by.type) && (k >> (ir::bits(by.type) - 1) & 1)) k |= ~ir::mask(by.type);
     block = base_pointer(base, added + k * stride, place_types(place).to_block);
   } else if (target_.pointer_steps && stride % part == 0 && !added && place.offset % stride + part * width <= stride) {
-    // Whole strides in the offset move to the base: what is accessed lies inside one element.
+    // Whole strides in the offset move to the base, so that the access is inside one element.
     place.offset = inst.offset % stride;
     place.stride = stride;
     Word first = base_pointer(base, inst.offset - place.offset, place_types(place).to_block);
@@ -227,7 +227,7 @@ namespace {
 Word alignment(const Inst& inst) { return inst.align ? inst.align : Word(ir::bytes(inst.type)); }
 }  // namespace
 
-// What follows the operands of an access, three words at most; how many.
+// Appends the words after an access's operands, three at most; returns their number.
 std::size_t Emitter::access_words(const Inst& inst, Id base, spv::MemoryAccessMask sees, Word* to) {
   using Mask = spv::MemoryAccessMask;
   const bool handed_over = shader_.common.within_workgroup && is_coherent(inst, base);
@@ -237,19 +237,19 @@ std::size_t Emitter::access_words(const Inst& inst, Id base, spv::MemoryAccessMa
   return handed_over ? 3 : 2;
 }
 
-// Threads may hand each other what they write, behind a barrier or fences: in memory that the kernel both reads and
-// writes, caches of single threads are not to be trusted.
+// Whether other threads may see the access. Threads may exchange what they write, after a barrier or fences: in memory
+// that the kernel both reads and writes, caches of single threads cannot be trusted.
 bool Emitter::is_coherent(const Inst& inst, Id base) const {
   if (is_atomic(inst.op)) return false;
-  if (shader_.common.launch) return true;  // what one launch writes, the next one reads
+  if (shader_.common.launch) return true;  // later launches of the chain read what earlier ones write
   if (!shader_.group_use.hands_over()) return false;
   const ir::Param* array = module_.array_of(base);
   if (!array || array->access == ir::Access::none) return true;
   return any(array->access, ir::Access::read) && any(array->access, ir::kChanges);
 }
 
-// Drivers for CPUs take an access apart, component by component and lane by lane: two components that lie in one word
-// are one of half the cost.
+// Whether a vector of 32-bit components is accessed as 64-bit words. CPU drivers split an access component by component
+// and lane by lane: two components in one word cost half.
 bool Emitter::in_words(const Inst& inst) const {
   return target_.pairs_in_words && ir::bits(inst.type) == 32 && inst.width % 2 == 0 && alignment(inst) % 8 == 0;
 }

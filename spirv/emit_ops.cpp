@@ -53,7 +53,7 @@ Word Emitter::function(Type t, GLSLstd450 f, Word x, Word y) {
 Word Emitter::pure(Id id) {
   const Inst& inst = module_[id];
   const Type t = inst.type;
-  // Those for which a literal operand makes a difference look at their operands themselves.
+  // Operations for which a literal operand makes a difference inspect their operands themselves.
   switch (inst.op) {
     case Op::eq:
     case Op::ne:
@@ -128,7 +128,7 @@ Word Emitter::unary(Op op, Type t, Word x) {
   }
 }
 
-// Devices count the bits of 32: of fewer with zeros above, of 64 in two halves.
+// Devices count bits in 32-bit words: narrower values have zeros above, 64-bit ones two halves.
 Word Emitter::popcount(Type t, Word x) {
   const Type u = ir::to_unsigned(t), word = Type::u32;
   x = reinterpret(t, u, x);
@@ -164,11 +164,11 @@ Word Emitter::binary(Op op, Type t, Word x, Word y) {
   }
 }
 
-// To a whole number. Of float64 by additions and comparisons: Mesa's software driver (25.0.7) has it wrong on some
-// processors. On one with AVX2 and without AVX-512 it took 1.5 to 1, and a quotient beyond 2^24 stayed as it was.
+// Rounds to a whole number. float64 uses additions and comparisons, because Mesa's software driver (25.0.7) is wrong on
+// some processors: on one with AVX2 and without AVX-512 it took 1.5 to 1, and left a quotient beyond 2^24 as it was.
 //
-// From 2^52 on all numbers are whole. Below, the sum with 2^52 has no bits behind the point; less 2^52 it is one of the
-// two whole numbers beside x, whichever way the device rounds.
+// From 2^52 on all numbers are whole. Below, the sum with 2^52 has no fraction bits; less 2^52 it is one of the two
+// whole numbers beside x, whichever way the device rounds.
 Word Emitter::whole(Op op, Type t, Word x) {
   if (t != Type::f64)
     return ext(op == Op::floor   ? GLSLstd450Floor
@@ -196,14 +196,14 @@ Word Emitter::whole(Op op, Type t, Word x) {
   Word result = choose(t, is(spv::Op::OpFOrdLessThan, x, zero), real(spv::Op::OpFNegate, t, {size}), size);
   if (op == Op::floor) result = choose(t, is(spv::Op::OpFOrdGreaterThan, result, x), subtract(result, one), result);
   if (op == Op::ceil) result = choose(t, is(spv::Op::OpFOrdLessThan, result, x), add(result, one), result);
-  // Zeros keep their signs; what is no number stays none.
+  // Zeros keep their signs; NaNs stay NaNs.
   const Word fraction = make(spv::Op::OpLogicalAnd, Type::b1,
                              {is(spv::Op::OpFOrdLessThan, a, large), is(spv::Op::OpFOrdNotEqual, x, zero)});
   return choose(t, fraction, result, x);
 }
 
-// SPIR-V's Pow leaves open what a base of zero and a negative one give. With a constant exponent the driver folds most
-// of this away.
+// SPIR-V's Pow is undefined for some bases that are zero or negative. With a constant exponent the driver folds most of
+// this away.
 Word Emitter::power(Type t, Word x, Word y) {
   if (t == Type::f16) return down(power(Type::f32, up(x), up(y)));
   const Word zero = number(t, 0), one = number(t, 1), infinity = number(t, std::numeric_limits<double>::infinity());
@@ -212,7 +212,7 @@ Word Emitter::power(Type t, Word x, Word y) {
   Word p = ext(GLSLstd450Pow, t, {base, y});
   p = choose(t, is(spv::Op::OpFOrdEqual, base, zero), choose(t, is(spv::Op::OpFOrdLessThan, y, zero), infinity, zero),
              p);
-  // A negative base: only whole exponents, odd ones keep the sign.
+  // For a negative base, only whole exponents give a number; odd ones keep the sign.
   const Word half = real(spv::Op::OpFMul, t, {y, number(t, 0.5)});
   const Word is_whole = is(spv::Op::OpFOrdEqual, whole(Op::trunc, t, y), y);
   const Word odd = is(spv::Op::OpFOrdNotEqual, whole(Op::trunc, t, half), half);
@@ -224,13 +224,13 @@ Word Emitter::power(Type t, Word x, Word y) {
 
 // ---- Integers
 
-// x / 0 = x, x % 0 = 0, MIN / -1 = MIN, MIN % -1 = 0. All four are what a divisor of 1 gives, so the guard replaces the
-// divisor and never the result.
+// x / 0 = x, x % 0 = 0, MIN / -1 = MIN, MIN % -1 = 0. A divisor of 1 gives all four, so the guard replaces the divisor
+// and never the result.
 Word Emitter::integer_divide(Id id, Type t) {
   const bool rem = module_[id].op == Op::rem;
   const Id divisor = module_.arg(id, 1);
   const Word x = value(module_.arg(id, 0));
-  // Vulkan leaves OpSRem undefined for negative operands: a signed remainder is x - x / y * y.
+  // Vulkan leaves OpSRem undefined for negative operands, so a signed remainder is x - x / y * y.
   auto divide = [&](Word y) {
     if (!is_signed(t)) return make(rem ? spv::Op::OpUMod : spv::Op::OpUDiv, t, {x, y});
     const Word quotient = make(spv::Op::OpSDiv, t, {x, y});
@@ -247,7 +247,7 @@ Word Emitter::integer_divide(Id id, Type t) {
   if (!is_signed(t)) {
     bad = make(spv::Op::OpIEqual, Type::b1, {y, zero});
   } else if (rem) {
-    // x % -1 is 0 for every x: -1 and 0 are replaced alike.
+    // x % -1 is 0 for every x, so -1 and 0 are replaced alike.
     Type u = ir::to_unsigned(t);
     Word above = make(spv::Op::OpIAdd, u, {y, w_.constant(u, 1)});
     bad = make(spv::Op::OpULessThanEqual, Type::b1, {above, w_.constant(u, 1)});
@@ -275,7 +275,7 @@ Word Emitter::shift(Id id, Type t) {
 Word Emitter::compare(Id id) {
   const Id a = module_.arg(id, 0), b = module_.arg(id, 1);
   Type t = module_[a].type;
-  // Without arithmetic in the narrow type, its storage still allows to widen it.
+  // Without arithmetic in the narrow type, its storage still allows widening it.
   const bool widens = ir::is_int(t) && ((ir::bits(t) == 8 && !needs_.int8) || (ir::bits(t) == 16 && !needs_.int16));
   const Type wide = is_signed(t) ? Type::i32 : Type::u32;
   auto operand = [&](Id from) {
@@ -305,7 +305,7 @@ Word Emitter::compare(Id id) {
 
 // ---- Reals
 
-// x - y * trunc(x / y), each step rounded; float16 takes them in float32.
+// x - y * trunc(x / y), each step rounded; float16 computes it in float32.
 Word Emitter::real_remainder(Type t, Word x, Word y) {
   if (t == Type::f16) {
     Word wide_x = up(x), wide_y = up(y);
@@ -315,14 +315,14 @@ Word Emitter::real_remainder(Type t, Word x, Word y) {
   return real(spv::Op::OpFSub, t, {x, real(spv::Op::OpFMul, t, {y, quotient})});
 }
 
-// In float16 the product is exact in float32; the sum there is rounded to odd (towards the one of its neighbours whose
-// last bit is set), so that rounding it again to float16 rounds the exact value once.
+// For float16 the product is exact in float32. The sum there is rounded to odd (to the neighbour whose last bit is
+// set), so that rounding it to float16 rounds the exact value once.
 Word Emitter::fma(Type t, Word a, Word b, Word c) {
   if (t != Type::f16) return ext(GLSLstd450Fma, t, {a, b, c});
   const Type f = Type::f32;
   Word p = real(spv::Op::OpFMul, f, {up(a), up(b)}), q = up(c);
   Word sum = real(spv::Op::OpFAdd, f, {p, q});
-  // Knuth's exact error of the sum.
+  // The exact error of the sum (Knuth).
   Word q1 = real(spv::Op::OpFSub, f, {sum, p});
   Word p1 = real(spv::Op::OpFSub, f, {sum, q1});
   Word error = real(spv::Op::OpFAdd, f, {real(spv::Op::OpFSub, f, {p, p1}), real(spv::Op::OpFSub, f, {q, q1})});

@@ -1,4 +1,4 @@
-// Rays by VK_KHR_ray_query: the device's own search.
+// Ray queries by VK_KHR_ray_query, the device's own search.
 #include "emitter.h"
 
 namespace weft::spirv {
@@ -6,9 +6,9 @@ namespace weft::spirv {
 using ir::Id;
 using ir::Type;
 
-// Each instruction has a query of its own, and reads all of its answer at once: nothing of the query is left when the
-// next ray takes it. Triangles are opaque, so that the search never asks the shader about one; what is no triangle is
-// not there.
+// Each instruction has a query of its own, and reads the whole answer at once: nothing of the query is left when the
+// next ray uses it. Triangles are opaque, so the search never asks the shader about one; the structure holds only
+// triangles.
 Word Emitter::trace_ray(Id id) {
   const ir::Inst& inst = module_[id];
   constexpr Word kOpaque = 1, kFirstHit = 4, kCommitted = 1, kTriangle = 1;

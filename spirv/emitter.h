@@ -1,5 +1,5 @@
 // The state of one translation, shared by emit.cpp (the shader as a whole), emit_control.cpp (values and control flow),
-// emit_ops.cpp, emit_convert.cpp, emit_memory.cpp, emit_group.cpp (atomic operations, what threads do together) and
+// emit_ops.cpp, emit_convert.cpp, emit_memory.cpp, emit_group.cpp (atomic operations, work of threads together) and
 // emit_ray.cpp.
 #pragma once
 #include <spirv/unified1/GLSL.std.450.h>
@@ -16,53 +16,53 @@
 
 namespace weft::spirv {
 
-/// What all bodies of a shader share, of whichever kernel.
+/// The state that all bodies of a shader share, of every kernel.
 struct Common {
   explicit Common(const Target& target) : target(target) {}
 
   const Target& target;
   Writer writer;
-  Word glsl = 0;  ///< the extended instructions
-  // Built-in variables; those of subgroups where a kernel uses them, `local` where not.
+  Word glsl = 0;  ///< the set of extended instructions
+  // Built-in variables: those of subgroups if a kernel uses them, otherwise `local`.
   Word group = 0, groups = 0, local = 0, subgroup = 0, lane = 0;
   std::vector<Word> interface;  ///< variables that the entry point names
-  Word launch = 0;  ///< of a chain: each thread's variable with the address of the launch's argument block; else 0
-  /// What threads hand each other goes by Vulkan's memory model, access by access and no further than the workgroup;
-  /// else through memory that is marked as coherent, which is so for the whole device.
+  Word launch = 0;  ///< in a chain, each thread's variable with the address of the launch's argument block; else 0
+  /// Threads exchange data by Vulkan's memory model, access by access and within the workgroup; otherwise through
+  /// memory marked as coherent, which is so for the whole device.
   bool within_workgroup = false;
 
   void declare_builtins(bool subgroups);
 };
 
-/// How a shader begins.
+/// The entry point of a shader.
 struct EntryPoint {
   Word id;
   std::uint32_t threads;                            ///< of a workgroup
   std::vector<std::pair<Word, std::string>> names;  ///< of functions
 };
-/// Capabilities, memory model, entry point and execution modes.
+/// Emits capabilities, memory model, entry point and execution modes.
 Section header(const Common& common, const Needs& needs, const EntryPoint& main);
 /// The module: `head`, what the writer has gathered, the functions.
 std::vector<Word> module_words(const Common& common, const Section& head, std::span<const std::vector<Word>> code);
 
-/// All threads of the workgroup wait for each other, and see what the others have written.
+/// Makes all threads of the workgroup wait for each other, and see what the others have written.
 void barrier(Writer& w, Section& out);
 
-/// What the bodies of one kernel share: its own and those of the functions that it calls.
+/// The state that the bodies of one kernel share: its own and those of its functions.
 struct Shader {
   using Type = ir::Type;
 
   /// A member of the argument block's structure.
   struct Field {
     std::uint32_t offset;
-    Type type;  ///< of 32 or 64 bits
+    Type type;  ///< 32 or 64 bits wide
   };
-  /// Where a memory operation goes.
+  /// The target of a memory operation.
   struct Place {
     Type type;
     int width;
     std::uint32_t offset, stride;
-    bool coherent = false;  ///< what one thread writes, another may read behind a barrier
+    bool coherent = false;  ///< other threads may read, after a barrier, what a thread writes
     bool operator==(const Place&) const = default;
   };
   struct PlaceTypes {
@@ -75,7 +75,7 @@ struct Shader {
       return std::size_t((h ^ (h >> 31)) * 0xff51afd7ed558ccdull >> 16);
     }
   };
-  /// A function as calls name it.
+  /// A function as calls refer to it.
   struct Function {
     Word id = 0, result_type = 0;
   };
@@ -88,7 +88,7 @@ struct Shader {
         group_use(ir::group_use(kernel)) {
     arrays.assign(kernel.arrays.size(), 0);
   }
-  /// Is the argument block behind an address, or are the push constants all of it?
+  /// Whether the argument block is read through an address, rather than as push constants.
   bool arguments_in_memory() const { return in_memory; }
 
   const ir::Module& kernel;
@@ -97,18 +97,18 @@ struct Shader {
   Needs needs;
   ir::GroupUse group_use;
   Word push = 0, arguments = 0;  ///< variable of the push constants; pointer to the argument block in memory
-  std::vector<Word> arrays;      ///< variables, by array of the kernel
+  std::vector<Word> arrays;      ///< variables, by kernel array
   std::vector<Field> fields;
   std::unordered_map<Place, PlaceTypes, PlaceHash> places;
   std::vector<Function> functions;  ///< by number
 };
 
-/// Translates one body: the kernel's, which becomes the entry point or a step of a chain, or that of a function.
+/// Translates one body: a kernel's, which becomes the entry point or a step of a chain, or a function's.
 class Emitter {
  public:
   Emitter(const ir::Module& body, Shader& shader);
 
-  /// Variables and constants of the module that every body may use.
+  /// Declares the module's variables and constants that every body may use.
   void declare_arguments();
   /// The code of the kernel's body, from its OpFunction on.
   std::vector<Word> entry_point(Word main);
@@ -125,7 +125,7 @@ class Emitter {
 
   // ---- The body as a whole: emit.cpp
 
-  /// How a region ended: does control reach its end, and with which `yield` (kNone: without).
+  /// How a region ended: whether control reaches its end, and with which `yield` (kNone: without).
   struct Flow {
     bool falls = true;
     Id yield = ir::kNone;
@@ -136,7 +136,7 @@ class Emitter {
     std::vector<Word> carried;
   };
 
-  // Numbers of the thread, computed once a body where they are asked for first.
+  // Numbers of the thread, computed once per body when first used.
   Word thread_number();
   Word workgroup_number();
   Word local_number();
@@ -159,10 +159,10 @@ class Emitter {
   void open_block(Word label);
   void branch(Word label) { body_.emit(spv::Op::OpBranch, {label}); }
 
-  /// The SPIR-V id of an IR value; constants, arguments and the thread number come into being at their first use.
+  /// The SPIR-V id of an IR value; constants, arguments and the thread number are created at their first use.
   Word value(Id id);
   Word local(std::uint64_t number);
-  /// Does the value exist in the entry block, so that what is computed from it can be computed there?
+  /// Whether the value exists in the entry block, so that values derived from it can be computed there.
   bool is_uniform_entry(Id id) const;
 
   // ---- Arithmetic: emit_ops.cpp
@@ -178,7 +178,7 @@ class Emitter {
   Word power(Type t, Word x, Word y);
   Word shift(Id id, Type t);
   Word compare(Id id);
-  /// An extended function in float32; the result of the type t, through float32 for float16.
+  /// An extended function in float32; the result has type t, through float32 for float16.
   Word function(Type t, GLSLstd450 f, Word x);
   Word function(Type t, GLSLstd450 f, Word x, Word y);
   Word tanh32(Word x);
@@ -202,10 +202,10 @@ class Emitter {
   Word double_to_half(Word x);
   Word round_to_odd(Word bits, Word inexact, Word outward);
   Word bool_to_number(Type to, Word x);
-  /// A narrow integer as one of 32 bits with the same signedness; others as they are.
+  /// Widens a narrow integer to 32 bits of the same signedness; others stay as they are.
   Word widen_integer(Type t, Word x);
   Word reinterpret(Type from, Type to, Word x);
-  /// float16 to float32 and back.
+  /// Convert float16 to float32 and back.
   Word up(Word x) { return make(spv::Op::OpFConvert, Type::f32, {x}); }
   Word down(Word x) { return make(spv::Op::OpFConvert, Type::f16, {x}); }
 
@@ -230,9 +230,9 @@ class Emitter {
   const PlaceTypes& place_types(const Place& place);
   Word base_pointer(Id base, std::uint64_t added, Word pointer_type);
   Word index_word(Id index, bool to_64_bits);
-  /// A pointer to what the instruction accesses, seen as a value of type t (a vector for width > 1).
+  /// A pointer to the instruction's memory, as a value of type t (a vector for width > 1).
   Word pointer(const Inst& inst, Id base, Id index, Type t, std::uint8_t width);
-  /// Is it a vector of 32-bit components that is accessed as 64-bit words?
+  /// Whether a vector of 32-bit components is accessed as 64-bit words.
   bool in_words(const Inst& inst) const;
   Word load(Id id);
   void store(Id id);
@@ -241,10 +241,10 @@ class Emitter {
 
   // ---- Threads together: emit_group.cpp
 
-  /// Which scalar of its array an access of workgroup memory begins with; u32.
+  /// The index, u32, of the first scalar of its array that an access of workgroup memory touches.
   Word own_index(Id id);
   Word own_pointer(std::uint64_t array, Word index);
-  /// The type in which an array's scalars lie in workgroup memory.
+  /// The type in which an array's scalars are stored in workgroup memory.
   Type own_type(std::uint64_t array) const;
   Word own_load(Id id);
   void own_store(Id id);
@@ -257,12 +257,12 @@ class Emitter {
   Word atomic(Id id, Word what);
   void gather(std::span<const Id> parts);
   Word native_atomic(Id id, Word at, Word what);
-  /// do { old = load; } while (compare-exchange(old -> after(old)) fails), on an unsigned integer of type t; gives the
-  /// last old.
+  /// do { old = load; } while (compare-exchange(old -> after(old)) fails), on an unsigned integer of type t; returns
+  /// the last old.
   template <class F>
   Word exchange_loop(Type t, Word at, Word scope, F after);
   Word narrow_atomic(Id id, Word at, Word shift, Word what);
-  /// The new value of a scalar by one of the atomic operations that compute.
+  /// The new value of a scalar after an atomic operation that computes.
   Word combined(ir::Op op, Type t, Word before, Word what);
 
   void emit_barrier();
@@ -280,21 +280,21 @@ class Emitter {
   const Target& target_;
   const Needs& needs_;
   Writer& w_;
-  Section entry_;   ///< entry block: what is computed once, before the rest
+  Section entry_;   ///< the entry block: values computed once, before the rest
   Section locals_;  ///< variables of the function
   Section body_;
-  Section* out_ = &body_;  ///< where make() appends
+  Section* out_ = &body_;  ///< receives what make() appends
 
   Word block_ = 0;
   Word thread_ = 0, wide_thread_ = 0, workgroup_ = 0, local_id_ = 0, subgroup_ = 0, lane_ = 0;
   Word ballot_ = 0, ballot_block_ = 0;  ///< the last ballot, its block and operand
   Id ballot_of_ = ir::kNone;
 
-  std::vector<Word> value_;  ///< by instruction; of `if_` and `loop`: first of their results in results_
+  std::vector<Word> value_;  ///< by instruction; for `if_` and `loop`: first of their results in results_
   std::vector<Word> results_;
   std::vector<Word> local_;
   std::vector<Loop> loops_;
-  std::vector<Word> inputs_;  ///< of a function
+  std::vector<Word> inputs_;  ///< inputs of a function
   std::vector<Word> fields_;  ///< by field: its value, once loaded
   std::unordered_map<BaseKey, Word, BaseHash> bases_;
 };

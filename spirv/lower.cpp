@@ -8,8 +8,8 @@ namespace weft::spirv {
 
 namespace {
 
-/// Mesa's driver for CPUs has room for 80 conditions on a thread's stack, and for 80 loops. The entry point takes one,
-/// atomic operations that are made of others take up to two, and a chain of launches two more.
+/// Mesa's CPU driver has room for 80 conditions on a thread's stack, and for 80 loops. The entry point takes one,
+/// atomic operations that are built from others take up to two, and a chain of launches two more.
 constexpr unsigned kMaxNesting = 72;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What is put in place of what SPIR-V or its drivers lack, before a kernel is translated.
+// Replaces what SPIR-V or its drivers lack before a kernel is translated.
 #pragma once
 #include <optional>
 
@@ -7,7 +7,7 @@
 namespace weft::spirv {
 
 /// The kernel with float64 functions as calls (lower_real64.h), and with branches guarded instead of nested where they
-/// would go deeper than drivers hold (limit_nesting). Nothing where the kernel can stay as it is.
+/// would be deeper than drivers hold (limit_nesting). Nothing if the kernel can stay as it is.
 /// Errors: those of limit_nesting().
 std::optional<ir::Module> lower(const ir::Module& kernel);
 

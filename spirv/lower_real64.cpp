@@ -1,4 +1,4 @@
-// float64 functions that SPIR-V lacks become calls: each function is traced once and called wherever it is used.
+// Turns float64 functions that SPIR-V lacks into calls: each function is traced once and called wherever it is used.
 #include "lower_real64.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ std::shared_ptr<const Module> function_of(Op op, const Module& kernel) {
   return std::make_shared<const Module>(ir::forward(function));
 }
 
-/// Calls of existing functions move up by the number of new ones, which stand first.
+/// Renumbers calls of existing functions, which come after the new ones.
 void rewrite(Module& module, const std::vector<Op>& ops) {
   for (ir::Region& region : module.regions) {
     std::vector<Id> insts;
@@ -59,7 +59,7 @@ void rewrite(Module& module, const std::vector<Op>& ops) {
       Inst inst = module[id];
       if (inst.op == Op::call) module.insts[id].imm += ops.size();
       if (is_lacking(inst)) {
-        // The instruction keeps its number, and becomes the result of a call that stands before it.
+        // The instruction keeps its number, and becomes the result of a call inserted before it.
         Inst call = inst;
         call.op = Op::call;
         call.type = Type::none;

@@ -1,18 +1,18 @@
-// The functions of float64 that SPIR-V lacks, written in the kernel language.
+// The float64 functions that SPIR-V lacks, written in the kernel language.
 //
 // Strategy: reduce the argument to a small interval with an error far below its last place, evaluate a polynomial there
-// and put the result together with as few roundings as possible. Every operation used is correctly rounded (the emitter
-// forbids contraction), so that sums and products of two numbers are also had exactly, as a pair (hi, lo) of numbers
+// and assemble the result with as few roundings as possible. Every operation used is correctly rounded (the emitter
+// forbids contraction), so sums and products of two numbers can also be computed exactly, as a pair (hi, lo) of numbers
 // (Dekker 1971). The reductions and polynomials of exp, log, sin, cos, atan, asin and acos are those of Sun's fdlibm
 // (1993), whose errors are below one ulp; pow takes its logarithm from a series in pairs, to 2^-63; large angles are
 // reduced with 192 bits of 2/pi (Payne and Hanek 1983).
 //
-// edsl/special.cpp has an exp and a log of its own: they are written for both widths, give e^r - 1 and log(1 + f)
-// beside the power of two, and are accurate to what erf and expm1 need. Here the last bit counts, and log2 and pow take
-// the parts of the logarithm before they are rounded. Only coefficients would be common.
+// frontend/library/special.cpp has an exp and a log of its own: they are written for both widths, give e^r - 1 and
+// log(1 + f) beside the power of two, and are as accurate as erf and expm1 need. Here the last bit counts, and log2 and
+// pow take the parts of the logarithm before they are rounded. Only coefficients would be shared.
 //
-// Edge cases: NaN goes through; infinities, zeros and domain errors give what C's functions give. Subnormal arguments
-// and results are handled where the device keeps them.
+// Edge cases: NaN propagates; infinities, zeros and domain errors give the results of C's functions. Subnormal
+// arguments and results are handled if the device keeps them.
 #include "real64.h"
 
 #include <array>
@@ -30,7 +30,7 @@ using ir::Op;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-constexpr double kLn2Hi = 6.93147180369123816490e-01;  // 33 bits: a multiple up to 2^20 is exact
+constexpr double kLn2Hi = 6.93147180369123816490e-01;  // 33 bits: multiples up to 2^20 are exact
 constexpr double kLn2Lo = 1.90821492927058770002e-10;
 constexpr double kInvLn2 = 0x1.71547652b82fep+0;
 constexpr double kPiOver2 = 0x1.921fb54442d18p+0, kPiOver2Lo = 0x1.1a62633145c07p-54;
@@ -56,17 +56,17 @@ struct Pair {
   Double hi, lo;
 };
 
-/// Exact.
+/// The exact sum.
 Pair sum(const Double& a, const Double& b) {
   Double s = a + b, part = s - a;
   return {s, (a - (s - part)) + (b - part)};
 }
-/// Exact where abs(a) >= abs(b).
+/// The exact sum if abs(a) >= abs(b).
 Pair quick_sum(const Double& a, const Double& b) {
   Double s = a + b;
   return {s, b - (s - a)};
 }
-/// The product but for 2^-105 of it; abs(a), abs(b) below 2^500.
+/// The product to within 2^-105 of it; abs(a), abs(b) below 2^500.
 Pair product(const Double& a, const Double& b) {
   auto high = [](const Double& x) { return from_bits(bits(x) & 0xfffffffff8000000ull); };
   Double p = a * b, ah = high(a), bh = high(b), al = a - ah, bl = b - bh;
@@ -82,7 +82,7 @@ Pair product(const Pair& a, const Pair& b) {
 /// 2^n for -1022 <= n <= 1023.
 Double power_of_two(const Int& n) { return from_bits(UInt64(n + 1023) << 52); }
 
-/// y * 2^n, rounded once: n from -2200 to 2000, y near 1.
+/// y * 2^n, rounded once, for n from -2200 to 2000 and y near 1.
 Double scaled(const Double& y, const Int& n) {
   Int half = n >> 1;
   return y * power_of_two(half) * power_of_two(n - half);
@@ -97,7 +97,7 @@ Double exp_near_zero(const Double& hi, const Double& lo) {
   return 1.0 - ((lo - (r * c) / (2.0 - c)) - hi);
 }
 
-/// e^x * 2^extra; NaN is the caller's.
+/// e^x * 2^extra; the caller handles NaN.
 Double exp_scaled(const Double& x, int extra) {
   Double in_range = clamp(x, -800.0, 800.0);
   Double k = rint(in_range * kInvLn2);
@@ -116,7 +116,7 @@ Double exp2_of(const Double& hi, const Double& lo) {
 
 Double exp2_64(const Double& x) { return select(isnan(x), x, exp2_of(clamp(x, -1200.0, 1200.0), 0)); }
 
-// x + x^3/3! + ... and 1 + x^2/2! + ...: for abs(x) <= 1 the first term left out is below 2^-60 of the sum.
+// x + x^3/3! + ... and 1 + x^2/2! + ...: for abs(x) <= 1 the first omitted term is below 2^-60 of the sum.
 Double sinh_near_zero(const Double& x) {
   std::array<double, 9> a{};
   double factorial = 1;
@@ -160,7 +160,7 @@ Mantissa mantissa(const Double& x) {
   return {from_bits((u & 0xfffffffffffffull) + 0x3fe6a09e00000000ull), Double(k)};
 }
 
-/// log of x, or NaN, infinities, where x is not in its domain.
+/// The logarithm of x, or NaN or an infinity if x is not in its domain.
 Double in_domain(const Double& x, const Double& y) {
   Double edge = select(x == 0.0, -kInfinity, select(x < 0.0, kNaN, x));
   return select(x > 0.0 && x < kInfinity, y, edge);
@@ -185,7 +185,7 @@ Double log64(const Double& x) {
 }
 
 Double log2_64(const Double& x) {
-  // Multiplying by 1/ln(2) must not round the leading part: both factors get 32 bits.
+  // Multiplying by 1/ln(2) must not round the leading part, so both factors get 32 bits.
   constexpr double inv_hi = 1.44269504072144627571e+00, inv_lo = 1.67517131648865118353e-10;
   Mantissa a = mantissa(x);
   LogParts p = log_parts(a.m);
@@ -205,7 +205,7 @@ Pair log2_pair(const Double& x) {
   Pair back = product(s_hi, g.hi);
   Pair s{s_hi, (((f - back.hi) - back.lo) - s_hi * g.lo) / g.hi};
   Pair z = product(s, s);
-  // The terms from s^4 on weigh less than 2^-12: they need no pair.
+  // The terms from s^4 on weigh less than 2^-12 and need no pair.
   std::array<double, 11> a5{};
   for (int k = 0; k < 11; ++k) a5[std::size_t(k)] = 1.0 / (5 + 2 * k);
   Pair t = product(z, {0x1.5555555555555p-2, 0x1.5555555555555p-56});
@@ -229,7 +229,7 @@ Double pow64(const Double& x, const Double& y) {
   power = select(a == 0.0, select(y > 0.0, 0.0, kInfinity), power);
   power = select(a == kInfinity, select(y > 0.0, kInfinity, 0.0), power);
 
-  Bool whole = trunc(y) == y;  // infinities too
+  Bool whole = trunc(y) == y;  // also for infinities
   Bool odd = whole && abs(y) < 0x1p53 && (Int64(y) & 1) == 1;
   Bool negative = (bits(x) >> 63) != 0;
   power = select(negative && odd, -power, power);
@@ -249,7 +249,7 @@ struct Angle {
 
 constexpr double kMediumAngle = 0x1p20;
 
-/// For abs(x) up to kMediumAngle: pi/2 in three parts of 33 bits, whose multiples are exact, and a rest.
+/// For abs(x) up to kMediumAngle: pi/2 in three parts of 33 bits, whose multiples are exact, and a remainder.
 Angle reduce_medium(const Double& x) {
   Double n = rint(x * (1 / kPiOver2));
   Double first = x - n * 1.57079632673412561417e+00;
@@ -261,10 +261,10 @@ Angle reduce_medium(const Double& x) {
 }
 
 /// For x from kMediumAngle up. x = M 2^E with a 53-bit M; bits of 2/pi that make multiples of 8 of x * 2/pi do not
-/// matter, and those beyond the next 192 contribute less than 2^-136. The product of M and that window modulo 2^192
-/// is the quadrant (2 bits) and the angle's fraction of pi/2 (190 bits).
+/// matter, and those beyond the next 192 contribute less than 2^-136. The product of M and that window modulo 2^192 is
+/// the quadrant (2 bits) and the angle's fraction of pi/2 (190 bits).
 Angle reduce_large(const Double& x) {
-  // 2/pi in words of 32 bits, after two words of zeros.
+  // 2/pi in 32-bit words, after two words of zeros.
   constexpr std::uint32_t two_over_pi[39] = {
       0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
       0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e,
@@ -275,7 +275,7 @@ Angle reduce_large(const Double& x) {
   UInt at = UInt(u >> 52) - 1075u - 2u + 64u;  // first bit of the window
   UInt word = at >> 5u, shift = at & 31u;
 
-  // The seven words from `word` on: the table moved by 32, 16, .. 1 words.
+  // The seven words from `word` on: the table is shifted by 32, 16, .. 1 words.
   std::vector<UInt64> t(two_over_pi, two_over_pi + 39);
   for (std::size_t step = 32; step > 0; step /= 2) {
     Bool move = (word & unsigned(step)) != 0u;
@@ -284,7 +284,7 @@ Angle reduce_large(const Double& x) {
     for (std::size_t k = 0; k < keep; ++k) next.push_back(k + step < t.size() ? select(move, t[k + step], t[k]) : t[k]);
     t = std::move(next);
   }
-  // As many bits further; the least significant word first.
+  // Shifts by the remaining bits; the least significant word comes first.
   UInt64 amount = UInt64(shift);
   std::vector<UInt64> window;
   for (std::size_t k = 6; k-- > 0;) window.push_back((((t[k] << 32 | t[k + 1]) << amount) >> 32) & 0xffffffffull);
@@ -306,7 +306,7 @@ Angle reduce_large(const Double& x) {
 
   UInt quadrant = UInt(r[5] >> 30);
   UInt64 high = (r[5] << 34) | (r[4] << 2) | (r[3] >> 30), low = (r[3] << 34) | (r[2] << 2) | (r[1] >> 30);
-  // A fraction from one half up is that of the next quadrant, negative.
+  // A fraction of one half or more belongs to the next quadrant, as a negative one.
   Bool upper = (high >> 63) != 0;
   quadrant = (quadrant + select(upper, UInt(1), UInt(0))) & 3u;
   UInt64 low_negated = ~low + 1;
@@ -425,7 +425,7 @@ Double asin_ratio(const Double& t) {
                                       -6.88283971605453293030e-01, 7.70381505559019352791e-02});
 }
 
-/// asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)) from 1/2 on; the root as a pair.
+/// From 1/2 on, asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)), with the root as a pair.
 struct HalfAngle {
   Double t, root, hi, lo, ratio;
 };

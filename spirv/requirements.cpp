@@ -21,7 +21,8 @@ struct CapabilityRow {
   const char* property;  ///< of the device, or null
 };
 
-// Of capabilities that emit() declares. What depends on where an operation works is found by visit_atomic().
+// Requirements of the capabilities that emit() declares. Requirements that depend on the memory of an operation are
+// found by visit_atomic().
 constexpr CapabilityRow kCapabilities[] = {
     {spv::Capability::Shader, "Shader", nullptr, nullptr},
     {spv::Capability::PhysicalStorageBufferAddresses, "PhysicalStorageBufferAddresses", "bufferDeviceAddress", nullptr},
@@ -73,7 +74,7 @@ class Reader {
                         op == spv::Op::OpAtomicFAddEXT;
     if (atomic) visit_atomic(op, types_[w[1]], types_[pointers_[w[3]]].storage);
     if (op >= spv::Op::OpGroupNonUniformAll && op <= spv::Op::OpGroupNonUniformQuadSwap) visit_subgroup(types_[w[1]]);
-    // Whatever gives a pointer has its type first and its number second.
+    // Every instruction that gives a pointer has its type first and its id second.
     if (length > 2 && types_.contains(w[1]) && op > spv::Op::OpTypeForwardPointer) pointers_[w[2]] = w[1];
   }
 
@@ -81,7 +82,7 @@ class Reader {
   struct Type {
     Word bits = 0;
     bool is_float = false;
-    spv::StorageClass storage = spv::StorageClass::Function;  ///< of a pointer
+    spv::StorageClass storage = spv::StorageClass::Function;  ///< a pointer's
   };
 
   void capability(spv::Capability c) {
@@ -131,7 +132,7 @@ class Reader {
 
   Requirements& found_;
   std::unordered_map<Word, Type> types_;
-  std::unordered_map<Word, Word> pointers_;  ///< type of each value that has one of types_
+  std::unordered_map<Word, Word> pointers_;  ///< type of each value whose type is in types_
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What SPIRV-Tools does for weft: text, validation, optimisation.
+// Text, validation and optimisation by SPIRV-Tools.
 #include <fmt/format.h>
 
 #include <spirv-tools/libspirv.hpp>
@@ -50,10 +50,10 @@ std::vector<std::uint32_t> optimise(const std::vector<std::uint32_t>& words) {
   optimizer.SetMessageConsumer(keep_first(complaint));
   optimizer.RegisterPerformancePasses();
   spvtools::OptimizerOptions options;
-  // The optimiser's own validation knows nothing of scalar layout unless told.
+  // The optimiser's own validation does not know scalar layout unless told.
   options.set_run_validator(false);
   std::vector<std::uint32_t> result;
-  // Words that are no module must not reach passes that trust them.
+  // Words that are not a module must not reach passes that trust them.
   if (std::string bad = validate(words); !bad.empty()) {
     throw Error(ErrorKind::invalid_argument, "no valid SPIR-V module to optimise: " + bad);
   }

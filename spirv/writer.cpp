@@ -1,4 +1,4 @@
-// Declaration of types, constants and decorations, each once.
+// Declares types, constants and decorations, each once.
 #include "writer.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@ using ir::Type;
 
 void Section::emit_text(spv::Op op, std::initializer_list<Word> before, const std::string& text,
                         const std::vector<Word>& after) {
-  // A zero inside the text would end it early, so only what stands before it is kept.
+  // A zero inside the text would end it early, so the text is cut there.
   std::size_t length = std::min(text.find('\0'), text.size());
-  // The word count has 16 bits: a name longer than this is cut.
+  // The word count has 16 bits, so longer names are cut.
   length = std::min(length, std::size_t(4096));
   std::vector<Word> words(before);
   std::size_t first = words.size();
@@ -115,7 +115,7 @@ Word Writer::constant(Type t, std::uint64_t bits) {
   } else if (ir::bits(t) == 64) {
     declarations.emit(spv::Op::OpConstant, {of, word, Word(bits), Word(bits >> 32)});
   } else {
-    // A narrow signed literal fills its word with its sign.
+    // A narrow signed literal fills its word with its sign bit.
     bool negative = ir::is_signed(t) && (bits >> (ir::bits(t) - 1) & 1);
     declarations.emit(spv::Op::OpConstant, {of, word, Word(negative ? bits | ~ir::mask(t) : bits)});
   }

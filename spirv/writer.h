@@ -15,7 +15,7 @@ namespace weft::spirv {
 
 using Word = std::uint32_t;
 
-/// One section of a module: instructions one after another.
+/// One section of a module: a sequence of instructions.
 class Section {
  public:
   void emit(spv::Op op, std::initializer_list<Word> operands) { emit(op, operands.begin(), operands.size()); }
@@ -23,7 +23,7 @@ class Section {
     words_.push_back(Word(count + 1) << spv::WordCountShift | Word(op));
     words_.insert(words_.end(), operands, operands + count);
   }
-  /// `before`, then the string (zero-terminated, padded to whole words), then `after`.
+  /// Emits `before`, then the string (zero-terminated, padded to whole words), then `after`.
   void emit_text(spv::Op op, std::initializer_list<Word> before, const std::string& text,
                  const std::vector<Word>& after = {});
 
@@ -36,9 +36,9 @@ class Section {
   std::vector<Word> words_;
 };
 
-/// Hands out ids and keeps the sections that every other part of the emitter adds to.
+/// Hands out ids and keeps the sections to which all parts of the emitter append.
 ///
-/// The order in which types and constants are first asked for decides their ids: equal modules give equal words.
+/// Types and constants get their ids in the order of first use, so equal modules give equal words.
 class Writer {
  public:
   Word id() { return next_++; }
@@ -46,12 +46,12 @@ class Writer {
 
   Word void_type();
   Word type(ir::Type t);
-  /// The scalar for width 1.
+  /// Gives the scalar type for width 1.
   Word vector_type(ir::Type t, int width);
   Word pointer_type(spv::StorageClass storage, Word pointee);
-  /// A new structure type of its own for each call; members are decorated by the caller.
+  /// Makes a new structure type in each call; the caller decorates its members.
   Word struct_type(const std::vector<Word>& members);
-  /// The pair that an extended multiplication gives.
+  /// The result type of an extended multiplication.
   Word pair_type(ir::Type t);
   /// OpTypeRayQueryKHR and OpTypeAccelerationStructureKHR.
   Word ray_query_type();

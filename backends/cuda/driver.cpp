@@ -1,4 +1,4 @@
-// Loading CUDA's driver library.
+// Loads CUDA's driver library.
 #include "driver.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ const Driver* Driver::find(std::string* why) {
     std::unique_ptr<Driver> driver;
     std::string why;
   };
-  // Lives as long as the process: what CUDA made is given back until its very end.
+  // The table lives as long as the process, because objects of CUDA's are released until its very end.
   struct All {
     std::mutex mutex;
     std::map<std::string, Tried> tried;
@@ -46,7 +46,7 @@ const Driver& Driver::get() {
   return *driver;
 }
 
-// Says what went wrong, or nothing.
+// Returns what went wrong, or an empty text.
 std::string Driver::start(const std::string& name) {
   void* library = nullptr;
   if (!name.empty()) {
@@ -116,7 +116,7 @@ std::shared_ptr<const Context> Context::hold(const Driver& driver, int device) {
     std::lock_guard lock(driver.mutex_);
     if (auto held = known().lock()) return held;
   }
-  // CUDA counts who holds it: two that come at once harm nothing.
+  // CUDA counts the holders of a primary context, so two threads that arrive here at once do no harm.
   const std::shared_ptr<const Context> made(new Context(driver, device));
   std::lock_guard lock(driver.mutex_);
   known() = made;
@@ -137,7 +137,8 @@ bool Context::finish() const noexcept {
   const Functions& calls = driver_.calls();
   if (const Result result = calls.ctx_push(handle_); result != kSuccess) return runs_nothing(result);
   int status = kNotCapturing;
-  Result result = calls.stream_is_capturing(nullptr, &status);  // of any: leaves it as it is
+  Result result =
+      calls.stream_is_capturing(nullptr, &status);  // asks whether any capture is under way, and leaves it as it is
   if (result == kSuccess) result = calls.ctx_synchronize();
   ContextHandle popped = nullptr;
   calls.ctx_pop(&popped);

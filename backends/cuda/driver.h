@@ -14,11 +14,11 @@ namespace weft::backend::cuda {
 
 using DeviceUuid = std::array<std::uint8_t, 16>;
 
-/// The library, started. Lives until the process ends. Thread-safe.
+/// The started library. Lives until the process ends. Thread-safe.
 class Driver {
  public:
-  /// The library of this machine: libcuda.so.1 or nvcuda.dll, or the one that WEFT_CUDA_DRIVER names, as the system's
-  /// loader takes names. Null where it cannot be had, and why in `why` if that is given. Asked once for each name.
+  /// The library of this machine: libcuda.so.1 or nvcuda.dll, or the one that WEFT_CUDA_DRIVER names, resolved by the
+  /// system's loader. Null if it cannot be loaded; `why` then says why. Each name is tried once.
   static const Driver* find(std::string* why = nullptr);
   /// Errors: Error(no_device) where find() is null.
   static const Driver& get();
@@ -26,15 +26,15 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  /// In the order of CUDA's numbers, which are those of the runtime library, too: CUDA_VISIBLE_DEVICES counts.
+  /// Devices are in the order of CUDA's numbers, which the runtime library shares: CUDA_VISIBLE_DEVICES counts.
   int count() const { return static_cast<int>(devices_.size()); }
   abi::Device device(int number) const { return devices_[static_cast<std::size_t>(number)].handle; }
   /// The number of the device with this UUID, which is VkPhysicalDeviceIDProperties::deviceUUID of the same GPU.
   std::optional<int> find_device(const DeviceUuid& uuid) const;
 
   const abi::Functions& calls() const { return calls_; }
-  /// Errors: unless it is a success, Error that names `call` and the result: out_of_memory; invalid_argument for a
-  /// handle that is none; device_lost where CUDA runs nothing any more since a kernel failed; unsupported for all else.
+  /// Errors: any result but success throws an Error that names `call` and the result: out_of_memory; invalid_argument
+  /// for a handle that is none; device_lost if a failed kernel has ended CUDA's work; unsupported for all else.
   void check(abi::Result result, const char* call) const;
   /// "CUDA_ERROR_INVALID_VALUE (invalid argument)"
   std::string describe(abi::Result result) const;
@@ -54,10 +54,10 @@ class Driver {
   mutable std::vector<std::weak_ptr<const class Context>> contexts_;  ///< by device
 };
 
-/// A device's primary context, which is the one of all that use CUDA's runtime library, held.
+/// A device's primary context, held: the one that all users of CUDA's runtime library share.
 class Context {
  public:
-  /// The one that is held already, or one that is from now on, until the last who asked for it has gone.
+  /// Holds the primary context until the last of its holders has gone.
   /// Errors: as Driver::check().
   static std::shared_ptr<const Context> hold(const Driver& driver, int device);
   ~Context();
@@ -68,14 +68,14 @@ class Context {
   int device() const { return device_; }
   bool is(abi::ContextHandle handle) const { return handle == handle_; }
 
-  /// Waits until CUDA has run all that it was given in this context, by whomever. A wait would end a capture of streams
-  /// (cuStreamBeginCapture) that is under way, so that there is none then, as far as CUDA tells: it does not tell of
-  /// streams that do not wait for the default stream.
-  /// \return false where that could not be waited for. Where the context is broken or gone, all has run.
+  /// Waits until CUDA has run all work that anybody gave it in this context. Waiting would end a capture of streams
+  /// (cuStreamBeginCapture), so it does not wait while CUDA reports one; CUDA does not report captures of streams that
+  /// do not wait for the default stream.
+  /// \return false if it could not wait. If the context is broken or gone, all work counts as run.
   bool finish() const noexcept;
 
-  /// Makes it the calling thread's context, and the one before again at its end. Calls that CUDA forbids while a stream
-  /// is captured, as they might have been meant for the capture, are allowed meanwhile: these are not.
+  /// Makes this the calling thread's context while it lives. CUDA forbids some calls while a stream is captured,
+  /// because they may be meant for the capture; weft's are not, so they are allowed meanwhile.
   class Scope {
    public:
     /// Errors: as Driver::check().
@@ -86,7 +86,7 @@ class Context {
 
    private:
     const abi::Functions& calls_;
-    int capture_mode_ = abi::kCaptureRelaxed;  // of the thread, before
+    int capture_mode_ = abi::kCaptureRelaxed;  // the thread's mode before
   };
 
  private:

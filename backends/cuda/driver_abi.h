@@ -1,7 +1,7 @@
-// What is used of CUDA's driver interface, as libcuda has it: types, numbers, functions.
+// The part of CUDA's driver interface that weft uses: types, numbers, functions.
 //
-// Declared here, since weft is built on machines without CUDA and run on those with it. A test compares this with
-// <cuda.h> where there is one.
+// It is declared here because weft is built on machines without CUDA and run on those with it. A test compares it with
+// <cuda.h> where that is installed.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ using External = struct ExternalMemoryObject*;
 inline constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kDeinitialized = 4, kInvalidContext = 201,
                         kInvalidHandle = 400, kIllegalAddress = 700, kContextIsDestroyed = 709, kNotPermitted = 800,
                         kNotSupported = 801, kCaptureUnsupported = 900, kCaptureImplicit = 906, kUnknown = 999;
-// After these the context runs nothing any more, in this process: errors of a kernel's, and of the GPU itself.
+// After these errors, of a kernel or of the GPU itself, the context runs nothing more in this process.
 inline constexpr Result kBroken[] = {214, 220, 226, kIllegalAddress, 702, 710, 714, 715, 716, 717, 718, 719, 721};
 
 // CUexternalMemoryHandleType, flags of the descriptor
@@ -59,8 +59,8 @@ struct ExternalBufferDesc {  // CUDA_EXTERNAL_MEMORY_BUFFER_DESC
   unsigned int reserved[16];
 };
 
-// F(name here, name in the library, arguments): all return a Result. The names are those of the versions that every
-// libcuda from 11.4 on has.
+// F(name here, name in the library, arguments): every function returns a Result. The library's names are the versions
+// that every libcuda from 11.4 on has.
 #define WEFT_CUDA_FUNCTIONS(F)                                                                                \
   F(init, "cuInit", (unsigned int flags))                                                                     \
   F(get_error_name, "cuGetErrorName", (Result error, const char** name))                                      \

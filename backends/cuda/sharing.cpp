@@ -1,4 +1,4 @@
-// Memory from one interface to the next.
+// Passes memory from one interface to the other.
 #include "sharing.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ ExternalMemory::~ExternalMemory() {
     const Context::Scope current(*context_);
     release();
   } catch (const Error&) {
-    // CUDA ended before this did, and all that it had with it.
+    // CUDA ended before this object did, and freed everything of its own.
   }
 }
 
@@ -58,7 +58,7 @@ std::optional<PointerInfo> look_up(const Context& context, Pointer pointer) {
   unsigned int type = 0;
   if (!ask(info.device, kDeviceOrdinal) || !ask(type, kMemoryType)) return {};
   info.on_device = type == kDeviceMemory;
-  // Memory of cuMemCreate and of pools is of no context.
+  // Memory from cuMemCreate and from pools belongs to no context.
   ContextHandle of = nullptr;
   const Result result = driver.calls().pointer_get_attribute(&of, kPointerContext, pointer);
   info.elsewhere = result == kSuccess && of && info.device == context.device() && !context.is(of);
@@ -97,7 +97,7 @@ ExportedAllocation export_allocation(const Context& context, Pointer pointer) {
 }
 
 namespace {
-// To wait for a stream that is being captured would end the capture, and what it was given does not run.
+// Waiting for a stream that is being captured would end the capture, and what the stream was given does not run.
 void refuse_captured(const Driver& driver, Stream stream) {
   int status = kNotCapturing;
   const Result result = driver.calls().stream_is_capturing(stream, &status);
@@ -127,7 +127,7 @@ void copy(const Context& context, Stream stream, Pointer to, Pointer from, std::
     if (result != kSuccess) break;
     to += bytes;
   }
-  // What was begun must not go on when the memory has gone.
+  // A copy that was begun must not go on once the memory is gone.
   const Result waited = driver.calls().stream_synchronize(stream);
   driver.check(result, "cuMemcpyAsync");
   driver.check(waited, "cuStreamSynchronize");

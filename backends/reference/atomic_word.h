@@ -1,4 +1,4 @@
-// Words of arrays as atomics.
+// Atomic access to words of arrays.
 #pragma once
 #include <atomic>
 
@@ -8,7 +8,7 @@ namespace weft::backend {
 template <class Word>
 using AtomicWord = std::atomic_ref<Word>;
 #else
-/// What is used of std::atomic_ref, for libraries that lack it (libc++ before version 19). Relaxed.
+/// The part of std::atomic_ref that weft uses, for libraries that lack it (libc++ before version 19). Relaxed.
 template <class Word>
 class AtomicWord {
  public:

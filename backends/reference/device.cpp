@@ -21,10 +21,10 @@ namespace weft::backend {
 
 namespace {
 
-// The host overcommits: what it grants may not be there. A bound turns a mistaken size into an error.
+// The host overcommits: memory that it grants may not exist. The limit turns a mistaken size into an error.
 constexpr std::uint64_t kMemoryLimit = sizeof(void*) == 8 ? 64ull << 30 : std::numeric_limits<std::uint32_t>::max() / 2;
 
-// Moments of the host's clock. Each pair is written by the one operation that was measured into it.
+// Moments of the host's clock. Only the operation that is measured into a pair writes it.
 class HostTimestamps : public Timestamps {
  public:
   explicit HostTimestamps(std::uint32_t places) : moments_(places, -1) {}
@@ -98,7 +98,7 @@ class HostStream : public Stream {
 
   Ticket replay(Graph& graph) override {
     const std::lock_guard turn(queue_);
-    const Measured measured(*this);  // as a whole
+    const Measured measured(*this);  // the graph is measured as a whole
     run(graph.operations(), *this);
     return last_;
   }
@@ -118,7 +118,7 @@ class HostStream : public Stream {
   void barrier_always(bool) override {}
 
  private:
-  // Around an operation: what is measured is this one, not what it consists of.
+  // Lives around an operation. The outermost one measures, so that a graph is not measured by its parts.
   class Measured {
    public:
     explicit Measured(HostStream& stream)
@@ -144,7 +144,7 @@ class HostStream : public Stream {
   }
 
   HostMemory& memory_;
-  std::recursive_mutex& queue_;  ///< of the device: as on a GPU, streams share one; operations run one at a time
+  std::recursive_mutex& queue_;  ///< the device's: streams share one, as on a GPU, and operations run one at a time
   Scratch scratch_;
   Ticket last_ = 0;
   HostTimestamps* measure_ = nullptr;

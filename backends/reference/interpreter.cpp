@@ -16,7 +16,7 @@ namespace {
 
 using Code = Step::Code;
 
-/// A place in the argument block or in device memory; the bytes beyond the scalar are zero.
+/// Reads a scalar from the argument block or from device memory; the bytes beyond the scalar are zero.
 std::uint64_t read_scalar(const void* from, int bytes) {
   switch (bytes) {
     case 1: {
@@ -63,7 +63,7 @@ void write_scalar(void* to, int bytes, std::uint64_t bits) {
   }
 }
 
-/// Atomic also against other streams, which run on other host threads. Returns the value before.
+/// Is atomic against other streams too, which run on other host threads. Returns the value before.
 template <class Word>
 std::uint64_t exchange(std::uint64_t address, const MemoryAccess& access, const std::uint64_t* values) {
   const AtomicWord<Word> word(*reinterpret_cast<Word*>(address));
@@ -105,7 +105,7 @@ class Interpreter {
     run(plan_.steps.data());
   }
 
-  /// The threads of a workgroup, in turns.
+  /// Runs the threads of a workgroup, in turns.
   void run_group(std::uint32_t group) {
     std::fill_n(written_, plan_.shared_bytes, std::uint8_t{0});
     for (std::uint32_t t = 0; t < block_; ++t) {
@@ -124,7 +124,7 @@ class Interpreter {
  private:
   void enter(std::uint32_t t) { values_ = first_values_ + std::size_t{t} * plan_.initial.size(); }
 
-  /// \param t  which of the threads that run in turns
+  /// \param t  the thread's number among those that run in turns
   void begin(std::uint32_t thread, std::uint32_t t) {
     if (plan_.private_bytes) {
       const std::uint64_t own = plan_.shared_bytes + t * plan_.private_bytes;
@@ -145,7 +145,7 @@ class Interpreter {
     }
   }
 
-  /// Up to the next barrier, or the end, of all threads of a subgroup.
+  /// Runs all threads of a subgroup up to the next barrier, or to their end.
   void run_subgroup(std::uint32_t first, std::uint32_t count) {
     for (;;) {
       bool exchanges = false;
@@ -170,7 +170,7 @@ class Interpreter {
     return at;
   }
 
-  /// Two threads that should have met have not.
+  /// Refuses two threads that should have met and have not.
   [[noreturn]] void apart(std::uint32_t a, std::uint32_t b) {
     if (places_[a]->code == Code::end) std::swap(a, b);
     const Step& waits = *places_[a];
@@ -185,7 +185,7 @@ class Interpreter {
   }
 
   void collective(const Collective& what, std::uint32_t first, std::uint32_t count) {
-    if (what.op == ir::Op::subgroup_barrier) return;  // they have met
+    if (what.op == ir::Op::subgroup_barrier) return;  // the threads have met
     std::uint64_t given[128] = {}, lanes[128] = {};
     for (std::uint32_t k = 0; k < count; ++k) {
       enter(first + k);
@@ -291,7 +291,7 @@ class Interpreter {
     const MemoryAccess& access = plan_.accesses[number];
     const std::uint64_t address =
         values_[access.base] + static_cast<std::uint64_t>(index_of(access)) * access.stride + access.offset;
-    // Where the base is not an argument, each thread may find another array.
+    // If the base is not an argument, each thread may find another array.
     if (!extents_[number].holds(address, access.bytes()) ||
         (!access.array && !extents_[number].holds(values_[access.base], 0)))
       extents_[number] = locate(access, address);

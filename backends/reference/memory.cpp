@@ -1,4 +1,4 @@
-// Allocation, delayed freeing and look-up by address for the reference device.
+// Allocation, delayed freeing and lookup by address for the reference device.
 #include "memory.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ HostMemory::~HostMemory() {
 
 Allocation HostMemory::allocate(std::size_t bytes) {
   std::unique_lock lock(mutex_);
-  // An empty allocation takes a byte, so that each has an address of its own.
+  // An empty allocation takes a byte, so that every allocation has an address of its own.
   void* host = bytes <= limit_ - used_ ? ::operator new(bytes ? bytes : 1, kAlignment, std::nothrow) : nullptr;
   if (!host) {
     throw Error(ErrorKind::out_of_memory,
@@ -42,7 +42,7 @@ Allocation HostMemory::allocate(std::size_t bytes) {
 Allocation HostMemory::wrap(std::byte* memory, std::size_t bytes) {
   std::unique_lock lock(mutex_);
   const auto address = reinterpret_cast<std::uint64_t>(memory);
-  // Look-ups by address need allocations that do not overlap.
+  // Lookups by address need allocations that do not overlap.
   const auto after = live_.lower_bound(address);
   const bool inside = after != live_.begin() && address - std::prev(after)->first < std::prev(after)->second.bytes;
   if (inside || (after != live_.end() && after->first - address < bytes)) {

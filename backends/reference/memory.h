@@ -17,7 +17,7 @@ struct Extent {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
 
-  /// Overflows nowhere, whatever the address.
+  /// Does not overflow, whatever the address.
   bool holds(std::uint64_t at, std::uint64_t count) const {
     return count <= bytes && at >= address && at - address <= bytes - count;
   }
@@ -33,16 +33,17 @@ class HostMemory {
 
   /// Contents are undefined. Errors: Error(out_of_memory).
   Allocation allocate(std::size_t bytes);
-  /// Memory of the caller, which free() leaves to them. Errors: Error(invalid_argument) for memory of this device.
+  /// Adds memory of the caller's, which free() does not release. Errors: Error(invalid_argument) for memory of this
+  /// device.
   Allocation wrap(std::byte* memory, std::size_t bytes);
-  /// At once, or when the work that was running at this moment has ended. The address 0 is nothing to free.
+  /// Frees at once, or when the work that is running at this moment has ended. The address 0 is ignored.
   /// Errors: Error(invalid_argument) when there is no such allocation.
   void free(const Allocation& allocation);
 
-  /// The allocation that holds the address (of its end too, where no other begins there). O(log n).
+  /// The allocation that holds the address, or that ends at it if no other begins there. O(log n).
   Extent find(std::uint64_t address) const;
 
-  /// Work that may touch memory: what is freed meanwhile outlives it.
+  /// Work that may touch memory: blocks that are freed meanwhile outlive it.
   class Use {
    public:
     explicit Use(HostMemory& memory);
@@ -58,8 +59,8 @@ class HostMemory {
  private:
   struct Block {
     std::uint64_t bytes;
-    bool freed;    ///< and kept only for the work that was running then
-    bool wrapped;  ///< the caller's
+    bool freed;    ///< kept only for work that was running when it was freed
+    bool wrapped;  ///< it belongs to the caller
   };
   struct Freed {
     std::uint64_t moment;  ///< uses that began before it keep the memory

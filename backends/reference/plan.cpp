@@ -1,4 +1,4 @@
-// From the tree of regions to a flat list of steps.
+// Turns the tree of regions into a flat list of steps.
 #include "plan.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ using ir::RegionId;
 using ir::Type;
 using Code = Step::Code;
 
-/// Walks the regions in order. Both forms of the IR go the same way: results and carried values become slots that the
-/// yields move into, so that `result` and `param` cost nothing when the kernel runs.
+/// Walks the regions in order. Traced and normal form are handled alike: results and carried values become slots into
+/// which the yields move, so `result` and `param` cost nothing when the kernel runs.
 class Planner {
  public:
   Planner(Plan& plan, const ir::Module& module) : plan_(plan), module_(module), slots_(module.insts.size(), kNone) {}
@@ -77,7 +77,7 @@ class Planner {
     return plan_.first_local + static_cast<Slot>(inst.imm);
   }
 
-  /// Values that are members of no region are ready before the first step.
+  /// Values that are in no region are ready before the first step.
   void place_global(Id id) {
     const Inst& inst = module_.insts[id];
     if (inst.op == Op::constant) {
@@ -122,7 +122,7 @@ class Planner {
     if (to != from) add({Code::move, to, from});
   }
 
-  /// Assigns all at once: a value may be another's next one.
+  /// Assigns all at once, because a value may be the next value of another.
   void move_together(Slot first, std::span<const Id> values) {
     const auto count = static_cast<std::uint32_t>(values.size());
     std::vector<Slot> from(count);
@@ -189,7 +189,7 @@ class Planner {
 
   void pure(Id id, const Inst& inst) {
     if (inst.num_args == 0 || inst.num_args > 3) internal_error("reference: an operation with a wrong arity");
-    // The condition of `select` is not of the type that the operation works on.
+    // The condition of `select` has another type than the one that the operation works on.
     const Type type = operand_type(inst, inst.op == Op::select ? 1 : 0);
     Step step{Code::pure};
     step.function = ir::evaluator(inst.op, type, inst.type);
@@ -240,7 +240,7 @@ class Planner {
     plan_.accesses.push_back(access);
   }
 
-  /// How an atomic operation finds the new value.
+  /// The function by which an atomic operation computes the new value; null if the operand replaces the old one.
   static ir::Evaluator combine(const Inst& inst) {
     switch (inst.op) {
       case Op::atomic_add:
@@ -276,7 +276,7 @@ class Planner {
     plan_.collectives.push_back(made);
   }
 
-  /// The value that changes no other by this operation.
+  /// The neutral element of an operation.
   static std::uint64_t neutral(Op op, Type type) {
     switch (op) {
       case Op::mul: return ir::from_double(type, 1);

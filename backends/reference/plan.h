@@ -10,10 +10,10 @@
 
 namespace weft::backend {
 
-/// Number of a place that holds one value's bits while a thread runs.
+/// The number of a place that holds one value's bits while a thread runs.
 using Slot = std::uint32_t;
 
-/// One step. What `a`, `b`, `c`, `to` mean depends on the code.
+/// One step. Its code says what `a`, `b`, `c` and `to` mean.
 struct Step {
   enum class Code : std::uint8_t {
     pure,         ///< to = function(a, b, c)
@@ -25,10 +25,10 @@ struct Step {
     atomic,       ///< accesses[a]
     load_own,     ///< accesses[a]
     store_own,    ///< accesses[a]
-    // Here a thread stops: until the others have come, or for good.
+    // A thread stops at these until the others have come, or for good.
     barrier,     ///< a: the instruction
     collective,  ///< collectives[a]
-    end          ///< of the thread
+    end          ///< the thread ends
   };
   Code code = Code::end;
   std::uint32_t to = 0, a = 0, b = 0, c = 0;
@@ -43,11 +43,12 @@ struct MemoryAccess {
   std::uint32_t align = 1;  ///< in bytes, a power of two
   std::uint8_t width = 1;   ///< scalars
   std::uint8_t scalar_bytes = 0;
-  std::uint8_t index_shift = 0;      ///< left and arithmetically right again: sign extension; 0 for unsigned indices
-  bool compares = false;             ///< atomic: only where the value is the expected one
-  ir::Evaluator combine = nullptr;   ///< atomic: of the value before and the operand; null: the operand replaces it
-  std::uint32_t own = ir::kNone;     ///< the array of the kernel, or kNone
-  const ir::Param* array = nullptr;  ///< the array argument that base is the address of, or null
+  std::uint8_t index_shift = 0;  ///< left and arithmetically right again: sign extension; 0 for unsigned indices
+  bool compares = false;         ///< atomic: stores only if the value is the expected one
+  ir::Evaluator combine =
+      nullptr;                    ///< atomic: combines the value before and the operand; null: the operand replaces it
+  std::uint32_t own = ir::kNone;  ///< number of the kernel array, or kNone
+  const ir::Param* array = nullptr;  ///< the array argument whose address is the base, or null
   ir::Id inst = ir::kNone;
 
   std::uint32_t bytes() const { return std::uint32_t(width) * scalar_bytes; }
@@ -57,9 +58,9 @@ struct MemoryAccess {
 struct Collective {
   ir::Op op = ir::Op::count;
   Slot value = 0, lane = 0, to = 0;
-  ir::Evaluator combine = nullptr;  ///< of reductions and scans
-  std::uint64_t neutral = 0;        ///< of an exclusive scan
-  std::uint32_t word = 0;           ///< of a ballot
+  ir::Evaluator combine = nullptr;  ///< reductions and scans
+  std::uint64_t neutral = 0;        ///< exclusive scans
+  std::uint32_t word = 0;           ///< ballots
   ir::Id inst = ir::kNone;
 };
 
@@ -68,23 +69,23 @@ struct KernelArrayPlace {
   std::uint64_t offset = 0;  ///< in the workgroup's memory, or in the thread's
   std::uint64_t bytes = 0;
   bool is_private = false;
-  Slot slot = ir::kNone;  ///< of its address; kNone when no one uses it
+  Slot slot = ir::kNone;  ///< holds its address; kNone when nothing uses it
 };
 
-/// A number of a thread that is not its linear index.
+/// One of a thread's numbers other than its linear index.
 struct ThreadNumber {
   ir::Op op = ir::Op::count;
   Slot slot = 0;
 };
 
-/// A value read from the argument block once a launch.
+/// A value read from the argument block once per launch.
 struct ArgumentRead {
   Slot slot = 0;
   std::uint32_t offset = 0;
   ir::Type type = ir::Type::none;
 };
 
-/// The program of the reference device. Constant once made: several streams may run it at the same time.
+/// A program of the reference device. Constant once made, so several streams may run it at the same time.
 class Plan : public Program {
  public:
   /// Keeps a copy of the module, in which every call is replaced by the function's body. Errors: internal_error() on a
@@ -100,8 +101,8 @@ class Plan : public Program {
   std::vector<MemoryAccess> accesses;
   std::vector<Collective> collectives;
   std::vector<KernelArrayPlace> arrays;
-  std::uint64_t shared_bytes = 0, private_bytes = 0;  ///< of a workgroup, of a thread; multiples of 16
-  std::vector<ThreadNumber> numbers;                  ///< those that the kernel asks for
+  std::uint64_t shared_bytes = 0, private_bytes = 0;  ///< of a workgroup and of a thread; multiples of 16
+  std::vector<ThreadNumber> numbers;                  ///< only those that the kernel uses
   std::uint32_t subgroup_size = 0;
   bool together = false;  ///< threads of a workgroup wait for each other
   std::vector<ArgumentRead> arguments;

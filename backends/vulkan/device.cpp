@@ -1,4 +1,4 @@
-// Opening adapters; memory that waits for work; loss of the device.
+// Opens adapters; defers memory until work has run; handles loss of the device.
 #include "device.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::vector<DeviceInfo> list_vulkan_devices() {
     for (const Adapter& adapter : instance->adapters())
       if (adapter.missing.empty()) result.push_back(adapter.info);
   } catch (const Error& error) {
-    // A broken validation setup is worth a word; a machine without Vulkan is not.
+    // A broken validation setup is worth a message; a machine without Vulkan is not.
     if (error.kind() != ErrorKind::no_device) throw;
   }
   return result;
@@ -102,7 +102,7 @@ VulkanDevice::VulkanDevice(Adapter adapter, SharedQueue queue, const Tuning& tun
 void VulkanDevice::equip(const Tuning& tuning) {
   most_pages_ = tuning.most_pages;
   most_when_idle_ = tuning.most_when_idle;
-  // A software device has its threads from the same processors.
+  // A software device's threads run on the same processors.
   looks_ = platform::environment_flag("WEFT_WAITS_LOOK", !info_.software || tuning.waits_as_on_gpus);
   try {
     memory_ = std::make_unique<Memory>(
@@ -143,7 +143,7 @@ void VulkanDevice::create() {
   queue.queueCount = 1;
   queue.pQueuePriorities = &priority;
 
-  // The floor, and of the rest what kernels may use where it is there.
+  // Turns on the required features, and of the optional ones those that kernels may use.
   VkPhysicalDeviceFeatures2 features{};
   features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
   FeatureStructs structs;
@@ -167,7 +167,7 @@ void VulkanDevice::create() {
 
 VulkanDevice::~VulkanDevice() {
   if (detached()) return;
-  // Streams have waited for their work. Others may be using an adopted device, which is not ours to wait for.
+  // Streams have waited for their work. An adopted device may be used by others and is not ours to wait for.
   if (!adopted_) vk_.vkDeviceWaitIdle(handle_);
   retirement_->release_all();
   semaphores_.clear();
@@ -200,7 +200,8 @@ bool VulkanDevice::leave_behind() noexcept {
 }
 
 void VulkanDevice::process_ends() noexcept {
-  if (ends_.load(std::memory_order_relaxed)) return;  // the end is told twice: by the thread's objects and by atexit()
+  if (ends_.load(std::memory_order_relaxed))
+    return;  // the end is announced twice: by the thread's objects and by atexit()
   ending_thread_ = std::this_thread::get_id();
   ends_.store(true, std::memory_order_release);
 }
@@ -220,10 +221,10 @@ Allocation VulkanDevice::allocate(std::size_t bytes, MemoryKind kind) {
   if (const auto found = memory_->find(bytes, kind)) return *found;
   if (retirement_->collect())
     if (const auto found = memory_->find(bytes, kind)) return *found;
-  // A new page is dear, and memory that waits for recorded work will be wanted again.
+  // A new page is expensive, and memory that waits for recorded work will be wanted again.
   retirement_->hurry();
   if (const auto made = grow(bytes, kind)) return *made;
-  // Polling, as another thread may end a stream while this one waits.
+  // Polls, because another thread may end a stream while this one waits.
   while (bytes <= info_.max_allocation && comes_free()) {
     check_alive();
     if (!retirement_->collect()) {
@@ -241,8 +242,8 @@ std::optional<Allocation> VulkanDevice::grow(std::size_t bytes, MemoryKind kind)
   return memory_->grow(bytes, kind);
 }
 
-// Without the host, which may be the one to signal what the queue waits for. If it has just done so, the queue takes a
-// moment to see it.
+// Waits without needing the host, which may have to signal what the queue waits for. If it has just done so, the queue
+// takes a moment to see it.
 bool VulkanDevice::comes_free() {
   const auto needs = retirement_->comes_free();
   if (!needs) return false;
@@ -264,8 +265,8 @@ void VulkanDevice::free(const Allocation& allocation) {
   if (detached()) return;
   // The caller's memory may be gone in a moment.
   if (Memory::is_wrapped(allocation.handle)) {
-    // Who frees it has waited for the work on it. That ends at once where the device is lost, and then commands with it
-    // may still be being written.
+    // The freeing thread has waited for the work on it. On a lost device that wait ends at once, and commands that use
+    // the memory may still be being written.
     if (lost()) submitter_.finish(submitter_.last_place());
     memory_->free(allocation.handle);
   } else if (allocation.handle != 0) {
@@ -309,23 +310,23 @@ std::unique_ptr<Stream> VulkanDevice::create_stream() {
 }
 
 bool VulkanDevice::reached_soon(VkSemaphore semaphore, std::uint64_t value, std::chrono::nanoseconds most) {
-  constexpr int kLooks = 8;  // a look is some 13 ns with NVIDIA's driver, and a call of the system with others
+  constexpr int kLooks = 8;  // a look takes some 13 ns with NVIDIA's driver, and a system call with others
   const auto end = std::chrono::steady_clock::now() + most;
   for (;;) {
     for (int k = 0; k < kLooks; ++k) {
       std::uint64_t reached = 0;
       check(vk_.vkGetSemaphoreCounterValue(handle_, semaphore, &reached), "vkGetSemaphoreCounterValue");
-      // All ones may be what is read of a device that is gone: to wait for it tells.
+      // A device that is gone may read as all ones; waiting for it tells.
       if (reached >= value && reached != ~0ull) return true;
     }
     check_alive();
     if (std::chrono::steady_clock::now() >= end) return false;
-    std::this_thread::yield();  // to whoever else has work for the processor
+    std::this_thread::yield();  // to other threads that have work for the processor
   }
 }
 
-// A thread that sleeps is woken late: on an H200 a launch and the wait for it take 54 us at least then, and where the
-// thread looks itself 18 at least. It does not look long where waits have been longer than that.
+// A thread that sleeps wakes late: on an H200 a launch and its wait take at least 54 us with sleep, and 18 us if the
+// thread looks itself. It does not look long if waits have been longer than that.
 bool VulkanDevice::wait_for(VkSemaphore semaphore, std::uint64_t value, std::uint64_t patience) {
   constexpr std::chrono::nanoseconds kLong = std::chrono::milliseconds(1), kBriefly = std::chrono::microseconds(50);
   const auto start = std::chrono::steady_clock::now();
@@ -342,7 +343,7 @@ bool VulkanDevice::wait_for(VkSemaphore semaphore, std::uint64_t value, std::uin
   wait.semaphoreCount = 1;
   wait.pSemaphores = &semaphore;
   wait.pValues = &value;
-  // Where work failed that was to signal it, the driver may not know of any loss.
+  // If the work that was to signal it failed, the driver may not know of any loss.
   constexpr std::uint64_t kNap = 1'000'000'000;
   VkResult result = VK_TIMEOUT;
   for (bool more = true; result == VK_TIMEOUT && more; check_alive()) {

@@ -1,4 +1,4 @@
-// A VkDevice with its queue, memory, programs and streams: what backend::Device is on Vulkan.
+// A VkDevice with its queue, memory, programs and streams: the backend::Device on Vulkan.
 #pragma once
 #include <volk.h>
 
@@ -30,15 +30,15 @@
 
 namespace weft::backend::vulkan {
 
-/// So few that the device starts while the host gives it the rest of, say, a sort; a submission costs the host as much
-/// as some launches.
+/// Operations in the first batch of an idle stream: few enough that the device starts while the host records the rest
+/// of, say, a sort. A submission costs the host as much as some launches.
 inline constexpr int kMostWhenIdle = 4;
 
-/// What tests change to reach code that their adapter would not need.
+/// Settings that tests change to reach code that their adapter would not need.
 struct Tuning {
   std::uint64_t page_bytes = Memory::kPageBytes;
   bool map_device_memory = true;       ///< false: as on a discrete GPU
-  bool cache_device_memory = true;     ///< false: as on a discrete GPU all of whose memory the host sees
+  bool cache_device_memory = true;     ///< false: as on a discrete GPU whose memory is all visible to the host
   bool share_pages = false;            ///< as on a GPU that CUDA has too
   int most_pages = INT_MAX;            ///< as on a GPU with little memory
   int most_when_idle = kMostWhenIdle;  ///< operations of a stream's batch, see VulkanStream
@@ -46,7 +46,7 @@ struct Tuning {
   bool submits_as_on_gpus = false;     ///< see Submitter
 };
 
-/// A queue that is not ours alone, and what its owner wants done around its use.
+/// A queue that weft shares, and the owner's functions around its use.
 struct SharedQueue {
   VkDevice device = VK_NULL_HANDLE;
   VkQueue queue = VK_NULL_HANDLE;
@@ -56,7 +56,7 @@ struct SharedQueue {
 class VulkanDevice final : public Device {
  public:
   VulkanDevice(std::shared_ptr<Instance> instance, const Adapter& adapter, const Tuning& tuning = {});
-  /// Around a device of another's making, which stays when this object goes.
+  /// Wraps a device that others made and that outlives this object.
   VulkanDevice(Adapter adapter, SharedQueue queue, const Tuning& tuning = {});
   ~VulkanDevice() override;
 
@@ -66,7 +66,7 @@ class VulkanDevice final : public Device {
   void give_back() override;
   Allocation wrap(std::byte* memory, std::size_t bytes) override;
   std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash hash) override;
-  /// The same, which is not known to be a kernel: see VulkanProgram::made_of().
+  /// Compiles a module that is not known to be a kernel: see VulkanProgram::made_of().
   std::unique_ptr<VulkanProgram> make_program(const ir::Module& module, ir::Hash hash, spirv::ArgumentsIn arguments);
   std::uint64_t ray_structure_bytes(std::uint32_t num_points, std::uint32_t num_triangles) override;
   std::shared_ptr<RayStructure> create_ray_structure(std::uint64_t memory, std::uint32_t num_points,
@@ -77,7 +77,7 @@ class VulkanDevice final : public Device {
   CompileStats stats() const override;
   bool leave_behind() noexcept override;
   void process_ends() noexcept override;
-  /// Before shaders are made or run.
+  /// Call before shaders are made or run.
   /// Errors: as check_alive(); Error(device_lost) on the thread that ends the process.
   void check_runs() const {
     check_alive();
@@ -98,39 +98,39 @@ class VulkanDevice final : public Device {
   SemaphorePool& semaphores() { return semaphores_; }
   QueueClock& clock() { return clock_; }
   Chains& chains() { return chains_; }
-  /// Streams of all threads share the queue, and on adopted devices whoever else uses it.
+  /// Streams of all threads share the queue, on adopted devices with all its other users.
   Submitter& submitter() { return submitter_; }
   std::uint32_t queue_family() const { return adapter_.queue_family; }
 
   /// Blocks until a timeline semaphore has at least the value. On GPUs the thread looks at it for a while before it
   /// sleeps.
-  /// \param patience  in ns: no longer than that
-  /// \return  whether it has
+  /// \param patience  the longest wait, in ns
+  /// \return  whether the value was reached
   bool wait_for(VkSemaphore semaphore, std::uint64_t value, std::uint64_t patience = ~0ull);
-  /// As Tuning has it.
+  /// See Tuning.
   int most_when_idle() const { return most_when_idle_; }
 
-  /// Another has made it: its queue and its memory are used by others too.
+  /// Whether others made the device and also use its queue and memory.
   bool adopted() const { return adopted_; }
-  /// All work must have run, and no other thread be in a call. Every Vulkan object goes; from then on check_alive()
-  /// throws, and the end of what is still held does nothing.
+  /// Destroys every Vulkan object. All work must have run, and no other thread may be in a call. From then on
+  /// check_alive() throws, and releasing what is still held does nothing.
   void detach();
-  /// Or left behind: the end of what is held does nothing there either.
+  /// Also true for devices left behind by a fork: releasing what is held does nothing there either.
   bool detached() const { return detached_.load(std::memory_order_relaxed); }
 
   /// Throws Error(device_lost) once the device was lost or detached.
   void check_alive() const override {
     if (lost_.load(std::memory_order_relaxed)) throw_lost();
   }
-  /// Throws unless `result` is a success. Losing the device is remembered.
+  /// Throws unless `result` is a success. Remembers the loss of a device.
   void check(VkResult result, const char* call);
-  /// And unless the call has made what it says: drivers that run out of something do not always notice.
+  /// Throws also if the call reports success but made nothing: drivers that run out of something do not always notice.
   template <class Handle>
   void check_made(VkResult result, const Handle& made, const char* call) {
     check(result, call);
     if (!made) refuse_nothing(call);
   }
-  /// From now on every call reports the loss. For what cannot be undone, and for tests.
+  /// Makes every call from now on report the loss. For failures that cannot be undone, and for tests.
   void mark_lost(const char* call, VkResult result = VK_ERROR_DEVICE_LOST) noexcept;
   bool lost() const { return lost_.load(); }
 
@@ -146,25 +146,25 @@ class VulkanDevice final : public Device {
   bool reached_soon(VkSemaphore semaphore, std::uint64_t value, std::chrono::nanoseconds most);
 
   std::shared_ptr<Instance> instance_;          ///< null for an adopted device
-  std::shared_ptr<const Adapter> own_adapter_;  ///< of an adopted device
+  std::shared_ptr<const Adapter> own_adapter_;  ///< an adopted device's
   const Adapter& adapter_;
   DeviceInfo info_;
   VkDevice handle_ = VK_NULL_HANDLE;
   VolkDeviceTable vk_{};
   const bool adopted_ = false;
   std::atomic<bool> detached_{false};     ///< or left behind
-  std::atomic<bool> left_behind_{false};  ///< in the process that this one was forked from
-  std::atomic<bool> ends_{false};         ///< the process, on this thread:
+  std::atomic<bool> left_behind_{false};  ///< in the parent process of a fork
+  std::atomic<bool> ends_{false};         ///< the process ends, on ending_thread_
   std::thread::id ending_thread_;
   std::mutex objects_mutex_;
   std::vector<DeviceObject*> objects_;
   std::atomic<bool> lost_{false};
   mutable std::mutex lost_mutex_;
-  const char* lost_in_ = "";  ///< a call that gave lost_with_
+  const char* lost_in_ = "";  ///< the call that gave lost_with_
   VkResult lost_with_ = VK_SUCCESS;
   int most_pages_ = INT_MAX, most_when_idle_ = kMostWhenIdle;
-  bool looks_ = false;                       ///< in wait_for()
-  std::atomic<bool> waits_are_long_{false};  ///< the last one was
+  bool looks_ = false;                       ///< see wait_for()
+  std::atomic<bool> waits_are_long_{false};  ///< whether the last one was
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Retirement> retirement_;
   DiskCache cache_;

@@ -1,4 +1,4 @@
-// The table of features, and reading and writing them by it.
+// The table of features, by which they are read and written.
 #include "features.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace weft::backend::vulkan {
 
 namespace {
 
-// Where a feature stands: in a struct of its own subject, and in one of all that a version of Vulkan brought (0: none).
+// The places of a feature: in a struct of its own extension, and in one of all features of a Vulkan version (0: none).
 struct Row {
   Feature feature;
   const char* name;
@@ -90,8 +90,8 @@ static_assert(std::size(kRows) == std::size_t(Feature::count));
 constexpr Feature kFloor[] = {Feature::buffer_device_address, Feature::scalar_block_layout, Feature::timeline_semaphore,
                               Feature::shader_int64};
 
-// The extension that brings a struct where the version of Vulkan does not (every version that weft runs on has those
-// that are not named here).
+// The extension that brings a struct if the version of Vulkan does not. Structs that are not listed are in every
+// version that weft runs on.
 struct Origin {
   VkStructureType type;
   const char* extension;
@@ -110,7 +110,7 @@ constexpr Origin kOrigins[] = {
     {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_RAY_QUERY_FEATURES_KHR, VK_KHR_RAY_QUERY_EXTENSION_NAME, kNever},
 };
 
-// Null where the struct is there without any.
+// Null if the struct needs no extension.
 const char* extension_of(VkStructureType type, std::uint32_t api_version) {
   for (const Origin& o : kOrigins)
     if (o.type == type) return api_version >= o.core_since ? nullptr : o.extension;

@@ -1,4 +1,4 @@
-// The features that weft uses of a Vulkan device, and how they are spelled in chains of structs.
+// The Vulkan features that weft uses, and their encoding in chains of structs.
 #pragma once
 #include <volk.h>
 
@@ -49,43 +49,43 @@ using Extensions = std::vector<std::string>;
 bool contains(const Extensions& extensions, const char* name);
 Extensions device_extensions(VkPhysicalDevice physical);
 
-/// Which of them there are, or are turned on.
+/// A set of features: those that exist, or those that are turned on.
 class Features {
  public:
   bool operator[](Feature f) const { return on_[std::size_t(f)]; }
   void set(Feature f, bool on = true) { on_.set(std::size_t(f), on); }
 
-  /// What the driver has, where the extension that brings it is among those given.
+  /// The features that the driver supports, given that their extensions are in the list.
   static Features supported(VkPhysicalDevice physical, std::uint32_t api_version, const Extensions& extensions);
-  /// What a chain as that of VkDeviceCreateInfo turns on, in structs of a single feature or of a whole version; `core`
-  /// is VkDeviceCreateInfo::pEnabledFeatures, or null.
+  /// The features that a chain like VkDeviceCreateInfo's turns on, in structs of a single feature or of a whole
+  /// version; `core` is VkDeviceCreateInfo::pEnabledFeatures, or null.
   static Features enabled(const void* chain, const VkPhysicalDeviceFeatures* core);
 
-  /// The extensions that bring these features, those left out that are part of the version.
+  /// The extensions that bring these features, without those that are part of the version.
   std::vector<const char*> extensions(std::uint32_t api_version) const;
 
  private:
   std::bitset<std::size_t(Feature::count)> on_;
 };
 
-/// As the specification calls it: "timelineSemaphore".
+/// The specification's name: "timelineSemaphore".
 const char* name_of(Feature feature);
-/// The first that weft cannot do without and that is not there; or Feature::count.
+/// The first missing feature that weft requires, or Feature::count.
 Feature first_missing(const Features& features);
 
-/// Structs that turn features on, to be joined to a chain. Must stay where it is while the chain is used.
+/// Structs that turn features on, to be joined to a chain. Must not move while the chain is used.
 class FeatureStructs {
  public:
   FeatureStructs() = default;
   FeatureStructs(const FeatureStructs&) = delete;
   FeatureStructs& operator=(const FeatureStructs&) = delete;
 
-  /// Turns on all of `features`: in the structs that the chain has already, else in structs of a single feature that
-  /// are put behind `head`.
+  /// Turns on all of `features`: in structs that the chain has already, otherwise in structs of a single feature, which
+  /// are inserted after `head`.
   void turn_on(const Features& features, VkPhysicalDeviceFeatures2& head);
 
  private:
-  // As all structs of features are: a head, and then a VkBool32 for each.
+  // The layout of all feature structs: a head, then a VkBool32 per feature.
   struct Block {
     VkBaseOutStructure head{};
     std::array<VkBool32, 16> values{};

@@ -1,4 +1,4 @@
-// Loading Vulkan, and routing the messages of the validation layers.
+// Loads Vulkan, and routes the messages of the validation layers.
 #include "instance.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ struct Messages {
   std::atomic<std::uint64_t> count{0};
 };
 
-// Lives as long as the process: drivers may speak while it ends.
+// Lives as long as the process, because drivers may send messages while it ends.
 Messages& messages() {
   static Messages* instance = new Messages;
   return *instance;
@@ -42,7 +42,7 @@ namespace vulkan {
 namespace {
 
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
-// Newer loaders and drivers exist; nothing here uses what came after, and some layers refuse versions they don't know.
+// Newer loaders and drivers exist, but weft uses nothing newer, and some layers refuse versions that they don't know.
 constexpr std::uint32_t kNewestVersion = VK_API_VERSION_1_3;
 constexpr const char* kPortabilitySubset = "VK_KHR_portability_subset";
 constexpr std::uint32_t kNoFamily = ~0u;
@@ -50,8 +50,8 @@ constexpr std::uint32_t kNoFamily = ~0u;
 VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                           VkDebugUtilsMessageTypeFlagsEXT,
                                           const VkDebugUtilsMessengerCallbackDataEXT* data, void*) {
-  // The layer's own bookkeeping of timeline semaphores ran late (a slow, busy machine); it says itself that this is
-  // "most likely a validation bug". It is no statement about what the caller did.
+  // The layer's own bookkeeping of timeline semaphores ran late (a slow, busy machine); the message itself says that it
+  // is "most likely a validation bug". It says nothing about the caller.
   if (data->pMessageIdName && std::strcmp(data->pMessageIdName, "UNASSIGNED-VkSemaphore-state-timeout") == 0)
     return VK_FALSE;
   Messages& all = messages();
@@ -99,7 +99,7 @@ std::string hex(const std::uint8_t (&bytes)[VK_UUID_SIZE]) {
   return text;
 }
 
-// The first thing of the floor that an adapter lacks.
+// The first requirement that an adapter does not meet.
 std::string lacks(const Adapter& a) {
   if (a.api_version < VK_API_VERSION_1_2)
     return fmt::format("Vulkan 1.2 (its driver has {}.{})", VK_API_VERSION_MAJOR(a.properties.apiVersion),
@@ -144,7 +144,8 @@ void fill_target(Adapter& a, const VkPhysicalDeviceVulkan11Properties& p11,
   t.subgroups_meet_again = flow || t.lanes_in_step;
   t.subgroup_size = a.info.subgroup_size;
   t.pairs_in_words = t.int64 && a.info.software;
-  // Where widths depend on each other, only the one that matters is asked for: a kernel may use any set of them.
+  // If the controls of different widths depend on each other, only the one that matters is requested, because a kernel
+  // may use any set of them.
   const bool free32 = p.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
   const bool free_all = p.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
   t.round_even16 = free_all && p.shaderRoundingModeRTEFloat16;
@@ -157,7 +158,7 @@ void fill_target(Adapter& a, const VkPhysicalDeviceVulkan11Properties& p11,
   t.max_block = a.info.max_block;
 }
 
-// What can be done with memory of buffers and handles of a kind.
+// The driver's support for a kind of external handle to a buffer's memory.
 VkExternalMemoryFeatureFlags external_memory(VkPhysicalDevice handle, VkBufferUsageFlags usage,
                                              VkExternalMemoryHandleTypeFlagBits type) {
   VkPhysicalDeviceExternalBufferInfo info{};
@@ -170,7 +171,7 @@ VkExternalMemoryFeatureFlags external_memory(VkPhysicalDevice handle, VkBufferUs
   return found.externalMemoryProperties.externalMemoryFeatures;
 }
 
-// Buffers may be placed in memory of the host, without being its only contents.
+// Whether buffers can be placed in host memory that holds more than the buffer.
 bool can_import_host_memory(VkPhysicalDevice handle, VkBufferUsageFlags usage) {
   const VkExternalMemoryFeatureFlags features =
       external_memory(handle, usage, VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT);
@@ -323,7 +324,7 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t api_version, const Exten
   const VkPhysicalDeviceLimits& limits = a.properties.limits;
   DeviceInfo& info = a.info;
   info.driver = fmt::format("{} {}", properties12.driverName, properties12.driverInfo);
-  // The driver's version alone does not change with every build of Mesa; the UUID of its pipeline cache does.
+  // The driver's version does not change with every build of Mesa; the UUID of its pipeline cache does.
   info.cache_key =
       fmt::format("{}-{:x}-{:x}-{:x}-{}-{}", hex(properties11.driverUUID), a.properties.vendorID, a.properties.deviceID,
                   a.properties.driverVersion, hex(a.properties.pipelineCacheUUID), properties12.driverInfo);
@@ -335,7 +336,7 @@ Adapter describe(VkPhysicalDevice handle, std::uint32_t api_version, const Exten
   info.max_block = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
   info.max_groups = *std::min_element(limits.maxComputeWorkGroupCount, limits.maxComputeWorkGroupCount + 3);
   info.max_shared = limits.maxComputeSharedMemorySize;
-  // Only whole subgroups of one known size are used.
+  // Only full subgroups of one known size are used.
   const bool full = features[Feature::subgroup_size_control] && features[Feature::full_subgroups];
   const bool usable = full && (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                       properties11.subgroupSize >= 4 && properties11.subgroupSize <= 128;
@@ -363,15 +364,16 @@ void load_loader() {
     throw Error(ErrorKind::no_device, "there is no Vulkan loader (libvulkan.so.1, vulkan-1.dll) on this machine");
 }
 
-// The loader's functions find their instance through the handle that they are given, so once is enough for all.
+// The loader's functions find their instance through the handle that they are given, so loading them once serves all.
 void load_functions(VkInstance instance) {
   static const bool loaded = (volkLoadInstanceOnly(instance), true);
   (void)loaded;
 }
 
 std::shared_ptr<Instance> Instance::get(bool validation) {
-  // Two kinds, as a program that never asked for validation should not pay for another's wish. The one with validation
-  // stays: the layer leaks a little for each device, and while it is loaded, leak checkers can tell that from our own.
+  // There are two instances, because a program that never asked for validation should not pay for another's. The one
+  // with validation stays: the layer leaks a little per device, and while it is loaded, leak checkers can tell its
+  // leaks from ours.
   struct Shared {
     std::mutex mutex;
     std::weak_ptr<Instance> plain, validated;
@@ -455,7 +457,7 @@ Instance::Instance(bool validation) : process_(platform::process_id()) {
   if (validation) {
     const auto create_messenger = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
         vkGetInstanceProcAddr(handle_, "vkCreateDebugUtilsMessengerEXT"));
-    // The one that was given to vkCreateInstance sees only that call and its counterpart.
+    // The messenger given to vkCreateInstance sees only that call and its counterpart.
     if (create_messenger) create_messenger(handle_, &messenger, nullptr, &messenger_);
   }
   find_adapters();

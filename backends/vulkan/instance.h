@@ -1,4 +1,4 @@
-// The Vulkan loader, the instance that all devices share, and what each adapter can do.
+// The Vulkan loader, the instance that all devices share, and the capabilities of each adapter.
 #pragma once
 #include <volk.h>
 
@@ -14,21 +14,21 @@
 
 namespace weft::backend::vulkan {
 
-/// What every buffer of weft's is used for, by weft and by renderers that draw from it; see Adapter::buffer_usage().
+/// The usage of each of weft's buffers, by weft and by renderers that draw from it; see Adapter::buffer_usage().
 constexpr VkBufferUsageFlags kBufferUsage =
     VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
     VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT |
     VK_BUFFER_USAGE_VERTEX_BUFFER_BIT | VK_BUFFER_USAGE_INDEX_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
     VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
 
-/// And by hardware ray queries, where the device has them.
+/// The further usage on devices with hardware ray queries.
 constexpr VkBufferUsageFlags kRayUsage = VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR |
                                          VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR;
 
-/// What weft needs to know of one adapter: all that it can do, or what another's device on it was made with.
+/// An adapter: all its capabilities, or those with which another's device on it was made.
 struct Adapter {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
-  std::string missing;  ///< the first feature of the floor that it lacks, or empty
+  std::string missing;  ///< the first required feature that it lacks, or empty
   DeviceInfo info;
   spirv::Target target;
   std::uint32_t api_version = 0;  ///< the lower of the instance's and the driver's
@@ -37,31 +37,31 @@ struct Adapter {
   VkPhysicalDeviceProperties properties{};
   VkPhysicalDeviceMemoryProperties memory{};
   std::array<std::uint8_t, VK_UUID_SIZE> device_uuid{}, driver_uuid{};
-  Features features;           ///< that weft uses
-  Extensions extensions;       ///< of which weft uses some
+  Features features;           ///< only those that weft uses
+  Extensions extensions;       ///< all of them; weft uses some
   bool memory_budget = false;  ///< VK_EXT_memory_budget
   bool portability_subset = false;
   bool ray_query = false;                     ///< VK_KHR_ray_query, with VK_KHR_acceleration_structure
   std::uint32_t ray_scratch_alignment = 256;  ///< minAccelerationStructureScratchOffsetAlignment
-  /// VK_EXT_external_memory_host: what memory of the host must begin and end at to be shown to the device; 0: cannot.
+  /// VK_EXT_external_memory_host: alignment of host memory that is imported, at both ends; 0: not supported.
   std::uint64_t host_import_alignment = 0;
   bool memory_fd = false;  ///< VK_KHR_external_memory_fd: buffers can be exported and imported
-  /// And every page is made so that it can be: CUDA may be asked for it. What that costs has not been measured. Drivers
-  /// of GPUs that CUDA does not have need not pay it: some manage exported memory in other ways than their own.
+  /// Every page is made exportable, because CUDA may be asked for it. The cost has not been measured. Drivers of GPUs
+  /// that CUDA does not have need not pay it: some manage exported memory in other ways than their own.
   bool shares_pages = false;
   bool semaphore_fd = false;  ///< VK_KHR_external_semaphore_fd: timeline semaphores can
 
-  /// Names of the extensions that a device which weft uses is made with.
+  /// The extensions to turn on when a device for weft is made.
   std::vector<const char*> used_extensions() const;
 
   VkBufferUsageFlags buffer_usage() const { return kBufferUsage | (ray_query ? kRayUsage : 0); }
 };
 
-/// A VkInstance. Shared by all devices with the same need of validation. The plain one is gone with the last of them;
-/// the one with validation stays.
+/// A VkInstance. All devices with the same need of validation share one. The plain one ends with the last of them; the
+/// one with validation stays.
 class Instance {
  public:
-  /// The shared instance; with validation when asked for here or in the environment.
+  /// The shared instance; with validation if requested here or in the environment.
   /// Errors: Error(no_device) without a loader or a driver; Error(unsupported) without the validation layer;
   /// Error(device_lost) for one that was opened before this process was forked.
   static std::shared_ptr<Instance> get(bool validation);
@@ -71,7 +71,7 @@ class Instance {
   Instance& operator=(const Instance&) = delete;
 
   VkInstance handle() const { return handle_; }
-  /// Those that weft can use come first, each group in the driver's order.
+  /// Usable adapters come first, each group in the driver's order.
   const std::vector<Adapter>& adapters() const { return adapters_; }
 
  private:
@@ -85,15 +85,16 @@ class Instance {
   std::vector<Adapter> adapters_;
 };
 
-/// Finds the loader and makes its functions known, for an instance of any origin.
+/// Finds the loader and loads its functions, for an instance of any origin.
 /// Errors: Error(no_device) without a loader.
 void load_loader();
 void load_functions(VkInstance instance);
 
-/// What a device can do that was made with these extensions and features, on a queue of this family.
+/// The capabilities of a device made with these extensions and features, on a queue of this family.
 Adapter describe(VkPhysicalDevice physical, std::uint32_t api_version, const Extensions& extensions,
                  const Features& features, std::uint32_t queue_family);
-/// All that weft can use of an adapter. A version below 1.2 is named in `missing` and nothing is asked then.
+/// The capabilities of an adapter that weft can use. A version below 1.2 is named in `missing` and nothing else is
+/// queried.
 Adapter describe(VkPhysicalDevice physical, std::uint32_t instance_version);
 
 std::vector<VkQueueFamilyProperties> queue_families(VkPhysicalDevice physical);

@@ -1,4 +1,4 @@
-// Devices of others' making: what they must have, taking them up, and giving them back.
+// Adopted devices: what they must have, how they are taken up and given back.
 #include "interop.h"
 
 #include <fmt/format.h>
@@ -21,11 +21,11 @@ namespace {
 
 [[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
-// An old instance does not let its devices say what they can.
+// An old instance hides the capabilities of its devices.
 constexpr const char* kHidden = ", or the VkInstance was made for a version of Vulkan below 1.2, which hides it";
 
-// Without what came with a version, whatever its maker says: the loader and drivers give the functions of that version
-// to nobody else, and a call of one would be a jump to nowhere.
+// Refuses a device without the functions of its claimed version: loader and drivers give the functions of a version
+// only to instances and devices of that version, and calling a missing one would jump to nowhere.
 void require_function(bool found, const char* function, const char* what) {
   if (!found)
     throw Error(ErrorKind::unsupported,
@@ -112,8 +112,8 @@ std::unique_ptr<VulkanDevice> vulkan::adopt(const VulkanHandles& h, const Tuning
     if (!name) invalid("a device is adopted with an extension whose name is null");
     extensions.emplace_back(name);
   }
-  // What is named and was not turned on is found here, where the driver tells, and not by a call of a function that is
-  // not there.
+  // Extensions that are named but not turned on are found here, where the driver tells, and not by a call of a missing
+  // function.
   constexpr std::pair<const char*, const char*> kFunctions[] = {
       {VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME, "vkCreateAccelerationStructureKHR"},
       {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, "vkGetMemoryHostPointerPropertiesEXT"},
@@ -142,7 +142,7 @@ std::unique_ptr<VulkanDevice> vulkan::adopt(const VulkanHandles& h, const Tuning
 }
 
 namespace {
-// Of a device that VulkanAccess has let through.
+// The device must have passed VulkanAccess.
 VulkanDevice& vulkan_device(Device& device) { return static_cast<VulkanDevice&>(device); }
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Programs: translation through the disk cache, pipelines through the driver's.
+// Programs: translation through the disk cache, pipelines through the driver's cache.
 #include "program.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace weft::backend::vulkan {
 
 namespace {
 
-// Changes whenever the emitter may give other words for the same module and target.
+// Changes whenever the emitter may produce other words for the same module and target.
 #ifndef WEFT_EMITTER_STAMP
 #error "the build defines WEFT_EMITTER_STAMP: a hash of the emitter's sources, part of the key of cached translations"
 #endif
@@ -23,7 +23,7 @@ constexpr std::uint32_t kSpirvMagic = 0x07230203;
 // Reading a driver's whole cache to see whether it has grown is not free.
 constexpr int kCreationsPerSave = 32;
 
-// Why a valid module cannot be a program of weft, or empty: drivers do not look and would crash.
+// Why a valid module cannot be a program of weft, or empty. Drivers do not check and would crash.
 std::string unfit(std::span<const std::uint32_t> words) {
   constexpr std::uint32_t kEntryPoint = 15, kGlCompute = 5, kDecorate = 71, kDescriptorSet = 34;
   bool main = false;
@@ -105,7 +105,7 @@ const VulkanProgram* VulkanProgram::by_address() {
   if (!asked_) try {
       by_address_ = device_.make_program(*kernel_, hash_, spirv::ArgumentsIn::memory);
     } catch (const Error& e) {
-      if (e.kind() != ErrorKind::unsupported) throw;  // it goes without
+      if (e.kind() != ErrorKind::unsupported) throw;  // the program does without
     }
   asked_ = true;
   return by_address_.get();
@@ -129,7 +129,7 @@ Pipelines::Pipelines(VulkanDevice& device, DiskCache& cache) : device_(device), 
   saved_bytes_ = bytes_of(cache_);
 }
 
-// What the driver would write of a cache now.
+// The size of the cache if the driver wrote it now.
 std::size_t Pipelines::bytes_of(VkPipelineCache cache) {
   std::size_t size = 0;
   if (!cache || device_.vk().vkGetPipelineCacheData(device_.handle(), cache, &size, nullptr) != VK_SUCCESS) return 0;
@@ -142,7 +142,7 @@ Pipelines::~Pipelines() {
   device_.vk().vkDestroyPipelineLayout(device_.handle(), layout_, nullptr);
 }
 
-// A driver's cache with what is on disk, or an empty one. Null only when the driver fails; that costs time alone.
+// The driver's cache from disk, or an empty one. Null only if the driver fails, which costs only time.
 VkPipelineCache Pipelines::load() {
   const auto stored = disk_.get(pipeline_key(device_.info()));
   VkPipelineCacheCreateInfo create{};
@@ -167,7 +167,7 @@ void Pipelines::save() {
   const VolkDeviceTable& vk = device_.vk();
   const std::size_t own = bytes_of(cache_);
   if (own <= saved_bytes_) return;
-  // Other processes and devices may have added theirs meanwhile. Merging into a fresh cache keeps ours usable by
+  // Other processes and devices may have added entries meanwhile. Merging into a fresh cache keeps ours usable by
   // threads that are creating pipelines now.
   const VkPipelineCache merged = load();
   if (!merged) return;
@@ -254,7 +254,7 @@ std::unique_ptr<VulkanProgram> VulkanDevice::make_program(const ir::Module& modu
 
 std::shared_ptr<Program> VulkanDevice::load(const SpirvDesc& desc) {
   check_runs();
-  // Drivers trust what they are given: a damaged shader from elsewhere must not reach them.
+  // Drivers trust their input, so a damaged shader from elsewhere must not reach them.
   if (desc.words.size() < 5 || desc.words[0] != kSpirvMagic)
     throw Error(ErrorKind::invalid_argument, "not SPIR-V: it does not begin with the magic number", desc.name);
   const std::string invalid = spirv::validate({desc.words.begin(), desc.words.end()});

@@ -1,4 +1,4 @@
-// From SPIR-V to compute pipelines, and the caches on the way.
+// Compute pipelines from SPIR-V, and the caches on the way.
 #pragma once
 #include <volk.h>
 
@@ -19,21 +19,22 @@ namespace weft::backend::vulkan {
 
 class VulkanDevice;
 
-/// One pipeline. When it is dropped, the pipeline lives on until the work that uses it has run.
+/// One pipeline. After the program is dropped, the pipeline lives on until the work that uses it has run.
 class VulkanProgram final : public Program, private DeviceObject {
  public:
   VulkanProgram(VulkanDevice& device, std::string name, VkPipeline pipeline, std::uint32_t args_bytes)
       : DeviceObject(device), name_(std::move(name)), pipeline_(pipeline), args_bytes_(args_bytes) {}
   ~VulkanProgram() override { abandon(); }
 
-  /// The kernel that it was compiled from. Set once, before it is launched; not of a shader that was loaded.
+  /// Sets the kernel from which the program was compiled. Called once, before the first launch; not for shaders that
+  /// were loaded.
   void made_of(std::shared_ptr<const ir::Module> kernel, ir::Hash hash);
-  /// The kernel, where it may be a step of a chain, or null.
+  /// The kernel if it may be a step of a chain, or null.
   const ir::Module* step() const { return may_chain_ ? kernel_.get() : nullptr; }
   ir::Hash hash() const { return hash_; }
-  /// The same kernel, which finds its arguments in memory, whatever their size: compiled when it is asked for first.
-  /// Null where that cannot be: on devices without 64-bit integers, where the driver refuses it, and for shaders that
-  /// were loaded. Thread-safe. Errors: as Device::compile(), but for Error(unsupported).
+  /// The same kernel with its arguments in memory, whatever their size: compiled when first requested. Null if there is
+  /// none: on devices without 64-bit integers, if the driver refuses it, and for loaded shaders. Thread-safe.
+  /// Errors: as Device::compile(), except Error(unsupported).
   const VulkanProgram* by_address();
 
   const VulkanDevice* device() const { return &device_; }
@@ -50,7 +51,7 @@ class VulkanProgram final : public Program, private DeviceObject {
   std::shared_ptr<const ir::Module> kernel_;
   ir::Hash hash_;
   bool may_chain_ = false;
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;  ///< guards the members below
   std::unique_ptr<VulkanProgram> by_address_;
   bool asked_ = false;
 };
@@ -70,11 +71,11 @@ class Pipelines {
   /// Whether any were destroyed since the last call.
   bool take_destroyed() { return destroyed_.exchange(false); }
 
-  /// All pipelines have the same: kPushConstantBytes of push constants and nothing else, so that constants need not be
-  /// pushed again for the sake of the layout.
+  /// The layout of all pipelines: kPushConstantBytes of push constants and nothing else, so a change of pipeline does
+  /// not require constants to be pushed again.
   VkPipelineLayout layout() const { return layout_; }
 
-  /// Writes the driver's cache to disk when it has grown.
+  /// Writes the driver's cache to disk if it has grown.
   void save();
 
  private:
@@ -86,12 +87,12 @@ class Pipelines {
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkPipelineCache cache_ = VK_NULL_HANDLE;
   std::mutex save_mutex_;
-  std::size_t saved_bytes_ = 0;  // size of our own cache when it was last the same as on disk
+  std::size_t saved_bytes_ = 0;  // size of our cache when it last equalled the one on disk
   std::atomic<int> created_since_save_{0};
   std::atomic<bool> destroyed_{false};
 };
 
-/// The key of a module's SPIR-V on disk: all that decides the words.
+/// The key of a module's SPIR-V on disk: everything that determines the words.
 std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv::Target& target, bool optimised,
                       spirv::ArgumentsIn arguments = spirv::ArgumentsIn::push_constants);
 

@@ -1,7 +1,7 @@
 // The functions of Vulkan, found at run time: a program that links weft starts on machines without Vulkan.
 //
-// Kept to ourselves: a renderer with a volk of its own would otherwise put its functions in the place of ours. What is
-// declared hidden is defined so.
+// They are hidden, because a renderer with a volk of its own would otherwise replace ours. What is declared hidden is
+// defined so.
 #if defined(__GNUC__)
 #pragma GCC visibility push(hidden)
 #endif

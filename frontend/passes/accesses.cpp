@@ -1,10 +1,10 @@
-// What a kernel does to the memory behind its arguments, through the functions that it calls.
+// Finds how a kernel accesses the memory of its arguments, through its functions too.
 #include "passes.h"
 
 namespace weft::ir {
 namespace {
 
-/// What a body does through its own address inputs (a function) and to the arrays among the kernel's arguments.
+/// A body's accesses through its own address inputs (a function) and to the arrays among the kernel's arguments.
 struct Summary {
   std::vector<Access> inputs;
   std::vector<Access> params;
@@ -55,7 +55,7 @@ class Marker {
 
   static void add(Access& to, Access access) { to = to | access; }
 
-  /// Follows an address, or a part of one, to what it comes from.
+  /// Follows an address, or a part of one, to its origins.
   void mark(Id address, Access access) {
     const Inst& inst = module_[address];
     if (bits(inst.type) != 64 || (seen_[address] | access) == seen_[address]) return;  // a narrow value is no address
@@ -63,14 +63,14 @@ class Marker {
     if (const Param* param = module_.array_of(address)) {
       return add(summary_.params[static_cast<std::size_t>(param - module_.params.data())], access);
     }
-    if (is_global(inst.op) || inst.op == Op::gradient_base || inst.op == Op::after_base) return;  // of other memory
+    if (is_global(inst.op) || inst.op == Op::gradient_base || inst.op == Op::after_base) return;  // other memory
     if (inst.op == Op::param && inst.imm < module_.num_inputs && module_.regions[0].insts[inst.imm] == address)
       return add(summary_.inputs[inst.imm], access);
     if (info(inst.op).effect == Effect::pure && inst.op != Op::param && inst.op != Op::result) {
       for (Id arg : module_.args(address)) mark(arg, access);
       return;
     }
-    // Out of a variable, a branch, a loop, a function or memory: it may be the address of any array.
+    // An address from a variable, a branch, a loop, a function or memory may be that of any array.
     for (Access& input : summary_.inputs) add(input, access);
     for (std::size_t k = 0; k < summary_.params.size(); ++k) {
       if (module_.params[k].kind == Param::Kind::array) add(summary_.params[k], access);
@@ -79,7 +79,7 @@ class Marker {
 
   const Module& module_;
   const std::vector<Summary>& callees_;
-  std::vector<Access> seen_;  ///< by value: what has been followed
+  std::vector<Access> seen_;  ///< by value: accesses that have been followed
   Summary summary_;
 };
 

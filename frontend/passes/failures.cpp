@@ -1,4 +1,4 @@
-// What becomes of a thread that fails where others wait for it.
+// Decides how a thread that fails goes on where others wait for it.
 #include <algorithm>
 
 #include "passes.h"
@@ -17,7 +17,7 @@ class Survivors {
     for (std::size_t k = 0; k < insts.size(); ++k) {
       Inst& inst = module_.insts[insts[k]];
       if (inst.op == Op::return_ && inst.imm == 1) {
-        // A loop may wait for what the failure kept from happening: it ends, unless others count on this thread there.
+        // A loop may wait for what the failure prevented, so it ends, unless other threads count on this one there.
         if (in_loop && !parts_[insts[k]]) {
           inst.op = Op::break_;
           inst.imm = 0;
@@ -35,7 +35,7 @@ class Survivors {
   }
 
  private:
-  /// A condition that would part the threads does not ask who failed.
+  /// Removes the question whether a thread has failed from a condition by which threads would diverge.
   bool forget(Id id) {
     Inst& inst = module_.insts[id];
     if (inst.op != Op::local_get || !parts_[id]) return false;

@@ -1,4 +1,4 @@
-// Puts known values in place of reads of locals.
+// Replaces reads of locals by values that are known.
 #include <algorithm>
 #include <utility>
 
@@ -24,7 +24,7 @@ class Forwarder : Rewriter {
  private:
   // ---- What is known
 
-  /// What becomes known inside a region is forgotten at its end: rollback(mark()).
+  /// Facts that become known inside a region are forgotten at its end: rollback(mark()).
   std::size_t mark() const { return log_.size(); }
 
   void learn(std::uint32_t local, Id value) {
@@ -44,7 +44,7 @@ class Forwarder : Rewriter {
 
   // ---- The walk
 
-  /// How code goes on: with what follows it, or elsewhere, so that what follows cannot run.
+  /// How control leaves code: it falls through to what follows, or it does not.
   enum class End : std::uint8_t { none, exit, failure };
 
   End region(RegionId id) { return sequence(from_.regions[id].insts); }
@@ -58,7 +58,7 @@ class Forwarder : Rewriter {
     return End::none;
   }
 
-  /// Code is dropped because a thread that comes here is certain to fail, or where a check guards it.
+  /// Notes code that is dropped because its thread is certain to fail, or because a check guards it.
   void keep_from_running(std::span<const Id> insts) {
     kept_from_running_.insert(kept_from_running_.end(), insts.begin(), insts.end());
   }
@@ -86,7 +86,7 @@ class Forwarder : Rewriter {
 
   void assign(Id id, std::uint32_t local) {
     const Id value = this->value(from_.arg(id, 0));
-    // Assigning what it holds changes nothing.
+    // Assigning the value that it holds changes nothing.
     if (known_[local] == value) return;
     Pending& pending = pending_[local];
     if (pending.set != kNone && pending.stretch == stretch_) {
@@ -113,8 +113,8 @@ class Forwarder : Rewriter {
       ++stretch_;
     }
     map(id, builder_.close_if());
-    // What a region assigns before it leaves is not seen after the branch. One that fails is another thing: its thread
-    // may go on (outlive_failures()), and what it would have assigned keeps code behind the branch, whose accesses
+    // Assignments of a region that leaves are not seen after the branch. A failing region is different: its thread may
+    // go on (outlive_failures()), and what it would have assigned keeps alive the code after the branch, whose accesses
     // count.
     for (int k = 0; k < 2; ++k) {
       if (ends[k] != End::exit) forget(uses_.sets(inst.regions[k]));
@@ -122,7 +122,7 @@ class Forwarder : Rewriter {
     return ends[0] == End::none || ends[1] == End::none ? End::none : std::max(ends[0], ends[1]);
   }
 
-  /// A branch on a constant: the region taken becomes part of the present one.
+  /// Handles a branch on a constant: the region taken becomes part of the present one.
   End inlined(Id id, int k) {
     const RegionId region = from_[id].regions[k], other = from_[id].regions[1 - k];
     if (region == kNone) return End::none;
@@ -133,7 +133,7 @@ class Forwarder : Rewriter {
       insts = insts.first(insts.size() - 1);
     }
     const End end = sequence(insts);
-    // A check leaves what it guards in its other branch.
+    // A check leaves the guarded code in its other branch.
     if (end == End::failure && other != kNone) keep_from_running(from_.regions[other].insts);
     if (end != End::none || results == kNone) return end;
     const std::span<const Id> args = values(results);
@@ -167,8 +167,8 @@ class Forwarder : Rewriter {
     rollback(before);
   }
 
-  /// The last assignment to a local, in the stretch of straight code in which it stands. Nothing has read it there:
-  /// within the stretch its value is known.
+  /// The last assignment to a local in the present stretch of straight code. Nothing has read it there, because within
+  /// the stretch its value is known.
   struct Pending {
     Id set = kNone;
     std::uint32_t stretch = 0;

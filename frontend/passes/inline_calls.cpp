@@ -1,4 +1,4 @@
-// Puts the bodies of functions in place of the calls.
+// Replaces calls by the bodies of their functions.
 #include <fmt/format.h>
 
 #include <string>
@@ -12,17 +12,17 @@
 namespace weft::ir {
 namespace {
 
-/// Functions that call others twice each double the kernel with each level.
+/// A limit is needed because functions that call others twice double the kernel with each level.
 constexpr std::size_t kMaxInsts = 1u << 20;
 
-/// What stands for the functions of a kernel.
+/// The replacements of a kernel's functions.
 struct Functions {
   const Module& kernel;
   std::vector<std::uint32_t> kept;  ///< by function: its number in the new table, or kNone
-  /// By function: what it does through its inputs, when it has derivatives of its own; else empty.
+  /// By function: its accesses through its inputs, if it has derivatives of its own; else empty.
   std::vector<std::vector<Access>> accesses;
-  /// By function: the same of the function whose replay stands for it, or whose gradient it is: the arrays that this
-  /// one writes to are seen as the launch has left them. Else empty.
+  /// By function that is a replay or a gradient: the accesses of the function that it belongs to. It sees arrays that
+  /// this function writes to as the launch has left them. Else empty.
   std::vector<std::vector<Access>> left;
   bool replay = false;  ///< take replays
 };
@@ -34,7 +34,7 @@ class Inliner {
     static_cast<Interface&>(out_) = kernel_.as_interface();
   }
 
-  /// The kernel itself.
+  /// Inlines the kernel itself.
   Module run() {
     Body body(kernel_);
     open(body);
@@ -43,7 +43,7 @@ class Inliner {
     return std::move(out_);
   }
 
-  /// A function of its table, in which nothing is called.
+  /// Inlines a function of its table, in which nothing is called.
   Module run(std::uint64_t number) {
     keeps_ = false;
     const Module& code = code_of(number);
@@ -60,12 +60,12 @@ class Inliner {
   }
 
  private:
-  /// One copy of a body: the kernel's own, or that of one call.
+  /// One copy of a body: the kernel's own, or one call's.
   struct Body {
     explicit Body(const Module& from) : from(from), map(from.insts.size(), kNone) {}
     const Module& from;
     std::vector<Id> map;                             ///< by old instruction
-    std::uint32_t first_local = 0;                   ///< its locals lie side by side in the new module
+    std::uint32_t first_local = 0;                   ///< its locals are contiguous in the new module
     std::unordered_map<Id, std::vector<Id>> called;  ///< results of the calls in it
     std::vector<Id> outputs;
   };
@@ -158,7 +158,7 @@ class Inliner {
     return replay ? *kernel_.functions[function.derivatives.replay] : function;
   }
 
-  /// The code of a function, with these inputs, here. Returns its outputs.
+  /// Emits the code of a function here, with these inputs. Returns its outputs.
   std::vector<Id> expand(std::uint64_t number, std::vector<Id> args, Loc loc) {
     const Module& code = code_of(number);
     Body callee(code);
@@ -176,7 +176,7 @@ class Inliner {
 
   static bool is_written(const std::vector<Access>& accesses, std::size_t k) { return any(accesses[k], kChanges); }
 
-  /// The inputs of a call, with the state after the launch for arrays that are written to.
+  /// The inputs of a call, with the state after the launch for arrays that it writes to.
   std::vector<Id> written_states(const std::vector<Access>& accesses, std::vector<Id> args, Loc loc) {
     for (std::size_t k = 0; k < accesses.size(); ++k)
       if (is_written(accesses, k) && out_[args[k]].type == Type::u64)
@@ -190,7 +190,8 @@ class Inliner {
         if (const Param* array = out_.array_of(args[k])) owners_.push_back({array, number, loc});
   }
 
-  /// What the array held at some moment of the launch is not known where something else changes or reads it.
+  /// Refuses other uses of such an array: its content at some moment of the launch is not known if something else
+  /// changes or reads it.
   void refuse_other_uses() const {
     for (const Owned& owned : owners_) {
       const std::string& name = kernel_.functions[owned.function]->function;
@@ -246,7 +247,7 @@ class Inliner {
   const Module& kernel_;
   Module out_;
   Builder builder_;
-  bool keeps_;  ///< calls of functions that are kept stay
+  bool keeps_;  ///< whether calls of kept functions stay
   std::vector<Owned> owners_;
 };
 

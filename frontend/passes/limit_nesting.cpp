@@ -1,12 +1,12 @@
-// Keeps the depth of nested control flow below what a device holds.
+// Keeps the depth of nested control flow below a device's limit.
 //
 // Drivers keep a stack of the conditions that a thread is under, and some of them (Mesa's for CPUs) have room for 80.
 // They also nest what is flat here: after `if (c) return;` the rest of a region becomes the other side of that branch.
-// Code in which all that goes too deep is rewritten so that a branch is not nested but guarded. Where the depth is used
+// This pass rewrites code that would be too deep so that a branch is not nested but guarded. Where the depth is used
 // up, the regions of a branch are laid out one after the other, each under a condition of its own:
 //
 //   if p {              // p: the condition under which all of this runs
-//     A                 A is split where a branch stands in it; p itself is a plain value
+//     A                 A is split where a branch is in it; p itself is a plain value
 //     if c { B }
 //     else { C }
 //     D
@@ -14,15 +14,15 @@
 //
 // becomes
 //
-//   if p { A; kept = a }         // what A computes and others need is kept in a local
+//   if p { A; kept = a }         // values of A that others need are kept in a local
 //   q = p and c, r = p and not c
 //   if q { B }
 //   if r { C }
 //   if p { D(kept) }
 //
-// and B, C are split in the same way. A few cheap operations at the head of each side stand outside its guard, so that
-// a ladder of early returns costs one branch a rung, as it does where it nests. A loop stays a loop, and stands inside
-// the guard: only loops inside loops use up the depth for good.
+// and B, C are split in the same way. A few cheap operations at the head of each side are outside its guard, so that a
+// ladder of early returns costs one branch per rung, as when it nests. A loop stays a loop inside the guard: only loops
+// inside loops use up the depth for good.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,24 +37,24 @@
 namespace weft::ir {
 namespace {
 
-/// Operations at the head of a region that is laid out flat which may stand outside its guard.
+/// Operations at the head of a flat region that may be outside its guard.
 constexpr std::size_t kOutside = 8;
 
-/// How deep the regions of a body nest.
+/// The nesting depths of a body's regions.
 class Heights {
  public:
   explicit Heights(const Module& module) : Heights(module, heights_of(module.functions)) {}
 
-  /// Levels inside a region as it stands.
+  /// Levels inside a region as it is.
   unsigned full(RegionId region) const { return region == kNone ? 0 : full_[region]; }
   /// The least levels inside a region whose branches may be laid out flat.
   unsigned normal(RegionId region) const { return region == kNone ? 0 : normal_[region]; }
-  /// The same for a region that is itself laid out flat, where everything needs a guard.
+  /// The least levels inside a region that is itself laid out flat, where everything needs a guard.
   unsigned guarded(RegionId region) const { return region == kNone ? 1 : guarded_[region]; }
   /// The least levels inside a region whose branches may be laid out flat, loops alone.
   unsigned loops(RegionId region) const { return region == kNone ? 0 : loops_[region]; }
   bool has_exits() const { return has_exits_; }
-  /// Where the deepest loop stands.
+  /// The location of the deepest loop.
   Loc deepest_loop() const { return deepest_loop_; }
 
  private:
@@ -68,7 +68,7 @@ class Heights {
     measure(0);
   }
 
-  /// By number; each calls only those before it.
+  /// By number; each function calls only those before it.
   static std::vector<unsigned> heights_of(std::span<const std::shared_ptr<const Module>> functions) {
     std::vector<unsigned> heights;
     for (const auto& function : functions) heights.push_back(Heights(*function, heights).full(0));
@@ -125,7 +125,7 @@ class Heights {
             guarded = 2 + least;
             deepest_loop_ = inst.loc();
           }
-          // Breaks end here, a return goes on: counted for either.
+          // A break ends here and a return goes on; both are counted.
           if (leaves) ++below_exits;
           any_exit |= leaves;
           break;
@@ -141,7 +141,7 @@ class Heights {
   }
 
   const Module& module_;
-  std::span<const unsigned> functions_;  ///< by number: full height of the body; there while this is constructed
+  std::span<const unsigned> functions_;  ///< by number: full height of the body; valid during construction only
   std::vector<unsigned> full_, normal_, guarded_, loops_;
   bool has_exits_ = false;
   Loc deepest_loop_;
@@ -165,11 +165,11 @@ class Flattener : KeepingRewriter {
   }
 
  private:
-  /// A run of instructions of a flat region that stands, or will stand, under the region's condition.
+  /// A run of instructions of a flat region that is, or will be, under the region's condition.
   struct Segment {
     Id guard;
     bool open = false;
-    std::vector<Id> defined = {};  ///< old values whose new ones are visible inside it alone
+    std::vector<Id> defined = {};  ///< old values whose new ones are visible only inside it
   };
 
   bool is_deep(Id branch, unsigned depth) const {
@@ -179,7 +179,7 @@ class Flattener : KeepingRewriter {
 
   // ---- Regions that stay nested
 
-  /// Rebuilds one instruction where control comes by itself, at this depth.
+  /// Rebuilds one instruction that needs no guard, at this depth.
   void instruction(Id id, unsigned depth) {
     const Inst& inst = from_[id];
     switch (inst.op) {
@@ -191,7 +191,7 @@ class Flattener : KeepingRewriter {
       case Op::if_: branch(id, depth); break;
       case Op::loop: loop(id, depth); break;
       case Op::result:
-        if (is_kept(id)) break;  // of a branch that was laid out flat
+        if (is_kept(id)) break;  // result of a branch that was laid out flat
         [[fallthrough]];
       default: use_all(id); copy(id);
     }
@@ -239,13 +239,14 @@ class Flattener : KeepingRewriter {
 
   // ---- Regions that are laid out flat
 
-  /// May it run in threads that do not need it, so that a branch's condition costs no branch of its own?
+  /// Whether it may run in threads that do not need it, so that a branch's condition costs no branch of its own.
   static bool is_cheap(Op op) {
     if (op == Op::local_get) return true;
     return info(op).effect == Effect::pure && !(op >= Op::sqrt && op <= Op::tanh) && op != Op::div && op != Op::rem;
   }
 
-  /// Both sides of a branch one after the other. `guard`: under which the branch itself runs; kNone: always.
+  /// Lays out both sides of a branch one after the other. `guard` is the condition under which the branch itself runs;
+  /// kNone: always.
   void lay_out(Id id, unsigned depth, Id guard) {
     const Inst& inst = from_[id];
     const Loc loc = inst.loc();
@@ -275,7 +276,7 @@ class Flattener : KeepingRewriter {
         for (std::size_t k = 0; k < results.size(); ++k)
           builder_.local_set(results[k], use(from_.arg(id, int(k))), inst.loc());
       } else if (inst.op == Op::result) {
-        continue;  // came with what it is a result of, or is in a local
+        continue;  // came with the instruction whose result it is, or is in a local
       } else if (!segment.open && outside < kOutside && is_cheap(inst.op)) {
         ++outside;
         instruction(id, depth);
@@ -313,7 +314,7 @@ class Flattener : KeepingRewriter {
 
   const Heights& heights_;
   const unsigned limit_;
-  std::vector<std::vector<Id>> results_of_;  ///< by old instruction: those of its `result`s
+  std::vector<std::vector<Id>> results_of_;  ///< by old instruction: its `result` instructions
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Removes exits and step regions.
 //
-// What follows an exit is nested: the rest of the region becomes the other side of the branch that leaves, and so on
-// for the exits in that rest. Where too many rests are open, a chain is cut: all its blocks are closed, and the rest
-// goes on under one flag: code that is flat does not become deep, however long it is.
+// The code after an exit is nested: the rest of the region becomes the other side of the branch that leaves, and so on
+// for the exits in that rest. If too many rests are open, the chain is cut: all its blocks are closed, and the rest
+// goes on under one flag. Flat code therefore does not become deep, however long it is.
 //
 //   if a { A; return }           if a { A; returned = true }
 //   B                            else {
@@ -42,7 +42,7 @@ class Normaliser : KeepingRewriter {
   }
 
  private:
-  /// What is to run after a region: the rest of another, and so on.
+  /// The code that runs after a region: the rest of another, and so on.
   struct Rest {
     RegionId region;
     std::size_t next;
@@ -52,15 +52,15 @@ class Normaliser : KeepingRewriter {
   /// A region with the rests that are nested in it.
   struct Chain {
     unsigned depth;                 ///< rests around it
-    const Rest* pending = nullptr;  ///< goes on when all of its own are closed
+    const Rest* pending = nullptr;  ///< goes on when all of the chain's own rests are closed
     Loc loc = {};                   ///< where it was cut
-    std::size_t first = 0;          ///< of `defined_`: what was rebuilt inside the rests of this chain
+    std::size_t first = 0;          ///< start in `defined_` of what was rebuilt inside the rests of this chain
   };
 
   /// The flags of the loop whose body is being rebuilt.
   struct Loop {
-    std::uint32_t stop = kNone;  ///< the loop is to end
-    std::uint32_t skip = kNone;  ///< the iteration is to end
+    std::uint32_t stop = kNone;  ///< the loop must end
+    std::uint32_t skip = kNone;  ///< the iteration must end
   };
 
   // ---- Survey
@@ -127,7 +127,7 @@ class Normaliser : KeepingRewriter {
     return true;
   }
 
-  /// Rebuilds a region and what comes after it, all inside the block that is open.
+  /// Rebuilds a region and the code after it, all inside the open block.
   void whole(RegionId region, const Rest* after = nullptr) {
     const Chain outer = std::exchange(chain_, {.depth = depth_, .first = defined_.size()});
     sequence(region, 0, after);
@@ -157,7 +157,8 @@ class Normaliser : KeepingRewriter {
     nested(rest->region, rest->next, rest->after);
   }
 
-  /// Is the chain so long that the rest is to go on after it? Results stay beside what they are results of.
+  /// Whether the chain is so long that the rest must go on after it. Results stay beside the instruction that gives
+  /// them.
   bool is_cut_before(const Rest& rest) const {
     if (depth_ < max_chain_) return false;
     const std::vector<Id>& insts = from_.regions[rest.region].insts;
@@ -171,7 +172,7 @@ class Normaliser : KeepingRewriter {
     chain_.loc = loc;
   }
 
-  /// Rebuilds a region from its instruction `next` on, then what comes after it.
+  /// Rebuilds a region from its instruction `next` on, then the code after it.
   void sequence(RegionId region, std::size_t next, const Rest* after) {
     for (;;) {
       const std::vector<Id>& insts = from_.regions[region].insts;
@@ -222,11 +223,11 @@ class Normaliser : KeepingRewriter {
   bool branch(Id id, const Rest& rest) {
     const Inst& inst = from_[id];
     const bool go_on[2] = {completes(inst.regions[0]), completes(inst.regions[1])};
-    // Where one side always leaves, the rest belongs to the other side and needs no flag.
+    // If one side always leaves, the rest belongs to the other side and needs no flag.
     const bool split = exits_[id] != 0 && !(go_on[0] && go_on[1]);
     const Rest* after = split && !empty(from_, &rest) ? &rest : nullptr;
     Id condition = use(from_.arg(id, 0));
-    // The side with the rest comes last: where the chain is cut in it, values are in locals that no other side has.
+    // The side with the rest comes last: if the chain is cut in it, values are in locals that no other side has.
     const int first = after != nullptr && go_on[0] ? 1 : 0;
     if (first == 1) condition = builder_.pure(Op::bit_not, Type::b1, {condition}, inst.loc());
     builder_.open_if(condition, inst.loc());
@@ -242,7 +243,8 @@ class Normaliser : KeepingRewriter {
     return true;
   }
 
-  /// May the condition be computed again after a break? It must not read memory that the break guarded, nor run code.
+  /// Whether the condition may be computed again after a break: it must not read memory that the break guarded, nor run
+  /// code.
   bool is_plain(RegionId condition) const {
     return std::ranges::all_of(from_.regions[condition].insts, [&](Id id) {
       const Op op = from_[id].op;
@@ -305,14 +307,14 @@ class Normaliser : KeepingRewriter {
   const unsigned max_chain_;
   LocalUses uses_;
   std::vector<std::uint8_t> exits_;  ///< by instruction: Exit bits
-  std::vector<char> completes_;      ///< by region: may its end be reached?
+  std::vector<char> completes_;      ///< by region: whether its end may be reached
   std::vector<char> is_condition_;   ///< by region
   std::uint32_t returned_ = kNone;
   Loop loop_;
   Chain chain_{};
   unsigned depth_ = 0;       ///< rests around the present place, in all chains
-  std::deque<Rest> rests_;   ///< their addresses last
-  std::vector<Id> defined_;  ///< what was rebuilt in the chains around the present place, and is not kept
+  std::deque<Rest> rests_;   ///< a deque, because their addresses must stay valid
+  std::vector<Id> defined_;  ///< values rebuilt in the chains around the present place that are not kept
 };
 
 }  // namespace

@@ -47,7 +47,7 @@ class Promoter : Rewriter {
     const auto local = static_cast<std::uint32_t>(inst.imm);
     switch (inst.op) {
       case Op::param:
-      case Op::yield: return;  // by the branch or loop that they belong to
+      case Op::yield: return;  // the branch or loop that it belongs to handles it
       case Op::local_get: return map(id, now(local));
       case Op::local_set: now_[local] = value(from_.arg(id, 0)); return;
       case Op::if_: return branch(id);
@@ -59,7 +59,7 @@ class Promoter : Rewriter {
     }
   }
 
-  /// The values that a region hands on: those it yields already, then the present ones of the locals.
+  /// The values that a region passes on: those that it yields already, then the present ones of the locals.
   std::vector<Id> handed_on(RegionId region, const Locals& locals) {
     std::vector<Id> all;
     if (region != kNone && !from_.regions[region].insts.empty()) {
@@ -112,7 +112,7 @@ class Promoter : Rewriter {
   void loop(Id id) {
     const Inst& inst = from_[id];
     if (inst.regions[2] != kNone) internal_error("promote() takes loops without step regions", inst.loc());
-    // Only the values at the start of an iteration are handed on by a loop that ends.
+    // A loop that ends passes on only the values at the start of an iteration.
     if (uses_.escapes_condition(id)) internal_error("promote() takes what normalise() returns", inst.loc());
     const Locals locals = assigned(inst);
     const std::span<const Id> given = values(id);

@@ -1,4 +1,4 @@
-// Copying through a Builder, and where locals are used.
+// Copies modules through a Builder, and finds where locals are used.
 #include "rewrite.h"
 
 #include <algorithm>

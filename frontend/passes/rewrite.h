@@ -1,4 +1,4 @@
-// What the passes share: copying a module instruction by instruction through a Builder, and where locals are used.
+// Tools of all passes: copying a module instruction by instruction through a Builder, and uses of locals.
 #pragma once
 #include <functional>
 #include <span>
@@ -15,22 +15,22 @@ class Rewriter {
   /// The new module has the inputs of the old one and calls the same functions.
   explicit Rewriter(const Module& from);
 
-  /// The new value for an old one; makes constants, arguments and the thread's number when they are met first.
+  /// The new value for an old one; creates constants, arguments and the thread's number at their first use.
   Id value(Id old);
   void map(Id old, Id made) { map_[old] = made; }
   /// The new values for all operands of an old instruction. Valid until the next call.
   std::span<const Id> values(Id old);
-  /// Copies an instruction that has no regions, is no exit and uses no local. `result` is looked up among the values
-  /// that inline_results() was told.
+  /// Copies an instruction that has no regions, is no exit and uses no local. A `result` is looked up among the values
+  /// given to inline_results().
   void copy(Id old);
-  /// The branch or loop `old` has not been rebuilt: its results are these values, already new.
+  /// Sets the results of `old`, a branch or loop that has not been rebuilt, to these new values.
   void inline_results(Id old, std::vector<Id> results);
   /// Opens the loop's condition region with these carried values and maps the first of its parameters.
   void open_loop(Id old, std::span<const Id> initial);
 
-  /// The region taken by a branch whose condition is known: 0 or 1; -1 when it is not known.
+  /// The region taken by a branch whose condition is known, 0 or 1; -1 if it is not known.
   int taken(Id branch);
-  /// Does the branch's region end with results?
+  /// Whether the branch's region ends with results.
   bool has_results(Id branch) const;
 
   const Module& from_;
@@ -43,7 +43,7 @@ class Rewriter {
   std::unordered_map<Id, std::vector<Id>> inlined_;
 };
 
-/// A rewriter that may close a block in which values stand that are used after it: those are kept in locals.
+/// A rewriter that may close a block with values that are used after it: it keeps them in locals.
 class KeepingRewriter : protected Rewriter {
  protected:
   explicit KeepingRewriter(const Module& from);
@@ -52,14 +52,14 @@ class KeepingRewriter : protected Rewriter {
   Id use(Id old);
   void use_all(Id inst);
   std::vector<Id> used(Id inst);
-  /// Of these old values, those that have uses to come are kept: the block in which they stand is about to close.
+  /// Keeps the old values that have uses to come, because their block is about to close.
   void keep(std::span<const Id> defined);
-  /// Results of the old branch are in this local from now on.
+  /// Takes a result of the old branch from this local from now on.
   void keep_result(Id result, std::uint32_t local) { kept_in_[result] = local; }
   bool is_kept(Id old) const { return kept_in_[old] != kNone; }
 
  private:
-  /// In place of a local: the value is computed again where it is used.
+  /// Stands for a local: the value is computed again at each use.
   static constexpr std::uint32_t kAgain = kNone - 1;
 
   void find_addresses();
@@ -68,25 +68,25 @@ class KeepingRewriter : protected Rewriter {
 
   std::vector<std::uint32_t> uses_left_;  ///< by old instruction: uses that have not been rebuilt
   std::vector<std::uint32_t> kept_in_;    ///< by old instruction: the local that holds its value, kAgain or kNone
-  /// By old instruction: a pure part of where some access to memory goes. In a local nobody would see of which array.
+  /// By old instruction: it is a pure part of an address. Through a local nobody could tell the address's array.
   std::vector<char> is_address_;
 };
 
-/// Runs a pass on the functions of a kernel, the called before the calling ones, then on its body. While it runs on a
+/// Runs a pass on the functions of a kernel, called before calling ones, then on its body. While the pass runs on a
 /// function, that module's own table holds the functions before it.
 Module for_each_body(const Module& kernel, const std::function<Module(const Module&)>& pass);
 
-/// Removes functions that nothing calls any more, nor takes derivatives from.
+/// Removes functions that nothing calls or takes derivatives from.
 void drop_unused_functions(Module& kernel);
 
-/// What forward() does to one body.
+/// forward() of one body.
 Module forward_body(const Module& module);
 
-/// What sweep() does to one body: the last step of the other passes. `dropped`: by instruction,
-/// assignments to locals that are to be removed whoever reads the local; may be empty.
+/// sweep() of one body: the last step of the other passes.
+/// \param dropped  by instruction: assignments to remove even if the local is read; may be empty
 Module sweep_body(const Module& module, const std::vector<char>& dropped = {});
 
-/// Where a module's locals are read and assigned, in the order of the walk through its regions.
+/// Finds where a module's locals are read and assigned, in the order of the walk through its regions.
 class LocalUses {
  public:
   explicit LocalUses(const Module& module);
@@ -96,7 +96,7 @@ class LocalUses {
   /// Locals assigned in all regions of a branch or loop.
   std::span<const std::uint32_t> sets(const Inst& inst) const;
 
-  /// Does the loop's condition region assign to a local that may be read after the loop or in a later iteration?
+  /// Whether the loop's condition region assigns to a local that may be read after the loop or in a later iteration.
   bool escapes_condition(Id loop) const;
 
  private:
@@ -106,8 +106,8 @@ class LocalUses {
     bool set;
   };
   struct Range {
-    std::uint32_t first = 0, last = 0;          ///< of positions
-    std::uint32_t set_first = 0, set_last = 0;  ///< of all_sets_
+    std::uint32_t first = 0, last = 0;          ///< range of positions
+    std::uint32_t set_first = 0, set_last = 0;  ///< range in all_sets_
   };
   void walk(RegionId region);
   bool escapes(std::uint32_t local, const Inst& loop) const;

@@ -1,4 +1,4 @@
-// Removes what no one needs: marks from the effects, then copies what is marked.
+// Removes unused code: marks values from the effects backwards, then copies what is marked.
 #include "rewrite.h"
 
 namespace weft::ir {
@@ -66,7 +66,7 @@ class Sweeper {
         case Op::call:
           if (effects_[inst.imm]) roots_.push_back(id);
           break;
-        // What a function takes and returns stays.
+        // A function's inputs and outputs stay.
         case Op::param:
         case Op::yield:
           if (region == 0) roots_.push_back(id);
@@ -91,7 +91,7 @@ class Sweeper {
     for (RegionId region : inst.regions) {
       if (region != kNone) survey(region, id, id);
     }
-    // A carried value that the body hands on as it came is its initial value.
+    // A carried value that the body passes on unchanged is its initial value.
     for (std::uint32_t k = 0; k < inst.num_args; ++k) {
       const Id param = from_.regions[inst.regions[0]].insts[k];
       if (resolve(yielded(inst.regions[1], k)) == param) alias_[param] = resolve(from_.arg(id, static_cast<int>(k)));
@@ -116,7 +116,7 @@ class Sweeper {
     column_live_.resize(column_live_.size() + count, 0);
   }
 
-  /// Do its results come from regions, each wanted or not?
+  /// Whether its results come from regions, and are wanted one by one.
   bool has_columns(Id id) const { return from_[id].op == Op::if_ || from_[id].op == Op::loop; }
 
   Id resolve(Id id) const {
@@ -174,7 +174,7 @@ class Sweeper {
       mark(yielded(inst.regions[0], k));
     } else {
       mark(from_.arg(id, static_cast<int>(k)));
-      // The parameter stands for the column in the copy.
+      // The parameter represents the column in the copy.
       mark(from_.regions[inst.regions[0]].insts[k]);
     }
     mark(yielded(inst.regions[1], k));
@@ -261,7 +261,7 @@ class Sweeper {
       const RegionId region = new_region(to);
       copy_region(old, region);
       if (results) copy_yield(id, old, region);
-      // An else region in which nothing is left goes; it is the last region made.
+      // An else region that became empty is removed; it is the last region made.
       if (k == 1 && out_.regions[region].insts.empty()) {
         out_.regions.pop_back();
       } else {

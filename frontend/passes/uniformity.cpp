@@ -1,4 +1,4 @@
-// Where all threads of a workgroup or of a subgroup come together: refuses what needs them and stands elsewhere.
+// Proves where all threads of a workgroup or subgroup come together, and refuses operations that need this elsewhere.
 #include "uniformity.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace weft::ir {
 namespace {
 
-/// How many threads are sure to agree: on a value, or on being at a place.
+/// The threads that are certain to agree on a value, or on being at a place.
 enum Agreement : std::uint8_t { kWorkgroup, kSubgroup, kNobody };
 
 struct Level {
@@ -19,10 +19,10 @@ struct Level {
   Loc cause;  ///< the condition on which threads may part
 };
 
-/// A fixed point over the tree of regions: levels only fall, from the whole workgroup to the single thread. Values by
-/// their operands, locals by all that is assigned to them and where, places by the conditions around them and the exits
-/// taken before them. Failures count for nothing: where threads meet, one that failed goes on (outlive_failures), and
-/// leaves no loop that the others run in step.
+/// A fixed point over the tree of regions: levels only fall, from the whole workgroup to the single thread. The level
+/// of a value follows from its operands, that of a local from all its assignments and their places, that of a place
+/// from the conditions around it and the exits taken before it. Failures do not count: where threads meet, a failed one
+/// goes on (outlive_failures), and leaves no loop that the others run in step.
 class Uniformity {
  public:
   explicit Uniformity(const Module& module)
@@ -116,7 +116,7 @@ class Uniformity {
         for (Id outer : open_) lower_to(loops_[outer], here);
         return;
       case Op::param: {
-        if (open_.empty()) return set(id, kNobody);  // of a function: whoever calls it decides
+        if (open_.empty()) return set(id, kNobody);  // a function's input: its callers decide
         const Id carrier = open_.back();
         const Id next = module_.regions[module_[carrier].regions[1]].insts.back();
         const int k = static_cast<int>(inst.imm);
@@ -164,7 +164,7 @@ class Uniformity {
     for (Id get : condition)
       if (is_failure(get)) failure(get, locals_[module_[get].imm]);
     region(inst.regions[1], lower(here, loops_[id]));
-    // Those that went on early are back with the others here.
+    // Threads that continued early are back with the others here.
     skipped_ = {};
     if (inst.regions[2] != kNone) region(inst.regions[2], lower(here, loops_[id]));
     open_.pop_back();
@@ -175,10 +175,10 @@ class Uniformity {
     set(id, results);
   }
 
-  /// Is it a read of a local that remembers a failure?
+  /// Whether it reads a local that remembers a failure.
   bool is_failure(Id id) const { return module_[id].op == Op::local_get && module_.locals[module_[id].imm].failure; }
 
-  /// The agreement on a loop's condition without its question whether the thread has failed (unless_stopped).
+  /// The agreement on a loop's condition without its test whether the thread has failed (unless_stopped).
   Agreement but_for_failures(Id condition) const {
     const auto asks = [&](Id id) { return module_[id].op == Op::bit_not && is_failure(module_.arg(id, 0)); };
     if (asks(condition)) return kWorkgroup;
@@ -189,7 +189,7 @@ class Uniformity {
     return all;
   }
 
-  /// A failure in the innermost loop, on which threads agree so far.
+  /// Notes a failure in the innermost loop, on which threads agree so far.
   void failure(Id id, const Level& on) {
     if (!parts_.empty() && !open_.empty()) parts_[id] = on.agreement > loops_[open_.back()].agreement;
   }
@@ -216,12 +216,12 @@ class Uniformity {
   const Module& module_;
   std::vector<Agreement> values_;
   std::vector<Level> locals_;
-  std::vector<Level> loops_;  ///< by loop: who runs the same iterations
+  std::vector<Level> loops_;  ///< by loop: the threads that run the same iterations
   std::vector<Id> open_;      ///< loops around the present place
-  Level returned_;            ///< by the exits passed so far
-  Level skipped_;             ///< by a `continue` in this iteration
-  std::vector<char> parts_;   ///< see failures_that_part; empty where nobody asks
-  Id first_ = kNone;          ///< operation of subgroups that the whole workgroup may not reach
+  Level returned_;            ///< after the exits passed so far
+  Level skipped_;             ///< after a `continue` in this iteration
+  std::vector<char> parts_;   ///< see failures_that_part; empty if not requested
+  Id first_ = kNone;          ///< first subgroup operation that the whole workgroup may not reach
   bool changed_ = false, checks_ = false;
 };
 

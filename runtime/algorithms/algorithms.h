@@ -1,4 +1,4 @@
-// Algorithms on whole arrays: everything.
+// All algorithms on whole arrays.
 #pragma once
 
 #include "compact.h"

@@ -1,11 +1,11 @@
-// Stream compaction: the elements that are flagged, side by side.
+// Stream compaction: moves the flagged elements together.
 #pragma once
 #include "options.h"
 
 namespace weft {
 
 namespace detail {
-/// What a flag may be: false or 0 leaves its element out.
+/// The types of flags: false or 0 leaves its element out.
 template <class T>
 concept FlagScalar = std::is_same_v<T, bool> ||(IntegerScalar<T> && sizeof(T) == 4);
 
@@ -19,17 +19,17 @@ std::uint64_t compact_scratch_bytes(std::int64_t n);
 /// Bytes of scratch memory to compact n elements, or their indices.
 inline std::uint64_t compact_scratch_bytes(std::int64_t n) { return detail::compact_scratch_bytes(n); }
 
-/// The elements of `in` whose flag is set, in their order, at the beginning of `out`; what lies behind them there
-/// stays.
+/// Copies the elements of `in` whose flag is set, in their order, to the beginning of `out`, and leaves the rest of
+/// `out`.
 /// \param in     (n) elements of a size that is a multiple of 4 bytes
 /// \param flags  (n)
-/// \param out    (n or more); no element of it may lie in `in`
-/// \param count  (1) how many there are
-/// Gradient: none; refused while a tape records elements that carry one: a kernel that reads through the indices of
+/// \param out    (n or more); must not overlap `in`
+/// \param count  (1) receives their number
+/// Gradient: none; refused while a tape records elements that carry one. A kernel that reads through the indices of
 /// compact_indices() passes it.
 /// Errors: Error(invalid_argument) for null arrays, different lengths, an `out` that is too short, arrays that share
-/// memory or are on two devices, and too little scratch memory; Error(unsupported) for strided views and more than
-/// 2^31 - 2^16 elements.
+/// memory or are on two devices, and too little scratch memory; Error(unsupported) for strided views and more than 2^31
+/// - 2^16 elements.
 /// Cost: a scan of n integers and a copy; no wait.
 template <class T, detail::FlagScalar F>
 void compact(const Array<T>& in, const Array<F>& flags, const Array<T>& out, const Array<int>& count,
@@ -39,7 +39,7 @@ void compact(const Array<T>& in, const Array<F>& flags, const Array<T>& out, con
                 "indices");
   detail::called_from(loc, [&] { detail::compact(in, flags, std::is_same_v<F, bool>, out, count, options); });
 }
-/// The indices of the flags that are set, in ascending order, at the beginning of `out`. The rest as compact().
+/// Writes the indices of the set flags, in ascending order, to the beginning of `out`. The rest as compact().
 template <detail::FlagScalar F>
 void compact_indices(const Array<F>& flags, const Array<int>& out, const Array<int>& count,
                      const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {

@@ -7,34 +7,34 @@
 namespace weft {
 
 namespace detail {
-/// What is counted: numbers of 32 and 64 bits.
+/// The types that are counted: numbers of 32 and 64 bits.
 template <class T>
 concept HistogramScalar = NumericScalar<T> && sizeof(T) >= 4;
 
-/// \param lo, hi  of reals
+/// \param lo, hi  for reals only
 void histogram(const ArrayBase& x, const ArrayBase& counts, ir::Type type, double lo, double hi,
                const AlgorithmOptions& options);
 }  // namespace detail
 
-/// How many elements lie in each of counts.size() bins of equal width between lo and hi; what counts held is lost. Bin
-/// k holds the elements for which (x / 2 - lo / 2) * s, in the type of the elements, lies in [k, k + 1), where s is
-/// bins / (hi / 2 - lo / 2) rounded to it; hi itself belongs to the last one. Elements outside and NaNs are not
-/// counted.
+/// Counts the elements in each of counts.size() bins of equal width between lo and hi; overwrites `counts`. Bin k holds
+/// the elements for which (x / 2 - lo / 2) * s, in the type of the elements, is in [k, k + 1), where s is bins / (hi /
+/// 2 - lo / 2) rounded to it; hi itself belongs to the last bin. Elements outside and NaNs are not counted.
 /// \param x       (n)
 /// \param counts  (bins); at least one
 /// Gradient: none: counts do not change with the elements.
 /// Errors: Error(invalid_argument) for null arrays, no bins, lo >= hi or a bound that is not finite, bins too narrow or
 /// wide for the type, arrays that share memory or are on two devices; Error(unsupported) for strided views and more
 /// than 2^31 - 2^16 elements.
-/// Cost: the elements are read once; an atomic addition for each, to shared memory for up to 2048 bins. No scratch
-/// memory, no wait.
+/// Cost: reads the elements once; an atomic addition for each, to shared memory for up to 2048 bins. No scratch memory,
+/// no wait.
 template <detail::HistogramScalar T>
 requires RealScalar<T>
 void histogram(const Array<T>& x, const std::type_identity_t<T>& lo, const std::type_identity_t<T>& hi,
                const Array<int>& counts, const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {
   detail::called_from(loc, [&] { detail::histogram(x, counts, scalar_type<T>(), lo, hi, options); });
 }
-/// counts[k] = how many elements are k. Elements that are no index of counts are not counted. The rest as above.
+/// Counts in counts[k] the elements equal to k. Elements that are not an index of `counts` are not counted. The rest as
+/// above.
 template <detail::HistogramScalar T>
 requires IntegerScalar<T>
 void histogram(const Array<T>& x, const Array<int>& counts, const AlgorithmOptions& options = {},

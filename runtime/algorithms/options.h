@@ -7,19 +7,19 @@
 
 namespace weft {
 
-/// How an algorithm divides its work. Results are the same, but for the rounding of scans of reals.
+/// How an algorithm divides its work. Results are the same, except for the rounding of scans of reals.
 enum class Grain {
   automatic,  ///< coarse on devices that run on the CPU, fine on others
   coarse,     ///< some thousand threads, each with a long run of elements
-  fine        ///< as many threads as there are, and accesses of neighbours side by side, as GPUs like it
+  fine        ///< as many threads as possible, with neighbours' accesses side by side, for GPUs
 };
 
-/// What every algorithm takes beside its arrays: `exclusive_scan(x, x, {.scratch = memory})`.
+/// The options of every algorithm: `exclusive_scan(x, x, {.scratch = memory})`.
 struct AlgorithmOptions {
-  /// Of the arrays' device; its stream() where none is given.
+  /// A stream of the arrays' device; its stream() if none is given.
   std::optional<Stream> stream = {};
-  /// Memory to work in: as many bytes as the function ..._scratch_bytes() of the algorithm says, on the same device.
-  /// What it held is lost. With it an algorithm allocates nothing; a null array lets it allocate for the call.
+  /// Memory to work in, on the same device: as many bytes as the algorithm's ..._scratch_bytes() returns. Its contents
+  /// are lost. With it an algorithm allocates nothing; with a null array it allocates for the call.
   Array<std::uint8_t> scratch = {};
   Grain grain = Grain::automatic;
 };

@@ -5,7 +5,7 @@
 namespace weft {
 
 namespace detail {
-/// What runs may be of: numbers of 32 and 64 bits.
+/// The types of runs: numbers of 32 and 64 bits.
 template <class T>
 concept RunScalar = NumericScalar<T> && sizeof(T) >= 4;
 
@@ -17,12 +17,12 @@ std::uint64_t run_length_scratch_bytes(std::int64_t n);
 /// Bytes of scratch memory to encode n elements.
 inline std::uint64_t run_length_scratch_bytes(std::int64_t n) { return detail::run_length_scratch_bytes(n); }
 
-/// The runs of equal neighbours: values[r] is the element that run r repeats (its first: -0 equals 0), lengths[r] how
-/// often. A NaN equals nothing and is a run of its own. What lies behind the last run in `values` and `lengths` stays.
+/// Finds the runs of equal neighbours: values[r] is the element that run r repeats (its first: -0 equals 0), lengths[r]
+/// is its length. A NaN equals nothing and is a run of its own. `values` and `lengths` keep what follows the last run.
 /// \param in       (n)
 /// \param values   (n or more)
 /// \param lengths  (n or more)
-/// \param count    (1) how many runs there are
+/// \param count    (1) receives the number of runs
 /// Gradient: none; refused while a tape records elements that carry one.
 /// Errors: Error(invalid_argument) for null arrays, outputs that are too short, arrays that share memory or are on two
 /// devices, and too little scratch memory; Error(unsupported) for strided views and more than 2^31 - 2^16 elements.

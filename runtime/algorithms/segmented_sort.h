@@ -1,4 +1,4 @@
-// Sorts of many parts of an array, each by itself.
+// Sorts many parts of an array, each by itself.
 #pragma once
 #include "sort.h"
 
@@ -22,13 +22,13 @@ std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets)
 }
 
 /// Sorts keys [offsets[s], offsets[s + 1]) in place, for each s, in the order of radix_sort(). Keys before the first
-/// offset and from the last one on stay as they are; so does everything without two offsets.
-/// \param offsets  (segments + 1) ascending; segments may be empty. Of others the keys are still each in one place, but
-///                 in no known order; those below 0 or beyond the keys count as if they were at the end. Debug mode
-///                 reports them, where there is anything to sort.
+/// offset and from the last one on stay as they are; so does everything if there are fewer than two offsets.
+/// \param offsets  (segments + 1) ascending; segments may be empty. With other offsets every key is still in one place,
+///                 but in no known order; offsets below 0 or beyond the keys count as at the end. Debug mode reports
+///                 them if there is anything to sort.
 /// Gradient, errors: as radix_sort(); also Error(invalid_argument) for offsets that share memory with the others.
-/// Cost: that of a sort of all keys with values of 4 bytes, whatever the number and the lengths of the segments, and of
-/// a pass more for each 8 bits of that number.
+/// Cost: that of a sort of all keys with values of 4 bytes, whatever the number and the lengths of the segments, and
+/// one more pass per 8 bits of that number.
 template <detail::SortKey K>
 void segmented_sort(const Array<K>& keys, const Array<int>& offsets, const AlgorithmOptions& options = {},
                     Loc loc = Loc::here()) {

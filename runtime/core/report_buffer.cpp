@@ -1,4 +1,4 @@
-// Reading of the report buffer, and the words of its messages.
+// Reads the report buffer, and words its messages.
 #include "report_buffer.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ namespace layout = ir::report;
 
 namespace {
 
-// Recursive: a sink may print through weft's own functions without a deadlock. Lines of one wait stay together.
+// The mutex is recursive, because a sink may print through weft's own functions. Lines of one wait stay together.
 std::recursive_mutex g_sink_mutex;
 PrintSink g_sink;
 
@@ -100,8 +100,8 @@ ReportBuffer::~ReportBuffer() {
   if (copy_.bytes) device_.free(copy_);
 }
 
-// A buffer of the size that is asked for now. The host reads it without a copy, which would wait for all that the queue
-// was given before. Kernels write there only when they report.
+// Makes a buffer of the size that is now requested. The host reads it without a copy, which would wait for everything
+// that the queue was given before. Kernels write there only when they report.
 void ReportBuffer::make_room() {
   const std::uint32_t wanted = capacity_now();
   if (capacity_ == wanted) return;
@@ -154,7 +154,7 @@ backend::MemoryRange ReportBuffer::begin(backend::Stream& stream, const Launch& 
   if (runs_.empty() || !same(runs_.back()))
     runs_.push_back(
         {launch.kernel, number, launch.first, launch.launched, {launch.threads.begin(), launch.threads.end()}});
-  // Dispatches only add to it: they need no order among themselves.
+  // Dispatches only append, so they need no order among themselves.
   return {memory_.address, memory_.bytes, ir::Access::atomic, true};
 }
 
@@ -219,7 +219,7 @@ const ReportBuffer::Run* ReportBuffer::run_of(std::uint32_t launch) const {
   return after == runs_.begin() || launch >= launches_ ? nullptr : &*std::prev(after);
 }
 
-// Of launches that have run.
+// The launches must have run.
 std::vector<std::uint32_t> ReportBuffer::read(std::uint32_t first, std::uint32_t count) const {
   std::vector<std::uint32_t> words(count);
   const backend::Allocation& memory = copy_.bytes ? copy_ : memory_;
@@ -246,7 +246,7 @@ bool ReportBuffer::parse(std::span<const std::uint32_t> words, std::vector<Recor
     words = words.subspan(length);
     whole = true;
   }
-  // Records of one thread lie in the order in which it made them.
+  // Records of one thread are in the order in which it made them.
   std::stable_sort(into.begin() + std::ptrdiff_t(before), into.end(), [](const Record& a, const Record& b) {
     return a.launch != b.launch ? a.launch < b.launch : a.thread < b.thread;
   });
@@ -255,7 +255,7 @@ bool ReportBuffer::parse(std::span<const std::uint32_t> words, std::vector<Recor
 
 namespace {
 
-/// Takes the values of a record one after the other.
+/// Takes the values of a record one by one.
 class Values {
  public:
   explicit Values(const std::uint32_t* words) : next_(words) {}
@@ -345,7 +345,7 @@ std::string failure_text(const ir::Message& message, const std::uint32_t* words)
   return text.empty() ? "an assertion failed" : "an assertion failed: " + text;
 }
 
-// As the kernel sees it: coordinates, the last running fastest.
+// The thread in the kernel's coordinates; the last one runs fastest.
 std::string thread_text(std::int64_t thread, std::span<const std::int64_t> extents) {
   if (extents.size() < 2) return fmt::format("thread {}", thread);
   std::string text;

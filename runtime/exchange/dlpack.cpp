@@ -1,4 +1,4 @@
-// Tensors of DLPack made from arrays, and arrays made around tensors.
+// Makes DLPack tensors from arrays, and arrays around tensors.
 #include "../dlpack.h"
 
 #include <fmt/format.h>
@@ -29,13 +29,13 @@ namespace {
 
 // ---- Arrays to tensors
 
-/// An array that another library uses. `Managed` is one of the two structs.
+/// An array that another library uses. `Managed` is one of DLPack's two structs.
 template <class Managed>
 struct Exported {
   Managed managed{};
-  View array;  ///< keeps the memory; null where it was copied to the host
+  View array;  ///< keeps the memory; null if it was copied to the host
   std::shared_ptr<const void> pin;
-  std::vector<std::byte> copied;  ///< the elements, where they were
+  std::vector<std::byte> copied;  ///< the elements, if they were copied
   std::vector<std::int64_t> shape, strides;
 
   static void remove(Managed* self) {
@@ -43,8 +43,8 @@ struct Exported {
   }
 };
 
-// Memory that others have been given, by where they see it, so that it comes back as what it is: two arrays around one
-// memory would not know of each other.
+// Memory that was given to others, by the address at which they see it, so that it is recognised when it comes back:
+// two arrays around one memory would not know of each other.
 class Given {
  public:
   static Given& all() {
@@ -59,11 +59,11 @@ class Given {
     }
     by_place_[reinterpret_cast<std::uintptr_t>(data)] = storage;
   }
-  /// The memory of any device in which these bytes lie, or null.
+  /// The memory, of any device, that contains these bytes, or null.
   std::pair<std::shared_ptr<Storage>, std::uint64_t> find(const std::byte* data, std::uint64_t bytes) {
     const auto at = reinterpret_cast<std::uintptr_t>(data);
-    // What is not returned may have come to be the last to hold its memory, whose end waits for devices and calls what
-    // others gave for it: not under the lock, which those may want.
+    // Storages that are not returned may have become the last holders of their memory, whose end waits for devices and
+    // calls functions of others. They end outside the lock, which those may want.
     std::shared_ptr<Storage> storage;
     std::lock_guard lock(mutex_);
     for (auto g = by_place_.upper_bound(at); g != by_place_.begin();) {
@@ -85,7 +85,7 @@ class Given {
   std::size_t sweep_at_ = 64;
 };
 
-/// Where a tensor's elements lie.
+/// The place of a tensor's elements.
 struct Shown {
   std::byte* data = nullptr;
   DLDevice device{kDLCPU, 0};
@@ -95,7 +95,7 @@ struct Shown {
 Shown place(const ArrayBase& array, DlpackMemory memory) {
   Storage& storage = *array.storage();
   DeviceState& device = *storage.device;
-  // No elements are as good as anywhere, but the tensor says where they would be.
+  // Elements that do not exist could be anywhere, but the tensor says where they would be.
   const bool mapped = array.size() ? storage.allocation.host != nullptr : device.device->info().host_visible;
   if (memory == DlpackMemory::host && !mapped)
     unsupported(fmt::format("the memory of device {} is not the host's: export a copy (DlpackOptions::copy)",
@@ -119,7 +119,7 @@ Shown place(const ArrayBase& array, DlpackMemory memory) {
   return {on_cuda.data, {kDLCUDA, on_cuda.device}};
 }
 
-// The elements where others see them, with nothing under way that uses them.
+// Where others see the elements, after all work that uses them.
 Shown share(const ArrayBase& array, DlpackMemory memory) {
   Storage& storage = *array.storage();
   Shown shown = place(array, memory);
@@ -132,7 +132,7 @@ Shown share(const ArrayBase& array, DlpackMemory memory) {
   return shown;
 }
 
-// Elements of their own on the same device, in a row. No tape hears of it.
+// A contiguous copy of the elements on the same device. No tape hears of it.
 View copy_of(const ArrayBase& array) {
   const HeardBy unheard(nullptr);
   View copied = View::like(array);
@@ -140,7 +140,7 @@ View copy_of(const ArrayBase& array) {
   return copied;
 }
 
-// Scalars from element to element.
+// The stride in scalars.
 std::int64_t stride(const ArrayBase& array, int k, const DlpackElement& element) {
   if (array.stride(k) % element.bytes)
     unsupported(
@@ -190,7 +190,7 @@ std::unique_ptr<Exported<Managed>> make_tensor(const ArrayBase& given, const Dlp
 
 // ---- Tensors to arrays
 
-// In row-major order.
+// Gathers elements in row-major order.
 std::vector<std::byte> gather(const Elements& e, int ndim, std::uint32_t element_bytes) {
   auto all = host_vector<std::byte>(std::uint64_t(e.count) * element_bytes);
   std::array<std::int64_t, 4> at{};
@@ -217,7 +217,7 @@ class Landing : public ArrayBase {
   DlpackPlace place() const { return {storage_, address_, shape_, stride_}; }
 };
 
-/// Elements as they lie in memory.
+/// An array of elements in an existing memory layout.
 class Laid : public ArrayBase {
  public:
   Laid(std::shared_ptr<Storage> storage, std::uint64_t offset, const Elements& e, int ndim, std::uint32_t element_bytes)
@@ -233,7 +233,7 @@ DlpackPlace place_of(const View& row, const Elements& e, int ndim, std::uint32_t
   return {row.storage(), row.address(), e.shape, tight_strides(e.shape, ndim, element_bytes)};
 }
 
-// Of memory that weft gave away itself, behind its own work there.
+// Copies from memory that weft itself gave away, after its own work there.
 DlpackPlace copy_own(const Device& device, const std::shared_ptr<Storage>& own, std::uint64_t offset, Elements e,
                      int ndim, std::uint32_t element_bytes) {
   const View laid(Laid(own, offset, e, ndim, element_bytes));
@@ -266,7 +266,7 @@ DlpackPlace copy_tensor(const Device& device, Elements e, int ndim, std::uint32_
   return place_of(laid.is_contiguous() ? laid : copy_of(laid), e, ndim, element_bytes);
 }
 
-/// Calls the deleter at its end, once the tensor is taken over.
+/// Calls the deleter when it ends, once the tensor has been taken over.
 template <class Managed>
 struct Taken {
   Managed* tensor;

@@ -1,10 +1,10 @@
-// DLPack's structs, those of version 1 too where the installed header is older. Internal: users take a header of
-// theirs.
+// DLPack's structs, including those of version 1 if the installed header is older. Internal: users include a header of
+// their own.
 #pragma once
 #include <dlpack/dlpack.h>
 
 #ifndef DLPACK_MAJOR_VERSION
-// What version 1 added, as its interface between binaries fixes it: https://dmlc.github.io/dlpack/latest/c_api.html
+// The additions of version 1, as its binary interface fixes them: https://dmlc.github.io/dlpack/latest/c_api.html
 #define DLPACK_MAJOR_VERSION 1
 #define DLPACK_MINOR_VERSION 0
 #define DLPACK_FLAG_BITMASK_READ_ONLY (1UL << 0UL)

@@ -1,4 +1,4 @@
-// From Vulkan's memory to CUDA's and back, by file descriptors.
+// Shares memory between Vulkan and CUDA by file descriptors.
 #include "dlpack_cuda.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ cuda::abi::Pointer pointer_of(const std::byte* data) {
   return static_cast<cuda::abi::Pointer>(reinterpret_cast<std::uintptr_t>(data));
 }
 
-// For a tensor on this device.
+// The context for a tensor on this device.
 std::shared_ptr<const cuda::Context> context_for(int cuda_device) {
   std::string why;
   const cuda::Driver* const driver = cuda::Driver::find(&why);
@@ -33,7 +33,7 @@ std::shared_ptr<const cuda::Context> context_for(int cuda_device) {
   return cuda::Context::hold(*driver, cuda_device);
 }
 
-// What CUDA says of the memory that a tensor is said to have there.
+// CUDA's description of a tensor's memory.
 cuda::PointerInfo look_up(const cuda::Context& context, const std::byte* data) {
   const auto info = cuda::look_up(context, pointer_of(data));
   if (!info) invalid(fmt::format("{:#x} is not memory that CUDA knows", pointer_of(data)));
@@ -45,9 +45,9 @@ cuda::PointerInfo look_up(const cuda::Context& context, const std::byte* data) {
   return *info;
 }
 
-/// An allocation of CUDA's as memory of a device: shared by the storages of all tensors in it.
+/// A CUDA allocation as memory of a device: shared by the storages of all tensors in it.
 struct Import {
-  std::shared_ptr<const cuda::Context> context;  ///< so that it is at hand for the next tensor
+  std::shared_ptr<const cuda::Context> context;  ///< kept for the next tensor
   std::shared_ptr<DeviceState> device;
   backend::Allocation allocation;
   cuda::abi::Pointer base = 0;
@@ -65,8 +65,8 @@ struct Import {
   ~Import() { device->device->free(allocation); }
 };
 
-// The allocation around a pointer. What is mapped once is imported once, as two buffers on the same memory would be two
-// memories to what orders work.
+// Imports the allocation around a pointer. A mapping is imported once: two buffers on the same memory would count as
+// two memories when work is ordered.
 std::shared_ptr<Import> import_allocation(const std::shared_ptr<DeviceState>& device,
                                           const std::shared_ptr<const cuda::Context>& context,
                                           cuda::abi::Pointer pointer) {
@@ -86,15 +86,15 @@ std::shared_ptr<Import> import_allocation(const std::shared_ptr<DeviceState>& de
   return import;
 }
 
-/// A storage of a device's own, as CUDA sees it.
+/// A storage of a device's own, mapped for CUDA.
 struct Mapped {
-  std::shared_ptr<cuda::ExternalMemory> memory;  // of its page
+  std::shared_ptr<cuda::ExternalMemory> memory;  // the page's
   cuda::abi::Pointer pointer = 0;
 };
 Mapped map(const Storage& storage) {
   const CudaTwin twin = cuda_twin(*storage.device);
   if (twin.device < 0) unsupported(fmt::format("an array is asked for as CUDA's memory, and {}", twin.why));
-  // Before memory has a lock: a context may take long to make.
+  // The context is held before memory is locked, because it may take long to make.
   const std::shared_ptr<const cuda::Context> context = cuda::Context::hold(cuda::Driver::get(), twin.device);
   const std::uint64_t address = storage.allocation.address;
   const backend::PageAttachment attached =
@@ -158,7 +158,7 @@ std::shared_ptr<Storage> wrap_cuda(const std::shared_ptr<DeviceState>& device, s
 
   struct Kept {
     std::shared_ptr<void> owner;
-    std::shared_ptr<Import> import;  // goes first
+    std::shared_ptr<Import> import;  // destroyed first
   };
   auto kept = std::make_shared<Kept>();
   try {
@@ -193,7 +193,7 @@ std::shared_ptr<Storage> copy_from_cuda(const std::shared_ptr<DeviceState>& devi
   const std::shared_ptr<const cuda::Context> context = context_for(pieces.cuda_device);
   if (cuda_twin(*device).device < 0) return nullptr;
   look_up(*context, pieces.data);
-  auto storage = allocate(device, pieces.bytes * pieces.offsets.size());  // no earlier work there is left
+  auto storage = allocate(device, pieces.bytes * pieces.offsets.size());  // no earlier work is left there
   if (!backend::VulkanAccess(*device->device, "CUDA").shares(storage->allocation.address)) return nullptr;
   cuda::copy(*context, stream, map(*storage).pointer, pointer_of(pieces.data), pieces.bytes, pieces.offsets);
   return storage;  // nor is the copy

@@ -1,4 +1,4 @@
-// What a tensor says of its elements, checked.
+// Checks a tensor's description of its elements.
 #include "dlpack_elements.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string type_name(const DLDataType& type) {
   return type.lanes == 1 ? name : fmt::format("{} in {} lanes", name, type.lanes);
 }
 
-// As a number: that of a tensor from elsewhere need not be one of the enumeration.
+// The type as a number: a tensor from elsewhere may have one outside the enumeration.
 int type_of(const DLDevice& device) {
   static_assert(sizeof device.device_type == sizeof(int));
   int type = 0;
@@ -51,7 +51,7 @@ std::string device_name(const DLDevice& device) {
   }
 }
 
-// No element lies on another: from the smallest stride to the largest, each leads over all that lie before it.
+// No elements overlap if, from the smallest stride to the largest, each stride exceeds everything before it.
 bool overlap(const Elements& e, int ndim, std::uint32_t element_bytes) {
   std::vector<std::size_t> order(static_cast<std::size_t>(ndim));
   std::iota(order.begin(), order.end(), std::size_t(0));
@@ -65,7 +65,7 @@ bool overlap(const Elements& e, int ndim, std::uint32_t element_bytes) {
   return false;
 }
 
-// Strides of the tensor, in scalars; those that it leaves out are row-major.
+// Strides of the tensor, in scalars; missing ones are row-major.
 std::vector<std::int64_t> strides_of(const DLTensor& t) {
   std::vector<std::int64_t> strides(std::size_t(t.ndim));
   if (t.strides) std::copy_n(t.strides, t.ndim, strides.begin());
@@ -82,7 +82,7 @@ std::vector<std::int64_t> strides_of(const DLTensor& t) {
 }  // namespace
 
 Runs runs_of(const Elements& e, int ndim, std::uint32_t element_bytes) {
-  // What a copy of its own costs, in bytes that might be copied meanwhile.
+  // The cost of a separate copy, in bytes that might be copied meanwhile.
   constexpr std::uint64_t kPerRun = 16 << 10;
   const std::uint64_t bytes = std::uint64_t(e.count) * element_bytes;
   Runs runs{element_bytes, {}, true};

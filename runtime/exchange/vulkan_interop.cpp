@@ -24,14 +24,14 @@ namespace {
 
 [[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
-// Handles of others make sense on their device alone.
+// Refuses devices of weft's: handles of others are valid on their own device alone.
 void require_adopted(detail::DeviceState& device, const char* what) {
   if (!backend::VulkanAccess(*device.device, what).adopted())
     throw Error(ErrorKind::unsupported, fmt::format("{} on {}, which is not adopted: it has a VkDevice of its own",
                                                     what, device.device->info().name));
 }
 
-// One of weft's own, or on a device that others make semaphores of.
+// Accepts a semaphore of weft's own, or any on an adopted device.
 void require_semaphore(detail::DeviceState& device, VkSemaphore semaphore, const char* what) {
   const backend::VulkanAccess access(*device.device, what);
   if (!semaphore) invalid(fmt::format("{} with a null semaphore", what));
@@ -57,27 +57,27 @@ StreamState& recordings_of(detail::DeviceState& device) {
 struct Recording::State {
   std::shared_ptr<detail::DeviceState> device;
   StreamState* recordings = nullptr;
-  StreamState* stream = nullptr;  ///< that was asked to record
+  StreamState* stream = nullptr;  ///< from which the recording was requested
   backend::Ticket recording = 0;  ///< 0: nothing is recorded yet
-  backend::Ticket ticket = 0;     ///< of the last submission, or of the recording as long as there is none
+  backend::Ticket ticket = 0;     ///< of the last submission, or of the recording if there is none
   std::unique_ptr<backend::Operations> operations;
   detail::CapturedMemory memory;
-  /// Its owner may submit the command buffer as long as this lives, and asks nobody.
+  /// Kept as long as this lives, because the owner may submit the command buffer at any time.
   std::vector<std::shared_ptr<const void>> pins;
-  std::vector<std::shared_ptr<const void>> reached_pins;  ///< of what the last prepare() found
-  detail::CapturedMemory::Reached reached;                ///< by the submission that comes next
+  std::vector<std::shared_ptr<const void>> reached_pins;  ///< what the last prepare() found
+  detail::CapturedMemory::Reached reached;                ///< by the next submission
   struct Kept {
     backend::Ticket submission = 0;
     detail::CapturedMemory::Reached reached;
   };
   std::vector<Kept> kept;                         ///< by submissions that are not known to have run
-  std::shared_ptr<detail::ReportBuffer> reports;  ///< null where no kernel prints, asserts or checks itself
+  std::shared_ptr<detail::ReportBuffer> reports;  ///< null if no kernel prints, asserts or checks
 
-  /// Waits for the submission that was told of last, and takes what it reported.
+  /// Waits for the last announced submission, and takes its reports.
   void wait(detail::Reports& found) const { recordings->wait(ticket, found); }
 
-  /// What was given to weft before and has to do with the same memory comes before what is submitted next. Tapes that
-  /// need elements which change then are told.
+  /// Orders earlier work of weft's on the same memory before the next submission, and tells tapes of elements that will
+  /// change.
   void order() {
     release();
     reached = {};  // of a submission that did not come
@@ -96,9 +96,9 @@ struct Recording::State {
       for (const auto& storage : *list) reached_pins.push_back(storage->pin(detail::Storage::PinnedBy::recording));
   }
 
-  /// The submission works on its memory from now on. Elements and handles may come to refer to other memory while it
-  /// runs: nobody else keeps this.
-  /// \return  what prepare() would have refused
+  /// Notes that the submission works on its memory from now on. Elements and handles may be changed to refer to other
+  /// memory while it runs, so this keeps what they refer to now.
+  /// \return  the error that prepare() would have thrown
   std::optional<Error> submitted() {
     std::optional<Error> refused;
     kept.push_back({ticket, std::exchange(reached, {})});
@@ -115,9 +115,9 @@ struct Recording::State {
     return refused;
   }
 
-  /// What submissions that have run had reached.
+  /// Releases the memory that submissions which have run had reached.
   void release() {
-    std::vector<Kept> ended;  // the end of memory may ask the stream of recordings
+    std::vector<Kept> ended;  // released last, because the end of memory may ask the stream of recordings
     recordings->with([&](backend::Stream& s) {
       const auto run = std::partition(kept.begin(), kept.end(), [&](const Kept& k) { return !s.done(k.submission); });
       ended.assign(std::make_move_iterator(run), std::make_move_iterator(kept.end()));
@@ -176,7 +176,8 @@ void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   detail::refuse_waits();
   std::uint64_t before = 0;
   s.recordings->with([&](backend::Stream& b) {
-    // The queue has the work all the same: it is known to have run when all has that the queue has.
+    // The queue has the work all the same: without the semaphore it counts as run when everything has that the queue
+    // has.
     if (semaphore) before = backend::goes_back_vulkan(b, s.recording, semaphore, value);
     if (before) semaphore = {};
     s.ticket = backend::submitted_vulkan(b, s.recording, semaphore, value);
@@ -253,7 +254,7 @@ SharedMemory export_memory(const ArrayBase& array, Loc loc) {
 }
 
 namespace {
-// The device goes after the semaphore.
+// The device must outlive the semaphore.
 std::shared_ptr<backend::TimelineHandle> keep(std::shared_ptr<detail::DeviceState> device,
                                               std::shared_ptr<backend::TimelineHandle> handle) {
   struct Kept {
@@ -307,7 +308,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
       made->reports = collecting.take_reports();
       made->operations = collecting.take();
       if (made->reports) made->reports->record_into(*made->operations);
-      // What fails here fails the capture as well.
+      // An error here fails the capture as well.
       const detail::OutsideCapture at_once;
       StreamState& recordings = recordings_of(device);
       state_->with([](backend::Stream& s) { s.submit(); });
@@ -326,8 +327,8 @@ void Stream::wait(VkSemaphore semaphore, std::uint64_t value, Loc loc) const {
   detail::called_from(loc, [&] {
     Capture::refuse_semaphores("a stream is to wait for a semaphore");
     require_semaphore(*state_->device, semaphore, "wait()");
-    // The whole queue waits: what streams have been given by now comes before, and is reported on its own. A stream
-    // that another thread is giving work to right now has none that is known to be earlier.
+    // The whole queue will wait. Work that streams have been given by now comes before the wait, and is reported
+    // separately. If another thread is giving a stream work right now, none of that is known to be earlier.
     ++state_->device->waits;
     for (StreamState* other : state_->device->all_streams()) other->try_submit();
     state_->with([&](backend::Stream& s) {
@@ -357,7 +358,7 @@ void Device::detach(Loc loc) const {
       for (StreamState* s : state_->all_streams()) try {
           s->synchronize(found);
         } catch (const Error& e) {
-          // A lost device is given back as it is.
+          // A lost device is returned as it is.
           if (e.kind() != ErrorKind::device_lost) throw;
         }
       access.detach();

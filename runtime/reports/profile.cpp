@@ -1,4 +1,4 @@
-// Profilers and timers: who collects, and which scope a thread is in.
+// Profilers and timers: the current log, and the scope of each thread.
 #include "../profile.h"
 
 #include "../../frontend/support/error.h"
@@ -23,7 +23,7 @@ Profiler::Profiler(const std::vector<Device>& devices, const ProfilerOptions& op
     try {
       log_->stop();
     } catch (const Error&) {
-      // The first error tells more.
+      // The first error says more.
     }
     throw;
   }
@@ -35,7 +35,7 @@ Profiler::~Profiler() {
     log_->leave_current();
     log_->stop();
   } catch (const std::exception&) {
-    // A lost device: every call on it says so.
+    // Every call on a lost device reports the loss, so it may be ignored here.
   }
 }
 

@@ -1,4 +1,4 @@
-// Collecting: streams that are listened to, scopes, and two clocks.
+// Collects profiles: streams that are listened to, scopes, and two clocks.
 #include "profile_log.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace weft::detail {
 
 namespace {
 
-std::atomic<bool> g_collecting = false;  // whether there is a g_log
+std::atomic<bool> g_collecting = false;  // whether g_log is set
 std::mutex g_mutex;
 std::shared_ptr<ProfileLog> g_log;
 
@@ -60,13 +60,13 @@ void ProfileLog::leave_current() {
   g_log.reset();
 }
 
-// Comparing clocks waits for the device, and what it waits for may need that other threads go on: no lock is held.
+// Comparing clocks waits for the device, which may need other threads to go on, so no lock is held.
 void ProfileLog::start(const std::vector<std::shared_ptr<DeviceState>>& devices) {
   for (const auto& device : devices) {
     if (std::ranges::find(devices_, device, &Measured::device) != devices_.end()) continue;
     devices_.push_back({device, compare(*device)});
     std::lock_guard lock(device->mutex);
-    // The stream of recordings is given nothing to run: others submit what they recorded.
+    // The stream of recordings has nothing to run: others submit what they recorded.
     for (const auto& stream : device->streams)
       if (stream.get() != device->recordings) join(*stream);
     device->profile = shared_from_this();
@@ -79,7 +79,7 @@ void ProfileLog::join(StreamState& stream) {
     std::lock_guard lock(mutex_);
     number = std::uint32_t(tracks_.size());
     std::string device = stream.device->device->info().name;
-    // Two devices may stand on one adapter.
+    // Two devices may be on one adapter.
     std::set<const DeviceState*> namesakes;
     int before = 0;
     for (const Track& t : tracks_) {
@@ -90,7 +90,7 @@ void ProfileLog::join(StreamState& stream) {
     if (before == 0 && !namesakes.empty()) device += fmt::format(" ({})", namesakes.size() + 1);
     tracks_.push_back({device, before, &stream});
   }
-  // A stream that cannot be heard ends before this log does.
+  // A stream that cannot be listened to ends before this log does.
   struct Forget {
     ProfileLog& log;
     std::uint32_t number;
@@ -125,7 +125,7 @@ void ProfileLog::stop() {
       if (!failure) failure = std::current_exception();
     }
   };
-  // All streams are let go before any is waited for.
+  // All streams are released before any is waited for.
   std::vector<std::unique_ptr<backend::Stream>> ended;
   std::vector<backend::Ticket> last;
   std::erase_if(tracks, [](const Track& t) { return !t.state; });
@@ -157,7 +157,7 @@ void ProfileLog::stop() {
   if (failure) std::rethrow_exception(failure);
 }
 
-// By an operation that does next to nothing, on a stream of its own.
+// Compares the clocks by an operation that does next to nothing, on a stream of its own.
 ProfileLog::Clocks ProfileLog::compare(DeviceState& state) const {
   backend::Device& device = *state.device;
   const backend::Allocation scratch = device.allocate(4, backend::MemoryKind::device);
@@ -187,7 +187,7 @@ ProfileLog::Clocks ProfileLog::compare(DeviceState& state) const {
   return clocks;
 }
 
-// The lock is held.
+// Call with the lock held.
 std::uint32_t ProfileLog::name_number(std::string_view name) {
   const auto known = numbers_.find(name);
   if (known != numbers_.end()) return known->second;
@@ -195,7 +195,7 @@ std::uint32_t ProfileLog::name_number(std::string_view name) {
   return numbers_.emplace(name, std::uint32_t(names_.size() - 1)).first->second;
 }
 
-// The lock is held.
+// Call with the lock held.
 int ProfileLog::thread_number() {
   const auto id = std::this_thread::get_id();
   const auto known = std::ranges::find(threads_, id);
@@ -276,7 +276,7 @@ backend::Ticket ProfiledStream::replay(backend::Graph& graph) {
   return backend::run(graph.operations(), *this);
 }
 
-// The clocks drift apart: in between, in proportion. What an operation takes is told by the device alone.
+// The clocks drift apart, so moments in between are interpolated. Durations come from the device's clock alone.
 void ProfiledStream::tell(const ProfileLog::Clocks& before, const ProfileLog::Clocks& after) {
   for (const Times& t : *times_) {
     const double begin = double(t.begin) * 1e-9;

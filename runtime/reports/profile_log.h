@@ -1,4 +1,4 @@
-// What a profiler collects, and the stream that tells it. Internal to the runtime.
+// The data of a profiler, and the stream that provides it. Internal to the runtime.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -19,42 +19,42 @@ namespace weft::detail {
 /// Scopes of all threads and operations of some devices, from start to stop. Thread-safe.
 class ProfileLog : public StreamListener, public std::enable_shared_from_this<ProfileLog> {
  public:
-  /// Of an operation, when it is recorded.
+  /// Facts about an operation that are known when it is recorded.
   struct Recorded {
     std::uint32_t name = 0, scope = 0;  ///< scope 0: none
     double at = 0;                      ///< seconds on the host
   };
   static constexpr std::uint32_t kNone = 0;
-  /// How a device's clock stood to the host's.
+  /// The relation of a device's clock to the host's.
   struct Clocks {
     double at = 0;      ///< seconds on the host
     double offset = 0;  ///< to add to the device's seconds
   };
 
   explicit ProfileLog(const ProfilerOptions& options);
-  const std::uint64_t id;  ///< of no other one
+  const std::uint64_t id;  ///< unique among logs
   const ProfilerOptions options;
 
-  /// Begins to hear of the devices' streams. Waits for their work. Errors: Error(unsupported) when a device has no
+  /// Begins to listen to the devices' streams. Waits for their work. Errors: Error(unsupported) when a device has no
   /// clock.
   void start(const std::vector<std::shared_ptr<DeviceState>>& devices);
-  /// Begins to hear of a stream of one of the devices. The stream is not locked.
+  /// Begins to listen to a stream of one of the devices. The stream must not be locked.
   void join(StreamState& stream) override;
-  /// Waits for what was recorded, and hears of nothing any more. Errors: Error(device_lost), after all has ended.
+  /// Waits for recorded work, and stops listening. Errors: Error(device_lost), after everything has ended.
   void stop();
-  /// After stop().
+  /// Call after stop().
   Profile result();
 
   double now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   std::uint32_t begin_scope(std::string_view name, std::uint32_t parent);
   void end_scope(std::uint32_t scope);
   Recorded recorded(std::string_view name);
-  /// Seconds on the host's clock.
+  /// Notes that an operation ran, in seconds on the host's clock.
   void ran(const Recorded& operation, std::uint32_t track, double begin, double end);
 
-  /// The one that collects now, or null. Cost when there is none: a load.
+  /// The log that is collecting, or null. Cost if there is none: a load.
   static std::shared_ptr<ProfileLog> current();
-  /// Makes this the one. Errors: Error(invalid_argument) when there is one already.
+  /// Makes this log the current one. Errors: Error(invalid_argument) if there is one already.
   void make_current();
   void leave_current();
 
@@ -75,17 +75,17 @@ class ProfileLog : public StreamListener, public std::enable_shared_from_this<Pr
 
   const Clock::time_point start_ = Clock::now();
   std::vector<Measured> devices_;
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;  ///< guards the members below
   std::vector<std::string> names_;
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
-  std::vector<std::thread::id> threads_;  ///< those that opened scopes
+  std::vector<std::thread::id> threads_;  ///< threads that opened scopes
   std::vector<Track> tracks_;
   struct Scope {
     std::uint32_t name, parent;
     int thread;
-    double begin, end;  ///< end: below 0 while it is open
+    double begin, end;  ///< `end` is below 0 while the scope is open
   };
-  std::vector<Scope> scopes_;  ///< scope k + 1
+  std::vector<Scope> scopes_;  ///< element k is scope k + 1
   struct Ran {
     Recorded recorded;
     std::uint32_t track;
@@ -93,25 +93,25 @@ class ProfileLog : public StreamListener, public std::enable_shared_from_this<Pr
   };
   std::vector<Ran> ran_;
   bool stopped_ = false;
-  double seconds_ = 0;  ///< until stop()
+  double seconds_ = 0;  ///< set by stop()
 };
 
-/// Fills kernels and scopes from the rest.
+/// Derives kernels and scopes from the rest.
 void summarise(Profile& profile);
 
-/// The scope that is open in this thread, of the log: kNone for another one.
+/// This thread's open scope in the log, kNone if its open scope is another log's.
 std::uint32_t open_scope(const ProfileLog& log);
 void set_open_scope(const ProfileLog& log, std::uint32_t scope);
-/// `parent` is open again, where `scope` of this log was: a Timer may end after its profiler, when another collects.
+/// Reopens `parent` if `scope` of this log is open: a Timer may end after its profiler, while another collects.
 void close_scope(const ProfileLog& log, std::uint32_t scope, std::uint32_t parent);
 
-/// Gives its operations to another stream, and measures them. Guarded by that stream's lock.
+/// Passes its operations on to another stream, and measures them. Guarded by that stream's lock.
 class ProfiledStream final : public backend::Stream {
  public:
   ProfiledStream(backend::Stream& own, StreamClock& clock, std::shared_ptr<ProfileLog> log, std::uint32_t track)
       : own_(own), clock_(clock), log_(std::move(log)), track_(track) {}
 
-  /// When all that was measured has run: logs it, on the host's clock.
+  /// Logs the measurements on the host's clock. Call when all measured work has run.
   void tell(const ProfileLog::Clocks& before, const ProfileLog::Clocks& after);
 
   backend::Ticket launch(backend::Program& program, backend::Grid grid, std::span<const std::byte> args,
@@ -125,7 +125,7 @@ class ProfiledStream final : public backend::Stream {
     own_.download(to, from, bytes, after);
   }
   backend::Ticket build(backend::RayStructure& structure, const backend::RayTriangles& triangles) override;
-  /// As a whole, or as launches, copies, fills and builds of the stream.
+  /// Measures the graph as a whole, or as launches, copies, fills and builds of the stream.
   backend::Ticket replay(backend::Graph& graph) override;
   bool measure(backend::Timestamps* into, std::uint32_t first) override { return own_.measure(into, first); }
   void start_at_once(bool on) override { own_.start_at_once(on); }

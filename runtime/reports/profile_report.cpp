@@ -1,4 +1,4 @@
-// A profile summed up, as a table, and as a trace for viewers.
+// Summarises a profile, and writes it as a table and as a trace for viewers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace weft {
 
 namespace {
 
-// Four digits that count, and a unit.
+// Formats four significant digits and a unit.
 std::string time_text(double seconds) {
   for (const auto& [unit, name] : {std::pair(1., "s"), {1e-3, "ms"}, {1e-6, "us"}})
     if (seconds >= unit || unit == 1e-6) {
@@ -26,7 +26,7 @@ std::string time_text(double seconds) {
   return {};
 }
 
-// As a JSON string; names may hold anything.
+// Formats a JSON string; names may contain anything.
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -53,12 +53,12 @@ void summarise(Profile& p) {
   for (Profile::Kernel& k : p.kernels) k.share = totals[k.device] > 0 ? k.total / totals[k.device] : 0;
   std::ranges::stable_sort(p.kernels, std::greater(), &Profile::Kernel::total);
 
-  // Scopes as a tree: below each, one for each name.
+  // Scopes form a tree, with one child per name.
   struct Node {
     Profile::Scope sum;
     std::vector<std::size_t> inside;
   };
-  std::vector<Node> nodes(1);  // the first stands for no scope
+  std::vector<Node> nodes(1);  // the root is no scope
   std::vector<std::size_t> node_of(p.timers.size());
   std::map<std::pair<std::size_t, std::string_view>, std::size_t> known;
   for (std::size_t k = 0; k < p.timers.size(); ++k) {
@@ -125,7 +125,7 @@ std::string Profile::trace() const {
                    what, process, thread, quoted(name));
     comma = ",\n";
   };
-  // The host is process 0, each device another one.
+  // The host is process 0; each device has a process of its own.
   name("process_name", 0, 0, "host");
   std::set<int> threads;
   for (const Span& s : timers)
@@ -138,7 +138,7 @@ std::string Profile::trace() const {
     if (streams.emplace(at->second, o.stream).second)
       name("thread_name", at->second, o.stream, fmt::format("stream {}", o.stream));
   }
-  // In microseconds.
+  // Times are in microseconds.
   for (const Span& s : timers)
     fmt::format_to(out,
                    "{}{{\"ph\":\"X\",\"name\":{},\"cat\":\"scope\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f}}}",

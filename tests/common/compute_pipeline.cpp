@@ -1,4 +1,4 @@
-// Module, layout, pipeline.
+// Makes module, layout and pipeline.
 #include "compute_pipeline.h"
 
 #include <stdexcept>

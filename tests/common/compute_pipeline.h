@@ -7,8 +7,7 @@
 
 namespace weft::test {
 
-/// Without descriptor sets: what the shader is given stands in push constants. Destroyed at the end, while the device
-/// is still there.
+/// A pipeline without descriptor sets: all the shader's inputs are push constants. Must be destroyed before the device.
 class ComputePipeline {
  public:
   /// \param flags  of the shader's stage

@@ -1,4 +1,4 @@
-// Rays that Embree casts, where it is installed, and what of them differs from ours.
+// Rays that Embree casts, where it is installed, and their differences from ours.
 #pragma once
 #include <weft/runtime/geometry/mesh_data.h>
 
@@ -29,12 +29,11 @@ struct Rays {
 
 struct DifferingRay {
   std::string text;
-  /// Is what we say what float64 says, or does float64 see an edge or the end of the ray within rounding?
+  /// Whether float64 agrees with us, or sees an edge or the end of the ray within rounding.
   bool explained;
 };
 
-/// Rays whose first hits, -1 for none, are not the same within rounding: the first 20 of them, since float64 takes its
-/// time.
+/// Rays whose first hits (-1 for none) differ beyond rounding: only the first 20, because float64 takes its time.
 inline std::vector<DifferingRay> rays_that_differ(const MeshData& data, const Rays& rays, const std::vector<float>& got,
                                                   const std::vector<float>& wanted) {
   std::vector<DifferingRay> differing;
@@ -52,7 +51,7 @@ inline std::vector<DifferingRay> rays_that_differ(const MeshData& data, const Ra
 }
 
 #ifdef WEFT_EMBREE
-/// Embree with its robust test.
+/// A scene of Embree's with its robust test.
 class EmbreeRays {
  public:
   EmbreeRays(const MeshData& data, int threads)
@@ -75,7 +74,7 @@ class EmbreeRays {
   }
   EmbreeRays(const EmbreeRays&) = delete;
 
-  /// Gives where each ray hits first; -1 where it hits nothing.
+  /// Writes the distance of each ray's first hit; -1 if it hits nothing.
   void cast(const Rays& rays, std::vector<float>& t) const {
     const std::size_t n = rays.origins.size();
     std::vector<std::thread> all;

@@ -1,4 +1,4 @@
-// What queries on a mesh must find: every triangle in turn, in float64.
+// The right answers of queries on a mesh, from every triangle in turn, in float64.
 #pragma once
 #include <weft/runtime/geometry/mesh_data.h>
 
@@ -16,7 +16,7 @@ class Oracle {
   struct Hit {
     double t, u, v, sign;
     int face;
-    double margin;  ///< the least of u, v and 1 - u - v: how far from the edges
+    double margin;  ///< the least of u, v and 1 - u - v: the distance from the edges
     double slope;   ///< sine of the angle to the plane
   };
 
@@ -30,7 +30,7 @@ class Oracle {
 
   struct Hits {
     std::vector<Hit> hits;  ///< with 0 <= t < limit, nearest first
-    /// Does the ray pass an edge, its origin or the limit within rounding, or along a triangle?
+    /// Whether the ray passes an edge, its origin or the limit within rounding, or runs along a triangle.
     bool unsure = false;
   };
   Hits ray(const vec3& origin, const vec3& direction, double limit) const {
@@ -96,7 +96,7 @@ class Oracle {
   static V cross(const V& a, const V& b) {
     return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
   }
-  /// Where the ray meets the plane of a triangle; a margin of -infinity where it meets none.
+  /// The point where the ray meets the plane of a triangle; its margin is -infinity if there is none.
   Hit plane(const V& o, const V& d, int face) const {
     const Triangle& t = triangles_[std::size_t(face)];
     const V ab = sub(t[1], t[0]), ac = sub(t[2], t[0]), n = cross(ab, ac), from = sub(o, t[0]);

@@ -1,4 +1,4 @@
-// Tests that wait fail by their name, where they would hang until somebody ends the program.
+// Makes waiting tests fail by name, where they would hang until somebody ends the program.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -12,11 +12,11 @@
 
 namespace weft::test {
 
-/// Ends the program with a message that names the test, unless this object has gone within the time. A test that hangs
-/// cannot be left otherwise: the threads that wait hold what its end needs.
+/// Ends the program with a message that names the test, unless this object is destroyed in time. A hanging test cannot
+/// be left otherwise: the waiting threads hold what its end needs.
 class Watchdog {
  public:
-  static constexpr std::chrono::seconds kPatience{100};  ///< of sanitizers on a busy machine, too
+  static constexpr std::chrono::seconds kPatience{100};  ///< suffices for sanitizers on a busy machine, too
 
   explicit Watchdog(std::chrono::milliseconds patience = kPatience) {
     std::string name = "a part outside of all tests";

@@ -14,7 +14,7 @@ SOURCE_ENDINGS = (".h", ".cpp", ".def")
 SCRIPT_ENDINGS = (".py", ".sh", ".cmake")
 TEXT_ENDINGS = SOURCE_ENDINGS + SCRIPT_ENDINGS + (".md", ".txt", ".json", ".in")
 
-# The order in which a kernel travels: a folder includes only folders of a lower number.
+# A kernel travels through the folders in this order: a folder includes only folders of a lower number.
 LAYERS = {"frontend": 0, "spirv": 1, "backends": 2, "runtime": 3, "loader": 4, "viewer": 5}
 FRONTEND_LAYERS = {"support": 0, "types": 1, "ir": 2, "passes": 3, "language": 4, "library": 5, "kernels": 6, "adjoint": 7}
 # Rooms of the runtime; its headers at the top, and detail/, which their templates need, come before all of them.
@@ -242,7 +242,7 @@ class Lint:
         tables = [("the interpreter (frontend/ir/evaluate.cpp, backends/reference)",
                    self.sources_of("frontend/ir/evaluate.cpp", "backends/reference")),
                   ("the SPIR-V emitter (spirv)", self.sources_of("spirv"))]
-        # The reference device interprets, that of Vulkan takes what spirv emits.
+        # The reference device interprets, and the Vulkan device takes what spirv emits.
         for path in sorted({p.parts[1] for p in self.code if p.parts[0] == "backends" and len(p.parts) > 2 and
                             p.name.startswith("emit")}):
             if path not in ("reference", "vulkan"):

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # the sources stay as they are
+sys.dont_write_bytecode = True  # keeps the source folder clean
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import lint  # noqa: E402
 

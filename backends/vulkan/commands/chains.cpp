@@ -1,4 +1,4 @@
-// Which launches become chains, and how these are recorded.
+// Decides which launches become chains, and records these.
 #include "chains.h"
 
 #include <fmt/format.h>
@@ -17,9 +17,9 @@ namespace weft::backend::vulkan {
 
 namespace {
 
-constexpr std::size_t kMostKernels = 16;  ///< of a chain: all of them are in its shader
-constexpr std::size_t kLongestRound = 8;  ///< is written out
-constexpr int kMostBeside = 4;            ///< launches in a row that need not wait for each other
+constexpr std::size_t kMostKernels = 16;  ///< in a chain, whose shader contains all of them
+constexpr std::size_t kLongestRound = 8;  ///< longer rounds are not unrolled
+constexpr int kMostBeside = 4;            ///< launches in a row that do not wait for each other
 
 std::uint32_t threads_of(const Operation& o) {
   std::uint32_t count;
@@ -32,7 +32,7 @@ bool is_small_launch(const Operation& o, std::uint32_t max_threads) {
          static_cast<const VulkanProgram&>(*o.program).step() && threads_of(o) <= max_threads;
 }
 
-/// From `first` on, as far as it goes.
+/// The longest chain that begins at `first`.
 Chain longest(std::span<const Operation> operations, std::size_t first, std::uint32_t max_threads) {
   Chain chain;
   chain.first = chain.last = first;
@@ -57,7 +57,7 @@ Chain longest(std::span<const Operation> operations, std::size_t first, std::uin
   return chain;
 }
 
-// The kernels in the same order again and again, or one place for all of them.
+// If the kernels repeat in one order, each place of a round is a kernel; otherwise one place has all of them.
 void find_rounds(Chain& chain) {
   const std::vector<std::uint32_t>& which = chain.which;
   for (std::size_t period = 1; period <= kLongestRound; ++period) {
@@ -121,7 +121,7 @@ std::vector<std::uint64_t> record(VulkanDevice& device, Commands& commands, cons
   const Allocation written = device.allocate(bytes, MemoryKind::upload);
   memory.push_back(written);
   Allocation read = written;
-  if (!device.info().host_visible) {  // threads that fetch each step from the host's memory would wait for the bus
+  if (!device.info().host_visible) {  // threads that read each step from host memory would wait for the bus
     read = device.allocate(bytes, MemoryKind::device);
     memory.push_back(read);
   }
@@ -139,7 +139,7 @@ std::vector<std::uint64_t> record(VulkanDevice& device, Commands& commands, cons
     std::memcpy(written.host + at, o.args.data(), o.args.size());
     at += (o.args.size() + 15) / 16 * 16;
     for (const MemoryRange& range : o.ranges) {
-      if (ranges.size() > std::size_t(Hazards::kMost)) break;  // too many to tell apart: all memory
+      if (ranges.size() > std::size_t(Hazards::kMost)) break;  // too many ranges to compare: all memory
       const auto known = std::ranges::find_if(
           ranges, [&](const MemoryRange& r) { return r.address == range.address && r.bytes == range.bytes; });
       if (known == ranges.end()) {
@@ -152,7 +152,7 @@ std::vector<std::uint64_t> record(VulkanDevice& device, Commands& commands, cons
   }
   if (read.address != written.address) {
     commands.copy(read.address, written.address, bytes);
-    commands.barrier();  // also where the caller's launches have none: steps are addresses
+    commands.barrier();  // also if the caller's launches have none: steps are addresses
   }
   ranges.push_back({read.address, bytes, ir::Access::read});
   if (ranges.size() > std::size_t(Hazards::kMost)) ranges = {{0, ~0ull, ir::kChanges | ir::Access::read}};

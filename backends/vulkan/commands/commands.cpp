@@ -1,4 +1,4 @@
-// Recording of operations, and of the barriers between them.
+// Records operations, and the barriers between them.
 #include "commands.h"
 
 #include <algorithm>
@@ -23,19 +23,19 @@ void Commands::begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) 
 
 void Commands::enter(VkCommandBuffer commands) {
   if (!kept_.has_room()) kept_ = device_.submitter().room();
-  kept_.clear();  // of a command buffer that was given up, too
+  kept_.clear();  // also operations of a command buffer that was abandoned
   commands_ = commands;
   used_ = 0;
   barrier();
   if (!device_.adopted()) return;
-  // Others have used the queue, and what they did there is not known.
+  // Others have used the queue, and their accesses are not known.
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
   barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
   barrier.dstAccessMask = accesses_in(stages_);
   device_.vk().vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, stages_, 0, 1, &barrier, 0, nullptr,
                                     0, nullptr);
-  kept_.clear();  // of the barrier that this is in place of
+  kept_.clear();  // drops the barrier that this one replaces
 }
 
 VkResult Commands::Rest::finish(VulkanDevice& device) {
@@ -70,8 +70,8 @@ void Commands::barrier() {
   barrier_due_ = false;
 }
 
-// Barriers are of those stages alone that the command buffer has used: before and behind it stand barriers of all. A
-// stage that is used for the first time behind such barriers, which have reached others alone, needs one more.
+// Barriers cover only the stages that the command buffer has used; full barriers enclose it. A stage that is first used
+// after partial barriers, which have reached other stages alone, needs one more.
 void Commands::order(std::span<const MemoryRange> ranges, VkPipelineStageFlags stage) {
   used_ |= stage;
   const bool anyhow = barrier_due_ || (track_ && stage & ~reached_);
@@ -122,7 +122,7 @@ void Commands::fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) 
 }
 
 void Commands::write(std::uint64_t to, std::span<const std::byte> bytes) {
-  constexpr std::size_t kMost = 65536;  // of a command
+  constexpr std::size_t kMost = 65536;  // the limit of one command
   for (std::size_t at = 0; at < bytes.size(); at += kMost) {
     std::span<const std::byte> words = bytes.subspan(at, std::min(kMost, bytes.size() - at));
     std::vector<std::byte> padded;
@@ -158,7 +158,7 @@ void Commands::moment(VkQueryPool pool, std::uint32_t place, std::uint64_t to) {
 }
 
 void Commands::track_hazards(bool on) {
-  // What ran untracked may conflict with anything.
+  // Untracked operations may conflict with anything.
   if (on && !track_) barrier_due_ = true;
   track_ = on;
   hazards_.clear();

@@ -1,4 +1,4 @@
-// Recording of graphs, and arguments that are exchanged.
+// Records graphs, and exchanges their arguments.
 #include "graph.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace weft::backend::vulkan {
 
 namespace {
-// Argument blocks in memory are aligned to that, and are written in whole words.
+// Argument blocks in memory are aligned to 16 bytes and written in whole words.
 constexpr std::uint64_t kAlign = 16;
 std::uint64_t padded(std::uint64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 }  // namespace
@@ -31,8 +31,8 @@ VulkanGraph::VulkanGraph(VulkanDevice& device, std::unique_ptr<Operations> opera
 
 VulkanGraph::~VulkanGraph() { abandon(); }
 
-// The shaders of chains are objects of the device themselves, which is going through all of these: they end with this
-// one.
+// The shaders of chains are objects of the device themselves. The device is abandoning all its objects now, so the
+// shaders end with the graph.
 void VulkanGraph::abandon() {
   if (device_.detached()) return;
   std::ranges::move(chains_, std::back_inserter(abandoned_));
@@ -84,7 +84,7 @@ std::vector<LaunchForm> VulkanGraph::place_arguments(std::span<const Chain> chai
   for (std::size_t k = 0; k < places_.size(); ++k) {
     const Operation& o = operations_->list[k];
     if (chain != chains.end() && k == chain->last) ++chain;
-    // Steps of chains find theirs in memory anyhow.
+    // Steps of chains find their arguments in memory anyhow.
     if (!o.patched || (chain != chains.end() && k >= chain->first)) continue;
     forms[k].program = static_cast<VulkanProgram&>(*o.program).by_address();
     if (forms[k].program) bytes += padded(o.args.size());
@@ -117,7 +117,7 @@ void VulkanGraph::record() {
   const std::span<const Operation> operations = operations_->list;
   const std::vector<Chain> chains = find_chains(operations, device_.adapter().target.max_block);
   const std::vector<LaunchForm> forms = place_arguments(chains);
-  // It may be submitted while it still runs.
+  // SIMULTANEOUS_USE: the graph may be submitted while it still runs.
   Commands commands(device_);
   commands.track_hazards(operations_->track_hazards);
   commands.barrier_always(operations_->barrier_always);

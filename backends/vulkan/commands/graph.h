@@ -1,4 +1,4 @@
-// Graphs as command buffers that are submitted again and again.
+// Graphs as command buffers that are submitted repeatedly.
 #pragma once
 #include <volk.h>
 
@@ -17,13 +17,13 @@ struct LaunchForm;
 class VulkanDevice;
 class VulkanProgram;
 
-/// Operations in one command buffer, recorded once with the barriers that they need. Rows of small launches are chains:
+/// Operations in one command buffer, recorded once with the barriers that they need. Runs of small launches are chains:
 /// one dispatch each.
 ///
-/// Launches that are patched find their arguments in memory of the graph's, by a second form of their kernel: other
-/// arguments are written there by the commands in front of the next replay, so that what runs meanwhile keeps its own.
-/// The whole is recorded anew when that begins for a launch that nobody said would be patched; and once more when one
-/// is given other arrays for the first time, as it stands between barriers from then on.
+/// Launches that are patched read their arguments from memory of the graph's, by a second form of their kernel.
+/// Commands before the next replay write other arguments there, so that replays in progress keep their own. The graph
+/// is recorded anew when a launch is first patched that nobody announced, and once more when a launch first gets other
+/// arrays, because it is between full barriers from then on.
 class VulkanGraph final : public Graph, private DeviceObject {
  public:
   VulkanGraph(VulkanDevice& device, std::unique_ptr<Operations> operations);
@@ -35,41 +35,41 @@ class VulkanGraph final : public Graph, private DeviceObject {
   void patch(std::size_t operation, std::span<const std::byte> args, std::span<const MemoryRange> arrays) override;
 
   const VulkanDevice* device() const { return &device_; }
-  /// What is submitted, or null where there is nothing; recorded anew where patches ask for it.
+  /// The command buffer to submit, or null if there is nothing; recorded anew if patches require it.
   VkCommandBuffer commands();
-  /// Whether arguments are to be written in front of that, and the commands that do so.
+  /// Whether arguments are to be written before that, and the commands that write them.
   bool has_arguments() const { return !due_.empty(); }
   void write_arguments(Commands& commands) const;
-  /// They were submitted.
+  /// Notes that the commands of write_arguments() were submitted.
   void arguments_written();
-  // For tests: how often it was recorded, and with how many barriers between operations.
+  // Counts of recordings, and of barriers between operations. For tests.
   std::uint64_t recorded() const { return recorded_; }
   std::uint64_t memory_barriers() const { return memory_barriers_; }
 
  private:
-  /// Where a launch that is patched finds its arguments.
+  /// The arguments of a patched launch.
   struct Place {
-    std::uint64_t address = 0;  ///< 0: in push constants, or it is recorded with what it has
-    bool due = false;           ///< to be written
+    std::uint64_t address = 0;  ///< 0: they are push constants, or recorded with their present values
+    bool due = false;           ///< they must still be written
   };
   void abandon() override;
   void record();
   void drop();
-  /// By operation.
+  /// The form of each operation.
   std::vector<LaunchForm> place_arguments(std::span<const Chain> chains);
 
   std::unique_ptr<Operations> operations_;
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
-  std::vector<Allocation> memory_;  ///< arguments that are not push constants
+  std::vector<Allocation> memory_;  ///< arguments that exceed push constants
   std::vector<std::shared_ptr<VulkanProgram>> chains_, abandoned_;
   std::vector<Place> places_;     ///< by operation
-  std::vector<std::size_t> due_;  ///< operations whose arguments are to be written
+  std::vector<std::size_t> due_;  ///< operations whose arguments must be written
   bool changed_ = true;
   std::uint64_t recorded_ = 0, memory_barriers_ = 0;
 };
 
-/// Of a Retired::handle: a pool with its buffers.
+/// Destroys a Retired::handle: a pool with its buffers.
 void destroy_commands(VulkanDevice& device, std::uint64_t pool);
 
 }  // namespace weft::backend::vulkan

@@ -1,4 +1,4 @@
-// The rules of ordering between operations of one stream.
+// The ordering rules between operations of one stream.
 #include "hazards.h"
 
 namespace weft::backend::vulkan {
@@ -30,10 +30,10 @@ void Hazards::Intervals::note(const Interval& range) {
   all[count++] = range;
 }
 
-// Atomic operations of two launches are in order as all others are: an exchange after an addition gives another sum.
+// Atomic operations of two launches are ordered like all others: an exchange after an addition gives another sum.
 Barrier Hazards::add(std::span<const MemoryRange> ranges) {
   const auto among = [&](Access access) -> Intervals& { return changes(access) ? changed_ : read_; };
-  // More ranges than can be remembered count as everything.
+  // More ranges than can be remembered count as all memory.
   if (ranges.size() > kMost) {
     Access access = Access::none;
     for (const MemoryRange& r : ranges) access = access | r.access;
@@ -58,7 +58,7 @@ Barrier Hazards::add(std::span<const MemoryRange> ranges) {
   }
   if (count() + static_cast<int>(ranges.size()) > kMost) needed = Barrier::memory;
   if (needed != Barrier::none) read_.count = 0;
-  // Behind an execution barrier what was changed is not visible yet.
+  // After an execution barrier, changes are not visible yet.
   if (needed == Barrier::memory) changed_.count = 0;
   for (const MemoryRange& r : ranges)
     if (touches(r)) among(r.access).note(interval(r));

@@ -1,4 +1,4 @@
-// Which memory was touched since the last barrier, and whether the next operation must wait for it.
+// Tracks the memory accessed since the last barrier, and whether the next operation must wait for it.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -8,25 +8,25 @@
 
 namespace weft::backend::vulkan {
 
-/// What must stand between an operation and those before it.
+/// The barrier needed between an operation and those before it.
 enum class Barrier {
   none,
-  execution,  ///< the earlier ones only read what is now written: order alone is enough
+  execution,  ///< the earlier ones only read what is now written: ordering them is enough
   memory      ///< the earlier ones wrote
 };
 
-/// The intervals of memory touched since the last barrier. Not thread-safe. Cost: linear in their number, which is
+/// The intervals of memory accessed since the last barrier. Not thread-safe. Cost: linear in their number, which is
 /// bounded; nothing is allocated.
 class Hazards {
  public:
-  /// Notes an operation that touches `ranges`; returns the barrier that must come before it.
+  /// Notes an operation that accesses `ranges`; returns the barrier that must come before it.
   ///
   /// After Barrier::memory everything earlier is forgotten. After Barrier::execution earlier writes are still
-  /// remembered: they have not been made visible. Ranges that several operations only read, or only append to, need
-  /// nothing between them.
+  /// remembered, because they have not been made visible. Ranges that several operations only read, or only append to,
+  /// need no barrier between them.
   Barrier add(std::span<const MemoryRange> ranges);
 
-  /// A memory barrier was recorded for another reason.
+  /// Call after a memory barrier that was recorded for another reason.
   void clear() { read_.count = changed_.count = 0; }
   int count() const { return read_.count + changed_.count; }
 
@@ -38,7 +38,7 @@ class Hazards {
     bool appends;
   };
   struct Intervals {
-    /// Whether one has bytes of the range, and not both append.
+    /// Whether an interval overlaps the range, unless both append.
     bool meet(const Interval& range) const;
     void note(const Interval& range);
 
@@ -46,7 +46,7 @@ class Hazards {
     int count = 0;
   };
 
-  // Apart: most ranges are read alone, and those need not be compared with each other.
+  // Reads are kept apart: most ranges are only read, and need not be compared with each other.
   Intervals read_, changed_;
 };
 

@@ -1,4 +1,4 @@
-// Keeping operations, and writing them.
+// Keeps operations, and writes them.
 #include "kept.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ void Kept::make_room() {
 }
 
 void Kept::order(Barrier kind, VkPipelineStageFlags stages) {
-  // One may be left: of an operation that was refused meanwhile, or from behind a measured one.
+  // A barrier may be left over: of an operation that was refused meanwhile, or from after a measured one.
   next_ = {std::max(next_.kind, kind), next_.among | stages};
 }
 
@@ -81,7 +81,7 @@ class Kept::Writer {
   }
   void operator()(const Copy& copy) { vk_.vkCmdCopyBuffer(commands_, copy.from, copy.to, 1, &copy.region); }
   void operator()(const Fill& fill) { vk_.vkCmdFillBuffer(commands_, fill.buffer, fill.at, fill.bytes, fill.pattern); }
-  // Both are copied behind the second: a copy between them would be measured with what stands there.
+  // Both results are copied after the second moment: a copy between them would be measured with the operation.
   void operator()(const Moment& moment) {
     vk_.vkCmdResetQueryPool(commands_, moment.pool, moment.place, 1);
     vk_.vkCmdWriteTimestamp(commands_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, moment.pool, moment.place);

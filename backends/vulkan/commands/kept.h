@@ -1,4 +1,4 @@
-// Operations that a command buffer is still to be given.
+// Operations that are yet to be written into a command buffer.
 #pragma once
 #include <volk.h>
 
@@ -15,34 +15,35 @@ namespace weft::backend::vulkan {
 
 class VulkanDevice;
 
-/// Operations with the barriers before them, to be written into their command buffer many at a time: the driver's code
-/// and what comes before it in a launch then do not take turns in a processor's caches, and another thread may write
-/// them. Not thread-safe. Cost: nothing is allocated once there is room for a batch, some 50 KB: see Submitter::room().
+/// Operations with the barriers before them, to be written into their command buffer many at a time. The driver's code
+/// and weft's then do not take turns in a processor's caches, and another thread may write them. Not thread-safe. Cost:
+/// allocates nothing once there is room for a batch, some 50 KB: see Submitter::room().
 class Kept {
  public:
   bool has_room() const { return operations_.capacity() != 0; }
   void make_room();
 
-  /// A barrier among `stages` before the next operation.
+  /// Orders a barrier among `stages` before the next operation.
   void order(Barrier kind, VkPipelineStageFlags stages);
-  /// The grid is read from a buffer where there is one; `stages` may write it.
+  /// If there is a grid buffer, the grid is read from it; `stages` may write it.
   void launch(VkPipeline pipeline, const Grid& grid, std::span<const std::byte> constants, VkBuffer grid_in,
               VkDeviceSize grid_at, VkPipelineStageFlags stages);
   void copy(VkBuffer to, VkBuffer from, const VkBufferCopy& region);
   void fill(VkBuffer buffer, VkDeviceSize at, VkDeviceSize bytes, std::uint32_t pattern);
-  /// The pool's place gets the moment at which all before has run. Where there is a buffer, it gets what that place and
-  /// the one before it hold, 8 bytes each.
+  /// The pool's place gets the moment at which all earlier work has run. If there is a buffer, it gets the values of
+  /// that place and the one before it, 8 bytes each.
   void moment(VkQueryPool pool, std::uint32_t place, VkBuffer to, VkDeviceSize at);
 
   std::size_t size() const { return operations_.size(); }
-  /// So many that they should be written.
+  /// Whether enough is kept to be written.
   bool full() const { return operations_.size() >= kMost; }
-  /// Gives the command buffer what is kept, a barrier that was ordered last included; nothing is, then.
+  /// Writes the kept operations into the command buffer, and a barrier that was ordered last. Afterwards nothing is
+  /// kept.
   void write(VulkanDevice& device, VkCommandBuffer commands);
-  /// Forgets everything: what comes is for another command buffer.
+  /// Forgets everything: the next operations are for another command buffer.
   void clear();
 
-  /// More than a batch of a stream has, so that it is written whole. A measured operation is three, with its moments.
+  /// Exceeds a stream's batch, so that a batch is written whole. A measured operation counts three, with its moments.
   static constexpr std::size_t kMost = 400;
 
  private:
@@ -52,7 +53,7 @@ class Kept {
     VkBuffer grid_in = VK_NULL_HANDLE;
     VkDeviceSize grid_at = 0;
     VkPipelineStageFlags grid_from = 0;
-    std::uint32_t first = 0, bytes = 0;  ///< its constants, in constants_
+    std::uint32_t first = 0, bytes = 0;  ///< position of its constants in constants_
   };
   struct Copy {
     VkBuffer to = VK_NULL_HANDLE, from = VK_NULL_HANDLE;
@@ -84,7 +85,7 @@ class Kept {
   std::vector<Operation> operations_;
   std::vector<std::byte> constants_;
   Ordered next_;
-  VkPipeline bound_ = VK_NULL_HANDLE;  ///< in the command buffer, by what was written
+  VkPipeline bound_ = VK_NULL_HANDLE;  ///< the pipeline bound in the command buffer by what was written
 };
 
 }  // namespace weft::backend::vulkan

@@ -14,7 +14,7 @@ constexpr std::uint64_t kAlignment = 256;  // of a structure in its buffer, by t
 
 std::uint64_t aligned(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
 
-// One geometry and how a structure of it is built. Not moved: `info` points into it.
+// One geometry and how a structure of it is built. Must not move: `info` points into it.
 struct Build {
   explicit Build(const RayTriangles& t) {
     geometry.geometryType = VK_GEOMETRY_TYPE_TRIANGLES_KHR;
@@ -81,7 +81,7 @@ RayLayout::RayLayout(VulkanDevice& device, std::uint32_t points, std::uint32_t t
   top_bytes = high.accelerationStructureSize;
   top = aligned(bottom_bytes, kAlignment);
   instance = aligned(top + top_bytes, kAlignment);
-  // Allocations begin at multiples of 256; what more a build asks of its scratch memory is found within it.
+  // Allocations begin at multiples of 256; the extra bytes allow for a larger alignment of scratch memory.
   scratch = aligned(instance + sizeof(VkAccelerationStructureInstanceKHR), kAlignment);
   bytes = scratch + std::max(low.buildScratchSize, high.buildScratchSize) + device.adapter().ray_scratch_alignment;
 }

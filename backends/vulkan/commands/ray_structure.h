@@ -1,4 +1,4 @@
-// Acceleration structures: where a ray query finds triangles.
+// Acceleration structures, in which ray queries find triangles.
 #pragma once
 #include <volk.h>
 
@@ -12,8 +12,8 @@ namespace weft::backend::vulkan {
 
 class VulkanDevice;
 
-/// The parts of a structure's memory, as offsets: the one over the triangles, the one over its only instance, that
-/// instance, and what a build works in.
+/// The parts of a structure's memory, as offsets: the structure over the triangles, the one over its only instance,
+/// that instance, and scratch memory of builds.
 struct RayLayout {
   RayLayout(VulkanDevice& device, std::uint32_t num_points, std::uint32_t num_triangles);
 
@@ -25,7 +25,7 @@ struct RayLayout {
   std::uint64_t bytes = 0;
 };
 
-/// Triangles and a single instance of them, where they are: what VK_KHR_ray_query asks for.
+/// Triangles and a single, untransformed instance of them, as VK_KHR_ray_query requires.
 class VulkanRayStructure final : public RayStructure, private DeviceObject {
  public:
   VulkanRayStructure(VulkanDevice& device, std::uint64_t memory, std::uint32_t num_points, std::uint32_t num_triangles);
@@ -36,9 +36,9 @@ class VulkanRayStructure final : public RayStructure, private DeviceObject {
   std::uint64_t number() const override { return top_address_; }
   std::uint64_t memory() const { return memory_; }
   const RayLayout& layout() const { return layout_; }
-  /// What lies at layout().instance when record() is called.
+  /// The instance that must be at layout().instance when record() is called.
   VkAccelerationStructureInstanceKHR instance() const;
-  /// Both builds; `barrier` stands between them.
+  /// Records both builds, with `barrier` between them.
   void record(VkCommandBuffer commands, const RayTriangles& triangles, const std::function<void()>& barrier) const;
 
  private:
@@ -52,7 +52,7 @@ class VulkanRayStructure final : public RayStructure, private DeviceObject {
   std::uint64_t bottom_address_ = 0, top_address_ = 0;
 };
 
-/// Of a Retired::handle.
+/// Destroys a Retired::handle.
 void destroy_ray_structure(VulkanDevice& device, std::uint64_t handle);
 
 }  // namespace weft::backend::vulkan

@@ -1,4 +1,4 @@
-// Recording for others, and what is known of how far they are.
+// Records work for others, and tracks how far its submissions are.
 #include "recordings.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ VulkanRecordings::VulkanRecordings(VulkanDevice& device) : DeviceObject(device),
 
 VulkanRecordings::~VulkanRecordings() { abandon(); }
 
-// The stream of marks is an object of its own, and is abandoned as such.
+// The stream of marks is an object of the device itself, and is abandoned as such.
 void VulkanRecordings::abandon() {
   if (device_.detached()) return;
   for (auto& [ticket, recorded] : recorded_)
@@ -128,8 +128,8 @@ void VulkanRecordings::Submission::close() {
   left.wait(lock, [this] { return waiting == 0; });
 }
 
-// Handles of semaphores that are gone come back for others. Such a one has a lower value than its namesake had when a
-// submission had run, but what was told may be to come: then the semaphore is there.
+// A new semaphore may get the handle of a destroyed one. Its value is lower than its namesake's was when a submission
+// had run; but if that submission is still to come, the semaphore exists.
 std::uint64_t VulkanRecordings::goes_back(Ticket recording, VkSemaphore semaphore, std::uint64_t value) {
   device_.check_alive();
   const auto known = told_.find(semaphore);
@@ -186,14 +186,14 @@ Ticket VulkanRecordings::submitted(Ticket recording, VkSemaphore semaphore, std:
   return last_;
 }
 
-// Whether an earlier submission is known to have run, where `semaphore`, which is there, has reached a value.
+// Whether an earlier submission is known to have run, given that `semaphore`, which exists, has reached a value.
 bool VulkanRecordings::is_over(Submission& earlier, VkSemaphore semaphore, std::uint64_t reached) {
   if (earlier.has_run.load()) return true;
   if (!earlier.semaphore) return marks_.done(earlier.value);
   return earlier.semaphore == semaphore && earlier.value <= reached;
 }
 
-// All that are told apart, which they are not from now on.
+// Takes all submissions that are told apart; from now on they are not.
 std::vector<std::shared_ptr<VulkanRecordings::Submission>> VulkanRecordings::take(Ticket recording) {
   std::vector<std::shared_ptr<Submission>> taken;
   std::erase_if(submissions_, [&](const auto& entry) {
@@ -225,7 +225,7 @@ void VulkanRecordings::end(Ticket recording) {
   const auto submissions = take(recording);
   const Recorded recorded = std::move(at->second);
   recorded_.erase(at);
-  // Nobody else uses the arguments.
+  // Nobody else uses the arguments, so they are freed at once.
   struct Free {
     VulkanDevice& device;
     const Recorded& recorded;
@@ -256,7 +256,7 @@ bool VulkanRecordings::has_run(Submission& latest) {
   return true;
 }
 
-// Empty where nothing is to be waited for.
+// Empty if there is nothing to wait for.
 std::function<void()> VulkanRecordings::waiting_for(const std::shared_ptr<Submission>& latest) {
   if (latest->has_run.load()) return {};
   if (latest->semaphore) return [&device = device_, latest] { latest->wait(device); };
@@ -270,7 +270,7 @@ std::function<void()> VulkanRecordings::waiting_for(const std::shared_ptr<Submis
 
 void VulkanRecordings::start(Ticket ticket) {
   device_.check_alive();
-  // Submitted before what comes now is.
+  // find() refuses a recording that is not submitted; whatever comes now is submitted after it.
   (void)find(ticket);
 }
 

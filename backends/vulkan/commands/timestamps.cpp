@@ -1,4 +1,4 @@
-// Query pools, and ticks into nanoseconds.
+// Query pools, and the conversion of ticks into nanoseconds.
 #include "timestamps.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ void VulkanTimestamps::abandon() {
   pool_ = VK_NULL_HANDLE;
 }
 
-// Whether a launch had workgroups is known when it has run.
+// Only after the launch has run is it known whether it had workgroups.
 void VulkanTimestamps::write_second(Commands& commands, std::uint32_t first, std::uint64_t grid_at) {
   commands.moment(pool_, first + 1, results_.address + first * sizeof(std::uint64_t));
   finds_grid_[first] = grid_at != 0;
@@ -66,7 +66,7 @@ std::int64_t QueueClock::follow(std::uint64_t ticks, std::uint32_t bits, double 
   std::lock_guard lock(mutex_);
   if (!any_) last_ = ticks;
   any_ = true;
-  // The difference, as a number of that many bits with a sign.
+  // The difference, as a signed number of `bits` bits.
   const std::uint32_t unused = 64 - bits;
   total_ += static_cast<std::int64_t>((ticks - last_) << unused) >> unused;
   last_ = ticks;

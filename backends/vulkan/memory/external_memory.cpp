@@ -1,4 +1,4 @@
-// Memory that others own, or that they are given a share of.
+// Memory that others own, or that is shared with them.
 #include <fmt/format.h>
 
 #include "../../../frontend/support/error.h"
@@ -8,7 +8,7 @@ namespace weft::backend::vulkan {
 
 namespace {
 
-// Kernels and copies go to it.
+// Kernels and copies access the buffer.
 void check_usage(VkBufferUsageFlags usage, const char* what) {
   struct Flag {
     VkBufferUsageFlags bit;
@@ -22,7 +22,7 @@ void check_usage(VkBufferUsageFlags usage, const char* what) {
                   fmt::format("{} was made without {}: kernels and copies need it", what, f.name));
 }
 
-// Vulkan leaves a descriptor that it refuses to the caller; this driver closes it all the same.
+// Vulkan leaves a refused descriptor to the caller; this driver closes it all the same.
 bool closes_what_it_refuses(VkPhysicalDevice adapter) {
   VkPhysicalDeviceDriverProperties driver{};
   driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
@@ -39,7 +39,7 @@ Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t byt
   check_usage(usage, "a VkBuffer is wrapped that");
   if (offset % 4 || bytes % 4)
     invalid(fmt::format("{} bytes at offset {} of a VkBuffer are wrapped: both must be multiples of 4", bytes, offset));
-  VkMemoryRequirements whole{};  // its size is that of the buffer at least
+  VkMemoryRequirements whole{};  // its size is at least that of the buffer
   vk_.vkGetBufferMemoryRequirements(device_, buffer, &whole);
   if (offset > whole.size || bytes > whole.size - offset)
     invalid(fmt::format("{} bytes at offset {} of a VkBuffer are wrapped, which has {} at most", bytes, offset,
@@ -67,13 +67,14 @@ void Memory::refuse_twice(const std::string& what) const {
                   what, adapter_.info.name));
 }
 
-// Two arrays on the same memory would not know of each other's work, and commands on one would name the other's buffer.
+// Refuses overlapping pages: two arrays on the same memory would not know of each other's work, and commands on one
+// would name the other's buffer.
 void Memory::enter(Page& page, const std::string& what) {
   if (overlapped(page)) refuse_twice(what);
   by_address_[page.address] = &page;
 }
 
-// A page that is there already and has bytes of this one, or null.
+// An existing page that overlaps this one, or null.
 const Memory::Page* Memory::overlapped(const Page& page) const {
   auto after = by_address_.upper_bound(page.address);
   if (after != by_address_.begin()) {
@@ -89,7 +90,7 @@ void Memory::require_sharing() const {
                                                     adapter_.info.name, adapter_.info.adapter));
 }
 
-// Makes buffer and memory of a page. What was made of them stays in the page when something fails.
+// Makes buffer and memory of a page. If a step fails, what was made stays in the page.
 VkResult Memory::bind_shared(Page& page, const void* how, std::uint32_t type, std::uint64_t bytes) {
   VkExternalMemoryBufferCreateInfo external{};
   external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
@@ -105,7 +106,7 @@ VkResult Memory::bind_shared(Page& page, const void* how, std::uint32_t type, st
   vk_.vkGetBufferMemoryRequirements(device_, page.buffer, &needs);
   if (bytes == 0) bytes = needs.size;
   if (type == kOwnType) {
-    // Unless what can be exported may not lie there.
+    // Exportable memory may not be allowed in that type.
     const std::uint32_t own = groups_[int(MemoryKind::device)].type;
     type = needs.memoryTypeBits >> own & 1 ? own : kLocalType;
   }
@@ -157,7 +158,7 @@ Allocation Memory::allocate_shared(std::uint64_t bytes) {
   return hand_out_own(kWrapped, std::move(page), bytes);
 }
 
-// A page of device memory like make_plain()'s, which can be exported.
+// Makes an exportable page of device memory, as make_plain() does a plain one.
 bool Memory::make_shared(Page& page, const Group& group) {
   page.usage = adapter_.buffer_usage();
   page.dedicated = true;
@@ -176,8 +177,8 @@ Memory::Page* Memory::page_at(std::uint64_t address) {
   return page && address - page->address < page->bytes ? page : nullptr;
 }
 
-// A descriptor of memory that is here: the driver's, or another of that with which it came. (Vulkan lets memory be
-// imported and exported at once. NVIDIA's driver then makes new memory, and says nothing.)
+// A descriptor of local memory: from the driver, or a duplicate of the one with which it was imported. (Vulkan lets
+// memory be imported and exported at once. NVIDIA's driver then makes new memory, and says nothing.)
 FileDescriptor Memory::descriptor_of(const Page& page) {
   if (!page.imported.is_empty()) {
     FileDescriptor another = page.imported.duplicate();
@@ -213,7 +214,7 @@ SharedMemory Memory::share(std::uint64_t address) {
   require_sharing();
   std::lock_guard lock(mutex_);
   const Page* const page = page_at(address);
-  // A page of many arrays is nobody's to give away.
+  // A page of many arrays cannot be shared for one of them.
   if (!page || page->shared_bytes == 0 || page->group != kWrapped)
     throw Error(ErrorKind::invalid_argument,
                 "memory is shared that was not made to be: arrays from shareable() and import_memory() can");
@@ -239,7 +240,8 @@ PageAttachment Memory::attach(std::uint64_t address, const MakeAttachment& make)
   std::shared_ptr<void> made = make(std::move(shared));
   std::lock_guard lock(mutex_);
   Page& page = find();
-  if (!page.attached) page.attached.swap(made);  // else another thread's is there, and this one goes after the lock
+  if (!page.attached)
+    page.attached.swap(made);  // otherwise another thread's is there, and this one goes after the lock
   return {page.attached, page.address};
 }
 
@@ -249,14 +251,14 @@ bool Memory::shares(std::uint64_t address) {
   return adapter_.memory_fd && page && page->shared_bytes > 0;
 }
 
-// Takes the descriptor over where the driver does. What was made goes again when something fails.
+// Imports memory. The driver owns the descriptor if it succeeds; whatever was made goes if a step fails.
 VkResult Memory::import_descriptor(Page& page, FileDescriptor& fd, std::uint32_t type, std::uint64_t bytes) {
   VkImportMemoryFdInfoKHR import{};
   import.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
   import.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
   import.fd = fd.get();
   const VkResult result = page.bytes ? bind_shared(page, &import, type, bytes) : VK_ERROR_INVALID_EXTERNAL_HANDLE;
-  // With the memory made, the descriptor is the driver's.
+  // Once the memory is made, the descriptor is the driver's.
   const bool asked = page.shared_bytes > 0;
   if (page.memory || (asked && result != VK_SUCCESS && closes_what_it_refuses(adapter_.handle))) fd.release();
   if (result != VK_SUCCESS) {
@@ -266,7 +268,7 @@ VkResult Memory::import_descriptor(Page& page, FileDescriptor& fd, std::uint32_t
   return result;
 }
 
-// Drivers may give the memory behind two descriptors one place.
+// Drivers may map the memory of two descriptors to one address.
 void Memory::enter_import(Page& page, int fd) {
   try {
     enter(page, fmt::format("{} bytes of memory behind file descriptor {} are imported", page.bytes, fd));
@@ -288,7 +290,7 @@ Allocation Memory::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) {
     throw Error(ErrorKind::unsupported,
                 fmt::format("{} bytes of memory behind file descriptor {} are not memory for {} ({}): {}", bytes,
                             number, adapter_.info.name, adapter_.info.adapter, to_string(result)));
-  page->shared_bytes = 0;  // it is another's to share
+  page->shared_bytes = 0;  // only its owner may share it
   enter_import(*page, number);
   return hand_out_own(kWrapped, std::move(page), bytes);
 }
@@ -305,7 +307,7 @@ Allocation Memory::import_shared(SharedMemory&& memory, std::uint64_t array_byte
     invalid(fmt::format("memory is imported that another adapter or driver than that of {} ({}) has shared",
                         adapter_.info.name, adapter_.info.adapter));
   check_usage(memory.buffer_usage, "memory is imported whose buffer");
-  // The buffer must be made as it was there.
+  // The buffer must be made with the exporter's usage.
   if (memory.buffer_usage & ~adapter_.buffer_usage() & kRayUsage)
     invalid(fmt::format("memory is imported whose buffer serves hardware ray queries, which {} ({}) has not turned on",
                         adapter_.info.name, adapter_.info.adapter));
@@ -317,13 +319,13 @@ Allocation Memory::import_shared(SharedMemory&& memory, std::uint64_t array_byte
   const int fd = memory.fd.get();
   FileDescriptor kept = memory.fd.duplicate();
   std::lock_guard lock(mutex_);
-  // One that is not open is the driver's to refuse.
+  // The driver refuses a descriptor that is not open.
   const VkResult result = import_descriptor(*page, memory.fd, memory.memory_type, memory.bytes);
   if (result != VK_SUCCESS)
     invalid(fmt::format("file descriptor {} with {} bytes of memory type {} is not memory for {} ({}): {}", fd,
                         memory.bytes, memory.memory_type, adapter_.info.name, adapter_.info.adapter,
                         to_string(result)));
-  if (kept.is_empty()) page->shared_bytes = 0;  // no file could be opened to share it again
+  if (kept.is_empty()) page->shared_bytes = 0;  // no duplicate could be opened for sharing it again
   page->imported = std::move(kept);
   enter_import(*page, fd);
   const std::uint64_t bytes = page->bytes;

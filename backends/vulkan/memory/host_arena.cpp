@@ -1,4 +1,4 @@
-// Blocks, and what is given out of them.
+// Blocks, and the allocations in them.
 #include "host_arena.h"
 
 #include <algorithm>
@@ -10,16 +10,16 @@ namespace weft::backend::vulkan {
 
 struct HostArena::Block {
   std::size_t bytes = 0;
-  std::size_t used = 0;  ///< from its beginning, this header included
-  std::size_t live = 0;  ///< allocations that were not given back
+  std::size_t used = 0;  ///< bytes from the block's beginning, header included
+  std::size_t live = 0;  ///< allocations that were not returned
 };
 
 namespace {
-// In front of each allocation: its size, for reallocation alone.
+// The size of each allocation precedes it; only reallocation needs it.
 constexpr std::size_t kPrefix = 16;
 constexpr std::size_t kFirst = 64;
 
-// To a multiple of a power of two, as all alignments are (Vulkan 1.2, 11.1).
+// Rounds up to a power of two, as all alignments are (Vulkan 1.2, 11.1).
 std::size_t rounded(std::size_t value, std::size_t to) { return (value + to - 1) & ~(to - 1); }
 }  // namespace
 
@@ -27,7 +27,7 @@ HostArena::HostArena() {
   callbacks_.pUserData = this;
   callbacks_.pfnAllocation = [](void* self, std::size_t bytes, std::size_t alignment,
                                 VkSystemAllocationScope) -> void* {
-    return static_cast<HostArena*>(self)->allocate(bytes, alignment);  // of nothing too, as malloc: drivers ask
+    return static_cast<HostArena*>(self)->allocate(bytes, alignment);  // also 0 bytes, as malloc: drivers ask for it
   };
   callbacks_.pfnReallocation = [](void* self, void* old, std::size_t bytes, std::size_t alignment,
                                   VkSystemAllocationScope) -> void* {
@@ -54,7 +54,7 @@ HostArena::Block* HostArena::block_of(void* memory) {
   return reinterpret_cast<Block*>(reinterpret_cast<std::uintptr_t>(memory) & ~std::uintptr_t(kBlockBytes - 1));
 }
 
-// Null where there is no memory: a callback must not throw.
+// Null if memory is exhausted: a callback must not throw.
 HostArena::Block* HostArena::add_block(std::size_t bytes) {
   void* const memory = ::operator new(bytes, std::align_val_t(kBlockBytes), std::nothrow);
   if (!memory) return nullptr;
@@ -72,8 +72,9 @@ HostArena::Block* HostArena::add_block(std::size_t bytes) {
 
 void* HostArena::allocate(std::size_t bytes, std::size_t alignment) {
   alignment = std::max(alignment, kPrefix);
-  bytes = std::max<std::size_t>(bytes, 1);  // or nothing at the end of a block would seem to lie in the next one
-  // What begins in the first kBlockBytes of a block belongs to it.
+  bytes =
+      std::max<std::size_t>(bytes, 1);  // an empty allocation at the end of a block would seem to be in the next one
+  // An allocation belongs to the block in whose first kBlockBytes it begins.
   if (alignment > kBlockBytes / 4 || bytes > SIZE_MAX / 2) return nullptr;
   const bool large = bytes > kBlockBytes / 4;
   Block* block = current_;

@@ -1,4 +1,4 @@
-// Memory of the host in which a driver keeps the commands that it records.
+// Host memory in which a driver keeps the commands that it records.
 #pragma once
 #include <volk.h>
 
@@ -7,16 +7,15 @@
 
 namespace weft::backend::vulkan {
 
-/// Allocation callbacks for one command pool, in blocks that are used again and again.
+/// Allocation callbacks for one command pool, in blocks that are reused.
 ///
-/// Strategy: drivers that keep commands as a list (Mesa's software device does) ask for memory several times for each,
-/// and give all of it back one by one when the pool is reset: on the host that is most of what a launch costs. Here an
-/// allocation moves a pointer along a block, and a block whose last allocation has been given back is used anew. Blocks
-/// begin at multiples of their size, so that the address alone says which block counts one less: nothing of what is
-/// freed is read.
+/// Strategy: drivers that keep commands as a list (as Mesa's software device does) allocate several times per command,
+/// and free everything one by one when the pool is reset; on the host that is most of a launch's cost. Here an
+/// allocation moves a pointer along a block, and a block whose last allocation has been freed is reused. Blocks begin
+/// at multiples of their size, so the address alone tells which block counts one less: freed memory is not read.
 ///
-/// A driver calls them only while it is called itself (Vulkan 1.2, 11.1), and who calls it with a command pool sees to
-/// it that nobody else does: there are no locks. Must outlive its pool.
+/// A driver calls these only while it is called itself (Vulkan 1.2, 11.1), and calls with a command pool are externally
+/// synchronised, so there are no locks. Must outlive its pool.
 class HostArena {
  public:
   HostArena();
@@ -27,7 +26,7 @@ class HostArena {
   const VkAllocationCallbacks* callbacks() const { return &callbacks_; }
 
   static constexpr std::size_t kBlockBytes = 64 << 10;
-  /// Of blocks, those that wait for use among them.
+  /// Number of blocks, idle ones included.
   std::size_t blocks() const { return blocks_.size(); }
 
  private:

@@ -1,4 +1,4 @@
-// Memory of the host as device memory, without a copy (VK_EXT_external_memory_host).
+// Host memory as device memory, without a copy (VK_EXT_external_memory_host).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ Allocation Memory::wrap(std::byte* memory, std::uint64_t bytes) {
   if (align == 0)
     throw Error(ErrorKind::unsupported,
                 fmt::format("{} ({}) lacks VK_EXT_external_memory_host", adapter_.info.name, adapter_.info.adapter));
-  // Whole pages of the host: what else lies in them is the process's own, and no kernel has its address.
+  // Whole pages of the host are imported: the rest of them is the process's own, and no kernel has its address.
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   const std::uint64_t before = begin % align;
   auto page = std::make_unique<Page>();
@@ -39,7 +39,7 @@ Allocation Memory::wrap(std::byte* memory, std::uint64_t bytes) {
     if (!import(*page))
       throw Error(ErrorKind::unsupported, fmt::format("{} ({}) cannot use the {} bytes of the host's memory at {:#x}",
                                                       adapter_.info.name, adapter_.info.adapter, bytes, begin));
-    // Of the buffer, what was wrapped: what lies before and behind it in the same pages may be wrapped as well.
+    // Only the wrapped part of the buffer counts: what surrounds it in the same pages may be wrapped as well.
     page->offset = before;
     page->address += before;
     page->host = memory;
@@ -52,7 +52,7 @@ Allocation Memory::wrap(std::byte* memory, std::uint64_t bytes) {
   return hand_out_own(kWrapped, std::move(page), bytes);
 }
 
-// Makes buffer and memory of a page whose place on the host is known. What was made of them stays in the page.
+// Makes buffer and memory of a page whose host address is known. Whatever was made stays in the page.
 bool Memory::import(Page& page) {
   constexpr VkExternalMemoryHandleTypeFlagBits kType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
   VkExternalMemoryBufferCreateInfo external{};

@@ -1,4 +1,4 @@
-// Pages of device memory: which type, how large, and when they go back to the driver.
+// Pages of device memory: their types, their sizes, and when they go back to the driver.
 #include "memory.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ std::uint64_t round_up(std::uint64_t bytes) {
   return (bytes + Suballocator::kAlignment - 1) / Suballocator::kAlignment * Suballocator::kAlignment;
 }
 
-// A handle is never 0: two bits of group, one that says "a page of its own", and the index above them.
+// A handle is never 0: two bits of group, a bit for "a page of its own", and the index above them.
 std::uint64_t make_handle(int group, bool own, std::uint32_t index) {
   return (std::uint64_t(index) + 1) << 3 | std::uint64_t(own) << 2 | std::uint64_t(group);
 }
@@ -36,8 +36,8 @@ VkBuffer make_buffer(const Adapter& adapter, VkDevice device, const VolkDeviceTa
   return vk.vkCreateBuffer(device, &create, nullptr, &buffer) == VK_SUCCESS ? buffer : VK_NULL_HANDLE;
 }
 
-/// Whether so many bytes can lie there. A driver that has run out may call it a success all the same, and hand out
-/// nothing, or what a call of the system gives for an error: all ones.
+/// Whether so many bytes can be at an address. A driver that has run out may report success all the same, and return 0
+/// or the system's error value: all ones.
 bool can_be_memory(std::uint64_t address, std::uint64_t bytes) { return address != 0 && bytes <= ~address; }
 
 }  // namespace
@@ -48,8 +48,8 @@ Memory::Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& v
       vk_(vk),
       max_page_(tuning.page_bytes),
       share_pages_(adapter.shares_pages || (adapter.memory_fd && tuning.share_pages)) {
-  // All pages are buffers of the same usage, so one small buffer tells which types they may lie in. What can be
-  // exported has types of its own: on NVIDIA's devices none that the host maps.
+  // All pages are buffers of the same usage, so one small buffer tells which types they may use. Exportable buffers
+  // have types of their own: on NVIDIA's devices none that the host maps.
   const auto usable = [&](const void* next) {
     const VkBuffer probe = make_buffer(adapter_, device_, vk_, Suballocator::kAlignment, next);
     VkMemoryRequirements needs{};
@@ -68,9 +68,9 @@ Memory::Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& v
   own.cached = own.cached && tuning.map_device && tuning.cache_device;
 }
 
-// On a heap, or on any (-1); -1 when there is none.
+// Finds a type on a heap, or on any (-1); -1 if there is none.
 int Memory::find_type(std::uint32_t usable, VkMemoryPropertyFlags wanted, int heap) const {
-  // Types that some device extension must unlock, such as device-coherent memory of AMD, are not for us.
+  // Types that a device extension must unlock, such as AMD's device-coherent memory, are not used.
   constexpr VkMemoryPropertyFlags kPlain = kLocal | kMapped | kCached;
   const VkPhysicalDeviceMemoryProperties& p = adapter_.memory;
   for (std::uint32_t i = 0; i < p.memoryTypeCount; ++i) {
@@ -111,7 +111,7 @@ void Memory::choose_types(std::uint32_t usable, std::uint32_t usable_by_pages) {
     group.heap = type.heapIndex;
     group.host_visible = (type.propertyFlags & kMapped) == kMapped;
     group.cached = group.host_visible && (type.propertyFlags & kCached);
-    // A small heap must not be used up by one page of each kind.
+    // One page of each kind must not use up a small heap.
     const std::uint64_t share = std::max<std::uint64_t>(p.memoryHeaps[group.heap].size / 16, 1 << 20);
     group.page_bytes = std::min({max_page_, share, adapter_.info.max_allocation});
     group.page_bytes = group.page_bytes / Suballocator::kAlignment * Suballocator::kAlignment;
@@ -208,7 +208,8 @@ void Memory::free(std::uint64_t handle) {
   }
   const std::uint32_t region = group.pieces.free(index);
   if (!group.pieces.empty(region)) return;
-  // One empty page stays, so that a program that frees all and allocates again does not go to the driver each time.
+  // One empty page stays, so that a program that frees everything and allocates again does not call the driver each
+  // time.
   if (group.empty == kNoRegion) {
     group.empty = region;
     return;
@@ -233,18 +234,18 @@ bool Memory::give_back_empty(Group& group) {
 }
 
 std::unique_ptr<Memory::Page> Memory::make_page(Group& group, MemoryKind kind, std::uint64_t bytes) {
-  // Software drivers promise more than there is and fail when it is touched, so the budget is checked here.
+  // Software drivers promise more memory than exists and fail when it is touched, so the budget is checked here.
   if (bytes > available_locked(group)) return nullptr;
   auto page = std::make_unique<Page>();
   page->group = int(kind);
   page->bytes = bytes;
-  // A software device's own memory comes in the system's small pages.
+  // A software device's own memory would use the system's small pages.
   const bool share = kind == MemoryKind::device && share_pages_;
   const bool large = kind == MemoryKind::device && group.host_visible && adapter_.info.software &&
                      bytes >= platform::kLargePageBytes && adapter_.host_import_alignment > 0;
   const bool made = (share && make_shared(*page, group)) || (!share && large && make_large(*page));
   if (!made && !make_plain(*page, group)) return nullptr;
-  if (overlapped(*page)) {  // nobody's memory twice
+  if (overlapped(*page)) {  // no memory may have two owners
     destroy(*page);
     return nullptr;
   }
@@ -294,7 +295,7 @@ bool Memory::map(Page& page, const Group& group) {
   return true;
 }
 
-// Asks for the address of a page that begins at an offset of its buffer.
+// Queries the address of a page that begins at an offset of its buffer.
 bool Memory::locate(Page& page, std::uint64_t from) {
   VkBufferDeviceAddressInfo info{};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
@@ -325,7 +326,7 @@ void Memory::bury() {
     any_dead_.store(false);
   }
   for (const auto& page : dead) {
-    page->attached.reset();  // before the memory that it stands on
+    page->attached.reset();  // before the memory that it uses
     destroy(*page);
   }
 }
@@ -360,7 +361,7 @@ std::uint64_t Memory::available_locked(const Group& group) {
   properties.pNext = &budget;
   vkGetPhysicalDeviceMemoryProperties2(adapter_.handle, &properties);
   const std::uint64_t most = std::min(size, budget.heapBudget[group.heap]);
-  // Some drivers count only what was touched; what this device holds is taken for sure.
+  // Some drivers count only memory that was touched; what this device holds is counted for certain.
   return most - std::min(most, std::max(budget.heapUsage[group.heap], held_[group.heap]));
 }
 

@@ -19,7 +19,7 @@
 
 namespace weft::backend::vulkan {
 
-/// Where an address lies, in Vulkan's terms.
+/// An address as buffer and offset.
 struct Place {
   VkBuffer buffer = VK_NULL_HANDLE;
   VkDeviceSize offset = 0;
@@ -30,14 +30,14 @@ struct Place {
 
 /// See Tuning.
 struct MemoryTuning {
-  std::uint64_t page_bytes;  ///< of the largest page: requests beyond it get a page of their own
+  std::uint64_t page_bytes;  ///< the largest shared page: larger requests get a page of their own
   bool map_device;           ///< false: device memory is used as if the host could not reach it
-  bool cache_device;         ///< false: mapped device memory is used as if the host's caches left it out
-  bool share_pages;          ///< pages can be exported, where the device can at all, as on Adapter::shares_pages
+  bool cache_device;         ///< false: mapped device memory is used as if the host did not cache it
+  bool share_pages;          ///< makes pages exportable where the device can, as Adapter::shares_pages does
 };
 
 /// The memory of one device. Each page is one VkDeviceMemory and one VkBuffer with an address; host-visible ones stay
-/// mapped. Thread-safe. Frees at once: deferring is the device's business.
+/// mapped. Thread-safe. Frees at once: deferring is up to the device.
 class Memory {
  public:
   static constexpr std::uint64_t kPageBytes = 64ull << 20;
@@ -47,51 +47,51 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  /// From pages that are there.
+  /// Allocates from existing pages.
   std::optional<Allocation> find(std::uint64_t bytes, MemoryKind kind);
-  /// From a new page; nothing when the device has no room, even after empty pages were given back.
+  /// Allocates from a new page; nothing if the device has no room, even after empty pages were released.
   std::optional<Allocation> grow(std::uint64_t bytes, MemoryKind kind);
-  /// Memory of the host, as a page of its own: a part of a buffer that begins and ends with the host's pages around it.
-  /// Errors: Error(unsupported) when the device cannot use this memory, or any; Error(invalid_argument) for a part of
-  /// what is memory of the device already.
+  /// Makes host memory a page of its own: a part of a buffer that spans whole host pages.
+  /// Errors: Error(unsupported) if the device cannot use this memory, or any; Error(invalid_argument) if it overlaps
+  /// memory of the device.
   Allocation wrap(std::byte* memory, std::uint64_t bytes);
-  /// A piece of another's buffer, which stays its owner's.
-  /// Errors: Error(invalid_argument) for a part of what is memory of the device already.
+  /// Makes a piece of another's buffer memory of the device. The buffer stays its owner's.
+  /// Errors: Error(invalid_argument) if it overlaps memory of the device.
   Allocation wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t bytes, VkBufferUsageFlags usage);
-  /// Memory of its own that others can be given.
+  /// Allocates memory in a page of its own that can be shared.
   /// Errors: Error(unsupported) where the device cannot share memory; Error(out_of_memory).
   Allocation allocate_shared(std::uint64_t bytes);
   SharedMemory share(std::uint64_t address);
-  /// Takes the descriptor over when it succeeds.
+  /// Imports a buffer. Takes over the descriptor if it succeeds.
   /// Errors: Error(unsupported); Error(invalid_argument) for what is not memory for this device, or a buffer of fewer
   /// bytes than an array needs.
   Allocation import_shared(SharedMemory&& memory, std::uint64_t array_bytes);
-  /// Memory that another interface to the same GPU has exported: its first `bytes`. Takes the descriptor over when it
-  /// succeeds. Errors: as import_shared().
+  /// Imports the first `bytes` of memory that another interface to the same GPU has exported. Takes over the descriptor
+  /// if it succeeds. Errors: as import_shared().
   Allocation import_foreign(FileDescriptor&& fd, std::uint64_t bytes);
-  /// What was attached to the page of an address, or what `make` makes of its memory now. It is dropped when the page
-  /// goes back to the driver, before that. `make` is called without a lock; what two threads make at once, one keeps.
-  /// Errors: Error(unsupported) for memory that cannot be exported; what `make` throws.
+  /// The attachment of the page at an address, made by `make` if there is none. It is dropped before the page goes back
+  /// to the driver. `make` is called without a lock; if two threads make one at once, one is kept.
+  /// Errors: Error(unsupported) for memory that cannot be exported; whatever `make` throws.
   PageAttachment attach(std::uint64_t address, const MakeAttachment& make);
-  /// Whether memory at an address can be attached to.
+  /// Whether memory at an address can have an attachment.
   bool shares(std::uint64_t address);
   void free(std::uint64_t handle);
-  /// Ends pages with attachments that have come free since. Their end is another interface's, which may wait: the
-  /// caller holds no lock that other threads need.
+  /// Ends freed pages with attachments. Ending these is another interface's work and may wait, so the caller holds no
+  /// lock that other threads need.
   void bury();
   static bool is_wrapped(std::uint64_t handle) { return handle != 0 && (handle & 3) == kWrapped; }
 
   /// The page and offset of an address.
-  /// Errors: Error(invalid_argument) when the bytes do not lie in one page of this device.
+  /// Errors: Error(invalid_argument) if the bytes are not in one page of this device.
   Place resolve(std::uint64_t address, std::uint64_t bytes);
 
   /// Bytes that the heap of this kind still has, as far as the driver tells.
   std::uint64_t available(MemoryKind kind);
   /// Throws Error(out_of_memory) for a request that cannot be met.
   [[noreturn]] void refuse(std::uint64_t bytes, MemoryKind kind);
-  /// Memory of this kind is mapped.
+  /// Whether memory of this kind is mapped.
   bool host_visible(MemoryKind kind) const { return groups_[int(kind)].host_visible; }
-  /// And the host reads it fast.
+  /// Whether the host also reads it fast.
   bool cached(MemoryKind kind) const { return groups_[int(kind)].cached; }
 
   /// Pages held, for tests.
@@ -103,23 +103,23 @@ class Memory {
     VkBuffer buffer = VK_NULL_HANDLE;
     std::uint64_t address = 0, bytes = 0;
     std::byte* host = nullptr;
-    bool large = false;  ///< memory of the process in large pages, see make_large()
+    bool large = false;  ///< process memory in large pages, see make_large()
     int group = 0;
-    // Of wrapped ones
+    // Members of wrapped pages
     std::uint64_t offset = 0;  // in the buffer
     VkBufferUsageFlags usage = 0;
-    bool others = false;               // the buffer, and its memory
-    std::uint64_t shared_bytes = 0;    // of the memory, where it can be shared
-    std::uint32_t type = 0;            // of it
-    bool dedicated = false;            // to the buffer
-    FileDescriptor imported{};         // of what came from elsewhere: another one of it
+    bool others = false;               // others own the buffer and its memory
+    std::uint64_t shared_bytes = 0;    // size of the memory, if it can be shared
+    std::uint32_t type = 0;            // of the memory
+    bool dedicated = false;            // the memory, to the buffer
+    FileDescriptor imported{};         // duplicate of the descriptor of imported memory
     std::shared_ptr<void> attached{};  // see attach()
   };
 
   static constexpr std::uint32_t kNoRegion = ~0u;
-  // In the place of a memory type: that of MemoryKind::device, and the first that is the device's own.
+  // Stand for memory types: that of MemoryKind::device, and the first device-local one.
   static constexpr std::uint32_t kOwnType = ~0u, kLocalType = ~0u - 1;
-  static constexpr int kWrapped = 3;  // the group behind those of the kinds: what was not allocated here
+  static constexpr int kWrapped = 3;  // the group after those of the kinds: memory that was not allocated here
 
   // All pages of one kind, or all that were not allocated here.
   struct Group {
@@ -128,10 +128,10 @@ class Memory {
     std::uint64_t page_bytes = 0;
     Suballocator pieces;
     std::vector<std::unique_ptr<Page>> shared;  // by the suballocator's region
-    std::vector<std::unique_ptr<Page>> own;     // pages with one allocation each; null where given back
+    std::vector<std::unique_ptr<Page>> own;     // one allocation each; null: released
     std::vector<std::uint32_t> own_free;        // indices of nulls in `own`
-    std::unique_ptr<Page> spare_own;            // the last that came free, kept for the next of its size
-    std::uint32_t empty = kNoRegion;            // the one shared page without an allocation that is kept
+    std::unique_ptr<Page> spare_own;            // the last that was freed, kept for the next request of its size
+    std::uint32_t empty = kNoRegion;            // the one kept shared page without an allocation
   };
 
   void choose_types(std::uint32_t usable, std::uint32_t usable_by_pages);

@@ -1,4 +1,4 @@
-// Splitting and joining pieces of pages.
+// Splits and joins pieces of pages.
 #include "suballocator.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ std::optional<Suballocator::Piece> Suballocator::allocate(std::uint64_t bytes) {
     if (node.after != kNone) nodes_[node.after].before = rest;
     node.after = rest;
     node.bytes = rounded;
-    // The map's own node is used again: splitting is the common case.
+    // The map's node is reused, because splitting is the common case.
     entry.key() = key(tail);
     entry.mapped() = rest;
     free_.insert(std::move(entry));
@@ -69,7 +69,7 @@ std::optional<Suballocator::Piece> Suballocator::allocate(std::uint64_t bytes) {
   return Piece{id, nodes_[id].region, nodes_[id].offset};
 }
 
-// Adds the free piece `right` to `left`, which lies before it.
+// Adds the free piece `right` to `left`, which precedes it.
 void Suballocator::join(std::uint32_t left, std::uint32_t right) {
   Node& a = nodes_[left];
   const Node& b = nodes_[right];

@@ -1,4 +1,4 @@
-// Offsets within pages: best fit, with neighbours joined when they come free.
+// Offsets within pages: best fit, with neighbours joined when they are freed.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -9,13 +9,13 @@
 
 namespace weft::backend::vulkan {
 
-/// Hands out pieces of numbered regions. Knows nothing of what the regions are. Not thread-safe.
+/// Allocates pieces of numbered regions, whatever the regions are. Not thread-safe.
 /// Cost: O(log n) per call in the number of free pieces.
 class Suballocator {
  public:
   static constexpr std::uint64_t kAlignment = 256;
 
-  /// A piece in use. `id` names it for free().
+  /// A piece in use. free() takes its `id`.
   struct Piece {
     std::uint32_t id = 0;
     std::uint32_t region = 0;
@@ -26,13 +26,13 @@ class Suballocator {
   Suballocator(const Suballocator&) = delete;
   Suballocator& operator=(const Suballocator&) = delete;
 
-  /// `bytes` is a multiple of kAlignment. \return the region's number; numbers of removed regions return.
+  /// `bytes` is a multiple of kAlignment. \return the region's number; numbers of removed regions are reused.
   std::uint32_t add_region(std::uint64_t bytes);
   /// The region must be empty.
   void remove_region(std::uint32_t region);
   bool empty(std::uint32_t region) const;
 
-  /// The smallest free piece that holds `bytes` (more than 0), the rest of it staying free; or nothing.
+  /// The smallest free piece that holds `bytes` (more than 0), whose rest stays free; or nothing.
   std::optional<Piece> allocate(std::uint64_t bytes);
   /// \return the region of the piece.
   std::uint32_t free(std::uint32_t id);
@@ -48,7 +48,7 @@ class Suballocator {
     std::uint32_t region = 0, before = kNone, after = kNone;
     bool used = false;
   };
-  // Size first: lower_bound() is the best fit, and the lowest among equals.
+  // Sorted by size first: lower_bound() is the best fit, and the lowest among equals.
   using Key = std::pair<std::uint64_t, std::pair<std::uint32_t, std::uint64_t>>;
 
   Key key(const Node& node) const { return {node.bytes, {node.region, node.offset}}; }
@@ -57,7 +57,7 @@ class Suballocator {
 
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> unused_nodes_;
-  std::vector<std::uint32_t> first_;  // of each region, kNone for removed ones
+  std::vector<std::uint32_t> first_;  // by region; kNone for removed ones
   std::pmr::unsynchronized_pool_resource pool_;
   std::pmr::map<Key, std::uint32_t> free_{&pool_};
   std::uint64_t used_ = 0;

@@ -6,7 +6,7 @@
 namespace weft::backend::vulkan {
 
 namespace {
-// Without any allocation to trigger it, the device is asked for its progress once in so many drops.
+// Without an allocation to trigger it, the device is asked for its progress once per so many drops.
 constexpr std::size_t kPollEvery = 64;
 }  // namespace
 
@@ -100,7 +100,7 @@ std::vector<Need> Retirement::submitted() {
   return all;
 }
 
-// The semaphore of a timeline that was removed is not there to be asked, but then all its work has run.
+// The semaphore of a removed timeline cannot be read, but then all its work has run.
 bool Retirement::reached_locked(Timeline& timeline, Ticket ticket) {
   if (timeline.completed.load(std::memory_order_acquire) >= ticket) return true;
   if (timeline.submitted.load() < ticket) return false;

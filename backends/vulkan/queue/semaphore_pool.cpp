@@ -12,7 +12,7 @@ Point SemaphorePool::take() {
     free_.pop_back();
     return point;
   }
-  free_.reserve(taken_ + 1);  // streams give theirs back where nothing may fail
+  free_.reserve(taken_ + 1);  // streams return theirs where nothing may fail
   VkSemaphoreTypeCreateInfo type{};
   type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;

@@ -1,4 +1,4 @@
-// Refusing values that go backwards.
+// Refuses semaphore values that go backwards.
 #include "signals.h"
 
 #include <fmt/format.h>
@@ -23,9 +23,9 @@ std::uint64_t value_of(VulkanDevice& device, VkSemaphore semaphore) {
 }
 }  // namespace
 
-// The handle of a semaphore that is gone may come back for another, so what has happened is forgotten. A stream's
-// ticket may be reached a moment before the semaphore has its value, where one that does not come in that time was
-// another's, or a moment after.
+// Signals that have happened are forgotten, because the handle of a destroyed semaphore may be reused. A stream's
+// ticket may be reached a moment before or after its semaphore has the value; a semaphore that does not get the value
+// within that moment is another one with the same handle.
 std::vector<Signals::Pending>& Signals::pending_of(VkSemaphore semaphore) {
   const auto has_run = [&](const Pending& p) { return device_.retirement().reached(p.timeline, p.ticket); };
   std::uint64_t due = 0;
@@ -59,7 +59,7 @@ void Signals::signal(VkSemaphore semaphore, std::uint64_t value) {
   const std::vector<Pending>& pending = pending_of(semaphore);
   check_now(semaphore, value);
   if (!pending.empty() && value >= pending.front().value) refuse(value, "is to have", pending.front().value);
-  // Under the lock: of two threads with two values, the one that comes second is told of the first one's.
+  // Checked under the lock: of two threads with two values, the second is told of the first one's.
   VkSemaphoreSignalInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
   info.semaphore = semaphore;

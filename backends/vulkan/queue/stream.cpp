@@ -1,4 +1,4 @@
-// Launches, fills and copies on the device, in the order of their hazards.
+// Launches, fills and copies on the device, ordered by their hazards.
 #include "stream.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ void VulkanStream::create() {
   const Point point = device_.semaphores().take();
   timeline_->semaphore = point.semaphore;
   timeline_->recorded = timeline_->submitted = timeline_->completed = recorded_ = point.value;
-  // Those of a stream in ordinary use: recording makes none.
+  // A stream in ordinary use has these from the start, so recording makes none.
   for (int k = 0; k < kBatches; ++k) spare_.push_back(make_batch());
 }
 
@@ -86,13 +86,13 @@ void VulkanStream::abandon() {
   try {
     if (!device_.lost()) flush(Urgency::now);
   } catch (const std::exception&) {
-    // The device is lost then, and so is the work.
+    // The device is lost, and the work with it.
   }
   if (!in_flight_.empty()) device_.submitter().finish(in_flight_.back()->work.place);
   Ticket submitted = timeline_->completed.load();
   for (const auto& batch : in_flight_)
     if (!batch->work.failed()) submitted = std::max(submitted, batch->last());
-  // What others were to signal may never come on a device that was given up while it ran.
+  // On a device that was lost while it ran, signals of others may never come.
   const std::uint64_t patience = device_.lost() ? 1'000'000'000 : ~0ull;
   VkSemaphoreWaitInfo wait{};
   wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
@@ -106,7 +106,7 @@ void VulkanStream::abandon() {
   timeline_->semaphore = VK_NULL_HANDLE;
 }
 
-// Starts a batch: against all earlier work of the queue, of this stream and of others.
+// Starts a batch, with a barrier against all earlier work of the queue, of this stream and of others.
 void VulkanStream::begin() {
   free_batch();
   device_.check(vk_.vkResetCommandPool(device_.handle(), current_->pool, 0), "vkResetCommandPool");
@@ -117,7 +117,7 @@ void VulkanStream::begin() {
   limit_ = next_limit_;
 }
 
-// Sees to it that there is a batch to be used next.
+// Ensures that there is a batch to use next.
 void VulkanStream::free_batch() {
   if (!in_flight_.empty()) retire(poll());
   while (in_flight_.size() >= kBatches && !held_up(*in_flight_.front())) wait_for_oldest();
@@ -130,7 +130,7 @@ void VulkanStream::free_batch() {
   }
 }
 
-// Whether it may be that the batch runs only when another signals a semaphore.
+// Whether the batch may need a signal from others before it runs.
 bool VulkanStream::held_up(const Batch& batch) { return device_.waits().any_before(batch.work.place); }
 
 bool VulkanStream::held_up(Ticket ticket) {
@@ -185,7 +185,7 @@ Ticket VulkanStream::recorded(std::uint64_t grid_at) {
 void VulkanStream::flush(Urgency urgency, const Point& signal) {
   if (!commands_.open()) return;
   timeline_->submit_soon.store(false, std::memory_order_relaxed);
-  // Mapped memory is read by the host as soon as the semaphore says so.
+  // The host reads mapped memory as soon as the semaphore says so.
   commands_.end(Commands::For::everybody, current_->work.first);
   if (count_ == 0) {  // its first operation was refused
     current_->work.first.commands = VK_NULL_HANDLE;
@@ -196,7 +196,7 @@ void VulkanStream::flush(Urgency urgency, const Point& signal) {
   submit({.signal = signal}, urgency);
 }
 
-// Gives the queue what the current batch stands for, up to the last ticket.
+// Gives the current batch to the queue, up to the last ticket.
 void VulkanStream::submit(const Beside& beside, Urgency urgency) {
   current_->ring_end = ring_head_;
   Submission& work = current_->work;
@@ -241,7 +241,7 @@ Ticket VulkanStream::replay(Graph& graph) {
   return recorded_;
 }
 
-// Semaphores order the whole queue: what is submitted after one that waits, waits too.
+// Semaphores order the whole queue: work submitted after a waiting submission waits too.
 Ticket VulkanStream::submit_empty(const Point& signal) {
   flush();
   free_batch();
@@ -255,8 +255,8 @@ Ticket VulkanStream::mark() {
   return submit_empty({});
 }
 
-// With barriers against everything around nothing: what others wrote before the semaphore is then seen by the host,
-// too, which may read mapped memory as soon as the ticket is reached.
+// An empty batch between full barriers: they make what others wrote before the semaphore visible to the host, too,
+// which may read mapped memory as soon as the ticket is reached.
 Ticket VulkanStream::await(VkSemaphore semaphore, std::uint64_t value) {
   device_.check_alive();
   flush();
@@ -270,7 +270,7 @@ Ticket VulkanStream::await(VkSemaphore semaphore, std::uint64_t value) {
 Ticket VulkanStream::signal(VkSemaphore semaphore, std::uint64_t value) {
   device_.check_alive();
   const bool with_batch = commands_.open() && count_ > 0;
-  if (!with_batch) {  // what can fail comes before the value counts as given
+  if (!with_batch) {  // calls that can fail come before the value counts as given
     flush();
     free_batch();
   }
@@ -302,23 +302,23 @@ void VulkanStream::retire(Ticket completed) {
   }
 }
 
-// The host may write there now: nothing that could use it is recorded or in flight, on any stream. What others do with
-// memory of an adopted device is not known.
+// Whether the host may write there now, because nothing that could use the memory is recorded or in flight, on any
+// stream. What others do with memory of an adopted device is not known.
 bool VulkanStream::writes_at_once(const Place& target) {
   if (!target.host || device_.adopted() || commands_.open()) return false;
   if (!in_flight_.empty()) retire(poll());
   return in_flight_.empty() && device_.retirement().idle();
 }
 
-// Mapped upload memory that is the host's until the batch which reads it is submitted. To be freed when that is
-// recorded.
+// Mapped upload memory that is the host's until the batch that reads it is submitted. The caller frees it when the
+// batch is recorded.
 Allocation VulkanStream::staging(std::uint64_t bytes) {
   if (bytes <= kRingBytes / 4)
     if (const Allocation place = ring(bytes); place.host) return place;
   return device_.allocate(bytes, MemoryKind::upload);
 }
 
-// A piece of the ring; nothing when it is full of what others hold up.
+// A piece of the ring; nothing if it is full of pieces that others hold up.
 Allocation VulkanStream::ring(std::uint64_t bytes) {
   constexpr std::uint64_t kAlign = 64;
   if (ring_.handle == 0) ring_ = device_.allocate(kRingBytes, MemoryKind::upload);
@@ -335,7 +335,7 @@ Allocation VulkanStream::ring(std::uint64_t bytes) {
       if (stuck()) return {};
       wait_for_oldest();
     }
-    // Without any batch, in flight or open, the whole ring is free, also what was skipped at its end.
+    // Without any batch, in flight or open, the whole ring is free, including what was skipped at its end.
     if (in_flight_.empty() && !commands_.open()) ring_tail_ = start;
   }
   ring_head_ = start + bytes;
@@ -362,7 +362,7 @@ Ticket VulkanStream::launch(Program& program, Grid grid, std::span<const std::by
                 shader.name());
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return recorded_;
 
-  // Large arguments come first: making room for them may close the batch.
+  // Large arguments come first, because making room for them may close the batch.
   Allocation large;
   const Freed freed{device_, large};
   const bool indirect = args.size() > spirv::kPushConstantBytes;
@@ -408,14 +408,14 @@ Ticket VulkanStream::submit() {
   return recorded_;
 }
 
-// Submission order is all that it takes: a batch begins with a barrier against all that the queue was given before.
+// Submission order suffices: a batch begins with a barrier against everything that the queue was given before.
 void VulkanStream::start(Ticket ticket) {
   device_.check_alive();
   check_ticket(ticket);
   if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) flush();
 }
 
-// Before a wait: what another thread has not given to the queue yet is not left to it.
+// Call before a wait: the caller submits what the submitter's thread has not yet given to the queue.
 void VulkanStream::start_now(Ticket ticket) {
   if (ticket > timeline_->submitted.load(std::memory_order_relaxed)) {
     flush(Urgency::now);
@@ -462,14 +462,14 @@ std::function<void()> VulkanStream::waiting(Ticket ticket) {
   };
 }
 
-// The value that the semaphore takes when a ticket has run. Waiting for one in between comes to the same, but sends the
-// validation layers on a search that ends after ten seconds.
+// The value that the semaphore takes when a ticket has run. Waiting for a value in between amounts to the same, but
+// sends the validation layers on a search that ends after ten seconds.
 Ticket VulkanStream::signal_of(Ticket ticket) const {
   const auto at = batch_of(ticket);
   return at == in_flight_.end() ? ticket : (*at)->last();
 }
 
-// The batch with which a ticket's operation runs; none where that has run or is being recorded.
+// The batch of a ticket's operation; none if that has run or is being recorded.
 VulkanStream::Batches::const_iterator VulkanStream::batch_of(Ticket ticket) const {
   if (timeline_->completed.load(std::memory_order_acquire) >= ticket) return in_flight_.end();
   return std::ranges::lower_bound(in_flight_, ticket, {}, [](const auto& batch) { return batch->last(); });

@@ -1,4 +1,4 @@
-// Recording, batching and retiring the work of one thread.
+// Records, batches and retires the work of one thread.
 #pragma once
 #include <volk.h>
 
@@ -25,15 +25,15 @@ class VulkanTimestamps;
 
 /// A stream is a row of command buffers and one timeline semaphore, whose value is the last ticket that has run.
 ///
-/// Operations gather in a batch, which goes to the queue at submit() and wait(), and when it is full. Where the host
-/// has waited and the stream is idle, a batch is full with kMostWhenIdle operations, so that the device starts early,
-/// and what follows a full one with twice as many, up to kMost: while the device works on one, the host has the time to
-/// record the next. A batch of more than kFew that nobody waits for is left to another thread, see Submitter. A batch
-/// begins with a barrier against all that the queue was given before; within it, Hazards decides.
+/// Operations gather in a batch, which goes to the queue at submit() and wait(), and when it is full. If the host has
+/// waited and the stream is idle, a batch is full with kMostWhenIdle operations, so that the device starts early; the
+/// batch after a full one has twice as many, up to kMost, so that the host has the time to record it while the device
+/// works. A batch of more than kFew that nobody waits for is left to another thread, see Submitter. A batch begins with
+/// a barrier against everything that the queue was given before; within it, Hazards decides.
 ///
-/// When kBatches are in flight, the host waits for the oldest, so as not to run away from the device. It does not where
-/// that batch stands behind a wait for a semaphore of another's: who signals may be the host. Then there are more of
-/// them, and more upload memory, until it has come.
+/// When kBatches are in flight, the host waits for the oldest, so as not to run ahead without bound. It does not wait
+/// if that batch comes after a wait for a semaphore of another's, because the host may be the one to signal it. Then
+/// there are more batches, and more upload memory, until the signal has come.
 class VulkanStream final : public Stream, private DeviceObject {
  public:
   explicit VulkanStream(VulkanDevice& device);
@@ -60,20 +60,21 @@ class VulkanStream final : public Stream, private DeviceObject {
   void track_hazards(bool on) override { commands_.track_hazards(on); }
   void barrier_always(bool on) override { commands_.barrier_always(on); }
 
-  /// What comes after waits until a timeline semaphore of another's has the value.
+  /// Makes later work wait until a timeline semaphore of another's has the value.
   Ticket await(VkSemaphore semaphore, std::uint64_t value);
-  /// The semaphore gets the value when all has run that the queue was given so far, this stream's work included.
-  /// Errors: Error(invalid_argument) for a value that is not above all that it has or is to have.
+  /// Sets the semaphore to the value when everything has run that the queue was given so far, this stream's work
+  /// included.
+  /// Errors: Error(invalid_argument) for a value that is not above the present one and all pending ones.
   Ticket signal(VkSemaphore semaphore, std::uint64_t value);
-  /// A ticket for all that the queue was given so far.
+  /// A ticket for everything that the queue was given so far.
   Ticket mark();
 
-  /// Barriers recorded so far, those at the beginnings of batches apart. For tests and tuning.
+  /// Barriers recorded so far, without those at the beginnings of batches. For tests and tuning.
   std::uint64_t memory_barriers() const { return commands_.memory_barriers(); }
   std::uint64_t execution_barriers() const { return commands_.execution_barriers(); }
   /// Operations of the batch that are kept, see Kept. For tests.
   std::size_t kept() const { return commands_.kept(); }
-  /// Batches in flight, those to be used again and the one that is being recorded.
+  /// Number of batches: in flight, spare, and the one in recording.
   std::size_t batches() const { return in_flight_.size() + spare_.size() + (current_ ? 1 : 0); }
 
   static constexpr int kMost = 128;
@@ -88,12 +89,12 @@ class VulkanStream final : public Stream, private DeviceObject {
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;
     Submission work;
-    std::uint64_t ring_end = 0;                        // the ring is free up to here when the batch has run
+    std::uint64_t ring_end = 0;                        // when the batch has run, the ring is free up to here
     Ticket last() const { return work.ticket.value; }  // of its operations
   };
   using Urgency = Submitter::Urgency;
 
-  // Frees memory behind what is recorded by then, also where that is refused.
+  // Frees memory after what is recorded by then, also if that is refused.
   struct Freed {
     Device& device;
     const Allocation& memory;
@@ -102,7 +103,7 @@ class VulkanStream final : public Stream, private DeviceObject {
 
   using Batches = std::deque<std::unique_ptr<Batch>>;
 
-  // Half of a download that goes through staging memory.
+  // One half of a download through staging memory.
   struct Slot {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     Allocation staging;
@@ -149,24 +150,24 @@ class VulkanStream final : public Stream, private DeviceObject {
 
   const VolkDeviceTable& vk_;
   std::shared_ptr<Timeline> timeline_;
-  Ticket recorded_ = 0;  ///< begins with the value that the semaphore has from an earlier stream
+  Ticket recorded_ = 0;  ///< begins with the value that an earlier stream left in the semaphore
 
-  std::unique_ptr<Batch> current_;  // being recorded, or the next to be; null: the next has to be found
+  std::unique_ptr<Batch> current_;  // in recording, or the next to be; null: to be found
   Batches in_flight_;               // oldest first
   std::vector<std::unique_ptr<Batch>> spare_;
   Commands commands_;
-  int count_ = 0, limit_ = 0;  // operations in the batch, and how many it may have
-  int next_limit_;             // how many the next may have
-  bool waited_ = true;         // the host has, since the last one began
+  int count_ = 0, limit_ = 0;  // operations in the batch, and its limit
+  int next_limit_;             // limit of the next batch
+  bool waited_ = true;         // whether the host has waited since the last batch began
   bool at_once_ = false;
-  VulkanTimestamps* measure_ = nullptr;  // the next operation
+  VulkanTimestamps* measure_ = nullptr;  // for the next operation
   std::uint32_t measure_first_ = 0;
 
-  // Upload memory for argument blocks and small uploads; head and tail only grow, their place is modulo the size.
+  // Upload memory for argument blocks and small uploads. Head and tail only grow; their position is modulo the size.
   Allocation ring_;
   std::uint64_t ring_head_ = 0, ring_tail_ = 0;
 
-  // Downloads have their own commands and semaphore: they wait for their producers and for nothing recorded later.
+  // Downloads have commands and a semaphore of their own: they wait for their producers and for nothing recorded later.
   VkCommandPool download_pool_ = VK_NULL_HANDLE;
   VkSemaphore download_semaphore_ = VK_NULL_HANDLE;
   std::uint64_t download_value_ = 0;

@@ -1,4 +1,4 @@
-// The list, its thread, and submissions.
+// The list of submissions, the thread that makes them, and how they are made.
 #include "submitter.h"
 
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMostRooms = 32;  // some 50 KB each
 }
 
-/// The queue's mutex, for a caller.
+/// A caller's lock of the queue's mutex.
 class Submitter::Turn {
  public:
   explicit Turn(Submitter& s) : s_(s) {
@@ -41,7 +41,7 @@ void Submitter::use_thread(bool on) {
   if (on && !thread_.joinable() && platform::processors() > 1) try {
       thread_ = platform::helper_thread("weft submits", [this] { work(); });
     } catch (const std::exception&) {
-      // The system has no more of them.
+      // The system has no more threads.
     }
   with_thread_.store(on && thread_.joinable());
 }
@@ -91,7 +91,7 @@ void Submitter::finish(std::uint64_t place) {
 
 VkResult Submitter::submit(const VkSubmitInfo& info) {
   const Turn turn(*this);
-  const std::uint64_t before = last_place();  // and no further, however fast others add
+  const std::uint64_t before = last_place();  // no further, however fast others add
   while (make_next(before)) {
   }
   return submit_locked(info);
@@ -107,8 +107,8 @@ void Submitter::work() {
     }
     if (!first_) return;
     lock.unlock();
-    // A mutex goes to whoever runs, which is this thread, and not to who has waited for it. Callers that come one after
-    // the other need not have it for ever either: what stands before their work is the thread's.
+    // A mutex goes to a running thread, which is this one, and not to a thread that has waited for it. But callers that
+    // keep coming must not have it for ever: submissions before theirs are this thread's work.
     constexpr int kMostYields = 16;
     for (int k = 0; k < kMostYields && callers_.load(std::memory_order_relaxed) > 0; ++k) std::this_thread::yield();
     {
@@ -119,7 +119,7 @@ void Submitter::work() {
   }
 }
 
-// With the queue's mutex held. \return false: nothing waits up to that place
+// Called with the queue's mutex held. \return false: nothing waits up to that place
 bool Submitter::make_next(std::uint64_t place) {
   Submission* s = nullptr;
   {
@@ -160,7 +160,8 @@ void Submitter::make(Submission& s) noexcept {
   const char* const call = s.written != VK_SUCCESS ? "vkEndCommandBuffer" : "vkQueueSubmit";
   VkResult result = device_.lost() ? VK_ERROR_DEVICE_LOST : s.written;
   if (result == VK_SUCCESS) {
-    // The other's first: where drivers signal one after the other, it has its value when the ticket is reached.
+    // The other's semaphore comes first: if a driver signals one after the other, it has its value when the ticket is
+    // reached.
     const VkSemaphore semaphores[] = {s.signal.semaphore, s.ticket.semaphore};
     const std::uint64_t values[] = {s.signal.value, s.ticket.value};
     const std::uint32_t first = s.signal.semaphore ? 0 : 1;
@@ -185,7 +186,7 @@ void Submitter::make(Submission& s) noexcept {
   }
   s.ended = VK_NULL_HANDLE;
   s.written = VK_SUCCESS;
-  // Its ticket can never be reached then: nothing that follows would be right.
+  // Its ticket can never be reached then, and nothing that follows would be right.
   if (result != VK_SUCCESS) device_.mark_lost(call, result);
   s.state.store(result == VK_SUCCESS ? Submission::State::given : Submission::State::failed, std::memory_order_release);
 }

@@ -1,4 +1,4 @@
-// Making, sharing and dropping semaphores.
+// Makes, shares and drops semaphores.
 #include "timeline.h"
 
 #include <fmt/format.h>

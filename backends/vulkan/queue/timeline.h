@@ -11,10 +11,10 @@ namespace weft::backend::vulkan {
 
 class VulkanTimeline final : public TimelineHandle, private DeviceObject {
  public:
-  /// Errors: Error(unsupported) for a shareable one where the device has none.
+  /// Errors: Error(unsupported) if a shareable one is requested and the device has none.
   VulkanTimeline(VulkanDevice& device, std::uint64_t value, bool shareable);
-  /// Takes the descriptor over when it succeeds. Errors: Error(unsupported), Error(invalid_argument) for a descriptor
-  /// that the driver does not take.
+  /// Takes over the descriptor if it succeeds. Errors: Error(unsupported), Error(invalid_argument) for a descriptor
+  /// that the driver refuses.
   VulkanTimeline(VulkanDevice& device, FileDescriptor&& fd);
   ~VulkanTimeline() override { abandon(); }
 

@@ -1,4 +1,4 @@
-// Data between the host and the device: straight through mapped memory where that is right, else through staging.
+// Data between the host and the device: directly through mapped memory where possible, else through staging.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -11,9 +11,9 @@ namespace weft::backend::vulkan {
 
 namespace {
 
-// Reading memory that the host does not cache costs a bus round trip per access; below this, less than a copy.
+// Reading memory that the host does not cache costs a bus round trip per access; below this size, less than a copy.
 constexpr std::size_t kSlowRead = 256;
-/// For a chunk of an upload to arrive, in ns: several times what the copy takes.
+/// The patience for a chunk of an upload to arrive, in ns: several times what the copy takes.
 constexpr std::uint64_t kPatience = 5'000'000;
 
 }  // namespace
@@ -34,10 +34,10 @@ Ticket VulkanStream::upload(std::uint64_t to, const void* from, std::size_t byte
     open().copy(to, between.address, bytes);
     return recorded();
   }
-  // At most two full chunks are under way, however large the whole is. Where the device is busy with something else,
-  // which is what a chunk that does not arrive means, the host does not wait for that, and goes on as far as batches in
-  // flight do (kBatches); and further where nothing goes on without another. Each is submitted at once: staging memory
-  // comes free only behind what the queue has.
+  // At most two full chunks are under way, whatever the total. If a chunk does not arrive, the device is busy with
+  // something else: the host does not wait for that, but goes on until kBatches are in flight, and further if others
+  // must signal first. Each chunk is submitted at once, because staging memory comes free only after work that the
+  // queue has.
   Ticket before = 0, last = 0;
   bool behind = false;
   for (std::size_t at = 0; at < bytes; at += kStagingBytes) {
@@ -71,7 +71,8 @@ void VulkanStream::download(void* to, std::uint64_t from, std::size_t bytes, Tic
 }
 
 void VulkanStream::create_download() {
-  vk_.vkDestroyCommandPool(device_.handle(), std::exchange(download_pool_, VK_NULL_HANDLE), nullptr);  // an attempt's
+  vk_.vkDestroyCommandPool(device_.handle(), std::exchange(download_pool_, VK_NULL_HANDLE),
+                           nullptr);  // of a failed attempt
   VkCommandPoolCreateInfo pool{};
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT | VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
@@ -90,7 +91,7 @@ void VulkanStream::create_download() {
   download_value_ = point.value;
 }
 
-// Waits for a half's copy and hands its bytes out.
+// Waits for the copy of a half and hands out its bytes.
 void VulkanStream::finish(Slot& slot) {
   if (slot.value == 0) return;
   device_.wait_for(download_semaphore_, slot.value);
@@ -147,7 +148,7 @@ void VulkanStream::staged_download(std::byte* to, std::uint64_t from, std::size_
   if (download_semaphore_ == VK_NULL_HANDLE) create_download();
   start_now(after);
 
-  // The staging memory goes back at once: when this returns, no copy is under way.
+  // The staging memory is freed at once: when this returns, no copy is under way.
   struct Return {
     VulkanStream& stream;
     ~Return() {

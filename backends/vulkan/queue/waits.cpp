@@ -1,4 +1,4 @@
-// Waits for others, forgotten when they are over.
+// Forgets waits for others when they are over.
 #include "waits.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace weft::backend::vulkan {
 
-// The queue comes to them in their order.
+// The queue reaches them in their order.
 void Waits::forget() {
   while (!waits_.empty() && device_.retirement().reached(waits_.front().timeline, waits_.front().ticket))
     waits_.pop_front();

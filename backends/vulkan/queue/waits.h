@@ -1,4 +1,4 @@
-// Which submissions wait for semaphores of others: they, and all that the queue has behind them, may need the host.
+// Submissions that wait for semaphores of others: they, and everything after them in the queue, may need the host.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -13,18 +13,18 @@ namespace weft::backend::vulkan {
 
 class VulkanDevice;
 
-/// Knows the waits that weft's streams have submitted and that are not over. Those of a renderer on the same queue it
-/// does not see. Thread-safe.
+/// The waits that weft's streams have submitted and that are not over. A renderer's own waits on the same queue are not
+/// known. Thread-safe.
 class Waits {
  public:
   explicit Waits(VulkanDevice& device) : device_(device) {}
 
-  /// A submission waits that gets a place behind `after`; it is over with the ticket of a stream.
+  /// Adds a wait whose submission gets a place after `after`; it is over when the stream reaches the ticket.
   void add(std::shared_ptr<Timeline> timeline, Ticket ticket, std::uint64_t after);
-  /// Whether one stands at a place or before it.
+  /// Whether there is a wait at a place or before it.
   bool any_before(std::uint64_t place);
   bool any() { return any_before(~0ull); }
-  /// Whether one may stand before some of the work.
+  /// Whether some of the work may come after a wait.
   bool hold_up(std::span<const Need> work);
 
  private:
@@ -32,7 +32,7 @@ class Waits {
     std::shared_ptr<Timeline> timeline;
     Ticket ticket = 0;
     std::uint64_t after = 0;
-    std::vector<Need> before;  ///< what the queue had of each stream
+    std::vector<Need> before;  ///< the queue's work of each stream before the wait
   };
   void forget();
 

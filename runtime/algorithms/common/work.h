@@ -1,4 +1,4 @@
-// What all algorithms share: the checks of their arrays, scratch memory, launches. Internal to the runtime.
+// The shared part of all algorithms: checks of their arrays, scratch memory, launches. Internal to the runtime.
 #pragma once
 #include <optional>
 
@@ -12,27 +12,28 @@
 
 namespace weft::detail {
 
-/// Elements that an algorithm counts to. A little below 2^31, so that a run that begins inside does not end beyond.
+/// The most elements that an algorithm counts: a little below 2^31, so that a run that begins inside does not end
+/// beyond.
 inline constexpr std::int64_t kMostElements = (1ll << 31) - (1ll << 16);
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Bytes that Work::take() uses up for an array.
+/// Bytes that Work::take() uses for an array.
 constexpr std::uint64_t scratch_piece(std::int64_t count, std::uint64_t element_bytes) {
   return (std::uint64_t(count) * element_bytes + 15) / 16 * 16;
 }
 
-/// Errors: Error(invalid_argument), Error(unsupported) for a number of elements that no array of an algorithm has.
+/// Errors: Error(invalid_argument), Error(unsupported) for a number of elements outside an algorithm's limits.
 std::int64_t checked_count(const char* algorithm, std::int64_t n);
 
 /// One call of an algorithm.
 class Work {
  public:
-  /// \param algorithm  as messages call it
+  /// \param algorithm  its name in messages
   Work(const char* algorithm, const AlgorithmOptions& options) : algorithm_(algorithm), options_(options) {}
 
-  /// An array that it works on. \param what  in messages: "the keys"
-  /// \param strided  the elements need not lie in a row
+  /// Declares an array that the algorithm works on. \param what  in messages: "the keys"
+  /// \param strided  the elements need not be contiguous
   /// Errors: Error(invalid_argument) for a null array or one on another device than the first or the stream,
   /// Error(unsupported) for a strided view or too many elements.
   void takes(const ArrayBase& a, const char* what, bool strided = false);
@@ -43,30 +44,30 @@ class Work {
   void are_apart(const ArrayBase& a, const char* what_a, const ArrayBase& b, const char* what_b) const;
   /// As are_apart(), but they may be the same elements.
   void are_same_or_apart(const ArrayBase& a, const char* what_a, const ArrayBase& b, const char* what_b) const;
-  /// Of an operation that has no derivative: see Recorder::untaped().
+  /// Declares that the operation has no derivative: see Recorder::untaped().
   /// Errors: Error(not_differentiable) while a tape records and one of the arrays carries gradients.
-  /// \param what  lives as long as the program
+  /// \param what  a text that lives as long as the program
   void has_no_derivative(const ArrayBase& to, const ArrayBase& from, const char* what, const char* instead) const;
   [[noreturn]] void refuse(ErrorKind kind, const std::string& message) const;
 
-  /// After the checks, before the first launch: from here on no tape hears of launches.
-  /// \param bytes     that take() may give out
-  /// \param replaces  an output of which all elements are replaced, or null
-  /// \param none      nothing is taken this time: memory of the caller's is looked at as always, and none allocated
+  /// Ends the checks and begins the launches: from here on no tape hears of launches.
+  /// \param bytes     scratch memory that take() may give out
+  /// \param replaces  an output whose elements are all replaced, or null
+  /// \param none      nothing is taken this time: memory of the caller's is checked as always, and none is allocated
   /// Errors: Error(invalid_argument) for scratch memory of the caller that is too small, on another device, strided, or
   /// shared with an array of takes(); Error(out_of_memory).
   void begin(std::uint64_t bytes, const ArrayBase* replaces = nullptr, bool none = false);
-  /// The next piece of scratch memory.
+  /// Takes the next piece of scratch memory.
   template <class T>
   Array<T> take(std::int64_t count) {
     return Row<T>(take_view(count, sizeof(T)));
   }
-  /// Gives back what was taken since mark().
+  /// back_to() releases the pieces taken since mark().
   std::uint64_t mark() const { return next_; }
   void back_to(std::uint64_t mark) { next_ = mark; }
 
   const DeviceState& device() const { return *device_; }
-  /// Few threads with long runs, or many with short ones.
+  /// Whether to run few threads with long runs, or many with short ones.
   bool coarse() const;
 
   template <class... P, class... A>
@@ -90,21 +91,21 @@ class Work {
   std::optional<Quiet> quiet_;
   std::optional<Within<bool>> part_;
   std::shared_ptr<Storage> scratch_;
-  std::uint64_t next_ = 0, end_ = 0;  ///< addresses in it
+  std::uint64_t next_ = 0, end_ = 0;  ///< addresses in the scratch memory
 };
 
-/// A few numbers, all of them: launches of no more than that.
+/// Sets all of a few numbers: a launch of no more threads than that.
 template <class T>
 void set_all(const Work& work, const Array<T>& a, T value) {
   static const auto set = kernel("set", [](Arr<T> a, Var<T> value) {
-    const tracing::AnyFloats any;  // the least of nothing is infinity
+    const tracing::AnyFloats any;  // the minimum of nothing is infinity
     a[tid()] = value;
   });
   work.run(set, a.size(), a, value);
 }
 
-/// The same memory by four elements each, as a W; what is left over at the end is not seen. Never empty: a launch
-/// refuses that even of kernels that do not look at it.
+/// The memory of an array by four elements each, as a W; a remainder at the end is left out. Never empty: a launch
+/// refuses an empty array even for kernels that do not read it.
 template <class T, class W = vec<4, T>>
 class Quads : public Array<W, 1> {
  public:

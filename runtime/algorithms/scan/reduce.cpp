@@ -1,11 +1,11 @@
 // Reductions by a tree whose shape depends on the number of elements alone: each thread reduces 32 neighbours in pairs,
-// pairs of pairs, and so on, and the next launch the 32nd part that is left. So results are the same in every bit on
-// all devices, whatever their subgroups, and no thread waits for another.
+// pairs of pairs, and so on, and the next launch reduces the 32nd part that is left. Results therefore agree in every
+// bit on all devices, whatever their subgroups, and no thread waits for another.
 //
-// Vectors, elements with strides and sums in another type than the elements' are reduced by columns: one for each
-// scalar of an element, each by that tree. From the second launch on what is left lies in a row.
+// Vectors, strided elements and sums in another type than the elements' are reduced by columns: one for each scalar of
+// an element, each by that tree. From the second launch on the remaining numbers are contiguous.
 //
-// Elements behind the end stand for what changes nothing: -0 in sums of reals (0 would turn a sum of -0), 0 in those of
+// Elements beyond the end are replaced by neutral ones: -0 in sums of reals (0 would turn a sum of -0), 0 in those of
 // integers; in minima and maxima the last element once more, so that NaNs alone give NaN.
 #include "../reduce.h"
 
@@ -33,7 +33,7 @@ Var<T> combine(Reduction by, const Var<T>& a, const Var<T>& b) {
   return a + b;
 }
 
-/// The tree over elements [first, first + count), traced whole.
+/// The tree over elements [first, first + count), fully unrolled.
 template <class T, class F>
 Var<T> tree(Reduction by, int first, int count, const F& element) {
   if (count == 1) return element(first);
@@ -42,11 +42,11 @@ Var<T> tree(Reduction by, int first, int count, const F& element) {
 
 template <class T>
 struct Kernels {
-  /// Inner products multiply; the levels above add.
+  /// The first level. Inner products multiply there; the levels above add.
   static auto make(Reduction by, bool wide) {
     return kernel("reduce", [=](Arr<const T> a, Arr<const T> b, Arr<const vec<4, T>> a4, Arr<const vec<4, T>> b4,
                                 Arr<T> out, Int n) {
-      // The least and the largest are copies of elements.
+      // Minima and maxima are copies of elements.
       std::optional<tracing::AnyFloats> any;
       if (by == Reduction::min || by == Reduction::max) any.emplace();
       Int t = tid(), first = t * kBranches;
@@ -83,20 +83,20 @@ struct Kernels {
                      {make(Reduction::inner, false), make(Reduction::inner, true)}};
 };
 
-/// The scalars of an array: its dimensions, and that of the scalars of an element. What lies in a row is one, of
-/// whatever shape.
+/// The scalars of an array: its dimensions, and one for the scalars of an element. Contiguous elements of any shape
+/// count as one dimension.
 template <class T>
 Array<T, 4> scalars_of(const ArrayBase& a, int scalars) {
   if (a.is_contiguous()) return Scalars<T>(View(a.storage(), a.address(), a.size(), a.element_bytes()), 0, scalars);
   return Scalars<T>(a, 0, scalars);
 }
-/// Whether element i of these is that at (0, 0, i).
+/// Whether element i of these is the one at (0, 0, i).
 template <class T>
 bool is_line(const Array<T, 4>& a) {
   return a.shape(0) * a.shape(1) == 1;
 }
 
-/// Element i of scalars_of() an array, in row-major order. \param line  of is_line()
+/// Element i of scalars_of() an array, in row-major order. \param line  result of is_line()
 template <class A>
 auto& scalar_at(const A& a, const Int& i, const Int& column, bool line) {
   if (line) return a(0, 0, i, column);
@@ -104,7 +104,7 @@ auto& scalar_at(const A& a, const Int& i, const Int& column, bool line) {
   return a(rows / a.shape(1), rows % a.shape(1), i % a.shape(2), column);
 }
 
-/// Numbers of type T by column, added up as numbers of type R.
+/// Kernels that add up numbers of type T, by column, as numbers of type R.
 template <class T, class R>
 struct ColumnKernels {
   static auto make(Reduction by, bool line) {
@@ -146,7 +146,7 @@ T of_none(Reduction by) {
   return T(0);
 }
 
-/// What is left of a reduction after its first level.
+/// The reduction of the levels above the first.
 Reduction above(Reduction by) { return by == Reduction::inner ? Reduction::sum : by; }
 
 template <class T>
@@ -164,7 +164,7 @@ void reduce_levels(Work& work, Reduction by, Array<T> a, Array<T> b, const Array
   }
 }
 
-/// \param out  as many numbers as there are columns
+/// \param out  one number per column
 template <class T, class R>
 void reduce_columns(Work& work, Reduction by, const Array<T, 4>& a, const Array<T, 4>& b, const Array<R>& out) {
   static const ColumnKernels<T, R> all;
@@ -180,7 +180,7 @@ void reduce_columns(Work& work, Reduction by, const Array<T, 4>& a, const Array<
   reduce_columns<R, R>(work, above(by), next, next, out);
 }
 
-/// f(T(), R()) with the types of the elements and of the results.
+/// Calls f(T(), R()) with the types of the elements and of the results.
 template <class F>
 void with_types(const ReduceForm& form, F f) {
   if (form.in == ir::Type::f32 && form.out == ir::Type::f64) return f(float(), double());
@@ -214,7 +214,7 @@ struct GradientKernels {
   decltype(make_scaled(true)) scaled[2] = {make_scaled(false), make_scaled(true)};
 };
 
-/// To scalar k of each element: gradient[k], times that of the factors where there are some.
+/// Adds gradient[k] to scalar k of each element, times the factors' scalar if there are factors.
 template <class T, class R>
 void add_scaled(const View& to, const View* factors, const View& gradient) {
   static const GradientKernels<T, R> all;

@@ -1,5 +1,5 @@
 // Scans by runs: the elements of each run are added up, the sums are scanned in the same way, and each run is scanned
-// from there on. No thread waits for another.
+// from its sum on. No thread waits for another.
 #include "../scan.h"
 
 #include "../../tape/tape_core.h"
@@ -10,13 +10,13 @@ namespace weft::detail {
 
 namespace {
 
-// With coarse grain some 4000 threads have a run each, as long as it takes: a CPU's prefetchers follow them, and what a
-// thread costs is paid once for many elements. Runs are an odd number of cache lines long, or those of neighbouring
-// threads would compete for the same places in the cache. As many elements as that are few enough for one thread alone:
-// it takes as long as one or two launches.
+// With coarse grain some 4000 threads have one long run each: a CPU's prefetchers follow them, and the cost of a thread
+// is paid once for many elements. Runs are an odd number of cache lines long, because otherwise neighbouring threads
+// would compete for the same places in the cache. As many elements as one such run are left to one thread alone, which
+// takes as long as one or two launches.
 constexpr std::int64_t kCoarseThreads = 4096, kCoarseLines = 5, kLine = 16;
-// With fine grain a run is that of a subgroup: 16 rows, fewer where these would be too few runs for a large device, or
-// up to 64 where those are all that there is. A device without subgroups that kernels can use gives each thread a run.
+// With fine grain a subgroup has a run: of 16 rows, fewer if these would be too few runs for a large device, or up to
+// 64 if those are all rows. On a device without subgroups for kernels, each thread has a run.
 constexpr std::int64_t kRows = 16, kFewRows = 4, kMostRows = 64, kManyRuns = 1024, kShortRun = 64;
 
 std::int64_t run_length(std::int64_t n, bool coarse, std::int64_t lanes) {
@@ -36,7 +36,7 @@ std::uint64_t scratch_of(std::int64_t n, std::uint32_t element_bytes, bool coars
   return bytes;
 }
 
-/// One level of a scan: how it is divided into runs, and the kernels that go through them.
+/// One level of a scan: its division into runs, and the kernels that go through them.
 template <class T>
 class Level {
  public:
@@ -52,7 +52,7 @@ class Level {
   }
 
   std::int64_t runs() const { return runs_; }
-  /// What each run adds up to.
+  /// The sum of each run.
   const Array<T>& sums() const { return sums_; }
 
   void add_up() const {
@@ -63,7 +63,7 @@ class Level {
     work_.run(one_by_one().sums[kind_.reverse], runs_, in_, sums_, n, run_);
   }
 
-  /// After the sums have been scanned.
+  /// Call after the sums have been scanned.
   void scan() const {
     const std::int64_t n = in_.size();
     const bool inclusive = kind_.inclusive, whole = runs_ == 1;
@@ -107,13 +107,13 @@ class Level {
   const Array<T>&in_, &out_;
   Array<T> sums_;
   const ScanKind kind_;
-  std::int64_t lanes_ = 0, run_, runs_;  ///< lanes: of subgroups that have a run each; 0: threads have them
+  std::int64_t lanes_ = 0, run_, runs_;  ///< lanes: size of subgroups that have a run each; 0: threads have them
   bool wide_, pairs_;
 };
 
 }  // namespace
 
-// Runs of no device are shorter than those of threads with fine grain.
+// No device has shorter runs than those of threads with fine grain.
 std::uint64_t scan_scratch(std::int64_t n, std::uint32_t element_bytes) {
   return std::max(scratch_of(n, element_bytes, false), scratch_of(n, element_bytes, true));
 }
@@ -142,7 +142,7 @@ void scan_elements(Work& work, const ArrayBase& in, const ArrayBase& out, ir::Ty
   ir::bytes(type) == 8 ? as(std::uint64_t()) : as(std::uint32_t());
 }
 
-// An element adds to all sums from its own on, or from the next on: its gradient is the sum of theirs.
+// An element adds to all sums from its own on, or from the next on, so its gradient is the sum of theirs.
 class ScanRecord : public TapeRecord {
  public:
   ScanRecord(const ArrayBase& in, const ArrayBase& out, ir::Type type, bool inclusive)

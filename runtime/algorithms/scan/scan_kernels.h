@@ -1,4 +1,4 @@
-// The kernels of scans: what adds runs up, and what scans them, in three ways of going through memory. Internal to the
+// The kernels of scans, which add up runs and scan them, in three ways of going through memory. Internal to the
 // runtime.
 #pragma once
 #include <vector>
@@ -11,7 +11,7 @@ namespace weft::detail {
 /// Elements that a thread takes at once.
 inline constexpr int kQuad = 4;
 
-/// A running sum: gives each element's result and takes the element up.
+/// Returns the element's result and adds the element to the running sum.
 template <class T>
 Var<T> next_sum(Var<T>& sum, const Var<T>& x, bool inclusive) {
   if (inclusive) return sum += x;
@@ -20,8 +20,8 @@ Var<T> next_sum(Var<T>& sum, const Var<T>& x, bool inclusive) {
   return before;
 }
 
-/// A thread for each run, one element after the other. Elements are counted from the end where the scan goes there.
-/// What make_scan() calls whole: there is one run, and `before` is not read.
+/// Kernels with a thread per run, one element after the other. Elements are counted from the end in a reverse scan.
+/// make_scan() with `whole` is for a single run, and does not read `before`.
 template <class T>
 struct RunKernels {
   static auto make_sums(bool reverse) {
@@ -59,8 +59,8 @@ struct RunKernels {
 /// Two pairs of 32-bit elements.
 using TwoPairs = vec<2, std::uint64_t>;
 
-/// The same, forwards, for elements of 32 bits that are read and written as pairs of 64 bits. A driver that turns each
-/// access of a subgroup into one of each lane, as those for CPUs do where these gather slowly, does half as many.
+/// RunKernels, forwards only, for elements of 32 bits that are read and written as pairs of 64 bits. CPU drivers that
+/// gather slowly turn each access of a subgroup into one per lane; this makes half as many.
 template <class T>
 struct PairKernels {
   static Vec<4, T> unpack(const Vec<2, std::uint64_t>& pairs) {
@@ -115,25 +115,25 @@ struct PairKernels {
                                                   {make_scan(true, false), make_scan(true, true)}};
 };
 
-/// A subgroup for each run, which it goes through in rows of four elements for each lane, side by side.
+/// Kernels with a subgroup per run, which it traverses in rows of four elements per lane, side by side.
 ///
 ///   row 0   lane 0: elements 0 1 2 3   lane 1: 4 5 6 7   ...
-///   row 1   lane 0: the four behind those of the last lane in row 0   ...
+///   row 1   lane 0: the four after those of the last lane in row 0   ...
 ///
-/// The sums of four are scanned over the lanes, and the last one is carried to the next row. Rows are read some at a
-/// time, so that they are under way together.
+/// The sums of four are scanned over the lanes, and the last one is carried to the next row. Several rows are read at a
+/// time, so that their accesses overlap.
 template <class T>
 struct RowKernels {
   static constexpr unsigned kBlock = 128;
   static constexpr int kRowsAtOnce = 4;  ///< divides the rows of all runs
-  /// How the four elements of number q are reached.
+  /// How the four elements of number q are accessed.
   enum Access {
-    wide,     ///< at once, where the memory's alignment allows it
+    wide,     ///< at once, if the memory's alignment allows it
     narrow,   ///< one by one
     reverse,  ///< one by one, counted from the last element
   };
 
-  /// Zeros where there is none.
+  /// Loads four elements, with zeros beyond the end.
   static Vec<4, T> load(Access access, const Arr<const T>& in, const Arr<const vec<4, T>>& quads, const Int& q,
                         const Int& n) {
     Vec<4, T> x(vec<4, T>(T(0)));
@@ -177,7 +177,7 @@ struct RowKernels {
     }
     Else { one_by_one(); }
   }
-  /// The number of this subgroup, and of the four elements that this thread takes in its first row.
+  /// The number of this subgroup, and of the first row's four elements that this thread takes.
   static Int run_number() { return tid() / subgroup_size(); }
   static Int first_quad(const Int& rows) { return run_number() * rows * subgroup_size() + subgroup_lane(); }
 

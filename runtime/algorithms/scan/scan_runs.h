@@ -1,4 +1,4 @@
-// The scan inside other algorithms. Internal to the runtime.
+// The scan as part of other algorithms. Internal to the runtime.
 #pragma once
 #include "../common/work.h"
 
@@ -9,11 +9,11 @@ struct ScanKind {
   bool reverse = false;  ///< from the last element to the first
 };
 
-/// What scan_runs() takes of the scratch memory, for any grain.
+/// Scratch memory that scan_runs() takes, for any grain.
 std::uint64_t scan_scratch(std::int64_t n, std::uint32_t element_bytes);
 
 /// Scans contiguous arrays of at least one element; `in` and `out` may be the same. T: unsigned, std::uint64_t, float
-/// or double; integers with a sign are scanned by their bits.
+/// or double; signed integers are scanned by their bits.
 template <class T>
 void scan_runs(Work& work, const Array<T>& in, const Array<T>& out, ScanKind kind);
 

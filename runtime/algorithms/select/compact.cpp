@@ -1,4 +1,4 @@
-// Compaction: the flags, as 0 and 1, are scanned; an element that is flagged goes to where the scan says.
+// Compaction: the flags, as 0 and 1, are scanned, and each flagged element goes to the place that its sum gives.
 #include "../compact.h"
 
 #include "../scan/scan_runs.h"
@@ -19,7 +19,7 @@ void number_flags(const Work& work, const Array<F>& flags, const Array<unsigned>
   work.run(number, flags.size(), flags, places);
 }
 
-/// places[i]: how many flags up to and with i are set.
+/// places[i] is the number of flags up to and including i that are set.
 Array<unsigned> places_of(Work& work, const ArrayBase& flags, bool flags_are_bool) {
   const Array<unsigned> places = work.take<unsigned>(flags.size());
   if (flags_are_bool)
@@ -30,7 +30,7 @@ Array<unsigned> places_of(Work& work, const ArrayBase& flags, bool flags_are_boo
   return places;
 }
 
-/// Is element i flagged? Its place is one behind that of the element before it.
+/// Whether element i is flagged: its place is then one after that of the element before it.
 Bool is_flagged(const Arr<const unsigned>& places, const Int& i) {
   return places[i] != select(i > 0, UInt(places[max(i - 1, 0)]), 0u);
 }

@@ -1,5 +1,5 @@
-// Histograms by atomic additions: to counters that a workgroup shares where the bins fit there, which are then added to
-// the counts, else to the counts themselves. Sums of integers: the order in which threads come does not matter.
+// Histograms by atomic additions: to counters shared by a workgroup if the bins fit there, which are then added to the
+// counts; otherwise to the counts themselves. These are sums of integers, so the order of threads does not matter.
 #include "../histogram.h"
 
 #include <fmt/format.h>
@@ -14,10 +14,10 @@ namespace weft::detail {
 namespace {
 
 constexpr int kThreads = 128, kSharedBins = 2048;
-/// Elements of a workgroup with shared counters: enough that adding these up is little beside it.
+/// Elements of a workgroup with shared counters: enough that adding up the counters costs little beside them.
 constexpr std::int64_t kLeastShare = 16 * kThreads, kMostGroups = 512;
 
-/// What the kernels are given beside the arrays.
+/// The scalar arguments of the kernels.
 template <class T>
 struct Bins {
   T lo, hi, scale;
@@ -27,7 +27,7 @@ struct Bins {
 template <class T>
 Int bin_of(const Var<T>& x, const Var<T>& lo, const Var<T>& hi, const Var<T>& scale, const Int& bins) {
   if constexpr (RealScalar<T>) {
-    // Halves first: the difference of two finite numbers may be infinite.
+    // Halves come first, because the difference of two finite numbers may be infinite.
     return select(x >= lo && x <= hi, min(Int((x * T(0.5) - lo * T(0.5)) * scale), bins - 1), -1);
   } else {
     return select(x >= T(0) && x < Var<T>(bins), Int(x), -1);

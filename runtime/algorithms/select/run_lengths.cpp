@@ -1,5 +1,5 @@
-// Run-length encoding: where runs begin is scanned, which numbers them; each beginning is noted, and the lengths are
-// what lies between.
+// Run-length encoding: the beginnings of runs are scanned, which numbers the runs; each beginning is noted, and the
+// lengths are the differences between beginnings.
 #include "../run_lengths.h"
 
 #include "../scan/scan_runs.h"
@@ -12,7 +12,7 @@ std::uint64_t scratch(std::int64_t n) {
   return 2 * scratch_piece(n, sizeof(unsigned)) + scan_scratch(n, sizeof(unsigned));
 }
 
-/// T: integers without sign, float or double.
+/// T: unsigned integers, float or double.
 template <class T>
 void encode(Work& work, const Array<T>& in, const Array<T>& values, const Array<int>& lengths,
             const Array<int>& count) {

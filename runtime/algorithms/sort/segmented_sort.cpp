@@ -1,6 +1,6 @@
-// Segments are sorted all at once: the numbers of the keys by the keys' order, then, in a stable way, by the number of
-// their segment; then keys and values are read through them. So neither many short segments nor one long one among them
-// cost more than others.
+// Sorts all segments at once: the numbers of the keys by the keys' order, then, stably, by the number of their segment;
+// then keys and values are read through them. Neither many short segments nor a single long one therefore cost more
+// than others.
 #include "../segmented_sort.h"
 
 #include <bit>
@@ -13,7 +13,7 @@ namespace weft::detail {
 
 namespace {
 
-/// Numbers of segments: 0 before the first offset, as many as there are offsets from the last one on.
+/// Segments are numbered from 0, before the first offset, to the number of offsets, from the last one on.
 int segment_bits(std::int64_t offsets) { return std::bit_width(std::uint64_t(offsets)); }
 
 void number_segments(Work& work, const Array<int>& offsets, const Array<unsigned>& segments) {
@@ -37,7 +37,7 @@ void number_segments(Work& work, const Array<int>& offsets, const Array<unsigned
   work.back_to(before);
 }
 
-/// The bits that order keys, and numbers 0, 1, ...; keys outside the segments are all equal, so that they stay.
+/// Writes the bits that order keys, and numbers 0, 1, ...; keys outside the segments all get equal bits, so they stay.
 template <class B>
 const auto& order_kernel(KeyOrder order) {
   const auto make = [](KeyOrder o) {
@@ -86,7 +86,7 @@ void sort_segments(Work& work, const Array<B>& keys, const Array<V>* values, con
   const std::int64_t n = keys.size();
   const Array<unsigned> segments = work.take<unsigned>(n), numbers = work.take<unsigned>(n),
                         sorted = work.take<unsigned>(n);
-  // First for the bits that order the keys, then for copies of keys and values.
+  // The memory first holds the bits that order the keys, then copies of keys and values.
   const Array<std::uint8_t> copy = work.take<std::uint8_t>(n * std::int64_t(std::max(sizeof(B), sizeof(V))));
   const Array<B> key_copy = Row<B>(copy).slice(0, n);
   const Array<V> value_copy = Row<V>(copy).slice(0, n);

@@ -1,10 +1,10 @@
-// Radix sort from the lowest digit on. A pass divides the keys into columns, one after the other: each counts its
-// digits, the counts are scanned digit by digit, and each column moves its keys, in their order, to where its share of
-// each digit begins. No column waits for another within a launch.
+// Radix sort from the lowest digit on. A pass divides the keys into contiguous columns: each counts its digits, the
+// counts are scanned digit by digit, and each column moves its keys, in their order, to where its share of each digit
+// begins. No column waits for another within a launch.
 //
-// With coarse grain a column is the run of one thread, whose 256 counters stay in the cache of its core; where one
-// workgroup has all of these threads, it makes all passes: sort_small.cpp. With fine grain a column is the tiles of a
-// workgroup: sort_tiles.cpp; keys that one tile has room for are sorted by one workgroup: sort_lone_tile.cpp.
+// With coarse grain a column is the run of one thread, whose 256 counters stay in its core's cache; if one workgroup
+// has all of these threads, it makes all passes: sort_small.cpp. With fine grain a column is the tiles of a workgroup:
+// sort_tiles.cpp; keys for which one tile has room are sorted by one workgroup: sort_lone_tile.cpp.
 #include "../sort.h"
 
 #include <fmt/format.h>
@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::int64_t kKeysPerThread = 512, kMostColumns = 4096;
 
-// Counts of one digit lie beside each other, so those of one thread lie a column count apart: an odd number of cache
-// lines, or they would all compete for the same places in the cache.
+// Counts of one digit are contiguous, so those of one thread are a column count apart: an odd number of cache lines,
+// because otherwise they would all compete for the same places in the cache.
 std::int64_t coarse_columns(std::int64_t n) {
   constexpr std::int64_t line = 16;
   return line * (std::min(ceil_div(n, line * kKeysPerThread), kMostColumns / line) | 1);
@@ -81,12 +81,12 @@ void copy_back(const Work& work, const Array<T>& to, const Array<T>& from) {
 
 bool sorts_coarse(const Work& work) { return work.coarse() || !sorts_fine(work.device()); }
 
-// Of no rounds where it is none.
+// The tile of a sort by one workgroup; without rounds if there is none.
 TileShape lone_tile_of(const Work& work, int element_bytes, std::int64_t n) {
   return sorts_coarse(work) ? TileShape() : lone_tile(work.device(), element_bytes, n);
 }
 
-// A thread's run; the last ones may have none.
+// The length of a thread's run; the last threads may have none.
 std::int64_t run_of(std::int64_t n, std::int64_t columns) { return ceil_div(n, columns); }
 
 }  // namespace

@@ -1,13 +1,13 @@
-// The radix sort of so few keys that they are one tile, with fine grain: one workgroup makes all passes in one launch,
-// where a sort by columns has three launches for each, of which every one waits for the one before.
+// The radix sort of keys that fit one tile, with fine grain: one workgroup makes all passes in one launch. A sort by
+// columns has three dependent launches per pass.
 //
 // Keys and values stay in the workgroup: between passes they go through its memory, from their places in the order of
-// the pass to the threads that hold these. Threads that would have keys behind the last have some that no other comes
-// after, in any bits; as equal ones keep their order, these are the last behind each pass.
+// the pass to the threads that hold these. Threads with room beyond the last key get keys that no other follows,
+// whatever the bits; equal ones keep their order, so these are the last after each pass.
 //
-// A pass of few keys is waiting, which all threads do at once, so that there are many; but all of them wait for the
-// last one at each barrier: on an H200 512 take nine tenths of the time of 1024. Their keys are as many as it takes, by
-// powers of two: not a kernel for each number.
+// A pass of few keys mostly waits, which all threads do at once, so there are many threads; but all of them wait for
+// the last one at each barrier: on an H200 512 take nine tenths of the time of 1024. The keys per thread are rounded up
+// to a power of two, so that there is not a kernel for each number.
 #include "sort_tile.h"
 
 namespace weft::detail {
@@ -21,7 +21,7 @@ auto make_sort(const Tile& tile, KeyOrder order, bool pairs) {
                   using W = Wider<B, V>;
                   const TileSorter<W> sorter(tile);
                   const std::size_t rounds = std::size_t(tile.rounds);
-                  // All are on their way at once: none is behind a condition.
+                  // All loads are under way at once: none is under a condition.
                   const auto known = [&](std::size_t r) { return min(sorter.source(r), n - 1); };
                   std::vector<Var<B>> key;
                   std::vector<Var<V>> value;

@@ -4,11 +4,11 @@
 
 namespace weft::detail {
 
-/// What the bits of a key mean.
+/// How the bits of a key order it.
 enum class KeyOrder { without_sign, with_sign, real };
 KeyOrder order_of(ir::Type type);
 
-/// Bits that are in the order of the keys when they are compared without sign. Equal for -0 and 0; of NaNs all set.
+/// Bits whose unsigned order is that of the keys. Equal for -0 and 0; all set for NaNs.
 template <class B>
 Var<B> ordered_bits(const Var<B>& key, KeyOrder order) {
   constexpr int width = 8 * sizeof(B);
@@ -21,37 +21,37 @@ Var<B> ordered_bits(const Var<B>& key, KeyOrder order) {
 }
 
 inline constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits;
-/// Passes over as many bits, by digits of about the same width: 12 bits are two of 6.
+/// Passes over so many bits, by digits of about the same width: 12 bits are two of 6.
 constexpr int digit_passes(int bits) { return (bits + kDigitBits - 1) / kDigitBits; }
-/// The width of the next digit, where so many bits and passes are left. Of numbers, or traced.
+/// The width of the next digit, given the remaining bits and passes. Takes numbers, or traced ones.
 template <class I>
 I digit_width(const I& bits, const I& passes) {
   return (bits + passes - 1) / passes;
 }
 
-/// One pass: where the keys are, where they go, and by which digit.
+/// One pass: the keys' source, their destination, and the digit.
 template <class B, class V>
 struct SortPass {
   Array<B> keys, sorted_keys;
-  Array<V> values, sorted_values;  ///< any where there are none
+  Array<V> values, sorted_values;  ///< arbitrary if there are none
   KeyOrder order;
   int shift, bits;
 };
 
-// Fine grain: sort_tiles.cpp. What both files of fine grain do with a tile: sort_tile.h.
+// Fine grain: sort_tiles.cpp. Both files of fine grain share sort_tile.h.
 
-/// What columns have at least, which the scratch memory is made for.
+/// The least length of a column, for which the scratch memory is made.
 inline constexpr std::int64_t kLeastColumn = 2048;
 
-/// What decides the shapes of tiles and columns beside the device. Tests change it, while nothing is sorted, to reach
-/// with few keys what else takes many.
+/// Limits that determine the shapes of tiles and columns, beside the device. Tests change them, while nothing is
+/// sorted, to reach with few keys code that otherwise takes many.
 struct SortLimits {
   int most_threads = 256;                    ///< of a tile
   int most_rounds = 22;                      ///< keys of a thread, see most_rounds()
   int lone_threads = 512;                    ///< of a tile that has all keys
-  std::int64_t few_tiles = 192;              ///< where there would be fewer, tiles are small
-  std::int64_t least_column = kLeastColumn;  ///< or more: a column has as many tiles as that takes
-  bool lone_tile = true;                     ///< keys that a tile has room for are sorted as one
+  std::int64_t few_tiles = 192;              ///< if there would be fewer, tiles are small
+  std::int64_t least_column = kLeastColumn;  ///< the least: a column has as many tiles as that takes
+  bool lone_tile = true;                     ///< keys for which a tile has room are sorted as one
 };
 SortLimits& sort_limits();
 
@@ -62,15 +62,15 @@ struct TileShape {
   int rounds = 0;     ///< keys of a thread
   bool operator==(const TileShape&) const = default;
 };
-/// Tiles of a sort, and how the keys are divided among columns of them.
+/// The tiles of a sort, and the division of the keys into columns of tiles.
 struct FineShape {
   TileShape tile;
-  std::int64_t columns = 0;  ///< each has kLeastColumn keys or more, but for the last
+  std::int64_t columns = 0;  ///< each has kLeastColumn keys or more, except the last
   std::int64_t tiles = 0;    ///< of a column
   bool operator==(const FineShape&) const = default;
 };
 
-/// Whether the device's subgroups and workgroups allow it.
+/// Whether the device's subgroups and workgroups allow fine grain.
 bool sorts_fine(const DeviceState& device);
 /// \param element_bytes  of keys or values, whichever are larger
 FineShape fine_shape(const DeviceState& device, int element_bytes, std::int64_t n);
@@ -78,29 +78,28 @@ FineShape fine_shape(const DeviceState& device, int element_bytes, std::int64_t 
 template <class B>
 void count_fine(const Work& work, const FineShape& shape, const Array<B>& keys, KeyOrder order, int shift, int bits,
                 const Array<unsigned>& counts);
-/// Scans the counts of each digit by itself; `totals` receives its number in all columns.
+/// Scans the counts of each digit separately; `totals` receives the digit's count in all columns.
 void scan_fine(const Work& work, const FineShape& shape, int bits, const Array<unsigned>& counts,
                const Array<unsigned>& totals);
-/// Moves the keys, and the values where there are some, to where these say.
+/// Moves the keys, and any values, to the places that `counts` and `totals` give.
 template <class B, class V>
 void scatter_fine(const Work& work, const FineShape& shape, const SortPass<B, V>& pass, bool pairs,
                   const Array<unsigned>& starts, const Array<unsigned>& totals);
 
 // Few keys, fine grain: sort_lone_tile.cpp.
 
-/// The tile that has room for `n` keys, or one of no rounds where there is none or SortLimits say so. Arguments as
-/// above.
+/// The tile that has room for `n` keys; without rounds if there is none or SortLimits disable it. Arguments as above.
 TileShape lone_tile(const DeviceState& device, int element_bytes, std::int64_t n);
-/// As sort_elements(), by one launch of one workgroup. Takes no scratch memory.
+/// sort_elements() by one launch of one workgroup. Takes no scratch memory.
 template <class B, class V>
 void sort_lone_tile(const Work& work, const TileShape& shape, const Array<B>& keys, const Array<V>& values, bool pairs,
                     KeyOrder order, int begin, int end);
 
 // Few keys, coarse grain: sort_small.cpp.
 
-inline constexpr std::int64_t kSmallSort = 1 << 14;    ///< as many at most
-inline constexpr std::int64_t kSmallSortColumns = 16;  ///< one for each thread
-/// As sort_elements(), by one launch of one workgroup.
+inline constexpr std::int64_t kSmallSort = 1 << 14;    ///< the most keys
+inline constexpr std::int64_t kSmallSortColumns = 16;  ///< one per thread
+/// sort_elements() by one launch of one workgroup.
 template <class B, class V>
 void sort_small(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,
                 int end);
@@ -109,7 +108,7 @@ void sort_small(Work& work, const Array<B>& keys, const Array<V>& values, bool p
 template <class B, class V>
 void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,
                    int end);
-/// What that takes of the scratch memory, for any grain.
+/// Scratch memory that sort_elements() takes, for any grain.
 std::uint64_t sort_scratch(std::int64_t n, std::uint32_t key_bytes, std::uint32_t value_bytes);
 
 }  // namespace weft::detail

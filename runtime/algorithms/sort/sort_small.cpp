@@ -1,10 +1,10 @@
-// The radix sort of so few keys that one workgroup sorts them in one launch, with coarse grain: on a processor each of
-// the twenty launches of a sort by passes takes longer than its part of the work.
+// The radix sort of few keys by one workgroup in one launch, with coarse grain: on a processor each of the twenty
+// launches of a sort by passes takes longer than its part of the work.
 //
-// The same passes, one behind the other: each thread has a run of the keys, and counters of its own for the digits in
-// it; all counters are scanned, digit by digit and for each digit thread by thread, and say where the thread's next key
-// of that digit goes. Keys go to the other array in one pass and back in the next: the number of passes is even, and
-// one may have no bits, which keeps the order.
+// The passes follow each other in the launch: each thread has a run of the keys, and counters of its own for the digits
+// in it; all counters are scanned, digit by digit and for each digit thread by thread, and give the place of the
+// thread's next key of that digit. Keys go to the other array in one pass and back in the next: the number of passes is
+// even, and one may have no bits, which keeps the order.
 //
 //   two threads, keys 2 1 | 0 1, digits of 2 bits
 //   counters of digit 0: 0 1, of 1: 1 1, of 2: 1 0, of 3: 0 0
@@ -21,55 +21,55 @@ constexpr int kThreads = int(kSmallSortColumns);
 
 template <class B, class V>
 auto make_sort(KeyOrder order, bool pairs) {
-  return kernel("sort few keys",
-                [=](Arr<B> keys, Arr<V> values, Arr<B> other_keys, Arr<V> other_values, Arr<unsigned> counts, Int n,
-                    Int begin, Int end, Int passes) {
-                  auto sums = shared<unsigned>(kThreads);
-                  const Int t = local_id(), run = (n + (kThreads - 1)) / kThreads, first = t * run,
-                            last = min(first + run, n);
-                  const auto pass = [&](const Arr<B>& from, const Arr<V>& values_from, const Arr<B>& to,
-                                        const Arr<V>& values_to, const Int& shift, const Int& bits) {
-                    const Int digits = Int(1) << bits;
-                    const auto counter_of = [&](const Var<B>& key) {
-                      const Int by = min(shift, int(8 * sizeof(B)) - 1);  // without bits it may be the key's width
-                      return Int((ordered_bits<B>(key, order) >> Var<B>(by)) & Var<B>(digits - 1)) * kThreads + t;
-                    };
-                    for (auto d : range(digits)) counts[d * kThreads + t] = 0u;
-                    for (auto i : range(first, last)) counts[counter_of(from[i])] += 1u;
-                    barrier();
-                    // As many counters for each thread as there are digits, side by side.
-                    UInt sum = 0u;
-                    for (auto c : range(t * digits, (t + 1) * digits)) sum += counts[c];
-                    sums[t] = sum;
-                    barrier();
-                    UInt before = 0u;
-                    for (auto s : range(t)) before += sums[s];
-                    for (auto c : range(t * digits, (t + 1) * digits)) {
-                      const UInt count = counts[c];
-                      counts[c] = before;
-                      before += count;
-                    }
-                    barrier();
-                    for (auto i : range(first, last)) {
-                      const Var<B> key = from[i];
-                      const Int counter = counter_of(key);
-                      const UInt place = counts[counter];
-                      counts[counter] = place + 1u;
-                      to[place] = key;
-                      if (pairs) values_to[place] = values_from[i];
-                    }
-                    barrier();
-                  };
-                  Int shift = begin;
-                  for (auto k : range(0, passes, 2)) {
-                    const Int there = digit_width<Int>(end - shift, passes - k), middle = shift + there,
-                              back = digit_width<Int>(end - middle, passes - k - 1);
-                    pass(keys, values, other_keys, other_values, shift, there);
-                    pass(other_keys, other_values, keys, values, middle, back);
-                    shift = middle + back;
-                  }
-                },
-                {.block = kThreads});
+  return kernel(
+      "sort few keys",
+      [=](Arr<B> keys, Arr<V> values, Arr<B> other_keys, Arr<V> other_values, Arr<unsigned> counts, Int n, Int begin,
+          Int end, Int passes) {
+        auto sums = shared<unsigned>(kThreads);
+        const Int t = local_id(), run = (n + (kThreads - 1)) / kThreads, first = t * run, last = min(first + run, n);
+        const auto pass = [&](const Arr<B>& from, const Arr<V>& values_from, const Arr<B>& to, const Arr<V>& values_to,
+                              const Int& shift, const Int& bits) {
+          const Int digits = Int(1) << bits;
+          const auto counter_of = [&](const Var<B>& key) {
+            const Int by = min(shift, int(8 * sizeof(B)) - 1);  // without bits, `shift` may be the key's width
+            return Int((ordered_bits<B>(key, order) >> Var<B>(by)) & Var<B>(digits - 1)) * kThreads + t;
+          };
+          for (auto d : range(digits)) counts[d * kThreads + t] = 0u;
+          for (auto i : range(first, last)) counts[counter_of(from[i])] += 1u;
+          barrier();
+          // Each thread scans as many contiguous counters as there are digits.
+          UInt sum = 0u;
+          for (auto c : range(t * digits, (t + 1) * digits)) sum += counts[c];
+          sums[t] = sum;
+          barrier();
+          UInt before = 0u;
+          for (auto s : range(t)) before += sums[s];
+          for (auto c : range(t * digits, (t + 1) * digits)) {
+            const UInt count = counts[c];
+            counts[c] = before;
+            before += count;
+          }
+          barrier();
+          for (auto i : range(first, last)) {
+            const Var<B> key = from[i];
+            const Int counter = counter_of(key);
+            const UInt place = counts[counter];
+            counts[counter] = place + 1u;
+            to[place] = key;
+            if (pairs) values_to[place] = values_from[i];
+          }
+          barrier();
+        };
+        Int shift = begin;
+        for (auto k : range(0, passes, 2)) {
+          const Int there = digit_width<Int>(end - shift, passes - k), middle = shift + there,
+                    back = digit_width<Int>(end - middle, passes - k - 1);
+          pass(keys, values, other_keys, other_values, shift, there);
+          pass(other_keys, other_values, keys, values, middle, back);
+          shift = middle + back;
+        }
+      },
+      {.block = kThreads});
 }
 
 }  // namespace

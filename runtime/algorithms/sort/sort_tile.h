@@ -1,18 +1,18 @@
 // How a workgroup sorts its tile of keys by one digit, in fine grain. Internal to the runtime; sort_tiles.cpp moves
 // tiles of many keys by it, and sort_lone_tile.cpp sorts keys that are one tile.
 //
-// A thread holds up to 22 keys of a tile, one of each round. In a round the lanes of a subgroup that have the same
-// digit find each other by eight votes. Each goes as many places behind what the subgroup's counter of that digit says
-// as there are fellows in lanes before it, and the last of them counts them all: the order of equal digits is kept.
-// When all rounds are done, a scan over all counters, by digit and among those of one digit by subgroup, says where the
-// digits of each subgroup begin in the sorted tile.
+// A thread holds up to 22 keys of a tile, one per round. In a round the lanes of a subgroup that have the same digit
+// find each other by eight votes. A lane's place is the subgroup's counter of that digit plus the number of its fellows
+// in lanes before it, and the last fellow adds all of them to the counter: the order of equal digits is kept. After all
+// rounds, a scan over all counters, by digit and within a digit by subgroup, gives where the digits of each subgroup
+// begin in the sorted tile.
 //
-// What a round leaves in a counter the next finds there: all lanes have read it before the last one of them writes, and
-// none goes on before that. No other subgroup comes to its counters meanwhile, so that it clears them itself, and
-// waits for others only where sums of all are taken.
+// Counters pass from round to round without further barriers: all lanes have read a counter before the last fellow
+// writes it, and none goes on before that. No other subgroup uses its counters meanwhile, so a subgroup clears them
+// itself, and waits for others only where sums over all are taken.
 //
-// Counters, sorted keys and sorted values take turns in the same memory, and all have the width of what is wider, so
-// that 8-byte ones have fewer threads as well.
+// Counters, sorted keys and sorted values take turns in the same memory. All have the width of the wider elements, so
+// 8-byte elements have fewer threads as well.
 //
 //   digits of a subgroup of 4 lanes    2 0 2 1 | 0 2 0 0    (two rounds)
 //   place among those of its digit     0 0 1 0 | 1 2 2 3
@@ -30,30 +30,30 @@
 
 namespace weft::detail {
 
-/// A tile, and who looks after what of it.
+/// A tile, and how its threads share the counters.
 struct Tile : TileShape {
   int threads() const { return lanes * subgroups; }
   int keys() const { return threads() * rounds; }
-  /// Of the counters of a digit: parts() threads look after them, each after those of rows() subgroups. A thread does
-  /// so for turns() digits, one by one: more than one where there are fewer threads than digits.
+  /// parts() threads handle the counters of a digit, each those of rows() subgroups. A thread does so for turns()
+  /// digits, one by one: more than one if there are fewer threads than digits.
   int parts() const { return std::max(1, threads() / kDigits); }
   int rows() const { return (subgroups + parts() - 1) / parts(); }
   int turns() const { return (kDigits + threads() - 1) / threads(); }
-  /// Sums of subgroups, turn by turn.
+  /// Number of sums of subgroups, turn by turn.
   int sums() const { return turns() * subgroups; }
-  /// Counters of a subgroup, and where those of the next begin: apart, so that threads that look after one digit come
-  /// to different banks of the memory.
+  /// Distance between the counters of subgroups: one more than the digits, so that threads that handle one digit access
+  /// different banks of the memory.
   static constexpr int kStride = kDigits + 1;
-  /// What a workgroup needs of its memory beside keys and counters: where digits begin, and sums.
+  /// Bytes that a workgroup needs beside keys and counters: the beginnings of digits, and sums.
   std::uint64_t other_bytes() const { return (kDigits + std::uint64_t(sums())) * sizeof(unsigned); }
-  /// Elements of memory that keys and counters share.
+  /// Elements of the memory that keys and counters share.
   int shared_elements() const { return std::max(keys(), subgroups * kStride); }
   bool operator<(const Tile& o) const {
     return std::tie(lanes, subgroups, rounds) < std::tie(o.lanes, o.subgroups, o.rounds);
   }
 };
 
-/// A kernel for each shape of tiles that a device of this process has.
+/// The kernel for a shape of tiles: one for each that a device of this process has.
 template <class K, class Make>
 const K& for_tile(const Tile& tile, int variant, const Make& make) {
   static std::mutex mutex;
@@ -65,14 +65,14 @@ const K& for_tile(const Tile& tile, int variant, const Make& make) {
 
 /// The lanes of the subgroup that have the same digit as this one.
 struct Fellows {
-  UInt before = 0u;   ///< those in lanes before this one
-  Bool last = false;  ///< none is in a lane behind it
+  UInt before = 0u;   ///< number of fellows in earlier lanes
+  Bool last = false;  ///< no fellow is in a later lane
 };
 
 inline Fellows find_fellows(const UInt& digit, int lanes) {
   const int words = (lanes + 31) / 32;
   std::vector<UInt> mask(std::size_t(words), UInt(lanes < 32 ? (1u << lanes) - 1u : ~0u));
-  // Nearly half of a sort's instructions.
+  // These votes are nearly half of a sort's instructions.
   for (int bit = 0; bit < kDigitBits; ++bit) {
     const Bool set = (digit & (1u << bit)) != 0u;
     const Vec<4, unsigned> votes = subgroup_ballot(set);
@@ -102,13 +102,13 @@ Int digit_of(const Var<B>& key, KeyOrder order, const Var<B>& shift, const Int& 
   return Int((ordered_bits<B>(key, order) >> shift) & Var<B>(digits - 1));
 }
 
-/// A key that none comes after: its ordered_bits() are all set.
+/// A key that no other follows: its ordered_bits() are all set.
 template <class B>
 B last_key(KeyOrder order) {
   return order == KeyOrder::without_sign ? B(~B(0)) : B(~B(0)) >> 1;
 }
 
-/// Keys and values of `B` and `V` are in the workgroup's memory one after the other, as what is wider.
+/// The element type of the workgroup's memory, in which keys and values take turns: the wider of the two.
 template <class B, class V>
 using Wider = std::conditional_t<(sizeof(V) > sizeof(B)), V, B>;
 
@@ -116,7 +116,7 @@ using Wider = std::conditional_t<(sizeof(V) > sizeof(B)), V, B>;
 template <class W>
 class TileSorter {
  public:
-  /// A number for each of a thread's turns().
+  /// One number for each of a thread's turns().
   using OfTurns = std::vector<UInt>;
 
   explicit TileSorter(const Tile& tile)
@@ -133,12 +133,13 @@ class TileSorter {
   auto& operator[](const Int& i) const { return memory_[i]; }
   auto& operator[](const UInt& i) const { return memory_[i]; }
   auto& counter(const Int& subgroup, const Int& digit) const { return memory_[subgroup * Tile::kStride + digit]; }
-  /// Where in the tile the key of a round comes from: a subgroup's are side by side, and its lanes' of a round.
+  /// The place in the tile from which the key of a round is read: a subgroup's keys are contiguous, and so are its
+  /// lanes' in a round.
   Int source(std::size_t round) const {
     return subgroup_ * (tile_.rounds * tile_.lanes) + lane_ + int(round) * tile_.lanes;
   }
 
-  /// Calls f(turn, digit, part) for what this thread looks after.
+  /// Calls f(turn, digit, part) for the digits that this thread handles.
   template <class F>
   void own_digits(F f) const {
     for (int turn = 0; turn < tile_.turns(); ++turn) {
@@ -151,10 +152,10 @@ class TileSorter {
     }
   }
 
-  /// What comes before each thread's turns, by the numbers of all. All threads come.
+  /// The exclusive scan of all threads' numbers, turn by turn. All threads must call it.
   OfTurns scan(const OfTurns& numbers) const {
     OfTurns before = zeros();
-    // The sums count the subgroups turn by turn.
+    // The sums are in order of turns, then of subgroups.
     for (std::size_t turn = 0; turn < before.size(); ++turn) {
       before[turn] = subgroup_exclusive_add(numbers[turn]);
       If (lane_ == tile_.lanes - 1) {
@@ -163,7 +164,7 @@ class TileSorter {
     }
     barrier();
     for (std::size_t turn = 0; turn < before.size(); ++turn) {
-      // Each lane adds up some of the sums of the subgroups before.
+      // Each lane adds up some of the sums of earlier subgroups.
       const Int subgroups_before = int(turn) * tile_.subgroups + subgroup_;
       UInt some = 0u;
       for (int first = 0; first < (int(turn) + 1) * tile_.subgroups; first += tile_.lanes) {
@@ -175,14 +176,14 @@ class TileSorter {
     return before;
   }
 
-  /// Where each of this thread's keys goes in the sorted tile, by digit(round). Takes the memory: a barrier must come
-  /// between what was read of it and this. Afterwards counter(0, d) says where digit d begins, until a barrier.
-  /// \param begin  begin(turn, d, where): called by the first of those who look after a digit, in their own_digits()
+  /// The place of each of this thread's keys in the sorted tile, by digit(round). Uses the memory: a barrier must come
+  /// between earlier reads of it and this. Afterwards counter(0, d) says where digit d begins, until a barrier.
+  /// \param begin  begin(turn, d, where): called by the first thread that handles a digit, in its own_digits()
   template <class Digit, class Begin>
   std::vector<UInt> places(Digit digit, Begin begin) const {
     const std::size_t rounds = std::size_t(tile_.rounds);
     std::vector<UInt> place(rounds, UInt(0u));
-    // The place of each key among those of its digit in its subgroup's part.
+    // Finds the place of each key among those of its digit in its subgroup's part.
     for (auto d : range(lane_, kDigits, tile_.lanes)) counter(subgroup_, d) = Var<W>(W(0));
     subgroup_barrier();
     for (std::size_t r = 0; r < rounds; ++r) {
@@ -197,7 +198,7 @@ class TileSorter {
     }
     barrier();
 
-    // Where the digits of each subgroup begin in the sorted tile.
+    // Finds where the digits of each subgroup begin in the sorted tile.
     OfTurns sum = zeros();
     std::vector<OfTurns> count(std::size_t(tile_.rows()), zeros());
     own_digits([&](std::size_t turn, const Int& d, const Int& part) {
@@ -223,7 +224,7 @@ class TileSorter {
   }
 
  private:
-  /// Calls f(row, subgroup) for those whose counters of a digit part `part` looks after.
+  /// Calls f(row, subgroup) for the subgroups whose counters of a digit part `part` handles.
   template <class F>
   void own_counters(const Int& part, F f) const {
     for (int row = 0; row < tile_.rows(); ++row) {

@@ -1,17 +1,17 @@
-// The passes of the radix sort with fine grain. A column is one tile of some thousand keys, or a few of such where a
-// workgroup has room for few. It sorts a tile by one digit in its own memory before it writes it, so that keys of one
-// digit are written side by side.
+// The passes of the radix sort with fine grain. A column is one tile of some thousand keys, or several if a workgroup
+// has little room. It sorts a tile by one digit in its own memory before it writes it, so that keys of one digit are
+// written side by side.
 //
-// The larger a tile, the longer are the runs of equal digits that are written. But while a tile is ranked, memory
-// idles, and while it is written, the arithmetic units do: two workgroups must fit side by side, so that one does this
-// while the other does that. Registers decide it, of which an H200 gives a thread 128 for 22 keys: it has room for two
+// The larger a tile, the longer are the runs of equal digits that are written. But memory idles while a tile is ranked,
+// and the arithmetic units idle while it is written: two workgroups must fit side by side, so that one does this while
+// the other does that. Registers decide it: an H200 gives a thread 128 of them for 22 keys, and has room for two
 // workgroups of 256 such threads. Of 512, or of 1024 with 11 keys, it has room for one, which takes a fifth longer.
 // Figures: docs/performance.md.
 //
-// Nearly all tiles are full. In the last one, which may not be, a thread has keys behind the last that no other comes
-// after, so that they go to the end of the tile; each thread then writes its own keys to their places. What both ways
-// have in common is written once, but not the accesses of memory: tests around each of them, or values that come from
-// either way, take registers.
+// Nearly all tiles are full. In the last one, which may not be, threads beyond the last key get keys that no other
+// follows, so these go to the end of the tile; each thread then writes its own keys to their places. The common part of
+// both ways is written once, but not the memory accesses: tests around each of them, or values that come from either
+// way, take registers.
 #include "sort_tile.h"
 
 namespace weft::detail {
@@ -19,19 +19,19 @@ namespace weft::detail {
 namespace {
 
 constexpr int kMostSubgroups = 32;
-// Of a place in a tile, beside which a register has room for a digit. most_rounds() gives a tile 11,264 keys at most.
+// Bits of a place in a tile; its register has room for a digit besides. most_rounds() gives a tile 11,264 keys at most.
 constexpr int kPlaceBits = 16;
 static_assert(kPlaceBits + kDigitBits <= 32);
-/// Rounds are written out, so that a thread's keys are in its registers: on an H200 those of 1024 threads hold 11, and
-/// of fewer threads more. Where subgroups are narrow, as on CPUs, that is more code than it is worth: their drivers
-/// take seconds, or minutes, to compile it.
+/// The most rounds. They are unrolled, so that a thread's keys are in its registers: on an H200 1024 threads hold 11
+/// keys each, and fewer threads hold more. On narrow subgroups, as CPUs have, that is more code than it is worth: their
+/// drivers take seconds, or minutes, to compile it.
 int most_rounds(const backend::DeviceInfo& info, int threads) {
   if (info.subgroup_size < 16) return 2;
   const int most = std::clamp(11 * 1024 / threads, 1, sort_limits().most_rounds);
   return info.subgroup_size >= 32 ? most : std::min(most, info.software ? 8 : 16);
 }
 
-/// The largest tile that there is room for.
+/// The largest tile for which there is room.
 Tile largest_tile(const DeviceState& device, int element_bytes, int most_threads = sort_limits().most_threads) {
   const backend::DeviceInfo& info = device.device->info();
   Tile best;
@@ -49,7 +49,7 @@ Tile largest_tile(const DeviceState& device, int element_bytes, int most_threads
   return best;
 }
 
-/// Of fewer keys where there would be too few to keep a large device busy.
+/// A smaller tile if there would be too few to keep a large device busy.
 Tile tile_of(const DeviceState& device, int element_bytes, std::int64_t n) {
   constexpr int kFewRounds = 8;
   Tile tile = largest_tile(device, element_bytes);
@@ -57,7 +57,7 @@ Tile tile_of(const DeviceState& device, int element_bytes, std::int64_t n) {
   return tile;
 }
 
-/// The largest of the parts into which `whole` is divided as evenly as may be, each of `most` or less.
+/// The largest of the parts into which `whole` is divided as evenly as possible, each of `most` or less.
 int even_parts(int whole, int most) {
   const int parts = (whole + most - 1) / most;
   return (whole + parts - 1) / parts;
@@ -83,7 +83,7 @@ auto make_count(const Tile& tile, KeyOrder order) {
                   const Column column(workgroup_id(), tiles, n, tile);
                   for (auto d : range(l, kDigits, threads)) counters[d] = 0u;
                   barrier();
-                  // As many keys of a thread are on their way at once.
+                  // Loads of so many keys of a thread are under way at once.
                   const int each = even_parts(tile.rounds, 16), step = each * threads;
                   const Int last = min(column.last * tile.keys(), n);
                   for (auto first : range(column.first * tile.keys(), last, step)) {
@@ -101,11 +101,11 @@ auto make_count(const Tile& tile, KeyOrder order) {
                 {.block = unsigned(tile.threads())});
 }
 
-/// A workgroup for each digit: what all columns before each have of it, and its number in `totals`.
+/// A kernel with a workgroup per digit: scans the digit's counts over the columns, and writes its total to `totals`.
 auto make_scan(const Tile& tile) {
   return kernel("scan counts of digits",
                 [=](Arr<unsigned> counts, Arr<unsigned> totals, Int columns) {
-                  constexpr int kEach = 4;  // of a thread, side by side
+                  constexpr int kEach = 4;  // columns of a thread, side by side
                   auto sums = shared<unsigned>(tile.subgroups);
                   const Int l = local_id(), s = subgroup_id(), row = workgroup_id() * columns;
                   UInt carried = 0u;
@@ -147,8 +147,8 @@ auto make_scan(const Tile& tile) {
 
 /// A workgroup that moves the keys of a column of tiles, and the values that go with them, to their places.
 ///
-/// Keys of one digit lie together at the end, those of earlier columns first, and of earlier tiles in a column. Each
-/// digit's place in the result is `start` (of the digit's own threads, in registers); it moves on with each tile.
+/// Keys of one digit are contiguous in the result, those of earlier columns first, and of earlier tiles in a column.
+/// Each digit's place in the result is `start` (in registers of the digit's own threads); it moves on with each tile.
 ///
 ///   start[d] = keys of all digits before d + keys of digit d in the columns before
 ///   for each tile of the column
@@ -161,7 +161,7 @@ class ColumnMover {
   using W = Wider<B, V>;
 
  public:
-  /// What the kernel is given.
+  /// The kernel's arguments.
   struct Given {
     const Arr<const B>& keys;
     const Arr<const V>& values;
@@ -173,7 +173,7 @@ class ColumnMover {
     const Int& digits;
   };
 
-  // The last columns come first: the pass has read them last when it counted, and caches may still have them.
+  // The last columns run first: the counting launch read them last, and caches may still have them.
   ColumnMover(const Tile& tile, KeyOrder order, bool pairs, const Given& given)
       : tile_(tile),
         order_(order),
@@ -188,21 +188,21 @@ class ColumnMover {
 
   void run() {
     read_full(column_.first * tile_.keys());
-    find_starts();  // while the first keys come
+    find_starts();  // while the first keys are loaded
     for (auto t : range(column_.first, column_.last)) move(t);
   }
 
  private:
   using Places = std::vector<UInt>;
 
-  // The keys of a tile that is full, where `first` is the place of its first. Others are read when their turn comes.
+  // Reads the keys of a full tile whose first key is at `first`. Other tiles are read when their turn comes.
   void read_full(const Int& first) {
     If (given_.n - first >= tile_.keys()) {
       for (std::size_t r = 0; r < rounds_; ++r) key_[r] = given_.keys[first + sorter_.source(r)];
     }
   }
 
-  // Where the keys of each digit go in their first turn.
+  // Finds where the first keys of each digit go.
   void find_starts() {
     auto start = sorter_.zeros(), total = sorter_.zeros();
     sorter_.own_digits([&](std::size_t turn, const Int& d, const Int& part) {
@@ -222,7 +222,7 @@ class ColumnMover {
     If (!full) {
       read_last(first, keys_left);
     }
-    // From a place in the tile to that among all keys, for each digit.
+    // For each digit, the distance from a place in the tile to the place among all keys.
     const auto digit = [&](std::size_t r) { return digit_of_key(key_[r]); };
     Places place = sorter_.places(digit, [&](std::size_t turn, const Int& d, const UInt& in_tile) {
       start_[turn] -= in_tile;
@@ -235,7 +235,7 @@ class ColumnMover {
     If (full) {
       write_full(first, place);
       If (t + 1 < column_.last) {
-        barrier();  // the next tile's counters take this memory
+        barrier();  // the next tile's counters use this memory
         read_full(first + tile_.keys());
       }
     }
@@ -255,7 +255,7 @@ class ColumnMover {
     barrier();
   }
 
-  // The next tile's keys will go after this one's.
+  // Moves `start` on: the next tile's keys go after this one's.
   void go_on() {
     sorter_.own_digits([&](std::size_t turn, const Int& d, const Int& part) {
       If (part == 0) {
@@ -265,7 +265,7 @@ class ColumnMover {
     });
   }
 
-  // The values come while keys are written.
+  // The values are loaded while keys are written.
   void write_full(const Int& first, Places& place) {
     for (std::size_t r = 0; r < rounds_; ++r) sorter_[place[r]] = Var<W>(key_[r]);
     std::vector<Var<V>> value;
@@ -278,7 +278,7 @@ class ColumnMover {
       const Var<B> k = Var<B>(Var<W>(sorter_[place_of(r)]));
       const Int d = digit_of_key(k);
       given_.sorted_keys[to(r, d)] = k;
-      // A register for two numbers: of these there are fewest now.
+      // One register holds two numbers, because registers are scarcest here.
       if (pairs_) place[r] |= UInt(d) << kPlaceBits;
     }
     if (!pairs_) return;
@@ -326,8 +326,8 @@ auto make_scatter(const Tile& tile, KeyOrder order, bool pairs) {
                 {.block = unsigned(tile.threads())});
 }
 
-/// Of workgroups that scan counts, four of each thread at once: a round is of 1,024 columns, some six million keys.
-/// More threads make it one round for more keys, and took longer on an H200 where there are fewer.
+/// The shape of workgroups that scan counts, four of each thread at once: a round covers 1,024 columns, some six
+/// million keys. More threads would cover more keys in one round, and took longer on an H200 for fewer keys.
 Tile scan_shape(const DeviceState& device) {
   constexpr int kThreads = 256;
   const backend::DeviceInfo& info = device.device->info();
