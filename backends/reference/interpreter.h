@@ -14,7 +14,7 @@ namespace weft::backend {
 struct Scratch {
   std::vector<std::uint64_t> values;  ///< by slot
   std::vector<Extent> extents;        ///< by access: the allocation that it touched last
-  // Of kernels whose threads work together: `values` then holds the slots of each thread of a workgroup.
+  // If the kernel's threads work together, `values` holds the slots of every thread of a workgroup.
   std::vector<std::uint64_t> shared;  ///< the workgroup's memory
   std::vector<std::uint8_t> written;  ///< by byte of `shared`: 1 if this workgroup has written it
   std::vector<const Step*> places;    ///< by thread: where it stopped
