@@ -10,15 +10,6 @@
 
 namespace weft::detail {
 
-// The finaliser of MurmurHash3, after a step that makes the order of the words count.
-GenerationNumber& GenerationNumber::add(std::uint64_t word) {
-  std::uint64_t x = number_ * 0x9e3779b97f4a7c15u + word + 1;
-  x = (x ^ x >> 33) * 0xff51afd7ed558ccdu;
-  x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53u;
-  number_ = x ^ x >> 33;
-  return *this;
-}
-
 GenerationNumber& GenerationNumber::add(const ArrayBase& a) {
   if (a.is_null()) return add(0);
   add(a.storage()->serial).add(a.address());

@@ -32,7 +32,11 @@ class Generation {
 /// The number of data: of the sizes and the memory that kernels are given by value. It is never Generation::kNone.
 class GenerationNumber {
  public:
-  GenerationNumber& add(std::uint64_t word);
+  /// A polynomial of the words, modulo 2^64: sizes and addresses that differ are too small to cancel in it.
+  GenerationNumber& add(std::uint64_t word) {
+    number_ = number_ * 0x9e3779b97f4a7c15u + word + 1;
+    return *this;
+  }
   /// Nothing of a null array, which whoever fills in data may leave there.
   GenerationNumber& add(const ArrayBase& a);
   std::uint64_t value() const { return number_ == Generation::kNone ? 1 : number_; }
