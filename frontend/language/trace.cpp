@@ -461,6 +461,8 @@ Id sign(Id a, Loc loc) {
   return ternary(Op::select, binary(Op::lt, a, none, loc), literal_int(t, -1, loc), positive, loc);
 }
 
+Id clamp(Id x, Id low, Id high, Loc loc) { return binary(Op::min, binary(Op::max, x, low, loc), high, loc); }
+
 Id round_away(Id a, Loc loc) {
   // trunc(|a| + 0.5) would round 0.49999997 up: compare the fraction instead, which is exact.
   Type t = type_of(a);
