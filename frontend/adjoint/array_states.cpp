@@ -47,15 +47,7 @@ class Resolver {
 
  private:
   Id add(Op op, Type type, std::uint64_t imm, std::initializer_list<Id> args = {}) {
-    Inst inst;
-    inst.op = op;
-    inst.type = type;
-    inst.imm = imm;
-    inst.first_arg = static_cast<std::uint32_t>(m_.operands.size());
-    inst.num_args = static_cast<std::uint32_t>(args.size());
-    m_.operands.insert(m_.operands.end(), args);
-    m_.insts.push_back(inst);
-    return static_cast<Id>(m_.insts.size() - 1);
+    return m_.add(ir::instruction(op, type, imm), {args.begin(), args.size()});
   }
   Id base(std::uint32_t param) { return add(Op::arg, Type::u64, m_.params[param].offset); }
 

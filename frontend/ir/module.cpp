@@ -33,6 +33,14 @@ const Param* Module::array_of(Id base) const {
   return nullptr;
 }
 
+Id Module::add(const Inst& inst, std::span<const Id> args) {
+  insts.push_back(inst);
+  insts.back().first_arg = static_cast<std::uint32_t>(operands.size());
+  insts.back().num_args = static_cast<std::uint32_t>(args.size());
+  operands.insert(operands.end(), args.begin(), args.end());
+  return static_cast<Id>(insts.size() - 1);
+}
+
 std::span<const Id> Module::outputs() const {
   const std::vector<Id>& body = regions[0].insts;
   if (body.empty() || body.back() >= insts.size() || insts[body.back()].op != Op::yield) return {};

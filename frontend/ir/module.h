@@ -84,8 +84,22 @@ struct Inst {
   std::int32_t line = 0;
 
   Loc loc() const { return {file, line}; }
+  void set_loc(Loc loc) {
+    file = loc.file;
+    line = loc.line;
+  }
 };
 static_assert(sizeof(Inst) <= 64, "an instruction fits a cache line");
+
+/// An instruction with the fields that are not about memory; Module::add() gives it operands.
+inline Inst instruction(Op op, Type type = Type::none, std::uint64_t imm = 0, Loc loc = {}) {
+  Inst inst;
+  inst.op = op;
+  inst.type = type;
+  inst.imm = imm;
+  inst.set_loc(loc);
+  return inst;
+}
 
 /// A list of instructions that run in order, inside at most one control operation.
 struct Region {
@@ -216,6 +230,9 @@ struct Module : Interface {
   std::span<const Id> args(Id id) const { return {operands.data() + insts[id].first_arg, insts[id].num_args}; }
   Id arg(Id id, int k) const { return operands[insts[id].first_arg + k]; }
   const Inst& operator[](Id id) const { return insts[id]; }
+
+  /// Adds an instruction that no region has yet. The operands given must not lie in `operands`.
+  Id add(const Inst& inst, std::span<const Id> args);
 
   /// What a function returns: the operands of the `yield` that ends its body.
   std::span<const Id> outputs() const;
