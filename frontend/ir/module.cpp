@@ -96,11 +96,15 @@ namespace {
 thread_local std::uint64_t t_failures = 0;
 }
 
+void refuse(ErrorKind kind, const Module& module, const std::string& message, Loc loc) {
+  throw Error(kind, message, module.name, loc ? loc : module.loc);
+}
+
 void fail(const Module& module, Loc loc, const std::string& message) {
   ++t_failures;
   if (module.place) loc = module.place;
   const std::string place = module.function.empty() ? "" : "in func \"" + module.function + "\": ";
-  throw Error(ErrorKind::invalid_kernel, place + message, module.name, loc ? loc : module.loc);
+  refuse(ErrorKind::invalid_kernel, module, place + message, loc);
 }
 
 std::uint64_t failures() { return t_failures; }

@@ -12,6 +12,10 @@
 #include "report.h"
 #include "type.h"
 
+namespace weft {
+enum class ErrorKind;
+}
+
 namespace weft::ir {
 
 enum class Op : std::uint8_t {
@@ -281,6 +285,8 @@ std::string first_violation(const Module& module);
 /// By function of a kernel's table: does a call do more than compute values, does it write to memory, for one?
 std::vector<char> have_effects(std::span<const std::shared_ptr<const Module>> functions);
 
+/// Throws Error: names the kernel, and the place given or, without one, the kernel's.
+[[noreturn]] void refuse(ErrorKind kind, const Module& module, const std::string& message, Loc loc = {});
 /// Throws Error: where in the kernel (at `place` where that is set; in which of its functions), and what.
 [[noreturn]] void fail(const Module& module, Loc loc, const std::string& message);
 /// How often this thread has called fail(): whoever works on a module sees by it that an error was caught on its way.

@@ -41,9 +41,8 @@ tracing::Trace::Trace(ir::Module& module, const ir::Variant& variant)
       failures_(ir::failures()),
       outer_(t_current) {
   if (outer_)
-    throw Error(ErrorKind::invalid_kernel,
-                "it is launched (and so traced) inside another kernel, \"" + outer_->module().name + "\"", module.name,
-                module.loc);
+    ir::refuse(ErrorKind::invalid_kernel, module,
+               "it is launched (and so traced) inside another kernel, \"" + outer_->module().name + "\"");
   module.wide = variant.wide;
   t_current = this;
 }
@@ -128,8 +127,7 @@ bool tracing::Trace::next_param_is_absent() { return variant_.absent >> module()
 ir::Param& tracing::Trace::add_param(ir::Param param) {
   ir::Module& m = module();
   if (m.params.size() == 64)
-    throw Error(ErrorKind::unsupported, "more than 64 parameters (an indexed array takes one a dimension besides)",
-                m.name, m.loc);
+    ir::refuse(ErrorKind::unsupported, m, "more than 64 parameters (an indexed array takes one a dimension besides)");
   if (param.name.empty())
     param.name = fmt::format("argument {}{}{}{}", argument_, field_, part_.empty() ? "" : ", ", part_);
   std::uint32_t align = param.kind == ir::Param::Kind::value ? std::min<std::uint32_t>(param.element_align, 8) : 8;
