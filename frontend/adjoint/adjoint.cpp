@@ -92,41 +92,75 @@ Module finished(const Module& raw, const Module& kernel, const Analysis& analysi
   return clean;
 }
 
-}  // namespace
-
-Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
-  if (options.slots > kMostSlots)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{} saved states for each loop; at most {} are possible", options.slots, kMostSlots),
-                kernel.name, kernel.loc);
-  const Module normal = promote(normalise(inline_calls(kernel, Keep::gradients)));
-  const Analysis analysis(normal, options);
-
-  Adjoint made;
-  Interfacer interface(normal, made);
-  ExtraParams extra;
-  extra.gradient.assign(normal.params.size(), kNone);
-  extra.owners.assign(normal.params.size(), kNone);
-  extra.sums.assign(normal.params.size(), kNone);
+/// Adds the parameters that the walk writes with. `sums` are those of the analysis.
+ExtraParams add_parameters(Interfacer& interface, const Module& kernel, const Analysis& analysis, bool deterministic,
+                           const std::vector<ExactSum>& sums) {
   using Kind = AdjointParam::Kind;
-  for (std::uint32_t k = 0; k < normal.params.size(); ++k) {
-    const Param& param = normal.params[k];
+  const std::vector<std::uint32_t> none(kernel.params.size(), kNone);
+  ExtraParams extra{none, none, none};
+  for (std::uint32_t k = 0; k < kernel.params.size(); ++k) {
+    const Param& param = kernel.params[k];
     const ArrayUse& use = analysis.array(k);
     if (!use.gradient) continue;
     extra.gradient[k] = interface.add_array(Kind::gradient, k, "gradient of " + param.name, param);
-    if (use.stored && !(options.deterministic ? use.own_element : use.stores_own))
+    if (use.stored && !(deterministic ? use.own_element : use.stores_own))
       extra.owners[k] = interface.add_owners(k, "owners of " + param.name, use.narrow ? 2 : 4);
   }
-  made.sums = analysis.exact_sums();
-  for (const ExactSum& sum : made.sums)
+  for (const ExactSum& sum : sums)
     extra.sums[sum.of] =
-        interface.add_words(Kind::sums, sum.of, "sums of " + normal.params[sum.of].name, "Array<uint64>", 8);
+        interface.add_words(Kind::sums, sum.of, "sums of " + kernel.params[sum.of].name, "Array<uint64>", 8);
   if (analysis.has_slots() || analysis.has_log()) {
     extra.scratch = interface.add_words(Kind::scratch, 0, "scratch");
     if (analysis.has_log()) extra.log = interface.add_words(Kind::log, 0, "undo log");
     extra.first_thread = interface.add_number(Kind::first_thread, "first thread");
     extra.lanes = interface.add_number(Kind::lanes, "lanes");
   }
+  return extra;
+}
+
+/// Adds the arrays after the launch, of those of which it is asked. Returns their numbers, by parameter of the kernel.
+std::vector<std::uint32_t> add_after(Interfacer& interface, const Module& kernel, const Adjoint& made,
+                                     const Module& counter) {
+  const std::vector<char> named = named_states(made.module, Op::after_base),
+                          counted = named_states(counter, Op::after_base);
+  std::vector<std::uint32_t> after(kernel.params.size(), kNone);
+  for (std::uint32_t k = 0; k < kernel.params.size(); ++k) {
+    const Param& param = kernel.params[k];
+    const bool extreme = std::ranges::find(made.extrema, k, &Extremum::of) != made.extrema.end();
+    if (named[k] || counted[k] || extreme)
+      after[k] = interface.add_array(AdjointParam::Kind::after, k, param.name + " after the launch", param);
+  }
+  return after;
+}
+
+/// Says which of the kernel's `count` parameters the adjoint reads and writes.
+void note_accesses(Adjoint& made, std::size_t count) {
+  const auto add = [&](const Module& code) {
+    for (std::size_t k = 0; k < count; ++k) {
+      const Access access = code.params[k].access;
+      if (any(access, Access::read)) made.reads |= 1ull << k;
+      if (any(access, Access::write)) made.writes |= 1ull << k;
+    }
+  };
+  add(made.module);
+  // The counter runs the stores that nothing reads again too.
+  for (const Module& code : made.counter) add(code);
+  for (const Extremum& e : made.extrema) made.reads |= 1ull << e.of;
+}
+
+}  // namespace
+
+Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
+  if (options.slots > kMostSlots)
+    refuse(ErrorKind::unsupported, kernel,
+           fmt::format("{} saved states for each loop; at most {} are possible", options.slots, kMostSlots));
+  const Module normal = promote(normalise(inline_calls(kernel, Keep::gradients)));
+  const Analysis analysis(normal, options);
+
+  Adjoint made;
+  Interfacer interface(normal, made);
+  made.sums = analysis.exact_sums();
+  const ExtraParams extra = add_parameters(interface, normal, analysis, options.deterministic, made.sums);
 
   Module counter = made.module;
   Reverser reverser(normal, analysis, extra, options, made.module);
@@ -139,32 +173,14 @@ Adjoint adjoint(const Module& kernel, const AdjointOptions& options) {
     Reverser(normal, analysis, extra, options, counter, true).count();
     counter = inline_calls(counter);
   }
-  const std::vector<char> named = named_states(made.module, Op::after_base),
-                          counted = named_states(counter, Op::after_base);
-  std::vector<std::uint32_t> after(normal.params.size(), kNone);
   made.extrema = analysis.extrema();
-  for (std::uint32_t k = 0; k < normal.params.size(); ++k) {
-    const Param& param = normal.params[k];
-    const bool extreme = std::ranges::find(made.extrema, k, &Extremum::of) != made.extrema.end();
-    if (named[k] || counted[k] || extreme)
-      after[k] = interface.add_array(Kind::after, k, param.name + " after the launch", param);
-  }
+  const std::vector<std::uint32_t> after = add_after(interface, normal, made, counter);
   made.module = finished(made.module, normal, analysis, extra.gradient, after);
   if (counts) {
     static_cast<Interface&>(counter) = made.module.as_interface();
     made.counter.push_back(finished(counter, normal, analysis, extra.gradient, after));
   }
-  const auto add_accesses = [&](const Module& code) {
-    for (std::size_t k = 0; k < normal.params.size(); ++k) {
-      const Access access = code.params[k].access;
-      if (any(access, Access::read)) made.reads |= 1ull << k;
-      if (any(access, Access::write)) made.writes |= 1ull << k;
-    }
-  };
-  add_accesses(made.module);
-  // The counter runs the stores that nothing reads again too.
-  for (const Module& code : made.counter) add_accesses(code);
-  for (const Extremum& e : made.extrema) made.reads |= 1ull << e.of;
+  note_accesses(made, normal.params.size());
   if (!analysis.has_log()) return made;
   made.log_bytes = 16;
   made.log_entries = log ? log->most : kNone;

@@ -47,8 +47,7 @@ Analysis::Analysis(const Module& module, const AdjointOptions& options)
 }
 
 void Analysis::refuse(Id id, const std::string& what) const {
-  const Loc loc = module_[id].loc();
-  throw Error(ErrorKind::not_differentiable, what, module_.name, loc ? loc : module_.loc);
+  ir::refuse(ErrorKind::not_differentiable, module_, what, module_[id].loc());
 }
 
 bool Analysis::is_inside(Id inner, Id control) const {

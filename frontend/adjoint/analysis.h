@@ -76,6 +76,10 @@ class Analysis {
   Analysis(const Module& module, const AdjointOptions& options);
 
   bool active(Id id) const { return varied_[id] && useful_[id]; }
+  /// Does a gradient flow from this pure value to its operand number k?
+  bool passes_gradient(Id id, int k) const;
+  /// What the gradients that flow from this pure value are computed from: DerivativeUse, joined.
+  std::uint8_t derivative_uses_of(Id id) const;
   /// In which copies the value is needed.
   std::uint8_t needed(Id id) const { return needed_[id]; }
   /// Must this store, or a store in this branch or loop, be done again for loads that are needed?

@@ -24,13 +24,11 @@ bool is_after(const Module& m, Id base) {
 
 std::uint32_t named_parameter(const Module& m, Id state) {
   const std::uint32_t param = parameter_of(m, m.arg(state, 0));
-  if (param == kNone) {
-    const Loc loc = m[state].loc();
-    throw Error(ErrorKind::not_differentiable,
-                "a function with derivatives of its own works on an array that an element of another array holds, or "
-                "of which it depends on a condition which array it is",
-                m.name, loc ? loc : m.loc);
-  }
+  if (param == kNone)
+    refuse(ErrorKind::not_differentiable, m,
+           "a function with derivatives of its own works on an array that an element of another array holds, or of "
+           "which it depends on a condition which array it is",
+           m[state].loc());
   return param;
 }
 
@@ -47,15 +45,7 @@ class Resolver {
 
  private:
   Id add(Op op, Type type, std::uint64_t imm, std::initializer_list<Id> args = {}) {
-    Inst inst;
-    inst.op = op;
-    inst.type = type;
-    inst.imm = imm;
-    inst.first_arg = static_cast<std::uint32_t>(m_.operands.size());
-    inst.num_args = static_cast<std::uint32_t>(args.size());
-    m_.operands.insert(m_.operands.end(), args);
-    m_.insts.push_back(inst);
-    return static_cast<Id>(m_.insts.size() - 1);
+    return m_.add(ir::instruction(op, type, imm), {args.begin(), args.size()});
   }
   Id base(std::uint32_t param) { return add(Op::arg, Type::u64, m_.params[param].offset); }
 
@@ -94,10 +84,10 @@ class Resolver {
       return true;
     }
     if ((inst.op == Op::store || is_atomic(inst.op)) && is_after(m_, m_.arg(id, 0)))
-      throw Error(ErrorKind::not_differentiable,
-                  "a replay or gradient function writes to an array that its function has written to; it may change "
-                  "gradients only",
-                  m_.name, inst.loc() ? inst.loc() : m_.loc);
+      refuse(ErrorKind::not_differentiable, m_,
+             "a replay or gradient function writes to an array that its function has written to; it may change "
+             "gradients only",
+             inst.loc());
     if (inst.num_args == 0 || !is_absent(m_.arg(id, 0))) {
       // Any other operand: an address that is computed from one that is not there.
       if (info(inst.op).effect != Effect::pure) return false;

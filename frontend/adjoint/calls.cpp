@@ -132,15 +132,7 @@ void Reverser::adopt_functions() {
     const auto old_insts = static_cast<Id>(m.insts.size());
     const std::size_t old_operands = m.operands.size();
     const auto add = [&](Op op, std::uint64_t imm, std::initializer_list<Id> args) {
-      Inst inst;
-      inst.op = op;
-      inst.type = Type::u32;
-      inst.imm = imm;
-      inst.first_arg = static_cast<std::uint32_t>(m.operands.size());
-      inst.num_args = static_cast<std::uint32_t>(args.size());
-      m.operands.insert(m.operands.end(), args);
-      m.insts.push_back(inst);
-      return static_cast<Id>(m.insts.size() - 1);
+      return m.add(instruction(op, Type::u32, imm), {args.begin(), args.size()});
     };
     const Id first = add(Op::arg, out.params[extra.first_thread].offset, {});
     const Id thread = add(Op::add, 0, {add(Op::thread_id, 0, {}), first});

@@ -9,6 +9,17 @@
 
 namespace weft::ir {
 
+bool Analysis::passes_gradient(Id id, int k) const {
+  return is_differentiable(module_, id, k) && active(module_.arg(id, k));
+}
+
+std::uint8_t Analysis::derivative_uses_of(Id id) const {
+  std::uint8_t uses = 0;
+  for (int k = 0; k < static_cast<int>(module_[id].num_args); ++k)
+    if (passes_gradient(id, k)) uses |= derivative_uses(module_[id].op, k);
+  return uses;
+}
+
 void Analysis::need_for_reverse() {
   for (Id id : order_) {
     const Inst& inst = module_[id];
@@ -22,12 +33,7 @@ void Analysis::need_for_reverse() {
       for (Id arg : module_.args(id)) operand(id, arg, kAdjointCopy);
       need_memory(id);
     } else if (active(id) && inst.op != Op::result && inst.op != Op::param && inst.op != Op::load) {
-      std::uint8_t uses = 0;
-      for (std::uint32_t k = 0; k < inst.num_args; ++k) {
-        const Id arg = module_.arg(id, static_cast<int>(k));
-        if (is_differentiable(module_, id, static_cast<int>(k)) && active(arg))
-          uses |= derivative_uses(inst.op, static_cast<int>(k));
-      }
+      const std::uint8_t uses = derivative_uses_of(id);
       for (int k = 0; k < 3; ++k)
         if (uses >> k & 1) operand(id, module_.arg(id, k), kAdjointCopy);
       if (uses & kUseResult) mark(id, kAdjointCopy);

@@ -107,21 +107,16 @@ void Reverser::reverse_pure(Id id) {
   const Inst& inst = from[id];
   const Id gradient = gradients_.take(id);
   if (gradient == kNone || info(inst.op).derivative != Derivative::differentiable) return;
-  std::uint8_t uses = 0;
-  for (std::uint32_t k = 0; k < inst.num_args; ++k) {
-    const int n = static_cast<int>(k);
-    if (is_differentiable(from, id, n) && analysis.active(from.arg(id, n))) uses |= derivative_uses(inst.op, n);
-  }
+  const std::uint8_t uses = analysis.derivative_uses_of(id);
   DerivativeSite site{inst};
   site.gradient = gradient;
-  for (std::uint32_t k = 0; k < inst.num_args; ++k)
-    if (uses >> k & 1) site.operands[k] = value(from.arg(id, static_cast<int>(k)));
+  const int count = static_cast<int>(inst.num_args);
+  for (int k = 0; k < count; ++k)
+    if (uses >> k & 1) site.operands[k] = value(from.arg(id, k));
   if (uses & kUseResult) site.result = value(id);
-  for (std::uint32_t k = 0; k < inst.num_args; ++k) {
-    const int n = static_cast<int>(k);
-    const Id operand = from.arg(id, n);
-    if (is_differentiable(from, id, n) && analysis.active(operand))
-      gradients_.add(operand, derivative(builder, site, n, from[operand].type));
+  for (int k = 0; k < count; ++k) {
+    const Id operand = from.arg(id, k);
+    if (analysis.passes_gradient(id, k)) gradients_.add(operand, derivative(builder, site, k, from[operand].type));
   }
 }
 

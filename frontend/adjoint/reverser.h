@@ -58,17 +58,17 @@ class Reverser : private AdjointCode {
     ValueGradients::Spilled spilled;
     std::vector<Id> sinks;  ///< loads whose gradients are gathered around the loop
   };
-  struct Slots;
-  class Window;
   void reverse_loop(Id id);
   void reverse_direct(Id id, LoopGradients& gradients, Id trips);
-  void reverse_checkpointed(Id id, LoopGradients& gradients, Id trips);
   void reverse_iteration(Id id, const LoopGradients& gradients);
   void map_affine(Id id, Id iteration);
   Id trips_of(Id id);
-  Id split(Id gap, Id free);
   void open_sinks(Id id, RegionId region, LoopGradients& gradients);
   void close_sinks(LoopGradients& gradients);
+
+  // ---- Loops backward from saved states (checkpoints.cpp)
+  class Checkpoints;
+  void reverse_checkpointed(Id id, const LoopGradients& gradients, Id trips);
 
   const std::uint32_t slots_;
   ValueGradients gradients_;

@@ -1,7 +1,9 @@
 // The derivative of each pure operation. Where one does not exist, docs/differentiability.md says what is chosen here.
 #include "rules.h"
 
+#include <functional>
 #include <numbers>
+#include <numeric>
 
 #include "../support/error.h"
 
@@ -13,83 +15,66 @@ bool is_differentiable(const Module& module, Id id, int k) {
   return is_float(module[module.arg(id, k)].type);
 }
 
-std::uint8_t derivative_uses(Op op, int k) {
-  switch (op) {
-    case Op::add:
-    case Op::sub:
-    case Op::neg:
-    case Op::convert: return 0;
-    case Op::mul: return k == 0 ? kUseSecond : kUseFirst;
-    case Op::div: return k == 0 ? kUseSecond : kUseSecond | kUseResult;
-    case Op::rem: return k == 0 ? 0 : kUseFirst | kUseSecond;
-    case Op::fma: return k == 0 ? kUseSecond : k == 1 ? kUseFirst : 0;
-    case Op::min:
-    case Op::max:
-    case Op::atan2: return kUseFirst | kUseSecond;
-    case Op::pow: return k == 0 ? kUseFirst | kUseSecond : kUseFirst | kUseResult;
-    case Op::select:
-    case Op::abs:
-    case Op::log:
-    case Op::log2:
-    case Op::sin:
-    case Op::cos:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh: return kUseFirst;
-    case Op::sqrt:
-    case Op::rsqrt:
-    case Op::exp:
-    case Op::exp2:
-    case Op::tan:
-    case Op::tanh: return kUseResult;
-    default: internal_error("an operation without a derivative");
-  }
-}
-
 namespace {
 
-/// Arithmetic of one type, short to write.
-struct Arithmetic {
-  Builder& b;
-  Type type;
+/// Values as the builder makes them.
+struct Written {
+  using Value = Id;
+  Builder& builder;
   Loc loc;
 
-  Id number(double x) const { return b.constant_float(type, x); }
-  Id add(Id x, Id y) const { return b.pure(Op::add, type, {x, y}, loc); }
-  Id sub(Id x, Id y) const { return b.pure(Op::sub, type, {x, y}, loc); }
-  Id mul(Id x, Id y) const { return b.pure(Op::mul, type, {x, y}, loc); }
-  Id div(Id x, Id y) const { return b.pure(Op::div, type, {x, y}, loc); }
-  Id neg(Id x) const { return b.pure(Op::neg, type, {x}, loc); }
-  Id call(Op op, Id x) const { return b.pure(op, type, {x}, loc); }
-  Id test(Op op, Id x, Id y) const { return b.pure(op, Type::b1, {x, y}, loc); }
-  Id select(Id condition, Id x, Id y) const { return b.pure(Op::select, type, {condition, x, y}, loc); }
-  Id square(Id x) const { return mul(x, x); }
-  Id both(Id x, Id y) const { return b.pure(Op::bit_and, Type::b1, {x, y}, loc); }
-  Id either(Id x, Id y) const { return b.pure(Op::bit_or, Type::b1, {x, y}, loc); }
+  Id number(Type type, double x) const { return builder.constant_float(type, x); }
+  Id pure(Op op, Type type, std::initializer_list<Id> args) const { return builder.pure(op, type, args, loc); }
 };
 
-/// Which operand min and max return: of equal ones the first, of a number and a NaN the number.
-Id takes_first(const Arithmetic& m, Op op, Id x, Id y) {
-  const Id better = op == Op::min ? m.test(Op::le, x, y) : m.test(Op::le, y, x);
-  return m.either(better, m.b.pure(Op::is_nan, Type::b1, {y}, m.loc));
-}
+/// Values as the DerivativeUses that they are computed from: what a rule uses is said by the rule itself.
+struct Used {
+  using Value = std::uint8_t;
 
-/// g / cos(asin(x)). The slope at the ends is infinite; 0 is chosen, as for roots.
-Id over_cosine(const Arithmetic& m, Id g, Id x) {
-  // Not 1 - x^2, which cancels near the ends.
-  const Id square = m.mul(m.sub(m.number(1), x), m.add(m.number(1), x)), zero = m.number(0);
-  return m.select(m.test(Op::eq, square, zero), zero, m.div(g, m.call(Op::sqrt, square)));
-}
+  Value number(Type, double) const { return 0; }
+  Value pure(Op, Type, std::initializer_list<Value> args) const {
+    return std::accumulate(args.begin(), args.end(), Value{0}, std::bit_or<Value>());
+  }
+};
 
-}  // namespace
+/// Arithmetic of one type, short to write.
+template <class Values>
+struct Arithmetic {
+  using Value = typename Values::Value;
+  Values values;
+  Type type;
 
-Id derivative(Builder& builder, const DerivativeSite& site, int k, Type operand_type) {
-  const Inst& inst = site.inst;
-  const Arithmetic m{builder, inst.type, inst.loc()};
-  const Id x = site.operands[0], y = site.operands[1], r = site.result, g = site.gradient;
-  switch (inst.op) {
+  Value number(double x) const { return values.number(type, x); }
+  Value add(Value x, Value y) const { return values.pure(Op::add, type, {x, y}); }
+  Value sub(Value x, Value y) const { return values.pure(Op::sub, type, {x, y}); }
+  Value mul(Value x, Value y) const { return values.pure(Op::mul, type, {x, y}); }
+  Value div(Value x, Value y) const { return values.pure(Op::div, type, {x, y}); }
+  Value neg(Value x) const { return values.pure(Op::neg, type, {x}); }
+  Value call(Op op, Value x) const { return values.pure(op, type, {x}); }
+  Value call(Op op, Value x, Value y) const { return values.pure(op, type, {x, y}); }
+  Value test(Op op, Value x, Value y) const { return values.pure(op, Type::b1, {x, y}); }
+  Value select(Value condition, Value x, Value y) const { return values.pure(Op::select, type, {condition, x, y}); }
+  Value square(Value x) const { return mul(x, x); }
+  Value both(Value x, Value y) const { return values.pure(Op::bit_and, Type::b1, {x, y}); }
+  Value either(Value x, Value y) const { return values.pure(Op::bit_or, Type::b1, {x, y}); }
+
+  /// Which operand min and max return: of equal ones the first, of a number and a NaN the number.
+  Value takes_first(Op op, Value x, Value y) const {
+    const Value better = op == Op::min ? test(Op::le, x, y) : test(Op::le, y, x);
+    return either(better, values.pure(Op::is_nan, Type::b1, {y}));
+  }
+  /// g / cos(asin(x)). The slope at the ends is infinite; 0 is chosen, as for roots.
+  Value over_cosine(Value g, Value x) const {
+    // Not 1 - x^2, which cancels near the ends.
+    const Value square = mul(sub(number(1), x), add(number(1), x)), zero = number(0);
+    return select(test(Op::eq, square, zero), zero, div(g, call(Op::sqrt, square)));
+  }
+};
+
+/// The gradient of operand k, of the type given, from the operands x and y, the result r and its gradient g.
+template <class M, class Value = typename M::Value>
+Value rule(const M& m, Op op, int k, Type operand, Value x, Value y, Value r, Value g) {
+  switch (op) {
     case Op::add: return g;
     case Op::sub: return k == 0 ? g : m.neg(g);
     case Op::neg: return m.neg(g);
@@ -100,15 +85,15 @@ Id derivative(Builder& builder, const DerivativeSite& site, int k, Type operand_
     case Op::abs: return m.select(m.test(Op::lt, x, m.number(0)), m.neg(g), g);
     case Op::min:
     case Op::max: {
-      const Id first = takes_first(m, inst.op, x, y), zero = m.number(0);
+      const Value first = m.takes_first(op, x, y), zero = m.number(0);
       return k == 0 ? m.select(first, g, zero) : m.select(first, zero, g);
     }
     case Op::select: return k == 1 ? m.select(x, g, m.number(0)) : m.select(x, m.number(0), g);
-    case Op::convert: return builder.pure(Op::convert, operand_type, {g}, m.loc);
+    case Op::convert: return m.values.pure(Op::convert, operand, {g});
 
     // The slope at 0 is infinite; 0 is chosen, so that lengths of zero vectors have the gradient 0 and not NaN.
     case Op::sqrt: {
-      const Id zero = m.number(0);
+      const Value zero = m.number(0);
       return m.select(m.test(Op::eq, r, zero), zero, m.div(m.mul(g, m.number(0.5)), r));
     }
     case Op::rsqrt: return m.mul(m.mul(g, m.number(-0.5)), m.mul(r, m.square(r)));
@@ -118,9 +103,9 @@ Id derivative(Builder& builder, const DerivativeSite& site, int k, Type operand_
     case Op::log2: return m.div(g, m.mul(x, m.number(std::numbers::ln2)));
     case Op::pow:
       if (k == 0) {
-        const Id lower = builder.pure(Op::pow, inst.type, {x, m.sub(y, m.number(1))}, m.loc);
+        const Value lower = m.call(Op::pow, x, m.sub(y, m.number(1)));
         // 0: a constant power, also at the base 0, and the base 0 where the slope is infinite.
-        const Id one_sided = m.both(m.test(Op::eq, x, m.number(0)), m.test(Op::lt, y, m.number(1)));
+        const Value one_sided = m.both(m.test(Op::eq, x, m.number(0)), m.test(Op::lt, y, m.number(1)));
         return m.select(m.either(m.test(Op::eq, y, m.number(0)), one_sided), m.number(0), m.mul(g, m.mul(y, lower)));
       }
       // Beside positive bases the power is not defined around an exponent.
@@ -128,21 +113,35 @@ Id derivative(Builder& builder, const DerivativeSite& site, int k, Type operand_
     case Op::sin: return m.mul(g, m.call(Op::cos, x));
     case Op::cos: return m.neg(m.mul(g, m.call(Op::sin, x)));
     case Op::tan: return m.mul(g, m.add(m.square(r), m.number(1)));
-    case Op::asin: return over_cosine(m, g, x);
-    case Op::acos: return m.neg(over_cosine(m, g, x));
+    case Op::asin: return m.over_cosine(g, x);
+    case Op::acos: return m.neg(m.over_cosine(g, x));
     case Op::atan: return m.div(g, m.add(m.square(x), m.number(1)));
     case Op::atan2: {
       // Over the larger operand first: the squares of small or large ones are no numbers.
-      const Id size = m.b.pure(Op::max, m.type, {m.call(Op::abs, x), m.call(Op::abs, y)}, m.loc), zero = m.number(0);
-      const Id u = m.div(x, size), v = m.div(y, size);
-      const Id slope = m.div(m.div(m.mul(g, k == 0 ? v : m.neg(u)), m.add(m.square(u), m.square(v))), size);
+      const Value height = m.call(Op::abs, x), width = m.call(Op::abs, y);
+      const Value size = m.call(Op::max, height, width), zero = m.number(0);
+      const Value u = m.div(x, size), v = m.div(y, size);
+      const Value slope = m.div(m.div(m.mul(g, k == 0 ? v : m.neg(u)), m.add(m.square(u), m.square(v))), size);
       return m.select(m.test(Op::eq, size, zero), zero, slope);
     }
     case Op::sinh: return m.mul(g, m.call(Op::cosh, x));
     case Op::cosh: return m.mul(g, m.call(Op::sinh, x));
     case Op::tanh: return m.mul(g, m.sub(m.number(1), m.square(r)));
-    default: internal_error("an operation without a derivative", inst.loc());
+    default: internal_error("an operation without a derivative");
   }
+}
+
+}  // namespace
+
+std::uint8_t derivative_uses(Op op, int k) {
+  const Arithmetic<Used> sets{{}, Type::none};
+  return rule(sets, op, k, Type::none, std::uint8_t{kUseFirst}, std::uint8_t{kUseSecond}, std::uint8_t{kUseResult},
+              std::uint8_t{0});
+}
+
+Id derivative(Builder& builder, const DerivativeSite& site, int k, Type operand_type) {
+  const Arithmetic<Written> code{{builder, site.inst.loc()}, site.inst.type};
+  return rule(code, site.inst.op, k, operand_type, site.operands[0], site.operands[1], site.result, site.gradient);
 }
 
 }  // namespace weft::ir

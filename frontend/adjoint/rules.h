@@ -1,7 +1,5 @@
 // The derivative of each pure operation.
 #pragma once
-#include <functional>
-
 #include "../ir/builder.h"
 
 namespace weft::ir {
@@ -12,7 +10,7 @@ enum DerivativeUse : std::uint8_t { kUseFirst = 1, kUseSecond = 2, kUseThird = 4
 /// May gradient flow from the result of this operation to its operand number k?
 bool is_differentiable(const Module& module, Id id, int k);
 
-/// What the rule for operand k of a differentiable operation needs to know.
+/// What the rule for operand k of a differentiable operation needs to know: DerivativeUse, joined.
 std::uint8_t derivative_uses(Op op, int k);
 
 /// One operation of the kernel in its adjoint. Values that no derivative_uses() of the wanted operands names may be

@@ -41,40 +41,30 @@ constexpr std::size_t kFlatOperations = 3;
 
 Builder::Builder(Module& module, std::size_t max_depth) : module_(module), max_depth_(max_depth) {
   if (!module.regions[0].insts.empty()) internal_error("a builder starts on an empty module");
-  ended_.assign(module.regions.size(), 0);
-  merged_.assign(module.regions.size(), kNone);
-  last_if_.assign(module.regions.size(), kNone);
-  is_condition_.assign(module.regions.size(), 0);
-  is_chain_.assign(module.regions.size(), 0);
-  is_dead_.assign(module.regions.size(), 0);
+  states_.resize(module.regions.size());
 }
 
 // ---- Making instructions
 
-Id Builder::make(const Inst& inst, std::span<const Id> args) {
-  Id id = static_cast<Id>(module_.insts.size());
-  module_.insts.push_back(inst);
-  Inst& made = module_.insts.back();
-  made.first_arg = static_cast<std::uint32_t>(module_.operands.size());
-  made.num_args = static_cast<std::uint32_t>(args.size());
-  if (module_.place) {
-    made.file = module_.place.file;
-    made.line = module_.place.line;
-  }
-  module_.operands.insert(module_.operands.end(), args.begin(), args.end());
+Id Builder::make(Inst inst, std::span<const Id> args) {
+  if (module_.place) inst.set_loc(module_.place);
   home_.push_back(kNone);
-  return id;
+  return module_.add(inst, args);
 }
 
 void Builder::push(RegionId region, Id id) {
   home_[id] = region;
-  last_if_[region] = module_[id].op == Op::if_ ? id : kNone;
-  if (!ended_[region]) module_.regions[region].insts.push_back(id);
+  states_[region].last_if = module_[id].op == Op::if_ ? id : kNone;
+  if (!states_[region].ended) module_.regions[region].insts.push_back(id);
 }
 
-Id Builder::append(Inst inst, std::span<const Id> args) {
+void Builder::expect_visible(std::span<const Id> args, Loc loc) const {
   for (Id a : args)
-    if (!is_visible(a)) fail(module_, inst.loc(), "a value is used outside the block in which it was computed");
+    if (!is_visible(a)) fail(module_, loc, "a value is used outside the block in which it was computed");
+}
+
+Id Builder::append(const Inst& inst, std::span<const Id> args) {
+  expect_visible(args, inst.loc());
   Id id = make(inst, args);
   push(region(), id);
   return id;
@@ -105,36 +95,16 @@ Id Builder::share(const Inst& inst, std::span<const Id> args) {
   return id;
 }
 
-Id Builder::constant(Type type, std::uint64_t bits) {
-  Inst inst;
-  inst.op = Op::constant;
-  inst.type = type;
-  inst.imm = bits & mask(type);
-  return share(inst, {});
-}
+Id Builder::constant(Type type, std::uint64_t bits) { return source(Op::constant, type, bits & mask(type)); }
 
 Id Builder::constant_float(Type type, double value) { return constant(type, from_double(type, value)); }
 Id Builder::constant_int(Type type, std::int64_t value) {
   return is_float(type) ? constant_float(type, double(value)) : constant(type, std::uint64_t(value));
 }
 
-Id Builder::arg(Type type, std::uint32_t byte_offset) {
-  Inst inst;
-  inst.op = Op::arg;
-  inst.type = type;
-  inst.imm = byte_offset;
-  return share(inst, {});
-}
+Id Builder::arg(Type type, std::uint32_t byte_offset) { return source(Op::arg, type, byte_offset); }
 
-Id Builder::source(Op op, Type type, std::uint64_t imm, Loc loc) {
-  Inst inst;
-  inst.op = op;
-  inst.type = type;
-  inst.imm = imm;
-  inst.file = loc.file;
-  inst.line = loc.line;
-  return share(inst, {});
-}
+Id Builder::source(Op op, Type type, std::uint64_t imm, Loc loc) { return share(instruction(op, type, imm, loc), {}); }
 
 Id Builder::pure(Op op, Type type, std::initializer_list<Id> args, Loc loc) {
   return pure(op, type, std::span<const Id>(args.begin(), args.size()), loc);
@@ -145,33 +115,23 @@ Id Builder::pure(Op op, Type type, std::span<const Id> given, Loc loc) {
   if (given.size() > 4) internal_error("a pure operation has at most four operands");
   std::copy(given.begin(), given.end(), args);
   std::span<const Id> ids(args, given.size());
-  for (Id a : ids)
-    if (!is_visible(a)) fail(module_, loc, "a value is used outside the block in which it was computed");
+  expect_visible(ids, loc);
   // Constants to the right, otherwise by number: equal expressions meet whatever the order they were written in.
   if (commutes(op, type)) {
     bool left = module_[args[0]].op == Op::constant, right = module_[args[1]].op == Op::constant;
     if (left > right || (left == right && args[0] > args[1])) std::swap(args[0], args[1]);
   }
   if (Id simpler = simplify(op, type, ids, loc); simpler != kNone) return simpler;
-  Inst inst;
-  inst.op = op;
-  inst.type = type;
-  inst.file = loc.file;
-  inst.line = loc.line;
-  return share(inst, ids);
+  return share(instruction(op, type, 0, loc), ids);
 }
 
 namespace {
 Inst memory(Op op, Type type, int width, const MemoryRef& ref, Loc loc) {
-  Inst inst;
-  inst.op = op;
-  inst.type = type;
+  Inst inst = instruction(op, type, 0, loc);
   inst.width = static_cast<std::uint8_t>(width);
   inst.align = static_cast<std::uint8_t>(ref.align);
   inst.stride = ref.stride;
   inst.offset = ref.offset;
-  inst.file = loc.file;
-  inst.line = loc.line;
   return inst;
 }
 }  // namespace
@@ -205,13 +165,8 @@ void Builder::gather(Type type, Id value, const MemoryRef& ref, Loc loc) {
 }
 
 Id Builder::trace_ray(bool any, std::span<const Id> operands, Loc loc) {
-  Inst inst;
-  inst.op = Op::trace_ray;
-  inst.type = Type::u32;
+  Inst inst = instruction(Op::trace_ray, Type::u32, any, loc);
   inst.width = 4;
-  inst.imm = any;
-  inst.file = loc.file;
-  inst.line = loc.line;
   return append(inst, operands);
 }
 
@@ -224,54 +179,27 @@ void Builder::subgroup_barrier(Loc loc) { synchronization(Op::subgroup_barrier, 
 void Builder::fence(Loc loc) { synchronization(Op::fence, loc); }
 
 void Builder::synchronization(Op op, Loc loc) {
-  Inst inst;
-  inst.op = op;
-  inst.file = loc.file;
-  inst.line = loc.line;
   ++effects_;
-  append(inst, {});
+  append(instruction(op, Type::none, 0, loc), {});
 }
 
 Id Builder::subgroup(Op op, Type type, std::span<const Id> args, std::uint64_t imm, Loc loc) {
   if (!is_subgroup(op)) internal_error("not an operation of subgroups");
-  Inst inst;
-  inst.op = op;
-  inst.type = type;
-  inst.imm = imm;
-  inst.file = loc.file;
-  inst.line = loc.line;
-  return append(inst, args);
+  return append(instruction(op, type, imm, loc), args);
 }
 
 Id Builder::input(Type type, Loc loc) {
   if (depth() != 1 || module_.regions[0].insts.size() != module_.num_inputs) internal_error("an input comes too late");
-  Inst inst;
-  inst.op = Op::param;
-  inst.type = type;
-  inst.imm = module_.num_inputs++;
-  inst.file = loc.file;
-  inst.line = loc.line;
-  return append(inst, {});
+  return append(instruction(Op::param, type, module_.num_inputs++, loc), {});
 }
 
 Id Builder::call(std::uint32_t function, std::span<const Id> args, Loc loc) {
-  Inst inst;
-  inst.op = Op::call;
-  inst.imm = function;
   ++effects_;
-  inst.file = loc.file;
-  inst.line = loc.line;
-  return append(inst, args);
+  return append(instruction(Op::call, Type::none, function, loc), args);
 }
 
 Id Builder::result(Id inst, std::uint32_t k, Type type) {
-  Inst made;
-  made.op = Op::result;
-  made.type = type;
-  made.imm = k;
-  made.file = module_[inst].file;
-  made.line = module_[inst].line;
-  return share(made, {&inst, 1});
+  return share(instruction(Op::result, type, k, module_[inst].loc()), {&inst, 1});
 }
 
 // ---- Locals
@@ -282,27 +210,16 @@ std::uint32_t Builder::local(Type type) {
 }
 
 Id Builder::local_get(std::uint32_t local, Loc loc) {
-  Inst inst;
-  inst.op = Op::local_get;
-  inst.type = module_.locals[local].type;
-  inst.imm = local;
-  inst.file = loc.file;
-  inst.line = loc.line;
-  return append(inst, {});
+  return append(instruction(Op::local_get, module_.locals[local].type, local, loc), {});
 }
 
 void Builder::local_set(std::uint32_t local, Id value, Loc loc) { local_set_in(region(), local, value, loc); }
 
 void Builder::local_set_in(RegionId where, std::uint32_t local, Id value, Loc loc) {
   where = resolve(where);
-  Inst inst;
-  inst.op = Op::local_set;
-  inst.imm = local;
-  inst.file = loc.file;
-  inst.line = loc.line;
-  const Id id = make(inst, {&value, 1});
+  const Id id = make(instruction(Op::local_set, Type::none, local, loc), {&value, 1});
   std::vector<Id>& insts = module_.regions[where].insts;
-  if (is_condition_[where] && !insts.empty() && module_[insts.back()].op == Op::yield) {
+  if (states_[where].is_condition && !insts.empty() && module_[insts.back()].op == Op::yield) {
     // A variable of a loop's condition that the body assigns: it is set before the condition's value is handed over.
     home_[id] = where;
     insts.insert(insts.end() - 1, id);
@@ -317,19 +234,14 @@ RegionId Builder::open_region(RegionId parent) {
   if (stack_.size() > max_depth_) refuse_depth();
   RegionId r = static_cast<RegionId>(module_.regions.size());
   module_.regions.push_back({{}, parent});
-  ended_.push_back(0);
-  merged_.push_back(kNone);
-  last_if_.push_back(kNone);
-  is_condition_.push_back(0);
-  is_chain_.push_back(0);
-  is_dead_.push_back(0);
+  states_.emplace_back();
   stack_.push_back(r);
   return r;
 }
 
 // A function that calls itself under a traced condition is traced without end: a trace takes both sides of a branch.
 void Builder::refuse_depth() const {
-  const auto alternatives = std::ranges::count_if(stack_, [&](RegionId r) { return is_chain_[r] != 0; });
+  const auto alternatives = std::ranges::count_if(stack_, [&](RegionId r) { return states_[r].is_chain; });
   const Loc loc = module_[open_.back()].loc();
   if (max_depth_ != kMaxTracedDepth)
     fail(module_, loc,
@@ -345,7 +257,7 @@ void Builder::refuse_depth() const {
 void Builder::close_region() { stack_.pop_back(); }
 
 RegionId Builder::resolve(RegionId region) const {
-  while (merged_[region] != kNone) region = merged_[region];
+  while (states_[region].merged_into != kNone) region = states_[region].merged_into;
   return region;
 }
 
@@ -356,23 +268,23 @@ bool Builder::is_open(RegionId region) const {
 bool Builder::loop_since(RegionId region) const {
   region = resolve(region);
   for (auto it = stack_.rbegin(); it != stack_.rend() && *it != region; ++it)
-    if (is_condition_[*it]) return true;
+    if (states_[*it].is_condition) return true;
   return false;
 }
 
 bool Builder::is_visible(Id id) const { return home_[id] == kNone || is_open(home_[id]); }
 
+Id Builder::open_control(const Inst& inst, std::span<const Id> args) {
+  const Id id = make(inst, args);
+  home_[id] = region();
+  open_.push_back(id);
+  module_.insts[id].regions[0] = open_region(region());
+  return id;
+}
+
 void Builder::open_if(Id condition, Loc loc) {
   if (!is_visible(condition)) fail(module_, loc, "a condition is used outside the block in which it was computed");
-  Inst inst;
-  inst.op = Op::if_;
-  inst.file = loc.file;
-  inst.line = loc.line;
-  Id id = make(inst, {&condition, 1});
-  RegionId parent = region();
-  home_[id] = parent;
-  open_.push_back(id);
-  module_.insts[id].regions[0] = open_region(parent);
+  const Id id = open_control(instruction(Op::if_, Type::none, 0, loc), {&condition, 1});
   if (known_side(id) == 1) mark_dead();
 }
 
@@ -384,7 +296,8 @@ void Builder::open_else() {
 }
 
 bool Builder::in_dead_block() const {
-  return std::ranges::any_of(stack_, [&](RegionId r) { return is_dead_[r] || (ended_[r] && !is_condition_[r]); });
+  return std::ranges::any_of(
+      stack_, [&](RegionId r) { return states_[r].is_dead || (states_[r].ended && !states_[r].is_condition); });
 }
 
 int Builder::known_side(Id branch) const {
@@ -399,16 +312,16 @@ Id Builder::close_if() {
   close_region();
   // What follows If (k == 0) { Continue(); } of a host number that is 0.
   if (const int side = known_side(id);
-      side >= 0 && module_[id].regions[side] != kNone && ended_[module_[id].regions[side]])
+      side >= 0 && module_[id].regions[side] != kNone && states_[module_[id].regions[side]].ended)
     mark_dead();
   push(region(), id);
   return id;
 }
 
 bool Builder::reopen_else() {
-  Id last = last_if_[region()];
+  Id last = states_[region()].last_if;
   if (last == kNone || module_[last].regions[1] != kNone) return false;
-  if (!ended_[region()]) module_.regions[region()].insts.pop_back();
+  if (!states_[region()].ended) module_.regions[region()].insts.pop_back();
   open_.push_back(last);
   module_.insts[last].regions[1] = open_region(region());
   if (known_side(last) == 0) mark_dead();
@@ -416,34 +329,21 @@ bool Builder::reopen_else() {
 }
 
 bool Builder::reopen_chain() {
-  Id last = last_if_[region()];
-  if (last == kNone || module_[last].regions[1] == kNone || !is_chain_[module_[last].regions[1]]) return false;
-  if (!ended_[region()]) module_.regions[region()].insts.pop_back();
+  Id last = states_[region()].last_if;
+  if (last == kNone || module_[last].regions[1] == kNone || !states_[module_[last].regions[1]].is_chain) return false;
+  if (!states_[region()].ended) module_.regions[region()].insts.pop_back();
   open_.push_back(last);
   stack_.push_back(module_[last].regions[1]);
   return true;
 }
 
 void Builder::open_loop(std::span<const Id> initial, Loc loc) {
-  Inst inst;
-  inst.op = Op::loop;
-  inst.file = loc.file;
-  inst.line = loc.line;
   for (Id v : initial)
     if (!is_visible(v)) internal_error("a loop starts from a value that is not visible");
-  Id id = make(inst, initial);
-  RegionId parent = region();
-  home_[id] = parent;
-  open_.push_back(id);
-  module_.insts[id].regions[0] = open_region(parent);
-  is_condition_[region()] = 1;
-  for (std::uint32_t k = 0; k < initial.size(); ++k) {
-    Inst param;
-    param.op = Op::param;
-    param.type = module_[module_.arg(id, int(k))].type;
-    param.imm = k;
-    append(param, {});
-  }
+  const Id id = open_control(instruction(Op::loop, Type::none, 0, loc), initial);
+  states_[region()].is_condition = true;
+  for (std::uint32_t k = 0; k < initial.size(); ++k)
+    append(instruction(Op::param, module_[module_.arg(id, int(k))].type, k), {});
 }
 
 Id Builder::loop_param(std::uint32_t k) { return module_.regions[module_[open_.back()].regions[0]].insts[k]; }
@@ -476,20 +376,13 @@ bool Builder::in_condition() const {
 }
 
 void Builder::leave(Op op, Loc loc, std::uint64_t imm) {
-  Inst inst;
-  inst.op = op;
-  inst.imm = imm;
-  inst.file = loc.file;
-  inst.line = loc.line;
-  append(inst, {});
-  ended_[region()] = 1;
+  append(instruction(op, Type::none, imm, loc), {});
+  states_[region()].ended = true;
 }
 
 void Builder::yield(std::span<const Id> values) {
-  Inst inst;
-  inst.op = Op::yield;
-  append(inst, values);
-  ended_[region()] = 1;
+  append(instruction(Op::yield), values);
+  states_[region()].ended = true;
 }
 
 Id Builder::copy(const Inst& inst, std::span<const Id> args) {
@@ -507,13 +400,13 @@ Id Builder::copy(const Inst& inst, std::span<const Id> args) {
 Id Builder::close_short_circuit(Id condition, Id value, bool or_else, Loc loc) {
   RegionId inner = region(), outer = stack_[stack_.size() - 2];
   const std::vector<Id>& insts = module_.regions[inner].insts;
-  bool flat = !ended_[inner] && insts.size() <= kFlatOperations && std::ranges::all_of(insts, [&](Id id) {
+  bool flat = !states_[inner].ended && insts.size() <= kFlatOperations && std::ranges::all_of(insts, [&](Id id) {
     return info(module_[id].op).effect == Effect::pure || module_[id].op == Op::local_get;
   });
   if (flat) {
     open_.pop_back();
     close_region();
-    merged_[inner] = outer;
+    states_[inner].merged_into = outer;
     for (Id id : std::vector<Id>(insts)) push(outer, id);
     module_.regions[inner].insts.clear();
     return pure(or_else ? Op::bit_or : Op::bit_and, Type::b1, {condition, value}, loc);

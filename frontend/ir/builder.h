@@ -83,7 +83,7 @@ class Builder {
   void open_if(Id condition, Loc loc = {});
   void open_else();
   /// No thread comes to the open block: the caller knows that of the values of the host's it was made with.
-  void mark_dead() { is_dead_[region()] = 1; }
+  void mark_dead() { states_[region()].is_dead = true; }
   /// Does no thread come here: by mark_dead(), on the side of a branch on a constant that is not taken, after an exit?
   bool in_dead_block() const;
   /// Returns the instruction. In normal form both regions must have ended with equally typed yields.
@@ -92,9 +92,9 @@ class Builder {
   /// Returns false when the last instruction of the region is no such `if_`.
   bool reopen_else();
   /// No reopening of the `if_` that was closed last in this region.
-  void end_chain() { last_if_[region()] = kNone; }
+  void end_chain() { states_[region()].last_if = kNone; }
   /// Marks the open else region as holding the rest of an else-if chain.
-  void mark_chain() { is_chain_[region()] = 1; }
+  void mark_chain() { states_[region()].is_chain = true; }
   /// Enters the else region of the `if_` that was closed last in this region when that region is marked as a chain.
   bool reopen_chain();
 
@@ -139,18 +139,26 @@ class Builder {
 
  private:
   void synchronization(Op op, Loc loc);
-  struct Open {
-    Id inst;
-    RegionId region;
+  /// What is known of a region beside its instructions.
+  struct RegionState {
+    bool ended = false;            ///< a break, continue or return has been appended
+    bool is_condition = false;     ///< it is the condition of a loop
+    bool is_chain = false;         ///< see mark_chain
+    bool is_dead = false;          ///< see mark_dead
+    RegionId merged_into = kNone;  ///< the region around it, by a flat short circuit
+    Id last_if = kNone;            ///< its last instruction when that is an `if_`
   };
-  Id append(Inst inst, std::span<const Id> args);
+  void expect_visible(std::span<const Id> args, Loc loc) const;
+  Id append(const Inst& inst, std::span<const Id> args);
+  /// Opens an `if_` or `loop` and its first region.
+  Id open_control(const Inst& inst, std::span<const Id> args);
   /// Of a branch on a constant, the number of the side that is taken; else -1.
   int known_side(Id branch) const;
   void push(RegionId region, Id id);
   RegionId open_region(RegionId parent);
   [[noreturn]] void refuse_depth() const;
   void close_region();
-  Id make(const Inst& inst, std::span<const Id> args);
+  Id make(Inst inst, std::span<const Id> args);
   Id simplify(Op op, Type type, std::span<const Id> args, Loc loc);
   RegionId resolve(RegionId region) const;
   Id share(const Inst& inst, std::span<const Id> args);
@@ -160,12 +168,7 @@ class Builder {
   std::uint64_t effects_ = 0;
   std::vector<RegionId> stack_{0};
   std::vector<Id> open_;                          ///< control instructions that are open
-  std::vector<char> ended_;                       ///< by region: a break, continue or return has been appended
-  std::vector<char> is_condition_;                ///< by region: it is the condition of a loop
-  std::vector<char> is_chain_;                    ///< by region: see mark_chain
-  std::vector<char> is_dead_;                     ///< by region: see mark_dead
-  std::vector<RegionId> merged_;                  ///< by region: the one it was merged into by a flat short circuit
-  std::vector<Id> last_if_;                       ///< by region: its last instruction when that is an `if_`
+  std::vector<RegionState> states_;               ///< by region
   std::vector<RegionId> home_;                    ///< by instruction: its region; kNone for those visible everywhere
   std::unordered_map<std::uint64_t, Id> shared_;  ///< by hash: the latest pure value of it
   std::vector<Id> next_shared_;                   ///< by pure value: the one of its hash before it, or kNone

@@ -33,6 +33,14 @@ const Param* Module::array_of(Id base) const {
   return nullptr;
 }
 
+Id Module::add(const Inst& inst, std::span<const Id> args) {
+  insts.push_back(inst);
+  insts.back().first_arg = static_cast<std::uint32_t>(operands.size());
+  insts.back().num_args = static_cast<std::uint32_t>(args.size());
+  operands.insert(operands.end(), args.begin(), args.end());
+  return static_cast<Id>(insts.size() - 1);
+}
+
 std::span<const Id> Module::outputs() const {
   const std::vector<Id>& body = regions[0].insts;
   if (body.empty() || body.back() >= insts.size() || insts[body.back()].op != Op::yield) return {};
@@ -88,11 +96,15 @@ namespace {
 thread_local std::uint64_t t_failures = 0;
 }
 
+void refuse(ErrorKind kind, const Module& module, const std::string& message, Loc loc) {
+  throw Error(kind, message, module.name, loc ? loc : module.loc);
+}
+
 void fail(const Module& module, Loc loc, const std::string& message) {
   ++t_failures;
   if (module.place) loc = module.place;
   const std::string place = module.function.empty() ? "" : "in func \"" + module.function + "\": ";
-  throw Error(ErrorKind::invalid_kernel, place + message, module.name, loc ? loc : module.loc);
+  refuse(ErrorKind::invalid_kernel, module, place + message, loc);
 }
 
 std::uint64_t failures() { return t_failures; }

@@ -12,6 +12,10 @@
 #include "report.h"
 #include "type.h"
 
+namespace weft {
+enum class ErrorKind;
+}
+
 namespace weft::ir {
 
 enum class Op : std::uint8_t {
@@ -84,8 +88,22 @@ struct Inst {
   std::int32_t line = 0;
 
   Loc loc() const { return {file, line}; }
+  void set_loc(Loc loc) {
+    file = loc.file;
+    line = loc.line;
+  }
 };
 static_assert(sizeof(Inst) <= 64, "an instruction fits a cache line");
+
+/// An instruction with the fields that are not about memory; Module::add() gives it operands.
+inline Inst instruction(Op op, Type type = Type::none, std::uint64_t imm = 0, Loc loc = {}) {
+  Inst inst;
+  inst.op = op;
+  inst.type = type;
+  inst.imm = imm;
+  inst.set_loc(loc);
+  return inst;
+}
 
 /// A list of instructions that run in order, inside at most one control operation.
 struct Region {
@@ -217,6 +235,9 @@ struct Module : Interface {
   Id arg(Id id, int k) const { return operands[insts[id].first_arg + k]; }
   const Inst& operator[](Id id) const { return insts[id]; }
 
+  /// Adds an instruction that no region has yet. The operands given must not lie in `operands`.
+  Id add(const Inst& inst, std::span<const Id> args);
+
   /// What a function returns: the operands of the `yield` that ends its body.
   std::span<const Id> outputs() const;
 
@@ -264,6 +285,8 @@ std::string first_violation(const Module& module);
 /// By function of a kernel's table: does a call do more than compute values, does it write to memory, for one?
 std::vector<char> have_effects(std::span<const std::shared_ptr<const Module>> functions);
 
+/// Throws Error: names the kernel, and the place given or, without one, the kernel's.
+[[noreturn]] void refuse(ErrorKind kind, const Module& module, const std::string& message, Loc loc = {});
 /// Throws Error: where in the kernel (at `place` where that is set; in which of its functions), and what.
 [[noreturn]] void fail(const Module& module, Loc loc, const std::string& message);
 /// How often this thread has called fail(): whoever works on a module sees by it that an error was caught on its way.

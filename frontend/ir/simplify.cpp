@@ -1,24 +1,32 @@
 // Folding of constants and exact algebraic identities, applied as pure values are built.
+#include <optional>
+
 #include "builder.h"
 #include "evaluate.h"
 
 namespace weft::ir {
 
-// Only identities that hold for every bit pattern: x + 0 is none for floats (-0 + 0 is +0), x * 0 neither (NaN).
-Id Builder::simplify(Op op, Type type, std::span<const Id> args, Loc loc) {
-  const Inst* in[4] = {};
-  bool all_constant = true;
-  for (std::size_t k = 0; k < args.size(); ++k) {
-    in[k] = &module_[args[k]];
-    all_constant = all_constant && in[k]->op == Op::constant;
-  }
-  if (all_constant && !args.empty()) {
-    std::uint64_t values[4];
-    for (std::size_t k = 0; k < args.size(); ++k) values[k] = in[k]->imm;
-    Type operands = op == Op::select ? in[1]->type : in[0]->type;
-    return constant(type, evaluate(op, operands, type, {values, args.size()}));
-  }
+namespace {
 
+/// The bits of the result where all operands are constants.
+std::optional<std::uint64_t> folded(const Module& module, Op op, Type type, std::span<const Id> args) {
+  if (args.empty()) return std::nullopt;
+  std::uint64_t values[4];
+  for (std::size_t k = 0; k < args.size(); ++k) {
+    if (module[args[k]].op != Op::constant) return std::nullopt;
+    values[k] = module[args[k]].imm;
+  }
+  return evaluate(op, module[args[op == Op::select ? 1 : 0]].type, type, {values, args.size()});
+}
+
+}  // namespace
+
+// Only identities that hold for every bit pattern: x + 0 is none for floats (-0 + 0 is +0), x * 0 neither (NaN). The
+// function is long as it is their table, with a case for each operation.
+Id Builder::simplify(Op op, Type type, std::span<const Id> args, Loc loc) {
+  if (const auto bits = folded(module_, op, type, args)) return constant(type, *bits);
+  const Inst* in[4] = {};
+  for (std::size_t k = 0; k < args.size(); ++k) in[k] = &module_[args[k]];
   auto is_const = [&](int k) { return in[k]->op == Op::constant; };
   auto is_value = [&](int k, std::int64_t v) {
     if (!is_const(k)) return false;

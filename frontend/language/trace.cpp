@@ -41,9 +41,8 @@ tracing::Trace::Trace(ir::Module& module, const ir::Variant& variant)
       failures_(ir::failures()),
       outer_(t_current) {
   if (outer_)
-    throw Error(ErrorKind::invalid_kernel,
-                "it is launched (and so traced) inside another kernel, \"" + outer_->module().name + "\"", module.name,
-                module.loc);
+    ir::refuse(ErrorKind::invalid_kernel, module,
+               "it is launched (and so traced) inside another kernel, \"" + outer_->module().name + "\"");
   module.wide = variant.wide;
   t_current = this;
 }
@@ -128,8 +127,7 @@ bool tracing::Trace::next_param_is_absent() { return variant_.absent >> module()
 ir::Param& tracing::Trace::add_param(ir::Param param) {
   ir::Module& m = module();
   if (m.params.size() == 64)
-    throw Error(ErrorKind::unsupported, "more than 64 parameters (an indexed array takes one a dimension besides)",
-                m.name, m.loc);
+    ir::refuse(ErrorKind::unsupported, m, "more than 64 parameters (an indexed array takes one a dimension besides)");
   if (param.name.empty())
     param.name = fmt::format("argument {}{}{}{}", argument_, field_, part_.empty() ? "" : ", ", part_);
   std::uint32_t align = param.kind == ir::Param::Kind::value ? std::min<std::uint32_t>(param.element_align, 8) : 8;
@@ -460,6 +458,8 @@ Id sign(Id a, Loc loc) {
   if (is_unsigned(t)) return positive;
   return ternary(Op::select, binary(Op::lt, a, none, loc), literal_int(t, -1, loc), positive, loc);
 }
+
+Id clamp(Id x, Id low, Id high, Loc loc) { return binary(Op::min, binary(Op::max, x, low, loc), high, loc); }
 
 Id round_away(Id a, Loc loc) {
   // trunc(|a| + 0.5) would round 0.49999997 up: compare the fraction instead, which is exact.

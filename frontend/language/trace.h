@@ -289,12 +289,20 @@ Id literal_real(ir::Type type, double value, Loc loc);
 Id unary(ir::Op op, Id a, Loc loc);
 Id binary(ir::Op op, Id a, Id b, Loc loc);
 Id ternary(ir::Op op, Id a, Id b, Id c, Loc loc);
+/// An operation of the IR, called like the composite ones.
+struct Operation {
+  ir::Op op;
+  Id operator()(Id a, Loc loc) const { return unary(op, a, loc); }
+  Id operator()(Id a, Id b, Loc loc) const { return binary(op, a, b, loc); }
+  Id operator()(Id a, Id b, Id c, Loc loc) const { return ternary(op, a, b, c, loc); }
+};
 Id convert(ir::Type type, Id a, Loc loc);
 Id bitcast(ir::Type type, Id a, Loc loc);
 /// Composite operations, written once here for every type.
 Id logical_not(Id a, Loc loc);
 Id floor_div(Id a, Id b, Loc loc);
 Id sign(Id a, Loc loc);
+Id clamp(Id x, Id low, Id high, Loc loc);
 Id round_away(Id a, Loc loc);
 Id is_finite(Id a, Loc loc);
 

@@ -127,11 +127,9 @@ struct ScalarOps {
   friend R operator symbol(I a, I b) requires constraint {                      \
     return R(tracing::binary(ir::Op::op, b.id, a.id, b.loc), detail::FromId{}); \
   }
-#define WEFT_UNARY_FUNCTION(name, op, R, constraint) \
-  friend R name(I a) requires constraint { return R(tracing::unary(ir::Op::op, a.id, a.loc), detail::FromId{}); }
-#define WEFT_BINARY_FUNCTION(name, op, constraint)                              \
-  friend V name(I a, I b) requires constraint {                                 \
-    return V(tracing::binary(ir::Op::op, a.id, b.id, b.loc), detail::FromId{}); \
+#define WEFT_UNARY(symbol, op, R, constraint)                            \
+  friend R operator symbol(I a) requires constraint {                    \
+    return R(tracing::unary(ir::Op::op, a.id, a.loc), detail::FromId{}); \
   }
   WEFT_BINARY(+, add, V, NumericScalar<T>)
   WEFT_BINARY(-, sub, V, NumericScalar<T>)
@@ -149,61 +147,43 @@ struct ScalarOps {
   WEFT_BINARY(^, bit_xor, V, (!RealScalar<T>))
   WEFT_BINARY(<<, shl, V, IntegerScalar<T>)
   WEFT_BINARY(>>, shr, V, IntegerScalar<T>)
-  WEFT_UNARY_FUNCTION(operator-, neg, V, NumericScalar<T>)
-  WEFT_UNARY_FUNCTION(operator~, bit_not, V, IntegerScalar<T>)
-  WEFT_UNARY_FUNCTION(popcount, popcount, V, IntegerScalar<T>)
-  WEFT_UNARY_FUNCTION(operator!, bit_not, needs_If_While_or_select, (std::is_same_v<T, bool>))
+  WEFT_UNARY(-, neg, V, NumericScalar<T>)
+  WEFT_UNARY(~, bit_not, V, IntegerScalar<T>)
+  WEFT_UNARY(!, bit_not, needs_If_While_or_select, (std::is_same_v<T, bool>))
+#undef WEFT_BINARY
+#undef WEFT_REVERSED
+#undef WEFT_UNARY
 
-  // Magnitude and choice. In parentheses: windows.h may define min and max.
-  WEFT_UNARY_FUNCTION(abs, abs, V, NumericScalar<T>)
-  WEFT_BINARY_FUNCTION((min), min, NumericScalar<T>)
-  WEFT_BINARY_FUNCTION((max), max, NumericScalar<T>)
-  friend V clamp(I x, I lo, I hi) requires NumericScalar<T> {
-    return V(tracing::binary(ir::Op::min, tracing::binary(ir::Op::max, x.id, lo.id, x.loc), hi.id, x.loc), FromId{});
+#define WEFT_FUNCTION_1(name, R, constraint, code) \
+  friend R(name)(I a) requires constraint { return R(code(a.id, a.loc), detail::FromId{}); }
+#define WEFT_FUNCTION_2(name, R, constraint, code) \
+  friend R(name)(I a, I b) requires constraint { return R(code(a.id, b.id, b.loc), detail::FromId{}); }
+#define WEFT_FUNCTION_3(name, R, constraint, code) \
+  friend R(name)(I a, I b, I c) requires constraint { return R(code(a.id, b.id, c.id, a.loc), detail::FromId{}); }
+#define WEFT_RESULT_T V
+#define WEFT_RESULT_bool needs_If_While_or_select
+#define WEFT_CODE_op(op) \
+  tracing::Operation { ir::Op::op }
+#define WEFT_CODE_composed(function) tracing::function
+#define WEFT_FUNCTION(name, arity, operands, result, host, traced, vectors) \
+  WEFT_FUNCTION_##arity(name, WEFT_RESULT_##result, operands<T>, WEFT_CODE_##traced)
+#include "../types/functions.def"
+#undef WEFT_FUNCTION
+#undef WEFT_CODE_composed
+#undef WEFT_CODE_op
+#undef WEFT_RESULT_bool
+#undef WEFT_RESULT_T
+#undef WEFT_FUNCTION_3
+#undef WEFT_FUNCTION_2
+#undef WEFT_FUNCTION_1
+  friend V popcount(I a) requires IntegerScalar<T> {
+    return V(tracing::unary(ir::Op::popcount, a.id, a.loc), FromId{});
   }
-  friend V sign(I x) requires NumericScalar<T> { return V(tracing::sign(x.id, x.loc), FromId{}); }
-  friend V select(In<bool> c, I a, I b) {
-    return V(tracing::ternary(ir::Op::select, c.id, a.id, b.id, c.loc), FromId{});
-  }
-  friend V floor_div(I a, I b) requires NumericScalar<T> { return V(tracing::floor_div(a.id, b.id, b.loc), FromId{}); }
   friend V mul_hi(I a, I b) requires(IntegerScalar<T> && sizeof(T) == 4) {
     return V(tracing::binary(ir::Op::mul_hi, a.id, b.id, b.loc), FromId{});
   }
-
-  // Real functions; accuracy in docs/semantics.md.
-  WEFT_UNARY_FUNCTION(sqrt, sqrt, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(rsqrt, rsqrt, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(exp, exp, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(exp2, exp2, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(log, log, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(log2, log2, V, RealScalar<T>)
-  WEFT_BINARY_FUNCTION(pow, pow, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(sin, sin, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(cos, cos, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(tan, tan, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(asin, asin, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(acos, acos, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(atan, atan, V, RealScalar<T>)
-  WEFT_BINARY_FUNCTION(atan2, atan2, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(sinh, sinh, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(cosh, cosh, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(tanh, tanh, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(floor, floor, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(ceil, ceil, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(trunc, trunc, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(rint, round_even, V, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(isnan, is_nan, needs_If_While_or_select, RealScalar<T>)
-  WEFT_UNARY_FUNCTION(isinf, is_inf, needs_If_While_or_select, RealScalar<T>)
-#undef WEFT_BINARY
-#undef WEFT_REVERSED
-#undef WEFT_UNARY_FUNCTION
-#undef WEFT_BINARY_FUNCTION
-  friend V round(I a) requires RealScalar<T> { return V(tracing::round_away(a.id, a.loc), FromId{}); }
-  friend needs_If_While_or_select isfinite(I a) requires RealScalar<T> {
-    return needs_If_While_or_select(tracing::is_finite(a.id, a.loc), FromId{});
-  }
-  friend V fma(I a, I b, I c) requires RealScalar<T> {
-    return V(tracing::ternary(ir::Op::fma, a.id, b.id, c.id, a.loc), FromId{});
+  friend V select(In<bool> c, I a, I b) {
+    return V(tracing::ternary(ir::Op::select, c.id, a.id, b.id, c.loc), FromId{});
   }
 
   /// Short circuit: the right operand is evaluated only where the left one does not decide.

@@ -75,63 +75,36 @@ inline constexpr bool shifts = IntegerScalar<ElementOf<A>>&& IntegerScalar<Eleme
 
 }  // namespace detail
 
-// The constraint is that of the function in var.h. Operands for which vector.h has a form (`vectors`) are left to it.
-#define WEFT_REFUSE(name, spelled, arity, Constraint, Result, vectors, words)                                      \
-  template <class... A>                                                                                            \
-  requires(sizeof...(A) == arity && any_traced<A...> && (detail::Linear<A> && ...) &&                              \
-           !(vectors && detail::Broadcast<A...>)&&!(                                                               \
-               detail::are_alike<A...> && Constraint<typename detail::Deciding<A...>::type>)) detail::Result<A...> \
-  spelled(const A&...) {                                                                                           \
-    static_assert(detail::taken<A...>, "weft: " name "() takes " words);                                           \
-    return {};                                                                                                     \
+// Operands for which vector.h has a form (`vectors`) are left to it. One macro, as each is a line of the message.
+#define WEFT_RESULT_NumericScalar_T RefusedNumber
+#define WEFT_RESULT_RealScalar_T RefusedReal
+#define WEFT_RESULT_RealScalar_bool RefusedTest
+#define WEFT_WORDS_NumericScalar_T(arity) "numbers of one type; convert the others, as in Float(i)"
+#define WEFT_WORDS_RealScalar_T(arity) WEFT_WORDS_##arity
+#define WEFT_WORDS_RealScalar_bool(arity) "real numbers; integers are always finite"
+#define WEFT_WORDS_1 "real numbers; convert, as in Float(i)"
+#define WEFT_WORDS_2 "real numbers of one type; convert the others, as in Float(i)"
+#define WEFT_WORDS_3 WEFT_WORDS_2
+#define WEFT_FUNCTION(name, arity, operands, result, host, traced, vectors)                                 \
+  template <class... A>                                                                                     \
+  requires(sizeof...(A) == arity && any_traced<A...> && (detail::Linear<A> && ...) &&                       \
+           !(vectors && detail::Broadcast<A...>)&&!(detail::are_alike<A...> &&                              \
+                                                    operands<typename detail::Deciding<A...>::type>))       \
+      detail::WEFT_RESULT_##operands##_##result<A...>(name)(const A&...) {                                  \
+    static_assert(detail::taken<A...>, "weft: " #name "() takes " WEFT_WORDS_##operands##_##result(arity)); \
+    return {};                                                                                              \
   }
-#define WEFT_REFUSE_REAL(name, vectors) \
-  WEFT_REFUSE(#name, name, 1, RealScalar, RefusedReal, vectors, "real numbers; convert, as in Float(i)")
-#define WEFT_REFUSE_TEST(name) \
-  WEFT_REFUSE(#name, name, 1, RealScalar, RefusedTest, false, "real numbers; integers are always finite")
-#define WEFT_REFUSE_REALS(name, arity, vectors)                     \
-  WEFT_REFUSE(#name, name, arity, RealScalar, RefusedReal, vectors, \
-              "real numbers of one type; convert the others, as in Float(i)")
-#define WEFT_REFUSE_NUMBERS(name, spelled, arity, vectors)                 \
-  WEFT_REFUSE(name, spelled, arity, NumericScalar, RefusedNumber, vectors, \
-              "numbers of one type; convert the others, as in Float(i)")
-WEFT_REFUSE_REAL(sqrt, true)
-WEFT_REFUSE_REAL(rsqrt, true)
-WEFT_REFUSE_REAL(exp, true)
-WEFT_REFUSE_REAL(exp2, true)
-WEFT_REFUSE_REAL(log, true)
-WEFT_REFUSE_REAL(log2, true)
-WEFT_REFUSE_REAL(sin, true)
-WEFT_REFUSE_REAL(cos, true)
-WEFT_REFUSE_REAL(tan, true)
-WEFT_REFUSE_REAL(asin, false)
-WEFT_REFUSE_REAL(acos, false)
-WEFT_REFUSE_REAL(atan, false)
-WEFT_REFUSE_REAL(sinh, false)
-WEFT_REFUSE_REAL(cosh, false)
-WEFT_REFUSE_REAL(tanh, false)
-WEFT_REFUSE_REAL(floor, true)
-WEFT_REFUSE_REAL(ceil, true)
-WEFT_REFUSE_REAL(trunc, true)
-WEFT_REFUSE_REAL(round, true)
-WEFT_REFUSE_REAL(rint, true)
-WEFT_REFUSE_TEST(isnan)
-WEFT_REFUSE_TEST(isinf)
-WEFT_REFUSE_TEST(isfinite)
-WEFT_REFUSE_REALS(pow, 2, true)
-WEFT_REFUSE_REALS(atan2, 2, false)
-WEFT_REFUSE_REALS(fma, 3, false)
-WEFT_REFUSE_NUMBERS("abs", abs, 1, true)
-WEFT_REFUSE_NUMBERS("sign", sign, 1, true)
-WEFT_REFUSE_NUMBERS("min", (min), 2, true)
-WEFT_REFUSE_NUMBERS("max", (max), 2, true)
-WEFT_REFUSE_NUMBERS("floor_div", floor_div, 2, true)
-WEFT_REFUSE_NUMBERS("clamp", clamp, 3, true)
-#undef WEFT_REFUSE_REAL
-#undef WEFT_REFUSE_TEST
-#undef WEFT_REFUSE_REALS
-#undef WEFT_REFUSE_NUMBERS
-#undef WEFT_REFUSE
+#include "../types/functions.def"
+#undef WEFT_FUNCTION
+#undef WEFT_WORDS_3
+#undef WEFT_WORDS_2
+#undef WEFT_WORDS_1
+#undef WEFT_WORDS_RealScalar_bool
+#undef WEFT_WORDS_RealScalar_T
+#undef WEFT_WORDS_NumericScalar_T
+#undef WEFT_RESULT_RealScalar_bool
+#undef WEFT_RESULT_RealScalar_T
+#undef WEFT_RESULT_NumericScalar_T
 
 template <class C, class A, class B>
 requires(any_traced<C, A, B>&& detail::Linear<C>&& detail::Linear<A>&& detail::Linear<B> &&

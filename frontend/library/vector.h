@@ -79,19 +79,42 @@ S squared(const A& a) {
 
 }  // namespace detail
 
-#define WEFT_EACH_FUNCTION(name)                        \
-  template <VecLike A>                                  \
-  auto name(const A& a, Loc loc = Loc::here()) {        \
-    return detail::each_component(                      \
-        loc, [](const auto& x) { return name(x); }, a); \
+// The functions of numbers, component by component. Not in parentheses, which would hide those of traced numbers.
+#define WEFT_NO_MACRO
+#define WEFT_EACH_1(name)                                             \
+  template <VecLike A>                                                \
+  auto(name)(const A& a, Loc loc = Loc::here()) {                     \
+    return detail::each_component(                                    \
+        loc, [](const auto& x) { return name WEFT_NO_MACRO(x); }, a); \
   }
-#define WEFT_EACH_FUNCTION_2(name, spelled)                                  \
-  template <class A, class B>                                                \
-  requires detail::Broadcast<A, B>                                           \
-  auto spelled(const A& a, const B& b, Loc loc = Loc::here()) {              \
-    return detail::each_component(                                           \
-        loc, [](const auto& x, const auto& y) { return name(x, y); }, a, b); \
+#define WEFT_EACH_2(name)                                                                  \
+  template <class A, class B>                                                              \
+  requires detail::Broadcast<A, B>                                                         \
+  auto(name)(const A& a, const B& b, Loc loc = Loc::here()) {                              \
+    return detail::each_component(                                                         \
+        loc, [](const auto& x, const auto& y) { return name WEFT_NO_MACRO(x, y); }, a, b); \
   }
+#define WEFT_EACH_3(name)                                                                                       \
+  template <class A, class B, class C>                                                                          \
+  requires detail::Broadcast<A, B, C>                                                                           \
+  auto(name)(const A& a, const B& b, const C& c, Loc loc = Loc::here()) {                                       \
+    return detail::each_component(                                                                              \
+        loc, [](const auto& x, const auto& y, const auto& z) { return name WEFT_NO_MACRO(x, y, z); }, a, b, c); \
+  }
+#define WEFT_VECTORS_true(name, arity) WEFT_EACH_##arity(name)
+#define WEFT_VECTORS_false(name, arity)
+#define WEFT_FUNCTION(name, arity, operands, result, host, traced, vectors) WEFT_VECTORS_##vectors(name, arity)
+#include "../types/functions.def"
+#undef WEFT_FUNCTION
+#undef WEFT_VECTORS_false
+#undef WEFT_VECTORS_true
+#undef WEFT_EACH_3
+#undef WEFT_EACH_2
+#undef WEFT_EACH_1
+#undef WEFT_NO_MACRO
+
+// Comparisons by component: a vector of booleans, for any(), all() and select(). (== and < of whole vectors: == gives
+// one boolean, < does not exist.)
 #define WEFT_EACH_COMPARISON(name, symbol)                                   \
   template <class A, class B>                                                \
   requires detail::Broadcast<A, B>                                           \
@@ -99,47 +122,13 @@ S squared(const A& a) {
     return detail::each_component(                                           \
         loc, [](const auto& x, const auto& y) { return x symbol y; }, a, b); \
   }
-// The functions of numbers, component by component.
-WEFT_EACH_FUNCTION(abs)
-WEFT_EACH_FUNCTION(sign)
-WEFT_EACH_FUNCTION(floor)
-WEFT_EACH_FUNCTION(ceil)
-WEFT_EACH_FUNCTION(trunc)
-WEFT_EACH_FUNCTION(round)
-WEFT_EACH_FUNCTION(rint)
-WEFT_EACH_FUNCTION(sqrt)
-WEFT_EACH_FUNCTION(rsqrt)
-WEFT_EACH_FUNCTION(exp)
-WEFT_EACH_FUNCTION(exp2)
-WEFT_EACH_FUNCTION(log)
-WEFT_EACH_FUNCTION(log2)
-WEFT_EACH_FUNCTION(sin)
-WEFT_EACH_FUNCTION(cos)
-WEFT_EACH_FUNCTION(tan)
-WEFT_EACH_FUNCTION_2(detail::least, (min))
-WEFT_EACH_FUNCTION_2(detail::greatest, (max))
-WEFT_EACH_FUNCTION_2(pow, pow)
-WEFT_EACH_FUNCTION_2(floor_div, floor_div)
-// Comparisons by component: a vector of booleans, for any(), all() and select(). (== and < of whole vectors: == gives
-// one boolean, < does not exist.)
 WEFT_EACH_COMPARISON(less, <)
 WEFT_EACH_COMPARISON(less_equal, <=)
 WEFT_EACH_COMPARISON(greater, >)
 WEFT_EACH_COMPARISON(greater_equal, >=)
 WEFT_EACH_COMPARISON(equal, ==)
 WEFT_EACH_COMPARISON(not_equal, !=)
-#undef WEFT_EACH_FUNCTION
-#undef WEFT_EACH_FUNCTION_2
 #undef WEFT_EACH_COMPARISON
-
-/// x kept between lo and hi, each of them a vector or one number for all components.
-template <class A, class L, class H>
-requires detail::Broadcast<A, L, H>
-auto clamp(const A& x, const L& lo, const H& hi, Loc loc = Loc::here()) {
-  return detail::each_component(
-      loc, [](const auto& v, const auto& l, const auto& h) { return detail::least(detail::greatest(v, l), h); }, x, lo,
-      hi);
-}
 
 /// Is one of the components true; are all?
 template <VecLike A>

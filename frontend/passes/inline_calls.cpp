@@ -101,8 +101,8 @@ class Inliner {
   void instruction(Body& body, RegionId region, Id id) {
     const Inst& inst = body.from[id];
     if (out_.insts.size() > kMaxInsts)
-      throw Error(ErrorKind::unsupported, "the kernel has more than 2^20 instructions when its functions are inlined",
-                  kernel_.name, kernel_.loc);
+      refuse(ErrorKind::unsupported, kernel_,
+             "the kernel has more than 2^20 instructions when its functions are inlined");
     switch (inst.op) {
       case Op::param: return;  // mapped by call() and loop()
       case Op::call: return call(body, id);

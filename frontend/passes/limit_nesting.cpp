@@ -46,25 +46,20 @@ class Heights {
   explicit Heights(const Module& module) : Heights(module, heights_of(module.functions)) {}
 
   /// Levels inside a region as it is.
-  unsigned full(RegionId region) const { return region == kNone ? 0 : full_[region]; }
+  unsigned full(RegionId region) const { return region == kNone ? 0 : heights_[region].full; }
   /// The least levels inside a region whose branches may be laid out flat.
-  unsigned normal(RegionId region) const { return region == kNone ? 0 : normal_[region]; }
+  unsigned normal(RegionId region) const { return region == kNone ? 0 : heights_[region].normal; }
   /// The least levels inside a region that is itself laid out flat, where everything needs a guard.
-  unsigned guarded(RegionId region) const { return region == kNone ? 1 : guarded_[region]; }
+  unsigned guarded(RegionId region) const { return region == kNone ? 1 : heights_[region].guarded; }
   /// The least levels inside a region whose branches may be laid out flat, loops alone.
-  unsigned loops(RegionId region) const { return region == kNone ? 0 : loops_[region]; }
+  unsigned loops(RegionId region) const { return region == kNone ? 0 : heights_[region].loops; }
   bool has_exits() const { return has_exits_; }
   /// The location of the deepest loop.
   Loc deepest_loop() const { return deepest_loop_; }
 
  private:
   Heights(const Module& module, std::span<const unsigned> functions)
-      : module_(module),
-        functions_(functions),
-        full_(module.regions.size(), 0),
-        normal_(module.regions.size(), 0),
-        guarded_(module.regions.size(), 0),
-        loops_(module.regions.size(), 0) {
+      : module_(module), functions_(functions), heights_(module.regions.size()) {
     measure(0);
   }
 
@@ -75,74 +70,87 @@ class Heights {
     return heights;
   }
 
+  /// The heights of one region: see the functions that give them.
+  struct Height {
+    unsigned full = 0, normal = 0, guarded = 1, loops = 0;
+  };
+
+  /// A region up to one of its instructions.
+  struct Walk {
+    Height height;
+    unsigned below_exits = 0;  ///< levels that the exits so far put around the rest
+    bool leaves = false;       ///< an exit leads out of the region
+
+    /// Past a branch or loop with so many levels inside.
+    void pass(unsigned inside, bool has_exit) {
+      height.full = std::max(height.full, below_exits + 1 + inside);
+      if (has_exit) ++below_exits;
+      leaves |= has_exit;
+    }
+  };
+
   /// Returns whether the region has an exit that leads out of it.
   bool measure(RegionId region) {
-    unsigned full = 0, normal = 0, guarded = 1, loops = 0;
-    unsigned below_exits = 0;  // levels that the exits so far put around the rest
-    bool any_exit = false;
+    Walk walk;
     for (const Id id : module_.regions[region].insts) {
-      const Inst& inst = module_[id];
-      switch (inst.op) {
+      switch (module_[id].op) {
         case Op::break_:
         case Op::continue_:
-        case Op::return_: any_exit = has_exits_ = true; break;
-        case Op::call: {
-          const unsigned inside = functions_[inst.imm];
-          full = std::max(full, below_exits + inside);
-          normal = std::max(normal, inside);
-          guarded = std::max(guarded, 1 + inside);
-          break;
-        }
-        case Op::if_: {
-          bool leaves = false;
-          unsigned deepest = 0;
-          for (const RegionId inner : {inst.regions[0], inst.regions[1]}) {
-            if (inner == kNone) continue;
-            leaves |= measure(inner);
-            deepest = std::max(deepest, full_[inner]);
-            normal = std::max(normal, guarded_[inner]);
-            guarded = std::max(guarded, guarded_[inner]);
-            loops = std::max(loops, loops_[inner]);
-          }
-          full = std::max(full, below_exits + 1 + deepest);
-          if (leaves) ++below_exits;
-          any_exit |= leaves;
-          break;
-        }
-        case Op::loop: {
-          unsigned deepest = 0, least = 0;
-          bool leaves = false;
-          for (const RegionId inner : inst.regions) {
-            if (inner == kNone) continue;
-            leaves |= measure(inner);
-            deepest = std::max(deepest, full_[inner]);
-            least = std::max(least, normal_[inner]);
-            loops = std::max(loops, 1 + loops_[inner]);
-          }
-          full = std::max(full, below_exits + 1 + deepest);
-          normal = std::max(normal, 1 + least);
-          if (2 + least > guarded) {
-            guarded = 2 + least;
-            deepest_loop_ = inst.loc();
-          }
-          // A break ends here and a return goes on; both are counted.
-          if (leaves) ++below_exits;
-          any_exit |= leaves;
-          break;
-        }
+        case Op::return_: walk.leaves = has_exits_ = true; break;
+        case Op::call: measure_call(module_[id], walk); break;
+        case Op::if_: measure_branch(module_[id], walk); break;
+        case Op::loop: measure_loop(module_[id], walk); break;
         default: break;
       }
     }
-    full_[region] = full;
-    normal_[region] = normal;
-    guarded_[region] = guarded;
-    loops_[region] = loops;
-    return any_exit;
+    heights_[region] = walk.height;
+    return walk.leaves;
+  }
+
+  void measure_call(const Inst& inst, Walk& walk) const {
+    const unsigned inside = functions_[inst.imm];
+    walk.height.full = std::max(walk.height.full, walk.below_exits + inside);
+    walk.height.normal = std::max(walk.height.normal, inside);
+    walk.height.guarded = std::max(walk.height.guarded, 1 + inside);
+  }
+
+  void measure_branch(const Inst& inst, Walk& walk) {
+    bool leaves = false;
+    unsigned deepest = 0;
+    for (const RegionId inner : {inst.regions[0], inst.regions[1]}) {
+      if (inner == kNone) continue;
+      leaves |= measure(inner);
+      const Height& inside = heights_[inner];
+      deepest = std::max(deepest, inside.full);
+      walk.height.normal = std::max(walk.height.normal, inside.guarded);
+      walk.height.guarded = std::max(walk.height.guarded, inside.guarded);
+      walk.height.loops = std::max(walk.height.loops, inside.loops);
+    }
+    walk.pass(deepest, leaves);
+  }
+
+  void measure_loop(const Inst& inst, Walk& walk) {
+    bool leaves = false;
+    unsigned deepest = 0, least = 0;
+    for (const RegionId inner : inst.regions) {
+      if (inner == kNone) continue;
+      leaves |= measure(inner);
+      deepest = std::max(deepest, heights_[inner].full);
+      least = std::max(least, heights_[inner].normal);
+      walk.height.loops = std::max(walk.height.loops, 1 + heights_[inner].loops);
+    }
+    walk.height.normal = std::max(walk.height.normal, 1 + least);
+    if (2 + least > walk.height.guarded) {
+      walk.height.guarded = 2 + least;
+      deepest_loop_ = inst.loc();
+    }
+    // Breaks end here, a return goes on: counted for either.
+    walk.pass(deepest, leaves);
   }
 
   const Module& module_;
   std::span<const unsigned> functions_;  ///< by number: full height of the body; valid during construction only
-  std::vector<unsigned> full_, normal_, guarded_, loops_;
+  std::vector<Height> heights_;          ///< by region
   bool has_exits_ = false;
   Loc deepest_loop_;
 };

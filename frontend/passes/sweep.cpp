@@ -199,13 +199,7 @@ class Sweeper {
     return map_[old];
   }
 
-  Id append(Inst inst, std::span<const Id> args) {
-    inst.first_arg = static_cast<std::uint32_t>(out_.operands.size());
-    inst.num_args = static_cast<std::uint32_t>(args.size());
-    out_.operands.insert(out_.operands.end(), args.begin(), args.end());
-    out_.insts.push_back(inst);
-    return static_cast<Id>(out_.insts.size() - 1);
-  }
+  Id append(Inst inst, std::span<const Id> args) { return out_.add(inst, args); }
 
   /// New number of column k: the number of live ones before it.
   std::uint32_t column(Id id, std::uint32_t k) const {

@@ -43,31 +43,25 @@ template <RealScalar T>
 using HostReal = std::conditional_t<std::is_same_v<T, half>, float, T>;
 }  // namespace detail
 
-#define WEFT_HOST_FUNCTION(name)                 \
+#define WEFT_STANDARD_1(name, R)                 \
   template <RealScalar T>                        \
-  T name(T x) {                                  \
-    return T(std::name(detail::HostReal<T>(x))); \
+  R name(T x) {                                  \
+    return R(std::name(detail::HostReal<T>(x))); \
   }
-WEFT_HOST_FUNCTION(sqrt)
-WEFT_HOST_FUNCTION(exp)
-WEFT_HOST_FUNCTION(exp2)
-WEFT_HOST_FUNCTION(log)
-WEFT_HOST_FUNCTION(log2)
-WEFT_HOST_FUNCTION(sin)
-WEFT_HOST_FUNCTION(cos)
-WEFT_HOST_FUNCTION(tan)
-WEFT_HOST_FUNCTION(asin)
-WEFT_HOST_FUNCTION(acos)
-WEFT_HOST_FUNCTION(atan)
-WEFT_HOST_FUNCTION(sinh)
-WEFT_HOST_FUNCTION(cosh)
-WEFT_HOST_FUNCTION(tanh)
-WEFT_HOST_FUNCTION(floor)
-WEFT_HOST_FUNCTION(ceil)
-WEFT_HOST_FUNCTION(trunc)
-/// To the nearest whole number, halves away from zero.
-WEFT_HOST_FUNCTION(round)
-#undef WEFT_HOST_FUNCTION
+#define WEFT_STANDARD_2(name, R)                                         \
+  template <RealScalar T>                                                \
+  R name(T x, T y) {                                                     \
+    return R(std::name(detail::HostReal<T>(x), detail::HostReal<T>(y))); \
+  }
+#define WEFT_HOST_standard(name, arity, R) WEFT_STANDARD_##arity(name, R)
+#define WEFT_HOST_own(name, arity, R)
+#define WEFT_FUNCTION(name, arity, operands, result, host, traced, vectors) WEFT_HOST_##host(name, arity, result)
+#include "functions.def"
+#undef WEFT_FUNCTION
+#undef WEFT_HOST_own
+#undef WEFT_HOST_standard
+#undef WEFT_STANDARD_2
+#undef WEFT_STANDARD_1
 
 /// To the nearest whole number, halves to the even one.
 template <RealScalar T>
@@ -81,14 +75,6 @@ template <RealScalar T>
 T rsqrt(T x) {
   return T(1 / std::sqrt(double(x)));
 }
-template <RealScalar T>
-T pow(T x, T y) {
-  return T(std::pow(detail::HostReal<T>(x), detail::HostReal<T>(y)));
-}
-template <RealScalar T>
-T atan2(T y, T x) {
-  return T(std::atan2(detail::HostReal<T>(y), detail::HostReal<T>(x)));
-}
 /// a * b + c, rounded once.
 template <RealScalar T>
 T fma(T a, T b, T c) {
@@ -96,18 +82,6 @@ T fma(T a, T b, T c) {
     return T(std::fma(double(a), double(b), double(c)));
   else
     return std::fma(a, b, c);
-}
-template <RealScalar T>
-bool isnan(T x) {
-  return std::isnan(detail::HostReal<T>(x));
-}
-template <RealScalar T>
-bool isinf(T x) {
-  return std::isinf(detail::HostReal<T>(x));
-}
-template <RealScalar T>
-bool isfinite(T x) {
-  return std::isfinite(detail::HostReal<T>(x));
 }
 
 namespace detail {
