@@ -279,7 +279,7 @@ Bits choose(Bits condition, Bits if_true, Bits if_false) { return condition ? if
 
 }  // namespace
 
-// The function is long as it is a table: the meaning of each operation, mostly in a line.
+// In one piece: a table, the meaning of each operation mostly in a line.
 Evaluator evaluator(Op op, Type operands, Type result) {
   const Type t = operands;
   switch (op) {

@@ -21,8 +21,9 @@ std::optional<std::uint64_t> folded(const Module& module, Op op, Type type, std:
 
 }  // namespace
 
-// Only identities that hold for every bit pattern: x + 0 is none for floats (-0 + 0 is +0), x * 0 neither (NaN). The
-// function is long as it is their table, with a case for each operation.
+// Only identities that hold for every bit pattern: x + 0 is none for floats (-0 + 0 is +0), x * 0 neither (NaN).
+//
+// In one piece: a table of identities, a case for each operation.
 Id Builder::simplify(Op op, Type type, std::span<const Id> args, Loc loc) {
   if (const auto bits = folded(module_, op, type, args)) return constant(type, *bits);
   const Inst* in[4] = {};
