@@ -156,7 +156,9 @@ void make_element(HashGridState& s) {
 std::uint64_t generation_number(const HashGridArrays& d) {
   GenerationNumber number;
   number.add(std::uint64_t(d.count)).add(std::bit_cast<std::uint32_t>(d.cell_width)).add(std::uint64_t(d.has_groups));
-  return number.add(d.begins).add(d.points).add(d.positions).add(d.groups).value();
+  number.add(d.begins).add(d.points).add(d.positions);
+  if (d.has_groups) number.add(d.groups);  // else nobody reads them
+  return number.value();
 }
 
 StructureUse use_of(const HashGridState& s) { return {s.generation, generation_number(s.arrays), s.arrays.count}; }
@@ -169,10 +171,7 @@ Array<T> part(const Array<T>& a, std::int64_t n) {
 
 // ---- A build
 
-/// The members become those of the build that follows, and the device holds nothing until that has ended. What is
-/// captured builds the grid as it was built before, or for the first time.
-void take_size(const std::shared_ptr<HashGridState>& state, std::int64_t points, float cell_width, bool grouped) {
-  HashGridState& s = *state;
+HashGridArrays arrays_for(const HashGridState& s, std::int64_t points, float cell_width, bool grouped) {
   HashGridArrays d = s.arrays;
   d.points = part(s.points, points);
   d.positions = s.options.keep_positions ? part(s.positions, points) : s.positions.slice(0, 0);
@@ -181,22 +180,34 @@ void take_size(const std::shared_ptr<HashGridState>& state, std::int64_t points,
   d.cell_width = cell_width;
   d.count = int(points);
   d.has_groups = grouped;
+  return d;
+}
+
+/// What is captured builds a grid as it was built before, or for the first time.
+void refuse_captured(const HashGridState& s, std::int64_t points, float cell_width, bool grouped) {
+  const Capture* const capture = Capture::current();
+  if (!capture || !s.built) return;
+  const bool has_room = points <= s.points.size() && (!grouped || points <= s.groups.size());
+  if (has_room && generation_number(arrays_for(s, points, cell_width, grouped)) == generation_number(s.arrays)) return;
+  invalid(
+      fmt::format("a hash grid of {} points in cells of width {}{} is built for {} points in cells of width {}{}, or "
+                  "in other memory, while {}: what is captured builds it as it is; build it so before",
+                  s.arrays.count, s.arrays.cell_width, s.arrays.has_groups ? " with groups" : "", points, cell_width,
+                  grouped ? " with groups" : "", capture->doing()));
+}
+
+/// The members become those of the build that follows, and the device holds nothing until that has ended.
+void take_size(const std::shared_ptr<HashGridState>& state, std::int64_t points, float cell_width, bool grouped) {
+  HashGridState& s = *state;
   Capture* const capture = Capture::current();
-  if (!capture) {
+  if (!capture)
     s.generation->hold(Generation::kNone);
-  } else if (!s.built) {
+  else if (!s.built)
     capture->if_it_fails([state, before = s.arrays] {
       state->arrays = before;
       state->built = false;
     });
-  } else if (generation_number(d) != generation_number(s.arrays)) {
-    invalid(
-        fmt::format("a hash grid of {} points in cells of width {}{} is built for {} points in cells of width {}{}, or "
-                    "in other memory, while {}: what is captured builds it as it is; build it so before",
-                    s.arrays.count, s.arrays.cell_width, s.arrays.has_groups ? " with groups" : "", points, cell_width,
-                    grouped ? " with groups" : "", capture->doing()));
-  }
-  s.arrays = d;
+  s.arrays = arrays_for(s, points, cell_width, grouped);
   s.built = true;
   if (capture) capture->builds(use_of(s));
 }
@@ -281,6 +292,7 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
   detail::called_from(loc, [&] {
     detail::HashGridState& s = state();
     detail::check(s, points, cell_width, groups);
+    detail::refuse_captured(s, points.size(), cell_width, !groups.is_null());
     const std::int64_t n = points.size();
     HashGridArrays& d = s.arrays;
     detail::Capture* const capture = detail::Capture::current();
