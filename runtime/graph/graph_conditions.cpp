@@ -142,11 +142,9 @@ void check_flag(const Capture& capture, const char* what, const Array<int>& flag
 std::vector<Operation> body_of(Capture& capture, const char* what, const std::function<void()>& work) {
   std::vector<Operation>& list = capture.operations().list;
   const std::size_t begin = list.size(), first_bring = capture.brings.size();
-  {
-    InCondition inside(capture);
-    detail::call_back(work);
-    inside.end(what);
-  }
+  InCondition inside(capture);  // to the end: copies that become launches tell of their changes once more
+  detail::call_back(work);
+  inside.end(what);
   // Where the flag is 0 the elements hold what they held.
   for (std::size_t k = first_bring; k < capture.brings.size(); ++k) {
     capture.brings[k].whole = false;

@@ -28,7 +28,6 @@ struct BvhState {
   BvhState& operator=(const BvhState&) = delete;
 
   BvhTree tree;
-  bool of_mesh = false;  ///< which alone says what becomes of it
   bool has_id = false;
 };
 
@@ -82,13 +81,13 @@ detail::BvhState& Bvh::state() const {
 }
 
 detail::BvhTree& Bvh::hand_over() {
-  state().of_mesh = true;
+  state().tree.of_mesh = true;
   state().tree.data.nodes.storage()->structure.reset();
   return state().tree;
 }
 
 detail::BvhTree& Bvh::own_tree() {
-  if (state().of_mesh) detail::invalid("the hierarchy of a mesh is refitted or rebuilt: call that of the mesh");
+  if (state().tree.of_mesh) detail::invalid("the hierarchy of a mesh is refitted or rebuilt: call that of the mesh");
   return state().tree;
 }
 

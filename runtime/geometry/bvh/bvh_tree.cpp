@@ -116,15 +116,13 @@ void BvhTree::make_room(std::int64_t boxes, bool grouped) {
   BvhData& d = data;
   if (const std::int64_t places = std::max<std::int64_t>(boxes, 1);
       d.primitives.is_null() || d.primitives.size() != places) {
-    const std::shared_ptr<Generation> known =
-        d.nodes.is_null() ? generation : std::shared_ptr<Generation>(d.nodes.storage()->structure);
     d.primitives = {};  // who builds again after an error makes all of them
     d.nodes = empty<BvhNode>(device, std::max<std::int64_t>(boxes - 1, 1));
     d.parents = empty<int>(device, d.nodes.size());
     arrived = zeros<int>(device, d.nodes.size());
     d.info = empty<unsigned>(device, kBvhInfos);
     d.primitives = empty<int>(device, places);
-    d.nodes.storage()->structure = known;
+    if (!of_mesh) d.nodes.storage()->structure = generation;
   }
   if (const std::int64_t size = grouped ? boxes : 1; d.groups.is_null() || d.groups.size() != size) {
     d.groups = {};

@@ -17,6 +17,7 @@ struct BvhTree {
   BvhData data;
   Array<int> arrived;     ///< by node; zeros between passes
   Array<BvhData> header;  ///< `data` in the memory of the device
+  bool of_mesh = false;   ///< launches that are given the mesh ask for that
   const std::shared_ptr<Generation> generation = std::make_shared<Generation>("a hierarchy", "boxes");
 
   /// A new tree of any number of boxes. In a capture: of as many as it has, from the arrays that it has.
