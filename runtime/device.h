@@ -154,7 +154,7 @@ class StreamScope {
   StreamScope* outer_;
 };
 
-/// What the compiler and its caches have done on a device so far.
+/// The counts of the compiler and its caches on a device so far.
 struct CompileCounts {
   std::uint64_t compiled = 0;  ///< kernels translated because no cache had them
   std::uint64_t loaded = 0;    ///< kernels taken from the disk cache

@@ -65,7 +65,7 @@ class GradientCheck {
 ///
 ///     EXPECT_TRUE(gradcheck(energy, n, x, total)) << gradcheck(energy, n, x, total).message;
 ///
-/// Where a kernel is not smooth (abs at 0), differences are no derivative, and the check may fail without a mistake.
+/// A kernel that is not smooth (abs at 0) may fail without a mistake, because differences are no derivative there.
 /// Errors: those of launch() and Tape::record(): Error(not_differentiable) for a kernel without a derivative.
 /// Cost: two launches for each scalar that is tried, with transfers of all that is written.
 template <class... P, class... A>

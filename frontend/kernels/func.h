@@ -42,8 +42,8 @@ struct FuncArgs {
   void add(const ArrLayout& arr, Loc loc);
 };
 
-/// The same arguments inside the function, taken in the same order. `inlined`: the function is part of the caller's
-/// trace.
+/// The arguments of a call inside the function, taken in the order of FuncArgs. `inlined`: the function is part of the
+/// caller's trace.
 class FuncInputs {
  public:
   FuncInputs(const FuncArgs& args, bool inlined) : args_(args), inlined_(inlined) {}

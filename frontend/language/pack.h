@@ -21,7 +21,7 @@ struct VarParts;
 template <class X>
 struct PackOps;
 
-/// The same pack of another scalar type.
+/// A pair of packs of one shape, whose scalar types may differ.
 template <class X, class Y>
 inline constexpr bool same_shape = false;
 
