@@ -56,7 +56,7 @@ namespace detail {
 /// The number of values start, start + step, ... before stop.
 /// Errors: Error(invalid_argument) for a step of 0, NaN, or more values than can be counted.
 std::int64_t arange_size(double start, double stop, double step);
-/// The number of integers from start to stop, by the distance between the two and the magnitude of the step.
+/// The number of integers start, start + step, ... before stop, by their distance and the magnitude of the step.
 std::int64_t arange_size(std::uint64_t distance, std::uint64_t step);
 /// The number of elements of `each` scalars. Errors: Error(invalid_argument) when some scalars are left over.
 std::int64_t whole_elements(std::size_t scalars, int each);
