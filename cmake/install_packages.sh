@@ -121,19 +121,19 @@ if ((${#missing[@]})); then
   as_root apt-get install -q -y --no-install-recommends "${missing[@]}"
 fi
 
-# Optional: examples open windows with it.
+# Optional: with it, examples open windows.
 if [[ -z "$(installed_version libglfw3-dev)" ]] && apt-cache show libglfw3-dev >/dev/null 2>&1; then
   as_root apt-get install -q -y --no-install-recommends libglfw3-dev ||
     echo "weft: going on without GLFW: the examples open no windows" >&2
 fi
 
-# Optional: a test opens a display with it.
+# Optional: with it, a test opens a display.
 if [[ -z "$(installed_version xvfb)" ]] && apt-cache show xvfb >/dev/null 2>&1; then
   as_root apt-get install -q -y --no-install-recommends xvfb xauth ||
     echo "weft: going on without Xvfb: no test opens a window" >&2
 fi
 
-# Optional: tests and benchmarks compare rays and trees with Embree.
+# Optional: with it, tests and benchmarks compare rays and trees with Embree.
 if [[ -z "$(installed_version libembree-dev)" ]] && apt-cache show libembree-dev >/dev/null 2>&1; then
   as_root apt-get install -q -y --no-install-recommends libembree-dev ||
     echo "weft: going on without Embree: rays and trees are not compared with its own" >&2

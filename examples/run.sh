@@ -21,6 +21,6 @@ if [[ "$given" == 0 ]]; then
   mkdir -p "$out"
   arguments+=(--out "$out")
 fi
-# Not from the root: paths in the arguments are the caller's.
+# The example runs in the caller's folder, because paths in the arguments are the caller's.
 "$root/build/release/examples/drop" ${arguments[@]+"${arguments[@]}"}
 echo "The pictures are in $out"

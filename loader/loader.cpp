@@ -1,4 +1,4 @@
-// The C interface: kernels that were read, and their argument blocks.
+// The C interface of the loader: reads exported kernels and fills their argument blocks.
 #include "loader.h"
 
 #include <algorithm>
@@ -29,14 +29,14 @@ static_assert(WEFT_FAILURES == int(Role::failures) && WEFT_GRADIENT == int(Role:
 
 thread_local std::string last_error;
 
-/// Carries a status to the end of a call.
+/// A status and a message, thrown to the end of a call.
 struct Failure {
   weft_loader_status status;
   std::string message;
 };
 [[noreturn]] void invalid(std::string message) { throw Failure{WEFT_LOADER_INVALID_ARGUMENT, std::move(message)}; }
 
-// Nothing leaves a function of C but a status and words.
+// A function of C may return only a status and leave words, so every exception ends here.
 template <class F>
 weft_loader_status guarded(F f) {
   try {
@@ -61,7 +61,7 @@ weft_loader_status guarded(F f) {
       return WEFT_LOADER_BAD_KERNEL;
     }
   } catch (...) {
-    last_error = "out of memory";  // so short that it needs none
+    last_error = "out of memory";  // short enough to need no memory
     return WEFT_LOADER_OUT_OF_MEMORY;
   }
 }
@@ -75,12 +75,12 @@ T& given(T* pointer, const char* name) {
 std::string read_file(const std::filesystem::path& path) {
   const auto fail = [&] { throw Failure{WEFT_LOADER_IO, path.string() + " cannot be read"}; };
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) fail();  // to open a pipe would wait for who writes it
+  if (!std::filesystem::is_regular_file(path, error)) fail();  // opening a pipe would wait for its writer
   std::ifstream file(path, std::ios::binary);
   if (!file) fail();
   std::string content;
   char part[16384];
-  // The stream's own functions tell of failures by its state, where iterators over its buffer throw.
+  // Functions of the stream report failures by its state; iterators over its buffer would throw.
   do {
     file.read(part, sizeof part);
     content.append(part, std::size_t(file.gcount()));
@@ -101,7 +101,7 @@ weft_kernel* make_kernel(const std::string& json, const void* spirv, std::size_t
   return kernel.release();
 }
 
-// What weft_kernel_find() returns for a name that is not there, as the calls see it that it is handed to.
+// The -1 that weft_kernel_find() returns for an unknown name, as calls that are handed it see it.
 constexpr auto kNotFound = std::uint32_t(-1);
 
 std::string names_of(const Reflection& r) {
@@ -124,7 +124,7 @@ void put(void* block, std::uint32_t offset, T value) {
   std::memcpy(static_cast<std::byte*>(block) + offset, &value, sizeof value);
 }
 
-// Rows are as even as can be, so that the last one has few idle workgroups.
+// Rows are as even as possible, so that the last one has few idle workgroups.
 weft_groups groups_of(const Reflection& r, std::int64_t threads, std::uint32_t most) {
   if (most == 0) invalid("max_groups_x is 0");
   const std::uint64_t groups = (std::uint64_t(threads) + r.block - 1) / r.block;
@@ -139,7 +139,7 @@ void check_whole(const Reflection& r, std::int64_t threads) {
             ", and " + std::to_string(threads) + " is no multiple of that");
 }
 
-// Coordinates are found by multiplication: x / d == mul_hi(2 x, multiplier) >> shift for all x below 2^31.
+// Kernels find coordinates by multiplication: x / d == mul_hi(2 x, multiplier) >> shift for all x below 2^31.
 void put_extent(void* block, std::uint32_t offset, std::uint32_t d) {
   const int shift = std::bit_width(d - 1);
   put(block, offset, d);

@@ -1,8 +1,8 @@
-// Exported kernels in programs without weft: what a .json says of its .spv, and argument blocks. C99, and C++.
+// Exported kernels in C99 and C++ programs without weft: reads the .json that describes a .spv, fills argument blocks.
 //
-// The caller makes the pipeline, has the memory, and records the dispatch: no Vulkan is called here. docs/exporting.md
-// has a launch from beginning to end. Functions that can fail return WEFT_LOADER_OK or another status and leave a
-// message for the thread, weft_loader_error(). A kernel may be read by several threads at once.
+// The caller makes the pipeline, has the memory, and records the dispatch: nothing here calls Vulkan. docs/exporting.md
+// has a complete launch. Functions that can fail return WEFT_LOADER_OK or another status, and leave a message for the
+// thread in weft_loader_error(). Several threads may read a kernel at once.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -28,23 +28,23 @@ typedef enum weft_loader_status {
   WEFT_LOADER_OUT_OF_MEMORY = 4
 } weft_loader_status;
 
-/** What the last function of this thread that failed found; "" before. */
+/** The message of the last failed call of this thread; "" before any. */
 WEFT_LOADER_API const char* weft_loader_error(void);
 
 /** Reads NAME.json, and NAME.spv beside it. */
 WEFT_LOADER_API weft_loader_status weft_kernel_open(const char* json_path, weft_kernel** kernel);
-/** The same from memory, which is copied. spirv need not be aligned. */
+/** Reads a kernel from memory, which is copied. spirv need not be aligned. */
 WEFT_LOADER_API weft_loader_status weft_kernel_read(const char* json, size_t json_bytes, const void* spirv,
                                                     size_t spirv_bytes, weft_kernel** kernel);
-/** Null is fine. */
+/** Frees a kernel; null is allowed. */
 WEFT_LOADER_API void weft_kernel_close(weft_kernel* kernel);
 
-/** The whole of a kernel. Strings and words live as long as the kernel. */
+/** The description of a kernel. Strings and words live as long as the kernel. */
 typedef struct weft_kernel_info {
   const char* name;
   const char* entry_point; /**< of the module */
   const uint32_t* words;   /**< the module */
-  size_t word_count;       /**< for VkShaderModuleCreateInfo::codeSize: times 4 */
+  size_t word_count;       /**< VkShaderModuleCreateInfo::codeSize is 4 times this */
   int is_adjoint;          /**< 0 or 1 */
   uint32_t workgroup_size; /**< threads, along x */
   uint32_t block_bytes;    /**< of the argument block */
@@ -58,7 +58,7 @@ typedef struct weft_kernel_info {
 } weft_kernel_info;
 WEFT_LOADER_API weft_loader_status weft_kernel_describe(const weft_kernel* kernel, weft_kernel_info* info);
 
-/** What an argument is for; see docs/exporting.md. */
+/** The purpose of an argument; see docs/exporting.md. */
 typedef enum weft_argument_role {
   WEFT_ARGUMENT = 0,
   WEFT_GRADIENT = 1,
@@ -75,8 +75,8 @@ typedef struct weft_argument {
   const char* name;
   const char* type; /**< "float32", "vec3", "Array<vec3, 2>" */
   weft_argument_role role;
-  uint32_t of;         /**< gradient, after, owners: index of the argument that it is about */
-  uint32_t offset;     /**< in the argument block */
+  uint32_t of;         /**< gradient, after, owners: the index of the argument that it belongs to */
+  uint32_t offset;     /**< in the argument block, bytes */
   uint32_t bytes;      /**< there */
   uint32_t dimensions; /**< of an array; 0: a value */
   int strided;         /**< 1: the array has strides */
@@ -86,11 +86,11 @@ typedef struct weft_argument {
   uint32_t bytes_per_thread; /**< scratch, log */
 } weft_argument;
 WEFT_LOADER_API weft_loader_status weft_kernel_argument(const weft_kernel* kernel, uint32_t index, weft_argument* out);
-/** Its index, or -1; weft_loader_error() then says which names there are, as do calls that are handed the -1. They are
-    those that the kernel was exported with: see docs/exporting.md. */
+/** The index of an argument, or -1. weft_loader_error() then lists the names of the arguments, and so do calls that are
+    handed the -1. The names are those of the export: see docs/exporting.md. */
 WEFT_LOADER_API int32_t weft_kernel_find(const weft_kernel* kernel, const char* name);
 
-/** What the device must have. */
+/** The requirements of a kernel to the device, by kind. */
 typedef enum weft_requirement {
   WEFT_FEATURES = 0,          /**< of feature structures, turned on: "bufferDeviceAddress", "shaderFloat64" */
   WEFT_DEVICE_EXTENSIONS = 1, /**< turned on, unless the device's version of Vulkan has them in its core */
@@ -98,32 +98,32 @@ typedef enum weft_requirement {
   WEFT_CAPABILITIES = 3,      /**< of the module: "Int64" */
   WEFT_SPIRV_EXTENSIONS = 4
 } weft_requirement;
-/** Number `index` of them; null behind the last. */
+/** Requirement number `index` of a kind; null after the last one. */
 WEFT_LOADER_API const char* weft_kernel_requirement(const weft_kernel* kernel, weft_requirement which, uint32_t index);
 
-/** Zeros the block, of weft_kernel_info.block_bytes. */
+/** Sets all weft_kernel_info.block_bytes of the block to zero. */
 WEFT_LOADER_API weft_loader_status weft_block_clear(const weft_kernel* kernel, void* block);
-/** A value: `bytes` of the C or C++ type, whose layout is tight. */
+/** Sets an argument to a value: `bytes` of the C or C++ type, whose layout is tight. */
 WEFT_LOADER_API weft_loader_status weft_block_set_value(const weft_kernel* kernel, void* block, uint32_t argument,
                                                         const void* value, size_t bytes);
-/** An array at a device address. `shape` has weft_argument.dimensions sizes, in elements; `strides` as many, in bytes
-    and not negative, or is null for elements that lie side by side in row-major order, as an argument without strides
-    wants them. */
+/** Sets an argument to an array at a device address. `shape` has weft_argument.dimensions sizes, in elements. `strides`
+    has as many, in bytes and not negative; null stands for contiguous elements in row-major order, which an argument
+    without strides requires. */
 WEFT_LOADER_API weft_loader_status weft_block_set_array(const weft_kernel* kernel, void* block, uint32_t argument,
                                                         uint64_t address, const int64_t* shape, const int64_t* strides);
 
-/** How many workgroups to dispatch. */
+/** The number of workgroups to dispatch. */
 typedef struct weft_groups {
   uint32_t x, y, z;
 } weft_groups;
-/** The threads of the launch, `extents` of `rank` dimensions (weft_kernel_info.dimensions; 1 to 4 where that is 0), the
-    last of which varies fastest. max_groups_x is the device's maxComputeWorkGroupCount[0]. */
+/** Sets the threads of the launch: `extents` of `rank` dimensions (weft_kernel_info.dimensions; 1 to 4 if that is 0),
+    the last of which varies fastest. max_groups_x is the device's maxComputeWorkGroupCount[0]. */
 WEFT_LOADER_API weft_loader_status weft_block_set_threads(const weft_kernel* kernel, void* block,
                                                           const int64_t* extents, uint32_t rank, uint32_t max_groups_x,
                                                           weft_groups* groups);
-/** A part of it, for an adjoint with `lanes`: threads first, first + 1, ..., of which there are `count` (a multiple of
-    workgroup_size where whole_workgroups is 1). Sets the argument of role WEFT_FIRST_THREAD, where there is one.
-    To be called after weft_block_set_threads. */
+/** Sets a part of the launch, for an adjoint with `lanes`: `count` threads from `first` on (a multiple of
+    workgroup_size if whole_workgroups is 1). Also sets the argument of role WEFT_FIRST_THREAD, if there is one. Call
+    it after weft_block_set_threads(). */
 WEFT_LOADER_API weft_loader_status weft_block_set_part(const weft_kernel* kernel, void* block, uint32_t first,
                                                        uint32_t count, uint32_t max_groups_x, weft_groups* groups);
 

@@ -21,7 +21,7 @@
 namespace weft {
 
 namespace detail {
-/// What lies side by side on the host: a vector, a span, an array. (A std::vector<bool> does not.)
+/// A range whose values are contiguous on the host: a vector, a span, an array. (A std::vector<bool> is not.)
 template <class R>
 concept HostSequence = requires(const R& r) {
   *std::data(r);
@@ -36,20 +36,20 @@ inline constexpr bool holds_reals = [] {
 }();
 template <HostSequence R>
 using SequenceElement = std::remove_cvref_t<decltype(*std::data(std::declval<const R&>()))>;
-/// A host range of T.
+/// A contiguous range of T on the host.
 template <class R, class T>
 concept SequenceOf = HostSequence<R> && std::is_same_v<SequenceElement<R>, T>;
-/// What a range-based `for` takes. (<ranges> would be 4,500 lines more in each file of a user's.)
+/// A range that a range-based `for` takes. (<ranges> would add 4,500 lines to each of a user's files.)
 template <class R>
 concept Iterable = requires(const R& r) {
   std::begin(r);
   std::end(r);
 };
-/// A host range of something else.
+/// A contiguous range of another type than T on the host.
 template <class R, class T>
 concept RangeOfOthers = Iterable<R> && !SequenceOf<R, T>;
 
-/// Refuses values of the host.
+/// Refuses values of the host that are no T, by a message of the compiler.
 template <class R, class T>
 constexpr void check_values() {
   constexpr bool bits = std::is_same_v<R, std::vector<bool>> && std::is_same_v<T, bool>;
@@ -58,7 +58,7 @@ constexpr void check_values() {
                 "weft: the values are of another type than the array's elements, or not side by side in memory: "
                 "convert them to a std::vector of that type");
 }
-/// Refuses the sizes of an array without its elements.
+/// Refuses sizes that are given without elements, by a message of the compiler.
 template <class... I>
 constexpr void refuse_sizes_alone() {
   static_assert(sizeof...(I) == 0,
@@ -67,25 +67,26 @@ constexpr void refuse_sizes_alone() {
 }
 }  // namespace detail
 
-/// The part of an array that does not depend on its element type. What each launch asks each of its arrays is inline.
+/// The part of an array that does not depend on its element type. Functions that each launch calls for each array are
+/// inline.
 class ArrayBase {
  public:
   /// True for an array that was default constructed: it has no device and no memory.
   bool is_null() const { return !storage_; }
   int ndim() const { return ndim_; }
-  /// Number of elements along dimension k.
-  /// Errors: Error(invalid_argument), as of stride(), for a dimension that the array has not.
+  /// The number of elements along dimension k.
+  /// Errors: Error(invalid_argument) for a dimension that the array does not have.
   std::int64_t shape(int k, Loc loc = Loc::here()) const { return shape_[checked(k, "shape", loc)]; }
-  /// Distance of neighbours along dimension k, in bytes.
+  /// The distance of neighbours along dimension k, in bytes. Errors: as shape().
   std::int64_t stride(int k, Loc loc = Loc::here()) const { return stride_[checked(k, "stride", loc)]; }
-  /// Number of elements.
+  /// The number of elements.
   std::int64_t size() const {
     if (is_null()) return 0;
     std::int64_t n = 1;
     for (int k = 0; k < ndim_; ++k) n *= shape_[static_cast<std::size_t>(k)];
     return n;
   }
-  /// Do the elements lie one behind the other, in row-major order?
+  /// Whether the elements lie one after the other, in row-major order.
   bool is_contiguous() const {
     std::int64_t expected = element_bytes_;
     for (int k = ndim_ - 1; k >= 0; --k) {
@@ -97,41 +98,41 @@ class ArrayBase {
   }
   /// Errors: Error(invalid_argument) for a null array.
   Device device(Loc loc = Loc::here()) const;
-  /// Of the first element, as kernels see it.
+  /// The device address of the first element, as kernels see it.
   std::uint64_t address() const { return address_; }
   std::uint32_t element_bytes() const { return element_bytes_; }
 
-  /// Where the elements lie, from the first to the last, in Vulkan's terms. Work on the array that weft was given must
-  /// be started (Stream::submit(), signal()) before others use the buffer: see docs/embedding.md.
-  /// Errors: Error(invalid_argument) for a null or empty array, Error(unsupported) on other devices.
+  /// The buffer and the range from the first to the last element, in Vulkan's terms. Before others use the buffer, the
+  /// work on the array that weft was given must be submitted (Stream::submit(), signal()): see docs/embedding.md.
+  /// Errors: Error(invalid_argument) for a null or empty array; Error(unsupported) on devices that are not Vulkan's.
   VulkanBuffer vk(Loc loc = Loc::here()) const;
 
   /// Waits until everything that writes the array has run.
   void wait(Loc loc = Loc::here()) const;
 
-  /// Gives the memory of the array, and of all views of it, back at once, whoever else still names it: other handles,
-  /// graphs, structures, elements of other arrays. Every later use is an error, but for questions that need no memory
-  /// (shapes, views). For memory that has to go now (a renderer's buffer that was wrapped, what a large allocation is
-  /// to replace); otherwise let the handles go: that waits for nothing. Its gradients are an array of their own, and
-  /// stay. Pointers and spans to the elements dangle from then on. No other thread may use the array meanwhile.
+  /// Frees the memory of the array and of all its views at once, even while other handles, graphs, structures or
+  /// elements of other arrays name it. Later uses throw, except for questions that need no memory (shapes, views).
+  /// Meant for memory that must go now: a renderer's buffer that was wrapped, or memory that a large allocation is to
+  /// replace. Otherwise drop the handles, which waits for nothing. Gradients are an array of their own, and stay.
+  /// Pointers and spans to the elements dangle. No other thread may use the array meanwhile.
   ///
-  /// Errors: Error(invalid_argument) for a null array, one that was freed before, and gradients; in a capture; while a
-  /// tensor of DLPack's that shares the memory lives, a Recording that works on it, or a tape that has recorded work on
-  /// it through which gradients pass. Error(unsupported) while a tape records, but for Tape::unrecorded() outside of
-  /// checkpointed() steps. Error(kernel_fault) of a kernel that worked on it. After an error the array is as it was.
-  /// (What checkpointed() steps, functions of record_func(), elements and handles lead to a tape does not know
-  /// beforehand: there its backward() is refused.)
+  /// Errors: Error(invalid_argument) for a null array, an array that was freed before, and gradients; in a capture;
+  /// while a DLPack tensor that shares the memory lives, or a Recording that works on it, or a tape that has recorded
+  /// work on it through which gradients pass. Error(unsupported) while a tape records, except in Tape::unrecorded()
+  /// outside the steps of checkpointed(). Error(kernel_fault) when a kernel that worked on the array failed. After an
+  /// error the array is as it was. (A tape does not know in advance which arrays are reached by steps of
+  /// checkpointed(), by functions of record_func(), or through elements and handles: for these its backward() throws.)
   ///
   /// Cost: waits for the work that uses the array.
   void free(Loc loc = Loc::here());
-  /// Whether free() was called of this array, or of another handle or view of its memory.
+  /// Whether the memory was freed by free(), called on this array or on another handle or view of its memory.
   bool is_freed() const;
 
   /// Whether the array's memory has gradient storage: see Array::requires_grad().
   bool has_grad() const;
 
   const std::shared_ptr<detail::Storage>& storage() const { return storage_; }
-  /// First byte and length of the memory from the first to the last element.
+  /// The number of bytes from the first to the last element, which begin at address().
   std::uint64_t extent_bytes() const {
     if (size() == 0) return 0;
     std::int64_t last = 0;
@@ -145,13 +146,13 @@ class ArrayBase {
   friend void detail::unpack_handle(ArrayBase& array, const std::byte* from, const detail::References& references);
 
   void create(const Device& device, const Extent& extent, int ndim);
-  /// The caller's memory, without a copy; kept by `owner`, or by the caller.
+  /// Stands on memory of the caller, without a copy; `owner` keeps that memory, or else the caller does.
   void create_around(const Device& device, const Extent& extent, int ndim, void* data, std::uint64_t count,
                      std::shared_ptr<void> owner);
-  /// A buffer of the caller's.
+  /// Stands on a buffer of the caller, without a copy.
   void create_around(const Device& device, const Extent& extent, int ndim, const VulkanBuffer& buffer,
                      std::shared_ptr<void> owner);
-  /// \param leaves  the scalars of an element; with none all its bytes count
+  /// \param leaves  the scalars of an element; none: all its bytes count
   void upload(const void* data, std::uint64_t count, std::span<const detail::Leaf> leaves = {}) {
     upload(data, count, leaves, nullptr);
   }
@@ -160,12 +161,12 @@ class ArrayBase {
   void fill_element(const void* element, std::span<const detail::Leaf> leaves = {}) {
     fill_element(element, leaves, nullptr);
   }
-  /// Elements that hold arrays, packed; the memory keeps what they refer to.
+  /// Uploads elements that hold arrays, in packed form; this array's memory keeps the arrays that they refer to alive.
   void upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references);
   void fill_packed(const std::byte* element, const detail::References& references);
-  /// In order of address.
+  /// The references of the elements, in order of address.
   detail::References references() const;
-  /// \param leaves  the scalars of an element; with none a tape takes the elements for numbers without gradients
+  /// \param leaves  the scalars of an element; none: a tape treats the elements as numbers without gradients
   void copy_from(const ArrayBase& from, std::span<const detail::Leaf> leaves = {});
   void copy_elements(const ArrayBase& from);
   void copy_bytes(const ArrayBase& from);
@@ -173,7 +174,7 @@ class ArrayBase {
   static void copy_range(const ArrayBase& to, const ArrayBase& from, std::int64_t to_offset, std::int64_t from_offset,
                          std::int64_t count, std::span<const detail::Leaf> leaves);
   void make_gradient(std::span<const detail::Leaf> leaves) const;
-  /// The same place in the memory of the gradients.
+  /// Becomes the array of the gradients of `of`: the same place in the memory of gradients.
   void take_gradient(const ArrayBase& of);
   /// Keeps elements lo, lo + step, ... below hi of dimension k.
   void restrict(int k, std::int64_t lo, std::int64_t hi, std::int64_t step);
@@ -182,14 +183,14 @@ class ArrayBase {
   void take_reshaped(const ArrayBase& from, const Extent& extent, int ndim);
   /// Dimension k becomes dimension axes[k] of `from`.
   void take_permuted(const ArrayBase& from, const Extent& axes);
-  /// Each element as a row of scalars.
+  /// Turns each element into a row of its scalars.
   void take_scalars(const ArrayBase& from);
   void take_same(const ArrayBase& from);
   std::byte* host_bytes() const;
   void read_element(const std::int64_t* indices, void* out) const;
 
  private:
-  /// \param held  where the elements hold addresses: of this memory
+  /// \param held  the memory that addresses in the elements point into
   void upload(const void* data, std::uint64_t count, std::span<const detail::Leaf> leaves,
               const detail::References* held);
   void fill_element(const void* element, std::span<const detail::Leaf> leaves, const detail::References* held);
@@ -208,13 +209,13 @@ class ArrayBase {
 };
 
 /// An array of T (a scalar, vector, matrix, struct, ...) in the memory of a device. A handle: copies share the
-/// elements; `clone()` copies them. Memory is freed when the last handle is gone and the device has finished with it;
-/// arrays that its elements hold live as long.
+/// elements; clone() copies them. The memory is freed when the last handle is gone and the device has finished with it.
+/// Arrays that the elements hold live as long.
 ///
-/// Row-major; the last dimension is contiguous unless the array is a view. Creating, filling and copying is done in
-/// order with launches on Device::stream(); only functions that bring data to the host wait.
+/// Elements are in row-major order; the last dimension is contiguous unless the array is a view. Creating, filling and
+/// copying run in order with launches on Device::stream(); only functions that bring data to the host wait.
 /// Errors: Error(invalid_argument) for negative sizes, shapes that differ, null arrays; Error(out_of_memory). Each
-/// names file and line of the call, which the last parameter, or one that holds sizes or an index, brings by itself.
+/// names the file and line of the call, which the last parameter, or one with sizes or an index, brings by itself.
 ///
 /// Negative indices and bounds of slices count from the end, as in Python: row -1 is the last one.
 template <class T, int N = 1>
@@ -228,13 +229,13 @@ class Array : public ArrayBase {
 
   /// A null array.
   Array() : ArrayBase(N, kBytes) { static_assert(detail::check_layout<T>()); }
-  /// From a contiguous range of T, by copy.
+  /// Copies a contiguous range of T.
   template <detail::SequenceOf<T> R>
   requires(N == 1) Array(const Device& device, const R& values, Loc loc = Loc::here())
       : Array(device, {std::size(values), loc}, values) {}
   Array(const Device& device, std::initializer_list<T> values, Loc loc = Loc::here()) requires(N == 1)
       : Array(device, std::span<const T>(values.begin(), values.size()), loc) {}
-  /// From a contiguous range in row-major order; its length must be the product of the sizes.
+  /// Copies a contiguous range in row-major order, whose length must be the product of the sizes.
   template <detail::SequenceOf<T> R>
   Array(const Device& device, const detail::Sizes<N>& sizes, const R& values) : Array() {
     detail::called_from(sizes.loc, [&] {
@@ -243,7 +244,7 @@ class Array : public ArrayBase {
     });
   }
 
-  // What else programs hold is refused in words.
+  // These overloads refuse other values that programs hold, with a message that says what to write.
   template <detail::RangeOfOthers<T> R>
   requires(N == 1) Array(const Device&, const R&, Loc = {}) : Array() { detail::check_values<R, T>(); }
   template <detail::RangeOfOthers<T> R>
@@ -265,7 +266,7 @@ class Array : public ArrayBase {
                   "2>(device, {rows, columns}, values)");
   }
 
-  /// Not initialised, but for arrays in structs, which are null.
+  /// An array whose elements are not initialised, except that arrays in structs are null.
   static Array empty(const Device& device, const detail::Sizes<N>& sizes) {
     Array a;
     detail::called_from(sizes.loc, [&] { a.create(device, sizes, N); });
@@ -297,7 +298,7 @@ class Array : public ArrayBase {
     detail::called_from(sizes.loc, [&] { a.create_around(device, sizes, N, buffer, std::move(owner)); });
     return a;
   }
-  /// The array on another device: itself when it is there already, else a copy.
+  /// The array on another device: this handle if it is there already, else a copy.
   Array to(const Device& device, Loc loc = Loc::here()) const {
     if (device == this->device(loc)) return *this;
     Array a = empty(device, {extent(), loc});
@@ -333,7 +334,7 @@ class Array : public ArrayBase {
     const std::array<std::byte, kBytes> bytes{};
     detail::called_from(loc, [&] { fill_element(bytes.data()); });
   }
-  /// Replaces all elements, in row-major order.
+  /// Replaces all elements, given in row-major order.
   template <detail::SequenceOf<T> R>
   void assign(const R& values, Loc loc = Loc::here()) {
     detail::called_from(loc, [&] { write(std::data(values), std::size(values)); });
@@ -342,8 +343,8 @@ class Array : public ArrayBase {
   void assign(const R&, Loc = {}) {
     detail::check_values<R, T>();
   }
-  /// Replaces all elements by those of an array of the same shape, on this device or another. Views of one array may
-  /// overlap: the result is as if all were read first.
+  /// Replaces all elements by those of an array of the same shape, on this device or another. The two may be
+  /// overlapping views of one array: the result is as if everything were read first.
   void copy_from(const Array& other, Loc loc = Loc::here()) {
     detail::called_from(loc, [&] { ArrayBase::copy_from(other, detail::Layout<T>::leaves); });
   }
@@ -354,19 +355,19 @@ class Array : public ArrayBase {
         loc, [&] { ArrayBase::copy_range(to, from, to_offset, from_offset, count, detail::Layout<T>::leaves); });
   }
 
-  /// Gives the array's memory gradient storage, zeros, unless it has it already: Tape::backward() adds to it. Returns
-  /// the array itself: `auto x = zeros<float>(device, n).requires_grad();`. Views of one array share the storage: the
-  /// gradient of a slice is a slice of the gradient.
+  /// Gives the array's memory gradient storage, set to zero, unless it has it already; Tape::backward() adds to it.
+  /// Views of one array share the storage: the gradient of a slice is a slice of the gradient.
+  /// \return the array itself: `auto x = zeros<float>(device, n).requires_grad();`
   /// Errors: Error(invalid_argument) for a null array; Error(out_of_memory).
-  /// Cost: as much memory as the whole array has, whatever part of it this is.
+  /// Cost: as much memory as the whole array has, even for a view of a part.
   Array requires_grad(Loc loc = Loc::here()) const {
     static_assert(detail::holds_reals<T>, "weft: only arrays of real numbers have gradients");
     detail::called_from(loc, [&] { make_gradient(detail::Layout<T>::leaves); });
     return *this;
   }
-  /// The gradient: an array of the same shape, of which each element is the derivative by that element of this one
+  /// The gradient: an array of the same shape, each element of which is the derivative by that element of this array
   /// (integers in structs stay 0). A view: it shows what later calls of backward() and zero() make of it.
-  /// Errors: Error(invalid_argument) for an array without: call requires_grad(), or ask the tape by
+  /// Errors: Error(invalid_argument) for an array without gradient storage: call requires_grad(), or ask the tape with
   /// Tape::gradient().
   Array grad(Loc loc = Loc::here()) const {
     Array a;
@@ -376,7 +377,8 @@ class Array : public ArrayBase {
   /// Sets the gradient to zero. Errors: as grad().
   void zero_grad(Loc loc = Loc::here()) const { grad(loc).zero(loc); }
 
-  /// The elements in row-major order. Waits for what writes them; on a GPU also for what the queue had before the copy.
+  /// Copies the elements to the host, in row-major order. Waits for the work that writes them; on a GPU also for
+  /// whatever the queue had before the copy.
   /// Errors: Error(out_of_memory) when the host has no memory for them.
   std::vector<T> to_vector(Loc loc = Loc::here()) const {
     return detail::called_from(loc, [&] {
@@ -391,22 +393,22 @@ class Array : public ArrayBase {
       return values;
     });
   }
-  /// Copies to memory of the caller, which holds exactly size() elements.
+  /// Copies the elements to memory of the caller, which has exactly size() elements. Waits.
   void copy_to(std::span<T> out, Loc loc = Loc::here()) const {
     detail::called_from(loc, [&] {
       check_length(out.size());
       read(out.data());
     });
   }
-  /// The same without waiting: `out`, which must stay, holds the elements as they are at this point of the stream when
-  /// the result's wait() has returned.
+  /// Copies as copy_to() does, without waiting. `out` must live until the result's wait() has returned; it then holds
+  /// the elements as they were at this point of the stream.
   HostCopy copy_to_async(std::span<T> out, Loc loc = Loc::here()) const requires(!kHoldsArrays) {
     return detail::called_from(loc, [&] {
       check_length(out.size());
       return start_download(out.data());
     });
   }
-  /// One element: a.at(i), a.at(i, j). Waits; for a look at a result, not for loops.
+  /// One element: a.at(i), a.at(i, j). Waits, so it suits a look at a result and no loop.
   template <detail::Countable... I>
   requires(sizeof...(I) == N - 1) T at(detail::GivenIndex first, I... others)
   const {
@@ -424,9 +426,9 @@ class Array : public ArrayBase {
     return value;
   }
 
-  /// The elements themselves, without a copy, where the device's memory is the host's too (software and integrated
+  /// The elements themselves, without a copy, where the device's memory is also the host's (software and integrated
   /// devices, wrapped memory). Waits for all work that uses them. Valid until the next launch that uses the array, and
-  /// while an array (of a name: a temporary one is refused) keeps the memory.
+  /// while a named array keeps the memory (a temporary array is refused).
   /// Errors: Error(unsupported) on a device with memory of its own, or for a view that is not contiguous.
   std::span<T> host_span() && = delete;
   std::span<T> host_span(Loc loc = Loc::here()) & requires(!kHoldsArrays) {
@@ -434,13 +436,13 @@ class Array : public ArrayBase {
     return {reinterpret_cast<T*>(first), static_cast<std::size_t>(size())};
   }
 
-  /// A view of elements lo, lo + step, ... below hi of the first dimension (of dimension k). Shares the elements.
+  /// A view of elements lo, lo + step, ... below hi of dimension k (the first one by default). Shares the elements.
   Array slice(std::int64_t lo, std::int64_t hi, std::int64_t step = 1, int k = 0, Loc loc = Loc::here()) const {
     Array a = *this;
     detail::called_from(loc, [&] { a.restrict(k, lo, hi, step); });
     return a;
   }
-  /// The same from lo to the end.
+  /// A view of the elements from lo to the end of the first dimension.
   Array slice(detail::GivenIndex lo) const { return slice(lo.value, this->shape(0), 1, 0, lo.loc); }
   /// A view of row i: the array without its first dimension.
   Array<T, N - 1> operator[](detail::GivenIndex i) const requires(N > 1) {
@@ -448,13 +450,13 @@ class Array : public ArrayBase {
     detail::called_from(i.loc, [&] { a.take_row(*this, i.value); });
     return a;
   }
-  // Elements are refused in words: the host has none, and a kernel is given the array.
+  // These overloads refuse access to elements, with a message: the host has no elements, and a kernel takes the array.
   template <class I>
   requires(N == 1 || !detail::Countable<I>) T& operator[](const I&) const { return no_elements<I>(); }
   template <class... I>
   requires(sizeof...(I) > 0) T& operator()(const I&...) const { return no_elements<I...>(); }
-  /// A view of the same elements in another shape, of which one size may be -1: what is left for it. The array must
-  /// be contiguous.
+  /// A view of the same elements in another shape. One size may be -1, which stands for whatever is left. The array
+  /// must be contiguous.
   template <int M>
   Array<T, M> reshape(const detail::Sizes<M>& sizes) const {
     Array<T, M> a;
@@ -463,15 +465,15 @@ class Array : public ArrayBase {
   }
   /// A view with one dimension. The array must be contiguous.
   Array<T, 1> flatten(Loc loc = Loc::here()) const { return reshape<1>({-1, loc}); }
-  /// A view with the dimensions in reverse order, or in the order given: dimension k is dimension axes[k] of this.
+  /// A view with the dimensions reversed, or in the order given: dimension k is dimension axes[k] of this array.
   Array transpose(const detail::Sizes<N>& axes = detail::reversed<N>()) const requires(N > 1) {
     Array a;
     detail::called_from(axes.loc, [&] { a.take_permuted(*this, axes); });
     return a;
   }
-  /// The array itself where it is contiguous, else a copy that is.
+  /// This array if it is contiguous, else a contiguous copy.
   Array contiguous(Loc loc = Loc::here()) const { return is_contiguous() ? *this : clone(loc); }
-  /// A view with one more dimension: each element as a row of its scalars.
+  /// A view with one more dimension, in which each element is a row of its scalars.
   auto scalars(Loc loc = Loc::here()) const requires(N < 4) {
     Array<typename Flat<T>::scalar, N + 1> a;
     detail::called_from(loc, [&] { a.take_scalars(*this); });
@@ -536,8 +538,8 @@ template <class T, int N>
 void copy(Array<T, N> to, const Array<T, N>& from, Loc loc = Loc::here()) {
   to.copy_from(from, loc);
 }
-/// Copies `count` elements (-1: all from there on) beginning with number `from_offset` of `from` to number `to_offset`
-/// of `to` and on, in row-major order of each. Both arrays must be contiguous; they may overlap.
+/// Copies `count` elements (-1: all that follow) from element `from_offset` of `from` on to element `to_offset` of `to`
+/// on, each counted in row-major order. Both arrays must be contiguous; they may overlap.
 template <class T, int N, int M>
 void copy(Array<T, N> to, const Array<T, M>& from, std::int64_t to_offset, std::int64_t from_offset = 0,
           std::int64_t count = -1, Loc loc = Loc::here()) {

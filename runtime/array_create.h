@@ -1,4 +1,5 @@
-// Functions that make arrays: empty, zeros, ones, full, arange, from other groupings, around the caller's memory.
+// Functions that make arrays: empty, zeros, ones, full, arange, from the scalars of elements, around the caller's
+// memory.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -8,7 +9,7 @@
 
 namespace weft {
 
-/// Not initialised.
+/// An array whose elements are not initialised.
 template <class T, int N = 1>
 Array<T, N> empty(const Device& device, detail::SizesOf<N> sizes) {
   return Array<T, N>::empty(device, sizes);
@@ -21,7 +22,7 @@ template <class T, int N = 1>
 Array<T, N> full(const Device& device, detail::SizesOf<N> sizes, const std::type_identity_t<T>& value) {
   return Array<T, N>::full(device, sizes, value);
 }
-/// All scalars of all elements are 1: a matrix of ones, not the identity.
+/// An array of which every scalar of every element is 1: a matrix of ones, not the identity.
 template <class T, int N = 1>
 Array<T, N> ones(const Device& device, detail::SizesOf<N> sizes) {
   using S = typename Flat<T>::scalar;
@@ -33,7 +34,7 @@ Array<T, N> ones(const Device& device, detail::SizesOf<N> sizes) {
   return Array<T, N>::full(device, sizes, value);
 }
 
-/// Arrays of the shape, type and device of another one.
+/// These functions make arrays of the shape, type and device of another one.
 template <class T, int N>
 Array<T, N> empty_like(const Array<T, N>& a, Loc loc = Loc::here()) {
   return Array<T, N>::empty(a.device(loc), {a.extent(), loc});
@@ -52,22 +53,22 @@ Array<T, N> full_like(const Array<T, N>& a, const std::type_identity_t<T>& value
 }
 
 namespace detail {
-/// How many values start, start + step, ... lie before stop. Errors: Error(invalid_argument) for a step of 0, NaN, or
-/// more values than can be counted.
+/// The number of values start, start + step, ... before stop.
+/// Errors: Error(invalid_argument) for a step of 0, NaN, or more values than can be counted.
 std::int64_t arange_size(double start, double stop, double step);
-/// The same for integers: `distance` from start to stop in the direction of the step, whose magnitude is given.
+/// The number of integers start, start + step, ... before stop, by their distance and the magnitude of the step.
 std::int64_t arange_size(std::uint64_t distance, std::uint64_t step);
-/// How many elements of `each` scalars there are. Errors: Error(invalid_argument) when some are left over.
+/// The number of elements of `each` scalars. Errors: Error(invalid_argument) when some scalars are left over.
 std::int64_t whole_elements(std::size_t scalars, int each);
 }  // namespace detail
 
 /// The values start, start + step, ... below stop (above it for a negative step), as numpy's arange. Real values are
 /// computed in float64 as start + i * step and rounded once. arange(device, n) counts from 0.
 /// Errors: Error(invalid_argument) for a step of 0 or NaN.
-/// Cost: made by the host; one upload.
+/// Cost: the host computes the values and uploads them.
 template <NumericScalar T>
 Array<T> arange(const Device& device, T start, T stop, T step = T(1), Loc loc = Loc::here()) {
-  // Integers in 64 bits without sign, where nothing overflows that is not cut off again.
+  // Integers are computed in 64 bits without sign: whatever overflows there is cut off again by the conversion to T.
   using Wide = std::conditional_t<RealScalar<T>, double, std::uint64_t>;
   const Wide first = static_cast<Wide>(start), last = static_cast<Wide>(stop), by = static_cast<Wide>(step);
   const std::int64_t n = detail::called_from(loc, [&] {
@@ -93,8 +94,8 @@ Array<T> arange(const Device& device, T stop, Loc loc = Loc::here()) {
   return arange<T>(device, T(0), stop, T(1), loc);
 }
 
-/// An array of T from the scalars of its elements, one after the other: from_flat<vec3>(device, floats) of 3 n floats
-/// has n elements. By copy.
+/// Copies the scalars of elements, one after the other, into an array of T: from_flat<vec3>(device, floats) of 3 n
+/// floats has n elements.
 /// Errors: Error(invalid_argument) when the number of scalars is no multiple of those of an element, or does not fit
 /// the extent.
 template <class T, int N, detail::SequenceOf<typename Flat<T>::scalar> R>
@@ -110,15 +111,17 @@ Array<T> from_flat(const Device& device, const R& scalars, Loc loc = Loc::here()
   return from_flat<T, 1>(device, {n, loc}, scalars);
 }
 
-/// An array around memory of the host, without a copy: kernels read and write the memory itself.
+/// An array around memory of the host, without a copy: kernels read and write that memory.
 ///
-/// wrap(device, x) uses a vector, a span or an array of the caller's: it must stay, unmoved, until the last array that
+/// wrap(device, x) uses a vector, a span or an array of the caller. It must stay, unmoved, until the last array that
 /// shares it is gone (the end of that array waits for the device) or was freed by Array::free(). wrap(device,
-/// std::move(vector)) keeps the vector itself, and nothing can dangle. The host reads the elements at wait() or through
-/// host_span(), and writes them through host_span(). The memory must begin at a multiple of 4 bytes and have a multiple
-/// of 4; on Vulkan the whole pages that it lies in are shown to the device. Errors: Error(unsupported) on a device that
-/// cannot use the host's memory (Device::wraps_host()) or not this one; Error(invalid_argument) for memory that is
-/// badly aligned, or of which a part is wrapped on this device already.
+/// std::move(vector)) keeps the vector itself, so that nothing can dangle.
+///
+/// The host may read the elements after wait() or through host_span(), and write them through host_span(). The memory
+/// must begin at a multiple of 4 bytes and have a multiple of 4; on Vulkan the device sees the whole pages that it lies
+/// in.
+/// Errors: Error(unsupported) on a device that cannot use the host's memory (Device::wraps_host()), or not this memory;
+/// Error(invalid_argument) for memory that is badly aligned, or part of which is wrapped on this device already.
 template <detail::HostSequence R>
 requires(std::is_lvalue_reference_v<R> ||
          std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>) auto wrap(const Device& device, R&& memory,

@@ -1,4 +1,4 @@
-// Graphs: work that is captured once and then launched again and again at little cost.
+// Graphs: work that is captured once and then launched repeatedly at little cost.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,7 +9,7 @@ namespace weft {
 
 class Graph;
 
-/// A launch in a graph, whose arguments can be exchanged: see Graph::set().
+/// A launch in a graph, whose arguments can be replaced: see Graph::set().
 class GraphNode {
  public:
   GraphNode() = default;
@@ -18,45 +18,45 @@ class GraphNode {
   friend class Graph;
   friend GraphNode captured_launch(Loc loc);
   std::size_t number = SIZE_MAX;
-  std::uint64_t capture = 0;  ///< in which it was made
+  std::uint64_t capture = 0;  ///< the capture that made it
 };
 
 /// Operations in the order in which they were captured. A handle: copies are the same graph.
 ///
-/// Its launches are made ready once: on Vulkan a command buffer with the barriers between them, which is submitted for
-/// each launch of the graph; operations that touch nothing in common are free to overlap. It keeps all memory that it
-/// works on. A graph may be launched again while it still runs, and dropped as well. What elements and handles refer to
-/// is that of the moment of each launch.
+/// Preparation happens once: on Vulkan a graph is a command buffer with the barriers between its operations, submitted
+/// for each launch of the graph; operations that share no memory may overlap. The graph keeps all memory that it works
+/// on. It may be launched again while it still runs, and dropped as well. References in elements, and handles, are
+/// followed anew at each launch.
 class Graph {
  public:
   /// A null graph.
   Graph() = default;
 
-  /// Runs all of it, in order with Device::stream(), or with another stream of the same device.
-  /// Errors: Error(invalid_argument) for a null graph, for another device's stream, for an array that was freed, for an
-  /// array whose elements held no arrays when it was captured and do now, for a mesh that it uses (by handles: any that
-  /// has one) and that needs its rebuild() or would be changed where the capture did not, for a HashGrid or a Bvh that
-  /// it was given by value and that the device holds in another size or memory by now, and what a launch by handles
-  /// refuses; Error(unsupported) while this thread captures or a tape records, and for arrays that hold each other.
-  /// Cost: one submission, and a little for each piece of memory that the graph works on; it does not grow with the
-  /// number of operations. A graph whose kernels print, assert or check themselves (debug mode) waits for its last
-  /// launch first.
+  /// Runs all operations, in order with Device::stream(), or with another stream of the same device.
+  /// Errors: Error(invalid_argument) for a null graph, for a stream of another device, for an array that was freed, for
+  /// an array whose elements held no arrays at the capture and do now, for a mesh that the graph uses (by handles: any
+  /// mesh that has one) and that needs its rebuild() or would be changed though the capture did not, for a HashGrid or
+  /// a Bvh that was given by value and that the device now holds in another size or memory, and for whatever a launch
+  /// by handles refuses; Error(unsupported) while this thread captures or a tape records, and for arrays that hold each
+  /// other.
+  /// Cost: one submission, and a little for each piece of memory that the graph works on, whatever the number of
+  /// operations. A graph whose kernels print, assert or check themselves (debug mode) first waits for its last launch.
   void launch(Loc loc = Loc::here()) const;
   void launch(const Stream& stream, Loc loc = Loc::here()) const;
 
-  /// From the next launch of the graph on the node is given these arguments; what runs already keeps the old ones.
-  /// The kernel is the one that was captured, over as many threads; arrays may be others of the same kind (contiguous
-  /// where the captured ones were). What the node was captured with stays with the graph: it may not be freed, and a
-  /// mesh of it is to be in order at each launch.
+  /// Gives the node other arguments, from the next launch of the graph on; a launch that runs already keeps the old
+  /// ones. The kernel is the captured one, over as many threads; arrays may be others of the same kind (contiguous if
+  /// the captured ones were). The captured arguments stay with the graph: arrays may not be freed, and a mesh must be
+  /// in order at each launch.
   /// Errors: Error(invalid_argument) for a node of another graph, another kernel, arguments that need other code, a
-  /// mesh that the graph has changed by then, a HashGrid or a Bvh that it has made in another size or memory by then,
-  /// an array to write that a tape of the graph still needs as it is there (the one that was captured may be: the graph
-  /// copies what it holds), and arguments that a launch refuses; Error(unsupported) for a launch that took several
+  /// mesh that the graph has changed by then, a HashGrid or a Bvh that the graph has made in another size or memory by
+  /// then, an array to write that a tape of the graph still needs as it is there (the captured array may be: the graph
+  /// copies its contents), and arguments that a launch refuses; Error(unsupported) for a launch that took several
   /// dispatches, over no threads, within graph_if() or graph_while(), or that a tape recorded, since its way back keeps
-  /// what it was captured with.
-  /// Cost: other scalars, and arrays that lie where the node's did, are written to memory in front of the graph's next
-  /// launch. Given other arrays for the first time, the graph is recorded anew by its next launch: what launching each
-  /// of its launches costs.
+  /// the captured arguments.
+  /// Cost: other scalars, and arrays at the addresses of the node's, are written to memory before the graph's next
+  /// launch. The first time that other arrays are given, the next launch records the graph anew, at the cost of
+  /// launching each of its launches.
   template <class... P, class... A>
   void set(const detail::Placed<GraphNode>& node, const Kernel<P...>& kernel, const A&... args) const {
     if constexpr (detail::Parameters<P...>::template take<A...>()) {
@@ -73,7 +73,7 @@ class Graph {
 
   bool is_null() const { return !state_; }
   Device device() const;
-  /// Of launches, copies and fills that it consists of.
+  /// The number of launches, copies and fills in the graph.
   std::int64_t size() const;
 
  private:
@@ -87,10 +87,10 @@ class Graph {
   std::shared_ptr<State> state_;
 };
 
-/// Collects all work that this thread gives the device in `work`, on whichever stream: launches, copies, fills, values
-/// from the host (which are the same in each launch of the graph), what algorithms, refits and builds consist of, a
-/// Tape that is recorded and run back inside. Other threads' work runs as ever. Nothing runs before the graph is
-/// launched. Arrays that are made meanwhile belong to the graph as long as it lives: each launch uses the same memory.
+/// Collects all work that this thread gives the device in `work`, on any stream: launches, copies, fills, values from
+/// the host (which are the same in each launch of the graph), the launches of algorithms, refits and builds, and a Tape
+/// that is recorded and run back inside. Nothing runs before the graph is launched. Work of other threads runs as ever.
+/// Arrays that are made meanwhile belong to the graph as long as it lives: each launch uses the same memory.
 ///
 ///   Graph step = capture(device, [&] {
 ///     launch(forces, n, x, f);
@@ -98,33 +98,35 @@ class Graph {
 ///   });
 ///   for (int k = 0; k < 1000; ++k) step.launch();
 ///
-/// Errors: what `work` throws, after which all is as if nothing had been captured; Error(invalid_argument) for reading
-/// elements on the host and for waits meanwhile, for work on another device, and for a change of what a tape from
-/// outside still needs; Error(unsupported) for a capture in a capture, or while a tape records. What kernels print,
-/// assert or check (debug mode) is told by whatever waits for a launch of the graph. Cost: that of launching, and of
-/// recording the commands once.
+/// Whatever waits for a launch of the graph tells what its kernels print, assert or check (debug mode).
+/// Errors: whatever `work` throws, after which all is as if nothing had been captured; Error(invalid_argument) when
+/// `work` reads elements on the host, waits, gives work to another device, or changes what a tape from outside still
+/// needs; Error(unsupported) for a capture in a capture, or while a tape records.
+/// Cost: that of launching the work, and of recording the commands once.
 Graph capture(const Device& device, const std::function<void()>& work, Loc loc = Loc::here());
 
-/// The launch that was made last in the capture of this thread. It is made by a form of its kernel of its own, which is
-/// compiled when the graph is made and finds the arguments of Graph::set() in memory.
-/// Errors: Error(invalid_argument) outside of a capture, and before its first launch.
+/// The most recent launch in this thread's capture. It gets a variant of its kernel of its own, which is compiled when
+/// the graph is made and reads the arguments of Graph::set() from memory.
+/// Errors: Error(invalid_argument) outside a capture, and before its first launch.
 GraphNode captured_launch(Loc loc = Loc::here());
 
-/// Work that runs in a launch of the graph only if `flag` is not 0 at that moment. Called in a capture.
+/// Makes `work` conditional: in a launch of the graph it runs only if `flag` is not 0 at that moment. Call it in a
+/// capture.
 /// \param flag  (1)
 ///
-/// On the device: a kernel writes how many workgroups the launches in `work` have, none where the flag is 0.
-/// Errors: Error(invalid_argument) outside of a capture, for a flag of another size or device, for a HashGrid or a Bvh
-/// that `work` leaves in another size or memory than before, and for a change of what a tape needs that began before;
+/// The device decides: a kernel writes how many workgroups the launches in `work` have, none where the flag is 0.
+/// Errors: Error(invalid_argument) outside a capture, for a flag of another size or device, for a HashGrid or a Bvh
+/// that `work` leaves in another size or memory than before, and for a change of what an earlier tape needs;
 /// Error(unsupported) for builds of structures for ray queries in `work`, and while a tape records.
 void graph_if(const Array<int>& flag, const std::function<void()>& work, Loc loc = Loc::here());
 
-/// Work that runs again and again while `flag` is not 0, at most `limit` times. Called in a capture; `work` is called
-/// once. Errors: as graph_if(), and Error(invalid_argument) for a limit outside of 1 to 2^20, and for a structure that
-/// was not there before, is made in a condition inside of `work`, and otherwise behind that; Error(unsupported) where
-/// the graph would have more than 2^20 operations. Cost: the graph holds a gate and the operations of `work` for each
-/// round that is possible, of some kilobyte each, and rounds after the last cost an empty launch for each: a limit of
-/// some hundred is cheap, one of 100,000 takes seconds to record. Loops in loops multiply.
+/// Repeats `work` while `flag` is not 0, at most `limit` times. Call it in a capture; `work` is called once.
+/// Errors: as graph_if(); Error(invalid_argument) for a limit outside 1 to 2^20, and for a structure that did not exist
+/// before, is made in a condition inside `work` and is made differently after that condition; Error(unsupported) if the
+/// graph would have more than 2^20 operations.
+/// Cost: for each possible round the graph holds a gate and the operations of `work`, about a kilobyte each, and each
+/// round after the last costs an empty launch: a limit of some hundred is cheap, one of 100,000 takes seconds to
+/// record. Nested loops multiply.
 void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work, Loc loc = Loc::here());
 
 }  // namespace weft

@@ -12,19 +12,19 @@ using IndexLists = std::array<Array<int>, 4>;
 
 void check_indexed(const ArrayBase& data, const IndexLists& lists);
 Extent indexed_extent(const ArrayBase& data, const IndexLists& lists);
-/// Copies the elements of `data` that the lists choose to `packed`, which has the shape of the lists; or back, with
-/// `scatter`.
+/// Copies the elements of `data` that the lists choose to `packed`, which has the shape of the lists; with `scatter`,
+/// copies back.
 /// Cost: one launch of a thread for each word; for arrays of four dimensions one for each word of an element.
 void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLists& lists, bool scatter);
 }  // namespace detail
 
-/// An array seen through a list of indices for each of its dimensions, or for some: element (i, j) is element
-/// (rows[i], columns[j]) of the array behind it. A view: shares the elements and the lists.
+/// An array seen through a list of indices for each of its dimensions, or for some: element (i, j) is element (rows[i],
+/// columns[j]) of the underlying array. A view: shares the elements and the lists.
 ///
-/// Made by indexed(); kernels take it as an IndexedArr<T, N>. The lists' values must lie inside the array, which
-/// clone(), to_vector(), copy_from() and fill() check on the device: the next wait throws Error(kernel_fault) with the
-/// index and the dimension. (To graphs and recordings these copies are kernels that check themselves.) In a kernel of
-/// the user's only the reference device and debug mode check them.
+/// indexed() makes one; kernels take it as an IndexedArr<T, N>. The lists' values must lie inside the array. clone(),
+/// to_vector(), copy_from() and fill() check them on the device: the next wait throws Error(kernel_fault) with the
+/// index and the dimension. (To graphs and recordings these copies are kernels that check themselves.) In a user's
+/// kernel only the reference device and debug mode check them.
 template <class T, int N = 1>
 class IndexedArray {
  public:
@@ -41,7 +41,7 @@ class IndexedArray {
 
   bool is_null() const { return data_.is_null(); }
   Device device(Loc loc = Loc::here()) const { return data_.device(loc); }
-  /// How many indices dimension k takes: the length of its list, or the extent of the array where it has none.
+  /// The number of indices that dimension k takes: the length of its list, or the extent of the array if it has none.
   std::int64_t shape(int k, Loc loc = Loc::here()) const {
     return k >= 0 && k < N && !indices(k).is_null() ? indices(k).shape(0) : data_.shape(k, loc);
   }
@@ -52,21 +52,21 @@ class IndexedArray {
   }
   Extent extent() const { return detail::indexed_extent(data_, indices_); }
 
-  /// The array behind it, and the list of dimension k (null where all indices are taken).
+  /// The underlying array, and the list of dimension k (null where all indices are taken).
   const Array<T, N>& data() const { return data_; }
   const Array<int>& indices(int k) const { return indices_[static_cast<std::size_t>(k)]; }
 
-  /// The elements chosen, as an array of their own, gathered on the device.
+  /// The chosen elements as an array of their own, gathered on the device.
   Array<T, N> clone(Loc loc = Loc::here()) const {
     Array<T, N> a = Array<T, N>::empty(device(loc), {extent(), loc});
     detail::called_from(loc, [&] { detail::indexed_copy(a, data_, indices_, false); });
     return a;
   }
   std::vector<T> to_vector(Loc loc = Loc::here()) const { return clone(loc).to_vector(loc); }
-  /// Replaces the elements chosen by those of an array of the same shape on the same device. An element that is chosen
+  /// Replaces the chosen elements by those of an array of the same shape on the same device. An element that is chosen
   /// twice gets one of its values.
   void copy_from(const Array<T, N>& values, Loc loc = Loc::here()) {
-    // What lies on the array itself is read before it is written.
+    // Values that share the array's memory are read before that memory is written.
     if (values.storage() == data_.storage() && !values.is_null()) return copy_from(values.clone(loc), loc);
     detail::called_from(loc, [&] { detail::indexed_copy(values, data_, indices_, true); });
   }
@@ -80,8 +80,8 @@ class IndexedArray {
 };
 
 /// The array seen through a list of indices for each dimension: indexed(a, rows), indexed(a, {}, columns). A list that
-/// is not given (or null) takes all indices. Errors: Error(invalid_argument) for a null array, more lists than
-/// dimensions, or lists on another device.
+/// is missing or null takes all indices.
+/// Errors: Error(invalid_argument) for a null array, more lists than dimensions, or lists on another device.
 template <class T, int N>
 IndexedArray<T, N> indexed(const Array<T, N>& a, const Array<int>& list0, const Array<int>& list1 = {},
                            const Array<int>& list2 = {}, const Array<int>& list3 = {}, Loc loc = Loc::here()) {

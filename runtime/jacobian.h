@@ -1,11 +1,12 @@
-// Jacobians: all derivatives of what a tape computed, a row for each way back.
+// Jacobians: all derivatives of the results of a tape, one row for each call of backward().
 #pragma once
 #include "tape.h"
 
 namespace weft {
 
 namespace detail {
-/// Errors: Error(invalid_argument) where the scalars of an array are not as many for each environment.
+/// The number of scalars of each environment.
+/// Errors: Error(invalid_argument) when the scalars of an array cannot be shared equally among the environments.
 std::int64_t scalars_of_each(const ArrayBase& a, std::int64_t scalars, std::int64_t environments, const char* name);
 
 template <class T, class U>
@@ -17,10 +18,11 @@ constexpr bool have_jacobian() {
 }  // namespace detail
 
 /// The Jacobians of independent parts of y by independent parts of x, where part e of y depends on part e of x only
-/// (simulations side by side): element (e, r, c) is the derivative of scalar r of part e of y by scalar c of part e of
-/// x. Arrays are cut into `environments` equal parts along their first dimension; the scalars of elements (3 of a vec3)
-/// count in row-major order. The gradients of all arrays of the tape are zero afterwards.
-/// Errors: as Tape::backward(); Error(invalid_argument) where an array cannot be cut so.
+/// (simulations side by side). Arrays are cut into `environments` equal parts along their first dimension; the scalars
+/// of elements (3 of a vec3) count in row-major order. The gradients of all arrays of the tape are zero afterwards.
+/// \return (environments, scalars of a part of y, scalars of a part of x): element (e, r, c) is the derivative of
+///         scalar r of part e of y by scalar c of part e of x
+/// Errors: as Tape::backward(); Error(invalid_argument) for an array that cannot be cut into equal parts.
 /// Cost: as many calls of backward() as one part of y has scalars, whatever the number of environments.
 template <class T, int N, class U, int M>
 auto jacobians(Tape& tape, const Array<T, N>& y, const Array<U, M>& x, std::int64_t environments,
@@ -49,8 +51,9 @@ auto jacobians(Tape& tape, const Array<T, N>& y, const Array<U, M>& x, std::int6
 }
 
 /// The Jacobian of y by x, both in their scalars in row-major order: element (r, c) is the derivative of scalar r of y
-/// by scalar c of x. The gradients of all arrays of the tape are zero afterwards. Errors: as Tape::backward(). Cost: as
-/// many calls of backward() as y has scalars.
+/// by scalar c of x. The gradients of all arrays of the tape are zero afterwards.
+/// Errors: as Tape::backward().
+/// Cost: as many calls of backward() as y has scalars.
 template <class T, int N, class U, int M>
 auto jacobian(Tape& tape, const Array<T, N>& y, const Array<U, M>& x, Loc loc = Loc::here()) {
   if constexpr (detail::have_jacobian<T, U>()) return jacobians(tape, y, x, 1, loc)[0];

@@ -1,4 +1,4 @@
-// launch(): arguments from the host, checked and packed, to a stream.
+// launch(): checks and packs arguments from the host, and gives the launch to a stream.
 #pragma once
 #include <cstring>
 
@@ -12,29 +12,31 @@ namespace weft {
 
 namespace detail {
 
-/// \param given  structures among the arguments, or null: there are none
+/// Launches a kernel.
+/// \param given  the structures among the arguments; null: there are none
 void launch(KernelCore& kernel, const Stream* stream, const Threads& threads, std::span<const HostArg> args,
             const GivenStructures* given = nullptr);
 
-/// What the arguments of a launch decide about the kernel's code.
-/// Errors: as launch(), for what is wrong with arrays.
+/// The decisions that the arguments of a launch make about the kernel's code.
+/// Errors: as launch(), for arrays.
 ir::Variant variant_of(const KernelCore& kernel, std::span<const HostArg> args, DeviceState& device);
-/// Errors: Error(invalid_argument) naming an array that has no elements, and that the kernel accesses.
+/// Refuses arrays without elements that the kernel accesses.
+/// Errors: Error(invalid_argument) naming the array.
 void refuse_empty_arrays(const KernelCore& kernel, const ir::Interface& call, std::span<const HostArg> args);
 
 [[noreturn]] void value_out_of_range();
-/// The same error, of this argument of a launch of the kernel.
+/// Throws `why` again, as an error of this argument of a launch of the kernel.
 [[noreturn]] void refuse_argument(const KernelCore& kernel, int argument, const Error& why);
 
 /// Whether an argument can be given for a parameter, or why not.
 enum class Fit { yes, no_value, one_number, real_for_integer, other_array, no_array, no_indexed_array, other_struct };
 
-/// A scalar, or vectors, matrices and the like of scalars.
+/// A type that consists of scalars of one type: a scalar, a vector, a matrix and the like.
 template <class A>
 concept OfScalars = requires {
   typename Flat<A>::scalar;
 };
-/// The scalar that a value consists of; the value itself where it is none of the library's.
+/// The scalar that a type consists of; the type itself if it is none of the library's.
 template <class A>
 struct ScalarOf {
   using type = A;
@@ -43,8 +45,8 @@ template <OfScalars A>
 struct ScalarOf<A> {
   using type = typename Flat<A>::scalar;
 };
-/// Whether a value converts to the host's type of a parameter: implicitly, or as its user says explicitly, but not from
-/// one number to several, nor from a Bool's to a number's.
+/// Whether a value converts to the host's type of a parameter. Implicit conversions do, and explicit ones that keep the
+/// number of scalars; but no number converts to several, and no bool explicitly to a number or back.
 template <class A, class Host>
 constexpr bool converts() {
   if constexpr (std::is_convertible_v<A, Host>)
@@ -58,9 +60,9 @@ constexpr bool converts() {
     return !Scalar<A>;
 }
 
-/// Turns an argument of the caller into what the Parameter<P>::parts parameters of P take. fit<A>() says whether one of
-/// type A does. What is wrong with its value is said by get(), without the kernel and the argument's number:
-/// with_arguments() knows those.
+/// Turns an argument of the caller into the Parameter<P>::parts parameters that P takes. fit<A>() says whether an
+/// argument of type A can be given. get() throws for a wrong value, without naming the kernel and the argument's
+/// number, which with_arguments() adds.
 template <class P>
 struct Argument {
   using Host = typename P::host;
@@ -68,7 +70,7 @@ struct Argument {
   static constexpr Fit fit() {
     using Number = typename ScalarOf<Host>::type;
     constexpr bool takes_integers = IntegerScalar<Number> || std::is_same_v<Number, bool>;
-    // What one number would fill in silently (all components, the first field) is meant to be written out.
+    // One number would silently fill in all components, or the first field, so the caller must write it out.
     if constexpr (Scalar<A> && !Scalar<Host> && !std::is_convertible_v<A, Host>)
       return Fit::one_number;
     else if constexpr (!converts<A, Host>())
@@ -97,7 +99,7 @@ struct Argument {
     }
     return Host(a);
   }
-  bool fits_ = true;  ///< before the value, whose making sets it
+  bool fits_ = true;  ///< stands before the value because making the value sets it
   Host value_;
 };
 template <class T, int N>
@@ -156,7 +158,7 @@ constexpr void check_threads() {
                 "weft::launch: the number of threads is missing after the kernel: launch(kernel, n, arguments...), or "
                 "{height, width} for n");
 }
-/// Whether a launch with arguments A may be tried: as many as there are parameters P, and of their types.
+/// Whether a launch with arguments A may be tried: there are as many as parameters P, and of their types.
 template <class... P>
 struct Parameters {
   template <class... A>
@@ -216,7 +218,7 @@ struct Argument<Var<T>> {
   }
 };
 
-/// Calls f with what the parameters of the program are given, and the structures among that.
+/// Calls f with the parts of all arguments, and the structures among them.
 /// Errors: Error that names the kernel and the argument, for values out of range and structures that cannot be used.
 template <class... P, class F>
 void with_arguments(const KernelCore& kernel, GivenStructures::For what, F f, const Argument<P>&... arguments) {
@@ -253,16 +255,16 @@ void launch_with(KernelCore& kernel, const Stream* stream, const Threads& thread
 
 }  // namespace detail
 
-/// Runs a kernel for every thread of `threads` (n, or {nx, ny, ..}; zero threads do nothing), on the device that its
-/// arrays are on, in order with that device's stream(). Returns at once.
+/// Runs a kernel for every thread of `threads` (n, or {nx, ny, ..}; zero threads do nothing), on the device of its
+/// arrays, in order with that device's stream(). Returns at once.
 /// Errors, each with the place of the call: Error(invalid_argument) naming the kernel and the argument: a null array,
-/// an empty array that the kernel accesses, with threads to run, arrays on several devices, a structure that is null,
-/// not built, changed without a rebuild or held by the device in another size or memory, an integer out of the range of
-/// its parameter, a negative size, another number of dimensions than tid<N>() has, a number of threads that is not one
-/// of whole workgroups where threads work together (barrier()); Error(invalid_kernel) when the trace fails;
-/// Error(unsupported) when the device lacks what the kernel needs, or when the kernel counts in 32 bits (tid(),
-/// shape(), workgroup_id()) what this launch has 2^31 of or more. Cost: under 2 microseconds of the host's time once
-/// the kernel is compiled.
+/// an empty array that the kernel accesses when there are threads to run, arrays on several devices, a structure that
+/// is null, not built, changed without a rebuild or held by the device in another size or memory, an integer out of its
+/// parameter's range, a negative size, another number of dimensions than tid<N>() has, and, for a kernel with
+/// barrier(), threads that do not fill whole workgroups. Error(invalid_kernel) when the trace fails; Error(unsupported)
+/// when the device lacks what the kernel needs, or when the kernel counts in 32 bits (tid(), shape(), workgroup_id())
+/// and this launch has 2^31 or more.
+/// Cost: under 2 microseconds of the host's time once the kernel is compiled.
 template <class... P, class... A>
 void launch(const Kernel<P...>& kernel, const detail::Threads& threads, const A&... args) {
   if constexpr (detail::Parameters<P...>::template take<A...>()) {
@@ -270,7 +272,7 @@ void launch(const Kernel<P...>& kernel, const detail::Threads& threads, const A&
   }
 }
 
-/// The same on a stream, whose device the arrays must be on.
+/// Runs a kernel on a stream, whose device must be that of the arrays.
 template <class... P, class... A>
 void launch(const Stream& stream, const Kernel<P...>& kernel, const detail::Threads& threads, const A&... args) {
   if constexpr (detail::Parameters<P...>::template take<A...>()) {
@@ -278,7 +280,7 @@ void launch(const Stream& stream, const Kernel<P...>& kernel, const detail::Thre
   }
 }
 
-// Of a launch without the number of threads.
+// A launch without the number of threads is refused by these overloads.
 template <class... P, class T, class... A>
 requires(!detail::are_threads<T>) void launch(const Kernel<P...>&, const T&, const A&...) {
   detail::check_threads<T>();

@@ -1,4 +1,4 @@
-// Where the time goes: scopes of the host, and what devices spend on each kernel.
+// Profiles: how long scopes of the host take, and how long devices spend on each kernel.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,8 +15,8 @@ namespace detail {
 class ProfileLog;
 }
 
-/// What a Profiler has measured. Times are in seconds; moments count from the profiler's beginning, on one axis for the
-/// host and all devices.
+/// The measurements of a Profiler. Times are in seconds; moments count from the profiler's beginning, on one axis for
+/// the host and all devices.
 struct Profile {
   /// All dispatches of one kernel on one device, or of its adjoint ("name (adjoint)"); or the device's copies ("copy"),
   /// fills ("fill") or builds of structures for ray queries ("build"), launched alone or in a graph; or launches of
@@ -25,7 +25,7 @@ struct Profile {
     std::string name, device;
     std::int64_t count = 0;
     double total = 0, min = 0, max = 0;
-    double share = 0;  ///< of all that was measured on the device; 1: everything
+    double share = 0;  ///< of everything that was measured on the device; 1: all of it
     double mean() const { return total / double(count); }
   };
   /// All Timers of one name within scopes of the same names.
@@ -34,21 +34,21 @@ struct Profile {
     int depth = 0;     ///< 0: outermost
     std::int64_t count = 0;
     double host = 0;    ///< from beginning to end
-    double device = 0;  ///< of the work that was launched in it, within other scopes inside it too
+    double device = 0;  ///< of the work that was launched in it, including other scopes inside it
   };
   /// One operation of a device.
   struct Operation {
     std::string name, device;
     int stream = 0;       ///< number on the device
-    int scope = -1;       ///< in which it was launched: of `timers`; -1: none
+    int scope = -1;       ///< the scope that launched it, an index of `timers`; -1: none
     double launched = 0;  ///< on the host
     double begin = 0, end = 0;
   };
   /// One Timer.
   struct Span {
     std::string name;
-    int parent = -1;  ///< of `timers`; -1: none
-    int thread = 0;   ///< number of the host's thread
+    int parent = -1;  ///< the scope around it, an index of `timers`; -1: none
+    int thread = 0;   ///< the number of the host thread
     double begin = 0, end = 0;
   };
 
@@ -58,54 +58,55 @@ struct Profile {
   std::vector<Span> timers;           ///< in the order in which they began
   double seconds = 0;                 ///< from the profiler's beginning to its end
 
-  /// The kernels and the scopes as text, in columns.
+  /// The kernels and the scopes as a text in columns.
   std::string table() const;
-  /// All of it in the Trace Event Format, for chrome://tracing and ui.perfetto.dev: a track for each thread of the host
-  /// and for each stream. Source: "Trace Event Format", the Chromium project, 2016.
+  /// The whole profile in the Trace Event Format, for chrome://tracing and ui.perfetto.dev, with a track for each host
+  /// thread and each stream.
+  /// Source: "Trace Event Format", the Chromium project, 2016.
   std::string trace() const;
-  /// Writes trace() to a file; folders are made that are not there. Errors: Error(invalid_argument) when it cannot be
-  /// written.
+  /// Writes trace() to a file, and makes folders that do not exist.
+  /// Errors: Error(invalid_argument) when the file cannot be written.
   void save_trace(const std::filesystem::path& path) const;
 };
 
-/// How a Profiler measures.
+/// The options of a Profiler.
 struct ProfilerOptions {
-  /// Each launch of a graph is one operation, submitted as it was recorded: what it takes in truth, and not what of
-  /// that is spent on which kernel.
+  /// Measures each launch of a graph as one operation, submitted as it was recorded: the true time of the launch, but
+  /// not its share by kernel.
   bool whole_graphs = false;
 };
 
-/// Measures all work of some devices, on all streams, and all Timers, from here to stop().
+/// Measures all work of some devices, on all streams, and all Timers, from its construction to stop().
 ///
 ///   Profiler profiler(device);
 ///   for (int k = 0; k < 100; ++k) { Timer timer("step"); ... }
 ///   std::puts(profiler.stop().table().c_str());
 ///
-/// Times are those of the device's own clock. Each operation that is measured runs by itself, between two barriers:
-/// what overlaps otherwise, and the starts and ends of launches that hide behind each other, is not seen. So do those
-/// of graphs, one by one, with the arguments that they have by then: a graph takes longer on the host meanwhile, and
-/// the sum of its operations is more than what ProfilerOptions::whole_graphs measures. Launches within graph_if() and
-/// graph_while() that do not run are not seen. Transfers from and to the host are not operations of the device; a Timer
-/// around them shows what they take. Where host and device have to agree, in trace(), moments are right to within the
-/// time of an empty submission.
+/// Times are those of the device's own clock. Each measured operation runs by itself, between two barriers: overlap,
+/// and launch latency that other work would hide, do not show. The operations of graphs run one by one too, with the
+/// arguments that they have by then, so a graph takes longer on the host, and its operations add up to more than
+/// ProfilerOptions::whole_graphs measures. Launches within graph_if() and graph_while() that do not run are not shown.
+/// Transfers from and to the host are not operations of the device; a Timer around them shows their time. Where trace()
+/// relates host and device, moments are right to within the time of an empty submission.
 ///
-/// Its beginning and its end wait for what the devices were given before, to compare clocks. What was recorded for a
-/// renderer's command buffers is not measured.
+/// The profiler's beginning and its end wait for the earlier work of the devices, to compare clocks. Work that was
+/// recorded for a renderer's command buffers is not measured.
 ///
-/// One at a time in a process. Cost: while none collects, nothing for a launch and a load for a Timer; else, for each
-/// operation, two time stamps, two barriers and some 100 bytes, and for one of a graph what a launch costs.
+/// A process has one Profiler at a time.
+/// Cost: without one, nothing for a launch and a load for a Timer; with one, two time stamps, two barriers and about
+/// 100 bytes for each operation, and for an operation of a graph the cost of a launch.
 class Profiler {
  public:
-  /// Errors: Error(invalid_argument) while another one collects; Error(unsupported) when a device has no clock.
+  /// Errors: Error(invalid_argument) while another Profiler collects; Error(unsupported) when a device has no clock.
   explicit Profiler(const Device& device, const ProfilerOptions& options = {})
       : Profiler(std::vector<Device>{device}, options) {}
   explicit Profiler(const std::vector<Device>& devices, const ProfilerOptions& options = {});
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
-  /// Forgets what was measured, unless stop() was called.
+  /// Discards the measurements, unless stop() was called.
   ~Profiler();
 
-  /// Waits for the work, and ends the profile. Timers that are open end now.
+  /// Waits for the work, and ends the profile. Open Timers end now.
   /// Errors: Error(invalid_argument) for a second call; Error(device_lost), after which nothing collects any more.
   Profile stop();
 
@@ -113,8 +114,8 @@ class Profiler {
   std::shared_ptr<detail::ProfileLog> log_;
 };
 
-/// A scope with a name, as long as it lives: its time on the host, and that of the work which this thread launches
-/// meanwhile. Scopes may nest. Ends on the thread on which it began. Does nothing while no Profiler collects.
+/// A scope with a name: measures its own time on the host, and that of the work that this thread launches meanwhile.
+/// Scopes may nest. A scope ends on the thread on which it began. Does nothing while no Profiler collects.
 class Timer {
  public:
   explicit Timer(std::string_view name);

@@ -1,12 +1,12 @@
-// The whole of weft for a program: kernels, devices, arrays, launches.
+// <weft/weft.h>: everything that most programs need: kernels, devices, arrays, launches, gradients.
 #pragma once
 
-// X11's headers define Bool as a macro. weft's names are compiled without it and it is put back afterwards: a program
-// that includes both writes Var<bool> where the macro hides weft::Bool.
+// X11's headers define Bool as a macro, so weft's names are compiled without the macro, which is put back afterwards. A
+// program that includes both writes Var<bool> where the macro hides weft::Bool.
 #pragma push_macro("Bool")
 #undef Bool
 
-// In this order the compiler's messages about mistakes in kernels name few headers.
+// This order keeps the compiler's messages about mistakes in kernels short: they name few headers.
 // clang-format off
 #include "../frontend/language/var.h"
 #include "../frontend/language/vec_var.h"

@@ -16,7 +16,7 @@ struct Options : FilmOptions {
 
 constexpr float kFrameTime = 1 / 60.f, kSize = 2.2f, kLowest = 0.25f, kRadius = 0.016f;
 
-/// \return  what is wrong with the outcome, if anything
+/// \return  a description of what is wrong with the outcome, if anything
 std::string run(const Options& o) {
   const Device device = device_of(o);
   BodyMesh body = o.mesh.empty() ? torus_knot(o.rings) : read_mesh(o.mesh);
@@ -50,7 +50,7 @@ std::string run(const Options& o) {
   film.finish();
   if (tally.lost > 0) return "particles were lost";
   if (tally.below > 0) return "particles fell through the floor";
-  // A surface that folds over itself, or a file that is not closed, has no inside to speak of everywhere.
+  // A surface that folds over itself, or a file that is not closed, has parts without an inside.
   if (o.mesh.empty() && tally.inside * 200 > o.particles) return "particles went through the surface";
   return {};
 }

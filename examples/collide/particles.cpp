@@ -1,4 +1,4 @@
-// Motion and contacts.
+// The kernels of waves, motion and contacts.
 #include "particles.h"
 
 #include <weft/runtime/geometry/mesh_query.h>
@@ -24,7 +24,7 @@ auto wave_kernel =
       v[i] = n * (-kSwell * kTurns * cos(phase));
     });
 
-// Sums of the triangles' normals by area; the length of a sum does not matter to who draws it.
+// Sums the triangles' normals by area; drawing does not depend on the length of a sum.
 auto normal_kernel = kernel("surface normals", [](Arr<const vec3> x, Arr<const vec3i> triangles, Arr<vec3> normal) {
   Vec3i t = triangles[tid()];
   Vec3 a = x[t.x];
@@ -32,8 +32,8 @@ auto normal_kernel = kernel("surface normals", [](Arr<const vec3> x, Arr<const v
   for (int k = 0; k < 3; ++k) atomic_add(normal[t[k]], area);
 });
 
-// A particle is a ball of which only the centre is looked at: it touches what is closer than its radius, and whoever
-// has come inside by then is put outside again, on the side of the closest point.
+// Moves particles, which are balls represented by their centres: a ball touches the mesh if the centre is closer than
+// its radius. A ball whose centre is inside by then is put outside again, on the side of the closest point.
 auto step_kernel = kernel("step", [](Var<MeshArrays> mesh, Arr<vec3> x, Arr<vec3> v, Float radius, Float dt) {
   Int i = tid();
   Vec3 velocity = v[i];
@@ -54,7 +54,7 @@ auto step_kernel = kernel("step", [](Var<MeshArrays> mesh, Arr<vec3> x, Arr<vec3
   If (near.hit & (near.sign * near.distance < radius)) {
     Vec3 closest = mesh_eval_position(mesh, near.face, near.u, near.v);
     Vec3 away = place - closest;
-    // On the surface itself there is no direction to it.
+    // On the surface itself no direction leads to it.
     Vec3 normal = select(near.distance > 1e-6f, away * (near.sign / max(near.distance, 1e-6f)),
                          mesh_eval_face_normal(mesh, near.face));
     touch(normal, radius - near.sign * near.distance, mesh_eval_velocity(mesh, near.face, near.u, near.v));
@@ -109,7 +109,7 @@ Particles::Particles(const Device& device, int count, float radius, const vec3& 
   std::vector<vec3> places;
   for (int k = 0; k < count; ++k) {
     const int i = k % row, j = k / row % row, layer = k / (row * row);
-    // Every layer is shifted, so that not all particles of a column go the same way.
+    // Every layer is shifted, so that the particles of a column do not all go the same way.
     const float shift = 0.37f * float(layer % 5);
     places.push_back({centre.x + ((float(i) + shift) / float(row) - 0.5f) * width,
                       centre.y + 2.5f * radius * float(layer),

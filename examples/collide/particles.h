@@ -1,18 +1,18 @@
-// Particles that fall on a mesh which moves.
+// Particles that fall on a moving mesh.
 #pragma once
 #include <weft/runtime/geometry/mesh.h>
 
 #include "../common/shape.h"
 
-/// A mesh whose surface swells and sinks in waves that run along it.
+/// A mesh with waves that run along its surface.
 class Waves {
  public:
   Waves(const weft::Device& device, const BodyMesh& rest);
 
-  /// Puts the surface where it is at a time, in seconds, and tells the mesh.
+  /// Moves the surface to its place at a time, in seconds, and refits the mesh.
   void move_to(float seconds);
   const weft::Mesh& mesh() const { return mesh_; }
-  /// As it is now.
+  /// The surface as it is now.
   Shape shape() const;
 
  private:
@@ -30,13 +30,13 @@ struct Tally {
 
 class Particles {
  public:
-  /// `count` particles in a block of layers above the place `centre`, at rest.
+  /// Puts `count` particles, at rest, in a block of layers above the place `centre`.
   Particles(const weft::Device& device, int count, float radius, const weft::vec3& centre, float width);
 
-  /// One step of `dt` seconds: gravity, then contacts with the mesh and the floor.
+  /// Advances by one step of `dt` seconds: gravity, then contacts with the mesh and the floor.
   void step(const weft::Mesh& mesh, float dt);
   Tally tally(const weft::Mesh& mesh) const;
-  /// Centre and radius of each.
+  /// The centre and radius of each particle.
   weft::Array<weft::vec4> places() const;
 
  private:

@@ -1,4 +1,4 @@
-// The soft body: which springs it has, and the kernel that moves it.
+// The soft body: its springs, and the kernel that moves it.
 #include "body.h"
 
 #include <weft/runtime/geometry/mesh.h>
@@ -36,9 +36,9 @@ void push_out(Vec3& velocity, const Vec3& normal, const Float& depth, const Floa
 }
 
 // Strategy: one thread per vertex gathers the forces of its own springs from a list, so that no two threads write to
-// one place: no atomics, and the same result in every run. Then semi-implicit Euler, and contact with what stands in
-// the world. Positions and velocities are read from one pair of arrays and written to another: the neighbours still
-// need the old ones.
+// one place: no atomics, and the same result in every run. Then come semi-implicit Euler, and contact with the
+// obstacles of the world. Positions and velocities are read from one pair of arrays and written to another, because the
+// neighbours still need the old ones.
 // Edge cases: a spring of length 0 has no direction and no force; a vertex without springs falls freely.
 // Example: two vertices 1.1 apart, spring of rest length 1 and stiffness 100: each gets 10 toward the other.
 auto step_kernel =
@@ -73,7 +73,7 @@ auto start_kernel =
       v[i] = velocity[0];
     });
 
-// The normal of a vertex: the mean of its triangles' normals, weighted by their areas. Zero where they cancel.
+// Computes the normal of a vertex: the mean of its triangles' normals, weighted by their areas; zero if they cancel.
 auto normal_kernel = kernel("body_normals", [](Arr<const vec3> x, Arr<const vec3i> triangles, Arr<const int> first,
                                                Arr<const int> list, Arr<vec3> normal) {
   Int i = tid();
@@ -86,9 +86,9 @@ auto normal_kernel = kernel("body_normals", [](Arr<const vec3> x, Arr<const vec3
   normal[i] = normalize(sum);
 });
 
-// Strategy: a surface of springs alone is a limp skin. What holds a body in shape are struts across its inside: from
-// each vertex a few rays go inwards, slanted so that struts cross each other and resist shear too, and where a ray
-// comes out again the nearest corner of that triangle is the other end.
+// Strategy: a surface of springs alone is a limp skin. Struts across its inside hold a body in shape: from each vertex
+// a few rays go inwards, slanted so that struts cross each other and resist shear too. The other end of a strut is the
+// nearest corner of the triangle where its ray comes out again.
 // Edge cases: a ray that meets nothing (the mesh is open) or a triangle from outside (a neighbour in a fold) gives no
 // strut: -1. A flat sheet has none and behaves like cloth.
 // Example: vertex at the top of a unit cube's lid: its four rays leave through the floor or the walls.
@@ -117,7 +117,7 @@ void add_spring(std::vector<Spring>& springs, int a, int b, float weight) {
   if (a != b) springs.push_back({std::min(a, b), std::max(a, b), weight});
 }
 
-/// The number of each vertex's part: vertices hang together through edges.
+/// The number of each vertex's part; the vertices of a part are connected by edges.
 std::vector<int> parts_of(const BodyMesh& mesh) {
   std::vector<int> parent(mesh.positions.size());
   std::iota(parent.begin(), parent.end(), 0);
@@ -136,9 +136,10 @@ std::vector<int> parts_of(const BodyMesh& mesh) {
   return part;
 }
 
-/// Ties each smaller part (an eye, a lid) to larger ones, by springs from some of its vertices to the nearest there.
+/// Ties each smaller part (an eye, a lid) to larger ones, by springs from some of its vertices to the nearest vertices
+/// there.
 void add_links(std::vector<Spring>& springs, const BodyMesh& mesh) {
-  constexpr std::size_t kMostParts = 64;  // a heap of single triangles stays one: it falls as dust
+  constexpr std::size_t kMostParts = 64;  // a heap of single triangles stays one, and falls as dust
   constexpr std::size_t kLinks = 24;      // per part
   const std::vector<int> part = parts_of(mesh);
   std::vector<std::vector<int>> members(part.size());
@@ -191,7 +192,7 @@ Body::Body(const Device& device, const BodyMesh& mesh)
   for (std::size_t k = 0; k < end.size(); ++k)
     if (end[k] >= 0) add_spring(springs, int(k / kStruts), end[k], kStrutWeight);
 
-  // Each pair once; where an edge is also a strut, the edge stays.
+  // Each pair is kept once; an edge wins over a strut.
   std::sort(springs.begin(), springs.end(), [](const Spring& s, const Spring& t) {
     return std::tuple(s.a, s.b, -s.weight) < std::tuple(t.a, t.b, -t.weight);
   });
@@ -199,8 +200,8 @@ Body::Body(const Device& device, const BodyMesh& mesh)
                             [](const Spring& s, const Spring& t) { return s.a == t.a && s.b == t.b; }),
                 springs.end());
 
-  // The stiffness of a vertex is shared out among its springs: however many it has, and whatever the mesh, the
-  // fastest vibration of the body is the same, and with it the longest stable step.
+  // The stiffness of a vertex is shared among its springs. Whatever their number and the mesh, the fastest vibration of
+  // the body is the same, and with it the longest stable step.
   std::vector<float> weight(mesh.positions.size());
   std::vector<int> first(mesh.positions.size() + 1);
   for (const Spring& s : springs)
@@ -232,7 +233,7 @@ void Body::start(const Array<vec3>& positions, const Array<vec3>& velocity) {
 
 void Body::advance(int count, float dt) {
   // Twice the stiffness bounds the square of the highest frequency (Gershgorin), and semi-implicit Euler is stable
-  // while frequency times dt is below 2; half of that leaves room for damping and contact.
+  // while frequency times dt is below 2. Half of that leaves room for damping and contact.
   const float stiffness = std::min(kStiffness, 0.5f / (dt * dt));
   for (int k = 0; k < count; ++k) {
     launch(step_kernel, x_.size(), x_, v_, x_new_, v_new_, first_, other_, spring_, stiffness, dt);

@@ -5,12 +5,12 @@
 
 class Body {
  public:
-  /// Joins the vertices of a mesh by springs of three kinds, all at rest as the mesh stands: its edges; struts, which
-  /// cross the inside and hold the shape; links between parts of the mesh that do not hang together.
+  /// Joins the vertices of a mesh by springs of three kinds, all at rest in the mesh as given: its edges; struts, which
+  /// cross the inside and hold the shape; links between parts of the mesh that are not connected.
   Body(const weft::Device& device, const BodyMesh& mesh);
 
   /// Advances by `count` steps of dt seconds. Stable for any dt up to kLongestStep; a longer one makes the springs
-  /// softer. Returns at once. Can be recorded on a tape; after an even count the same two arrays hold the state.
+  /// softer. Returns at once. A tape can record it; after an even count the same two arrays hold the state.
   void advance(int count, float dt);
 
   /// Puts the vertices at `positions` and gives all of them the velocity that is the one element of `velocity`. On a

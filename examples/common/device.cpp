@@ -1,4 +1,4 @@
-// The device of a program. Apart from program.cpp, which programs without weft link too.
+// The device of a program. Not in program.cpp, because programs without weft link that file too.
 #include <fmt/core.h>
 #include <weft/weft.h>
 

@@ -16,12 +16,11 @@ using weft::vec3i;
 
 namespace {
 
-// Indices are 32 bits on the device, and so is a position in the list of a triangle grid.
+// Indices have 32 bits on the device, and so has a position in the list of a triangle grid.
 constexpr std::size_t kMostTriangles = 20'000'000;
 
-// Makes a BodyMesh of corners that may repeat positions (a file repeats a vertex along a seam of its texture, and a
-// body that is cut there would come apart). Drops triangles without area in the sense of indices and vertices without
-// use.
+// Makes a BodyMesh of corners that may repeat positions. (A file repeats a vertex along a seam of its texture, and a
+// body that is cut there would come apart.) Drops triangles whose indices enclose no area, and unused vertices.
 BodyMesh merge(const std::vector<vec3>& corners, const std::vector<vec3i>& triangles) {
   auto key = [&](int i) {
     const vec3& p = corners[std::size_t(i)];
@@ -53,7 +52,7 @@ BodyMesh merge(const std::vector<vec3>& corners, const std::vector<vec3i>& trian
     mesh.triangles.push_back(r);
   }
 
-  // The struts of a body start inwards, so the orientation matters: a closed surface has a positive volume.
+  // Orientation matters because the struts of a body start inwards: a closed surface has a positive volume.
   double volume = 0;
   for (const vec3i& t : mesh.triangles) {
     const vec3 a = mesh.positions[std::size_t(t.x)], b = mesh.positions[std::size_t(t.y)];

@@ -29,5 +29,5 @@ BodyMesh torus_knot(int rings = 500);
 /// above (x, z).
 void place(BodyMesh& mesh, float size, float lowest, float x, float z);
 
-/// Which triangles each vertex belongs to.
+/// The triangles to which each vertex belongs.
 Adjacency triangles_of_vertices(const BodyMesh& mesh);

@@ -1,4 +1,4 @@
-// PNG files by stb, contact sheets.
+// Writes PNG files by stb, and makes contact sheets.
 #include "picture.h"
 
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <stb_image_write.h>
 
 void write_png(const std::filesystem::path& path, const Picture& picture) {
-  // Three bytes per pixel, whatever the host's byte order.
+  // Pixels become three bytes each, whatever the host's byte order.
   std::vector<unsigned char> bytes;
   bytes.reserve(picture.pixels.size() * 3);
   for (std::uint32_t p : picture.pixels)

@@ -1,4 +1,4 @@
-// The command line, the frames of a film, the exit status and the last words.
+// The command line, the frames of a film, the exit status and the last message.
 #include "program.h"
 
 #include <fmt/core.h>
@@ -7,7 +7,7 @@
 #include <exception>
 
 namespace {
-constexpr std::int64_t kMostPixels = 300'000'000;  // of all pictures together: the sheet shows them side by side
+constexpr std::int64_t kMostPixels = 300'000'000;  // of all pictures together, as the sheet shows them side by side
 }
 
 void add_options(CLI::App& app, ProgramOptions& o) {
@@ -88,7 +88,7 @@ std::string Film::run(const std::function<std::string(int frame)>& advance) {
     const std::string wrong = advance(frame);
     simulating_ += watch.seconds();
     if (!wrong.empty()) return wrong;
-    // With 4 pictures after 0, 1/3, 2/3 and all of the frames.
+    // Pictures are evenly spread: 4 of them show 0, 1/3, 2/3 and all of the frames.
     if (options_.pictures > 1 && frame * intervals / all > (frame - 1) * intervals / all) take_picture(frame);
   }
   return {};

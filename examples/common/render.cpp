@@ -23,7 +23,7 @@ const vec3 kSun = normalize(vec3{-0.55f, 0.75f, 0.42f});
 constexpr vec3 kSunLight{3.4f, 2.95f, 2.4f};
 constexpr float kSunSize = 0.035f;  // radius as seen from here, in radians: how soft shadows are
 
-/// What a ray met first. Nothing if t is kFar.
+/// The first surface that a ray meets; none if t is kFar.
 struct Surface {
   Float t;
   Vec3 normal, facet, colour;  ///< facet: the true normal; normal: the smooth one, for shading
@@ -37,7 +37,7 @@ Vec3 sky(const Vec3& direction) {
   return blue + kSunLight * (glow * 3);
 }
 
-/// What rays meet, besides the floor.
+/// The obstacles of rays, except the floor.
 struct World {
   Var<MeshArrays> mesh;
   Arr<const vec3> normals;  ///< of the mesh's points
@@ -99,7 +99,7 @@ Surface nearest_surface(const World& world, const Vec3& origin, const Vec3& dire
     s.t = hit.t;
     s.facet = hit.normal;
     s.normal = normalize(normal(0) * hit.u + normal(1) * hit.v + normal(2) * (1 - hit.u - hit.v));
-    // The back of an open mesh is drawn as its front, and shading must not see the far side of its surface.
+    // The back of an open mesh is drawn like its front, and shading must not see the far side of its surface.
     s.facet = select(dot(s.facet, direction) > 0, -s.facet, s.facet);
     s.normal = select(dot(s.normal, s.facet) < 0, -s.normal, s.normal);
     s.normal = select(dot(s.normal, direction) > -0.01f, s.facet, s.normal);
@@ -109,7 +109,7 @@ Surface nearest_surface(const World& world, const Vec3& origin, const Vec3& dire
   return s;
 }
 
-/// Whether something stands between a point and the sun.
+/// Whether an obstacle stands between a point and the sun.
 Bool in_shadow(const World& world, const Vec3& origin, const Vec3& to_sun) {
   Bool shadow = to_balls(world, origin, to_sun, kFar, true).ball >= 0;
   If (!shadow) {
@@ -125,8 +125,8 @@ UInt scramble(const UInt& x) {
   return (word >> 22u) ^ word;
 }
 
-/// Point number `sample` of a sequence that covers the unit square evenly (Roberts' R2), shifted and shuffled in a
-/// way of its own for each seed: neighbouring pixels and successive bounces see different points.
+/// Point number `sample` of a sequence that covers the unit square evenly (Roberts' R2), shifted and shuffled
+/// differently for each seed: neighbouring pixels and successive bounces see different points.
 Vec2 spread(const UInt& seed, const Int& sample) {
   UInt h = scramble(seed), g = scramble(h);
   Float n = Float(UInt(sample) ^ (g & 63u));
@@ -135,7 +135,7 @@ Vec2 spread(const UInt& seed, const Int& sample) {
   return Vec2(x - floor(x), y - floor(y));
 }
 
-/// The direction at angle `turn` (of 1) around an axis whose sine to it is `sine`.
+/// A direction around an axis: at angle `turn` (in turns), and with `sine` as the sine of its angle to the axis.
 Vec3 around(const Vec3& axis, const Float& turn, const Float& sine) {
   Vec3 side = normalize(cross(axis, select(abs(axis.x) < 0.7f, Vec3(1, 0, 0), Vec3(0, 1, 0))));
   Vec3 up = cross(axis, side);
@@ -143,11 +143,11 @@ Vec3 around(const Vec3& axis, const Float& turn, const Float& sine) {
   return axis * cosine + (side * cos(turn * kTurn) + up * sin(turn * kTurn)) * sine;
 }
 
-// Strategy: one thread per pixel follows `samples` paths from the eye into the world. Where a path meets a surface
-// it gathers the sun's light through a shadow ray and goes on in one direction, scattered by cosine around the
-// normal. A path that leaves the world brings the sky's light. Every fourth path is mirrored instead at its first
-// surface and counts as much as the surface is a mirror (in the form of Schlick's law): a fixed share of the paths
-// makes less noise than a choice by chance. The mean is mapped to 8 bits by a curve like that of film.
+// Strategy: one thread per pixel follows `samples` paths from the eye into the world. At a surface a path gathers the
+// sun's light through a shadow ray and continues in one direction, scattered by cosine around the normal. A path that
+// leaves the world brings the sky's light. Every fourth path is mirrored instead at its first surface and counts as
+// much as the surface is a mirror (in the form of Schlick's law): a fixed share of the paths makes less noise than a
+// choice by chance. The mean is mapped to 8 bits by a curve like that of film.
 // Edge cases: fewer than 4 samples show no mirror images; at the last bounce, where the walk is cut, the sky above is
 // taken as if nothing hid it, dimmed; the far floor fades into the sky, so that its squares do not flicker there.
 // Example: a pixel on the sunny floor, one sample: the eye ray hits the floor at t, the shadow ray is free, so
@@ -237,7 +237,7 @@ Picture draw(const Shape& shape, const Balls& balls, const View& view) {
     upper[tid()] = Vec3(ball.x, ball.y, ball.z) + Vec3(ball.w);
   });
   const Device device = balls.places.is_null() ? shape.positions.device() : balls.places.device();
-  // What is left out is one triangle without area, or one ball without size, below the floor.
+  // A shape or balls that are left out become one triangle without area, or one ball without size, below the floor.
   const vec3 nowhere{0, -1, 0};
   const bool has_shape = !shape.positions.is_null(), has_balls = !balls.places.is_null();
   const Array<vec3> points = has_shape ? shape.positions : Array<vec3>(device, {nowhere});
@@ -257,7 +257,7 @@ Picture draw(const Shape& shape, const Balls& balls, const View& view) {
   const vec3 right = normalize(cross(forward, vec3{0, 1, 0}));
   const vec3 up = cross(right, forward) * half;
   Array<std::uint32_t, 2> image = empty<std::uint32_t, 2>(device, {view.height, view.width});
-  // In strips, where somebody wants to be told.
+  // The picture is drawn in strips if its progress is to be shown.
   const int strip = view.progress ? (view.height + kStrips - 1) / kStrips : view.height;
   for (int row = 0; row < view.height; row += strip) {
     const int rows = std::min(strip, view.height - row);

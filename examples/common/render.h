@@ -19,17 +19,17 @@ struct Balls {
   float mirror = 0.02f;             ///< part of the light that is mirrored, seen straight on
 };
 
-/// How a picture is made.
+/// The options of a picture.
 struct View {
   Camera camera;
   int width = 640, height = 360;
   int samples = 16;  ///< paths per pixel; noise falls and time rises with their number
   weft::RaySearch search = weft::RaySearch::walk;
-  std::function<void(int done, int all)> progress = {};  ///< told of rows as they are drawn, if there is one
+  std::function<void(int done, int all)> progress = {};  ///< if not empty, told of rows as they are drawn
 };
 
-/// Draws the floor at height 0, a shape and balls, lit by a sun and the sky. A shape or balls that are null arrays are
-/// left out.
+/// Draws the floor at height 0, a shape and balls, lit by a sun and the sky. Null arrays leave the shape or the balls
+/// out.
 /// Errors: weft::Error(invalid_argument) if a position is not finite.
 Picture draw(const Shape& shape, const Balls& balls, const View& view);
 

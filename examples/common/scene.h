@@ -1,4 +1,4 @@
-// What stands in the world besides the body; the simulation and the renderer agree on it here.
+// The obstacles of the world besides the body, on which simulation and renderer agree.
 #pragma once
 #include <weft/weft.h>
 

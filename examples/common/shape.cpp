@@ -1,4 +1,4 @@
-// Shapes put together, and shapes that mark places.
+// Joins shapes, and makes shapes that mark places.
 #include "shape.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// A surface as it stands at one moment, ready to be drawn.
+// A surface at one moment, ready to be drawn.
 #pragma once
 #include <weft/weft.h>
 
@@ -13,12 +13,12 @@ struct Shape {
   weft::Array<weft::vec3> normals;
 };
 
-/// A mesh as it is. The normal of a vertex is the mean of those of its triangles, by area.
+/// The shape of a mesh. The normal of a vertex is the mean of those of its triangles, weighted by area.
 Shape shape_of(const weft::Device& device, const BodyMesh& mesh);
 
-/// All shapes in one picture: one shape of all their triangles.
-/// Cost: all go through the host.
+/// Joins shapes into one, so that one picture shows them all.
+/// Cost: all shapes go through the host.
 Shape together(const std::vector<Shape>& shapes);
 
-/// A flat ring that lies on the floor, 1 cm above it: marks a place.
+/// A flat ring, 1 cm above the floor, that marks a place.
 Shape floor_ring(const weft::Device& device, const weft::vec3& centre, float inner, float outer);

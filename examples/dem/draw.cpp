@@ -1,4 +1,4 @@
-// Rays through a hierarchy of boxes around the grains: from the eye, and from what they meet to the sun and the sky.
+// Draws grains by rays through a hierarchy of boxes: from the eye, and from the hit points to the sun and the sky.
 #include "draw.h"
 
 #include <weft/runtime/geometry/bvh_query.h>
@@ -11,7 +11,7 @@ using namespace weft;
 namespace {
 
 constexpr float kFar = 1e6f, kTurn = 2 * std::numbers::pi_v<float>;
-constexpr float kSkyReach = 4;  // what is further away hides no sky
+constexpr float kSkyReach = 4;  // obstacles that are further away hide no sky
 const vec3 kSun = normalize(vec3{-0.5f, 0.7f, 0.55f});
 constexpr vec3 kSunLight{2.9f, 2.55f, 2.1f};
 
@@ -20,9 +20,9 @@ Vec3 sky(const Vec3& direction) {
   return vec3{0.72f, 0.8f, 0.88f} * (1 - up) + vec3{0.2f, 0.4f, 0.7f} * up;
 }
 
-/// The distance at which a ray of a direction of length 1 enters a sphere; kFar where it does not.
+/// The distance at which a ray of a direction of length 1 enters a sphere; kFar if it does not.
 Float enter(const Vec3& origin, const Vec3& direction, const Vec3& centre, const Float& radius) {
-  // From the point next to the centre: few digits are lost however far away the eye is.
+  // Starting from the point closest to the centre loses few digits, however far away the eye is.
   Float along = dot(centre - origin, direction);
   Vec3 aside = origin + direction * along - centre;
   Float under_root = radius * radius - dot(aside, aside);
@@ -58,7 +58,7 @@ Bool hidden(const Var<BvhData>& tree, const Arr<const vec3>& centres, const Floa
   return found;
 }
 
-/// A direction, `sine` from an axis.
+/// A direction whose angle to the axis has the sine `sine`.
 Vec3 around(const Vec3& axis, const Float& turn, const Float& sine) {
   Vec3 side = normalize(cross(axis, select(abs(axis.x) < 0.7f, Vec3(1, 0, 0), Vec3(0, 1, 0))));
   Vec3 up = cross(axis, side);
@@ -71,8 +71,8 @@ const auto box_kernel = kernel("boxes", [](Arr<const vec3> centres, Float radius
   uppers[i] = centres[i] + Vec3(radius);
 });
 
-// One thread a pixel. What a ray of the eye meets is lit by the sun, through one ray to it, and by the sky, through one
-// ray that looks whether the sky is open in a direction by chance.
+// One thread draws a pixel. The sun lights the point that the eye's ray meets, through one ray to it; so does the sky,
+// through one ray that checks whether it is open in a random direction.
 const auto draw_kernel =
     kernel("draw grains", [](Arr<std::uint32_t, 2> image, Var<BvhData> tree, Arr<const vec3> centres, Float radius,
                              Float layer, Vec3 eye, Vec3 forward, Vec3 right, Vec3 up, Int samples) {
@@ -98,7 +98,7 @@ const auto draw_kernel =
         Vec3 at = eye + direction * seen.t;
         If (seen.grain >= 0) {
           normal = normalize(at - centres[seen.grain]);
-          // Layers by turns in the colours of sand, clay and slate.
+          // Layers alternate in the colours of sand, clay and slate.
           Float turn = floor(Float(seen.grain) / layer);
           Float kind = turn - 3 * floor(turn / 3);
           colour = select(kind < 0.5f, Vec3(0.76f, 0.52f, 0.24f),
@@ -118,7 +118,7 @@ const auto draw_kernel =
           }
         }
         Vec3 to_sky = around(normal, randf(random), sqrt(randf(random)));
-        // What hides the sky is lit itself, somewhat.
+        // An obstacle that hides the sky is itself lit a little.
         Bool closed = hidden(tree, centres, radius, origin, to_sky, kSkyReach);
         received += select(closed, Vec3(0.12f, 0.11f, 0.1f), sky(to_sky));
         Float clear = exp(-1.5e-4f * seen.t * seen.t);
@@ -148,7 +148,7 @@ Picture draw_grains(const Array<vec3>& centres, float radius, const Camera& came
   const vec3 up = cross(right, forward) * half;
   const float side = std::ceil(std::cbrt(float(centres.size())));
   Array<std::uint32_t, 2> image = empty<std::uint32_t, 2>(device, {height, width});
-  // Four layers of a block have one colour.
+  // A colour spans four layers of a block.
   launch(draw_kernel, {height, width}, image, tree, centres, radius, 4 * side * side, camera.eye, forward,
          right * (half * float(width) / float(height)), up, samples);
   return {width, height, image.to_vector()};

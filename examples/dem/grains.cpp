@@ -1,4 +1,4 @@
-// Contacts, steps, and what is conserved.
+// The kernels of contacts and steps, and the conserved quantities.
 #include "grains.h"
 
 #include <weft/runtime/geometry/hash_grid_query.h>
@@ -11,29 +11,31 @@ using namespace weft;
 namespace {
 
 constexpr float kStiffness = 8000;  // newtons for each metre that two grains overlap
-constexpr float kStick = 0.0025f;   // how far apart they still stick
+constexpr float kStick = 0.0025f;   // the gap up to which grains stick
 constexpr float kDamping = 2;       // newtons for each metre a second of approach
-constexpr float kRub = 1;           // the same across the contact, at most
+constexpr float kRub = 1;           // newtons for each metre a second across the contact, at most
 constexpr float kRubLimit = 0.5f;   // of the push or pull
 constexpr float kFloorRub = 4;
 constexpr float kReach = 2 * kGrainRadius + kStick;
 
-/// The force of a contact on a grain. \param away  from what it meets \param gap  negative where they overlap
-/// \param motion  against what it meets \param rub  kRub or kFloorRub
+/// The force of a contact on a grain.
+/// \param away  the direction away from the other body
+/// \param gap  negative where the two overlap
+/// \param motion  relative to the other body
+/// \param rub  kRub or kFloorRub
 Vec3 contact(const Vec3& away, const Float& gap, const Vec3& motion, float rub) {
   Float apart = dot(away, motion);
   Float push = -kStiffness * gap - kDamping * min(apart, 0);
   Vec3 across = motion - away * apart;
   Float speed = length(across);
-  // The direction of no motion does not matter.
+  // Without motion any direction will do.
   Float against = min(speed * rub, abs(push) * kRubLimit) / max(speed, 1e-12f);
   return away * push - across * against;
 }
 
-// One step of a grain: the forces of the floor and of all that is near, then velocity, then position (symplectic
-// Euler). Thread k moves the k-th grain in the order of cells: threads side by side look at the same cells. Where
-// grains are is read from the copy that the grid keeps, so that they may be moved meanwhile; velocities go to another
-// array.
+// One step of a grain: the forces of the floor and of all neighbours, then velocity, then position (symplectic Euler).
+// Thread k moves the k-th grain in the order of cells, so that neighbouring threads look at the same cells. Positions
+// are read from the copy that the grid keeps, so that grains may move meanwhile; velocities go to another array.
 const auto step_kernel =
     kernel("step", [](Var<HashGridArrays> grid, Arr<vec3> x, Arr<const vec3> v, Arr<vec3> v_new, Float dt) {
       Int k = tid(), i = hash_grid_point_id(grid, k);
@@ -46,7 +48,7 @@ const auto step_kernel =
       for (auto other : near) {
         Vec3 apart = p - grid.positions[near.place()];
         Float square = dot(apart, apart);
-        // Two centres at one place have no direction: they do not push. So a grain does not meet itself.
+        // Two centres at one place have no direction and do not push, so a grain does not meet itself.
         If ((square < kReach * kReach) & (square > 0.f)) {
           Float distance = sqrt(square);
           force += contact(apart / distance, distance - 2 * kGrainRadius, motion - v[other], kRub);
@@ -57,7 +59,8 @@ const auto step_kernel =
       x[i] = p + motion * dt;
     });
 
-// What is stored in the springs of each grain: half of a contact between two. Zero where grains let go of each other.
+// The energy in the springs of each grain, which is half of that of each contact. Zero where grains let go of each
+// other.
 const auto spring_kernel = kernel("springs", [](Var<HashGridArrays> grid, Arr<float> energy) {
   Int k = tid();
   Vec3 p = grid.positions[k];
@@ -81,9 +84,9 @@ const auto spring_kernel = kernel("springs", [](Var<HashGridArrays> grid, Arr<fl
 }  // namespace
 
 Grains::Grains(const Device& device, int count, float above) {
-  // About as high as wide, in layers; none touches another.
+  // The block is about as high as wide, in layers; no grain touches another.
   const int side = std::max(1, int(std::ceil(std::cbrt(double(count)))));
-  // About as many cells as grains; where the heap is wider than the grid, it wraps around.
+  // The grid has about as many cells as there are grains; a heap wider than the grid wraps around.
   grid_ = HashGrid(device, side, side, side, {.keep_positions = true});
   constexpr float kSpacing = 2.2f * kGrainRadius, kJitter = 0.09f * kGrainRadius;
   std::mt19937 random(5);

@@ -17,14 +17,14 @@ struct Options : FilmOptions {
 constexpr float kFrameTime = 1 / 60.f;
 constexpr int kMostGrains = 10'000'000;
 
-/// What must hold for grains whatever they do. \return  what does not, or nothing
+/// The laws that grains obey whatever they do. \return  the law that is broken, or nothing
 class Laws {
  public:
   Laws(const Totals& start, int grains) : start_(start), mass_(double(kGrainMass) * grains) {}
 
   std::string broken(const Totals& now, double time) {
     if (!now.finite) return fmt::format("after {:.2f} s a grain is nowhere: positions are not finite", time);
-    // Contacts take energy, the floor too; steps of time bring a little in.
+    // Contacts take energy, even those with the floor; finite time steps bring a little in.
     if (now.energy > start_.energy + 0.01 * std::abs(start_.energy))
       return fmt::format(
           "after {:.2f} s there is more energy than at the start, {:.4g} J after {:.4g} J: too few steps", time,
@@ -52,7 +52,7 @@ std::string run(const Options& o) {
   Grains grains(device, o.grains, o.above);
   const Totals start = grains.totals();
   Laws laws(start, o.grains);
-  // The whole way of the heap, from where the block hangs.
+  // The picture shows the whole way of the heap, from where the block hangs.
   const float size = float(std::cbrt(double(o.grains))) * 2.2f * kGrainRadius;
   const Camera camera{{1.15f * size, 1.1f * size, 2.5f * size}, {0.45f * size, 0.3f * size, 0}, 33};
   Film film(o, "dem",

@@ -26,7 +26,7 @@ std::string run(const Options& o) {
   fmt::print("body      {}: {} vertices, {} triangles, {} springs\n", o.mesh.empty() ? "torus knot" : o.mesh,
              mesh.positions.size(), mesh.triangles.size(), body.springs());
 
-  // From the floor to the top of the body, however tall it is.
+  // The picture reaches from the floor to the top of the body, however tall it is.
   float top = 0;
   for (const weft::vec3& p : mesh.positions) top = std::max(top, p.y);
   const Camera camera{{1.0f * top, 0.8f * top, 1.65f * top}, {0, 0.44f * top, 0}, 36};

@@ -12,14 +12,14 @@ using namespace weft;
 
 namespace {
 
-/// As the renderer reads it: see Point.
+/// A vertex as the renderer reads it: see Point.
 struct Vertex {
   vec3 place, colour;
 };
 static_assert(sizeof(Vertex) == sizeof(Point));
 WEFT_STRUCT(Vertex, place, colour);
 
-// Constant acceleration is integrated without error; a drop that has lived its time starts again.
+// Constant acceleration is integrated without error; a drop at the end of its life starts again.
 auto fly = kernel(
     "fly", [](Arr<Vertex> vertices, Arr<vec3> velocity, Arr<const vec3> first_velocity, Arr<float> age, Float dt) {
       Int i = tid();
@@ -46,7 +46,7 @@ std::vector<vec3> vectors(const std::vector<Drops::Vector>& from) {
   return to;
 }
 
-/// What weft is told of the renderer's device.
+/// The handles of the renderer's device, for weft.
 VulkanHandles handles_of(Renderer& renderer) {
   VulkanHandles h;
   h.instance = renderer.instance();
@@ -105,14 +105,14 @@ class Fountain final : public Simulation {
   Array<Vertex> vertices_;
   Array<vec3> velocity_, first_velocity_;
   Array<float> age_;
-  Recording recordings_[Renderer::kFrames];  // beside the command buffers of the frames
+  Recording recordings_[Renderer::kFrames];  // one beside the command buffer of each frame
 };
 
 }  // namespace
 
 Guest fountain_guest() {
   Guest guest;
-  // Kept while the device is used: what weft adds to the chain of features stands in it.
+  // The requirements are kept while the device is used: they hold what weft adds to the chain of features.
   const auto needs = std::make_shared<std::optional<VulkanRequirements>>();
   guest.ask = [needs](VkInstance instance, VkPhysicalDevice physical, VkPhysicalDeviceFeatures2& features,
                       std::vector<const char*>& extensions) {

@@ -4,8 +4,8 @@
 
 #include "plain/show.h"
 
-/// Steps in the commands of the frames.
+/// A guest that records the steps into the command buffers of the frames.
 Guest fountain_guest();
 
-/// The step alone: the arguments are vertices, velocity, first_velocity, age, dt.
+/// The step alone, exported: its arguments are vertices, velocity, first_velocity, age, dt.
 weft::SpirvKernel exported_fountain();

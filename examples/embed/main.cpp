@@ -10,7 +10,7 @@ struct Options : ShowOptions {
   std::string folder;  // for the exported step
 };
 
-/// \return  what is wrong with the outcome, if anything
+/// \return  a description of what is wrong with the outcome, if anything
 std::string run(const Options& o) {
   if (o.folder.empty()) return show(o, "embed", fountain_guest());
   weft::write_spirv(exported_fountain(), o.folder, "fly");

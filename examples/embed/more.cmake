@@ -1,4 +1,5 @@
-# embed has a renderer that knows nothing of weft, and a second program of it that is linked with the loader alone.
+# Adds to embed a renderer that knows nothing of weft, and a second program with it that is linked with the loader
+# alone.
 file(GLOB embed_plain_sources CONFIGURE_DEPENDS "${folder}/plain/*.cpp")
 add_library(embed_plain STATIC ${embed_plain_sources})
 weft_target_defaults(embed_plain)

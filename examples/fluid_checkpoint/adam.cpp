@@ -1,4 +1,4 @@
-// Adam's one kernel.
+// The kernel of Adam's step.
 #include "adam.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr float kMeanDecay = 0.9f, kSquareDecay = 0.99f;
 
-// The means start at 0; `mean_scale` and `square_scale` make up for that.
+// The means start at 0, for which `mean_scale` and `square_scale` correct.
 auto adam_kernel = kernel("adam", [](Arr<float, 2> x, Arr<const float, 2> gradient, Arr<float, 2> mean,
                                      Arr<float, 2> square, Float rate, Float mean_scale, Float square_scale) {
   auto [i, j] = tid<2>();

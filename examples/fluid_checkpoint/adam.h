@@ -8,7 +8,7 @@ class Adam {
   explicit Adam(const weft::Array<float, 2>& values);
 
   /// Moves the values against values.grad().
-  /// \param rate  about how much a number changes
+  /// \param rate  the approximate change of a number
   void step(float rate);
 
  private:

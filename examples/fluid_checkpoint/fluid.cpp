@@ -10,14 +10,16 @@ namespace {
 constexpr float kSwirl = 0.5f;  // largest speed of the first velocity
 constexpr float kLift = 0.4f;   // acceleration of a place of density 1
 
-/// Weights of the values at -1, 0, 1 and 2 for the one at t from 0 to 1: the cubic of Catmull and Rom. It blurs a field
-/// that is moved again and again much less than a straight line would, which is what the way back has to undo.
+/// The weights of the values at -1, 0, 1 and 2 for the one at t from 0 to 1: the cubic of Catmull and Rom. It blurs a
+/// field that is moved again and again much less than linear interpolation would, and the optimisation has to undo all
+/// blur.
 std::array<Float, 4> weights(const Float& t) {
   return {t * (t * (1 - 0.5f * t) - 0.5f), t * t * (1.5f * t - 2.5f) + 1, t * (t * (2 - 1.5f * t) + 0.5f),
           t * t * (0.5f * t - 0.5f)};
 }
 
-/// The value between the centres of cells, at a place in cells. Beyond the outer centres it is as on them.
+/// The value between the centres of cells, at a place in cells. Places beyond the outer centres have the values of
+/// those.
 template <class T>
 Var<T> sample(const Arr<const T, 2>& field, const Vec2& place) {
   Int last = field.shape(0) - 1;
@@ -32,19 +34,19 @@ Var<T> sample(const Arr<const T, 2>& field, const Vec2& place) {
   return sum;
 }
 
-/// Where what is in a cell was a step before, in cells.
+/// The place, in cells, where the content of a cell was a step before.
 Vec2 origin(const Arr<const vec2, 2>& velocity, const Int& row, const Int& column, const Float& dt) {
   return Vec2(Float(column), Float(row)) - velocity(row, column) * (dt * Float(velocity.shape(0)));
 }
 
-/// The rows or columns before and after one, the walls left out.
+/// The rows or columns before and after one, without the walls.
 struct Neighbours {
   Int before, after;
   Neighbours(const Int& i, const Int& n) : before(max(i - 1, 0)), after(min(i + 1, n - 1)) {}
 };
 
 auto swirl_kernel = kernel("fluid_swirl", [](Arr<vec2, 2> velocity) {
-  // The curl of sin^2(pi x) sin^2(pi y): no sources, and still at the walls.
+  // This velocity is the curl of sin^2(pi x) sin^2(pi y): without sources, and still at the walls.
   auto [row, column] = tid<2>();
   Float scale = std::numbers::pi_v<float> / Float(velocity.shape(0));
   Float x = (Float(column) + 0.5f) * scale, y = (Float(row) + 0.5f) * scale;
@@ -56,7 +58,7 @@ auto move_velocity = kernel(
       auto [row, column] = tid<2>();
       Int last = velocity.shape(0) - 1;
       Vec2 v = sample(velocity, origin(velocity, row, column, dt)) - Vec2(0, density(row, column) * (kLift * dt));
-      // Nothing passes the walls.
+      // Walls let nothing pass.
       v.x = select((column == 0) | (column == last), Float(0), v.x);
       v.y = select((row == 0) | (row == last), Float(0), v.y);
       moved(row, column) = v;
@@ -71,7 +73,7 @@ auto find_divergence = kernel("fluid_divergence", [](Arr<const vec2, 2> velocity
                             (0.5f * Float(n));
 });
 
-// One sweep of Jacobi's method for laplace(p) = divergence; the slope of p is 0 at the walls.
+// Makes one sweep of Jacobi's method for laplace(p) = divergence; the slope of p is 0 at the walls.
 auto sweep = kernel("fluid_sweep", [](Arr<const float, 2> p, Arr<const float, 2> divergence, Arr<float, 2> better) {
   auto [row, column] = tid<2>();
   Int n = p.shape(0);
@@ -113,7 +115,8 @@ void Fluid::step(int number) {
   const auto &density = density_[std::size_t(number % 2)], &next = density_[std::size_t((number + 1) % 2)];
   launch(move_velocity, cells, velocity_, density, moved_, dt);
   launch(find_divergence, cells, moved_, divergence_);
-  // From the pressure of the step before, which is nearly right; an even number of sweeps leaves it in its place.
+  // Sweeps start from the pressure of the previous step, which is nearly right; an even number of sweeps leaves it in
+  // place.
   for (int k = 0; k < plan_.sweeps; ++k)
     launch(sweep, cells, pressure_[std::size_t(k % 2)], divergence_, pressure_[std::size_t((k + 1) % 2)]);
   launch(project, cells, moved_, pressure_[0], velocity_);

@@ -35,8 +35,8 @@ float distance(vec2 p, vec2 a, vec2 b) {
   return length(p - a - along * t);
 }
 
-/// The strokes of the word. Each letter is one unit wide; rows 0 to 1 are those of a small letter, the f and the t
-/// begin above.
+/// The strokes of the word. Each letter is one unit wide; rows 0 to 1 are those of a small letter, and the f and the t
+/// begin above them.
 std::vector<Line> word() {
   std::vector<Line> lines;
   auto letter = [&](float left, const std::vector<Line>& strokes) {

@@ -28,7 +28,7 @@ auto loss_kernel = kernel("fluid_loss", [](Arr<const float, 2> density, Arr<cons
   atomic_add(loss[0], off * off / cells);
 });
 
-/// Dark blue for 0, over orange to white for 1 and more.
+/// The colour of a density: dark blue for 0, over orange to white for 1 and more.
 std::uint32_t colour(float density) {
   constexpr vec3 kColours[] = {{12, 16, 40}, {235, 110, 40}, {255, 245, 225}};
   const float place = std::clamp(density, 0.f, 1.f) * 1.999f;
@@ -37,7 +37,7 @@ std::uint32_t colour(float density) {
   return std::uint32_t(c.x) | std::uint32_t(c.y) << 8 | std::uint32_t(c.z) << 16 | 0xff000000u;
 }
 
-/// Each cell as a square of pixels.
+/// Draws each cell as a square of pixels.
 Picture draw(const std::vector<float>& density, int size) {
   const int scale = std::max(256 / size, 1);
   Picture p{size * scale, size * scale, {}};
@@ -47,7 +47,7 @@ Picture draw(const std::vector<float>& density, int size) {
   return p;
 }
 
-/// \return  what is wrong with the outcome, if anything
+/// \return  a description of what is wrong with the outcome, if anything
 std::string run(const Options& o) {
   const Device device = device_of(o);
   const int n = o.plan.size;
@@ -58,7 +58,7 @@ std::string run(const Options& o) {
   const Array<float, 2> target(device, {n, n}, picture);
   Array<float> loss = zeros<float>(device, 1);
   Fluid fluid(device, o.plan);
-  // The first guess is the picture itself: the fluid smears it.
+  // The first guess is the picture itself, which the fluid smears.
   fluid.start().copy_from(target);
   std::vector<Picture> pictures = {draw(picture, n), draw(fluid.run(nullptr).to_vector(), n)};
 

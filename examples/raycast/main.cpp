@@ -23,7 +23,7 @@ struct Options : DrawingOptions {
 constexpr float kSize = 2.4f, kLowest = 0.01f;
 constexpr float kFilled = 0.95f;  // of the way from the middle of the picture to its edge, at most
 
-// Looks down on the mesh, from so far that the picture shows all of it; a little of its edge is left empty.
+// A camera that looks down on the mesh, from so far that the picture shows all of it and a little margin.
 Camera camera_for(const BodyMesh& mesh, const Options& o) {
   float top = 0;
   for (const vec3& p : mesh.positions) top = std::max(top, p.y);
@@ -42,7 +42,7 @@ Camera camera_for(const BodyMesh& mesh, const Options& o) {
   return camera;
 }
 
-// How far it is to the mesh through each pixel; 0 where the ray meets nothing.
+// Computes the distance to the mesh through each pixel; 0 if the ray meets nothing.
 auto depth_kernel(RaySearch search) {
   return kernel("depth",
                 [search](Var<MeshArrays> mesh, Arr<float, 2> depth, Vec3 eye, Vec3 forward, Vec3 right, Vec3 up) {
@@ -55,7 +55,7 @@ auto depth_kernel(RaySearch search) {
                 });
 }
 
-/// \return  what is wrong with the outcome, if anything
+/// \return  a description of what is wrong with the outcome, if anything
 std::string run(const Options& o) {
   const Device device = device_of(o);
   BodyMesh body = o.mesh.empty() ? torus_knot(1200) : read_mesh(o.mesh);
@@ -66,7 +66,7 @@ std::string run(const Options& o) {
   Mesh mesh(shape.positions, shape.triangles,
             {.builder = o.builder == "lbvh" ? BvhBuilder::lbvh : BvhBuilder::hploc,
              .ray_query = search == RaySearch::device});
-  mesh.rebuild();  // once for the time that kernels take to compile
+  mesh.rebuild();  // a first time, in which kernels are compiled
   device.synchronize();
   const Stopwatch building;
   mesh.rebuild();

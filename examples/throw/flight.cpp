@@ -31,7 +31,7 @@ Flight::Result Flight::miss(const vec3& velocity) {
   Tape tape;
   tape.record([&] {
     body_.start(start_, velocity_);
-    // Two steps at a time: then all of them work on the same arrays (Body::advance).
+    // A step of the tape is two steps of the body, so that all of them work on the same arrays (Body::advance).
     tape.checkpointed(plan_.steps / 2, plan_.slots, [&](int) { body_.advance(2, dt()); });
     centre_.zero();
     launch(centre_kernel, body_.positions().size(), body_.positions(), centre_);

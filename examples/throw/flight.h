@@ -1,22 +1,22 @@
-// The flight of a thrown body, and how far from its target it ends, with the gradient by the velocity of the throw.
+// The flight of a thrown body: how far from its target it ends, with the gradient by the velocity of the throw.
 #pragma once
 #include "../common/body.h"
 
-/// Where and for how long the body flies.
+/// The target and the duration of a flight.
 struct Throw {
-  weft::vec3 target;     ///< where the body's centre shall be in the end
-  float seconds = 1.6f;  ///< of the flight, with the landing
+  weft::vec3 target;     ///< the place where the body's centre is to end
+  float seconds = 1.6f;  ///< the duration of the flight, with the landing
   int steps = 1200;      ///< even
   int slots = 12;        ///< states that are kept for the way back
 };
 
 class Flight {
  public:
-  /// A body that stands as the mesh does when it is thrown.
+  /// Takes a body that stands, when it is thrown, as the mesh does.
   Flight(const weft::Device& device, const BodyMesh& mesh, const Throw& plan);
 
-  /// The square of the distance between the target and the body's centre at the end of the flight, in square
-  /// metres, and its gradient by the velocity.
+  /// The square of the distance between the target and the body's centre at the end of the flight, in square metres,
+  /// and its gradient by the velocity.
   struct Result {
     float loss = 0;
     weft::vec3 gradient;
@@ -25,7 +25,7 @@ class Flight {
   /// Cost: each step is computed two or three times forward and once backward; memory for `slots` states of the body.
   Result miss(const weft::vec3& velocity);
 
-  /// Throws the body and gives its shape at `count` moments, the first and the last included.
+  /// Throws the body and returns its shape at `count` moments, including the first and the last.
   std::vector<Shape> shapes(const weft::vec3& velocity, int count);
 
   const Body& body() const { return body_; }

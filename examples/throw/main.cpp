@@ -18,12 +18,12 @@ struct Options : DrawingOptions {
 
 constexpr float kFall = 100;  // the loss must be divided by this
 constexpr float kBodySize = 1.2f, kStartHeight = 0.5f, kStartX = -3.2f, kStartZ = 1.9f;
-constexpr vec3 kTarget{2.6f, 0.18f, 1.7f};     // lying on the floor, the body's centre is about so high
+constexpr vec3 kTarget{2.6f, 0.18f, 1.7f};     // the body's centre is about so high when it lies on the floor
 constexpr vec3 kFirstVelocity{2.6f, 5, 0.7f};  // much too short, and to the wrong side
 constexpr float kLargestChange = 1.5f;         // m/s
-constexpr int kMoments = 7;                    // of a flight that are drawn
+constexpr int kMoments = 7;                    // drawn of a flight
 
-/// The body at several moments of its flight, and the target, in one picture.
+/// Draws the body at several moments of its flight, and the target, in one picture.
 Picture draw_flight(Flight& flight, const vec3& velocity, const Options& o) {
   std::vector<Shape> shapes = flight.shapes(velocity, kMoments);
   const weft::Device device = shapes.front().positions.device();
@@ -33,7 +33,7 @@ Picture draw_flight(Flight& flight, const vec3& velocity, const Options& o) {
   return draw(together(shapes), sphere_of_scene(device), {camera, o.width, o.height, o.samples});
 }
 
-/// \return  what is wrong with the outcome, if anything
+/// \return  a description of what is wrong with the outcome, if anything
 std::string run(const Options& o) {
   const weft::Device device = device_of(o);
   BodyMesh mesh = torus_knot(o.rings);
@@ -46,8 +46,8 @@ std::string run(const Options& o) {
              o.steps);
   const std::filesystem::path folder = folder_of(o);
 
-  // Were the body in the air all the time, its centre would move by velocity * seconds, and the loss would be a
-  // parabola of curvature 2 * seconds^2, whose lowest point this rate meets in one step.
+  // If the body stayed in the air, its centre would move by velocity * seconds, and the loss would be a parabola of
+  // curvature 2 * seconds^2, whose lowest point this rate meets in one step.
   const float rate = 0.5f / (plan.seconds * plan.seconds);
   const Stopwatch watch;
   vec3 velocity = kFirstVelocity, best_velocity = velocity;
@@ -62,7 +62,7 @@ std::string run(const Options& o) {
       best = r.loss;
       best_velocity = velocity;
     }
-    // A body that tumbles over the floor has flights close to each other that end far apart, and gradients as steep.
+    // A body that tumbles over the floor has neighbouring flights that end far apart, with equally steep gradients.
     const vec3 change = r.gradient * -rate;
     velocity += change * std::min(1.f, kLargestChange / std::max(length(change), 1e-9f));
   }

@@ -1,4 +1,4 @@
-// Calls of functions: the instance for the arguments' form is looked up or traced, then called.
+// Calls of functions: finds or traces the instance for the arguments' form, then calls it.
 #include "func.h"
 
 #include <fmt/format.h>
@@ -19,14 +19,14 @@ std::uint64_t new_func_number() {
 
 void append(const Id* values, int n, std::vector<Id>& to) { to.insert(to.end(), values, values + n); }
 
-// ---- Arrays as arguments: the scalars of a layout, and what of it is known at trace time.
+// ---- Arrays as arguments: the scalars of a layout, and the facts about it that are known at trace time.
 
 namespace {
 
-/// Calls f on every scalar of a layout that is there, in a fixed order.
+/// Calls f on every scalar that a layout has, in a fixed order.
 template <class Layout, class F>
 void each_id(Layout& arr, F f) {
-  if (arr.base == ir::kNone) return;  // an array that the launch leaves out
+  if (arr.base == ir::kNone) return;  // the launch leaves this array out
   f(arr.base);
   if (arr.start != ir::kNone) f(arr.start);
   for (std::size_t k = arr.first; k < arr.ndim; ++k) {
@@ -85,11 +85,12 @@ ArrLayout FuncInputs::next_array() {
 
 namespace {
 
-/// Passes keep a table of a kernel's functions for each of them, and a call inside a call takes some of the host's
-/// stack.
+/// Both are bounded because passes keep a table of a kernel's functions for each function, and nested calls take stack
+/// of the host.
 constexpr std::size_t kMaxFunctions = 2048, kMaxNestedCalls = 256;
 
-/// While it lives, what is traced belongs to a function. Refuses one that is being traced, with the names on the way.
+/// While it lives, traced code belongs to a function. Refuses a function that is being traced already, and names the
+/// chain of calls.
 class Open {
  public:
   Open(const FuncCore& core, Loc loc) : calls_(tracing::Trace::current(loc).kernel().calls) {
@@ -106,7 +107,7 @@ class Open {
                            kMaxNestedCalls));
     calls_.push_back({core.number, core.name});
   }
-  /// Its gradient function, which may call it.
+  /// Opens the gradient function of a function, which may call that function.
   explicit Open(std::string gradient) : calls_(tracing::Trace::current().kernel().calls) {
     calls_.push_back({0, std::move(gradient), true});
   }
@@ -117,7 +118,7 @@ class Open {
   std::vector<tracing::Trace::Call>& calls_;
 };
 
-/// What is traced as a function of its own.
+/// Code that is traced as a function of its own.
 struct Code {
   std::string name;
   Loc loc;
@@ -127,7 +128,7 @@ struct Code {
   bool gradient = false;  ///< its outputs are the real ones
 };
 
-/// Traces a function of its own. Null when it does what only the kernel itself can do.
+/// Traces a function of its own. Null if its code does something that only the kernel itself can do.
 std::shared_ptr<ir::Module> trace_function(const FuncCore& core, const Code& code, const FuncArgs& args) {
   tracing::Trace& caller = tracing::Trace::current();
   tracing::Trace& kernel = caller.kernel();
@@ -153,7 +154,7 @@ std::shared_ptr<ir::Module> trace_function(const FuncCore& core, const Code& cod
                fmt::format("func \"{}\" works with the other threads of its workgroup: with derivatives of its own it "
                            "can not",
                            code.name));
-    // What it has left behind in the kernel is nobody's.
+    // Nobody calls the instances that the failed trace left behind in the kernel.
     kernel.instances.erase(kernel.instances.begin() + std::ptrdiff_t(instances), kernel.instances.end());
     kernel.module().messages.erase(kernel.module().messages.begin() + std::ptrdiff_t(messages),
                                    kernel.module().messages.end());
@@ -186,7 +187,7 @@ std::vector<ir::Type> types_of(const ir::Module& m, std::span<const Id> ids) {
   return types;
 }
 
-/// Traces the user's derivatives of function k of the kernel's table, and tells it their numbers.
+/// Traces the user's derivatives of function k of the kernel's table, and enters their numbers there.
 void trace_replay(const FuncCore& core, FuncBody body, const FuncArgs& args, std::vector<ir::Type> inputs,
                   std::size_t k) {
   std::vector<tracing::Trace::Instance>& instances = tracing::Trace::current().kernel().instances;
@@ -219,7 +220,7 @@ std::vector<Id> call_func(const FuncCore& core, const FuncBodies& bodies, FuncAr
   std::vector<ir::Type> inputs = types_of(caller.module(), args.ids);
   std::vector<std::uint32_t> form = args.form;
   for (ir::Type type : inputs) form.push_back(std::uint32_t(type));
-  // One function object may have several bodies: of its `auto` parameters.
+  // One function object may have several bodies, one for each choice of types for `auto` parameters.
   const auto which = reinterpret_cast<std::uintptr_t>(bodies.body);
   form.push_back(std::uint32_t(which));
   form.push_back(std::uint32_t(std::uint64_t(which) >> 32));
@@ -244,7 +245,7 @@ std::vector<Id> call_func(const FuncCore& core, const FuncBodies& bodies, FuncAr
         caller.require_inline();
         return call_in_place(core, bodies.body, args);
       }
-      // After the functions that it calls: each calls only those before it.
+      // The number comes after those of the functions that it calls: each function calls only those before it.
       number = kernel.instances.size();
       kernel.instances.push_back({core.number, std::move(form), std::move(function)});
       if (stays && bodies.replay) trace_replay(core, bodies.replay, args, inputs, number);

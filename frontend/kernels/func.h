@@ -14,14 +14,14 @@ namespace detail {
 /// A number that no other func() of the process has.
 std::uint64_t new_func_number();
 
-/// What the calls of one func() have in common.
+/// The common part of all calls of one func().
 struct FuncCore {
   std::string name;
   Loc loc;
-  /// Tells it from others. Its address does not: a func() made inside a kernel may be gone before the trace ends, and
-  /// the next one lie in its place.
+  /// The identity of a func(). Its address would not do: a func() made inside a kernel may be gone before the trace
+  /// ends, and another may take its place.
   std::uint64_t number = new_func_number();
-  /// Where its gradient function and its replay stand.
+  /// The locations of its gradient function and its replay.
   Loc gradient_loc = {}, replay_loc = {};
 };
 template <class F>
@@ -30,10 +30,10 @@ struct FuncHolder : FuncCore {
   FuncHolder(std::string name, Loc loc, F f) : FuncCore{std::move(name), loc}, f(std::move(f)) {}
 };
 
-/// Here, not where it is called: an optimiser that sees the vector empty warns of the copy that it does not make.
+/// Defined elsewhere, because an optimiser that sees the vector empty warns of the copy that it does not make.
 void append(const tracing::Id* values, int n, std::vector<tracing::Id>& to);
 
-/// The arguments of a call, as scalars of the caller, and what else decides which code is called.
+/// The arguments of a call, as scalars of the caller, and the other facts that decide which code is called.
 struct FuncArgs {
   std::vector<tracing::Id> ids;
   std::vector<std::uint32_t> form;
@@ -42,7 +42,8 @@ struct FuncArgs {
   void add(const ArrLayout& arr, Loc loc);
 };
 
-/// The same arguments inside the function, taken in the same order. `inlined`: in the caller's own trace.
+/// The arguments of a call inside the function, taken in the order of FuncArgs. `inlined`: the function is part of the
+/// caller's trace.
 class FuncInputs {
  public:
   FuncInputs(const FuncArgs& args, bool inlined) : args_(args), inlined_(inlined) {}
@@ -61,23 +62,24 @@ class FuncInputs {
 /// Runs the C++ function with these inputs and appends the scalars that it returns.
 using FuncBody = void (*)(const FuncCore& core, FuncInputs& inputs, std::vector<tracing::Id>& outputs);
 
-/// The C++ functions behind a call; null: the gradient is derived, the function itself is run again.
+/// The C++ functions of a call. A null gradient is derived; a null replay runs the function itself again.
 struct FuncBodies {
   FuncBody body;
-  FuncBody gradient = nullptr;  ///< its outputs that are not real count for nothing
+  FuncBody gradient = nullptr;  ///< its outputs that are not real are ignored
   FuncBody replay = nullptr;
 };
 
-/// Calls the instance for these arguments, which is traced when there is none yet. Returns the scalars of its result.
-/// A function that may end the thread, and every one in debug mode, is traced in place of the call instead; but for the
-/// adjoint one with derivatives of its own stays a call, of an instance that knows them.
+/// Calls the instance for these arguments, which is traced if there is none yet. Returns the scalars of its result. A
+/// function that may end the thread, and every function in debug mode, is traced in place of the call instead; in an
+/// adjoint, however, a function with derivatives of its own stays a call, of an instance that knows them.
 std::vector<tracing::Id> call_func(const FuncCore& core, const FuncBodies& bodies, FuncArgs& args, Loc loc);
 
-/// How a type of parameter or result crosses a call: `Arg`, what a caller may write; the scalars on either side.
+/// The way in which a type of parameter or result crosses a call: `Arg`, the type that a caller may write, and the
+/// scalars on either side.
 template <class V>
 struct Passed;
 
-/// Values whose scalars make them up: no arrays among them.
+/// A type whose scalars make up its values, without arrays.
 template <class T>
 concept Value = Layout<T>::count >
 0 && !Layout<T>::holds_arrays;
@@ -119,7 +121,7 @@ struct Passed<Var<Array<T, N>>> {
   static Var<Array<T, N>> make(FuncInputs& from) { return Var<Array<T, N>>(from.next_array()); }
 };
 
-/// A struct that holds arrays: field by field.
+/// A struct that holds arrays, passed field by field.
 template <SpreadStruct T>
 struct Passed<Var<T>> {
   struct Arg {
@@ -135,18 +137,18 @@ struct Passed<Var<T>> {
   }
   static Var<T> make(FuncInputs& from) {
     return [&]<class... F>(Types<F...>) {
-      // In braces the fields are made from left to right.
+      // Braces make the fields from left to right.
       return Var<T>(StructFace<T, Var>{Passed<Var<F>>::make(from)...});
     }(FieldTypes<T>());
   }
 };
 
-/// What a function that returns an R gives: the type that its caller receives, the scalars on either side.
+/// The result of a function that returns an R: the type that its caller receives, and the scalars on either side.
 template <class R>
 struct Results {
   static_assert(is_traced<R>,
                 "weft::func: a result is not of a traced type; return Float, Vec3, .. or a tuple of them");
-  // So that the compiler says no more than that.
+  // This type keeps the compiler from saying more than the assertion does.
   using type = R;
   static void append(const R&, std::vector<tracing::Id>&) {}
   static R get(const tracing::Id*& from);
@@ -171,7 +173,7 @@ struct TupleResults {
     std::apply([&](const R&... part) { (Results<R>::append(part, to), ...); }, v);
   }
   static type get(const tracing::Id*& from) {
-    // In braces the parts are made from left to right.
+    // Braces make the parts from left to right.
     return type{Results<R>::get(from)...};
   }
 };
@@ -200,13 +202,13 @@ void func_body(const FuncCore& core, FuncInputs& inputs, std::vector<tracing::Id
   }
 }
 
-/// What is behind a call of F with parameters P.
+/// The C++ functions of a call of F with parameters P.
 template <class F, class... P>
 struct BodiesOf {
   static constexpr FuncBodies value{&func_body<F, P...>};
 };
 
-/// Calls with parameters P, from arguments that have been converted to what these take.
+/// Calls F with parameters P, on arguments that were converted to their types.
 template <class F, class... P>
 auto call_func(const FuncHolder<F>& holder, Loc loc, const typename Passed<P>::Arg&... given) {
   using R = std::invoke_result_t<const F&, P&...>;
@@ -252,7 +254,7 @@ class Func {
 
 namespace detail {
 
-/// See func(): of a lambda with `auto` parameters.
+/// The function of a lambda with `auto` parameters, see func().
 template <class F>
 class GenericFunc {
  public:
@@ -285,19 +287,19 @@ auto make_func(CallSignature<R, P...>, std::string name, F f, Loc loc) {
 }
 }  // namespace detail
 
-/// Makes a function that kernels call: its code is held once in each kernel that calls it, however often it does.
+/// Makes a function that kernels call. Each kernel that calls it holds its code once, however often it calls it.
 ///
 ///   auto spring = func("spring", [](Vec3 a, Vec3 b, Float k) { return (b - a) * k; });
 ///   auto forces = kernel("forces", [=](Arr<const vec3> x, Arr<vec3> f) { ... f[i] = spring(x[i], x[j], 20); });
 ///
-/// Parameters are traced types, taken by value: scalars, vectors, matrices, structs, Arr<T, N> (slices too).
-/// Arguments are converted as by assignment: host numbers adapt. A parameter declared `auto` takes any traced type. A
-/// function returns nothing, a value, or a std::tuple, std::pair or std::array of values.
-/// The code is made once for each kind of layout among the arrays given (contiguous, strided, slice) and each choice of
-/// types for `auto` parameters. tid() may be asked inside. Captured host values are constants.
+/// Parameters are traced types, taken by value: scalars, vectors, matrices, structs, Arr<T, N> (slices too). Arguments
+/// are converted as by assignment: host numbers adapt. A parameter declared `auto` takes any traced type. A function
+/// returns nothing, a value, or a std::tuple, std::pair or std::array of values.
+/// The code is traced once for each combination of layouts of the given arrays (contiguous, strided, slice) and of
+/// types for `auto` parameters. The function may call tid(). Captured host values are constants.
+/// \param name  in messages, profiles and dumps
 /// Errors: Error(invalid_kernel) with kernel, function and line when the function calls itself, directly or through
 /// others (the chain is named), uses a traced value that it captured, or says Return().
-/// \param name  in messages, profiles and dumps
 template <class F>
 auto func(std::string name, F f, Loc loc = Loc::here()) {
   if constexpr (detail::HasSignature<F>)

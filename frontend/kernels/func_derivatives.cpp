@@ -1,4 +1,4 @@
-// What gradient functions take beside the function's own inputs.
+// The inputs of gradient functions in addition to the function's own.
 #include "func_derivatives.h"
 
 namespace weft::detail {

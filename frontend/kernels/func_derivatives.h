@@ -1,4 +1,4 @@
-// grad(), replay(): derivatives of a func() that the user gives; gradient(): an array's gradient inside them.
+// Derivatives of a func() that the user gives: grad(), replay(); and gradient(), an array's gradient inside them.
 #pragma once
 #include "func.h"
 
@@ -37,7 +37,7 @@ struct Join<Types<A...>> {
 template <class... A, class... B, class... L>
 struct Join<Types<A...>, Types<B...>, L...> : Join<Types<A..., B...>, L...> {};
 
-/// The traced types in what a function returns, in order.
+/// The traced types in the result of a function, in order.
 template <class R>
 struct PartsOfResult {
   using type = Types<R>;
@@ -59,7 +59,7 @@ template <class F, class... P>
 using ResultParts =
     typename PartsOfResult<typename Results<std::decay_t<std::invoke_result_t<const F&, P&...>>>::type>::type;
 
-/// Has a value, or a struct beside the arrays in it, a real scalar?
+/// Whether a value has a real scalar; for a struct, outside the arrays in it.
 template <class T>
 inline constexpr bool has_real = [] {
   for (const Leaf& leaf : Layout<T>::leaves)
@@ -67,7 +67,7 @@ inline constexpr bool has_real = [] {
   return false;
 }();
 
-/// Those of the types that carry a gradient: of type T for a value T.
+/// Those of the types that carry a gradient, each with the type T of its value.
 template <class V>
 struct RealPart;
 template <class T>
@@ -148,7 +148,7 @@ struct DerivativeBodies {
 
   template <class... A>
   static void gradient(const Holder& holder, FuncInputs& inputs, std::vector<tracing::Id>& outputs, Types<A...>) {
-    // In braces they are made from left to right.
+    // Braces make the parameters from left to right.
     std::tuple<P..., A...> parameters{Passed<P>::make(inputs)..., PassedGradient<A>::make(inputs)...};
     append(holder.f.gradient, parameters, outputs);
   }
@@ -211,7 +211,7 @@ auto with_replay(const FuncHolder<F>& of, R r, Loc loc) {
 
 template <class F, class... P>
 Func<F, P...> as_func(std::shared_ptr<const FuncHolder<F>> holder, Types<P...>) {
-  // Checked here too, where the line is that of grad() or replay().
+  // The types are checked here too, so that the message names the line of grad() or replay().
   [[maybe_unused]] constexpr FuncBodies checked = BodiesOf<F, P...>::value;
   return Func<F, P...>(std::move(holder));
 }
@@ -220,24 +220,24 @@ ArrLayout gradient_of(const ArrLayout& arr, Loc loc);
 
 }  // namespace detail
 
-/// A func() with a gradient that the user gives, in place of the one derived from its code: `fn` computes, and on the
-/// way back `gradient` is called for each of its calls.
+/// Makes a func() with a gradient that the user gives, instead of one derived from its code: `fn` computes, and the way
+/// back calls `gradient` for each call of it.
 ///
 ///   auto root = func("root", [](Float x) { return sqrt(x); });
 ///   auto safe_root = grad(root, [](Float x, Float adj) { return select(x > 0, adj / (2 * sqrt(x)), 0.f); });
 ///
-/// `gradient` takes the parameters of fn, as the call had them, and then the gradient of each real result: a Float for
-/// a Float, a Vec3 for a Vec3, a struct for a struct (its integers are zero). It returns the gradient of each real
-/// parameter in order, one value or a std::tuple of several, nothing when there is none. Integers, booleans and arrays
-/// have no place among these: see gradient() for arrays. What it computes is itself not differentiated. It may call fn.
-/// It sees the arrays that fn writes to as the launch left them, all others as they were at the call.
+/// `gradient` takes the parameters of fn, with the values of the call, and then the gradient of each real result: a
+/// Float for a Float, a Vec3 for a Vec3, a struct for a struct (its integers are zero). It returns the gradients of the
+/// real parameters in order, one value or a std::tuple of several, or nothing if there are none. Integers, booleans and
+/// arrays have no place among these: see gradient() for arrays. The gradient function itself is not differentiated. It
+/// may call fn. It sees the arrays that fn writes as the launch left them, all others as they were at the call.
 ///
 /// fn itself stays as it is; the result is another function. A lambda with `auto` parameters takes a gradient with
 /// `auto` parameters.
-/// Errors: a wrong signature is an error of the compiler. When the adjoint is built, Error(invalid_kernel) with kernel,
-/// function and line when fn or its gradient uses barriers or subgroups. A failed assert_ or check in them does not end
-/// the thread of the adjoint: the launch itself has reported it. Error(not_differentiable) when fn writes to an array
-/// that the kernel uses other than through fn, or when it writes and its result is needed again (see replay).
+/// Errors: the compiler refuses a wrong signature. Building the adjoint throws Error(invalid_kernel) with kernel,
+/// function and line if fn or its gradient uses barriers or subgroups, and Error(not_differentiable) if fn writes an
+/// array that the kernel uses other than through fn, or writes and its result is needed again (see replay). A failed
+/// assert_ or check in them does not end the thread of the adjoint: the launch itself has reported it.
 template <class F, class... P, class G>
 auto grad(const Func<F, P...>& fn, G gradient, Loc loc = Loc::here()) {
   return detail::as_func(detail::with_gradient(fn.holder(), std::move(gradient), loc), detail::Types<P...>());
@@ -247,8 +247,8 @@ auto grad(const detail::GenericFunc<F>& fn, G gradient, Loc loc = Loc::here()) {
   return detail::GenericFunc(detail::with_gradient(fn.holder(), std::move(gradient), loc));
 }
 
-/// A func() with a replay: the function, of the same parameters and results, that stands for `fn` when the adjoint runs
-/// the kernel forward again. For functions whose effects must not happen twice and whose result cannot be computed
+/// Makes a func() with a replay: a function, of the same parameters and results, that replaces `fn` when the adjoint
+/// runs the kernel forward again. For functions whose effects must not happen twice and whose result cannot be computed
 /// again, such as a place taken from a counter:
 ///
 ///   auto take = func("take", [](Arr<int> counter, Arr<int> taken, Int i) -> Int {
@@ -258,10 +258,11 @@ auto grad(const detail::GenericFunc<F>& fn, G gradient, Loc loc = Loc::here()) {
 ///   });
 ///   auto take_once = replay(take, [](Arr<int> counter, Arr<int> taken, Int i) -> Int { return taken[i]; });
 ///
-/// The replay sees the arrays that fn writes to as the launch left them, all others as they were at the call. Without a
-/// gradient of its own the replay is also what is differentiated. Errors: a wrong signature is an error of the
-/// compiler. When the adjoint is built, Error(not_differentiable) when the kernel uses an array that fn writes to other
-/// than through fn, Error(invalid_kernel) when the replay calls fn or uses barriers or subgroups.
+/// The replay sees the arrays that fn writes as the launch left them, all others as they were at the call. Without a
+/// gradient function, the replay is also what is differentiated.
+/// Errors: the compiler refuses a wrong signature. Building the adjoint throws Error(not_differentiable) if the kernel
+/// uses an array that fn writes other than through fn, and Error(invalid_kernel) if the replay calls fn or uses
+/// barriers or subgroups.
 template <class F, class... P, class R>
 auto replay(const Func<F, P...>& fn, R replay, Loc loc = Loc::here()) {
   return detail::as_func(detail::with_replay(fn.holder(), std::move(replay), loc), detail::Types<P...>());
@@ -273,8 +274,8 @@ auto replay(const detail::GenericFunc<F>& fn, R replay, Loc loc = Loc::here()) {
 
 /// The gradient of an array parameter, inside a gradient function (see grad): an array of the same shape. `+=` and `-=`
 /// on its elements are atomic additions, since other threads add to them at the same time: `gradient(x)[i] += 2 * adj`.
-/// Where the array carries no gradient in a launch, additions do nothing and reads give zero.
-/// Errors: Error(invalid_kernel) with the line elsewhere than in a gradient function, and when it is passed to a
+/// If the array carries no gradient in a launch, additions do nothing and reads give zero.
+/// Errors: Error(invalid_kernel) with the line outside a gradient function, and when the gradient is passed to a
 /// func().
 template <class T, int N>
 Arr<std::remove_const_t<T>, N> gradient(const Var<Array<T, N>>& x, Loc loc = Loc::here()) {

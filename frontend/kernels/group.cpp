@@ -13,14 +13,15 @@ using ir::Type;
 namespace tracing {
 
 namespace {
-// The builder, for what belongs to workgroups: the kernel's, where it is known from where a function is called.
+// The builder for operations of workgroups. They are traced in the kernel itself, where the place of a function's call
+// is known.
 ir::Builder& builder(Loc loc) {
   Trace& t = Trace::current(loc);
   t.require_inline();
   t.module().fixed_block = true;
   return t.builder();
 }
-// INT64_MAX stands for all that are more.
+// INT64_MAX stands for all larger numbers.
 void check_scalars(const ir::Module& m, const char* kind, std::int64_t count, std::int64_t most, Loc loc) {
   if (count > 0 && count <= most) return;
   const std::string asked = count == INT64_MAX ? "2^63 scalars or more" : fmt::format("{} scalars", count);
@@ -52,7 +53,7 @@ void subgroup_barrier(Loc loc) { builder(loc).subgroup_barrier(loc); }
 
 void fence(Loc loc) {
   Trace& t = Trace::current(loc);
-  // The kernel is told what its threads do with each other's writes.
+  // Fences are traced in the kernel itself, which must know how its threads use each other's writes.
   t.require_inline();
   t.builder().fence(loc);
 }

@@ -1,4 +1,4 @@
-// Indices that go through a list before they choose an element.
+// Sends indices through a list before they choose an element.
 #include "indexed_arr.h"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-/// An array seen through lists of indices (runtime/indexed_array.h); here only the name of its traced face.
+/// An array seen through lists of indices (runtime/indexed_array.h), declared here to name its traced face.
 template <class T, int N>
 class IndexedArray;
 
@@ -14,26 +14,27 @@ using IndexedArr = Var<IndexedArray<T, N>>;
 
 namespace detail {
 
-/// An array and, by dimension, the list through which its indices go: one whose base is kNone lets them pass.
+/// An array and, by dimension, the list through which its indices go; a list whose base is kNone lets them pass.
 struct IndexedLayout {
   ArrLayout data;
   std::array<ArrLayout, 4> indices;
-  /// Whether the indices of dimension k, of those that are left, go through a list.
+  /// Whether the indices of dimension k, counted among those that are left, go through a list.
   bool has_list(int k) const { return indices[std::size_t(data.first + k)].base != ir::kNone; }
 };
 
 /// Adds the parameters of the lists that belong to `data`.
 IndexedLayout make_indices(const ArrLayout& data);
 tracing::Address address_of(const IndexedLayout& arr, const Index* indices, int n);
-/// What the list of dimension k holds at an index; the index itself where there is no list.
+/// The value that the list of dimension k holds at an index; the index itself if there is no list.
 Index through_list(const IndexedLayout& arr, int k, const Index& index);
 IndexedLayout slice_of(const IndexedLayout& arr, const Index& index);
 tracing::Id shape_of(const IndexedLayout& arr, int k, ir::Type type, Loc loc);
 
 }  // namespace detail
 
-/// See IndexedArr: a[i], a(i, j) and the row a[i] as of an Arr. Element (i, j) is element (rows[i], columns[j]) of the
-/// array behind; the lists' values must lie inside it, which only debug mode and the reference device check.
+/// The traced indexed array, see IndexedArr: a[i], a(i, j) and the row a[i] as of an Arr. Element (i, j) is element
+/// (rows[i], columns[j]) of the underlying array. The lists' values must lie inside it, which only debug mode and the
+/// reference device check.
 /// Cost: one more read for each index with a list.
 template <class T, int N>
 class Var<IndexedArray<T, N>> {
@@ -50,7 +51,7 @@ class Var<IndexedArray<T, N>> {
     return Var<IndexedArray<T, N - 1>>(detail::slice_of(layout_, i));
   }
 
-  /// How many indices dimension k takes: the length of its list, or the extent of the array where it has none.
+  /// The number of indices that dimension k takes: the length of its list, or the extent of the array if it has none.
   Var<int> shape(int k, Loc loc = Loc::here()) const {
     return Var<int>(detail::shape_of(layout_, k, ir::Type::i32, loc), detail::FromId{});
   }

@@ -1,4 +1,4 @@
-// Parameters by value, the one run of a kernel's function, and the list of all kernels.
+// Makes parameters by value, runs a kernel's function, and keeps the list of all kernels.
 #include "kernel.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void make_value_param(std::uint32_t bytes, std::uint32_t align, std::string type
 }
 
 namespace {
-// Reports that stood in code which never runs are forgotten, and the kernel needs no buffer for them.
+// Drops the messages of reports in code that never runs, so that the kernel needs no buffer for them.
 void drop_unused_messages(ir::Module& m) {
   const auto reads = [&](const ir::Inst& inst) { return inst.op == ir::Op::arg && inst.imm == m.report_offset; };
   if (std::ranges::any_of(m.insts, reads)) return;
@@ -35,8 +35,8 @@ void drop_unused_messages(ir::Module& m) {
 }  // namespace
 
 namespace {
-/// Kernels that exist, by the order in which they were made. Never ends: a container may have been made before the
-/// first kernel that it is given, and then ends after what was made with that.
+/// All existing kernels, in the order in which they were made. Never destroyed: a static container that is older than
+/// the first kernel would be destroyed after a list made with that kernel, and its kernels still need the list.
 struct AllKernels {
   std::mutex mutex;
   std::map<std::uint64_t, KernelCore*> by_serial;
@@ -67,7 +67,7 @@ std::vector<std::shared_ptr<KernelCore>> KernelCore::all() {
   std::vector<std::shared_ptr<KernelCore>> kernels;
   AllKernels& all = AllKernels::get();
   std::lock_guard lock(all.mutex);
-  // One whose last handle goes at this moment waits for the lock to leave the list.
+  // A kernel whose last handle goes at this moment waits for the lock to leave the list.
   for (const auto& [serial, kernel] : all.by_serial)
     if (auto alive = kernel->weak_from_this().lock()) kernels.push_back(std::move(alive));
   return kernels;

@@ -14,20 +14,21 @@ namespace weft {
 
 struct SpirvOptions;  // runtime/kernel_spirv.h
 
-/// What a kernel asks for beside its function: `kernel("name", f, {.block = 128, .debug = true})`.
+/// The options of a kernel: `kernel("name", f, {.block = 128, .debug = true})`.
 struct KernelOptions {
-  /// Threads per workgroup; 0: 256, or as many as the device runs. A kernel that works in workgroups (barrier(),
-  /// block_dim(), ...) is refused by devices that run fewer; another kernel runs in smaller ones there.
+  /// The threads per workgroup; 0: 256, or as many as the device runs. Devices that run fewer refuse a kernel that
+  /// works in workgroups (barrier(), block_dim(), ...), and run other kernels in smaller workgroups.
   std::uint32_t block = 0;
-  Debug debug = {};  ///< checked beside what set_debug() and the environment ask for
+  Debug debug = {};  ///< checks in addition to those of set_debug() and the environment
 };
 
 namespace detail {
 
-/// A launch has bits for each.
+/// The most parameters of a kernel, as a launch has bits for each.
 inline constexpr int kMostParameters = 64;
 
-/// How an argument of type P is added to the kernel: make() adds `parts` parameters to the module (1 for most).
+/// The way in which an argument of type P is added to the kernel: make() adds `parts` parameters to the module (1 for
+/// most).
 template <class P>
 struct Parameter;
 
@@ -69,7 +70,7 @@ struct Parameter<Var<Array<T, N>>> {
   }
 };
 
-/// A struct that holds arrays is not one parameter but as many as it has fields, those of fields included.
+/// A struct that holds arrays becomes as many parameters as it has fields, including the fields of fields.
 template <class T>
 concept SpreadStruct = Struct<T> && Layout<T>::holds_arrays;
 
@@ -80,7 +81,7 @@ struct Parameter<Var<T>> {
   }(FieldTypes<T>());
   static Var<T> make() { return make_fields(""); }
   static Var<T> make_fields(const std::string& path) { return make_each(path, FieldTypes<T>(), Numbers()); }
-  /// ".points", ".grid.cells", ...: what messages call the parameters beside the argument's number.
+  /// The names of the parameters, which messages add to the argument's number: ".points", ".grid.cells", ...
   static void add_names(std::vector<std::string>& names, const std::string& path) {
     add_each(names, path, FieldTypes<T>(), Numbers());
   }
@@ -89,7 +90,7 @@ struct Parameter<Var<T>> {
   using Numbers = std::make_index_sequence<FieldTypes<T>::count>;
   template <class... F, std::size_t... K>
   static Var<T> make_each(const std::string& path, Types<F...>, std::index_sequence<K...>) {
-    // In braces they are made from left to right.
+    // Braces make the fields from left to right.
     return StructFace<T, Var>{make_field<F>(path + "." + struct_field_name<T, int(K)>())...};
   }
   template <class F>
@@ -115,7 +116,7 @@ struct Parameter<Var<T>> {
   }
 };
 
-/// What all kernels share, whatever their parameters: the recipe, and a place for the runtime's programs.
+/// The part of a kernel that does not depend on its parameters: the recipe, and a place for the runtime's programs.
 class KernelCore : public std::enable_shared_from_this<KernelCore> {
  public:
   KernelCore(std::string name, Loc loc, const KernelOptions& options, std::function<void()> body);
@@ -128,18 +129,18 @@ class KernelCore : public std::enable_shared_from_this<KernelCore> {
 
   const std::string& name() const { return name_; }
   Loc loc() const { return loc_; }
-  /// What a launch checks now.
+  /// The checks of a launch now.
   Debug debug() const { return options_.debug | debug_mode(); }
 
   /// Runs the function once and returns its IR, cleaned by the passes that every kernel gets.
-  /// \param max_block  threads that a workgroup of the device has at most
+  /// \param max_block  the most threads that a workgroup of the device has
   /// Errors: Error(invalid_kernel) with the line of the mistake.
   ir::Module trace(const ir::Variant& variant, std::uint32_t max_block = ~0u) const;
 
-  /// See Kernel::dump. Defined in spirv/dump.cpp: this folder knows no emitter.
+  /// The text of Kernel::dump(). Defined in spirv/dump.cpp, as this folder knows no emitter.
   std::string dump(std::string_view form) const;
 
-  /// The runtime's cache of what this kernel was compiled to; guarded by `mutex`.
+  /// The runtime's cache of programs compiled from this kernel; guarded by `mutex`.
   std::shared_ptr<void> programs;
   std::mutex mutex;
 
@@ -148,7 +149,7 @@ class KernelCore : public std::enable_shared_from_this<KernelCore> {
   Loc loc_;
   KernelOptions options_;
   std::function<void()> body_;
-  std::uint64_t serial_;  ///< in the list of all()
+  std::uint64_t serial_;  ///< orders the list of all()
 };
 
 }  // namespace detail
@@ -157,7 +158,7 @@ class KernelCore : public std::enable_shared_from_this<KernelCore> {
 template <class... P>
 class Kernel {
  public:
-  // There is no null kernel: to move one is to copy it.
+  // A kernel is never null, so a move is a copy.
   Kernel(const Kernel&) = default;
   Kernel& operator=(const Kernel&) = default;
 
@@ -170,15 +171,16 @@ class Kernel {
     variant.debug = core_->debug();
     return core_->trace(variant);
   }
-  /// The kernel as its function makes it now, as text, for contiguous arrays and for a device that has every feature:
-  /// "ir" (the operations, each with its source line), "spirv" (disassembled), or "glsl" (by SPIRV-Cross; a compute
-  /// shader that glslang takes, whose addresses are computed as integers since GLSL has no steps of references).
-  /// Errors: Error(invalid_argument) for another form, which lists these; Error(invalid_kernel) when the trace fails;
-  /// Error(unsupported) for what GLSL lacks.
+  /// The kernel as text, as its function makes it now, for contiguous arrays and a device that has every feature. The
+  /// forms are "ir" (the operations, each with its source line), "spirv" (disassembled), and "glsl" (by SPIRV-Cross; a
+  /// compute shader that glslang takes, whose addresses are computed as integers since GLSL has no steps of
+  /// references).
+  /// Errors: Error(invalid_argument) for another form, with a list of these; Error(invalid_kernel) when the trace
+  /// fails; Error(unsupported) for operations that GLSL lacks.
   std::string dump(std::string_view form, Loc loc = Loc::here()) const {
     return detail::called_from(loc, [&] { return core_->dump(form); });
   }
-  /// The kernel, or its adjoint, as a SPIR-V module with a description of how it is launched: `k.spirv()`,
+  /// The kernel, or its adjoint, as a SPIR-V module with a description of how to launch it: `k.spirv()`,
   /// `k.spirv({.adjoint = true})`. Needs no device. See export_spirv() in runtime/kernel_spirv.h (in weft.h).
   template <class Options = SpirvOptions>
   auto spirv(const Options& options = {}, Loc loc = Loc::here()) const {
@@ -191,7 +193,7 @@ class Kernel {
 };
 
 namespace detail {
-/// What a function returns and takes.
+/// The result and the parameters of a function.
 template <class R, class... P>
 struct CallSignature {};
 template <class R, class... P>
@@ -253,7 +255,7 @@ auto make_kernel(CallSignature<R, P...>, std::string name, F f, const KernelOpti
                 "weft::kernel: a mutable lambda is no kernel: each variant would be traced with other constants");
   if constexpr (traced && by_value && std::is_void_v<R> && callable) {
     auto body = [f = std::move(f)] {
-      // In braces the parameters are made from left to right.
+      // Braces make the parameters from left to right.
       std::tuple<std::decay_t<P>...> parameters{make_argument<std::decay_t<P>>()...};
       std::apply(f, std::move(parameters));
     };

@@ -1,4 +1,4 @@
-// Recording of ray queries.
+// Records ray queries.
 #include "trace_ray.h"
 
 #include "../language/trace.h"

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-/// The traced face of an array of 1 to 4 dimensions: a kernel's parameter. Arr<const T> is read only.
+/// The traced face of an array of 1 to 4 dimensions, as a kernel takes it. Arr<const T> is read only.
 template <class T, int N = 1>
 using Arr = Var<Array<T, N>>;
 
@@ -28,13 +28,13 @@ class Index {
 
   tracing::Id id;
   Loc loc;
-  bool is_known = false;  ///< it is a number of the host's
+  bool is_known = false;  ///< whether it is a number of the host's
   std::int64_t known = 0;
 };
 
-/// All that an array knows at trace time; copied into slices.
+/// The facts that are known of an array at trace time; copied into slices.
 struct ArrLayout {
-  std::uint32_t trace = 0;  ///< the trace that it belongs to
+  std::uint32_t trace = 0;  ///< the trace to which it belongs
   tracing::Id base = ir::kNone;
   tracing::Id start = ir::kNone;  ///< of a slice: rows of the last fixed dimension (contiguous) or bytes (strided);
                                   ///< kNone: 0
@@ -44,35 +44,35 @@ struct ArrLayout {
   std::uint32_t element_bytes = 0;
   std::uint32_t element_align = 1;
   std::uint8_t ndim = 0;
-  std::uint8_t first = 0;  ///< of a slice: how many dimensions are already indexed
+  std::uint8_t first = 0;  ///< of a slice: the number of dimensions that are already indexed
   bool strided = false;
-  std::uint16_t param = 0;  ///< number of the parameter
+  std::uint16_t param = 0;  ///< the number of the parameter
   std::uint16_t held =
       0;  ///< debug mode, an array that an element holds: one more than its place in Trace::held_arrays
 };
 
-/// Adds an array parameter to the kernel being traced. Its base is kNone when the launch leaves the array out.
-/// \param align  that each scalar of an element has, whatever the view
+/// Adds an array parameter to the kernel being traced. Its base is kNone if the launch leaves the array out.
+/// \param align  the alignment of each scalar of an element, whatever the view
 ArrLayout make_array_param(std::uint32_t element_bytes, std::uint32_t align, int ndim, bool read_only,
                            const std::string& type_name);
 /// The array whose handle (ArrayHandle) lies at an address; always contiguous.
 ArrLayout load_array_handle(const tracing::Address& at, int ndim, std::uint32_t element_bytes, Loc loc);
-/// Where the element with these indices is; `n` indices complete the address. Here and where slices are made, a number
-/// of the host's that is known to be out of range is an Error(invalid_kernel): a negative one, and one beyond an extent
-/// that is known too. Not where no thread comes (Builder::in_dead_block), as it is never used there.
+/// The address of the element with these indices; `n` indices complete it. Here and in slices, a number of the host's
+/// that is known to be out of range is an Error(invalid_kernel): a negative one, or one beyond an extent that is known
+/// too. It is accepted in code to which no thread comes (Builder::in_dead_block), as it is never used there.
 tracing::Address address_of(const ArrLayout& arr, const Index* indices, int n);
 /// Fixes the next index.
 ArrLayout slice_of(const ArrLayout& arr, const Index& index);
-/// Elements lo, lo + step, ... below hi of the next dimension.
+/// The elements lo, lo + step, ... below hi of the next dimension.
 ArrLayout range_of(const ArrLayout& arr, const Index& lo, const Index& hi, const Index& step);
-/// The dimensions that are left in reverse order.
+/// The remaining dimensions in reverse order.
 ArrLayout transposed(const ArrLayout& arr, Loc loc);
-/// As i32 or i64.
+/// The extent of dimension k, as i32 or i64.
 tracing::Id shape_of(const ArrLayout& arr, int k, ir::Type type, Loc loc);
 
-/// "float32", "vec3", "mat<2, 3, int32>", ...: the name of an element type in messages.
+/// The name of an element type in messages: "float32", "vec3", "mat<2, 3, int32>", ...
 std::string type_name(ir::Type scalar, int rows, int columns);
-/// `base` with the letter of the scalar type (types/names.h).
+/// The name `base` with the letter of the scalar type (types/names.h).
 std::string named_type(const char* base, ir::Type scalar);
 template <class T>
 struct TypeName {
@@ -95,8 +95,8 @@ struct TypeName<transformation<T>> {
   static std::string get() { return named_type("transform", scalar_type<T>()); }
 };
 
-/// The elements of an array of N dimensions whose layout is `layout`: a[i] of one dimension, a(i, j, ..) of all. No
-/// templates but where the number of indices is wrong, so that each index brings the line on which it stands.
+/// The elements of an array of N dimensions whose layout is `layout`: a[i] with one dimension, a(i, j, ..) with all.
+/// Only overloads for a wrong number of indices are templates, so that each index brings the line on which it stands.
 #define WEFT_ELEMENTS(layout)                                                                                          \
   Element& operator[](detail::Index i) const requires(N == 1) { return at(layout, i); }                                \
   Element& operator()(detail::Index i) const requires(N == 1) { return at(layout, i); }                                \
@@ -124,23 +124,23 @@ struct TypeName<transformation<T>> {
 
 }  // namespace detail
 
-/// See Arr. Elements: a[i] (one dimension), a(i, j), a[i][j]; a[i] of more dimensions is a slice and may be passed to
-/// functions. Indices are checked in debug mode only (debug.h); otherwise an index out of range is an error of the
-/// program, found by the reference device where it leaves the array's memory.
+/// The traced array, see Arr. Elements are a[i] (one dimension), a(i, j), a[i][j]; with more dimensions a[i] is a slice
+/// and may be passed to functions. Only debug mode (debug.h) checks indices; otherwise an index out of range is an
+/// error of the program, which the reference device finds if it leaves the array's memory.
 template <class T, int N>
 class Var<Array<T, N>> {
   static_assert(N >= 1 && N <= 4, "an array has 1 to 4 dimensions");
   static_assert(detail::Layout<T>::size > 0);
 
  public:
-  /// What an element is: `Var<T>&`, of an Arr<const T> `const Var<T>&`.
+  /// The type of an element: `Var<T>&`; for an Arr<const T> `const Var<T>&`.
   using Element = typename detail::ElementFace<T>::type;
 
   explicit Var(const detail::ArrLayout& layout) : layout_(layout) {}
   /// An array that a struct in memory holds. Each use reads its address and shape anew; a copy reads them once.
   explicit Var(const tracing::Named& named) : named_(named) {}
   Var(const Var& v, Loc loc = {}) : layout_(v.layout(loc)) {}
-  /// Which array a name means is fixed: it could not depend on traced conditions.
+  /// Refused, because the array that a name means is fixed: it could not depend on traced conditions.
   Var& operator=(const Var&) {
     static_assert(detail::is_writable<T>,
                   "weft: a kernel cannot replace an array, nor change which one a name means; assign its elements");
@@ -153,18 +153,18 @@ class Var<Array<T, N>> {
   }
 
   /// A view of elements lo, lo + step, ... below hi of the first dimension; step >= 1. Shares the elements.
-  /// Cost: its elements are addressed in 64 bits, by strides.
+  /// Cost: elements of the view are addressed in 64 bits, by strides.
   Var slice(detail::Index lo, detail::Index hi, detail::Index step = 1) const {
     return Var(detail::range_of(layout(lo.loc), lo, hi, step));
   }
   /// A view with the dimensions in reverse order.
   Var transpose(Loc loc = Loc::here()) const requires(N > 1) { return Var(detail::transposed(layout(loc), loc)); }
 
-  /// Extent of dimension k. A launch with an array that has 2^31 elements or more along it is refused: see shape64().
+  /// The extent of dimension k. A launch with an array of 2^31 or more elements along it is refused: see shape64().
   Var<int> shape(int k, Loc loc = Loc::here()) const {
     return Var<int>(detail::shape_of(layout(loc), k, ir::Type::i32, loc), detail::FromId{});
   }
-  /// The same in 64 bits.
+  /// The extent of dimension k in 64 bits.
   Var<std::int64_t> shape64(int k, Loc loc = Loc::here()) const {
     return Var<std::int64_t>(detail::shape_of(layout(loc), k, ir::Type::i64, loc), detail::FromId{});
   }

@@ -34,7 +34,7 @@ In<T> negative(const In<T>& v) {
 template <class T>
 using Operand = std::type_identity_t<In<T>>;
 
-/// Where an element lies. Errors: Error(invalid_kernel) for a variable, which only its thread sees.
+/// The address of an element. Errors: Error(invalid_kernel) for a variable, which only its own thread sees.
 template <class T>
 tracing::Address atomic_address(Var<T>& element, Loc loc) {
   if constexpr (Scalar<T>)
@@ -62,25 +62,25 @@ tracing::Address atomic_address(Var<T>& element, Loc loc) {
     return element;                                                                                        \
   }
 
-/// The atomic operations: each changes an element in one indivisible step and returns the value before. They order
-/// nothing else, and the order in which threads come is open: sums of floats may differ in their last bits between
-/// runs. All numeric types; vectors and matrices are changed component by component, which is not one step.
-/// Min and max of reals prefer a number to a NaN. Integers wrap.
-/// Errors: Error(unsupported) for types of 64 bits where the device has no 64-bit atomic operations.
-/// Cost: one instruction where the device has it (int32, uint32; with its features int64, uint64, and the addition of
-/// float32 and float64); else a loop of compare-exchanges, for 8 and 16 bits on the word around the element.
+/// The atomic operations: each changes an element in one indivisible step and returns the previous value. They order
+/// nothing else, and the order of threads is open: sums of floats may differ in their last bits between runs. All
+/// numeric types; vectors and matrices are changed component by component, which is not one step. Min and max of reals
+/// prefer a number to a NaN. Integers wrap.
+/// Errors: Error(unsupported) for types of 64 bits on a device without 64-bit atomic operations.
+/// Cost: one instruction if the device has it (int32, uint32; with its features int64, uint64, and the addition of
+/// float32 and float64); otherwise a loop of compare-exchanges, for 8 and 16 bits on the word around the element.
 WEFT_ATOMIC(atomic_add, atomic_add, ir::is_numeric, "are not numbers", value)
 WEFT_ATOMIC(atomic_sub, atomic_add, ir::is_numeric, "are not numbers", detail::negative<T>(value))
 WEFT_ATOMIC(atomic_min, atomic_min, ir::is_numeric, "are not numbers", value)
 WEFT_ATOMIC(atomic_max, atomic_max, ir::is_numeric, "are not numbers", value)
-/// Bits of integers.
+/// These combine the bits of integers.
 WEFT_ATOMIC(atomic_and, atomic_and, ir::is_int, "are not integers", value)
 WEFT_ATOMIC(atomic_or, atomic_or, ir::is_int, "are not integers", value)
 WEFT_ATOMIC(atomic_xor, atomic_xor, ir::is_int, "are not integers", value)
 
 #undef WEFT_ATOMIC
 
-/// Replaces the element; booleans too.
+/// Replaces the element, which may also be a boolean.
 template <class T>
 auto atomic_exchange(Var<T>& element, detail::Operand<T> value) {
   constexpr bool fits = detail::flat_scalar<T>() != ir::Type::none;
@@ -90,8 +90,8 @@ auto atomic_exchange(Var<T>& element, detail::Operand<T> value) {
 }
 WEFT_ATOMIC_REFUSED(atomic_exchange, detail::Operand<T>)
 
-/// Replaces the element by `desired` where its bits are those of `expected`; the value before tells whether. Booleans
-/// too. Comparing bits, a NaN may be expected, and 0 is not -0.
+/// Replaces the element by `desired` if its bits are those of `expected`; the returned previous value tells whether.
+/// Booleans too. Bits are compared, so a NaN may be expected, and 0 is not -0.
 template <class T>
 auto atomic_cas(Var<T>& element, detail::Operand<T> expected, detail::Operand<T> desired) {
   constexpr bool fits = detail::flat_scalar<T>() != ir::Type::none;

@@ -1,4 +1,4 @@
-// What a trace does about faults: records for the host, the end of a thread, the checks of debug mode.
+// The handling of faults in a trace: records for the host, the end of a thread, the checks of debug mode.
 #pragma once
 #include <span>
 #include <string>
@@ -10,15 +10,16 @@ namespace weft::tracing {
 /// Appends a record with the values of the message's pieces, scalar by scalar.
 void report(ir::Message message, std::span<const Id> values, Loc loc);
 
-/// Ends the thread after a failure (see ir::outlive_failures where others wait for it). Where a return is not possible,
-/// a local remembers the failure, and While loops end by it.
+/// Ends the thread after a failure (see ir::outlive_failures if others wait for it). If it cannot return, a local
+/// remembers the failure, and While loops end by it.
 void stop_thread(Loc loc);
-/// A While's condition, false once a thread has failed where it could not return.
+/// The condition of a While, made false once a thread has failed where it could not return.
 Id unless_stopped(Id condition, Loc loc);
-/// After a While: makes up for a return that was not possible in its condition.
+/// Returns after a While, if a failure in its condition could not.
 void return_if_stopped(Loc loc);
 
-/// What debug mode knows of an element: the array and the indices that name it, those of fixed arrays inside included.
+/// The facts about an element for debug mode: the array and the indices that name it, including those of fixed arrays
+/// inside.
 struct Element {
   static constexpr int kMostIndices = 12;
   std::string array;
@@ -27,13 +28,13 @@ struct Element {
   Id extent[kMostIndices] = {};
 };
 
-/// Guards an access while it lives: what is traced between construction and close() runs only where the element exists.
-/// Does nothing for an address without an element.
+/// Guards an access while it lives: code that is traced between construction and close() runs only if the element
+/// exists. Does nothing for an address without an element.
 class Guard {
  public:
   Guard(const Address& at, Loc loc);
   Guard(const Guard&) = delete;
-  /// Ends the guarded part. Replaces what it computed by values that are visible after it: zeros where it did not run.
+  /// Ends the guarded part. Replaces its values by values that are visible after it: zeros if it did not run.
   void close(Id* values = nullptr, int count = 0);
 
  private:
@@ -42,7 +43,7 @@ class Guard {
   Loc loc_;
 };
 
-/// Guards a store to floats in the same way: where a value is not finite, nothing is stored. Does nothing unless the
+/// Guards a store to floats in the same way: if a value is not finite, nothing is stored. Does nothing unless the
 /// kernel looks for NaN.
 class FiniteGuard {
  public:
@@ -59,8 +60,8 @@ class FiniteGuard {
   Loc loc_;
 };
 
-/// Reports a range of a dimension that leaves it, or does not advance.
-/// \return whether it is right; kNone without checks
+/// Reports a range that leaves its dimension, or does not advance.
+/// \return whether the range is right; kNone without checks
 Id check_range(const std::string& array, Id lo, Id hi, Id step, Id extent, Loc loc);
 
 /// Reports an integer division by zero.

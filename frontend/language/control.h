@@ -6,7 +6,8 @@ namespace weft {
 
 namespace detail {
 
-/// A condition of If and While: anything but a boolean ends here, not in the list of In's constructors.
+/// Checks the condition of If and While. A type other than a boolean ends here, which spares the reader a list of In's
+/// constructors.
 template <class C>
 In<bool> condition(const C& c, Loc loc = Loc::here()) {
   constexpr bool is_bool = std::is_convertible_v<const C&, In<bool>>;
@@ -18,7 +19,7 @@ In<bool> condition(const C& c, Loc loc = Loc::here()) {
 }
 
 /// A block of traced control flow, open while its object lives in the header of a `for`. The step of that `for` closes
-/// it; a body left by a native break, return, goto or exception never gets there, which the destructor sees.
+/// it. A body left by a native break, return, goto or exception never gets to the step, which the destructor notices.
 class Block {
  public:
   enum class Kind { if_, else_, else_if, while_ };
@@ -26,7 +27,7 @@ class Block {
   ~Block();
   Block(const Block&) = delete;
 
-  /// True the first time. If and While evaluate their condition here: While's is part of the loop.
+  /// True the first time. If and While evaluate their condition here, because While's is part of the loop.
   template <class C>
   bool enter(C condition) {
     if (state_ != State::fresh) return false;
@@ -42,7 +43,7 @@ class Block {
     begin(ir::kNone);
     return true;
   }
-  /// The `for` of an If runs twice: for its body, and, when that is closed, for what stands after `else`.
+  /// The `for` of an If runs twice: for its body, and, once that is closed, for the code after `else`.
   bool next() {
     if (state_ == State::open) {
       leave();
@@ -60,7 +61,7 @@ class Block {
 
   Kind kind_;
   State state_ = State::fresh;
-  std::uint16_t reopened_ = 0;  ///< else: how many regions were entered to reach the end of an ElseIf chain
+  std::uint16_t reopened_ = 0;  ///< else: the number of regions entered to reach the end of an ElseIf chain
   int exceptions_;
   Loc loc_;
 };
@@ -75,7 +76,7 @@ class RangeLoop {
   tracing::Id open();
   void close();
   bool fresh() const { return state_ == 0; }
-  /// A range may be run through several times.
+  /// Allows a range to be run through several times.
   void restart() {
     if (state_ == 2) state_ = 0;
   }
@@ -84,7 +85,7 @@ class RangeLoop {
   tracing::Id lo_, hi_, step_;
   std::uint32_t trace_;
   std::uint32_t counter_ = 0;
-  bool counts_ = false;  ///< the counter is the iteration's number, not the value itself
+  bool counts_ = false;  ///< the counter is the number of the iteration, not the value itself
   tracing::Id count_ = ir::kNone;
   std::uint8_t state_ = 0;
   int exceptions_;
@@ -93,9 +94,9 @@ class RangeLoop {
 
 }  // namespace detail
 
-/// The values lo, lo + step, ... below hi (above it for a negative step), as Python's range. A step of 0 is an
-/// error of the kernel where it is a number of the host's; where it is traced there are no values then.
-/// Bounds and step are evaluated once; assigning the loop's variable does not change the course of the loop.
+/// The values lo, lo + step, ... below hi (above it for a negative step), as Python's range. A step of 0 is an error of
+/// the kernel if it is a number of the host's; a traced step of 0 gives no values. Bounds and step are evaluated once;
+/// assigning the loop's variable does not change the course of the loop.
 template <IntegerScalar T>
 class Range {
  public:
@@ -118,7 +119,7 @@ class Range {
 };
 
 namespace detail {
-// The type of a range: that of its traced bounds; int for host numbers alone.
+// The type of a range is that of its traced bounds, or int if all are host numbers.
 template <class T>
 struct IntegerOf {
   using type = void;
@@ -150,7 +151,7 @@ tracing::Id bound(const A& a, Loc loc) {
 }
 }  // namespace detail
 
-/// `for (auto i : range(n)) {..}`: a loop of the kernel. A native `for` is unrolled while the kernel is traced.
+/// A loop of the kernel: `for (auto i : range(n)) {..}`. A native `for` is unrolled while the kernel is traced.
 template <class H, class T = typename detail::RangeType<H>::type>
 Range<T> range(const H& hi, Loc loc = Loc::here()) {
   return {In<T>(0, loc).id, detail::bound<T>(hi, loc), In<T>(1, loc).id, loc};
@@ -166,14 +167,14 @@ Range<T> range(const L& lo, const H& hi, const S& step, Loc loc = Loc::here()) {
 
 /// Leaves the innermost traced loop.
 void Break(Loc loc = Loc::here());
-/// Goes on with the next iteration of the innermost traced loop. (A native `continue` inside a traced block merely
+/// Continues with the next iteration of the innermost traced loop. (A native `continue` inside a traced block merely
 /// ends the block and cannot be noticed.)
 void Continue(Loc loc = Loc::here());
-/// Ends this thread's run of the kernel, from inside inlined functions too.
+/// Ends this thread's run of the kernel, even from inside inlined functions.
 void Return(Loc loc = Loc::here());
 
-/// If without macros: if_(c, [&] {..}).elif_(d, [&] {..}).else_([&] {..}). `elif_` takes a function that computes its
-/// condition, which runs only where the earlier ones are false.
+/// The chain of an If without macros: if_(c, [&] {..}).elif_(d, [&] {..}).else_([&] {..}). `elif_` takes a function
+/// that computes its condition, which runs only if the earlier conditions are false.
 class IfChain {
  public:
   template <class C, class F>
@@ -227,13 +228,13 @@ class HostIfChain {
 };
 }  // namespace detail
 
-/// The same on the host: the branch that holds is run. So a template that is written with if_ also runs there.
+/// Runs the branch that holds, on the host, so that a template written with if_ also runs there.
 template <class F>
 detail::HostIfChain if_(std::same_as<bool> auto condition, F body) {
   if (condition) body();
   return detail::HostIfChain(condition);
 }
-/// While without macros; both are functions without arguments, run once by the trace.
+/// A While without macros; condition and body are functions without arguments, which the trace runs once.
 template <class C, class F>
 void while_(C condition, F body, Loc loc = Loc::here()) {
   detail::Block block(detail::Block::Kind::while_, loc);
@@ -255,10 +256,10 @@ void while_(C condition, F body, Loc loc = Loc::here()) {
        WEFT_CAT(weft_block_, id).next();)                                                                      \
     if (WEFT_CAT(weft_block_, id).enter([&] { return ::weft::detail::condition(__VA_ARGS__); }))
 
-/// If (c) {..} ElseIf (d) {..} Else {..}: branches of the kernel. Conditions are evaluated in order, each only where
-/// those before it are false. An Else goes with the If that `else` would go with.
+/// Branches of the kernel: If (c) {..} ElseIf (d) {..} Else {..}. Conditions are evaluated in order, each only if those
+/// before it are false. An Else belongs to the If to which a native `else` would.
 #define If(...) WEFT_IF_(__COUNTER__, __VA_ARGS__)
 #define Else else WEFT_BLOCK_(__COUNTER__, else_)
 #define ElseIf(...) else WEFT_BLOCK_(__COUNTER__, else_if) If (__VA_ARGS__)
-/// While (c) {..}: a loop of the kernel; the condition is evaluated before each iteration.
+/// A loop of the kernel: While (c) {..}. The condition is evaluated before each iteration.
 #define While(...) WEFT_BLOCK_(__COUNTER__, while_, [&] { return ::weft::detail::condition(__VA_ARGS__); })

@@ -6,15 +6,15 @@
 namespace weft {
 
 namespace detail {
-/// Each real one of the scalars becomes one through which no gradient passes.
+/// Replaces each real scalar by one through which no gradient passes.
 void detach(tracing::Id* ids, int count, Loc loc);
 }  // namespace detail
 
-/// The value of x as a constant: reverse mode carries no gradient through it. `detach(x * x) * x` has the derivative
-/// x^2.
+/// Makes the value of x a constant, through which reverse mode carries no gradient. `detach(x * x) * x` has the
+/// derivative x^2.
 ///
 /// Takes a value of any face and type: scalars, vectors, matrices, quaternions, structs, elements of arrays. Integers
-/// and booleans carry no gradient anyway. A host value comes back as it is.
+/// and booleans never carry a gradient. A host value is returned unchanged.
 /// Cost: none.
 template <class A>
 auto detach(const A& x, [[maybe_unused]] Loc loc = Loc::here()) {

@@ -1,4 +1,4 @@
-// The two faces of a type as one: templates that run on the host and in a kernel are written with these.
+// Tools for templates that run both on the host and in a kernel, by joining the two faces of a type.
 #pragma once
 #include "../types/functions.h"
 #include "../types/names.h"
@@ -9,8 +9,8 @@ namespace weft {
 
 namespace detail {
 
-/// The host type behind a value of any face, and whether it is traced: Var<T> is the traced face of T; any other type
-/// is its own host type.
+/// The host type of a value of any face, and whether the value is traced: Var<T> is the traced face of T; any other
+/// type is its own host type.
 template <class A>
 struct FaceTraits {
   using host = A;
@@ -33,7 +33,7 @@ template <class... A>
 inline constexpr bool any_traced = (detail::FaceTraits<std::remove_cvref_t<A>>::traced || ...);
 template <bool Traced, class T>
 using Face = std::conditional_t<Traced, Var<T>, T>;
-/// The face of T that goes with S: FaceLike<Var<float>, int> is Int, FaceLike<float, int> is int.
+/// The face of T that belongs to the face of S: FaceLike<Var<float>, int> is Int, FaceLike<float, int> is int.
 template <class S, class T>
 using FaceLike = Face<any_traced<S>, T>;
 
@@ -48,7 +48,7 @@ using QuatOf = FaceLike<S, quaternion<HostOf<S>>>;
 template <class S>
 using TransformOf = FaceLike<S, transformation<HostOf<S>>>;
 
-/// The scalar type of which a value of any face consists.
+/// The scalar type of the parts of a value of any face.
 template <class A>
 using ElementOf = typename Flat<HostOf<A>>::scalar;
 
@@ -75,7 +75,7 @@ template <class T>
 inline constexpr bool is_transformation<transformation<T>> = true;
 }  // namespace detail
 
-/// A scalar, vector (of N components), matrix (R by C), quaternion or transform of either face.
+/// A type of either face: a scalar, a vector (of N components), a matrix (R by C), a quaternion or a transform.
 template <class A>
 concept ScalarLike = Scalar<HostOf<A>>;
 template <class A, int N = 0>
@@ -91,7 +91,8 @@ concept TransformLike = detail::is_transformation<HostOf<A>>;
 
 namespace detail {
 
-/// A host number adapts to the operands beside it, and so does a choice of two; all else decides the element type.
+/// A host number adapts to the operands beside it, and so does a choice of two; all other operands decide the element
+/// type.
 template <class A>
 inline constexpr bool is_literal = Scalar<A>;
 template <class A>
@@ -174,15 +175,15 @@ Var<T> value_of(const Var<T>& v, Loc loc) {
 }
 }  // namespace detail
 
-/// A value of any face as one of the face of S: a host value becomes a constant of the trace, an element of an array is
-/// read (once, whole), a host number takes the scalar type of S. S comes from ScalarFaceOf, which refuses operands of
-/// different element types; here such a one is converted, so that the refusal stays the only message. A host value that
-/// fits already is passed through by reference.
+/// Converts a value of any face to the face of S: a host value becomes a constant of the trace, an element of an array
+/// is read (once, whole), a host number takes the scalar type of S. S comes from ScalarFaceOf, which refuses operands
+/// of different element types; this function converts such an operand, so that the refusal stays the only message. A
+/// host value that fits already is passed through by reference.
 template <class S, class A>
 decltype(auto) lift(const A& a, [[maybe_unused]] Loc loc = Loc::here()) {
   using Host = typename detail::Rebound<HostOf<A>, HostOf<S>>::type;
   using To = FaceLike<S, Host>;
-  if constexpr (std::is_base_of_v<To, A> && any_traced<S>)  // an A, or a choice of host numbers of its type
+  if constexpr (std::is_base_of_v<To, A> && any_traced<S>)  // A itself, or a choice of host numbers of its type
     return To(detail::value_of<Host>(a, loc));
   else if constexpr (any_traced<S> && detail::is_choice<A>)
     return To(static_cast<const detail::HostChoiceBase<HostOf<A>>&>(a), loc);
@@ -197,13 +198,13 @@ decltype(auto) lift(const A& a, [[maybe_unused]] Loc loc = Loc::here()) {
 }
 
 namespace detail {
-/// Stands first in each public function that is written over a scalar face S. When S is traced, all that is recorded
-/// while it lives carries the caller's line, and so do errors.
+/// The first statement of each public function that is written over a scalar face S. If S is traced, the operations
+/// recorded while it lives carry the caller's line, and so do errors.
 template <class S>
 class CallSite {
  public:
   explicit CallSite(Loc) {}
-  ~CallSite() {}  // not trivial: an unused object is meant
+  ~CallSite() {}  // not trivial, so that compilers do not warn of an unused object
 };
 template <class T>
 class CallSite<Var<T>> {
@@ -225,7 +226,7 @@ requires(any_traced<A>&& ScalarLike<A>) Var<T> cast(const A& a, Loc loc = Loc::h
 }
 
 namespace detail {
-/// lo, lo + step, ... on the host; the meaning is that of Range.
+/// The values lo, lo + step, ... on the host, with the meaning of Range.
 template <IntegerScalar T>
 class HostRange {
  public:
@@ -257,7 +258,7 @@ class HostRange {
 };
 }  // namespace detail
 
-/// range(...) for templates that run on both faces: a loop of the kernel when S is traced, a native one when it is not.
+/// A range(...) for templates that run on both faces: a loop of the kernel if S is traced, otherwise a native one.
 template <class S, class... B>
 auto range_of(const B&... bounds) {
   if constexpr (any_traced<S>) {
@@ -274,9 +275,9 @@ auto range_of(const B&... bounds) {
   }
 }
 
-/// while_(condition, body) for templates that run on both faces. (The type of the condition could not decide: a loop of
-/// a kernel may have a host condition, `while_([] { return true; }, ..)` with Break().) Break, Continue and Return
-/// belong to kernels: a template for both faces puts what ends its loop into the condition.
+/// A while_(condition, body) for templates that run on both faces. (The type of the condition could not decide, as a
+/// loop of a kernel may have a host condition: `while_([] { return true; }, ..)` with Break().) Break, Continue and
+/// Return belong to kernels: a template for both faces ends its loop by the condition.
 template <class S, class C, class F>
 void while_of(C condition, F body, [[maybe_unused]] Loc loc = Loc::here()) {
   if constexpr (any_traced<S>)

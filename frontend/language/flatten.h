@@ -1,4 +1,5 @@
-// Values of any type as a row of scalars: how structs and std::array pass through memory, parameters and operators.
+// Converts values of any type to rows of scalars, as which structs and std::array pass memory, parameters and
+// operators.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -8,23 +9,24 @@
 
 namespace weft::detail {
 
-/// Read and write the scalars of one element; equal ones side by side take accesses as wide as four.
+/// These read and write the scalars of one element; equal ones side by side take accesses as wide as four.
 void load_leaves(const tracing::Address& from, std::span<const Leaf> leaves, tracing::Id* out, Loc loc);
 void store_leaves(const tracing::Address& to, std::span<const Leaf> leaves, const tracing::Id* values, Loc loc);
-/// The same of a value that is made of variables: at once where they are parts of an element.
+/// These read and write a value that is made of variables, in one access if the variables are parts of an element.
 void read_slots(const tracing::Slot* const* slots, std::span<const Leaf> leaves, tracing::Id* out, Loc loc);
 void assign_slots(tracing::Slot* const* slots, std::span<const Leaf> leaves, const tracing::Id* values, Loc loc);
 /// The scalars of a host value.
 void leaf_constants(const void* value, std::span<const Leaf> leaves, tracing::Id* out, Loc loc);
 void select_leaves(tracing::Id condition, const tracing::Id* a, const tracing::Id* b, int count, tracing::Id* out,
                    Loc loc);
-/// Element `index` of the `n` of a std::array there; out of range: the nearest, which debug mode does not take.
+/// The address of element `index` of the `n` of a std::array. An index out of range takes the nearest element, except
+/// in debug mode.
 tracing::Address array_element_at(const tracing::Address& at, tracing::Id index, std::uint32_t element_bytes,
                                   std::size_t n, Loc loc);
 
-/// "Particle": the last part of a type as the compiler prints it (pretty_type).
+/// The last part of a type as the compiler prints it (pretty_type): "Particle".
 std::string struct_name(const char* pretty);
-/// "mass": the last name in a compiler's description of field k (pretty_field_of); "field 3" where it gives none.
+/// The last name in a compiler's description of field k (pretty_field_of): "mass"; "field 3" if there is none.
 std::string field_name(const char* pretty, int k);
 template <class T, int K>
 std::string struct_field_name() {
@@ -34,8 +36,8 @@ std::string struct_field_name() {
     return field_name(pretty_field_of<T, K>(), K);
 }
 
-/// The scalars of a traced value, Layout<T>::count of them, and back. What passes values on (calls of functions, shared
-/// memory, atomic operations) needs no more of a type than these.
+/// The scalars of a traced value, Layout<T>::count of them, and back. Code that passes values on (calls of functions,
+/// shared memory, atomic operations) needs to know no more of a type.
 template <class T>
 const tracing::Id* ids_of(const In<T>& v) {
   if constexpr (Scalar<T>)

@@ -10,7 +10,7 @@ namespace detail {
 template <int R, int C, class T, class U>
 inline constexpr bool same_shape<mat<R, C, T>, mat<R, C, U>> = !std::is_same_v<T, U>;
 
-/// a * b of two matrices whose numbers of columns and rows agree.
+/// The product a * b of two matrices whose numbers of columns and rows agree.
 template <int R, int K, int C, class T>
 Var<mat<R, C, T>> product(const In<mat<R, K, T>>& a, const In<mat<K, C, T>>& b, Loc loc) {
   tracing::Id out[R * C];
@@ -18,7 +18,7 @@ Var<mat<R, C, T>> product(const In<mat<R, K, T>>& a, const In<mat<K, C, T>>& b, 
   return Var<mat<R, C, T>>(out, FromId{});
 }
 
-/// The operators of Var<mat>. Products are by the rules of matrices, not element by element.
+/// The operators of Var<mat>. Products follow the rules of matrices, not element by element.
 template <int R, int C, class T>
 struct PackOps<mat<R, C, T>> {
   using X = mat<R, C, T>;
@@ -38,13 +38,13 @@ struct PackOps<mat<R, C, T>> {
     tracing::matmul(a.id, v.id, R, C, 1, r, v.loc);
     return Var<vec<R, T>>(r, FromId{});
   }
-  /// The vector as a row.
+  /// The product with a vector as a row.
   friend Var<vec<C, T>> operator*(In<vec<R, T>> v, I a) {
     tracing::Id r[C];
     tracing::matmul(v.id, a.id, 1, R, C, r, a.loc);
     return Var<vec<C, T>>(r, FromId{});
   }
-  // The left factor is converted, which gives the line; the right one tells its type.
+  // The conversion of the left factor brings the line; the right one tells its type.
   template <class B>
   requires MatLike<B, C> && std::is_same_v<ElementOf<B>, T>
   friend auto operator*(I a, const B& b) {
@@ -67,11 +67,11 @@ struct VarParts<mat<R, C, T>> {
   Var<T> m[R * C];
 
   VarParts() = default;
-  /// All elements equal.
+  /// A matrix with all elements equal.
   explicit VarParts(In<T> all) {
     for (Var<T>& e : m) e = Var<T>(all.id, FromId{});
   }
-  /// R * C elements, row by row.
+  /// A matrix of R * C elements, given row by row.
   template <class... A>
   requires(sizeof...(A) > 1 && (ScalarLike<A> && ...)) VarParts(const A&... parts)
       : VarParts(Gathered<R * C, T>(parts...).id, FromId{}) {}
@@ -82,8 +82,8 @@ struct VarParts<mat<R, C, T>> {
     return Var<mat<R, C, T>>(mat<R, C, T>::identity(), loc);
   }
 
-  /// Row i, column j. Traced indices name the nearest element where they are out of range; of a variable they cost a
-  /// select for each element.
+  /// The element in row i, column j. A traced index out of range names the nearest element; in a variable, a traced
+  /// index costs a select for each element.
   template <class I, class J>
   Var<T>& operator()(const I& i, const J& j, Loc loc = Loc::here()) & {
     return element(*this, i, j, loc);
@@ -97,7 +97,7 @@ struct VarParts<mat<R, C, T>> {
     return element(*this, i, j, loc);
   }
 
-  /// Row i and column j, to read and to assign: parts of the matrix.
+  /// These give row i and column j, to read and to assign, as parts of the matrix.
   template <class I>
   Var<vec<C, T>>& row(const I& i, Loc loc = Loc::here()) & {
     return row_of(*this, i, loc);
@@ -148,7 +148,7 @@ struct VarParts<mat<R, C, T>> {
     else
       return TracedIndex(i, loc);
   }
-  /// The element of `a`, which is const only where the caller makes it so.
+  /// The element of `a`, which is const only if the caller makes it so.
   template <class I, class J>
   static Var<T>& element(const VarParts& a, const I& i, const J& j, Loc loc) {
     Var<T>* m = const_cast<VarParts&>(a).m;

@@ -1,14 +1,15 @@
-// Gradients by formula for functions of the library whose code has none: it works on bits, or it iterates.
+// Gradients by formula for functions of the library whose code has no useful one, because it works on bits or iterates.
 #pragma once
 #include "detach.h"
 
 namespace weft::lib {
 
-/// Is this a trace for an adjoint? In others a formula would be traced for nothing.
+/// Whether this trace is for an adjoint. In other traces a formula would be useless.
 bool tracing_adjoint();
 
-/// `value` with the gradient of `like`, which is finite. Bit by bit the value, a zero's sign included: -0 is added.
-/// Not a func() with grad(): its gradient function would compute again what the value shares with the formula.
+/// The value of `value` with the gradient of `like`, which is finite. Because -0 is added, the bits of the value stay,
+/// even a zero's sign. A func() with grad() would not do: its gradient function would compute the terms that value and
+/// formula share a second time.
 template <class S>
 S with_gradient_of(const S& value, const S& like) {
   if constexpr (any_traced<S>)
@@ -17,7 +18,7 @@ S with_gradient_of(const S& value, const S& like) {
     return value;
 }
 
-/// f(x) with the slope slope(x, f(x)). 0 is chosen where x or the slope is not finite.
+/// The value f(x) with the slope slope(x, f(x)). The slope is 0 if x or the slope is not finite.
 template <class S, class F, class Slope>
 S with_slope(const S& x, F f, Slope slope) {
   if constexpr (any_traced<S>) {

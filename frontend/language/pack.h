@@ -1,5 +1,5 @@
-// Traced packs: what vectors, matrices, quaternions and transforms have in common. A pack is a fixed number of scalars
-// of one type.
+// Traced packs: the common part of vectors, matrices, quaternions and transforms, which are fixed numbers of scalars of
+// one type.
 #pragma once
 #include <cstring>
 #include <utility>
@@ -15,17 +15,17 @@ concept Pack = !Scalar<X> && !std::is_const_v<X> && requires {
   Flat<X>::count;
 };
 
-/// What each type of pack adds: the parts and constructors of Var<X>, and its operators.
+/// The part that each type of pack adds: the parts and constructors of Var<X>, and its operators.
 template <class X>
 struct VarParts;
 template <class X>
 struct PackOps;
 
-/// The same pack of another scalar type.
+/// A pair of packs of one shape, whose scalar types may differ.
 template <class X, class Y>
 inline constexpr bool same_shape = false;
 
-/// A host index of a component. Errors: Error(invalid_kernel) where it is checked against the number of components.
+/// A host index of a component. Errors: Error(invalid_kernel) when the check against the number of components fails.
 class HostIndex {
  public:
   template <IntegerScalar T>
@@ -37,12 +37,12 @@ class HostIndex {
   Loc loc_;
 };
 
-/// A traced index of a component; one out of range means the nearest component.
+/// A traced index of a component; an index out of range means the nearest component.
 class TracedIndex {
  public:
   template <IntegerScalar T>
   TracedIndex(const Var<T>& v, Loc loc = Loc::here()) : id(v.read(loc)), loc(loc) {}
-  /// A host number that is known to be in range.
+  /// Takes a host number that is known to be in range.
   TracedIndex(int value, Loc loc, FromId) : id(tracing::literal_int(ir::Type::i32, value, loc)), loc(loc) {}
 
   tracing::Id id;
@@ -80,7 +80,7 @@ class Var<X> : public detail::VarParts<X>, public detail::PackOps<X> {
   using host = X;
   using Parts::Parts;
 
-  /// Zero.
+  /// The pack of zeros.
   Var() = default;
   Var(const Var& v) : Parts(In<X>(v, Loc{}).id, detail::FromId{}) {}
   /// Another name for an element; its parts name parts of it.
@@ -91,7 +91,7 @@ class Var<X> : public detail::VarParts<X>, public detail::PackOps<X> {
   requires detail::same_shape<X, Y>
   explicit Var(const Var<Y>& v, Loc loc = Loc::here()) : Parts(convert(In<Y>(v, loc).id, loc).id, detail::FromId{}) {}
 
-  /// Only of a variable: what an expression gives is lost when it is assigned.
+  /// Only a variable can be assigned: an assignment to the result of an expression would be lost.
   Var& operator=(const Var& v) & { return assign(In<X>(v, Loc{})); }
   template <class A>
   requires(!std::is_same_v<A, Var>) Var& operator=(const A& v) & {
@@ -130,14 +130,14 @@ class Var<X> : public detail::VarParts<X>, public detail::PackOps<X> {
 
 namespace detail {
 
-/// The same operation on each scalar of two packs.
+/// Applies one operation to each scalar of two packs.
 template <class X>
 Var<X> each(ir::Op op, const tracing::Id* a, const tracing::Id* b, Loc loc) {
   tracing::Id r[Flat<X>::count];
   tracing::each(op, a, 1, b, 1, Flat<X>::count, r, loc);
   return Var<X>(r, FromId{});
 }
-/// ... of a pack and one scalar.
+/// Applies one operation to each scalar of a pack and one scalar.
 template <class X>
 Var<X> each_by_scalar(ir::Op op, const tracing::Id* a, tracing::Id s, Loc loc) {
   tracing::Id r[Flat<X>::count];
@@ -163,7 +163,7 @@ Var<X> each_select(const tracing::Id* c, int step, const tracing::Id* a, const t
   return Var<X>(r, FromId{});
 }
 
-// Operators of packs, as friends of PackOps<X>: V is Var<X>, I is In<X>, S is In of the scalar.
+// Declares operators of packs as friends of PackOps<X>: V is Var<X>, I is In<X>, S is In of the scalar.
 #define WEFT_PACK_UPDATE(symbol, op, B, constraint, ids, step)             \
   friend V& operator symbol##=(V& a, B b) requires(constraint) {           \
     a.update(ir::Op::op, ids, step, b.loc);                                \
@@ -185,7 +185,7 @@ Var<X> each_select(const tracing::Id* c, int step, const tracing::Id* a, const t
   friend V operator symbol(S s, I a) requires(constraint) {          \
     return detail::scalar_by_each<X>(ir::Op::op, s.id, a.id, a.loc); \
   }
-/// What every pack has.
+/// Declares the operators that every pack has.
 #define WEFT_PACK_COMMON                                                                                            \
   /** True where all scalars are equal. */                                                                          \
   friend ScalarOps<bool>::needs_If_While_or_select operator==(I a, I b) {                                           \
@@ -198,7 +198,7 @@ Var<X> each_select(const tracing::Id* c, int step, const tracing::Id* a, const t
 
 }  // namespace detail
 
-/// select(c, vec3{..}, vec3{..}): host values in both branches.
+/// The choice between two packs of the host: select(c, vec3{..}, vec3{..}).
 template <detail::Pack X>
 Var<X> select(In<bool> c, const X& a, const X& b) {
   return select(c, Var<X>(a, c.loc), Var<X>(b, c.loc));

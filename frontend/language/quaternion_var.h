@@ -26,7 +26,7 @@ struct PackOps<quaternion<T>> {
   WEFT_PACK_BY_SCALAR(/, div, true)
   WEFT_SCALAR_BY_PACK(*, mul, true)
   friend V operator-(I a) { return detail::each<X>(ir::Op::neg, a.id, a.loc); }
-  /// The product of Hamilton: the rotation b, then a.
+  /// The Hamilton product: the rotation b, then a.
   friend V operator*(I a, I b) {
     tracing::CallPlace place(b.loc);
     return detail::hamilton(V(a.id, FromId{}), V(b.id, FromId{}));
@@ -38,14 +38,14 @@ struct PackOps<quaternion<T>> {
   }
 };
 
-/// x, y, z, w; like a vector of four, but for its operators.
+/// The parts x, y, z, w, like those of a vector of four, except for the operators.
 template <class T>
 struct VarParts<quaternion<T>> : VecInit<4, T> {
   using VecInit<4, T>::VecInit;
   using Parts = Components<4, Var<T>>;
 
   VarParts() = default;
-  /// From the vector part and the real part.
+  /// A quaternion from its vector part and its real part.
   VarParts(In<vec<3, T>> v, In<T> w)
       : VecInit<4, T>(Gathered<4, T>(Var<vec<3, T>>(v.id, FromId{}), Var<T>(w.id, FromId{})).id, FromId{}) {}
   Var<T>& operator[](HostIndex i) & { return part(i.in(4)); }
@@ -62,7 +62,7 @@ struct PackOps<transformation<T>> {
   using I = In<X>;
 
   WEFT_PACK_COMMON
-  /// First b, then a.
+  /// The transform b, then a.
   friend V operator*(I a, I b) {
     tracing::CallPlace place(b.loc);
     return detail::composed(V(a.id, FromId{}), V(b.id, FromId{}));

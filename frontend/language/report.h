@@ -1,4 +1,4 @@
-// print() and assert_(): what kernels tell the host.
+// Messages of kernels to the host: print() and assert_().
 #pragma once
 #include <string_view>
 
@@ -14,7 +14,7 @@ concept Printable = Record<T> || requires {
   {Flat<T>::count};
 };
 
-/// A matrix has rows; everything else that is made of scalars is a list of them.
+/// The number of columns of a matrix, which messages show row by row; 1 for all other values, which are one list.
 template <class T>
 inline constexpr int kColumns = 1;
 template <int R, int C, class T>
@@ -82,12 +82,12 @@ void record_assertion(tracing::Id condition, std::span<Item> items, Loc loc);
 }  // namespace detail
 
 /// Prints a line: texts, scalars, vectors, matrices, structs, separated by blanks. Floats take the fewest digits that
-/// tell them from their neighbours, vectors are "[1, 2, 3]", matrices "[[1, 2], [3, 4]]", structs
-/// "Ball(center=[1, 2, 3], radius=0.5)".
+/// tell them from their neighbours, vectors are "[1, 2, 3]", matrices "[[1, 2], [3, 4]]", structs "Ball(center=[1, 2,
+/// 3], radius=0.5)".
 ///
-/// The host shows the lines when something next waits for the launch (reading an array, synchronize()), by launch,
-/// then by thread, then in the order in which the thread printed them; see set_print_sink(). What does not fit into the
-/// buffer of the stream is counted, and the host says how many lines of which kernel were lost; see set_report_bytes().
+/// The host shows the lines at the next wait for the launch (reading an array, synchronize()), ordered by launch, by
+/// thread, and as the thread printed them; see set_print_sink(). Lines that do not fit into the buffer of the stream
+/// are counted, and the host says how many lines of which kernel were lost; see set_report_bytes().
 /// Cost: a few words of memory traffic and one atomic addition a call.
 template <class... A>
 void print(detail::Item first, const A&... rest) {
@@ -97,11 +97,10 @@ void print(detail::Item first, const A&... rest) {
 }
 inline void print(Loc loc = Loc::here()) { detail::record_print({}, loc); }
 
-/// Ends the thread where the condition is false, and makes the call that next waits for the launch throw
-/// Error(kernel_fault) with the kernel, the line, the thread, and `items` in the form of print(). Always checked.
-/// Of several failures the one of the first launch and its lowest thread is thrown; it says how many others there were.
-/// In the condition of a While the thread goes on, as there is no way out: its While loops end before their next
-/// iteration, and then the thread.
+/// Ends the thread if the condition is false, and makes the next wait for the launch throw Error(kernel_fault) with the
+/// kernel, the line, the thread, and `items` in the form of print(). Always checked. Of several failures, the one of
+/// the first launch and its lowest thread is thrown, with the number of the others. In the condition of a While the
+/// thread continues, as it cannot return there: its While loops end before their next iteration, and then the thread.
 /// Cost: a comparison and a branch.
 template <class... A>
 void assert_(In<bool> condition, const A&... items) {

@@ -11,11 +11,11 @@ inline constexpr bool is_std_array = false;
 template <class T, std::size_t N>
 inline constexpr bool is_std_array<std::array<T, N>> = true;
 
-/// Values that are made of others: structs and std::arrays.
+/// A type of values that are made of others: structs and std::arrays.
 template <class T>
 concept Record = is_std_array<T> || Struct<T>;
 
-/// The face of a struct; nothing for one that was refused.
+/// The face of a struct that was refused: it has no fields.
 struct NoFields {};
 template <class T, template <class> class F, bool = (FieldTypes<T>::count > 0)>
 struct FaceIfKnown {
@@ -28,7 +28,7 @@ struct FaceIfKnown<T, F, true> {
 template <class T, template <class> class F>
 using FieldsOf = typename FaceIfKnown<T, F>::type;
 
-/// What holds the parts of a traced record.
+/// The holder of the parts of a traced record.
 template <class T>
 struct PartsOf {
   using type = Var<T>;
@@ -38,7 +38,7 @@ struct PartsOf<T> {
   using type = FieldsOf<T, Var>;
 };
 
-/// Is there a value for each field?
+/// Whether there is a value for each field.
 template <class... A, class... F>
 constexpr bool converts_to(Types<F...>) {
   if constexpr (sizeof...(A) == sizeof...(F))
@@ -74,8 +74,8 @@ struct Slots {
 template <class T>
 requires detail::Record<T>
 class In<T> {
-  // Asked where one is made, not of the class: what has to do with T, as a kernel's type, may be asked whether it can
-  // be compared (libc++ asks that of a vector's elements), which is no use of it.
+  // The assertion is made where an object is made, not for the class: code that merely has to do with T, as a kernel's
+  // type, may be asked whether T can be compared (libc++ asks that of a vector's elements), which is no use of it.
   static void needs_values() {
     static_assert(!detail::Layout<T>::holds_arrays,
                   "weft: a struct that holds arrays is not assigned, compared or chosen as a whole in a kernel: arrays "
@@ -133,7 +133,7 @@ class Var<T> : public detail::FieldsOf<T, Var>, public detail::RecordOps<T> {
  public:
   using host = T;
 
-  /// Fields are zero, or what the struct's own initialisers say.
+  /// The fields are zero, or have the values of the struct's own initialisers.
   Var() = default;
   Var(const Var& v) requires(!L::holds_arrays) : Var(In<T>(v, Loc{}).id, detail::FromId{}) {}
   Var(const Var& v) requires L::holds_arrays : Fields(v) {}
@@ -141,7 +141,7 @@ class Var<T> : public detail::FieldsOf<T, Var>, public detail::RecordOps<T> {
   explicit Var(const tracing::Named& named) : Var(named, Types(), std::make_index_sequence<Types::count>()) {}
   Var(const Fields& f) : Fields(f) {}
   Var(const T& v, Loc loc = Loc::here()) : Var(In<T>(v, loc).id, detail::FromId{}) {}
-  /// One value a field, in order.
+  /// Takes one value a field, in order.
   template <class... A>
   requires(sizeof...(A) > 1 && detail::converts_to<A...>(Types())) Var(const A&... values) : Var(Types(), values...) {}
   Var(const tracing::Id* ids, detail::FromId) : Var(ids, Types(), std::make_index_sequence<Types::count>()) {}
@@ -174,8 +174,9 @@ class Var<T> : public detail::FieldsOf<T, Var>, public detail::RecordOps<T> {
   }
 };
 
-/// A traced std::array: a fixed number of variables. An index out of range names the nearest of them where it is traced
-/// (in debug mode such an access to memory is reported); of a variable it costs one select an element and scalar.
+/// A traced std::array: a fixed number of variables. A traced index out of range names the nearest variable (in debug
+/// mode such an access to memory is reported); in a variable, a traced index costs one select for each element and
+/// scalar.
 template <class T, std::size_t N>
 class Var<std::array<T, N>> : public detail::RecordOps<std::array<T, N>> {
   using L = detail::Layout<T>;
@@ -183,10 +184,10 @@ class Var<std::array<T, N>> : public detail::RecordOps<std::array<T, N>> {
  public:
   using host = std::array<T, N>;
 
-  /// Zero.
+  /// The array of zeros.
   Var() : elements_{} {}
   Var(const Var& v) : Var(In<host>(v, Loc{}).id, detail::FromId{}) {}
-  /// Another name for an element; what it holds is named when it is asked for.
+  /// Another name for an element; its parts are named when they are asked for.
   explicit Var(const tracing::Named& named) : named_(named), none_() {}
   Var(const host& v, Loc loc = Loc::here()) : Var(In<host>(v, loc).id, detail::FromId{}) {}
   Var(const tracing::Id* ids, detail::FromId) : Var(ids, std::make_index_sequence<N>()) {}
@@ -224,7 +225,7 @@ class Var<std::array<T, N>> : public detail::RecordOps<std::array<T, N>> {
     return *this;
   }
   tracing::Named name_of(std::size_t i) const { return named_.part(i * L::size, i * L::count); }
-  /// Element i of `a`, which is const only where the caller makes it so.
+  /// Element i of `a`, which is const only if the caller makes it so.
   static Var<T>& element(const Var& a, int i) {
     if (a.named_.target) return detail::variable_of<T>(a.name_of(std::size_t(i)));
     return const_cast<Var&>(a).elements_[i];
@@ -246,7 +247,7 @@ class Var<std::array<T, N>> : public detail::RecordOps<std::array<T, N>> {
   }
 
   tracing::Named named_;
-  Var<T>* made_ = nullptr;  ///< of an element: those of its elements that were asked for one after the other
+  Var<T>* made_ = nullptr;  ///< of an element: its elements that were asked for, one after the other
   union {
     Var<T> elements_[N];
     char none_;  ///< of an element

@@ -43,14 +43,14 @@ struct PackOps<vec<N, T>> {
   friend V operator-(I a) requires NumericScalar<T> { return detail::each<X>(ir::Op::neg, a.id, a.loc); }
   friend V operator~(I a) requires IntegerScalar<T> { return detail::each<X>(ir::Op::bit_not, a.id, a.loc); }
   friend V operator!(I a) requires std::is_same_v<T, bool> { return detail::each<X>(ir::Op::bit_not, a.id, a.loc); }
-  /// Component by component.
+  /// Chooses component by component.
   friend V select(In<vec<N, bool>> c, I a, I b) { return detail::each_select<X>(c.id, 1, a.id, b.id, c.loc); }
 };
 
 template <std::size_t, class A>
 using Each = A;
 
-/// The constructor from N numbers: no template, so that each operand brings the line on which it stands.
+/// The constructor from N numbers. It is no template, so each operand brings the line on which it stands.
 template <int N, class T, class I = std::make_index_sequence<std::size_t(N)>>
 struct VecInit;
 template <int N, class T, std::size_t... I>
@@ -98,16 +98,16 @@ struct VarParts<vec<N, T>> : VecInit<N, T> {
   using VecInit<N, T>::VecInit;
 
   VarParts() = default;
-  /// All components equal.
+  /// A vector with all components equal.
   explicit VarParts(In<T> all) : VecInit<N, T>(Repeated(all.id).id, FromId{}) {}
-  /// From as many numbers and shorter vectors as fill it: Vec4(v, 1) of a Vec3 v.
+  /// A vector of as many numbers and shorter vectors as fill it: Vec4(v, 1) of a Vec3 v.
   template <class... A>
   requires(sizeof...(A) > 1 && ((ScalarLike<A> || VecLike<A>)&&...) &&
            !(sizeof...(A) == N && (std::is_convertible_v<const A&, In<T>> && ...))) VarParts(const A&... parts)
       : VecInit<N, T>(Gathered<N, T>(parts...).id, FromId{}) {}
 
-  /// Component i. A traced index names the nearest component where it is out of range; of a variable it costs a select
-  /// for each.
+  /// Component i. A traced index out of range names the nearest component; in a variable, a traced index costs a select
+  /// for each component.
   Var<T>& operator[](HostIndex i) & { return part(i.in(N)); }
   const Var<T>& operator[](HostIndex i) const& { return part(i.in(N)); }
   Var<T> operator[](HostIndex i) && { return part(i.in(N)); }
@@ -134,13 +134,13 @@ struct VarParts<vec<N, T>> : VecInit<N, T> {
 
 }  // namespace detail
 
-/// select(c, vec3{..}, vec3{..}) component by component: host vectors in both branches.
+/// The choice component by component between two vectors of the host: select(c, vec3{..}, vec3{..}).
 template <int N, class T>
 Var<vec<N, T>> select(std::type_identity_t<In<vec<N, bool>>> c, const vec<N, T>& a, const vec<N, T>& b) {
   return select(Var<vec<N, bool>>(c.id, detail::FromId{}), Var<vec<N, T>>(a, c.loc), Var<vec<N, T>>(b, c.loc));
 }
 
-// A host vector and a traced number: no class of the host's names the traced operators.
+// These operators take a host vector and a traced number, because no class of the host names the traced operators.
 #define WEFT_HOST_VEC_BY_VAR(symbol)                                    \
   template <int N, class T>                                             \
   Var<vec<N, T>> operator symbol(const vec<N, T>& a, const Var<T>& s) { \

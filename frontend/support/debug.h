@@ -1,15 +1,15 @@
-// Debug mode: what kernels check while they run, and how it is asked for.
+// Debug mode: the checks that kernels make while they run, and the switch for them.
 #pragma once
 
 namespace weft {
 
-/// What a kernel checks while it runs. A failed check skips what it guards, ends the thread, and is thrown as
-/// Error(kernel_fault) by the call that next waits for the launch (docs/language.md).
-/// Cost: a comparison and a branch for each check; nothing where a check is off.
+/// The checks that a kernel makes while it runs. A failed check skips the operation that it guards, ends the thread,
+/// and is thrown as Error(kernel_fault) by the call that next waits for the launch (docs/language.md).
+/// Cost: a comparison and a branch for each check; nothing for a check that is off.
 class Debug {
  public:
   constexpr Debug(bool checks = false) : checks(checks) {}
-  /// Everything that can be checked.
+  /// All checks.
   static constexpr Debug all() {
     Debug debug(true);
     debug.finite = true;
@@ -27,8 +27,8 @@ class Debug {
   bool operator==(const Debug&) const = default;
 };
 
-/// Debug mode of all kernels, from their next launch on, beside what each asks for itself. At the start it is what the
-/// environment says: WEFT_DEBUG=1 for `true`, WEFT_DEBUG=nan for Debug::all(). Thread-safe.
+/// Sets the debug mode of all kernels, from their next launch on, in addition to each kernel's own options. The start
+/// value comes from the environment: WEFT_DEBUG=1 for `true`, WEFT_DEBUG=nan for Debug::all(). Thread-safe.
 void set_debug(Debug debug);
 Debug debug_mode();
 

@@ -1,4 +1,4 @@
-// Messages of Error and the end of the program on a broken invariant.
+// Words the messages of Error, and ends the program on a broken invariant.
 #include "error.h"
 
 #include <cstdio>

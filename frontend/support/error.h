@@ -1,4 +1,4 @@
-// The one exception type: what a caller's mistake, a refused feature or a failing device raises.
+// The one exception type, for a caller's mistake, a refused feature or a failing device.
 #pragma once
 #include <stdexcept>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// What went wrong, coarse enough to branch on.
+/// The kind of an error, coarse enough to branch on.
 enum class ErrorKind {
   invalid_argument,  ///< a value that the call cannot take (shape, dimension, device, null array, negative size)
   invalid_kernel,    ///< the traced kernel is not well formed (a native `break` out of a block, a value used out of
@@ -17,16 +17,16 @@ enum class ErrorKind {
   no_device,         ///< no Vulkan loader, no driver, or no device of that name
   device_lost,       ///< the device stopped answering; every later call on it reports this
   kernel_fault,      ///< found on the device: an assert_ or a check of debug mode failed; thrown by the call that waits
-  not_differentiable,  ///< a gradient is asked for through something that has none, or that the library refuses; found
-                       ///< on the device, it is thrown by the call that waits
+  not_differentiable,  ///< a gradient is asked for through an operation that has none, or that the library refuses; if
+                       ///< the device finds it, the call that waits throws it
   io                   ///< a file that cannot be read or is damaged
 };
 
 /// The name of a kind, as it appears in messages: "invalid argument", "device lost", ...
 const char* to_string(ErrorKind kind);
 
-/// Raised by every public call that fails. `what()` is complete by itself: it names the kernel and the source line
-/// where they are known.
+/// Raised by every public call that fails. `what()` is complete by itself: it names the kernel and the source line if
+/// they are known.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message, std::string kernel = {}, Loc loc = {});
@@ -34,15 +34,15 @@ class Error : public std::runtime_error {
   ErrorKind kind() const { return kind_; }
   /// The message without kernel and place.
   const std::string& message() const { return message_; }
-  /// The kernel's name, or empty.
+  /// The name of the kernel; empty if no kernel is concerned.
   const std::string& kernel() const { return kernel_; }
-  /// The place in the kernel's source, else that of the caller, or an empty Loc.
+  /// The location in the kernel's source, else the caller's, else an empty Loc.
   Loc loc() const { return loc_ ? loc_ : caller_; }
-  /// The place of the host's call that failed (a launch, slice(), backward(), ...), or an empty Loc.
+  /// The location of the host's call that failed (a launch, slice(), backward(), ...), or an empty Loc.
   Loc caller() const { return caller_; }
-  /// what(), loc() and caller() name this call from now on, unless keep_caller() was called.
+  /// Makes what(), loc() and caller() name this call from now on, unless keep_caller() was called.
   void set_caller(Loc caller);
-  /// The caller, where one is named, stays: the error comes from a function that the library was given.
+  /// Keeps the caller, if one is named, because the error comes from a function that the library was given.
   void keep_caller() { keeps_caller_ = bool(caller_); }
 
  private:
@@ -53,9 +53,9 @@ class Error : public std::runtime_error {
 };
 
 namespace detail {
-/// Calls f for the host's code at `caller`, which an Error that leaves f names. Of several calls in each other the
-/// outermost is named: those inside are weft's own.
-/// Cost: none without an error, as long as it is no call of its own: compilers would rather not inline what catches.
+/// Calls f for the host's code at `caller`; an Error that leaves f names that location. Of nested calls the outermost
+/// is named, as the inner ones are weft's own.
+/// Cost: none without an error, provided that it is inlined, which compilers avoid for functions that catch.
 template <class F>
 [[gnu::always_inline]] inline decltype(auto) called_from(Loc caller, const F& f) {
   try {
@@ -65,7 +65,7 @@ template <class F>
     throw;
   }
 }
-/// Calls a function of the host's within called_from(): what that calls itself stays named.
+/// Calls a function of the host's within called_from(): the calls that this function makes itself stay named.
 template <class F>
 decltype(auto) call_back(const F& f) {
   try {

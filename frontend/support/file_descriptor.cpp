@@ -1,4 +1,4 @@
-// Closing what is held.
+// Closes and duplicates file descriptors.
 #include "file_descriptor.h"
 
 #include "platform.h"

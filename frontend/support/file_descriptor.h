@@ -1,10 +1,10 @@
-// Descriptors of the operating system that belong to an object.
+// File descriptors of the operating system, each owned by an object.
 #pragma once
 #include <utility>
 
 namespace weft {
 
-/// A file descriptor, closed at the end. Empty where it is negative.
+/// A file descriptor, closed at the end. Empty if negative.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -18,9 +18,9 @@ class FileDescriptor {
 
   int get() const { return number_; }
   bool is_empty() const { return number_ < 0; }
-  /// Another one of the same; empty where the process may open no more.
+  /// Another descriptor of the same file; empty if the process may open no more.
   FileDescriptor duplicate() const;
-  /// For who takes it over: it is not closed here any more.
+  /// Gives the descriptor to a new owner: this object no longer closes it.
   int release() { return std::exchange(number_, -1); }
 
  private:

@@ -1,4 +1,4 @@
-// A place in the user's source: what every operation, kernel and error carries.
+// A location in the user's source, which every operation, kernel and error carries.
 #pragma once
 
 namespace weft {
@@ -8,7 +8,7 @@ struct Loc {
   const char* file = nullptr;
   int line = 0;
 
-  /// The caller's place, when used as a default argument.
+  /// The caller's location, when used as a default argument.
   static constexpr Loc here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
 
   explicit constexpr operator bool() const { return file != nullptr; }

@@ -25,7 +25,7 @@
 #endif
 #ifdef __APPLE__
 #include <crt_externs.h>
-#define environ (*_NSGetEnviron())  // libraries are not given it by name
+#define environ (*_NSGetEnviron())  // libraries do not get it by name
 #endif
 #ifdef _WIN32
 #ifndef NOMINMAX
@@ -64,7 +64,7 @@ File open(const fs::path& path, bool write) {
 #endif
 }
 
-// Two threads, processes or machines that share the folder must not write the same temporary file.
+// A temporary name is unique, because threads, processes and machines that share the folder must not write one file.
 fs::path temporary_beside(const fs::path& path) {
   static std::atomic<std::uint64_t> counter{0};
   const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
@@ -74,8 +74,8 @@ fs::path temporary_beside(const fs::path& path) {
 }
 
 #ifdef _WIN32
-// As programs take a command line apart again (Microsoft's C library): in quotation marks, where backslashes before one
-// are doubled. A command line has no other way to say where an argument ends.
+// Quotes an argument as Microsoft's C library takes a command line apart: in quotation marks, before which backslashes
+// are doubled. A command line on Windows has no other way to say where an argument ends.
 std::string on_command_line(const std::string& argument) {
   std::string result = "\"";
   std::size_t backslashes = 0;
@@ -98,7 +98,7 @@ std::optional<std::string> environment(const char* name) {
 
 fs::path environment_folder(const char* name) {
 #ifdef _WIN32
-  // From the system, since the C library's environment has only what narrow characters can say.
+  // The system is asked, because the C library's environment holds only narrow characters.
   const std::wstring wide(name, name + std::strlen(name));
   std::wstring value(GetEnvironmentVariableW(wide.c_str(), nullptr, 0), L'\0');
   value.resize(GetEnvironmentVariableW(wide.c_str(), value.data(), DWORD(value.size())));
@@ -184,8 +184,8 @@ std::thread helper_thread(const char* name, std::function<void()> work) {
   (void)name;
   return std::thread(std::move(work));
 #else
-  // A thread begins with the signals blocked that its maker has blocked. What it does wrong itself goes to it in any
-  // case, and blocked it would end the process unheard; profilers send SIGPROF to each thread.
+  // A thread inherits the blocked signals of its maker. Signals for its own faults are not blocked: they reach it in
+  // any case, and would end the process unheard. Neither is SIGPROF, which profilers send to each thread.
   sigset_t sent, before;
   sigfillset(&sent);
   for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) sigdelset(&sent, own);
@@ -302,9 +302,9 @@ bool is_main_thread() {
 #endif
 }
 
-// A driver makes static objects while it works, on threads of its own: they are destroyed before whatever was
-// registered at the time, and what still runs then meets a driver without its compiler. Objects of the thread that ends
-// the process are destroyed before all static ones.
+// A driver makes static objects while it works, on threads of its own. They are destroyed before anything that was
+// registered earlier, and work that still runs would meet a driver without its compiler. Thread-local objects of the
+// thread that ends the process are destroyed before all static ones.
 struct CallAtEnd {
   void (*f)();
   ~CallAtEnd() {
@@ -361,12 +361,12 @@ std::optional<std::vector<std::byte>> read_file(const fs::path& path, std::uint6
     *why = last_error();
     return std::nullopt;
   }
-  // To the end of what was opened: the file of this name may be replaced by another meanwhile.
+  // The opened file is read to its end: its name may belong to another file meanwhile.
   *why = fmt::format("it has more than {} bytes", limit);
   return read_all(
       [&](std::span<std::byte> chunk) -> std::optional<std::size_t> {
         const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), file.get());
-        // What was read before the failure is no use.
+        // Bytes that were read before the failure are useless.
         if (!std::ferror(file.get())) return n;
         *why = last_error();
         return std::nullopt;
@@ -390,7 +390,7 @@ bool write_file(const fs::path& path, std::span<const std::byte> content, std::s
   File file = open(temporary, true);
   if (!file) return fail(last_error());
   if (std::fwrite(content.data(), 1, content.size(), file.get()) != content.size()) error = last_error();
-  // Closing is what reports a full disk.
+  // Only closing the file reports a full disk.
   if (std::fclose(file.release()) != 0 && !error) error = last_error();
   if (!error) fs::rename(temporary, path, error);
   if (!error) return true;
@@ -441,7 +441,8 @@ std::uint64_t whole_large_pages(std::uint64_t bytes) {
 std::byte* map_large_pages(std::uint64_t bytes) {
   if (bytes == 0 || bytes > std::uint64_t(-1) / 4) return nullptr;
   const std::uint64_t size = whole_large_pages(bytes);
-  // Mappings begin anywhere: one page more is mapped, and what is beside the aligned part given back.
+  // Mappings may begin at any page, so one large page more is mapped, and the parts around the aligned one are given
+  // back.
   void* const mapped =
       mmap(nullptr, size + kLargePageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
@@ -451,7 +452,7 @@ std::byte* map_large_pages(std::uint64_t bytes) {
   std::byte* const memory = first + before;
   if (before) munmap(first, before);
   munmap(memory + size, kLargePageBytes - before);
-  (void)madvise(memory, size, MADV_HUGEPAGE);  // as it likes: small pages will do
+  (void)madvise(memory, size, MADV_HUGEPAGE);  // only a hint: small pages will do
   return memory;
 }
 

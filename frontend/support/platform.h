@@ -1,4 +1,4 @@
-// All that differs between operating systems: environment, files, process.
+// The platform: everything that differs between operating systems, such as environment, files, processes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,94 +12,95 @@
 
 namespace weft::platform {
 
-/// The value of an environment variable; nothing when it is unset or empty.
+/// The value of an environment variable; nothing if it is unset or empty.
 std::optional<std::string> environment(const char* name);
 
-/// A folder that a variable names; empty when it is unset or empty.
+/// The folder that an environment variable names; empty if it is unset or empty.
 std::filesystem::path environment_folder(const char* name);
 
-/// False for "0", "false", "off" and "no", true for any other value, `otherwise` when unset.
+/// The variable as a switch: false for "0", "false", "off" and "no", true for any other value, `otherwise` if unset.
 bool environment_flag(const char* name, bool otherwise);
 
-/// The value as a non-negative number; `otherwise` when unset. Errors: Error(invalid_argument) for anything else.
+/// The variable as a non-negative number; `otherwise` if unset. Errors: Error(invalid_argument) for anything else.
 std::uint64_t environment_number(const char* name, std::uint64_t otherwise);
 
-/// Sets a variable for this process; null unsets it. Not to be called while other threads read the environment.
+/// Sets a variable for this process; null unsets it. Do not call it while other threads read the environment.
 void set_environment(const char* name, const char* value);
 
-/// As set_environment(), with whatever letters the folder has. environment_folder() gives it back as it is.
+/// Sets a variable to a folder, whatever letters its name has; environment_folder() returns it unchanged.
 void set_environment_folder(const char* name, const std::filesystem::path& folder);
 
-/// Where weft keeps what it can rebuild: WEFT_CACHE_DIR, else the user's cache folder (XDG_CACHE_HOME, ~/.cache or
-/// LOCALAPPDATA) with "weft" below it. Empty when none of them is known. Not created.
+/// The folder for data that weft can rebuild: WEFT_CACHE_DIR, else "weft" in the user's cache folder (XDG_CACHE_HOME,
+/// ~/.cache or LOCALAPPDATA). Empty if none of them is known. Not created.
 std::filesystem::path cache_folder();
 
-/// Processor time that the calling thread has used, in seconds; what others do meanwhile does not count.
+/// The processor time that the calling thread has used, in seconds; other threads do not count.
 double thread_seconds();
 
-/// How many processors the calling thread may run on; at least one.
+/// The number of processors on which the calling thread may run; at least one.
 int processors();
 
-/// Starts a thread of the library's own, with a name for debuggers (of 15 characters at most). Signals that the process
-/// is sent are handled by other threads. It may run where the calling thread may. Errors: std::system_error where the
-/// system has no more of them.
+/// Starts a thread of the library's own, with a name of at most 15 characters for debuggers. Other threads handle the
+/// signals that the process is sent. The thread may run on the processors of the calling thread.
+/// Errors: std::system_error if the system has no more threads.
 std::thread helper_thread(const char* name, std::function<void()> work);
 
-/// A new, empty folder for temporary files. Empty when none can be made. The caller removes it.
+/// A new, empty folder for temporary files; empty if none can be made. The caller removes it.
 std::filesystem::path temporary_folder();
 
-/// Loads a shared library into this process until its end, with what it does when it is loaded.
-/// \return what went wrong; empty: nothing
+/// Loads a shared library into this process until its end, which runs its initialisation.
+/// \return the reason of a failure; empty: none
 std::string load_library(const std::filesystem::path& path);
 
-/// A shared library for its functions, until the process ends: looked for where the system looks for libraries, or at
-/// the path that the name is. Null where there is none that can be loaded.
+/// Loads a shared library for its functions, until the process ends. The name is a path, or is looked for where the
+/// system looks for libraries. Null if no such library can be loaded.
 void* find_library(const std::string& name);
-/// Null where the library has none of that name.
+/// The function of that name; null if the library has none.
 void* find_function(void* library, const char* name);
 
-/// Runs a program with this process's environment and input, and waits. All that it prints goes to this process's error
+/// Runs a program with this process's environment and input, and waits. All of its output goes to this process's error
 /// output.
-/// \param command  the program (looked for in PATH where it names no folder) and its arguments
-/// \return its exit code, 128 + the signal that ended it; nothing when it cannot be started
+/// \param command  the program (looked for in PATH if it names no folder) and its arguments
+/// \return its exit code, or 128 + the signal that ended it; nothing if it cannot be started
 std::optional<int> run_program(const std::vector<std::string>& command);
 
 /// A number that no other running process on this machine has.
 std::uint64_t process_id();
 
-/// Calls `f` when the process ends, by the return of main() or by exit(): before static objects are destroyed, those of
-/// libraries that were loaded meanwhile included, where the main thread ends it and has called this; else before those
-/// that were made before the first call. One function per process; it may be called several times. Does nothing on
-/// Windows, where the other threads are gone by then.
+/// Calls `f` when the process ends, by the return of main() or by exit(). If the main thread ends the process and has
+/// called this, `f` runs before static objects are destroyed, including those of libraries that were loaded meanwhile;
+/// otherwise it runs before those that were made before the first call. One function per process; it may be registered
+/// several times. Does nothing on Windows, where the other threads are gone by then.
 void at_exit(void (*f)());
 
-/// Calls `before` before each fork of the process, and after it one of the others. Nothing on systems without fork.
+/// Calls `before` before each fork of the process, and after it one of the others. Does nothing on systems without
+/// fork.
 void around_forks(void (*before)(), void (*in_parent)(), void (*in_child)());
 
-/// Memory of the process, zeros, in pages of 2 MiB where the system has such: what is read here and there in it misses
-/// the translation of addresses less often. Begins at a multiple of 2 MiB; null where there is none to have (always but
-/// on Linux). Given back by unmap_large_pages() with the same number of bytes.
+/// Maps zeroed memory in pages of 2 MiB if the system has them, so that scattered reads miss the translation of
+/// addresses less often. The memory begins at a multiple of 2 MiB; null if none is to be had, which is always so except
+/// on Linux. unmap_large_pages() gives it back, with the same number of bytes.
 std::byte* map_large_pages(std::uint64_t bytes);
 void unmap_large_pages(std::byte* memory, std::uint64_t bytes);
 inline constexpr std::uint64_t kLargePageBytes = 2u << 20;
 
-/// The whole file; nothing when it cannot be read or is larger than `limit` bytes. What is no regular file is not read:
-/// to open a pipe would wait for who writes into it.
-/// \param why  is told the reason of a failure, where it is not null
+/// The whole file; nothing if it cannot be read or is larger than `limit` bytes. Only regular files are read: opening a
+/// pipe would wait for its writer.
+/// \param why  receives the reason of a failure, unless null
 std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, std::uint64_t limit = ~0ull,
                                                 std::string* why = nullptr);
 
-/// All that a reader gives; nothing when it fails midway or gives more than `limit` bytes.
-/// \param read  fills its bytes from the first on and says how many it has filled: 0 at the end, nothing when it fails
+/// All bytes that a reader gives; nothing if it fails midway or gives more than `limit` bytes.
+/// \param read  fills its bytes from the first on and returns how many it has filled: 0 at the end, nothing if it fails
 std::optional<std::vector<std::byte>> read_all(
     const std::function<std::optional<std::size_t>(std::span<std::byte>)>& read, std::uint64_t limit = ~0ull);
 
 /// Replaces a file so that readers see the old content or the new, never a part. Creates missing folders.
-/// \param why  is told the reason of a failure, where it is not null
-/// \return false, and the old file as it was, when that is impossible.
+/// \param why  receives the reason of a failure, unless null
+/// \return false if it is impossible, which leaves the old file as it was
 bool write_file(const std::filesystem::path& path, std::span<const std::byte> content, std::string* why = nullptr);
 
-/// \return false when the file is still there.
+/// Removes a file. \return false if the file is still there
 bool remove_file(const std::filesystem::path& path);
 
 /// A file in a folder.
@@ -113,12 +114,12 @@ struct FileInfo {
 /// The regular files of a folder; empty when it cannot be read.
 std::vector<FileInfo> list_files(const std::filesystem::path& folder);
 
-/// Makes now the time of a file's last modification, where that is allowed, if it is older than `seconds`.
+/// Sets the time of a file's last modification to now if it is older than `seconds` and the system allows it.
 void touch_file(const std::filesystem::path& path, std::int64_t seconds);
 
-/// Of a descriptor that this process has open.
+/// Closes a descriptor that this process has open.
 void close_descriptor(int number);
-/// Another one of the same; negative where the process may open no more.
+/// Another descriptor of the same file; negative if the process may open no more.
 int duplicate_descriptor(int number);
 
 }  // namespace weft::platform

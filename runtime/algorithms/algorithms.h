@@ -1,4 +1,4 @@
-// All algorithms on whole arrays.
+// All algorithms on whole arrays, in one header.
 #pragma once
 
 #include "compact.h"

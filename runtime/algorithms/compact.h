@@ -5,7 +5,7 @@
 namespace weft {
 
 namespace detail {
-/// The types of flags: false or 0 leaves its element out.
+/// A type of flags, where false or 0 leaves the element out.
 template <class T>
 concept FlagScalar = std::is_same_v<T, bool> ||(IntegerScalar<T> && sizeof(T) == 4);
 
@@ -16,17 +16,17 @@ void compact_indices(const ArrayBase& flags, bool flags_are_bool, const ArrayBas
 std::uint64_t compact_scratch_bytes(std::int64_t n);
 }  // namespace detail
 
-/// Bytes of scratch memory to compact n elements, or their indices.
+/// The bytes of scratch memory that compacting n elements, or their indices, needs.
 inline std::uint64_t compact_scratch_bytes(std::int64_t n) { return detail::compact_scratch_bytes(n); }
 
-/// Copies the elements of `in` whose flag is set, in their order, to the beginning of `out`, and leaves the rest of
-/// `out`.
+/// Copies the elements of `in` whose flag is set, in their order, to the beginning of `out`; the rest of `out` stays as
+/// it is.
 /// \param in     (n) elements of a size that is a multiple of 4 bytes
 /// \param flags  (n)
 /// \param out    (n or more); must not overlap `in`
-/// \param count  (1) receives their number
+/// \param count  (1) receives the number of copied elements
 /// Gradient: none; refused while a tape records elements that carry one. A kernel that reads through the indices of
-/// compact_indices() passes it.
+/// compact_indices() passes gradients.
 /// Errors: Error(invalid_argument) for null arrays, different lengths, an `out` that is too short, arrays that share
 /// memory or are on two devices, and too little scratch memory; Error(unsupported) for strided views and more than 2^31
 /// - 2^16 elements.
@@ -39,7 +39,7 @@ void compact(const Array<T>& in, const Array<F>& flags, const Array<T>& out, con
                 "indices");
   detail::called_from(loc, [&] { detail::compact(in, flags, std::is_same_v<F, bool>, out, count, options); });
 }
-/// Writes the indices of the set flags, in ascending order, to the beginning of `out`. The rest as compact().
+/// Writes the indices of the set flags, in ascending order, to the beginning of `out`. The rest is as for compact().
 template <detail::FlagScalar F>
 void compact_indices(const Array<F>& flags, const Array<int>& out, const Array<int>& count,
                      const AlgorithmOptions& options = {}, Loc loc = Loc::here()) {

@@ -1,4 +1,4 @@
-// How an algorithm on arrays is run: stream, scratch memory, grain.
+// The options of all algorithms on arrays: stream, scratch memory, grain.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -7,19 +7,19 @@
 
 namespace weft {
 
-/// How an algorithm divides its work. Results are the same, except for the rounding of scans of reals.
+/// The way in which an algorithm divides its work. It does not change results, except the rounding of scans of reals.
 enum class Grain {
   automatic,  ///< coarse on devices that run on the CPU, fine on others
-  coarse,     ///< some thousand threads, each with a long run of elements
-  fine        ///< as many threads as possible, with neighbours' accesses side by side, for GPUs
+  coarse,     ///< about a thousand threads, each with a long run of elements
+  fine        ///< as many threads as possible, neighbours of which access neighbouring elements, for GPUs
 };
 
 /// The options of every algorithm: `exclusive_scan(x, x, {.scratch = memory})`.
 struct AlgorithmOptions {
-  /// A stream of the arrays' device; its stream() if none is given.
+  /// A stream of the arrays' device; by default that device's stream().
   std::optional<Stream> stream = {};
-  /// Memory to work in, on the same device: as many bytes as the algorithm's ..._scratch_bytes() returns. Its contents
-  /// are lost. With it an algorithm allocates nothing; with a null array it allocates for the call.
+  /// The memory to work in, on the same device: as many bytes as the algorithm's ..._scratch_bytes() returns. Its
+  /// contents are lost. With it an algorithm allocates nothing; with a null array it allocates for the call.
   Array<std::uint8_t> scratch = {};
   Grain grain = Grain::automatic;
 };

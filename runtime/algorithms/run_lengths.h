@@ -1,11 +1,11 @@
-// Run-length encoding.
+// Run-length encoding: finds the runs of equal neighbours in an array.
 #pragma once
 #include "options.h"
 
 namespace weft {
 
 namespace detail {
-/// The types of runs: numbers of 32 and 64 bits.
+/// A type of elements that runs can have: numbers of 32 and 64 bits.
 template <class T>
 concept RunScalar = NumericScalar<T> && sizeof(T) >= 4;
 
@@ -14,11 +14,12 @@ void run_length_encode(const ArrayBase& in, const ArrayBase& values, const Array
 std::uint64_t run_length_scratch_bytes(std::int64_t n);
 }  // namespace detail
 
-/// Bytes of scratch memory to encode n elements.
+/// The bytes of scratch memory that encoding n elements needs.
 inline std::uint64_t run_length_scratch_bytes(std::int64_t n) { return detail::run_length_scratch_bytes(n); }
 
-/// Finds the runs of equal neighbours: values[r] is the element that run r repeats (its first: -0 equals 0), lengths[r]
-/// is its length. A NaN equals nothing and is a run of its own. `values` and `lengths` keep what follows the last run.
+/// Finds the runs of equal neighbours: values[r] is the element that run r repeats (the first one of it, as -0 equals
+/// 0), and lengths[r] its length. A NaN equals nothing and is a run of its own. `values` and `lengths` stay as they are
+/// after the last run.
 /// \param in       (n)
 /// \param values   (n or more)
 /// \param lengths  (n or more)

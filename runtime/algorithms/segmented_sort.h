@@ -1,4 +1,4 @@
-// Sorts many parts of an array, each by itself.
+// Segmented sort: sorts many parts of an array, each by itself.
 #pragma once
 #include "sort.h"
 
@@ -11,7 +11,7 @@ std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets,
                                            std::uint32_t value_bytes);
 }  // namespace detail
 
-/// Bytes of scratch memory to sort n keys, or n keys with values, in parts between that many offsets.
+/// The bytes of scratch memory that sorting n keys, or n keys with values, in parts between that many offsets needs.
 template <detail::SortKey K>
 std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets) {
   return detail::segmented_sort_scratch_bytes(n, offsets, sizeof(K), 0);
@@ -22,13 +22,13 @@ std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets)
 }
 
 /// Sorts keys [offsets[s], offsets[s + 1]) in place, for each s, in the order of radix_sort(). Keys before the first
-/// offset and from the last one on stay as they are; so does everything if there are fewer than two offsets.
-/// \param offsets  (segments + 1) ascending; segments may be empty. With other offsets every key is still in one place,
-///                 but in no known order; offsets below 0 or beyond the keys count as at the end. Debug mode reports
-///                 them if there is anything to sort.
-/// Gradient, errors: as radix_sort(); also Error(invalid_argument) for offsets that share memory with the others.
-/// Cost: that of a sort of all keys with values of 4 bytes, whatever the number and the lengths of the segments, and
-/// one more pass per 8 bits of that number.
+/// offset, and from the last one on, stay as they are; with fewer than two offsets all keys do.
+/// \param offsets  (segments + 1) ascending; segments may be empty. Other offsets leave every key in exactly one place,
+///                 in an unknown order; offsets below 0 or beyond the keys count as the end. Debug mode reports them if
+///                 there is anything to sort.
+/// Gradient, errors: as radix_sort(); also Error(invalid_argument) for offsets that share memory with the other arrays.
+/// Cost: that of sorting all keys with values of 4 bytes, whatever the number and the lengths of the segments, and one
+/// more pass per 8 bits of that number.
 template <detail::SortKey K>
 void segmented_sort(const Array<K>& keys, const Array<int>& offsets, const AlgorithmOptions& options = {},
                     Loc loc = Loc::here()) {

@@ -1,4 +1,4 @@
-// Groups of a hierarchy's primitives: queries of one group alone.
+// Groups of a hierarchy's primitives, for queries of one group alone.
 #pragma once
 #include <optional>
 
@@ -8,24 +8,25 @@
 
 namespace weft {
 
-/// Where in a hierarchy a query begins: everywhere, or at what bvh_group_root() has given.
+/// The place in a hierarchy where a query begins: the whole tree, or the result of bvh_group_root().
 ///
-/// A root goes by the name of the place from which it hangs: 2 * parent + which child of it, be that a node or a leaf;
-/// kBvhWhole is the whole tree, and kBvhNothing has nothing to find. Names are good until the next build.
+/// A root is named after the place from which it hangs: 2 * parent + which child of it, whether a node or a leaf.
+/// kBvhWhole is the whole tree, and kBvhNothing has nothing to find. Names are valid until the next build.
 struct BvhRoot {
   BvhRoot() = default;
   BvhRoot(const Int& name) : name(name) {}
-  std::optional<Int> name;  ///< none: the whole tree, which costs nothing to say
+  std::optional<Int> name;  ///< none: the whole tree, at no cost
 };
 
-/// The root below which are all primitives of a group (BvhOptions::groups) and no others; kBvhNothing for a group that
-/// has none, and in a hierarchy without groups.
+/// The root of the subtree with all primitives of a group (BvhOptions::groups) and no others; kBvhNothing for an empty
+/// group, and in a hierarchy without groups.
 ///
 ///   Int mine = bvh_group_root(tree, world[i]);
 ///   for (auto k : bvh_query_aabb(tree, lower, upper, mine)) { ... }
 ///
 /// \param bvh  an argument of the kernel, or a handle (Bvh::id())
-/// Gradient: none. Cost: a binary search among the primitives: log2(N) + 2 reads.
+/// Gradient: none.
+/// Cost: a binary search among the primitives: log2(N) + 2 reads.
 Int bvh_group_root(const Var<BvhData>& bvh, In<int> group, Loc loc = Loc::here());
 Int bvh_group_root(In<std::uint64_t> bvh, In<int> group, Loc loc = Loc::here());
 

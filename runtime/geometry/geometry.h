@@ -1,4 +1,4 @@
-// Meshes, hierarchies, neighbours, and tests of shapes: everything.
+// <weft/geometry.h>: meshes, hierarchies of boxes, hash grids, and tests of shapes.
 #pragma once
 
 #include "bvh.h"

@@ -13,7 +13,7 @@ namespace detail {
 class GridWalk;
 }
 
-/// What a query finds, point by point, cell by cell. Two ways to go through it:
+/// The results of a query, point by point, cell by cell. A kernel goes through them in one of two ways:
 ///
 ///   for (auto i : hash_grid_query(grid, p, radius)) {
 ///     If (length(points[i] - p) <= radius) { sum += weight[i]; }
@@ -23,19 +23,19 @@ class GridWalk;
 ///   Int i = -1;
 ///   While (query.next(i)) {...}
 ///
-/// Both are loops of the kernel: Break(), Continue() and Return() do there what they do in others. Any number of
-/// queries may be open at once. A query is gone through once. Gradient: none of what is found; what the loop computes
-/// with it has one as in any loop.
+/// Both are loops of the kernel: Break(), Continue() and Return() work there as in others. Any number of queries may be
+/// open at once. A query can be gone through once.
+/// Gradient: none of the results; values that the loop computes with them have one, as in any loop.
 class HashGridQuery {
  public:
   explicit HashGridQuery(std::unique_ptr<detail::GridWalk> walk);
   HashGridQuery(HashGridQuery&&) noexcept;
   ~HashGridQuery();
 
-  /// Finds the next one: `found` is its number and the result true; at the end `found` stays as it is.
+  /// Finds the next point: sets `found` to its number and returns true; at the end `found` stays as it is.
   Bool next(Int& found, Loc loc = Loc::here());
-  /// Of the point that was found last: where it stands in the order of cells, see HashGridArrays. Numbers that follow
-  /// each other, for memory that is read in order.
+  /// The place of the last found point in the order of cells, see HashGridArrays. Places follow each other, so that
+  /// memory is read in order.
   Int place(Loc loc = Loc::here()) const;
 
   struct End {};
@@ -45,8 +45,8 @@ class HashGridQuery {
     void operator++() { query->close(); }
     bool operator!=(End) const { return query->fresh(); }
   };
-  /// Errors: Error(invalid_kernel) for a second loop over the same query, and for one in a loop of the kernel around
-  /// which the query was made.
+  /// Errors: Error(invalid_kernel) for a second loop over the same query, and for one inside a loop of the kernel
+  /// around which the query was made.
   Iterator begin();
   End end() { return {}; }
 
@@ -58,7 +58,7 @@ class HashGridQuery {
   std::unique_ptr<detail::GridWalk> walk_;
 };
 
-/// The grid that a query is about: an argument of the kernel, or a handle (HashGrid::id(), see handle.h).
+/// The grid of a query: an argument of the kernel, or a handle (HashGrid::id(), see structures/handle.h).
 class HashGridInKernel {
  public:
   HashGridInKernel(const Var<HashGridArrays>& data) : data(data) {}
@@ -66,21 +66,22 @@ class HashGridInKernel {
   Var<HashGridArrays> data;
 };
 
-/// The numbers of all points in the cells that the box from p - radius to p + radius touches, each once, though the box
-/// be wider than the grid. There are points further away among them, in corners and in cells that stand for other
-/// places too: the kernel looks at the distance itself. No point is left out whose distance, as floats have it, is at
+/// Finds the numbers of all points in the cells that the box from p - radius to p + radius touches, each once, even if
+/// the box is wider than the grid. Some of these points are further away, in corners and in cells that also stand for
+/// other places: the kernel checks the distance itself. No point is left out whose distance, as floats have it, is at
 /// most the radius: the box is a little wider than its bounds, by 5e-7 of |p| + radius.
 ///
-/// A radius of 0 asks for the cell of the point. One that is negative or NaN finds nothing, and debug mode reports it;
-/// so does a point that is not finite. An infinite radius finds all points.
+/// A radius of 0 asks for the cell of the point. A negative or NaN radius, or a point that is not finite, finds
+/// nothing, and debug mode reports it. An infinite radius finds all points.
 HashGridQuery hash_grid_query(const HashGridInKernel& grid, In<vec3> point, In<float> radius, Loc loc = Loc::here());
-/// Of these the points of one group. In a grid that was built without groups there are none; debug mode reports that.
+/// Finds of these points only those of one group. A grid that was built without groups has none; debug mode reports
+/// that.
 /// Cost: a search in each cell; the points of other groups are not read.
 HashGridQuery hash_grid_query(const HashGridInKernel& grid, In<vec3> point, In<float> radius, In<int> group,
                               Loc loc = Loc::here());
 
-/// The number of the i-th point in the order of cells: threads that go by it have neighbours side by side. All points
-/// are there, those that no query finds at the end.
+/// The number of the i-th point in the order of cells: threads that follow this order have neighbours side by side. All
+/// points are in it; those that no query finds come last.
 /// \param i  0 up to HashGridArrays::count
 Int hash_grid_point_id(const HashGridInKernel& grid, In<int> i, Loc loc = Loc::here());
 

@@ -1,4 +1,4 @@
-// A triangle mesh in host memory: what files give and generators make.
+// A triangle mesh in host memory, as files contain and generators make it.
 #pragma once
 #include <vector>
 

@@ -2,9 +2,9 @@
 #pragma once
 #include "mesh_data.h"
 
-/// Each function makes a mesh around the origin. Those of solids are watertight: every edge belongs to two triangles,
-/// which run through it in opposite directions, no two points are equal, and fronts look outwards. What is round has
-/// its points on the true surface. The axis of what has one is y.
+/// Each function makes a mesh around the origin. The meshes of solids are watertight: every edge belongs to two
+/// triangles, which run through it in opposite directions, no two points are equal, and fronts look outwards. Round
+/// shapes have their points on the true surface. The axis of shapes that have one is y.
 /// Errors: Error(invalid_argument) for sizes that are not finite or below 0, a solid without volume, counts below the
 /// least, and meshes with more than 2^31 - 1 indices.
 namespace weft::shapes {
@@ -13,7 +13,7 @@ namespace weft::shapes {
 /// \param segments  squares along each side of a face, at least 1; 12 segments^2 triangles
 MeshData box(vec3 size = {1, 1, 1}, int segments = 1);
 
-/// A sphere of nearly equal triangles: an icosahedron of which each triangle was divided into 4, `subdivisions` times;
+/// A sphere of nearly equal triangles: an icosahedron, each triangle of which is divided into 4, `subdivisions` times;
 /// 20 * 4^subdivisions triangles.
 MeshData icosphere(float radius = 1, int subdivisions = 3);
 
@@ -29,15 +29,15 @@ MeshData uv_sphere(float radius = 1, int slices = 32, int stacks = 16);
 /// \param across  points around the tube, at least 3; 2 around across triangles
 MeshData torus(float ring = 1, float tube = 0.35f, int around = 48, int across = 24);
 
-/// A tube along the knot that winds p times around the axis and q times around a ring of radius 1. 2 around across
+/// A tube along the knot that winds p times around the axis and q times around a ring of radius 1; 2 around across
 /// triangles.
 /// \param p, q  not 0, without common divisor; |q| > 1 makes a true knot with |p| > 1
-/// \param tube  radius of the tube; the surface meets itself where it is too large
+/// \param tube  radius of the tube; if it is too large, the surface meets itself
 /// \param around  points along the knot, at least 8 (|p| + |q|)
 /// \param across  points around the tube, at least 3
 MeshData torus_knot(int p = 2, int q = 3, float tube = 0.2f, int around = 400, int across = 24);
 
-/// A flat sheet in the plane y = 0 that looks upwards: points (i, j) in rows along x. 2 segments_x segments_z
+/// A flat sheet in the plane y = 0 that looks upwards, with points (i, j) in rows along x; 2 segments_x segments_z
 /// triangles. Not closed.
 MeshData grid(float size_x = 1, float size_z = 1, int segments_x = 8, int segments_z = 8);
 
@@ -45,12 +45,12 @@ MeshData grid(float size_x = 1, float size_z = 1, int segments_x = 8, int segmen
 MeshData cylinder(float radius = 0.5f, float height = 1, int slices = 32);
 /// A cone with its base at -height / 2 and its tip at height / 2.
 MeshData cone(float radius = 0.5f, float height = 1, int slices = 32);
-/// All points within `radius` of a piece of the axis of length `height`.
+/// The points within `radius` of a piece of the axis of length `height`.
 /// \param stacks  bands of each half sphere, at least 1
 MeshData capsule(float radius = 0.5f, float height = 1, int slices = 32, int stacks = 8);
 
-/// Triangles with no point in common, placed at random: centres even in [-1, 1]^3, corners within `size` of the centre
-/// along each axis. The same for the same seed, on every machine. Not closed.
+/// Triangles with no point in common, placed at random: centres are uniform in [-1, 1]^3, corners within `size` of the
+/// centre along each axis. One seed gives the same triangles on every machine. Not closed.
 MeshData random_soup(int triangles, float size = 0.1f, unsigned seed = 0);
 
 }  // namespace weft::shapes

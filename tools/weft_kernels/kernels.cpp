@@ -1,4 +1,4 @@
-// Loading, running, reading.
+// Finds kernels: loads libraries, runs programs, reads exported files.
 #include "kernels.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string read_text(const fs::path& path) {
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
-// A kernel that was exported before.
+// Reads a kernel that was exported before.
 Found read_exported(const fs::path& json) {
   Found found;
   found.stem = json.stem().string();
@@ -80,7 +80,7 @@ Found export_one(detail::KernelCore& kernel, const std::string& stem, const Requ
 }
 
 void load(const std::string& path, const Request& request, std::vector<Found>& all) {
-  // To open a pipe would wait for who writes into it.
+  // Only regular files are opened: opening a pipe would wait for its writer.
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_regular_file(path, error))
     fail(ErrorKind::io, fmt::format("{} is no regular file", path));
@@ -103,7 +103,7 @@ void load(const std::string& path, const Request& request, std::vector<Found>& a
              path));
 }
 
-/// Gone with this object.
+/// A temporary folder, removed at the end of this object.
 struct TemporaryFolder {
   fs::path path = platform::temporary_folder();
   TemporaryFolder() {
@@ -131,7 +131,7 @@ void run(const Request& request, std::vector<Found>& all) {
     fail(ErrorKind::invalid_argument, fmt::format("{} launched no kernels of weft", request.program.front()));
 }
 
-// Kernels of several files may have one name.
+// Numbers the file names of kernels from several files that have one name.
 void number_stems(std::vector<Found>& all) {
   for (std::size_t k = 0; k < all.size(); ++k) {
     const std::string stem = all[k].stem;
@@ -146,7 +146,7 @@ void number_stems(std::vector<Found>& all) {
 }  // namespace
 
 std::vector<Found> find_kernels(const Request& request) {
-  (void)spirv::Target::named(request.target);  // an error before any work
+  (void)spirv::Target::named(request.target);  // fails before any work
   const auto holds_exported = [](const std::string& file) {
     return fs::is_directory(file) || fs::path(file).extension() == ".json";
   };

@@ -1,4 +1,4 @@
-// Where the tool's kernels come from: shared libraries, programs that run, and what was exported before.
+// The sources of the tool's kernels: shared libraries, programs that run, and files that were exported before.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -16,16 +16,16 @@ struct Found {
   SpirvKernel kernel;
 };
 
-/// What to find.
+/// The request for kernels.
 struct Request {
-  std::vector<std::string> files;    ///< shared libraries, NAME.json, folders of these
-  std::vector<std::string> program;  ///< to be run, with its arguments; or empty
+  std::vector<std::string> files;    ///< shared libraries, NAME.json, and folders of these
+  std::vector<std::string> program;  ///< the program to run, with its arguments; or empty
   std::string target = "portable";
-  bool adjoint = false;   ///< those of libraries' kernels too
+  bool adjoint = false;   ///< also finds the adjoints of libraries' kernels
   bool optimise = false;  ///< modules go through SPIRV-Tools' passes
 };
 
-/// All of them, in order. Errors: weft::Error.
+/// Finds the requested kernels, in order. Errors: weft::Error.
 std::vector<Found> find_kernels(const Request& request);
 
 }  // namespace weft::tool

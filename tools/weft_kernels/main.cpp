@@ -27,7 +27,7 @@ std::string kind_of(const Found& found) {
   return adjoint ? "adjoint" : "kernel";
 }
 
-// What a device must have beside the floor of weft.
+// Lists the requirements of a kernel to the device in addition to those of weft itself.
 std::string needs(const Reflection& r) {
   std::vector<std::string> all;
   for (const auto* list : {&r.features, &r.properties})
@@ -52,7 +52,7 @@ int list(const std::vector<Found>& all) {
   return 0;
 }
 
-// Those whose name or stem is given; all when none is.
+// Chooses the kernels whose name or stem is given; all if none is.
 std::vector<Found> chosen(std::vector<Found> all, const std::vector<std::string>& names) {
   const auto is_called = [](const Found& found, const std::string& name) {
     return found.stem == name || found.name == name;
@@ -71,7 +71,8 @@ std::vector<Found> chosen(std::vector<Found> all, const std::vector<std::string>
   return all;
 }
 
-// \return the exit code: 1 where something of what was asked for is not there
+// Prints kernels in the given form.
+// \return the exit code: 1 if some of what was asked for does not exist
 int dump(const std::vector<Found>& all, const std::string& form) {
   int code = 0;
   for (const Found& found : all) {
@@ -109,7 +110,7 @@ int write(const std::vector<Found>& all, const std::string& folder) {
 }
 
 int run(int argc, char** argv) {
-  // What stands behind -- is the program's, options and all.
+  // Arguments after -- belong to the program, including options.
   char** const own_end = std::find(argv + 1, argv + argc, std::string_view("--"));
   Request request;
   for (char** at = own_end; at < argv + argc; ++at)

@@ -1,5 +1,5 @@
-// embed_exported: the renderer of embed alone. Its drops are moved by the kernel that `embed --export` wrote; nothing
-// of weft is linked but its loader.
+// embed_exported: the renderer of embed alone. The kernel that `embed --export` wrote moves its drops; of weft only the
+// loader is linked.
 #include "../plain/exported.h"
 
 int main(int argc, char** argv) {

@@ -1,4 +1,4 @@
-// Throws that fill the fountain evenly.
+// The throws of the drops, which fill the fountain evenly.
 #include "drops.h"
 
 #include <cmath>
@@ -8,7 +8,7 @@ double fraction(double x) { return x - std::floor(x); }
 }  // namespace
 
 Throw throw_of(int drop) {
-  // Angles and speeds that fill their ranges evenly, and times that do so for each of them.
+  // Angles and speeds fill their ranges evenly, and times fill theirs for each angle and speed.
   const double around = 6.283185307179586 * fraction(drop * 0.6180339887498949);
   const double out = 0.15 + 1.35 * std::sqrt(fraction(drop * 0.7548776662466927));
   Throw t;

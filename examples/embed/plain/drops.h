@@ -7,16 +7,16 @@
 
 constexpr float kGravity = 9.81f, kLife = 1.3f;  // m/s^2, s
 
-/// How a drop flies: from the nozzle at the origin with this velocity, again and again.
+/// The flight of a drop, which leaves the nozzle at the origin with this velocity, again and again.
 struct Throw {
   float velocity[3];
-  float start;  ///< time since the last throw, at the beginning
+  float start;  ///< the time since the last throw, at the beginning
 };
 Throw throw_of(int drop);
-/// What the renderer is to show of a drop at a time.
+/// The point that the renderer is to show for a drop at a time.
 Point drop_at(int drop, double time);
 
-/// The memory of a simulation, at the beginning.
+/// The memory of a simulation at the beginning.
 struct Drops {
   using Vector = std::array<float, 3>;
   std::vector<Point> points;

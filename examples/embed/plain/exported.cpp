@@ -1,4 +1,4 @@
-// The loader reads the files and fills the argument block; the rest is Vulkan as ever.
+// Launches an exported step: the loader reads the files and fills the argument block; the rest is plain Vulkan.
 #include "exported.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ void check(weft_loader_status status) {
   if (status != WEFT_LOADER_OK) throw std::runtime_error(weft_loader_error());
 }
 
-/// The files, open.
+/// The opened files of a kernel.
 class File {
  public:
   explicit File(const std::string& json) : path_(json) {
@@ -37,7 +37,7 @@ class File {
       names.emplace_back(name);
     return names;
   }
-  /// The index of an argument of so many bytes: of an array's elements, or of a value.
+  /// The index of an argument with this number of bytes, for an array in each element.
   std::uint32_t find(const char* name, std::size_t bytes) const {
     const std::int32_t at = weft_kernel_find(kernel_, name);
     if (at < 0) fail(fmt::format("the kernel has no argument called {}", name));
@@ -56,7 +56,8 @@ class File {
   weft_kernel* kernel_ = nullptr;
 };
 
-/// What a simple kernel asks for, in the features that the renderer's device is made with. Null: another one.
+/// The flag of a feature that a simple kernel requires, in the features with which the renderer's device is made; null
+/// for any other feature.
 VkBool32* feature(const std::string& name, VkPhysicalDeviceFeatures2& core, VkPhysicalDeviceVulkan12Features& more) {
   if (name == "shaderInt64") return &core.features.shaderInt64;
   if (name == "shaderFloat64") return &core.features.shaderFloat64;
@@ -120,7 +121,7 @@ class Exported final : public Simulation {
     check(weft_block_set_value(file_->kernel(), block_.data(), dt_, &dt, sizeof dt));
     vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_);
     vkCmdPushConstants(commands, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, file_->info.push_bytes, block_.data());
-    // After the frame before has read the points; at the end before this one does.
+    // The step comes after the previous frame has read the points; the barrier at the end lets this frame read them.
     constexpr VkAccessFlags kBoth = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
     VkPipelineStageFlags from = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_VERTEX_INPUT_BIT;
     for (int k = 0; k < steps; ++k) {

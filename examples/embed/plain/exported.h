@@ -4,6 +4,7 @@
 
 #include "show.h"
 
-/// \param json  of a kernel with the arguments of the one that `embed --export FOLDER` writes
+/// A guest that launches an exported step.
+/// \param json  describes a kernel with the arguments of the one that `embed --export FOLDER` writes
 /// Errors: std::runtime_error that says what is wrong with the files, or what the device lacks.
 Guest exported_guest(const std::string& json);

@@ -1,5 +1,5 @@
-// A small renderer in plain Vulkan: it draws points of a vertex buffer as balls, into an image and into a window. It
-// knows nothing of weft.
+// A small renderer in plain Vulkan, which knows nothing of weft: it draws points of a vertex buffer as balls, into an
+// image and into a window.
 #pragma once
 #include <volk.h>
 
@@ -12,30 +12,31 @@
 #include <string>
 #include <vector>
 
-/// What stands in the vertex buffer for each point.
+/// The data of a point in the vertex buffer.
 struct Point {
   float place[3];
   float colour[3];
 };
 
-/// Looks along -z from (0, height, distance).
+/// A camera that looks along -z from (0, height, distance).
 struct PointCamera {
   float height = 1, distance = 5;
-  float zoom = 2;  ///< cotangent of half of the angle from top to bottom
+  float zoom = 2;  ///< cotangent of half the angle from top to bottom
 };
 
 struct RendererSetup {
-  std::string device;  ///< "cpu", "gpu", or empty: a GPU where there is one
+  std::string device;  ///< "cpu", "gpu", or empty: a GPU if there is one
   int width = 640, height = 360;
   std::uint32_t num_points = 0;
   float radius = 0.02f;
   PointCamera camera;
   bool validate = false;
-  /// A window to draw into: what its system asks of the instance, and how it makes a surface. Empty: none.
+  /// The window to draw into: the instance extensions of its system, and a function that makes its surface. Empty:
+  /// none.
   std::vector<const char*> surface_extensions;
   std::function<VkSurfaceKHR(VkInstance)> make_surface;
-  /// Other parts of the program that are to use the device: called with the features and extensions that it is going to
-  /// be made with.
+  /// Called for other parts of the program that are to use the device, with the features and extensions with which it
+  /// is going to be made.
   std::function<void(VkInstance, VkPhysicalDevice, VkPhysicalDeviceFeatures2&, std::vector<const char*>&)> guest;
 };
 
@@ -43,8 +44,8 @@ struct RendererSetup {
 class Renderer {
  public:
   static constexpr std::uint32_t kApiVersion = VK_API_VERSION_1_2;
-  static constexpr int kFrames = 2;  ///< being recorded or in flight at once
-  /// Drawn, filled by copies and by shaders that know the address, read back.
+  static constexpr int kFrames = 2;  ///< frames that are being recorded or in flight at once
+  /// Points are drawn, filled by copies and by shaders that know the address, and read back.
   static constexpr VkBufferUsageFlags kPointUsage =
       VK_BUFFER_USAGE_VERTEX_BUFFER_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
       VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
@@ -61,7 +62,7 @@ class Renderer {
   std::uint32_t queue_family() const { return family_; }
   const VkPhysicalDeviceFeatures2& features() const { return features_; }
   const std::vector<const char*>& extensions() const { return extensions_; }
-  /// Around each use of the queue, by whomever.
+  /// The lock to hold around every use of the queue.
   std::mutex& queue_mutex() { return queue_mutex_; }
   std::string device_name() const;
 
@@ -69,24 +70,25 @@ class Renderer {
   VkBuffer points() const { return points_; }
   VkBufferUsageFlags point_usage() const { return kPointUsage; }
 
-  /// Which of the kFrames is next. When this returns, its command buffer is not in use any more.
+  /// Begins a frame and returns its number among the kFrames. Its command buffer is no longer in use.
   int begin_frame();
-  /// Records and submits the frame. `before` may record what comes before the drawing.
+  /// Records and submits the frame. `before` may record commands that come before the drawing.
   void end_frame(const std::function<void(VkCommandBuffer)>& before);
-  /// Has the value submitted() when the last frame is done.
+  /// The semaphore, which has the value submitted() when the last frame is done.
   VkSemaphore timeline() const { return timeline_; }
   std::uint64_t submitted() const { return submitted_; }
 
-  /// The pixels of the last frame, rows from the top; the bytes of a pixel from the lowest are red, green, blue, alpha.
+  /// The pixels of the last frame, in rows from the top; the bytes of a pixel from the lowest are red, green, blue,
+  /// alpha.
   std::vector<std::uint32_t> picture();
   /// A buffer of the device, which lives as long as the renderer.
   VkBuffer make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage);
-  /// Copies to a buffer (VK_BUFFER_USAGE_TRANSFER_DST_BIT) and from one (_SRC_BIT), after all that was submitted.
-  /// Waits.
+  /// These copy to a buffer (VK_BUFFER_USAGE_TRANSFER_DST_BIT) and from one (_SRC_BIT), after all submitted work. They
+  /// wait.
   void write(VkBuffer to, const void* from, std::size_t bytes);
   void read(VkBuffer from, void* to, std::size_t bytes);
   void wait_idle();
-  /// Of the validation layer so far.
+  /// The number of messages of the validation layer so far.
   int messages() const { return messages_; }
 
  private:
@@ -106,7 +108,7 @@ class Renderer {
     std::uint64_t value = 0;
   };
 
-  // renderer_device.cpp
+  // These are in renderer_device.cpp.
   void make_instance(const RendererSetup& setup);
   void choose_device(const std::string& wish);
   void make_device(const RendererSetup& setup);
@@ -119,14 +121,14 @@ class Renderer {
   static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
                                                    VkDebugUtilsMessageTypeFlagsEXT,
                                                    const VkDebugUtilsMessengerCallbackDataEXT*, void*);
-  // renderer_draw.cpp
+  // These are in renderer_draw.cpp.
   void make_pass();
   void make_pipeline();
   void draw(VkCommandBuffer commands);
-  // renderer_transfer.cpp
+  // These are in renderer_transfer.cpp.
   std::byte* stage(VkDeviceSize bytes);
   void run_now(const std::function<void(VkCommandBuffer)>& record);
-  // renderer_window.cpp
+  // These are in renderer_window.cpp.
   void make_swapchain();
   void destroy_swapchain();
   bool acquire(VkSemaphore acquired, std::uint32_t& target);
@@ -150,7 +152,7 @@ class Renderer {
   PointCamera camera_;
   Buffer staging_;
   VkDeviceSize staging_bytes_ = 0;
-  std::byte* staged_ = nullptr;  ///< where the host has it
+  std::byte* staged_ = nullptr;  ///< its address on the host
   std::vector<Buffer> buffers_;
   VkBuffer points_ = VK_NULL_HANDLE;
   Image colour_, depth_;
@@ -167,8 +169,8 @@ class Renderer {
   VkSwapchainKHR swapchain_ = VK_NULL_HANDLE;
   VkExtent2D shown_{};
   std::vector<VkImage> targets_;
-  std::vector<VkSemaphore> drawn_;  ///< of each target
+  std::vector<VkSemaphore> drawn_;  ///< one for each target
 };
 
-/// Errors: std::runtime_error unless it is a success.
+/// Checks a result. Errors: std::runtime_error unless it is a success.
 void check(VkResult result, const char* call);

@@ -13,7 +13,7 @@ void check(VkResult result, const char* call) {
 VKAPI_ATTR VkBool32 VKAPI_CALL Renderer::on_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
                                                     VkDebugUtilsMessageTypeFlagsEXT,
                                                     const VkDebugUtilsMessengerCallbackDataEXT* data, void* renderer) {
-  // The layer's bookkeeping of semaphores may run late on a busy machine, as it says itself.
+  // The layer's bookkeeping of semaphores may run late on a busy machine, as its message says itself.
   if (data->pMessageIdName && std::strstr(data->pMessageIdName, "VkSemaphore-state-timeout")) return VK_FALSE;
   std::fprintf(stderr, "%s\n", data->pMessage);
   ++static_cast<Renderer*>(renderer)->messages_;
@@ -92,7 +92,7 @@ std::string Renderer::device_name() const {
 }
 
 void Renderer::make_device(const RendererSetup& setup) {
-  // What the renderer itself uses.
+  // These features are those that the renderer itself uses.
   features_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
   features_.pNext = &features12_;
   features12_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;

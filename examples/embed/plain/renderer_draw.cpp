@@ -92,7 +92,7 @@ void Renderer::make_pass() {
   subpass.colorAttachmentCount = 1;
   subpass.pColorAttachments = &colour;
   subpass.pDepthStencilAttachment = &depth;
-  // After the copy of the frame before, and before that of this one.
+  // The pass comes after the copy of the previous frame, and before that of this one.
   constexpr VkPipelineStageFlags kDrawing = VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT |
                                             VK_PIPELINE_STAGE_EARLY_FRAGMENT_TESTS_BIT |
                                             VK_PIPELINE_STAGE_LATE_FRAGMENT_TESTS_BIT;
@@ -149,7 +149,7 @@ void Renderer::make_pipeline() {
     stages[k].pName = "main";
     check(vkCreateShaderModule(device_, &module, nullptr, &stages[k].module), "vkCreateShaderModule");
   }
-  // A square for each point.
+  // Each point becomes a square.
   const VkVertexInputBindingDescription binding{0, sizeof(Point), VK_VERTEX_INPUT_RATE_INSTANCE};
   const VkVertexInputAttributeDescription attributes[] = {{0, 0, VK_FORMAT_R32G32B32_SFLOAT, offsetof(Point, place)},
                                                           {1, 0, VK_FORMAT_R32G32B32_SFLOAT, offsetof(Point, colour)}};

@@ -3,7 +3,7 @@
 
 #include "renderer.h"
 
-// Memory of the host's that the device copies to and from; as large as the largest copy so far.
+// Host memory that the device copies to and from, as large as the largest copy so far.
 std::byte* Renderer::stage(VkDeviceSize bytes) {
   if (bytes <= staging_bytes_) return staged_;
   destroy(staging_);
@@ -18,7 +18,7 @@ std::byte* Renderer::stage(VkDeviceSize bytes) {
   return staged_;
 }
 
-// In the commands of the next frame, which are free again when this returns.
+// Runs commands in the command buffer of the next frame, which is free again when this returns.
 void Renderer::run_now(const std::function<void(VkCommandBuffer)>& record) {
   const VkCommandBuffer commands = frames_[std::size_t(begin_frame())].commands;
   VkCommandBufferBeginInfo begin{};

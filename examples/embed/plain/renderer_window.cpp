@@ -1,9 +1,9 @@
-// Showing the renderer's image in a window.
+// Shows the renderer's image in a window.
 #include <algorithm>
 
 #include "renderer.h"
 
-// There is none while the window has no area.
+// Makes no swapchain while the window has no area.
 void Renderer::make_swapchain() {
   VkSurfaceCapabilitiesKHR can{};
   check(vkGetPhysicalDeviceSurfaceCapabilitiesKHR(physical_, surface_, &can),
@@ -16,7 +16,7 @@ void Renderer::make_swapchain() {
   std::vector<VkSurfaceFormatKHR> formats(count);
   check(vkGetPhysicalDeviceSurfaceFormatsKHR(physical_, surface_, &count, formats.data()),
         "vkGetPhysicalDeviceSurfaceFormatsKHR");
-  // The image's numbers as they are, where possible.
+  // A format that keeps the image's numbers as they are is preferred.
   const auto plain = std::find_if(formats.begin(), formats.end(), [](const VkSurfaceFormatKHR& f) {
     return f.format == VK_FORMAT_B8G8R8A8_UNORM || f.format == VK_FORMAT_R8G8B8A8_UNORM;
   });
@@ -48,7 +48,7 @@ void Renderer::destroy_swapchain() {
   swapchain_ = VK_NULL_HANDLE;
 }
 
-// False: there is nothing to draw to now. A window that has changed gets images of its new size.
+// Acquires an image; false if there is nothing to draw to now. A window that has changed gets images of its new size.
 bool Renderer::acquire(VkSemaphore acquired, std::uint32_t& target) {
   if (!swapchain_) make_swapchain();
   if (!swapchain_) return false;
@@ -95,7 +95,7 @@ void Renderer::present(std::uint32_t target) {
   info.pSwapchains = &swapchain_;
   info.pImageIndices = &target;
   const std::lock_guard lock(queue_mutex_);
-  // One that is out of date is replaced by acquire().
+  // An image that is out of date is replaced by acquire().
   const VkResult result = vkQueuePresentKHR(queue_, &info);
   if (result != VK_ERROR_OUT_OF_DATE_KHR) check(result, "vkQueuePresentKHR");
 }

@@ -33,7 +33,7 @@ void main() {
   pixel = vec4(tint * (0.35 + 0.65 * max(dot(normal, normalize(vec3(-0.4, 0.7, 0.6))), 0)), 1);
 })";
 
-// glslang wants to be told that it is used, and that it no longer is.
+// glslang must be told when its use begins and ends.
 struct Process {
   Process() { glslang::InitializeProcess(); }
   ~Process() { glslang::FinalizeProcess(); }

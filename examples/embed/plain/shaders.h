@@ -3,6 +3,6 @@
 #include <cstdint>
 #include <vector>
 
-/// SPIR-V, by glslang. Errors: std::runtime_error with its log.
+/// These return SPIR-V, made by glslang. Errors: std::runtime_error with its log.
 std::vector<std::uint32_t> vertex_shader();
 std::vector<std::uint32_t> fragment_shader();

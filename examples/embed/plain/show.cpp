@@ -1,4 +1,4 @@
-// Frame after frame, then a look at the last one.
+// Shows frame after frame, then checks the last one.
 #include "show.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@ constexpr float kFrameTime = 1 / 60.f, kRadius = 0.013f;
 constexpr PointCamera kCamera{0.9f, 5, 3.2f};
 constexpr int kFramesOfAPicture = 120;
 
-/// The pixels that drops cover at a time, by where they are exactly; 1 where one is, 2 where one is near.
+/// The pixels that drops should cover at a time: 1 where a drop is, 2 where one is near.
 std::vector<int> expected_cover(const ShowOptions& o, double time) {
   std::vector<int> cover(std::size_t(o.width) * std::size_t(o.height));
   for (int k = 0; k < o.drops; ++k) {
@@ -40,7 +40,7 @@ std::vector<int> expected_cover(const ShowOptions& o, double time) {
   return cover;
 }
 
-/// \return  what is wrong with the picture, if anything
+/// \return  a description of what is wrong with the picture, if anything
 std::string look_at(const Picture& picture, const std::vector<int>& cover) {
   std::int64_t drops = 0, missing = 0, empty = 0, strange = 0, not_blue = 0;
   for (std::size_t k = 0; k < cover.size(); ++k) {
@@ -65,7 +65,7 @@ std::string look_at(const Picture& picture, const std::vector<int>& cover) {
   return {};
 }
 
-/// \return  metres, at most
+/// \return  the largest distance of a point from its exact place, in metres
 double error_of(const std::vector<Point>& points, double time) {
   double most = 0;
   for (int k = 0; k < int(points.size()); ++k) {

@@ -1,4 +1,4 @@
-// The program around the renderer: frames of a simulation, in an image or a window, and whether the picture is right.
+// The program around the renderer: shows frames of a simulation in an image or a window, and checks the picture.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -19,25 +19,26 @@ void add_options(CLI::App& app, ShowOptions& options);
 class Simulation {
  public:
   virtual ~Simulation() = default;
-  /// Puts steps into the commands of a frame, before the drawing. \param frame  less than Renderer::kFrames
+  /// Records steps into the commands of a frame, before the drawing.
+  /// \param frame  less than Renderer::kFrames
   virtual void record(int frame, VkCommandBuffer commands, int steps, float dt) = 0;
-  /// The commands have been submitted, as Renderer::timeline() and Renderer::submitted() say.
+  /// Tells that the commands have been submitted, as Renderer::timeline() and Renderer::submitted() say.
   virtual void submitted(int frame) = 0;
-  /// What stands in the vertex buffer when all is done.
+  /// The contents of the vertex buffer when all work is done.
   virtual std::vector<Point> points() = 0;
   /// Lets go of the device. Nothing else is called afterwards.
   virtual void end() = 0;
 };
 
-/// Who simulates on the device of the renderer.
+/// A simulation that can run on the device of the renderer.
 struct Guest {
-  /// What it asks of the device that is going to be made. See RendererSetup::guest.
+  /// Adds the requirements of the simulation to the device that is going to be made. See RendererSetup::guest.
   decltype(RendererSetup::guest) ask;
   /// Puts `drops` drops into the vertex buffer.
   std::function<std::unique_ptr<Simulation>(Renderer& renderer, int drops)> begin;
 };
 
-/// Writes FOLDER/NAME.png, of the last frame.
-/// \return  what is wrong with the outcome, if anything
+/// Shows a simulation, and writes its last frame to FOLDER/NAME.png.
+/// \return  a description of what is wrong with the outcome, if anything
 /// Errors: std::runtime_error of the renderer, the window or the file.
 std::string show(const ShowOptions& options, const char* name, const Guest& guest);

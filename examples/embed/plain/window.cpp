@@ -1,4 +1,4 @@
-// GLFW, or its absence.
+// Opens a window by GLFW, or reports that the program was built without it.
 #include "window.h"
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// A window, by GLFW where that is there.
+// A window, by GLFW if that is available.
 #pragma once
 #include <volk.h>
 
@@ -13,10 +13,10 @@ class Window {
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  /// What a surface asks of the instance.
+  /// The instance extensions that a surface needs.
   std::vector<const char*> extensions() const;
   VkSurfaceKHR make_surface(VkInstance instance) const;
-  /// Takes what has happened to the window; false when it was closed.
+  /// Handles the events of the window; false once it was closed.
   bool is_open();
 
  private:

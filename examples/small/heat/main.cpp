@@ -1,5 +1,5 @@
-// A graph: the steps of a simulation are captured once and launched again and again, at far less cost for the host than
-// launches one by one. Heat spreads along a rod that is kept warm at one end.
+// A graph: captures the steps of a simulation once and launches them again and again, at far less cost for the host
+// than single launches. Heat spreads along a rod that is kept warm at one end.
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
 
@@ -24,7 +24,7 @@ int main() try {
   const Device device = Device::best();
   const Array<float> a = zeros<float>(device, kCells), b = zeros<float>(device, kCells);
   GraphNode end;
-  // Two steps, so that what the second one writes is what the first one reads: no handles are swapped.
+  // Two steps are captured, so that the second one writes what the first one reads: no handles are swapped.
   Graph two_steps = capture(device, [&] {
     launch(set_end, 1, a, 100.f);
     end = captured_launch();
@@ -36,7 +36,7 @@ int main() try {
     std::printf("%.1f in the middle, %.1f at a quarter\n", a.at(kCells / 2), a.at(kCells / 4));
   };
   run();                                 // 100 at one end, 0 at the other
-  two_steps.set(end, set_end, a, 60.f);  // another argument, and nothing is captured anew
+  two_steps.set(end, set_end, a, 60.f);  // another argument, without a new capture
   run();
   return std::abs(a.at(kCells / 2) - 30) < 0.1f ? 0 : 1;
 } catch (const Error& error) {

@@ -46,7 +46,7 @@ int main() try {
   for (int c : found) all += c;
   int wrong = 0;
   for (std::size_t i = 0; i < 200; ++i) {
-    int count = -1;  // the point itself
+    int count = -1;  // does not count the point itself
     for (const vec2& q : points) count += length(q - points[i]) <= kRadius;
     wrong += count != found[i];
   }

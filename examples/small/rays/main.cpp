@@ -1,4 +1,4 @@
-// Rays: a mesh, drawn with letters. Without an argument it is a torus; else that of an OBJ, PLY or STL file.
+// Rays: draws a mesh with letters. Without an argument it is a torus; otherwise the mesh of an OBJ, PLY or STL file.
 #include <weft/geometry.h>
 #include <weft/weft.h>
 
@@ -14,7 +14,7 @@ constexpr int kWidth = 64, kHeight = 24;
 const auto draw = kernel("draw", [](Var<MeshArrays> mesh, Arr<int, 2> shade, Vec3 centre, Float size) {
   auto [row, column] = tid<2>();
   const Float x = (Float(column) + 0.5f) / kWidth - 0.5f, y = 0.5f - (Float(row) + 0.5f) / kHeight;
-  // From above, towards the middle: a letter is about twice as high as it is wide.
+  // The camera looks from above towards the middle; a letter is about twice as high as it is wide.
   const vec3 forward = normalize(vec3{0, -0.8f, -1}), right{1, 0, 0}, up = cross(right, forward);
   const Vec3 eye = centre - forward * size;
   const Vec3 direction = forward + 1.2f * x * right + 0.9f * y * up;

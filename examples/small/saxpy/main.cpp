@@ -12,7 +12,7 @@ const auto saxpy = kernel("saxpy", [](Arr<const float> x, Arr<float> y, Float a)
 });
 
 int main() try {
-  const Device device = Device::best();  // a GPU where there is one
+  const Device device = Device::best();  // a GPU if there is one
   std::fprintf(stderr, "on %s\n", device.adapter().c_str());
 
   std::vector<float> x(1'000'000), y(x.size());
@@ -20,7 +20,7 @@ int main() try {
     x[i] = float(i % 1000);
     y[i] = float(i % 7);
   }
-  const Array<float> device_x(device, x), device_y(device, y);  // copies of the host's
+  const Array<float> device_x(device, x), device_y(device, y);  // copies of the host's values
   launch(saxpy, device_x.size(), device_x, device_y, 0.5f);     // a thread for each element
 
   const std::vector<float> result = device_y.to_vector();  // waits for the launch

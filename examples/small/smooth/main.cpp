@@ -8,7 +8,7 @@
 
 using namespace weft;
 
-// Threads of several faces add to one point at the same time: atomically.
+// Additions are atomic, because threads of several faces add to one point at the same time.
 const auto gather =
     kernel("gather", [](Arr<const vec3> points, Arr<const int> indices, Arr<vec3> sums, Arr<float> counts) {
       Int corner = tid(), next = corner / 3 * 3 + (corner + 1) % 3;
@@ -38,7 +38,7 @@ int main(int count, char** arguments) try {
   const Array<float> counts = zeros<float>(device, points.size()), area = zeros<float>(device, indices.size() / 3);
   const auto total = [&] {
     launch(areas, area.size(), points, indices, area);
-    return reduce_sum(area);  // a number of the host's: waits
+    return reduce_sum(area);  // a number of the host's, so this waits
   };
   std::printf("%zu points, %zu triangles\n", data.points.size(), data.indices.size() / 3);
   const float before = total();
