@@ -1,4 +1,4 @@
-// From exact sums to floating-point numbers.
+// Converts exact sums to floating-point numbers.
 #include "exact_sum.h"
 
 #include <limits>
@@ -10,18 +10,19 @@ namespace weft::detail {
 
 namespace {
 
-/// A thread makes one scalar of its words. From the lowest on, each hands to the next what is beyond its 32 bits,
-/// rounded down; what the last one hands on is the sign. Of the digits of the magnitude the highest that is not zero
-/// and the two below it make up the number: three times 32 bits hold more than a mantissa, and what is lower changes
-/// the last bit at most. It is always the same, whatever order the words were added up in.
+/// Converts the words of one scalar in each thread. From the lowest word on, each passes what exceeds its 32 bits,
+/// rounded down, to the next; what the last one passes on is the sign. The highest digit of the magnitude that is not
+/// zero and the two below it make the number: three times 32 bits hold more than a mantissa, and lower digits change
+/// the last bit at most. The result does not depend on the order in which the words were summed.
 ///
-/// In float32, words 1 of unit 5 and -1 of unit 4: handed on -1 from unit 4, so digits 0 and 2^32 - 1: 2^32 - 1 units.
+/// In float32, words 1 of unit 5 and -1 of unit 4: unit 4 passes on -1, so the digits are 0 and 2^32 - 1: 2^32 - 1
+/// units.
 template <class T>
 KernelCore& add_sums() {
   static const auto k = kernel("add exact sums", [](Arr<const std::uint64_t> sums, Arr<T> gradient) {
     constexpr ir::Type type = scalar_type<T>();
     constexpr int units = int(ir::ExactSum::units(type)), words = int(ir::ExactSum::words(type));
-    // Of the smallest positive number: 2^-149 or 2^-1074.
+    // Exponent of the smallest positive number: 2^-149 or 2^-1074.
     constexpr int lowest = std::is_same_v<T, double> ? 1074 : 149;
     Int64 i = tid64();
     const auto word = [&](const Int& n) { return bitcast<std::int64_t>(UInt64(sums[i * words + Int64(n)])); };
@@ -44,7 +45,7 @@ KernelCore& add_sums() {
     }
     UInt64 special = sums[i * words + units];
     If (last >= 0 || special != std::uint64_t(0)) {
-      // Two factors, as the power of two may be smaller than any normal number.
+      // There are two factors, because the power of two may be smaller than any normal number.
       const auto power = [](const Int& e) { return bitcast<double>(Int64(e + 1023) << std::int64_t(52)); };
       Int exponent = max(last, 0) * 32 - lowest;
       Int half = exponent / 2;

@@ -1,4 +1,4 @@
-// Adds what was gathered in exact sums to gradients. Internal to the runtime.
+// Adds exact sums to gradients. Internal to the runtime.
 #pragma once
 #include "../../frontend/adjoint/adjoint.h"
 #include "../core/view.h"

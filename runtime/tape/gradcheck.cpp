@@ -1,4 +1,4 @@
-// Central differences of the outputs of a launch against its gradients.
+// Compares a launch's gradients with central differences of its outputs.
 #include "../gradcheck.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ double read(const Bytes& bytes, std::size_t at, ir::Type type) {
   return type == ir::Type::f32 ? as(0.f) : as(0.0);
 }
 
-/// \return what is there now, rounded
+/// \return  the value now stored, rounded
 double write(Bytes& bytes, std::size_t at, ir::Type type, double value) {
   const auto as = [&]<class T>(T rounded) { std::memcpy(bytes.data() + at, &rounded, sizeof rounded); };
   if (type == ir::Type::f16)
@@ -48,9 +48,9 @@ Limits usual(ir::Type type) {
   return {6e-6, 1e-6};
 }
 
-/// An array of the launch with real numbers.
+/// An array of the launch that has real numbers.
 struct Checked {
-  std::size_t parameter;  ///< its number
+  std::size_t parameter;  ///< its index
   View array;
   std::span<const Leaf> leaves;
   Bytes before, weights;
@@ -64,7 +64,7 @@ struct Checked {
       for (const Leaf& l : leaves)
         if (ir::is_float(l.type)) f(n++, i * array.element_bytes() + l.offset, l.type);
   }
-  /// Where a scalar lies: "element 4", or "element (1, 2), scalar 0 of it" of vectors in two dimensions.
+  /// Describes the place of a scalar: "element 4", or "element (1, 2), scalar 0 of it" for vectors in two dimensions.
   std::string place(std::size_t at) const {
     std::int64_t element = std::int64_t(at / array.element_bytes());
     std::string indices;
@@ -80,7 +80,7 @@ struct Checked {
   }
 };
 
-/// Numbers between 0.5 and 1.5 of both signs: SplitMix64 of Steele, Lea and Flood, 2014.
+/// Draws a number of either sign with magnitude from 0.5 to 1.5: SplitMix64 of Steele, Lea and Flood, 2014.
 double weight(std::uint64_t& state) {
   std::uint64_t z = state += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -90,7 +90,7 @@ double weight(std::uint64_t& state) {
   return z & 1 ? magnitude : -magnitude;
 }
 
-/// The function that is checked: of all arrays, to the sum of what the kernel has written of them, weighed.
+/// The function under test: from all arrays to the weighted sum of what the kernel writes to them.
 class WeighedSum {
  public:
   WeighedSum(const std::function<void()>& launch, std::vector<Checked> checked,
@@ -99,7 +99,7 @@ class WeighedSum {
 
   std::vector<Checked>& checked() { return checked_; }
 
-  /// Gives each scalar of what is written a weight. Calls f(array, weights, leaves).
+  /// Gives each written scalar a weight. Calls f(array, weights, leaves).
   template <class F>
   void weigh(std::uint64_t random, F f) {
     for (Checked& c : checked_) {
@@ -112,7 +112,7 @@ class WeighedSum {
     }
   }
 
-  /// The quotient of differences for one scalar that moves by `step` both ways.
+  /// The difference quotient for one scalar that moves by `step` both ways.
   double slope(Checked& c, std::size_t at, ir::Type type, double step) {
     const double x = read(c.before, at, type);
     double moved[2];
@@ -125,7 +125,7 @@ class WeighedSum {
       values[side] = outputs();
     }
     c.array.assign(c.before);
-    // Output by output: what does not change adds no rounding errors of its own.
+    // Differences are taken output by output, so that unchanged ones add no rounding errors.
     double difference = 0;
     for (std::size_t o = 0; o < checked_.size(); ++o) {
       if (!checked_[o].written) continue;
@@ -137,7 +137,7 @@ class WeighedSum {
     return difference / (moved[1] - moved[0]);
   }
 
-  /// Elements are what they were before the first launch.
+  /// Restores the elements from before the first launch.
   void reset() {
     for (Checked& c : checked_)
       if (c.written) c.array.assign(c.before);
@@ -154,7 +154,7 @@ class WeighedSum {
 
   const std::function<void()>& launch_;
   std::vector<Checked> checked_;
-  std::vector<std::pair<View, Bytes>> others_;  ///< arrays without real numbers, which the kernel may change too
+  std::vector<std::pair<View, Bytes>> others_;  ///< arrays without real numbers, which the kernel may also change
 };
 
 }  // namespace

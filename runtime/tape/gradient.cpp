@@ -1,4 +1,4 @@
-// Gradient storage of arrays, and sums of gradients.
+// Allocates gradient storage of arrays, and sums gradients.
 #include "gradient.h"
 
 #include <optional>
@@ -36,7 +36,7 @@ namespace detail {
 std::shared_ptr<const Gradient> make_gradient(const ArrayBase& like, std::span<const Leaf> leaves) {
   const Storage& of = *like.storage();
   auto g = std::make_shared<Gradient>();
-  // Kernels count on the alignment of contiguous arrays: gradients are aligned as the elements are.
+  // Gradients are aligned as the elements are, because kernels rely on the alignment of contiguous arrays.
   const std::uint64_t shift = of.allocation.address % 256;
   g->storage = allocate(of.device, of.bytes + shift);
   g->storage->holds_gradients = true;
@@ -45,7 +45,7 @@ std::shared_ptr<const Gradient> make_gradient(const ArrayBase& like, std::span<c
   g->element_bytes = like.element_bytes();
   g->phase = like.address() - of.allocation.address;
   const HeardBy nobody(nullptr);
-  // The gradient of an array that is older than a capture outlives it, and is there before the graph runs.
+  // The gradient of an array that is older than a capture outlives it, and exists before the graph runs.
   std::optional<OutsideCapture> outside;
   if (const Capture* capture = Capture::current(); capture && of.serial < capture->serial) outside.emplace();
   g->zero();

@@ -1,4 +1,4 @@
-// How arrays are cut into the parts of independent environments.
+// Splits arrays into the parts of independent environments.
 #include "../jacobian.h"
 
 #include <fmt/format.h>

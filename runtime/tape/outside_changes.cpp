@@ -1,4 +1,4 @@
-// Noting, and forgetting, what is done to the arrays of a tape beside it.
+// Notes and forgets changes to a tape's arrays that the tape does not record.
 #include "outside_changes.h"
 
 #include <fmt/format.h>
@@ -9,10 +9,10 @@ namespace weft::detail {
 
 namespace {
 
-/// More parts of one storage than this are not told apart.
+/// Most parts of one storage that are told apart.
 constexpr std::size_t kMostNoted = 256;
 
-// The memory keeps its watchers only as long as others keep it: they must not.
+// Views for notes do not own the memory, because it keeps its watchers only as long as others keep it.
 std::shared_ptr<Storage> unheld(const ArrayBase& a) { return {std::shared_ptr<Storage>(), a.storage().get()}; }
 View unheld_view(const ArrayBase& a) { return View(a, unheld(a), a.address()); }
 View bytes_of(const ArrayBase& a, std::uint64_t begin, std::uint64_t end) {
@@ -76,8 +76,8 @@ void OutsideChanges::note(const ArrayBase& elements, const Change& change, Recor
   Places::Intervals recorded;
   state_.of_records.parts(elements.storage(), begin, end, true,
                           [&](std::uint64_t from, std::uint64_t to) { recorded.emplace(from, to); });
-  // A step that is made again begins with what was there then, which is not known here; what is replaced too often does
-  // no harm. What is not allowed was refused when it was made for the first time.
+  // A repeated step begins with elements unknown here, and replacing too many does no harm. Changes that are not
+  // allowed were refused the first time.
   if (hears == Recorder::Hears::again) {
     if (change.replaces_all) add(state_.replaced, elements, change);
     return;

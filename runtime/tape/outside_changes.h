@@ -1,4 +1,4 @@
-// What changes the arrays of a tape without being recorded on it. Internal to the runtime.
+// Tracks changes to a tape's arrays that are not recorded on it. Internal to the runtime.
 #pragma once
 #include <mutex>
 #include <optional>
@@ -9,14 +9,15 @@
 namespace weft::detail {
 
 /// Hears of changes of one storage that recorded work has written. Between two recorded operations on it, elements of
-/// recorded work may be replaced, and are constants to what follows; or changed in a way that nobody knows, and what
-/// follows cannot tell them from what recorded work left there. Memory that recorded work only reads is the caller's:
-/// nothing is noted of it.
+/// recorded work may be replaced, and are then constants to later work; or changed in an unknown way, so that later
+/// work cannot tell them from the results of recorded work. Memory that recorded work only reads is the caller's: its
+/// changes are not noted.
 ///
-/// Thread-safe: any thread may be about to change the memory. All but before_write() is for the tape's own thread.
+/// Thread-safe: any thread may be about to change the memory. All members but before_write() are for the tape's own
+/// thread.
 class OutsideChanges : public Watcher {
  public:
-  /// How many storages of a tape have something noted.
+  /// Number of a tape's storages that have something noted.
   using Count = std::shared_ptr<std::atomic<int>>;
 
   OutsideChanges(const TapeCore& tape, Count count) : tape_(&tape), count_(std::move(count)) {}
@@ -25,20 +26,21 @@ class OutsideChanges : public Watcher {
   void before_write(const ArrayBase& elements, StreamState& stream, const Change& change) override;
   bool follows(const ArrayBase& elements) override;
 
-  /// Recorded work writes these elements.
+  /// Notes that recorded work writes these elements.
   void record_write(const ArrayBase& elements);
-  /// Recorded work replaces them, whatever was done to them.
+  /// Notes that recorded work replaces these elements, which ends all notes of unknown changes to them.
   void record_replacement(const ArrayBase& elements);
-  /// What was done to them is recorded by the caller.
-  /// \return  what else was done in the same change, if anything
+  /// Removes the notes of these elements, because the caller records what was done to them.
+  /// \return  another part of the same change, if anything
   std::optional<std::string> record_changes(const ArrayBase& elements);
 
-  /// The elements of recorded work that were replaced since the last call; views that do not keep the memory.
+  /// Returns and forgets the elements of recorded work that were replaced since the last call, as views that do not
+  /// keep the memory.
   std::vector<View> take_replaced();
-  /// What has changed some of these elements in a way that is not known, or null.
+  /// The name of the work that changed some of these elements in an unknown way, or null.
   std::optional<std::string> unknown_change(const ArrayBase& elements) const;
 
-  /// While a tape goes back it makes changes again. Those of before are noted apart.
+  /// While a tape goes back it repeats changes, so those from before are kept apart.
   void begin_walk();
   void end_walk();
 
@@ -49,7 +51,7 @@ class OutsideChanges : public Watcher {
   };
   using List = std::vector<Noted>;
   struct State {
-    Places of_records;  ///< elements that recorded work has left there; a byte too many is no matter
+    Places of_records;  ///< elements that recorded work has left there; extra bytes do no harm
     List replaced, unknown;
   };
   /// \return  whether nothing is left that overlaps the elements
@@ -59,13 +61,13 @@ class OutsideChanges : public Watcher {
   void note(const ArrayBase& elements, const Change& change, Recorder::Hears hears);
   void set_flags();
 
-  const TapeCore* const tape_;  ///< to compare
+  const TapeCore* const tape_;  ///< for comparison only
   const Count count_;
   mutable std::mutex mutex_;
   State state_;
   std::optional<State> before_walk_;
   std::atomic<bool> any_ = false;  ///< whether something is noted
-  /// Recorded elements that nobody has replaced since record_write() was called for them.
+  /// The bytes last passed to record_write() still all count as recorded.
   std::atomic<bool> last_written_stays_ = false;
   std::uint64_t last_begin_ = 0, last_end_ = 0;
 };

@@ -1,4 +1,4 @@
-// Hashing what steps do, and comparing.
+// Hashes the operations of steps, and compares them.
 #include "step_traces.h"
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ void StepTraces::put(std::span<const std::byte> value, std::span<const Leaf> lea
   std::size_t counted = 0;
   for (const Leaf& l : leaves) counted += std::size_t(ir::bytes(l.type));
   if (leaves.empty() || counted == element_bytes) return put(value);
-  // Padding may hold anything.
+  // Padding is left out, because it may hold anything.
   std::vector<std::byte> tight;
   tight.reserve(value.size() / element_bytes * counted);
   for (std::size_t at = 0; at < value.size(); at += element_bytes)
@@ -67,7 +67,7 @@ void StepTraces::put(std::span<const std::byte> value, std::span<const Leaf> lea
   put(tight);
 }
 
-// Arrays that the step made lie elsewhere each time.
+// Hashes addresses in arrays that the step made by number and offset, because these arrays lie elsewhere each time.
 void StepTraces::put_addresses(const ArrayBase& to, const HostValues& values) {
   References made = *values.held;
   made.push_back(to.storage());
@@ -107,7 +107,7 @@ std::uint64_t StepTraces::number_of(const std::shared_ptr<Storage>& storage) {
     if (survivor != survivors_.end()) survivor->second.used_later = true;
     return serial;
   }
-  // What is still there from the first time is itself; what is made anew counts by its turn.
+  // An array that survived from the first run counts as itself, a new one by its turn.
   const auto survivor = again_ ? survivors_.find(serial) : survivors_.end();
   const std::size_t number = survivor == survivors_.end()     ? made_.size()
                              : survivor->second.step == step_ ? survivor->second.number
@@ -122,7 +122,7 @@ std::uint64_t StepTraces::number_of(const std::shared_ptr<Storage>& storage) {
 // ---- Operations
 
 void StepTraces::finish(const Operation& operation) {
-  if (difference_) throw *difference_;  // where the step caught it
+  if (difference_) throw *difference_;  // the step may have caught it
   const std::uint64_t hash = hash64(std::as_bytes(std::span(words_)));
   const std::uint32_t number = now_.operations++;
   const std::uint64_t chain[] = {now_.hash, hash};
@@ -225,7 +225,7 @@ void StepTraces::end(TapeCore& tape) {
   check_survivors(tape);
 }
 
-// The gradient of an array goes back to the step that made it only if this step names the same one again.
+// Checks that the step named the arrays that it made the first time: a gradient reaches only the same array again.
 void StepTraces::check_survivors(TapeCore& tape) {
   for (auto s = survivors_.upper_bound(now_.begin); s != survivors_.end() && s->second.step == step_; ++s) {
     const auto storage = s->second.storage.lock();
@@ -259,7 +259,7 @@ void StepTraces::note_survivors(TapeCore& tape) {
   survivors_pruned_ = std::max<std::size_t>(2 * survivors_.size(), 64);
 }
 
-// \return whether an array with requires_grad() stands for another one
+// \return  whether an array with requires_grad() takes the place of another one
 bool StepTraces::note_made(TapeCore& tape) {
   bool has_gradient = false;
   std::size_t number = 0;

@@ -1,4 +1,5 @@
-// What steps do to arrays, in hashes: tells when one does something else the second time. Internal to the runtime.
+// Hashes of what steps do to arrays, which show when a step does something else the second time. Internal to the
+// runtime.
 #pragma once
 #include <map>
 #include <optional>
@@ -14,21 +15,21 @@ class TapeCore;
 /// The traces of the steps of one loop. Steps are numbered from 0; each runs once in that order before any is run
 /// again.
 ///
-/// Arrays that were there before a step are told apart by their storage, and must be the same ones the next time. Those
-/// that the step makes are others each time: they count by the order in which the step first uses them. An array that a
-/// step makes only when it is not there yet (scratch memory) keeps the number of the first time.
+/// Arrays that existed before a step are identified by their storage, and must be the same ones the next time. Arrays
+/// that the step makes are different ones each time, and count by the order in which the step first uses them. An array
+/// that a step makes only if it does not exist yet (scratch memory) keeps the number of the first time.
 class StepTraces {
  public:
-  /// While it lives, a run of a step, whose operations are told to the traces. Errors of those: Error(invalid_argument)
-  /// for an operation that the step did not do there the first time.
+  /// A run of a step, during whose lifetime operations are reported to the traces.
+  /// Errors: operations throw Error(invalid_argument) if the step did not do the same there the first time.
   class Run {
    public:
     Run(TapeCore& tape, StepTraces& traces, int step);
     Run(const Run&) = delete;
     ~Run();
-    /// The step is through.
-    /// Errors: Error(invalid_argument) when it did not do the same as the first time, or made again what gradients
-    /// want to go through.
+    /// Ends the step.
+    /// Errors: Error(invalid_argument) if it did not do the same as the first time, or made an array anew through which
+    /// gradients should pass.
     void end();
 
    private:
@@ -44,26 +45,26 @@ class StepTraces {
   void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others, const char* what);
   void calling(std::span<const ArrayBase* const> arrays);
 
-  /// After a run, when nobody but the caller's handles keeps what the step made: notes what is still there.
-  /// Errors: Error(invalid_argument) when that is an array with requires_grad() that stands for another one.
+  /// Called after a run, when only the caller's handles keep what the step made: notes the arrays that are left.
+  /// Errors: Error(invalid_argument) if one with requires_grad() takes the place of another one.
   void note_survivors(TapeCore& tape);
 
  private:
-  /// Operations whose hashes are kept one by one, of all steps, so that a message can tell which differs.
+  /// Most operations, over all steps, whose hashes are kept one by one so that a message can name the one that differs.
   static constexpr std::size_t kMostOperations = 1 << 20;
 
   struct Step {
-    std::uint64_t hash = 0;   ///< of all its operations
-    std::uint64_t begin = 0;  ///< what has a greater serial is made by the step or later
+    std::uint64_t hash = 0;   ///< over all its operations
+    std::uint64_t begin = 0;  ///< arrays with a greater serial are made by the step or later
     std::uint32_t operations = 0;
-    std::size_t first_operation = SIZE_MAX;  ///< in operations_, where they are kept
+    std::size_t first_operation = SIZE_MAX;  ///< index in operations_, if they are kept
   };
-  /// An array that is still there when the step that made it has ended.
+  /// An array that outlives the step that made it.
   struct Survivor {
     std::weak_ptr<Storage> storage;
     int step;
-    std::size_t number = 0;   ///< among those that the step made: in the order in which it used them first
-    bool used_later = false;  ///< by another step
+    std::size_t number = 0;   ///< among those that the step made, in the order of their first use
+    bool used_later = false;  ///< used by another step
   };
   struct Operation {
     const char* what;
@@ -86,16 +87,16 @@ class StepTraces {
 
   std::vector<Step> steps_;
   std::vector<std::uint32_t> operations_;
-  std::map<std::uint64_t, Survivor> survivors_;  ///< by serial: those of a step stand together
+  std::map<std::uint64_t, Survivor> survivors_;  ///< by serial: those of a step are neighbours
   std::size_t survivors_pruned_ = 64;
 
-  // The step that runs
+  // The running step.
   int step_ = 0;
   bool again_ = false;
   Step now_;
-  std::vector<std::weak_ptr<Storage>> made_;                     ///< in the order in which they were used first
+  std::vector<std::weak_ptr<Storage>> made_;                     ///< in the order of their first use
   std::unordered_map<std::uint64_t, std::size_t> made_numbers_;  ///< by serial
-  std::vector<std::uint64_t> words_;                             ///< of the operation
+  std::vector<std::uint64_t> words_;                             ///< the current operation
   std::optional<Error> difference_;
 };
 

@@ -1,4 +1,4 @@
-// Recording, and the walk back through what was recorded.
+// Records operations, and walks back through the records.
 #include "../tape.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::shared_ptr<detail::TapeCore> Tape::core() const {
 void Tape::record(const std::function<void()>& f, Loc loc) {
   detail::called_from(loc, [&] {
     detail::refuse_empty(f, "Tape::record()");
-    const auto core = this->core();  // f may reset, move or end the tape
+    const auto core = this->core();  // f may reset, move or destroy the tape
     // Steps that are run again may record what they recorded the first time.
     const bool again = core->active() != core.get() || detail::recorder() == core.get();
     if (!again) core->refuse_on_the_way_back("record()");
@@ -106,7 +106,7 @@ void Tape::checkpointed(int steps, int slots, std::function<void(int)> step, Loc
     if (steps < 0) invalid(fmt::format("checkpointed() with {} steps", steps));
     if (slots < 1) invalid(fmt::format("checkpointed() with {} slots: one state at least is kept", slots));
     if (core()->active() == core().get()) return core()->add_steps(steps, slots, std::move(step));
-    // Steps inside a step: it is run again as a whole.
+    // Steps inside a step are not recorded: it is run again as a whole.
     for (int k = 0; k < steps; ++k) detail::call_back([&] { step(k); });
   });
 }
@@ -217,14 +217,14 @@ std::shared_ptr<ChangeCount> TapeCore::changes(const std::shared_ptr<Storage>& s
 
 View TapeCore::gradient(const ArrayBase& a) {
   if (const auto gradient = a.storage()->gradient()) {
-    taped(a);  // for zero()
+    taped(a);  // lets zero() find it
     return gradient->view(a, *a.storage());
   }
   Taped& t = taped(a);
   const Storage& s = *t.storage;
   if (!t.own) {
     t.own = make_gradient(View::all_of(t.storage), {});
-    // A graph begins with zeros at each launch.
+    // Captured work zeroes the gradient, so that each launch of the graph begins with zeros.
     if (Capture::current()) zero_own(t);
   }
   return t.own->view(a, s);
@@ -241,7 +241,7 @@ void TapeCore::end_gradient(const ArrayBase& a) {
     Taped& t = taped(a);
     const Storage& s = *t.storage;
     const View all = kept->all(s);
-    // By way of a copy of all, in which the other elements add nothing.
+    // The elements go through a copy of the whole gradient that is zero elsewhere and adds nothing there.
     const View ended = View::like(View(kept->storage, kept->first, std::int64_t(s.bytes), 1));
     const auto place = [&](const View& of) {
       return View(of, ended.storage(), ended.address() + (of.address() - kept->first));
@@ -300,7 +300,7 @@ void TapeCore::check(const Seed& seed) const {
         fmt::format("backward() with a seed on device {} for an array on {}", g.device().name(), y.device().name()));
 }
 
-/// While it lives, a tape goes back: changes outside of it count from where they were at its beginning.
+/// Marks a tape as walking during its lifetime: changes from outside continue afterwards from their state at its start.
 class TapeCore::Walking {
  public:
   explicit Walking(TapeCore& tape) : tape_(tape) {
@@ -324,7 +324,8 @@ void TapeCore::backward(std::span<const Seed> seeds) {
     invalid("backward() of a tape on which a step of checkpointed() ended with an error: reset() it. The error was: " +
             broken_);
   if (recorder()) invalid("backward() while a tape records: it is called after record()");
-  // Gradients do not go through what is not in the code: whoever reads them would hear nothing of the failure.
+  // The host waits for launches that failed, because no code carries gradients through them: nothing that reads these
+  // would report the failure.
   if (!Capture::current())
     for (const std::weak_ptr<Storage>& kept : std::exchange(kept_, {}))
       if (const auto storage = kept.lock()) storage->wait_for_writers();
@@ -333,7 +334,7 @@ void TapeCore::backward(std::span<const Seed> seeds) {
         "backward() of a tape that recorded nothing: no launch inside record() computes anything from an array with "
         "requires_grad(), or there was none");
   for (const Seed& seed : seeds) check(seed);
-  // A seed may be a gradient that is about to be set to zero.
+  // A seed is copied if it is itself a gradient of the tape, which is about to be set to zero.
   std::vector<View> given;
   for (const Seed& seed : seeds) {
     given.emplace_back(seed.gradient_);
@@ -343,7 +344,7 @@ void TapeCore::backward(std::span<const Seed> seeds) {
   }
   const Walking walking(*this);
 
-  // grad() holds what earlier calls added, and an array that is written on the tape starts with zero at its end.
+  // Gradients of arrays written on the tape begin at zero; what grad() held from earlier calls is kept in `before`.
   for (auto& [storage, t] : storages_) {
     if (const auto gradient = t.storage->gradient()) {
       if (t.written) {
@@ -388,7 +389,7 @@ void TapeCore::works_on(const std::shared_ptr<DeviceState>& device) { (void)on(d
 
 void TapeCore::limit_in_flight() {
   constexpr std::uint64_t kMost = 128 << 20;
-  if (Capture::current()) return;  // the graph keeps what it works on
+  if (Capture::current()) return;  // the graph keeps the memory of its work
   for (OnDevice& d : devices_) {
     if (d.device->allocated - d.waited < kMost) continue;
     Device(d.device).synchronize();

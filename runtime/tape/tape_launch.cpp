@@ -1,4 +1,4 @@
-// Launches on a tape: what is kept of one, and the launch of its adjoint.
+// Launches on a tape: their records, and the launches of their adjoints.
 #include <fmt/format.h>
 
 #include <bit>
@@ -22,7 +22,7 @@ constexpr std::int64_t kMaxWords = (1ll << 31) - 1;
 
 std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
-/// Arrays in use by one launch, at places that stay.
+/// Arrays in use by one launch, at stable addresses.
 struct Arguments {
   std::vector<View> arrays;
   std::vector<HostArg> args;
@@ -36,7 +36,7 @@ struct Arguments {
     arrays.push_back(array);
     args.emplace_back().array = &arrays.back();
   }
-  /// Until the end of these arguments nobody changes the elements.
+  /// Holds the version, so that its elements do not change during the lifetime of these arguments.
   void add(const Version& version) {
     held.push_back(version.hold());
     add(held.back().where());
@@ -47,10 +47,10 @@ struct Arguments {
   }
 };
 
-/// Words from the start of an array to its end, with the rest of a line of them: pieces of memory stay aligned.
+/// Words from the start of an array to its end, rounded up to a line of them so that pieces of memory stay aligned.
 std::uint64_t words_of(const ArrayBase& a, std::uint32_t unit) { return (a.extent_bytes() + 63) / 64 * (64 / unit); }
 
-/// Makes one group of those that parameters l < k are in: see ir::AdjointOptions::groups.
+/// Joins the groups of parameters l < k: see ir::AdjointOptions::groups.
 void join(std::vector<std::uint32_t>& groups, std::size_t params, std::size_t l, std::size_t k) {
   if (groups.empty()) {
     groups.resize(params);
@@ -60,14 +60,14 @@ void join(std::vector<std::uint32_t>& groups, std::size_t params, std::size_t l,
   std::ranges::replace(groups, from, to);
 }
 
-/// The memory from the first to the last element as numbers of some bytes.
+/// The memory from the first to the last element as numbers of `bytes` bytes.
 View in_a_row(const ArrayBase& a, std::uint32_t bytes) {
   return View(a.storage(), a.address(), std::int64_t(a.extent_bytes() / bytes), bytes);
 }
 
 }  // namespace
 
-// Gradients of the scalars that a launch replaced, by the bits before and after it.
+// Clears the gradients of scalars that a launch replaced, told by their bits before and after it.
 template <class T>
 KernelCore& clear_replaced() {
   static const auto k = kernel("clear replaced", [](Arr<const T> before, Arr<const T> after, Arr<T> gradient) {
@@ -79,7 +79,7 @@ KernelCore& clear_replaced() {
   return k.core();
 }
 
-// What some thread owns belongs to none of the threads to come, whatever their numbers.
+// Takes the elements that a thread owns from all threads to come, whatever their numbers.
 KernelCore& take_owned() {
   static const auto k = kernel("take owned", [](Arr<unsigned> owners) {
     Int64 i = tid64();
@@ -115,43 +115,45 @@ class LaunchRecord : public TapeRecord {
     }
   }
 
-  /// Just before the launch: holds what the adjoint reads of that moment.
+  /// Called just before the launch: holds what the adjoint reads of that moment.
   void take_before(TapeCore& tape, const CheckedLaunch& launch) {
     for (std::size_t k = 0; k < args_.size(); ++k)
       if (adjoint_->get().reads >> k & 1) args_[k].before = tape.version(args_[k].array);
     take_held(tape, launch);
     if (launch.program.call->by_handles) take_by_handles(tape, launch.stream);
   }
-  /// Just after it.
+  /// Called just after the launch.
   void take_after(TapeCore& tape) {
     for (const ir::AdjointParam& p : adjoint_->get().extra)
       if (p.kind == ir::AdjointParam::Kind::after) args_[p.of].after = tape.version(args_[p.of].array);
   }
   void backward(TapeCore& tape) override;
 
-  /// By parameter: what the launch writes of arrays with gradients.
+  /// By parameter: outputs with gradients.
   std::uint64_t outputs = 0;
   std::uint64_t with_gradient = 0;
   const ArrayBase& array(std::size_t k) const { return args_[k].array; }
 
  private:
-  /// What elements of arguments hold: the kernel finds it by addresses in memory, which no argument stands for.
+  /// An array that elements of arguments hold: the kernel reaches it by addresses in memory, so that no argument stands
+  /// for it.
   struct Held {
     View all;  ///< the array itself
     std::shared_ptr<Version> before;
   };
-  /// While it lives, held arrays are what they were before the launch. What they are now waits beside them, and is what
-  /// the way back adds to where a gradient is held.
+  /// Restores held arrays to their state before the launch during its lifetime. Their present elements are kept beside
+  /// them; the way back adds to these if a gradient is held.
   class HeldBefore {
    public:
-    // By another constructor, so that the destructor puts back what one that fails has changed.
+    // Delegates to another constructor, so that the destructor puts back what a failed one has changed.
     explicit HeldBefore(const std::vector<Held>& held) : HeldBefore() {
       now_.reserve(held.size());
       for (const Held& h : held) {
         reads_.push_back(h.all.storage());
         const std::optional<View> before = h.before->copy();
         if (!before) continue;
-        // Other tapes know what it is now; those from outside of a capture hear of it in each launch of the graph.
+        // Other tapes note the present elements; those from outside of a capture hear of the change in each launch of
+        // the graph.
         StreamState& stream = current_stream(*h.all.storage()->device);
         const Within taken_back(&Context::part_of_change, true);
         for (const auto& watcher : h.all.storage()->watchers())
@@ -170,13 +172,13 @@ class LaunchRecord : public TapeRecord {
         try {
           copy(all, now);
         } catch (const std::exception&) {
-          // The device is lost, which every later call says.
+          // The device is lost, which every later call reports.
         }
       }
     }
-    /// For the dispatches meanwhile: copies of arrays that hold themselves do not lead to these.
+    /// Storages that the dispatches read in the meantime: copies of arrays that hold themselves do not lead to them.
     const References& reads() const { return reads_; }
-    /// Where the elements are that an array has now.
+    /// The present place of an array's elements.
     View now(const View& a) const {
       for (const auto& [all, now] : now_)
         if (all.storage() == a.storage()) return View(a, now.storage(), now.address() + (a.address() - all.address()));
@@ -185,7 +187,7 @@ class LaunchRecord : public TapeRecord {
 
    private:
     HeldBefore() = default;
-    // Bytes between memory that is there: nobody is told, and what they may refer to is kept elsewhere.
+    // Copies bytes between existing memory: no watcher is told, and references in them are kept elsewhere.
     static void copy(const View& to, const View& from) {
       copy_bytes(current_stream(*to.storage()->device), *to.storage(), to.address(), *from.storage(), from.address(),
                  from.extent_bytes());
@@ -203,11 +205,11 @@ class LaunchRecord : public TapeRecord {
     std::shared_ptr<Version> before, after;
   };
 
-  /// What the threads of a dispatch remember.
+  /// Memory of the threads of a dispatch.
   struct Scratch {
     View slots, log, owners;
-    std::uint32_t lanes = 8;                  ///< threads that have some at once
-    bool limits_lanes = false;                ///< no more may run at once
+    std::uint32_t lanes = 8;                  ///< threads that have memory at once
+    bool limits_lanes = false;                ///< bounds the threads that run at once
     std::map<std::uint32_t, View> sums = {};  ///< by parameter
   };
 
@@ -233,9 +235,9 @@ class LaunchRecord : public TapeRecord {
   std::vector<Arg> args_;
   std::vector<std::byte> values_;
   std::vector<Held> held_;
-  /// Of what is behind handles, with its count at the launch.
+  /// The counts of what is behind handles, with their values at the launch.
   std::vector<std::pair<std::shared_ptr<ChangeCount>, std::uint64_t>> by_handles_;
-  std::uint32_t entries_ = ir::kNone;  ///< of the undo log, once they were counted
+  std::uint32_t entries_ = ir::kNone;  ///< entries of the undo log, once counted
 };
 
 void LaunchRecord::take_by_handles(TapeCore& tape, StreamState& stream) {
@@ -267,7 +269,7 @@ void LaunchRecord::take_held(TapeCore& tape, const CheckedLaunch& launch) {
   }
 }
 
-// Those of the launch, with the elements of that time.
+// Adds the launch's arguments, with the elements of that time.
 void LaunchRecord::add_arguments(Arguments& to) const {
   const auto& params = adjoint_->get().module.params;
   for (std::size_t k = 0; k < args_.size(); ++k) {
@@ -283,12 +285,13 @@ void LaunchRecord::add_arguments(Arguments& to) const {
   }
 }
 
-// Those of the adjoint behind them. \return the number of the one that says at which thread a dispatch begins
+// Adds the adjoint's own arguments after those.
+// \return  the index of the one that tells the first thread of a dispatch
 std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch,
                                     const HeldBefore& held) const {
   static constexpr std::uint32_t kFirst = 0;
   std::uint64_t owners_before = 0;
-  std::map<std::uint64_t, View> known;  // one array under two names has the same owners
+  std::map<std::uint64_t, View> known;  // two names of one array share its owners
   const auto owners_of = [&](std::uint32_t of, std::uint32_t unit) {
     if (const auto found = known.find(args_[of].array.address()); found != known.end()) return found->second;
     const std::uint64_t words = words_of(args_[of].array, unit);
@@ -321,7 +324,7 @@ void LaunchRecord::backward(TapeCore& tape) {
   if (!any_gradient(tape)) return;
   refuse_changed_structures();
   const ir::Adjoint& adjoint = adjoint_->get();
-  // A kernel may have read what is a gradient: that goes elsewhere before its place is known.
+  // If a kernel has read a gradient as an array, its version must be copied before addresses are taken.
   for (const ir::AdjointParam& p : adjoint.extra)
     if (p.kind == ir::AdjointParam::Kind::gradient)
       before_write(tape.gradient(args_[p.of].array), current_stream(*device_), {.by = "backward()"});
@@ -356,7 +359,7 @@ void LaunchRecord::refuse_changed_structures() const {
           kernel_->name(), kernel_->loc());
 }
 
-// What the adjoint keeps of each thread that runs at once, of `at_once` at most: fewer where the memory ends.
+// Allocates the adjoint's memory for each thread that runs at once, for `at_once` at most: fewer if the memory ends.
 LaunchRecord::Scratch LaunchRecord::scratch_for(TapeCore& tape, const HeldBefore& held, std::int64_t at_once) {
   const ir::Adjoint& adjoint = adjoint_->get();
   Scratch scratch;
@@ -408,7 +411,7 @@ void LaunchRecord::run_adjoint(TapeCore& tape, const LoadedProgram& program, std
             .uses = uses_});
 }
 
-// An atomic minimum or maximum that an element lost to: its gradient ended there.
+// Clears the gradient of elements that lost to an atomic minimum or maximum, where it ends.
 void LaunchRecord::clear_where_replaced(const ir::Extremum& extremum, const View& gradient) {
   const Arg& arg = args_[extremum.of];
   Arguments states(3);
@@ -420,7 +423,7 @@ void LaunchRecord::clear_where_replaced(const ir::Extremum& extremum, const View
   launch(kernel, nullptr, states.arrays[0].size(), states.args);
 }
 
-// Those of all arrays stand in one piece of memory.
+// Allocates the owners of all arrays in one piece of memory.
 View LaunchRecord::zero_owners(TapeCore& tape) const {
   std::uint64_t bytes = 0;
   for (const ir::AdjointParam& p : adjoint_->get().extra)
@@ -445,7 +448,7 @@ View LaunchRecord::zero_sums(const ir::ExactSum& sum) const {
   return sums;
 }
 
-// Launches of a graph may find other elements than there are today: of them no count tells.
+// The number is not counted in captures, because later launches of a graph may find other elements.
 std::uint32_t LaunchRecord::log_entries(TapeCore& tape, const HeldBefore& held) {
   const ir::Adjoint& adjoint = adjoint_->get();
   const bool captured = Capture::current();
@@ -454,7 +457,8 @@ std::uint32_t LaunchRecord::log_entries(TapeCore& tape, const HeldBefore& held) 
   return entries_;
 }
 
-// How many entries the undo log of a thread has at most: the counter changes arrays and does not put them back.
+// Counts the entries that a thread's undo log has at most. It works on copies, because the counter changes arrays
+// without restoring them.
 std::uint32_t LaunchRecord::count_entries(TapeCore& tape, const HeldBefore& held) const {
   if (const Capture* capture = Capture::current())
     throw Error(ErrorKind::unsupported,
@@ -483,7 +487,7 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape, const HeldBefore& held
     View(storage, storage->allocation.address + shift, std::int64_t(bytes), 1).copy(from);
     copies.emplace_back(address, View(array, storage, storage->allocation.address + shift));
   }
-  // Arguments that are one array stay one, those through which it is only read too.
+  // Arguments that are one array stay one, including those through which it is only read.
   for (View& array : arguments.arrays)
     if (const auto known = copy_of(array.address()); known != copies.end()) array = known->second;
   Scratch scratch{tape.workspace(device_, TapeCore::Workspace::slots, 4),
@@ -505,8 +509,8 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape, const HeldBefore& held
 }
 
 namespace {
-// Arguments that are one array are one group to the adjoint.
-// Errors: Error(invalid_argument) where the kernel writes through one of two that share a part of their elements.
+// Puts arguments that are one array into one group of the adjoint.
+// Errors: Error(invalid_argument) if the kernel writes through one of two that share a part of their elements.
 void find_groups(ir::AdjointOptions& adjoint_options, const CheckedLaunch& launch) {
   const std::vector<ir::Param>& params = launch.program.call->params;
   for (std::size_t k = 0; k < params.size(); ++k) {
@@ -549,10 +553,10 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
             "the kernel finds meshes by their handles, and the points of one carry gradients, which none passes "
             "to: give it the Mesh itself",
             launch.kernel.name(), launch.kernel.loc());
-  // What a kernel does to arrays that it finds in elements only the adjoint knows, which refuses gradients there.
+  // Only the adjoint knows what a kernel does to arrays that it finds in elements, and refuses gradients there.
   const bool held_carries = std::ranges::any_of(held, [&](const auto& s) { return carries(View::all_of(s)); });
   const bool comes_in = (carried & read) || held_carries;
-  // Where gradients come in, all that is written depends on them; else what carried some is overwritten.
+  // If gradients come in, everything written depends on them; if not, written arrays that carried some are overwritten.
   const std::uint64_t with_gradient = carried | (comes_in ? written : 0), outputs = with_gradient & written;
   if (!outputs && !(comes_in && !held.empty())) return {};
 

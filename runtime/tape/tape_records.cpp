@@ -1,4 +1,4 @@
-// Copies, fills and functions of the caller on a tape.
+// Records of copies, fills and the caller's functions on a tape.
 #include <fmt/format.h>
 
 #include "../../frontend/support/error.h"
@@ -9,7 +9,7 @@ namespace weft::detail {
 
 namespace {
 
-/// to = from
+/// Records `to = from`.
 class CopyRecord : public TapeRecord {
  public:
   CopyRecord(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves, bool flows)
@@ -26,7 +26,7 @@ class CopyRecord : public TapeRecord {
       accumulate(from, to, leaves_);
       return to.zero();
     }
-    // By way of a copy: what one element passed on is gone before another adds to it.
+    // The gradient goes through a copy: what one element passes on must be gone before another adds to it.
     View passed = View::like(from);
     passed.copy(to);
     to.zero();
@@ -39,7 +39,7 @@ class CopyRecord : public TapeRecord {
   const bool flows_;
 };
 
-/// Elements replaced by numbers of the host.
+/// Records elements replaced by numbers of the host.
 class FillRecord : public TapeRecord {
  public:
   explicit FillRecord(const ArrayBase& to) : to_(to) {}
@@ -51,7 +51,7 @@ class FillRecord : public TapeRecord {
   const View to_;
 };
 
-/// Elements that were replaced between two recorded operations, by the caller.
+/// Records elements that the caller replaced between two recorded operations.
 class ReplacedRecord : public TapeRecord {
  public:
   explicit ReplacedRecord(const ArrayBase& elements) : elements_(elements) {}
@@ -63,7 +63,7 @@ class ReplacedRecord : public TapeRecord {
   const View elements_;
 };
 
-/// See Tape::record_func.
+/// Records a call of Tape::record_func.
 class FunctionRecord : public TapeRecord {
  public:
   FunctionRecord(std::function<void()> function, std::vector<View> arrays,
@@ -72,8 +72,8 @@ class FunctionRecord : public TapeRecord {
 
   void backward(TapeCore& tape) override {
     if (std::ranges::none_of(arrays_, [&](const View& a) { return tape.nonzero(a); })) return;
-    // The function knows the arrays only: where they have changed since, they get their elements of that time back
-    // while it runs.
+    // The function sees only the arrays themselves: those that have changed since get their former elements back while
+    // it runs.
     std::vector<View> now(arrays_.size());
     std::vector<std::optional<View>> then(arrays_.size());
     for (std::size_t k = 0; k < arrays_.size(); ++k) {
@@ -159,7 +159,7 @@ void TapeCore::untaped(const ArrayBase& to, const ArrayBase& from, std::span<con
   check_untaped(to, from, what, instead);
 }
 
-// What it launches is traced: unrecorded() hears of that.
+// Launches of the operation are traced, since unrecorded() hears of them.
 void TapeCore::deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) {
   const bool carried = named_carries(to);
   bool flows = false;
@@ -186,7 +186,7 @@ void TapeCore::check_derived(const ArrayBase& from) const {
 
 void TapeCore::note_replaced(const ArrayBase& a) {
   OutsideChanges* changes = outside_changes(a);
-  // On the way back, only a step that is gone back through has records of its own.
+  // On the way back, only the step that is being reversed has records of its own.
   if (!changes || (walking_ && sink_ == &records_)) return;
   for (const View& elements : changes->take_replaced())
     add(std::make_unique<ReplacedRecord>(View(elements, a.storage(), elements.address())));

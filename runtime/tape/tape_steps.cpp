@@ -1,4 +1,4 @@
-// Many steps on a tape of which only some states are kept: the others are computed again on the way back.
+// Runs many steps on a tape that keeps only some states: the others are recomputed on the way back.
 //
 // The states are marks with undo logs: what changes between two marks is kept once, so that arrays which no step
 // changes cost nothing. On the way back the arrays themselves are set to earlier states, steps run again in them, and
@@ -18,7 +18,7 @@ namespace weft::detail {
 
 namespace {
 
-// How many steps `slots` states can reverse when none is run more than `repeats` times; enough is as good as more.
+// The number of steps that `slots` states can reverse if none is run more than `repeats` times, capped at enough.
 std::int64_t reach(std::int64_t slots, std::int64_t repeats) {
   std::int64_t n = 1;
   for (std::int64_t k = 1; k <= std::min(slots, repeats); ++k) {
@@ -28,8 +28,8 @@ std::int64_t reach(std::int64_t slots, std::int64_t repeats) {
   return n;
 }
 
-// Of `steps` steps, at least 2, that begin at a state: after how many the next state is kept, where there is room for
-// `slots` with that one (Griewank and Walther, "Revolve", 2000).
+// The number of steps, out of `steps` (at least 2) that begin at a state, after which the next state is kept, if there
+// is room for `slots` including that one (Griewank and Walther, "Revolve", 2000).
 int next_mark(int steps, int slots) {
   std::int64_t repeats = 1;
   while (reach(slots, repeats) < steps) ++repeats;
@@ -38,14 +38,14 @@ int next_mark(int steps, int slots) {
       std::clamp<std::int64_t>(std::max<std::int64_t>(least, std::min<std::int64_t>(most, steps - 1)), 1, steps - 1));
 }
 
-/// Hears of all changes of what the steps touch.
+/// Hears of all changes to memory that the steps touch.
 class StepWatcher : public Watcher {
  public:
   void before_write(const ArrayBase& elements, StreamState& stream, const Change&) override {
     if (elements.size() == 0) return;
     std::lock_guard lock(mutex);
     const std::uint64_t begin = elements.address(), end = begin + elements.extent_bytes();
-    // What lies beside the places that the steps touch is of no use to them.
+    // Bytes that no step touches need not be kept.
     touched.parts(elements.storage(), begin, end, true, [&](std::uint64_t from, std::uint64_t to) {
       for (UndoLog* log : logs)
         if (log) log->keep(elements.storage(), from, to, stream);
@@ -56,7 +56,7 @@ class StepWatcher : public Watcher {
 
   std::mutex mutex;
   Places touched;
-  std::array<UndoLog*, 2> logs{};  ///< that changes go to
+  std::array<UndoLog*, 2> logs{};  ///< logs that keep the changes
 };
 
 }  // namespace
@@ -65,14 +65,14 @@ class StepsRecord : public TapeRecord {
  public:
   StepsRecord(int steps, int slots, std::function<void(int)> step)
       : steps_(steps), slots_(slots), step_(std::move(step)), watcher_(std::make_shared<StepWatcher>()) {}
-  /// Another thread that changes an array may be with the watcher, and keep it until it is done.
+  /// Detaches the logs, because another thread that changes an array may still hold the watcher.
   ~StepsRecord() override { keep_in(nullptr, nullptr); }
 
-  /// All steps for the first time.
+  /// Runs all steps for the first time.
   void run(TapeCore& tape);
   void backward(TapeCore& tape) override;
 
-  /// The steps are about to read or write these elements.
+  /// Notes that the steps are about to read or write these elements.
   void touch(const ArrayBase& elements) {
     if (elements.is_null() || elements.size() == 0) return;
     std::lock_guard lock(watcher_->mutex);
@@ -82,12 +82,13 @@ class StepsRecord : public TapeRecord {
     }
     watcher_->touched.add(elements.storage(), elements.address(), elements.address() + elements.extent_bytes());
   }
-  /// Gradients come back to the steps from it.
+  /// Notes an array from which gradients come back to the steps.
   void add_output(const ArrayBase& a) { outputs_.insert(a.storage()); }
   bool has_outputs() const { return !outputs_.empty(); }
 
  private:
-  /// The state before a step. The log tells what has changed from there to the next mark, of the last one to now.
+  /// The state before a step. The log has what changed from there to the next mark, or to the present after the last
+  /// one.
   struct Mark {
     int step = 0;
     UndoLog log;
@@ -115,10 +116,10 @@ class StepsRecord : public TapeRecord {
 
 namespace {
 
-/// Hears of the operations of a step that is run without being recorded.
+/// Hears of the operations of a step that runs without being recorded.
 class StepRecorder : public Recorder {
  public:
-  /// \param unrecorded  what it is to the tape that a change is made of which nothing is recorded; null: all is
+  /// \param unrecorded  how the tape hears of changes of which nothing is recorded; null: everything is
   StepRecorder(TapeCore& tape, StepsRecord& steps, std::optional<Hears> unrecorded = {})
       : tape_(tape), steps_(steps), quiet_(unrecorded.has_value()), hears_(unrecorded.value_or(Hears::all)) {
     if (!quiet_) silent_ = std::make_unique<StepRecorder>(tape, steps, Hears::first_time);
@@ -184,9 +185,9 @@ class StepRecorder : public Recorder {
     for (const ArrayBase* a : from) tape_.check_derived(*a), tape_.note_replaced(*a);
     replace(to);
   }
-  // When the step is run again, from earlier states of what it works on, nobody would know of these.
+  // Graphs are refused, because no recorder would hear of their work when the step runs again from earlier states.
   void replaying(const char* what) override { tape_.replaying(what); }
-  // What the host finds there may decide what the step does.
+  // Elements that the host reads may decide what the step does.
   void reading(const ArrayBase& from) override {
     if (!from.storage()->holds_gradients) steps_.touch(from);
   }
@@ -205,7 +206,7 @@ class StepRecorder : public Recorder {
   }
 
  private:
-  // Gradients are what the way back makes of them: they are not set to earlier states, so no step may depend on them.
+  // Refuses gradients, which are not set to earlier states on the way back, so that no step may depend on them.
   void touch(const ArrayBase& a) {
     if (!a.is_null() && a.storage()->holds_gradients)
       throw Error(ErrorKind::invalid_argument,
@@ -241,11 +242,11 @@ void StepsRecord::begin_mark(int step) {
   keep_in(final_values_, &marks_.back()->log);
 }
 
-// The state that is kept last is needed no more.
+// Drops the last state, which is no longer needed.
 void StepsRecord::end_mark() {
   std::unique_ptr<Mark> last = std::move(marks_.back());
   marks_.pop_back();
-  // At once for a thread that changes something meanwhile.
+  // The lock makes this one step for a thread that changes something in the meantime.
   std::lock_guard lock(watcher_->mutex);
   watcher_->logs = {final_values_, &marks_.back()->log};
   marks_.back()->log.append(std::move(last->log));
@@ -260,7 +261,7 @@ void StepsRecord::to_last_mark() {
 void StepsRecord::prune(TapeCore& tape) {
   tape.prune();
   tape.limit_in_flight();
-  // Only arrays that a step makes for itself go.
+  // Only arrays that a step makes for itself can be gone.
   if (!std::exchange(found_new_, false)) return;
   std::lock_guard lock(watcher_->mutex);
   watcher_->touched.prune();

@@ -1,4 +1,4 @@
-// Keeping and putting back what changes.
+// Keeps elements before they change, and restores them.
 #include "undo.h"
 
 #include <algorithm>
@@ -88,7 +88,7 @@ void UndoLog::undo() {
     before_write(to, current_stream(*storage->device), {.by = "checkpointed()"});
     to.copy(View(k.copy, k.address, bytes, 1));
   }
-  // Not before: after an error all of it can be put back again.
+  // Forgotten only here: after an error everything can still be restored.
   kept_.clear();
   places_ = {};
 }

@@ -1,4 +1,4 @@
-// Elements as they were before each first change since some moment, to go back there. Internal to the runtime.
+// Logs of elements before their first change since some moment, to return to it. Internal to the runtime.
 #pragma once
 #include <functional>
 #include <map>
@@ -7,10 +7,10 @@
 
 namespace weft::detail {
 
-/// Bytes of some storages. They are not kept alive: what is gone is forgotten at prune().
+/// Bytes of some storages. Does not keep them alive; prune() forgets those that are gone.
 class Places {
  public:
-  /// Whose memory it was.
+  /// The storage that has the bytes.
   using Key = std::weak_ptr<Storage>;
   using Intervals = std::map<std::uint64_t, std::uint64_t>;  ///< begin and end; they neither overlap nor touch
 
@@ -26,16 +26,16 @@ class Places {
   std::map<Key, Intervals, std::owner_less<>> by_storage_;
 };
 
-/// What changed since one moment: when it was made.
+/// The changes since one moment, at which the log was made.
 class UndoLog {
  public:
-  /// These bytes are about to be changed by work on `stream`: copies what is not kept already.
+  /// Copies those of the bytes that are not kept yet, before work on `stream` changes them.
   void keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin, std::uint64_t end, StreamState& stream);
-  /// Puts everything back, in work on Device::stream(), and forgets it.
+  /// Restores everything, in work on Device::stream(), and forgets it.
   void undo();
-  /// `later` began where this one ended: now this one tells what changed until the end of that.
+  /// Appends `later`, which began where this log ended: it then covers the changes up to the end of that one.
   void append(UndoLog&& later);
-  /// Forgets what nothing can look at any more.
+  /// Forgets memory that no code can read any more.
   void prune();
 
  private:
@@ -43,11 +43,11 @@ class UndoLog {
     Places::Key storage;
     std::uint64_t begin, end;
     std::shared_ptr<Storage> copy;
-    std::uint64_t address;  ///< of the copy of the first byte
+    std::uint64_t address;  ///< address of the copy of the first byte
   };
-  /// Memory from later on was nothing then.
+  /// Memory with a later serial did not exist then.
   std::uint64_t since_ = Storage::next_serial();
-  std::vector<Kept> kept_;  // they do not overlap
+  std::vector<Kept> kept_;  // these do not overlap
   Places places_;
 };
 

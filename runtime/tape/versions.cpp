@@ -1,4 +1,4 @@
-// Finding and copying the versions that a change would touch.
+// Finds and copies the versions that a change would touch.
 #include "versions.h"
 
 #include <algorithm>
@@ -15,13 +15,13 @@ int length_class(const ArrayBase& a) { return std::bit_width(a.extent_bytes()); 
 
 }  // namespace
 
-// Who copies a version has it in use: it is not copied while it ends.
+// A version is never copied while it ends, because the thread that copies it holds a reference.
 Version::~Version() {
   if (!copied_) live_->forget(where_);
 }
 
 Version::Hold::Hold(const Version& version) : lock_(version.live_->mutex_), version_(&version) {
-  // It stays where it is from now on.
+  // A copied version stays in its place for good and needs no lock.
   if (version.copied_) lock_.unlock();
 }
 
@@ -68,7 +68,7 @@ void LiveVersions::before_write(const ArrayBase& elements, StreamState& stream, 
     auto e = begin > longest ? entries.upper_bound(begin - longest) : entries.begin();
     for (; e != entries.end() && e->first < end; ++e) {
       if (!may_overlap(e->second.where, elements)) continue;
-      // What is copied is no longer of this list: the last to drop it must not come back here.
+      // A copied version leaves the list, so that the last owner to drop it does not come back here.
       if (auto version = e->second.version.lock()) {
         touched.push_back(std::move(version));
         places.emplace_back(&entries, e);
@@ -95,7 +95,7 @@ void LiveVersions::save(std::span<const std::shared_ptr<Version>> versions, Stre
   for (const auto& v : versions) end = std::max(end, v->where_.end());
   const std::shared_ptr<Storage> from = versions.front()->where_.storage();
 
-  const std::uint64_t shift = begin % 256;  // kernels count on alignments
+  const std::uint64_t shift = begin % 256;  // kernels rely on alignments
   const std::shared_ptr<Storage> to = allocate(from->device, shift + (end - begin));
   to->is_copy = true;
   const Bring bring{.to = to, .from = from, .list = {}, .whole = true};

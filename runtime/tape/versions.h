@@ -1,5 +1,5 @@
-// What the elements of arrays were when something looked at them: kept in place as long as nobody changes them, else as
-// a copy. Internal to the runtime.
+// Keeps elements of arrays as they were at some moment: in place as long as nothing changes them, then as a copy.
+// Internal to the runtime.
 #pragma once
 #include <map>
 #include <mutex>
@@ -11,16 +11,16 @@ namespace weft::detail {
 
 class LiveVersions;
 
-/// The elements of an array at one moment. They stand in the array itself until something is about to change a part of
-/// them, then in memory of their own, which lies as the array did (same distances, same alignment).
+/// The elements of an array at one moment. They stay in the array itself until some work is about to change a part of
+/// them, then in memory of their own, with the array's distances and alignment.
 class Version {
  public:
   Version(std::shared_ptr<LiveVersions> live, const ArrayBase& elements) : live_(std::move(live)), where_(elements) {}
   Version(const Version&) = delete;
   ~Version();
 
-  /// Where the elements are. While it lives they stay there: another thread that is about to change the array waits.
-  /// What is to read them must be on its stream before its end, and must not change an array that it holds.
+  /// The place of the elements. They stay there during its lifetime: another thread that is about to change the array
+  /// waits. Work that reads them must be on its stream before that ends, and must not change an array that is held.
   class Hold {
    public:
     explicit Hold(const Version& version);
@@ -32,23 +32,23 @@ class Version {
     const Version* version_;
   };
   Hold hold() const { return Hold(*this); }
-  /// Where they are for good, when they were copied.
+  /// The final place of the elements, if they were copied.
   std::optional<View> copy() const;
 
  private:
   friend class LiveVersions;
   const std::shared_ptr<LiveVersions> live_;
-  View where_;           // guarded by live_, as the next
-  bool copied_ = false;  ///< into memory of their own, where they stay
+  View where_;           // guarded by live_, like the next
+  bool copied_ = false;  ///< moved into memory of their own, where they stay
 };
 
-/// The versions that stand in one storage itself. Thread-safe: any thread may be about to change it.
+/// The versions whose elements are still in one storage. Thread-safe: any thread may be about to change it.
 class LiveVersions : public Watcher, public std::enable_shared_from_this<LiveVersions> {
  public:
-  /// The elements as the work recorded so far leaves them. Two askers share a version while nothing changes it.
+  /// The elements as the work recorded so far leaves them. Callers share a version until a change.
   std::shared_ptr<Version> take(const ArrayBase& elements);
-  /// Copies what the change would touch. Versions that overlap or touch each other share one copy of what they cover
-  /// together. Cost: the time to find them grows with the logarithm of their number.
+  /// Copies the versions that the change would touch. Versions that overlap or touch each other share one copy of what
+  /// they cover together. Cost: logarithmic in their number, to find them.
   void before_write(const ArrayBase& elements, StreamState& stream, const Change& change) override;
   bool needs(const ArrayBase& elements) override;
 
@@ -59,15 +59,15 @@ class LiveVersions : public Watcher, public std::enable_shared_from_this<LiveVer
     std::weak_ptr<Version> version;
   };
   using Entries = std::multimap<std::uint64_t, Entry>;
-  /// In one storage, in order of address.
+  /// Copies versions of one storage, in order of address.
   static void save(std::span<const std::shared_ptr<Version>> versions, StreamState& stream);
-  /// The version is gone.
+  /// Removes a version that ends.
   void forget(const View& where);
 
-  /// Who holds a version may change other parts of the array.
+  /// Recursive, because a thread that holds a version may change other parts of the array.
   std::recursive_mutex mutex_;
-  /// By the number of bits of the length in bytes, then by the first address: what overlaps an interval begins at most
-  /// such a length before it.
+  /// By the number of bits of the length in bytes, then by the first address: versions that overlap an interval begin
+  /// at most such a length before it.
   std::map<int, Entries> by_length_;
 };
 

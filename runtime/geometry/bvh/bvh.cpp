@@ -1,4 +1,4 @@
-// The handle of a hierarchy that programs hold.
+// Bvh, the handle of a hierarchy that programs hold.
 #include "../bvh.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace detail {
 
 struct BvhState {
   BvhState(const Device& device, const BvhOptions& options) : tree(device, options) {}
-  // Who still holds the id of a hierarchy that is gone finds zeros.
+  // Kernels that still hold the id of a freed hierarchy find zeros.
   ~BvhState() {
     if (!has_id) return;
     const Quiet quiet;

@@ -1,4 +1,4 @@
-// The passes that build a hierarchy, and what their kernels share. Internal to the runtime.
+// Declares the passes that build a hierarchy, and what their kernels share. Internal to the runtime.
 #pragma once
 #include "../../../frontend/kernels/names.h"
 #include "../../../frontend/library/vector.h"
@@ -7,15 +7,15 @@
 
 namespace weft::detail {
 
-/// A box of a kernel.
+/// A box in a kernel.
 struct TracedBox {
   Vec3 lower, upper;
 };
-/// The box of a primitive; an empty one where it is none: see Bvh.
+/// The box of a primitive; empty if its bounds are no box, see Bvh.
 TracedBox box_of(const Arr<vec3>& lowers, const Arr<vec3>& uppers, const Int& primitive);
 TracedBox empty_box();
-/// The smaller and the larger of numbers that are no NaN, component by component: one instruction where min() and max()
-/// have to look for NaNs.
+/// The smaller and the larger of two vectors without NaNs, by component: one instruction, where min() and max() have to
+/// check for NaNs.
 inline Vec3 lesser(const Vec3& a, const Vec3& b) {
   return Vec3(select(a.x < b.x, a.x, b.x), select(a.y < b.y, a.y, b.y), select(a.z < b.z, a.z, b.z));
 }
@@ -30,13 +30,14 @@ inline TracedBox join(const TracedBox& a, const TracedBox& b) {
   return {lesser(a.lower, b.lower), greater_of(a.upper, b.upper)};
 }
 
-/// Half of a node: the box of a child, its link and its number of primitives.
+/// Half of a node: the box of one child, its link and its number of primitives.
 struct Half {
   TracedBox box;
   Int link, count;
 };
-/// The nodes as vectors, so that there is one way to both children: where threads take different sides, the two ways
-/// through the fields of BvhNode would be gone one after the other. For kernels that take no other view of the nodes.
+/// The nodes as vectors, so that both children are reached by the same code: threads that take different sides would
+/// run the two paths through the fields of BvhNode one after the other. For kernels that take no other view of the
+/// nodes.
 /// \return  (4 * nodes) child `side` of a node has vectors 4 * node + 2 * side and the next one
 Array<vec4> halves_of(const Array<BvhNode>& nodes);
 /// \param child  2 * node + side
@@ -47,16 +48,16 @@ void store_half(const Arr<vec4>& halves, const Int& child, const Half& half);
 /// the boxes' centres.
 inline constexpr int kBvhRoot = 2, kBvhBounds = 3, kBvhInfos = kBvhBounds + kCurveBounds;
 
-/// A build under way: the arrays of the tree, and what the build alone needs.
+/// A build in progress: the arrays of the tree, and those that only the build needs.
 struct BvhBuild {
   const BvhData& data;
   Array<int> arrived;  ///< by node; zeros before and after each pass
-  bool grouped;        ///< then data.groups counts before the keys
-  /// By place in the order of the curve; one of them is null.
+  bool grouped;        ///< data.groups takes precedence over the keys
+  /// Sorted along the curve; one of the two is null.
   Array<unsigned> keys;
   Array<std::uint64_t> fine_keys;
-  Array<int> order;  ///< the primitives in that order; data.primitives itself where leaves are runs of places
-  /// By node, where leaves are packed: least place; number of primitives up to 15, with kIsLeaf where they are to be
+  Array<int> order;  ///< the primitives in that order; data.primitives itself if leaves are runs of places
+  /// By node, if leaves are packed: the least place, and the number of primitives up to 15, plus kIsLeaf if they become
   /// one leaf.
   Array<vec2i> spans;
 
@@ -64,16 +65,16 @@ struct BvhBuild {
   std::int64_t count() const { return data.count; }
 };
 
-/// See BvhBuild::spans.
+/// Mark of a node that becomes a leaf, see BvhBuild::spans.
 inline constexpr int kIsLeaf = 16;
 
-/// How high a place is cut from the next one: by the first bit in which the two differ, of their groups, then of their
-/// keys, then of the places themselves. No two cuts beside one range are equal.
+/// How high the cut between two neighbouring places is: the first bit in which they differ, in their groups, then in
+/// their keys, then in the places themselves. The two cuts beside a range are never equal.
 template <class B>
 struct Cut {
   bool grouped;
-  UInt groups;  ///< bits that differ; not looked at unless `grouped`
-  Var<B> bits;  ///< of keys that differ, with the highest bit set, which no key has; else of places
+  UInt groups;  ///< bits that differ; read only if `grouped`
+  Var<B> bits;  ///< bits in which keys differ, plus the highest bit, which no key has; for equal keys, of places
   Bool operator<(const Cut& o) const {
     const Bool below = bits < o.bits;
     return grouped ? (groups < o.groups) | ((groups == o.groups) & below) : below;
@@ -90,14 +91,14 @@ Cut<B> either(const Bool& first, const Cut<B>& a, const Cut<B>& b) {
 template <class B>
 struct Cuts {
   const Arr<const B>& keys;
-  const Arr<int>& groups;  ///< looked at where `grouped`
+  const Arr<int>& groups;  ///< read only if `grouped`
   bool grouped;
   const Int& n;
 
-  /// Of a place; of one beyond the ends that of the end.
+  /// The key of a place, which is clamped to those that exist.
   Var<B> key(const Int& place) const { return keys[clamp(place, 0, n - 1)]; }
-  /// Between a place and the next one, whose keys are known. Behind the last place, and before the first one (-1), it
-  /// is the highest. Threads beyond the last place may ask, too.
+  /// The cut between a place and the next one, whose keys are known. After the last place, and before the first one
+  /// (-1), it is the highest. Threads beyond the last place may call this, too.
   Cut<B> between(const Int& place, const Var<B>& key, const Int& next, const Var<B>& next_key) const {
     const Bool inside = (place >= 0) & (next < n);
     const Var<B> differ = key ^ next_key;
@@ -112,15 +113,16 @@ struct Cuts {
   Cut<B> behind(const Int& place) const { return between(place, key(place), place + 1, key(place + 1)); }
 };
 
-/// A range of places on its way up, to the lower one of the cuts beside it. Of these one stays where the range grows.
+/// A range of places that climbs the tree by the lower of the two cuts beside it. The other cut stays as the range
+/// grows.
 template <class B>
 class Climb {
  public:
   Climb(const Cuts<B>& cuts, const Int& first, const Int& last)
       : cuts_(cuts), left_(cuts.behind(first - 1)), right_(cuts.behind(last)) {}
-  /// Does the range lie behind the lower one? Then it is the parent's second child.
+  /// Whether the range follows its lower cut, which makes it the second child of its parent.
   Bool is_second() const { return left_ < right_; }
-  /// It has been joined with its sibling: to the range `first` to `last`.
+  /// Joins the range with its sibling: it becomes `first` to `last`.
   void join(const Bool& was_second, const Int& first, const Int& last) {
     const Cut<B> fresh = cuts_.behind(select(was_second, first - 1, last));
     left_ = either(was_second, fresh, left_);
@@ -132,19 +134,20 @@ class Climb {
   Cut<B> left_, right_;
 };
 
-/// Bounds of the centres, keys, `order` and data.groups. \param groups  by primitive; null without groups
+/// Fills the bounds of the centres, the keys, `order` and data.groups.
+/// \param groups  by primitive; null without groups
 void order_by_curve(const BvhBuild& build, const Array<int>& groups);
-/// Nodes by common bits of the keys.
+/// Makes nodes by common bits of the keys.
 void build_lbvh(const BvhBuild& build);
-/// Nodes that merge the nearest clusters, down to single primitives.
+/// Makes nodes by merging the nearest clusters, down to single primitives.
 void build_hploc(const BvhBuild& build);
-/// Subtrees that build_hploc() has marked become leaves; fills data.primitives.
+/// Turns the subtrees that build_hploc() has marked into leaves, and fills data.primitives.
 void pack_leaves(const BvhBuild& build);
-/// Fills data.group_roots, for numbers of nodes as they are behind move_root().
+/// Fills data.group_roots with the numbers that nodes have after move_root().
 void name_group_roots(const BvhBuild& build);
-/// Makes the node that info names number 0, which all later passes count on.
+/// Makes the node that info names number 0, which all later passes rely on.
 void move_root(const BvhBuild& build);
-/// All boxes anew, from those of the primitives.
+/// Computes all boxes anew from those of the primitives.
 void refit_boxes(const BvhData& data, const Array<int>& arrived);
 
 }  // namespace weft::detail

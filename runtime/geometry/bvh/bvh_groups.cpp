@@ -1,4 +1,4 @@
-// Where the groups of a hierarchy hang.
+// Names the links of a hierarchy from which its groups hang.
 #include "../../../frontend/language/control.h"
 #include "../../../frontend/library/search.h"
 #include "../bvh_group.h"
@@ -13,12 +13,12 @@ namespace {
 
 Int link_of(const Arr<const vec4>& halves, const Int& child) { return bitcast<int>(Float(halves[child * 2].w)); }
 
-// A group of some primitive below a link. A node has the number of a cut: the place behind it is below the node's
-// second child, whoever built it. (Where the tree is a single primitive one link is -1, which is place 0.)
+// A group of some primitive below a link. A node has the number of a cut, whichever builder made it, so the place after
+// that cut is below the node's second child. (If the tree is a single primitive, one link is -1, which means place 0.)
 Int group_below(const Arr<int>& groups, const Int& link) { return groups[select(link < 0, ~link, link + 1)]; }
 
-// A group hangs from the node that has it on one side and others on the other. A node is within a group where both of
-// its children have primitives of one: they would be of different groups if it joined groups.
+// A group hangs from the node that has it on one side and others on the other side. A node is within a group if both
+// its children contain primitives of one group: children of a node that joins groups never do.
 auto name_kernel() {
   return kernel("bvh_name_group_roots", [](Var<BvhData> bvh, Arr<const vec4> halves, Int n) {
     Int node = tid();
@@ -31,7 +31,7 @@ auto name_kernel() {
       }
       const Int root = Int(bvh.info[kBvhRoot]);
       If (below[0] != below[1]) {
-        // move_root() exchanges the numbers of the root and node 0.
+        // move_root() will exchange the numbers of the root and node 0.
         const Int later = select(node == root, 0, select(node == 0, root, node));
         for (int side = 0; side < 2; ++side) {
           Bool within = links[side] < 0;

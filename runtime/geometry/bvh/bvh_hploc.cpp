@@ -1,4 +1,4 @@
-// Hierarchies of merged clusters: H-PLOC.
+// Builds hierarchies by merging clusters: H-PLOC.
 #include <algorithm>
 #include <bit>
 #include <vector>
@@ -14,37 +14,37 @@ namespace weft::detail {
 namespace {
 
 constexpr std::int64_t kBlock = 128;
-/// Clusters that a subgroup of `width` threads merges at once; it leaves half of them for the range around. With fewer
-/// there are more ranges to merge, with more a narrow subgroup has them in more registers than it has. Trees of both
-/// pass the same bounds of surface areas in the tests.
+/// Clusters that a subgroup of `width` threads merges at once; half of them remain for the surrounding range. Fewer
+/// mean more ranges to merge; more exceed the registers of a narrow subgroup. Trees of both sizes meet the same bounds
+/// of surface area in the tests.
 constexpr int merged_by(int width) { return width < 32 ? 16 : 32; }
-/// How far a cluster looks for the nearest one, to both sides. Trees of 8 were no better on the test's meshes, by
-/// surface areas.
+/// How many clusters on each side are searched for the nearest one. A reach of 8 gave no better trees on the test's
+/// meshes, by surface area.
 constexpr int kReach = 4;
-/// Of no pair.
+/// Marks the absence of a pair.
 constexpr unsigned kNone = ~0u;
 
-/// A tree so far: a leaf or a node with all that is below.
+/// A part of the tree so far: a leaf, or a node with all that is below.
 struct Cluster {
   TracedBox box;
   Int link;   ///< as in BvhNode
-  Int first;  ///< the least place of its primitives: a number that no other cluster has
-  Int size;   ///< the height in nodes; where leaves are packed see Size
+  Int first;  ///< the least place of its primitives, which no other cluster has
+  Int size;   ///< the height in nodes; if leaves are packed, see Size
 };
 
 Float half_area(const TracedBox& b) {
-  Vec3 d = b.upper - b.lower;  // of two empty boxes the area is infinite
+  Vec3 d = b.upper - b.lower;  // the area of two empty boxes is infinite
   return d.x * (d.y + d.z) + d.y * d.z;
 }
 
-/// How much is below a cluster where leaves are packed, and what finding nothing there costs by the surface area
-/// heuristic: a node that is visited costs what a primitive does. In one word, since all of a cluster goes from lane to
-/// lane: bits 0 to 3 the number of primitives (15: and more); above them the height in nodes. Where all may be one
-/// leaf, which is 8 primitives at most, three bits are enough for the height, and the rest is the part of the leaf's
-/// cost that nodes save.
+/// The contents of a cluster if leaves are packed, and the cost of a search there that finds nothing, by the surface
+/// area heuristic: a visit to a node costs as much as a primitive. One word, because a cluster goes from lane to lane
+/// as a whole: bits 0 to 3 are the number of primitives (15: at least as many), those above are the height in nodes. A
+/// cluster that may become one leaf has at most 8 primitives, so that three bits hold the height; the rest is the part
+/// of the leaf's cost that nodes save.
 struct Size {
   Int number, height;
-  Float saved;  ///< from 0 to 1; 0 where it is to be one leaf
+  Float saved;  ///< from 0 to 1; 0 if it becomes one leaf
 
   static Size of(const Int& word, const Int& leaf_size) {
     Int number = word & 15, above = word >> 4;
@@ -55,7 +55,7 @@ struct Size {
     Int parts = min(Int(saved * float(kParts)), kParts - 1);
     return number + (height << 4) + select(number <= leaf_size, parts << 7, 0);
   }
-  /// What is in no box is never looked at.
+  /// Costs nothing in an empty box, which is never visited.
   Float cost(const TracedBox& box) const {
     return select(box.lower.x <= box.upper.x, half_area(box) * Float(number) * (1.f - saved), 0.f);
   }
@@ -64,8 +64,8 @@ struct Size {
   static constexpr int kParts = 1 << 23;
 };
 
-/// Clusters in the registers of a subgroup of `width` threads: lane k has clusters k * each to k * each + each - 1.
-/// Subgroups wider than there are clusters leave threads idle.
+/// Clusters in the registers of a subgroup of `width` threads: lane k has clusters k * each to k * each + each - 1. In
+/// a subgroup wider than the number of clusters, some threads idle.
 class Clusters {
  public:
   explicit Clusters(int width)
@@ -76,13 +76,13 @@ class Clusters {
         width_(width),
         shift_(std::countr_zero(unsigned(each))) {}
 
-  const int merged;  ///< as many at once, at most
-  const int each;    ///< a power of two
+  const int merged;  ///< most clusters at once
+  const int each;    ///< clusters of a thread, a power of two
   std::vector<Cluster> slots;
   const Int lane;
 
   Int number(int k) const { return lane * each + k; }
-  /// The value of cluster `i`, of which `values` has this thread's own.
+  /// The value of cluster `i`; `values` has those of this thread's clusters.
   template <class V>
   V fetch(const std::vector<V>& values, const Int& i) const {
     Int from = i >> shift_;
@@ -91,7 +91,7 @@ class Clusters {
       v = select((i & (each - 1)) == k, V(subgroup_shuffle(values[std::size_t(k)], from)), v);
     return v;
   }
-  /// A part of each of this thread's clusters.
+  /// The same part of each of this thread's clusters.
   template <class F>
   auto all(F part) const {
     std::vector<decltype(part(slots[0]))> values;
@@ -99,17 +99,18 @@ class Clusters {
     return values;
   }
 
-  /// Combined over the lanes, by exchanges: drivers for CPUs reduce lanes one by one. And where a reduction says which
-  /// lane to read from next, NVIDIA's driver (580.159) makes of this kernel one that reads a thread's own values.
+  /// Combines values over the lanes by exchanges, because drivers for CPUs reduce lanes one by one. Besides, if a
+  /// reduction says which lane to read from next, NVIDIA's driver (580.159) compiles this kernel to read a thread's own
+  /// values.
   template <class V, class F>
   V over_lanes(V v, F combine) const {
     for (int d = 1; d < width_; d *= 2) v = combine(v, V(subgroup_shuffle_xor(v, d)));
-    return subgroup_broadcast_first(v);  // says that it is the same in all
+    return subgroup_broadcast_first(v);  // tells the compiler that all lanes agree
   }
   UInt any_bits(const UInt& bits) const {
     return over_lanes(bits, [](const UInt& a, const UInt& b) { return a | b; });
   }
-  /// The first lane where it is true; the subgroup's width where there is none.
+  /// The first lane in which `there` is true; the subgroup's width if there is none.
   Int first_lane(const Bool& there) const {
     return over_lanes(select(there, lane, width_), [](const Int& a, const Int& b) { return min(a, b); });
   }
@@ -118,11 +119,11 @@ class Clusters {
   int width_, shift_;
 };
 
-// For each cluster the nearest of those up to kReach before it and behind it, by the area of the box around both. A
-// pair has one key: the area, and in its last bits the exclusive or of the two numbers, which tells pairs of one
-// cluster apart and finds the other one. So no cluster has two nearest ones, the pair with the least key of all is
-// mutual, and of equal boxes numbers 2 k and 2 k + 1 are. Each pair is looked at by its first cluster, and told to the
-// second one.
+// The nearest of the clusters up to kReach before and after each one, by the area of the box around both. A pair has
+// one key: the area, with the exclusive or of the two numbers in its last bits, which tells a cluster's pairs apart and
+// finds its partner. Thus no cluster has two nearest ones, the pair with the least key of all is mutual, and among
+// equal boxes numbers 2 k and 2 k + 1 pair up. The first cluster of a pair computes its key and passes it to the second
+// one.
 std::vector<UInt> nearest(const Clusters& c, const Int& count) {
   const int each = c.each, lanes = (each - 1 + kReach) / each;
   std::vector<TracedBox> boxes = c.all([](const Cluster& s) { return s.box; });
@@ -150,10 +151,10 @@ std::vector<UInt> nearest(const Clusters& c, const Int& count) {
   return best;
 }
 
-/// The number of bit `rank` (from 0) among those that are set.
+/// The number of the set bit with rank `rank` (from 0).
 class SetBits {
  public:
-  /// \param most  of the bits that may be set: 16 or 32
+  /// \param most  bits of the mask that may be set: 16 or 32
   SetBits(const UInt& mask, int most) : ones_(mask), most_(most) {
     pairs_ = mask - ((mask >> 1u) & 0x55555555u);
     fours_ = (pairs_ & 0x33333333u) + ((pairs_ >> 2u) & 0x33333333u);
@@ -182,17 +183,17 @@ class SetBits {
   int most_;
 };
 
-/// Where nodes go.
+/// Where nodes are written.
 struct Output {
   Var<BvhData> bvh;
   Arr<vec4> halves;
   Arr<vec2i> spans;  ///< see BvhBuild
-  bool packs;        ///< leaves are packed, else a primitive is of height 0 and there are no Sizes
+  bool packs;        ///< leaves are packed; if not, a primitive has height 0 and there are no Sizes
 
   Int height(const Cluster& c) const { return packs ? Size::of(c.size, bvh.leaf_size).height : c.size; }
-  /// The size of what becomes `node` by joining two clusters, the first of which has the lower places; it says what the
-  /// node may be.
-  /// \param is_node  threads where it is false have no such node
+  /// The size of the cluster that joins two others, of which the first has the lower places; notes what `node` may
+  /// become.
+  /// \param is_node  false for threads that have no such node
   /// \param across   see merge_nearest()
   Int join_sizes(const Cluster& a, const Cluster& b, const TracedBox& both, const Int& node, const Bool& is_node,
                  const Bool& across) const {
@@ -202,7 +203,7 @@ struct Output {
     Size size{select(across, 15, min(of_a.number + of_b.number, 15)), max(of_a.height, of_b.height) + 1, 0.f};
     If (size.number <= leaf_size) {
       Float as_leaf = size.cost(both), as_node = half_area(both) + of_a.cost(a.box) + of_b.cost(b.box);
-      // Not so for areas of 0, nor for those that are infinite or no numbers.
+      // False for areas of 0, infinite ones and NaN.
       Bool saves = as_node < as_leaf;
       size.saved = select(saves, 1.f - as_node / as_leaf, 0.f);
       size.height = select(saves, size.height, 0);
@@ -214,8 +215,8 @@ struct Output {
   }
 };
 
-/// One round: clusters that are each other's nearest become one, and the others close up.
-/// \param across  they may be of several groups: no leaf may hold them
+/// Runs one round: clusters that are each other's nearest become one, and the others close up.
+/// \param across  the clusters may be of several groups: no leaf may hold them
 void merge_nearest(Clusters& c, Int& count, const Output& out, const Bool& across) {
   const std::vector<UInt> best = nearest(c, count);
   const auto links = c.all([](const Cluster& s) { return s.link; });
@@ -231,7 +232,7 @@ void merge_nearest(Clusters& c, Int& count, const Output& out, const Bool& acros
     Bool pair = (i < count) & (j != i) & (c.fetch(best, j) == key);
     Bool first = pair & (i < j), second = pair & (j < i);
     const Cluster other{{c.fetch(lowers, j), c.fetch(uppers, j)}, j, c.fetch(firsts, j), c.fetch(sizes, j)};
-    // The second one's least place is the first one of no other pair, ever: the node's number.
+    // The second cluster's least place is the first place of no other pair, ever, so that it names the node.
     Int node = select(first, other.first, own.first) - 1;
     If (pair) {
       Int child = node * 2 + Int(second);
@@ -262,12 +263,11 @@ void merge_nearest(Clusters& c, Int& count, const Output& out, const Bool& acros
   }
 }
 
-/// Clusters in memory, of ranges that have been merged: they stand at the first places of the range, as many as its
-/// count says.
+/// The clusters of merged ranges, in memory: the first places of the range have them, as many as its count says.
 struct Lists {
-  Arr<vec4> bounds;  ///< by place two: lower bound and link, upper bound and first
+  Arr<vec4> bounds;  ///< two by place: lower bound and link, upper bound and first
   Arr<int> sizes;    ///< by place
-  Arr<int> counts;   ///< by the range's first place, shifted
+  Arr<int> counts;   ///< by the range's first place, shifted right
   int shift;         ///< see count_shift()
 
   void store(const Int& place, const Cluster& c) const {
@@ -285,23 +285,23 @@ struct Lists {
   Int& count(const Int& first) const { return counts[first >> shift]; }
 };
 
-/// Ranges that are merged have more than half of merged_by() places, so that no two begin as near to each other. Groups
-/// may have less.
+/// Merged ranges have more than half of merged_by() places, so that no two begin that close to each other; only groups
+/// may have fewer.
 int count_shift(int width, bool grouped) { return grouped ? 0 : std::countr_zero(unsigned(merged_by(width) / 2)); }
 
-/// A range of places that is complete, and the first one of its second half.
+/// A complete range of places, and the first place of its second half.
 struct Range {
   Int from, split, to;
-  Bool across;  ///< it has several groups
+  Bool across;  ///< the range has several groups
 };
 
-/// The clusters of the two halves of a range become up to `goal` of both. All threads of the subgroup come, with the
-/// same arguments. What is left stands in c.
+/// Merges the clusters of a range's two halves into at most `goal`. All threads of the subgroup come, with the same
+/// arguments. The result is in c.
 void merge_halves(Clusters& c, Int& count, const Lists& lists, const Output& out, const Arr<const int>& order,
                   const Range& range, const Int& goal) {
   const int left = c.merged / 2;
-  // A half of few places has not been merged: it has its primitives. But groups have, which are of one place or one
-  // cluster before they meet others.
+  // A half of few places has not been merged, so its primitives are its clusters. Groups are an exception: they have
+  // one place or are merged into one cluster before they meet others.
   const auto is_merged = [&](const Int& first, const Int& last) {
     return (range.across & (last > first)) | (last - first >= left);
   };
@@ -339,21 +339,22 @@ void merge_halves(Clusters& c, Int& count, const Lists& lists, const Output& out
   }
 }
 
-// After Benthin et al. 2024. Threads climb as they do in build_lbvh(), but the ranges that they go through are no
-// nodes: they say which clusters may meet. Where a range of more than 16 places is complete (8 with narrow subgroups,
-// see merged_by()), the clusters of its two halves, no more than 16 each, are merged until 16 are left: round by round
-// each one that is the nearest of its nearest. The whole range merges until one is left. So the upper levels of the
-// tree are chosen from many clusters, by area, and not by where the curve happens to be cut. A range that is a whole
-// group merges until one is left as well, so that a group is one cluster before it meets others.
+// Source: Benthin et al. 2024. Threads climb as in build_lbvh(), but the ranges that they pass through are no nodes:
+// they only say which clusters may meet. Once a range of more than 16 places is complete (8 in narrow subgroups, see
+// merged_by()), the clusters of its two halves, at most 16 each, are merged until 16 are left. Each round merges those
+// that are the nearest of their nearest. The whole range merges until one is left. Thus area decides about the upper
+// levels of the tree, among many clusters, and not the place where the curve happens to be cut. A range that is a whole
+// group also merges until one is left, so that a group is one cluster before it meets others.
 //
-// The climb begins with the largest ranges of merged_by() places at most, each of one thread, which merges it at once:
+// The climb begins with the largest ranges of at most merged_by() places, each in one thread, which merges it at once:
 // most of the atomic operations of a climb are those of its first steps. (With groups it begins with single places.)
 //
-// A merge is work for a whole subgroup: it takes the ranges that its threads have completed one after the other, with
-// merged_by() clusters in registers. Every thread comes to every operation of the subgroup. Before a thread says that
-// its range is complete all threads of the subgroup are past a fence behind what they wrote of it; and they are past
-// one behind that word before they read. (That the threads of a subgroup are past it together is what subgroup
-// operations between fence and word give on all devices; Vulkan's memory model calls no such thing a synchronisation.)
+// A merge is work for a whole subgroup: it merges the ranges that its threads have completed one after the other, with
+// merged_by() clusters in registers. Every thread takes part in every operation of the subgroup. Before a thread
+// announces its range as complete, all threads of the subgroup have passed a fence that follows their writes of it;
+// before they read, they have passed a fence that follows the announcement. (Subgroup operations between fence and
+// announcement make all threads of the subgroup pass together on all devices, although Vulkan's memory model does not
+// call this a synchronisation.)
 //
 //   of 32:
 //   range            [0 .. 19]               [20 .. 39]
@@ -379,7 +380,7 @@ auto hploc_kernel(int width, bool grouped, bool packs) {
                   if (!grouped) {
                     climbs = climbs & find_range(cuts, c.lane, width, first, last, 2 * left, n);
                     due = climbs & (last - first >= left);
-                    split = first + left;  // any would do: neither half has been merged
+                    split = first + left;  // any place would do: neither half has been merged
                   }
                   Climb<B> climb(cuts, first, last);
                   While (subgroup_any(climbs)) {
@@ -432,7 +433,7 @@ auto hploc_kernel(int width, bool grouped, bool packs) {
                 {.block = std::uint32_t(kBlock)});
 }
 
-// By width: the number of clusters in each thread's registers is part of the kernel.
+// One kernel for each width, because it fixes the number of clusters in a thread's registers.
 template <class B>
 const auto& hploc_kernel_for(const Device& device, bool grouped, bool packs) {
   using Made = decltype(hploc_kernel<B>(4, false, false));
@@ -443,7 +444,7 @@ const auto& hploc_kernel_for(const Device& device, bool grouped, bool packs) {
     return made;
   }();
   const unsigned width = device.native().info().subgroup_size;
-  // Of a width that is none of these the device's subgroups are of no use to kernels, and it refuses any.
+  // A device whose subgroups have another width has none for kernels, and refuses each of these.
   const int row = std::has_single_bit(width) && width >= 4 && width <= 128 ? std::countr_zero(width) - 2 : 0;
   return all[std::size_t(4 * row + 2 * grouped + packs)];
 }

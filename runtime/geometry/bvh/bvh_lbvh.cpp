@@ -1,4 +1,4 @@
-// Hierarchies by common bits of keys.
+// Builds hierarchies by common bits of keys: LBVH.
 #include "../../../frontend/language/any_floats.h"
 #include "bvh_build.h"
 
@@ -6,23 +6,23 @@ namespace weft::detail {
 
 namespace {
 
-// Bottom-up, after Apetrei 2014. The places of sorted keys are cut where neighbours differ in the highest bit; node p
-// stands for the cut between places p and p + 1, its children are the ranges on both sides that have no higher cut.
-// A thread for each place climbs from its leaf: a range ends at the lower one of the cuts beside it, which is its
-// parent. It leaves its box in its half of the parent and its far end in arrived[parent]. The first of two that meet
-// there leaves; the second takes the far end of the first, and climbs on as the range of both. Nobody waits. Equal keys
-// are told apart by their places, so that no two cuts beside one range are equal.
+// Source: Apetrei 2014. Sorted keys are cut between places where neighbours differ in the highest bit; node p stands
+// for the cut between places p and p + 1, and its children are the ranges on both sides without a higher cut. One
+// thread for each place climbs from its leaf: a range ends at the lower of the two cuts beside it, which is its parent.
+// The thread leaves its box in its half of the parent and its far end in arrived[parent]. The first of the two threads
+// that meet there ends; the second takes the far end of the first, and climbs on as the range of both. No thread waits.
+// Places tell equal keys apart, so that the two cuts beside a range are never equal.
 //
 //   place    0    1    2    3
 //   key     000  001  100  101     cuts: 0|1 at bit 0 (node 0), 1|2 at bit 2 (node 1), 2|3 at bit 0 (node 2)
 //   tree    node 1 (root) = {node 0 = {0, 1}, node 2 = {2, 3}}
 //
-// Groups are told apart before keys, so that each is one of the ranges that come about.
+// Groups are told apart before keys, so that each group is one of these ranges.
 //
-// A range of no more than leaf_size places of one group becomes a leaf, and its node none. The height of a node stands
-// in place of its number of primitives until its sibling has come.
+// A range of at most leaf_size places of one group becomes a leaf, and leaves its node unused. Until a node's sibling
+// has come, its height takes the place of its number of primitives.
 //
-// One place has no cut: its thread writes the root alone.
+// A single place has no cut: its thread writes the root alone.
 //
 // In one piece: one loop, whose steps share what the thread carries up.
 template <class B>
@@ -53,7 +53,7 @@ auto lbvh_kernel(bool packs, bool grouped) {
                     Half sibling = load_half(halves, child ^ 1);
                     Bool sibling_is_node = sibling.link >= 0;
                     height = max(height, select(sibling_is_node, -sibling.count, 0)) + 1;
-                    // Heights have done their duty.
+                    // Heights are no longer needed.
                     If (is_node) {
                       halves[child * 2 + 1].w = 0.f;
                     }
@@ -64,7 +64,8 @@ auto lbvh_kernel(bool packs, bool grouped) {
                     first = select(is_second, far_end - 1, first);
                     last = select(is_second, last, far_end - 1);
                     climb.join(is_second, first, last);
-                    // In the order of the sides: of zeros with different signs the minimum is either.
+                    // The boxes are joined in the order of the sides: the minimum of zeros with different signs may be
+                    // either.
                     const TracedBox own = h.box;
                     h.box = join(either(is_second, sibling.box, own), either(is_second, own, sibling.box));
                     h.link = parent;

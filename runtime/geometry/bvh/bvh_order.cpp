@@ -1,4 +1,4 @@
-// The order along a space-filling curve in which a hierarchy is built.
+// Sorts primitives along a space-filling curve, the order in which a hierarchy is built.
 #include <algorithm>
 #include <cfloat>
 #include <limits>
@@ -14,7 +14,7 @@ namespace weft::detail {
 namespace {
 
 constexpr int kBlock = 256;
-/// Boxes for each thread that looks for the bounds: few threads meet in the atomic operations at the end.
+/// Boxes per thread in the search for the bounds: few threads then meet in the atomic operations at the end.
 constexpr int kPerThread = 16;
 
 Bool is_box(const Vec3& lower, const Vec3& upper) {
@@ -22,12 +22,10 @@ Bool is_box(const Vec3& lower, const Vec3& upper) {
          all(less_equal(abs(upper), vec3(FLT_MAX)));
 }
 
-// Halves first: no sum of two finite numbers that is infinite.
+// The bounds are halved first, because the sum of two finite numbers may be infinite.
 Vec3 center_of(const Vec3& lower, const Vec3& upper) { return lower * 0.5f + upper * 0.5f; }
 
-// Bounds of the centres of all boxes, and how many are none.
-//
-// Each thread goes through every `threads`-th box.
+// Finds the bounds of all centres, and counts the boxes that are none. Each thread visits every `threads`-th box.
 template <bool kChecked>
 auto bounds_kernel() {
   return kernel(kChecked ? "bvh_bounds_checked" : "bvh_bounds",
@@ -57,10 +55,10 @@ auto bounds_kernel() {
                 {.block = kBlock});
 }
 
-// Morton codes (Morton 1966): the cells of a grid around all centres, 2^10 or 2^20 along each axis, in the order in
-// which nested halving visits them. What is no box comes last.
+// Computes Morton codes (Morton 1966): the cells of a grid around all centres, 2^10 or 2^20 along each axis, in the
+// order in which nested halving visits them. Primitives without a box come last.
 //
-// \param again  of the primitives in the order that they have now; else of each primitive, and it starts that order
+// \param again  keys of the primitives in their present order; if false, of each primitive, and begins the order
 template <class B>
 auto keys_kernel(bool again) {
   constexpr bool fine = sizeof(B) == 8;
@@ -92,7 +90,7 @@ auto gather_groups_kernel() {
   });
 }
 
-// Nodes come later: their memory is free for a sort, but for a tree so small that it does not suffice.
+// Sorts in the memory of the nodes, which are written later, unless the tree is so small that it does not suffice.
 template <class K>
 void sort_pairs(const BvhBuild& build, const Array<K>& keys, int bits) {
   const Row<std::uint8_t> nodes(build.data.nodes);
@@ -110,7 +108,7 @@ void order_by(const BvhBuild& build, const Array<B>& keys, const Array<int>& gro
   launch(first_keys, build.count(), d.lowers, d.uppers, d.info, keys, build.order);
   sort_pairs(build, keys, sizeof(B) == 8 ? 60 : 30);
   if (!build.grouped) return;
-  // Stable: within a group the order stays.
+  // The sort is stable: the order within a group stays.
   launch(gather_groups, build.count(), groups, build.order, d.groups);
   sort_pairs(build, d.groups, 32);
   launch(keys_again, build.count(), d.lowers, d.uppers, d.info, keys, build.order);

@@ -1,4 +1,4 @@
-// Leaves of several primitives in a tree of single ones.
+// Packs the primitives of a tree into leaves of several.
 #include "../../../frontend/language/any_floats.h"
 #include "../../algorithms/scan.h"
 #include "../../array_create.h"
@@ -8,7 +8,7 @@ namespace weft::detail {
 
 namespace {
 
-// A subtree that may be a leaf: all that it becomes is up to the thread of the node above it.
+// A subtree that may become a leaf: the thread of the node above it writes all that it becomes.
 struct Subtree {
   Int first, count;  ///< least place, number of primitives
 };
@@ -23,7 +23,7 @@ Subtree below(const Arr<const vec2i>& spans, const Int& link) {
 
 Int link_of(const Arr<vec4>& halves, const Int& child) { return bitcast<int>(Float(halves[child * 2].w)); }
 
-// Calls f with the number of primitives of each small subtree that hangs from a larger one, or from the root.
+// Calls f with each small subtree that hangs from a larger one or from the root.
 template <class F>
 void each_small_subtree(const Var<BvhData>& bvh, const Arr<vec4>& halves, const Arr<const vec2i>& spans,
                         const Int& node, F f) {
@@ -38,22 +38,22 @@ void each_small_subtree(const Var<BvhData>& bvh, const Arr<vec4>& halves, const 
   }
 }
 
-// Each small subtree says, at its least place, how many primitives it takes. Their sums before each place are then
-// where its leaves begin in `primitives`: in the order of their least places, whatever the order of the threads.
+// Writes the number of primitives of each small subtree at its least place. The sums of these before each place then
+// tell where its leaves begin in `primitives`: in the order of least places, whatever the order of the threads.
 auto count_kernel() {
   return kernel("bvh_count_leaves", [](Var<BvhData> bvh, Arr<vec4> halves, Arr<const vec2i> spans, Arr<int> counts) {
     each_small_subtree(bvh, halves, spans, tid(), [&](const Int&, const Subtree& s) { counts[s.first] = s.count; });
   });
 }
 
-// Walks the small subtrees, of no more than 8 primitives, in depth-first order. The first node on a way down that is
-// marked becomes a leaf of all that is below; the link of its parent says so, and it and the nodes below it are none
-// from then on. Primitives that are in no such node are leaves of one. Other threads do not look into the subtree.
+// Walks the small subtrees, of at most 8 primitives, in depth-first order. The first marked node on a way down becomes
+// a leaf of all that is below: the link of its parent says so, and it and the nodes below it are unused from then on.
+// Primitives in no marked node become leaves of one. No other thread looks into the subtree.
 //
 //   of 4:   node a (not marked) = {node b (marked) = {7, 5}, node c (marked) = {node d = {3, 9}, 6}}
 //   from place 20: a stays, with leaf b = places 20 and 21 (7, 5) and leaf c = places 22 to 24 (3, 9, 6)
 //
-// The root stays a node: where it is marked, both sides are leaves.
+// The root stays a node: if it is marked, both sides become leaves.
 auto pack_kernel() {
   return kernel("bvh_pack_leaves", [](Var<BvhData> bvh, Arr<vec4> halves, Arr<const vec2i> spans, Arr<const int> starts,
                                       Arr<const int> order) {

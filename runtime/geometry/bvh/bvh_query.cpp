@@ -1,4 +1,4 @@
-// Queries that go through a hierarchy box by box.
+// Queries that walk a hierarchy box by box.
 #include "../bvh_query.h"
 
 #include "../shapes/closest.h"
@@ -40,7 +40,7 @@ Bool QueryWalk::takes(const Int&, const Int& primitive, const Bool& several) con
   return taken;
 }
 
-// An empty box goes from +infinity to -infinity, where a query without bounds would touch it.
+// Empty boxes are excluded, because they go from +infinity to -infinity and a query without bounds would touch them.
 Bool QueryWalk::finds(const Vec3& lower, const Vec3& upper) const { return wants(lower, upper) & (lower.x <= upper.x); }
 
 namespace {
@@ -64,8 +64,8 @@ class RayWalk : public QueryWalk {
   Bool wants(const Vec3& lower, const Vec3& upper) const override {
     return intersect_ray_box(ray_, lower, upper, max_dist_).hit;
   }
-  // Boxes are met early, so that none is lost by rounding; whether this one begins before the limit has to be asked
-  // of it alone.
+  // The walk meets boxes a little early, so that rounding loses none; whether this one begins before the limit is a
+  // question for this box alone.
   Bool takes(const Int&, const Int& primitive, const Bool& several) const override {
     Bool taken = true;
     If (several | limited_) {

@@ -1,4 +1,4 @@
-// The ranges of places with which a climb of clusters begins. Internal to the runtime.
+// Finds the ranges of places with which a climb of clusters begins. Internal to the runtime.
 #pragma once
 #include <algorithm>
 #include <type_traits>
@@ -9,8 +9,8 @@
 
 namespace weft::detail {
 
-/// Values of the places around a subgroup's, in its registers: lane k of row r has that of place `r * width + k` behind
-/// the subgroup's first one. Of rows beyond the first and last one these are taken.
+/// Values of the places around those of a subgroup, in its registers: lane k of row r has the value of place `r * width
+/// + k` after the subgroup's first one. Rows beyond the first and last one repeat these.
 template <class V>
 class Rows {
  public:
@@ -20,7 +20,7 @@ class Rows {
     for (int r = low; r <= high; ++r) rows_.push_back(of(r));
   }
   const V& operator[](int r) const { return rows_[std::size_t(std::clamp(r - low_, 0, int(rows_.size()) - 1))]; }
-  /// Of the place `by` behind that of row r, in this lane; beyond all rows any value.
+  /// The value `by` places after that of row r in this lane; any value beyond all rows.
   V behind(int r, int by) const {
     const int lanes = by & (width_ - 1), row = r + (by - lanes) / width_;
     if (lanes == 0) return (*this)[row];
@@ -30,7 +30,7 @@ class Rows {
   }
 
  private:
-  // Not all devices exchange words of 64 bits.
+  // Exchanges halves of 64-bit words, because not all devices exchange whole ones.
   template <class F>
   static V exchange(const V& v, const F& word) {
     if constexpr (std::is_same_v<V, UInt>)
@@ -44,17 +44,17 @@ class Rows {
   std::vector<V> rows_;
 };
 
-/// The largest ranges of no more than `most` places that a climb goes through, and never that of all places: found
-/// without one, since nobody has to wait for what happens inside.
+/// Finds the largest ranges of at most `most` places that a climb passes through, other than that of all places. It
+/// does so without a climb, because no thread has to wait for what happens inside a range.
 ///
-/// Keys are sorted, so the highest cut between two places is where these two differ. A range of more places than `most`
-/// around a place has a window of `most` + 1 of them around it, and no lower cut than the window: the lowest cut of all
-/// these windows parts ranges that are small enough from those that are not.
+/// Keys are sorted, so that the highest cut between two places is where these two differ. A range of more than `most`
+/// places around a place contains a window of `most` + 1 places around it, and no cut lower than the window's: the
+/// lowest cut of all these windows separates the ranges that are small enough from the others.
 ///
 ///   most 2, keys 000 001 010 100 101: windows {000, 001, 010} cut at bit 1, {001, 010, 100} and {010, 100, 101} at 2
 ///   place 1 (001), lowest cut 1: range {000, 001}; place 2, lowest cut 1: range {010}; place 4, cut 2: {100, 101}
 ///
-/// All threads of the subgroup come, with places one behind the other. `most` and `width` are powers of two.
+/// All threads of the subgroup come, with consecutive places. `most` and `width` are powers of two.
 /// \return  whether this thread's place `first` begins such a range; then `last` is its last place
 template <class B>
 Bool find_range(const Cuts<B>& cuts, const Int& lane, int width, const Int& first, Int& last, int most, const Int& n) {
@@ -65,7 +65,7 @@ Bool find_range(const Cuts<B>& cuts, const Int& lane, int width, const Int& firs
     return cuts.between(a, key_a, b, key_b).bits;
   };
   const auto least = [](const Word& a, const Word& b) { return select(a < b, a, b); };
-  // By the first place of each window; then, over and over, the lower of two neighbours, twice as far away each time.
+  // Windows are indexed by their first place. Each step takes the lower of two neighbours, at twice the distance.
   std::vector<Rows<Word>> windows;
   windows.emplace_back(lane, width, -reach, 0, [&](int r) {
     const Int from = first + r * width;
@@ -80,7 +80,7 @@ Bool find_range(const Cuts<B>& cuts, const Int& lane, int width, const Int& firs
   If (n <= most) {
     limit = cut(Int(0), cuts.key(0), n - 1, cuts.key(n - 1));
   }
-  // Is the highest bit of a cut below that of the limit? Those of keys have one more bit in common.
+  // A cut is below the limit if its highest bit is: its keys have one more bit in common.
   constexpr B key_bit = B(1) << (8 * sizeof(B) - 1);
   const auto is_below = [&](const Word& c) { return (c < limit) & ((c & B(~key_bit)) < (c ^ limit)); };
   last = first;

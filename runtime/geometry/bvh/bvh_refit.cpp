@@ -1,4 +1,4 @@
-// What is done to a finished tree, whoever built it: its root becomes node 0, and its boxes are taken anew.
+// Finishes a tree of any builder: makes its root node 0, and computes its boxes anew.
 #include "../../../frontend/language/any_floats.h"
 #include "bvh_build.h"
 
@@ -6,7 +6,7 @@ namespace weft::detail {
 
 namespace {
 
-// The nodes of a tree as vectors.
+// The nodes of a tree, viewed as vectors.
 class Halves : public Array<vec4> {
  public:
   explicit Halves(const Array<BvhNode>& nodes) {
@@ -40,9 +40,9 @@ auto move_root_kernel() {
       };
       If (up >= 0) {
         adopt(other, r);
-      }  // else there was no node 0
+      }  // if not, there was no node 0
       adopt(root, 0);
-      // Where the root was the parent of node 0 it now is node 0 itself.
+      // If the root was the parent of node 0, that parent is now node 0 itself.
       If (up >= 0) {
         Int parent = select(up / 2 == r, 0, up / 2);
         If (up % 2 == 0) {
@@ -58,9 +58,9 @@ auto move_root_kernel() {
   });
 }
 
-// A thread for each node takes up the boxes of the leaves among its children. A node is finished by whoever comes
-// second: of the two children each counts one, leaves by the node's own thread. That one carries the box of the whole
-// node into its half of the parent and goes on there.
+// The thread of each node joins the boxes of the leaves among its children. Each child counts one when it is done (the
+// node's own thread counts its leaves), and the thread that comes second finishes the node: it carries the whole node's
+// box into its half of the parent and continues there.
 auto refit_kernel() {
   return kernel("bvh_refit", [](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived) {
     const tracing::AnyFloats any;

@@ -1,4 +1,4 @@
-// The host's side of a hierarchy: arrays, checks, and the order of the passes.
+// The host's part of a hierarchy: arrays, checks, and the order of the passes.
 #include "bvh_tree.h"
 
 #include <fmt/format.h>
@@ -36,18 +36,18 @@ void check(const Device& device, const Array<vec3>& lowers, const Array<vec3>& u
   if (lowers.device() != device || uppers.device() != device)
     invalid(fmt::format("a hierarchy on device {} is given boxes on device {}", device.name(),
                         (lowers.device() != device ? lowers : uppers).device().name()));
-  // Rows of nodes are counted by 32 bits, four for each node.
+  // Rows of nodes are counted in 32 bits, four for each node.
   if (lowers.size() > 1 << 29)
     throw Error(ErrorKind::unsupported, fmt::format("a hierarchy of {} boxes; 2^29 are possible", lowers.size()));
 }
 
-// Launches refuse empty arrays, so those of a tree of nothing have one element. The arrays themselves: who reads boxes
-// in a kernel passes gradients to them.
+// Launches refuse empty arrays, so an empty tree has arrays of one element. Other arrays stay themselves: kernels that
+// read boxes pass gradients to them.
 Array<vec3> never_empty(const Device& device, const Array<vec3>& bounds) {
   return bounds.size() == 0 ? zeros<vec3>(device, 1) : bounds;
 }
 
-// A tree of nothing.
+// Makes a tree of nothing.
 void make_empty(BvhData& d) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   const vec4 lower(inf, inf, inf, std::bit_cast<float>(-1)), upper(-inf, -inf, -inf, 0);
@@ -56,7 +56,7 @@ void make_empty(BvhData& d) {
   d.parents.fill(-1);
 }
 
-// Other memory may lie where one was that was freed.
+// Compares storages too, because another allocation may take the address of a freed one.
 bool is_same(const Array<vec3>& now, const Array<vec3>& was) {
   return now.storage() == was.storage() && same_elements(now, was);
 }
@@ -66,7 +66,7 @@ bool is_same(const Array<vec3>& now, const Array<vec3>& was) {
 std::uint64_t generation_number(const BvhData& d) {
   GenerationNumber number;
   number.add(std::uint64_t(d.count)).add(d.nodes).add(d.primitives).add(d.parents).add(d.groups).add(d.group_roots);
-  if (d.count > 0) number.add(d.lowers).add(d.uppers);  // else nobody's arrays are there
+  if (d.count > 0) number.add(d.lowers).add(d.uppers);  // without boxes, the arrays belong to no caller
   return number.value();
 }
 
@@ -104,7 +104,7 @@ void BvhTree::take_boxes(const Array<vec3>& new_lowers, const Array<vec3>& new_u
   data.uppers = never_empty(device, uppers);
 }
 
-// Elements hold contiguous arrays alone.
+// Copies the rows first, because elements hold contiguous arrays only.
 void BvhTree::write_header() {
   BvhData rows = data;
   rows.lowers = rows.lowers.contiguous();
@@ -116,7 +116,7 @@ void BvhTree::make_room(std::int64_t boxes, bool grouped) {
   BvhData& d = data;
   if (const std::int64_t places = std::max<std::int64_t>(boxes, 1);
       d.primitives.is_null() || d.primitives.size() != places) {
-    d.primitives = {};  // who builds again after an error makes all of them
+    d.primitives = {};  // a build after an error then makes all arrays anew
     d.nodes = empty<BvhNode>(device, std::max<std::int64_t>(boxes - 1, 1));
     d.parents = empty<int>(device, d.nodes.size());
     arrived = zeros<int>(device, d.nodes.size());
@@ -202,8 +202,8 @@ void BvhTree::refuse_refit(const Array<vec3>& new_lowers, const Array<vec3>& new
   refuse_change(*device.state(), written, read);
 }
 
-// Arrays, too, that give way to other memory: recorded work that is not submitted would be of another hierarchy by
-// then.
+// The list includes arrays that are replaced rather than written: recorded work that is not submitted yet would be of
+// another hierarchy by then.
 void BvhTree::refuse_build(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers,
                            const Array<int>& groups) const {
   if (Capture::current()) return;

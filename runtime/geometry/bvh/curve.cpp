@@ -1,20 +1,20 @@
-// Places along a space-filling curve: bounds by atomic maxima, cells that are the same on every device.
+// Places along a space-filling curve: bounds by atomic maxima, and cells that are the same on every device.
 #include "curve.h"
 
 namespace weft::detail {
 
 namespace {
 
-// Floats as integers whose order is theirs.
+// Maps floats to integers in the same order.
 UInt ordered(const Float& x) {
   UInt bits = bitcast<unsigned>(x);
   return select((bits >> 31u) != 0u, ~bits, bits | 0x80000000u);
 }
 Float unordered(const UInt& bits) { return bitcast<float>(select((bits >> 31u) != 0u, bits & 0x7fffffffu, ~bits)); }
 
-// The greatest scale s of 12 bits with extent * s <= cells, the same on every device: division is rounded as the device
-// likes, but multiplication and comparison are exact. So the quotient is no more than a guess, which is never off by
-// more than one step of those 12 bits.
+// The greatest scale s of 12 bits with extent * s <= cells, the same on every device: devices round divisions as they
+// like, but multiplication and comparison are exact. The quotient is therefore only a guess, at most one step of those
+// 12 bits off.
 Float scale_of(const Float& extent, float cells) {
   UInt guess = bitcast<unsigned>(Float(cells) / extent) & ~0xfffu;
   Float best = bitcast<float>(guess - 0x1000u);
@@ -22,7 +22,7 @@ Float scale_of(const Float& extent, float cells) {
     Float candidate = bitcast<float>(guess + step);
     best = select(extent * candidate <= cells, candidate, best);
   }
-  // Along a side beyond these all points are in one cell.
+  // Extents beyond these limits put all points into one cell.
   return select(extent > 1e-30f && extent < 1e30f, best, 0.f);
 }
 
@@ -35,7 +35,7 @@ void CurveBounds::add(const Vec3& point) {
   }
 }
 
-// The subgroup agrees, then one atomic operation a component joins what the subgroups found.
+// Reduces over the subgroup first; then one atomic operation per component joins the subgroups' results.
 void CurveBounds::join_into(const Arr<unsigned>& words, int first) {
   for (UInt& w : words_) w = subgroup_max(w);
   If (subgroup_elect()) {

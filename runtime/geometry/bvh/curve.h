@@ -6,16 +6,15 @@
 
 namespace weft::detail {
 
-/// Bounds of points as six words of memory which are 0 at first: the three components of the least as complements of
-/// integers in the order of floats, and those of the greatest as such integers. So atomic maxima join them.
+/// Bounds of points as six words of memory, initially 0: the least coordinates as complements of integers in the order
+/// of floats, and the greatest as such integers. Thus atomic maxima join them.
 inline constexpr int kCurveBounds = 6;
 
-/// What one thread finds of bounds, on its way to memory.
+/// The bounds that one thread has found, on their way to memory.
 class CurveBounds {
  public:
   void add(const Vec3& point);
-  /// Joins what the threads of each subgroup have found with words[first] and the five behind it. All threads come
-  /// here.
+  /// Joins what the threads of each subgroup have found into words[first] and the five after it. All threads come here.
   void join_into(const Arr<unsigned>& words, int first);
 
  private:
@@ -27,7 +26,7 @@ class CurveGrid {
  public:
   /// \param bits  up to 20
   CurveGrid(const Arr<const unsigned>& words, int first, int bits);
-  /// Around the cube from -half to half.
+  /// The grid over the cube from -half to half.
   CurveGrid(const Float& half, int bits);
   /// The cell along axis k, from 0 to 2^bits - 1, the same on every device.
   UInt cell(const Vec3& point, int k) const;

@@ -1,4 +1,4 @@
-// What stands behind a TreeQuery. Internal to the library's queries.
+// The implementation of TreeQuery. Internal to the library's queries.
 #pragma once
 #include <optional>
 
@@ -8,7 +8,7 @@
 
 namespace weft::detail {
 
-/// A query that finds primitives one by one: the walk, and the leaves at hand.
+/// A query that finds primitives one by one: the walk, and the leaves that it has reached.
 class QueryWalk {
  public:
   QueryWalk(const Var<BvhData>& tree, Loc loc, const BvhRoot& root = {})
@@ -19,13 +19,14 @@ class QueryWalk {
 
   const Loc loc;
   QueryOnce once;
-  std::optional<Block> loop;  ///< of a range-for, while it is open
+  std::optional<Block> loop;  ///< that of a range-for, while it is open
   Int found = -1;
 
  protected:
-  /// Is the box of a child, or of a primitive, one that the query looks for? Of an empty one it does not matter.
+  /// Whether the query looks for the box of a child or of a primitive. For an empty one either answer will do.
   virtual Bool wants(const Vec3& lower, const Vec3& upper) const = 0;
-  /// Of the primitive at a place in the leaves. `several`: its box is not the leaf's, which has been looked at.
+  /// Whether the query takes the primitive at a place in the leaves. `several`: its box is not the leaf's, which
+  /// wants() has seen.
   virtual Bool takes(const Int& place, const Int& primitive, const Bool& several) const;
   Bool finds(const Vec3& lower, const Vec3& upper) const;
 
@@ -34,7 +35,7 @@ class QueryWalk {
  private:
   Walk walk_;
   LeafRange leaves_;
-  Int at_;  ///< which primitive of the leaves is next
+  Int at_;  ///< the next primitive of the leaves
 };
 
 }  // namespace weft::detail

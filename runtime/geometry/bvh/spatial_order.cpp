@@ -1,4 +1,4 @@
-// The order of queries: the keys of points and rays along a curve, sorted.
+// Sorts queries: keys of points and rays along a space-filling curve.
 #include "../spatial_order.h"
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace detail {
 namespace {
 
 constexpr int kBlock = 256;
-/// Points for each thread that looks for the bounds: few threads meet in the atomic operations at the end.
+/// Points per thread in the search for the bounds: few threads then meet in the atomic operations at the end.
 constexpr int kPerThread = 16;
-/// Keys have 30 bits; behind them all is what is nowhere.
+/// Keys have 30 bits; what has no place comes after them all.
 constexpr int kKeyBits = 31;
 constexpr unsigned kNowhere = 1u << 30;
 
-// Bounds of all points that are somewhere.
+// Finds the bounds of all points that have a place.
 void find_bounds(const Work& work, const Array<vec3>& points, const Array<unsigned>& bounds) {
   static const auto clear = kernel("clear bounds", [](Arr<unsigned> bounds) { bounds[tid()] = 0u; });
   static const auto find = kernel("bounds of points",
@@ -41,10 +41,10 @@ void find_bounds(const Work& work, const Array<vec3>& points, const Array<unsign
   work.run(find, blocks * kBlock, points, bounds, n, blocks * kBlock);
 }
 
-// The octant of the direction, 2^6 cells of origins along each axis, then the direction more closely: where rays begin
-// in the same place, as those of a lamp, only that tells them apart. Rays of one octant visit the children of a node in
-// the same order; among those, where they begin decides more than how exactly they point. Finer directions before the
-// origins were slower for rays from anywhere to anywhere.
+// Joins the octant of the direction, 2^6 cells of origins along each axis, then finer directions: only these tell rays
+// apart that begin in the same place, as those of a lamp do. Rays of one octant visit the children of a node in the
+// same order; among those, their origins matter more than their exact directions. Putting finer directions before the
+// origins was slower for rays from anywhere to anywhere.
 UInt key_of(const CurveGrid& grid, const Vec3& origin, const Vec3& direction) {
   const Vec3 size = abs(direction);
   const UInt towards = morton_code(CurveGrid(max(size.x, max(size.y, size.z)), 4), direction);
@@ -79,7 +79,7 @@ std::uint64_t scratch(std::int64_t n) {
   return scratch_piece(n, sizeof(unsigned)) + scratch_piece(kCurveBounds, sizeof(unsigned)) + sort_scratch(n, 4, 4);
 }
 
-// \param directions  null for points alone
+// \param directions  null for points
 void order_into(const Array<vec3>& points, const Array<vec3>* directions, const Array<int>& order,
                 const AlgorithmOptions& options) {
   Work work("spatial_order", options);

@@ -1,4 +1,4 @@
-// What of the walk does not depend on the query.
+// The part of the walk that does not depend on the query.
 #include "traverse.h"
 
 #include <limits>
@@ -40,7 +40,7 @@ Children::Children(const Arr<BvhNode>& nodes, const Int& number) : node(number) 
 Walk::Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents, const BvhRoot& root)
     : nodes_(nodes), parents_(parents), part_(root.name) {
   if (!lib::tracing_adjoint()) stack_.assign(kStack, -1);
-  // A handle whose structure was freed has no nodes.
+  // The handle of a freed structure has no nodes.
   node_ = select(nodes_.shape(0) > 0, 0, -1);
   if (part_) {
     // A name past the tree, or of no node in it, finds nothing: its walk might not end.
@@ -57,7 +57,7 @@ void Walk::step(const Int& next, const Int& waiting) {
   Int to = next;
   Bool climbs = true;
   if (!stack_.empty()) {
-    // Without branches, which threads would take by chance.
+    // The step has no branches, because threads of a subgroup would diverge at random.
     const Bool pushes = waiting >= 0, pops = next < 0;
     to = select(pops, stack_.front(), next);
     lost_ |= pushes & (stack_.back() >= 0);

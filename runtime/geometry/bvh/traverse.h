@@ -9,23 +9,23 @@
 
 namespace weft::detail {
 
-/// Four floats, 16 bytes times `row` behind the start of an element whose size is a multiple of that. They are read as
-/// two numbers of 64 bits: of a gather's cost on a software device it is the accesses that count, not the bytes.
+/// Four floats, 16 bytes times `row` after the start of an element whose size is a multiple of that. They are read as
+/// two numbers of 64 bits: on a software device the cost of a gather is in its accesses, not its bytes.
 Vec4 read_row(const ArrLayout& array, const Int& element, int row);
 
 /// Both children of a node.
 struct Children {
   Int node;
-  Bool again;  ///< it has been visited before: the walk climbs through it
+  Bool again;  ///< visited before: the walk climbs through it
   Vec3 lower[2], upper[2];
   Int child[2];  ///< a node, or a leaf: ~place
-  Int count[2];  ///< primitives of a leaf
+  Int count[2];  ///< primitives of a leaf, 0 for a node
 
   Children(const Arr<BvhNode>& nodes, const Int& node);
 };
 
-/// What a query says about the children of a node. Both must depend on nothing but the node and what of the query does
-/// not change, except that `hit` may turn from true to false as the query finds results that are closer.
+/// A query's decision about the children of a node. It must depend only on the node and on what stays the same during
+/// the query, except that `hit` may turn from true to false as the query finds closer results.
 struct Choice {
   Bool hit[2];
   Bool second_first;  ///< which child is visited first
@@ -38,42 +38,40 @@ struct LeafRange {
   Int place(const Int& i) const { return select(i < first, begin, rest) + i; }
 };
 
-/// Where a thread stands in a tree.
+/// A thread's position in a tree.
 ///
 /// Strategy: a node holds the boxes of its children, so that a visit reads one line of 64 bytes and decides about both.
-/// Leaves are handed to the query at once; of two inner children the one goes on and the other waits on a stack in
-/// registers, at most one for each level. The stack holds kStack, the newest first; in a deeper tree the oldest are
-/// lost, and once those that are left are used up, the walk climbs by the parents' numbers: it visits the parent again
-/// and goes from its first child to the second, if the query still wants that, from the second further up. Nothing is
-/// left out and no leaf is handed over twice: whatever a popped entry was, the thread then stands in its parent's
-/// second child.
+/// Leaves go to the query at once; of two inner children one is visited next and the other waits on a stack in
+/// registers, at most one for each level. The stack holds the newest kStack nodes, newest first. In a deeper tree the
+/// oldest are lost; once the others are used up, the walk climbs by the parents' numbers: it visits the parent again
+/// and goes from its first child to the second, if the query still wants that, and from the second further up. No leaf
+/// is left out or handed over twice: whichever entry was popped last, the thread is then in its parent's second child.
 ///
 /// Worked example, a stack that holds 2 and a chain 0 - 1 - 2 - 3 whose second children a, b, c are nodes too: a, b, c
-/// are pushed, by which a is lost; behind 3 come c and b from the stack; behind b the walk climbs: b is the second
-/// child of 1, and 1 the first of 0, whose second is a; behind a it climbs to the root and ends.
+/// are pushed, by which a is lost; after 3 come c and b from the stack; after b the walk climbs: b is the second child
+/// of 1, and 1 the first of 0, whose second is a; after a it climbs to the root and ends.
 ///
-/// All of the stack moves by one place in each visit: two choices for each entry. An array that threads index by
-/// themselves costs more where a processor runs them in step, a store and a load for each thread, one after the other
-/// and behind a branch that asks whether it takes part: rays took up to 1.5 times as long.
+/// Each visit shifts the whole stack by one place, at two selections per entry. An array indexed by each thread costs
+/// more if a processor runs threads in step: a load and a store for each thread, one after the other, and after a
+/// branch that asks whether the thread takes part. Rays took up to 1.5 times as long.
 ///
-/// Devices that run the threads of a subgroup in step, and masked ones too, pay for all code of a loop in each of its
-/// rounds: climbing is no loop of its own but a visit like others.
+/// Devices that run the threads of a subgroup in step, masked ones included, pay for all code of a loop in each of its
+/// rounds. Climbing is therefore no loop of its own but a visit like others.
 ///
-/// A walk of a part begins at the node from which the part hangs, without that node's other child, and climbs no
-/// further than to where the part begins.
+/// A walk of a part begins at the node from which the part hangs, ignores that node's other child, and climbs no
+/// further than that node.
 ///
-/// In an adjoint the walk has no stack and climbs always: its state are then numbers alone, which the way back can
-/// save.
+/// In an adjoint the walk has no stack and always climbs: its state is then numbers alone, which the way back can save.
 class Walk {
  public:
   static constexpr int kStack = 12;
 
   Walk(const Arr<BvhNode>& nodes, const Arr<int>& parents, const BvhRoot& root = {});
 
-  /// Is there a node to visit?
+  /// Whether there is a node to visit.
   Bool going() const { return node_ >= 0; }
 
-  /// Visits the node and goes on to the next. `choose`: Choice(const Children&).
+  /// Visits the node and advances to the next. `choose`: Choice(const Children&).
   template <class F>
   void visit(F choose, LeafRange& leaves) {
     Children c(nodes_, node_);
@@ -100,24 +98,24 @@ class Walk {
   }
 
  private:
-  /// To `next`; where that is -1, to what waits. `waiting` is what is to wait from now on, or -1.
+  /// Advances to `next`, or if that is -1, to a waiting node. `waiting` is the node that waits from now on, or -1.
   void step(const Int& next, const Int& waiting);
 
-  /// Where a walk of a part begins: it has one of its children.
+  /// Whether a walk of a part begins at the node, which has one child then.
   Bool is_start(const Int& node) const { return node == *part_ >> 1; }
 
   Arr<BvhNode> nodes_;
   Arr<int> parents_;
   std::optional<Int> part_;  ///< the name of the root; none for the whole tree
-  std::vector<Int> stack_;   ///< nodes that wait, behind the last of them -1; empty in an adjoint
-  Bool lost_;                ///< some had to go for newer ones
+  std::vector<Int> stack_;   ///< waiting nodes, followed by -1; empty in an adjoint
+  Bool lost_;                ///< the stack has dropped nodes for newer ones
   Int node_;
-  Int from_ = -1;  ///< the child of node_ that the walk climbs from, or -1: it descends
+  Int from_ = -1;  ///< the child from which the walk climbs to node_, or -1: it descends
 };
 
-/// Goes through a tree: `look` is called with the place of each primitive in a leaf that `choose` wants, until `done`.
+/// Walks a tree: calls `look` with the place of each primitive in a leaf that `choose` wants, until `done`.
 ///
-/// Nodes and primitives have a loop each, so that a thread waits for no others that do the other thing.
+/// Nodes and primitives have a loop each, so that no thread waits for others that do the other thing.
 template <class Choose, class Look>
 void walk_tree(const Var<BvhData>& tree, const Bool& done, Choose choose, Look look) {
   Walk walk(tree.nodes, tree.parents);
@@ -129,12 +127,12 @@ void walk_tree(const Var<BvhData>& tree, const Bool& done, Choose choose, Look l
   }
 }
 
-/// A ray that loses no box of the tree by rounding.
+/// A ray that misses no box of the tree through rounding.
 RayData<Float> ray_through(const Arr<BvhNode>& nodes, const Vec3& origin, const Vec3& direction);
-/// The lower bound of a box that is asked for: NaN where it is above the upper one along an axis, so that boxes_touch()
-/// finds nothing.
+/// The lower bound of a queried box: NaN if it is above the upper one along an axis, so that boxes_touch() finds
+/// nothing.
 Vec3 asked_lower(const Vec3& lower, const Vec3& upper);
-/// Do two boxes share a point? A box upside down may.
+/// Whether two boxes share a point, which is possible for an inverted box, too.
 Bool boxes_touch(const Vec3& lower1, const Vec3& upper1, const Vec3& lower2, const Vec3& upper2);
 
 inline Vec3 xyz(const Vec4& v) { return Vec3(v.x, v.y, v.z); }

@@ -1,4 +1,4 @@
-// Mesh files: what all formats have in common.
+// The parts of mesh files that all formats share.
 #include "../mesh_file.h"
 
 #include <fast_float/fast_float.h>
@@ -19,7 +19,7 @@ namespace weft {
 
 namespace {
 
-/// The first point with a coordinate that is not finite, or the number of points.
+/// The index of the first point with a coordinate that is not finite, or the number of points.
 std::size_t first_bad(std::span<const vec3> points) {
   const auto bad = std::find_if_not(points.begin(), points.end(), [](const vec3& p) {
     return std::isfinite(p.x) && std::isfinite(p.y) && std::isfinite(p.z);
@@ -33,8 +33,8 @@ namespace mesh_formats {
 
 bool parse_number(std::string_view word, double& value) {
   if (word.starts_with('+')) word.remove_prefix(1);
-  // As std::from_chars, which libc++ lacks for reals. Tiny ones are 0, as everywhere, and huge ones infinite, which is
-  // no coordinate: newer versions also call both an error.
+  // Parses like std::from_chars, which libc++ lacks for reals. Tiny numbers become 0 and huge ones infinite, which is
+  // no coordinate; newer versions of std::from_chars call both an error.
   const auto [end, error] = fast_float::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc() && error != std::errc::result_out_of_range) return false;
   return !word.empty() && end == word.data() + word.size();
@@ -71,7 +71,7 @@ std::vector<int> Faces::triangles(std::span<const vec3> points) && {
 
 MeshData read_mesh(Format format, std::string_view content) {
   if (content.empty()) no_mesh("the file is empty");
-  // Editors put a mark before a text in UTF-8. The length of a binary STL file counts all bytes of its header.
+  // Editors put a mark at the start of UTF-8 text. The length of a binary STL file counts all bytes of its header.
   constexpr std::string_view mark = "\xef\xbb\xbf";
   if (content.starts_with(mark) && (format != Format::stl || is_word(content.substr(mark.size(), 5), "solid")))
     content.remove_prefix(mark.size());
@@ -109,7 +109,7 @@ Format format_of(const std::string& path) {
   throw Error(ErrorKind::invalid_argument, fmt::format("{}: a mesh file ends with .obj, .ply or .stl", path));
 }
 
-/// f(), whose lack of memory is an error with words.
+/// Calls f(), and gives a lack of memory an error message.
 template <class F>
 auto with_memory(const std::string& path, F f) {
   try {

@@ -1,5 +1,5 @@
-// The formats of mesh files, one function each; load_mesh() and save_mesh() open the file and check what all have in
-// common.
+// The formats of mesh files, one function each; load_mesh() and save_mesh() open the file and check what all formats
+// share.
 #pragma once
 #include <fmt/core.h>
 
@@ -15,7 +15,7 @@
 
 namespace weft::mesh_formats {
 
-/// Why the content of a file is no mesh; load_mesh() puts the file's name in front.
+/// Says why a file's content is no mesh; load_mesh() puts the file's name in front.
 struct NoMesh : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,15 +28,15 @@ template <class... A>
   no_mesh("the file is damaged: {}", fmt::format(text, std::forward<A>(values)...));
 }
 
-/// The faces of a file in its order, while the points may not be known yet.
+/// The faces of a file in its order; the points need not be known yet.
 class Faces {
  public:
   Faces() = default;
   explicit Faces(std::vector<int> triangles) : corners_(std::move(triangles)) {}
-  /// One of fewer than three corners has no triangle, and is passed over as elsewhere.
-  /// \param place  where the file has it: "line 7", "face 3"
+  /// Adds a face. One of fewer than three corners has no triangle and is skipped, as other programs do.
+  /// \param place  position in the file: "line 7", "face 3"
   void add(std::span<const int> corners, const char* what, std::uint64_t place);
-  /// The indices of triangles. Points that polygons have must be finite.
+  /// The indices of triangles. The points of polygons must be finite.
   std::vector<int> triangles(std::span<const vec3> points) &&;
 
  private:
@@ -46,10 +46,10 @@ class Faces {
     std::uint64_t place;
   };
   std::vector<int> corners_;
-  std::vector<Polygon> polygons_;  ///< those that are not triangles
+  std::vector<Polygon> polygons_;  ///< faces that are not triangles
 };
 
-/// What a file says. Coordinates are numbers, though perhaps not finite ones; indices are not negative.
+/// The content of a file. Coordinates are numbers, though perhaps not finite; indices are not negative.
 struct Content {
   std::vector<vec3> points;
   Faces faces;
@@ -59,14 +59,14 @@ Content read_ply(std::string_view content);
 Content read_stl(std::string_view content);
 
 enum class Format { obj, ply, stl };
-/// The mesh that a file of this content is, as load_mesh() promises it. Errors: NoMesh.
+/// Makes the mesh of a file's content, as load_mesh() promises it. Errors: NoMesh.
 MeshData read_mesh(Format format, std::string_view content);
 
 std::string write_obj(const MeshData& mesh);
 std::string write_ply(const MeshData& mesh);
 std::string write_stl(const MeshData& mesh);
 
-/// The unsigned number in `bytes` bytes.
+/// Reads an unsigned number of `bytes` bytes.
 inline std::uint64_t unsigned_at(const char* at, int bytes, bool big_endian) {
   std::uint64_t value = 0;
   for (int k = 0; k < bytes; ++k)

@@ -1,4 +1,4 @@
-// OBJ files: points and faces of a text, one statement a line. All other statements are passed over.
+// OBJ files: text with points and faces, one statement a line. All other statements are skipped.
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -21,7 +21,7 @@ class ObjReader {
       const bool goes_on = take_backslash(statement);
       Words words(statement);
       const std::string_view kind = words.next();
-      // "fo" is the old word for a face. Only these lines go on: a backslash may be the last letter of a name, too.
+      // "fo" is the old word for a face. Only these lines continue: a backslash may also be the last letter of a name.
       const bool is_point = kind == "v", is_face = kind == "f" || kind == "fo";
       if (!is_point && !is_face) continue;
       if (goes_on) {
@@ -38,7 +38,7 @@ class ObjReader {
   }
 
  private:
-  /// Takes away a comment, in which a backslash means nothing, or the backslash by which a statement goes on.
+  /// Removes a comment, in which a backslash means nothing, or the backslash that continues a statement.
   static bool take_backslash(std::string_view& line) {
     if (const std::size_t comment = line.find('#'); comment != line.npos) {
       line = line.substr(0, comment);
@@ -69,8 +69,7 @@ class ObjReader {
     content_.points.push_back(p);
   }
 
-  /// A face of corners such as "7", "7/1/3", or "-1" for the last vertex so far. What stands behind a slash is not
-  /// looked at.
+  /// Reads a face of corners such as "7", "7/1/3", or "-1" for the last vertex so far. What follows a slash is ignored.
   void read_face(Words& words) {
     const auto count = static_cast<long long>(content_.points.size());
     corners_.clear();
@@ -93,11 +92,11 @@ class ObjReader {
   }
 
   Lines lines_;
-  std::size_t first_line_ = 0;  ///< of the statement
+  std::size_t first_line_ = 0;  ///< where the statement begins
   std::string joined_;
   Content content_;
   std::vector<int> corners_;
-  std::vector<std::pair<std::size_t, long long>> ahead_;  ///< vertices that were not there yet, with the line
+  std::vector<std::pair<std::size_t, long long>> ahead_;  ///< vertices that did not exist yet, with the line
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// PLY files: a header that describes tables, then the tables, as text or binary of either byte order.
+// PLY files: a header that describes tables, then the tables, as text or as binary of either byte order.
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -35,7 +35,7 @@ int bytes_of(Scalar type) {
 struct Property {
   std::string name;
   Scalar type;
-  std::optional<Scalar> count;  ///< of a list: the type of its length
+  std::optional<Scalar> count;  ///< the type of a list's length
 };
 struct Element {
   std::string name;
@@ -47,11 +47,11 @@ struct Header {
   Encoding encoding = Encoding::text;
   std::vector<Element> elements;
   std::string_view body;
-  std::size_t lines = 0;  ///< of the header
+  std::size_t lines = 0;  ///< those of the header
 };
 
-/// The lines of a header. The first says how all end: what stands behind the last may be numbers in bytes, whose first
-/// is no part of its end.
+/// The lines of a header. The first line decides how all lines end, because the bytes after the last one may be binary
+/// numbers, whose first byte is no part of the line's end.
 class HeaderLines {
  public:
   explicit HeaderLines(std::string_view content) : content_(content) {
@@ -130,7 +130,7 @@ Header read_header(std::string_view content) {
   return header;
 }
 
-/// Takes the numbers of the tables one after another.
+/// Reads the numbers of the tables one after another.
 class Numbers {
  public:
   explicit Numbers(const Header& header)
@@ -155,7 +155,7 @@ class Numbers {
       default: return double(bits);
     }
   }
-  /// Passes over a number, which need not be one: programs write "1.#IND" and the like into what nobody reads.
+  /// Skips a number, which need not be valid: programs write "1.#IND" and the like into fields that nobody reads.
   void skip(Scalar type, const Element& element, std::uint64_t row) {
     if (encoding_ == Encoding::text)
       next_word(element, row);
@@ -183,7 +183,7 @@ class Numbers {
   Encoding encoding_;
 };
 
-/// The number as one from 0 below `end`.
+/// Converts a whole number from 0 to below `end`; nothing for any other.
 std::optional<std::uint64_t> whole_below(double x, double end) {
   if (!(x >= 0 && x < end)) return {};
   const std::uint64_t n = std::uint64_t(x);
@@ -202,7 +202,7 @@ class Tables {
     for (const Element& e : header_.elements) {
       if (is_surface(e) && e.count > 0 && std::none_of(e.properties.begin(), e.properties.end(), has_corners))
         damaged("its header gives {} no list \"vertex_indices\" or \"vertex_index\"", e.name);
-      // Each row takes at least a byte of the file, so that no count keeps this running.
+      // Each row takes at least a byte of the file, so that no count keeps this loop running.
       for (std::uint64_t row = 0; row < e.count && !e.properties.empty(); ++row) {
         if (e.name == "vertex")
           read_vertex(e, row);
@@ -263,8 +263,8 @@ class Tables {
       corners_.push_back(index_of(numbers_.next(property.type, e, row), e, row));
     content_.faces.add(corners_, "face", row);
   }
-  /// Strips as Stanford's meshes have them: each further vertex makes a triangle with the two before it, of which every
-  /// second one runs the other way round, and -1 ends a strip. Triangles that have a vertex twice only lead to the next
+  /// Reads strips as Stanford's meshes have them: each further vertex makes a triangle with the two before it, every
+  /// second one runs the other way round, and -1 ends a strip. Triangles with a repeated vertex only lead to the next
   /// place of a strip.
   void read_strips(const Element& e, const Property& property, std::uint64_t row) {
     int before = 0, last = 0;

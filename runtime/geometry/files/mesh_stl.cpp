@@ -25,7 +25,7 @@ class Merger {
 
  private:
   struct Same {
-    // By bits: NaNs are refused later, and must not fill the table until then.
+    // Points are compared by bits: NaNs are refused only later, and must not fill the table before that.
     bool operator()(const vec3& a, const vec3& b) const { return std::memcmp(&a, &b, sizeof a) == 0; }
   };
   struct Hash {
@@ -40,8 +40,8 @@ class Merger {
   std::vector<int> corners_;
 };
 
-/// Passes over the name of a solid, which may be any words to the end of the line.
-/// \return does the first facet stand in the same line, as in files of one line?
+/// Skips the name of a solid, which may be any words up to the end of the line.
+/// \return  whether the first facet is in the same line, as in files of one line
 bool skip_name(Words& words) {
   const std::size_t line = words.line();
   for (;;) {
@@ -67,7 +67,7 @@ Content read_text(std::string_view content) {
       open = true;
       skip_name(words);
     } else if (is_word(word, "endsolid")) {
-      // Where a facet follows, a further solid has begun behind the name.
+      // If a facet follows on the line, a further solid has begun after the name.
       open = skip_name(words);
     } else if (is_word(word, "loop")) {
       if (in_loop > 0) need_three();
@@ -88,7 +88,8 @@ Content read_text(std::string_view content) {
   return std::move(merger).content();
 }
 
-/// Text begins with "solid". So do the headers of some binary files, of which the number of triangles has a zero byte.
+/// Whether a file is text, which begins with "solid". So do some binary headers, but their triangle count has a zero
+/// byte.
 bool is_text(std::string_view content) {
   Words words(content);
   return is_word(words.next().substr(0, 5), "solid") && content.substr(0, kHeader).find('\0') == content.npos;
@@ -99,10 +100,10 @@ bool is_text(std::string_view content) {
 Content read_stl(std::string_view content) {
   const std::uint64_t count = content.size() >= kHeader ? unsigned_at(content.data() + 80, 4, false) : 0;
   const std::uint64_t needed = kHeader + kTriangle * count;
-  // The length is what tells binary files for certain.
+  // Only the length identifies binary files for certain.
   if (content.size() != needed && is_text(content)) return read_text(content);
   if (content.size() < kHeader) damaged("it has {} bytes, fewer than the header of an STL file", content.size());
-  // Less than a triangle behind the last one, or only zeros, is what writers fill up with.
+  // Writers pad with zeros, or with less than a triangle after the last one.
   const bool is_whole = content.size() >= needed && (content.size() - needed < kTriangle ||
                                                      content.find_first_not_of('\0', needed) == content.npos);
   if (!is_whole) damaged("{} triangles take {} bytes, it has {}", count, needed, content.size());
@@ -115,12 +116,12 @@ Content read_stl(std::string_view content) {
 }
 
 std::string write_stl(const MeshData& mesh) {
-  // Not "solid", with which the text form begins.
+  // The header must not begin with "solid", as the text form does.
   std::string content = "binary STL";
   content.resize(80, ' ');
   append_word(content, std::uint32_t(mesh.indices.size() / 3));
   for (std::size_t t = 0; t < mesh.indices.size(); t += 3) {
-    for (int k = 0; k < 3; ++k) append_float(content, 0);  // a zero normal: that of the points
+    for (int k = 0; k < 3; ++k) append_float(content, 0);  // a zero normal: readers take that of the points
     for (std::size_t k = 0; k < 3; ++k) {
       const vec3& p = mesh.points[std::size_t(mesh.indices[t + k])];
       for (int axis = 0; axis < 3; ++axis) append_float(content, p[axis]);

@@ -1,4 +1,4 @@
-// Mesh files as text: lines, which end as on any system, words and numbers.
+// Mesh files as text: lines with any system's ends, words and numbers.
 #pragma once
 #include <cstddef>
 #include <string_view>
@@ -9,7 +9,8 @@ namespace weft::mesh_formats {
 class Lines {
  public:
   explicit Lines(std::string_view text) : text_(text) {}
-  /// The next line without its end. \return false when there is none
+  /// Reads the next line without its end.
+  /// \return  false when there is none
   bool next(std::string_view& line) {
     if (text_.empty()) return false;
     line = text_.substr(0, text_.find_first_of("\r\n"));
@@ -18,7 +19,7 @@ class Lines {
     ++number_;
     return true;
   }
-  /// Of the last line, from 1.
+  /// The number of the last line, from 1.
   std::size_t number() const { return number_; }
 
  private:
@@ -26,7 +27,7 @@ class Lines {
   std::size_t number_ = 0;
 };
 
-/// The words of a text, between white space.
+/// The words of a text, separated by white space.
 class Words {
  public:
   /// \param line  the number of the text's first line
@@ -42,7 +43,7 @@ class Words {
     text_.remove_prefix(end);
     return word;
   }
-  /// In which line the last word stands.
+  /// The number of the line that has the last word.
   std::size_t line() const { return line_; }
 
  private:
@@ -51,9 +52,10 @@ class Words {
   std::size_t line_;
 };
 
-/// Does the whole word stand for a number? Infinities and NaNs are numbers here.
+/// Whether the whole word is a number. Infinities and NaNs are numbers here.
 bool parse_number(std::string_view word, double& value);
-/// Is the word this one, in upper or lower case? \param lower  in lower case
+/// Whether the word is this one, in upper or lower case.
+/// \param lower  in lower case
 bool is_word(std::string_view word, std::string_view lower);
 
 }  // namespace weft::mesh_formats

@@ -1,4 +1,4 @@
-// Large polygons lose their ears; the last corners, and small polygons, are cut in the best of all ways.
+// Cuts ears off large polygons; the last corners, and small polygons, are cut in the best of all ways.
 #include "polygon_cut.h"
 
 #include <numeric>
@@ -9,7 +9,7 @@ namespace weft::polygons {
 
 namespace {
 
-// All ways to cut so many corners are tried: n^3 / 6 triangles are looked at.
+// For so many corners all ways to cut are tried, over n^3 / 6 triangles.
 constexpr std::size_t kFew = 12;
 
 }  // namespace
@@ -41,8 +41,8 @@ Cutter::Cost Cutter::cost_of(int a, int b, int c) const {
   return {0, 0, shape_of(p, q, r, area)};
 }
 
-/// The best of all ways to cut: that of the corners from i to k is one triangle over the edge between them and the best
-/// ways of what lies on its two sides (Gilbert 1979, Klincsek 1980).
+/// Finds the best of all ways to cut: for the corners from i to k that is one triangle over the edge between them and
+/// the best ways of the parts on its two sides (Gilbert 1979, Klincsek 1980).
 void Cutter::cut_best(std::span<const int> corners) {
   const std::size_t n = corners.size();
   best_.assign(n * n, {});
@@ -53,7 +53,7 @@ void Cutter::cut_best(std::span<const int> corners) {
       for (std::size_t by = i + 1; by < k; ++by) {
         const Cost cost =
             cost_of(corners[i], corners[by], corners[k]) + best_[i * n + by].cost + best_[by * n + k].cost;
-        // The last of equal ways, which is a fan around the first corner.
+        // The last of equal ways wins, which is a fan around the first corner.
         if (best.by == 0 || cost <= best.cost) best = {cost, by};
       }
     }

@@ -1,4 +1,4 @@
-// Polygons become triangles.
+// Cuts polygons into triangles.
 #pragma once
 #include <compare>
 #include <cstddef>
@@ -12,23 +12,22 @@ namespace weft::polygons {
 /// Cuts polygons into triangles, one after another in the same memory.
 class Cutter {
  public:
-  /// Cuts a polygon into its number of corners - 2 triangles, which run as it does. Of any polygon that does not cross
-  /// itself, in any plane and of any size, they cover the polygon and nothing else: it may have corners on straight
-  /// edges, touch itself, have holes to which an edge leads and comes back from, and points that it visits again. Where
-  /// it does not touch itself, no triangle is without area. One that crosses itself gives triangles of which as few as
-  /// possible lie backwards.
+  /// Cuts a polygon of n corners into n - 2 triangles of the same orientation. They cover exactly the polygon if it
+  /// does not cross itself, in any plane and of any size: it may have corners on straight edges, touch itself, visit
+  /// points again, and have holes that an edge leads to and comes back from. If it does not touch itself, no triangle
+  /// is without area. If it crosses itself, as few triangles as possible lie backwards.
   /// \param points   finite
   /// \param corners  in range, three at least
-  /// \param indices  takes the triangles
+  /// \param indices  the triangles are appended
   /// \return         false, and no triangle, for more than kMostCrossed corners that cross themselves
   /// Cost: about a microsecond for four corners; that of cut_ears() for more than a dozen.
   bool cut(std::span<const vec3> points, std::span<const int> corners, std::vector<int>& indices);
 
-  /// So many corners without an ear are cut by trying all ways.
+  /// Polygons without an ear are cut by trying all ways, up to so many corners.
   static constexpr std::size_t kMostCrossed = 128;
 
  private:
-  /// How bad triangles are: first how many lie backwards, then how many are flat, then their shapes.
+  /// How bad triangles are: first the number that lie backwards, then the number of flat ones, then their shapes.
   struct Cost {
     int backwards = 0, flat = 0;
     double shape = 0;

@@ -1,4 +1,4 @@
-// Ear clipping with exact predicates, and the tree that finds what is in an ear's way.
+// Ear clipping with exact predicates, and the tree that finds corners in an ear's way.
 #include "polygon_ears.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace weft::polygons {
 
 namespace {
 
-/// Corners of a polygon, found by where they are. A tree over halves of their list, each with its box.
+/// Finds corners of a polygon by position: a tree over halves of their list, each with its box.
 class CornerTree {
  public:
   CornerTree(std::span<const PlanePoint> at, std::vector<int> corners)
@@ -35,8 +35,8 @@ class CornerTree {
       (place < middle ? last : first) = middle;
     }
   }
-  /// Does f(corner) hold for one in a node that the triangle may meet?
-  /// \param margin  of each side, in its lengths
+  /// Whether f(corner) holds for a corner in a node that the triangle may meet.
+  /// \param margin  by side, in units of its length
   template <class F>
   bool any_near(const PlanePoint& a, const PlanePoint& b, const PlanePoint& c, double margin, const F& f) const {
     if (corners_.empty()) return false;
@@ -69,7 +69,7 @@ class CornerTree {
     std::size_t count = 0;
   };
 
-  /// Is the whole box for certain on the right of a line, and farther from it than the margin?
+  /// Whether the whole box is certainly to the right of a line, and farther from it than the margin.
   static bool right_of(const PlanePoint& a, const PlanePoint& b, const Box& box, double margin) {
     const double dx = b.x - a.x, dy = b.y - a.y;
     const double left = dx * ((dx > 0 ? box.high.y : box.low.y) - a.y);
@@ -105,11 +105,11 @@ class CornerTree {
 
   std::span<const PlanePoint> at_;
   std::vector<int> corners_;
-  std::vector<std::int64_t> place_;  ///< in the list; -1 for those that are not in the tree
+  std::vector<std::int64_t> place_;  ///< in the list; -1 for corners that are not in the tree
   std::vector<Node> nodes_;
 };
 
-/// What is left of a polygon while ears are cut off.
+/// The rest of a polygon while ears are cut off.
 class Ears {
  public:
   Ears(std::span<const PlanePoint> flat, std::vector<int>& triangles)
@@ -121,12 +121,13 @@ class Ears {
   }
 
   /// Cuts until `enough` corners are left or none of them is an ear.
-  /// \param margin    how close to an ear's side, in lengths of this side, a corner lies on it, and how flat an ear may
-  /// be \param touching  may the polygon touch an ear?
+  /// \param margin    distance from an ear's side, in units of its length, at which a corner counts as on it; also
+  /// bounds how flat an ear may be
+  /// \param touching  whether the polygon may touch an ear
   void cut(std::size_t enough, double margin, bool touching) {
     if (left_ <= enough) return;
     margin_ = margin;
-    looks_ = 0;  // each pass has its own, so that none is given up for what another has looked at
+    looks_ = 0;  // each pass has its own budget, so that another's looks do not end it early
     turns_ = {};
     changes_.assign(at_.size(), 0);
     std::vector<int> concave;
@@ -135,8 +136,8 @@ class Ears {
       if (!is_convex(k)) concave.push_back(k);
     }
     CornerTree in_the_way(at_, std::move(concave));
-    // Whether a corner is an ear changes only with its neighbours, since the polygon only shrinks: each change gives it
-    // one more turn.
+    // A corner becomes or stops being an ear only with its neighbours, because the polygon only shrinks: each change
+    // gives it one more turn.
     while (!turns_.empty() && left_ > enough && looks_ < kMostLooks * at_.size()) {
       const Turn turn = turns_.top();
       turns_.pop();
@@ -165,13 +166,14 @@ class Ears {
   }
 
  private:
-  // Polygons that do not cross themselves take fewer than a hundred for each corner, up to 256,000 of these.
+  // Polygons that do not cross themselves take fewer than a hundred looks per corner, up to 256,000 corners.
   static constexpr std::size_t kMostLooks = 500;
   static constexpr double kSpike = std::numeric_limits<double>::infinity();
 
-  /// When a corner is looked at: the best shape first, so that slivers are cut only where there is nothing else.
+  /// A corner's turn to be looked at: the best shape comes first, so that slivers are cut only when nothing else is
+  /// left.
   struct Turn {
-    double shape;  ///< infinite for a spike
+    double shape;  ///< infinity for a spike
     int corner, changes;
     bool operator<(const Turn& o) const { return shape > o.shape; }
   };
@@ -179,7 +181,7 @@ class Ears {
   const PlanePoint& at(int corner) const { return at_[std::size_t(corner)]; }
   const PlanePoint& before(int corner) const { return at(before_[std::size_t(corner)]); }
   const PlanePoint& after(int corner) const { return at(after_[std::size_t(corner)]); }
-  /// Of the triangle that would be cut off at a corner; nothing where it is flat or lies backwards.
+  /// The shape of the triangle that would be cut off at a corner; nothing if it is flat or lies backwards.
   std::optional<double> shape_at(int corner) const {
     const PlanePoint &a = before(corner), &b = at(corner), &c = after(corner);
     const double area = orientation(a, b, c);
@@ -196,15 +198,15 @@ class Ears {
       turns_.push({kSpike, corner, changes_[std::size_t(corner)]});
   }
 
-  /// Are three points on a line, on which the way turns back at the middle one, or stands still? Nothing is lost with
-  /// it.
+  /// Whether three points lie on a line that turns back at the middle one, or stands still. Cutting it off loses
+  /// nothing.
   static bool is_spike(const PlanePoint& a, const PlanePoint& b, const PlanePoint& c) {
     if (a == b || b == c) return true;
     if (orientation(a, b, c) != 0) return false;
     return a.x != b.x ? c.x != b.x && (a.x < b.x) == (c.x < b.x) : c.y != b.y && (a.y < b.y) == (c.y < b.y);
   }
 
-  /// Does the polygon come into the triangle at a convex corner?
+  /// Whether the polygon enters the triangle at a convex corner.
   bool is_blocked(int corner, bool touching, const CornerTree& concave) {
     const int a = before_[std::size_t(corner)], c = after_[std::size_t(corner)];
     return concave.any_near(at(a), at(corner), at(c), margin_, [&](int other) {
@@ -225,7 +227,7 @@ class Ears {
     }
     if (!touches) return true;
     if (!touching && p != a && p != b && p != c) return true;
-    // The polygon touches the triangle there: it is in the way where one of its two edges leads inside.
+    // The polygon touches the triangle here, and is in the way if one of its two edges leads inside.
     for (const PlanePoint* const end : {&before(other), &after(other)}) {
       bool leads_in = true;
       for (int k = 0; k < 3; ++k)
@@ -238,10 +240,10 @@ class Ears {
   std::span<const PlanePoint> at_;
   std::vector<int>& triangles_;
   std::vector<int> before_, after_;
-  int first_ = 0;  ///< one of those that are left
+  int first_ = 0;  ///< one of the corners left
   std::size_t left_;
   std::priority_queue<Turn> turns_;
-  std::vector<int> changes_;  ///< of a corner's neighbours; -1 when it is cut off
+  std::vector<int> changes_;  ///< changes of a corner's neighbours; -1 when it is cut off
   std::size_t looks_ = 0;
   double margin_ = 0;
 };
@@ -250,9 +252,10 @@ class Ears {
 
 std::vector<int> cut_ears(std::span<const PlanePoint> flat, std::size_t enough, std::vector<int>& triangles) {
   Ears ears(flat, triangles);
-  // Corners on a straight edge are off it by a last digit where a polygon lies in space: with a margin, no sliver is
-  // cut at them, or left there by an ear beside them. Without one, an ear that nothing touches leaves a simple polygon
-  // simple, and there always is one. A polygon that touches itself may have no ears but those that it touches.
+  // With a margin, corners on a straight edge cause no slivers: in a polygon in space they are off the edge by a last
+  // digit, and a sliver would be cut at them, or left there by an ear beside them. Without a margin, cutting an ear
+  // that nothing touches leaves a simple polygon simple, and there always is such an ear. A polygon that touches itself
+  // may have no ears but those that it touches.
   ears.cut(enough, 1e-5, false);
   ears.cut(enough, 0, false);
   ears.cut(enough, 0, true);

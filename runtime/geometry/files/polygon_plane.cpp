@@ -1,4 +1,4 @@
-// Exact signs of areas, and the choice of the plane in which a polygon is cut.
+// Computes exact signs of areas, and chooses the plane in which a polygon is cut.
 #include "polygon_plane.h"
 
 #include <algorithm>
@@ -28,12 +28,13 @@ class ExactSum {
   double value() const { return count_ ? parts_[count_ - 1] : 0; }
 
  private:
-  // Products of floats have bits from 2^-298 to 2^255, sums of 2^32 of them to 2^287, and each part has one of its own.
+  // Products of floats have bits from 2^-298 to 2^255, sums of 2^32 of them up to 2^287, and each part has a bit of its
+  // own.
   double parts_[640];
   std::size_t count_ = 0;
 };
 
-/// The edges' contributions to twice the area that is seen along an axis, two products each.
+/// Calls f with the edges' contributions to twice the area seen along an axis, two products each.
 template <class F>
 void for_each_product(std::span<const vec3> points, std::span<const int> corners, int axis, F f) {
   const int u = (axis + 1) % 3, v = (axis + 2) % 3;
@@ -46,7 +47,7 @@ void for_each_product(std::span<const vec3> points, std::span<const int> corners
   }
 }
 
-/// Twice the areas that are seen along the three axes; the largest has the right sign.
+/// Twice the areas seen along the three axes; the largest has the right sign.
 vec3d areas_of(std::span<const vec3> points, std::span<const int> corners) {
   vec3d areas;
   double largest = 0, bound = 0;
@@ -98,7 +99,7 @@ void lay_flat(std::span<const vec3> points, std::span<const int> corners, std::v
   int axis = 0;
   for (int k = 1; k < 3; ++k)
     if (std::abs(areas[k]) > std::abs(areas[axis])) axis = k;
-  // One without area, in which loops cancel each other or that is a line, has no plane that its area could tell.
+  // A polygon without area, whose loops cancel each other or which is a line, has no plane given by its area.
   if (areas[axis] == 0) axis = thinnest_axis(points, corners);
   int u = (axis + 1) % 3, v = (axis + 2) % 3;
   if (areas[axis] < 0) std::swap(u, v);

@@ -1,8 +1,8 @@
-// The host's side of a hash grid: checks, memory, and the passes of a build.
+// The host's part of a hash grid: checks, memory, and the passes of a build.
 //
-// A counting sort: each point adds one to the counter of its cell, and what was there before is its rank in the cell;
-// the counters are scanned; each point goes to the beginning of its cell plus its rank. Where the order within a cell
-// is to be the same each time, the cells' numbers are the keys of a radix sort instead, which is stable.
+// A build is a counting sort: each point adds one to the counter of its cell, and the previous count is its rank in the
+// cell; the counters are scanned; each point goes to the beginning of its cell plus its rank. If the order within a
+// cell must be the same each time, the cells' numbers are the keys of a radix sort instead, which is stable.
 #include "../hash_grid.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ namespace detail {
 
 struct HashGridState {
   HashGridState(const Device& device, const HashGridOptions& options) : device(device), options(options) {}
-  // Who still has the id of a grid that is gone finds zeros.
+  // Kernels that still have the id of a freed grid find zeros.
   ~HashGridState() {
     const HeardBy nobody(nullptr);
     if (has_id) clear_handle(element);
@@ -47,18 +47,18 @@ struct HashGridState {
 
   const Device device;
   const HashGridOptions options;
-  /// Its arrays are the parts in use of what follows.
+  /// The data for kernels; its arrays are the used parts of those below.
   HashGridArrays arrays;
   Array<int> points, groups;
   Array<vec3> positions;
-  // For the passes; null until they are needed.
+  // Arrays of the passes; null until they are needed.
   Array<unsigned> cell_of;  ///< by point
   Array<int> ranks;         ///< by point; with groups the keys of a sort
   Array<unsigned> keys;     ///< by place, with groups: cells
   Array<std::uint8_t> scratch;
   bool built = false;
   const std::shared_ptr<Generation> generation = std::make_shared<Generation>("a hash grid", "points");
-  Array<HashGridArrays> element;  ///< what id() names; null until that or a capture needs it
+  Array<HashGridArrays> element;  ///< the data at id(); null until that or a capture needs it
   bool has_id = false;
 };
 
@@ -68,8 +68,8 @@ namespace {
 
 // ---- Passes
 
-/// The cell of each point, and how many points each cell has; the cell behind the last one is that of the points that
-/// are none.
+/// Finds the cell of each point, and counts the points of each cell; the cell after the last one has the invalid
+/// points.
 template <bool kRanks, bool kChecked>
 auto make_count() {
   return kernel(kChecked ? "hash_grid_count_checked" : "hash_grid_count",
@@ -127,7 +127,7 @@ void make_room(Array<T>& a, const Device& device, std::int64_t n) {
 }
 
 void reserve(HashGridState& s, std::int64_t n, bool grouped) {
-  // The first growth is exact, later ones leave room: the number of particles that come and go changes in each frame.
+  // The first growth is exact and later ones leave room: the number of particles often changes in each frame.
   if (!s.points.is_null() && s.points.size() < n) n = std::max(n, s.points.size() + s.points.size() / 4);
   n = std::max<std::int64_t>(n, 1);
   make_room(s.points, s.device, n);
@@ -145,7 +145,8 @@ void write_element(HashGridState& s) {
   if (s.built && !s.element.is_null()) s.element.assign(std::span<const HashGridArrays>(&s.arrays, 1));
 }
 
-/// Before the first build that is captured: graphs write it from then on, and until they run it says what was before.
+/// Called before the first captured build: from then on graphs write the element, and until they run it has the old
+/// data.
 void make_element(HashGridState& s) {
   if (!s.element.is_null()) return;
   const OutsideCapture at_once;
@@ -163,7 +164,7 @@ std::uint64_t generation_number(const HashGridArrays& d) {
 
 StructureUse use_of(const HashGridState& s) { return {s.generation, generation_number(s.arrays), s.arrays.count}; }
 
-/// The first n of them; one where there are none, since launches refuse empty arrays.
+/// The first n elements; one if n is 0, because launches refuse empty arrays.
 template <class T>
 Array<T> part(const Array<T>& a, std::int64_t n) {
   return a.slice(0, std::clamp<std::int64_t>(n, 1, a.size()));
@@ -300,8 +301,8 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
     if (capture) {
       undo.emplace(*capture);
     } else {
-      // Those, too, that give way to other memory: recorded work that is not submitted would be of another grid by
-      // then.
+      // The list includes arrays that are replaced rather than written: recorded work that is not submitted yet would
+      // be of another grid by then.
       const ArrayBase* const written[] = {&d.begins, &s.points, &s.positions, &s.groups, &s.element};
       const ArrayBase* const read[] = {&points, &groups};
       detail::refuse_change(*s.device.state(), written, read);
@@ -313,7 +314,7 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
       detail::sort_into_cells(s, points, groups);
       detail::write_element(s);
     });
-    // Heard by a tape: gradients pass it.
+    // A tape hears this launch, so that gradients pass through it.
     if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3>(), n, points, d.points, d.positions);
     capture ? undo->done() : s.generation->hold(detail::use_of(s).number);
   });

@@ -1,37 +1,40 @@
-// What a kernel is given of a hash grid.
+// The data of a hash grid in a kernel.
 #pragma once
 #include "../../array.h"
 
 namespace weft::stored {
 
-/// A grid as a kernel takes it: `kernel("k", [](Var<HashGridArrays> grid, ...) {...})`, launched with a HashGrid for
-/// it.
+/// The parameter type of a grid: `kernel("k", [](Var<HashGridArrays> grid, ...) {...})` is launched with a HashGrid.
 ///
-/// Places are numbers of points in the order of their cells: cell c has places begins[c] up to begins[c + 1]. Cells
-/// count along x first, then y, then z. Behind the last cell come the points that no query finds, see HashGrid.
+/// Places number the points in the order of their cells: cell c has places begins[c] up to begins[c + 1]. Cells are
+/// counted along x first, then y, then z. After the last cell come the points that no query finds, see HashGrid.
 struct HashGridArrays {
-  /// detail::kHashGridTag from the first build on while the grid lives, else 0; see BvhData::tag.
+  /// detail::kHashGridTag while the grid lives, from the first build on, else 0; see BvhData::tag.
   unsigned tag = 0;
-  /// Of points.
+  /// The number of points.
   int count = 0;
-  /// Of cells; the last but one is how many points are in cells, the last how many there are.
+  /// First places of the cells; the last element but one is the number of points in cells, the last the number of
+  /// points.
   Array<int> begins;
-  /// By place: the number of the point. Empty grids have one element here, as of groups that there are none of.
+  /// The number of the point, by place. Empty grids have one element here, and so have grids without groups in
+  /// `groups`.
   Array<int> points;
-  /// By place: where it is (HashGridOptions::keep_positions). None without: launches of kernels that read it refuse it.
+  /// The position, by place (HashGridOptions::keep_positions). Without that it is empty, and launches of kernels that
+  /// read it refuse it.
   Array<vec3> positions;
-  /// By place: its group. Ascending within a cell.
+  /// The group, by place. Ascending within a cell.
   Array<int> groups;
-  /// Cells along each axis.
+  /// The number of cells along each axis.
   vec3i dims{};
   vec3 per_dim{};        ///< 1 / dims
   float per_width = 0;   ///< 1 / cell_width
-  float cell_width = 0;  ///< of the sides of a cell
+  float cell_width = 0;  ///< side of a cell
   int has_groups = 0;
 };
 WEFT_STRUCT(HashGridArrays, tag, count, begins, points, positions, groups, dims, per_dim, per_width, cell_width,
             has_groups);
-/// A launch is given the grid by value. Internal. Errors: Error(invalid_argument) where the device holds another one.
+/// Called when a launch is given the grid by value. Internal.
+/// Errors: Error(invalid_argument) if the device holds another one.
 void weft_is_given(const HashGridArrays& grid);
 
 }  // namespace weft::stored
@@ -41,7 +44,7 @@ namespace weft {
 using stored::HashGridArrays;
 
 namespace detail {
-/// What begins a structure of this kind in memory.
+/// The first word of a structure of this kind in memory.
 inline constexpr unsigned kHashGridTag = 0x44495247u;
 }  // namespace detail
 

@@ -1,4 +1,4 @@
-// The walk through the cells of a hash grid around a place.
+// The walk through the cells of a hash grid around a position.
 #include "../hash_grid_query.h"
 
 #include <optional>
@@ -16,11 +16,11 @@ namespace weft {
 
 namespace detail {
 
-/// Where a thread stands in the cells of a box.
+/// A thread's position in the cells of a box.
 ///
-/// The box covers `wide` cells along each axis, from `from` on, modulo the dimensions; never more than those. Cells
+/// The box covers `wide` cells along each axis, from `from` on, modulo the dimensions, and never more than those. Cells
 /// that follow each other along x hold points that follow each other in memory, so that a row of the box is one run of
-/// places, or two where it wraps. With a group each cell is a run of its own, from which the group's part is taken.
+/// places, or two if it wraps. With a group, each cell is a run of its own, narrowed to the group's part.
 ///
 /// Worked example, 4 cells along x and a box of cells 3, 4 and 5 of the plane, which are 3, 0 and 1: the first run is
 /// that of cell 3, where 1 cell is left before the end of the row, the second that of cells 0 and 1.
@@ -29,7 +29,7 @@ class GridWalk {
   GridWalk(const Var<HashGridArrays>& grid, const Vec3& p, const Float& radius, const Int* group, Loc loc)
       : loc(loc), once(loc), grid_(grid) {
     if (group) group_.push_back(*group);
-    // Sums and distances of three coordinates are rounded by less than this.
+    // Sums and distances of three coordinates have a smaller rounding error than this.
     const Bool asks = is_finite(p) & (radius >= 0.f);
     for (int k = 0; k < 3; ++k) {
       const Float dim = Float(grid.dims[k]), margin = (abs(p[k]) + radius) * 0x1p-21f;
@@ -58,9 +58,9 @@ class GridWalk {
   }
   Int place() const { return place_ - 1; }
 
-  // A range-for is two loops, over the runs and over a run: threads that look at neighbouring places then stay
-  // together, where next() has all of them wait whenever one of them comes to the end of a run. What leaves the inner
-  // loop from within its body, which is to leave both, has not come to its head again.
+  // A range-for is two loops, over the runs and over the places of a run. Threads with neighbouring places then stay
+  // together, while next() makes all of them wait whenever one comes to the end of a run. A break from the body, which
+  // must leave both loops, is told by in_body_: the inner loop's head, which clears it, was not reached again.
   Int open() {
     runs_.emplace(Block::Kind::while_, loc);
     runs_->enter([&] { return condition(left_[2] > 0, loc); });
@@ -102,7 +102,7 @@ class GridWalk {
     place_ = grid_.begins[cell];
     end_ = grid_.begins[cell + length];
     if (!group_.empty()) keep_group();
-    // One run further along x; at the end of a row one row along y, at the end of a layer one layer along z.
+    // Advances one run along x, at the end of a row one row along y, and at the end of a layer one layer along z.
     advance(0, length);
     for (int k = 1; k < 3; ++k) {
       const Bool through = left_[k - 1] == 0;
@@ -117,13 +117,13 @@ class GridWalk {
     left_[k] -= by;
   }
 
-  // Groups ascend within a cell: two binary searches.
+  // Narrows the run to the group by two binary searches, since groups ascend within a cell.
   void keep_group() {
     const Int first = first_not_below(place_, end_, group_[0], false);
     end_ = first_not_below(first, end_, group_[0], true);
     place_ = first;
   }
-  /// The first place of which the group is at least (with `beyond`: more than) this one.
+  /// The first place whose group is at least (with `beyond`: more than) this one.
   Int first_not_below(const Int& begin, const Int& end, const Int& group, bool beyond) const {
     Int low = begin, high = end;
     While (low < high) {
@@ -137,19 +137,19 @@ class GridWalk {
   }
 
   const Var<HashGridArrays> grid_;
-  std::vector<Int> group_;           ///< or none
-  Int from_[3], wide_[3];            ///< of the box
-  Int at_[3], left_[3];              ///< the next run, and how many cells, rows and layers are left from it on
-  std::optional<Block> runs_, run_;  ///< of a range-for, while it is open
+  std::vector<Int> group_;           ///< empty without a group
+  Int from_[3], wide_[3];            ///< the box
+  Int at_[3], left_[3];              ///< the next run, and the cells, rows and layers left from it on
+  std::optional<Block> runs_, run_;  ///< those of a range-for, while it is open
   Bool in_body_ = false;
-  Int place_ = 0, end_ = 0;  ///< what is left of the run at hand
+  Int place_ = 0, end_ = 0;  ///< the rest of the current run
 };
 
 namespace {
 
 HashGridQuery query(const HashGridInKernel& grid, const In<vec3>& point, const In<float>& radius, const Int* group,
                     Loc loc) {
-  // Cells are counted; nothing that is found changes with the point by a little.
+  // The point is detached, because cells are counted: a small change of the point changes nothing that is found.
   const Vec3 p = detach(value(point));
   const Float r = detach(value(radius));
   check_limit("hash_grid_query", "radius", r, loc);

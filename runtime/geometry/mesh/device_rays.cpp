@@ -11,7 +11,7 @@
 
 namespace weft::detail {
 
-// The structure is gone before its memory.
+// The structure must be destroyed before its memory.
 struct DeviceRays::State {
   std::shared_ptr<Storage> storage;
   std::shared_ptr<backend::RayStructure> structure;
@@ -19,10 +19,10 @@ struct DeviceRays::State {
 
 namespace {
 
-// An infinite point would make the bounds of the whole structure infinite, in which nothing is found. By Vulkan's rule
-// a NaN in the x of a point makes its triangles inactive (in y or z alone it is undefined), but lavapipe (25.0) joins
-// boxes with NaN like others and loses what is beside them. A triangle that is a single point is found by no ray
-// anywhere.
+// Copies the points with infinite ones at the origin: they would make the bounds of the whole structure infinite, and
+// no ray would find anything in it. By Vulkan's rule a NaN in the x of a point makes its triangles inactive (in y or z
+// alone it is undefined), but lavapipe (25.0) joins boxes with NaN like others and loses what is beside them. No ray
+// anywhere finds a triangle that is a single point.
 const auto& copy_points() {
   static const auto k = kernel("points for rays", [](Arr<const vec3> points, Arr<vec3> to) {
     Int i = tid();
@@ -39,7 +39,7 @@ const auto& copy_triangles() {
       const Int at = indices[i * 3 + k];
       const Bool is_point = UInt(at) < UInt(points.shape(0));
       const Bool there = is_point & is_finite(points[select(is_point, at, 0)]);
-      // One of its own where there is any, so that it lies within the bounds of the others.
+      // The point is one of the triangle's own if any is usable, so that it lies within the bounds of the others.
       some = select(there, at, some);
       whole &= there;
     }

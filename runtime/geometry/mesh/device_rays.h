@@ -6,26 +6,26 @@
 
 namespace weft::detail {
 
-/// What a device with ray queries searches for the triangles of a mesh.
+/// The structure that a device with ray queries searches for the triangles of a mesh.
 class DeviceRays {
  public:
-  /// Nothing is in it before build().
-  /// Errors: Error(unsupported) where the device has no ray queries; Error(out_of_memory).
+  /// Makes an empty structure for build().
+  /// Errors: Error(unsupported) if the device has no ray queries; Error(out_of_memory).
   DeviceRays(const Array<vec3>& points, const Array<int>& indices);
 
-  /// From as many points and indices as at first. Triangles of which a point is NaN or infinite, or none, are found by
-  /// no ray.
+  /// Builds from as many points and indices as the constructor's. No ray finds a triangle with a point that is NaN,
+  /// infinite or missing.
   /// Cost: passes over points and indices and a build of the driver's, on Device::stream(); no wait.
   void build(const Array<vec3>& points, const Array<int>& indices);
 
-  /// The memory: what reads it is ordered with builds.
+  /// The memory of the structure: work that reads it is ordered with builds.
   const Array<std::uint8_t>& memory() const { return memory_; }
   std::uint64_t number() const;
 
  private:
   struct State;
   Array<std::uint8_t> memory_;
-  // What the driver is given.
+  // The copies that the driver is given.
   Array<vec3> points_;
   Array<int> indices_;
   std::shared_ptr<State> state_;

@@ -1,4 +1,4 @@
-// The host's side of a mesh: checks, and what follows from its points.
+// The host's part of a mesh: checks, and the order of the passes over its points.
 #include "../mesh.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace weft {
 
 namespace detail {
 
-/// Hears of changes of a mesh's indices, which make another mesh of it. Graphs that use the mesh keep it.
+/// Watches a mesh's indices, because changes to them make it another mesh. Graphs that use the mesh keep the watch.
 class IndexWatch : public Watcher, public std::enable_shared_from_this<IndexWatch> {
  public:
   explicit IndexWatch(const Array<int>& indices) : indices_(indices) {}
@@ -42,7 +42,7 @@ class IndexWatch : public Watcher, public std::enable_shared_from_this<IndexWatc
   }
   const Generation* structure() const override { return &mesh_; }
   bool stands_on(const ArrayBase& elements) const override { return may_overlap(elements, indices_); }
-  /// A mesh stays in its memory: the device holds its data, or none. It keeps this watch.
+  /// A mesh stays in its memory, so that the device holds its data or none. The use keeps this watch.
   StructureUse use() { return {{shared_from_this(), &mesh_}, 1, indices_.size() / 3}; }
 
  private:
@@ -52,7 +52,7 @@ class IndexWatch : public Watcher, public std::enable_shared_from_this<IndexWatc
 
 struct MeshState {
   MeshState() = default;
-  // Who still has the id of a mesh that is gone finds zeros.
+  // Kernels that still have the id of a freed mesh find zeros.
   ~MeshState() {
     const Quiet quiet;
     if (element.is_null()) return;
@@ -61,24 +61,24 @@ struct MeshState {
   MeshState(const MeshState&) = delete;
   MeshState& operator=(const MeshState&) = delete;
 
-  Array<vec3> points, velocities;  ///< as they were given
+  Array<vec3> points, velocities;  ///< as given
   Array<int> indices;
-  Array<vec3> lowers, uppers;  ///< of the triangles
-  Bvh handle;                  ///< of the tree, for programs
-  BvhTree* tree = nullptr;     ///< which the handle keeps
-  Array<int> arrived;          ///< by node, for far fields
+  Array<vec3> lowers, uppers;  ///< boxes of the triangles
+  Bvh handle;                  ///< the tree, for programs
+  BvhTree* tree = nullptr;     ///< kept by `handle`
+  Array<int> arrived;          ///< by node; for far fields
   std::shared_ptr<IndexWatch> watch;
   std::unique_ptr<DeviceRays> rays;
   MeshArrays arrays;
-  Array<MeshArrays> element;  ///< what id() names, from when it was first asked for
+  Array<MeshArrays> element;  ///< the data at id(); made when that is first asked for
 };
 
 namespace {
 
 [[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
-/// Places in the answer of `look`: the first triangle with an index that names no point, or with a point that is not
-/// finite; the number of triangles where there is none.
+/// Places in the answer of `look`: the first triangle with an index that names no point, and the first with a point
+/// that is not finite; the number of triangles if there is none.
 constexpr int kBadIndex = 0, kBadPoint = 1, kAnswers = 2;
 
 const auto& look() {
@@ -140,7 +140,7 @@ void check(const MeshState& s, const MeshOptions& options) {
   if (s.indices.size() / 3 > (1 << 28) || s.points.size() > (1ll << 31) - 1)
     throw Error(ErrorKind::unsupported, fmt::format("a mesh of {} triangles and {} points; 2^28 triangles are possible",
                                                     s.indices.size() / 3, s.points.size()));
-  // Far fields of a tree's nodes are counted by 32 bits, ten rows for each.
+  // Far fields of a tree's nodes are counted in 32 bits, ten rows for each.
   constexpr std::int64_t most_with_winding = 0x7fffffff / 10;
   if (options.winding_number && s.indices.size() / 3 > most_with_winding)
     throw Error(ErrorKind::unsupported, fmt::format("a mesh of {} triangles with winding numbers; {} are possible",
@@ -164,7 +164,7 @@ void check_unchanged(const MeshState& s) {
     invalid("the indices of a mesh are changed in a capture: call its rebuild() there, before it is used");
 }
 
-// Before the mark, which a change that fails leaves: of what is beside the tree.
+// Checks the arrays beside the tree's, before the mark that a failed change leaves.
 void refuse_mesh_change(const MeshState& s) {
   const ArrayBase* const written[] = {&s.lowers, &s.uppers, &s.arrays.corners, &s.arrays.far_fields, &s.element};
   const ArrayBase* const read[] = {&s.points, &s.indices, &s.velocities};
@@ -176,7 +176,7 @@ void read_points(MeshState& s) {
   if (s.rays) s.rays->build(s.arrays.points, s.arrays.indices);
 }
 
-// Elements hold contiguous arrays alone.
+// Copies the rows first, because elements hold contiguous arrays only.
 void write_element(MeshState& s) {
   if (s.element.is_null()) return;
   MeshArrays rows = s.arrays;
@@ -210,7 +210,7 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
     s.watch = std::make_shared<detail::IndexWatch>(indices);
     indices.storage()->watch(s.watch);
     s.arrays.tag = detail::kMeshTag;
-    s.arrays.points = points;  // the array itself: its gradients are the mesh's
+    s.arrays.points = points;  // the array itself, whose gradients are the mesh's
     s.arrays.indices = indices.contiguous();
     s.arrays.has_velocities = !s.velocities.is_null();
     s.arrays.has_far_fields = options.winding_number;
@@ -296,7 +296,7 @@ void Mesh::rebuild(Loc loc) {
     }
     detail::change([&] { return s.watch->use(); },
                    [&] {
-                     // In place: graphs and whoever was given the mesh before go on with that memory.
+                     // Indices are copied in place: graphs and earlier arguments of launches continue with that memory.
                      if ((changed || capture) && !s.indices.is_contiguous()) s.arrays.indices.copy_from(s.indices);
                      detail::read_points(s);
                      s.tree->build(s.lowers, s.uppers, {});

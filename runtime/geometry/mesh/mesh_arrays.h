@@ -1,29 +1,29 @@
-// What a kernel is given of a triangle mesh.
+// The data of a triangle mesh in a kernel.
 #pragma once
 #include "../bvh/bvh_node.h"
 
 namespace weft::stored {
 
-/// A mesh as a kernel takes it: `kernel("k", [](Var<MeshArrays> mesh, ...) {...})`, launched with a Mesh for it.
+/// The parameter type of a mesh: `kernel("k", [](Var<MeshArrays> mesh, ...) {...})` is launched with a Mesh.
 struct MeshArrays {
   /// detail::kMeshTag while the mesh lives, else 0; see BvhData::tag.
   unsigned tag = 0;
   int has_velocities = 0, has_far_fields = 0;
   Array<vec3> points;
-  /// Three for each triangle, counter-clockwise seen from its front.
+  /// Three for each triangle, counter-clockwise as seen from its front.
   Array<int> indices;
-  /// Of the points; one element where the mesh has none.
+  /// The velocities of the points; one element if the mesh has none.
   Array<vec3> velocities;
-  /// Over the triangles.
+  /// The hierarchy over the triangles.
   BvhData tree;
-  /// The triangles' corners, three for each place in the leaves: what queries read lies together. The w of the first
-  /// holds the bits of an int, the number of the triangle.
+  /// The triangles' corners, three for each place in the leaves, so that queries read from one region. The w of the
+  /// first corner holds the bits of an int, the number of the triangle.
   Array<vec4> corners;
-  /// Ten for each node, for winding numbers (see mesh_winding.cpp); one element where the mesh has none.
+  /// Ten rows for each node, for winding numbers (see mesh_winding.cpp); one element if the mesh has none.
   Array<vec4> far_fields;
-  /// The device's own form of the triangles, for RaySearch::device; one element where the mesh has none.
+  /// The device's own form of the triangles, for RaySearch::device; one element if the mesh has none.
   Array<std::uint8_t> ray_memory;
-  /// By which the device names that form; 0: none.
+  /// The device's name for that form; 0: none.
   std::uint64_t ray_structure = 0;
 };
 WEFT_STRUCT(MeshArrays, tag, has_velocities, has_far_fields, points, indices, velocities, tree, corners, far_fields,
@@ -36,7 +36,7 @@ namespace weft {
 using stored::MeshArrays;
 
 namespace detail {
-/// What begins a structure of this kind in memory.
+/// The first word of a structure of this kind in memory.
 inline constexpr unsigned kMeshTag = 0x4853454du;
 }  // namespace detail
 

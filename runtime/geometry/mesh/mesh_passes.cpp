@@ -12,7 +12,7 @@ namespace weft::detail {
 
 namespace {
 
-// Indices that work on the device has written are looked at by nobody else: a point that is none is nowhere, and reads
+// Indices that device work has written are checked nowhere else: an index that names no point gives NaN and reads
 // nothing.
 Vec3 corner(const Arr<const vec3>& points, const Arr<const int>& indices, const Int& triangle, int k) {
   const Int i = indices[triangle * 3 + k];
@@ -29,7 +29,7 @@ auto make_boxes() {
     const tracing::AnyFloats any;
     Int i = tid();
     const Vec3 a = corner(points, indices, i, 0), b = corner(points, indices, i, 1), c = corner(points, indices, i, 2);
-    // min and max pass NaN by: a triangle with one is marked by a box that is none.
+    // min and max ignore NaN, so a triangle with one is marked by a box that is none.
     const Bool whole = is_finite(a) & is_finite(b) & is_finite(c);
     const Float nan = std::numeric_limits<float>::quiet_NaN();
     for (int d = 0; d < 3; ++d) {
@@ -63,7 +63,7 @@ void gather_corners(const MeshArrays& mesh) {
     const Int triangle = primitives[i];
     const Vec3 a = corner(points, indices, triangle, 0), b = corner(points, indices, triangle, 1),
                c = corner(points, indices, triangle, 2);
-    // A triangle that is to be found by nobody is all NaN: no test holds for it.
+    // A triangle that no query may find is all NaN: no test holds for it.
     const Bool whole = is_finite(a) & is_finite(b) & is_finite(c);
     const Vec3 nan = vec3(std::numeric_limits<float>::quiet_NaN());
     corners[i * 3] = Vec4(select(whole, a, nan), bitcast<float>(triangle));

@@ -1,4 +1,4 @@
-// Closest and furthest points of meshes, and on which side of them a point lies.
+// Queries for the closest and furthest points of meshes, and for the side on which a point lies.
 #include "../../../frontend/kernels/func_derivatives.h"
 #include "../../../frontend/language/own_gradient.h"
 #include "../../../frontend/library/vector.h"
@@ -18,23 +18,23 @@ struct PointFound {
   Float distance_sq;
 };
 
-/// How far a point is from a triangle, to compare triangles by: as many digits as those of closest_point_triangle(),
-/// for a third of its cost, where it can be told so.
+/// The distance of a point from a triangle, to compare triangles by: as many digits as closest_point_triangle() for a
+/// third of its cost, if it can be computed so.
 struct Distance {
   Float squared;
-  Float doubt;  ///< squared may be off by as much
-  Bool rough;   ///< closest_point_triangle() is to be asked
+  Float doubt;  ///< bound of the error of `squared`
+  Bool rough;   ///< closest_point_triangle() has to decide
 };
 
 // Strategy (Ericson, Real-Time Collision Detection, 5.1.5, without its branches): the products of the two edges and the
-// way to the point, p, say in which region of a corner, of an edge or of the inside the point lies, and that the
-// weights of the closest point; its distance is then taken from the point itself. So an error in the weights moves the
-// closest point within the triangle, by some ulps of |p| / sin^2 of the angle at a, and what comes out is too far by
-// the square of that.
+// vector p to the point tell whether the point lies in the region of a corner, of an edge or of the inside, and that
+// gives the weights of the closest point; its distance is then taken from the point itself. Thus an error in the
+// weights moves the closest point within the triangle, by some ulps of |p| / sin^2 of the angle at a, and the result is
+// too far by the square of that.
 //
-// Edge cases, all of them `rough`: an angle at a below 11.5 degrees, or so near to 180; a point that nearly touches the
-// triangle, where that square is no small part of the distance's; a line or a point for a triangle; products beyond the
-// range of floats, above it and below.
+// Edge cases, all of them `rough`: an angle at a below 11.5 degrees, or as close to 180; a point that nearly touches
+// the triangle, so that this square is no small part of the distance's; a triangle that is a line or a point; products
+// above or below the range of floats.
 //
 // Worked example: a, b, c = (0,0,0), (2,0,0), (0,2,0) and p = (1,-1,3): along_b 2, along_c -2, of 4 and 4; weight_c is
 // negative and 0 <= along_b <= 4, so the closest point lies on ab, at 2/4, and the square is 0 + 1 + 9.
@@ -42,10 +42,10 @@ Distance quick_distance(const Vec3& point, const Vec3& a, const Vec3& b, const V
   const Vec3 ab = b - a, ac = c - a, p = point - a;
   const Float bb = dot(ab, ab), cc = dot(ac, ac), bc = dot(ab, ac);
   const Float along_b = dot(ab, p), along_c = dot(ac, p);
-  const Float both = bb * cc, area = both - bc * bc;  // of the parallelogram, squared
-  // Inside, times `area`.
+  const Float both = bb * cc, area = both - bc * bc;  // squared area of the parallelogram
+  // Weights inside, times `area`.
   const Float weight_b = cc * along_b - bc * along_c, weight_c = bb * along_c - bc * along_b;
-  // Past b and past c, along the edges that meet there.
+  // Distances past b and past c, along the edges that meet there.
   const Float b_from_a = along_b - bb, b_to_c = (along_c - bc) - b_from_a;
   const Float c_from_a = along_c - cc, c_to_b = (along_b - bc) - c_from_a;
 
@@ -63,7 +63,7 @@ Distance quick_distance(const Vec3& point, const Vec3& a, const Vec3& b, const V
   const Vec3 apart = p - ab * (v * scale) - ac * (w * scale);
   const Float squared = dot(apart, apart);
   const Float size = bb + cc;
-  // Products of four edges have lost digits below the least numbers; from 1e36 on 1 / whole may be 0.
+  // Products of four edges lose digits below the smallest numbers; from 1e36 on 1 / whole may be 0.
   const Bool in_range = (both > 1e-30f) & (both < 1e36f);
   const Bool wide = in_range & (area > both * 0.04f), away = squared >= size * 2e-8f;
   return {squared, (squared + size) * 4e-7f, !(wide & away & (squared < std::numeric_limits<float>::infinity()))};
@@ -93,7 +93,7 @@ PointFound closest(const Var<MeshArrays>& mesh, const Vec3& point, const Float& 
     const Corners t(mesh, best.place);
     const TrianglePoint<Float> p = closest_point_triangle(point, t.a, t.b, t.c);
     best.distance_sq = p.distance_sq;
-    // Squares are in the order of their roots, but roots may be equal where squares are not.
+    // Squares are ordered as their roots, but roots may be equal although squares differ.
     If (sqrt(p.distance_sq) < max_dist) {
       best.weights = p.weights;
       best.face = t.face;
@@ -104,7 +104,7 @@ PointFound closest(const Var<MeshArrays>& mesh, const Vec3& point, const Float& 
 
 PointFound furthest(const Var<MeshArrays>& mesh, const Vec3& point, const Float& min_dist) {
   PointFound best;
-  // Every point is further than what is below 0, and none further than what is no number.
+  // Every point is further than a negative distance, and none further than NaN.
   best.distance_sq =
       select(min_dist >= 0, min_dist * min_dist, select(min_dist < 0, -1.f, std::numeric_limits<float>::infinity()));
   const auto corner_distance_sq = [&](const Vec3& lower, const Vec3& upper) {
@@ -127,7 +127,7 @@ PointFound furthest(const Var<MeshArrays>& mesh, const Vec3& point, const Float&
     }
     for (int k = 0; k < 3; ++k) {
       const Float& distance_sq = distances[k];
-      // A triangle of which one point has moved to infinity is not found at all.
+      // A triangle with one point at infinity is not found at all.
       If ((distance_sq > best.distance_sq) & finite) {
         best.distance_sq = distance_sq;
         best.weights = Vec3(k == 0 ? 1 : 0, k == 1 ? 1 : 0, k == 2 ? 1 : 0);
@@ -143,18 +143,18 @@ PointFound furthest(const Var<MeshArrays>& mesh, const Vec3& point, const Float&
   return best;
 }
 
-/// From a point with these weights to another one: of differences, since a point that is formed far from the origin is
-/// off by more than the two may be apart.
+/// The vector from the point with these weights to another one. It sums differences, because a point computed far from
+/// the origin may be off by more than the distance between the two.
 Vec3 way_from(const Vec3& a, const Vec3& b, const Vec3& c, const Vec3& weights, const Vec3& to) {
   return (to - a) * weights.x + (to - b) * weights.y + (to - c) * weights.z;
 }
 
-// The normal at what was found: of a face its own; of an edge or a vertex the sum over all faces that have it, told by
-// the places of its points, bit by bit, so that faces count which do not share the points themselves.
+// Decides by the normal: that of the face, or, on an edge or a vertex, the sum over all faces that have it. Points are
+// compared by position, bit by bit, so that faces count that do not share the points themselves.
 Float sign_by_normal(const Var<MeshArrays>& mesh, const Vec3& point, const PointFound& found) {
   const Corners own(mesh, found.place);
   const Vec3 w = found.weights;
-  // Of edges of length 1: products of four edges may be beyond the range of floats.
+  // Edges are scaled to length 1, because products of four edges may leave the range of floats.
   Vec3 normal = cross(normalize(own.b - own.a), normalize(own.c - own.a));
   If ((w.x == 0) | (w.y == 0) | (w.z == 0)) {
     const Bool has_a = w.x != 0, has_b = w.y != 0, has_c = w.z != 0;
@@ -252,8 +252,8 @@ MeshPointHit with_face(const PointResult& r, const MeshInKernel& mesh, const Vec
   }
   If (hit) {
     const auto [a, b, c] = points_of(mesh, face);
-    // The furthest point is a vertex and stays where it is on its face. The closest one follows: of the distance that
-    // makes no difference but for rounding, whose part within the face it takes away.
+    // The furthest point is a vertex and stays where it is on its face. The closest one follows: this changes the
+    // distance only by rounding, and removes the part of that within the face.
     Vec3 weights(detach(u), detach(v), detach(Float(1 - u - v)));
     if (!far) {
       weights = closest_point_triangle(point, a, b, c).weights;

@@ -1,4 +1,4 @@
-// Overlaps with meshes, and what is on their faces.
+// Overlap queries on meshes, and values on their faces.
 #include "../mesh_query.h"
 
 #include "../../../frontend/language/detach.h"
@@ -33,7 +33,7 @@ std::array<Vec3, 3> points_of(const MeshInKernel& mesh, const Int& face) {
 
 void depend_on_points(const MeshInKernel& mesh, const Int& face, std::initializer_list<Float*> numbers) {
   if (mesh.held) return;
-  // No face has such a number, so that no thread goes this way.
+  // No face has this number, so that no thread takes the branch.
   If (face < -1) {
     const Float some = mesh.arrays.points[0].x;
     for (Float* x : numbers) *x = some;
@@ -49,7 +49,7 @@ class FaceAabbWalk : public QueryWalk {
 
  private:
   Bool wants(const Vec3& lower, const Vec3& upper) const override { return boxes_touch(lower, upper, lower_, upper_); }
-  // The corners lie together where the boxes, which are by triangle, do not.
+  // Reads corners, which lie together; the boxes are in triangle order and do not.
   Bool takes(const Int& place, const Int&, const Bool& several) const override {
     Bool taken = true;
     If (several) {
@@ -64,14 +64,14 @@ class FaceAabbWalk : public QueryWalk {
 
 Float largest_of(const Vec3& v) { return max(max(abs(v.x), abs(v.y)), abs(v.z)); }
 
-/// By how much closest_point_triangle may put a triangle too far away: measured, 2.4 ulp of the largest difference
-/// between coordinates, and 93 where the triangle is narrower than a thousandth of its length.
+/// Bound of the excess of a distance by closest_point_triangle: measured, 2.4 ulp of the largest difference between
+/// coordinates, and 93 if the triangle is narrower than a thousandth of its length.
 Float distance_doubt(const Vec3& center, const Corners& t) {
   constexpr float ulp = std::numeric_limits<float>::epsilon();
   const Float reach = max(max(largest_of(t.a - center), largest_of(t.b - center)), largest_of(t.c - center));
   const Vec3 ab = t.b - t.a, ac = t.c - t.a;
   const Float longest = max(max(largest_of(ab), largest_of(ac)), largest_of(t.c - t.b));
-  // Components, not lengths: no product is of more than two of them.
+  // Components replace lengths, so that no product has more than two of them.
   const Bool wide = largest_of(cross(ab, ac)) > longest * longest * 3e-3f;
   return reach * select(wide, Float(4 * ulp), Float(128 * ulp));
 }
@@ -82,7 +82,7 @@ class FaceSphereWalk : public QueryWalk {
       : QueryWalk(mesh.tree, loc), mesh_(mesh), center_(center), radius_(radius) {}
 
  private:
-  // A box's distance is exact to 2.5 ulp squared.
+  // The squared distance of a box is exact to 2.5 ulp.
   Bool wants(const Vec3& lower, const Vec3& upper) const override {
     return intersect_sphere_box(center_, radius_ * (1 + 4 * std::numeric_limits<float>::epsilon()), lower, upper);
   }
@@ -104,8 +104,8 @@ using detail::value;
 MeshInKernel::MeshInKernel(const Var<MeshArrays>& arrays) : arrays(arrays) {
   const ir::Module& m = tracing::Trace::current().module();
   const ir::Op base = m[arrays.points.layout().base].op;
-  // In a func() an array of the caller is an input, of which its own trace does not know more. By a handle it comes out
-  // of a variable: see read_at().
+  // In a func(), an array of the caller is an input, about which its trace knows no more. An array from a handle comes
+  // out of a variable: see read_at().
   held = base == ir::Op::local_get;
   if (!held && base != ir::Op::arg && base != ir::Op::param)
     ir::fail(m, m.loc, "a query is given a mesh that an element of an array holds: keep the mesh's id() there instead");

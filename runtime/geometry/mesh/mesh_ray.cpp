@@ -1,4 +1,4 @@
-// Rays on meshes.
+// Ray queries on meshes.
 #include <optional>
 
 #include "../../../frontend/kernels/func_derivatives.h"
@@ -21,8 +21,8 @@ struct RayFound {
 };
 using RayResult = std::tuple<Bool, Float, Float, Float, Float, Int>;
 
-/// Goes through the tree from near to far; `look` sees each triangle that may matter, in two numbers: the limit of t is
-/// what it keeps in `limit`, and it says by `done` when no more is wanted.
+/// Walks the tree from near to far. `look` sees each triangle that may matter; it keeps the limit of t in `limit`, and
+/// ends the walk by `done`.
 template <class F>
 void walk_ray(const Var<MeshArrays>& mesh, const RayData<Float>& ray, const Float& limit, const Bool& done, F look) {
   const auto choose = [&](const Children& c) {
@@ -51,7 +51,7 @@ RayFound first_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& 
   return best;
 }
 
-/// The first hit behind (after_t, after_face), in order of t and then of face.
+/// Finds the first hit after (after_t, after_face), in order of t and then of face.
 RayFound next_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,
                   const Float& after_t, const Int& after_face) {
   const RayData<Float> ray = ray_through(mesh.tree.nodes, origin, direction);
@@ -65,7 +65,7 @@ RayFound next_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& d
       best.hit = true;
       best.t = r.t, best.u = r.u, best.v = r.v, best.sign = r.sign;
       best.face = triangle.face;
-      // Boxes that begin at t itself may hold a hit as far away.
+      // Boxes that begin at t itself may hold a hit at the same distance.
       limit = min(max_t, r.t * 1.000001f + 1e-30f);
     }
   });
@@ -78,7 +78,7 @@ RayFound found_of(const RayResult& r) {
   return {hit, t, u, v, sign, face};
 }
 
-// Adjoints do not look into the walks: they find the triangle again, and the gradient is that of the one triangle.
+// Adjoints do not differentiate the walks: they recompute the hit on the one triangle, whose gradient it is.
 template <class... Rest>
 auto no_gradient() {
   return [](const Var<MeshArrays>&, const Vec3&, const Vec3&, const Float&, const Rest&...) {
@@ -86,7 +86,7 @@ auto no_gradient() {
   };
 }
 
-// By the device. It takes t <= max_t, so the limit is the number before; and it takes no ray that is none.
+// Asks the device, which accepts t <= max_t, so that the limit is the number before; invalid rays must not reach it.
 RayFound device_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,
                     bool any) {
   RayFound found;
@@ -132,7 +132,7 @@ const auto& device_any_func() {
                              no_gradient());
   return f;
 }
-// The way back meets the structures of its own time, and copies of older ones are no structures: it walks.
+// The way back walks: it runs among the structures of its own time, and copies of older ones are no structures.
 bool asks_device(RaySearch by) { return by == RaySearch::device && !lib::tracing_adjoint(); }
 
 const auto& first_func() {
@@ -152,7 +152,7 @@ const auto& next_func() {
               const Float&, const Float&, const Float&) { return std::tuple<Vec3, Vec3, Float, Float>(); });
   return f;
 }
-// These give integers, which have no gradient; walks have none either.
+// These give a Bool or an integer, which have no gradient; walks have none either.
 const auto& any_func() {
   static const auto f = grad(
       func("mesh_query_ray_anyhit", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
@@ -168,7 +168,7 @@ const auto& count_func() {
   return f;
 }
 
-/// What the user is given of a hit, with its gradient.
+/// The user's hit, with its gradient.
 MeshRayHit with_face(const RayFound& f, const MeshInKernel& mesh, const Vec3& origin, const Vec3& direction) {
   MeshRayHit hit{f.hit, f.t, f.u, f.v, f.sign, {}, f.face};
   if (!lib::tracing_adjoint()) depend_on_points(mesh, f.face, {&hit.t, &hit.u, &hit.v});
@@ -247,7 +247,7 @@ Bool MeshRayHits::next(MeshRayHit& hit, Loc loc) {
   State& s = *state_;
   const detail::RayFound found = detail::found_of(
       detail::next_func()(s.mesh.arrays, s.origin, s.direction, s.max_t, s.after_t, s.after_face, loc));
-  // Behind the last one there is nothing, however often it is asked for.
+  // After the last hit there are no more, however often the caller asks.
   s.after_t = select(found.hit, detach(found.t), std::numeric_limits<float>::infinity());
   s.after_face = select(found.hit, found.face, std::numeric_limits<int>::max());
   If (found.hit) {

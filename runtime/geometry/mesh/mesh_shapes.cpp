@@ -32,7 +32,7 @@ void require_length(const char* shape, const char* what, float length) {
 void require_count(const char* shape, const char* what, std::int64_t count, std::int64_t least) {
   if (count < least) refuse(shape, fmt::format("{} is {}; at least {} is wanted", what, count, least));
 }
-/// Factors whose product is the number of triangles.
+/// Checks factors whose product is the number of triangles.
 template <class... N>
 void require_triangles(const char* shape, N... factors) {
   double count = 1;
@@ -43,7 +43,7 @@ void require_triangles(const char* shape, N... factors) {
 
 vec3 rounded(double x, double y, double z) { return {float(x), float(y), float(z)}; }
 
-/// Puts a mesh together from points, triangles and rings of points.
+/// Assembles a mesh from points, triangles and rings of points.
 class Builder {
  public:
   int point(double x, double y, double z) {
@@ -51,10 +51,11 @@ class Builder {
     return int(mesh_.points.size()) - 1;
   }
   void triangle(int a, int b, int c) { mesh_.indices.insert(mesh_.indices.end(), {a, b, c}); }
-  /// a, b, c, d counter-clockwise.
+  /// Adds two triangles for a, b, c, d counter-clockwise.
   void quad(int a, int b, int c, int d) { triangle(a, b, c), triangle(a, c, d); }
 
-  /// Around the axis at height y, counter-clockwise seen from above. \return its first point
+  /// Adds a ring around the axis at height y, counter-clockwise as seen from above.
+  /// \return  its first point
   int ring(double radius, double y, int slices) {
     const int first = int(mesh_.points.size());
     for (int i = 0; i < slices; ++i) {
@@ -63,14 +64,14 @@ class Builder {
     }
     return first;
   }
-  /// The band between two rings, the second one above or further along.
+  /// Adds the band between two rings, of which the second is above or further along.
   void sew(int lower, int upper, int slices) {
     for (int i = 0; i < slices; ++i) {
       const int next = (i + 1) % slices;
       quad(lower + i, lower + next, upper + next, upper + i);
     }
   }
-  /// A fan from a ring to a point above it.
+  /// Adds a fan from a ring to a point above it.
   void close_above(int ring, int tip, int slices) {
     for (int i = 0; i < slices; ++i) triangle(ring + i, ring + (i + 1) % slices, tip);
   }
@@ -85,7 +86,7 @@ class Builder {
   MeshData mesh_;
 };
 
-/// Half spheres of `stacks` bands above and below, `height` apart: without height they share their widest ring.
+/// Two half spheres of `stacks` bands, `height` apart; at height 0 they share their widest ring.
 MeshData rounded_column(double radius, double height, int slices, int stacks_below, int stacks_above) {
   Builder b;
   const int bottom = b.point(0, -radius - height / 2, 0);
@@ -120,7 +121,7 @@ MeshData box(vec3 size, int segments) {
   require_count("box", "segments", segments, 1);
   require_triangles("box", 12, segments, segments);
   Builder b;
-  // Points on edges belong to several faces: they are found by their place on the lattice.
+  // Points on edges belong to several faces and are found by their place on the lattice.
   std::map<std::int64_t, int> found;
   const std::int64_t n = segments;
   auto at = [&](const std::int64_t(&i)[3]) {
@@ -166,7 +167,7 @@ MeshData icosphere(float radius, int subdivisions) {
         p[(k + 1) % 3] = s, p[(k + 2) % 3] = t;
         points.push_back(normalize(p));
       }
-  // Faces of the hull: all triples at the least distance, turned outwards.
+  // Faces of the hull are all triples at the least distance, turned outwards.
   std::vector<int> indices;
   const double edge = 1.0515;
   for (int i = 0; i < 12; ++i)
@@ -249,7 +250,7 @@ MeshData torus_knot(int p, int q, float tube, int around, int across) {
   for (int i = 0; i < around; ++i) {
     const double a = p * kTurn * i / around, b = q * kTurn * i / around;
     const vec3d out{std::cos(a), 0., std::sin(a)};
-    // The normal of the torus on which the knot lies is perpendicular to the knot and, unlike Frenet's, comes back to
+    // The normal of the torus on which the knot lies is perpendicular to the knot and, unlike Frenet's, returns to
     // itself.
     const vec3d normal = out * std::cos(b) + vec3d{0., std::sin(b), 0.};
     const vec3d centre = out + normal * swing;
@@ -317,7 +318,7 @@ MeshData random_soup(int triangles, float size, unsigned seed) {
   require_triangles("random_soup", triangles);
   if (!(size >= 0) || !std::isfinite(size))
     refuse("random_soup", fmt::format("the size is {}; a finite length is wanted", size));
-  // Distributions of the standard library differ between its makers; this generator does not.
+  // Standard libraries differ in their distributions; this generator is the same everywhere.
   std::uint64_t state = seed;
   auto next = [&] {  // SplitMix64 (Steele, Lea, Flood 2014), in [-1, 1)
     std::uint64_t z = (state += 0x9e3779b97f4a7c15u);

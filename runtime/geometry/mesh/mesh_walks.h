@@ -1,4 +1,4 @@
-// What the queries on meshes share. Internal to the library's queries.
+// Parts that the queries on meshes share. Internal to the library's queries.
 #pragma once
 #include <array>
 
@@ -14,19 +14,20 @@ struct Corners {
   Corners(const Var<MeshArrays>& mesh, const Int& place);
 };
 
-/// The points of a face, as the kernel's arguments hold them: those that carry gradients.
+/// The points of a face in the kernel's arguments, which carry gradients.
 std::array<Vec3, 3> points_of(const MeshInKernel& mesh, const Int& face);
 
-/// Says that numbers found at `face`, -1 for none, come of the mesh's points, and changes nothing. Walks read copies of
-/// the points: a tape, which looks at what kernels read, would not know.
+/// Makes numbers found at `face` (-1: none) depend on the mesh's points, without changing them. Walks read copies of
+/// the points, so that a tape, which follows what kernels read, would see no dependence.
 void depend_on_points(const MeshInKernel& mesh, const Int& face, std::initializer_list<Float*> numbers);
 
-/// How many triangles a ray hits.
+/// Counts the triangles that a ray hits.
 Int count_hits(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t);
 
-/// See mesh_winding_number().
+/// Implements mesh_winding_number().
 Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accuracy);
-/// In debug mode: reports a mesh that has not what these need. \param query  the name of the function that asks
+/// Reports, in debug mode, a mesh without the data of winding numbers.
+/// \param query  the name of the calling function
 void check_winding_numbers(const char* query, const Var<MeshArrays>& mesh, Loc loc);
 
 }  // namespace weft::detail

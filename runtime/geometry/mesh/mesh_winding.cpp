@@ -1,15 +1,16 @@
-// Winding numbers of meshes: what parts of a mesh are worth from afar, and the walk that adds it up.
+// Winding numbers of meshes: the far fields of a mesh's parts, and the walk that sums them.
 //
-// The winding number of a triangle soup around q is the sum over its points of the field of a layer of dipoles, by 4
-// pi: n . r / |r|^3 with r from q to the point and n the normal by area. Of a part of the tree that is far away against
-// its size the field is expanded around the centre p of its area (Barill et al. 2018, section 3), with r from q to p:
+// The winding number of a triangle soup around q is the sum over its points of the field of a layer of dipoles, divided
+// by 4 pi: n . r / |r|^3 with r from q to the point and n the normal times the area. For a part of the tree that is far
+// away relative to its size, the field is expanded around the centre p of its area (Barill et al. 2018, section 3),
+// with r from q to p:
 //
 //   N(r) / |r|^3  -  3 M(r, r) / |r|^5  +  15/2 T(r, r, r) / |r|^7
 //   N = sum n,  M = sum n d,  T = sum n d d      d from p to the point
 //
-// The derivatives of r / |r|^3 are symmetric and have no traces, so that of M and T the symmetric parts without traces
-// do, 5 and 7 numbers: with p, the area and N they fill five rows. Terms of M and T are added by moving the centre:
-// M' = M + N d, T' = T + 2 M d + N d d.
+// The derivatives of r / |r|^3 are symmetric and have no traces, so the symmetric parts of M and T without traces
+// suffice, 5 and 7 numbers: with p, the area and N they fill five rows. Terms of M and T are added by moving the
+// centre: M' = M + N d, T' = T + 2 M d + N d d.
 //
 // Worked example: triangles of area 1/2 with normals +z and -z lie e above and below p. N is 0, and the first term
 // alone would lose them; M is e z z less its trace, and the second term e / |r|^3 - 3 e r_z^2 / |r|^5.
@@ -31,9 +32,9 @@ namespace detail {
 
 namespace {
 
-constexpr int kRows = 5;  // of a child, in MeshArrays::far_fields
+constexpr int kRows = 5;  // rows of a child in MeshArrays::far_fields
 constexpr int kSquares = 5, kCubes = 7;
-// Which numbers of M and T are kept; the others follow from their traces being 0.
+// The numbers of M and T that are kept; the others follow because their traces are 0.
 constexpr int kSquare[kSquares][2] = {{0, 0}, {1, 1}, {0, 1}, {0, 2}, {1, 2}};
 constexpr int kCube[kCubes][3] = {{0, 0, 0}, {1, 1, 1}, {0, 0, 1}, {0, 1, 1}, {0, 0, 2}, {1, 1, 2}, {0, 1, 2}};
 
@@ -73,7 +74,7 @@ struct FarField {
 
   Vec3 middle() const { return centre / select(area > 0, area, 1.f); }
 
-  // M and T of normals of the sum n in a place that is d away from the middle.
+  // Adds M and T of normals that sum to n at distance d from the middle.
   void add_layer(const Vec3& n, const Vec3& d) {
     for (int s = 0; s < kSquares; ++s) {
       const auto [i, j] = kSquare[s];
@@ -82,12 +83,12 @@ struct FarField {
     }
     add_spread(n, d);
   }
-  // T alone.
+  // Adds T only.
   void add_spread(const Vec3& n, const Vec3& d) {
     add_cubes([&](int i, int j, int k) { return (n[i] * d[j] * d[k] + n[j] * d[i] * d[k] + n[k] * d[i] * d[j]) / 3.f; },
               (d * (2 * dot(n, d)) + n * dot(d, d)) / 3.f);
   }
-  // Those of a part whose middle is d away.
+  // Adds those of a part whose middle is d away.
   void add_part(const FarField& part, const Vec3& d) {
     for (int s = 0; s < kSquares; ++s) square[s] += part.square[s];
     for (int c = 0; c < kCubes; ++c) cube[c] += part.cube[c];
@@ -103,8 +104,8 @@ struct FarField {
     add_layer(part.normal, d);
   }
 
-  // r: from the point to the middle. Not finite where r is 0 or the numbers are too large. Of its direction and length
-  // apart: powers of r beside those of the part's size would overflow and underflow.
+  // The field for r from the point to the middle; not finite if r is 0 or the numbers are too large. Direction and
+  // length of r enter separately, because powers of r would overflow and underflow beside those of the part's size.
   Float at(const Vec3& r) const {
     const Float by_length = 1 / length(r);
     const Vec3 u = r * by_length;
@@ -118,7 +119,8 @@ struct FarField {
   }
 
  private:
-  // A symmetric tensor less its trace. \param trace  over any two of its places
+  // Adds a symmetric tensor less its trace.
+  // \param trace  over any two of its places
   void add_cubes(const std::function<Float(int, int, int)>& of, const Vec3& trace) {
     for (int c = 0; c < kCubes; ++c) {
       const auto [i, j, k] = kCube[c];
@@ -137,7 +139,7 @@ const auto& fields_of_leaves() {
     const tracing::AnyFloats any;
     const Int node = tid();
     If (parents[node] < -1) {
-      Return();  // no node
+      Return();  // names no node
     }
     const Var<BvhNode> n = nodes[node];
     const Int link[2] = {bitcast<int>(n.lower0.w), bitcast<int>(n.lower1.w)};
@@ -151,7 +153,7 @@ const auto& fields_of_leaves() {
             const Vec3 p[3] = {xyz(corners[place]), xyz(corners[place + 1]), xyz(corners[place + 2])};
             const Vec3 normal = cross(p[1] - p[0], p[2] - p[0]) * 0.5f;
             const Float area = length(normal);
-            // What has moved to infinity counts for nothing.
+            // Triangles that have moved to infinity count for nothing.
             If (isfinite(area)) {
               add(p, normal, area);
             }
@@ -164,7 +166,8 @@ const auto& fields_of_leaves() {
         });
         const Vec3 middle = f.middle();
         each([&](const Vec3* p, const Vec3& normal, const Float&) {
-          // Differences before their sum: far from the origin a triangle's centre is off by as much as its size.
+          // Differences are formed before their sum: far from the origin, a triangle's centre is off by as much as its
+          // size.
           const Vec3 d[3] = {p[0] - middle, p[1] - middle, p[2] - middle}, centre = (d[0] + d[1] + d[2]) * (1 / 3.f);
           f.add_layer(normal, centre);
           for (int k = 0; k < 3; ++k) f.add_spread(normal / 12.f, d[k] - centre);
@@ -176,8 +179,8 @@ const auto& fields_of_leaves() {
   return k;
 }
 
-// The threads of nodes that have leaves alone go up. Of two threads that meet at a node the second goes on, with the
-// sums of both children.
+// The threads of nodes whose children are both leaves climb. The second of two threads that meet at a node continues,
+// with the sums of both children.
 const auto& fields_upwards() {
   static const auto k = kernel(
       "far fields upwards", [](Arr<const BvhNode> nodes, Arr<const int> parents, Arr<vec4> fields, Arr<int> arrived) {
@@ -187,7 +190,7 @@ const auto& fields_upwards() {
           return bitcast<int>(Float(side ? nodes[node].lower1.w : nodes[node].lower0.w)) >= 0;
         };
         If (link < 0) {
-          Return();  // the root, or no node
+          Return();  // the root, or names no node
         }
         If (is_inner(0) | is_inner(1)) {
           Return();
@@ -243,7 +246,7 @@ Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accur
         counts = isfinite(share);
         sum += select(counts & !c.again, share, 0.f);
       }
-      // What is too large for the expansion is looked at triangle by triangle.
+      // A part too large for the expansion is visited triangle by triangle.
       choice.hit[side] = (f.area > 0) & !counts;
     }
     return choice;
@@ -252,7 +255,7 @@ Float winding_number(const Var<MeshArrays>& mesh, const Vec3& point, float accur
     walk_tree(mesh.tree, false, choose, [&](const Int& place) {
       const Corners t(mesh, place);
       const Float angle = solid_angle(point, t.a, t.b, t.c);
-      sum += select(isfinite(angle), angle, 0.f);  // what has moved to infinity counts for nothing
+      sum += select(isfinite(angle), angle, 0.f);  // triangles at infinity count for nothing
     });
   }
   Else { sum = std::numeric_limits<float>::quiet_NaN(); }

@@ -8,7 +8,7 @@ namespace weft::lib {
 
 namespace {
 
-/// a / b, and 0 where b is 0 or a NaN comes out.
+/// a / b, or 0 if b is 0 or the quotient is NaN.
 template <class S>
 S ratio(const S& a, const S& b) {
   using T = HostOf<S>;
@@ -16,7 +16,7 @@ S ratio(const S& a, const S& b) {
   const B some = b > T(0);
   return select(some, S(a / select(some, b, S(T(1)))), S(T(0)));
 }
-/// 1 / b for use in a gradient: 0 where there is none.
+/// 1 / b for use in a gradient: 0 if there is none.
 template <class S>
 S inverse_or_zero(const S& b) {
   using T = HostOf<S>;
@@ -54,7 +54,7 @@ VecOf<3, S> point_of_triangle(const VecOf<3, S>& a, const VecOf<3, S>& b, const 
   return base + ((a - base) * x + (b - base) * y + (c - base) * z);
 }
 
-// In one piece: the regions around a triangle are told apart by products that all of them share.
+// In one piece: products that all regions around a triangle share tell these apart.
 template <class S>
 TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3, S>& a, const VecOf<3, S>& b,
                                         const VecOf<3, S>& c) {
@@ -63,8 +63,8 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
   using V = VecOf<3, S>;
   const S zero = T(0), one = T(1);
   const V to_b = b - a, to_c = c - a;
-  // Products of four edges are formed, so that the edges are scaled where those would overflow or underflow: by a power
-  // of two, by which nothing is rounded. Distances are not: the query may be far from a small triangle.
+  // Edges are scaled where products of four of them would overflow or underflow, by a power of two, which rounds
+  // nothing. Distances are not scaled: the query may be far from a small triangle.
   constexpr bool is_float = std::is_same_v<T, float>;
   constexpr T long_edge = is_float ? T(0x1p16) : T(0x1p128), step = is_float ? T(0x1p33) : T(0x1p350);
   S longest = zero;
@@ -75,11 +75,11 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
   const S ab2 = length_sq(ab), ac2 = length_sq(ac), bc2 = length_sq(bc), n2 = length_sq(normal);
   const V pa = a - query, pb = b - query, pc = c - query;
 
-  // Far above the triangle all of its points are as far away, by the digits of the squares: what is compared is the
-  // distance within its plane. A sliver's normal is too coarse for that, and moves the point by less than those digits.
+  // Distances are compared within the triangle's plane: seen from far above, all of its points are equally far away in
+  // the digits of the squares. A sliver's normal is too coarse for that, and moves the point by less than those digits.
   const B flat = n2 > ab2 * ac2 * std::numeric_limits<T>::epsilon();
   const V up = normal * select(flat, ratio<S>(dot(normal, pa), n2), zero);
-  // Of b by way of a: one rounding of the query for all candidates.
+  // b is reached by way of a, so that the query is rounded once for all candidates.
   const V fa = pa - up, fb = fa + to_b;
 
   // Weights of b and c: the best point of each edge, then the inner one.
@@ -90,7 +90,7 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
   best.offer(zero, on_ac, length_sq(V(fa + to_c * on_ac)), B(true));
   const S b_on_bc = one - on_bc;
   best.offer(b_on_bc, on_bc, length_sq(V(fb + (c - b) * on_bc)), B(true));
-  // The weights of a narrow triangle are corrected once by what is left over: 4 digits are lost on a sliver.
+  // The weights of a narrow triangle are corrected once by their residual, because a sliver loses 4 digits.
   auto by_b = [&](const V& p) { return S(ratio<S>(dot(cross(ac, p), normal), n2) * scale); };
   auto by_c = [&](const V& p) { return S(ratio<S>(dot(cross(p, ab), normal), n2) * scale); };
   const S rough_b = by_b(fa), rough_c = by_c(fa);
@@ -99,7 +99,7 @@ TrianglePoint<S> closest_point_triangle(const VecOf<3, S>& query, const VecOf<3,
   const B inside = (inner_b > zero) & (inner_c > zero) & (S(inner_b + inner_c) < one);
   best.offer(inner_b, inner_c, length_sq(V(fa + to_b * inner_b + to_c * inner_c)), inside);
 
-  // What is on an edge has a weight of 0 exactly, by which it is told from what is on the face.
+  // A point on an edge has a weight of exactly 0, which tells it from one on the face.
   const S wb = best.x, wc = best.y;
   const S wa = select(B((wb == b_on_bc) & (wc == on_bc)), zero, larger(S(one - wb - wc), zero));
   const V apart = pa * wa + pb * wb + pc * wc;
@@ -145,7 +145,7 @@ EdgePair<S> closest_point_edge_edge(const VecOf<3, S>& p1, const VecOf<3, S>& q1
   const S length1 = length_sq(d1), length2 = length_sq(d2), n2 = length_sq(normal);
   const S a = select(B(length1 > epsilon), length1, zero), e = select(B(length2 > epsilon), length2, zero);
 
-  // Compared is the distance along the edges' common plane, as in closest_point_triangle.
+  // Distances are compared in the common plane of the edges, as in closest_point_triangle.
   const B crossing = n2 > length1 * length2 * std::numeric_limits<T>::epsilon();
   const V flat = r - normal * select(crossing, ratio<S>(dot(normal, r), n2), zero);
   auto distance_sq = [&](const S& s, const S& t) { return S(length_sq(V(flat + d1 * s - d2 * t))); };
@@ -158,7 +158,7 @@ EdgePair<S> closest_point_edge_edge(const VecOf<3, S>& p1, const VecOf<3, S>& q1
   best.offer(s0, zero, distance_sq(s0, zero), B(true));
   best.offer(one, t1, distance_sq(one, t1), some1);
   best.offer(s1, one, distance_sq(s1, one), some2);
-  // Between the ends of both: the lines' closest points.
+  // The closest points of the lines count if they lie between the ends of both.
   const S s = ratio<S>(dot(cross(d2, flat), normal), n2), t = ratio<S>(dot(cross(d1, flat), normal), n2);
   const B inside = some1 & some2 & (s > zero) & (s < one) & (t > zero) & (t < one);
   best.offer(s, t, distance_sq(s, t), inside);
@@ -171,7 +171,7 @@ EdgePair<S> closest_point_edge_edge(const VecOf<3, S>& p1, const VecOf<3, S>& q1
       const V away = r + d1 * at1 - d2 * at2, arm = detach(away);
       const S scale = inverse_or_zero<S>(detach(found.distance));
       found.distance = with_gradient_of<S>(found.distance, dot(V(arm * scale), away));
-      // With both free:  a ds - b dt = -(d1 . away + arm . d1)',  -b ds + e dt = (d2 . away + arm . d2)'.
+      // If both parameters are free:  a ds - b dt = -(d1 . away + arm . d1)',  -b ds + e dt = (d2 . away + arm . d2)'.
       const B free1 = (at1 > zero) & (at1 < one), free2 = (at2 > zero) & (at2 < one), both = free1 & free2;
       const S by_n2 = select(both, inverse_or_zero<S>(n2), zero);
       const S i11 = detach(S(e * by_n2 + select(B(free1 & !free2), inverse_or_zero<S>(a), zero)));
@@ -190,7 +190,7 @@ S distance_sq_point_box(const VecOf<3, S>& query, const VecOf<3, S>& lower, cons
   using T = HostOf<S>;
   S sum = T(0);
   for (int i = 0; i < 3; ++i) {
-    // A query that is NaN stays so: it is near nothing.
+    // A NaN query stays NaN, and is near nothing.
     const S out = larger(S(T(0)), larger(S(lower[i] - query[i]), S(query[i] - upper[i])));
     sum = i == 0 ? S(out * out) : S(sum + out * out);
   }
@@ -204,8 +204,8 @@ S distance_sq_segment_box(const VecOf<3, S>& a, const VecOf<3, S>& b, const VecO
   using B = FaceLike<S, bool>;
   using V = VecOf<3, S>;
   const S zero = T(0), one = T(1);
-  // As the segment's first point sees the box: a place along the segment that is formed far from the origin is off by
-  // more than the box may be away.
+  // Vectors start at the segment's first point: a point along the segment that is computed far from the origin is off
+  // by more than the distance of the box may be.
   const V way = b - a, nearer = lower - a, further = upper - a;
   const V d = detach(way), lo = detach(nearer), hi = detach(further);
   // Half of the derivative of the squared distance at t.

@@ -4,15 +4,15 @@
 
 namespace weft {
 
-/// What closest_point_triangle finds.
+/// The result of closest_point_triangle.
 template <class S>
 struct TrianglePoint {
   VecOf<3, S> point;
-  VecOf<3, S> weights;  ///< of the three vertices: not negative, their sum is 1; exactly 0 away from an edge or vertex
-  S distance_sq;        ///< from the query, squared
+  VecOf<3, S> weights;  ///< not negative, with sum 1; exactly 0 for vertices off the edge or vertex that was found
+  S distance_sq;        ///< squared distance from the query
 };
 
-/// What closest_point_edge_edge finds: the points p1 + s (q1 - p1) and p2 + t (q2 - p2), and their distance.
+/// The result of closest_point_edge_edge: the points p1 + s (q1 - p1) and p2 + t (q2 - p2), and their distance.
 template <class S>
 struct EdgePair {
   S s, t, distance;
@@ -20,9 +20,9 @@ struct EdgePair {
 
 namespace lib {
 // Bodies in closest.cpp.
-/// x a + y b + z c of weights whose sum is 1, none of them outside [0, 1] but by rounding: by differences from the
-/// corner of the largest weight, so that far from the origin no more than the point itself is rounded. A corner whose
-/// weight is 1 is the point, bit by bit.
+/// The point x a + y b + z c for weights with sum 1, each in [0, 1] up to rounding. It is computed by differences from
+/// the corner of the largest weight, so that far from the origin only the point itself is rounded. If a weight is 1,
+/// the point is its corner, bit by bit.
 template <class S>
 VecOf<3, S> point_of_triangle(const VecOf<3, S>& a, const VecOf<3, S>& b, const VecOf<3, S>& c,
                               const VecOf<3, S>& weights);
@@ -39,13 +39,13 @@ S distance_sq_segment_box(const VecOf<3, S>& a, const VecOf<3, S>& b, const VecO
                           const VecOf<3, S>& upper);
 }  // namespace lib
 
-/// The point of the triangle a, b, c closest to `query`. Any triangle will do: one without area is the edge or the
-/// point that it is, and a sliver's answer is never further away than the closest point of its edges. Where two points
-/// are as close, it is one of them.
+/// The point of the triangle a, b, c closest to `query`; one of them if two are equally close. Any triangle will do:
+/// one without area is the edge or point to which it degenerates, and a sliver's answer is never further away than the
+/// closest point of its edges.
 ///
 /// Edges and distances from 1e-15 to 1e15 (float64: 1e-150 and 1e150).
 /// Gradient: to the query and the vertices, as the point moves on the face, edge or vertex where it was found. That of
-/// distance_sq is exact where the point changes from one to the other, too.
+/// distance_sq is exact also where the point passes from one to another.
 /// Cost: about 290 operations and 8 divisions, no branch.
 /// Source: the regions after Ericson 2005, Real-Time Collision Detection, 5.1.5, decided by distance within the plane.
 template <VecLike<3> P, VecLike<3> A, VecLike<3> B, VecLike<3> C>
@@ -55,11 +55,11 @@ auto closest_point_triangle(const P& query, const A& a, const B& b, const C& c, 
   return lib::closest_point_triangle<S>(lift<S>(query, loc), lift<S>(a, loc), lift<S>(b, loc), lift<S>(c, loc));
 }
 
-/// The closest points of the edges p1 q1 and p2 q2. Of parallel edges that pass one another, an end of one with its
-/// opposite on the other, s = 0 first.
-/// \param epsilon  an edge of at most this length, squared, is its first point
-/// Gradient: to the four ends, as the points move along the edges where they lie between ends. Of distance none where
-/// it is 0, of s and t none that would change which ends are met.
+/// The closest points of the edges p1 q1 and p2 q2. For parallel edges that pass one another: an end of one and the
+/// point opposite on the other, s = 0 first.
+/// \param epsilon  an edge whose squared length is at most this is its first point
+/// Gradient: to the four ends, as the points move along the edges while they are between ends. None to the distance if
+/// it is 0, and none to s and t that would change which ends are met.
 /// Cost: about 220 operations and 6 divisions, no branch.
 /// Source: Ericson 2005, Real-Time Collision Detection, 5.1.9, with all candidates compared.
 template <VecLike<3> A, VecLike<3> B, VecLike<3> C, VecLike<3> D, ScalarLike E = float>
@@ -81,7 +81,7 @@ auto distance_sq_point_box(const P& query, const L& lower, const U& upper, Loc l
 }
 
 /// The squared distance of the segment from a to b from the box [lower, upper]; 0 if they touch.
-/// Gradient: to all four, with the closest point of the segment held fast along it.
+/// Gradient: to all four, with the closest point of the segment held fixed along it.
 /// Cost: about 200 operations and 7 divisions, no branch.
 /// Source: the derivative of the distance along the segment rises and is linear between the box's planes: its root lies
 /// between the last plane where it is not positive and the first where it is.

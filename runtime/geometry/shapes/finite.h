@@ -1,4 +1,4 @@
-// Is a point anywhere? Internal to the runtime's structures.
+// Whether a point has only finite coordinates. Internal to the runtime's structures.
 #pragma once
 #include "../../../frontend/kernels/names.h"
 #include "../../../frontend/library/vector.h"

@@ -1,4 +1,4 @@
-// Bodies of the tests of overlap and of the solid angle, once for both faces and free of branches.
+// Bodies of the overlap tests and of the solid angle, once for both faces and free of branches.
 #include "overlap.h"
 
 namespace weft::lib {
@@ -8,7 +8,7 @@ namespace {
 using weft::detail::greatest;
 using weft::detail::least;
 
-/// Looks for a direction along which two triangles are apart.
+/// Searches for a direction along which two triangles are apart.
 template <class S>
 class Separation {
  public:
@@ -52,7 +52,7 @@ FaceLike<S, bool> tri_tri(const VecOf<3, S>& v0, const VecOf<3, S>& v1, const Ve
                           const VecOf<3, S>& u1, const VecOf<3, S>& u2) {
   using V = VecOf<3, S>;
   const V zero(S(HostOf<S>(0)));
-  // Near the origin the projections are the most exact.
+  // Coordinates are relative to v0, because projections are most exact near the origin.
   const V v[] = {zero, V(v1 - v0), V(v2 - v0)}, u[] = {V(u0 - v0), V(u1 - v0), V(u2 - v0)};
   const V ev[] = {v[1], V(v2 - v1), V(v0 - v2)}, eu[] = {V(u1 - u0), V(u2 - u1), V(u0 - u2)};
   const V nv = cross(ev[0], ev[1]), nu = cross(eu[0], eu[1]);
@@ -60,7 +60,7 @@ FaceLike<S, bool> tri_tri(const VecOf<3, S>& v0, const VecOf<3, S>& v1, const Ve
   Separation<S> separation(v, u);
   separation.try_along(nv);
   separation.try_along(nu);
-  // Of an edge of each, the product is also a normal of the plane in which two triangles without area lie.
+  // The product of an edge of each is also a normal of the plane in which two triangles without area lie.
   V across = zero;
   for (const V& a : ev)
     for (const V& b : eu) {
@@ -68,12 +68,12 @@ FaceLike<S, bool> tri_tri(const VecOf<3, S>& v0, const VecOf<3, S>& v1, const Ve
       separation.try_along(axis);
       across = longer<S>(across, axis);
     }
-  // In one plane, edges separate. Triangles of different planes lose nothing by being asked.
+  // Edges separate triangles of one plane. Testing triangles of different planes, too, does no harm.
   const V normal = longer<S>(nv, nu);
   const V plane = select(FaceLike<S, bool>(length_sq(normal) > HostOf<S>(0)), normal, across);
   for (const V& e : ev) separation.try_along(cross(plane, e));
   for (const V& e : eu) separation.try_along(cross(plane, e));
-  // On parallel lines, or points: along the line and straight from one to the other.
+  // Triangles that are parallel lines or points are separated along the line and straight from one to the other.
   const V line = longer<S>(longer<S>(longer<S>(ev[0], ev[1]), ev[2]), longer<S>(longer<S>(eu[0], eu[1]), eu[2]));
   separation.try_along(line);
   separation.try_along(cross(line, cross(line, u[0])));
@@ -88,7 +88,7 @@ S solid_angle(const VecOf<3, S>& query, const VecOf<3, S>& a, const VecOf<3, S>&
   using V = VecOf<3, S>;
   const V p = a - query, q = b - query, r = c - query;
   const S lp = length(p), lq = length(q), lr = length(r);
-  // Of differences, since far away the three are nearly one.
+  // Differences are taken, because from far away the three vectors are nearly one.
   const S volume = dot(p, cross(b - a, c - a));
   const S base = lp * lq * lr + dot(p, q) * lr + dot(q, r) * lp + dot(r, p) * lq;
   const B some = (volume != T(0)) | (base != T(0));

@@ -4,8 +4,8 @@
 
 namespace weft::lib {
 
-/// a where it is the larger one, else b: b too where one of them is NaN. What max() says of zeros and NaNs takes
-/// software devices five instructions more. Gradient: to the one that is picked.
+/// a if it is larger, else b, also if one of them is NaN: max()'s rules for zeros and NaNs take software devices five
+/// instructions more. Gradient: to the number that is picked.
 template <class S>
 S larger(const S& a, const S& b) {
   return select(FaceLike<S, bool>(a > b), a, b);

@@ -1,4 +1,4 @@
-// Bodies of the tests of rays, once for both faces.
+// Bodies of the ray tests, once for both faces.
 #include "ray.h"
 
 #include "../../../frontend/language/own_gradient.h"
@@ -8,23 +8,23 @@ namespace weft::lib {
 
 namespace {
 
-/// A point as the ray sees it: the ray goes from the origin along z.
+/// A point in the ray's coordinates, in which the ray goes from the origin along z.
 template <class S>
 struct Sheared {
   S x, y, z;
 };
-// Each step depends on the ray and the point alone, so that triangles that share a vertex see it in the same place.
+// Depends on the ray and the point alone, so that triangles that share a vertex see it in the same place.
 template <class S>
 Sheared<S> sheared(const RayData<S>& ray, const VecOf<3, S>& p) {
   const S px = p.x - ray.origin.x, py = p.y - ray.origin.y, pz = p.z - ray.origin.z;
-  // The axes are turned, not swapped: a triangle keeps its orientation.
+  // The axes are rotated, not swapped, so that a triangle keeps its orientation.
   const S x = select(ray.along_x, py, select(ray.along_y, pz, px));
   const S y = select(ray.along_x, pz, select(ray.along_y, px, py));
   const S z = select(ray.along_x, px, select(ray.along_y, py, pz));
   return {S(x - ray.shear.x * z), S(y - ray.shear.y * z), z};
 }
 
-/// What a product of two numbers lost by rounding, exactly (Veltkamp's splitting, Dekker's product; kernels' fma may
+/// What a product of two numbers lost by rounding, exactly (Veltkamp's splitting, Dekker's product; fma in kernels may
 /// round twice).
 template <class S>
 S lost(const S& a, const S& b, const S& product) {
@@ -36,7 +36,7 @@ S lost(const S& a, const S& b, const S& product) {
   return ((ah * bh - product) + ah * bl + al * bh) + al * bl;
 }
 
-/// On which side of the edge from p to q does the ray pass? value = p.x q.y - p.y q.x.
+/// The side on which the ray passes the edge from p to q: value = p.x q.y - p.y q.x.
 template <class S>
 struct Edge {
   using B = FaceLike<S, bool>;
@@ -50,7 +50,7 @@ struct Edge {
         left(from.x * to.y),
         right(from.y * to.x),
         value(left - right),
-        // Rounding keeps the order of two products unless it makes them equal. The difference may underflow.
+        // Rounding keeps the order of two products unless it makes them equal, while their difference may underflow.
         positive(left > right),
         negative(left < right) {}
 
@@ -59,9 +59,9 @@ struct Edge {
     const B tie = unsure();
     const S l = lost<S>(p.x, q.y, left), r = lost<S>(p.y, q.x, right);
     value = select(tie, S(l - r), value);
-    // Through the edge itself: where is the ray when it is moved by (e, e^2)? The edge from q to p answers the
-    // opposite, so one of two triangles that share it is met, and all edges are asked about the same ray. An edge
-    // that is seen as a point has no answer: its triangle is seen edge-on.
+    // A ray through the edge itself is decided as if it were moved by (e, e^2). The edge from q to p gives the opposite
+    // answer, so that one of two triangles that share it is met, and all edges are asked about the same ray. An edge
+    // seen as a point has no answer: its triangle is seen edge-on.
     const B rule_positive = (p.y > q.y) | ((p.y == q.y) & (q.x > p.x));
     const B rule_negative = (p.y < q.y) | ((p.y == q.y) & (q.x < p.x));
     const B through = l == r;
@@ -85,7 +85,7 @@ RayData<S> ray_data(const VecOf<3, S>& origin, const VecOf<3, S>& direction) {
   const S along = select(ray.along_x, direction.x, select(ray.along_y, direction.y, direction.z));
   const S first = select(ray.along_x, direction.y, select(ray.along_y, direction.z, direction.x));
   const S second = select(ray.along_x, direction.z, select(ray.along_y, direction.x, direction.y));
-  // Each component: comparisons with a plane at NaN would leave its axis out.
+  // All components must be finite: comparisons with a plane at NaN would leave its axis out.
   B finite = B(true);
   for (int i = 0; i < 3; ++i) finite = B(finite & isfinite(origin[i]) & isfinite(direction[i]));
   ray.valid = B((S(abs(along)) > T(0)) & finite);
@@ -93,7 +93,8 @@ RayData<S> ray_data(const VecOf<3, S>& origin, const VecOf<3, S>& direction) {
   ray.shear.x = first / divisor;
   ray.shear.y = second / divisor;
   ray.shear.z = T(1) / divisor;
-  // Finite, so that no plane gives 0 * infinity: a component this small changes nothing within the range of lengths.
+  // The inverse stays finite, so that no plane gives 0 * infinity: a component this small changes nothing within the
+  // range of lengths.
   constexpr T least_component = T(1) / T(1.2676506002282294e30);  // 2^-100
   for (int i = 0; i < 3; ++i) {
     const S d = direction[i];
@@ -112,8 +113,8 @@ RayData<S> ray_data(const VecOf<3, S>& origin, const VecOf<3, S>& direction, con
   S furthest = T(0);
   for (int i = 0; i < 3; ++i)
     furthest = larger(larger(S(abs(lower[i] - origin[i])), S(abs(upper[i] - origin[i]))), furthest);
-  // In units of half an ulp, with quotients that are 2.5 ulp off: the shear moves a vertex by 10 across the ray, the
-  // planes' t by 8 and the hit's by 18, which goes through two quotients.
+  // The slack is in units of half an ulp, with quotients 2.5 ulp off: the shear moves a vertex by 10 across the ray,
+  // the planes' t by 8 and the hit's by 18, which goes through two quotients.
   const S pad = detach(S(furthest * T(20 * std::numeric_limits<T>::epsilon())));
   for (int i = 0; i < 3; ++i) ray.slack[i] = pad * detach(S(abs(ray.inverse[i])));
   return ray;
@@ -125,7 +126,7 @@ RayBox<S> ray_box(const RayData<S>& ray, const VecOf<3, S>& lower, const VecOf<3
   using B = FaceLike<S, bool>;
   S enter = T(0), leave = T(0);
   for (int i = 0; i < 3; ++i) {
-    // The plane is chosen by the direction, not by the smaller t: an empty box stays empty.
+    // The direction chooses the plane, not the smaller t, so that an empty box stays empty.
     const B backwards = ray.inverse[i] < T(0);
     const S in = select(backwards, upper[i], lower[i]), out = select(backwards, lower[i], upper[i]);
     const S from = (in - ray.origin[i]) * ray.inverse[i] - ray.slack[i];
@@ -143,8 +144,8 @@ FaceLike<S, bool> enters_before(const RayData<S>& ray, const VecOf<3, S>& lower,
   using B = FaceLike<S, bool>;
   B before = true;
   for (int i = 0; i < 3; ++i) {
-    // plane - origin < max_t * direction, each side as a rounded number and what its rounding lost: rounding keeps the
-    // order of the two sides unless it makes them equal.
+    // Compares plane - origin < max_t * direction, each side as a rounded number and its rounding error: rounding keeps
+    // the order of the two sides unless it makes them equal.
     const S d = ray.direction[i];
     const B backwards = d < T(0);
     const S plane = select(backwards, S(-upper[i]), lower[i]);
@@ -168,7 +169,7 @@ RayTriangle<S> ray_triangle(const RayData<S>& ray, const VecOf<3, S>& a, const V
 
   const S det = u.value + v.value + w.value;
   const S factor = T(1) / select(det == T(0), S(T(1)), det);
-  // The weights first: no product is of more than two lengths.
+  // The weights are formed first, so that no product has more than two lengths.
   const S u_weight = u.value * factor, v_weight = v.value * factor, w_weight = w.value * factor;
   const S t = (u_weight * p.z + v_weight * q.z + w_weight * r.z) * ray.shear.z;
   const B inside = (u.positive & v.positive & w.positive) | (u.negative & v.negative & w.negative);
@@ -180,7 +181,7 @@ RayTriangle<S> ray_triangle(const RayData<S>& ray, const VecOf<3, S>& a, const V
 
   if constexpr (any_traced<S>) {
     if (tracing_adjoint()) {
-      // origin + t direction = u a + v b + w c, by Cramer's rule with all but the moving point held fast.
+      // Solves origin + t direction = u a + v b + w c by Cramer's rule, with all but the moving point held fixed.
       using V = VecOf<3, S>;
       const V d = detach(ray.direction), ca = detach(a - c), cb = detach(b - c), normal = cross(ca, cb);
       const S slope = dot(d, normal);

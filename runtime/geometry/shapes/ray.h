@@ -6,26 +6,26 @@
 
 namespace weft {
 
-/// A ray made ready for tests against many boxes and triangles: `origin + t * direction`. Made by ray_data(); what it
-/// holds besides the ray is for the tests.
+/// A ray `origin + t * direction`, prepared by ray_data() for tests against many boxes and triangles. The members
+/// besides the ray serve the tests.
 template <class S>
 struct RayData {
   VecOf<3, S> origin, direction;
-  VecOf<3, S> inverse;  ///< 1 / direction, and a large number of the same sign where a component is (nearly) 0
-  VecOf<3, S> slack;    ///< by how much t each pair of a box's planes is moved apart
-  VecOf<3, S> shear;    ///< brings the ray onto the axis along which it goes furthest, and scales that axis
+  VecOf<3, S> inverse;  ///< 1 / direction; a large number of the same sign for a component that is (nearly) 0
+  VecOf<3, S> slack;    ///< the amount of t by which each pair of a box's planes is moved apart
+  VecOf<3, S> shear;    ///< turns the ray onto the axis along which it goes furthest, and scales that axis
   FaceLike<S, bool> along_x, along_y;  ///< that axis; z if neither
-  FaceLike<S, bool> valid;             ///< no component is NaN or infinite, and the direction not zero
+  FaceLike<S, bool> valid;             ///< no component is NaN or infinite, and the direction is not zero
 };
 
-/// What intersect_ray_box finds. The ray is inside for enter <= t <= leave; both mean nothing when it misses.
+/// The result of intersect_ray_box. The ray is inside for enter <= t <= leave; both are meaningless if it misses.
 template <class S>
 struct RayBox {
   FaceLike<S, bool> hit;
   S enter, leave;
 };
 
-/// What intersect_ray_triangle finds; all numbers are 0 when the ray misses.
+/// The result of intersect_ray_triangle; all numbers are 0 if the ray misses.
 template <class S>
 struct RayTriangle {
   FaceLike<S, bool> hit;
@@ -43,8 +43,8 @@ RayData<S> ray_data(const VecOf<3, S>& origin, const VecOf<3, S>& direction, con
                     const VecOf<3, S>& upper);
 template <class S>
 RayBox<S> ray_box(const RayData<S>& ray, const VecOf<3, S>& lower, const VecOf<3, S>& upper, const S& max_t);
-/// Does a ray that meets a box enter it before max_t, or begin in it? Decided without rounding, where ray_box, whose
-/// planes are moved apart, enters early.
+/// Whether a ray that meets a box enters it before max_t, or begins in it. This is decided without rounding, while
+/// ray_box, whose planes are moved apart, enters early.
 template <class S>
 FaceLike<S, bool> enters_before(const RayData<S>& ray, const VecOf<3, S>& lower, const VecOf<3, S>& upper,
                                 const S& max_t);
@@ -52,7 +52,7 @@ template <class S>
 RayTriangle<S> ray_triangle(const RayData<S>& ray, const VecOf<3, S>& a, const VecOf<3, S>& b, const VecOf<3, S>& c,
                             const S& max_t);
 
-/// The scalar face in which a function of geometry computes.
+/// The type of scalar in which a function of geometry computes.
 template <class... A>
 struct GeometryFace {
   using type = ScalarFaceOf<A...>;
@@ -66,18 +66,18 @@ using GeometryFaceOf = typename GeometryFace<A...>::type;
 inline constexpr float kNoLimit = std::numeric_limits<float>::infinity();
 }  // namespace lib
 
-/// Makes a ray ready: for triangles, and for boxes whose planes it may miss by rounding.
+/// Prepares a ray for tests with triangles, and with boxes whose planes rounding may make it miss.
 /// \param origin     with an infinite or NaN component: the ray hits nothing
-/// \param direction  of any length from 1e-18 to 1e18; zero, or with an infinite or NaN component: likewise
+/// \param direction  of any length from 1e-18 to 1e18; zero, or with an infinite or NaN component: the ray hits nothing
 template <VecLike<3> O, VecLike<3> D>
 auto ray_data(const O& origin, const D& direction, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<O, D>;
   [[maybe_unused]] detail::CallSite<S> site(loc);
   return lib::ray_data<S>(lift<S>(origin, loc), lift<S>(direction, loc));
 }
-/// The same for boxes inside [lower, upper]: intersect_ray_box then finds every box that holds a triangle which
-/// intersect_ray_triangle finds with the same ray, whatever is rounded. (With a limit on t both must be below it; t is
-/// exact to a few ulp, but for triangles that are nearly seen edge-on.) Planes are moved apart by 20 ulp of the largest
+/// Prepares a ray for boxes inside [lower, upper]: whatever is rounded, intersect_ray_box then finds every box that
+/// holds a triangle which intersect_ray_triangle finds with the same ray. (With a limit on t both must be below it; t
+/// is exact to a few ulp, except for triangles seen nearly edge-on.) Planes are moved apart by 20 ulp of the largest
 /// distance, along an axis, of the ray's origin from a corner of [lower, upper].
 /// Source: after Ize 2013, Robust BVH Ray Traversal, and section 3.3 of Woop, Benthin, Wald 2013.
 template <VecLike<3> O, VecLike<3> D, VecLike<3> L, VecLike<3> U>
@@ -87,9 +87,9 @@ auto ray_data(const O& origin, const D& direction, const L& lower, const U& uppe
   return lib::ray_data<S>(lift<S>(origin, loc), lift<S>(direction, loc), lift<S>(lower, loc), lift<S>(upper, loc));
 }
 
-/// Where a ray is inside a box [lower, upper], for 0 <= t; a hit enters with t < max_t. A box with lower > upper along
-/// an axis is hit by nothing.
-/// Gradient: of enter and leave, that of the plane.
+/// The part of a ray inside a box [lower, upper], for 0 <= t; a hit enters with t < max_t. Nothing hits a box with
+/// lower > upper along an axis.
+/// Gradient: enter and leave have that of the plane.
 /// Cost: about 30 operations.
 template <class S, VecLike<3> L, VecLike<3> U, ScalarLike T = float>
 RayBox<S> intersect_ray_box(const RayData<S>& ray, const L& lower, const U& upper, const T& max_t = lib::kNoLimit,
@@ -97,8 +97,8 @@ RayBox<S> intersect_ray_box(const RayData<S>& ray, const L& lower, const U& uppe
   [[maybe_unused]] detail::CallSite<S> site(loc);
   return lib::ray_box<S>(ray, lift<S>(lower, loc), lift<S>(upper, loc), lift<S>(max_t, loc));
 }
-/// The same for one ray and one box. A ray that touches the box hits it; rounding never loses a hit, but may find one
-/// that passes by at 2.5e-6 of the distance (float64: 5e-15). Whether it enters before max_t is decided exactly;
+/// Intersects one ray with one box. A ray that touches the box hits it; rounding never loses a hit, but may find one
+/// that passes by at 2.5e-6 of the distance (float64: 5e-15). Whether the ray enters before max_t is decided exactly;
 /// `enter` and `leave` are as far apart as the planes.
 template <VecLike<3> O, VecLike<3> D, VecLike<3> L, VecLike<3> U, ScalarLike T = float>
 auto intersect_ray_box(const O& origin, const D& direction, const L& lower, const U& upper,
@@ -113,15 +113,15 @@ auto intersect_ray_box(const O& origin, const D& direction, const L& lower, cons
   return found;
 }
 
-/// Where a ray meets a triangle, from either side, with 0 <= t < max_t. Watertight: a ray through an edge or a vertex
-/// that triangles share meets exactly one of those that continue one another there. On a closed mesh the number of
-/// triangles hit is therefore even for a ray from outside and odd for one from inside, and the signs alternate in sum,
-/// unless the origin lies within rounding of the surface. A triangle seen exactly edge-on is missed.
+/// The point where a ray meets a triangle, from either side, with 0 <= t < max_t. Watertight: a ray through an edge or
+/// a vertex that triangles share meets exactly one of those that continue one another there. On a closed mesh the
+/// number of triangles hit is therefore even for a ray from outside and odd for one from inside, and the signs
+/// alternate in sum, unless the origin lies within rounding of the surface. A triangle seen exactly edge-on is missed.
 ///
-/// NaNs and infinities in a triangle or a ray: missed. Lengths, as seen along the ray, between 1e-18 and 1e18
-/// (float64: 1e-150 and 1e150): beyond, products underflow or overflow and vertices may leak.
-/// Gradient: of t, u and v, to the ray and the vertices, as the hit moves on the triangle's plane; 0 when missed. None
-/// of it knows that the ray may leave the triangle (visibility).
+/// Triangles and rays with NaNs or infinities: missed. Lengths, as seen along the ray, between 1e-18 and 1e18 (float64:
+/// 1e-150 and 1e150): beyond, products underflow or overflow and vertices may leak.
+/// Gradient: of t, u and v, to the ray and the vertices, as the hit moves on the triangle's plane; 0 if missed. It
+/// ignores that the ray may leave the triangle (visibility).
 /// Cost: about 70 operations and a division. Rays through an edge, by rounding or truly, take a branch of 90 more.
 /// Source: Woop, Benthin, Wald 2013, Watertight Ray/Triangle Intersection, JCGT 2(1); edges decided exactly after
 /// Dekker 1971, ties as if the ray were moved by (e, e^2) across its direction for an infinitely small e.

@@ -1,4 +1,4 @@
-// What may refuse a change of a structure.
+// Asks in advance whether a structure may be changed.
 #include "change.h"
 
 #include <utility>

@@ -7,10 +7,10 @@
 
 namespace weft::detail {
 
-/// Calls f(), which builds or refits a structure. Until that has ended, and after it failed, the device holds nothing
-/// of the structure that may be asked. In a capture it holds what it held: work that is captured builds a structure in
-/// the memory and to the size that it has, which the caller has checked. \param use  gives the data as they are after
-/// f()
+/// Calls f(), which builds or refits a structure. Until it has ended, and after it failed, the device holds no data of
+/// the structure that kernels may query. In a capture the device holds what it held: captured work builds a structure
+/// in its present memory and size, which the caller has checked.
+/// \param use  gives the data as they are after f()
 template <class Use, class F>
 void change(const Use& use, const F& f) {
   const Quiet quiet;
@@ -28,9 +28,8 @@ void change(const Use& use, const F& f) {
   }
 }
 
-/// Asks, outside of a capture and before a structure's members say otherwise, what may refuse the work that is to
-/// change it. Errors: those of work that writes `written` and reads `read`: a recording that is not submitted works on
-/// them.
+/// Throws the errors that work which writes `written` and reads `read` would throw, because a recording that is not
+/// submitted works on them. Called outside of a capture, before the structure's members change.
 void refuse_change(DeviceState& device, std::span<const ArrayBase* const> written,
                    std::span<const ArrayBase* const> read);
 

@@ -1,4 +1,4 @@
-// What kernels read behind a handle.
+// Reads structures by their handles in kernels.
 #include "handle.h"
 
 #include <map>
@@ -17,14 +17,14 @@ void become_handle(const ArrayBase& element, std::shared_ptr<const Generation> s
 
 namespace {
 
-/// What is found behind a handle: the tag in any case, the rest where that is the right one; else zeros.
+/// The data behind a handle: always the tag, and the rest if the tag is the right one; else zeros.
 template <class T>
 struct Found {
   Var<T> data;
   UInt tag;
 };
 
-// The tag is looked at first: elements of another kind may be shorter. Then all of the struct is read at once.
+// Checks the tag first, because elements of another kind may be shorter. Then the whole struct is read at once.
 template <class T>
 Found<T> read_at(tracing::Id id, unsigned wanted, Loc loc) {
   tracing::Trace& t = tracing::Trace::current(loc);
@@ -71,7 +71,7 @@ Found<T> read_at(tracing::Id id, unsigned wanted, Loc loc) {
 
 struct Kind {
   unsigned tag;
-  const char *wrong, *none;  ///< of messages: where another kind is asked for; where there is nothing
+  const char *wrong, *none;  ///< parts of messages: for a handle of another kind; for one that names nothing
 };
 constexpr Kind kBvh{kBvhTag, "is that of a hierarchy of boxes, but used for",
                     "names no hierarchy of boxes, or one that is no more"};
@@ -79,7 +79,7 @@ constexpr Kind kMesh{kMeshTag, "is that of a mesh, but used for", "names no mesh
 constexpr Kind kHashGrid{kHashGridTag, "is that of a hash grid, but used for",
                          "names no hash grid, or one that was not built or is no more"};
 
-// \param use  in messages: what the handle stands for in this place
+// \param use  in messages: what the handle is used for
 void report(const UInt& tag, const Kind& wanted, const char* use, const In<std::uint64_t>& id) {
   if (!tracing::Trace::current(id.loc).debug().checks) return;
   const UInt64 handle(id.id, FromId{});

@@ -10,25 +10,26 @@
 
 namespace weft {
 
-/// What a Bvh is to kernels, by its id(). 0, and a hierarchy that is no more, have no boxes, so that queries find
-/// nothing; so does the handle of a structure of another kind. Debug mode reports all of these, and the thread ends.
-/// Any other number that is no id() is an error of the program.
+/// The data of a Bvh in a kernel, by its id(). Queries find nothing by 0, by the id of a freed hierarchy, and by the
+/// handle of a structure of another kind; debug mode reports all of these, and the thread ends. Any other number that
+/// is no id() is an error of the program.
 ///
-/// What is found by a handle is only read. A launch whose kernel goes by handles is ordered with all work on all
-/// hierarchies, meshes and hash grids of its device, and keeps them.
-/// Gradient: none to what is found. A tape refuses such a launch by Error(not_differentiable) while the points of a
-/// mesh have gradients, and the way back where one of the structures has changed meanwhile. Cost: a few dependent
-/// reads.
+/// The data is read-only. A launch whose kernel uses handles is ordered with all work on all hierarchies, meshes and
+/// hash grids of its device, and keeps them.
+/// Gradient: none to the data. A tape refuses such a launch by Error(not_differentiable) while the points of a mesh
+/// have gradients, and the way back if one of the structures has changed since.
+/// Cost: a few dependent reads.
 Var<BvhData> bvh_at(In<std::uint64_t> id, Loc loc = Loc::here());
-/// The same for a Mesh. The functions of mesh_query.h and bvh_query.h take such a number itself as well.
+/// The data of a Mesh, likewise. The functions of mesh_query.h and bvh_query.h also take such a number itself.
 Var<MeshArrays> mesh_at(In<std::uint64_t> id, Loc loc = Loc::here());
-/// The same for a HashGrid. One that was not built yet has no points, and debug mode reports it too.
+/// The data of a HashGrid, likewise. A grid that was not built yet has no points, and debug mode reports it too.
 Var<HashGridArrays> hash_grid_at(In<std::uint64_t> id, Loc loc = Loc::here());
 
 namespace detail {
 class Generation;
-/// The array of one element becomes a handle, until its memory is gone; nobody else is given that. Who lets go of the
-/// element sets it to zeros first. \param structure  see Handles::add()
+/// Makes the array of one element a handle, until its memory is gone; no other array is given that memory. Code that
+/// releases the element sets it to zeros first.
+/// \param structure  see Handles::add()
 void become_handle(const ArrayBase& element, std::shared_ptr<const Generation> structure = nullptr);
 }  // namespace detail
 

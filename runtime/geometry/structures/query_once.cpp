@@ -1,4 +1,4 @@
-// Loops over queries that would find nothing are refused, limits that find nothing reported.
+// Refuses loops over queries that would find nothing, and reports limits that find nothing.
 #include "query_once.h"
 
 #include <fmt/format.h>
