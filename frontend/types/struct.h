@@ -71,7 +71,7 @@ using StructFace = typename Faces<T>::template face<F>;
 struct NamedField {
   const char* name;
   std::size_t offset;
-  std::size_t initialisers;  ///< of the aggregate for this field: one, or one for each element of a C array
+  std::size_t initialisers;  ///< taken by the aggregate for it: one, or one for each element of a C array
 };
 template <class T>
 inline constexpr std::size_t kInitialisers = 1;
