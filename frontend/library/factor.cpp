@@ -1,4 +1,4 @@
-// Bodies of the factorisations SVD, QR and of eigenvalues, once for both faces: rotations, without branches.
+// Bodies of SVD, QR and the eigenvalue decomposition, once for both faces: rotations, without branches.
 #include "factor_gradient.h"
 #include "linalg.h"
 #include "matrix_tools.h"
@@ -7,11 +7,11 @@ namespace weft::lib {
 
 namespace {
 
-/// Small beside the rounding errors of a matrix that has been scaled; its square is a normal number.
+/// Small relative to the rounding errors of a scaled matrix; its square is a normal number.
 template <class S>
 constexpr HostOf<S> kTiny = sizeof(HostOf<S>) == 4 ? HostOf<S>(1e-18) : HostOf<S>(1e-150);
 
-/// Columns p, q of a product with the rotation: p c + q s, q c - p s.
+/// Rotates columns p, q in a product: p c + q s, q c - p s.
 template <class S>
 struct Rotation {
   S c, s;
@@ -23,9 +23,9 @@ void rotate(VecOf<N, S>& p, VecOf<N, S>& q, const Rotation<S>& r) {
   q = q * r.c - old * r.s;
 }
 
-/// Jacobi's rotation, which makes the symmetric matrix (x, o; o, y) diagonal with the larger value first; d = x - y.
-/// From the double angle: cos = |d| / h, sin = 2 |o| / h, where h is the difference of the eigenvalues. For d < 0 the
-/// columns change places besides, so that whoever rotates also sorts.
+/// Jacobi's rotation, which makes the symmetric matrix (x, o; o, y) diagonal with the larger value first; d = x - y. It
+/// comes from the double angle: cos = |d| / h, sin = 2 |o| / h, where h is the difference of the eigenvalues. For d < 0
+/// the columns change places as well, so that rotating also sorts.
 template <class S>
 struct Jacobi {
   Rotation<S> rotation;
@@ -42,11 +42,11 @@ Jacobi<S> jacobi(const S& d, const S& o) {
   return {{select(swap, small, large), select(swap, large, small)}, h2 * ih};
 }
 
-/// A symmetric matrix: its diagonal, and the elements beside it, each by the row that it is not in.
+/// A symmetric matrix: its diagonal, and the other elements, each indexed by the row that it is not in.
 template <class S>
 struct Symmetric {
   S d[3], o[3];
-  int zero = -1;  ///< the element of o that the last rotation has made zero; a product with it costs nothing
+  int zero = -1;  ///< index in o of the element that the last rotation has made zero; products with it cost nothing
 
   /// Makes the element (p, q) zero.
   Rotation<S> annihilate(int p, int q) {
@@ -73,7 +73,7 @@ struct Symmetric {
   }
 };
 
-/// Three orthonormal columns.
+/// A matrix of three orthonormal columns.
 template <class S>
 struct Frame {
   using V = VecOf<3, S>;
@@ -86,7 +86,7 @@ struct Frame {
              V(a.s * c.s - x * c.c, -(a.c * c.s + y * c.c), b.c * c.c)}};
   }
   void rotate(int p, int q, const Rotation<S>& r) { lib::rotate<3, S>(c[p], c[q], r); }
-  /// Takes away the rounding errors that rotations have left.
+  /// Removes the rounding errors that rotations have left.
   void orthonormalise() {
     c[0] = c[0] * S(rsqrt(dot(c[0], c[0])));
     const V w = c[1] - c[0] * dot(c[0], c[1]);
@@ -101,7 +101,8 @@ struct Frame {
   }
 };
 
-/// Eigenvectors, in falling order of the values that a.d then holds. Each sweep triples the number of right digits.
+/// Returns the eigenvectors in descending order of their values, which a.d then holds. Each sweep triples the number of
+/// correct digits.
 template <class S>
 Frame<S> diagonalise(Symmetric<S>& a, int sweeps) {
   const Rotation<S> r01 = a.annihilate(0, 1), r02 = a.annihilate(0, 2), r12 = a.annihilate(1, 2);
@@ -115,7 +116,7 @@ Frame<S> diagonalise(Symmetric<S>& a, int sweeps) {
   return v;
 }
 
-// Least numbers with which no matrix of the tests keeps an error above the rounding errors.
+// Fewest sweeps after which no matrix of the tests has an error above the rounding errors.
 template <class S>
 constexpr int kSvdSweeps = sizeof(HostOf<S>) == 4 ? 3 : 4;
 template <class S>
@@ -128,8 +129,7 @@ VecOf<N, S> column(const MatOf<N, N, S>& a, int j) {
   return c;
 }
 
-/// A unit vector along b; along the first axis for zero. b is zero or not small: the first column of a matrix that has
-/// been scaled.
+/// A unit vector along b; the first axis for zero. b is zero or not small: the first column of a scaled matrix.
 template <int N, class S>
 VecOf<N, S> direction(const VecOf<N, S>& b) {
   VecOf<N, S> w = b;
@@ -144,12 +144,12 @@ Svd<3, S> svd3_wide(const MatOf<3, 3, S>& any) {
   const Scaled<3, S> s = scaled<3, S>(any);
   const V a[] = {column<3, S>(s.a, 0), column<3, S>(s.a, 1), column<3, S>(s.a, 2)};
 
-  // Diagonalise a^T a. What is small beside the square of the norm is lost there.
+  // Diagonalises a^T a, which loses what is small relative to the square of the norm.
   Symmetric<S> square{{dot(a[0], a[0]), dot(a[1], a[1]), dot(a[2], a[2])},
                       {dot(a[1], a[2]), dot(a[0], a[2]), dot(a[0], a[1])}};
   Frame<S> v = diagonalise<S>(square, kSvdSweeps<S>);
 
-  // Make the columns of b = a v orthogonal beside their own lengths, however different those are.
+  // Makes the columns of b = a v orthogonal relative to their own lengths, however different those are.
   Frame<S> b;
   for (int k = 0; k < 3; ++k) b.c[k] = a[0] * v.c[k][0] + a[1] * v.c[k][1] + a[2] * v.c[k][2];
   for (const auto& [p, q] : {std::pair(0, 1), std::pair(0, 2), std::pair(1, 2)}) {
@@ -160,7 +160,8 @@ Svd<3, S> svd3_wide(const MatOf<3, 3, S>& any) {
     v.rotate(p, q, r);
   }
 
-  // b = u diag(sigma). A column that is rounding error has any direction: then one across the first column serves.
+  // Splits b = u diag(sigma). A column that is only rounding error may have any direction, and gets one across the
+  // first.
   Frame<S> u;
   u.c[0] = direction<3, S>(b.c[0]);
   const V& u0 = u.c[0];
@@ -197,7 +198,7 @@ template <class S>
 Rotation<S> givens(const S& x, const S& y) {
   using T = HostOf<S>;
   const S r2 = x * x + y * y;
-  const auto none = r2 <= kTiny<S> * kTiny<S>;  // not for a NaN, which stays one
+  const auto none = r2 <= kTiny<S> * kTiny<S>;  // false for a NaN, which stays one
   const S ir = rsqrt(S(select(none, S(T(1)), r2)));
   return {select(none, S(T(1)), S(x * ir)), select(none, S(T(0)), S(y * ir))};
 }
@@ -230,7 +231,7 @@ Eig<3, S> eig3_wide(const MatOf<3, 3, S>& any) {
   const Symmetric<S> a{{s.a(0, 0), s.a(1, 1), s.a(2, 2)}, {mean(1, 2), mean(0, 2), mean(0, 1)}};
   Symmetric<S> rest = a;
   const Frame<S> q = diagonalise<S>(rest, kEigSweeps<S>);
-  // Rayleigh's quotients, free of the rounding errors of the sweeps.
+  // Rayleigh quotients are free of the rounding errors of the sweeps.
   S d[3];
   for (int k = 0; k < 3; ++k) {
     const V& x = q.c[k];

@@ -1,11 +1,11 @@
-// Gradients of the factorisations: what the factors turn by when the matrix changes.
+// Gradients of the factorisations: how the factors rotate when the matrix changes.
 //
-// A factor is a rotation q; it changes by q w for a skew matrix w, whose elements follow from those of the change of
-// the matrix, seen in the factors' bases, over differences of singular values or eigenvalues. Nothing says how vectors
-// of equal values turn: 0 is chosen there. The rotation u v^T of a polar decomposition, for which this makes no
-// difference, keeps its gradient: sums and differences of the turns of u and v are kept apart, and only the former are
-// divided by differences of values. A function q f(d) q^T does not: what it loses is 0 / 0, the vectors' gradient over
-// the difference of values.
+// A factor is a rotation q; it changes by q w for a skew matrix w, whose elements are those of the matrix's change in
+// the factors' bases, divided by differences of singular values or eigenvalues. The rotation of vectors with equal
+// values is undefined, and 0 is chosen there. The rotation u v^T of a polar decomposition does not depend on this
+// choice and keeps its gradient: sums and differences of the rotations of u and v are kept apart, and only the former
+// are divided by differences of values. A function q f(d) q^T does not keep it: it loses a term 0 / 0, the vectors'
+// gradient over the difference of values.
 #pragma once
 #include <limits>
 
@@ -15,9 +15,9 @@
 
 namespace weft::lib {
 
-/// 1 / x; 0 where x is nothing beside `size`. Differences of nearly equal values are mostly rounding error, by which an
-/// invariant function's gradient, a difference of equal numbers, would be multiplied: at the root of the precision both
-/// are as small as they get.
+/// 1 / x, or 0 if x is negligible relative to `size`. Differences of nearly equal values are mostly rounding error,
+/// which would multiply an invariant function's gradient, a difference of equal numbers: the limit at the root of the
+/// precision makes both errors as small as they get.
 template <class S>
 S reciprocal_of_gap(const S& x, const S& size) {
   using T = HostOf<S>;
@@ -26,7 +26,7 @@ S reciprocal_of_gap(const S& x, const S& size) {
   return select(equal, S(T(0)), S(T(1) / select(equal, S(T(1)), x)));
 }
 
-/// The change of a matrix: zero, with the gradient of the matrix; scaled as the matrix itself would be.
+/// The change of a matrix: zero, with the gradient of the matrix, scaled as the matrix would be.
 template <int N, class S>
 struct Change {
   MatOf<N, N, S> of;
@@ -44,7 +44,7 @@ struct Change {
   }
 };
 
-/// Turns columns i and j of q, by w of which the change is made.
+/// Rotates columns i and j of q by w, and adds the result to `change`.
 template <int N, class S>
 void turn(MatOf<N, N, S>& change, const MatOf<N, N, S>& q, int i, int j, const S& w) {
   for (int k = 0; k < N; ++k) {
@@ -66,7 +66,7 @@ template <int N, class S>
 Svd<N, S> with_gradient(const Svd<N, S>& r, const MatOf<N, N, S>& a) {
   using T = HostOf<S>;
   const Change<N, S> change(a);
-  // Where u and v are at rest, s changes by the diagonal of p; the rest is w_u s - s w_v.
+  // For fixed u and v, s changes by the diagonal of p; the rest is w_u s - s w_v.
   const MatOf<N, N, S> p = transpose(r.u) * change.of * r.v;
   MatOf<N, N, S> du, dv;
   Svd<N, S> out;
@@ -106,7 +106,7 @@ Eig<3, S> with_gradient(const Eig<3, S>& r, const MatOf<3, 3, S>& a) {
   return out;
 }
 
-/// f(a), a factorisation, with the gradient above.
+/// Evaluates f(a), a factorisation, with the gradient above.
 template <int N, class S, class F>
 auto factorised(const MatOf<N, N, S>& a, F f) {
   if constexpr (any_traced<S>)

@@ -1,4 +1,4 @@
-// Floats by their bits, on both faces: for the range reductions and scalings inside the library.
+// Access to the bits of floats, on both faces: for range reductions and scalings inside the library.
 #pragma once
 #include "../language/face.h"
 

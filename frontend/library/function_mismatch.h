@@ -1,5 +1,5 @@
-// Functions and logical operators of traced numbers with operands that they do not take: each is a short message of the
-// compiler instead of a list of all that exist.
+// Overloads for functions and logical operators of traced numbers with unsuitable operands: the compiler then prints
+// one short message instead of a list of all overloads.
 #pragma once
 #include "mismatch.h"
 #include "vector.h"
@@ -11,7 +11,7 @@ namespace detail {
 template <class T, class... A>
 inline constexpr bool all_fit = (std::is_convertible_v<const A&, In<T>> && ...);
 
-/// Operands that are numbers of one type, host numbers adapting.
+/// Whether operands are numbers of one type, to which host numbers adapt.
 template <class... A>
 inline constexpr bool are_alike = [] {
   if constexpr ((ScalarLike<A> && ...))
@@ -20,7 +20,7 @@ inline constexpr bool are_alike = [] {
     return false;
 }();
 
-/// Whether values of a face are of reals; of a struct no.
+/// Whether the values of a face are real; false for a struct.
 template <class A>
 inline constexpr bool of_reals = [] {
   if constexpr (requires { typename ElementOf<A>; })
@@ -29,8 +29,8 @@ inline constexpr bool of_reals = [] {
     return false;
 }();
 
-/// What a refused call gives, so that the statement around it adds no message of its own: the type of the first traced
-/// operand, of a real one before that of others.
+/// The type of a refused call, chosen so that the statement around it adds no message of its own: that of the first
+/// traced operand, real ones first.
 template <class A, class... B>
 struct Refused {
   using Rest = typename Refused<B...>::type;
@@ -51,7 +51,7 @@ using RefusedTest = Var<bool>;
 template <class A, class B>
 using RefusedChoice = std::conditional_t<any_traced<A, B>, RefusedNumber<A, B>, RefusedReal<float>>;
 
-/// Is there a select() of these operands?
+/// Whether select() takes these operands.
 template <class C, class A, class B>
 inline constexpr bool selects = [] {
   if constexpr (ScalarLike<A> && ScalarLike<B>) {
@@ -68,7 +68,7 @@ inline constexpr bool selects = [] {
   }
 }();
 
-/// Is there a shift of these operands? (Of those with vectors only the element types are looked at.)
+/// Whether a shift takes these operands. (Of vectors, only the element types are compared.)
 template <class A, class B>
 inline constexpr bool shifts = IntegerScalar<ElementOf<A>>&& IntegerScalar<ElementOf<B>> &&
                                (!(ScalarLike<A> && ScalarLike<B>) || are_alike<A, B>);
@@ -137,7 +137,7 @@ WEFT_REFUSE_LOGICAL(||)
 WEFT_REFUSE_UNARY(-, NumericScalar<ElementOf<A>>, "unary - takes numbers; ! negates a Bool")
 WEFT_REFUSE_UNARY(~, IntegerScalar<ElementOf<A>>, "~ takes integers; ! negates a Bool")
 #undef WEFT_REFUSE_UNARY
-/// Gives a Bool, as where a number is compared.
+/// Gives a Bool, like a comparison of numbers.
 template <class A>
 requires(any_traced<A>&& detail::Linear<A> && !std::is_same_v<ElementOf<A>, bool>) Var<bool>
 operator!(const A&) {

@@ -17,7 +17,7 @@ struct Minors {
       for (int j = i + 1; j < 4; ++j) d[k++] = a(p, i) * a(q, j) - a(p, j) * a(q, i);
   }
 };
-/// Laplace's expansion along the upper two rows.
+/// Expands along the upper two rows (Laplace).
 template <class S>
 S determinant_of(const Minors<S>& u, const Minors<S>& l) {
   return u.d[0] * l.d[5] - u.d[1] * l.d[4] + u.d[2] * l.d[3] + u.d[3] * l.d[2] - u.d[4] * l.d[1] + u.d[5] * l.d[0];
@@ -62,8 +62,8 @@ Adjugate<3, S> adjugate(const MatOf<3, 3, S>& a) {
 template <class S>
 Adjugate<4, S> adjugate(const MatOf<4, 4, S>& a) {
   const Minors<S> upper(a, 0, 1), lower(a, 2, 3);
-  // The element at (i, j) is the cofactor of (j, i): row `other` is the one that shares a pair with row j, the minors
-  // are those of the other pair, the columns those that are not i.
+  // The element at (i, j) is the cofactor of (j, i): row `other` shares a pair with row j, the minors are those of the
+  // other pair, and the columns are those other than i.
   static constexpr int columns[4][3] = {{1, 2, 3}, {0, 2, 3}, {0, 1, 3}, {0, 1, 2}};
   static constexpr int minor_of[4][4] = {{-1, 0, 1, 2}, {0, -1, 3, 4}, {1, 3, -1, 5}, {2, 4, 5, -1}};
   Adjugate<4, S> out{{}, determinant_of<S>(upper, lower)};

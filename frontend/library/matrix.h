@@ -14,7 +14,7 @@ template <class A, class B>
 concept SameMats = MatLike<A> && MatLike<B, rows_of<A>, cols_of<A>>;
 template <class A, class B>
 concept SamePacks = SameMats<A, B> ||(VecLike<A>&& VecLike<B, size_of<A>>);
-/// Element k of a vector or matrix, in the order of memory.
+/// Element k of a vector or matrix, in memory order.
 template <class A>
 auto& element(A& a, int k) {
   if constexpr (MatLike<A>)
@@ -46,7 +46,7 @@ auto outer(const A& a, const B& b, Loc loc = Loc::here()) {
     for (int j = 0; j < detail::size_of<B>; ++j) r(i, j) = S(u[i] * v[j]);
   return r;
 }
-/// The matrix whose product with v is cross(a, v).
+/// The skew matrix of a: its product with v is cross(a, v).
 template <class A>
 requires VecLike<A, 3>
 auto skew(const A& a, Loc loc = Loc::here()) {
@@ -56,7 +56,7 @@ auto skew(const A& a, Loc loc = Loc::here()) {
   const S none = S(0);
   return MatOf<3, 3, S>(none, S(-v.z), v.y, v.z, none, S(-v.x), S(-v.y), v.x, none);
 }
-/// The matrix with the vector on its diagonal.
+/// The diagonal matrix of a vector.
 template <VecLike A>
 auto diag(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
@@ -86,7 +86,7 @@ requires(detail::rows_of<A> == detail::cols_of<A>) auto trace(const A& a, Loc lo
   for (int i = 1; i < detail::rows_of<A>; ++i) sum = S(sum + m(i, i));
   return sum;
 }
-/// The sum of the products of equal elements: trace(transpose(a) * b).
+/// The sum of products of corresponding elements: trace(transpose(a) * b).
 template <class A, class B>
 requires detail::SameMats<A, B>
 auto ddot(const A& a, const B& b, Loc loc = Loc::here()) {
@@ -98,7 +98,7 @@ auto ddot(const A& a, const B& b, Loc loc = Loc::here()) {
   for (int k = 1; k < detail::count_of<A>; ++k) sum = S(sum + p.m[k] * q.m[k]);
   return sum;
 }
-/// Products and quotients element by element, of vectors or of matrices.
+/// Products and quotients of vectors or matrices, element by element.
 template <class A, class B>
 requires detail::SamePacks<A, B>
 auto cw_mul(const A& a, const B& b, Loc loc = Loc::here()) {
@@ -119,7 +119,7 @@ auto cw_div(const A& a, const B& b, Loc loc = Loc::here()) {
   for (int k = 0; k < detail::count_of<A>; ++k) detail::element(r, k) /= detail::element(q, k);
   return r;
 }
-/// A matrix from its rows, or from its columns.
+/// Builds a matrix from its rows, or from its columns.
 template <VecLike A, VecLike... B>
 requires(VecLike<B, detail::size_of<A>>&&...) auto matrix_from_rows(const A& first, const B&... more) {
   using S = ScalarFaceOf<A, B...>;

@@ -1,4 +1,4 @@
-// What the bodies of linalg.cpp and factor.cpp share: change of precision, and the scale of a matrix.
+// Tools for the bodies in linalg.cpp and factor.cpp: change of precision, and the scale of a matrix.
 #pragma once
 #include "float_format.h"
 #include "linalg.h"
@@ -20,12 +20,12 @@ VecOf<N, To> to_precision(const VecOf<N, From>& a) {
   return b;
 }
 
-/// A matrix times a power of two, so that its largest element lies from 1 to 4 (in magnitude; zero stays zero): squares
-/// and determinants then keep within the range of the type. Exact, and no part of a derivative.
+/// A matrix times a power of two, so that its largest element has a magnitude from 1 to 4 (zero stays zero): squares
+/// and determinants then stay within the range of the type. The scaling is exact and no part of a derivative.
 template <int N, class S>
 struct Scaled {
   MatOf<N, N, S> a;
-  S factor;   ///< what the elements were multiplied by
+  S factor;   ///< by which the elements were multiplied
   S inverse;  ///< 1 / factor
 };
 template <int N, class S>
@@ -34,7 +34,8 @@ Scaled<N, S> scaled(const MatOf<N, N, S>& a) {
   using Bits = typename F::Bits;
   S largest = abs(a(0, 0));
   for (int k = 1; k < N * N; ++k) largest = max(largest, S(abs(a(k / N, k % N))));
-  // The exponent alone is a power of two. Of its ends, where the reciprocal is no normal number, the neighbours serve.
+  // The exponent bits alone are a power of two. Its two ends have no normal reciprocal, and their neighbours replace
+  // them.
   constexpr Bits infinity = Bits(2 * F::bias + 1) << F::digits;
   constexpr Bits least = Bits(1) << F::digits, greatest = Bits(2 * F::bias - 1) << F::digits;
   const BitsOf<S> exponent = clamp(BitsOf<S>(to_bits(largest) & infinity), least, greatest);

@@ -1,5 +1,5 @@
-// Operators between traced numbers, vectors and matrices that do not go together: each is a short message of the
-// compiler instead of a list of all that exist.
+// Overloads for operators between traced numbers, vectors and matrices that do not match: the compiler then prints one
+// short message instead of a list of all overloads.
 #pragma once
 #include "../language/face.h"
 
@@ -7,14 +7,14 @@ namespace weft {
 
 namespace detail {
 
-/// What an assertion of a refusal tests: a concept there would be explained at length.
+/// The condition of a refusal's assertion: the compiler would explain a concept there at length.
 template <class...>
 inline constexpr bool taken = false;
 
 template <class A>
 concept Linear = ScalarLike<A> || VecLike<A> || MatLike<A>;
 
-/// A host number that adapts to B, or a traced scalar of B's element type.
+/// Whether A is a host number that adapts to B, or a traced scalar of B's element type.
 template <class A, class B>
 inline constexpr bool scales = is_literal<A> ? LiteralFor<HostOf<A>, ElementOf<B>>
                                              : (ScalarLike<A>&& std::is_same_v<HostOf<A>, ElementOf<B>>);
@@ -37,7 +37,7 @@ inline constexpr bool is_product = [] {
     return vec_size<HostOf<A>> == MatSize<HostOf<B>>::rows;
 }();
 
-/// A vector or matrix beside a number of its element type, where an operator takes no single number.
+/// Whether one operand is a vector or matrix and the other a number of its element type, where an operator takes none.
 template <class A, class B>
 inline constexpr bool is_number_beside_pack = ScalarLike<A> != ScalarLike<B> && (scales<A, B> || scales<B, A>);
 
@@ -74,8 +74,8 @@ WEFT_MISMATCH(|, is_quotient)
 WEFT_MISMATCH(^, is_quotient)
 #undef WEFT_MISMATCH
 
-// The assignments that compute, of operands that do not go together. The left one may be an element, which is no
-// variable: taken by const reference, as where it is assigned.
+// Compound assignments of operands that do not match. The left one may be an element, which is no variable: it is taken
+// by const reference, as in an assignment.
 #define WEFT_MISMATCHED_UPDATE(symbol, goes_together)                                                        \
   template <class A, class B>                                                                                \
   requires(any_traced<A> && detail::Linear<A> && detail::Linear<B> && !detail::goes_together<A, B>) const A& \
@@ -94,7 +94,7 @@ WEFT_MISMATCHED_UPDATE(^=, is_quotient)
 #undef WEFT_MISMATCHED_UPDATE
 #undef WEFT_MISMATCH_WORDS
 
-// A variable of the host's that is to take a traced value: what `auto sum = 0.f;` declares.
+// A host variable, as `auto sum = 0.f;` declares, cannot take a traced value.
 #define WEFT_HOST_UPDATE(symbol)                                                                                     \
   template <class A, class B>                                                                                        \
   requires(!any_traced<A> && any_traced<B> && detail::Linear<A> && detail::Linear<B>) A& operator symbol(A& a,       \
@@ -114,7 +114,7 @@ WEFT_HOST_UPDATE(|=)
 WEFT_HOST_UPDATE(^=)
 #undef WEFT_HOST_UPDATE
 
-// Of operands that go together, but are of a kind that the operator does not take.
+// Operands that match, but are of a kind that the operator does not take.
 #define WEFT_REFUSED(symbol, goes_together, condition, Result, words)                                                 \
   template <class A, class B>                                                                                         \
   requires(any_traced<A, B> && detail::Linear<A> && detail::Linear<B> && detail::goes_together<A, B> && !(condition)) \

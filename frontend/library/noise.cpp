@@ -12,13 +12,13 @@ using UIntOf = FaceLike<S, std::uint32_t>;
 template <class S>
 using IntOf = FaceLike<S, int>;
 
-/// The cell in which one coordinate lies.
+/// The cell of one coordinate.
 template <class S>
 struct Axis {
-  S from[2];            ///< the coordinate, seen from the cell's lower and upper end
+  S from[2];            ///< the coordinate relative to the cell's lower and upper end
   S blend;              ///< from 0 at the lower end to 1 at the upper one, with two derivatives that are 0 at both
-  S slope;              ///< its derivative
-  UIntOf<S> corner[2];  ///< the ends, as numbers of the lattice
+  S slope;              ///< the derivative of `blend`
+  UIntOf<S> corner[2];  ///< the two ends, as numbers of the lattice
 };
 
 template <class S>
@@ -42,7 +42,7 @@ Axis<S> axis(const S& x, const IntOf<S>* period) {
   return a;
 }
 
-/// A gradient from the hash of a corner: the upper bits choose the direction's shape, others the signs.
+/// Chooses a gradient by the hash of a corner: the upper bits choose its direction up to signs, others the signs.
 /// Line: anything in [-1, 1). Plane: 8 directions, 45 degrees apart, none along an axis or a diagonal. Space, and 4
 /// dimensions: one component is 0, the others are equal but for their signs (12 and 32 directions).
 template <int N, class S>
@@ -69,17 +69,17 @@ void gradient(const UIntOf<S>& hash, S* g) {
   }
 }
 
-/// Fields noise functions and their derivatives by the first D coordinates.
+/// The values of `Fields` noise functions and their derivatives by the first D coordinates.
 template <class S, int Fields, int D>
 struct Jets {
   S value[Fields];
   S slope[Fields][D > 0 ? D : 1];
 };
 
-/// Several functions share the hash of a corner: multiples of it by odd numbers differ in their upper bits.
+/// Several functions share the hash of a corner: its multiples by odd numbers differ in their upper bits.
 constexpr std::uint32_t kFieldFactor[] = {1u, 0x9e3779b1u, 0x85ebca77u};
 
-/// The interpolation over the coordinates from K on; `hash` stands for the corner in the coordinates before, `from` for
+/// Interpolates over the coordinates from K on; `hash` stands for the corner in the coordinates before, and `from` has
 /// the distances to it.
 template <int N, int Fields, int D, int K, class S>
 Jets<S, Fields, D> interpolate(const Axis<S>* axes, const UIntOf<S>& hash, S* from) {
@@ -111,7 +111,7 @@ Jets<S, Fields, D> interpolate(const Axis<S>* axes, const UIntOf<S>& hash, S* fr
   return out;
 }
 
-/// `hash` has been hashed from a seed: neighbouring seeds are as different as any.
+/// `hash` is the hash of a seed, so that neighbouring seeds are as different as any others.
 template <int N, int Fields, int D, class S>
 Jets<S, Fields, D> jets(const UIntOf<S>& hash, const S* at, const IntOf<S>* period) {
   Axis<S> axes[N];

@@ -7,7 +7,7 @@ namespace weft {
 
 namespace lib {
 
-/// A point of N coordinates over the scalar face S: S itself for one.
+/// A point of N coordinates over the scalar face S: S itself if N is 1.
 template <int N, class S>
 struct PointOf {
   using type = VecOf<N, S>;
@@ -17,10 +17,10 @@ struct PointOf<1, S> {
   using type = S;
 };
 
-/// \param period  N numbers of cells; null: without a period
+/// \param period  N numbers of cells; null: no period
 template <int N, class S>
 S noise(const FaceLike<S, std::uint32_t>& seed, const typename PointOf<N, S>::type& at, const FaceLike<S, int>* period);
-/// \param single  one octave, whatever `octaves` holds
+/// \param single  one octave, whatever `octaves` is
 template <int N, class S>
 VecOf<N == 2 ? 2 : 3, S> curlnoise(const FaceLike<S, std::uint32_t>& seed, const VecOf<N, S>& at, bool single,
                                    const FaceLike<S, int>& octaves, const S& lacunarity, const S& gain);
@@ -41,9 +41,9 @@ requires(point_size<P> > 0) struct PointElement<P> {
   using type = ElementOf<P>;
 };
 
-/// A call of a noise function at P, of Least to Most coordinates, with the integers A: the scalar face S in which it is
-/// computed. A host number as P counts as float beside traced operands. Mistakes are found by assertions instead of
-/// constraints, so that each is one short message.
+/// A call of a noise function at P, of Least to Most coordinates, with the integers A: S is the scalar face in which it
+/// is computed. A host number as P counts as float beside traced operands. Assertions find mistakes, not constraints,
+/// so that each is one short message.
 template <int Least, int Most, class P, class... A>
 struct NoiseCall {
   static constexpr int size = point_size<P>;
@@ -78,11 +78,11 @@ auto pnoise(Loc loc, const A& seed, const P& at, const Period&... period) ->
 }  // namespace detail
 
 /// Perlin's gradient noise: a smooth random function that is 0 at whole coordinates and varies over a distance of 1.
-/// The gradients there are unit vectors (of any length up to 1 on the line).
+/// Its gradients there are unit vectors (of any length up to 1 on the line).
 /// \param seed  tells functions apart: any integer, or the state of rand_init, which is not advanced
 /// \param at    Float or Vec2, Vec3, Vec4, of float or double; within +-2^31
-/// \return      between -sqrt(n) / 2 and sqrt(n) / 2 for n coordinates, mean 0; twice continuously differentiable.
-///              Products and sums alone, in one order: the same bits on every device.
+/// \return      between -sqrt(n) / 2 and sqrt(n) / 2 for n coordinates, mean 0; twice continuously differentiable. Only
+/// products and sums, in one order: the same bits on every device.
 /// Gradient: flows to `at`.
 /// Source: Perlin 2002, with the hash of pcg.h for his table of permutations; in the plane 8 directions, in space his
 /// 12, in 4 dimensions 32.
@@ -97,8 +97,8 @@ auto noise(const A& seed, const P& at, Loc loc = Loc::here()) -> typename detail
     return {};
 }
 
-/// The same with periods: pnoise(seed, at, px, ...), one for each coordinate, any integers; less than 1 counts as 1.
-/// Repeats exactly where at + period is exact. Its values are not those of noise(seed, at).
+/// Noise with periods: pnoise(seed, at, px, ...), one for each coordinate, any integers; less than 1 counts as 1. It
+/// repeats exactly if at + period is exact. Its values are not those of noise(seed, at).
 template <class A, class P, class X>
 auto pnoise(const A& seed, const P& at, const X& px, Loc loc = Loc::here()) {
   return detail::pnoise(loc, seed, at, px);
@@ -116,11 +116,11 @@ auto pnoise(const A& seed, const P& at, const X& px, const Y& py, const Z& pz, c
   return detail::pnoise(loc, seed, at, px, py, pz, pw);
 }
 
-/// A field without divergence, of which nothing gathers or thins: the curl of noise potentials.
-/// \param at         Vec2: the field of a plane; Vec3: of space; Vec4: of space, changing with the time at.w
+/// A field without divergence, in which nothing gathers or thins out: the curl of noise potentials.
+/// \param at         Vec2: a field in the plane; Vec3: in space; Vec4: in space, changing with the time at.w
 /// \param octaves    how many fields are added; any integer
-/// \param lacunarity how much finer each is than the one before
-/// \param gain       how much weaker
+/// \param lacunarity how much finer each field is than the one before
+/// \param gain       how much weaker each field is than the one before
 /// \return           a vector of 2 components for Vec2, else of 3
 /// Source: Bridson, Hourihan, Nordenstam 2007, with the derivatives of the noise in closed form.
 template <class A, class P, class O = int, class L = float, class G = float>

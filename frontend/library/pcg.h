@@ -1,4 +1,4 @@
-// The hash from which random numbers and noise are made.
+// The hash that random numbers and noise are made from.
 #pragma once
 #include <cstdint>
 

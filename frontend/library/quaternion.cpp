@@ -1,4 +1,4 @@
-// The bodies of the functions of quaternions, once for all scalar faces.
+// Bodies of the quaternion functions, once for all scalar faces.
 #include "quaternion.h"
 
 #include <limits>
@@ -15,7 +15,7 @@ QuatOf<S> quat_from_axis_angle(const VecOf<3, S>& axis, const S& angle) {
 
 template <class S>
 AxisAngle<S> quat_to_axis_angle(const QuatOf<S>& q) {
-  // q and -q are one rotation: the one with w >= 0 has the angle below pi.
+  // q and -q are one rotation: the one with w >= 0 has an angle below pi.
   const VecOf<3, S> v(q.x, q.y, q.z);
   const S turn = select(q.w < S(0), S(-1), S(1));
   return {VecOf<3, S>(normalize(v) * turn), S(S(2) * atan2(length(v), S(q.w * turn)))};
@@ -27,14 +27,14 @@ QuatOf<S> quat_from_matrix(const MatOf<3, 3, S>& m) {
   const S tx = S(one + x - y - z), ty = S(one - x + y - z), tz = S(one - x - y + z), tw = S(one + x + y + z);
   const S xy = S(m(0, 1) + m(1, 0)), yz = S(m(1, 2) + m(2, 1)), zx = S(m(2, 0) + m(0, 2));
   const S wx = S(m(2, 1) - m(1, 2)), wy = S(m(0, 2) - m(2, 0)), wz = S(m(1, 0) - m(0, 1));
-  // The largest part, 4 times its square, is at least 1: the root and the division are safe.
+  // The largest part is safe for the root and the division: 4 times its square is at least 1.
   const QuatOf<S> low = select(x > y, QuatOf<S>(tx, xy, zx, wx), QuatOf<S>(xy, ty, yz, wy));
   const QuatOf<S> high = select(x < S(-y), QuatOf<S>(zx, yz, tz, wz), QuatOf<S>(wx, wy, wz, tw));
   const S t_low = select(x > y, tx, ty), t_high = select(x < S(-y), tz, tw);
   const auto is_low = z < S(0);
   const QuatOf<S> q(select(is_low, low, high) * S(S(0.5) / sqrt(select(is_low, t_low, t_high))));
-  // The part that was divided by its own root is positive and among the largest, but another may be larger still, or
-  // come out so by rounding.
+  // The part that was divided by its own root is positive and among the largest, but another may be larger, truly or by
+  // rounding.
   S largest = q.x;
   for (int i = 1; i < 4; ++i) largest = select(abs(q[i]) > abs(largest), S(q[i]), largest);
   return QuatOf<S>(q * select(largest < S(0), S(-1), S(1)));
@@ -61,8 +61,8 @@ QuatOf<S> quat_rpy(const S& roll, const S& pitch, const S& yaw) {
 
 template <class S>
 QuatOf<S> quat_slerp(const QuatOf<S>& a, const QuatOf<S>& b, const S& t) {
-  // By way of the angle: the arc tangent keeps its digits where a and b are close. Equal ones have no axis, but the
-  // ratio by which the vector part shrinks is known, and with it the gradient.
+  // The angle comes from the arc tangent, which keeps its digits if a and b are close. Equal rotations have no axis,
+  // but the ratio by which the vector part shrinks is known, and with it the gradient.
   const QuatOf<S> between = quat_inverse(a) * b;
   const VecOf<3, S> v(between.x, between.y, between.z);
   const S turn = select(between.w < S(0), S(-1), S(1)), l = length(v);
@@ -81,13 +81,14 @@ QuatOf<S> quat_between(const VecOf<3, S>& a, const VecOf<3, S>& b) {
     constexpr HostOf<S> epsilon = std::numeric_limits<HostOf<S>>::epsilon();
     const VecOf<3, S> u = normalize(a), v = normalize(b);
     const S none = S(0);
-    // u x v and 1 + u v without cancellation, by what is left where the two nearly meet or nearly oppose each other:
-    // u x v = u x (v - u) = u x (v + u), and 1 + u v = (u + v)^2 / 2. Its error is that of u + v, times u + v.
+    // Computes u x v and 1 + u v without cancellation, from the small remainder if the two nearly meet or nearly oppose
+    // each other: u x v = u x (v - u) = u x (v + u), and 1 + u v = (u + v)^2 / 2. The error is that of u + v, times u +
+    // v.
     const VecOf<3, S> sum = u + v;
     const S w = S(length_sq(sum) * S(0.5));
     const auto apart = w < S(1);  // by more than a right angle
     const VecOf<3, S> turn = cross(u, select(apart, sum, VecOf<3, S>(v - u)));
-    // Opposite: half a turn about what is across u and the axis that u is farthest from.
+    // Opposite vectors get half a turn about an axis across u and the coordinate axis that u is farthest from.
     const VecOf<3, S> across =
         select(abs(u.x) < abs(u.z), VecOf<3, S>(none, S(-u.z), u.y), VecOf<3, S>(S(-u.y), u.x, none));
     const FaceLike<S, bool> opposite = apart & (length_sq(turn) < S(epsilon * epsilon));

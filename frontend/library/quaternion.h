@@ -29,12 +29,12 @@ template <class S>
 QuatOf<S> quat_between(const VecOf<3, S>& a, const VecOf<3, S>& b);
 }  // namespace lib
 
-/// The rotation that changes nothing: quat_identity(), quat_identity<double>(), quat_identity<Double>().
+/// The identity rotation: quat_identity(), quat_identity<double>(), quat_identity<Double>().
 template <class S = float>
 QuatOf<S> quat_identity(Loc loc = Loc::here()) {
   return lift<S>(quaternion<HostOf<S>>(0, 0, 0, 1), loc);
 }
-/// The conjugate: for unit quaternions the inverse rotation.
+/// The conjugate, which is the inverse rotation of a unit quaternion.
 template <QuatLike Q>
 auto quat_inverse(const Q& q, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<Q>;
@@ -42,7 +42,7 @@ auto quat_inverse(const Q& q, Loc loc = Loc::here()) {
   const auto& a = lift<S>(q, loc);
   return QuatOf<S>(S(-a.x), S(-a.y), S(-a.z), a.w);
 }
-/// v turned by the unit quaternion q, and by its inverse.
+/// v rotated by the unit quaternion q, and by its inverse.
 template <class Q, class V>
 requires(QuatLike<Q>&& VecLike<V, 3>) auto quat_rotate(const Q& q, const V& v, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<Q, V>;
@@ -64,16 +64,16 @@ requires(VecLike<V, 3>&& ScalarLike<A>) auto quat_from_axis_angle(const V& axis,
   return lib::quat_from_axis_angle<S>(lift<S>(axis, loc), lift<S>(angle, loc));
 }
 /// Axis (unit) and angle in [0, pi] of a unit quaternion: `auto [axis, angle] = quat_to_axis_angle(q)`. The identity
-/// has the axis zero.
+/// has a zero axis.
 template <QuatLike Q>
 auto quat_to_axis_angle(const Q& q, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<Q>;
   detail::CallSite<S> site(loc);
   return lib::quat_to_axis_angle<S>(lift<S>(q, loc));
 }
-/// The unit quaternion of a rotation matrix (orthogonal, determinant 1); of the two, the one whose largest part is
-/// positive: of several as large, the first. Source: Day, Converting a Rotation Matrix to a Quaternion (Insomniac
-/// Games).
+/// The unit quaternion of a rotation matrix (orthogonal, determinant 1); of the two, the one whose largest part (the
+/// first of equal ones) is positive.
+/// Source: Day, Converting a Rotation Matrix to a Quaternion (Insomniac Games).
 template <class M>
 requires MatLike<M, 3, 3>
 auto quat_from_matrix(const M& m, Loc loc = Loc::here()) {
@@ -81,29 +81,29 @@ auto quat_from_matrix(const M& m, Loc loc = Loc::here()) {
   detail::CallSite<S> site(loc);
   return lib::quat_from_matrix<S>(lift<S>(m, loc));
 }
-/// The matrix whose product with v is quat_rotate(q, v).
+/// The rotation matrix of q: its product with v is quat_rotate(q, v).
 template <QuatLike Q>
 auto quat_to_matrix(const Q& q, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<Q>;
   detail::CallSite<S> site(loc);
   return lib::quat_to_matrix<S>(lift<S>(q, loc));
 }
-/// Turned by roll about x, then by pitch about y, then by yaw about z (radians; fixed axes).
+/// The rotation by roll about x, then by pitch about y, then by yaw about z (radians; fixed axes).
 template <ScalarLike R, ScalarLike P, ScalarLike Y>
 auto quat_rpy(const R& roll, const P& pitch, const Y& yaw, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<R, P, Y>;
   detail::CallSite<S> site(loc);
   return lib::quat_rpy<S>(lift<S>(roll, loc), lift<S>(pitch, loc), lift<S>(yaw, loc));
 }
-/// From a (t = 0) to b (t = 1) at constant speed, the shorter way.
+/// Interpolates from a (t = 0) to b (t = 1) at constant speed, the shorter way.
 template <QuatLike A, QuatLike B, ScalarLike T>
 auto quat_slerp(const A& a, const B& b, const T& t, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B, T>;
   detail::CallSite<S> site(loc);
   return lib::quat_slerp<S>(lift<S>(a, loc), lift<S>(b, loc), lift<S>(t, loc));
 }
-/// The shortest rotation that turns the direction of a into that of b; about any axis across a when they are opposite.
-/// It takes one to the other within 4 ulp of 1 (docs/semantics.md), however near to opposite they are.
+/// The shortest rotation that turns the direction of a into that of b; about any axis across a if they are opposite. It
+/// takes one to the other within 4 ulp of 1 (docs/semantics.md), however close to opposite they are.
 template <class A, class B>
 requires(VecLike<A, 3>&& VecLike<B, 3>) auto quat_between(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B>;

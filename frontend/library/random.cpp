@@ -14,8 +14,8 @@ namespace {
 template <class R>
 using FloatOf = FaceLike<R, float>;
 
-/// Stands first in each public function. For a traced state it gives what is recorded the caller's line. A host state
-/// is advanced by the trace, not by the threads: inside a loop or branch of a kernel that is never what is meant.
+/// Declared first in each public function. For a traced state it gives recorded operations the caller's line. A host
+/// state is advanced by the trace, not by the threads, which is never meant inside a loop or branch of a kernel.
 template <class R>
 class DrawSite : detail::CallSite<R> {
  public:
@@ -32,7 +32,7 @@ class DrawSite : detail::CallSite<R> {
   }
 };
 
-/// As in kernels: x % 0 is 0.
+/// x % 0 is 0, as in kernels.
 std::uint32_t modulo(std::uint32_t x, std::uint32_t n) { return n ? x % n : 0; }
 Var<std::uint32_t> modulo(const Var<std::uint32_t>& x, const Var<std::uint32_t>& n) { return x % n; }
 
@@ -42,7 +42,7 @@ R draw(R& state) {
   return state;
 }
 
-/// In [0, 1): the upper 24 bits, which float32 holds exactly.
+/// Draws from [0, 1): the upper 24 bits, which float32 holds exactly.
 template <class R>
 FloatOf<R> uniform(R& state) {
   return cast<float>(draw(state) >> 8u) * 0x1p-24f;
@@ -53,22 +53,22 @@ struct Turn {
   FloatOf<R> cos, sin;
 };
 
-/// Cosine and sine of a uniform angle in [0, 2 pi). Computed half a turn back, in [-pi, pi), where devices promise to
-/// be accurate.
+/// Cosine and sine of a uniform angle in [0, 2 pi), computed half a turn back, in [-pi, pi), where devices promise
+/// accuracy.
 template <class R>
 Turn<R> turn(R& state) {
   const FloatOf<R> angle = uniform(state) * (2 * std::numbers::pi_v<float>)-std::numbers::pi_v<float>;
   return {-cos(angle), -sin(angle)};
 }
 
-/// On the unit sphere at height z, at distance s from the axis.
+/// A point of the unit sphere at height z and distance s from the axis.
 template <class R>
 FaceLike<R, vec3> on_sphere(R& state, const FloatOf<R>& z, const FloatOf<R>& s) {
   const Turn<R> t = turn(state);
   return FaceLike<R, vec3>(t.cos * s, t.sin * s, z);
 }
 
-// z is uniform (Archimedes): with u = (1 - z) / 2, s = sqrt(1 - z^2) is 2 sqrt(u (1 - u)), which cancels nothing.
+// z is uniform (Archimedes): with u = (1 - z) / 2, s = sqrt(1 - z^2) is 2 sqrt(u (1 - u)), which avoids cancellation.
 template <class R>
 FaceLike<R, vec3> sphere_surface(R& state) {
   const FloatOf<R> u = uniform(state);
@@ -88,11 +88,11 @@ FloatOf<R> ball_radius(R& state) {
 
 // ---- Poisson
 
-/// Both methods end with probability 1, but a cycle of the generator may be short: what takes this many tries (with a
-/// probability below 1e-30) ends there.
+/// Most tries of either method. Both end with probability 1, but a cycle of the generator may be short; so many tries
+/// have a probability below 1e-30.
 constexpr int kMostSteps = 128;
 
-/// The number of factors before the product of uniform numbers falls to exp(-mean).
+/// Counts the factors before the product of uniform numbers falls to exp(-mean).
 template <class R>
 R poisson_by_product(R& state, const FloatOf<R>& mean) {
   const FloatOf<R> limit = select(mean > 0, exp(-mean), FloatOf<R>(1));
@@ -106,7 +106,7 @@ R poisson_by_product(R& state, const FloatOf<R>& mean) {
   return cast<std::uint32_t>(events);
 }
 
-/// k log(k / mean) + mean - k for k > 0. Near the mean, where its terms cancel, by the series in v = (k - m) / (k + m).
+/// k log(k / mean) + mean - k for k > 0; near the mean, where its terms cancel, the series in v = (k - m) / (k + m).
 template <class R>
 FloatOf<R> deviance(const FloatOf<R>& k, const FloatOf<R>& mean) {
   const FloatOf<R> difference = k - mean, v = difference / (k + mean), v2 = v * v;
@@ -114,7 +114,7 @@ FloatOf<R> deviance(const FloatOf<R>& k, const FloatOf<R>& mean) {
   return select(abs(v) < 0.1f, difference * v + 2 * k * v * series, k * log(k / mean) - difference);
 }
 
-/// log of the probability of k events, for k >= 0 and mean >= 10. Stirling's series, to 3e-4 at k = 1 and 2e-6 above.
+/// Logarithm of the probability of k events, k >= 0, mean >= 10: Stirling's series, to 3e-4 at k = 1 and 2e-6 above.
 template <class R>
 FloatOf<R> poisson_log_probability(const FloatOf<R>& k, const FloatOf<R>& mean) {
   const FloatOf<R> n = max(k, FloatOf<R>(1)), r = 1 / n, r2 = r * r;
@@ -178,10 +178,10 @@ template <RandomState S>
 Drawn<S, float> randf_between(S& state, const Drawn<S, float>& lo, const Drawn<S, float>& hi, Loc loc) {
   DrawSite<S> site(loc);
   const FloatOf<S> u = uniform(state), extent = hi - lo;
-  // Ends may be further apart than the largest number. Then they have different signs, and no sum of parts of them is
-  // beyond either.
+  // The ends may be further apart than the largest number. They then have different signs, and no sum of parts of them
+  // exceeds either.
   const FloatOf<S> x = select(isfinite(extent), extent * u + lo, hi * u + lo * (1 - u));
-  return select(x == hi, lo, x);  // rounded up to the end: one draw in 2^24
+  return select(x == hi, lo, x);  // rounding up reaches the end in one draw of 2^24
 }
 
 Var<int> cdf_index(Var<std::uint32_t>& state, const ArrLayout& cdf, Loc loc) {
@@ -222,7 +222,7 @@ Drawn<StateOf<R>, float> randn(R&& state, Loc loc) {
   DrawSite<StateOf<R>> site(loc);
   const FloatOf<R> u = uniform(state) + 0x1p-24f;  // in (0, 1]
   const FloatOf<R> c = turn(state).cos;
-  return sqrt(max(-2 * log(u), FloatOf<R>(0))) * c;  // a device's log(1) may be a little above 0
+  return sqrt(max(-2 * log(u), FloatOf<R>(0))) * c;  // a device's log(1) may be slightly above 0
 }
 
 template <class R>
@@ -299,7 +299,7 @@ StateOf<R> poisson(R&& state, detail::Beside<R, float> mean, Loc loc) {
   return events;
 }
 
-// For states that are variables, and for those that are used once: randf(rand_init(1, i)).
+// Instances for states that are variables, and for those used once: randf(rand_init(1, i)).
 #define WEFT_INSTANTIATE(S)                                                                                \
   template S detail::seeded(const S&);                                                                     \
   template S detail::seeded(const S&, const S&);                                                           \

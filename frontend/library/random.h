@@ -9,23 +9,22 @@ namespace weft {
 
 /// The state of a stream of random numbers: a UInt variable in a kernel, a std::uint32_t on the host.
 ///
-/// A draw replaces the state by its hash (pcg.h), which is also the number drawn; what is made of it, of whichever
-/// type, uses one state per number. Seeds and draws of integers are the same on all devices and on the host, those of
-/// `randf` bit by bit as well; what goes through functions (log, cos, ...) agrees within their limits
-/// (docs/semantics.md).
+/// A draw replaces the state by its hash (pcg.h), which is also the number drawn; other distributions use one state per
+/// number. Seeds and draws of integers are the same on all devices and on the host, and those of `randf` are bit by
+/// bit; results of functions (log, cos, ...) agree within the limits of these (docs/semantics.md).
 ///
 /// The hash is a permutation of the 2^32 states with 31 cycles, and a stream repeats after the length of its own. One
 /// seed in 850 is on a cycle shorter than 19 million, one in 4000 on one shorter than a million, one in 90,000 on one
 /// shorter than 20,000. Streams of many draws are better seeded anew for each step: rand_init(step, i).
-/// Gradient: none flows to the state; through lo, hi and the like it does.
+/// Gradient: none to the state; lo, hi and the like receive theirs.
 template <class R>
 concept RandomState = std::is_same_v<R, std::uint32_t> || std::is_same_v<R, Var<std::uint32_t>>;
 
 namespace detail {
 
-// Mistakes are found by assertions instead of constraints, so that each is one short message.
+// Assertions find mistakes, not constraints, so that each is one short message.
 
-/// What a state given as R&& is: its face, or a message.
+/// The face of a state that is given as R&&, or a message.
 template <class R>
 struct State {
   using V = std::remove_reference_t<R>;
@@ -40,7 +39,7 @@ using StateOf = typename State<R>::type;
 template <class R, class T>
 using Drawn = Face<any_traced<R>, T>;
 
-/// An operand beside the state R, in a kernel any that goes with T, on the host a number.
+/// An operand beside the state R: in a kernel any that converts to T, on the host a number.
 template <class R, class T>
 using Beside = std::conditional_t<any_traced<R>, In<T>, T>;
 template <class R, class T, class... A>
@@ -60,7 +59,7 @@ auto operand(const A& a, [[maybe_unused]] Loc loc) {
     return static_cast<T>(a);
 }
 
-/// Numbers between bounds; S is the state, std::uint32_t or UInt.
+/// Draw numbers between bounds; S is the state, std::uint32_t or UInt.
 template <RandomState S>
 Drawn<S, int> randi_between(S& state, const Drawn<S, int>& lo, const Drawn<S, int>& hi, Loc loc);
 template <RandomState S>
@@ -108,10 +107,10 @@ struct Seeds {
 
 }  // namespace detail
 
-/// A state from a seed, or from a seed and an offset that tells streams apart, usually the thread:
-/// `UInt rng = rand_init(42, tid());`. Integers of any type and face; of 64 bits the lower 32 count.
-/// From host values alone it is a host value: name it UInt in a kernel, where a std::uint32_t would be drawn from once,
-/// by the trace (inside traced control flow that is refused).
+/// A state from a seed, or from a seed and an offset that tells streams apart, usually the thread: `UInt rng =
+/// rand_init(42, tid());`. Takes integers of any type and face; the lower 32 bits of 64 count. From host values alone
+/// it is a host value: declare it as UInt in a kernel, because the trace would draw from a std::uint32_t only once
+/// (inside traced control flow that is refused).
 /// Source: pcg(seed) and pcg(seed + pcg(offset)), as in Warp.
 template <class A>
 typename detail::Seeds<A>::type rand_init(const A& seed, Loc loc = Loc::here()) {
@@ -130,8 +129,8 @@ template <class R>
 detail::Drawn<detail::StateOf<R>, int> randi(R&& state, Loc loc = Loc::here());
 template <class R>
 detail::StateOf<R> randu(R&& state, Loc loc = Loc::here());
-/// An integer in [lo, hi); lo when hi == lo. (hi < lo: the range goes over the end of the type and round to hi.)
-/// The remainder of a 32-bit number by hi - lo: no integer is more likely than another by more than (hi - lo) / 2^32.
+/// An integer in [lo, hi); lo if hi == lo. (If hi < lo, the range wraps around the end of the type to hi.) It is the
+/// remainder of a 32-bit number by hi - lo: no integer is more likely than another by more than (hi - lo) / 2^32.
 template <class R, class L, class H>
 typename detail::Operands<R, int, L, H>::type randi(R&& state, const L& lo, const H& hi, Loc loc = Loc::here()) {
   if constexpr (detail::Operands<R, int, L, H>::ok)
@@ -160,15 +159,15 @@ typename detail::Operands<R, float, L, H>::type randf(R&& state, const L& lo, co
   else
     return {};
 }
-/// Normally distributed, mean 0 and variance 1; magnitude at most 5.8. Two draws.
+/// A normally distributed number, mean 0 and variance 1; magnitude at most 5.8. Two draws.
 /// Source: Box, Muller 1958.
 template <class R>
 detail::Drawn<detail::StateOf<R>, float> randn(R&& state, Loc loc = Loc::here());
 
 /// An index of a discrete distribution.
-/// \param cdf  ascending: cdf[i] is the probability of an index <= i. The last index also gets what is missing to 1.
-/// \return     the first index with cdf[i] above a uniform number; -1 where there is none at all: of an empty slice or
-///             row, on the host of an empty container (an empty array is refused by launches, as of all kernels)
+/// \param cdf  ascending: cdf[i] is the probability of an index <= i. The last index also gets the remainder up to 1.
+/// \return     the first index with cdf[i] above a uniform number; -1 for an empty slice or row, or on the host an
+/// empty container (launches refuse empty arrays, for all kernels)
 /// Cost: a binary search.
 template <class R, class C>
 typename detail::CdfOperand<R, C>::type sample_cdf(R&& state, const C& cdf, Loc loc = Loc::here()) {
@@ -211,9 +210,9 @@ detail::Drawn<detail::StateOf<R>, vec3> sample_unit_cube(R&& state, Loc loc = Lo
 template <class R>
 detail::Drawn<detail::StateOf<R>, vec4> sample_unit_hypercube(R&& state, Loc loc = Loc::here());
 
-/// How many events happen when `mean` are expected (the Poisson distribution).
-/// \param mean  taken as 0 when negative or NaN, and as 2^31 above that. Above 2^24 only integers that float32 holds
-///              are drawn.
+/// The number of events if `mean` are expected (the Poisson distribution).
+/// \param mean  counts as 0 if negative or NaN, and as 2^31 above that. Above 2^24 only integers that float32 holds are
+/// drawn.
 /// Cost: about mean + 1 draws below a mean of 10, two or three from there on.
 /// Source: below 10 products of uniform numbers (Knuth); else transformed rejection with squeeze, PTRS (Hormann 1993),
 /// with the probabilities in the form of Loader 2000, which does not lose its digits in float32.

@@ -1,4 +1,4 @@
-// Searching sorted arrays, in kernels and on the host.
+// Binary search in sorted arrays, in kernels and on the host.
 #pragma once
 #include "../language/arr.h"
 
@@ -6,7 +6,7 @@ namespace weft {
 
 namespace detail {
 
-/// In [lo, hi): the first index whose element is not below the value, or with `above` is above it; else hi.
+/// The first index in [lo, hi) whose element is not below the value, or with `above` is above it; hi if there is none.
 tracing::Id search(const ArrLayout& arr, ir::Type type, tracing::Id lo, tracing::Id hi, tracing::Id value, bool above,
                    Loc loc);
 
@@ -28,7 +28,7 @@ inline constexpr bool is_number_sequence = requires(const T& c) {
   requires NumericScalar<std::remove_cvref_t<decltype(*c.data())>>;
 };
 
-/// A search as its arguments decide it: the operands are checked here, so that a mistake is one short message.
+/// The types of a search, from its arguments. The operands are checked here, so that a mistake is one short message.
 template <class A>
 struct Search {
   static constexpr bool ok = is_number_sequence<A>;
@@ -67,7 +67,7 @@ struct Search<Var<Array<E, 1>>> {
   static Var<int> size(const Var<Array<E, 1>>& sorted, Loc loc) { return sorted.shape(0, loc); }
 };
 
-/// Iterators are the standard library's, should its functions be visible too.
+/// Leaves iterators to the standard library, whose functions may be visible too.
 template <class A>
 concept NoIterator = !requires(const A& a) {
   *a;
@@ -75,11 +75,10 @@ concept NoIterator = !requires(const A& a) {
 
 }  // namespace detail
 
-/// The first index in [lo, hi) whose element is not less than `value`; hi where there is none, lo where lo >= hi.
-/// Without lo and hi, of the whole array: the number of elements that are less than `value`.
-/// \param sorted  ascending in [lo, hi); lo and hi lie in [0, size]. A row `a[i]` of a two-dimensional array will do.
-/// On
-///                the host: any contiguous container of numbers.
+/// The first index in [lo, hi) whose element is not less than `value`; hi if there is none, lo if lo >= hi. Without lo
+/// and hi it searches the whole array: the number of elements that are less than `value`.
+/// \param sorted  ascending in [lo, hi); lo and hi lie in [0, size]. May be a row `a[i]` of a two-dimensional array, or
+/// on the host any contiguous container of numbers.
 /// Gradient: none. Cost: log2(hi - lo) + 1 reads.
 template <detail::NoIterator A, class L, class H, class V>
 typename detail::Search<A>::index lower_bound(const A& sorted, const L& lo, const H& hi, const V& value,
@@ -98,7 +97,7 @@ typename detail::Search<A>::index lower_bound(const A& sorted, const V& value, L
     return {};
 }
 
-/// The first index in [lo, hi) whose element is greater than `value`; else as lower_bound.
+/// The first index in [lo, hi) whose element is greater than `value`, with the rules of lower_bound.
 template <detail::NoIterator A, class L, class H, class V>
 typename detail::Search<A>::index upper_bound(const A& sorted, const L& lo, const H& hi, const V& value,
                                               Loc loc = Loc::here()) {

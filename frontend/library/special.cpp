@@ -10,9 +10,9 @@ namespace weft::lib {
 
 namespace {
 
-/// What the reductions need to know of a type, and the coefficients that its accuracy calls for. Polynomials begin with
-/// the constant term; those without a source are interpolations at Chebyshev nodes, of a relative error below half an
-/// ulp of what they are used in.
+/// The parameters of a type that the reductions need, and the coefficients for its accuracy. Polynomials begin with the
+/// constant term; those without a source are interpolations at Chebyshev nodes, with a relative error below half an ulp
+/// of the result that they contribute to.
 template <class T>
 struct Format;
 
@@ -20,11 +20,11 @@ template <>
 struct Format<float> : FloatFormat<float> {
   static constexpr float largest = 0x1.fffffep+127f, least_normal = 0x1p-126f;
   static constexpr int subnormal_shift = 24;
-  /// Keeps so many digits that a square is exact.
+  /// Keeps few enough digits that a square is exact.
   static constexpr Bits upper_half = ~Bits(0xfff);
   static constexpr std::uint32_t sqrt_half = 0x3f3504f3;
 
-  // ln 2 and log10 2 in two parts; whole numbers up to 2^8 times the first are exact.
+  // ln 2 and log10 2 in two parts; products of the first with whole numbers up to 2^8 are exact.
   static constexpr float ln2[] = {0.693359375f, -2.12194440e-4f};
   static constexpr float log10_2[] = {3.00781250e-1f, 2.48745663e-4f};
   // log10 e in two parts; the first has half the digits.
@@ -45,7 +45,7 @@ struct Format<float> : FloatFormat<float> {
                                    1.99447459e-3f,  -7.98339142e-4f, -2.77326922e-4f};
   static constexpr int halley_steps = 1;
 
-  // The normal distribution's inverse: Wichura 1988, algorithm AS 241, PPND7. Regions: centre, tail, far tail.
+  // The inverse of the normal distribution: Wichura 1988, algorithm AS 241, PPND7. Regions: centre, tail, far tail.
   static constexpr float normal_over[3][4] = {{3.3871327179f, 50.434271938f, 159.29113202f, 59.109374720f},
                                               {1.4234372777f, 2.7568153900f, 1.3067284816f, 0.17023821103f},
                                               {6.6579051150f, 3.0812263860f, 0.42868294337f, 0.017337203997f}};
@@ -112,7 +112,7 @@ constexpr HostOf<S> kInfinity = std::numeric_limits<HostOf<S>>::infinity();
 template <class S>
 constexpr HostOf<S> kNaN = std::numeric_limits<HostOf<S>>::quiet_NaN();
 
-/// p[0] + p[1] x + ... by Horner's rule.
+/// Evaluates p[0] + p[1] x + ... by Horner's rule.
 template <class S, std::size_t N>
 S polynomial(const S& x, const HostOf<S> (&p)[N]) {
   S sum = S(p[N - 1]);
@@ -120,13 +120,13 @@ S polynomial(const S& x, const HostOf<S> (&p)[N]) {
   return sum;
 }
 
-/// 2^n for normal results.
+/// 2^n, which must be a normal number.
 template <class S>
 S power_of_two(const BitsOf<S>& n) {
   using F = FormatOf<S>;
   return from_bits<S>(BitsOf<S>((n + F::bias) << F::digits));
 }
-/// x 2^n. In two steps: 2^n alone may not be a normal number.
+/// x 2^n in two steps, because 2^n alone may not be a normal number.
 template <class S>
 S scale(const S& x, const BitsOf<S>& n) {
   const BitsOf<S> part = n >> 1;
@@ -139,11 +139,12 @@ struct Exponential {
   BitsOf<S> n;
   S m;
 };
-/// Of hi + lo, where lo is small. Cody and Waite 1980: hi = n ln 2 + r.
+/// The exponential of hi + lo, for small lo. Source: Cody and Waite 1980: hi = n ln 2 + r.
 template <class S>
 Exponential<S> exponential(const S& hi, const S& lo) {
   using F = FormatOf<S>;
-  // Above 1.5 * 2^digits floats are the whole numbers, and their low bits count: rounds to nearest, and gives n twice.
+  // From 1.5 * 2^digits on, floats are whole numbers with the value in their low bits: the sum rounds to nearest and
+  // gives n both ways.
   constexpr auto shift = HostOf<S>(3ll << (F::digits - 1));
   const S shifted = hi * F::log2_e + shift;
   const S n = shifted - shift;
@@ -169,7 +170,7 @@ Parts<S> split(const S& x) {
   return {bitcast<Bits>(FaceLike<S, Unsigned>(bits >> F::digits)) - F::bias,
           from_bits<S>(FaceLike<S, Unsigned>((bits & fraction) + F::sqrt_half))};
 }
-/// Of any positive number.
+/// Splits any positive number.
 template <class S>
 Parts<S> split_any(const S& x) {
   using F = FormatOf<S>;
@@ -180,8 +181,8 @@ Parts<S> split_any(const S& x) {
   return p;
 }
 
-/// What log(1 + f) lacks to f, for f from sqrt(1/2) - 1 to sqrt(2) - 1. Source: fdlibm's arrangement, which adds the
-/// small terms first.
+/// log(1 + f) - f, for f from sqrt(1/2) - 1 to sqrt(2) - 1. Source: the arrangement of fdlibm, which adds the small
+/// terms first.
 template <class S>
 S log1p_rest(const S& f) {
   const S s = f / (f + HostOf<S>(2)), s2 = s * s, h = f * f * HostOf<S>(0.5);
@@ -193,7 +194,7 @@ S logarithm(const S& n, const S& f) {
   using F = FormatOf<S>;
   return n * F::ln2[0] + (f + (log1p_rest(f) + n * F::ln2[1]));
 }
-/// The results of logarithms outside of (0, infinity): NaN below, -infinity at 0, else the argument itself.
+/// Replaces the results of logarithms outside of (0, infinity): NaN below, -infinity at 0, else the argument itself.
 template <class S>
 S logarithm_or_limit(const S& x, const S& result) {
   using T = HostOf<S>;
@@ -207,7 +208,7 @@ S erfc_positive(const S& any) {
   using F = FormatOf<S>;
   using T = HostOf<S>;
   const S a = select(any > F::erfc_end, S(F::erfc_end), any);
-  // exp(-a^2): the square of the upper half of a's digits is exact, the rest is small.
+  // Splits exp(-a^2): the square of the upper half of a's digits is exact, and the rest is small.
   const S h = from_bits<S>(to_bits(a) & F::upper_half);
   const Exponential<S> e = exponential<S>(-(h * h), (h - a) * (h + a));
   const S t = (a - F::erfc_centre) / (a + F::erfc_centre);
@@ -235,7 +236,7 @@ S erfc_wide(const S& x) {
   return select(a < T(0.5), S(T(1) - erf_small<S>(x)), select(x < T(0), S(T(2) - tail), tail));
 }
 
-/// factor times the polynomial of the region in which the argument lies: three sets of coefficients, one evaluation.
+/// `factor` times the polynomial of the argument's region: three sets of coefficients, one evaluation.
 template <class S, class B, std::size_t N>
 S choose_and_evaluate(const S& x, const B& central, const B& far, const HostOf<S> (&p)[3][N], double factor) {
   auto coefficient = [&](std::size_t k) {
@@ -247,7 +248,7 @@ S choose_and_evaluate(const S& x, const B& central, const B& far, const HostOf<S
   return sum;
 }
 
-/// The x of erf(x) = 2 d, where q = 1 - 2 |d|: the tail's own digits, which d may have lost.
+/// The solution x of erf(x) = 2 d, where q = 1 - 2 |d| has the tail's own digits, which d may have lost.
 template <class S>
 S erf_inverse(const S& d, const S& q) {
   using F = FormatOf<S>;
@@ -281,7 +282,7 @@ S expm1_wide(const S& any) {
   using T = HostOf<S>;
   const S x = select(any > F::exp_end, S(F::exp_end), select(any < F::expm1_begin, S(F::expm1_begin), any));
   const Exponential<S> e = exponential<S>(x, S(T(0)));
-  // 2^(n-1), which is a number where 2^n no longer is.
+  // 2^(n-1) is a number even if 2^n no longer is.
   const S p = power_of_two<S>(e.n - 1);
   const S r = p * e.m + (p - T(0.5));
   return select(any == T(0), any, S(r + r));  // keeps the sign of zero
@@ -293,7 +294,7 @@ S log1p_wide(const S& x) {
   using T = HostOf<S>;
   const S u = x + T(1);
   const Parts<S> p = split<S>(u);
-  // 1 + x = 2^n (1 + f): from x itself, whose digits u has lost, where n is small.
+  // 1 + x = 2^n (1 + f): for small n, f comes from x itself, of which u has lost digits.
   const S c = power_of_two<S>(-p.n);
   const S f = select(p.n > F::digits + 1, S(p.m - T(1)), S(x * c + (c - T(1))));
   const S r = logarithm<S>(S(p.n), f);
@@ -306,7 +307,7 @@ S log10_wide(const S& x) {
   using T = HostOf<S>;
   const Parts<S> p = split_any<S>(x);
   const S n = S(p.n), f = p.m - T(1);
-  // log(m) as a sum of a part with half the digits, whose product with the first part of log10 e is exact, and the
+  // Splits log(m) into a part with half the digits, whose product with the first part of log10 e is exact, and the
   // rest.
   const S rest = log1p_rest(f);
   const S hi = from_bits<S>(to_bits(S(f + rest)) & F::upper_half), lo = (f - hi) + rest;
@@ -321,10 +322,10 @@ S cbrt_wide(const S& x) {
   using Bits = typename F::Bits;
   const S a = abs(x);
   const auto subnormal = a < F::least_normal;
-  // Multiples of three, so that the root's scale is a power of two.
+  // The shift is a multiple of three, so that the root's scale is a power of two.
   constexpr int third = F::subnormal_shift / 3;
   const S b = select(subnormal, S(a * T(std::int64_t(1) << (3 * third))), a);
-  // A third of the bits, the exponent among them, is the root up to a twentieth.
+  // A third of the bits, including the exponent, is the root to within a twentieth.
   const BitsOf<S> bits = to_bits(b);
   BitsOf<S> q = (bits >> 2) + (bits >> 4);
   q = q + (q >> 4);
@@ -340,7 +341,7 @@ S cbrt_wide(const S& x) {
   return select(a > T(0) && a <= F::largest, select(x < T(0), S(-t), t), x);
 }
 
-// ---- Slopes, of x and the value y: code that takes floats apart by their bits has none of its own.
+// ---- Slopes at x with value y: code that takes floats apart by their bits has no derivative of its own.
 
 template <class S>
 S erf_slope(const S& x, const S&) {

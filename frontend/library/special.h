@@ -5,7 +5,7 @@
 namespace weft {
 
 namespace detail {
-/// A traced number, or a real one of the host. (Whole ones of the host are the business of <cmath>.)
+/// A traced number, or a real one of the host. (Whole numbers of the host are left to <cmath>.)
 template <class A>
 concept RealOrTraced = ScalarLike<A> &&(any_traced<A> || RealScalar<HostOf<A>>);
 }  // namespace detail
@@ -30,9 +30,9 @@ template <class S>
 S cbrt(const S& x);
 }  // namespace lib
 
-// All are free of branches and the same arithmetic on every device and on the host; float16 is computed in float32 and
-// rounded once. Accuracy and limits: docs/semantics.md. Gradient: that of the function; 0 where that or the argument is
-// not finite (cbrt at 0, erfinv at 1).
+// These functions have no branches and are the same arithmetic on every device and on the host; float16 is computed in
+// float32 and rounded once. Accuracy and limits: docs/semantics.md. Gradient: that of the function; 0 if that or the
+// argument is not finite (cbrt at 0, erfinv at 1).
 #define WEFT_SPECIAL_FUNCTION(name)                                                                      \
   template <detail::RealOrTraced A>                                                                      \
   auto name(const A& x, Loc loc = Loc::here()) {                                                         \
@@ -47,10 +47,10 @@ S cbrt(const S& x);
 WEFT_SPECIAL_FUNCTION(erf)
 /// 1 - erf(x), without the loss of digits for large x.
 WEFT_SPECIAL_FUNCTION(erfc)
-/// The x of erf(x) = y. Infinite at 1 and -1, NaN beyond.
+/// The solution x of erf(x) = y. Infinite at 1 and -1, NaN beyond.
 /// Source: Wichura 1988, algorithm AS 241.
 WEFT_SPECIAL_FUNCTION(erfinv)
-/// The x of erfc(x) = y, for y from 0 (infinity) to 2 (-infinity); NaN outside.
+/// The solution x of erfc(x) = y, for y from 0 (infinity) to 2 (-infinity); NaN outside.
 /// Source: Wichura 1988, algorithm AS 241.
 WEFT_SPECIAL_FUNCTION(erfcinv)
 /// exp(x) - 1, without the loss of digits near 0.
@@ -59,7 +59,7 @@ WEFT_SPECIAL_FUNCTION(expm1)
 WEFT_SPECIAL_FUNCTION(log1p)
 /// Logarithm to base 10. -infinity at 0, NaN below.
 WEFT_SPECIAL_FUNCTION(log10)
-/// Cube root; of the sign of x.
+/// Cube root, with the sign of x.
 WEFT_SPECIAL_FUNCTION(cbrt)
 #undef WEFT_SPECIAL_FUNCTION
 

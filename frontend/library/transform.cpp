@@ -1,4 +1,4 @@
-// The bodies of the functions of transforms, once for all scalar faces.
+// Bodies of the transform functions, once for all scalar faces.
 #include "transform.h"
 
 namespace weft::lib {

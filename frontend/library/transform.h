@@ -24,7 +24,7 @@ template <class S>
 MatOf<6, 6, S> spatial_adjoint(const MatOf<3, 3, S>& r, const MatOf<3, 3, S>& s);
 }  // namespace lib
 
-/// The transform that changes nothing: transform_identity(), transform_identity<double>(), <Double>().
+/// The identity transform: transform_identity(), transform_identity<double>(), <Double>().
 template <class S = float>
 TransformOf<S> transform_identity(Loc loc = Loc::here()) {
   using T = HostOf<S>;
@@ -42,7 +42,7 @@ auto transform_get_rotation(const A& t, Loc loc = Loc::here()) {
   detail::CallSite<S> site(loc);
   return QuatOf<S>(lift<S>(t, loc).q);
 }
-/// a * b: first b, then a.
+/// The product a * b: first b, then a.
 template <TransformLike A, TransformLike B>
 auto transform_multiply(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B>;
@@ -57,7 +57,7 @@ auto transform_inverse(const A& t, Loc loc = Loc::here()) {
   const QuatOf<S> q = quat_inverse(a.q);
   return TransformOf<S>(VecOf<3, S>(-detail::rotated(q, a.p)), q);
 }
-/// A point is rotated and moved, a vector only rotated.
+/// Transforms a point, which is rotated and moved, or a vector, which is only rotated.
 template <TransformLike A, class V>
 requires VecLike<V, 3>
 auto transform_point(const A& t, const V& v, Loc loc = Loc::here()) {
@@ -73,7 +73,8 @@ auto transform_vector(const A& t, const V& v, Loc loc = Loc::here()) {
   detail::CallSite<S> site(loc);
   return VecOf<3, S>(detail::rotated<QuatOf<S>, VecOf<3, S>>(lift<S>(t, loc).q, lift<S>(v, loc)));
 }
-/// The same by a 4x4 matrix, without a division by the fourth coordinate: the upper three rows times (v, 1), (v, 0).
+/// Transforms by a 4x4 matrix, without a division by the fourth coordinate: the upper three rows times (v, 1) or (v,
+/// 0).
 template <class M, class V>
 requires(MatLike<M, 4, 4>&& VecLike<V, 3>) auto transform_point(const M& m, const V& v, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<M, V>;
@@ -94,7 +95,7 @@ requires(VecLike<P, 3>&& VecLike<V, 3>) auto transform_compose(const P& translat
   detail::CallSite<S> site(loc);
   return lib::transform_compose<S>(lift<S>(translation, loc), lift<S>(rotation, loc), lift<S>(scale, loc));
 }
-/// The parts of a matrix that transform_compose made of positive scales: `auto [p, q, s] = transform_decompose(m)`.
+/// The parts of a matrix that transform_compose made with positive scales: `auto [p, q, s] = transform_decompose(m)`.
 template <class M>
 requires MatLike<M, 4, 4>
 auto transform_decompose(const M& m, Loc loc = Loc::here()) {
@@ -102,7 +103,7 @@ auto transform_decompose(const M& m, Loc loc = Loc::here()) {
   detail::CallSite<S> site(loc);
   return lib::transform_decompose<S>(lift<S>(m, loc));
 }
-/// The 4x4 matrix of a transform, and the transform of a matrix that moves and rotates only.
+/// The 4x4 matrix of a transform, and the transform of a matrix that only moves and rotates.
 template <TransformLike A>
 auto transform_to_matrix(const A& t, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;

@@ -6,15 +6,15 @@
 
 namespace weft {
 
-// Each function takes any mix of host values, traced values and elements of arrays. It computes in a kernel when one of
-// its operands is traced, else on the host; element types must agree, host numbers adapt.
+// Each function takes any mix of host values, traced values and elements of arrays. It computes in a kernel if one of
+// its operands is traced, else on the host; element types must agree, and host numbers adapt.
 
 namespace detail {
 
 template <class A>
 inline constexpr int size_of = vec_size<HostOf<A>>;
 
-/// Scalars, or vectors of one size; scalars beside vectors stand for all components.
+/// The common size of scalars and vectors; scalars beside vectors stand for all components.
 template <class... A>
 inline constexpr int common_size = [] {
   int n = 0;
@@ -25,7 +25,7 @@ template <class... A>
 concept Broadcast = ((ScalarLike<A> || VecLike<A>)&&...) &&
                     ((ScalarLike<A> || size_of<A> == common_size<A...>)&&...) && common_size<A...> > 0;
 
-// Not in parentheses, which would hide the functions of traced numbers; nor open to windows.h's macros.
+// Parentheses around the name would hide the functions of traced numbers; this keeps out the macros of windows.h.
 #define WEFT_NO_MACRO
 template <class A, class B>
 auto least(const A& a, const B& b) {
@@ -45,7 +45,7 @@ decltype(auto) component(const A& a, int i) {
     return static_cast<const A&>(a);
 }
 
-/// f of each component.
+/// Applies f to each component.
 template <class F, class... A>
 auto each_component(Loc loc, F f, const A&... operands) {
   using S = ScalarFaceOf<A...>;
@@ -130,7 +130,7 @@ WEFT_EACH_COMPARISON(equal, ==)
 WEFT_EACH_COMPARISON(not_equal, !=)
 #undef WEFT_EACH_COMPARISON
 
-/// Is one of the components true; are all?
+/// Whether any component is true, and whether all are.
 template <VecLike A>
 requires std::is_same_v < ElementOf<A>,
 bool > auto any(const A& a, Loc loc = Loc::here()) {
@@ -152,7 +152,7 @@ bool > auto all(const A& a, Loc loc = Loc::here()) {
   return r;
 }
 
-/// The sum of products, from the first component to the last. Of quaternions too.
+/// The sum of products, from the first component to the last; for quaternions too.
 template <detail::Tuple A, detail::Tuple B>
 auto dot(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = typename detail::TupleFace<A, B>::type;
@@ -170,8 +170,8 @@ auto length_sq(const A& a, Loc loc = Loc::here()) {
   detail::CallSite<S> site(loc);
   return detail::squared<S>(lift<S>(a, loc));
 }
-/// sqrt(dot(a, a)): of lengths from 1e-18 to 1e19, float64 from 1e-153 to 1e154, float16 of all, computed in float32.
-/// Squares of others leave the range of the type, and give 0 or infinity.
+/// sqrt(dot(a, a)), for lengths from 1e-18 to 1e19, in float64 from 1e-153 to 1e154, in float16 for all, computed in
+/// float32. Squares of other lengths leave the range of the type, and give 0 or infinity.
 template <detail::Tuple A>
 requires RealScalar<ElementOf<A>>
 auto length(const A& a, Loc loc = Loc::here()) {
@@ -181,9 +181,9 @@ auto length(const A& a, Loc loc = Loc::here()) {
   const auto& given = lift<S>(a, loc);
   return S(sqrt(detail::squared<W>(lift<W>(given, loc))));
 }
-/// a / length(a). A zero vector stays zero; a zero quaternion becomes the identity. A NaN makes all of it NaN.
-/// The lengths are those of length(): where its square is zero a vector counts as zero, and one too long comes out as
-/// zero. Of any length: `normalize(v / max(abs(v)))`, where v is not zero. Gradient: 0 where a counts as zero.
+/// a / length(a). A zero vector stays zero; a zero quaternion becomes the identity. A NaN makes all components NaN. The
+/// limits of length() apply: a vector whose square is zero counts as zero, and one that is too long becomes zero. For
+/// any length: `normalize(v / max(abs(v)))`, if v is not zero. Gradient: 0 if a counts as zero.
 template <detail::Tuple A>
 requires RealScalar<ElementOf<A>>
 auto normalize(const A& a, Loc loc = Loc::here()) {
@@ -194,7 +194,7 @@ auto normalize(const A& a, Loc loc = Loc::here()) {
   const auto& v = lift<W>(given, loc);
   const W l = sqrt(detail::squared<W>(v)), none = W(0);
   const auto zero = l == none;
-  const W divisor = select(zero, W(1), l);  // not 0, through which no gradient comes as a number
+  const W divisor = select(zero, W(1), l);  // never 0, which would spoil the gradient
   FaceLike<S, HostOf<A>> r;
   for (int i = 0; i < detail::count_of<A>; ++i)
     r[i] = S(select(zero, QuatLike<A> && i == 3 ? W(1) : none, W(v[i] / divisor)));
@@ -207,7 +207,7 @@ auto distance(const A& a, const B& b, Loc loc = Loc::here()) {
   detail::CallSite<S> site(loc);
   return length(lift<S>(a, loc) - lift<S>(b, loc));
 }
-/// The product of two vectors of three, by the right-hand rule.
+/// The cross product of two vectors of three, by the right-hand rule.
 template <class A, class B>
 requires(VecLike<A, 3>&& VecLike<B, 3>) auto cross(const A& a, const B& b, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A, B>;
@@ -215,7 +215,7 @@ requires(VecLike<A, 3>&& VecLike<B, 3>) auto cross(const A& a, const B& b, Loc l
   return detail::cross3<VecOf<3, S>>(lift<S>(a, loc), lift<S>(b, loc));
 }
 
-/// The least and the greatest component, and their places: of equal ones the first. NaNs lose against numbers.
+/// The least and the greatest component, and their indices (the first of equal ones). NaNs lose against numbers.
 template <VecLike A>
 auto(min)(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
@@ -264,11 +264,11 @@ auto argmax(const A& a, Loc loc = Loc::here()) {
 namespace detail {
 template <class A>
 concept RealNumbers = (ScalarLike<A> || VecLike<A> || MatLike<A> || QuatLike<A>)&&RealScalar<ElementOf<A>>;
-/// The scalar face for operands of which one may be an integer literal: then it is the real one's.
+/// The scalar face of operands of which one may be an integer literal: then it is that of the real one.
 template <class A, class B>
 concept SameKind = std::is_same_v<HostOf<A>, HostOf<B>> ||(ScalarLike<A>&& ScalarLike<B>);
 
-/// f of one number or of each component.
+/// Applies f to one number or to each component.
 template <class A, class F>
 auto number_or_each(const A& a, Loc loc, F f) {
   if constexpr (VecLike<A>) {
@@ -281,7 +281,7 @@ auto number_or_each(const A& a, Loc loc, F f) {
 }
 }  // namespace detail
 
-/// a (1 - t) + b t, of numbers, vectors, matrices and quaternions; t is one number.
+/// a (1 - t) + b t, for numbers, vectors, matrices and quaternions; t is one number.
 template <class A, class B, class T>
 requires(detail::SameKind<A, B>&& detail::RealNumbers<B>&& ScalarLike<T>) auto lerp(const A& a, const B& b, const T& t,
                                                                                     Loc loc = Loc::here()) {
@@ -291,7 +291,7 @@ requires(detail::SameKind<A, B>&& detail::RealNumbers<B>&& ScalarLike<T>) auto l
   const S s = lift<S>(t, loc);
   return R(lift<S>(a, loc) * S(S(1) - s) + lift<S>(b, loc) * s);
 }
-/// 0 below a, 1 above b, between them 3 t^2 - 2 t^3. With a == b a step, 0 at it, and without a gradient.
+/// 0 below a, 1 above b, and 3 t^2 - 2 t^3 between them. With a == b a step, which is 0 there and has no gradient.
 template <class A, class B, class X>
 requires(ScalarLike<A>&& ScalarLike<B>&& ScalarLike<X>) auto smoothstep(const A& a, const B& b, const X& x,
                                                                         Loc loc = Loc::here()) {
@@ -299,28 +299,28 @@ requires(ScalarLike<A>&& ScalarLike<B>&& ScalarLike<X>) auto smoothstep(const A&
   static_assert(RealScalar<HostOf<S>>, "weft: smoothstep takes real numbers");
   detail::CallSite<S> site(loc);
   const S lo = lift<S>(a, loc), hi = lift<S>(b, loc), v = lift<S>(x, loc);
-  // Equal ends make a step; the quotient then has no part in it, nor in the gradient.
+  // Equal ends make a step, whose value and gradient the quotient must not enter.
   const auto is_step = hi == lo;
   const S slope = clamp(S((v - lo) / select(is_step, S(1), S(hi - lo))), S(0), S(1));
   const S t = select(is_step, select(lo < v, S(1), S(0)), slope);
   return S(t * t * (S(3) - S(2) * t));
 }
-/// 1 where x < 0, else 0.
+/// 1 if x < 0, else 0.
 template <class A>
 requires(ScalarLike<A> || VecLike<A>) auto step(const A& x, Loc loc = Loc::here()) {
   return detail::number_or_each(x, loc, []<class S>(const S& v) { return select(v < S(0), S(1), S(0)); });
 }
-/// 1 where x is not 0, else 0.
+/// 1 if x is not 0, else 0.
 template <class A>
 requires(ScalarLike<A> || VecLike<A>) auto nonzero(const A& x, Loc loc = Loc::here()) {
   return detail::number_or_each(x, loc, []<class S>(const S& v) { return select(v != S(0), S(1), S(0)); });
 }
-/// x - trunc(x): with the sign of x.
+/// x - trunc(x), with the sign of x.
 template <class A>
 requires(ScalarLike<A> || VecLike<A>) auto frac(const A& x, Loc loc = Loc::here()) {
   return detail::number_or_each(x, loc, []<class S>(const S& v) { return S(v - trunc(v)); });
 }
-/// Angles from degrees to radians, and back.
+/// Converts angles from degrees to radians, and back.
 template <class A>
 requires(ScalarLike<A> || VecLike<A>) auto radians(const A& x, Loc loc = Loc::here()) {
   return detail::number_or_each(x, loc, []<class S>(const S& v) { return S(v * S(0.017453292519943295769)); });

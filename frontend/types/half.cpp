@@ -1,4 +1,4 @@
-// Conversion between binary16 and the wider floats by integer arithmetic alone, so that it is the same on every host.
+// Converts between binary16 and the wider floats by integer arithmetic alone, so that it is the same on every host.
 #include "half.h"
 
 #include <bit>
@@ -16,14 +16,14 @@ std::uint16_t encode(std::uint32_t sign, int biased, std::uint64_t fraction) {
     if (fraction == 0) return sign_bit | 0x7c00;
     return static_cast<std::uint16_t>(sign_bit | 0x7e00 | (fraction >> (kFractionBits - 10)));  // quiet, payload kept
   }
-  // The wider formats' subnormals lie far below half of the least half.
+  // The wider formats' subnormals are far below half of the smallest half.
   if (biased == 0) return sign_bit;
 
   const int exponent = biased - kBias;
   if (exponent > 15) return sign_bit | 0x7c00;
   if (exponent < -25) return sign_bit;
 
-  // The significand, implicit one included, is cut to 11 bits, or to fewer for a subnormal result.
+  // The significand, including the implicit one, is cut to 11 bits, or to fewer for a subnormal result.
   const std::uint64_t significand = fraction | (1ull << kFractionBits);
   const bool normal = exponent >= -14;
   const int shift = kFractionBits - 10 + (normal ? 0 : -14 - exponent);
@@ -31,7 +31,7 @@ std::uint16_t encode(std::uint32_t sign, int biased, std::uint64_t fraction) {
   const std::uint64_t rest = significand & ((1ull << shift) - 1);
   const std::uint64_t tie = 1ull << (shift - 1);
   const std::uint64_t up = rest > tie || (rest == tie && (kept & 1));
-  // The implicit one of `kept` adds itself to the exponent, and so does a carry out of the fraction: up to infinity.
+  // The implicit one of `kept` adds itself to the exponent, and so does a carry out of the fraction, up to infinity.
   const std::uint64_t base = normal ? static_cast<std::uint64_t>(exponent + 14) << 10 : 0;
   return static_cast<std::uint16_t>(sign_bit | (base + kept + up));
 }

@@ -6,15 +6,15 @@
 namespace weft {
 
 namespace detail {
-/// Bits of the nearest half (ties to even; overflow gives infinity; NaN stays NaN).
+/// The bits of the nearest half (ties to even; overflow gives infinity; NaN stays NaN).
 std::uint16_t half_bits(float value);
-/// Exact.
+/// The value of a half, which is exact.
 float half_value(std::uint16_t bits);
-/// Rounds once from double (going through float first would round twice).
+/// Rounds once from double (a conversion through float would round twice).
 std::uint16_t half_bits_from_double(double value);
 }  // namespace detail
 
-/// IEEE binary16. Two bytes; converts implicitly to float, explicitly from it. Each of + - * / is rounded to half, as
+/// IEEE binary16 in two bytes; converts implicitly to float, explicitly from it. Each of + - * / is rounded to half, as
 /// in kernels; a number of another type adapts to the half operand (`2 * h` is a half).
 struct half {
   std::uint16_t bits = 0;

@@ -1,4 +1,4 @@
-// Where the scalars of a host type lie in memory, on the host and on devices alike.
+// The memory layout of the scalars of a host type, the same on the host and on devices.
 #pragma once
 #include "scalar.h"
 #include "struct.h"
@@ -10,14 +10,14 @@ namespace detail {
 /// A scalar inside a value.
 struct Leaf {
   ir::Type type = ir::Type::none;
-  bool first = true;         ///< the first of a scalar, vector, ...: what is usually read together starts here
+  bool first = true;         ///< begins a scalar, vector, ..., whose scalars are usually read together
   std::uint32_t offset = 0;  ///< bytes from the start of the value
 };
 
 template <class T>
 inline constexpr bool is_declared = false;
 
-/// Types that fields may have.
+/// Whether fields may have the type.
 template <class T>
 inline constexpr bool is_field = requires {
   Flat<T>::count;
@@ -31,7 +31,7 @@ inline constexpr bool is_field<Array<T, N>> = true;
 template <Struct T>
 inline constexpr bool is_field<T> = true;
 
-/// The types of a struct's fields; none where it is not as it should be, so that one message is enough.
+/// The types of a struct's fields; empty if one of them is not valid, so that one message is enough.
 template <class... F>
 constexpr auto fields_if_known(Types<F...> all) {
   if constexpr ((is_field<F> && ...))
@@ -42,9 +42,9 @@ constexpr auto fields_if_known(Types<F...> all) {
 template <class T>
 using FieldTypes = decltype(fields_if_known(probed_types<T>()));
 
-/// How a value of host type T lies in memory: size, align (in bytes), count scalars in `leaves`, in order of offsets.
-/// `holds_arrays`: it has fields of type Array; those are no leaves, and in the memory of a device lie as ArrayHandle,
-/// so that `size` is not the host's sizeof.
+/// The memory layout of host type T: size and align in bytes, and `count` scalars in `leaves`, by ascending offset.
+/// `holds_arrays`: T has fields of type Array; those are no leaves, and are stored as ArrayHandle in device memory, so
+/// that `size` is not the host's sizeof.
 template <class T>
 struct Layout {
   static_assert(is_declared<T>,
@@ -58,7 +58,7 @@ struct Layout {
 template <class T>
 struct Layout<const T> : Layout<T> {};
 
-/// Scalars, vectors, matrices: one scalar type throughout.
+/// Scalars, vectors and matrices have one scalar type throughout.
 template <class T>
 requires(!std::is_const_v<T> && Flat<T>::count > 0) struct Layout<T> {
   using scalar = typename Flat<T>::scalar;
@@ -89,11 +89,11 @@ struct Layout<std::array<T, N>> {
     return l;
   }();
 };
-/// Inside foreign structs.
+/// C arrays occur inside foreign structs.
 template <class T, std::size_t N>
 struct Layout<T[N]> : Layout<std::array<T, N>> {};
 
-/// An array as a field of an element in device memory. Contiguous; a null array has address 0 and no elements.
+/// An array as a field of an element in device memory: contiguous. A null array has address 0 and no elements.
 template <int N>
 struct ArrayHandle {
   std::uint64_t address;
@@ -150,7 +150,7 @@ struct StructLayout<T, Types<F...>> {
   static constexpr const std::array<Leaf, std::size_t(count)>& leaves = table.leaves;
 };
 
-/// Does what WEFT_STRUCT was told agree with the struct: is each field where C++ puts it, and none left out?
+/// Whether WEFT_STRUCT's list agrees with the struct: each field is where C++ puts it, and none is left out.
 template <class T>
 constexpr bool is_listed_fully() {
   if constexpr (Faces<T>::by_macro) {
@@ -162,7 +162,7 @@ constexpr bool is_listed_fully() {
       for (const NamedField& f : listed) sum += f.initialisers;
       return sum;
     }();
-    // A field that was left out where there is padding shows in how many initialisers the aggregate takes.
+    // The number of initialisers that the aggregate takes reveals a field left out in padding.
     if constexpr (std::is_aggregate_v<T>) return !takes<T>(std::make_index_sequence<n>());
   }
   return true;
@@ -177,8 +177,7 @@ requires(!std::is_const_v<T>) struct Layout<T> : StructLayout<T, FieldTypes<T>> 
                 "F<std::array<T, N>>, in the struct itself and not in a base");
 };
 
-/// Checked where a struct is used by value or in an array: what follows from its fields is what the compiler made of
-/// it.
+/// Asserts, for a struct used by value or in an array, that the layout computed from its fields is the compiler's.
 template <class T>
 constexpr bool check_layout() {
   if constexpr (Struct<T>) {

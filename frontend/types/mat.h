@@ -4,7 +4,7 @@
 
 namespace weft {
 
-/// A matrix. `m(i, j)` is row i, column j. Products are those of matrices; + and - work element by element.
+/// An R by C matrix. `m(i, j)` is row i, column j. Products are those of matrices; + and - work element by element.
 template <int R, int C, Scalar T>
 struct mat {
   static_assert(R >= 1 && C >= 1);
@@ -13,12 +13,12 @@ struct mat {
   T m[R * C];
 
   constexpr mat() : m{} {}
-  /// All elements equal.
+  /// Sets all elements to one number.
   template <LiteralFor<T> U>
   explicit constexpr mat(U all) : m{} {
     for (int i = 0; i < R * C; ++i) m[i] = detail::literal_as<T>(all);
   }
-  /// All R * C elements, row by row.
+  /// Takes all R * C elements, row by row.
   template <class... A>
   requires(sizeof...(A) == R * C && R * C > 1 && (LiteralFor<A, T> && ...)) constexpr mat(const A&... parts)
       : m{detail::literal_as<T>(parts)...} {}
@@ -37,7 +37,7 @@ struct mat {
   constexpr T& operator()(int i, int j) { return m[i * C + j]; }
   constexpr const T& operator()(int i, int j) const { return m[i * C + j]; }
 
-  /// Copies; const, since an assignment to them would be lost.
+  /// Rows and columns are copies, and const, because an assignment to them would be lost.
   constexpr const vec<C, T> row(int i) const {
     vec<C, T> r;
     for (int j = 0; j < C; ++j) r[j] = (*this)(i, j);
@@ -95,7 +95,7 @@ struct mat {
     }
     return r;
   }
-  /// The vector as a row.
+  /// Multiplies by the vector as a row.
   friend constexpr vec<C, T> operator*(const vec<R, T>& v, const mat& a) {
     vec<C, T> r;
     for (int j = 0; j < C; ++j) {

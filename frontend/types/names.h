@@ -5,8 +5,8 @@
 
 namespace weft {
 
-// The letter behind a name is the scalar: none and f float, h half, d double; integers b (8 bits), s (16), i (32), l
-// (64), with u in front when they are unsigned (u alone: 32 bits).
+// The last letters of a name are its scalar: none and f float, h half, d double; integers b (8 bits), s (16), i (32), l
+// (64), preceded by u if unsigned (u alone: 32 bits).
 using vec2 = vec<2, float>;
 using vec3 = vec<3, float>;
 using vec4 = vec<4, float>;

@@ -6,7 +6,7 @@ namespace weft {
 
 namespace detail {
 
-// Written once for both faces: Q is quaternion<T> or Var<quaternion<T>>, V the vector that goes with it.
+// These functions serve both faces: Q is quaternion<T> or Var<quaternion<T>>, V the vector type that goes with it.
 
 template <class Q>
 constexpr Q hamilton(const Q& a, const Q& b) {
@@ -33,8 +33,8 @@ constexpr X composed(const X& a, const X& b) {
 
 }  // namespace detail
 
-/// A quaternion x i + y j + z k + w: the real part stands last. Rotations are unit quaternions. Zero by default; the
-/// rotation that changes nothing is quat_identity().
+/// A quaternion x i + y j + z k + w, with the real part last. Rotations are unit quaternions. Zero by default; the
+/// identity rotation is quat_identity().
 template <class T>
 struct quaternion : Components<4, T> {
   static_assert(RealScalar<T>, "weft: a quaternion is made of half, float or double");
@@ -45,7 +45,7 @@ struct quaternion : Components<4, T> {
   constexpr quaternion(X x, Y y, Z z, W w)
       : Components<4, T>{detail::literal_as<T>(x), detail::literal_as<T>(y), detail::literal_as<T>(z),
                          detail::literal_as<T>(w)} {}
-  /// From the vector part and the real part.
+  /// Makes a quaternion from its vector part and real part.
   template <LiteralFor<T> W>
   constexpr quaternion(const vec<3, T>& v, W w) : Components<4, T>{v.x, v.y, v.z, detail::literal_as<T>(w)} {}
   template <class U>
@@ -73,7 +73,7 @@ struct quaternion : Components<4, T> {
     const T s = detail::literal_as<T>(divisor);
     return {T(a.x / s), T(a.y / s), T(a.z / s), T(a.w / s)};
   }
-  /// The product of Hamilton: the rotation b, then a.
+  /// Hamilton's product: the rotation b, then a.
   friend constexpr quaternion operator*(const quaternion& a, const quaternion& b) { return detail::hamilton(a, b); }
   friend constexpr quaternion& operator+=(quaternion& a, const quaternion& b) { return a = a + b; }
   friend constexpr quaternion& operator-=(quaternion& a, const quaternion& b) { return a = a - b; }
@@ -102,8 +102,8 @@ constexpr quaternion<T> select(std::same_as<bool> auto c, const quaternion<T>& a
   return c ? a : b;
 }
 
-/// A rigid transform: the rotation q, then the translation p. Seven scalars, p before q. Zero by default; the transform
-/// that changes nothing is transform_identity().
+/// A rigid transform: the rotation q, then the translation p. Seven scalars, p before q. Zero by default; the identity
+/// transform is transform_identity().
 template <class T>
 struct transformation {
   static_assert(RealScalar<T>, "weft: a transform is made of half, float or double");
@@ -116,7 +116,7 @@ struct transformation {
   template <class U>
   requires(!std::is_same_v<U, T>) explicit constexpr transformation(const transformation<U>& t) : p(t.p), q(t.q) {}
 
-  /// First b, then a.
+  /// The transform b, then a.
   friend constexpr transformation operator*(const transformation& a, const transformation& b) {
     return detail::composed(a, b);
   }

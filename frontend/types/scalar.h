@@ -1,4 +1,4 @@
-// Which IR type a C++ scalar is, and which host literals may stand in for it.
+// Maps C++ scalars to IR types, and says which host literals convert to them.
 #pragma once
 #include <concepts>
 #include <type_traits>
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// The IR type of a C++ scalar; `none` for anything else. `long` and `long long` are both 64-bit integers where they
-/// have that size.
+/// The IR type of a C++ scalar; `none` for any other type. `long` and `long long` are both 64-bit integers if they have
+/// that size.
 template <class T>
 constexpr ir::Type scalar_type() {
   using U = std::remove_cv_t<T>;
@@ -40,14 +40,13 @@ concept IntegerScalar = Scalar<T> && ir::is_int(scalar_type<T>());
 template <class T>
 concept NumericScalar = RealScalar<T> || IntegerScalar<T>;
 
-/// A host value of type U may be written where a scalar T is meant: a number for a real one, an integer for an integer,
-/// a boolean for a boolean. No literal changes its kind silently.
+/// Whether a host value of type U may be written in place of a scalar T: a number for a real one, an integer for an
+/// integer, a boolean for a boolean. No literal changes its kind silently.
 template <class U, class T>
 concept LiteralFor = Scalar<U> &&((RealScalar<T> && NumericScalar<U>) || (IntegerScalar<T> && IntegerScalar<U>) ||
                                   (std::is_same_v<T, bool> && std::is_same_v<U, bool>));
 
-/// How many scalars of which type a value consists of, in the order in which they lie in memory. Specialised by each
-/// type that arrays may hold.
+/// The number and type of the scalars in a value, in memory order. Specialised by each type that arrays may hold.
 template <class T>
 struct Flat;
 

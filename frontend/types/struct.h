@@ -16,14 +16,14 @@ namespace weft {
 template <class T>
 using Host = T;
 
-/// An array on a device (runtime/array.h); here only its name.
+/// An array on a device (runtime/array.h), only declared here.
 template <class T, int N>
 class Array;
 
 namespace detail {
 
 struct ProbeTag {};
-/// Stands for a field where fields are counted: one byte, whatever its type.
+/// Replaces a field while fields are counted: one byte, whatever its type.
 template <class T>
 struct Probe {
   using type = T;
@@ -34,7 +34,7 @@ struct Probe {
 template <template <class> class F>
 struct FaceTag {};
 
-/// How a struct was declared. `face<F>`: the struct with every field of type T replaced by F<T>.
+/// The declaration of a struct. `face<F>`: the struct with every field of type T replaced by F<T>.
 template <class T>
 struct Faces {};
 template <template <template <class> class> class S>
@@ -47,7 +47,7 @@ template <class T>
 inline constexpr bool is_array_handle = false;
 template <class T, int N>
 inline constexpr bool is_array_handle<Array<T, N>> = true;
-// Arrays are told apart first: the look-up of weft_face would complete them, and they name structs in turn.
+// Arrays are excluded first: the look-up of weft_face would complete them, and they in turn name structs.
 template <class T>
 requires(std::is_class_v<T> && !std::is_const_v<T> && !is_array_handle<T>) && requires(const T* s, FaceTag<Probe> tag) {
   weft_face(s, tag);
@@ -67,18 +67,18 @@ concept Struct = std::is_class_v<T> && requires {
 template <class T, template <class> class F>
 using StructFace = typename Faces<T>::template face<F>;
 
-/// What WEFT_STRUCT knows of a field besides its type.
+/// A field's properties besides its type, known from WEFT_STRUCT.
 struct NamedField {
   const char* name;
   std::size_t offset;
-  std::size_t initialisers;  ///< that the aggregate takes for it: one, or one for each element of a C array
+  std::size_t initialisers;  ///< taken by the aggregate for it: one, or one for each element of a C array
 };
 template <class T>
 inline constexpr std::size_t kInitialisers = 1;
 template <class T, std::size_t N>
 inline constexpr std::size_t kInitialisers<T[N]> = N* kInitialisers<T>;
 
-/// The type of a field that a foreign struct declares: C arrays are known by their other name.
+/// The type of a field that a foreign struct declares: C arrays become std::array.
 template <class T>
 struct FieldOf {
   using type = T;
@@ -132,7 +132,7 @@ inline constexpr int kMostFields = 32;
     return f(WEFT_F##n);       \
   }
 
-/// f(fields...) of a struct with N fields.
+/// Calls f(fields...) for a struct with N fields.
 template <int N, class S, class F>
 constexpr decltype(auto) with_fields(S& s, F&& f) {
   static_assert(N >= 1 && N <= kMostFields);
@@ -156,8 +156,8 @@ constexpr P make_probes(std::index_sequence<K...>) {
   return P{{(void(K), ProbeTag{})}...};
 }
 
-/// The fields' types, found on the face of probes: each is a byte, so the size is the number of fields if every field
-/// is a probe. Sources of other fields, C arrays and base classes fail the second test.
+/// The types of the fields, found on the face of probes: each is a byte, so that the size is the number of fields if
+/// every field is a probe. Structs with other fields, C arrays or base classes fail the second test.
 template <class T>
 constexpr auto probed_types() {
   using P = StructFace<T, Probe>;
@@ -171,7 +171,7 @@ constexpr auto probed_types() {
     return with_fields<n>(probes, []<class... F>(Probe<F>&...) { return Types<F...>{}; });
   }
 }
-/// Converts to anything: counts the fields of an aggregate.
+/// Converts to anything, to count the fields of an aggregate.
 struct Anything {
   template <class T>
   operator T() const;
@@ -207,7 +207,7 @@ constexpr const char* pretty_field() {
   return __PRETTY_FUNCTION__;
 }
 #endif
-/// The compiler's description of field K of a two-face struct, which ends in its name; empty where it has none.
+/// The compiler's description of field K of a two-face struct, which ends in its name; empty if it has none.
 template <class T, int K>
 constexpr const char* pretty_field_of() {
 #ifdef WEFT_NAMES_FIELDS
@@ -241,9 +241,9 @@ constexpr const char* pretty_field_of() {
                              }(),                                              \
                              ::weft::detail::kInitialisers<decltype(S::field)>},
 
-/// Declares a struct of others to weft: `WEFT_STRUCT(Body, pos, vel, mass)`, in the namespace of the struct, with all
+/// Declares a foreign struct to weft: `WEFT_STRUCT(Body, pos, vel, mass)`, in the namespace of the struct, with all
 /// fields in their order. `Var<Body>` is then its traced face, with fields of the same names; arrays may hold it.
-/// Errors: at compile time where a field is missing, out of order, a bit field, or of a type that kernels do not know.
+/// Errors: at compile time if a field is missing, out of order, a bit field, or of a type that kernels do not know.
 #define WEFT_STRUCT(S, ...)                                                                                         \
   template <class, template <class> class>                                                                          \
   struct WeftFace;                                                                                                  \

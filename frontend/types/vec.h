@@ -9,7 +9,7 @@ namespace weft {
 template <int N, Scalar T>
 struct vec;
 
-/// N elements, named x, y, z, w up to four of them. Shared by vec (of scalars) and Var<vec>.
+/// N elements, named x, y, z, w if there are at most four. Shared by vec (of scalars) and Var<vec>.
 template <int N, class E>
 struct Components {
   E c[N];
@@ -37,7 +37,7 @@ struct Components<4, E> {
 
 namespace detail {
 
-/// The value of a literal as T; without the warnings of an implicit conversion.
+/// The value of a literal as T, without the warnings of an implicit conversion.
 template <class T, class U>
 constexpr T literal_as(U value) {
   if constexpr (std::is_same_v<T, half> && std::is_integral_v<U>)
@@ -48,7 +48,7 @@ constexpr T literal_as(U value) {
     return static_cast<T>(value);
 }
 
-/// What a vector of T may be put together from: numbers that may stand for a T, and shorter vectors of T.
+/// The components that A contributes to a vector of T: one for a number that may stand for a T, N for a vector of T.
 template <class A, class T>
 inline constexpr int parts_of = LiteralFor<A, T> ? 1 : 0;
 template <int N, class T>
@@ -68,12 +68,12 @@ struct vec : Components<N, T> {
   static constexpr int size = N;
 
   constexpr vec() : Components<N, T>{} {}
-  /// All components equal.
+  /// Sets all components to one number.
   template <LiteralFor<T> U>
   explicit constexpr vec(U all) : Components<N, T>{} {
     for (int i = 0; i < N; ++i) (*this)[i] = detail::literal_as<T>(all);
   }
-  /// From as many numbers and shorter vectors as fill it: vec4{v, 1} of a vec3 v.
+  /// Joins numbers and shorter vectors that together fill it: vec4{v, 1} for a vec3 v.
   template <class... A>
   requires(sizeof...(A) > 1 && (detail::is_part<A> && ...)) constexpr vec(const A&... parts) : Components<N, T>{} {
     constexpr bool right_types = ((detail::parts_of < A, T >> 0) && ...);
@@ -170,7 +170,7 @@ template <int N, class T>
 constexpr vec<N, T> select(std::same_as<bool> auto c, const vec<N, T>& a, const vec<N, T>& b) {
   return c ? a : b;
 }
-/// Component by component.
+/// Selects component by component.
 template <int N, class T>
 constexpr vec<N, T> select(const vec<N, bool>& c, const vec<N, T>& a, const vec<N, T>& b) {
   vec<N, T> r;

@@ -324,8 +324,8 @@ void TapeCore::backward(std::span<const Seed> seeds) {
     invalid("backward() of a tape on which a step of checkpointed() ended with an error: reset() it. The error was: " +
             broken_);
   if (recorder()) invalid("backward() while a tape records: it is called after record()");
-  // The host waits for launches that failed, because no code carries gradients through them: nothing that reads these
-  // would report the failure.
+  // Launches of kernels that were certain to fail have no gradients. Waiting for them here lets their failure be heard,
+  // which nobody who reads the gradients would otherwise learn of.
   if (!Capture::current())
     for (const std::weak_ptr<Storage>& kept : std::exchange(kept_, {}))
       if (const auto storage = kept.lock()) storage->wait_for_writers();

@@ -174,7 +174,7 @@ class TapeCore : public Recorder {
   /// Whether the array lies in the gradient of an array of this tape.
   bool is_gradient(const ArrayBase& a) const;
 
-  /// Those of the array's memory, or null if nothing is noted.
+  /// The unrecorded changes of the array's memory, or null if none can be noted.
   OutsideChanges* outside_changes(const ArrayBase& a) const;
 
   std::unordered_map<const Storage*, Taped> storages_;

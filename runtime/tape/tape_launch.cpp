@@ -129,7 +129,7 @@ class LaunchRecord : public TapeRecord {
   }
   void backward(TapeCore& tape) override;
 
-  /// By parameter: outputs with gradients.
+  /// The outputs with gradients, by parameter.
   std::uint64_t outputs = 0;
   std::uint64_t with_gradient = 0;
   const ArrayBase& array(std::size_t k) const { return args_[k].array; }
@@ -235,7 +235,7 @@ class LaunchRecord : public TapeRecord {
   std::vector<Arg> args_;
   std::vector<std::byte> values_;
   std::vector<Held> held_;
-  /// The counts of what is behind handles, with their values at the launch.
+  /// The counts of structures that handles lead to, with their values at the launch.
   std::vector<std::pair<std::shared_ptr<ChangeCount>, std::uint64_t>> by_handles_;
   std::uint32_t entries_ = ir::kNone;  ///< entries of the undo log, once counted
 };

@@ -66,8 +66,8 @@ class LiveVersions : public Watcher, public std::enable_shared_from_this<LiveVer
 
   /// Recursive, because a thread that holds a version may change other parts of the array.
   std::recursive_mutex mutex_;
-  /// By the number of bits of the length in bytes, then by the first address: versions that overlap an interval begin
-  /// at most such a length before it.
+  /// Keyed by the number of bits of the length in bytes, then by the first address: versions that overlap an interval
+  /// begin at most such a length before it.
   std::map<int, Entries> by_length_;
 };
 

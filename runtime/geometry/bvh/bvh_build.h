@@ -57,8 +57,8 @@ struct BvhBuild {
   Array<unsigned> keys;
   Array<std::uint64_t> fine_keys;
   Array<int> order;  ///< the primitives in that order; data.primitives itself if leaves are runs of places
-  /// By node, if leaves are packed: the least place, and the number of primitives up to 15, plus kIsLeaf if they become
-  /// one leaf.
+  /// Spans of nodes, by node, if leaves are packed: the least place, and the number of primitives up to 15, plus
+  /// kIsLeaf if they become one leaf.
   Array<vec2i> spans;
 
   Device device() const { return data.info.device(); }

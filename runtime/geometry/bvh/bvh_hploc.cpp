@@ -91,7 +91,7 @@ class Clusters {
       v = select((i & (each - 1)) == k, V(subgroup_shuffle(values[std::size_t(k)], from)), v);
     return v;
   }
-  /// The same part of each of this thread's clusters.
+  /// The values of part(cluster) for each of this thread's clusters.
   template <class F>
   auto all(F part) const {
     std::vector<decltype(part(slots[0]))> values;
@@ -183,7 +183,7 @@ class SetBits {
   int most_;
 };
 
-/// Where nodes are written.
+/// The arrays to which nodes are written.
 struct Output {
   Var<BvhData> bvh;
   Arr<vec4> halves;

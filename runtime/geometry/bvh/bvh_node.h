@@ -34,13 +34,13 @@ struct BvhData {
   Array<BvhNode> nodes;
   /// The numbers of the primitives, leaf by leaf: leaf with link l and count c has places ~l to ~l + c - 1.
   Array<int> primitives;
-  /// By node: 2 * parent + which child it is; -1 for the root, -2 where there is no node.
+  /// The parent of each node: 2 * parent + which child it is; -1 for the root, -2 for a number that names no node.
   Array<int> parents;
   /// The boxes by number of primitive. Bounds that are no box, see Bvh, count as an empty one.
   Array<vec3> lowers, uppers;
   /// Words at detail::kBvhDepth and kBvhIgnored.
   Array<unsigned> info;
-  /// By place: the primitive's group, ascending; and at the first place of each group the name of the group's root, see
+  /// The primitive's group, by place, ascending; and at the first place of each group the name of the group's root, see
   /// BvhRoot. Without groups, one element each, and the second is kBvhNothing.
   Array<int> groups, group_roots;
 };

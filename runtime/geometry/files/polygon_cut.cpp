@@ -9,7 +9,7 @@ namespace weft::polygons {
 
 namespace {
 
-// For so many corners all ways to cut are tried, over n^3 / 6 triangles.
+// Most corners for which all ways to cut are tried, over n^3 / 6 triangles.
 constexpr std::size_t kFew = 12;
 
 }  // namespace

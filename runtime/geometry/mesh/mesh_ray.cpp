@@ -152,7 +152,7 @@ const auto& next_func() {
               const Float&, const Float&, const Float&) { return std::tuple<Vec3, Vec3, Float, Float>(); });
   return f;
 }
-// These give a Bool or an integer, which have no gradient; walks have none either.
+// These functions give a Bool or an integer, which have no gradient; walks have none either.
 const auto& any_func() {
   static const auto f = grad(
       func("mesh_query_ray_anyhit", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,

@@ -74,7 +74,7 @@ struct FarField {
 
   Vec3 middle() const { return centre / select(area > 0, area, 1.f); }
 
-  // Adds M and T of normals that sum to n at distance d from the middle.
+  // Adds M and T of normals that sum to n at offset d from the middle.
   void add_layer(const Vec3& n, const Vec3& d) {
     for (int s = 0; s < kSquares; ++s) {
       const auto [i, j] = kSquare[s];

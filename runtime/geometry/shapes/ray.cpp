@@ -24,8 +24,7 @@ Sheared<S> sheared(const RayData<S>& ray, const VecOf<3, S>& p) {
   return {S(x - ray.shear.x * z), S(y - ray.shear.y * z), z};
 }
 
-/// What a product of two numbers lost by rounding, exactly (Veltkamp's splitting, Dekker's product; fma in kernels may
-/// round twice).
+/// The rounding error of a product, exactly (Veltkamp's splitting, Dekker's product; fma in kernels may round twice).
 template <class S>
 S lost(const S& a, const S& b, const S& product) {
   using T = HostOf<S>;
