@@ -65,12 +65,13 @@ class Bvh {
 
   /// Fits the same tree to boxes that have moved: each bound is as tight as in a new build. The tree stays as good as
   /// it was if primitives moved together.
-  /// Errors: Error(invalid_argument) for another number of boxes than the tree has.
+  /// Errors: Error(invalid_argument) for another number of boxes than the tree has, and in a capture for other arrays.
   void refit(const Array<vec3>& lowers, const Array<vec3>& uppers, Loc loc = Loc::here());
   /// Fits the tree after the elements of its own arrays have changed.
   void refit(Loc loc = Loc::here());
   /// Builds a new tree, of any number of boxes, under the same id(). Groups are read from the array that the hierarchy
   /// has.
+  /// Errors: in a capture, also Error(invalid_argument) for other arrays than the tree has, or groups if it has none.
   void rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, Loc loc = Loc::here());
   void rebuild(Loc loc = Loc::here());
   /// Builds a new tree with other groups; null: without groups.

@@ -54,8 +54,8 @@ class HashGrid {
   /// disturb its way back, which uses the cells that the launches used. Positions that are kept (HashGridOptions) are a
   /// copy of the points, through which gradients pass if a tape records the build.
   /// Errors: Error(invalid_argument) for a width that is no positive number, or whose inverse is none; groups that are
-  /// not as many as points; null arrays (except for no groups) and arrays on another device. Error(unsupported) for
-  /// more than 2^31 - 2^16 points.
+  /// not as many as points; null arrays (except for no groups) and arrays on another device; in a capture, another
+  /// number of points, width or memory than the grid has. Error(unsupported) for more than 2^31 - 2^16 points.
   /// Cost: launches on Device::stream(), no wait; no allocation unless there are more points than in all earlier
   /// builds, see reserve().
   void build(const Array<vec3>& points, float cell_width, const Array<int>& groups = {}, Loc loc = Loc::here());

@@ -32,6 +32,7 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
   std::erase_if(brings_, [&](const Bring& b) { return b.idle && !may_replace(b); });
   used_.reserve(capture.used.size());
   for (auto& [storage, use] : capture.used) used_.push_back(std::move(use));
+  find_needed();
 }
 
 template <class F>
@@ -72,28 +73,29 @@ void CapturedMemory::check_present() const {
   check_structures();
 }
 
-// Of a launch that was given other arguments those alone count.
-template <class F>
-void CapturedMemory::each_use(const F& f) const {
+// Many launches are given one structure, and each run asks for it once. A launch that set() has given other arguments
+// needs the structures of these alone.
+void CapturedMemory::find_needed() {
+  needed_.clear();
   for (const Capture::Use& use : uses_)
-    if (!given_.contains(use.launch)) f(use);
-  for (const auto& [launch, given] : given_)
-    for (const Capture::Use& use : given.uses) f(use);
+    if (!given_.contains(use.launch)) needed_.push_back(use);
+  for (const auto& [launch, given] : given_) needed_.insert(needed_.end(), given.uses.begin(), given.uses.end());
+  const auto data = [](const Capture::Use& use) { return std::pair(use.structure, use.number); };
+  std::ranges::stable_sort(needed_, {}, data);
+  needed_.erase(std::ranges::unique(needed_, {}, data).begin(), needed_.end());
 }
 
 bool CapturedMemory::uses(const Generation* structure) const {
-  bool found = false;
-  each_use([&](const Capture::Use& use) { found |= use.structure.get() == structure; });
-  return found;
+  return std::ranges::any_of(needed_, [&](const Capture::Use& use) { return use.structure.get() == structure; });
 }
 
 void CapturedMemory::check_structures() const {
   const auto is_built_here = [&](const Capture::Use& use) {
     return std::ranges::any_of(uses_, [&](const Capture::Use& u) { return u.first && u.structure == use.structure; });
   };
-  each_use([&](const Capture::Use& use) {
+  for (const Capture::Use& use : needed_) {
     const std::uint64_t held = use.structure->held();
-    if (held == use.number || (held == Generation::kNone && is_built_here(use))) return;
+    if (held == use.number || (held == Generation::kNone && is_built_here(use))) continue;
     const std::string refusal =
         held == Generation::kNone
             ? fmt::format(
@@ -107,7 +109,7 @@ void CapturedMemory::check_structures() const {
                   what_, use.what(), again_);
     throw Error(ErrorKind::invalid_argument, refusal, use.kernel ? use.kernel->name : "",
                 use.kernel ? use.kernel->loc : Loc());
-  });
+  }
 }
 
 void CapturedMemory::check_given(std::span<const StructureUse> given) const {
@@ -353,7 +355,9 @@ std::vector<std::shared_ptr<const void>> CapturedMemory::pins() const {
 }
 
 CapturedMemory::Given CapturedMemory::give(std::size_t launch, Given given) {
-  return std::exchange(given_[launch], std::move(given));
+  Given before = std::exchange(given_[launch], std::move(given));
+  find_needed();
+  return before;
 }
 
 }  // namespace weft::detail

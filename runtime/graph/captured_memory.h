@@ -52,7 +52,8 @@ class CapturedMemory {
   /// \param reached  empty. Its end says that the run does not come, until has_brought(). The end of memory may ask for
   ///                 what the caller has locked: it is let go of after that, when this has thrown, too.
   /// Errors: Error(invalid_argument) for elements that held no arrays in the capture and do now, for memory that was
-  /// freed, and while a structure behind a handle is stale.
+  /// freed, and while a structure behind a handle needs its
+  /// rebuild.
   void order_before(StreamState& on, StreamState& copies, Reached& reached) const;
   /// What a run writes. After order_before(), where others may have given elements other arrays meanwhile: once more.
   void add_writes(std::vector<Write>& all) const;
@@ -101,8 +102,7 @@ class CapturedMemory {
   void each_watcher(const Write& write, const F& f) const;
   /// Structures whose memory the run changes are none any more.
   void tell_structures(StreamState& on, const Reached& reached) const;
-  template <class F>
-  void each_use(const F& f) const;
+  void find_needed();
   bool uses(const Generation* structure) const;
   void reach(StreamState& on, Reached& reached) const;
   void check_present() const;
@@ -113,10 +113,11 @@ class CapturedMemory {
   std::map<std::size_t, Given> given_;  ///< by launch
   std::vector<Bring> brings_;
   std::vector<Capture::Use> uses_;
-  std::uint64_t serial_ = 0;       ///< of the capture: what is older was there
-  References idle_;                ///< copied, when it held no arrays
-  bool by_handles_ = false;        ///< some launch goes by handles
-  DeviceState* device_ = nullptr;  ///< whose handles they are
+  std::vector<Capture::Use> needed_;  ///< what a run needs of structures, each once
+  std::uint64_t serial_ = 0;          ///< of the capture: what is older was there
+  References idle_;                   ///< copied, when it held no arrays
+  bool by_handles_ = false;           ///< some launch goes by handles
+  DeviceState* device_ = nullptr;     ///< whose handles they are
   const char *what_ = "", *again_ = "";
 };
 

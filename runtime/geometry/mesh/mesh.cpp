@@ -158,7 +158,7 @@ void check(const MeshState& s, const MeshOptions& options) {
 }
 
 void check_unchanged(const MeshState& s) {
-  if (!s.watch->use().holds())
+  if (s.watch->structure()->held() == Generation::kNone)
     invalid("the indices of a mesh have changed, or its last refit or rebuild failed: call its rebuild()");
   if (const Capture* const c = Capture::current(); c && c->is_changed(*s.watch->structure()))
     invalid("the indices of a mesh are changed in a capture: call its rebuild() there, before it is used");

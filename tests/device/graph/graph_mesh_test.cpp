@@ -384,6 +384,22 @@ TEST_P(GraphMeshes, are_refused_where_a_node_comes_to_change_them_behind_their_r
   graph.launch();
 }
 
+TEST_P(GraphMeshes, are_not_changed_by_a_node_that_was_given_other_arguments) {
+  Sphere s(device());
+  const std::int64_t n = s.whole.size();
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    launch(take, n, s.indices, s.others);
+    node = captured_launch();
+    s.mesh.rebuild();
+    launch(count_around, 1, s.mesh, s.faces);
+  });
+  s.expect_counts(graph, 2, s.around_of_others, s.around_of_others);
+  graph.set(node, take, s.indices, s.whole);
+  expect_contains(error_of([&] { graph.launch(); }), "changes indices of a mesh");
+  EXPECT_EQ(s.count(), s.around_of_others) << "nothing has run";
+}
+
 TEST_P(GraphMeshes, that_a_graph_changes_are_given_to_none_of_its_nodes_later) {
   Sphere s(device()), other(device());
   GraphNode node;
