@@ -144,7 +144,8 @@ class ArrayBase {
   friend class Tape;
   friend void detail::unpack_handle(ArrayBase& array, const std::byte* from, const detail::References& references);
 
-  void create(const Device& device, const Extent& extent, int ndim);
+  /// \param holds_arrays  elements may, by their type
+  void create(const Device& device, const Extent& extent, int ndim, bool holds_arrays = false);
   /// The caller's memory, without a copy; kept by `owner`, or by the caller.
   void create_around(const Device& device, const Extent& extent, int ndim, void* data, std::uint64_t count,
                      std::shared_ptr<void> owner);
@@ -238,7 +239,7 @@ class Array : public ArrayBase {
   template <detail::SequenceOf<T> R>
   Array(const Device& device, const detail::Sizes<N>& sizes, const R& values) : Array() {
     detail::called_from(sizes.loc, [&] {
-      create(device, sizes, N);
+      create(device, sizes, N, kHoldsArrays);
       write(std::data(values), std::size(values));
     });
   }
@@ -268,7 +269,7 @@ class Array : public ArrayBase {
   /// Not initialised, but for arrays in structs, which are null.
   static Array empty(const Device& device, const detail::Sizes<N>& sizes) {
     Array a;
-    detail::called_from(sizes.loc, [&] { a.create(device, sizes, N); });
+    detail::called_from(sizes.loc, [&] { a.create(device, sizes, N, kHoldsArrays); });
     if constexpr (kHoldsArrays) a.zero(sizes.loc);
     return a;
   }

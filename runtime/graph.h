@@ -33,11 +33,11 @@ class Graph {
   Graph() = default;
 
   /// Runs all of it, in order with Device::stream(), or with another stream of the same device.
-  /// Errors: Error(invalid_argument) for a null graph, for another device's stream, for an array that was freed, for an
-  /// array whose elements held no arrays when it was captured and do now, for a mesh that it uses (by handles: any that
-  /// has one) and that needs its rebuild() or would be changed where the capture did not, for a HashGrid or a Bvh that
-  /// it was given by value and that the device holds in another size or memory by now, and what a launch by handles
-  /// refuses; Error(unsupported) while this thread captures or a tape records, and for arrays that hold each other.
+  /// Errors: Error(invalid_argument) for a null graph, for another device's stream, for an array that was freed, for a
+  /// mesh that it uses (by handles: any that has one) and that needs its rebuild() or would be changed where the
+  /// capture did not, for a HashGrid or a Bvh that it was given by value and that the device holds in another size or
+  /// memory by now, and what a launch by handles refuses; Error(unsupported) while this thread captures or a tape
+  /// records, and for arrays that hold each other.
   /// Cost: one submission, and a little for each piece of memory that the graph works on; it does not grow with the
   /// number of operations. A graph whose kernels print, assert or check themselves (debug mode) waits for its last
   /// launch first.

@@ -31,10 +31,9 @@ class [[nodiscard]] Recording {
   /// Before a command buffer is submitted again: starts the work on its arrays that weft was given since it was
   /// recorded or submitted, so that it comes before. Where kernels print, assert or check themselves it then waits for
   /// the submission before, as wait() does: what they said would be written over.
-  /// Errors: Error(invalid_argument) for an array whose elements held no arrays when it was recorded and do now, for
-  /// structures as Graph::launch(), and what a launch by handles refuses; those of wait() where it waits,
-  /// Error(kernel_fault) above all, of any recording whose failures nobody has been told of. After these all is ready
-  /// for the submission: a second call is not needed.
+  /// Errors: Error(invalid_argument) for structures as Graph::launch(), and what a launch by handles refuses; those of
+  /// wait() where it waits, Error(kernel_fault) above all, of any recording whose failures nobody has been told of.
+  /// After these all is ready for the submission: a second call is not needed.
   void prepare(Loc loc = Loc::here()) const;
   /// The command buffer was submitted to the queue of the device just now, behind all others of which this was said.
   /// What weft is given from now on comes after, and reading an array waits for it. Errors: Error(invalid_argument)

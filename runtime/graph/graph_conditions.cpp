@@ -117,16 +117,16 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
                         capture->device().device->info().name));
   std::vector<Operation>& list = capture->operations().list;
   const std::size_t begin = list.size();
-  const std::size_t first_bring = capture->brings.size();
+  const std::size_t first_write = capture->writes.size();
   Capture::Undo undo(*capture);
   const Capture::Structures structures = capture->begin_condition();
   detail::call_back(work);
   capture->end_condition(structures, what, rounds > 1);
   const Capture::Structures behind = capture->structures;
   // Where the flag is 0 the elements hold what they held.
-  for (std::size_t k = first_bring; k < capture->brings.size(); ++k) {
-    capture->brings[k].whole = false;
-    capture->brings[k].conditional = true;
+  for (std::size_t k = first_write; k < capture->writes.size(); ++k) {
+    capture->writes[k].whole = false;
+    capture->writes[k].conditional = true;
   }
   std::vector<Operation> body;
   const std::vector<Operation> collected(std::make_move_iterator(list.begin() + std::ptrdiff_t(begin)),
