@@ -145,8 +145,9 @@ class ArrayBase {
   friend class Tape;
   friend void detail::unpack_handle(ArrayBase& array, const std::byte* from, const detail::References& references);
 
-  void create(const Device& device, const Extent& extent, int ndim);
-  /// Stands on memory of the caller, without a copy; `owner` keeps that memory, or else the caller does.
+  /// \param holds_arrays  elements may, by their type
+  void create(const Device& device, const Extent& extent, int ndim, bool holds_arrays = false);
+  /// The caller's memory, without a copy; kept by `owner`, or by the caller.
   void create_around(const Device& device, const Extent& extent, int ndim, void* data, std::uint64_t count,
                      std::shared_ptr<void> owner);
   /// Stands on a buffer of the caller, without a copy.
@@ -239,7 +240,7 @@ class Array : public ArrayBase {
   template <detail::SequenceOf<T> R>
   Array(const Device& device, const detail::Sizes<N>& sizes, const R& values) : Array() {
     detail::called_from(sizes.loc, [&] {
-      create(device, sizes, N);
+      create(device, sizes, N, kHoldsArrays);
       write(std::data(values), std::size(values));
     });
   }
@@ -269,7 +270,7 @@ class Array : public ArrayBase {
   /// An array whose elements are not initialised, except that arrays in structs are null.
   static Array empty(const Device& device, const detail::Sizes<N>& sizes) {
     Array a;
-    detail::called_from(sizes.loc, [&] { a.create(device, sizes, N); });
+    detail::called_from(sizes.loc, [&] { a.create(device, sizes, N, kHoldsArrays); });
     if constexpr (kHoldsArrays) a.zero(sizes.loc);
     return a;
   }

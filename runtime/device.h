@@ -84,8 +84,8 @@ class Stream {
   /// before, later commands see what they wrote, and weft's arrays need no other barriers. The compute pipeline and
   /// push constants that were bound before are no longer bound.
   /// Errors: whatever `work` throws, which leaves the command buffer as it was; Error(unsupported) on a device that is
-  /// not adopted; Error(invalid_argument) for a null command buffer, for work on another device, and when `work` reads
-  /// elements or waits on the host.
+  /// not adopted, and for copies of elements that may hold arrays; Error(invalid_argument) for a null command buffer,
+  /// for work on another device, and when `work` reads elements or waits on the host.
   Recording record_into(VkCommandBuffer commands, const std::function<void()>& work, Loc loc = Loc::here()) const;
 
   /// Makes everything that the stream is given from now on run after a timeline semaphore has reached the value; the

@@ -34,11 +34,8 @@ class Graph {
 
   /// Runs all operations, in order with Device::stream(), or with another stream of the same device.
   /// Errors: Error(invalid_argument) for a null graph, for a stream of another device, for an array that was freed, for
-  /// an array whose elements held no arrays at the capture and do now, for a mesh that the graph uses (by handles: any
-  /// mesh that has one) and that needs its rebuild() or would be changed though the capture did not, for a HashGrid or
-  /// a Bvh that was given by value and that the device now holds in another size or memory, and for whatever a launch
-  /// by handles refuses; Error(unsupported) while this thread captures or a tape records, and for arrays that hold each
-  /// other.
+  /// a structure that the graph works on and that the device now holds in another size or memory or not at all, and for
+  /// whatever a launch by handles refuses; Error(unsupported) inside a capture or a tape, and for arrays in a circle.
   /// Cost: one submission, and a little for each piece of memory that the graph works on, whatever the number of
   /// operations. A graph whose kernels print, assert or check themselves (debug mode) first waits for its last launch.
   void launch(Loc loc = Loc::here()) const;

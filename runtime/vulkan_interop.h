@@ -34,10 +34,9 @@ class [[nodiscard]] Recording {
   /// the recording or its last submission, so that this work comes first. If its kernels print, assert or check
   /// themselves, it then waits for the previous submission, as wait() does, whose reports would otherwise be
   /// overwritten.
-  /// Errors: Error(invalid_argument) for an array whose elements held no arrays at the recording and do now, for
-  /// structures as Graph::launch(), and for whatever a launch by handles refuses; where it waits, the errors of wait(),
-  /// above all Error(kernel_fault) of any recording whose failures nobody has been told of. After the latter everything
-  /// is ready for the submission: a second call is not needed.
+  /// Errors: Error(invalid_argument) for structures as Graph::launch(), and for whatever a launch by handles refuses;
+  /// where it waits, the errors of wait(), above all Error(kernel_fault) of any recording whose failures nobody has
+  /// been told of. After the latter everything is ready for the submission: a second call is not needed.
   void prepare(Loc loc = Loc::here()) const;
   /// Tells weft that the command buffer was submitted to the queue of the device just now, after all others of which
   /// this was told. Later work of weft comes after, and reading an array waits for it.

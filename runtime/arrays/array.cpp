@@ -12,6 +12,7 @@
 #include "../core/view.h"
 #include "../extent.h"
 #include "../work/capture.h"
+#include "../work/element_write.h"
 #include "../work/observe.h"
 #include "../work/work.h"
 #include "host_copy_state.h"
@@ -106,11 +107,12 @@ Extent extent_of(const std::array<std::int64_t, 4>& shape, int ndim) {
 using detail::checked_bytes;
 using detail::tight_strides;
 
-void ArrayBase::create(const Device& device, const Extent& extent, int ndim) {
+void ArrayBase::create(const Device& device, const Extent& extent, int ndim, bool holds_arrays) {
   const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes_);
   shape_ = extent.n;
   stride_ = tight_strides(shape_, ndim, element_bytes_);
   storage_ = detail::allocate(device.state(), bytes);
+  storage_->may_hold_arrays = holds_arrays;
   address_ = storage_->allocation.address;
 }
 
@@ -260,10 +262,11 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   if (count == 0) return;
   if (!is_contiguous()) detail::refuse_freed(*storage_, references);
-  const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
-  bring.refuse_circle();
+  const detail::ElementWrite elements{
+      .to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
+  elements.refuse_circle();
   const Told told("assign()", *this, {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
-  bring.around([&] { upload(data, count, {}, &references); });
+  elements.run([&] { upload(data, count, {}, &references); });
 }
 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
@@ -272,10 +275,11 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
   // Not for a kernel that fills: it is given memory with the elements, and that is to be there.
   const bool by_host = is_contiguous() && storage_->leads_to_freed();
   if (!by_host) detail::refuse_freed(*storage_, references);
-  const detail::Bring bring{.to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
-  bring.refuse_circle();
+  const detail::ElementWrite elements{
+      .to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
+  elements.refuse_circle();
   const Told told("fill()", *this, {{element, element_bytes_}, {}, element_bytes_, &references});
-  bring.around([&] {
+  elements.run([&] {
     if (!by_host) return fill_element(element, {}, &references);
     auto all = detail::host_vector<std::byte>(std::uint64_t(size()) * element_bytes_);
     for (std::size_t at = 0; at < all.size(); at += element_bytes_)
@@ -286,7 +290,8 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
 
 detail::References ArrayBase::references() const {
   if (!storage_) return {};
-  detail::References list = storage_->references();
+  const detail::ReferenceList held = storage_->references();
+  detail::References list = held ? *held : detail::References();
   if (std::ranges::any_of(list, &detail::Storage::is_freed))
     invalid("the elements of an array may hold another array that was freed: assign all of them anew");
   list.push_back(storage_);  // elements may hold views of their own array
@@ -349,7 +354,7 @@ void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> 
   if (size() == 0) return;
   const auto* bytes = static_cast<const std::byte*>(element);
   // Zeros hold no arrays.
-  if (!held && storage_->holds_arrays()) return fill_packed(bytes, {});
+  if (!held && storage_->may_hold_arrays) return fill_packed(bytes, {});
   const Told told("fill()", *this, {{bytes, element_bytes_}, leaves, element_bytes_, held});
   const std::uint64_t total = std::uint64_t(size()) * element_bytes_;
   // A pattern that repeats every word is the device's own fill; whole allocations are padded to words.
@@ -378,19 +383,25 @@ void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> 
 }
 
 namespace {
-detail::Bring bring_of(const ArrayBase& to, const ArrayBase& from) {
+detail::ElementWrite write_of(const ArrayBase& to, const ArrayBase& from) {
   return {.to = to.storage(), .from = from.storage(), .list = {}, .whole = detail::is_whole(to)};
 }
 
-// Before a tape is told of the copy, and anything is noted.
-void refuse_copy(const ArrayBase& to, const ArrayBase& from) {
-  const bool across = to.storage()->device != from.storage()->device;
-  if (across && from.storage()->holds_arrays())
+// Arrays in elements cannot follow these to another device.
+void refuse_held(detail::Storage& from) {
+  if (from.references() || from.holds_itself())
     throw Error(ErrorKind::unsupported,
                 "an array of structs that hold arrays is copied to another device: their arrays would stay behind");
+}
+
+// Comes before a tape is told of the copy and before anything is noted.
+void refuse_copy(const ArrayBase& to, const ArrayBase& from) {
+  if (!from.storage()->may_hold_arrays) return;
+  const bool across = to.storage()->device != from.storage()->device;
+  if (across) refuse_held(*from.storage());
   // From another device elements come without arrays.
   if (!to.is_contiguous() || (!from.is_contiguous() && !across)) detail::refuse_freed(*to.storage(), {from.storage()});
-  bring_of(to, from).refuse_circle();
+  write_of(to, from).refuse_circle();
 }
 }  // namespace
 
@@ -406,7 +417,7 @@ void ArrayBase::copy_from(const ArrayBase& from, std::span<const detail::Leaf> l
   if (!differs || is_freed() || from.is_freed()) return copy_elements(from);
   refuse_copy(*this, from);
   const Told told(*this, from, leaves);
-  bring_of(*this, from).around([&] { copy_bytes(from); });
+  write_of(*this, from).run([&] { copy_bytes(from); });
 }
 
 void ArrayBase::copy_elements(const ArrayBase& from) {
@@ -419,7 +430,7 @@ void ArrayBase::copy_elements(const ArrayBase& from) {
     invalid(fmt::format("a copy from shape {} to shape {}", shape_text(from.shape_, ndim_), shape_text(shape_, ndim_)));
   if (size() == 0) return;
   refuse_copy(*this, from);
-  bring_of(*this, from).around([&] { copy_bytes(from); });
+  write_of(*this, from).run([&] { copy_bytes(from); });
 }
 
 void ArrayBase::copy_bytes(const ArrayBase& from) {
@@ -470,13 +481,14 @@ void ArrayBase::copy_between_devices(const ArrayBase& from) {
   }
   const std::uint64_t bytes = std::uint64_t(size()) * element_bytes_;
   // Others may be reading memory of an adopted device, which only its queue knows.
-  if (storage_->allocation.host && !is_adopted(*storage_->device->device))
+  if (storage_->allocation.host && !is_adopted(*storage_->device->device) && !from.storage_->may_hold_arrays)
     return from.storage_->download(host_bytes(), from.address_, bytes);
   // Through the host, a part at a time: it may have less memory than the devices.
   auto part = detail::host_vector<std::byte>(std::min<std::uint64_t>(bytes, 64 << 20));
   for (std::uint64_t at = 0; at < bytes; at += part.size()) {
     const std::uint64_t n = std::min<std::uint64_t>(part.size(), bytes - at);
     from.storage_->download(part.data(), from.address_ + at, n);
+    refuse_held(*from.storage_);  // another thread may have assigned arrays to elements meanwhile
     write_to(*storage_, [&](backend::Stream& s) { return s.upload(address_ + at, part.data(), n); });
   }
 }

@@ -13,6 +13,7 @@
 #include "../indexed_array.h"
 #include "../launch.h"
 #include "../work/capture.h"
+#include "../work/element_write.h"
 #include "../work/observe.h"
 #include "scalars.h"
 
@@ -160,9 +161,9 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
   // Structs take the arrays along that they hold.
   const std::shared_ptr<Storage>& from = (scatter ? packed : data).storage();
   const ArrayBase& to = scatter ? data : packed;
-  const Bring bring{.to = to.storage(), .from = from, .list = {}, .whole = !scatter && is_whole(packed)};
+  const ElementWrite elements{.to = to.storage(), .from = from, .list = {}, .whole = !scatter && is_whole(packed)};
   refuse_freed(*to.storage(), {from});
-  bring.refuse_circle();
+  elements.refuse_circle();
   const char* const what = scatter ? "a copy to an indexed array" : "a copy of an indexed array";
   if (Recorder* r = recorder()) {
     std::vector<const ArrayBase*> others;
@@ -174,7 +175,7 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
   before_write(to, current_stream(*to.storage()->device), {.by = what, .replaces_all = !scatter});
   const HeardBy nobody(nullptr);
   const Within part(&Context::part_of_change, true);
-  bring.around([&] {
+  elements.run([&] {
     if (in_words(packed) && in_words(data))
       indexed_words<std::uint32_t>(Part(packed), Part(data), lists, scatter);
     else

@@ -251,6 +251,15 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   Programs programs;
   Handles handles;
   Parked parked;
+  /// Locks all writes of elements that may hold arrays, from the look at what a source refers to until the list of the
+  /// target is swapped: no other thread replaces what is being copied. Issuing never waits for a queue that others hold
+  /// up, so the lock may be held meanwhile; watchers, which have locks of their own, are told before or after.
+  /// Errors: Error(device_lost) in the child of a fork.
+  std::unique_lock<std::recursive_mutex> lock_elements() {
+    device->check_alive();
+    return std::unique_lock(elements);
+  }
+  std::recursive_mutex elements;
   /// Streams stay as long as the device: who waits for them holds no lock.
   std::vector<StreamState*> all_streams() {
     std::lock_guard lock(mutex);
@@ -279,6 +288,12 @@ inline void StreamState::check_here() const {
 
 struct Gradient;
 class Watcher;
+
+class Storage;
+/// The memory whose addresses elements may hold. A list is never changed, only swapped for another one; null: empty.
+using ReferenceList = std::shared_ptr<const References>;
+/// Memory, by what will refer to it once a run was issued.
+using ComingReferences = std::map<Storage*, References>;
 
 /// Those of a storage, kept while they are told of something. A few of them stay off the heap.
 class Watchers {
@@ -330,6 +345,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   bool holds_gradients = false;    ///< set before any array names it
   bool is_handle = false;          ///< see Handles::add()
   bool is_copy = false;            ///< of elements that may be put back: no view is of the copy itself
+  bool may_hold_arrays = false;    ///< elements may, by their type; set before other threads name it
   std::atomic<bool> lent = false;  ///< others know where it is, and may write
   /// Grows from storage to storage: tells which was there before.
   const std::uint64_t serial = next_serial();
@@ -367,52 +383,27 @@ class Storage : public std::enable_shared_from_this<Storage> {
   void wait_for_users();
   /// For them, and for the semaphores that streams wait for where others know the memory.
   void wait_for_everybody();
-  /// What a call of refer_to() has changed.
-  struct Referred {
-    References added;
-    std::uint64_t before = 0, after = 0;  ///< versions of what this memory refers to
-  };
-  /// Other memory that the elements hold the addresses of. It lives as long as this one refers to it, and what works
-  /// on this memory may work on that.
-  /// Errors: Error(unsupported) for memory that refers to this one in turn: it would never be freed.
-  Referred refer_to(References references);
-  /// Errors: as refer_to(), which changes nothing then.
-  void refuse_circle(const References& references);
-  /// And to nothing else but what others have said since `version` that it refers to. Those who copy elements of it are
-  /// given what it refers to no more.
-  /// Errors: as refer_to(), and then nothing has changed.
-  void refer_only_to(References references, std::uint64_t version);
-  /// As it was before; unless others have said since what this memory refers to, even if they added nothing: then their
-  /// elements may hold the same.
-  void take_back(const Referred& referred);
-  /// Whether an array was freed that can be reached from here.
-  bool leads_to_freed();
-  References references();
-  /// Another one whenever anybody says what this memory refers to.
-  std::uint64_t reference_version();
-  bool has_references() const { return has_references_.load(std::memory_order_relaxed); }
+  /// Other memory whose addresses the elements may hold. It lives as long as this memory refers to it, and work on this
+  /// memory may work on it.
+  ReferenceList references();
+  /// Adds to them. \return  the new list; never the one from before, unless both are empty
+  ReferenceList add_references(References more);
+  void set_references(References list);
+  /// Swaps the list for `next` if it is still `expected`. \return  whether it was
+  bool swap_references(const ReferenceList& expected, ReferenceList next);
+  /// Sorted, each memory once, without this memory itself, which then holds itself.
+  ReferenceList list_of(References references);
   /// Elements hold, or have held, views of this memory: it cannot refer to itself, and what they are copied to refers
   /// to it.
   void hold_itself() { holds_itself_.store(true, std::memory_order_relaxed); }
   bool holds_itself() const { return holds_itself_.load(std::memory_order_relaxed); }
-  /// From before a copy of elements looks at what they hold until after it has said what it has brought: which of what
-  /// others write meanwhile it brings, nobody knows before.
-  /// \param replaced  comes to hold what this memory has referred to since and does no more
-  void begin_copy(References* replaced);
-  void end_copy(References* replaced);
-  /// All that this memory has referred to since that copy began.
-  References references(const References* replaced);
-  /// From before a run is given to the device until it has said what it has brought: this memory refers to what comes,
-  /// too. It is no version of its own: whatever order runs are prepared, given and noted in, none keeps for good what
-  /// another one replaces.
-  /// \param coming  each memory once afterwards, and not this one. Stays in place meanwhile
-  /// Errors: as refer_to(), and then nothing has changed.
-  void begin_coming(References& coming);
-  void end_coming(const References& coming);
-  /// Whether elements may hold any array at all.
-  bool holds_arrays() const { return has_references() || holds_itself(); }
-  /// Adds all memory that can be reached from here, this one only where it holds itself.
-  void reach(References& found);
+  /// Adds all memory that can be reached from here, and this memory itself if it holds itself.
+  /// \param coming  references that count as if they were there already
+  void reach(References& found, const ComingReferences& coming = {});
+  /// Errors: Error(unsupported) for memory that refers to this one in turn: it would never be freed.
+  void refuse_circle(const References& references, const ComingReferences& coming = {});
+  /// Whether an array was freed that can be reached from here.
+  bool leads_to_freed();
 
   /// Others use the memory as well: at its end it is parked until they have finished. The first one given counts.
   void used_outside(OutsideUser user);
@@ -447,9 +438,6 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::vector<Use> before_host_reads();
   static void wait_for(std::span<const Use> list);
   void forget(std::span<const Use> done);
-  References all_references() const;
-  References add_references(const References& list);
-  void update_has_references() { has_references_ = !references_.empty() || !coming_.empty(); }
   void give_back();
   [[noreturn]] static void refuse_freed();
   void refuse_pinned() const;
@@ -458,15 +446,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::shared_ptr<void> owner_;
   OutsideUser user_outside_;
   BriefLock mutex_;
-  struct Reference {
-    std::shared_ptr<Storage> memory;
-    std::uint64_t version = 0;  ///< in which it was said last
-  };
-  std::vector<Reference> references_;  ///< in the order of their memory, each once
-  std::uint64_t reference_version_ = 0, last_reference_version_ = 0;
-  std::atomic<bool> has_references_ = false, holds_itself_ = false;
-  std::vector<References*> copies_;        ///< that are under way: what each is given
-  std::vector<const References*> coming_;  ///< with runs that are not given to the device yet
+  ReferenceList references_;  ///< see list_of()
+  std::atomic<bool> holds_itself_ = false;
   std::shared_ptr<const Gradient> gradient_;
   std::atomic<bool> has_gradient_ = false;
   std::vector<std::weak_ptr<Watcher>> watchers_;

@@ -66,7 +66,7 @@ void Storage::free() {
   wait_for_users();
   // Dropped with no lock: their ends may be those of other memory, and call what others gave.
   std::shared_ptr<void> owner;
-  std::vector<Reference> references;
+  ReferenceList references;
   {
     std::lock_guard lock(mutex_);
     check_present();
@@ -74,7 +74,6 @@ void Storage::free() {
     freed_ = true;
     owner = std::move(owner_);
     references = std::move(references_);
-    update_has_references();
   }
   give_back();
 }
@@ -219,172 +218,82 @@ void make_unique(References& list) {
 }
 }  // namespace
 
-void Storage::reach(References& found) {
+void Storage::reach(References& found, const ComingReferences& coming) {
   std::vector<Storage*> visited, open{this};
+  const auto take = [&](const References& list) {
+    for (const std::shared_ptr<Storage>& s : list) {
+      if (s->may_hold_arrays) open.push_back(s.get());
+      found.push_back(s);
+    }
+  };
   while (!open.empty()) {
     Storage* at = open.back();
     open.pop_back();
     if (std::ranges::find(visited, at) != visited.end()) continue;
     visited.push_back(at);
     if (at->holds_itself()) found.push_back(at->shared_from_this());
-    for (const std::shared_ptr<Storage>& s : at->references()) {
-      if (s->holds_arrays()) open.push_back(s.get());
-      found.push_back(s);
-    }
+    if (const ReferenceList list = at->references()) take(*list);
+    if (const auto more = coming.find(at); more != coming.end()) take(more->second);
   }
   make_unique(found);
 }
 
-void Storage::refuse_circle(const References& references) {
-  const References known = this->references();
+void Storage::refuse_circle(const References& references, const ComingReferences& coming) {
+  const ReferenceList known = this->references();
   for (const std::shared_ptr<Storage>& s : references) {
-    if (s.get() == this || !s->has_references() || std::ranges::binary_search(known, s)) continue;
+    if (s.get() == this || !s->may_hold_arrays || (known && std::ranges::binary_search(*known, s))) continue;
     References beyond;
-    s->reach(beyond);
+    s->reach(beyond, coming);
     if (std::ranges::any_of(beyond, [&](const auto& b) { return b.get() == this; }))
       throw Error(ErrorKind::unsupported, "arrays of structs hold each other in a circle");
   }
 }
 
-// Under the lock, in the version that is the last one by now. Returns what is new.
-References Storage::add_references(const References& list) {
-  References added;
-  std::vector<Reference> all;
-  all.reserve(references_.size() + list.size());
-  auto old = references_.begin();
-  for (const std::shared_ptr<Storage>& memory : list) {
-    while (old != references_.end() && old->memory < memory) all.push_back(std::move(*old++));
-    if (old != references_.end() && old->memory == memory)
-      ++old;
-    else
-      added.push_back(memory);
-    all.push_back({memory, reference_version_});
-  }
-  all.insert(all.end(), std::make_move_iterator(old), std::make_move_iterator(references_.end()));
-  references_ = std::move(all);
-  update_has_references();
-  return added;
-}
-
-Storage::Referred Storage::refer_to(References references) {
-  make_unique(references);
-  const bool itself = std::erase_if(references, [&](const auto& s) { return s.get() == this; }) > 0;
-  refuse_circle(references);
-  if (itself) hold_itself();
-  Referred referred;
-  {
-    std::lock_guard lock(mutex_);
-    referred.before = reference_version_;
-    referred.after = reference_version_ = ++last_reference_version_;
-    referred.added = add_references(references);
-  }
-  if (is_handle && !referred.added.empty()) device->handles.changed();
-  return referred;
-}
-
-void Storage::refer_only_to(References references, std::uint64_t version) {
-  make_unique(references);
-  std::erase_if(references, [&](const auto& s) { return s.get() == this; });
-  refuse_circle(references);
-  References dropped;  // freed after the lock is
-  {
-    std::lock_guard lock(mutex_);
-    reference_version_ = ++last_reference_version_;
-    add_references(references);
-    const auto replaced =
-        std::ranges::stable_partition(references_, [&](const Reference& r) { return r.version > version; });
-    for (Reference& r : replaced) dropped.push_back(std::move(r.memory));
-    references_.erase(replaced.begin(), replaced.end());
-    for (References* copy : copies_) {
-      copy->insert(copy->end(), dropped.begin(), dropped.end());
-      make_unique(*copy);
-    }
-    update_has_references();
-  }
-  if (is_handle) device->handles.changed();
-}
-
-void Storage::take_back(const Referred& referred) {
-  References dropped;  // freed after the lock is
-  {
-    std::lock_guard lock(mutex_);
-    if (reference_version_ != referred.after) return;
-    reference_version_ = referred.before;
-    const auto replaced = std::ranges::stable_partition(
-        references_, [&](const Reference& r) { return !std::ranges::binary_search(referred.added, r.memory); });
-    for (Reference& r : replaced) dropped.push_back(std::move(r.memory));
-    references_.erase(replaced.begin(), replaced.end());
-    update_has_references();
-  }
-  if (is_handle) device->handles.changed();
-}
-
 bool Storage::leads_to_freed() {
-  if (!has_references()) return false;
-  References behind;
-  reach(behind);
-  return std::ranges::any_of(behind, &Storage::is_freed);
+  if (!may_hold_arrays) return false;
+  References beyond;
+  reach(beyond);
+  return std::ranges::any_of(beyond, &Storage::is_freed);
 }
 
-std::uint64_t Storage::reference_version() {
+ReferenceList Storage::references() {
   std::lock_guard lock(mutex_);
-  return reference_version_;
+  return references_;
 }
 
-// Under the lock.
-References Storage::all_references() const {
-  References all;
-  for (const Reference& r : references_) all.push_back(r.memory);
-  for (const References* list : coming_) all.insert(all.end(), list->begin(), list->end());
-  if (!coming_.empty()) make_unique(all);
-  return all;
+ReferenceList Storage::list_of(References references) {
+  make_unique(references);
+  if (std::erase_if(references, [&](const auto& s) { return s.get() == this; }) > 0) hold_itself();
+  return references.empty() ? nullptr : std::make_shared<const References>(std::move(references));
 }
 
-References Storage::references() {
-  std::lock_guard lock(mutex_);
-  return all_references();
+ReferenceList Storage::add_references(References more) {
+  for (;;) {
+    const ReferenceList before = references();
+    References all = more;
+    if (before) all.insert(all.end(), before->begin(), before->end());
+    ReferenceList next = list_of(std::move(all));
+    if (swap_references(before, next)) return next;
+  }
 }
 
-void Storage::begin_copy(References* replaced) {
-  std::lock_guard lock(mutex_);
-  copies_.push_back(replaced);
-}
-
-void Storage::end_copy(References* replaced) {
-  std::lock_guard lock(mutex_);
-  std::erase(copies_, replaced);
-}
-
-References Storage::references(const References* replaced) {
-  std::lock_guard lock(mutex_);
-  References all = all_references();
-  all.insert(all.end(), replaced->begin(), replaced->end());
-  make_unique(all);
-  return all;
-}
-
-void Storage::begin_coming(References& coming) {
-  make_unique(coming);
-  const bool itself = std::erase_if(coming, [&](const auto& s) { return s.get() == this; }) > 0;
-  refuse_circle(coming);
-  if (itself) hold_itself();
-  if (coming.empty()) return;
+void Storage::set_references(References list) {
+  ReferenceList next = list_of(std::move(list));
   {
     std::lock_guard lock(mutex_);
-    coming_.push_back(&coming);
-    update_has_references();
+    references_.swap(next);
   }
   if (is_handle) device->handles.changed();
 }
 
-void Storage::end_coming(const References& coming) {
-  if (coming.empty()) return;
+bool Storage::swap_references(const ReferenceList& expected, ReferenceList next) {
   {
     std::lock_guard lock(mutex_);
-    std::erase(coming_, &coming);
-    update_has_references();
+    if (references_ != expected) return false;
+    references_.swap(next);
   }
   if (is_handle) device->handles.changed();
+  return true;
 }
 
 void Storage::used_outside(OutsideUser user) {

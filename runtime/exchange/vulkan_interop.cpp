@@ -84,13 +84,14 @@ struct Recording::State {
     try {
       order_now();
     } catch (...) {
-      reached = {};  // nothing is copied
+      const auto let_go = std::exchange(reached, {});
       throw;
     }
   }
   /// The same with nothing reached yet.
   void order_now() {
     memory.order_before(*recordings, *stream, reached);
+    reached.elements = {};  // until it is submitted
     reached_pins.clear();
     for (const auto* list : {&reached.by_elements, &reached.read_by_elements, &reached.by_handles})
       for (const auto& storage : *list) reached_pins.push_back(storage->pin(detail::Storage::PinnedBy::recording));
@@ -103,7 +104,7 @@ struct Recording::State {
     std::optional<Error> refused;
     kept.push_back({ticket, std::exchange(reached, {})});
     detail::CapturedMemory::Reached& now = kept.back().reached;
-    memory.add_writes(now.writes);
+    memory.add_writes(now);
     memory.touched(*recordings, ticket, now);
     try {
       memory.check_structures();

@@ -13,7 +13,7 @@
 namespace weft::detail {
 
 CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* again)
-    : brings_(std::move(capture.brings)),
+    : element_writes_(std::move(capture.writes)),
       uses_(std::move(capture.uses)),
       serial_(capture.serial),
       by_handles_(capture.by_handles),
@@ -21,15 +21,6 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
       what_(what),
       again_(again) {
   capture.refuse_changed("the capture ends");
-  for (const Bring& b : brings_)
-    if (b.idle) idle_.push_back(b.from);
-  std::ranges::sort(idle_);
-  idle_.erase(std::ranges::unique(idle_).begin(), idle_.end());
-  const auto may_replace = [&](const Bring& b) {
-    const auto use = capture.used.find(b.to.get());
-    return b.whole && use != capture.used.end() && use->second.refers;
-  };
-  std::erase_if(brings_, [&](const Bring& b) { return b.idle && !may_replace(b); });
   used_.reserve(capture.used.size());
   for (auto& [storage, use] : capture.used) used_.push_back(std::move(use));
   find_needed();
@@ -40,13 +31,6 @@ void CapturedMemory::each(F f) const {
   for (const Capture::Used& u : used_) f(u);
   for (const auto& [launch, given] : given_)
     for (const Capture::Used& u : given.memory) f(u);
-}
-
-bool CapturedMemory::is_given(const Storage& storage) const {
-  return std::ranges::any_of(given_, [&](const auto& given) {
-    return std::ranges::any_of(given.second.memory,
-                               [&](const Capture::Used& u) { return u.storage.get() == &storage; });
-  });
 }
 
 void CapturedMemory::check_present() const {
@@ -67,8 +51,8 @@ void CapturedMemory::check_present() const {
       if (u.storage->is_freed())
         refuse(fmt::format("it was set, {}", u.kernel->params[u.parameter].name), "set() the node again",
                u.kernel->name, u.kernel->loc);
-  for (const Bring& b : brings_)
-    if (std::ranges::any_of(b.list, [](const auto& s) { return s->is_freed(); }))
+  for (const ElementWrite& w : element_writes_)
+    if (std::ranges::any_of(w.list, [](const auto& s) { return s->is_freed(); }))
       refuse("it was made", captured, {}, {});
   check_structures();
 }
@@ -156,25 +140,16 @@ bool add(References& list, const References& more) {
 }
 
 // What is behind handles is read alone.
-bool leads_on(const Storage& storage) { return storage.holds_arrays() && !storage.is_handle; }
+bool leads_on(const Storage& storage) { return storage.may_hold_arrays && !storage.is_handle; }
 }  // namespace
 
 void CapturedMemory::check_elements() const {
-  const auto refuse = [&] {
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("elements of an array that {} works on have come to hold arrays since it was made: "
-                            "{} again",
-                            what_, again_));
-  };
-  if (std::ranges::any_of(idle_, &Storage::holds_arrays)) refuse();
   References now;
   each([&](const Capture::Used& u) {
-    if (!leads_on(*u.storage)) return;
-    if (!u.refers && !is_given(*u.storage)) refuse();
-    u.storage->reach(now);
+    if (leads_on(*u.storage)) u.storage->reach(now);
   });
-  for (const Bring& b : brings_)
-    for (const std::shared_ptr<Storage>& storage : b.list) storage->reach(now);
+  for (const ElementWrite& w : element_writes_)
+    for (const std::shared_ptr<Storage>& storage : w.list) storage->reach(now);
   if (std::ranges::any_of(now, &Storage::is_freed))
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("elements of an array that {} works on may hold an array that was freed: assign all of "
@@ -182,65 +157,51 @@ void CapturedMemory::check_elements() const {
                             what_));
 }
 
-// In the order of the run, and apart from the memory, which would say meanwhile, to others who copy it, what it holds
-// between two copies.
-std::map<Storage*, CapturedMemory::Brought> CapturedMemory::brought(
-    const std::function<References(Storage&)>& before) const {
-  std::map<Storage*, Brought> all;
-  const auto of = [&](Storage* s) -> Brought& {
-    const auto [entry, first] = all.try_emplace(s);
-    if (first) entry->second.last = before(*s);
-    return entry->second;
+// In the order of the run, beginning with what memory refers to now.
+CapturedMemory::Brought CapturedMemory::find_brought() const {
+  Brought brought;
+  const auto of = [&](Storage* s) -> Brought::Referring& {
+    const auto [entry, first] = brought.referring.try_emplace(s);
+    Brought::Referring& r = entry->second;
+    if (first) r.before = s->references();
+    if (first && r.before) r.after = *r.before;
+    return r;
   };
-  const auto run = [&](const Bring& b) {
-    const bool held_itself = b.to->holds_itself();
-    const References list = b.references(b.from ? of(b.from.get()).last : References());
-    Brought& to = of(b.to.get());
-    if (b.whole) to.last.clear();
-    to.written = true;
-    to.replaced |= b.whole;
-    add(to.ever, list);
-    return add(to.last, list) || held_itself != b.to->holds_itself();
+  const auto run = [&](const ElementWrite& w) {
+    const bool held_itself = w.to->holds_itself();
+    const References list = w.brought(w.from ? of(w.from.get()).after : References());
+    Brought::Referring& to = of(w.to.get());
+    if (w.whole) to.after.clear();
+    to.whole |= w.whole;
+    add(brought.coming[w.to.get()], list);
+    return add(to.after, list) || held_itself != w.to->holds_itself();
   };
-  for (auto b = brings_.begin(); b != brings_.end();) {
-    if (!b->conditional) {
-      run(*b++);
+  for (auto w = element_writes_.begin(); w != element_writes_.end();) {
+    if (!w->conditional) {
+      run(*w++);
       continue;
     }
     // Conditions that follow each other: as often as any of them brings something.
-    const auto end = std::find_if(b, brings_.end(), [](const Bring& other) { return !other.conditional; });
+    const auto end = std::find_if(w, element_writes_.end(), [](const auto& other) { return !other.conditional; });
     for (bool added = true; added;) {
       added = false;
-      for (auto k = b; k != end; ++k) added |= run(*k);
+      for (auto k = w; k != end; ++k) added |= run(*k);
     }
-    b = end;
+    w = end;
   }
-  return all;
+  return brought;
 }
 
-void CapturedMemory::note_brought(Reached& reached) const {
-  for (const Bring& b : brings_) {
-    if (!b.from) continue;
-    auto& copying = reached.held[b.from.get()].copying;
-    if (!copying) copying.emplace(b.from);
-  }
-  for (const Bring& b : brings_) reached.held.try_emplace(b.to.get());
-  for (auto& [storage, held] : reached.held) {
-    held.version = storage->reference_version();  // first: what others say meanwhile counts as said later
-    held.before = storage->references();
-  }
-  for (auto& [to, brought] : brought([&](Storage& s) { return reached.held[&s].before; })) {
-    if (!brought.written) continue;
-    add(reached.kept, brought.ever);
-    reached.held[to].coming.emplace(to->shared_from_this(), std::move(brought.ever));
-  }
+void CapturedMemory::refuse_circles(const Brought& brought) {
+  for (const auto& [to, list] : brought.coming) to->refuse_circle(list, brought.coming);
 }
 
-void CapturedMemory::add_writes(std::vector<Write>& all) const {
+void CapturedMemory::add_writes(Reached& reached) const {
+  std::vector<Write>& all = reached.writes;
   const auto through_elements = [&](const Capture::Used& u) {
     if (!u.changes || !leads_on(*u.storage)) return;
     References held;
-    u.storage->reach(held);
+    u.storage->reach(held, reached.brought.coming);
     for (const auto& s : held) all.push_back({.to = View::all_of(s), .by_elements = true});
   };
   for (const Capture::Used& u : used_) {
@@ -257,8 +218,9 @@ void CapturedMemory::add_writes(std::vector<Write>& all) const {
 void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached& reached) const {
   check_present();
   check_elements();
-  note_brought(reached);
-  add_writes(reached.writes);
+  reached.brought = find_brought();
+  refuse_circles(reached.brought);
+  add_writes(reached);
   for (const Write& write : reached.writes)
     each_watcher(write, [&](const std::shared_ptr<Watcher>& w) {
       if (!w->structure()) return w->before_write(write.to, copies, {.by = what_});
@@ -270,6 +232,13 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
                                 "array hold them",
                                 what_, again_, given_.empty() ? "" : ", or set() the node otherwise"));
     });
+  if (!element_writes_.empty()) {
+    // Not before: watchers copy elements, some under locks of their own. Others may have written elements meanwhile;
+    // what was found first is freed when nothing is locked.
+    reached.elements = device_->lock_elements();
+    reached.found_first = std::exchange(reached.brought, find_brought());
+    refuse_circles(reached.brought);
+  }
   reach(on, reached);
   // When nothing refuses the run any more.
   tell_structures(on, reached);
@@ -277,7 +246,7 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
 
 void CapturedMemory::reach(StreamState& on, Reached& reached) const {
   each([&](const Capture::Used& u) {
-    if (!u.changes && leads_on(*u.storage)) u.storage->reach(reached.read_by_elements);
+    if (!u.changes && leads_on(*u.storage)) u.storage->reach(reached.read_by_elements, reached.brought.coming);
   });
   for (const Write& write : reached.writes)
     if (write.by_elements) reached.by_elements.push_back(write.to.storage());
@@ -286,6 +255,8 @@ void CapturedMemory::reach(StreamState& on, Reached& reached) const {
                 [&](const auto& s) { return std::ranges::binary_search(reached.by_elements, s); });
   if (by_handles_) {
     reached.by_handles = device_->handles.all(on);
+    for (const auto& [to, list] : reached.brought.coming)
+      if (to->is_handle) to->reach(reached.by_handles, reached.brought.coming);
   }
   for (const auto& storage : reached.by_handles) {
     if (storage->is_freed())
@@ -323,29 +294,16 @@ void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reac
 }
 
 void CapturedMemory::has_brought(Reached& reached) const {
-  const auto version = [&](Storage& s) {
-    const auto known = reached.held.find(&s);
-    return known == reached.held.end() ? 0 : known->second.version;
-  };
-  auto all = brought([&](Storage& s) {
-    References before;
-    const auto known = reached.held.find(&s);
-    if (known != reached.held.end()) before = known->second.before;
-    // What others have written meanwhile may have come before.
-    if (s.reference_version() != version(s)) {
-      const bool copied = known != reached.held.end() && known->second.copying;
-      add(before, copied ? known->second.copying->references() : s.references());
-    }
-    return before;
-  });
-  for (auto& [storage, held] : reached.held) held.copying.reset();
-  for (auto& [to, brought] : all) {
-    if (brought.replaced)
-      to->refer_only_to(std::move(brought.last), version(*to));
-    else if (brought.written)
-      to->refer_to(std::move(brought.ever));
+  if (element_writes_.empty()) return;
+  Brought brought;  // freed after the lock is
+  const auto lock = reached.elements ? std::move(reached.elements) : device_->lock_elements();
+  const bool prepared = !reached.brought.coming.empty();
+  brought = prepared ? std::exchange(reached.brought, {}) : find_brought();
+  for (const auto& [to, list] : brought.coming) {
+    const Brought::Referring& r = brought.referring[to];
+    // What others have written since it was prepared may come before, or after.
+    if (!prepared || !r.whole || !to->swap_references(r.before, to->list_of(r.after))) to->add_references(list);
   }
-  for (auto& [storage, held] : reached.held) held.coming.reset();
 }
 
 std::vector<std::shared_ptr<const void>> CapturedMemory::pins() const {

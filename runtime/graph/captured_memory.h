@@ -3,7 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -30,38 +30,42 @@ class CapturedMemory {
     bool by_itself = false;    ///< in the capture, which has told all who watched then
     bool by_elements = false;  ///< which lead to the memory
   };
+  /// What a run brings to the elements that it writes.
+  struct Brought {
+    ComingReferences coming;  ///< what they hold at any time in it
+    /// What memory refers to whose elements are copied or written.
+    struct Referring {
+      ReferenceList before;
+      References after;
+      bool whole = false;  ///< and to nothing else after the run
+    };
+    std::map<Storage*, Referring> referring;
+  };
   /// Memory that a run reaches beyond that of the capture.
   struct Reached {
     std::vector<Write> writes;    ///< all of them
     References by_elements;       ///< kernels may read and write it
     References read_by_elements;  ///< kernels read it, and it is not among these
     References by_handles;        ///< kernels read it
-    /// What memory referred to before, whose elements are copied or written.
-    struct Held {
-      References before;
-      std::uint64_t version = 0;  ///< of that, see Storage::refer_to()
-      std::optional<Copying> copying;
-      std::optional<Coming> coming;  ///< until the run has been given to the device
-    };
-    std::map<Storage*, Held> held;
-    References kept;  ///< what comes, until the run has ended
+    Brought brought, found_first;
+    std::unique_lock<std::recursive_mutex> elements;  ///< see DeviceState::lock_elements(); where it writes any
   };
-  /// Before a run on `on`: it comes after what other streams were given to do with its memory. Tapes that need elements
-  /// which it may change are told, and copy them on `copies`.
-  /// Elements that it writes refer to what they will hold.
-  /// \param reached  empty. Its end says that the run does not come, until has_brought(). The end of memory may ask for
-  ///                 what the caller has locked: it is let go of after that, when this has thrown, too.
-  /// Errors: Error(invalid_argument) for elements that held no arrays in the capture and do now, for memory that was
-  /// freed, and while a structure behind a handle needs its
-  /// rebuild.
+  /// Orders a run on `on` after what other streams were given to do with its memory. Tapes that need elements which the
+  /// run may change are told, and copy them on `copies`. Until has_brought() no other thread writes elements that hold
+  /// arrays, unless the caller releases the lock in `reached`.
+  /// \param reached  empty. It must outlive the caller's locks, even when this throws: memory that ends with it may ask
+  ///                 for them.
+  /// Errors: Error(invalid_argument) for memory that was freed, and while a structure that a handle names needs its
+  /// rebuild; Error(unsupported) for elements that come to hold each other in a circle.
   void order_before(StreamState& on, StreamState& copies, Reached& reached) const;
-  /// What a run writes. After order_before(), where others may have given elements other arrays meanwhile: once more.
-  void add_writes(std::vector<Write>& all) const;
-  /// After that: what comes later on its memory, as order_before() has found it, comes after. The device holds what the
-  /// run has built, and no structure whose memory `reached` says is changed.
+  /// Adds what a run writes. To be called once more after order_before() where other threads may have assigned arrays
+  /// to elements in between.
+  void add_writes(Reached& reached) const;
+  /// Orders later work on the memory of the run, as order_before() has found it, after the run. The device then holds
+  /// what the run has built, and no structure whose memory `reached` says is changed.
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
-  /// The run has been given to the device: elements that it writes hold what it writes there, and nothing else. Of a
-  /// run that was not prepared `reached` is empty.
+  /// Once the device was given the run: memory refers to what the elements hold that the run has written there.
+  /// `reached` is empty if the run was not prepared.
   void has_brought(Reached& reached) const;
 
   /// Array::free() of the memory is refused while the result lives.
@@ -89,15 +93,8 @@ class CapturedMemory {
   void each(F f) const;
   /// What a run works on, as far as it has been found by now.
   std::vector<Access> accesses(const Reached& reached) const;
-  /// What memory refers to whose elements are copied or written.
-  struct Brought {
-    References last;  ///< behind the run
-    References ever;  ///< at any time in it
-    bool written = false, replaced = false;
-  };
-  /// \param before  what memory refers to before the run
-  std::map<Storage*, Brought> brought(const std::function<References(Storage&)>& before) const;
-  void note_brought(Reached& reached) const;
+  Brought find_brought() const;
+  static void refuse_circles(const Brought& brought);
   template <class F>
   void each_watcher(const Write& write, const F& f) const;
   /// Structures whose memory the run changes are none any more.
@@ -107,15 +104,13 @@ class CapturedMemory {
   void reach(StreamState& on, Reached& reached) const;
   void check_present() const;
   void check_elements() const;
-  bool is_given(const Storage& storage) const;
 
   std::vector<Capture::Used> used_;
   std::map<std::size_t, Given> given_;  ///< by launch
-  std::vector<Bring> brings_;
+  std::vector<ElementWrite> element_writes_;
   std::vector<Capture::Use> uses_;
   std::vector<Capture::Use> needed_;  ///< what a run needs of structures, each once
   std::uint64_t serial_ = 0;          ///< of the capture: what is older was there
-  References idle_;                   ///< copied, when it held no arrays
   bool by_handles_ = false;           ///< some launch goes by handles
   DeviceState* device_ = nullptr;     ///< whose handles they are
   const char *what_ = "", *again_ = "";

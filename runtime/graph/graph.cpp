@@ -59,7 +59,7 @@ void refuse_needed(const CapturedLaunch& launch, const ArrayBase& array, const d
                    const detail::KernelCore& kernel) {
   const auto is_needed = [&](const auto& s) { return std::ranges::count(launch.needed, s) > 0; };
   detail::References held;
-  if (array.storage()->holds_arrays()) array.storage()->reach(held);
+  if (array.storage()->may_hold_arrays) array.storage()->reach(held);
   const bool changed_too = std::ranges::any_of(launch.changed, [&](const backend::MemoryRange& range) {
     return array.address() >= range.address && array.address() + array.extent_bytes() <= range.address + range.bytes;
   });
@@ -183,7 +183,6 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
     if (changes) refuse_needed(known, *array, args[parameter], kernel);
     given.memory.push_back({.storage = array->storage(),
                             .writes = changes,
-                            .refers = true,
                             .changes = changes,
                             .kernel = program.call,
                             .parameter = parameter});

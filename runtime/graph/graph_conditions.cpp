@@ -141,14 +141,14 @@ void check_flag(const Capture& capture, const char* what, const Array<int>& flag
 /// Captures `work`, and takes its operations off the list again, as launches.
 std::vector<Operation> body_of(Capture& capture, const char* what, const std::function<void()>& work) {
   std::vector<Operation>& list = capture.operations().list;
-  const std::size_t begin = list.size(), first_bring = capture.brings.size();
+  const std::size_t begin = list.size(), first_write = capture.writes.size();
   InCondition inside(capture);  // to the end: copies that become launches tell of their changes once more
   detail::call_back(work);
   inside.end(what);
   // Where the flag is 0 the elements hold what they held.
-  for (std::size_t k = first_bring; k < capture.brings.size(); ++k) {
-    capture.brings[k].whole = false;
-    capture.brings[k].conditional = true;
+  for (std::size_t k = first_write; k < capture.writes.size(); ++k) {
+    capture.writes[k].whole = false;
+    capture.writes[k].conditional = true;
   }
   std::vector<Operation> body;
   const std::vector<Operation> collected(std::make_move_iterator(list.begin() + std::ptrdiff_t(begin)),

@@ -139,7 +139,8 @@ constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Acce
 
 // What a launch works on beside its arguments, found by them.
 struct Beyond {
-  References held, held_read;  ///< by elements, which change what these hold, or do not
+  References held, held_read;                     ///< by elements, which change what these hold, or do not
+  bool changes_held = false, reads_held = false;  ///< in a capture: whatever elements hold when the graph runs
   References by_handles;
   std::vector<View> changed;     ///< all of `held`, for those who watch it
   std::vector<Access> accesses;  ///< of the arguments, then of all that
@@ -199,6 +200,8 @@ class KernelWork final : DeviceWork::Words {
   void pack_arguments() {
     const std::span<const HostArg> args = launch_.args;
     if (call_.by_handles || !launch_.reads.empty()) beyond_.emplace();
+    // Watchers were told of a copy of elements before.
+    const bool moves = Context::here().moves_elements;
     for (std::size_t k = 0; k < args.size(); ++k) {
       const ir::Param& p = call_.params[k];
       const ArrayBase* const a = pack_argument(block_.data(), p, args[k]);
@@ -206,19 +209,21 @@ class KernelWork final : DeviceWork::Words {
       Storage& storage = *a->storage();
       storage.check_present();
       const bool changes = any(p.access, ir::kChanges);
-      accesses_.data()[num_arrays_] = {&storage, changes, changes ? a : nullptr, p.name.c_str()};
+      accesses_.data()[num_arrays_] = {&storage, changes, changes && !moves ? a : nullptr, p.name.c_str()};
       ranges_.data()[num_arrays_] = {a->address(), a->extent_bytes(), p.access};
       ++num_arrays_;
-      if (!storage.holds_arrays()) continue;
+      if (!storage.may_hold_arrays) continue;
       if (!beyond_) beyond_.emplace();
-      storage.reach(changes && !Context::here().moves_elements ? beyond_->held : beyond_->held_read);
+      const bool changes_held = changes && !moves;
+      storage.reach(changes_held ? beyond_->held : beyond_->held_read);
+      (changes_held ? beyond_->changes_held : beyond_->reads_held) = true;
     }
     num_ranges_ = num_arrays_;
     pack_extents(block_.data(), call_, launch_.threads);
   }
 
   void find_beyond() {
-    auto& [held, held_read, by_handles, changed, accesses] = *beyond_;
+    auto& [held, held_read, changes_held, reads_held, by_handles, changed, accesses] = *beyond_;
     if (!held.empty()) std::erase_if(held_read, [&](const auto& s) { return std::ranges::binary_search(held, s); });
     for (const References* list : {&held, &held_read})
       refuse_freed(*list, "an array was freed that the elements of its arguments may hold: assign all of those anew");
@@ -234,22 +239,24 @@ class KernelWork final : DeviceWork::Words {
     }
     for (const Memory list : {Memory(held_read), Memory(by_handles), launch_.reads})
       for (const std::shared_ptr<Storage>& s : list) accesses.push_back({s.get(), false});
-    add_ranges(held, kAnything, 4);
-    add_ranges(held_read, ir::Access::read, 3);
-    add_ranges(by_handles, ir::Access::read, 2);
-    add_ranges(launch_.reads, ir::Access::read, 1);
+    // Elements and handles may refer to other memory when the graph runs.
+    const bool captured = launch_.on.capture;
+    add_ranges(held, kAnything, 4, captured && changes_held);
+    add_ranges(held_read, ir::Access::read, 3, captured && reads_held);
+    add_ranges(by_handles, ir::Access::read, 2, captured && call_.by_handles);
+    add_ranges(launch_.reads, ir::Access::read, 1, captured && !launch_.reads.empty());
   }
 
   // \param room  for the report buffer, and for one range that stands for many of each list that is to come
-  void add_ranges(Memory list, ir::Access access, std::size_t room) {
-    if (list.empty()) return;
-    // By the time a graph is launched elements and handles may refer to other memory.
-    if (num_ranges_ + list.size() + room <= max_ranges_ && !launch_.on.capture) {
-      for (const std::shared_ptr<Storage>& s : list)
-        ranges_.data()[num_ranges_++] = {s->allocation.address, s->bytes, access};
-    } else {
+  // \param all   the launch may reach any memory, not just that of the list
+  void add_ranges(Memory list, ir::Access access, std::size_t room, bool all) {
+    if (list.empty() && !all) return;
+    if (all || num_ranges_ + list.size() + room > max_ranges_) {
       ranges_.data()[num_ranges_++] = {0, ~0ull, access};
+      return;
     }
+    for (const std::shared_ptr<Storage>& s : list)
+      ranges_.data()[num_ranges_++] = {s->allocation.address, s->bytes, access};
   }
 
   void refuse_freed(const References& list, const char* message) const {

@@ -40,6 +40,7 @@ std::shared_ptr<const Gradient> make_gradient(const ArrayBase& like, std::span<c
   const std::uint64_t shift = of.allocation.address % 256;
   g->storage = allocate(of.device, of.bytes + shift);
   g->storage->holds_gradients = true;
+  g->storage->may_hold_arrays = of.may_hold_arrays;
   g->first = g->storage->allocation.address + shift;
   g->leaves = leaves;
   g->element_bytes = like.element_bytes();

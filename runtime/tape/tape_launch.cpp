@@ -253,7 +253,7 @@ void LaunchRecord::take_held(TapeCore& tape, const CheckedLaunch& launch) {
   References held;
   for (std::size_t k = 0; k < args_.size(); ++k) {
     const View& a = args_[k].array;
-    if (!a.is_null() && params[k].access != ir::Access::none && a.storage()->holds_arrays()) a.storage()->reach(held);
+    if (!a.is_null() && params[k].access != ir::Access::none && a.storage()->may_hold_arrays) a.storage()->reach(held);
   }
   for (const auto& s : held) {
     if (s->bytes == 0) continue;
@@ -539,7 +539,7 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
   for (std::size_t k = 0; k < params.size(); ++k) {
     const ArrayBase* a = launch.args[k].array;
     if (!a || a->is_null()) continue;
-    if (params[k].access != ir::Access::none && a->storage()->holds_arrays()) a->storage()->reach(held);
+    if (params[k].access != ir::Access::none && a->storage()->may_hold_arrays) a->storage()->reach(held);
     if (!(launch.program.reals >> k & 1)) continue;
     if (named_carries(*a)) carried |= 1ull << k;
     if (any(params[k].access, ir::Access::read)) read |= 1ull << k;

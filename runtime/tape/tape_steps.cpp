@@ -134,7 +134,7 @@ class StepRecorder : public Recorder {
       if (!a || a->is_null() || launch.program.call->params[k].access == ir::Access::none) continue;
       touch(*a);
       tape_.works_on(a->storage()->device);
-      if (a->storage()->holds_arrays()) a->storage()->reach(held);
+      if (a->storage()->may_hold_arrays) a->storage()->reach(held);
     }
     if (launch.program.call->by_handles)
       for (const auto& s : launch.stream.device->handles.all(launch.stream)) held.push_back(s);

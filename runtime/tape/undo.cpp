@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "../work/capture.h"
+#include "../work/element_write.h"
 #include "../work/work.h"
 
 namespace weft::detail {
@@ -67,9 +68,9 @@ void UndoLog::keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin,
   places_.parts(storage, begin, end, false, [&](std::uint64_t from, std::uint64_t to) {
     const auto copy = allocate(storage->device, to - from);
     copy->is_copy = true;
-    const Bring bring{.to = copy, .from = storage, .list = {}, .whole = true};
+    const ElementWrite elements{.to = copy, .from = storage, .list = {}, .whole = true};
     const std::uint64_t address = copy->allocation.address;
-    bring.around([&] { copy_bytes(stream, *copy, address, *storage, from, to - from); });
+    elements.run([&] { copy_bytes(stream, *copy, address, *storage, from, to - from); });
     made.push_back({storage, from, to, copy, address});
   });
   for (Kept& kept : made) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "../work/capture.h"
+#include "../work/element_write.h"
 #include "../work/work.h"
 
 namespace weft::detail {
@@ -98,9 +98,9 @@ void LiveVersions::save(std::span<const std::shared_ptr<Version>> versions, Stre
   const std::uint64_t shift = begin % 256;  // kernels rely on alignments
   const std::shared_ptr<Storage> to = allocate(from->device, shift + (end - begin));
   to->is_copy = true;
-  const Bring bring{.to = to, .from = from, .list = {}, .whole = true};
+  const ElementWrite elements{.to = to, .from = from, .list = {}, .whole = true};
   const std::uint64_t at = to->allocation.address + shift;
-  bring.around([&] { copy_bytes(stream, *to, at, *from, begin, end - begin); });
+  elements.run([&] { copy_bytes(stream, *to, at, *from, begin, end - begin); });
   for (const auto& v : versions) {
     v->where_ = View(v->where_, to, at + (v->where_.address() - begin));
     v->copied_ = true;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -26,107 +25,34 @@ bool is_of_library(const Loc& loc) {
 }
 }  // namespace
 
-bool is_whole(const ArrayBase& a) {
-  return a.is_contiguous() && a.size() * a.element_bytes() == std::int64_t(a.storage()->bytes);
+void Capture::write_elements(const ElementWrite& elements, const std::function<void()>& write) {
+  if (submitted_by_others_ && elements.from)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("elements that may hold arrays are copied while {}: copy them before or after that, or let "
+                            "a graph do it",
+                            doing_));
+  Undo undo(*this);
+  will_refer(elements);
+  write();
+  writes.push_back(elements);
+  undo.done();
 }
 
-void refuse_freed(Storage& to, const References& brought) {
-  const auto leads_to_freed = [](const auto& s) { return s->is_freed() || s->leads_to_freed(); };
-  if (to.leads_to_freed() || std::ranges::any_of(brought, leads_to_freed))
-    throw Error(ErrorKind::invalid_argument,
-                "elements that are copied or written may hold an array that was freed: assign all of them anew");
-}
-
-References Bring::references() const { return from ? references(from->references()) : list; }
-
-References Bring::references(const References& held) const {
-  if (!from) return list;
-  References all = held;
-  if (from->holds_itself() && !to->is_copy && !from->is_copy) all.push_back(from);
-  if (std::erase(all, to) > 0) to->hold_itself();
-  return all;
-}
-
-void Bring::around(const std::function<void()>& write) const {
-  Capture* const capture = Capture::current();
-  std::optional<Capture::Undo> undo;
-  std::optional<Copying> copying;
-  if (capture)
-    undo.emplace(*capture);
-  else if (from && from != to)
-    copying.emplace(from);
-  const auto held = [&] {
-    return copying ? copying->references() : from && !capture ? from->references() : References();
-  };
-  const bool nothing = from && !from->holds_arrays() && !(whole && to->has_references());
-  const std::uint64_t version = nothing ? 0 : begin();
-  try {
-    write();
-  } catch (...) {
-    // Some elements may be written, and runs of others that replace what was said have come since.
-    try {
-      if (!capture) to->refer_to(references(held()));
-    } catch (const std::exception&) {  // the first one tells more
-    }
-    throw;
-  }
-  nothing ? brought_nothing(held()) : end(version, held());
-  if (undo) undo->done();
-}
-
-std::uint64_t Bring::begin() const {
-  Capture* const capture = Capture::current();
-  Storage::Referred referred = to->refer_to(references());
-  const std::uint64_t version = referred.after;
-  if (capture) {
-    capture->if_it_fails([to = to, referred = std::move(referred)] { to->take_back(referred); });
-    if (to->holds_arrays()) capture->refers(*to);
-  }
-  return version;
-}
-
-void Bring::end(std::uint64_t version, const References& held) const {
-  if (Capture* const capture = Capture::current())
-    capture->brings.push_back(*this);
-  else if (whole)
-    to->refer_only_to(references(held), version);
-  else
-    to->refer_to(references(held));
-}
-
-void Bring::brought_nothing(const References& held) const {
-  if (Capture* const capture = Capture::current()) {
-    // In a capture elements of `from` may come to hold arrays before the graph runs.
-    capture->brings.push_back(*this);
-    capture->brings.back().idle = true;
-  } else if (from->holds_itself() || !held.empty()) {
-    // Another thread has written them meanwhile.
-    to->refer_to(references(held));
-  }
-}
-
-void Capture::leads_on(Used& use) {
-  if (use.refers) return;
-  use.refers = true;
-  leading_.push_back(use.storage.get());
-}
-
-void Capture::refers(Storage& storage) {
-  // Launches that are captured behind this have to know that elements hold arrays.
-  if (const auto found = used.find(&storage); found != used.end()) leads_on(found->second);
-  for (std::size_t k = 0; k < brings.size(); ++k) {
-    if (!brings[k].idle || brings[k].from.get() != &storage) continue;
-    brings[k].idle = false;
-    if_it_fails([this, k] {
-      if (k < brings.size()) brings[k].idle = true;
-    });
-    const Bring bring = brings[k];  // the list may grow
-    bring.begin();
-  }
+void Capture::will_refer(const ElementWrite& elements) {
+  const std::shared_ptr<Storage>& to = elements.to;
+  const auto lock = device_.lock_elements();
+  const References list = elements.brought();
+  to->refuse_circle(list);
+  const ReferenceList before = to->references(), after = to->add_references(list);
+  if_it_fails([to, before, after] { to->swap_references(after, before); });
+  if (before) return;
+  // What its elements are copied to holds these, too, from the second launch on.
+  for (const ElementWrite& earlier : writes)
+    if (after && earlier.from == to) will_refer(earlier);
 }
 
 Capture::Capture(DeviceState& device, const char* doing, const StreamState* like)
-    : serial(Storage::next_serial()), device_(device), doing_(doing), before_(current()) {
+    : serial(Storage::next_serial()), device_(device), doing_(doing), submitted_by_others_(like), before_(current()) {
   if (before_)
     throw Error(ErrorKind::unsupported, fmt::format("{} while {} already: end that before, or give it the work itself",
                                                     doing, before_->doing()));
@@ -158,8 +84,7 @@ Capture::Undo::Undo(Capture& capture)
       operations_(capture.position()),
       launches_(capture.launches.size()),
       changes_(capture.restores_.size()),
-      leading_(capture.leading_.size()),
-      brings_(capture.brings.size()),
+      writes_(capture.writes.size()),
       uses_(capture.uses.size()),
       changed_(capture.changed) {}
 
@@ -168,12 +93,7 @@ Capture::Undo::~Undo() {
   capture_.restore(changes_);
   if (capture_.uses.size() > uses_) capture_.uses.resize(uses_);
   capture_.changed.swap(changed_);
-  // Those that hold arrays all the same go on to do so.
-  for (std::size_t k = leading_; k < capture_.leading_.size(); ++k) {
-    Storage* const storage = capture_.leading_[k];
-    capture_.used.at(storage).refers = storage->holds_arrays();
-  }
-  while (capture_.brings.size() > brings_) capture_.brings.pop_back();
+  while (capture_.writes.size() > writes_) capture_.writes.pop_back();
   std::vector<backend::Operation>& list = capture_.operations().list;
   if (list.size() > operations_) list.resize(operations_);
   for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].dispatches = 0;
@@ -201,7 +121,6 @@ void Capture::touch(std::shared_ptr<Storage> storage, bool writes) {
   Used& use = used[key];
   use.storage = std::move(storage);
   use.writes = use.writes || writes;
-  if (use.storage->holds_arrays()) leads_on(use);
 }
 
 Watcher::Watcher() : serial(Storage::next_serial()), captured(Capture::current() != nullptr) {}

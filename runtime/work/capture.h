@@ -15,6 +15,7 @@
 #include "../core/state.h"
 #include "../detail/host_arg.h"
 #include "../extent.h"
+#include "element_write.h"
 
 namespace weft::detail {
 
@@ -35,78 +36,6 @@ struct CapturedLaunch {
   std::vector<std::shared_ptr<Storage>> needed = {};
 };
 
-/// While it lives, elements of the memory are copied: see Storage::begin_copy(). What they held meanwhile is kept.
-class Copying {
- public:
-  explicit Copying(std::shared_ptr<Storage> from) : from_(std::move(from)) { from_->begin_copy(&replaced_); }
-  Copying(const Copying&) = delete;
-  Copying& operator=(const Copying&) = delete;
-  ~Copying() { from_->end_copy(&replaced_); }
-  /// All that the memory has referred to since.
-  References references() const { return from_->references(&replaced_); }
-
- private:
-  std::shared_ptr<Storage> from_;
-  References replaced_;  ///< under the memory's lock
-};
-
-/// While it lives, a run that is not given to the device yet brings this to elements of the memory: see
-/// Storage::begin_coming().
-class Coming {
- public:
-  /// Errors: as Storage::refer_to()
-  Coming(std::shared_ptr<Storage> to, References list) : to_(std::move(to)), list_(std::move(list)) {
-    to_->begin_coming(list_);
-  }
-  Coming(const Coming&) = delete;
-  Coming& operator=(const Coming&) = delete;
-  ~Coming() { to_->end_coming(list_); }
-
- private:
-  std::shared_ptr<Storage> to_;
-  References list_;
-};
-
-/// Elements that hold arrays are written: their array refers to what these hold. In a capture each launch of the graph
-/// does it again, when the elements of `from` may refer to other memory than today.
-struct Bring {
-  std::shared_ptr<Storage> to;
-  std::shared_ptr<Storage> from;  ///< whose elements are copied; null: they come with `list`
-  References list;
-  bool whole = false;        ///< all elements of `to`: it refers to nothing else any more
-  bool conditional = false;  ///< in a condition of a graph: runs once, never, or again
-  bool idle = false;         ///< in a capture: elements of `from` hold no arrays so far
-
-  /// Around `write`, which writes the elements. Before it `to` comes to refer to what they will hold too, after it to
-  /// that alone where it is whole. Others may write elements of `to` and of `from` meanwhile: all that was noted stays
-  /// then. What may refuse the write is best asked before: a write that failed may have written some elements, so that
-  /// `to` goes on to refer to what they would hold.
-  /// Errors: as refuse_circle(), and then nothing has changed.
-  void around(const std::function<void()>& write) const;
-  /// Errors: Error(unsupported) for memory that refers to `to` in turn.
-  void refuse_circle() const { to->refuse_circle(references()); }
-  /// What the elements hold that are written, as far as `from` refers to it now.
-  References references() const;
-  /// The same when `from` refers to `held`.
-  References references(const References& held) const;
-
- private:
-  friend class Capture;
-  /// \return  the version of `to`, see Storage::refer_to()
-  std::uint64_t begin() const;
-  /// \param held  what `from` refers to, or has referred to while it was copied
-  void end(std::uint64_t version, const References& held) const;
-  /// Elements of `from` held no arrays before the write.
-  void brought_nothing(const References& held) const;
-};
-
-/// Before a kernel writes elements of `to`, and brings what it is given: what both lead to goes with its launch.
-/// Errors: Error(invalid_argument) where that may be an array that was freed.
-void refuse_freed(Storage& to, const References& brought);
-
-/// Whether nothing else lies in the array's memory.
-bool is_whole(const ArrayBase& a);
-
 /// While it lives, work that this thread gives a device is collected, whichever stream it names: for a graph, or for a
 /// command buffer of another's.
 ///
@@ -115,7 +44,8 @@ bool is_whole(const ArrayBase& a);
 class Capture {
  public:
   /// \param doing  for messages: what happens meanwhile
-  /// \param like  the stream whose switches the work takes after; null: that of the thread
+  /// \param like  of a recording that others submit: the stream whose switches the work takes after. Null: that of the
+  ///              thread
   explicit Capture(DeviceState& device, const char* doing = "a graph is captured", const StreamState* like = nullptr);
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
@@ -160,7 +90,7 @@ class Capture {
 
    private:
     Capture& capture_;
-    const std::size_t operations_, launches_, changes_, leading_, brings_, uses_;
+    const std::size_t operations_, launches_, changes_, writes_, uses_;
     std::vector<std::shared_ptr<Generation>> changed_;
     bool done_ = false;
   };
@@ -170,18 +100,18 @@ class Capture {
   struct Used {
     std::shared_ptr<Storage> storage;
     bool writes = false;
-    bool refers = false;   ///< its elements held arrays in the capture
     bool changes = false;  ///< a kernel may change what elements hold: it is given the array to change it
     /// Of messages: the first launch that works on it, and as which parameter. Null where none does.
     std::shared_ptr<const ir::Interface> kernel = nullptr;
     std::size_t parameter = 0;
   };
   std::map<Storage*, Used> used;
-  std::vector<Bring> brings;
-  /// Elements come to hold arrays: those that they were copied to before will, in the next launch.
-  void refers(Storage& storage);
-  /// Launches of the graph have barriers for what elements of the memory hold.
-  void leads_on(Used& use);
+  std::vector<ElementWrite> writes;
+  /// Collects a write of elements that may hold arrays: see ElementWrite::run(). From here on `to` refers to both, what
+  /// its elements hold and what they will.
+  /// Errors: Error(unsupported) for a copy of elements that is recorded for others, who submit it when they like: by
+  /// then other elements may stand there.
+  void write_elements(const ElementWrite& elements, const std::function<void()>& write);
   std::vector<CapturedLaunch> launches;
   /// What a launch, or a build or refit, needs of a structure when it runs.
   struct Use : StructureUse {
@@ -213,12 +143,13 @@ class Capture {
  private:
   DeviceState& device_;
   const char* doing_;
+  const bool submitted_by_others_;
   backend::CaptureStream* collector_ = nullptr;
   std::unique_ptr<StreamState> stream_;
   void restore(std::size_t changes);
+  void will_refer(const ElementWrite& elements);
 
   std::vector<std::function<void()>> restores_;
-  std::vector<Storage*> leading_;  ///< in the order in which their use came to refer to others
   Capture* before_;
   const int exceptions_ = std::uncaught_exceptions();
 };

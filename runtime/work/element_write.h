@@ -1,0 +1,39 @@
+// Writes of elements that may hold arrays: what they hold lives as long as they do. Internal to the runtime.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "../core/state.h"
+
+namespace weft::detail {
+
+/// A write of elements that may hold arrays. The list of memory always has all that its elements hold, and perhaps
+/// more: what a write brings is added before the write is issued, and all else leaves the list after a write of all
+/// elements. No other thread writes elements in between (DeviceState::lock_elements()).
+struct ElementWrite {
+  std::shared_ptr<Storage> to;
+  std::shared_ptr<Storage> from;  ///< whose elements are copied; null: they come with `list`
+  References list;
+  bool whole = false;        ///< writes all elements of `to`, which refers to nothing else afterwards
+  bool conditional = false;  ///< in a condition of a graph: happens once, never, or several times
+
+  /// The memory that the written elements hold if `from` refers to `held`.
+  References brought(const References& held) const;
+  /// The same for what `from` refers to now.
+  References brought() const;
+  /// Errors: Error(unsupported) for memory that refers to `to` in turn.
+  void refuse_circle() const;
+  /// Calls `write`, which issues the write. In a capture each launch of the graph makes it, with what elements of
+  /// `from` hold then. After a write that failed `to` refers to old and new memory, since some elements may be written.
+  /// Errors: as refuse_circle(), and then nothing has changed.
+  void run(const std::function<void()>& write) const;
+};
+
+/// Checks what `to` and `brought` lead to, which goes with the launch of a kernel that writes elements of `to`.
+/// Errors: Error(invalid_argument) if that may be an array that was freed.
+void refuse_freed(Storage& to, const References& brought);
+
+/// Whether nothing else lies in the array's memory.
+bool is_whole(const ArrayBase& a);
+
+}  // namespace weft::detail
