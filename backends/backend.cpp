@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "../frontend/support/error.h"
+#include "../frontend/support/invalid.h"
 
 namespace weft::backend {
 
@@ -34,7 +35,7 @@ void check_groups(const ir::Module& module, const DeviceInfo& info) {
 
 namespace {
 [[noreturn]] void lacks_rays(const std::string& device) {
-  throw Error(ErrorKind::unsupported, fmt::format("{} has no ray queries (VK_KHR_ray_query)", device));
+  unsupported("{} has no ray queries (VK_KHR_ray_query)", device);
 }
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "../frontend/support/error.h"
+#include "../frontend/support/invalid.h"
 
 namespace weft::backend {
 
@@ -66,17 +67,14 @@ Ticket CaptureStream::build(RayStructure& structure, const RayTriangles& triangl
 }
 
 void CaptureStream::download(void*, std::uint64_t, std::size_t, Ticket) {
-  throw Error(ErrorKind::invalid_argument, "elements are read while work is collected: they are not there yet");
+  invalid("elements are read while work is collected: they are not there yet");
 }
 
-Ticket CaptureStream::replay(Graph&) {
-  throw Error(ErrorKind::unsupported, "a graph is launched while another is captured");
-}
+Ticket CaptureStream::replay(Graph&) { unsupported("a graph is launched while another is captured"); }
 
 bool exchange(Operation& launch, std::span<const std::byte> args, std::span<const MemoryRange> arrays) {
   if (launch.kind != Operation::Kind::launch || launch.args.size() != args.size())
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("a launch of a graph is given {} bytes of arguments", args.size()));
+    invalid("a launch of a graph is given {} bytes of arguments", args.size());
   launch.args.assign(args.begin(), args.end());
   launch.patched = true;
   const auto same = [](const MemoryRange& a, const MemoryRange& b) {

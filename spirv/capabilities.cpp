@@ -5,6 +5,7 @@
 
 #include "../frontend/passes/passes.h"
 #include "../frontend/support/error.h"
+#include "../frontend/support/invalid.h"
 
 namespace weft::spirv {
 
@@ -326,8 +327,7 @@ Target Target::named(std::string_view name) {
   if (name == "portable") return portable();
   if (name == "floor") return floor();
   if (name == "everything") return everything();
-  throw Error(ErrorKind::invalid_argument,
-              fmt::format("no target is called \"{}\": they are \"portable\", \"floor\" and \"everything\"", name));
+  invalid("no target is called \"{}\": they are \"portable\", \"floor\" and \"everything\"", name);
 }
 
 }  // namespace weft::spirv

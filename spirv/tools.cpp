@@ -5,6 +5,7 @@
 #include <spirv-tools/optimizer.hpp>
 
 #include "../frontend/support/error.h"
+#include "../frontend/support/invalid.h"
 #include "emit.h"
 
 namespace weft::spirv {
@@ -29,7 +30,7 @@ std::string disassemble(const std::vector<std::uint32_t>& words) {
   const std::uint32_t options =
       SPV_BINARY_TO_TEXT_OPTION_NO_HEADER | SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
   if (!tools.Disassemble(words, &text, options)) {
-    throw Error(ErrorKind::invalid_argument, "no SPIR-V module: " + complaint);
+    invalid("no SPIR-V module: " + complaint);
   }
   return text;
 }
@@ -55,10 +56,10 @@ std::vector<std::uint32_t> optimise(const std::vector<std::uint32_t>& words) {
   std::vector<std::uint32_t> result;
   // Words that are not a module must not reach passes that trust them.
   if (std::string bad = validate(words); !bad.empty()) {
-    throw Error(ErrorKind::invalid_argument, "no valid SPIR-V module to optimise: " + bad);
+    invalid("no valid SPIR-V module to optimise: " + bad);
   }
   if (!optimizer.Run(words.data(), words.size(), &result, options)) {
-    throw Error(ErrorKind::invalid_argument, "the SPIR-V optimiser failed: " + complaint);
+    invalid("the SPIR-V optimiser failed: " + complaint);
   }
   return result;
 }

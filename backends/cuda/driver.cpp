@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../../frontend/support/platform.h"
 
 namespace weft::backend::cuda {
@@ -99,11 +100,11 @@ void Driver::check(Result result, const char* call) const {
   if (result == kSuccess) return;
   const std::string message = fmt::format("{} gave {}", call, describe(result));
   if (result == kOutOfMemory) throw Error(ErrorKind::out_of_memory, message);
-  if (result == kInvalidHandle) throw Error(ErrorKind::invalid_argument, message);
+  if (result == kInvalidHandle) invalid(message);
   if (std::ranges::find(kBroken, result) != std::end(kBroken))
     throw Error(ErrorKind::device_lost,
                 message + ": what CUDA was given before has failed, and it runs nothing more in this process");
-  throw Error(ErrorKind::unsupported, message);
+  unsupported(message);
 }
 
 std::shared_ptr<const Context> Context::hold(const Driver& driver, int device) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 
 namespace weft::backend::cuda {
 
@@ -78,7 +79,7 @@ ExportedAllocation export_allocation(const Context& context, Pointer pointer) {
   Result result = driver.calls().mem_retain_allocation_handle(&held.handle, reinterpret_cast<void*>(pointer));
   if (result != kSuccess) held.handle = 0;
   if (result == kInvalidValue || result == kNotSupported)
-    throw Error(ErrorKind::unsupported, "it was not allocated by cuMemCreate, and other memory of CUDA has no handle");
+    unsupported("it was not allocated by cuMemCreate, and other memory of CUDA has no handle");
   driver.check(result, "cuMemRetainAllocationHandle");
   std::size_t bytes = 0;
   ExportedAllocation found;
@@ -87,10 +88,10 @@ ExportedAllocation export_allocation(const Context& context, Pointer pointer) {
   int fd = -1;
   result = driver.calls().mem_export_to_shareable_handle(&fd, held.handle, kPosixFd, 0);
   if (result == kInvalidValue || result == kNotPermitted || result == kNotSupported)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("it was allocated without CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR among the "
-                            "requestedHandleTypes (cuMemExportToShareableHandle gave {})",
-                            driver.describe(result)));
+    unsupported(
+        "it was allocated without CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR among the "
+        "requestedHandleTypes (cuMemExportToShareableHandle gave {})",
+        driver.describe(result));
   driver.check(result, "cuMemExportToShareableHandle");
   found.fd = FileDescriptor(fd);
   return found;
@@ -102,11 +103,9 @@ void refuse_captured(const Driver& driver, Stream stream) {
   int status = kNotCapturing;
   const Result result = driver.calls().stream_is_capturing(stream, &status);
   if (result == kCaptureImplicit)
-    throw Error(ErrorKind::invalid_argument,
-                "CUDA's default stream is asked for while another is captured, which waits for it");
+    invalid("CUDA's default stream is asked for while another is captured, which waits for it");
   driver.check(result, "cuStreamIsCapturing");
-  if (status != kNotCapturing)
-    throw Error(ErrorKind::invalid_argument, "the stream is being captured: what it is given does not run");
+  if (status != kNotCapturing) invalid("the stream is being captured: what it is given does not run");
 }
 }  // namespace
 

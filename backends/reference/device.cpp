@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../../frontend/support/platform.h"
 #include "../operations.h"
 #include "interpreter.h"
@@ -46,7 +47,7 @@ class HostStream : public Stream {
 
   Ticket launch(Program& program, Grid grid, std::span<const std::byte> args, std::span<const MemoryRange>) override {
     const auto* plan = dynamic_cast<const Plan*>(&program);
-    if (!plan) throw Error(ErrorKind::invalid_argument, "a program of another device was launched on \"reference\"");
+    if (!plan) invalid("a program of another device was launched on \"reference\"");
     const std::lock_guard turn(queue_);
     const HostMemory::Use use(memory_);
     if (grid.at) {
@@ -70,8 +71,7 @@ class HostStream : public Stream {
 
   Ticket fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) override {
     if (bytes % 4 || to % 4) {
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("fill: {} bytes at address {:#x}: both must be multiples of 4", bytes, to));
+      invalid("fill: {} bytes at address {:#x}: both must be multiples of 4", bytes, to);
     }
     const std::lock_guard turn(queue_);
     const Measured measured(*this);
@@ -137,8 +137,7 @@ class HostStream : public Stream {
 
   std::byte* device_bytes(std::uint64_t address, std::size_t bytes, const char* operation) const {
     if (!memory_.find(address).holds(address, bytes)) {
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("{}: {} bytes at address {:#x} are not in device memory", operation, bytes, address));
+      invalid("{}: {} bytes at address {:#x} are not in device memory", operation, bytes, address);
     }
     return reinterpret_cast<std::byte*>(address);
   }
@@ -168,8 +167,7 @@ class ReferenceDevice : public Device {
     info_.max_shared = 65536;
     const std::uint64_t lanes = platform::environment_number("WEFT_SUBGROUP_SIZE", 32);
     if (lanes < 4 || lanes > 128 || !std::has_single_bit(lanes))
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("WEFT_SUBGROUP_SIZE is {}; a subgroup has 4, 8, 16, 32, 64 or 128 threads", lanes));
+      invalid("WEFT_SUBGROUP_SIZE is {}; a subgroup has 4, 8, 16, 32, 64 or 128 threads", lanes);
     info_.subgroup_size = static_cast<std::uint32_t>(lanes);
   }
 

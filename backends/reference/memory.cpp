@@ -7,6 +7,7 @@
 #include <new>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 
 namespace weft::backend {
 
@@ -46,8 +47,7 @@ Allocation HostMemory::wrap(std::byte* memory, std::size_t bytes) {
   const auto after = live_.lower_bound(address);
   const bool inside = after != live_.begin() && address - std::prev(after)->first < std::prev(after)->second.bytes;
   if (inside || (after != live_.end() && after->first - address < bytes)) {
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} bytes at address {:#x} are memory of device \"reference\" already", bytes, address));
+    invalid("{} bytes at address {:#x} are memory of device \"reference\" already", bytes, address);
   }
   live_.emplace(address, Block{bytes, false, true});
   return {address, bytes, memory, address};
@@ -58,8 +58,7 @@ void HostMemory::free(const Allocation& allocation) {
   if (allocation.address == 0) return;
   const auto it = live_.find(allocation.address);
   if (it == live_.end() || it->second.freed) {
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("free: device \"reference\" has no allocation at address {:#x}", allocation.address));
+    invalid("free: device \"reference\" has no allocation at address {:#x}", allocation.address);
   }
   if (uses_.empty() || it->second.wrapped) {
     release(allocation.address);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../../frontend/support/platform.h"
 #include "commands/graph.h"
 #include "commands/ray_structure.h"
@@ -375,13 +376,11 @@ void VulkanDevice::check(VkResult result, const char* call) {
   if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY)
     throw Error(ErrorKind::out_of_memory,
                 fmt::format("{} on {} ({}) gave {}", call, info_.name, info_.adapter, to_string(result)));
-  throw Error(ErrorKind::unsupported,
-              fmt::format("{} on {} ({}) gave {}", call, info_.name, info_.adapter, to_string(result)));
+  unsupported("{} on {} ({}) gave {}", call, info_.name, info_.adapter, to_string(result));
 }
 
 void VulkanDevice::refuse_nothing(const char* call) const {
-  throw Error(ErrorKind::unsupported, fmt::format("{} on {} ({}) gave VK_SUCCESS, and nothing that can be used", call,
-                                                  info_.name, info_.adapter));
+  unsupported("{} on {} ({}) gave VK_SUCCESS, and nothing that can be used", call, info_.name, info_.adapter);
 }
 
 void VulkanDevice::mark_lost(const char* call, VkResult result) noexcept {

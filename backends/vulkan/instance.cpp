@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../../frontend/support/platform.h"
 
 namespace weft::backend {
@@ -426,8 +427,7 @@ Instance::Instance(bool validation) : process_(platform::process_id()) {
   messenger.pfnUserCallback = on_message;
   if (validation) {
     if (!layer_present(kValidationLayer))
-      throw Error(ErrorKind::unsupported,
-                  fmt::format("validation was asked for, and the Vulkan layer {} is not installed", kValidationLayer));
+      unsupported("validation was asked for, and the Vulkan layer {} is not installed", kValidationLayer);
     layers.push_back(kValidationLayer);
     extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
     create.pNext = &messenger;

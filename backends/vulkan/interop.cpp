@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "commands/recordings.h"
 #include "device.h"
 #include "queue/stream.h"
@@ -19,8 +20,6 @@ using namespace backend::vulkan;
 
 namespace {
 
-[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
-
 // An old instance hides the capabilities of its devices.
 constexpr const char* kHidden = ", or the VkInstance was made for a version of Vulkan below 1.2, which hides it";
 
@@ -28,16 +27,16 @@ constexpr const char* kHidden = ", or the VkInstance was made for a version of V
 // only to instances and devices of that version, and calling a missing one would jump to nowhere.
 void require_function(bool found, const char* function, const char* what) {
   if (!found)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{}: the VkInstance was made for a version of Vulkan below 1.2 "
-                            "(VkApplicationInfo::apiVersion), whatever api_version says: it has no {}",
-                            what, function));
+    unsupported(
+        "{}: the VkInstance was made for a version of Vulkan below 1.2 "
+        "(VkApplicationInfo::apiVersion), whatever api_version says: it has no {}",
+        what, function);
 }
 
 // Errors: Error(invalid_argument) for a device that the instance does not have.
 std::uint32_t checked_version(VkInstance instance, VkPhysicalDevice physical, std::uint32_t version, const char* what) {
-  if (!instance) invalid(fmt::format("{} without a VkInstance", what));
-  if (!physical) invalid(fmt::format("{} without a VkPhysicalDevice", what));
+  if (!instance) invalid("{} without a VkInstance", what);
+  if (!physical) invalid("{} without a VkPhysicalDevice", what);
   load_loader();
   const char* const features = "vkGetPhysicalDeviceFeatures2";
   require_function(vkGetInstanceProcAddr(instance, features) != nullptr, features, what);
@@ -50,11 +49,10 @@ std::uint32_t checked_version(VkInstance instance, VkPhysicalDevice physical, st
     all.resize(count);
   }
   if (std::ranges::find(all, physical) == all.end())
-    invalid(fmt::format("{}: the VkPhysicalDevice is not one of the VkInstance's", what));
+    invalid("{}: the VkPhysicalDevice is not one of the VkInstance's", what);
   if (version && version < VK_API_VERSION_1_2)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{}: api_version, that of the VkInstance, is {}.{}, and weft needs 1.2", what,
-                            VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version)));
+    unsupported("{}: api_version, that of the VkInstance, is {}.{}, and weft needs 1.2", what,
+                VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
   return version ? version : VK_API_VERSION_1_2;
 }
 
@@ -102,10 +100,9 @@ std::unique_ptr<VulkanDevice> vulkan::adopt(const VulkanHandles& h, const Tuning
   if (!h.lock != !h.unlock) invalid("a device is adopted with a lock() and no unlock(), or the other way round");
   const std::vector<VkQueueFamilyProperties> families = queue_families(h.physical_device);
   if (h.queue_family >= families.size())
-    invalid(fmt::format("a device is adopted with queue family {}; there are {}", h.queue_family, families.size()));
+    invalid("a device is adopted with queue family {}; there are {}", h.queue_family, families.size());
   if (!(families[h.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT))
-    throw Error(ErrorKind::unsupported,
-                fmt::format("a device is adopted with a queue of family {}, which does not compute", h.queue_family));
+    unsupported("a device is adopted with a queue of family {}, which does not compute", h.queue_family);
 
   Extensions extensions;
   for (const char* name : h.extensions) {
@@ -122,19 +119,17 @@ std::unique_ptr<VulkanDevice> vulkan::adopt(const VulkanHandles& h, const Tuning
   for (const auto& [extension, function] : kFunctions)
     if (std::ranges::find(h.extensions, std::string_view(extension)) != h.extensions.end() &&
         !vkGetDeviceProcAddr(h.device, function))
-      invalid(fmt::format("a device is adopted with the extension {}, and was made without it: it has no {}", extension,
-                          function));
+      invalid("a device is adopted with the extension {}, and was made without it: it has no {}", extension, function);
   const Adapter able = describe(h.physical_device, version);
   if (!able.missing.empty())
-    throw Error(ErrorKind::unsupported, fmt::format("weft cannot adopt a device on {}: it lacks {}{}",
-                                                    able.info.adapter, able.missing, kHidden));
+    unsupported("weft cannot adopt a device on {}: it lacks {}{}", able.info.adapter, able.missing, kHidden);
   Adapter made =
       describe(h.physical_device, version, extensions, Features::enabled(h.features, h.core_features), h.queue_family);
   if (!made.missing.empty())
-    throw Error(ErrorKind::unsupported,
-                fmt::format("weft cannot adopt a device that was made without {}: {} has it; turn it on in "
-                            "vkCreateDevice (VulkanRequirements does) and hand the same features to weft",
-                            made.missing, made.info.adapter));
+    unsupported(
+        "weft cannot adopt a device that was made without {}: {} has it; turn it on in "
+        "vkCreateDevice (VulkanRequirements does) and hand the same features to weft",
+        made.missing, made.info.adapter);
   static std::atomic<int> adopted{0};
   made.info.name = fmt::format("adopted:{}", adopted++);
   made.info.dispatch_budget = 0;  // its owner knows what a frame allows
@@ -147,9 +142,7 @@ VulkanDevice& vulkan_device(Device& device) { return static_cast<VulkanDevice&>(
 }  // namespace
 
 VulkanAccess::VulkanAccess(Device& device, const char* what) : device_(device) {
-  if (!fits(device))
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{} on {}, which is not a Vulkan device", what, device.info().name));
+  if (!fits(device)) unsupported("{} on {}, which is not a Vulkan device", what, device.info().name);
 }
 
 bool VulkanAccess::fits(Device& device) { return dynamic_cast<VulkanDevice*>(&device) != nullptr; }
@@ -229,7 +222,7 @@ bool held_up(Device& device) {
 
 VulkanStreamAccess::VulkanStreamAccess(Stream& stream, const char* what) : stream_(stream) {
   if (!dynamic_cast<VulkanStream*>(&stream))
-    throw Error(ErrorKind::unsupported, fmt::format("{} on a stream of a device that is not a Vulkan device", what));
+    unsupported("{} on a stream of a device that is not a Vulkan device", what);
 }
 
 namespace {

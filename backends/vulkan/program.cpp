@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../../frontend/support/platform.h"
 #include "device.h"
 
@@ -271,7 +272,7 @@ namespace weft::backend {
 
 const spirv::Target& spirv_target(Device& device) {
   if (const auto* known = dynamic_cast<const vulkan::VulkanDevice*>(&device)) return known->adapter().target;
-  throw Error(ErrorKind::invalid_argument, fmt::format("{} runs no SPIR-V", device.info().name));
+  invalid("{} runs no SPIR-V", device.info().name);
 }
 
 }  // namespace weft::backend

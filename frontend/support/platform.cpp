@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "error.h"
+#include "invalid.h"
 
 #ifdef __linux__
 #include <sched.h>
@@ -122,8 +123,7 @@ std::uint64_t environment_number(const char* name, std::uint64_t otherwise) {
   std::uint64_t number = 0;
   const char* end = value->data() + value->size();
   const auto [stop, error] = std::from_chars(value->data(), end, number);
-  if (error != std::errc() || stop != end)
-    throw Error(ErrorKind::invalid_argument, fmt::format("{} is '{}'; a non-negative number is needed", name, *value));
+  if (error != std::errc() || stop != end) invalid("{} is '{}'; a non-negative number is needed", name, *value);
   return number;
 }
 

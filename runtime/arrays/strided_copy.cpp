@@ -9,6 +9,7 @@
 #include "../../frontend/kernels/names.h"
 #include "../../frontend/language/report.h"
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../core/state.h"
 #include "../indexed_array.h"
 #include "../launch.h"
@@ -61,10 +62,10 @@ bool in_words(const ArrayBase& a) {
 
 template <class T>
 void copy_words(const Part& to, const Part& from) {
-  static const auto copy = kernel("strided_copy", [](Arr<T, 4> to, Arr<const T, 4> from) {
+  static const auto copy = moving_elements(kernel("strided_copy", [](Arr<T, 4> to, Arr<const T, 4> from) {
     auto [i, j, k, l] = tid<4>();
     to(i, j, k, l) = from(i, j, k, l);
-  });
+  }));
   if (const int k = dimension_to_cut(to, sizeof(T)); k >= 0) {
     const std::int64_t n = to.shape(k);
     copy_words<T>(to.cut(k, 0, n / 2), from.cut(k, 0, n / 2));
@@ -72,7 +73,6 @@ void copy_words(const Part& to, const Part& from) {
   }
   for (std::int64_t word = 0; word < rounds(to, sizeof(T)); ++word) {
     const Array<T, 4> target = words<T>(to, word), source = words<T>(from, word);
-    const Within as_bytes(&Context::moves_elements, true);
     launch(copy, target.extent(), target, source);
   }
 }
@@ -97,14 +97,16 @@ auto& chosen_element(const IndexedArr<T, 4>& data, const std::array<Int, 4>& at,
 
 template <class T>
 void indexed_words(const Part& packed, const Part& data, const IndexLists& lists, bool scatter) {
-  static const auto gather = kernel("gather", [](Arr<T, 4> packed, IndexedArr<const T, 4> data, Int added) {
-    auto [i, j, k, l] = tid<4>();
-    packed(i, j, k, l) = chosen_element(data, {i, j, k, l}, added);
-  });
-  static const auto scatter_words = kernel("scatter", [](Arr<const T, 4> packed, IndexedArr<T, 4> data, Int added) {
-    auto [i, j, k, l] = tid<4>();
-    chosen_element(data, {i, j, k, l}, added) = packed(i, j, k, l);
-  });
+  static const auto gather =
+      moving_elements(kernel("gather", [](Arr<T, 4> packed, IndexedArr<const T, 4> data, Int added) {
+        auto [i, j, k, l] = tid<4>();
+        packed(i, j, k, l) = chosen_element(data, {i, j, k, l}, added);
+      }));
+  static const auto scatter_words =
+      moving_elements(kernel("scatter", [](Arr<const T, 4> packed, IndexedArr<T, 4> data, Int added) {
+        auto [i, j, k, l] = tid<4>();
+        chosen_element(data, {i, j, k, l}, added) = packed(i, j, k, l);
+      }));
   if (const int k = dimension_to_cut(packed, sizeof(T)); k >= 0) {
     const std::int64_t n = packed.shape(k);
     for (const auto& [lo, hi] : {std::pair(std::int64_t(0), n / 2), std::pair(n / 2, n)}) {
@@ -121,7 +123,6 @@ void indexed_words(const Part& packed, const Part& data, const IndexLists& lists
   for (std::int64_t word = 0; word < rounds(packed, sizeof(T)); ++word) {
     const Array<T, 4> tight = words<T>(packed, word);
     const IndexedArray<T, 4> chosen(words<T>(data, word), shifted);
-    const Within as_bytes(&Context::moves_elements, true);
     if (scatter)
       launch(scatter_words, tight.extent(), tight, chosen, added);
     else
@@ -144,20 +145,20 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
   for (Array<int>& list : lists)
     if (scatter && !list.is_null() && list.storage() == data.storage()) list = list.clone();
   const Extent chosen = indexed_extent(data, lists);
-  if (packed.is_null()) throw Error(ErrorKind::invalid_argument, "the source of a copy is a null array");
+  if (packed.is_null()) invalid("the source of a copy is a null array");
   for (const ArrayBase* a : {&packed, &data}) a->storage()->check_present();
   for (const Array<int>& list : lists)
     if (!list.is_null()) list.storage()->check_present();
   for (int k = 0; k < data.ndim(); ++k)
     if (packed.shape(k) != chosen[k])
-      throw Error(ErrorKind::invalid_argument, fmt::format("dimension {} of the source has {} elements, that of the "
-                                                           "indexed array {}",
-                                                           k, packed.shape(k), chosen[k]));
+      invalid(
+          "dimension {} of the source has {} elements, that of the "
+          "indexed array {}",
+          k, packed.shape(k), chosen[k]);
   if (packed.size() == 0) return;
   if (packed.storage()->device != data.storage()->device)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("elements of an indexed array on device {} are copied from or to one on device {}",
-                            data.device().name(), name_beside(*packed.storage()->device, *data.storage()->device)));
+    invalid("elements of an indexed array on device {} are copied from or to one on device {}", data.device().name(),
+            name_beside(*packed.storage()->device, *data.storage()->device));
   // Structs take the arrays along that they hold.
   const std::shared_ptr<Storage>& from = (scatter ? packed : data).storage();
   const ArrayBase& to = scatter ? data : packed;
@@ -174,7 +175,6 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
   }
   before_write(to, current_stream(*to.storage()->device), {.by = what, .replaces_all = !scatter});
   const HeardBy nobody(nullptr);
-  const Within part(&Context::part_of_change, true);
   elements.run([&] {
     if (in_words(packed) && in_words(data))
       indexed_words<std::uint32_t>(Part(packed), Part(data), lists, scatter);
@@ -184,17 +184,14 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
 }
 
 void check_indexed(const ArrayBase& data, const IndexLists& lists) {
-  if (data.is_null()) throw Error(ErrorKind::invalid_argument, "indices into a null array");
+  if (data.is_null()) invalid("indices into a null array");
   for (int k = 0; k < 4; ++k) {
     const Array<int>& list = lists[std::size_t(k)];
     if (list.is_null()) continue;
-    if (k >= data.ndim())
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("indices for dimension {} of an array of {} dimension(s)", k, data.ndim()));
+    if (k >= data.ndim()) invalid("indices for dimension {} of an array of {} dimension(s)", k, data.ndim());
     if (!(list.device() == data.device()))
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("the indices of dimension {} are on device {}, the array on {}", k, list.device().name(),
-                              data.device().name()));
+      invalid("the indices of dimension {} are on device {}, the array on {}", k, list.device().name(),
+              data.device().name());
   }
 }
 

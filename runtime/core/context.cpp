@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 
 namespace weft::detail {
 
@@ -14,8 +15,7 @@ Context& Context::here() {
 
 void refuse_waits(const char* what) {
   if (const Context& context = Context::here(); context.capture)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} while {}: nothing of it has run yet", what, context.capturing));
+    invalid("{} while {}: nothing of it has run yet", what, context.capturing);
 }
 
 }  // namespace weft::detail

@@ -27,7 +27,6 @@ struct Context {
   const TapeCore* going_back = nullptr;
   /// Changes of elements are part of one that their watchers were told of, or are taken back before anybody looks.
   bool part_of_change = false;
-  bool moves_elements = false;   ///< kernels move elements as bytes: they change nothing that elements hold
   bool makes_structure = false;  ///< launches make a structure: they ask for none by the data that they are given
   struct OpenScope {
     std::uint64_t log = 0;    ///< ProfileLog::id

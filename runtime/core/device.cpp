@@ -13,6 +13,7 @@
 #include "../../backends/vulkan/interop.h"
 #include "../../backends/vulkan/vulkan.h"
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../../frontend/support/platform.h"
 #include "context.h"
 #include "process.h"
@@ -329,8 +330,7 @@ void Device::synchronize(Loc loc) const {
 
 void Device::set_dispatch_budget(double seconds, Loc loc) const {
   detail::called_from(loc, [&] {
-    if (!(seconds >= 0))
-      throw Error(ErrorKind::invalid_argument, fmt::format("a dispatch budget of {} seconds", seconds));
+    if (!(seconds >= 0)) invalid("a dispatch budget of {} seconds", seconds);
     state_->device->check_alive();
     if (seconds > 0) state_->device->create_timestamps(2);  // says so where there is no clock
     state_->dispatch_budget = seconds;

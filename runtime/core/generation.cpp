@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../detail/given_structures.h"
 #include "context.h"
 #include "state.h"
@@ -24,11 +25,11 @@ void use_structure(const StructureUse& use) {
   GivenStructures* const given = GivenStructures::current();
   const bool later = Context::here().capture || (given && given->is_for_graph());
   if (!later && !use.holds())
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} is not what the device holds: the graph that builds it has not run, its build failed, "
-                            "or it was built otherwise after this copy of its data was taken (of which no array is "
-                            "exchanged for another). Launch the graph before, build it, or take the data anew",
-                            use.what()));
+    invalid(
+        "{} is not what the device holds: the graph that builds it has not run, its build failed, "
+        "or it was built otherwise after this copy of its data was taken (of which no array is "
+        "exchanged for another). Launch the graph before, build it, or take the data anew",
+        use.what());
   if (given && (later || Context::here().recorder)) given->note(use);
 }
 

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "generation.h"
 #include "state.h"
 
@@ -70,9 +71,9 @@ void Handles::refuse_unbuilt() {
     }
   }
   if (unbuilt)
-    throw Error(ErrorKind::invalid_argument,
-                "a kernel goes by handles while a mesh or a hierarchy of boxes needs its rebuild(): the indices of the "
-                "mesh have changed, or its last refit or rebuild failed");
+    invalid(
+        "a kernel goes by handles while a mesh or a hierarchy of boxes needs its rebuild(): the indices of the "
+        "mesh have changed, or its last refit or rebuild failed");
 }
 
 References Handles::all(StreamState& stream) {

@@ -5,6 +5,7 @@
 
 #include "../../backends/vulkan/interop.h"
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../device.h"
 #include "context.h"
 #include "state.h"
@@ -45,15 +46,14 @@ void Storage::give_back() {
 }
 
 void Storage::refuse_pinned() const {
-  if (holds_gradients)
-    throw Error(ErrorKind::invalid_argument, "gradients of an array are freed: they go with their last handle");
+  if (holds_gradients) invalid("gradients of an array are freed: they go with their last handle");
   constexpr std::array<const char*, std::size_t(PinnedBy::count)> kBy = {
       "a tape that has recorded work on it; reset() that first", "a Recording; let it end first",
       "a tensor of DLPack's; have it dropped first"};
   std::string by;
   for (std::size_t k = 0; k < pins_.size(); ++k)
     if (pins_[k] > 0) by += (by.empty() ? "" : ", and ") + std::string(kBy[k]);
-  if (!by.empty()) throw Error(ErrorKind::invalid_argument, "an array is freed that others still work on: " + by);
+  if (!by.empty()) invalid("an array is freed that others still work on: " + by);
 }
 
 void Storage::free() {
@@ -78,9 +78,7 @@ void Storage::free() {
   give_back();
 }
 
-void Storage::refuse_freed() {
-  throw Error(ErrorKind::invalid_argument, "an array is used after it was freed: Array::free() gave its memory back");
-}
+void Storage::refuse_freed() { invalid("an array is used after it was freed: Array::free() gave its memory back"); }
 
 std::shared_ptr<const void> Storage::pin(PinnedBy by) {
   // Made first: where there is no memory for it, its end runs at once, and must find neither lock nor pin.
@@ -245,7 +243,7 @@ void Storage::refuse_circle(const References& references, const ComingReferences
     References beyond;
     s->reach(beyond, coming);
     if (std::ranges::any_of(beyond, [&](const auto& b) { return b.get() == this; }))
-      throw Error(ErrorKind::unsupported, "arrays of structs hold each other in a circle");
+      unsupported("arrays of structs hold each other in a circle");
   }
 }
 
@@ -378,8 +376,7 @@ std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, st
 
 std::shared_ptr<Storage> allocate_shared(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
   const backend::VulkanAccess access(*device->device, "shareable()");
-  if (bytes == 0)
-    throw Error(ErrorKind::invalid_argument, "an array without elements is to be shared: it has no memory");
+  if (bytes == 0) invalid("an array without elements is to be shared: it has no memory");
   const std::uint64_t padded = (bytes + 3) / 4 * 4;
   device->parked.make_room(*device->device);
   backend::Allocation allocation;
@@ -405,8 +402,7 @@ View View::all_of(const std::shared_ptr<Storage>& storage) {
 
 void claim(DeviceState& device, std::uintptr_t begin, std::uint64_t bytes) {
   if (begin % 4 || bytes % 4)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} bytes at address {:#x} are wrapped: both must be multiples of 4", bytes, begin));
+    invalid("{} bytes at address {:#x} are wrapped: both must be multiples of 4", bytes, begin);
   std::lock_guard lock(device.mutex);
   auto after = device.wrapped.upper_bound(begin);
   if (after != device.wrapped.begin()) {
@@ -414,9 +410,8 @@ void claim(DeviceState& device, std::uintptr_t begin, std::uint64_t bytes) {
     if (begin - before->first < before->second) after = before;
   }
   if (after != device.wrapped.end() && after->first < begin + bytes)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} bytes at address {:#x} are wrapped, a part of which an array on {} stands on already",
-                            bytes, begin, device.device->info().name));
+    invalid("{} bytes at address {:#x} are wrapped, a part of which an array on {} stands on already", bytes, begin,
+            device.device->info().name);
   device.wrapped.emplace(begin, bytes);
 }
 
@@ -429,9 +424,8 @@ std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, const 
                               std::shared_ptr<void> owner) {
   const backend::VulkanAccess access(*device->device, "wrap_buffer()");
   if (!access.adopted())
-    throw Error(ErrorKind::unsupported,
-                fmt::format("a VkBuffer is wrapped on {}, which is not adopted: it has a VkDevice of its own",
-                            device->device->info().name));
+    unsupported("a VkBuffer is wrapped on {}, which is not adopted: it has a VkDevice of its own",
+                device->device->info().name);
   device->device->check_alive();
   if (buffer.bytes == 0) return std::make_shared<Storage>(device, backend::Allocation{}, 0);
   return std::make_shared<Storage>(device, access.wrap(buffer), std::move(owner), Storage::Outside{});
@@ -440,9 +434,7 @@ std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, const 
 std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, std::byte* memory, std::uint64_t bytes,
                               std::shared_ptr<void> owner) {
   const backend::DeviceInfo& info = device->device->info();
-  if (!info.wraps_host)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{} ({}) cannot use memory of the host without a copy", info.name, info.adapter));
+  if (!info.wraps_host) unsupported("{} ({}) cannot use memory of the host without a copy", info.name, info.adapter);
   device->device->check_alive();
   if (bytes == 0) return std::make_shared<Storage>(device, backend::Allocation{}, 0);
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);

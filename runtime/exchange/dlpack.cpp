@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../core/state.h"
 #include "../core/view.h"
 #include "../extent.h"
@@ -21,11 +22,6 @@
 namespace weft::detail {
 
 namespace {
-
-[[noreturn]] void invalid(const std::string& message) {
-  throw Error(ErrorKind::invalid_argument, "DLPack: " + message);
-}
-[[noreturn]] void unsupported(const std::string& message) { throw Error(ErrorKind::unsupported, "DLPack: " + message); }
 
 // ---- Arrays to tensors
 
@@ -98,8 +94,8 @@ Shown place(const ArrayBase& array, DlpackMemory memory) {
   // Elements that do not exist could be anywhere, but the tensor says where they would be.
   const bool mapped = array.size() ? storage.allocation.host != nullptr : device.device->info().host_visible;
   if (memory == DlpackMemory::host && !mapped)
-    unsupported(fmt::format("the memory of device {} is not the host's: export a copy (DlpackOptions::copy)",
-                            device.device->info().name));
+    unsupported("DLPack: the memory of device {} is not the host's: export a copy (DlpackOptions::copy)",
+                device.device->info().name);
   const std::uint64_t address = array.size() ? storage.allocation.address : 0;
   if (memory == DlpackMemory::host || (memory == DlpackMemory::automatic && mapped && !nearer_to_cuda(device, address)))
     return {storage.allocation.host, {kDLCPU, 0}};
@@ -108,11 +104,11 @@ Shown place(const ArrayBase& array, DlpackMemory memory) {
     if (memory == DlpackMemory::automatic && twin.device < 0) {
       if (array.size() == 0) return {};
       unsupported(
-          fmt::format("the memory of device {} is not the host's, and CUDA does not have it: {}; export a copy "
+          fmt::format("DLPack: the memory of device {} is not the host's, and CUDA does not have it: {}; export a copy "
                       "(DlpackOptions::copy)",
                       device.device->info().name, twin.why));
     }
-    if (twin.device < 0) unsupported(fmt::format("an array is asked for as CUDA's memory, and {}", twin.why));
+    if (twin.device < 0) unsupported("DLPack: an array is asked for as CUDA's memory, and {}", twin.why);
     if (array.size() == 0) return {nullptr, {kDLCUDA, twin.device}};
   }
   const CudaPlace on_cuda = map_for_cuda(storage);
@@ -143,15 +139,14 @@ View copy_of(const ArrayBase& array) {
 // The stride in scalars.
 std::int64_t stride(const ArrayBase& array, int k, const DlpackElement& element) {
   if (array.stride(k) % element.bytes)
-    unsupported(
-        fmt::format("the strides of dimension {}, {} bytes, are no multiple of a scalar's", k, array.stride(k)));
+    unsupported("DLPack: the strides of dimension {}, {} bytes, are no multiple of a scalar's", k, array.stride(k));
   return array.stride(k) / element.bytes;
 }
 
 template <class Managed>
 std::unique_ptr<Exported<Managed>> make_tensor(const ArrayBase& given, const DlpackElement& element,
                                                const DlpackOptions& options) {
-  if (given.is_null()) invalid("a null array is exported");
+  if (given.is_null()) invalid("DLPack: a null array is exported");
   given.storage()->check_present();
   auto made = std::make_unique<Exported<Managed>>();
   DLTensor& tensor = made->managed.dl_tensor;
@@ -282,7 +277,7 @@ DlpackPlace import_managed(const Device& device, Managed* tensor, bool read_only
   device.state()->device->check_alive();
   const Elements e = elements_of(tensor->dl_tensor, element, ndim, element_bytes);
   if (reinterpret_cast<std::uintptr_t>(options.stream) == std::uintptr_t(-1))
-    invalid("the stream is -1, which says in some interfaces that nobody waits: say so by {.wait = false}");
+    invalid("DLPack: the stream is -1, which says in some interfaces that nobody waits: say so by {.wait = false}");
   const auto owner = std::make_shared<Taken<Managed>>(Taken<Managed>{tensor});
   if (options.copy) {
     DlpackPlace place = copy_tensor(device, e, ndim, element_bytes, options);
@@ -290,7 +285,7 @@ DlpackPlace import_managed(const Device& device, Managed* tensor, bool read_only
     return place;
   }
   if (read_only)
-    unsupported("the tensor is read-only, and kernels may write an array: import a copy (DlpackOptions::copy)");
+    unsupported("DLPack: the tensor is read-only, and kernels may write an array: import a copy (DlpackOptions::copy)");
   if (!tensor->deleter)
     invalid(
         "the tensor has no deleter, so that nothing keeps its memory for the array: import a copy, or wrap() the "
@@ -329,17 +324,16 @@ DLManagedTensor* export_unversioned(const ArrayBase& array, const DlpackElement&
 
 DlpackPlace import_tensor(const Device& device, DLManagedTensorVersioned* tensor, const DlpackElement& element,
                           int ndim, std::uint32_t element_bytes, const DlpackOptions& options) {
-  if (!tensor) invalid("the tensor is null");
+  if (!tensor) invalid("DLPack: the tensor is null");
   if (tensor->version.major != 1)
-    unsupported(
-        fmt::format("the tensor is of version {}.{}; 1 is known", tensor->version.major, tensor->version.minor));
+    unsupported("DLPack: the tensor is of version {}.{}; 1 is known", tensor->version.major, tensor->version.minor);
   const bool read_only = tensor->flags & DLPACK_FLAG_BITMASK_READ_ONLY;
   return import_managed(device, tensor, read_only, element, ndim, element_bytes, options);
 }
 
 DlpackPlace import_tensor(const Device& device, DLManagedTensor* tensor, const DlpackElement& element, int ndim,
                           std::uint32_t element_bytes, const DlpackOptions& options) {
-  if (!tensor) invalid("the tensor is null");
+  if (!tensor) invalid("DLPack: the tensor is null");
   return import_managed(device, tensor, false, element, ndim, element_bytes, options);
 }
 

@@ -6,6 +6,7 @@
 #include "../../backends/cuda/sharing.h"
 #include "../../backends/vulkan/interop.h"
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../detail/host_vector.h"
 
 namespace weft::detail {
@@ -13,11 +14,6 @@ namespace weft::detail {
 namespace cuda = backend::cuda;
 
 namespace {
-
-[[noreturn]] void invalid(const std::string& message) {
-  throw Error(ErrorKind::invalid_argument, "DLPack: " + message);
-}
-[[noreturn]] void unsupported(const std::string& message) { throw Error(ErrorKind::unsupported, "DLPack: " + message); }
 
 cuda::abi::Pointer pointer_of(const std::byte* data) {
   return static_cast<cuda::abi::Pointer>(reinterpret_cast<std::uintptr_t>(data));
@@ -29,19 +25,19 @@ std::shared_ptr<const cuda::Context> context_for(int cuda_device) {
   const cuda::Driver* const driver = cuda::Driver::find(&why);
   if (!driver) throw Error(ErrorKind::no_device, "DLPack: the tensor is on CUDA, and " + why);
   if (cuda_device >= driver->count())
-    invalid(fmt::format("the tensor is on CUDA device {}, and there are {}", cuda_device, driver->count()));
+    invalid("DLPack: the tensor is on CUDA device {}, and there are {}", cuda_device, driver->count());
   return cuda::Context::hold(*driver, cuda_device);
 }
 
 // CUDA's description of a tensor's memory.
 cuda::PointerInfo look_up(const cuda::Context& context, const std::byte* data) {
   const auto info = cuda::look_up(context, pointer_of(data));
-  if (!info) invalid(fmt::format("{:#x} is not memory that CUDA knows", pointer_of(data)));
+  if (!info) invalid("DLPack: {:#x} is not memory that CUDA knows", pointer_of(data));
   if (info->elsewhere)
     unsupported(
-        fmt::format("the tensor's memory belongs to another context on CUDA device {} than the primary one, which is "
-                    "all that is known here (cuDevicePrimaryCtxRetain, or CUDA's runtime library)",
-                    context.device()));
+        "DLPack: the tensor's memory belongs to another context on CUDA device {} than the primary one, which is "
+        "all that is known here (cuDevicePrimaryCtxRetain, or CUDA's runtime library)",
+        context.device());
   return *info;
 }
 
@@ -93,7 +89,7 @@ struct Mapped {
 };
 Mapped map(const Storage& storage) {
   const CudaTwin twin = cuda_twin(*storage.device);
-  if (twin.device < 0) unsupported(fmt::format("an array is asked for as CUDA's memory, and {}", twin.why));
+  if (twin.device < 0) unsupported("DLPack: an array is asked for as CUDA's memory, and {}", twin.why);
   // The context is held before memory is locked, because it may take long to make.
   const std::shared_ptr<const cuda::Context> context = cuda::Context::hold(cuda::Driver::get(), twin.device);
   const std::uint64_t address = storage.allocation.address;
@@ -145,16 +141,15 @@ std::shared_ptr<Storage> wrap_cuda(const std::shared_ptr<DeviceState>& device, s
   const std::string& name = device->device->info().name;
   constexpr const char* kCopy = "import a copy (DlpackOptions::copy)";
   const CudaTwin twin = cuda_twin(*device);
-  if (twin.device < 0)
-    unsupported(fmt::format("the tensor is on CUDA device {}, and {}: {}", cuda_device, twin.why, kCopy));
+  if (twin.device < 0) unsupported("DLPack: the tensor is on CUDA device {}, and {}: {}", cuda_device, twin.why, kCopy);
   if (twin.device != cuda_device)
-    unsupported(fmt::format("the tensor is on CUDA device {}, and {} is CUDA device {}: {}", cuda_device, name,
-                            twin.device, kCopy));
+    unsupported("DLPack: the tensor is on CUDA device {}, and {} is CUDA device {}: {}", cuda_device, name, twin.device,
+                kCopy);
   const cuda::PointerInfo info = look_up(*context, data);
   if (!info.on_device)
-    unsupported(fmt::format("the tensor is on CUDA device {}, and its memory is the host's: {}", cuda_device, kCopy));
+    unsupported("DLPack: the tensor is on CUDA device {}, and its memory is the host's: {}", cuda_device, kCopy);
   if (info.device != cuda_device)
-    invalid(fmt::format("the tensor is on CUDA device {}, and its memory on {}", cuda_device, info.device));
+    invalid("DLPack: the tensor is on CUDA device {}, and its memory on {}", cuda_device, info.device);
 
   struct Kept {
     std::shared_ptr<void> owner;
@@ -166,14 +161,14 @@ std::shared_ptr<Storage> wrap_cuda(const std::shared_ptr<DeviceState>& device, s
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::unsupported) throw;
     unsupported(
-        fmt::format("the tensor's memory on CUDA device {} cannot be shared with {}: {}; {}, or allocate it "
+        fmt::format("DLPack: the tensor's memory on CUDA device {} cannot be shared with {}: {}; {}, or allocate it "
                     "with cuMemCreate and a handle of that type",
                     cuda_device, name, e.message(), kCopy));
   }
   const std::uint64_t offset = pointer_of(data) - kept->import->base;
   if (offset > kept->import->bytes || bytes > kept->import->bytes - offset)
-    unsupported(fmt::format("the tensor reaches beyond the allocation of {} bytes in which it begins: {}",
-                            kept->import->bytes, kCopy));
+    unsupported("DLPack: the tensor reaches beyond the allocation of {} bytes in which it begins: {}",
+                kept->import->bytes, kCopy);
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   claim(*device, begin, bytes);
   try {

@@ -9,16 +9,12 @@
 #include <vector>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../detail/host_vector.h"
 
 namespace weft::detail {
 
 namespace {
-
-[[noreturn]] void invalid(const std::string& message) {
-  throw Error(ErrorKind::invalid_argument, "DLPack: " + message);
-}
-[[noreturn]] void unsupported(const std::string& message) { throw Error(ErrorKind::unsupported, "DLPack: " + message); }
 
 std::string type_name(const DLDataType& type) {
   constexpr const char* kNames[] = {"int", "uint", "float", "opaque", "bfloat", "complex", "bool"};
@@ -71,10 +67,10 @@ std::vector<std::int64_t> strides_of(const DLTensor& t) {
   if (t.strides) std::copy_n(t.strides, t.ndim, strides.begin());
   std::int64_t tight = 1;
   for (int k = t.ndim; k-- > 0;) {
-    if (t.shape[k] < 0) invalid(fmt::format("size {} of dimension {} is negative", t.shape[k], k));
+    if (t.shape[k] < 0) invalid("DLPack: size {} of dimension {} is negative", t.shape[k], k);
     if (!t.strides) strides[std::size_t(k)] = tight;
     if (__builtin_mul_overflow(tight, std::max<std::int64_t>(t.shape[k], 1), &tight) || tight > INT64_MAX / 64)
-      invalid("its sizes are larger than any memory");
+      invalid("DLPack: its sizes are larger than any memory");
   }
   return strides;
 }
@@ -112,13 +108,12 @@ void take_device(Elements& e, const DLTensor& t) {
     case kDLCUDAHost: break;
     case kDLCUDA:
     case kDLCUDAManaged:
-      if (t.device.device_id < 0) invalid(fmt::format("the tensor is on CUDA device {}", t.device.device_id));
+      if (t.device.device_id < 0) invalid("DLPack: the tensor is on CUDA device {}", t.device.device_id);
       e.cuda_device = t.device.device_id;
       break;
     default:
-      unsupported(
-          fmt::format("the tensor is in memory of {}; arrays are made of tensors on the CPU (kDLCPU) and on CUDA",
-                      device_name(t.device)));
+      unsupported("DLPack: the tensor is in memory of {}; arrays are made of tensors on the CPU (kDLCPU) and on CUDA",
+                  device_name(t.device));
   }
 }
 
@@ -132,24 +127,24 @@ void take_shape(Elements& e, const DLTensor& t, const DlpackElement& element, in
         e.stride[k] = 0;
       continue;
     }
-    if (strides[k] < 0) invalid(fmt::format("stride {} of dimension {} is negative", strides[k], k));
+    if (strides[k] < 0) invalid("DLPack: stride {} of dimension {} is negative", strides[k], k);
     std::int64_t reach = 0;
     if (__builtin_mul_overflow(strides[k], std::int64_t(element.bytes), &e.stride[k]) ||
         __builtin_mul_overflow(e.stride[k], t.shape[k] - 1, &reach) ||
         __builtin_add_overflow(e.extent, std::uint64_t(reach), &e.extent) || e.extent > std::uint64_t(INT64_MAX))
-      invalid("its strides are larger than any memory");
+      invalid("DLPack: its strides are larger than any memory");
   }
 }
 
 void take_data(Elements& e, const DLTensor& t, const DlpackElement& element) {
-  if (!t.data) invalid("its data is null");
+  if (!t.data) invalid("DLPack: its data is null");
   auto begin = reinterpret_cast<std::uintptr_t>(t.data);
   if (__builtin_add_overflow(begin, t.byte_offset, &begin) || e.extent > UINTPTR_MAX - begin)
-    invalid(fmt::format("its data with the byte_offset of {} reach beyond all memory", t.byte_offset));
+    invalid("DLPack: its data with the byte_offset of {} reach beyond all memory", t.byte_offset);
   e.data = reinterpret_cast<std::byte*>(begin);
   if (begin % element.bytes)
-    invalid(fmt::format("its data with the byte_offset of {} is not aligned to scalars of {} bytes", t.byte_offset,
-                        element.bytes));
+    invalid("DLPack: its data with the byte_offset of {} is not aligned to scalars of {} bytes", t.byte_offset,
+            element.bytes);
 }
 
 }  // namespace
@@ -159,22 +154,22 @@ Elements elements_of(const DLTensor& t, const DlpackElement& element, int ndim, 
   take_device(e, t);
   const DLDataType wanted{element.code, element.bits, 1};
   if (t.dtype.code != wanted.code || t.dtype.bits != wanted.bits || t.dtype.lanes != 1)
-    invalid(fmt::format("the tensor's elements are {}, and the array's scalars are {}", type_name(t.dtype),
-                        type_name(wanted)));
+    invalid("DLPack: the tensor's elements are {}, and the array's scalars are {}", type_name(t.dtype),
+            type_name(wanted));
   if (t.ndim != ndim + element.dimensions)
-    invalid(fmt::format("the tensor has {} dimensions, and the array {}{}", t.ndim, ndim,
-                        element.dimensions ? fmt::format(" and {} of its elements", element.dimensions) : ""));
-  if (!t.shape) invalid("its shape is null");
+    invalid("DLPack: the tensor has {} dimensions, and the array {}{}", t.ndim, ndim,
+            element.dimensions ? fmt::format(" and {} of its elements", element.dimensions) : "");
+  if (!t.shape) invalid("DLPack: its shape is null");
   const std::vector<std::int64_t> strides = strides_of(t);
   std::int64_t tight = 1;
   for (int k = element.dimensions; k-- > 0;) {
     const int d = ndim + k;
     if (t.shape[d] != element.sizes[k])
-      invalid(fmt::format("dimension {} of the tensor has {} elements, and the array's elements have {} there", d,
-                          t.shape[d], element.sizes[k]));
+      invalid("DLPack: dimension {} of the tensor has {} elements, and the array's elements have {} there", d,
+              t.shape[d], element.sizes[k]);
     if (t.shape[d] != 1 && strides[std::size_t(d)] != tight)
-      invalid(fmt::format("the scalars of an element do not lie in a row: dimension {} has a stride of {}", d,
-                          strides[std::size_t(d)]));
+      invalid("DLPack: the scalars of an element do not lie in a row: dimension {} has a stride of {}", d,
+              strides[std::size_t(d)]);
     tight *= element.sizes[k];
   }
   e.extent = element_bytes;
@@ -184,7 +179,7 @@ Elements elements_of(const DLTensor& t, const DlpackElement& element, int ndim, 
     return e;
   }
   take_data(e, t, element);
-  if (overlap(e, ndim, element_bytes)) invalid("its strides let elements lie on each other");
+  if (overlap(e, ndim, element_bytes)) invalid("DLPack: its strides let elements lie on each other");
   return e;
 }
 

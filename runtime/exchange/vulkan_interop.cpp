@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../core/state.h"
 #include "../extent.h"
 #include "../graph/captured_memory.h"
@@ -22,24 +23,21 @@ using detail::StreamState;
 
 namespace {
 
-[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
-
 // Refuses devices of weft's: handles of others are valid on their own device alone.
 void require_adopted(detail::DeviceState& device, const char* what) {
   if (!backend::VulkanAccess(*device.device, what).adopted())
-    throw Error(ErrorKind::unsupported, fmt::format("{} on {}, which is not adopted: it has a VkDevice of its own",
-                                                    what, device.device->info().name));
+    unsupported("{} on {}, which is not adopted: it has a VkDevice of its own", what, device.device->info().name);
 }
 
 // Accepts a semaphore of weft's own, or any on an adopted device.
 void require_semaphore(detail::DeviceState& device, VkSemaphore semaphore, const char* what) {
   const backend::VulkanAccess access(*device.device, what);
-  if (!semaphore) invalid(fmt::format("{} with a null semaphore", what));
+  if (!semaphore) invalid("{} with a null semaphore", what);
   if (!access.adopted() && !access.owns(semaphore))
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{} on {} with a semaphore that is no TimelineSemaphore of this Device: others' are for "
-                            "devices that are adopted",
-                            what, device.device->info().name));
+    unsupported(
+        "{} on {} with a semaphore that is no TimelineSemaphore of this Device: others' are for "
+        "devices that are adopted",
+        what, device.device->info().name);
 }
 
 StreamState& recordings_of(detail::DeviceState& device) {
@@ -352,9 +350,7 @@ void Device::detach(Loc loc) const {
   detail::called_from(loc, [&] {
     detail::refuse_waits();
     const backend::VulkanAccess access(*state_->device, "detach()");
-    if (!access.adopted())
-      throw Error(ErrorKind::unsupported,
-                  fmt::format("detach() on {}, which is not adopted: it goes with its last handle", name()));
+    if (!access.adopted()) unsupported("detach() on {}, which is not adopted: it goes with its last handle", name());
     state_->default_stream->deliver_from([&](detail::Reports& found) {
       for (StreamState* s : state_->all_streams()) try {
           s->synchronize(found);

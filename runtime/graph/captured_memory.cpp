@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../core/view.h"
 #include "../work/observe.h"
 
@@ -100,22 +101,18 @@ void CapturedMemory::check_given(std::span<const StructureUse> given) const {
   for (const StructureUse& use : given)
     for (const Capture::Use& built : uses_) {
       if (built.launch != SIZE_MAX || built.structure != use.structure) continue;
-      if (built.changed)
-        throw Error(ErrorKind::invalid_argument,
-                    fmt::format("arguments are set with {}, whose indices the graph changes", use.what()));
+      if (built.changed) invalid("arguments are set with {}, whose indices the graph changes", use.what());
       if (built.number != use.number)
-        throw Error(ErrorKind::invalid_argument,
-                    fmt::format("arguments are set with {}, which the graph builds as {}, of another size or in other "
-                                "memory",
-                                use.what(), built.what()));
+        invalid(
+            "arguments are set with {}, which the graph builds as {}, of another size or in other "
+            "memory",
+            use.what(), built.what());
     }
 }
 
 void CapturedMemory::refuse_first_builds() const {
   for (const Capture::Use& use : uses_)
-    if (use.first)
-      throw Error(ErrorKind::unsupported,
-                  fmt::format("{} is built for the first time by {}: build it before", use.what(), what_));
+    if (use.first) unsupported("{} is built for the first time by {}: build it before", use.what(), what_);
 }
 
 // Tapes from outside, and structures that the capture did not know to stand there: it has told the others.
@@ -151,10 +148,10 @@ void CapturedMemory::check_elements() const {
   for (const ElementWrite& w : element_writes_)
     for (const std::shared_ptr<Storage>& storage : w.list) storage->reach(now);
   if (std::ranges::any_of(now, &Storage::is_freed))
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("elements of an array that {} works on may hold an array that was freed: assign all of "
-                            "them anew, outside of it",
-                            what_));
+    invalid(
+        "elements of an array that {} works on may hold an array that was freed: assign all of "
+        "them anew, outside of it",
+        what_);
 }
 
 // In the order of the run, beginning with what memory refers to now.
@@ -226,11 +223,11 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
       if (!w->structure()) return w->before_write(write.to, copies, {.by = what_});
       // Whether it is used before or after, nobody knows.
       if (by_handles_ || uses(w->structure()))
-        throw Error(ErrorKind::invalid_argument,
-                    fmt::format("{} changes indices of a mesh, which it did not there when it was made, and uses "
-                                "meshes: {} again{}; where elements lead to the indices, let elements of a separate "
-                                "array hold them",
-                                what_, again_, given_.empty() ? "" : ", or set() the node otherwise"));
+        invalid(
+            "{} changes indices of a mesh, which it did not there when it was made, and uses "
+            "meshes: {} again{}; where elements lead to the indices, let elements of a separate "
+            "array hold them",
+            what_, again_, given_.empty() ? "" : ", or set() the node otherwise");
     });
   if (!element_writes_.empty()) {
     // Not before: watchers copy elements, some under locks of their own. Others may have written elements meanwhile;
@@ -260,10 +257,10 @@ void CapturedMemory::reach(StreamState& on, Reached& reached) const {
   }
   for (const auto& storage : reached.by_handles) {
     if (storage->is_freed())
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("{} goes by handles, and an array was freed that a structure stands on which kernels "
-                              "find by its handle",
-                              what_));
+      invalid(
+          "{} goes by handles, and an array was freed that a structure stands on which kernels "
+          "find by its handle",
+          what_);
   }
   order(on, accesses(reached));
 }

@@ -8,6 +8,7 @@
 
 #include "../../frontend/kernels/names.h"
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../array_create.h"
 #include "../launch/dispatch.h"
 #include "../launch/kernel_programs.h"
@@ -21,7 +22,6 @@ using detail::Capture;
 using detail::CapturedLaunch;
 
 namespace {
-[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
 /// Why the kernel, given these arguments, has other code than the captured one.
 std::string other_code(const ir::Interface& captured, const ir::Variant& now, std::span<const detail::HostArg> args) {
@@ -74,7 +74,7 @@ void refuse_needed(const CapturedLaunch& launch, const ArrayBase& array, const d
 
 Capture& the_capture(const char* what) {
   Capture* capture = Capture::current();
-  if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
+  if (!capture) invalid("{} is called outside of a capture", what);
   return *capture;
 }
 }  // namespace
@@ -110,12 +110,13 @@ void Graph::launch_on(const Stream* stream) const {
   State& s = state();
   detail::StreamState& on = stream ? detail::state_of(*stream) : detail::stream_of_thread(*s.device);
   if (on.device != s.device.get())
-    invalid(fmt::format("a graph on device {} is launched on a stream of device {}", s.device->device->info().name,
-                        name_beside(*on.device, *s.device)));
+    invalid("a graph on device {} is launched on a stream of device {}", s.device->device->info().name,
+            name_beside(*on.device, *s.device));
   if (Capture::current())
-    throw Error(ErrorKind::unsupported, fmt::format("a graph is launched while {}: launch it before or behind that, or "
-                                                    "give it the graph's work",
-                                                    Capture::current()->doing()));
+    unsupported(
+        "a graph is launched while {}: launch it before or behind that, or "
+        "give it the graph's work",
+        Capture::current()->doing());
   if (detail::Recorder* r = detail::recorder()) r->replaying("a graph is launched");
   // The end of memory may be the end of others' objects, which do what they like: not under the lock.
   detail::CapturedMemory::Reached reached;

@@ -5,6 +5,7 @@
 
 #include "../../frontend/kernels/names.h"
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../array_create.h"
 #include "../core/view.h"
 #include "../graph.h"
@@ -18,22 +19,21 @@ using detail::Capture;
 
 namespace {
 
-[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
-
-// Copies and fills take no part in conditions; launches do. Memory is worked on in words: all allocations are padded to
-// them, and what the operations name begins at one.
+// Launches take part in conditions, copies and fills do not, so these kernels stand in for them. They work in words:
+// all allocations are padded to words, and what the operations name begins at one.
 const auto& copy_words() {
-  static const auto k =
-      kernel("copy words", [](Arr<unsigned> to, Arr<const unsigned> from) { to[tid()] = from[tid()]; });
+  static const auto k = detail::moving_elements(
+      kernel("copy words", [](Arr<unsigned> to, Arr<const unsigned> from) { to[tid()] = from[tid()]; }));
   return k;
 }
 const auto& copy_bytes() {
-  static const auto k =
-      kernel("copy bytes", [](Arr<std::uint8_t> to, Arr<const std::uint8_t> from) { to[tid()] = from[tid()]; });
+  static const auto k = detail::moving_elements(
+      kernel("copy bytes", [](Arr<std::uint8_t> to, Arr<const std::uint8_t> from) { to[tid()] = from[tid()]; }));
   return k;
 }
 const auto& fill_words() {
-  static const auto k = kernel("fill words", [](Arr<unsigned> to, UInt pattern) { to[tid()] = pattern; });
+  static const auto k =
+      detail::moving_elements(kernel("fill words", [](Arr<unsigned> to, UInt pattern) { to[tid()] = pattern; }));
   return k;
 }
 // How many workgroups each launch has: none where the flag is 0.
@@ -54,8 +54,7 @@ std::shared_ptr<detail::Storage> memory_at(Capture& capture, std::uint64_t addre
     if (holds(use.storage->allocation)) return use.storage;
   std::vector<backend::Allocation>& uploads = capture.operations().uploads;
   const auto upload = std::ranges::find_if(uploads, holds);
-  if (upload == uploads.end())
-    throw Error(ErrorKind::unsupported, "memory that no array holds is copied in a condition");
+  if (upload == uploads.end()) unsupported("memory that no array holds is copied in a condition");
   auto made = std::make_shared<detail::Storage>(capture.device().shared_from_this(), *upload, upload->bytes);
   uploads.erase(upload);
   return made;
@@ -72,7 +71,6 @@ Array<T> over(Capture& capture, std::uint64_t address, std::uint64_t bytes) {
 std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
   std::vector<Operation>& list = capture.operations().list;
   const std::size_t before = list.size();
-  const detail::Within as_bytes(&detail::Context::moves_elements, true);
   if (o.kind == Operation::Kind::copy) {
     if (o.bytes % 4 == 0 && o.to % 4 == 0 && o.from % 4 == 0)
       launch(copy_words(), std::int64_t(o.bytes / 4), over<unsigned>(capture, o.to, o.bytes),
@@ -83,7 +81,7 @@ std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
   } else if (o.kind == Operation::Kind::fill) {
     launch(fill_words(), std::int64_t(o.bytes / 4), over<unsigned>(capture, o.to, o.bytes), o.pattern);
   } else {
-    throw Error(ErrorKind::unsupported, "a structure for ray queries is built in a condition of a graph");
+    unsupported("a structure for ray queries is built in a condition of a graph");
   }
   std::vector<Operation> made(std::make_move_iterator(list.begin() + std::ptrdiff_t(before)),
                               std::make_move_iterator(list.end()));
@@ -95,11 +93,11 @@ std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
 void refuse_too_many(const char* what, int rounds, std::size_t of_a_round, std::size_t before) {
   constexpr std::size_t kMost = 1 << 20;  ///< operations of a graph with loops; they take a kilobyte each
   if (rounds == 1 || before + std::size_t(rounds) * of_a_round <= kMost) return;
-  throw Error(ErrorKind::unsupported,
-              fmt::format("{} repeats {} operations up to {} times, after {} others, and a graph with loops has {} at "
-                          "most: take a lower limit, or launch a graph of some rounds until a flag that the host reads "
-                          "says that it is enough",
-                          what, of_a_round, rounds, before, kMost));
+  unsupported(
+      "{} repeats {} operations up to {} times, after {} others, and a graph with loops has {} at "
+      "most: take a lower limit, or launch a graph of some rounds until a flag that the host reads "
+      "says that it is enough",
+      what, of_a_round, rounds, before, kMost);
 }
 
 /// While it lives, the work that is captured is that of a condition.
@@ -129,20 +127,19 @@ class InCondition {
 };
 
 void check_flag(const Capture& capture, const char* what, const Array<int>& flag) {
-  if (flag.is_null()) invalid(fmt::format("{} takes a flag of one element, and is given a null array", what));
-  if (flag.size() != 1) invalid(fmt::format("{} takes a flag of one element, and is given {}", what, flag.size()));
+  if (flag.is_null()) invalid("{} takes a flag of one element, and is given a null array", what);
+  if (flag.size() != 1) invalid("{} takes a flag of one element, and is given {}", what, flag.size());
   flag.storage()->check_present();
   if (const detail::DeviceState& other = *flag.storage()->device; &other != &capture.device())
-    invalid(fmt::format("{} is given a flag on device {} while {} on device {}", what,
-                        detail::name_beside(other, capture.device()), capture.doing(),
-                        capture.device().device->info().name));
+    invalid("{} is given a flag on device {} while {} on device {}", what, detail::name_beside(other, capture.device()),
+            capture.doing(), capture.device().device->info().name);
 }
 
 /// Captures `work`, and takes its operations off the list again, as launches.
 std::vector<Operation> body_of(Capture& capture, const char* what, const std::function<void()>& work) {
   std::vector<Operation>& list = capture.operations().list;
   const std::size_t begin = list.size(), first_write = capture.writes.size();
-  InCondition inside(capture);  // to the end: copies that become launches tell of their changes once more
+  InCondition inside(capture);
   detail::call_back(work);
   inside.end(what);
   // Where the flag is 0 the elements hold what they held.
@@ -169,7 +166,7 @@ bool is_gated(const Operation& o) { return o.kind == Operation::Kind::launch && 
 /// Captures `work`, puts a gate before it, and repeats both.
 void conditional(const char* what, const Array<int>& flag, int rounds, const std::function<void()>& work) {
   Capture* const capture = Capture::current();
-  if (!capture) invalid(fmt::format("{} is called outside of a capture", what));
+  if (!capture) invalid("{} is called outside of a capture", what);
   detail::refuse_empty(work, what);
   if (detail::Recorder* r = detail::recorder()) r->replaying(fmt::format("{} is called", what).c_str());
   check_flag(*capture, what, flag);
@@ -218,7 +215,7 @@ void graph_if(const Array<int>& flag, const std::function<void()>& work, Loc loc
 void graph_while(const Array<int>& flag, int limit, const std::function<void()>& work, Loc loc) {
   detail::called_from(loc, [&] {
     if (limit < 1 || limit > 1 << 20)
-      invalid(fmt::format("graph_while() is given a limit of {} rounds; 1 to 2^20 are possible", limit));
+      invalid("graph_while() is given a limit of {} rounds; 1 to 2^20 are possible", limit);
     conditional("graph_while()", flag, limit, work);
   });
 }

@@ -171,6 +171,7 @@ class KernelWork final : DeviceWork::Words {
     submit(on, {.name = call_.name.c_str(), .accesses = accesses, .words = this}, [&] { return issue(); });
     if (on.capture)
       on.capture->launched({.dispatches = dispatches_,
+                            .moves_elements = launch_.moves_elements,
                             .program = launch_.program.program,
                             .call = launch_.program.call,
                             .threads = launch_.threads},
@@ -200,8 +201,7 @@ class KernelWork final : DeviceWork::Words {
   void pack_arguments() {
     const std::span<const HostArg> args = launch_.args;
     if (call_.by_handles || !launch_.reads.empty()) beyond_.emplace();
-    // Watchers were told of a copy of elements before.
-    const bool moves = Context::here().moves_elements;
+    const bool moves = launch_.moves_elements;
     for (std::size_t k = 0; k < args.size(); ++k) {
       const ir::Param& p = call_.params[k];
       const ArrayBase* const a = pack_argument(block_.data(), p, args[k]);

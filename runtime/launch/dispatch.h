@@ -25,6 +25,7 @@ struct Dispatch {
   /// What is read besides what the arguments are known to lead to.
   std::span<const std::shared_ptr<Storage>> reads = {};
   std::span<const StructureUse> uses = {};  ///< structures by value among the arguments
+  bool moves_elements = false;              ///< see KernelCore
   Loc launched = {};                        ///< where in the host's code
 };
 

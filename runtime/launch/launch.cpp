@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../work/capture.h"
 #include "../work/observe.h"
 #include "dispatch.h"
@@ -99,9 +100,7 @@ std::int64_t count_threads(const KernelCore& kernel, const Extent& threads) {
 
 }  // namespace
 
-void value_out_of_range() {
-  throw Error(ErrorKind::invalid_argument, "the integer is out of the range of the kernel's parameter");
-}
+void value_out_of_range() { invalid("the integer is out of the range of the kernel's parameter"); }
 
 void refuse_argument(const KernelCore& kernel, int argument, const Error& why) {
   if (!why.kernel().empty()) throw why;  // of a launch inside of kernel_argument(): that one is to blame
@@ -178,6 +177,7 @@ void launch(KernelCore& kernel, const Stream* stream, const Threads& threads, st
       .args = args,
       .steps = steps_per_dispatch(device, call, threads, count),
       .uses = uses,
+      .moves_elements = kernel.moves_elements,
       .launched = threads.loc,
   };
   if (r) r->launching({kernel, program, checked.variant, threads, count, args, *on, uses});

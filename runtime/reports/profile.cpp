@@ -2,6 +2,7 @@
 #include "../profile.h"
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../core/state.h"
 #include "../work/capture.h"
 #include "profile_log.h"
@@ -41,7 +42,7 @@ Profiler::~Profiler() {
 
 Profile Profiler::stop() {
   detail::refuse_waits();
-  if (!log_) throw Error(ErrorKind::invalid_argument, "a profiler is stopped twice");
+  if (!log_) invalid("a profiler is stopped twice");
   const std::shared_ptr<ProfileLog> log = std::move(log_);
   log->leave_current();
   log->stop();

@@ -10,6 +10,7 @@
 
 #include "../../backends/operations.h"
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../core/context.h"
 #include "../core/state.h"
 
@@ -48,7 +49,7 @@ std::shared_ptr<ProfileLog> ProfileLog::current() {
 
 void ProfileLog::make_current() {
   std::lock_guard lock(g_mutex);
-  if (g_log) throw Error(ErrorKind::invalid_argument, "a profiler is made while another one collects: stop that first");
+  if (g_log) invalid("a profiler is made while another one collects: stop that first");
   g_log = shared_from_this();
   g_collecting = true;
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../../frontend/support/platform.h"
 #include "profile_log.h"
 
@@ -158,7 +159,7 @@ void Profile::save_trace(const std::filesystem::path& path) const {
   const std::string text = trace();
   std::string why;
   if (!platform::write_file(path, std::as_bytes(std::span(text)), &why))
-    throw Error(ErrorKind::invalid_argument, fmt::format("the trace cannot be written to {}: {}", path.string(), why));
+    invalid("the trace cannot be written to {}: {}", path.string(), why);
 }
 
 }  // namespace weft

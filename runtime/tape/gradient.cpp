@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../arrays/scalars.h"
 #include "../launch.h"
 #include "../work/capture.h"
@@ -14,20 +15,20 @@ namespace weft {
 bool ArrayBase::has_grad() const { return storage_ && storage_->has_gradient(); }
 
 void ArrayBase::make_gradient(std::span<const detail::Leaf> leaves) const {
-  if (is_null()) throw Error(ErrorKind::invalid_argument, "requires_grad() of a null array");
+  if (is_null()) invalid("requires_grad() of a null array");
   storage_->check_present();
   if (has_grad()) return;
   storage_->set_gradient(detail::make_gradient(*this, leaves));
 }
 
 void ArrayBase::take_gradient(const ArrayBase& of) {
-  if (of.is_null()) throw Error(ErrorKind::invalid_argument, "grad() of a null array");
+  if (of.is_null()) invalid("grad() of a null array");
   of.storage_->check_present();
   const auto gradient = of.storage_->gradient();
   if (!gradient)
-    throw Error(ErrorKind::invalid_argument,
-                "grad() of an array without gradient storage: call requires_grad() before it is used on a tape, or ask "
-                "the tape for it: Tape::gradient()");
+    invalid(
+        "grad() of an array without gradient storage: call requires_grad() before it is used on a tape, or ask "
+        "the tape for it: Tape::gradient()");
   *this = gradient->view(of, *of.storage_);
 }
 

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 
 namespace weft::detail {
 
 std::int64_t scalars_of_each(const ArrayBase& a, std::int64_t scalars, std::int64_t environments, const char* name) {
-  const auto invalid = [](const std::string& message) { throw Error(ErrorKind::invalid_argument, message); };
-  if (a.is_null()) invalid(fmt::format("the Jacobian: {} is a null array", name));
-  if (a.size() == 0) invalid(fmt::format("the Jacobian: {} is empty", name));
+  if (a.is_null()) invalid("the Jacobian: {} is a null array", name);
+  if (a.size() == 0) invalid("the Jacobian: {} is empty", name);
   const std::int64_t first = a.shape(0);
   if (environments < 1 || (environments > 1 && first % environments != 0))
     invalid(

@@ -6,14 +6,13 @@
 #include <algorithm>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../work/capture.h"
 #include "tape_core.h"
 
 namespace weft {
 
-namespace {
-[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
-}  // namespace
+namespace {}  // namespace
 
 Tape::Tape(const TapeOptions& options) : core_(std::make_shared<detail::TapeCore>(options)) {}
 Tape::Tape(Tape&&) noexcept = default;
@@ -103,8 +102,8 @@ void Tape::checkpointed(int steps, int slots, std::function<void(int)> step, Loc
   detail::called_from(loc, [&] {
     detail::refuse_empty(step, "Tape::checkpointed()");
     if (detail::recorder() != core()->active()) invalid("checkpointed() outside record() of this tape");
-    if (steps < 0) invalid(fmt::format("checkpointed() with {} steps", steps));
-    if (slots < 1) invalid(fmt::format("checkpointed() with {} slots: one state at least is kept", slots));
+    if (steps < 0) invalid("checkpointed() with {} steps", steps);
+    if (slots < 1) invalid("checkpointed() with {} slots: one state at least is kept", slots);
     if (core()->active() == core().get()) return core()->add_steps(steps, slots, std::move(step));
     // Steps inside a step are not recorded: it is run again as a whole.
     for (int k = 0; k < steps; ++k) detail::call_back([&] { step(k); });
@@ -286,8 +285,8 @@ void TapeCore::check(const Seed& seed) const {
   g.storage()->check_present();
   for (int k = 0; k < y.ndim(); ++k)
     if (y.shape(k) != g.shape(k))
-      invalid(fmt::format("backward() with a seed of another shape: dimension {} has {} elements, that of the array {}",
-                          k, g.shape(k), y.shape(k)));
+      invalid("backward() with a seed of another shape: dimension {} has {} elements, that of the array {}", k,
+              g.shape(k), y.shape(k));
   (void)named_carries(y);
   const Taped* t = find(y);
   if (!t || !t->written)

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../work/capture.h"
 #include "tape_core.h"
 
@@ -119,8 +120,7 @@ TapeCore::CopyPassage TapeCore::passage(const ArrayBase& to, const ArrayBase& fr
                 "a copy of an array that carries gradients as elements of another type, which have none: copy it "
                 "as what it is, or outside record()");
   if (flows)
-    if (const auto by = unknown_change(from))
-      throw Error(ErrorKind::invalid_argument, about_unknown_change("the source of a copy", *by));
+    if (const auto by = unknown_change(from)) invalid(about_unknown_change("the source of a copy", *by));
   return {flows || named_carries(to), flows};
 }
 
@@ -147,10 +147,10 @@ void TapeCore::exposing(const ArrayBase& elements, const char* what) {
 
 void TapeCore::check_exposed(const ArrayBase& elements, const char* what) const {
   if (!carries(elements)) return;
-  throw Error(ErrorKind::unsupported,
-              fmt::format("{} of an array that carries gradients while a tape records: the tape would not see what "
-                          "becomes of the elements; read them by to_vector(), write them by assign()",
-                          what));
+  unsupported(
+      "{} of an array that carries gradients while a tape records: the tape would not see what "
+      "becomes of the elements; read them by to_vector(), write them by assign()",
+      what);
 }
 
 void TapeCore::untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
@@ -180,8 +180,7 @@ void TapeCore::check_untaped(const ArrayBase& to, const ArrayBase& from, const c
 }
 
 void TapeCore::check_derived(const ArrayBase& from) const {
-  if (const auto by = unknown_change(from))
-    throw Error(ErrorKind::invalid_argument, about_unknown_change("the input of a sum", *by));
+  if (const auto by = unknown_change(from)) invalid(about_unknown_change("the input of a sum", *by));
 }
 
 void TapeCore::note_replaced(const ArrayBase& a) {

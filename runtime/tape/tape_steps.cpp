@@ -8,6 +8,7 @@
 #include <set>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../launch.h"
 #include "../launch/kernel_programs.h"
 #include "../work/capture.h"
@@ -209,9 +210,9 @@ class StepRecorder : public Recorder {
   // Refuses gradients, which are not set to earlier states on the way back, so that no step may depend on them.
   void touch(const ArrayBase& a) {
     if (!a.is_null() && a.storage()->holds_gradients)
-      throw Error(ErrorKind::invalid_argument,
-                  "a step of checkpointed() works on the gradient of an array, which is another one when the step is "
-                  "run again on the way back: copy it before checkpointed(), or change it after backward()");
+      invalid(
+          "a step of checkpointed() works on the gradient of an array, which is another one when the step is "
+          "run again on the way back: copy it before checkpointed(), or change it after backward()");
     steps_.touch(a);
   }
   void write(const ArrayBase& a) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../core/view.h"
 #include "observe.h"
 
@@ -27,10 +28,10 @@ bool is_of_library(const Loc& loc) {
 
 void Capture::write_elements(const ElementWrite& elements, const std::function<void()>& write) {
   if (submitted_by_others_ && elements.from)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("elements that may hold arrays are copied while {}: copy them before or after that, or let "
-                            "a graph do it",
-                            doing_));
+    unsupported(
+        "elements that may hold arrays are copied while {}: copy them before or after that, or let "
+        "a graph do it",
+        doing_);
   Undo undo(*this);
   will_refer(elements);
   write();
@@ -53,9 +54,7 @@ void Capture::will_refer(const ElementWrite& elements) {
 
 Capture::Capture(DeviceState& device, const char* doing, const StreamState* like)
     : serial(Storage::next_serial()), device_(device), doing_(doing), submitted_by_others_(like), before_(current()) {
-  if (before_)
-    throw Error(ErrorKind::unsupported, fmt::format("{} while {} already: end that before, or give it the work itself",
-                                                    doing, before_->doing()));
+  if (before_) unsupported("{} while {} already: end that before, or give it the work itself", doing, before_->doing());
   if (Recorder* r = recorder()) r->replaying(doing);
   auto collector = std::make_unique<backend::CaptureStream>(*device.device);
   collector_ = collector.get();
@@ -101,18 +100,18 @@ Capture::Undo::~Undo() {
 
 void Capture::refuse_semaphores(const char* what) {
   if (Capture* const capture = Capture::current())
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} while {}: semaphores are no part of that; wait before it is launched or submitted, and "
-                            "signal behind it",
-                            what, capture->doing()));
+    invalid(
+        "{} while {}: semaphores are no part of that; wait before it is launched or submitted, and "
+        "signal behind it",
+        what, capture->doing());
 }
 
 StreamState& Capture::stream_for(DeviceState& device) {
   if (&device != &device_)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} on device {}, and work is given to device {} meanwhile: it has one device's work; do "
-                            "the other's before or behind it",
-                            doing_, device_.device->info().name, name_beside(device, device_)));
+    invalid(
+        "{} on device {}, and work is given to device {} meanwhile: it has one device's work; do "
+        "the other's before or behind it",
+        doing_, device_.device->info().name, name_beside(device, device_));
   return *stream_;
 }
 
@@ -131,10 +130,10 @@ void before_captured_write(const ArrayBase& elements, StreamState& stream, const
 
 void Capture::before_write(const ArrayBase& elements, const Change& change) {
   const auto refuse = [](const char* work, const char* of) {
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("work {} changes an array that a tape from outside of the {} still needs: let the tape end "
-                            "before, or record it inside",
-                            work, of));
+    invalid(
+        "work {} changes an array that a tape from outside of the {} still needs: let the tape end "
+        "before, or record it inside",
+        work, of);
   };
   for (const auto& watcher : elements.storage()->watchers()) {
     if (watcher->serial > serial) {
@@ -154,10 +153,10 @@ void Capture::before_write(const ArrayBase& elements, const Change& change) {
 void Capture::builds(const StructureUse& use) {
   const bool first = use.structure->held() == Generation::kNone;
   if (first && condition != 0)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} is built for the first time in a condition of a graph, which may not hold: build it "
-                            "before",
-                            use.what()));
+    invalid(
+        "{} is built for the first time in a condition of a graph, which may not hold: build it "
+        "before",
+        use.what());
   uses.push_back({use, SIZE_MAX, first});
 }
 
@@ -175,16 +174,16 @@ bool Capture::is_changed(const Generation& mesh) const {
 
 void Capture::refuse_changed(const char* what) const {
   if (changed.empty()) return;
-  throw Error(ErrorKind::invalid_argument,
-              fmt::format("{} while the indices of a mesh are changed in what is captured: call its rebuild() before, "
-                          "in the same condition of the graph",
-                          what));
+  invalid(
+      "{} while the indices of a mesh are changed in what is captured: call its rebuild() before, "
+      "in the same condition of the graph",
+      what);
 }
 
 void Capture::launched(CapturedLaunch launch, std::span<const HostArg> args, std::span<const StructureUse> given) {
   launch.operation = position() - 1;
   const ir::Interface& call = *launch.call;
-  const bool is_of_user = !is_of_library(call.loc), changes_held = !Context::here().moves_elements;
+  const bool is_of_user = !is_of_library(call.loc), changes_held = !launch.moves_elements;
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ir::Param& parameter = call.params[k];
     const ArrayBase* const array = args[k].array;

@@ -23,9 +23,10 @@ struct Change;
 
 /// What a graph needs of a launch to give it other arguments.
 struct CapturedLaunch {
-  std::size_t operation = 0;   ///< its last dispatch; set by the capture
-  std::size_t dispatches = 0;  ///< arguments are exchanged where it is one; copies that a tape made before are apart
-  bool taped = false;          ///< a tape has recorded it
+  std::size_t operation = 0;    ///< its last dispatch; set by the capture
+  std::size_t dispatches = 0;   ///< arguments are exchanged where it is one; copies that a tape made before are apart
+  bool taped = false;           ///< a tape has recorded it
+  bool moves_elements = false;  ///< see KernelCore
   std::shared_ptr<backend::Program> program;
   std::shared_ptr<const ir::Interface> call;
   Extent threads = Extent(0);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../array.h"
 #include "capture.h"
 
@@ -44,8 +45,7 @@ void ElementWrite::run(const std::function<void()>& write) const {
 void refuse_freed(Storage& to, const References& brought) {
   const auto leads_to_freed = [](const auto& s) { return s->is_freed() || s->leads_to_freed(); };
   if (to.leads_to_freed() || std::ranges::any_of(brought, leads_to_freed))
-    throw Error(ErrorKind::invalid_argument,
-                "elements that are copied or written may hold an array that was freed: assign all of them anew");
+    invalid("elements that are copied or written may hold an array that was freed: assign all of them anew");
 }
 
 bool is_whole(const ArrayBase& a) {

@@ -33,6 +33,13 @@ struct ElementWrite {
 /// Errors: Error(invalid_argument) if that may be an array that was freed.
 void refuse_freed(Storage& to, const References& brought);
 
+/// Marks a kernel that copies elements as bytes: see KernelCore::moves_elements.
+template <class K>
+K moving_elements(K kernel) {
+  kernel.core().moves_elements = true;
+  return kernel;
+}
+
 /// Whether nothing else lies in the array's memory.
 bool is_whole(const ArrayBase& a);
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/invalid.h"
 #include "../device.h"
 #include "capture.h"
 
@@ -40,7 +41,7 @@ void Event::wait(Loc loc) const {
 bool Event::wait_for(double seconds, Loc loc) const {
   return detail::called_from(loc, [&] {
     detail::refuse_waits();
-    if (!(seconds >= 0)) throw Error(ErrorKind::invalid_argument, fmt::format("a wait of {} seconds", seconds));
+    if (!(seconds >= 0)) invalid("a wait of {} seconds", seconds);
     using Clock = std::chrono::steady_clock;
     constexpr double kForEver = 1e8;  // what a clock can count; some years
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -86,9 +87,8 @@ void Stream::wait(const Event& event, Loc loc) const {
     if (!event.stream_) return;
     if (event.stream_->device != state_->device) {
       const std::string &own = state_->device->device->info().name, &other = event.stream_->device->device->info().name;
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("a stream of device {} is to wait for an event of device {}{}: wait for it on the host",
-                              own, other, other == own ? " (2)" : ""));  // as profiles tell them apart
+      invalid("a stream of device {} is to wait for an event of device {}{}: wait for it on the host", own, other,
+              other == own ? " (2)" : "");  // as profiles tell them apart
     }
     event.stream_->start(event.ticket_);
   });

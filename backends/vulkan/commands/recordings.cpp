@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "../../../spirv/emit.h"
 #include "../device.h"
 #include "ray_structure.h"
@@ -212,9 +213,9 @@ std::shared_ptr<VulkanRecordings::Submission> VulkanRecordings::find(Ticket tick
   const auto at = recorded_.find(ticket);
   if (at == recorded_.end()) return nullptr;
   if (!at->second.last)
-    throw Error(ErrorKind::invalid_argument,
-                "work is waited for, or its memory used, that was recorded into a command buffer and is not submitted: "
-                "call Recording::submitted() when the queue has the command buffer, or let the Recording end");
+    invalid(
+        "work is waited for, or its memory used, that was recorded into a command buffer and is not submitted: "
+        "call Recording::submitted() when the queue has the command buffer, or let the Recording end");
   return at->second.last->has_run.load() ? nullptr : at->second.last;
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "../device.h"
 
 namespace weft::backend::vulkan {
@@ -15,9 +16,7 @@ namespace weft::backend::vulkan {
 VulkanTimestamps::VulkanTimestamps(VulkanDevice& device, std::uint32_t places)
     : DeviceObject(device), finds_grid_(places) {
   bits_ = device_.adapter().timestamp_bits;
-  if (bits_ == 0)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{} ({}) has no clock to measure work by", device_.info().name, device_.info().adapter));
+  if (bits_ == 0) unsupported("{} ({}) has no clock to measure work by", device_.info().name, device_.info().adapter);
   VkQueryPoolCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
   create.queryType = VK_QUERY_TYPE_TIMESTAMP;

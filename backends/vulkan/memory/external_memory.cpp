@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "memory.h"
 
 namespace weft::backend::vulkan {
@@ -17,9 +18,7 @@ void check_usage(VkBufferUsageFlags usage, const char* what) {
   for (const Flag& f : {Flag{VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, "VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT"},
                         Flag{VK_BUFFER_USAGE_TRANSFER_SRC_BIT, "VK_BUFFER_USAGE_TRANSFER_SRC_BIT"},
                         Flag{VK_BUFFER_USAGE_TRANSFER_DST_BIT, "VK_BUFFER_USAGE_TRANSFER_DST_BIT"}})
-    if (!(usage & f.bit))
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("{} was made without {}: kernels and copies need it", what, f.name));
+    if (!(usage & f.bit)) invalid("{} was made without {}: kernels and copies need it", what, f.name);
 }
 
 // Vulkan leaves a refused descriptor to the caller; this driver closes it all the same.
@@ -34,16 +33,14 @@ bool closes_what_it_refuses(VkPhysicalDevice adapter) {
 }  // namespace
 
 Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t bytes, VkBufferUsageFlags usage) {
-  const auto invalid = [](const std::string& message) { throw Error(ErrorKind::invalid_argument, message); };
   if (!buffer) invalid("a null VkBuffer is wrapped");
   check_usage(usage, "a VkBuffer is wrapped that");
   if (offset % 4 || bytes % 4)
-    invalid(fmt::format("{} bytes at offset {} of a VkBuffer are wrapped: both must be multiples of 4", bytes, offset));
+    invalid("{} bytes at offset {} of a VkBuffer are wrapped: both must be multiples of 4", bytes, offset);
   VkMemoryRequirements whole{};  // its size is at least that of the buffer
   vk_.vkGetBufferMemoryRequirements(device_, buffer, &whole);
   if (offset > whole.size || bytes > whole.size - offset)
-    invalid(fmt::format("{} bytes at offset {} of a VkBuffer are wrapped, which has {} at most", bytes, offset,
-                        whole.size));
+    invalid("{} bytes at offset {} of a VkBuffer are wrapped, which has {} at most", bytes, offset, whole.size);
   auto page = std::make_unique<Page>();
   page->buffer = buffer;
   page->bytes = bytes;
@@ -52,8 +49,7 @@ Allocation Memory::wrap(VkBuffer buffer, std::uint64_t offset, std::uint64_t byt
   page->usage = usage;
   page->others = true;
   if (!locate(*page, offset))
-    throw Error(ErrorKind::unsupported, fmt::format("a VkBuffer is wrapped to which {} ({}) gives no address",
-                                                    adapter_.info.name, adapter_.info.adapter));
+    unsupported("a VkBuffer is wrapped to which {} ({}) gives no address", adapter_.info.name, adapter_.info.adapter);
   std::lock_guard lock(mutex_);
   enter(*page, fmt::format("{} bytes at offset {} of a VkBuffer are wrapped", bytes, offset));
   return hand_out_own(kWrapped, std::move(page), bytes);
@@ -86,8 +82,7 @@ const Memory::Page* Memory::overlapped(const Page& page) const {
 
 void Memory::require_sharing() const {
   if (!adapter_.memory_fd)
-    throw Error(ErrorKind::unsupported, fmt::format("{} ({}) does not share memory (VK_KHR_external_memory_fd)",
-                                                    adapter_.info.name, adapter_.info.adapter));
+    unsupported("{} ({}) does not share memory (VK_KHR_external_memory_fd)", adapter_.info.name, adapter_.info.adapter);
 }
 
 // Makes buffer and memory of a page. If a step fails, what was made stays in the page.
@@ -182,8 +177,7 @@ Memory::Page* Memory::page_at(std::uint64_t address) {
 FileDescriptor Memory::descriptor_of(const Page& page) {
   if (!page.imported.is_empty()) {
     FileDescriptor another = page.imported.duplicate();
-    if (another.is_empty())
-      throw Error(ErrorKind::unsupported, "memory is shared, and this process may open no more files");
+    if (another.is_empty()) unsupported("memory is shared, and this process may open no more files");
     return another;
   }
   VkMemoryGetFdInfoKHR get{};
@@ -192,8 +186,7 @@ FileDescriptor Memory::descriptor_of(const Page& page) {
   get.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
   int fd = -1;
   if (const VkResult result = vk_.vkGetMemoryFdKHR(device_, &get, &fd); result != VK_SUCCESS || fd < 0)
-    throw Error(ErrorKind::unsupported, fmt::format("vkGetMemoryFdKHR on {} ({}) gave {}", adapter_.info.name,
-                                                    adapter_.info.adapter, to_string(result)));
+    unsupported("vkGetMemoryFdKHR on {} ({}) gave {}", adapter_.info.name, adapter_.info.adapter, to_string(result));
   return FileDescriptor(fd);
 }
 
@@ -216,8 +209,7 @@ SharedMemory Memory::share(std::uint64_t address) {
   const Page* const page = page_at(address);
   // A page of many arrays cannot be shared for one of them.
   if (!page || page->shared_bytes == 0 || page->group != kWrapped)
-    throw Error(ErrorKind::invalid_argument,
-                "memory is shared that was not made to be: arrays from shareable() and import_memory() can");
+    invalid("memory is shared that was not made to be: arrays from shareable() and import_memory() can");
   return describe(*page);
 }
 
@@ -226,9 +218,8 @@ PageAttachment Memory::attach(std::uint64_t address, const MakeAttachment& make)
   const auto find = [&]() -> Page& {
     Page* const page = page_at(address);
     if (page && page->shared_bytes > 0) return *page;
-    throw Error(ErrorKind::unsupported,
-                fmt::format("memory of {} ({}) that was not made to be shared: arrays from shareable() are",
-                            adapter_.info.name, adapter_.info.adapter));
+    unsupported("memory of {} ({}) that was not made to be shared: arrays from shareable() are", adapter_.info.name,
+                adapter_.info.adapter);
   };
   SharedMemory shared;
   {
@@ -287,9 +278,8 @@ Allocation Memory::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) {
   const int number = fd.get();
   std::lock_guard lock(mutex_);
   if (const VkResult result = import_descriptor(*page, fd, kLocalType, bytes); result != VK_SUCCESS)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{} bytes of memory behind file descriptor {} are not memory for {} ({}): {}", bytes,
-                            number, adapter_.info.name, adapter_.info.adapter, to_string(result)));
+    unsupported("{} bytes of memory behind file descriptor {} are not memory for {} ({}): {}", bytes, number,
+                adapter_.info.name, adapter_.info.adapter, to_string(result));
   page->shared_bytes = 0;  // only its owner may share it
   enter_import(*page, number);
   return hand_out_own(kWrapped, std::move(page), bytes);
@@ -297,20 +287,19 @@ Allocation Memory::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) {
 
 Allocation Memory::import_shared(SharedMemory&& memory, std::uint64_t array_bytes) {
   require_sharing();
-  const auto invalid = [](const std::string& message) { throw Error(ErrorKind::invalid_argument, message); };
   if (array_bytes > memory.buffer_bytes)
-    invalid(fmt::format("an array of {} bytes is imported from a buffer of {}", array_bytes, memory.buffer_bytes));
+    invalid("an array of {} bytes is imported from a buffer of {}", array_bytes, memory.buffer_bytes);
   if (memory.buffer_bytes % 4)
-    invalid(fmt::format("a buffer of {} bytes is imported: devices work on words of 4", memory.buffer_bytes));
+    invalid("a buffer of {} bytes is imported: devices work on words of 4", memory.buffer_bytes);
   if (memory.fd.is_empty()) invalid("memory is imported from an empty file descriptor");
   if (memory.device_uuid != adapter_.device_uuid || memory.driver_uuid != adapter_.driver_uuid)
-    invalid(fmt::format("memory is imported that another adapter or driver than that of {} ({}) has shared",
-                        adapter_.info.name, adapter_.info.adapter));
+    invalid("memory is imported that another adapter or driver than that of {} ({}) has shared", adapter_.info.name,
+            adapter_.info.adapter);
   check_usage(memory.buffer_usage, "memory is imported whose buffer");
   // The buffer must be made with the exporter's usage.
   if (memory.buffer_usage & ~adapter_.buffer_usage() & kRayUsage)
-    invalid(fmt::format("memory is imported whose buffer serves hardware ray queries, which {} ({}) has not turned on",
-                        adapter_.info.name, adapter_.info.adapter));
+    invalid("memory is imported whose buffer serves hardware ray queries, which {} ({}) has not turned on",
+            adapter_.info.name, adapter_.info.adapter);
   auto page = std::make_unique<Page>();
   page->group = kWrapped;
   page->bytes = memory.buffer_bytes;
@@ -322,9 +311,8 @@ Allocation Memory::import_shared(SharedMemory&& memory, std::uint64_t array_byte
   // The driver refuses a descriptor that is not open.
   const VkResult result = import_descriptor(*page, memory.fd, memory.memory_type, memory.bytes);
   if (result != VK_SUCCESS)
-    invalid(fmt::format("file descriptor {} with {} bytes of memory type {} is not memory for {} ({}): {}", fd,
-                        memory.bytes, memory.memory_type, adapter_.info.name, adapter_.info.adapter,
-                        to_string(result)));
+    invalid("file descriptor {} with {} bytes of memory type {} is not memory for {} ({}): {}", fd, memory.bytes,
+            memory.memory_type, adapter_.info.name, adapter_.info.adapter, to_string(result));
   if (kept.is_empty()) page->shared_bytes = 0;  // no duplicate could be opened for sharing it again
   page->imported = std::move(kept);
   enter_import(*page, fd);

@@ -5,15 +5,14 @@
 #include <limits>
 
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "memory.h"
 
 namespace weft::backend::vulkan {
 
 Allocation Memory::wrap(std::byte* memory, std::uint64_t bytes) {
   const std::uint64_t align = adapter_.host_import_alignment;
-  if (align == 0)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{} ({}) lacks VK_EXT_external_memory_host", adapter_.info.name, adapter_.info.adapter));
+  if (align == 0) unsupported("{} ({}) lacks VK_EXT_external_memory_host", adapter_.info.name, adapter_.info.adapter);
   // Whole pages of the host are imported: the rest of them is the process's own, and no kernel has its address.
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   const std::uint64_t before = begin % align;
@@ -23,9 +22,8 @@ Allocation Memory::wrap(std::byte* memory, std::uint64_t bytes) {
   if (bytes <= std::numeric_limits<std::uint64_t>::max() - 2 * align)
     page->bytes = (before + bytes + align - 1) / align * align;
   if (page->bytes == 0 || page->bytes > adapter_.info.max_allocation)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{} bytes of the host's memory; {} ({}) takes at most {} at once", bytes,
-                            adapter_.info.name, adapter_.info.adapter, adapter_.info.max_allocation));
+    unsupported("{} bytes of the host's memory; {} ({}) takes at most {} at once", bytes, adapter_.info.name,
+                adapter_.info.adapter, adapter_.info.max_allocation);
   std::lock_guard lock(mutex_);
   const std::string what = fmt::format("{} bytes at address {:#x} are wrapped", bytes, begin);
   const auto shares = [&](const std::unique_ptr<Page>& own) {
@@ -37,8 +35,8 @@ Allocation Memory::wrap(std::byte* memory, std::uint64_t bytes) {
       refuse_twice(what);
   try {
     if (!import(*page))
-      throw Error(ErrorKind::unsupported, fmt::format("{} ({}) cannot use the {} bytes of the host's memory at {:#x}",
-                                                      adapter_.info.name, adapter_.info.adapter, bytes, begin));
+      unsupported("{} ({}) cannot use the {} bytes of the host's memory at {:#x}", adapter_.info.name,
+                  adapter_.info.adapter, bytes, begin);
     // Only the wrapped part of the buffer counts: what surrounds it in the same pages may be wrapped as well.
     page->offset = before;
     page->address += before;

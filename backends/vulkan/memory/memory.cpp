@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "../../../frontend/support/platform.h"
 
 namespace weft::backend::vulkan {
@@ -347,8 +348,7 @@ Place Memory::resolve(std::uint64_t address, std::uint64_t bytes) {
       return {page.buffer, page.offset + offset, page.host ? page.host + offset : nullptr, groups_[page.group].cached,
               page.others ? page.usage : adapter_.buffer_usage()};
   }
-  throw Error(ErrorKind::invalid_argument,
-              fmt::format("{} bytes at address {:#x} are not memory of {}", bytes, address, adapter_.info.name));
+  invalid("{} bytes at address {:#x} are not memory of {}", bytes, address, adapter_.info.name);
 }
 
 std::uint64_t Memory::available_locked(const Group& group) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "../device.h"
 
 namespace weft::backend::vulkan {
@@ -17,9 +18,8 @@ std::uint64_t value_of(VulkanDevice& device, VkSemaphore semaphore) {
 }
 
 [[noreturn]] void refuse(std::uint64_t value, const char* how, std::uint64_t known) {
-  throw Error(ErrorKind::invalid_argument,
-              fmt::format("a semaphore is to be signalled with {}, and it {} {}: {}", value, how, known,
-                          value > known ? "wait for that first" : "the values of a timeline grow"));
+  invalid("a semaphore is to be signalled with {}, and it {} {}: {}", value, how, known,
+          value > known ? "wait for that first" : "the values of a timeline grow");
 }
 }  // namespace
 

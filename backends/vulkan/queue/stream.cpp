@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "../../../spirv/emit.h"
 #include "../commands/graph.h"
 #include "../commands/ray_structure.h"
@@ -214,8 +215,7 @@ void VulkanStream::submit(const Beside& beside, Urgency urgency) {
 Ticket VulkanStream::replay(Graph& graph) {
   device_.check_runs();
   auto& ready = static_cast<VulkanGraph&>(graph);
-  if (ready.device() != &device_)
-    throw Error(ErrorKind::invalid_argument, "a graph is launched on another device than it was made for");
+  if (ready.device() != &device_) invalid("a graph is launched on another device than it was made for");
   const VkCommandBuffer commands = ready.commands();
   if (!commands) return recorded_;
   const auto timestamp = [&](auto write) {
@@ -379,8 +379,7 @@ Ticket VulkanStream::copy(std::uint64_t to, std::uint64_t from, std::size_t byte
   device_.check_alive();
   if (bytes == 0 || to == from) return recorded_;
   if (to < from + bytes && from < to + bytes)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("a copy of {} bytes from {:#x} to {:#x} overlaps itself", bytes, from, to));
+    invalid("a copy of {} bytes from {:#x} to {:#x} overlaps itself", bytes, from, to);
   open().copy(to, from, bytes);
   return recorded();
 }
@@ -388,9 +387,7 @@ Ticket VulkanStream::copy(std::uint64_t to, std::uint64_t from, std::size_t byte
 Ticket VulkanStream::fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) {
   device_.check_alive();
   if (bytes == 0) return recorded_;
-  if (bytes % 4 != 0 || to % 4 != 0)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("a fill of {} bytes at {:#x}: both must be multiples of 4", bytes, to));
+  if (bytes % 4 != 0 || to % 4 != 0) invalid("a fill of {} bytes at {:#x}: both must be multiples of 4", bytes, to);
   open().fill(to, bytes, pattern);
   return recorded();
 }
@@ -426,9 +423,7 @@ void VulkanStream::start_now(Ticket ticket) {
 }
 
 void VulkanStream::check_ticket(Ticket ticket) const {
-  if (ticket > recorded_)
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("ticket {} is not of this stream, whose last is {}", ticket, recorded_));
+  if (ticket > recorded_) invalid("ticket {} is not of this stream, whose last is {}", ticket, recorded_);
 }
 
 bool VulkanStream::done(Ticket ticket) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "../device.h"
 
 namespace weft::backend::vulkan {
@@ -16,7 +17,7 @@ VulkanTimeline::VulkanTimeline(VulkanDevice& device, std::uint64_t value, bool s
 VulkanTimeline::VulkanTimeline(VulkanDevice& device, FileDescriptor&& fd) : DeviceObject(device) {
   device.check_alive();
   require_sharing();
-  if (fd.is_empty()) throw Error(ErrorKind::invalid_argument, "a semaphore is imported from an empty file descriptor");
+  if (fd.is_empty()) invalid("a semaphore is imported from an empty file descriptor");
   create(0, true);
   VkImportSemaphoreFdInfoKHR import{};
   import.sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR;
@@ -26,18 +27,16 @@ VulkanTimeline::VulkanTimeline(VulkanDevice& device, FileDescriptor&& fd) : Devi
   const VkResult result = device.vk().vkImportSemaphoreFdKHR(device.handle(), &import);
   if (result != VK_SUCCESS) {
     abandon();
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("file descriptor {} is not a timeline semaphore for {} ({}): {}", fd.get(),
-                            device.info().name, device.info().adapter, to_string(result)));
+    invalid("file descriptor {} is not a timeline semaphore for {} ({}): {}", fd.get(), device.info().name,
+            device.info().adapter, to_string(result));
   }
   fd.release();
 }
 
 void VulkanTimeline::require_sharing() const {
   if (!device_.adapter().semaphore_fd)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{} ({}) does not share timeline semaphores (VK_KHR_external_semaphore_fd)",
-                            device_.info().name, device_.info().adapter));
+    unsupported("{} ({}) does not share timeline semaphores (VK_KHR_external_semaphore_fd)", device_.info().name,
+                device_.info().adapter);
 }
 
 void VulkanTimeline::create(std::uint64_t value, bool shareable) {
@@ -88,7 +87,7 @@ void VulkanTimeline::wait(std::uint64_t value) const {
 
 FileDescriptor VulkanTimeline::share() const {
   device_.check_alive();
-  if (!shareable_) throw Error(ErrorKind::invalid_argument, "a semaphore is shared that was not made to be");
+  if (!shareable_) invalid("a semaphore is shared that was not made to be");
   VkSemaphoreGetFdInfoKHR get{};
   get.sType = VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR;
   get.semaphore = semaphore_;

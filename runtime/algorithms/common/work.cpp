@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
+#include "../../../frontend/support/invalid.h"
 #include "../../work/capture.h"
 
 namespace weft::detail {
 
 std::int64_t checked_count(const char* algorithm, std::int64_t n) {
-  if (n < 0) throw Error(ErrorKind::invalid_argument, fmt::format("{}: {} elements", algorithm, n));
-  if (n > kMostElements)
-    throw Error(ErrorKind::unsupported, fmt::format("{}: {} elements; it counts to {}", algorithm, n, kMostElements));
+  if (n < 0) invalid("{}: {} elements", algorithm, n);
+  if (n > kMostElements) unsupported("{}: {} elements; it counts to {}", algorithm, n, kMostElements);
   return n;
 }
 

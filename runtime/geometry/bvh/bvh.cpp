@@ -7,6 +7,7 @@
 #include <cfloat>
 
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "../../work/capture.h"
 #include "../../work/observe.h"
 #include "../structures/handle.h"
@@ -32,13 +33,12 @@ struct BvhState {
 };
 
 namespace {
-[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
 void check(const BvhOptions& options) {
   if (options.builder != BvhBuilder::hploc && options.builder != BvhBuilder::lbvh)
-    invalid(fmt::format("a hierarchy of boxes by builder {}; there are hploc and lbvh", int(options.builder)));
+    invalid("a hierarchy of boxes by builder {}; there are hploc and lbvh", int(options.builder));
   if (options.leaf_size < 1 || options.leaf_size > 8)
-    invalid(fmt::format("a hierarchy of boxes with {} primitives in a leaf; 1 to 8 are possible", options.leaf_size));
+    invalid("a hierarchy of boxes with {} primitives in a leaf; 1 to 8 are possible", options.leaf_size);
   if (options.curve_bits != 30 && options.curve_bits != 60)
     invalid(
         fmt::format("a hierarchy of boxes with {} bits along the curve; 30 and 60 are possible", options.curve_bits));
@@ -58,7 +58,7 @@ void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers) {
     for (int k = 0; k < 3; ++k) {
       const float lower = lowers[i][k], upper = uppers[i][k];
       if (!(lower <= upper && lower >= -FLT_MAX && upper <= FLT_MAX))
-        invalid(fmt::format("box {} of a hierarchy goes from {} to {} along axis {}", i, lower, upper, k));
+        invalid("box {} of a hierarchy goes from {} to {} along axis {}", i, lower, upper, k);
     }
 }
 
@@ -76,7 +76,7 @@ Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& upp
 }
 
 detail::BvhState& Bvh::state() const {
-  if (!state_) detail::invalid("a null hierarchy of boxes is used");
+  if (!state_) invalid("a null hierarchy of boxes is used");
   return *state_;
 }
 
@@ -87,7 +87,7 @@ detail::BvhTree& Bvh::hand_over() {
 }
 
 detail::BvhTree& Bvh::own_tree() {
-  if (state().tree.of_mesh) detail::invalid("the hierarchy of a mesh is refitted or rebuilt: call that of the mesh");
+  if (state().tree.of_mesh) invalid("the hierarchy of a mesh is refitted or rebuilt: call that of the mesh");
   return state().tree;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "../../array_create.h"
 #include "../structures/change.h"
 #include "bvh_build.h"
@@ -15,13 +16,11 @@ namespace weft::detail {
 
 namespace {
 
-[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
-
 void check_groups(const Device& device, const Array<int>& groups, std::int64_t boxes) {
   if (groups.is_null()) return;
   if (groups.is_freed()) invalid("a hierarchy of boxes is given groups that were freed");
   if (groups.size() != boxes)
-    invalid(fmt::format("a hierarchy of {} boxes is given {} groups: one for each box", boxes, groups.size()));
+    invalid("a hierarchy of {} boxes is given {} groups: one for each box", boxes, groups.size());
   if (groups.device() != device)
     invalid(
         fmt::format("a hierarchy on device {} is given groups on device {}", device.name(), groups.device().name()));
@@ -34,11 +33,10 @@ void check(const Device& device, const Array<vec3>& lowers, const Array<vec3>& u
     invalid(
         fmt::format("a hierarchy of boxes is given {} lower bounds and {} upper ones", lowers.size(), uppers.size()));
   if (lowers.device() != device || uppers.device() != device)
-    invalid(fmt::format("a hierarchy on device {} is given boxes on device {}", device.name(),
-                        (lowers.device() != device ? lowers : uppers).device().name()));
+    invalid("a hierarchy on device {} is given boxes on device {}", device.name(),
+            (lowers.device() != device ? lowers : uppers).device().name());
   // Rows of nodes are counted in 32 bits, four for each node.
-  if (lowers.size() > 1 << 29)
-    throw Error(ErrorKind::unsupported, fmt::format("a hierarchy of {} boxes; 2^29 are possible", lowers.size()));
+  if (lowers.size() > 1 << 29) unsupported("a hierarchy of {} boxes; 2^29 are possible", lowers.size());
 }
 
 // Launches refuse empty arrays, so an empty tree has arrays of one element. Other arrays stay themselves: kernels that
@@ -91,10 +89,10 @@ void BvhTree::refuse_captured(const Array<vec3>& new_lowers, const Array<vec3>& 
   if (new_lowers.size() == data.count && grouped == was_grouped && is_same(new_lowers, lowers) &&
       is_same(new_uppers, uppers))
     return;
-  invalid(fmt::format(
+  invalid(
       "a hierarchy of {} boxes{} is built or refitted with {} boxes of other arrays{} while {}: what is "
       "captured works with the arrays that it has; build it with these before",
-      data.count, was_grouped ? " in groups" : "", new_lowers.size(), grouped ? ", in groups," : "", capture->doing()));
+      data.count, was_grouped ? " in groups" : "", new_lowers.size(), grouped ? ", in groups," : "", capture->doing());
 }
 
 void BvhTree::take_boxes(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers) {
@@ -175,8 +173,7 @@ void BvhTree::build(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers
 void BvhTree::refit(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers) {
   check(device, new_lowers, new_uppers);
   if (new_lowers.size() != data.count)
-    invalid(fmt::format("a hierarchy of {} boxes is refitted to {}: rebuild() takes another number", data.count,
-                        new_lowers.size()));
+    invalid("a hierarchy of {} boxes is refitted to {}: rebuild() takes another number", data.count, new_lowers.size());
   check_whole();
   refuse_captured(new_lowers, new_uppers, !options.groups.is_null() && data.count > 0);
   refuse_refit(new_lowers, new_uppers);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "../../../frontend/support/invalid.h"
 #include "../../algorithms/sort/sort_passes.h"
 #include "../../array_create.h"
 #include "../shapes/finite.h"
@@ -104,7 +105,7 @@ void order_into(const Array<vec3>& points, const Array<vec3>* directions, const 
 }
 
 Array<int> new_order(const Array<vec3>& points) {
-  if (points.is_null()) throw Error(ErrorKind::invalid_argument, "spatial_order: the array of points is a null array");
+  if (points.is_null()) invalid("spatial_order: the array of points is a null array");
   return empty<int>(points.device(), points.size());
 }
 

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "../../../frontend/support/platform.h"
 #include "mesh_formats.h"
 #include "mesh_text.h"
@@ -106,7 +107,7 @@ Format format_of(const std::string& path) {
   if (ending == ".obj") return Format::obj;
   if (ending == ".ply") return Format::ply;
   if (ending == ".stl") return Format::stl;
-  throw Error(ErrorKind::invalid_argument, fmt::format("{}: a mesh file ends with .obj, .ply or .stl", path));
+  invalid("{}: a mesh file ends with .obj, .ply or .stl", path);
 }
 
 /// Calls f(), and gives a lack of memory an error message.
@@ -144,9 +145,7 @@ MeshData load_mesh(const std::string& path, Loc loc) {
 void save_mesh(const std::string& path, const MeshData& mesh, Loc loc) {
   detail::called_from(loc, [&] {
     const Format format = format_of(path);
-    auto refuse = [&](const std::string& reason) {
-      throw Error(ErrorKind::invalid_argument, fmt::format("save_mesh to {}: {}", path, reason));
-    };
+    auto refuse = [&](const std::string& reason) { invalid("save_mesh to {}: {}", path, reason); };
     if (mesh.indices.empty()) refuse("a mesh has no triangles");
     if (mesh.indices.size() % 3 != 0)
       refuse(fmt::format("{} indices are not three for each triangle", mesh.indices.size()));

@@ -16,6 +16,7 @@
 #include "../../../frontend/language/atomic.h"
 #include "../../../frontend/language/report.h"
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "../../algorithms/scan.h"
 #include "../../algorithms/sort.h"
 #include "../../array_create.h"
@@ -63,8 +64,6 @@ struct HashGridState {
 };
 
 namespace {
-
-[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
 // ---- Passes
 
@@ -244,17 +243,16 @@ void check(const HashGridState& s, const Array<vec3>& points, float cell_width, 
     invalid(
         fmt::format("a hash grid on device {} is given points on device {}", s.device.name(), points.device().name()));
   if (!(cell_width > 0) || !std::isnormal(1 / cell_width))
-    invalid(fmt::format("a hash grid is given cells of width {}", cell_width));
+    invalid("a hash grid is given cells of width {}", cell_width);
   if (points.size() > (1ll << 31) - (1 << 16))
-    throw Error(ErrorKind::unsupported,
-                fmt::format("a hash grid of {} points; it counts to 2^31 - 2^16", points.size()));
+    unsupported("a hash grid of {} points; it counts to 2^31 - 2^16", points.size());
   if (groups.is_null()) return;
   if (groups.is_freed()) invalid("a hash grid is given groups that were freed");
   if (groups.device() != s.device)
     invalid(
         fmt::format("a hash grid on device {} is given groups on device {}", s.device.name(), groups.device().name()));
   if (groups.size() != points.size())
-    invalid(fmt::format("a hash grid of {} points is given {} groups", points.size(), groups.size()));
+    invalid("a hash grid of {} points is given {} groups", points.size(), groups.size());
 }
 
 }  // namespace
@@ -265,13 +263,12 @@ HashGrid::HashGrid(const Device& device, int dim_x, int dim_y, int dim_z, const 
     std::int64_t cells = 1;
     for (const int dim : {dim_x, dim_y, dim_z}) {
       if (dim < 1 || dim > detail::kMostGridDim)
-        detail::invalid(fmt::format("a hash grid of {} x {} x {} cells: 1 to {} along each axis are possible", dim_x,
-                                    dim_y, dim_z, detail::kMostGridDim));
+        invalid("a hash grid of {} x {} x {} cells: 1 to {} along each axis are possible", dim_x, dim_y, dim_z,
+                detail::kMostGridDim);
       cells = std::min<std::int64_t>(cells * dim, 1ll << 40);
     }
     if (cells > detail::kMostGridCells)
-      detail::invalid(fmt::format("a hash grid of {} x {} x {} cells: {} in all are possible", dim_x, dim_y, dim_z,
-                                  detail::kMostGridCells));
+      invalid("a hash grid of {} x {} x {} cells: {} in all are possible", dim_x, dim_y, dim_z, detail::kMostGridCells);
     const detail::HeardBy nobody(nullptr);
     const detail::OutsideCapture at_once;
     state_ = std::make_shared<detail::HashGridState>(device, options);
@@ -285,7 +282,7 @@ HashGrid::HashGrid(const Device& device, int dim_x, int dim_y, int dim_z, const 
 }
 
 detail::HashGridState& HashGrid::state() const {
-  if (!state_) detail::invalid("a null hash grid is used");
+  if (!state_) invalid("a null hash grid is used");
   return *state_;
 }
 
@@ -322,7 +319,7 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
 
 void HashGrid::reserve(std::int64_t points, Loc loc) {
   detail::called_from(loc, [&] {
-    if (points < 0) detail::invalid(fmt::format("a hash grid is to have memory for {} points", points));
+    if (points < 0) invalid("a hash grid is to have memory for {} points", points);
     Tape::unrecorded([&] { detail::reserve(state(), points, state().arrays.has_groups); });
   });
 }
@@ -352,7 +349,7 @@ std::uint64_t HashGrid::id(Loc loc) const {
   });
 }
 const HashGridArrays& HashGrid::kernel_argument() const {
-  if (!state().built) detail::invalid("a hash grid is used before it was built");
+  if (!state().built) invalid("a hash grid is used before it was built");
   return state().arrays;
 }
 

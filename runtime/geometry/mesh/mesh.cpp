@@ -9,6 +9,7 @@
 #include "../../../frontend/language/atomic.h"
 #include "../../../frontend/library/vector.h"
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 #include "../../array_create.h"
 #include "../../core/view.h"
 #include "../../work/capture.h"
@@ -75,8 +76,6 @@ struct MeshState {
 
 namespace {
 
-[[noreturn]] void invalid(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
-
 /// Places in the answer of `look`: the first triangle with an index that names no point, and the first with a point
 /// that is not finite; the number of triangles if there is none.
 constexpr int kBadIndex = 0, kBadPoint = 1, kAnswers = 2;
@@ -107,8 +106,8 @@ const auto& look() {
 [[noreturn]] void refuse_indices(const MeshState& s, int triangle) {
   const std::vector<int> corners = s.indices.slice(3 * triangle, 3 * triangle + 3).to_vector();
   const auto bad = std::find_if(corners.begin(), corners.end(), [&](int k) { return k < 0 || k >= s.points.size(); });
-  invalid(fmt::format("triangle {} of a mesh has the index {}, which names none of its {} points", triangle,
-                      bad == corners.end() ? corners[0] : *bad, s.points.size()));
+  invalid("triangle {} of a mesh has the index {}, which names none of its {} points", triangle,
+          bad == corners.end() ? corners[0] : *bad, s.points.size());
 }
 
 void check_triangles(const MeshState& s) {
@@ -118,7 +117,7 @@ void check_triangles(const MeshState& s) {
   const std::vector<int> answer = bad.to_vector();
   if (answer[kBadIndex] < triangles) refuse_indices(s, answer[kBadIndex]);
   if (answer[kBadPoint] < triangles)
-    invalid(fmt::format("triangle {} of a mesh has a point that is NaN or infinite", answer[kBadPoint]));
+    invalid("triangle {} of a mesh has a point that is NaN or infinite", answer[kBadPoint]);
 }
 
 void check_present(const MeshState& s) {
@@ -131,28 +130,27 @@ void check(const MeshState& s, const MeshOptions& options) {
   if (s.indices.is_null()) invalid("a mesh is given a null array of indices");
   check_present(s);
   if (s.indices.device() != s.points.device())
-    invalid(fmt::format("a mesh is given points on device {} and indices on device {}", s.points.device().name(),
-                        s.indices.device().name()));
-  if (s.indices.size() % 3 != 0)
-    invalid(fmt::format("a mesh is given {} indices: not three for each triangle", s.indices.size()));
+    invalid("a mesh is given points on device {} and indices on device {}", s.points.device().name(),
+            s.indices.device().name());
+  if (s.indices.size() % 3 != 0) invalid("a mesh is given {} indices: not three for each triangle", s.indices.size());
   if (s.indices.size() == 0) invalid("a mesh is given no triangles");
   if (s.points.size() == 0) invalid("a mesh is given no points");
   if (s.indices.size() / 3 > (1 << 28) || s.points.size() > (1ll << 31) - 1)
-    throw Error(ErrorKind::unsupported, fmt::format("a mesh of {} triangles and {} points; 2^28 triangles are possible",
-                                                    s.indices.size() / 3, s.points.size()));
+    unsupported("a mesh of {} triangles and {} points; 2^28 triangles are possible", s.indices.size() / 3,
+                s.points.size());
   // Far fields of a tree's nodes are counted in 32 bits, ten rows for each.
   constexpr std::int64_t most_with_winding = 0x7fffffff / 10;
   if (options.winding_number && s.indices.size() / 3 > most_with_winding)
-    throw Error(ErrorKind::unsupported, fmt::format("a mesh of {} triangles with winding numbers; {} are possible",
-                                                    s.indices.size() / 3, most_with_winding));
+    unsupported("a mesh of {} triangles with winding numbers; {} are possible", s.indices.size() / 3,
+                most_with_winding);
   if (options.leaf_size < 1 || options.leaf_size > 8)
-    invalid(fmt::format("a mesh with {} triangles in a leaf; 1 to 8 are possible", options.leaf_size));
+    invalid("a mesh with {} triangles in a leaf; 1 to 8 are possible", options.leaf_size);
   if (!s.velocities.is_null()) {
     if (s.velocities.device() != s.points.device())
-      invalid(fmt::format("a mesh on device {} is given velocities on device {}", s.points.device().name(),
-                          s.velocities.device().name()));
+      invalid("a mesh on device {} is given velocities on device {}", s.points.device().name(),
+              s.velocities.device().name());
     if (s.velocities.size() != s.points.size())
-      invalid(fmt::format("a mesh of {} points is given {} velocities", s.points.size(), s.velocities.size()));
+      invalid("a mesh of {} points is given {} velocities", s.points.size(), s.velocities.size());
   }
   check_triangles(s);
 }
@@ -202,8 +200,7 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
     s.points = points, s.indices = indices, s.velocities = options.velocities;
     const detail::Quiet quiet;
     if (const detail::Capture* capture = detail::Capture::current())
-      detail::invalid(fmt::format("a mesh is made while {}: make it before; its refit() and rebuild() may be captured",
-                                  capture->doing()));
+      invalid("a mesh is made while {}: make it before; its refit() and rebuild() may be captured", capture->doing());
     detail::check(s, options);
     const Device device = points.device();
     const std::int64_t n = indices.size() / 3;
@@ -239,8 +236,7 @@ namespace detail {
 namespace {
 Array<int> indices_of(const Array<vec3i>& triangles) {
   if (triangles.is_null()) invalid("a mesh is given a null array of triangles");
-  if (!triangles.is_contiguous())
-    throw Error(ErrorKind::unsupported, "a mesh is given triangles in a strided view: clone() it first");
+  if (!triangles.is_contiguous()) unsupported("a mesh is given triangles in a strided view: clone() it first");
   return Row<int>(View(triangles.storage(), triangles.address(), 3 * triangles.size(), sizeof(int)));
 }
 }  // namespace
@@ -253,7 +249,7 @@ Mesh::Mesh(const Device& device, const MeshData& data, const MeshOptions& option
     : Mesh(Array<vec3>(device, data.points, loc), Array<int>(device, data.indices, loc), options, loc) {}
 
 detail::MeshState& Mesh::state() const {
-  if (!state_) detail::invalid("a null mesh is used");
+  if (!state_) invalid("a null mesh is used");
   return *state_;
 }
 
@@ -283,7 +279,7 @@ void Mesh::rebuild(Loc loc) {
     detail::Capture* const capture = detail::Capture::current();
     const bool changed = !s.watch->use().holds();
     if (changed && capture)
-      detail::invalid(
+      invalid(
           fmt::format("the indices of a mesh have changed, or its last refit or rebuild failed: call its "
                       "rebuild() before {}",
                       capture->doing()));

@@ -15,6 +15,7 @@
 
 #include "../../../frontend/library/vector.h"
 #include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
 
 namespace weft::shapes {
 
@@ -22,9 +23,7 @@ namespace {
 
 constexpr double kTurn = 2 * std::numbers::pi;
 
-[[noreturn]] void refuse(const char* shape, const std::string& reason) {
-  throw Error(ErrorKind::invalid_argument, fmt::format("shapes::{}: {}", shape, reason));
-}
+[[noreturn]] void refuse(const char* shape, const std::string& reason) { invalid("shapes::{}: {}", shape, reason); }
 void require_length(const char* shape, const char* what, float length) {
   if (!(length > 0) || !std::isfinite(length))
     refuse(shape, fmt::format("{} is {}; a finite length above 0 is wanted", what, length));
