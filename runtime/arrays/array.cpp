@@ -16,7 +16,7 @@
 #include "../work/element_write.h"
 #include "../work/observe.h"
 #include "../work/work.h"
-#include "told.h"
+#include "announced.h"
 
 namespace weft {
 

@@ -10,16 +10,16 @@
 #include "../detail/host_vector.h"
 #include "../extent.h"
 #include "../work/element_write.h"
+#include "announced.h"
 #include "strided_copy.h"
-#include "told.h"
 
 namespace weft {
 
+using detail::AnnouncedWrite;
 using detail::extent_of;
 using detail::require_memory;
 using detail::shape_text;
 using detail::stream_of;
-using detail::Told;
 using detail::write_to;
 
 namespace {
@@ -55,7 +55,7 @@ void ArrayBase::copy_from(const ArrayBase& from, std::span<const detail::Leaf> l
                        (storage_ != from.storage_ || address_ != from.address_ || stride_ != from.stride_);
   if (!differs || is_freed() || from.is_freed()) return copy_elements(from);
   refuse_copy(*this, from);
-  const Told told(*this, from, leaves);
+  const AnnouncedWrite announced(*this, from, leaves);
   write_of(*this, from).run([&] { copy_bytes(from); });
 }
 

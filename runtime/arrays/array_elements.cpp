@@ -7,17 +7,17 @@
 #include "../detail/host_vector.h"
 #include "../extent.h"
 #include "../work/element_write.h"
+#include "announced.h"
 #include "host_copy_state.h"
 #include "strided_copy.h"
-#include "told.h"
 
 namespace weft {
 
+using detail::AnnouncedRead;
+using detail::AnnouncedWrite;
 using detail::extent_of;
 using detail::from_end;
-using detail::Read;
 using detail::require_memory;
-using detail::Told;
 using detail::write_to;
 
 void ArrayBase::upload(const void* data, std::uint64_t count, std::span<const detail::Leaf> leaves,
@@ -25,7 +25,7 @@ void ArrayBase::upload(const void* data, std::uint64_t count, std::span<const de
   require_memory(*this, "elements are assigned to a null array");
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   if (count == 0) return;
-  const Told told(
+  const AnnouncedWrite announced(
       "assign()", *this,
       {{static_cast<const std::byte*>(data), std::size_t(count * element_bytes_)}, leaves, element_bytes_, held});
   if (!is_contiguous()) {
@@ -41,7 +41,7 @@ void ArrayBase::upload(const void* data, std::uint64_t count, std::span<const de
 void ArrayBase::download(void* data) const {
   require_memory(*this, "elements are read from a null array");
   if (size() == 0) return;
-  const Read told(*this);
+  const AnnouncedRead announced(*this);
   if (!is_contiguous()) {
     ArrayBase packed(ndim_, element_bytes_);
     packed.copy_elements(*this);
@@ -54,7 +54,7 @@ void ArrayBase::download(void* data) const {
 HostCopy ArrayBase::start_download(void* data) const {
   require_memory(*this, "elements are read from a null array");
   if (size() == 0) return {};
-  const Read told(*this);
+  const AnnouncedRead announced(*this);
   if (!is_contiguous()) {
     ArrayBase packed(ndim_, element_bytes_);
     packed.copy_elements(*this);
@@ -73,7 +73,8 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
   const detail::ElementWrite elements{
       .to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   elements.refuse_circle();
-  const Told told("assign()", *this, {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
+  const AnnouncedWrite announced("assign()", *this,
+                                 {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
   elements.run([&] { upload(data, count, {}, &references); });
 }
 
@@ -86,7 +87,7 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
   const detail::ElementWrite elements{
       .to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   elements.refuse_circle();
-  const Told told("fill()", *this, {{element, element_bytes_}, {}, element_bytes_, &references});
+  const AnnouncedWrite announced("fill()", *this, {{element, element_bytes_}, {}, element_bytes_, &references});
   elements.run([&] {
     if (!by_host) return fill_element(element, {}, &references);
     auto all = detail::host_vector<std::byte>(std::uint64_t(size()) * element_bytes_);
@@ -103,7 +104,7 @@ void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> 
   const auto* bytes = static_cast<const std::byte*>(element);
   // Zeros hold no arrays.
   if (!held && storage_->may_hold_arrays) return fill_packed(bytes, {});
-  const Told told("fill()", *this, {{bytes, element_bytes_}, leaves, element_bytes_, held});
+  const AnnouncedWrite announced("fill()", *this, {{bytes, element_bytes_}, leaves, element_bytes_, held});
   const std::uint64_t total = std::uint64_t(size()) * element_bytes_;
   // A pattern that repeats every word is the device's own fill; whole allocations are padded to words.
   const bool repeats = [&] {
@@ -141,7 +142,7 @@ void ArrayBase::read_element(const std::int64_t* indices, void* out) const {
     }
     at += std::uint64_t(from_end(indices[k], n) * stride_[std::size_t(k)]);
   }
-  const Read told(*this);
+  const AnnouncedRead announced(*this);
   storage_->download(out, at, element_bytes_);
 }
 

@@ -5,7 +5,7 @@
 #include "../array.h"
 #include "../core/view.h"
 #include "../extent.h"
-#include "told.h"
+#include "announced.h"
 
 namespace weft {
 

@@ -29,9 +29,9 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
 
 template <class F>
 void CapturedMemory::each(F f) const {
-  for (const Capture::Used& u : used_) f(u);
+  for (const Capture::Touched& u : used_) f(u);
   for (const auto& [launch, given] : given_)
-    for (const Capture::Used& u : given.memory) f(u);
+    for (const Capture::Touched& u : given.memory) f(u);
 }
 
 void CapturedMemory::check_present() const {
@@ -40,7 +40,7 @@ void CapturedMemory::check_present() const {
                 fmt::format("{} works on an array that was freed since {}: {}", what_, since, again), kernel, loc);
   };
   const std::string captured = fmt::format("{} again", again_);
-  for (const Capture::Used& u : used_) {
+  for (const Capture::Touched& u : used_) {
     if (!u.storage->is_freed()) continue;
     if (!u.kernel) refuse("it was made", captured, {}, {});
     // Others may have been set for the argument since.
@@ -48,7 +48,7 @@ void CapturedMemory::check_present() const {
            captured, u.kernel->name, u.kernel->loc);
   }
   for (const auto& [launch, given] : given_)
-    for (const Capture::Used& u : given.memory)
+    for (const Capture::Touched& u : given.memory)
       if (u.storage->is_freed())
         refuse(fmt::format("it was set, {}", u.kernel->params[u.parameter].name), "set() the node again",
                u.kernel->name, u.kernel->loc);
@@ -62,23 +62,25 @@ void CapturedMemory::check_present() const {
 // needs the structures of these alone.
 void CapturedMemory::find_needed() {
   needed_.clear();
-  for (const Capture::Use& use : uses_)
+  for (const Capture::StructureNeed& use : uses_)
     if (!given_.contains(use.launch)) needed_.push_back(use);
   for (const auto& [launch, given] : given_) needed_.insert(needed_.end(), given.uses.begin(), given.uses.end());
-  const auto data = [](const Capture::Use& use) { return std::pair(use.structure, use.number); };
+  const auto data = [](const Capture::StructureNeed& use) { return std::pair(use.structure, use.number); };
   std::ranges::stable_sort(needed_, {}, data);
   needed_.erase(std::ranges::unique(needed_, {}, data).begin(), needed_.end());
 }
 
 bool CapturedMemory::uses(const Generation* structure) const {
-  return std::ranges::any_of(needed_, [&](const Capture::Use& use) { return use.structure.get() == structure; });
+  return std::ranges::any_of(needed_,
+                             [&](const Capture::StructureNeed& use) { return use.structure.get() == structure; });
 }
 
 void CapturedMemory::check_structures() const {
-  const auto is_built_here = [&](const Capture::Use& use) {
-    return std::ranges::any_of(uses_, [&](const Capture::Use& u) { return u.first && u.structure == use.structure; });
+  const auto is_built_here = [&](const Capture::StructureNeed& use) {
+    return std::ranges::any_of(
+        uses_, [&](const Capture::StructureNeed& u) { return u.first && u.structure == use.structure; });
   };
-  for (const Capture::Use& use : needed_) {
+  for (const Capture::StructureNeed& use : needed_) {
     const std::uint64_t held = use.structure->held();
     if (held == use.number || (held == Generation::kNone && is_built_here(use))) continue;
     const std::string refusal =
@@ -99,7 +101,7 @@ void CapturedMemory::check_structures() const {
 
 void CapturedMemory::check_given(std::span<const StructureUse> given) const {
   for (const StructureUse& use : given)
-    for (const Capture::Use& built : uses_) {
+    for (const Capture::StructureNeed& built : uses_) {
       if (built.launch != SIZE_MAX || built.structure != use.structure) continue;
       if (built.changed) invalid("arguments are set with {}, whose indices the graph changes", use.what());
       if (built.number != use.number)
@@ -111,7 +113,7 @@ void CapturedMemory::check_given(std::span<const StructureUse> given) const {
 }
 
 void CapturedMemory::refuse_first_builds() const {
-  for (const Capture::Use& use : uses_)
+  for (const Capture::StructureNeed& use : uses_)
     if (use.first) unsupported("{} is built for the first time by {}: build it before", use.what(), what_);
 }
 
@@ -142,7 +144,7 @@ bool leads_on(const Storage& storage) { return storage.may_hold_arrays && !stora
 
 void CapturedMemory::check_elements() const {
   References now;
-  each([&](const Capture::Used& u) {
+  each([&](const Capture::Touched& u) {
     if (leads_on(*u.storage)) u.storage->reach(now);
   });
   for (const ElementWrite& w : element_writes_)
@@ -195,20 +197,20 @@ void CapturedMemory::refuse_circles(const Brought& brought) {
 
 void CapturedMemory::add_writes(Reached& reached) const {
   std::vector<Write>& all = reached.writes;
-  const auto through_elements = [&](const Capture::Used& u) {
+  const auto through_elements = [&](const Capture::Touched& u) {
     if (!u.changes || !leads_on(*u.storage)) return;
     References held;
     u.storage->reach(held, reached.brought.coming);
     for (const auto& s : held) all.push_back({.to = View::all_of(s), .by_elements = true});
   };
-  for (const Capture::Used& u : used_) {
+  for (const Capture::Touched& u : used_) {
     // Whatever stood there was asked in the capture which of the elements it would change.
     if (u.writes) all.push_back({.to = View::all_of(u.storage), .by_itself = true});
     through_elements(u);
   }
   for (const auto& [launch, given] : given_) {
     for (const View& changed : given.changed) all.push_back({.to = changed});
-    for (const Capture::Used& u : given.memory) through_elements(u);
+    for (const Capture::Touched& u : given.memory) through_elements(u);
   }
 }
 
@@ -242,7 +244,7 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
 }
 
 void CapturedMemory::reach(StreamState& on, Reached& reached) const {
-  each([&](const Capture::Used& u) {
+  each([&](const Capture::Touched& u) {
     if (!u.changes && leads_on(*u.storage)) u.storage->reach(reached.read_by_elements, reached.brought.coming);
   });
   for (const Write& write : reached.writes)
@@ -268,7 +270,7 @@ void CapturedMemory::reach(StreamState& on, Reached& reached) const {
 std::vector<Access> CapturedMemory::accesses(const Reached& reached) const {
   std::vector<Access> all;
   all.reserve(used_.size() + reached.by_elements.size() + reached.read_by_elements.size() + reached.by_handles.size());
-  each([&](const Capture::Used& u) { all.push_back({u.storage.get(), u.writes}); });
+  each([&](const Capture::Touched& u) { all.push_back({u.storage.get(), u.writes}); });
   for (const auto& storage : reached.by_elements) all.push_back({storage.get(), true});
   for (const auto* list : {&reached.read_by_elements, &reached.by_handles})
     for (const auto& storage : *list) all.push_back({storage.get(), false});
@@ -284,7 +286,7 @@ void CapturedMemory::tell_structures(StreamState& on, const Reached& reached) co
 
 void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
   note(on, ticket, accesses(reached));
-  for (const Capture::Use& use : uses_)
+  for (const Capture::StructureNeed& use : uses_)
     if (use.first) use.structure->hold(use.number);
   // Once more: others may have mended them meanwhile.
   tell_structures(on, reached);
@@ -305,7 +307,7 @@ void CapturedMemory::has_brought(Reached& reached) const {
 
 std::vector<std::shared_ptr<const void>> CapturedMemory::pins() const {
   std::vector<std::shared_ptr<const void>> all;
-  each([&](const Capture::Used& u) { all.push_back(u.storage->pin(Storage::PinnedBy::recording)); });
+  each([&](const Capture::Touched& u) { all.push_back(u.storage->pin(Storage::PinnedBy::recording)); });
   return all;
 }
 

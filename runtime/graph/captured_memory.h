@@ -73,9 +73,9 @@ class CapturedMemory {
 
   /// What a launch is given instead of what it was captured with.
   struct Given {
-    std::vector<Capture::Used> memory;
+    std::vector<Capture::Touched> memory;
     std::vector<View> changed;  ///< of that, by the kernel
-    std::vector<Capture::Use> uses;
+    std::vector<Capture::StructureNeed> uses;
   };
   /// The commands of a launch are exchanged for others, which work on this. What was given for the launch before is
   /// returned, to be let go of: the device frees no memory that what runs works on.
@@ -105,14 +105,14 @@ class CapturedMemory {
   void check_present() const;
   void check_elements() const;
 
-  std::vector<Capture::Used> used_;
+  std::vector<Capture::Touched> used_;
   std::map<std::size_t, Given> given_;  ///< by launch
   std::vector<ElementWrite> element_writes_;
-  std::vector<Capture::Use> uses_;
-  std::vector<Capture::Use> needed_;  ///< what a run needs of structures, each once
-  std::uint64_t serial_ = 0;          ///< of the capture: what is older was there
-  bool by_handles_ = false;           ///< some launch goes by handles
-  DeviceState* device_ = nullptr;     ///< whose handles they are
+  std::vector<Capture::StructureNeed> uses_;
+  std::vector<Capture::StructureNeed> needed_;  ///< what a run needs of structures, each once
+  std::uint64_t serial_ = 0;                    ///< of the capture: what is older was there
+  bool by_handles_ = false;                     ///< some launch goes by handles
+  DeviceState* device_ = nullptr;               ///< whose handles they are
   const char *what_ = "", *again_ = "";
 };
 

@@ -121,7 +121,7 @@ std::uint64_t StepTraces::number_of(const std::shared_ptr<Storage>& storage) {
 
 // ---- Operations
 
-void StepTraces::finish(const Operation& operation) {
+void StepTraces::finish(const StepOperation& operation) {
   if (difference_) throw *difference_;  // the step may have caught it
   const std::uint64_t hash = hash64(std::as_bytes(std::span(words_)));
   const std::uint32_t number = now_.operations++;
@@ -138,7 +138,7 @@ void StepTraces::finish(const Operation& operation) {
     differ(fmt::format("operation {} is not what it was the first time:", number + 1), &operation);
 }
 
-void StepTraces::differ(const std::string& how, const Operation* operation) {
+void StepTraces::differ(const std::string& how, const StepOperation* operation) {
   std::string message =
       fmt::format("step {} of checkpointed() does something else when it is run again: {}", step_, how);
   if (operation) message += std::string(" ") + operation->what;

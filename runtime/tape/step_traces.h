@@ -66,7 +66,7 @@ class StepTraces {
     std::size_t number = 0;   ///< among those that the step made, in the order of their first use
     bool used_later = false;  ///< used by another step
   };
-  struct Operation {
+  struct StepOperation {
     const char* what;
     const KernelCore* kernel = nullptr;
   };
@@ -80,8 +80,8 @@ class StepTraces {
   void put_shape(const ArrayBase& a);
   void put(const ArrayBase& a);
   std::uint64_t number_of(const std::shared_ptr<Storage>& storage);
-  void finish(const Operation& operation);
-  void differ(const std::string& how, const Operation* operation);
+  void finish(const StepOperation& operation);
+  void differ(const std::string& how, const StepOperation* operation);
   void check_survivors(TapeCore& tape);
   bool note_made(TapeCore& tape);
 

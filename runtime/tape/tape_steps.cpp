@@ -48,7 +48,7 @@ class StepWatcher : public Watcher {
     const std::uint64_t begin = elements.address(), end = begin + elements.extent_bytes();
     // Bytes that no step touches need not be kept.
     touched.parts(elements.storage(), begin, end, true, [&](std::uint64_t from, std::uint64_t to) {
-      for (UndoLog* log : logs)
+      for (StepUndoLog* log : logs)
         if (log) log->keep(elements.storage(), from, to, stream);
     });
   }
@@ -57,7 +57,7 @@ class StepWatcher : public Watcher {
 
   std::mutex mutex;
   Places touched;
-  std::array<UndoLog*, 2> logs{};  ///< logs that keep the changes
+  std::array<StepUndoLog*, 2> logs{};  ///< logs that keep the changes
 };
 
 }  // namespace
@@ -92,14 +92,14 @@ class StepsRecord : public TapeRecord {
   /// one.
   struct Mark {
     int step = 0;
-    UndoLog log;
+    StepUndoLog log;
   };
   void begin_mark(int step);
   void end_mark();
   void to_last_mark();
   void advance(TapeCore& tape, int from, int to);
   void reverse(TapeCore& tape, int step);
-  void keep_in(UndoLog* final_values, UndoLog* log) {
+  void keep_in(StepUndoLog* final_values, StepUndoLog* log) {
     std::lock_guard lock(watcher_->mutex);
     watcher_->logs = {final_values, log};
   }
@@ -110,7 +110,7 @@ class StepsRecord : public TapeRecord {
   const std::shared_ptr<StepWatcher> watcher_;
   StepTraces traces_;
   std::vector<std::unique_ptr<Mark>> marks_;
-  UndoLog* final_values_ = nullptr;
+  StepUndoLog* final_values_ = nullptr;
   bool found_new_ = false;
   std::set<std::weak_ptr<Storage>, std::owner_less<>> outputs_;
 };
@@ -319,7 +319,7 @@ void StepsRecord::backward(TapeCore& tape) {
     return storage && tape.nonzero(View(storage, storage->allocation.address, 1, 1));
   });
   if (!any_gradient) return;
-  UndoLog final_values;
+  StepUndoLog final_values;
   final_values_ = &final_values;
   const auto put_back = [&] {
     keep_in(nullptr, &marks_.back()->log);

@@ -61,8 +61,8 @@ void Places::prune() {
   std::erase_if(by_storage_, [](const auto& entry) { return entry.first.expired(); });
 }
 
-void UndoLog::keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin, std::uint64_t end,
-                   StreamState& stream) {
+void StepUndoLog::keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin, std::uint64_t end,
+                       StreamState& stream) {
   if (storage->serial > since_) return;
   std::vector<Kept> made;
   places_.parts(storage, begin, end, false, [&](std::uint64_t from, std::uint64_t to) {
@@ -79,7 +79,7 @@ void UndoLog::keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin,
   }
 }
 
-void UndoLog::undo() {
+void StepUndoLog::undo() {
   const Within taken_back(&Context::part_of_change, true);
   for (const Kept& k : kept_) {
     const auto storage = k.storage.lock();
@@ -94,7 +94,7 @@ void UndoLog::undo() {
   places_ = {};
 }
 
-void UndoLog::append(UndoLog&& later) {
+void StepUndoLog::append(StepUndoLog&& later) {
   for (const Kept& k : std::exchange(later.kept_, {})) {
     const auto storage = k.storage.lock();
     if (!storage || storage->serial > since_) continue;
@@ -110,7 +110,7 @@ void UndoLog::append(UndoLog&& later) {
   later.places_ = {};
 }
 
-void UndoLog::prune() {
+void StepUndoLog::prune() {
   std::erase_if(kept_, [](const Kept& k) { return k.storage.expired(); });
   places_.prune();
 }

@@ -27,14 +27,14 @@ class Places {
 };
 
 /// The changes since one moment, at which the log was made.
-class UndoLog {
+class StepUndoLog {
  public:
   /// Copies those of the bytes that are not kept yet, before work on `stream` changes them.
   void keep(const std::shared_ptr<Storage>& storage, std::uint64_t begin, std::uint64_t end, StreamState& stream);
   /// Restores everything, in work on Device::stream(), and forgets it.
   void undo();
   /// Appends `later`, which began where this log ended: it then covers the changes up to the end of that one.
-  void append(UndoLog&& later);
+  void append(StepUndoLog&& later);
   /// Forgets memory that no code can read any more.
   void prune();
 

@@ -117,7 +117,7 @@ StreamState& Capture::stream_for(DeviceState& device) {
 
 void Capture::touch(std::shared_ptr<Storage> storage, bool writes) {
   Storage* const key = storage.get();
-  Used& use = used[key];
+  Touched& use = used[key];
   use.storage = std::move(storage);
   use.writes = use.writes || writes;
 }
@@ -188,7 +188,7 @@ void Capture::launched(CapturedLaunch launch, std::span<const HostArg> args, std
     const ir::Param& parameter = call.params[k];
     const ArrayBase* const array = args[k].array;
     if (!array || parameter.kind == ir::Param::Kind::absent || parameter.access == ir::Access::none) continue;
-    Used& use = used.at(array->storage().get());
+    Touched& use = used.at(array->storage().get());
     use.changes |= changes_held && any(parameter.access, ir::kChanges);
     if (use.kernel || !is_of_user) continue;
     use.kernel = launch.call;

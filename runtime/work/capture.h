@@ -98,7 +98,7 @@ class Capture {
   std::size_t position() { return operations().list.size(); }
 
   backend::Operations& operations();
-  struct Used {
+  struct Touched {
     std::shared_ptr<Storage> storage;
     bool writes = false;
     bool changes = false;  ///< a kernel may change what elements hold: it is given the array to change it
@@ -106,7 +106,7 @@ class Capture {
     std::shared_ptr<const ir::Interface> kernel = nullptr;
     std::size_t parameter = 0;
   };
-  std::map<Storage*, Used> used;
+  std::map<Storage*, Touched> used;
   std::vector<ElementWrite> writes;
   /// Collects a write of elements that may hold arrays: see ElementWrite::run(). From here on `to` refers to both, what
   /// its elements hold and what they will.
@@ -115,13 +115,13 @@ class Capture {
   void write_elements(const ElementWrite& elements, const std::function<void()>& write);
   std::vector<CapturedLaunch> launches;
   /// What a launch, or a build or refit, needs of a structure when it runs.
-  struct Use : StructureUse {
+  struct StructureNeed : StructureUse {
     std::size_t launch = SIZE_MAX;  ///< its number; SIZE_MAX: a build or refit
     bool first = false;             ///< a build before which the device holds none of the structure's data
     bool changed = false;           ///< a rebuild, since work of the capture changes what a mesh is of
     std::shared_ptr<const ir::Interface> kernel = nullptr;  ///< for messages
   };
-  std::vector<Use> uses;
+  std::vector<StructureNeed> uses;
   /// Work builds or refits a structure in the memory and to the size that it has.
   /// Errors: Error(invalid_argument) for a structure of which the device holds nothing yet, in a condition.
   void builds(const StructureUse& use);

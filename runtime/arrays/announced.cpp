@@ -1,5 +1,5 @@
 // Requirements and announcements of operations on elements.
-#include "told.h"
+#include "announced.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,10 +26,11 @@ Recorder* tell_of(const ArrayBase& from) {
 }
 }  // namespace
 
-Told::Told(const char* by, const ArrayBase& to, const HostValues& values) : HeardBy(tell_of(by, to, values)) {}
-Told::Told(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves)
+AnnouncedWrite::AnnouncedWrite(const char* by, const ArrayBase& to, const HostValues& values)
+    : HeardBy(tell_of(by, to, values)) {}
+AnnouncedWrite::AnnouncedWrite(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves)
     : HeardBy(tell_of(to, from, leaves)) {}
-Read::Read(const ArrayBase& from) : HeardBy(tell_of(from)) {}
+AnnouncedRead::AnnouncedRead(const ArrayBase& from) : HeardBy(tell_of(from)) {}
 
 void require_memory(const ArrayBase& array, const char* null_message) {
   if (array.is_null()) invalid(null_message);

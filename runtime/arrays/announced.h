@@ -23,21 +23,21 @@ std::string shape_text(const std::array<std::int64_t, 4>& shape, int ndim);
 
 /// Tells of an operation that replaces all elements of an array. While it lives, neither the recorder nor the watchers
 /// of the array hear of what the operation is made of.
-class Told : HeardBy {
+class AnnouncedWrite : HeardBy {
  public:
   /// The host gives the elements.
-  Told(const char* by, const ArrayBase& to, const HostValues& values);
+  AnnouncedWrite(const char* by, const ArrayBase& to, const HostValues& values);
   /// They are copied from another array. \param leaves  scalars of an element
-  Told(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves);
+  AnnouncedWrite(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves);
 
  private:
   const detail::Within<bool> part_{&Context::part_of_change, true};
 };
 
 /// Tells that the host reads elements, and in the same way not of how.
-class Read : HeardBy {
+class AnnouncedRead : HeardBy {
  public:
-  explicit Read(const ArrayBase& from);
+  explicit AnnouncedRead(const ArrayBase& from);
 };
 
 /// Issues work on Device::stream() that writes an array.
