@@ -241,8 +241,8 @@ RegionId Builder::open_region(RegionId parent) {
   return r;
 }
 
-// The usual cause is a function that calls itself under a traced condition. It is traced without end, because a trace
-// takes both sides of a branch.
+// Refuses a deeper nesting. The usual cause is a function that calls itself under a traced condition: it is traced
+// without end, because a trace takes both sides of a branch.
 void Builder::refuse_depth() const {
   const auto alternatives = std::ranges::count_if(stack_, [&](RegionId r) { return states_[r].is_chain; });
   const Loc loc = module_[open_.back()].loc();

@@ -58,7 +58,7 @@ Compute<T> get(Bits bits) {
   }
 }
 
-/// The only NaN that operations return. Hosts disagree on the sign of the NaN that arithmetic makes, and constants are
+/// The NaN that stands for every one that arithmetic makes, because hosts disagree on its sign and constants are
 /// hashed.
 template <Type T>
 constexpr Bits quiet_nan() {
