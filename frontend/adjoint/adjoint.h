@@ -1,4 +1,5 @@
-// The adjoint of a kernel: a kernel that carries gradients from what the kernel wrote back to what it read.
+// The adjoint of a kernel: another kernel, which carries gradients from the elements that the first one wrote back to
+// those that it read.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -63,7 +63,7 @@ struct Arithmetic {
     const Value better = op == Op::min ? test(Op::le, x, y) : test(Op::le, y, x);
     return either(better, values.pure(Op::is_nan, Type::b1, {y}));
   }
-  /// g / cos(asin(x)). The slope at the ends is infinite; 0 is chosen, as for roots.
+  /// Returns g / cos(asin(x)). The slope at the ends is infinite; 0 is chosen, as for roots.
   Value over_cosine(Value g, Value x) const {
     // (1 - x) (1 + x), because 1 - x^2 cancels near the ends.
     const Value square = mul(sub(number(1), x), add(number(1), x)), zero = number(0);

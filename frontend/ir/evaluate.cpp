@@ -58,8 +58,7 @@ Compute<T> get(Bits bits) {
   }
 }
 
-/// The NaN that stands for every one that arithmetic makes, because hosts disagree on its sign and constants are
-/// hashed.
+/// The NaN that stands for all that arithmetic makes, because hosts disagree on their signs and constants are hashed.
 template <Type T>
 constexpr Bits quiet_nan() {
   return T == Type::f16 ? 0x7e00 : T == Type::f32 ? 0x7fc00000 : 0x7ff8000000000000;

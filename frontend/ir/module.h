@@ -84,7 +84,7 @@ struct Inst {
   std::uint32_t stride = 0;    ///< memory operations: bytes per step of the index
   std::uint32_t offset = 0;    ///< memory operations: bytes added
   std::uint64_t imm = 0;       ///< see ops.def
-  const char* file = nullptr;  ///< where the user wrote it
+  const char* file = nullptr;  ///< of the user's source
   std::int32_t line = 0;
 
   Loc loc() const { return {file, line}; }

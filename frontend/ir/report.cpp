@@ -49,7 +49,7 @@ void append_report(Builder& b, Module& m, Message message, std::span<const Id> v
   const std::uint32_t used = failure ? layout::kFailuresUsed : layout::kPrintsUsed;
   const std::uint32_t start = failure ? layout::kFailures : layout::kPrints;
 
-  // No sum wraps, because the counter passes 2^31 at most by what threads are adding at one moment (see report).
+  // No sum wraps, because the counter passes 2^31 at most by the records that threads add at one moment (see report).
   const Id at = b.atomic(Op::atomic_add, Type::u32, {size}, word(zero, used), loc);
   const Id capacity =
       failure ? u32(layout::kFailureCapacity) : b.load(Type::u32, 1, word(zero, layout::kPrintCapacity), loc);

@@ -445,7 +445,7 @@ class Verifier {
     }
     if (!std::has_single_bit(inst.align) || inst.align > 16) return broken(id, "its alignment is {}", inst.align);
     if (inst.stride == 0) return broken(id, "its stride is 0");
-    // With a stride of one the index counts bytes, so the stride says nothing about the alignment.
+    // A stride of one says nothing about the alignment, because the index then counts bytes.
     if (inst.stride != 1 && inst.stride % inst.align != 0)
       return broken(id, "a stride of {} bytes does not keep an alignment of {}", inst.stride, inst.align);
     if (inst.offset % inst.align != 0)
