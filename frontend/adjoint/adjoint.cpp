@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kMostSlots = 1 << 16;
 
-/// The interface of the adjoint: that of the kernel, and what stands behind its parameters.
+/// Makes the interface of the adjoint: that of the kernel, with more parameters after the kernel's.
 class Interfacer {
  public:
   Interfacer(const Module& kernel, Adjoint& to) : to_(to) {
@@ -76,8 +76,9 @@ Module finished(const Module& raw, const Module& kernel, const Analysis& analysi
   resolve_states(resolved, gradient, after);
   Module clean = forward(resolved);
   mark_accesses(clean);
-  // What goes back from the undo log goes to addresses, which could be of any array. It is only what the kernel stores
-  // and the code reads before it changes it, by this parameter or by another that overlaps it.
+  // Writes from the undo log go to addresses that mark_accesses() takes for those of any array. They only restore
+  // arrays that the kernel stores to and whose group the code reads, because an element is read into the log before it
+  // is overwritten, through this parameter or another one of the group.
   std::vector<char> read(kernel.params.size(), 0);  // by group
   for (std::uint32_t k = 0; k < kernel.params.size(); ++k)
     if (any(clean.params[k].access, Access::read)) read[analysis.array(k).group] = 1;
@@ -92,7 +93,7 @@ Module finished(const Module& raw, const Module& kernel, const Analysis& analysi
   return clean;
 }
 
-/// Adds the parameters that the walk writes with. `sums` are those of the analysis.
+/// Adds the parameters that the code of the walk uses. `sums` are those of the analysis.
 ExtraParams add_parameters(Interfacer& interface, const Module& kernel, const Analysis& analysis, bool deterministic,
                            const std::vector<ExactSum>& sums) {
   using Kind = AdjointParam::Kind;
@@ -118,7 +119,8 @@ ExtraParams add_parameters(Interfacer& interface, const Module& kernel, const An
   return extra;
 }
 
-/// Adds the arrays after the launch, of those of which it is asked. Returns their numbers, by parameter of the kernel.
+/// Adds a parameter for each array whose state after the launch the adjoint or the counter reads, or an extremum needs.
+/// Returns their numbers, by parameter of the kernel.
 std::vector<std::uint32_t> add_after(Interfacer& interface, const Module& kernel, const Adjoint& made,
                                      const Module& counter) {
   const std::vector<char> named = named_states(made.module, Op::after_base),
@@ -133,7 +135,7 @@ std::vector<std::uint32_t> add_after(Interfacer& interface, const Module& kernel
   return after;
 }
 
-/// Says which of the kernel's `count` parameters the adjoint reads and writes.
+/// Notes which of the kernel's `count` parameters the adjoint reads and writes.
 void note_accesses(Adjoint& made, std::size_t count) {
   const auto add = [&](const Module& code) {
     for (std::size_t k = 0; k < count; ++k) {
@@ -143,7 +145,7 @@ void note_accesses(Adjoint& made, std::size_t count) {
     }
   };
   add(made.module);
-  // The counter runs the stores that nothing reads again too.
+  // The counter also makes stores whose elements nothing reads again.
   for (const Module& code : made.counter) add(code);
   for (const Extremum& e : made.extrema) made.reads |= 1ull << e.of;
 }

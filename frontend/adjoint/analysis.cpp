@@ -1,7 +1,7 @@
-// Where gradients flow through a kernel, and what is refused.
+// The flow of gradients through a kernel, and the refusal of kernels without an adjoint.
 //
-// A value is varied when it depends, through operations that have a derivative, on an element of an array with gradient
-// storage; it is useful when such an array's elements depend on it. Only values that are both get code in the adjoint.
+// A value is varied if it depends, through operations that have a derivative, on an element of an array with gradient
+// storage; it is useful if such an array's elements depend on it. Only values that are both get code in the adjoint.
 #include "analysis.h"
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ bool Analysis::is_inside(Id inner, Id control) const {
   return false;
 }
 
-// ---- What there is
+// ---- Survey of the kernel
 
 void Analysis::group_arrays() {
   const std::vector<std::uint32_t>& groups = options_.groups;
@@ -95,7 +95,7 @@ void Analysis::survey_memory(Id id) {
   if (at.kind == Root::held) {
     if (op == Op::load) {
       held_reads_[id] = 1;
-      // A replay reads arrays as the launch has left them where its function changes what these hold.
+      // A replay reads an array as the launch has left it only if its function changes what the array's elements hold.
       held_changes_ = held_changes_ || found_behind_launch(module_.arg(id, 0));
     } else {
       held_changes_ = true;
@@ -146,7 +146,7 @@ Root Analysis::root(Id base) const {
     const Root of = root(module_.arg(base, 0));
     return of.kind == Root::array ? Root{Root::after, of.param} : of;
   }
-  // A slice: an array's address, and a number of bytes.
+  // The address of a slice is an array's address plus a number of bytes.
   if (inst.op == Op::add) {
     for (Id arg : module_.args(base))
       if (const Root found = root(arg); found.kind != Root::held) return found;
@@ -154,7 +154,7 @@ Root Analysis::root(Id base) const {
   return {};
 }
 
-// ---- Where gradients flow
+// ---- Flow of gradients
 
 bool Analysis::set(std::vector<char>& flags, Id id, bool value) {
   if (!value || flags[id]) return false;
@@ -165,7 +165,7 @@ bool Analysis::set(std::vector<char>& flags, Id id, bool value) {
 bool Analysis::is_varying_load(Id id) const {
   if (module_[id].op != Op::load || !is_float(module_[id].type)) return false;
   const Root at = root(module_.arg(id, 0));
-  // What an array inside an element holds may have a gradient, for all that is known; check() refuses it.
+  // A number in an array that an element holds counts as varied, because it may have a gradient; check() refuses it.
   return at.kind == Root::held || ((at.kind == Root::array || at.kind == Root::after) && arrays_[at.param].gradient);
 }
 
@@ -297,7 +297,7 @@ bool Analysis::flow_useful(RegionId region) {
   return changed;
 }
 
-// ---- What is refused
+// ---- Refusals
 
 bool Analysis::is_like(Id a, Id b) const {
   return module_[a].op == module_[b].op && module_[a].type == module_[b].type;
@@ -385,7 +385,7 @@ void Analysis::check_memory(Id id, const std::vector<GroupAccesses>& groups) {
                                    array_of(group.load), info(inst.op).name));
 }
 
-// ---- What is reversed
+// ---- Instructions with something to reverse
 
 bool Analysis::find_reverses(RegionId region) {
   bool any = false;
@@ -405,7 +405,7 @@ void Analysis::find_outer() {
   std::unordered_set<std::uint64_t> listed;  // control instruction and value
   const auto uses = [&](Id user, Id value) {
     if (!active(value) || is_global(module_[value].op)) return;
-    // Every branch and loop between the user and the place where the value is defined.
+    // The value is from outside of every branch and loop between the user and the value's definition.
     for (Id at = owner_[user]; at != kNone && at != owner_[value]; at = owner_[at])
       if (listed.insert(std::uint64_t{at} << 32 | value).second) outer_[at].push_back(value);
   };

@@ -1,4 +1,4 @@
-// Additions to gradients of elements, in whichever way each array needs, and the check that elements have one owner.
+// Additions to gradients of elements, in the way that each array needs, and the check that elements have one owner.
 #include "array_gradients.h"
 
 #include <unordered_set>
@@ -9,7 +9,7 @@ MemoryRef ArrayGradients::place(Id memory, std::uint32_t part) {
   MemoryRef ref = code_.place(memory, part);
   const std::uint32_t param = param_of(memory);
   const Id primal = code_.array_base(param), gradient = code_.array_base(code_.extra.gradient[param]);
-  // A slice has its distance from the start in both.
+  // A slice begins at the same distance from the start of the array and of its gradient.
   if (ref.base != primal)
     ref.base = code_.pure(Op::add, Type::u64, {gradient, code_.pure(Op::sub, Type::u64, {ref.base, primal})});
   else
@@ -23,10 +23,10 @@ void ArrayGradients::add(Id memory, std::uint32_t part, Id gradient) {
   const MemoryRef ref = place(memory, part);
   const std::uint32_t param = param_of(memory);
   if (code_.extra.sums[param] != kNone) return add_exactly(memory, part, gradient);
-  // Where sums have an order, an element that is stored is some thread's own, or refused.
+  // On a deterministic tape a stored element must have one owner, because additions by several have no fixed order.
   if (part == 0 && code_.extra.owners[param] != kNone && deterministic_) check_owner(memory);
   if (code_.analysis.array(param).own_element) {
-    // No other thread comes here.
+    // No other thread adds to this gradient.
     const Id sum[] = {code_.pure(Op::add, inst.type, {b.load(inst.type, 1, ref, inst.loc()), gradient})};
     b.store(inst.type, sum, ref, inst.loc());
   } else if (follows_thread(ref.index)) {
@@ -41,13 +41,13 @@ std::vector<Id> ArrayGradients::take(Id store) {
   if (code_.extra.owners[param_of(store)] != kNone) check_owner(store);
   const MemoryRef ref = place(store, 0);
   const std::vector<Id> gradients = code_.load(inst.type, inst.width, ref, inst.loc());
-  // What was there before has no part in what came after.
+  // The elements that the store overwrote have no part in the results, so their gradients start at zero.
   const std::vector<Id> zeros(inst.width, code_.constant(inst.type, 0));
   code_.builder.store(inst.type, zeros, ref, inst.loc());
   return gradients;
 }
 
-/// Is an index computed from the number of the thread? Then neighbours hardly mean one element.
+/// Returns whether an index is computed from the number of the thread, so that neighbours rarely access one element.
 bool ArrayGradients::follows_thread(Id index) const {
   std::vector<Id> work{index};
   std::unordered_set<Id> seen;
@@ -63,7 +63,7 @@ bool ArrayGradients::follows_thread(Id index) const {
   return false;
 }
 
-/// How many bytes behind the start of the parameter a part of what is accessed lies, u64.
+/// The distance, u64 in bytes, of number `part` of those that are accessed from the start of the parameter.
 Id ArrayGradients::byte_in_array(Id memory, std::uint32_t part) {
   const MemoryRef ref = code_.place(memory, part);
   const auto on = [&](Op op, Id x, Id y) { return code_.pure(op, Type::u64, {x, y}); };
@@ -73,8 +73,9 @@ Id ArrayGradients::byte_in_array(Id memory, std::uint32_t part) {
   return ref.base == start ? at : on(Op::add, at, on(Op::sub, ref.base, start));
 }
 
-// The way back takes a stored element's gradient for the thread that stored it. Of two threads the first to come would
-// get it: each leaves its number where it stored, and finds the other's.
+// Reports elements that several threads access. The way back takes a stored element's gradient for the thread that
+// stored it; of two threads the first to come would get it. Therefore each leaves its number in `owners` for the
+// element that it stored, and finds that of another thread there.
 void ArrayGradients::check_owner(Id store) {
   const Inst& inst = code_.from[store];
   const std::uint32_t param = param_of(store);

@@ -1,20 +1,20 @@
-// The gradients of a kernel's arrays while its adjoint is written.
+// The gradients of a kernel's arrays, while its adjoint is written.
 #pragma once
 #include "code.h"
 
 namespace weft::ir {
 
-/// Adds to the gradients of elements, and takes those of elements that the kernel stored.
+/// Emits code that adds to the gradients of elements, and that takes the gradients of elements which the kernel stored.
 class ArrayGradients {
  public:
   /// \param deterministic  see AdjointOptions
   ArrayGradients(AdjointCode& code, bool deterministic) : code_(code), deterministic_(deterministic) {}
 
-  /// Where the gradient lies of the number `part` of what the kernel accesses.
+  /// The place of the gradient that belongs to number `part` of those that a memory operation of the kernel accesses.
   MemoryRef place(Id memory, std::uint32_t part);
-  /// Adds to it.
+  /// Adds to the gradient at place(memory, part).
   void add(Id memory, std::uint32_t part, Id gradient);
-  /// The gradients of what a store wrote, by number; they are zero from then on.
+  /// Takes the gradients of the numbers that a store wrote; they are zero from then on.
   std::vector<Id> take(Id store);
 
  private:

@@ -1,4 +1,4 @@
-// Addresses of an array's gradient and of its state after the launch become those of parameters.
+// The pass that turns addresses of an array's gradient, and of its state after the launch, into those of parameters.
 #include "array_states.h"
 
 #include "../support/error.h"
@@ -7,7 +7,7 @@ namespace weft::ir {
 
 namespace {
 
-/// The array parameter from whose address, and a number of bytes, an address is computed; kNone: none.
+/// The array parameter from whose address, and a number of bytes, an address is computed; kNone without one.
 std::uint32_t parameter_of(const Module& m, Id base) {
   if (const Param* param = m.array_of(base)) return static_cast<std::uint32_t>(param - m.params.data());
   if (m[base].op != Op::add) return kNone;
@@ -53,7 +53,7 @@ class Resolver {
     std::vector<Id> kept;
     for (Id id : std::vector<Id>(m_.regions[number].insts)) {
       if (!instruction(id, kept)) kept.push_back(id);
-      // By value: instructions are added meanwhile.
+      // A copy, because region() adds instructions.
       const std::array<RegionId, 3> regions = m_.insts[id].regions;
       for (RegionId inner : regions)
         if (inner != kNone) region(inner);
@@ -61,7 +61,8 @@ class Resolver {
     m_.regions[number].insts = std::move(kept);
   }
 
-  /// True when something else stands for the instruction.
+  /// Resolves an instruction. Returns whether it is to be dropped, because a value in `with_` or nothing replaces it.
+  /// \param before  receives instructions that go in before it
   bool instruction(Id id, std::vector<Id>& before) {
     const Inst inst = m_.insts[id];
     if (inst.op == Op::gradient_base || inst.op == Op::after_base) {
@@ -89,7 +90,7 @@ class Resolver {
              "gradients only",
              inst.loc());
     if (inst.num_args == 0 || !is_absent(m_.arg(id, 0))) {
-      // Any other operand: an address that is computed from one that is not there.
+      // An address that is computed from an absent one is absent too.
       if (info(inst.op).effect != Effect::pure) return false;
       for (Id arg : m_.args(id))
         if (is_absent(arg)) return absent(id), true;
@@ -113,8 +114,8 @@ class Resolver {
   Module& m_;
   const std::vector<std::uint32_t>& gradient_;
   const std::vector<std::uint32_t>& after_;
-  std::vector<Id> with_;  ///< by instruction: what stands for it
-  std::vector<char> absent_;
+  std::vector<Id> with_;      ///< by instruction: the value that replaces it, or kNone
+  std::vector<char> absent_;  ///< by instruction: it is an address in a gradient that does not exist
 };
 
 }  // namespace

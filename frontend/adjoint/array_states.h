@@ -1,4 +1,4 @@
-// Addresses of an array's gradient and of its state after the launch become those of parameters.
+// The pass that turns addresses of an array's gradient, and of its state after the launch, into those of parameters.
 #pragma once
 #include <vector>
 
@@ -6,12 +6,12 @@
 
 namespace weft::ir {
 
-/// By parameter: is its state `op` (gradient_base, after_base) named? The module calls nothing.
-/// Errors: Error(not_differentiable) for a state of what is no array parameter.
+/// By parameter: whether the module names its state `op` (gradient_base, after_base). The module calls nothing.
+/// Errors: Error(not_differentiable) for the state of an address that is not one of an array parameter.
 std::vector<char> named_states(const Module& module, Op op);
 
-/// Puts the arrays at their places: `gradient` and `after` say by parameter which one holds that state of it. Where
-/// there is no gradient (kNone), reads give zero and writes do nothing.
+/// Replaces the states by the parameters that hold them, which `gradient` and `after` give by parameter. Reads of a
+/// gradient that does not exist (kNone) give zero, and writes to it do nothing.
 void resolve_states(Module& module, const std::vector<std::uint32_t>& gradient,
                     const std::vector<std::uint32_t>& after);
 

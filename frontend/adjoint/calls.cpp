@@ -1,7 +1,7 @@
-// Calls of functions that have gradient functions of their own: those are called on the way back.
+// Calls of functions that have gradient functions of their own, which are called on the way back.
 //
-// Such a function is not looked into. It reads arrays, and so does its gradient function, which adds to gradients: of
-// the arrays it is given by their addresses, of values by what it returns.
+// The adjoint does not look into such a function. It may read arrays, and so may its gradient function, which adds to
+// gradients of arrays through their addresses, and returns the gradients of values.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace weft::ir {
 
-// ---- What there is
+// ---- Survey of functions and calls
 
 namespace {
 bool is_loaded(const Module& module, Id address) {
@@ -22,7 +22,7 @@ bool is_loaded(const Module& module, Id address) {
          std::ranges::any_of(module.args(address), [&](Id arg) { return is_loaded(module, arg); });
 }
 
-// What a function does to memory at addresses that it loads.
+// The accesses of a function at addresses that it loads.
 Access held_accesses(const Module& function) {
   Access all = Access::none;
   for (Id id = 0; id < function.insts.size(); ++id) {
@@ -49,7 +49,7 @@ void Analysis::survey_functions() {
     CalledFunction& to = functions_.back();
     to.held = to.held | held_accesses(gradient);
     to.gradient_accesses.assign(theirs.begin(), theirs.begin() + std::ptrdiff_t(to.accesses.size()));
-    // Addresses are computed from inputs by pure operations.
+    // The inputs whose gradients are named are found by way of pure operations, which compute addresses.
     std::vector<Id> work;
     for (const Inst& inst : gradient.insts)
       if (inst.op == Op::gradient_base) work.push_back(gradient.operands[inst.first_arg]);
@@ -89,7 +89,7 @@ void Analysis::survey_call(Id id) {
       refuse(id, fmt::format("the gradient function of func \"{}\" writes to {}; it may change gradients only", name,
                              module_.params[at.param].name));
     if (any(both, Access::read)) loaded_groups_[id].push_back(use.group);
-    // What it adds to a gradient it adds from any thread.
+    // Any thread's call may add to any element of the gradient.
     if (called.has_gradient[k]) use.own_element = false;
   }
 }
@@ -120,12 +120,12 @@ bool Analysis::is_useful_call(Id id) const {
   return touches_gradients(id) || std::ranges::any_of(results_[id], [&](Id result) { return useful_[result] != 0; });
 }
 
-// ---- In the adjoint
+// ---- Calls in the adjoint
 
 void Reverser::adopt_functions() {
   out.functions = from.functions;
   if (extra.first_thread == kNone) return;
-  // A dispatch begins at some thread of the launch: functions ask for the number in that.
+  // A dispatch may begin at any thread of the launch, but functions need the thread's number in the launch.
   for (std::shared_ptr<const Module>& function : out.functions) {
     auto moved = std::make_shared<Module>(*function);
     Module& m = *moved;

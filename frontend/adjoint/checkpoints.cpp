@@ -1,10 +1,10 @@
 // Loops backward from saved states: binomial checkpointing with a fixed number of slots, whatever the number of trips.
 //
-// Iterations are taken in units of a few, whose states then are held in locals. Slots lie in the scratch: component c
-// of slot s of a lane at (s * lanes + lane) of the area of c. The topmost slot holds the state before the iteration
-// from which the one to be reversed next is reached soonest. Where slots are left, new ones are filled on the way
-// (Griewank and Walther 2000, "revolve"): with s slots and t runs over each iteration, loops of binomial(s + t, t)
-// trips are reversed. Which iterations are saved decides the cost only.
+// Iterations are taken in units of a few, whose states are held in locals while the unit is reversed. Slots of saved
+// states lie in the scratch; component c of slot s of a lane is element s * lanes + lane in the area of c. The topmost
+// slot holds the state from which the unit to be reversed next is reached soonest. On the way there, states are saved
+// in the slots that are free (Griewank and Walther 2000, "revolve"): with s slots, and t runs of each iteration, loops
+// of binomial(s + t, t) trips are reversed. The choice of saved states decides the cost only.
 #include <algorithm>
 
 #include "reverser.h"
@@ -13,7 +13,7 @@ namespace weft::ir {
 
 namespace {
 
-/// How a value is held in the scratch, where scalars have 4 or 8 bytes.
+/// The type as which a value is held in the scratch, where scalars have 4 or 8 bytes.
 Type held_as(Type type) {
   if (type == Type::f16) return Type::f32;
   if (type == Type::b1 || (is_unsigned(type) && bits(type) < 32)) return Type::u32;
@@ -21,10 +21,10 @@ Type held_as(Type type) {
   return type;
 }
 
-/// A part of the state that iterations hand on.
+/// A part of the state that one iteration passes to the next.
 struct Component {
   Type type;
-  std::uint32_t local;  ///< that holds the present one
+  std::uint32_t local;  ///< holds the present value
   Id base;              ///< of its area in the scratch
 };
 
@@ -72,8 +72,8 @@ class Slots {
   std::vector<Component> components_;
 };
 
-/// The states of some successive iterations in locals: reversing one then costs a few selections instead of a look at
-/// the slots. As many as make up some 32 locals.
+/// The states of some successive iterations in locals, so that reversing one costs a few selections instead of loads
+/// from a slot. They are as many, up to 8, as fit 32 locals.
 class Window {
  public:
   Window(AdjointCode& code, const std::vector<Component>& components) : code_(code), components_(components) {
@@ -112,7 +112,7 @@ class Window {
 
  private:
   AdjointCode& code_;
-  const std::vector<Component> components_;  ///< those that the window has; slots have one more
+  const std::vector<Component> components_;  ///< those of the slots without the unit
   std::uint32_t size_ = 1;
   std::vector<std::uint32_t> locals_;  ///< by component and place
 };
@@ -120,7 +120,8 @@ class Window {
 }  // namespace
 
 /// One loop that is reversed from saved states. A unit is as many iterations as the window holds; the last one may be
-/// shorter. Where there is a log, its height belongs to each state, and it is rolled back to that with the state.
+/// shorter. If the loop uses the undo log, the height of the log is part of each state, and restoring a state rolls the
+/// log back to it.
 class Reverser::Checkpoints {
  public:
   Checkpoints(Reverser& reverser, Id loop, const LoopGradients& gradients, Id trips)
@@ -172,26 +173,26 @@ class Reverser::Checkpoints {
   const LoopPlan& plan_;
   const LoopGradients& gradients_;
   const Id trips_;
-  // Locals. Those without a value here are named by reverse().
-  Slots slots_;                 ///< the carried values, the height of the log where there is one, the unit
-  const std::uint32_t height_;  ///< of the log; kNone: there is none
-  const Window window_;         ///< the same but the unit
-  const std::uint32_t unit_;    ///< that begins with the present state
-  const std::uint32_t iteration_;
+  // Locals, in the order in which they are made. reverse() makes those that are kNone here.
+  Slots slots_;                    ///< the carried values, the height of the log if it is used, the unit
+  const std::uint32_t height_;     ///< of the log; kNone if it is not used
+  const Window window_;            ///< the components of the slots without the unit
+  const std::uint32_t unit_;       ///< the unit that begins with the present state
+  const std::uint32_t iteration_;  ///< the number of the next step
   std::uint32_t end_ = kNone;      ///< the first unit that has been reversed
   std::uint32_t top_ = kNone;      ///< the topmost slot
   std::uint32_t saved_ = kNone;    ///< the unit that begins with the state in the topmost slot
   std::uint32_t arrival_ = kNone;  ///< the unit to which advance() goes
 };
 
-/// The values that iterations hand on, and the height of the log. Returns the local of that.
+/// Adds the carried values and, if the log is used, its height. Returns the local of the height, or kNone.
 std::uint32_t Reverser::Checkpoints::add_carried() {
   for (std::uint32_t k : plan_.state)
     add(r_.from[r_.analysis.param(loop_, k)].type, r_.value(r_.from.arg(loop_, static_cast<int>(k))));
   return plan_.replays_stores ? add(Type::u32, r_.undo_.height()) : kNone;
 }
 
-/// A component whose present value is `first`. Returns its local.
+/// Adds a component whose present value is `first`. Returns its local.
 std::uint32_t Reverser::Checkpoints::add(Type type, Id first) {
   const std::uint32_t local = r_.builder.local(type);
   r_.set(local, first);
@@ -214,7 +215,7 @@ void Reverser::Checkpoints::map_state(Id iteration) {
   r_.map_affine(loop_, iteration);
 }
 
-/// The next iteration, from the present state to the one after it.
+/// Runs the next iteration, which takes the present state to the one after it.
 void Reverser::Checkpoints::step() {
   map_state(r_.get(iteration_));
   for (Id inner : r_.body_of(loop_)) r_.forward(inner, kStepCopy, false);
@@ -224,7 +225,9 @@ void Reverser::Checkpoints::step() {
   r_.set(iteration_, sum(r_.get(iteration_), r_.u32(1)));
 }
 
-/// for (left = times - 1 .. 0) body(left)
+/// Emits a loop that counts down:
+///
+///   for (left = times - 1 .. 0) body(left)
 template <class Body>
 void Reverser::Checkpoints::count_down(Id times, Body body) {
   const std::uint32_t left = local();
@@ -236,7 +239,7 @@ void Reverser::Checkpoints::count_down(Id times, Body body) {
   r_.builder.close_loop();
 }
 
-/// To the state some units on:
+/// Takes the present state `by` units further:
 ///
 ///   iteration = start of unit
 ///   for (iterations of `by` units) step
@@ -248,7 +251,7 @@ void Reverser::Checkpoints::advance(Id by) {
   r_.set(unit_, r_.get(arrival_));
 }
 
-/// All units, from the last to the first:
+/// Reverses all units, from the last to the first:
 ///
 ///   end = units; top = 0; save the state in slot 0
 ///   while (0 < end) {
@@ -278,7 +281,7 @@ void Reverser::Checkpoints::reverse() {
   const Id last = difference(r_.get(end_), r_.u32(1));
   advance(difference(last, r_.get(unit_)));
   reverse_unit(last);
-  // The slot of the unit that was reversed is done with; the first one is at the end.
+  // The slot with the state of the unit that was reversed is free again; slot 0 stays to the end.
   const Id is_saved = r_.pure(Op::eq, Type::b1, {r_.get(saved_), last});
   const Id done = both(is_saved, exceeds(r_.get(top_), 0));
   r_.set(top_,
@@ -287,9 +290,10 @@ void Reverser::Checkpoints::reverse() {
   r_.builder.close_loop();
 }
 
-/// Slots above the topmost, on the way to the end:
+/// Fills slots above the topmost, on the way to the end. With two units left none is filled, because the second is
+/// reached in one step and reversed at once.
 ///
-///   while (2 < end - unit && top + 1 < slots) {   // of two units the second is reached in one step, reversed at once
+///   while (2 < end - unit && top + 1 < slots) {
 ///     advance by split(end - unit, slots - 1 - top)
 ///     ++top; saved = unit
 ///     save the state in slot top
@@ -308,7 +312,7 @@ void Reverser::Checkpoints::fill_slots() {
   r_.builder.close_loop();
 }
 
-/// The iterations of a unit, which begins with the present state:
+/// Reverses the iterations of a unit, which begins with the present state:
 ///
 ///   first = start of unit; length = min(trips - first, size of the window)
 ///   for (length - 1 iterations) { keep the state in the window; step }
@@ -334,15 +338,20 @@ void Reverser::Checkpoints::reverse_unit(Id unit) {
   });
 }
 
-/// After how many of `gap` units the next of `free` slots is filled, 1 to gap - 1. In float32: a bound that is off by a
-/// rounding costs a step, not the result.
+/// The number of units, 1 to gap - 1 of `gap`, after which the next of `free` slots is filled. It is computed in
+/// float32, because a bound that is off by a rounding costs a step, not the result:
+///
+///   n = gap; s = free + 1; t = 0; b = 1                  // b = binomial(s + t, t)
+///   if (n <= s) return 1                                 // all states fit, one by one
+///   while (b < n) { ++t; b = b * (s + t) / t }
+///   scale = b / (s + t)
+///   return mean of max(1, n - scale * s) and min(n - 1, scale * t)
 Id Reverser::Checkpoints::split(Id gap, Id free) {
   const auto f32 = [&](double x) { return r_.builder.constant_float(Type::f32, x); };
   const auto real = [&](Op op, Id a, Id b) { return r_.pure(op, Type::f32, {a, b}); };
   const Id n = r_.pure(Op::convert, Type::f32, {gap});
   const Id s = real(Op::add, r_.pure(Op::convert, Type::f32, {free}), f32(1));
   const std::uint32_t t = r_.builder.local(Type::f32), b = r_.builder.local(Type::f32);
-  // All states fit: one by one.
   const Id fits = r_.pure(Op::le, Type::b1, {n, s});
   r_.set(t, f32(0));
   r_.set(b, r_.pure(Op::select, Type::f32, {fits, n, f32(1)}));

@@ -51,7 +51,7 @@ std::vector<Id> AdjointCode::load(Type type, std::uint32_t width, const MemoryRe
 MemoryRef AdjointCode::place(Id memory, std::uint32_t part) {
   const Inst& inst = from[memory];
   const auto width = static_cast<std::uint32_t>(bytes(inst.type));
-  // A part of a wide access is as aligned as a scalar.
+  // A later part of a wide access is aligned like a scalar.
   const std::uint32_t align = part == 0 ? inst.align : std::min<std::uint32_t>(inst.align, width);
   return {value(from.arg(memory, 0)), value(from.arg(memory, 1)), inst.stride, inst.offset + part * width, align};
 }

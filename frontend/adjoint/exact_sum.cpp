@@ -1,9 +1,15 @@
-// Additions to exact sums: see ExactSum.
+// The addition to an exact sum: see ExactSum.
 #include "array_gradients.h"
 
 namespace weft::ir {
 
-// The mantissa, shifted to where it stands in its word of 32 units, reaches into the next word or the next two.
+// Adds the mantissa, shifted to its place among the 32 units of a word. It reaches into the next word or the next two:
+//
+//   if (gradient is not finite) atomic_or a bit into the last word
+//   else if (mantissa != 0) {
+//     k = place / 32; shifted = mantissa << place % 32
+//     for (each 32-bit part i of shifted) atomic_add it, with the gradient's sign, to word k + i
+//   }
 void ArrayGradients::add_exactly(Id memory, std::uint32_t part, Id gradient) {
   const Type type = code_.from[memory].type;
   const std::uint32_t param = param_of(memory);

@@ -1,4 +1,4 @@
-// What of the kernel runs forward in its adjoint: values, and stores that loads of the same kernel see.
+// The parts of a kernel that run forward in its adjoint: values, and stores that loads of the same kernel see.
 #include "../support/error.h"
 #include "reverser.h"
 
@@ -17,8 +17,9 @@ void Reverser::forward_region(RegionId region, CopyMask copy) {
   for (Id id : from.regions[region].insts) forward(id, copy, false);
 }
 
-/// `direct`: the instruction is one of the block that is reversed next, so that what it overwrites may be kept in a
-/// value instead of the log.
+/// Copies an instruction if the copy of this kind needs it.
+/// \param direct  the instruction is one of the block that is reversed next, so that values may keep the elements which
+///                it overwrites, instead of the log
 void Reverser::forward(Id id, CopyMask copy, bool direct) {
   const Inst& inst = from[id];
   switch (inst.op) {
@@ -35,7 +36,7 @@ void Reverser::forward(Id id, CopyMask copy, bool direct) {
       return inst.op == Op::if_ ? forward_branch(id) : forward_loop(id);
     }
     case Op::result:
-      // Those of branches and loops are mapped with them.
+      // Results of branches and loops are mapped with these.
       if (const Op source = from[from.arg(id, 0)].op; source == Op::if_ || source == Op::loop) return;
       break;
     case Op::call:

@@ -1,7 +1,9 @@
-// Which values, stores, branches and loops of a kernel its adjoint runs again, and how loops are reversed.
+// The choice of the values, stores, branches and loops of a kernel that its adjoint runs again, and of the way in which
+// loops are reversed.
 //
-// A value is marked for each kind of copy of its region that computes it. What a copy of a branch or loop needs from
-// around it is marked for all copies: it may be part of any of them.
+// A value is marked for each kind of copy of its region that computes it. If a branch or loop that is run through, or a
+// step of a loop, needs a value from outside, that is marked for all kinds: such a copy may be part of any copy of the
+// region around it.
 #include <algorithm>
 
 #include "analysis.h"
@@ -39,7 +41,7 @@ void Analysis::need_for_reverse() {
       if (uses & kUseResult) mark(id, kAdjointCopy);
     }
   }
-  // Trips: of the plain form without running the loop, where its counter is not needed for more.
+  // The trips of a loop of the plain form are computed from its counter and bound; other loops are run to count them.
   for (Id id : order_) {
     if (module_[id].op != Op::loop || !reverses_[id]) continue;
     if (const auto trips = find_trips(id)) {
@@ -110,7 +112,7 @@ void Analysis::follow(Id id, std::uint8_t copies) {
   for (Id arg : module_.args(id)) operand(id, arg, copies);
 }
 
-/// What the load or call reads must be there again.
+/// Makes sure that the memory which the load or call reads holds the same elements again.
 void Analysis::need_memory(Id id) {
   if (module_[id].op != Op::load && module_[id].op != Op::call) return;
   if (held_reads_[id] && held_changes_)
@@ -137,7 +139,7 @@ void Analysis::run(Id control) {
   }
 }
 
-// Loads of these arrays are needed: all stores to them are done again.
+// Marks all stores to the arrays of a group as made again, because loads of these arrays are needed.
 void Analysis::replay(std::uint32_t group) {
   if (replayed_groups_[group]) return;
   replayed_groups_[group] = 1;
@@ -174,7 +176,7 @@ std::int64_t number_of(Type type, std::uint64_t imm) {
 }
 }  // namespace
 
-// Nothing where the counter would leave the numbers of its type.
+// The trips between constant ends; nothing if an end is not constant, or the counter would leave the range of its type.
 std::optional<std::uint32_t> Analysis::constant_trips(Id loop, const ClosedTrips& closed) const {
   const Inst &first = module_[module_.arg(loop, static_cast<int>(closed.param))], &bound = module_[closed.bound];
   if (first.op != Op::constant || bound.op != Op::constant) return std::nullopt;
@@ -200,12 +202,13 @@ std::optional<ClosedTrips> Analysis::find_trips(Id loop) const {
     const auto step = constant_step(loop, k);
     if (!step || *step == 0) continue;
     const bool down = p.type == Type::i32 && (*step >> 31 & 1) != 0;
-    // Below a bound upwards, above it downwards; an inclusive bound may be the last number there is.
+    // The counter must be below the bound if it goes up, and above it if it goes down. Inclusive bounds are left out,
+    // because one may be the last number of the type, and then the loop never ends.
     if (down != (side == 1) || test.op == Op::le) continue;
-    // Without a sign a step downwards is a huge one upwards, past the last number.
+    // A step down of an unsigned counter is a huge step up, past the last number.
     if (p.type == Type::u32 && (*step >> 31 & 1) != 0) continue;
     const ClosedTrips trips{k, bound};
-    // A longer step may go past the bound and the last number at once, and the loop goes on.
+    // A longer step may pass the bound and the last number of the type at once, and then the loop goes on.
     if (number_of(p.type, *step) != 1 && number_of(p.type, *step) != -1 && !constant_trips(loop, trips)) continue;
     return trips;
   }
@@ -231,7 +234,7 @@ void Analysis::find_plans() {
     if (module_[id].op == Op::store && replays_[id] && owner_[id] != kNone) has_log_ = true;
 }
 
-// What is known without a run is used where it is what the threads need, or little more.
+// A small size counts as certain, because it wastes little memory even if threads need less.
 std::optional<LogSize> Analysis::log_entries() const {
   constexpr std::uint32_t kLittle = 64;
   std::optional<LogSize> size = stores_in(0, false);
@@ -289,7 +292,7 @@ std::uint64_t real_arrays(const Module& kernel) {
         if (const Param* param = body.array_of(at)) {
           found |= 1ull << (param - body.params.data());
         } else if (body[at].op == Op::param && &body != &kernel) {
-          // An array that a function is given: any of the kernel's.
+          // The address is a function's input, so it may be that of any array of the kernel.
           for (std::size_t k = 0; k < kernel.params.size(); ++k)
             if (kernel.params[k].kind == Param::Kind::array) found |= 1ull << k;
         } else if (bits(body[at].type) == 64) {

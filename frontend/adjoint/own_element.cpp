@@ -1,16 +1,17 @@
-// Which accesses are to an element of the thread's own: recognises how tid() and a(i, j) are traced.
+// Recognises accesses to an element of the thread's own, by the way in which tid() and a(i, j) are traced.
 #include <algorithm>
 
 #include "analysis.h"
 
 namespace weft::ir {
 
-// With as many coordinates as tid() has, each once, threads that stay within the bounds of the array meet nowhere.
+// If the index has each coordinate of tid() once, threads that stay within the bounds of the array access different
+// elements.
 std::vector<int> Analysis::own_element(Id memory) const {
   const Inst& inst = module_[memory];
   if (module_.wide || module_[module_.arg(memory, 0)].op != Op::arg) return {};
   const Param& array = *module_.array_of(module_.arg(memory, 0));
-  // Through another argument other threads may reach the element.
+  // Other threads may reach the element through an argument that overlaps this one.
   if (arrays_[static_cast<std::size_t>(&array - module_.params.data())].overlaps) return {};
   if (inst.offset + inst.width * static_cast<std::uint32_t>(bytes(inst.type)) > inst.stride) return {};
   std::vector<int> found;
@@ -22,7 +23,7 @@ std::vector<int> Analysis::own_element(Id memory) const {
 }
 
 namespace {
-// Behind what keeps a number as it is.
+// The value under conversions that keep its number.
 Id opened(const Module& m, Id value) {
   while (m[value].op == Op::bitcast || (m[value].op == Op::convert && bits(m[value].type) >= 32))
     value = m.arg(value, 0);
@@ -30,7 +31,7 @@ Id opened(const Module& m, Id value) {
 }
 }  // namespace
 
-// i * extent + j, where i may be such a sum itself.
+// Adds the coordinates of an index of the form i * extent + j, where i may be such a sum itself.
 bool Analysis::add_coordinates(const Param& array, Id index, std::vector<int>& to) const {
   if (const int k = coordinate(index); k >= 0) {
     to.push_back(k);
@@ -43,7 +44,7 @@ bool Analysis::add_coordinates(const Param& array, Id index, std::vector<int>& t
     const Id rows = module_.arg(index, 1 - side);
     if (last < 0 || module_[rows].op != Op::mul) continue;
     for (int factor = 0; factor < 2; ++factor) {
-      // Of this very array, and of the dimension that is added: with another number rows may overlap.
+      // The extent must be that of this array and of the dimension that is added; with another number rows may overlap.
       const Id extent = module_.arg(rows, 1 - factor);
       if (module_[extent].op != Op::arg || !add_coordinates(array, module_.arg(rows, factor), to)) continue;
       if (module_[extent].imm != array.offset + 8 + 4 * to.size()) return false;
@@ -54,13 +55,14 @@ bool Analysis::add_coordinates(const Param& array, Id index, std::vector<int>& t
   return false;
 }
 
-// See tracing::thread_coordinate: the rest of dimension k is the thread's number without the faster dimensions.
+// Returns whether a value is the rest of dimension k: the thread's number without the faster dimensions, as
+// tracing::thread_coordinate() computes it.
 bool Analysis::is_rest(Id value, int k) const {
   if (k + 1 >= static_cast<int>(std::max(module_.tid_rank, 1u))) return module_[value].op == Op::thread_id;
   return is_quotient(value, k + 1);
 }
 
-// The rest of dimension k, divided by its extent.
+// Returns whether a value is the rest of dimension k, divided by its extent.
 bool Analysis::is_quotient(Id value, int k) const {
   const auto at = module_.tid_offset + 12 * static_cast<std::uint32_t>(k - 1);
   const auto is_arg = [&](Id id, std::uint32_t offset) {
@@ -78,7 +80,7 @@ bool Analysis::is_quotient(Id value, int k) const {
   return false;
 }
 
-/// The number of the coordinate that the value is, or -1.
+/// The number of the thread's coordinate that the value is; -1 for other values.
 int Analysis::coordinate(Id value) const {
   value = opened(module_, value);
   if (is_rest(value, 0)) return 0;

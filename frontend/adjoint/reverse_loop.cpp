@@ -1,6 +1,6 @@
-// Loops backward: their trips, the gradients that iterations hand on, and those that are gathered around a loop.
+// Loops backward: their trips, the gradients that iterations pass on, and those that are gathered around a loop.
 //
-// A loop of whose iterations nothing but counters is needed is reversed here; others go back by checkpoints.cpp.
+// This file reverses loops whose iterations need nothing but counters; checkpoints.cpp reverses the others.
 #include "reverser.h"
 
 namespace weft::ir {
@@ -14,7 +14,7 @@ Id Reverser::trips_of(Id id) {
   const bool down = type == Type::i32 && (step >> 31 & 1) != 0;
   const Id first = value(from.arg(id, static_cast<int>(closed->param))), bound = value(closed->bound);
   const Id low = down ? bound : first, high = down ? first : bound;
-  // The distance fits 32 bits without a sign, whatever the signs of the ends.
+  // The distance fits an unsigned number of 32 bits, whatever the signs of the ends.
   Id distance = pure(Op::sub, type, {high, low});
   if (type == Type::i32) distance = pure(Op::bitcast, Type::u32, {distance});
   const auto stride = static_cast<std::uint32_t>(down ? 0 - step : step);
@@ -67,7 +67,7 @@ void Reverser::reverse_loop(Id id) {
   for (const auto& [k, local] : gradients.carried) gradients_.add(from.arg(id, static_cast<int>(k)), get(local));
 }
 
-/// One iteration, whose carried values are mapped.
+/// Reverses one iteration, whose carried values are mapped.
 void Reverser::reverse_iteration(Id id, const LoopGradients& gradients) {
   const Inst& inst = from[id];
   std::vector<Id> next;
@@ -94,7 +94,7 @@ void Reverser::reverse_direct(Id id, LoopGradients& gradients, Id trips) {
   builder.close_loop();
 }
 
-// ---- Gradients of one element, gathered around a loop
+// ---- Gradients of an element that a loop loads in each iteration, gathered around the loop
 
 void Reverser::open_sinks(Id id, RegionId region, LoopGradients& gradients) {
   const auto is_outside = [&](Id value) { return is_global(from[value].op) || !analysis.is_inside(value, id); };
@@ -122,7 +122,7 @@ void Reverser::close_sinks(LoopGradients& gradients) {
       const auto sink = sinks_.find(std::uint64_t{load} << 2 | part);
       const Id sum = get(sink->second);
       sinks_.erase(sink);
-      // A loop that never loads the element may name one that does not exist.
+      // A loop that never loads the element may have an address outside the array.
       builder.open_if(pure(Op::ne, Type::b1, {sum, constant(from[load].type, 0)}));
       array_gradients_.add(load, part, sum);
       builder.close_if();

@@ -28,7 +28,7 @@ void Reverser::count() {
   undo_.open();
   adopt_functions();
   for (Id id : from.regions[0].insts) {
-    // What stands in the body itself needs no log.
+    // Stores that stand in the body itself need no log.
     if (from[id].op == Op::store && analysis.replays(id)) {
       const std::vector<Id> stored = values(id, 2);
       builder.store(from[id].type, stored, place(id, 0), from[id].loc());
@@ -41,7 +41,7 @@ void Reverser::count() {
 
 // ---- Blocks
 
-/// By instruction of a block: does it store to arrays that one after it loads from?
+/// By instruction of a block: whether it stores to arrays from which an instruction after it loads.
 std::vector<char> Reverser::observed_later(std::span<const Id> insts) const {
   std::vector<char> observed(insts.size(), 0), loaded(from.params.size(), 0);
   for (std::size_t i = insts.size(); i-- > 0;) {
@@ -148,7 +148,7 @@ void Reverser::reverse_atomic(Id id) {
   if (root.kind != Root::array || !analysis.array(root.param).gradient || !analysis.active(operand)) return;
   Id gradient = builder.load(inst.type, 1, array_gradients_.place(id, 0), inst.loc());
   if (extremum) {
-    // The gradient is that of the value which was left; of equal ones, of each.
+    // The gradient goes to the value that was left; if several equal it, to each.
     MemoryRef ref = place(id, 0);
     ref.base = pure(Op::after_base, Type::u64, {ref.base}, inst.loc());
     const Id left = builder.load(inst.type, 1, ref, inst.loc());

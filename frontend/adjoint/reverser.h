@@ -1,4 +1,4 @@
-// Writes the adjoint of a kernel in normal form: the walk over its regions, forward and back.
+// The writer of the adjoint of a kernel in normal form: the walk over its regions, forward and back.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -10,9 +10,10 @@
 
 namespace weft::ir {
 
-/// The scheme is that of docs/differentiability.md. A block is run forward; its values then are at hand while its
-/// instructions are gone through backwards. A branch is entered again on the way back, with the condition that was
-/// computed on the way there. A loop is run again from saved states to the iteration that is next to be reversed.
+/// Writes an adjoint by the scheme of docs/decisions.md ("Adjoint"). A block is run forward, so that its values are at
+/// hand while its instructions are reversed, from the last to the first. A branch is entered again on the way back,
+/// with the condition that was computed on the way forward. A loop is run again from saved states to the iteration that
+/// is next to be reversed.
 ///
 ///   v = x[i]; if (v > 0) { y[i] = v * v }
 ///
@@ -24,8 +25,9 @@ class Reverser : private AdjointCode {
   Reverser(const Module& kernel, const Analysis& analysis, const ExtraParams& extra, const AdjointOptions& options,
            Module& out, bool counting = false);
 
+  /// Writes the adjoint.
   void run();
-  /// Instead: counts the entries of the undo log, into the first word of the scratch.
+  /// Writes the code that counts the entries of the undo log, into the first word of the scratch.
   void count();
 
   std::uint32_t scratch_bytes() const { return scratch_most_; }
@@ -56,7 +58,7 @@ class Reverser : private AdjointCode {
   struct LoopGradients {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> carried;  ///< number of the carried value, its local
     ValueGradients::Spilled spilled;
-    std::vector<Id> sinks;  ///< loads whose gradients are gathered around the loop
+    std::vector<Id> sinks;  ///< loads whose gradients are gathered in locals around the loop
   };
   void reverse_loop(Id id);
   void reverse_direct(Id id, LoopGradients& gradients, Id trips);
@@ -74,7 +76,7 @@ class Reverser : private AdjointCode {
   ValueGradients gradients_;
   ArrayGradients array_gradients_;
   UndoLog undo_;
-  std::vector<Id> trips_;                                   ///< by loop: as it was last run through
+  std::vector<Id> trips_;                                   ///< by loop: its trips when it was last run through
   std::unordered_map<std::uint64_t, std::uint32_t> sinks_;  ///< by load and part: the local that gathers
   std::uint32_t scratch_now_ = 0, scratch_most_ = 0;
 };

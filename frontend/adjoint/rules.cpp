@@ -1,4 +1,4 @@
-// The derivative of each pure operation. Where one does not exist, docs/differentiability.md says what is chosen here.
+// The derivative of each pure operation. docs/differentiability.md states the choices made where none exists.
 #include "rules.h"
 
 #include <functional>
@@ -17,7 +17,7 @@ bool is_differentiable(const Module& module, Id id, int k) {
 
 namespace {
 
-/// Values as the builder makes them.
+/// Values as instructions, which the builder makes.
 struct Written {
   using Value = Id;
   Builder& builder;
@@ -27,7 +27,7 @@ struct Written {
   Id pure(Op op, Type type, std::initializer_list<Id> args) const { return builder.pure(op, type, args, loc); }
 };
 
-/// Values as the DerivativeUses that they are computed from: what a rule uses is said by the rule itself.
+/// Values as the DerivativeUses that they are computed from, so that a rule itself tells what it uses.
 struct Used {
   using Value = std::uint8_t;
 
@@ -58,20 +58,21 @@ struct Arithmetic {
   Value both(Value x, Value y) const { return values.pure(Op::bit_and, Type::b1, {x, y}); }
   Value either(Value x, Value y) const { return values.pure(Op::bit_or, Type::b1, {x, y}); }
 
-  /// Which operand min and max return: of equal ones the first, of a number and a NaN the number.
+  /// Returns whether min or max takes the first operand: the first of equal ones, and a number rather than a NaN.
   Value takes_first(Op op, Value x, Value y) const {
     const Value better = op == Op::min ? test(Op::le, x, y) : test(Op::le, y, x);
     return either(better, values.pure(Op::is_nan, Type::b1, {y}));
   }
-  /// g / cos(asin(x)). The slope at the ends is infinite; 0 is chosen, as for roots.
+  /// Returns g / cos(asin(x)). The slope at the ends is infinite; 0 is chosen, as for roots.
   Value over_cosine(Value g, Value x) const {
-    // Not 1 - x^2, which cancels near the ends.
+    // (1 - x) (1 + x), because 1 - x^2 cancels near the ends.
     const Value square = mul(sub(number(1), x), add(number(1), x)), zero = number(0);
     return select(test(Op::eq, square, zero), zero, div(g, call(Op::sqrt, square)));
   }
 };
 
-/// The gradient of operand k, of the type given, from the operands x and y, the result r and its gradient g.
+/// The gradient of operand k, which is of type `operand`, from the operands x and y, the result r and its gradient g.
+/// A third operand is never needed.
 template <class M, class Value = typename M::Value>
 Value rule(const M& m, Op op, int k, Type operand, Value x, Value y, Value r, Value g) {
   switch (op) {
@@ -104,11 +105,11 @@ Value rule(const M& m, Op op, int k, Type operand, Value x, Value y, Value r, Va
     case Op::pow:
       if (k == 0) {
         const Value lower = m.call(Op::pow, x, m.sub(y, m.number(1)));
-        // 0: a constant power, also at the base 0, and the base 0 where the slope is infinite.
+        // The gradient is 0 for the exponent 0, whatever the base, and for the base 0 if the slope is infinite there.
         const Value one_sided = m.both(m.test(Op::eq, x, m.number(0)), m.test(Op::lt, y, m.number(1)));
         return m.select(m.either(m.test(Op::eq, y, m.number(0)), one_sided), m.number(0), m.mul(g, m.mul(y, lower)));
       }
-      // Beside positive bases the power is not defined around an exponent.
+      // For other than positive bases the power is not defined around an exponent, and 0 is chosen.
       return m.select(m.test(Op::lt, m.number(0), x), m.mul(g, m.mul(r, m.call(Op::log, x))), m.number(0));
     case Op::sin: return m.mul(g, m.call(Op::cos, x));
     case Op::cos: return m.neg(m.mul(g, m.call(Op::sin, x)));
@@ -117,7 +118,7 @@ Value rule(const M& m, Op op, int k, Type operand, Value x, Value y, Value r, Va
     case Op::acos: return m.neg(m.over_cosine(g, x));
     case Op::atan: return m.div(g, m.add(m.square(x), m.number(1)));
     case Op::atan2: {
-      // Over the larger operand first: the squares of small or large ones are no numbers.
+      // Operands are divided by the larger one first, because squares of small or large ones leave the type's range.
       const Value height = m.call(Op::abs, x), width = m.call(Op::abs, y);
       const Value size = m.call(Op::max, height, width), zero = m.number(0);
       const Value u = m.div(x, size), v = m.div(y, size);

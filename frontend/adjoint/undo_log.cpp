@@ -1,7 +1,9 @@
-// The undo log: what stores overwrite while code runs forward again, so that the way back finds memory as it was.
+// The undo log: the elements that stores overwrite while code runs forward again, so that the way back finds memory as
+// it was.
 //
-// An entry of 16 bytes is the address and the bits that were there; the highest byte of the address says of which type,
-// where there are several. Entry e of a lane lies at e * lanes + lane: neighbours write side by side.
+// An entry of 16 bytes is the address and the bits that were there. If numbers of several types are logged, the highest
+// byte of the address tells the type. Entry e of a lane lies at e * lanes + lane, so that neighbours write side by
+// side.
 #include "undo_log.h"
 
 #include <algorithm>
@@ -26,7 +28,7 @@ Id to_bits(Builder& b, Type type, Id value) {
 Id from_bits(Builder& b, Type type, Id bits) {
   if (type == Type::f64 || type == Type::i64) return b.pure(Op::bitcast, type, {bits});
   if (type == Type::u64) return bits;
-  // The conversion keeps what fits, and it fits.
+  // The conversion keeps the number, because it was of this type before.
   if (is_signed(type)) return b.pure(Op::convert, type, {b.pure(Op::bitcast, Type::i64, {bits})});
   if (is_unsigned(type)) return b.pure(Op::convert, type, {bits});
   const Id word = b.pure(Op::convert, Type::u32, {bits});

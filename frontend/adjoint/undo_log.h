@@ -1,31 +1,32 @@
-// What stores overwrite while code of a kernel runs forward again in its adjoint, and how it is put back.
+// The undo log of an adjoint: keeps what stores overwrite while a kernel's code runs forward again, and puts it back.
 #pragma once
 #include "code.h"
 
 namespace weft::ir {
 
-/// Where the block is reversed next in which a store stands, what it overwrites is kept in values. Elsewhere it goes to
-/// a log in memory, which is rolled back to the height that it had.
+/// Keeps the elements that stores overwrite. If the store's block is reversed next, they are kept in values. Otherwise
+/// they go to a log in memory, which is later rolled back to the height that it had.
 class UndoLog {
  public:
   /// \param counting  only counts the entries
   UndoLog(AdjointCode& code, bool counting);
 
-  /// Begins with an empty log, where there is one.
+  /// Begins with an empty log, if the adjoint has one.
   void open();
-  /// Does a store of the kernel. `direct`: it is one of the block that is reversed next.
+  /// Makes a store of the kernel.
+  /// \param direct  the store is one of the block that is reversed next
   void store(Id id, bool direct);
-  /// Puts back what a store of the block overwrote, if it was done.
+  /// Puts back what a store of the block overwrote, if it was made.
   void put_back(Id store);
 
-  /// Before a block runs: what was known of this store, branch or loop is of another time.
+  /// Forgets an earlier run of this store, branch or loop. Called before its block runs.
   void forget(Id id) {
     old_[id].clear();
     heights_[id] = kNone;
   }
-  /// Before a branch or loop runs that stores.
+  /// Notes the height of the log. Called before a branch or loop runs that stores.
   void mark(Id control) { heights_[control] = height(); }
-  /// Puts back all that it stored, if it was run.
+  /// Puts back all that the branch or loop overwrote, if it was run.
   void rewind(Id control) {
     if (heights_[control] != kNone) roll_back(heights_[control]);
   }
@@ -39,10 +40,10 @@ class UndoLog {
 
   AdjointCode& code_;
   const bool counting_;
-  std::uint32_t height_ = kNone;      ///< local
+  std::uint32_t height_ = kNone;      ///< the local that holds the log's height
   std::vector<Type> kinds_;           ///< of the numbers that are logged
-  std::vector<Id> heights_;           ///< by branch or loop: of the log before it ran; kNone: it did not
-  std::vector<std::vector<Id>> old_;  ///< by store: what was there
+  std::vector<Id> heights_;           ///< by branch or loop: the log's height before it ran; kNone: it did not
+  std::vector<std::vector<Id>> old_;  ///< by store: the numbers that it overwrote
 };
 
 }  // namespace weft::ir

@@ -1,4 +1,4 @@
-// Gathering of gradients of values.
+// The gathering of gradients of values.
 #include "value_gradients.h"
 
 namespace weft::ir {

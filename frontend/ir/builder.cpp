@@ -1,4 +1,4 @@
-// Regions, sharing and the appending of instructions; algebra is in simplify.cpp.
+// The builder's regions, the sharing of values, and the appending of instructions. Algebra is in simplify.cpp.
 #include "builder.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ std::uint64_t mix(std::uint64_t h, std::uint64_t v) {
 
 bool commutes(Op op, Type type) {
   switch (op) {
-    // Of equal real operands the gradient goes to the first.
+    // Real operands keep their order, because the gradient goes to the first of equal ones.
     case Op::min:
     case Op::max: return !is_float(type);
     case Op::add:
@@ -34,7 +34,7 @@ bool commutes(Op op, Type type) {
   }
 }
 
-// Short-circuit operands of at most this many pure operations are evaluated without a branch.
+// The most pure operations for which a short-circuit operand is evaluated without a branch.
 constexpr std::size_t kFlatOperations = 3;
 
 }  // namespace
@@ -77,8 +77,8 @@ Id Builder::share(const Inst& inst, std::span<const Id> args) {
   for (Id* link = &latest; *link != kNone;) {
     const Id other = *link;
     if (!is_visible(other)) {
-      // Left in the list, the values of closed blocks side by side would be gone through for each other. Of a block
-      // that is opened again, an Else or ElseIf, only sharing is lost.
+      // The value of a closed block leaves the list, so that blocks side by side do not search each other's values.
+      // If the block is opened again, for an Else or ElseIf, only sharing is lost.
       *link = next_shared_[other];
       continue;
     }
@@ -116,7 +116,8 @@ Id Builder::pure(Op op, Type type, std::span<const Id> given, Loc loc) {
   std::copy(given.begin(), given.end(), args);
   std::span<const Id> ids(args, given.size());
   expect_visible(ids, loc);
-  // Constants to the right, otherwise by number: equal expressions meet whatever the order they were written in.
+  // Operands are put in order, constants to the right and others by number, so that expressions which were written in
+  // another order are found equal.
   if (commutes(op, type)) {
     bool left = module_[args[0]].op == Op::constant, right = module_[args[1]].op == Op::constant;
     if (left > right || (left == right && args[0] > args[1])) std::swap(args[0], args[1]);
@@ -220,7 +221,8 @@ void Builder::local_set_in(RegionId where, std::uint32_t local, Id value, Loc lo
   const Id id = make(instruction(Op::local_set, Type::none, local, loc), {&value, 1});
   std::vector<Id>& insts = module_.regions[where].insts;
   if (states_[where].is_condition && !insts.empty() && module_[insts.back()].op == Op::yield) {
-    // A variable of a loop's condition that the body assigns: it is set before the condition's value is handed over.
+    // A variable of a loop's condition becomes a local when the body assigns to it. Its first value is set before the
+    // condition yields.
     home_[id] = where;
     insts.insert(insts.end() - 1, id);
     return;
@@ -239,7 +241,8 @@ RegionId Builder::open_region(RegionId parent) {
   return r;
 }
 
-// A function that calls itself under a traced condition is traced without end: a trace takes both sides of a branch.
+// Refuses a deeper nesting. The usual cause is a function that calls itself under a traced condition: it is traced
+// without end, because a trace takes both sides of a branch.
 void Builder::refuse_depth() const {
   const auto alternatives = std::ranges::count_if(stack_, [&](RegionId r) { return states_[r].is_chain; });
   const Loc loc = module_[open_.back()].loc();
@@ -310,7 +313,7 @@ Id Builder::close_if() {
   Id id = open_.back();
   open_.pop_back();
   close_region();
-  // What follows If (k == 0) { Continue(); } of a host number that is 0.
+  // No thread comes to the code after If (k == 0) { Continue(); } if k is a host number that is 0.
   if (const int side = known_side(id);
       side >= 0 && module_[id].regions[side] != kNone && states_[module_[id].regions[side]].ended)
     mark_dead();
@@ -351,7 +354,7 @@ Id Builder::loop_param(std::uint32_t k) { return module_.regions[module_[open_.b
 void Builder::loop_body(Id condition) {
   Id id = open_.back();
   yield({&condition, 1});
-  // The condition region stays on the stack: what it computed is visible in body and step.
+  // The condition region stays on the stack, because its values are visible in body and step.
   module_.insts[id].regions[1] = open_region(module_.regions[region()].parent);
 }
 

@@ -23,8 +23,9 @@ using Bits = std::uint64_t;
 
 // ---- values of each type ----
 
-/// What a type computes in. Integers go through 64 bits, which hold every intermediate result; float16 goes through
-/// float, whose result rounds to the same half as the exact one does for + - * / and sqrt.
+/// The host's type in which a type of the IR is computed. Integers are computed in 64 bits, which hold every
+/// intermediate result; float16 in float, whose result rounds to the same half as the exact one does for + - * / and
+/// sqrt.
 template <Type T>
 auto compute_type() {
   if constexpr (is_bool(T)) {
@@ -57,13 +58,13 @@ Compute<T> get(Bits bits) {
   }
 }
 
-/// One quiet NaN for all: hosts disagree on the sign of the NaN that arithmetic makes, and constants are hashed.
+/// The NaN that stands for all that arithmetic makes, because hosts disagree on their signs and constants are hashed.
 template <Type T>
 constexpr Bits quiet_nan() {
   return T == Type::f16 ? 0x7e00 : T == Type::f32 ? 0x7fc00000 : 0x7ff8000000000000;
 }
 
-/// Rounds once to T. `Value`: the type's own, or double for a result computed with bits to spare.
+/// Rounds once to T. `Value` is Compute<T>, or double for a result that was computed with bits to spare.
 template <Type T, class Value>
 Bits put(Value value) {
   if constexpr (is_float(T)) {
@@ -85,7 +86,7 @@ Bits put(Value value) {
 template <Type T>
 using TypeTag = std::integral_constant<Type, T>;
 
-/// Calls `make(TypeTag<T>{})` for the type if `allowed(T)`, else gives null. `make` gives an Evaluator.
+/// Returns the Evaluator that `make(TypeTag<T>{})` makes for the type, or null unless `allowed(T)`.
 template <bool (*allowed)(Type), class Make>
 Evaluator for_type(Type type, Make make) {
   switch (type) {
@@ -118,7 +119,7 @@ constexpr bool numeric(Type t) { return is_numeric(t); }
 constexpr bool logical(Type t) { return is_bool(t) || is_int(t); }
 constexpr bool word(Type t) { return t == Type::i32 || t == Type::u32; }
 
-/// F(tag, a, b, c) on bits.
+/// Evaluates F(tag, a, b, c) on bits.
 template <bool (*allowed)(Type), auto F>
 Evaluator on_bits(Type type) {
   return for_type<allowed>(type, [](auto tag) -> Evaluator {
@@ -126,7 +127,7 @@ Evaluator on_bits(Type type) {
   });
 }
 
-/// F(x, y) on values; gives a value.
+/// Evaluates F(x, y), a value, on values.
 template <bool (*allowed)(Type), auto F>
 Evaluator on_values(Type type) {
   return for_type<allowed>(type, [](auto tag) -> Evaluator {
@@ -135,7 +136,7 @@ Evaluator on_values(Type type) {
   });
 }
 
-/// F(x, y) on values; gives a boolean.
+/// Evaluates F(x, y), a boolean, on values.
 template <bool (*allowed)(Type), auto F>
 Evaluator comparison(Type type) {
   return for_type<allowed>(type, [](auto tag) -> Evaluator {
@@ -144,7 +145,8 @@ Evaluator comparison(Type type) {
   });
 }
 
-/// F(x, y) in double, rounded once: for float16 and float32 closer to the true value than any device comes.
+/// Evaluates F(x, y) in double, rounded once. For float16 and float32 this is closer to the true value than any device
+/// comes.
 template <auto F>
 Evaluator in_double(Type type) {
   return for_type<real>(type, [](auto tag) -> Evaluator {
@@ -163,7 +165,7 @@ constexpr auto divide = [](auto tag, Bits a, Bits b, Bits) -> Bits {
   if constexpr (is_int(T)) {
     if (y == 0) return a;
     if constexpr (is_signed(T)) {
-      if (y == -1) return (0 - a) & mask(T);  // also where the quotient does not exist
+      if (y == -1) return (0 - a) & mask(T);  // wraps where the quotient does not fit
     }
   }
   return put<T>(x / y);
@@ -179,13 +181,14 @@ constexpr auto remainder = [](auto tag, Bits a, Bits b, Bits) -> Bits {
     }
     return put<T>(x % y);
   } else {
-    // Through memory: no compiler may fuse the product with the difference.
+    // The product goes through memory, so that no compiler may fuse it with the difference.
     const volatile auto product = y * std::trunc(x / y);
     return put<T>(x - product);
   }
 };
 
-/// The operand that is a number when the other is NaN, else the one that `first` prefers.
+/// Evaluates min and max: returns the operand that is a number if the other is NaN, else b if first(b, a), and a
+/// otherwise.
 template <auto first>
 Evaluator choice(Type type) {
   return on_bits<numeric, [](auto tag, Bits a, Bits b, Bits) -> Bits {
@@ -216,7 +219,7 @@ constexpr auto negate = [](auto tag, Bits a, Bits, Bits) -> Bits {
 constexpr auto fused = [](auto tag, Bits a, Bits b, Bits c) -> Bits {
   constexpr Type T = decltype(tag)::value;
   if constexpr (T == Type::f16) {
-    // Exact in double unless the product lies more than 31 binades below c, and there both rounds give c.
+    // The sum is exact in double unless the product lies more than 31 binades below c; both roundings then give c.
     return put<T>(static_cast<double>(get<T>(a)) * get<T>(b) + get<T>(c));
   } else {
     return put<T>(std::fma(get<T>(a), get<T>(b), get<T>(c)));
@@ -233,7 +236,7 @@ constexpr auto shift_right = [](auto tag, Bits a, Bits b, Bits) -> Bits {
   return put<T>(get<T>(a) >> (b & (bits(T) - 1)));
 };
 
-/// The integer type that holds a 64-bit pattern's low part: float to integer, toward zero and saturating.
+/// Converts a real number to an integer, toward zero and saturating; NaN gives 0.
 template <Type To, class Real>
 Bits truncate_to_int(Real value) {
   constexpr int digits = bits(To) - (is_signed(To) ? 1 : 0);
@@ -279,11 +282,11 @@ Bits choose(Bits condition, Bits if_true, Bits if_false) { return condition ? if
 
 }  // namespace
 
-// In one piece: a table, the meaning of each operation mostly in a line.
+// In one piece: a table that states the meaning of each operation, mostly in a line.
 Evaluator evaluator(Op op, Type operands, Type result) {
   const Type t = operands;
   switch (op) {
-    // Wrapping integers: the low half of 64-bit unsigned arithmetic is right for every width and signedness.
+    // Integers wrap: the low bits of 64-bit unsigned arithmetic are right for every width and signedness.
     case Op::add:
       return is_int(t) ? on_bits<integer, [](auto tag, Bits a, Bits b, Bits) { return (a + b) & mask(tag()); }>(t)
                        : on_values<real, [](auto x, auto y) { return x + y; }>(t);
@@ -364,7 +367,8 @@ double to_double(Type type, std::uint64_t bits) {
 std::uint64_t from_double(Type type, double value) {
   const Evaluator function = conversion(Type::f64, type);
   if (!function) internal_error("from_double: no type");
-  // The conversion truncates; a whole number near a limit of the type is past it or exactly itself.
+  // The conversion truncates, so the value is rounded first. Near a limit of the type, the whole number is exact or
+  // past the limit.
   return function(std::bit_cast<Bits>(is_int(type) ? std::nearbyint(value) : value), 0, 0);
 }
 

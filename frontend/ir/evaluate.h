@@ -1,4 +1,4 @@
-// The meaning of every pure operation on scalars: used by constant folding and by the interpreter alike.
+// The meaning of every pure operation on scalars, used by constant folding and by the interpreter alike.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -7,21 +7,22 @@
 
 namespace weft::ir {
 
-/// The result of a pure operation (not constant, arg, thread_id, param, result) on values given by their bits.
-/// Bits above the type's width are zero in operands and in the result.
-/// `operands` is the type of the operands (of operands 1 and 2 for `select`), `result` the result's type.
-/// docs/semantics.md states what is decided here: division, shifts, NaN, rounding, conversions.
+/// The result of a pure operation (not constant, arg, thread_id, param, result) on values given by their bits. Bits
+/// above the type's width are zero in operands and in the result. docs/semantics.md states the decisions made here, on
+/// division, shifts, NaN, rounding and conversions.
+/// \param operands  the type of the operands (for `select`, of operands 1 and 2)
+/// \param result    the type of the result
 std::uint64_t evaluate(Op op, Type operands, Type result, std::span<const std::uint64_t> args);
 
-/// The function behind evaluate() for one operation and its types; operands that the operation lacks are ignored.
+/// The function that evaluate() calls for one operation and its types. It ignores operands that the operation lacks.
 using Evaluator = std::uint64_t (*)(std::uint64_t, std::uint64_t, std::uint64_t);
 
-/// Null when the operation is not pure arithmetic or is not defined on these types.
+/// Returns null if the operation is not pure arithmetic or is not defined on these types.
 Evaluator evaluator(Op op, Type operands, Type result);
 
-/// Value of a number's bits as a double (exact but for 64-bit integers above 2^53).
+/// The value of a number's bits as a double; exact except for 64-bit integers above 2^53.
 double to_double(Type type, std::uint64_t bits);
-/// Bits of the nearest value of `type` (ties to even; integers saturate, NaN gives 0).
+/// The bits of the nearest value of `type`; ties go to even, integers saturate, and NaN gives the integer 0.
 std::uint64_t from_double(Type type, double value);
 
 }  // namespace weft::ir

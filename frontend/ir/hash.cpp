@@ -1,5 +1,5 @@
-// The stable hash of a module: of its behaviour, its messages and its arguments' layout, not of names, lines or dead
-// instructions.
+// The stable hash of a module. It depends on behaviour, messages and the layout of arguments, but not on names, lines
+// or dead instructions.
 #include <fmt/format.h>
 
 #include <string_view>
@@ -12,7 +12,7 @@
 namespace weft::ir {
 namespace {
 
-/// Changes when the table of operations does, so that an operation's number is never taken for another's.
+/// A number that changes with the table of operations, so that one operation's number is never taken for another's.
 constexpr std::uint64_t op_table_salt() {
   std::uint64_t h = 0xcbf29ce484222325ull;
   const char* names[] = {
@@ -68,7 +68,7 @@ class Canonical {
   void put(std::uint64_t word) { words_.push_back(word); }
 
   void parameter(const Param& param) {
-    // Not all that is done to it need be in the code: see forward().
+    // The accesses are hashed because the code need not contain all of them: see forward().
     const std::uint32_t access = static_cast<std::uint32_t>(param.access) << 16;
     put(pack(static_cast<std::uint32_t>(param.kind), param.ndim | (param.strided ? 256u : 0u) | access));
     put(pack(param.offset, param.bytes));
@@ -80,7 +80,7 @@ class Canonical {
     put(XXH3_64bits(text.data(), text.size()));
   }
 
-  /// Lines too: who has a program's hash tells the user where the message comes from.
+  /// Lines count as well, because a program that is found by its hash tells the user where a message comes from.
   void message(const Message& message) {
     put(pack(static_cast<std::uint32_t>(message.kind), static_cast<std::uint32_t>(message.pieces.size())));
     text(message.loc ? message.loc.file : "");
@@ -101,7 +101,7 @@ class Canonical {
 
   void instruction(Id id) {
     const Inst& inst = module_.insts[id];
-    // Operands that belong to no region are written down where they are met first.
+    // Operands that belong to no region are written down before their first use.
     for (Id arg : module_.args(id)) {
       if (numbers_[arg] == kNone && is_global(module_.insts[arg].op)) record(arg);
     }

@@ -51,7 +51,7 @@ std::vector<char> have_effects(std::span<const std::shared_ptr<const Module>> fu
   std::vector<char> known;
   for (const auto& function : functions) {
     const Module& f = *function;
-    // What its gradient function adds to is a reason to call it.
+    // A gradient function is a reason to keep a call, because it may add to gradients.
     known.push_back(f.derivatives.gradient != kNone || std::ranges::any_of(f.regions, [&](const Region& region) {
                       return std::ranges::any_of(region.insts, [&](Id id) {
                         const Inst& inst = f[id];

@@ -1,4 +1,4 @@
-// Shortest texts of numbers.
+// The shortest texts of numbers.
 #include "number.h"
 
 #include <fast_float/fast_float.h>
@@ -23,7 +23,7 @@ std::string shortest(T value) {
 
 std::string shortest_half(std::uint16_t bits) {
   const double value = detail::half_value(bits);
-  // Whole numbers are written as they are, as the wider formats' are: 65504, though 65500 would do.
+  // Whole numbers are written in full, like those of the wider formats: 65504, although 65500 would do.
   if (!std::isfinite(value) || value == std::trunc(value)) return shortest(value);
   // Five significant digits tell every half from its neighbours.
   char text[64];

@@ -1,4 +1,4 @@
-// Numbers as text.
+// The printed form of numbers.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace weft::ir {
 
-/// The value with these bits as a reader writes it: "true", "-7", and for floats the fewest digits that tell it from
-/// its neighbours of the same type ("0.1", "1e+20", "nan", "-inf").
+/// The value with these bits as people write it: "true", "-7", and for floats the fewest digits that tell it from its
+/// neighbours of the same type ("0.1", "1e+20", "nan", "-inf").
 std::string number_text(Type type, std::uint64_t bits);
 
 }  // namespace weft::ir

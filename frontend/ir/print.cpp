@@ -12,7 +12,8 @@
 namespace weft::ir {
 namespace {
 
-/// Numbers values and locals in the order in which they are met, so that equal kernels print equally.
+/// Prints a module. Values and locals are numbered in the order in which they are met, so that equal kernels print
+/// equally.
 class Printer {
  public:
   Printer(const Module& module, bool lines)
@@ -87,7 +88,7 @@ class Printer {
   }
 
   void region(RegionId id, int depth) {
-    // A module that is being debugged may be malformed: printing it must not crash.
+    // Printing must not crash on a malformed module, because it serves to debug one.
     if (id >= module_.regions.size() || depth > 1000) {
       indent(depth);
       out_ += "<no such region>\n";
@@ -110,7 +111,7 @@ class Printer {
       memory(id);
       return end_line(inst);
     }
-    // Control operations take a number only where it is read.
+    // Control operations and calls get a number only if results are read by it.
     if (inst.type != Type::none && inst.op != Op::local_set) define(id);
     switch (inst.op) {
       case Op::if_: return print_if(id, depth);
@@ -168,7 +169,7 @@ class Printer {
     out_ += '\n';
   }
 
-  /// Does a `result` name the call?
+  /// Returns whether a `result` reads the call.
   bool is_read(Id call) {
     if (read_.empty()) {
       read_.assign(module_.insts.size(), 0);
@@ -315,7 +316,7 @@ class Printer {
       if (inst.imm < param.offset || inst.imm >= std::uint64_t{param.offset} + param.bytes) continue;
       out_ += fmt::format("arg{}", i);
       if (inst.imm != param.offset) out_ += fmt::format("+{}", inst.imm - param.offset);
-      // An array's address needs no type to be told apart.
+      // The address of an array is recognised without its type.
       if (param.kind == Param::Kind::array && inst.imm == param.offset && inst.type == Type::u64) return;
       out_ += fmt::format(":{}", ir::name(inst.type));
       return;
@@ -326,7 +327,7 @@ class Printer {
   void literal(Type type, std::uint64_t bits) {
     out_ += number_text(type, bits);
     if (is_bool(type)) return;
-    // Which NaN it is decides what the kernel does.
+    // The bits of a NaN are printed, because the kernel may depend on them.
     const bool nan = is_float(type) && std::isnan(to_double(type, bits));
     out_ += nan ? fmt::format("_{}(0x{:x})", ir::name(type), bits)
                 : fmt::format("{}{}", is_float(type) && std::isinf(to_double(type, bits)) ? "_" : "", ir::name(type));

@@ -1,4 +1,4 @@
-// Records: how a kernel writes what it reports to the report buffer.
+// The code by which a kernel writes records to the report buffer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace weft::ir {
 
 namespace {
 
-// A value as the 32-bit words of a record. Floats of 16 bits travel as float32, which holds them exactly and asks for
-// no 16-bit integers.
+// Appends a value as the 32-bit words of a record. Floats of 16 bits travel as float32, which holds them exactly and
+// needs no 16-bit integers.
 void append_words(Builder& b, Id value, std::vector<Id>& words) {
   const Type type = b.module()[value].type;
   if (bits(type) == 64) {
@@ -49,11 +49,11 @@ void append_report(Builder& b, Module& m, Message message, std::span<const Id> v
   const std::uint32_t used = failure ? layout::kFailuresUsed : layout::kPrintsUsed;
   const std::uint32_t start = failure ? layout::kFailures : layout::kPrints;
 
-  // The counter never passes 2^31 by more than what threads are adding at one moment (see layout): no sum wraps.
+  // No sum wraps, because the counter passes 2^31 at most by the records that threads add at one moment (see report).
   const Id at = b.atomic(Op::atomic_add, Type::u32, {size}, word(zero, used), loc);
   const Id capacity =
       failure ? u32(layout::kFailureCapacity) : b.load(Type::u32, 1, word(zero, layout::kPrintCapacity), loc);
-  // The place for lines may be smaller than one record: the difference wraps then.
+  // The room for lines may be smaller than one record, and then the difference wraps: a second test covers that.
   Id fits = b.pure(Op::le, Type::b1, {at, b.pure(Op::sub, Type::u32, {capacity, size})});
   if (!failure) fits = b.pure(Op::bit_and, Type::b1, {b.pure(Op::le, Type::b1, {size, capacity}), fits});
   b.open_if(fits, loc);

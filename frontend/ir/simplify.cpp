@@ -8,7 +8,7 @@ namespace weft::ir {
 
 namespace {
 
-/// The bits of the result where all operands are constants.
+/// The bits of the result if all operands are constants.
 std::optional<std::uint64_t> folded(const Module& module, Op op, Type type, std::span<const Id> args) {
   if (args.empty()) return std::nullopt;
   std::uint64_t values[4];
@@ -21,7 +21,7 @@ std::optional<std::uint64_t> folded(const Module& module, Op op, Type type, std:
 
 }  // namespace
 
-// Only identities that hold for every bit pattern: x + 0 is none for floats (-0 + 0 is +0), x * 0 neither (NaN).
+// An identity must hold for every bit pattern: for floats, x + 0 is none (-0 + 0 is +0), and neither is x * 0 (NaN).
 //
 // In one piece: a table of identities, a case for each operation.
 Id Builder::simplify(Op op, Type type, std::span<const Id> args, Loc loc) {
@@ -40,7 +40,7 @@ Id Builder::simplify(Op op, Type type, std::span<const Id> args, Loc loc) {
   switch (op) {
     case Op::add:
       if (integer && is_value(1, 0)) return args[0];
-      // (x + c) + d is x + (c + d): indices are full of these.
+      // (x + c) + d is x + (c + d), which is frequent in indices.
       if (integer && is_const(1) && in[0]->op == Op::add) {
         Id x = module_.arg(args[0], 0), c = module_.arg(args[0], 1);
         if (module_[c].op == Op::constant && is_visible(x))
@@ -48,7 +48,7 @@ Id Builder::simplify(Op op, Type type, std::span<const Id> args, Loc loc) {
       }
       break;
     case Op::sub:
-      if (is_value(1, 0)) return args[0];  // for floats this is +0: x - (+0) is x for every x
+      if (is_value(1, 0)) return args[0];  // for floats this value is +0, and x - (+0) is x for every x
       if (integer && same) return constant(type, 0);
       if (integer && is_const(1)) return pure(Op::add, type, {args[0], constant(type, 0 - in[1]->imm)}, loc);
       break;

@@ -1,4 +1,4 @@
-// The rules that every module keeps, checked one by one.
+// The check of the rules that every module keeps, one by one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 /// Walks the tree of regions once, with the set of values that are visible at each place.
 class Verifier {
  public:
-  /// \param functions  those that may be called here: for a function, the ones before it in its kernel's table
+  /// \param functions  those that the module may call: for a function, the ones before it in its kernel's table
   Verifier(const Module& module, std::span<const std::shared_ptr<const Module>> functions)
       : module_(module),
         functions_(functions),
@@ -48,13 +48,13 @@ class Verifier {
 
  private:
   enum class State : std::uint8_t { unseen, visible, out_of_sight };
-  /// What a region must end with.
+  /// The end that a region must have: nothing special, a condition's yield, or a yield of results.
   enum class Ending : std::uint8_t { none, condition, values };
-  /// What surrounds a region, as far as it decides which exits may be inside.
+  /// The surroundings of a region, which decide what exits it may hold.
   struct Context {
     bool in_body = false;   ///< in the body of a loop: break and continue have a target
-    bool break_ok = true;   ///< it carries no values, and nothing with results lies between here and it
-    bool return_ok = true;  ///< nothing with results, no condition or step region lies between here and the body
+    bool break_ok = true;   ///< that loop carries no values, and nothing with results lies between here and it
+    bool return_ok = true;  ///< nothing with results and no condition or step region lies between here and the body
   };
 
   bool ok() const { return violation_.empty(); }
@@ -100,7 +100,8 @@ class Verifier {
     });
   }
 
-  /// Does function `from`, or what it calls as the adjoint does, with replays in place of functions, call function i?
+  /// Returns whether function `from` is function i or reaches it through calls. The replay of a function that is called
+  /// counts too, because the adjoint calls it in place of the function.
   bool reaches(std::uint64_t from, std::size_t i, std::vector<char>& seen) const {
     if (from == i) return true;
     if (std::exchange(seen[from], 1)) return false;
@@ -111,7 +112,7 @@ class Verifier {
     });
   }
 
-  /// What is wrong about function i as far as derivatives go; all functions are right by themselves.
+  /// The first broken rule about the derivatives of function i, or empty. All functions are right by themselves.
   std::string broken_derivatives(std::size_t i) const {
     const Module& function = *module_.functions[i];
     const Derivatives& own = function.derivatives;
@@ -166,7 +167,7 @@ class Verifier {
     for (const Local& local : module_.locals) {
       if (!is_type(local.type) || local.type == Type::none) return broken("a local has no type");
     }
-    // Instructions without a region may be dead, but those that are visible everywhere must be right.
+    // Instructions that no region holds are unused and go unchecked, except those that are visible everywhere.
     for (Id id = 0; id < module_.insts.size() && ok(); ++id) {
       const Inst& inst = module_[id];
       if (inst.op >= Op::count || !is_type(inst.type)) return broken(fmt::format("instruction {} is no operation", id));
@@ -212,7 +213,7 @@ class Verifier {
     scope_.resize(mark);
   }
 
-  /// Checks a region and leaves its values visible: the caller ends their scope.
+  /// Checks a region and leaves its values visible; callers end their scope.
   void region(RegionId id, RegionId parent, const Context& context, Ending ending, Id owner = kNone) {
     if (id >= module_.regions.size()) return broken(owner, "it has no such region");
     if (region_seen_[id]++) return broken(fmt::format("region {} has two owners", id));
@@ -272,7 +273,7 @@ class Verifier {
 
   Type operand_type(Id id, int k) const { return module_[module_.arg(id, k)].type; }
 
-  /// What all instructions have in common: number of operands, fields that belong to others.
+  /// Checks the rules of all instructions: number of operands, and fields that only some operations have.
   void shape(Id id) {
     const Inst& inst = module_[id];
     const OpInfo& row = info(inst.op);
@@ -291,7 +292,7 @@ class Verifier {
     if (!typed && inst.type != Type::none) broken(id, "it has a type");
   }
 
-  /// Every operand is a visible scalar; `result` reads from the others.
+  /// Checks that every operand is a visible scalar, and that only `result` reads from instructions with several.
   void operands(Id id) {
     const Inst& inst = module_[id];
     for (std::uint32_t k = 0; k < inst.num_args; ++k) {
@@ -362,7 +363,7 @@ class Verifier {
       case Op::break_:
       case Op::continue_:
       case Op::return_:
-      case Op::param: return;  // by their place: see region()
+      case Op::param: return;  // region() checks them by their place
       default: return generic(id);
     }
   }
@@ -444,7 +445,7 @@ class Verifier {
     }
     if (!std::has_single_bit(inst.align) || inst.align > 16) return broken(id, "its alignment is {}", inst.align);
     if (inst.stride == 0) return broken(id, "its stride is 0");
-    // With a stride of one the index counts bytes, and what is known of its alignment is not written in the stride.
+    // A stride of one says nothing about the alignment, because the index then counts bytes.
     if (inst.stride != 1 && inst.stride % inst.align != 0)
       return broken(id, "a stride of {} bytes does not keep an alignment of {}", inst.stride, inst.align);
     if (inst.offset % inst.align != 0)
@@ -590,7 +591,7 @@ class Verifier {
   std::span<const std::shared_ptr<const Module>> functions_;
   std::vector<State> state_;
   std::vector<char> region_seen_;
-  std::vector<Id> scope_;  ///< values in the order in which they came into sight
+  std::vector<Id> scope_;  ///< values in the order in which they became visible
   std::string violation_;
 };
 
