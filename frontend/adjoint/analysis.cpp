@@ -96,7 +96,7 @@ void Analysis::survey_memory(Id id) {
     if (op == Op::load) {
       held_reads_[id] = 1;
       // A replay reads an array as the launch has left it only if its function changes what the array's elements hold.
-      held_changes_ = held_changes_ || found_behind_launch(module_.arg(id, 0));
+      held_changes_ = held_changes_ || is_found_after_launch(module_.arg(id, 0));
     } else {
       held_changes_ = true;
     }
@@ -117,14 +117,14 @@ void Analysis::survey_memory(Id id) {
   use.own_element = use.own_element && own;
 }
 
-bool Analysis::found_behind_launch(Id address) const {
+bool Analysis::is_found_after_launch(Id address) const {
   const Inst& inst = module_[address];
   if (inst.op == Op::add)
-    return std::ranges::any_of(module_.args(address), [&](Id arg) { return found_behind_launch(arg); });
+    return std::ranges::any_of(module_.args(address), [&](Id arg) { return is_found_after_launch(arg); });
   if (inst.op != Op::load || bits(inst.type) != 64) return false;
   const Id from = module_.arg(address, 0);
   const Root at = root(from);
-  return at.kind == Root::after || (at.kind == Root::held && found_behind_launch(from));
+  return at.kind == Root::after || (at.kind == Root::held && is_found_after_launch(from));
 }
 
 std::uint32_t Analysis::group_of(Id memory) const { return arrays_[root(module_.arg(memory, 0)).param].group; }

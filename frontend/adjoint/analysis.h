@@ -132,7 +132,7 @@ class Analysis {
   void survey(RegionId region, Id owner);
   void survey_memory(Id id);
   /// Returns whether an address was loaded from an array as the launch has left it.
-  bool found_behind_launch(Id address) const;
+  bool is_found_after_launch(Id address) const;
   void survey_functions();
   void survey_call(Id id);
   int coordinate(Id value) const;

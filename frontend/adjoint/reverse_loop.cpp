@@ -105,12 +105,12 @@ void Reverser::open_sinks(Id id, RegionId region, LoopGradients& gradients) {
     if (inst.op != Op::load || !analysis.active(load)) continue;
     const Root root = analysis.root(from.arg(load, 0));
     if (root.kind != Root::array || analysis.stores_any(analysis.array(root.param).group)) continue;
-    if (!is_outside(from.arg(load, 0)) || !is_outside(from.arg(load, 1)) || sinks_.contains(std::uint64_t{load} << 2))
+    if (!is_outside(from.arg(load, 0)) || !is_outside(from.arg(load, 1)) || sinks_.contains(sink_key(load, 0)))
       continue;
     for (std::uint32_t part = 0; part < inst.width; ++part) {
       const std::uint32_t local = builder.local(inst.type);
       set(local, constant(inst.type, 0));
-      sinks_.emplace(std::uint64_t{load} << 2 | part, local);
+      sinks_.emplace(sink_key(load, part), local);
     }
     gradients.sinks.push_back(load);
   }
@@ -119,7 +119,7 @@ void Reverser::open_sinks(Id id, RegionId region, LoopGradients& gradients) {
 void Reverser::close_sinks(LoopGradients& gradients) {
   for (Id load : gradients.sinks) {
     for (std::uint32_t part = 0; part < from[load].width; ++part) {
-      const auto sink = sinks_.find(std::uint64_t{load} << 2 | part);
+      const auto sink = sinks_.find(sink_key(load, part));
       const Id sum = get(sink->second);
       sinks_.erase(sink);
       // A loop that never loads the element may have an address outside the array.

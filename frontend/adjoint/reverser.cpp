@@ -122,7 +122,7 @@ void Reverser::reverse_pure(Id id) {
 
 void Reverser::reverse_load(Id id, std::uint32_t part, Id gradient) {
   const Type type = from[id].type;
-  if (const auto sink = sinks_.find(std::uint64_t{id} << 2 | part); sink != sinks_.end())
+  if (const auto sink = sinks_.find(sink_key(id, part)); sink != sinks_.end())
     return set(sink->second, pure(Op::add, type, {get(sink->second), gradient}));
   array_gradients_.add(id, part, gradient);
 }

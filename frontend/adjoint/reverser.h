@@ -76,8 +76,9 @@ class Reverser : private AdjointCode {
   ValueGradients gradients_;
   ArrayGradients array_gradients_;
   UndoLog undo_;
-  std::vector<Id> trips_;                                   ///< by loop: its trips when it was last run through
-  std::unordered_map<std::uint64_t, std::uint32_t> sinks_;  ///< by load and part: the local that gathers
+  std::vector<Id> trips_;  ///< by loop: its trips when it was last run through
+  static std::uint64_t sink_key(Id load, std::uint32_t part) { return std::uint64_t{load} << 2 | part; }
+  std::unordered_map<std::uint64_t, std::uint32_t> sinks_;  ///< by sink_key(): the local that gathers
   std::uint32_t scratch_now_ = 0, scratch_most_ = 0;
 };
 

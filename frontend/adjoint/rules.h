@@ -5,7 +5,7 @@
 namespace weft::ir {
 
 /// The values of the kernel that the derivative with respect to one operand is computed from.
-enum DerivativeUse : std::uint8_t { kUseFirst = 1, kUseSecond = 2, kUseThird = 4, kUseResult = 8 };
+enum DerivativeUse : std::uint8_t { kUseFirst = 1, kUseSecond = 2, kUseResult = 8 };
 
 /// Returns whether gradient may flow from the result of this operation to its operand number k.
 bool is_differentiable(const Module& module, Id id, int k);

@@ -114,7 +114,7 @@ void Graph::launch_on(const Stream* stream) const {
             name_beside(*on.device, *s.device));
   if (Capture::current())
     unsupported(
-        "a graph is launched while {}: launch it before or behind that, or "
+        "a graph is launched while {}: launch it before or after that, or "
         "give it the graph's work",
         Capture::current()->doing());
   if (detail::Recorder* r = detail::recorder()) r->replaying("a graph is launched");

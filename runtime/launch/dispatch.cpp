@@ -124,7 +124,7 @@ std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& 
   const std::int64_t rest = count / threads[0];
   if (rest > device.max_threads)
     throw Error(ErrorKind::unsupported,
-                fmt::format("a launch over {} threads in the dimensions behind the first; {} are possible", rest,
+                fmt::format("a launch over {} threads in the dimensions after the first; {} are possible", rest,
                             device.max_threads),
                 i.name, i.loc);
   return std::min(threads[0], device.max_threads / rest);

@@ -99,8 +99,7 @@ ir::Adjoint make_adjoint(const ir::Module& module, std::uint64_t gradients, cons
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorKind::unsupported, "its adjoint cannot be exported: " + what, module.name, module.loc);
   };
-  if (!adjoint.extrema.empty())
-    refuse("behind atomic minima and maxima gradients are cleared by another kernel, after it");
+  if (!adjoint.extrema.empty()) refuse("after atomic minima and maxima another kernel clears gradients");
   if (adjoint.log_bytes && adjoint.log_entries == ir::kNone)
     refuse("it overwrites elements in a loop, and how many of them, another kernel counts before it");
   if (std::uint64_t(adjoint.log_bytes) * adjoint.log_entries > ~0u)

@@ -102,7 +102,7 @@ void Capture::refuse_semaphores(const char* what) {
   if (Capture* const capture = Capture::current())
     invalid(
         "{} while {}: semaphores are no part of that; wait before it is launched or submitted, and "
-        "signal behind it",
+        "signal after it",
         what, capture->doing());
 }
 
@@ -110,7 +110,7 @@ StreamState& Capture::stream_for(DeviceState& device) {
   if (&device != &device_)
     invalid(
         "{} on device {}, and work is given to device {} meanwhile: it has one device's work; do "
-        "the other's before or behind it",
+        "the other's before or after it",
         doing_, device_.device->info().name, name_beside(device, device_));
   return *stream_;
 }

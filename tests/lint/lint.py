@@ -25,6 +25,9 @@ FILE_LAYERS = {"frontend/ir/type.h": "types"}
 
 # The state of a thread that the runtime has (docs/decisions.md), and the longest function there.
 CONTEXT_FILE = "runtime/core/context.cpp"
+# Files that read a thread's context directly; all others ask for what they need of it (a stream, a capture, a recorder).
+CONTEXT_READERS = ("runtime/core/", "runtime/work/", "runtime/launch/given_structures.cpp",
+                   "runtime/reports/profile_log.cpp", "runtime/tape/outside_changes.cpp")
 MAX_FUNCTION_LINES = 80
 # A longer function says why.
 LONG_FUNCTION = 60
@@ -200,6 +203,11 @@ class Lint:
             for match in re.finditer(r"\bthread_local\b", text):
                 if path.as_posix() != CONTEXT_FILE:
                     self.report(path, line_of(text, match.start()), f"thread_local: a thread's state is in {CONTEXT_FILE}")
+            if path.as_posix().startswith(CONTEXT_READERS):
+                continue
+            for match in re.finditer(r"\bContext::here\(\)", text):
+                self.report(path, line_of(text, match.start()),
+                            "Context::here(): ask for the stream, the capture or the recorder instead")
 
     def check_functions(self):
         for path, text in self.code.items():

@@ -53,6 +53,11 @@ class LintTest(unittest.TestCase):
         self.expect({"runtime/a.cpp": "// A.\nthread_local int state = 0;\n"}, "runtime/a.cpp", "thread_local")
         self.assertEqual(self.problems({"runtime/core/context.cpp": "// C.\nthread_local int state = 0;\n"}), [])
 
+    def test_the_context_is_read_in_few_files(self):
+        text = "// A.\nvoid f() { g(Context::here().recorder); }\n"
+        self.expect({"runtime/tape/a.cpp": text}, "runtime/tape/a.cpp", "Context::here()")
+        self.assertEqual(self.problems({"runtime/work/a.cpp": text}), [])
+
     def test_long_functions_of_the_runtime(self):
         body = "".join(f"  g({k});\n" for k in range(81))
         self.expect({"runtime/a.cpp": "// A.\nvoid f(int a,\n       int b) {\n" + body + "}\n"}, "runtime/a.cpp", "81 lines")

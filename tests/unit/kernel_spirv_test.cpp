@@ -180,7 +180,7 @@ TEST(KernelSpirv, RefusesWhatNeedsTheRuntime) {
   expect_contains(error_of([&] { (void)follows.spirv(); }), "it follows handles of meshes");
   auto least = kernel("least", [](Arr<const float> x, Arr<float> m) { atomic_min(m[0], x[tid()]); });
   (void)least.spirv();
-  expect_contains(error_of([&] { (void)least.spirv({.adjoint = true}); }), "behind atomic minima and maxima");
+  expect_contains(error_of([&] { (void)least.spirv({.adjoint = true}); }), "after atomic minima and maxima");
   auto updates = kernel("updates", [](Arr<float> x, Int n) {
     for (auto k : range(n)) x[tid()] *= x[tid()] + Float(k);
   });
