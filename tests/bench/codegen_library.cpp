@@ -21,8 +21,8 @@ void append(std::vector<float>& flat, const Array<T>& array) {
   flat.insert(flat.end(), numbers, numbers + values.size() * sizeof(T) / sizeof(float));
 }
 
-// a = u diag(sigma) v^T of a million matrices. GLSL's text is the algorithm of frontend/library/factor.cpp; `sweeps` is
-// how it repeats the sweeps: in a loop, or line by line.
+// a = u diag(sigma) v^T of a million matrices. The GLSL follows the algorithm of frontend/library/factor.cpp; `sweeps`
+// is its code that repeats the sweeps: a loop, or line by line.
 std::string svd3_text(const std::string& sweeps) {
   return glsl_kernel(kBlock, R"(
     layout(buffer_reference, scalar, row_major, buffer_reference_align = 4) readonly buffer ConstMat3s { mat3 v[]; };
