@@ -145,7 +145,7 @@ void svd3_of_random_matrices(Run& run) {
     return e < 9 * n ? svd3(a0[e / 9]).u.m[e % 9] : svd3(a0[e / 9 - n]).v.m[e % 9];
   };
   contest.weft = [&] { launch(k, n, a, u, sigma, v); };
-  contest.tolerance = 1e-3;  // vectors of singular values that lie close together turn with rounding errors
+  contest.tolerance = 1e-3;  // vectors of close singular values turn with rounding errors
   contest.outliers = 0.01;
   const std::vector<MemoryRange> ranges{reads(a), writes(u), writes(sigma), writes(v)};
   backend::Device& native = device.native();

@@ -200,7 +200,7 @@ int Harness::main(int argc, char** argv) {
     const Device device = device_name.empty() ? Device::best() : Device(device_name);
     fmt::print("device: {}, {}; host: {} CPUs; {} rounds, {}\n\n", device.adapter(), device.driver(),
                platform::processors(), rounds, Run(device, rounds, threads).threads_text());
-    if (!device.is_software() && !profile) g_apart = device;  // what keeps it busy would be most of a profile
+    if (!device.is_software() && !profile) g_apart = device;  // else wake_device() would be most of a profile
     const struct Forget {
       ~Forget() { g_apart.reset(); }
     } forget;

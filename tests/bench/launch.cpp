@@ -23,7 +23,7 @@ constexpr int kLaunches = 512;
 
 enum class Around { nothing, tape, dispatch_budget, profiler };
 
-/// Times launches of one kernel; what begins and ends around them is not timed.
+/// Times launches of one kernel; their preparation and clean-up are not timed.
 void time_launches(Run& run, Around around, double budget) {
   const Device& device = run.device();
   struct DispatchBudget {

@@ -8,7 +8,7 @@
 
 namespace weft::bench {
 
-inline constexpr const char* kHost = "host";  ///< the device of what no device takes part in
+inline constexpr const char* kHost = "host";  ///< the device of rows in which no device takes part
 /// The reference's name where no reference was measured, nor can be.
 inline constexpr const char* kBudget = "budget";
 inline constexpr const char* kDocumented = "documented";

@@ -26,7 +26,7 @@ FILE_LAYERS = {"frontend/ir/type.h": "types"}
 # The state of a thread that the runtime has (docs/decisions.md), and the longest function there.
 CONTEXT_FILE = "runtime/core/context.cpp"
 MAX_FUNCTION_LINES = 80
-# A longer function says why.
+# A longer function needs a written reason.
 LONG_FUNCTION = 60
 # A reader finds the room for a change from a folder's listing.
 MAX_FILES = 25

@@ -21,13 +21,13 @@ struct CudaStandIn {
   /// Called at the beginning of each call, without a lock.
   void (*on_call)(const char* name) = nullptr;
 
-  // What there is of each kind
+  // Objects that exist
   int contexts = 0;   ///< times that primary contexts are held
   int externals = 0;  ///< imported, not destroyed
   int mappings = 0;   ///< buffers that were mapped from these
   int handles = 0;    ///< from cuMemCreate and cuMemRetainAllocationHandle, not released
 
-  // What has happened
+  // Calls so far
   int context_waits = 0;
   int stream_waits = 0;
   int copies = 0;

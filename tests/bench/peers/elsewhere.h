@@ -22,7 +22,7 @@ std::optional<std::vector<double>> ask_warp(const std::string& script, const std
 Reference warp_reference(const std::optional<std::vector<double>>& figures, std::initializer_list<std::size_t> which);
 
 /// Compiles cub.cu by WEFT_NVCC, else nvcc, and runs it with `arguments` on the first CUDA device.
-/// \return as many figures as are asked for, or nothing where there is no compiler or no such device
+/// \return as many figures as are asked for, or nothing if there is no compiler or no such device
 /// Errors: std::runtime_error if the program fails, or CUB's results are wrong.
 /// Cost: half a minute, once for the same arguments: cases of a run share what they ask for together.
 std::optional<std::vector<double>> ask_cub(const std::string& arguments, std::size_t figures);

@@ -8,8 +8,8 @@
 
 namespace weft::bench {
 
-/// Words of SPIR-V 1.5 for Vulkan 1.2, by glslang without its optimiser: the driver's compiler gets what glslang makes
-/// of the text, as it gets what weft makes of a kernel.
+/// Words of SPIR-V 1.5 for Vulkan 1.2, by glslang without its optimiser: the driver's compiler gets glslang's output as
+/// it is, as it gets weft's.
 /// Errors: std::runtime_error with glslang's log.
 std::vector<std::uint32_t> compile_glsl(const std::string& name, const std::string& text);
 

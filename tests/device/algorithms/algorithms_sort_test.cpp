@@ -85,7 +85,7 @@ std::vector<T> in_order(const std::vector<T>& x, const std::vector<std::uint32_t
   return out;
 }
 
-/// Values tell where a key came from, so that each mismatch is seen.
+/// Checks a sort of pairs. Values tell where a key came from, so that each mismatch is seen.
 template <class V, class K>
 void check_pairs(const Device& device, const std::vector<K>& keys, Grain grain, int end_bit = 0) {
   std::vector<V> values(keys.size());

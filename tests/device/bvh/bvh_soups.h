@@ -27,7 +27,7 @@ Boxes torus(int around, int along);
 /// Boxes of the triangles of a mesh.
 Boxes boxes_of(const MeshData& mesh);
 
-/// The tree as it is in the arrays, on the host.
+/// A copy on the host of the tree's arrays.
 struct HostBvh {
   explicit HostBvh(const Bvh& bvh);
   std::vector<BvhNode> nodes;

@@ -394,7 +394,7 @@ TEST_P(DlpackCuda, KeepsWhatATapeNeeds) {
   EXPECT_EQ(x.grad().at(0), 6);
 }
 
-// ---- What is refused
+// ---- Refusals
 
 TEST_P(DlpackCuda, RefusesTensorsByName) {
   auto open = counting(CudaMemory::exportable), kept = counting(CudaMemory::kept), plain = counting(CudaMemory::plain);

@@ -1,4 +1,4 @@
-// DLPack: memory that is shared in both directions, who frees it and when, and each tensor that is refused.
+// DLPack: memory that is shared in both directions, its release by either side, and each tensor that is refused.
 #include <weft/runtime/dlpack.h>
 
 #include <atomic>

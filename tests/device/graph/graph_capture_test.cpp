@@ -1,4 +1,4 @@
-// What captures leave behind when they fail, and how they work with tapes.
+// Captures that fail, which leave nothing behind, and captures with tapes.
 #include <weft/geometry.h>
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>

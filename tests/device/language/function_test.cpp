@@ -551,7 +551,7 @@ TEST(FunctionErrors, name_the_chain_of_a_recursion_in_debug_mode) {
   expect_contains(error_of([&] { k.trace(); }), "f -> f");
 }
 
-// ---- What is refused
+// ---- Refusals
 
 std::string trace_error(const std::function<void(Arr<float>)>& body) {
   auto k = kernel("refused", [=](Arr<float> out) { body(out); });

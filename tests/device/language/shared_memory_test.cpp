@@ -336,7 +336,7 @@ TEST_P(SharedMemory, threads_that_fail_keep_no_one_waiting) {
   EXPECT_EQ(y.to_vector(), std::vector<int>(256, 10));
 }
 
-// ---- What is refused
+// ---- Refusals
 
 template <class F>
 std::string refusal(const Device& device, F body, int threads = 256) {

@@ -231,7 +231,7 @@ TEST(Passes, AllExitsInAllNestings) {
   }
 }
 
-// ---- What is removed, and what is kept
+// ---- Removed and kept code
 
 TEST(Forward, ReplacesAndRemoves) {
   Writer w("straight");
