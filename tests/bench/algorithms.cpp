@@ -166,8 +166,7 @@ void sort_few(Run& run, std::int64_t n) {
   run.compare(timings[0], {"std::stable_sort", timings[1]}, "ms");
 }
 
-/// Times the tiles and columns that are chosen against others, so that the choice can be checked on devices of any
-/// maker.
+/// Times the tiles and columns that are chosen against others, so that the choice can be checked on any device.
 void sort_shapes(Run& run, std::int64_t n) {
   if (run.device().is_software()) return run.leave_out("sorts of software devices have no tiles");
   using Limits = detail::SortLimits;
@@ -301,8 +300,7 @@ void scan_against_warp(Run& run) {
 /// The figures of cub.cu, in the order in which it writes them.
 enum class Cub { keys, pairs, keys_in_a_row, pairs_in_a_row, scan };
 
-/// Times weft against CUB on NVIDIA's devices, where both work on the same memory. weft uses whatever backend the
-/// device has.
+/// Times weft against CUB on NVIDIA's devices, where both work on the same memory. weft uses any backend.
 void against_cub(Run& run, Cub which, std::int64_t sorted = kSorted, int sorts = kInARow) {
   if (run.device().adapter().find("NVIDIA") == std::string::npos) return run.leave_out("the device is not NVIDIA's");
   const int rounds = std::min(run.rounds(), kMostRounds);

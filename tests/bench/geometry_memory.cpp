@@ -22,8 +22,7 @@ double allocated(const Device& device, const std::function<void()>& work) {
   return double(device.state()->allocated - before);
 }
 
-/// Bytes for each primitive: those that stay, and those that a build needs meanwhile. A second build finds the former
-/// there.
+/// Bytes for each primitive: those that stay, which a second build finds, and those that a build needs meanwhile.
 struct Bytes {
   double kept = 0, meanwhile = 0;
 };

@@ -37,8 +37,7 @@ std::vector<Timing> interleave(const std::vector<std::function<void()>>& candida
 /// its preparation and clean-up are left out.
 Timing cost(const std::string& name, const std::function<double()>& body, int rounds);
 
-/// An implementation to compare with. If it is not on this machine, weft is timed all the same, and the row has its
-/// time alone.
+/// An implementation to compare with. If it is not on this machine, weft is timed alone.
 struct Reference {
   std::string name;
   std::optional<Timing> timing;

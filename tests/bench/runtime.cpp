@@ -175,8 +175,7 @@ void graph_node(Run& run) {
   run.budget({one.seconds / kNodes, one.spread}, 0.1e-6, "us", true);
 }
 
-// Times a graph against the same dispatches and barriers in a command buffer that is recorded once and submitted for
-// each launch.
+// Times a graph against a command buffer of the same dispatches and barriers, recorded once, submitted for each launch.
 void graph_node_by_hand(Run& run) {
   const FourArrays work(run.device());
   const Graph graph = graph_of_launches(work);

@@ -25,12 +25,10 @@ class GradientTest : public DeviceTest {
   /// \param tolerance  relative to the largest component of the gradient, or to 1 if that is less
   void expect_gradient(const NumberFunction& function, const Points& points, double tolerance = 1e-8,
                        double between_devices = 1e-9) const;
-  /// Compares the gradient of the sum of all results at a point without derivative with the value that was chosen
-  /// there.
+  /// Compares the gradient of the sum of all results with the chosen value, where there is no derivative.
   void expect_chosen(const NumberFunction& function, const std::vector<double>& point,
                      const std::vector<double>& gradient) const;
-  /// Compares the gradients of a function of float32 with those of the same function of float64, at numbers that
-  /// float32 holds.
+  /// Compares the gradients of a function of float32 with those of float64, at numbers that float32 holds.
   void expect_close(const NumberFunction& single, const NumberFunction& exact, const Points& points,
                     double tolerance = 1e-5) const;
 };

@@ -35,8 +35,7 @@ struct AdjointArg {
 /// before the launch, and restores them.
 class AdjointLaunch {
  public:
-  /// `recorded` is the kernel as it is traced for its adjoint: `module` itself if no function has derivatives of its
-  /// own.
+  /// `recorded` is the kernel as traced for its adjoint: `module` if no function has derivatives of its own.
   AdjointLaunch(const Device& device, ir::Module module, ir::Module recorded, int threads, std::vector<AdjointArg> args)
       : device_(device),
         module_(std::move(module)),

@@ -25,8 +25,7 @@ int pick(std::mt19937_64& random, int n) { return int(random() % std::uint64_t(n
 
 double number(std::mt19937_64& random) { return double(pick(random, 20001) - 10000) / 9000; }
 
-/// Numbers that float16 holds too, no two of the same size, because between equal ones lie the kinks of min, max and
-/// abs.
+/// Numbers that float16 holds too, all of different size, because min, max and abs have kinks between equal ones.
 std::vector<double> half_numbers(std::mt19937_64& random, int count) {
   std::vector<double> found;
   while (int(found.size()) < count) {

@@ -55,8 +55,7 @@ class GradientRun {
 
   /// The content of the arrays at the end.
   std::vector<double> values(const Device& device, const std::vector<double>& numbers) const;
-  /// The gradients of the weighted sum of the arrays' final content, with respect to their first; and that final
-  /// content.
+  /// The gradients of the weighted sum of the final content by the first content; and the final content.
   struct Gradients {
     std::vector<double> of, values;
   };
@@ -68,8 +67,7 @@ class GradientRun {
   struct Arrays;
   static auto make_kernel(std::uint64_t seed, NarrowUse use, double noise);
 
-  /// Makes a step, with another shift in each turn, because minima and maxima that are equal in two turns have no
-  /// differences.
+  /// Makes a step. The shift differs by turn, because extrema that are equal in two turns have no differences.
   void step(const GradientProgram::Step& step, const Arrays& arrays, int turn) const;
 
   const GradientProgram& program_;

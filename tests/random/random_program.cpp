@@ -161,8 +161,7 @@ class Generator {
       return convert(type, expression(from, depth - 1));
     }
     if (random_.chance(10)) {
-      // There is one draw per statement, here and below, because C++ leaves the order in which arguments are evaluated
-      // open.
+      // One draw per statement, here and below, because C++ leaves the order of evaluation of arguments open.
       const Id condition = expression(Type::b1, depth - 1), yes = expression(type, depth - 1);
       const Id no = expression(type, depth - 1);
       return tracing::ternary(Op::select, condition, yes, no, {});

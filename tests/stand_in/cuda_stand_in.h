@@ -5,8 +5,7 @@
 struct CUstream_st;
 
 /// The state of the stand-in. Its memory is mapped files that lavapipe has exported or takes, so that a pointer of
-/// "CUDA's" and an array of weft's on lavapipe are the same bytes. Nothing runs later than it is called, unless `late`
-/// is set.
+/// "CUDA's" and an array of weft's on lavapipe are the same bytes. Calls do their work at once, unless `late` is set.
 struct CudaStandIn {
   // Settings. Devices are asked for once, when the driver is loaded.
   int devices = 0;

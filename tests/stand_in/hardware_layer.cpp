@@ -116,8 +116,7 @@ VKAPI_ATTR VkDeviceAddress VKAPI_CALL address(VkDevice, const VkBufferDeviceAddr
 VKAPI_ATTR VkResult VKAPI_CALL begin(VkCommandBuffer, const VkCommandBufferBeginInfo*) { return VK_SUCCESS; }
 VKAPI_ATTR VkResult VKAPI_CALL end(VkCommandBuffer) { return VK_SUCCESS; }
 VKAPI_ATTR VkResult VKAPI_CALL reset_pool(VkDevice, VkCommandPool, VkCommandPoolResetFlags) { return VK_SUCCESS; }
-// Finds the bytes of a buffer. Copies and fills are done when they are recorded, so programs read back what they put on
-// the device.
+// Finds the bytes of a buffer. Copies and fills are done when they are recorded, so that programs can read them back.
 char* memory_of(VkBuffer buffer) { return reinterpret_cast<char*>(bound_of(buffer).address); }
 VKAPI_ATTR void VKAPI_CALL copy(VkCommandBuffer, VkBuffer from, VkBuffer to, std::uint32_t count,
                                 const VkBufferCopy* regions) {

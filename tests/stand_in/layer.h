@@ -34,8 +34,7 @@ struct DeviceBelow : Below<PFN_vkGetDeviceProcAddr, VkDevice> {
   PFN_vkDestroyDevice destroy = nullptr;
 };
 
-// The key of a handle: the pointer that the loader keeps at the beginning of each handle, the same for all handles that
-// belong together.
+// The key of a handle: the pointer of the loader at its beginning, the same for all handles that belong together.
 template <class Handle>
 void* key_of(Handle handle) {
   return *reinterpret_cast<void**>(handle);

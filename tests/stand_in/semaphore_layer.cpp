@@ -1,10 +1,10 @@
 // A stand-in for drivers with VK_KHR_external_semaphore_fd: a Vulkan layer that offers the extension on devices without
 // it, for timeline semaphores by opaque descriptors, within one process.
 //
-// To the devices below, a shared semaphore is two semaphores on each. The device's queues signal `out`, whose values a
-// thread passes on to the shared payload, and wait for `in`, which gets all values of the payload. So no driver sees a
-// semaphore of another device, and only the layer signals `in`, in the order of the values. A descriptor is a file that
-// names its payload, and holds the value while no semaphore has it. Sparse bindings and swapchains with shared
+// Below the layer, a shared semaphore is two semaphores on each device. The device's queues signal `out`, whose values
+// a thread passes on to the shared payload, and wait for `in`, which gets all values of the payload. So no driver sees
+// a semaphore of another device, and only the layer signals `in`, in the order of the values. A descriptor is a file
+// that names its payload, and holds the value while no semaphore has it. Sparse bindings and swapchains with shared
 // semaphores are not translated.
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,5 +1,4 @@
-// A program as users write them, which is compiled with all warnings at full optimisation: weft's headers must cause
-// none.
+// A program as users write them, which is compiled with all warnings at full optimisation: weft's headers cause none.
 #include <weft/algorithms.h>
 #include <weft/geometry.h>
 #include <weft/weft.h>

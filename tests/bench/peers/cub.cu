@@ -3,8 +3,7 @@
 // Usage: cub SORTED IN_A_ROW SCANNED ROUNDS FILE. Writes five medians in seconds to the file: a sort of uint32 keys,
 // and of pairs of a random uint32 key and a uint32 value; one of IN_A_ROW such sorts, each of its own elements, that
 // the device is given one after another; a scan of uint32 elements. The host's clock measures them, from the first call
-// until the device is done. Writes no file if there is no CUDA device; exits with status 1 if something fails or is
-// wrong.
+// until the device is done. Writes no file if there is no CUDA device; exits with status 1 after a failure.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -669,8 +669,7 @@ TEST_P(BvhQuery, queries_inside_one_another_do_not_disturb_each_other) {
   for (const std::vector<Box>& boxes : inputs) {
     const int n = brief() ? 30 : int(boxes.size());
     const BvhData tree = HostTree(boxes, 2).upload(device());
-    // The kernel counts pairs of boxes that overlap, and with each pair the boxes that both touch, in three open
-    // queries.
+    // Counts pairs of boxes that overlap, and with each pair the boxes that both touch, in three open queries.
     Array<int> pairs = zeros<int>(device(), n), triples = zeros<int>(device(), n);
     launch(kernel("nested",
                   [](Var<BvhData> tree, Arr<int> pairs, Arr<int> triples) {

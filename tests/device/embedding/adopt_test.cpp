@@ -170,8 +170,7 @@ TEST_P(Adopting, RequirementsJoinTheRenderersOwnFeatures) {
   expect_contains(error_of([&] { VulkanRequirements(nullptr, renderer.physical); }), "VkInstance");
 }
 
-// A renderer may leave features out, as docs/embedding.md describes it: validation would report features without their
-// extensions.
+// docs/embedding.md shows how features are left out: validation would report those without their extensions.
 TEST_P(Adopting, RayQueriesCanBeLeftOut) {
   if (on_reference()) GTEST_SKIP();
   std::unique_ptr<VulkanRequirements> needs;

@@ -23,8 +23,7 @@ class Renderer {
     std::uint32_t version = kVersion;
     /// Takes the validation layer's messages, which then fail nothing.
     std::vector<std::string>* messages = nullptr;
-    /// Adds the layer that stands in for VK_KHR_external_semaphore_fd if the driver lacks it, provided that the layer
-    /// is there.
+    /// Adds the layer, if it is there, that stands in for VK_KHR_external_semaphore_fd where the driver lacks it.
     bool semaphore_fd = false;
   };
   /// A plain device: whatever `prepare` turns on and nothing else. Throws std::runtime_error.

@@ -291,8 +291,7 @@ TEST_P(Sharing, SemaphoresAreNoPartOfAGraph) {
   EXPECT_EQ(x.at(9), 1);
 }
 
-// The device knows which values its streams are to give: the host may signal below the next one, or above it once it is
-// reached.
+// The device knows the values that its streams will give: the host signals below the next, or above it once reached.
 TEST_P(Sharing, TheHostSignalsBelowWhatStreamsAreTo) {
   if (on_reference()) GTEST_SKIP() << "no semaphores there";
   const TimelineSemaphore starts(device()), done(device());

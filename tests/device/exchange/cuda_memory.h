@@ -23,7 +23,7 @@ void cuda_call(const char* name, Args... args) {
   ASSERT_EQ(function(args...), cuda::abi::kSuccess) << name;
 }
 
-/// An allocation of cuMemCreate, with (`exportable`) or without (`kept`) handles for others, or of cuMemAlloc
+/// An allocation of cuMemCreate, with handles for others (`exportable`) or without (`kept`), or of cuMemAlloc
 /// (`plain`).
 class CudaMemory {
  public:

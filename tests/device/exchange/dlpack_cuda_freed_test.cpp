@@ -1,5 +1,4 @@
-// Memory that CUDA has seen: it is not used again before CUDA has finished, and no thread waits for CUDA with a lock
-// held.
+// Memory that CUDA has seen: not used again before CUDA has finished, and never waited for with a lock held.
 #include <atomic>
 #include <cstring>
 #include <thread>

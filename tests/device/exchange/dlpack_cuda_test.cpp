@@ -95,8 +95,7 @@ TEST_P(DlpackCuda, MemoryThatTheHostReachesOverTheBusIsCudas) {
     tensor->deleter(tensor);
     return kind;
   };
-  // One device is like a GPU all of whose memory the host sees, the other like one that shares its memory with the
-  // host.
+  // One device is like a GPU whose whole memory the host sees, the other like one that shares the host's.
   const Device over_bus = open({.cache_device_memory = false, .share_pages = true}),
                shared = open({.share_pages = true});
   EXPECT_EQ(kind_of(over_bus), kDLCUDA);

@@ -49,8 +49,7 @@ TEST_P(GeometryGradient, of_rays_that_miss_is_zero) {
   expect_chosen(kRayTriangle, joined({{0.7, 0.4, 3}, {0, 0, -1}, kA, kA, kC}), zeros);
 }
 
-/// Weights, lengths over the size and squares over its square have gradients of 1 / size: times the size, these are
-/// equal.
+/// Weights, lengths / size and squares / size^2 have gradients of 1 / size: times the size, these are equal.
 TEST_P(GeometryGradient, of_closest_points_in_float32_at_every_size) {
   const auto loss_of = kernel("loss", [](Arr<const vec3> p, Arr<float> loss, Float by_size) {
     const auto found = closest_point_triangle(Vec3(p[0]), Vec3(p[1]), Vec3(p[2]), Vec3(p[3]));
@@ -79,8 +78,7 @@ TEST_P(GeometryGradient, of_closest_points_in_float32_at_every_size) {
 }
 
 TEST_P(GeometryGradient, of_rays_through_an_edge_is_that_of_the_plane) {
-  // The ray hits one of the two triangles that share the edge from a to b. t follows the height of the ray over the
-  // edge.
+  // The ray hits one of the triangles that share the edge from a to b. t follows its height over the edge.
   expect_chosen(of("t",
                    [](Vec3d o, Vec3d d, Vec3d a, Vec3d b, Vec3d c) {
                      return intersect_ray_triangle(o, d, a, b, c).t + intersect_ray_triangle(o, d, b, a, -c).t;

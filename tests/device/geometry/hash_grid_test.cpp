@@ -121,7 +121,7 @@ TEST_P(HashGridTest, neighbours_are_those_that_looking_at_all_points_finds) {
   expect_digests(device(), odd, points, some, radius, expected);
 }
 
-// Far from the origin floats are coarse: no neighbour is lost, whatever is rounded, even where cells have no numbers.
+// Far from the origin floats are coarse: no neighbour is lost, whatever is rounded, even if cells have no numbers.
 TEST_P(HashGridTest, coordinates_may_be_huge) {
   for (const float at : {-1e4f, 3e6f, -2e7f, 1e10f, -1e30f, 3.4e38f}) {
     SCOPED_TRACE(at);

@@ -38,8 +38,7 @@ TEST_P(NoiseGradient, of_octaves_by_place_lacunarity_and_gain) {
 }
 
 TEST_P(NoiseGradient, of_random_numbers_by_their_bounds) {
-  // The number is lo + u (hi - lo), with the gradients 1 - u and u, where u is the number between 0 and 1 of this
-  // state.
+  // The number is lo + u (hi - lo), with the gradients 1 - u and u, where u is this state's number in [0, 1).
   const auto u = [](int i) {
     std::uint32_t rng = rand_init(5, i);
     return double(randf(rng));

@@ -145,8 +145,7 @@ void check_contended(const Device& device, Kind kind, bool in_shared) {
     if (kind != Kind::exchange) {
       EXPECT_TRUE(same(after[at], expected[at])) << double(after[at]) << " for " << double(expected[at]);
     }
-    // Each value that a thread saw was put there by another thread or is the first one; all values come out but the
-    // last.
+    // Each value seen is the first one or another thread's: all that went in come out, except the last.
     if (kind == Kind::exchange) {
       std::map<double, int> balance;
       ++balance[double(initial[at])];

@@ -65,8 +65,7 @@ Tolerance tolerance(Op op, Type type, double x, double y) {
   }
 }
 
-// Numbers are compared as bits of a type, by functions that are no templates, because types and pairs of types are
-// many.
+// Numbers are compared as bits of a type, by functions that are no templates, because there are many types and pairs.
 using Bits = std::uint64_t;
 
 // Distance in representable values; NaN is at no distance from NaN.

@@ -298,8 +298,7 @@ TEST(NoiseOnTheHost, curl_noise_has_no_divergence) {
           most = std::max(most, std::abs(divergence));
           speed = std::max(speed, length(curlnoise(2, p, octaves)));
         }
-        // The error of the differences is h^2 / 6 times the third derivative, which the third octave has 4^2 times
-        // larger.
+        // The error is h^2 / 6 times the third derivative, which the third octave has 4^2 times larger.
         EXPECT_LT(most, 2e-5) << N << " " << octaves;
         EXPECT_GT(rate, 0.5) << N;
         EXPECT_GT(speed, 0.5) << N;

@@ -16,8 +16,7 @@ namespace {
 
 class RotationSweep : public test::DeviceTest {
  protected:
-  /// The ulps by which a device may be further off if its quotients and roots are not correctly rounded
-  /// (docs/semantics.md).
+  /// More ulps for devices that do not round quotients and roots correctly (docs/semantics.md).
   double device_ulps() const { return on_gpu() ? 4 : 0; }
 };
 ON_EVERY_DEVICE(RotationSweep);
@@ -156,8 +155,7 @@ TEST_P(RotationSweepGradient, of_the_turn_between_nearly_opposite_directions) {
       const vec3 a = normalize(pairs.a[n]), b = normalize(cross(a, pairs.b[n])) * float(apart) - a;
       points.push_back({a.x, a.y, a.z, b.x, b.y, b.z});
     }
-    // The gradient is as steep as the directions are close. Differences, over steps of 2^-12, cannot resolve smaller
-    // turns.
+    // The gradient is as steep as the directions are close. Differences over steps of 2^-12 see no less.
     if (apart > 5e-3) expect_gradient(exact, points, 100 * std::pow(0x1p-12 / apart, 4) + 1e-8);
     expect_close(single, exact, points, 1e-6 / apart);
   }

@@ -24,8 +24,7 @@ int upto(const std::vector<T>& v, int lo, int hi, T x) {
 TEST_P(Search, the_whole_array_is_searched_as_the_standard_library_does) {
   auto check = [&]<class T>(T) {
     for (int size : {1, 2, 3, 7, 64, 100}) {
-      // The array has every second number, with repetitions; each number from below the first to above the last is
-      // looked for.
+      // The array has every second number, with repetitions; the test looks for each number around them.
       std::vector<T> sorted, wanted;
       for (int i = 0; i < size; ++i) sorted.push_back(T(2 + 2 * (i / 3)));
       for (int i = 0; i <= int(sorted.back()) + 2; ++i) wanted.push_back(T(i));

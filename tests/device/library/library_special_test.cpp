@@ -71,7 +71,7 @@ std::vector<T> arguments(double lo, double hi) {
   return x;
 }
 
-/// The ulps by which a device may be further off if its quotients and roots are not correctly rounded.
+/// More ulps for devices that do not round quotients and roots correctly.
 double slack() { return LibrarySpecial::GetParam() == "gpu" ? 4 : 0; }
 
 /// Compares a function with its limit on the device and on the host. `f` is generic over the faces.

@@ -25,8 +25,7 @@ struct Surface {
   explicit Surface(const MeshData& data);
   /// Whether each edge is shared by two triangles, which run along it in opposite directions.
   bool closed = true;
-  /// The patches around every edge of two triangles, and around every point with one ring of triangles, opposite at
-  /// each edge.
+  /// Around every edge of two triangles, and every point with one ring of triangles, which are opposite at edges.
   std::vector<Patch> edges, points;
 };
 

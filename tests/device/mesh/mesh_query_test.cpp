@@ -671,8 +671,7 @@ TEST_P(MeshQuery, questions_that_are_none_find_nothing) {
     EXPECT_EQ(ask_points(device(), mesh, {zero}, NAN, sign)[0].hit, 0);
   }
   EXPECT_EQ(ask_points(device(), mesh, {nan}, 0, MeshSign::none, true)[0].hit, 0);
-  // A sphere of radius 0 is its centre; with a negative radius or a NaN it has no points. A box upside down has none
-  // either.
+  // A sphere of radius 0 is its centre; with a negative one or a NaN it has no points, nor has a box upside down.
   Array<int> counts = zeros<int>(device(), 5);
   launch(kernel("count",
                 [](Var<MeshArrays> mesh, Arr<int> counts) {

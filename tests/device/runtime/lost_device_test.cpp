@@ -175,8 +175,7 @@ TEST_P(LostDevices, end_with_work_that_was_never_submitted) {
   another.stop();
 }
 
-// This runs in a process of its own, which exits in the middle: the device only claims to be lost, and would go on
-// waiting.
+// A process of its own exits in the middle, because the device only claims to be lost, and would go on waiting.
 TEST_P(LostDevices, end_streams_whose_work_waits_for_others) {
   if (on_reference()) GTEST_SKIP() << "the host cannot be lost";
   testing::GTEST_FLAG(death_test_style) = "threadsafe";

@@ -1,5 +1,4 @@
-// Memory that runs out: wherever that may happen, no later result is wrong, and work continues once there is enough
-// again.
+// Memory that runs out: wherever that happens, no later result is wrong, and work continues when there is enough.
 #include <weft/geometry.h>
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>

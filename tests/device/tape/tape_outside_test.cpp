@@ -75,8 +75,7 @@ TEST_P(TapeOutside, a_record_that_an_exception_left_counts_until_the_loss_is_set
   }
 }
 
-// The adjoint finds the thread that stored the largest in the array itself, and takes back the changes that it makes
-// there.
+// To find the thread that stored the largest, the adjoint changes the array itself, and takes the changes back.
 TEST_P(TapeOutside, what_an_adjoint_takes_back_is_no_change) {
   const auto largest =
       kernel("largest", [](Arr<const float> x, Float by, Arr<float> most) { atomic_max(most[0], x[tid()] * by); });

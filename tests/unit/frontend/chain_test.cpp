@@ -44,8 +44,7 @@ TEST(Chain, is_a_valid_module_of_one_kernel_and_of_many) {
   EXPECT_EQ(validity({all[0]}, {{0}}, spirv::Target::floor()), "");
 }
 
-// One workgroup has all the steps: if Vulkan's memory model can express that, memory need not be coherent for the
-// device.
+// One workgroup has all the steps: where Vulkan's memory model can say so, memory is not coherent for the device.
 TEST(Chain, hands_memory_on_within_its_workgroup) {
   const ir::Module module = module_of(add_one);
   const ir::Module* const kernels[] = {&module};

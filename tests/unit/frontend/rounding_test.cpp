@@ -1,6 +1,5 @@
 // Digits that conversions lose stay lost when the compiler optimises all it can. This file is compiled with -O3,
-// because GCC 12, from -O2 on, replaces neighbours that are converted to float and back by the originals, unless
-// prevented.
+// because GCC 12, from -O2 on, takes neighbours that are converted to float and back for the originals.
 #include <gtest/gtest.h>
 
 #include <cstring>

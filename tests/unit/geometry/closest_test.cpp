@@ -34,8 +34,7 @@ double edge_distance_sq(const vec3d& a, const vec3d& b) {
   const double d2 = length_sq(d);
   return length_sq(a + d * (d2 > 0 ? limited(-dot(a, d) / d2) : 0.));
 }
-/// The squared distance of a point from a triangle, in float64: by the edges, and by the plane if the point is above
-/// it.
+/// The squared distance of a point from a triangle, in float64: by the edges, and the plane if it is above it.
 double true_distance_sq(const vec3& p, const vec3& a, const vec3& b, const vec3& c) {
   const vec3d v[] = {vec3d(a) - vec3d(p), vec3d(b) - vec3d(p), vec3d(c) - vec3d(p)};
   double best = 1e300;

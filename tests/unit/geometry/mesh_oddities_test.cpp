@@ -1,5 +1,4 @@
-// Mesh files as programs write them: a table of oddities, each with the triangles that are read or the words of the
-// refusal.
+// Mesh files as programs write them: a table of oddities, each with the triangles or the words of the error.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>

@@ -52,8 +52,7 @@ bool is_simple(const Loop& p) {
   return true;
 }
 
-/// A simple polygon whose corners are any points of a square grid: made from a random order by exchanging edges that
-/// meet.
+/// A simple polygon whose corners are any points of a square grid: a random order, with exchanges of edges that meet.
 Loop simple_loop(Random& random, int corners, int width) {
   const std::size_t n = std::size_t(corners);
   for (;;) {

@@ -409,8 +409,7 @@ TEST_F(Vulkan, AtomicsOfManyLaunchesAddUp) {
   device_->free(y);
 }
 
-// Synchronisation validation sees buffers in transfers, but not addresses in shaders, so transfers show the need for
-// tracking.
+// Synchronisation validation sees buffers in transfers, not addresses in shaders: transfers show the need for tracking.
 TEST_F(Vulkan, WithoutTrackingValidationComplains) {
   if (!options().validation) GTEST_SKIP() << "no validation layer";
   const Allocation m = device_->allocate(3 << 20, MemoryKind::device);

@@ -238,8 +238,7 @@ TEST_F(Submissions, GiveWhatTheirOperationsGiveInOrder) {
       }
       case 4:
         if (at_most(3) == 0) {
-          // The capture knows that one launch may change. For others the graph is recorded anew, while the old one may
-          // still wait.
+          // One launch may change as captured; for others the graph is recorded anew while the old one may still wait.
           const std::size_t which = at_most(3) ? 4 : at_most(10);
           const MemoryRange touched{x_.address, kBytes, Access::read | Access::write};
           by[which] = at_most(100);

@@ -21,8 +21,7 @@ VKAPI_ATTR VkResult VKAPI_CALL count_sleep(VkDevice device, const VkSemaphoreWai
   return wait_semaphores(device, info, patience);
 }
 
-// Waits are as on GPUs: for a value that comes soon, for one that takes longer than a thread looks, and not beyond
-// their limit.
+// Waits are as on GPUs: for a value that comes soon, for one that takes longer than a thread looks, and up to a limit.
 TEST(VulkanWaits, LookBeforeTheySleep) {
   if (backend::list_vulkan_devices().empty()) GTEST_SKIP() << "no Vulkan adapter";
   const auto instance = Instance::get(false);
