@@ -29,7 +29,7 @@ foreach(suite IN LISTS suites)
   endif()
   set(entry "${label}.${suite} (${count_${suite}})")
   add_test("${entry}" "${program}" "--gtest_filter=${suite}.*" --gtest_brief=0)
-  # Skipped is a suite of which nothing ran and nothing failed; the expression ends where the list of failures would be.
+  # A suite counts as skipped if none of its tests ran or failed; a list of failures would follow the match.
   set_tests_properties("${entry}" PROPERTIES LABELS "${label}" WORKING_DIRECTORY "${folder}" TIMEOUT 900
     ENVIRONMENT "WEFT_CACHE_DIR=${cache}"
     SKIP_REGULAR_EXPRESSION "PASSED  . 0 tests\\.\n(.  SKIPPED . [^\n]*\n)+$")

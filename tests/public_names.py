@@ -1,5 +1,5 @@
-# The names that `using namespace weft` brings are those of docs/names.md: neither more nor fewer. What the public
-# headers declare in namespace weft is read from what the compiler's preprocessor makes of them.
+# Checks that `using namespace weft` brings exactly the names of docs/names.md. The declarations in namespace weft are
+# read from the public headers as the compiler's preprocessor expands them.
 # Usage: public_names.py COMPILER INCLUDE_FOLDER DOCUMENT, or without the document to print the names
 import re
 import subprocess
@@ -179,7 +179,7 @@ def listed_in(document):
     return set(names), sorted({name for name in names if names.count(name) > 1})
 
 
-# Each form of a declaration, and what is none of a new name.
+# Each form of a declaration, and text that declares no new name.
 SAMPLE = """
 namespace other { int not_ours; }
 namespace weft {

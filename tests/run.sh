@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test: those that are programs under AddressSanitizer and
-# UndefinedBehaviorSanitizer, the others on a build for development. The closing lines are ctest's own.
+# Installs what is missing, builds, and runs every test: GoogleTest programs under AddressSanitizer and
+# UndefinedBehaviorSanitizer, the other tests on a build for development. The closing lines are ctest's own.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$root"
 bash cmake/install_packages.sh
 
-# More at once gains nothing: a software device spreads over all cores by itself.
+# More jobs at once gain nothing, because a software device spreads over all cores by itself.
 jobs="$(nproc 2>/dev/null || echo 2)"
 test_jobs=$((jobs < 4 ? jobs : 4))
 

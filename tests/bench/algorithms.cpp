@@ -23,9 +23,9 @@ using U32 = std::uint32_t;
 using Pair = std::pair<U32, U32>;
 
 constexpr std::int64_t kSorted = 16'000'000, kScanned = 1 << 26;
-/// Sorts that are given to the device one behind the other before the wait: of many elements, and of few.
+/// Sorts that the device is given one after another before the wait: of many elements, and of few.
 constexpr int kInARow = 4, kFewInARow = 16;
-/// Each takes seconds.
+/// The most rounds of these cases, because each round takes seconds.
 constexpr int kMostRounds = 7;
 
 std::vector<U32> random_numbers(std::int64_t n) {
@@ -41,7 +41,7 @@ double seconds(const std::function<void()>& f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Times two against each other, each after a preparation that does not count.
+/// One side of a race: work that is timed, after a preparation that is not.
 struct Side {
   std::function<void()> prepare, work;
 };
@@ -70,8 +70,8 @@ bool sorted_as(const std::vector<U32>& keys0, const std::vector<U32>& keys, cons
   return keys.size() == keys0.size();
 }
 
-/// What a sort on the device works on, or several in a row, each on a copy of its own: one behind the other, also where
-/// they have no scratch memory in common.
+/// The arrays of one sort on the device, or of several in a row, each of its own copy of the elements. Sorts in a row
+/// run one after another, even where they have no scratch memory in common.
 struct DeviceSort {
   explicit DeviceSort(const Device& device, int in_a_row = 1, std::int64_t n = kSorted)
       : keys0(device, random_numbers(n)),
@@ -100,7 +100,7 @@ struct DeviceSort {
   ~DeviceSort() { keys0.device().stream().barrier_always(false); }
   DeviceSort(const DeviceSort&) = delete;
 
-  /// Whether each of them has sorted: each value says where its key stood, equal keys in their order.
+  /// Whether each of the sorts has sorted: each value says where its key stood, equal keys in their order.
   bool sorted() const {
     const std::vector<U32> before = keys0.to_vector();
     for (std::size_t k = 0; k < all_keys.size(); ++k)
@@ -115,7 +115,7 @@ struct DeviceSort {
   Array<std::uint8_t> scratch;
 };
 
-/// The same pairs on the host.
+/// The pairs of a DeviceSort, sorted on the host.
 struct HostSort {
   explicit HostSort(const DeviceSort& sort) {
     for (const U32 key : sort.keys0.to_vector()) pairs0.emplace_back(key, U32(pairs0.size()));
@@ -156,7 +156,7 @@ void sort_pairs(Run& run) {
   run.note(fmt::format("coarse {:.1f} ms, fine {:.1f} ms", timings[0].seconds * 1e3, timings[1].seconds * 1e3));
 }
 
-/// So few that what a launch takes counts: a time is that of one, of several before the wait.
+/// Sorts so few elements that the cost of launches counts. Several sorts run before the wait; the time is that of one.
 void sort_few(Run& run, std::int64_t n) {
   DeviceSort sort(run.device(), kFewInARow, n);
   HostSort host(sort);
@@ -166,7 +166,7 @@ void sort_few(Run& run, std::int64_t n) {
   run.compare(timings[0], {"std::stable_sort", timings[1]}, "ms");
 }
 
-/// How tiles and columns are chosen against other ways, by which devices of other makes can be looked after.
+/// Times the tiles and columns that are chosen against others, so that the choice can be checked on any device.
 void sort_shapes(Run& run, std::int64_t n) {
   if (run.device().is_software()) return run.leave_out("sorts of software devices have no tiles");
   using Limits = detail::SortLimits;
@@ -232,7 +232,7 @@ void sort_shapes(Run& run, std::int64_t n) {
   run.compare(timings[0], {ways[best].first, timings[best]}, "ms");
 }
 
-/// The device's copy by a kernel tells what its memory takes.
+/// Scans numbers. The time of a kernel that copies them tells what the device's memory allows.
 void scan_numbers(Run& run) {
   const Device& device = run.device();
   const std::vector<U32> x0 = random_numbers(kScanned);
@@ -268,7 +268,7 @@ void scan_numbers(Run& run) {
                        timings[3].seconds * 1e3, timings[4].seconds * 1e3, timings[0].seconds * 1e3));
 }
 
-/// Seconds of warp-lang's sort and scan on the same cores, or nothing where it is not there.
+/// Seconds of warp-lang's sort and scan on the same cores, or nothing if it is not installed.
 std::optional<std::vector<double>> warp_seconds(int rounds) {
   return ask_warp("algorithms.py", fmt::format("{} {} {}", kSorted, kScanned, rounds), 2);
 }
@@ -297,10 +297,10 @@ void scan_against_warp(Run& run) {
   run.compare(timings[0], warp_reference(warp, {1}), "ms");
 }
 
-/// Which of the figures of cub.cu.
+/// The figures of cub.cu, in the order in which it writes them.
 enum class Cub { keys, pairs, keys_in_a_row, pairs_in_a_row, scan };
 
-/// On NVIDIA's devices, where both work on the same memory. Issued through whatever the device's backend is.
+/// Times weft against CUB on NVIDIA's devices, where both work on the same memory. weft uses any backend.
 void against_cub(Run& run, Cub which, std::int64_t sorted = kSorted, int sorts = kInARow) {
   if (run.device().adapter().find("NVIDIA") == std::string::npos) return run.leave_out("the device is not NVIDIA's");
   const int rounds = std::min(run.rounds(), kMostRounds);

@@ -38,7 +38,7 @@ void saxpy(Run& run) {
   } args{x.address(), y.address(), a, n};
   const std::string head =
       "layout(push_constant, scalar) uniform Args { ConstFloats x; Floats y; float a; uint count; };";
-  // More groups than one dimension of a grid may have: in two dimensions, or larger ones.
+  // These are more groups than one dimension of a grid may have: spread over two dimensions, or larger groups.
   const std::string wide = glsl_kernel(block_1d(256), head + R"(
     void main() {
       uint i = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * 256 + gl_LocalInvocationID.x;

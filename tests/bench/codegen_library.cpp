@@ -21,8 +21,8 @@ void append(std::vector<float>& flat, const Array<T>& array) {
   flat.insert(flat.end(), numbers, numbers + values.size() * sizeof(T) / sizeof(float));
 }
 
-// a = u diag(sigma) v^T of a million matrices. GLSL's text is the algorithm of frontend/library/factor.cpp; `sweeps` is
-// how it repeats the sweeps: in a loop, or line by line.
+// a = u diag(sigma) v^T of a million matrices. The GLSL follows the algorithm of frontend/library/factor.cpp; `sweeps`
+// is its code that repeats the sweeps: a loop, or line by line.
 std::string svd3_text(const std::string& sweeps) {
   return glsl_kernel(kBlock, R"(
     layout(buffer_reference, scalar, row_major, buffer_reference_align = 4) readonly buffer ConstMat3s { mat3 v[]; };
@@ -145,7 +145,7 @@ void svd3_of_random_matrices(Run& run) {
     return e < 9 * n ? svd3(a0[e / 9]).u.m[e % 9] : svd3(a0[e / 9 - n]).v.m[e % 9];
   };
   contest.weft = [&] { launch(k, n, a, u, sigma, v); };
-  contest.tolerance = 1e-3;  // vectors of singular values that lie close together turn with rounding errors
+  contest.tolerance = 1e-3;  // vectors of close singular values turn with rounding errors
   contest.outliers = 0.01;
   const std::vector<MemoryRange> ranges{reads(a), writes(u), writes(sigma), writes(v)};
   backend::Device& native = device.native();

@@ -25,7 +25,7 @@ constexpr std::size_t kOperations = 1000;
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// A folder that goes when it is no longer needed.
+/// A folder that is removed at the end of the object.
 class TemporaryFolder {
  public:
   TemporaryFolder()
@@ -44,7 +44,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// A kernel of a thousand operations of all kinds that stay when it is cleaned up: arithmetic that no rule folds, on
+// Makes a kernel of a thousand operations of all kinds that survive clean-up: arithmetic that no rule folds, on
 // variables that loops and branches change.
 auto large_kernel() {
   return kernel("large", [](Arr<const float> x, Arr<float> y, Float scale, Int count) {
@@ -96,8 +96,8 @@ void trace_and_emit(Run& run) {
   run.budget(t, 5e-3, "ms");
 }
 
-// All that Device::compile() does when the cache has the kernel, but for creating the pipeline: making the key, reading
-// and checking the entry, copying the words. The file is in the system's memory after the first time.
+// Times what Device::compile() does when the cache has the kernel, except the creation of the pipeline: making the key,
+// reading and checking the entry, copying the words. After the first time the system holds the file in memory.
 void load_from_cache(Run& run) {
   const TemporaryFolder folder;
   backend::DiskCache cache(folder.path());
@@ -127,8 +127,8 @@ void load_from_cache(Run& run) {
   run.budget(t, 1e-3, "ms");
 }
 
-// All of it: trace, clean up, emit, the driver's compiler, one launch. The kernel is another one at each time, by a
-// constant, so that no cache has it.
+// Times a first use from trace to result: trace, clean up, emit, the driver's compiler, one launch. A constant makes
+// the kernel another one each time, so that no cache has it.
 void first_use(Run& run) {
   constexpr std::int64_t n = 1000;
   const Device& device = run.device();

@@ -34,7 +34,7 @@ void check(const Contest& contest, const std::string& who, const std::vector<flo
 
 }  // namespace
 
-// Both sides are first held to be right: weft by the host at some hundred places, GLSL by weft everywhere.
+// Checks both sides before it times them: weft against the host at some hundred places, GLSL against weft everywhere.
 void race(Run& run, const Contest& contest) {
   Stream stream = run.device().stream();
   backend::Stream& native = stream.native();

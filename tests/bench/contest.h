@@ -1,4 +1,4 @@
-// A kernel of weft and its counterparts in GLSL: held to be right, then timed.
+// A kernel of weft and its counterparts in GLSL: checked, then timed.
 #pragma once
 #include <cstring>
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace weft::bench {
 
-/// What results hold before a kernel runs: one that it leaves out is seen.
+/// The content of results before a kernel runs, by which a result that it leaves out is seen.
 inline constexpr float kUnwritten = std::numeric_limits<float>::quiet_NaN();
 
 /// Several ways to the same results.
@@ -29,7 +29,7 @@ struct Contest {
 /// Errors: std::runtime_error naming the side and the first wrong result.
 void race(Run& run, const Contest& contest);
 
-/// What a GLSL kernel touches, for GlslKernel.
+/// The memory that a GLSL kernel touches, for GlslKernel.
 backend::MemoryRange reads(const ArrayBase& array);
 backend::MemoryRange writes(const ArrayBase& array);
 backend::MemoryRange updates(const ArrayBase& array);
@@ -42,10 +42,10 @@ std::uint32_t groups(std::int64_t n, std::int64_t block);
 /// then `rest`.
 std::string glsl_kernel(const std::string& local_size, const std::string& rest);
 
-/// The same numbers at each run.
+/// Random numbers, the same in each run.
 std::vector<float> random_floats(std::size_t n, float lo, float hi, unsigned seed);
 
-/// The same bytes as elements of another type.
+/// Copies bytes into elements of another type.
 template <class T>
 std::vector<T> packed(const std::vector<float>& values) {
   std::vector<T> out(values.size() * sizeof(float) / sizeof(T));

@@ -1,4 +1,4 @@
-// A launch with four arrays and two scalars, of almost no work: what launches cost is measured with it.
+// A launch with four arrays and two scalars that does almost no work, for measuring the cost of launches.
 #pragma once
 #include <stdexcept>
 #include <vector>

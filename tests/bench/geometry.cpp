@@ -15,7 +15,7 @@ namespace weft::bench {
 
 namespace {
 
-/// Triangles a second that a build is held to where there is no Embree.
+/// The triangles a second that a build is measured against without Embree.
 constexpr double kGoal = 5e6;
 
 struct Triangles {
@@ -43,7 +43,7 @@ Triangles wavy_torus(int n) {
 }
 
 #ifdef WEFT_EMBREE
-// Embree's hierarchy of triangles, as its users who want every hit build it.
+// Embree's hierarchy of triangles, built with the settings for programs that want every hit.
 class EmbreeScene {
  public:
   EmbreeScene(const Triangles& t, RTCBuildQuality quality, int threads)
@@ -70,7 +70,7 @@ class EmbreeScene {
     rtcReleaseScene(scene_);
     rtcReleaseDevice(device_);
   }
-  /// Again, after the points have changed.
+  /// Builds the hierarchy again, after the points have changed.
   void build() {
     rtcUpdateGeometryBuffer(geometry_, RTC_BUFFER_TYPE_VERTEX, 0);
     rtcCommitGeometry(geometry_);

@@ -15,14 +15,14 @@ namespace {
 
 constexpr int kTriangles = 160'000;
 
-/// What `work` allocates, in bytes, whether it keeps it or not.
+/// The bytes that `work` allocates, whether it keeps them or not.
 double allocated(const Device& device, const std::function<void()>& work) {
   const std::uint64_t before = device.state()->allocated;
   work();
   return double(device.state()->allocated - before);
 }
 
-/// Bytes a primitive that stay, and those that a build needs meanwhile: a second build finds the first ones there.
+/// Bytes for each primitive: those that stay, which a second build finds, and those that a build needs meanwhile.
 struct Bytes {
   double kept = 0, meanwhile = 0;
 };

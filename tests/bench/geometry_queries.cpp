@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kQueries = 200'000;
 constexpr int kMostRounds = 21;
-/// One in so many is compared with all triangles on the host.
+/// One query in so many is compared with all triangles on the host.
 constexpr std::size_t kCheckedEvery = kQueries / 16;
 
 template <class T>
@@ -31,7 +31,7 @@ void put(std::ofstream& to, const std::vector<T>& values) {
   to.write(reinterpret_cast<const char*>(values.data()), std::streamsize(values.size() * sizeof(T)));
 }
 
-/// What warp-lang's CPU device takes for the same queries, in seconds, and the sum of what they find.
+/// The figures of warp-lang's CPU device for the same queries: seconds, and the sum of the results.
 enum Figure : std::size_t { kSeconds, kSum, kFigures };
 std::optional<std::vector<double>> measure_warp(const char* kind, const MeshData& data,
                                                 const std::vector<std::vector<vec3>>& asked, int rounds) {
@@ -63,7 +63,7 @@ void report(Run& run, const std::optional<std::vector<double>>& warp, int rounds
 void closest_points(Run& run, int triangles, bool sorted) {
   const MeshData data = torus(triangles);
   const std::vector<vec3> points = scattered(kQueries, 3);
-  // Of a large mesh a round takes several seconds.
+  // A round on a large mesh takes several seconds.
   const int rounds = std::min(run.rounds(), triangles > 500'000 ? 5 : kMostRounds);
   const auto warp = measure_warp("points", data, {points}, rounds);
 
@@ -98,7 +98,7 @@ void closest_points(Run& run, int triangles, bool sorted) {
   report(run, warp, rounds, ask);
 }
 
-/// Whose boxes share a point with the box.
+/// The number of triangles whose boxes share a point with the box.
 int touching_triangles(const MeshData& data, const vec3& lower, const vec3& upper) {
   int n = 0;
   for (std::size_t k = 0; k < data.indices.size(); k += 3) {

@@ -22,10 +22,10 @@ namespace {
 
 constexpr int kSide = 1000;
 constexpr int kRays = kSide * kSide;
-/// Each takes up to a second.
+/// The most rounds, because each may take a second.
 constexpr int kMostRounds = 21;
 
-/// Of a camera in front of the torus, neighbours side by side.
+/// The rays of a camera in front of the torus; neighbours are side by side.
 Rays primary() {
   Rays rays;
   for (int y = 0; y < kSide; ++y)
@@ -36,14 +36,14 @@ Rays primary() {
   return rays;
 }
 
-/// From anywhere to anywhere.
+/// Rays from anywhere to anywhere.
 Rays incoherent() {
   Rays rays{scattered(kRays, 1), scattered(kRays, 2)};
   for (vec3& d : rays.directions) d.y *= 2.8f;
   return rays;
 }
 
-/// Against all triangles, in float64: a few, since each takes its time.
+/// Compares a few rays with all triangles in float64; more would take too long.
 void check(const MeshData& data, const Rays& rays, const std::vector<float>& t) {
   const test::Oracle oracle(data);
   for (std::size_t i = 0; i < t.size(); i += t.size() / 16) {

@@ -1,4 +1,4 @@
-// What the benchmarks of queries on meshes ask, and whom: tori of several sizes, scattered points.
+// The meshes and the points of the benchmarks of queries: tori of several sizes, scattered points.
 #pragma once
 #include <cmath>
 #include <random>
@@ -17,7 +17,7 @@ inline MeshData torus(int n) {
   return shapes::torus(1, 0.35f, 2 * across, across);
 }
 
-/// Points even in a box around it, in no order.
+/// Points spread evenly in a box around the torus, in no order.
 inline std::vector<vec3> scattered(int n, unsigned seed) {
   std::mt19937 engine(seed);
   std::uniform_real_distribution<float> place(-1, 1);

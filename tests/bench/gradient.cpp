@@ -13,8 +13,7 @@ namespace weft::bench {
 
 namespace {
 
-/// What one case brings: a forward launch, the seed of its result, and a gradient that the host knows. The functions
-/// hold the arrays.
+/// A case: a forward launch, the seed of its result, and a gradient that the host knows. Its functions hold the arrays.
 struct Case {
   std::function<void()> launch;
   std::function<void(Tape&)> backward;
@@ -34,7 +33,7 @@ std::function<void()> repeated(Stream stream, std::function<void()> each) {
   };
 }
 
-/// Times two in turn.
+/// Times two sides in turn.
 void race(Run& run, const std::function<void()>& ours, const std::function<void()>& theirs, const char* name) {
   const Stream stream = run.device().stream();
   const auto timings = interleave({repeated(stream, ours), repeated(stream, theirs)}, run.rounds());
@@ -42,7 +41,7 @@ void race(Run& run, const std::function<void()>& ours, const std::function<void(
   run.compare(each(timings[0]), {name, each(timings[1])}, "ms");
 }
 
-/// Records the case and holds its gradient to what is known.
+/// Records the case and compares its gradient with the known one.
 void record(Tape& tape, const Case& c) {
   tape.record(c.launch);
   (c.check ? c.check : c.backward)(tape);
@@ -99,7 +98,7 @@ Case spring(const Device& device) {
   Case c;
   c.launch = [=] { launch(k, n, x, ends, force); };
   c.backward = [=](Tape& tape) { tape.backward({{force, seed}}); };
-  // Of the force on end 0 by end 1: f = 10 d - 5 d / |d| for d = x0 - x1, pulling 0 towards 1.
+  // The force on end 0 by end 1 is f = 10 d - 5 d / |d| for d = x0 - x1, pulling 0 towards 1.
   c.check = [=](Tape& tape) { tape.backward({{force, seed_of(device, n, 0)}}); };
   c.found = [=] { return x.grad().at(1)[0]; };
   c.expected = [=] {
@@ -151,7 +150,7 @@ Case n_body(const Device& device,
     x.zero_grad();
     tape.backward({{force, seed}});
   };
-  // Of the force on body 0 by body 9: r / (r^2 + softening)^(3/2).
+  // The force on body 0 by body 9 is r / (r^2 + softening)^(3/2).
   c.check = [=](Tape& tape) { tape.backward({{force, seed_of(device, n, 0)}}); };
   c.found = [=] { return x.grad().at(9)[1]; };
   c.expected = [=] {
@@ -162,7 +161,7 @@ Case n_body(const Device& device,
   return c;
 }
 
-/// A thread for each pair.
+/// Computes the forces with a thread for each pair.
 Case pairs(const Device& device) {
   auto k = kernel("n-body pairs", [](Arr<const vec3> x, Arr<vec3> force) {
     auto [i, j] = tid<2>();
@@ -173,7 +172,7 @@ Case pairs(const Device& device) {
   return n_body(device, [=](const auto& x, const auto& force, int n) { launch(k, {n, n}, x, force); });
 }
 
-/// A thread for each body.
+/// Computes the forces with a thread for each body.
 Case all_bodies(const Device& device) {
   auto k = kernel("n-body", [](Arr<const vec3> x, Arr<vec3> force, Int n) {
     Int i = tid();
@@ -215,7 +214,7 @@ void loop(Run& run) {
   race_backward(run, c, {.loop_slots = 8});
 }
 
-/// The particle system of Warp's documents: the way there and back, against warp-lang on its CPU device. Warp's tape
+/// Times the particle system of Warp's documents, forward and back, against warp-lang on its CPU device. Warp's tape
 /// needs arrays of its own for each step; weft's keeps what is overwritten.
 void particles(Run& run) {
   constexpr int n = 100'000, steps = 60;
@@ -253,7 +252,7 @@ void particles(Run& run) {
     v.grad().wait();
     if (round > 0) samples.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  // The same in y by the host, with the slopes of place and velocity to the velocity at the start.
+  // The host computes the y coordinate, and the slopes of place and velocity with respect to the velocity at the start.
   double place = 0.2, velocity = 0, place_slope = 0, velocity_slope = 1;
   for (int s = 0; s < steps; ++s) {
     velocity += (-3 * place * 2 - 9.81) * 0.01;

@@ -1,4 +1,4 @@
-// Timing, and the cases one after the other.
+// Timing, and running the cases one after another.
 #include "harness.h"
 
 #include <benchmark/benchmark.h>
@@ -19,7 +19,7 @@ namespace weft::bench {
 
 namespace {
 
-/// The device, where it is not the host's processor.
+/// The device, if it is not the host's processor.
 std::optional<Device> g_apart;
 
 constexpr double kShort = 0.02;  // of a sample: idle threads that look for work are a large part of it
@@ -52,7 +52,7 @@ class Collector : public benchmark::BenchmarkReporter {
   }
 };
 
-// The interpreter has one thread, whatever is asked for.
+// The interpreter has one thread, however many are asked for.
 bool has_threads_of_host(const Device& device) { return device.is_software() && device.name() != "reference"; }
 
 int all_threads() { return platform::processors(); }
@@ -193,14 +193,14 @@ int Harness::main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   const std::set<std::string> wanted = suites.empty() ? known : std::set<std::string>(suites.begin(), suites.end());
 
-  // Mesa's software device asks for it when it is first used.
+  // Mesa's software device reads this variable when it is first used.
   if (threads != all_threads()) platform::set_environment("LP_NUM_THREADS", std::to_string(threads).c_str());
   int failures = 0;
   try {
     const Device device = device_name.empty() ? Device::best() : Device(device_name);
     fmt::print("device: {}, {}; host: {} CPUs; {} rounds, {}\n\n", device.adapter(), device.driver(),
                platform::processors(), rounds, Run(device, rounds, threads).threads_text());
-    if (!device.is_software() && !profile) g_apart = device;  // what keeps it busy would be most of a profile
+    if (!device.is_software() && !profile) g_apart = device;  // else wake_device() would be most of a profile
     const struct Forget {
       ~Forget() { g_apart.reset(); }
     } forget;

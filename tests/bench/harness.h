@@ -19,32 +19,32 @@ struct Timing {
 /// Median and spread of samples in seconds.
 Timing summarise(std::vector<double> samples);
 
-/// Calls sample(which, round) for each of `candidates` in each of `rounds`, one round after the other. The order turns
-/// round from one to the next, so that what slows the machine down for a while slows all of them. Not so on a device
-/// that is not the host's processor: it slows down by itself while a reference keeps the host busy (an H200 to a
-/// quarter, for a second and more). There all rounds of one candidate come together, behind wake_device().
+/// Calls sample(which, round) for each of `candidates` in each of `rounds`, one round after another. The order is
+/// reversed from one round to the next, so that a slow spell of the machine slows all candidates. A device that is not
+/// the host's processor is treated differently, because it slows down by itself while a reference keeps the host busy
+/// (an H200 to a quarter, for a second and more): there all rounds of one candidate come together, after wake_device().
 void take_turns(std::size_t candidates, int rounds, const std::function<void(std::size_t, int)>& sample);
-/// Keeps such a device busy until its clock is what it is under load.
+/// Keeps such a device busy until its clock has the speed that it has under load.
 void wake_device();
 
-/// Times candidates against each other: rounds of warm-up, then `rounds` in which each runs once (see take_turns());
-/// what takes less than 20 ms runs once more just before, untimed, so that no sample begins beside the idle threads of
-/// another candidate, which look for work for a while.
+/// Times candidates against each other: rounds of warm-up, then `rounds` in which each runs once (see take_turns()).
+/// Work that takes less than 20 ms runs once more just before, untimed, so that no sample begins beside the idle
+/// threads of another candidate, which look for work for a while.
 /// \param warm_ups  less for work that takes seconds
 std::vector<Timing> interleave(const std::vector<std::function<void()>>& candidates, int rounds, int warm_ups = 3);
 
 /// Google Benchmark's figure for one iteration. `body` does the work once and returns the seconds that count, so that
-/// what it does before and after is left out.
+/// its preparation and clean-up are left out.
 Timing cost(const std::string& name, const std::function<double()>& body, int rounds);
 
-/// What weft is compared with. Where it is not on this machine, weft is timed all the same: the row then tells no more.
+/// An implementation to compare with. If it is not on this machine, weft is timed alone.
 struct Reference {
   std::string name;
   std::optional<Timing> timing;
   std::string missing = {};  ///< why there is no timing
 };
 
-/// What a case is given to work with.
+/// The frame of one case: its device, its rounds, and the row that it reports.
 class Run {
  public:
   Run(Device device, int rounds, int threads) : device_(std::move(device)), rounds_(rounds), threads_(threads) {}
@@ -53,18 +53,18 @@ class Run {
   /// Threads of the host for a reference that may have several: as many as a software device has.
   int threads() const { return threads_; }
   std::string threads_text() const;
-  /// Whether a Profiler collects: no case makes another one then.
+  /// Whether a Profiler collects; a case then makes none of its own.
   bool profiled() const { return profiled_; }
 
   /// Adds a line to the output of --verbose, below the row.
   void note(std::string line) { notes_.push_back(std::move(line)); }
-  /// There is no row: the case says nothing about this device, or in this run.
+  /// Leaves the row out: the case says nothing about this device, or in this run.
   void leave_out(std::string why) { left_out_ = std::move(why); }
-  /// Reports times of two that did the same work on the device.
+  /// Reports the times of two implementations that did the same work on the device.
   void compare(const Timing& weft, const Reference& reference, std::string unit);
-  /// Reports a cost against what it may be at most. `on_device`: it depends on the device and its driver.
+  /// Reports a cost against the most that it may be. `on_device`: it depends on the device and its driver.
   void budget(const Timing& weft, double seconds, std::string unit, bool on_device = false);
-  /// Reports bytes of the device's memory against those that the documentation says.
+  /// Reports bytes of the device's memory against the documented number.
   void bytes(double weft, double documented);
 
  private:

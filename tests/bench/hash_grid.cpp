@@ -17,7 +17,7 @@ namespace weft::bench {
 namespace {
 
 constexpr int kPoints = 1'000'000, kDim = 128;
-/// Of the queries, and the width of the cells: some 30 neighbours each.
+/// The radius of the queries and the width of the cells: some 30 neighbours each.
 constexpr float kRadius = 0.0193f;
 
 std::vector<vec3> scattered() {
@@ -31,7 +31,7 @@ std::vector<vec3> scattered() {
   return points;
 }
 
-/// What warp-lang's CPU device takes for the same points, in seconds, and how many neighbours it finds in all.
+/// The figures of warp-lang's CPU device for the same points: seconds, and the number of neighbours in all.
 enum Figure : std::size_t { kBuild, kQuery, kNeighbours, kFigures };
 std::optional<std::vector<double>> measure_warp(const std::vector<vec3>& points, int rounds) {
   return ask_warp("hash_grid.py", fmt::format("{} {} {}", rounds, kDim, kRadius), kFigures, [&](std::ofstream& file) {
@@ -74,7 +74,7 @@ const auto& neighbours_kernel() {
   });
   return k;
 }
-/// The same by positions that the grid keeps.
+/// The same kernel as above, on the positions that the grid keeps.
 const auto& placed_kernel() {
   static const auto k =
       kernel("neighbours by place", [](Var<HashGridArrays> grid, Float radius, Arr<int> counts, Arr<float> sums) {
@@ -112,7 +112,7 @@ void query_grid(Run& run, bool placed) {
                                     run.device().synchronize();
                                   }},
                                   rounds);
-  // By place, the counts are in the order of cells.
+  // With positions in the grid, the counts are in the order of cells.
   const Array<int> ids = arange(run.device(), kPoints);
   if (placed)
     launch(kernel("point ids",
@@ -121,7 +121,7 @@ void query_grid(Run& run, bool placed) {
   const std::vector<int> neighbours = counts.to_vector(), point_of = ids.to_vector();
   for (std::size_t k = 0; k < points.size(); k += points.size() / 16) {
     const auto i = std::size_t(point_of[k]);
-    // Those at the radius itself may come or not.
+    // A neighbour at the radius itself may be found or not.
     int least = 0, most = 0;
     for (const vec3& p : points) {
       const double d = length(points[i] - p);

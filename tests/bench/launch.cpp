@@ -1,4 +1,4 @@
-// Suite launch: what a launch costs the host.
+// Suite launch: the cost of a launch for the host.
 #include <optional>
 
 #include "../../frontend/support/platform.h"
@@ -13,17 +13,17 @@ namespace {
 
 constexpr double kBudget = 1e-6, kTapeBudget = 5e-6, kProfilerBudget = 10e-6;
 
-// The device must neither be waited for nor share what is timed. So a launch has 32 threads of four additions, the
-// stream is idle when the clock starts, and the clock stops before the wait: 512 launches are at most nine batches in
-// flight, and a stream makes the host wait only when twelve are in flight. What is timed is all of the host's part, or
-// of this thread's where another one submits: checks, argument block, hazards (each launch writes what the one before
-// wrote, so each records a barrier), recording, and handing batches to the driver. Processor time of the launching
-// thread: on a software device the work runs on other threads, which would take the cores from it.
+// A timed launch must neither wait for the device nor share the processor with it. So a launch has 32 threads of four
+// additions, the stream is idle when the clock starts, and the clock stops before the wait: 512 launches are at most
+// nine batches in flight, and a stream makes the host wait only when twelve are in flight. The time is all of the
+// host's part, or this thread's part if another one submits: checks, argument block, hazards (each launch writes what
+// the one before wrote, so each records a barrier), recording, and handing batches to the driver. It is processor time
+// of the launching thread: on a software device the work runs on other threads, which would take the cores from it.
 constexpr int kLaunches = 512;
 
 enum class Around { nothing, tape, dispatch_budget, profiler };
 
-/// Times launches of one kernel; what begins and ends around them is not timed.
+/// Times launches of one kernel; their preparation and clean-up are not timed.
 void time_launches(Run& run, Around around, double budget) {
   const Device& device = run.device();
   struct DispatchBudget {
@@ -35,7 +35,7 @@ void time_launches(Run& run, Around around, double budget) {
     DispatchBudget(const DispatchBudget&) = delete;
     ~DispatchBudget() { device.set_dispatch_budget(before); }
   };
-  // Launches are far below it, and gather as ever.
+  // Launches take far less than this budget, and gather in batches as ever.
   const DispatchBudget dispatch_budget(device, around == Around::dispatch_budget ? 1 : 0);
   FourArrays work(device);
   work.a.requires_grad();

@@ -8,8 +8,8 @@
 
 namespace weft::bench {
 
-inline constexpr const char* kHost = "host";  ///< the device of what no device takes part in
-/// What stands as the reference's name where none was measured, nor can be.
+inline constexpr const char* kHost = "host";  ///< the device of rows in which no device takes part
+/// The reference's name where no reference was measured, nor can be.
 inline constexpr const char* kBudget = "budget";
 inline constexpr const char* kDocumented = "documented";
 
@@ -26,15 +26,15 @@ struct Row {
   std::optional<double> ratio() const;
 };
 
-/// Lines of the table, each with its end. A reference that there is not is "not measured".
+/// Lines of the table, each with its end of line. A reference that was not measured is "not measured".
 std::string table_head();
 std::string table_line(const Row& row);
-/// The geometric mean over the rows of a suite that compare with another implementation, or nothing of less than two.
+/// The geometric mean over the rows of a suite that compare with another implementation, or nothing of fewer than two.
 std::string table_mean(const std::string& suite, const std::vector<Row>& rows);
 
-/// Replaces what the file says of these suites on this device, and on the host; the rest of it stays. Fields of a
-/// reference that there is not, and of its ratio, are empty.
-/// Errors: std::runtime_error where it cannot be written.
+/// Replaces the file's rows of these suites on this device, and on the host; the rest of the file stays. If a row has
+/// no reference, the fields of the reference and of the ratio are empty.
+/// Errors: std::runtime_error if the file cannot be written.
 void write_rows(const std::filesystem::path& path, const std::vector<Row>& rows, const std::set<std::string>& suites,
                 const std::string& device);
 

@@ -21,18 +21,18 @@ using platform::thread_seconds;
 constexpr int kLaunches = 512, kBatch = 128;
 constexpr int kNodes = 1000;  // of a graph
 
-// What the host does, and what ends before the clock starts again.
+// One side: the work of the host, and what must end before the clock starts again.
 struct HostWork {
   std::function<void()> work, settle;
 };
-// Processor time of this thread for each, in turns, divided by `parts`: the timer of the harness counts all of what it
-// calls.
+// Times the processor time of this thread for each side, in turns, divided by `parts`. The harness's own timer does not
+// serve: it counts all that its function does.
 std::vector<Timing> in_turns(const Run& run, const std::vector<HostWork>& sides, int parts) {
   constexpr int kWarmUps = 3;
   std::vector<std::vector<double>> samples(sides.size());
   take_turns(sides.size(), 5 * run.rounds() + kWarmUps, [&](std::size_t k, int round) {
-    // Once before, untimed: beside what the other side has left in the caches, and its threads look for work for a
-    // while.
+    // Each side runs once before, untimed, because the other side has left its data in the caches, and its threads look
+    // for work for a while.
     sides[k].settle();
     sides[k].work();
     sides[k].settle();
@@ -69,7 +69,7 @@ struct ByHand {
   std::vector<std::byte> bytes;
 };
 
-// What `once` gives the device is right, from zeros.
+// Checks the results of what `once` gives the device, from zeros.
 void check(const FourArrays& work, ByHand& hand, const std::function<void()>& once) {
   Array<float> out = work.out;
   out.zero();
@@ -79,9 +79,9 @@ void check(const FourArrays& work, ByHand& hand, const std::function<void()>& on
   work.check();
 }
 
-// The host's part alone, see suite launch: the stream is idle when the clock starts, and the clock stops before the
-// wait. Both sides record a barrier before each dispatch. By hand every 128 are submitted, on this thread; weft's
-// batches begin small, and on GPUs another thread has most of them.
+// Times the host's part alone, see suite launch: the stream is idle when the clock starts, and the clock stops before
+// the wait. Both sides record a barrier before each dispatch. Plain Vulkan submits every 128 dispatches, on this
+// thread; weft's batches begin small, and on GPUs another thread submits most of them.
 void launch_by_hand(Run& run) {
   const FourArrays work(run.device());
   work.launch_one();
@@ -100,7 +100,7 @@ void launch_by_hand(Run& run) {
   run.compare(timings[0], {"Vulkan by hand", timings[1]}, "us");
 }
 
-/// While it lives, the device's thread for submissions does nothing. No stream of the device is in use.
+/// Keeps the device's thread for submissions idle during its life. No stream of the device may be in use.
 class OneThread {
  public:
   explicit OneThread(const Device& device) {
@@ -114,21 +114,22 @@ class OneThread {
   ~OneThread() {
     if (submitter_) submitter_->use_thread(true);
   }
-  /// Whether it makes a difference on this device.
+  /// Whether this makes a difference on the device.
   bool changes() const { return submitter_ != nullptr; }
 
  private:
   backend::vulkan::Submitter* submitter_ = nullptr;
 };
 
-// The same where weft's thread for submissions does nothing, as plain Vulkan has none: the whole cost on one thread.
+// Times launches without weft's thread for submissions, which plain Vulkan does not have: the whole cost on one thread.
 void launch_on_one_thread(Run& run) {
   const OneThread one_thread(run.device());
   if (!one_thread.changes()) return run.leave_out("this device's launches use no other thread");
   launch_by_hand(run);
 }
 
-// Warp's CPU device runs the kernel in the launch, of 32 additions; weft's part is the host's alone.
+// Times launches against Warp's CPU device, which runs the kernel, of 32 additions, in the launch; weft's time is the
+// host's part alone.
 void launch_beside_warp(Run& run) {
   const auto warp = ask_warp("launch.py", fmt::format("{} {}", run.rounds(), kLaunches), 2);
   if (warp && (*warp)[1] != 7) throw std::runtime_error("warp-lang's kernel gives wrong results");
@@ -174,7 +175,7 @@ void graph_node(Run& run) {
   run.budget({one.seconds / kNodes, one.spread}, 0.1e-6, "us", true);
 }
 
-// The same dispatches and barriers in a command buffer that is recorded once, and submitted for each launch.
+// Times a graph against a command buffer of the same dispatches and barriers, recorded once, submitted for each launch.
 void graph_node_by_hand(Run& run) {
   const FourArrays work(run.device());
   const Graph graph = graph_of_launches(work);
@@ -189,8 +190,8 @@ void graph_node_by_hand(Run& run) {
   run.compare(timings[0], {"Vulkan by hand", timings[1]}, "us");
 }
 
-// A graph whose launches are given another scalar before it is launched, `every` so many of them, and one that is left
-// as it was captured. Each launch adds its scalar, so that none is lost unseen.
+// Times two graphs: in one, one launch of each `every` is given another scalar before the graph is launched; the other
+// stays as it was captured. Each launch adds its scalar, so that a lost one is seen.
 void graph_with_changes(Run& run, int every) {
   const Array<int> x = zeros<int>(run.device(), 32);
   const auto add = kernel("add", [](Arr<int> x, Int s) { x[tid()] += s; });

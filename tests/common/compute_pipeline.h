@@ -10,7 +10,7 @@ namespace weft::test {
 /// A pipeline without descriptor sets: all the shader's inputs are push constants. Must be destroyed before the device.
 class ComputePipeline {
  public:
-  /// \param flags  of the shader's stage
+  /// \param flags  those of the shader's stage
   /// Errors: std::runtime_error.
   ComputePipeline(const VolkDeviceTable& vk, VkDevice device, std::span<const std::uint32_t> words,
                   const char* entry_point, std::uint32_t push_bytes, VkPipelineShaderStageCreateFlags flags = 0);

@@ -1,4 +1,4 @@
-// Rays that Embree casts, where it is installed, and their differences from ours.
+// Rays that Embree casts, if it is installed, and their differences from ours.
 #pragma once
 #include <weft/runtime/geometry/mesh_data.h>
 
@@ -51,7 +51,7 @@ inline std::vector<DifferingRay> rays_that_differ(const MeshData& data, const Ra
 }
 
 #ifdef WEFT_EMBREE
-/// A scene of Embree's with its robust test.
+/// A scene of Embree's, with its robust test.
 class EmbreeRays {
  public:
   EmbreeRays(const MeshData& data, int threads)

@@ -1,4 +1,4 @@
-// Makes waiting tests fail by name, where they would hang until somebody ends the program.
+// Makes waiting tests fail by name, instead of hanging until somebody ends the program.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 
 namespace weft::test {
 
-/// Ends the program with a message that names the test, unless this object is destroyed in time. A hanging test cannot
-/// be left otherwise: the waiting threads hold what its end needs.
+/// Ends the program with a message that names the test, unless this object is destroyed in time. Nothing less ends a
+/// hanging test, because the waiting threads hold what its end needs.
 class Watchdog {
  public:
   static constexpr std::chrono::seconds kPatience{100};  ///< suffices for sanitizers on a busy machine, too

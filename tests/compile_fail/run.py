@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 kMaxLines = 15
-# Clang says more of each candidate.
+# Clang says more about each candidate.
 kMaxLinesOfClang = 45
-# What GCC says by itself, beside the messages of weft, as Clang does.
+# GCC's own words, beside the messages of weft, and Clang's for the same.
 WORDS_OF_CLANG = {
     "cannot convert": "no known conversion",
     "conversion from": "no viable conversion from",

@@ -1,4 +1,4 @@
-// Algorithms of every type of element, in both grains.
+// Algorithms for every type of element, in both grains.
 #include <weft/runtime/algorithms/algorithms.h>
 
 #include "compile_test.h"
@@ -43,7 +43,7 @@ TEST_F(CompilesAlgorithms, scans_and_reductions) {
       reduce_min(x, out, options);
       reduce_max(x, out, options);
       inner_product(x, y, out, options);
-      // By columns.
+      // Elements with strides are reduced by columns.
       const Array<T> every = x.slice(0, n, 2);
       reduce_sum(every, out, options);
       reduce_min(every, out, options);

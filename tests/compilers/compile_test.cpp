@@ -3,8 +3,9 @@
 
 namespace weft::test {
 
-// One stays to the end: with the last the driver's library would go, and what that has leaked would have no name. For
-// others to see, as what nobody reads compilers leave out, and then this is a leak.
+// A device that stays to the end of the program: without any, the driver's library would be unloaded, and its leaks
+// would be reported without a name. It is visible to other files, because compilers leave out a variable that nobody
+// reads, and then it would be a leak itself.
 extern const Device* kept_device;
 const Device* kept_device = nullptr;
 

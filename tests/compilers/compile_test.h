@@ -5,14 +5,14 @@
 
 namespace weft::test {
 
-/// What a test gives the device is compiled by its driver and never done: there are no results to look at. A kernel
-/// that the driver refuses is an Error, and one that it cannot bear ends the program.
+/// A test whose device compiles what it is given and never runs it: there are no results to look at. A kernel that the
+/// driver refuses is an Error, and one that the driver cannot bear ends the program.
 class CompileTest : public testing::Test {
  protected:
   CompileTest();
-  /// This test's own, for which nothing was compiled before.
+  /// The test's own device, for which nothing was compiled before.
   const Device& device() const { return device_; }
-  /// At the end: so many kernels or more were given to the driver.
+  /// Expects, at the end of a test, that this many kernels or more were given to the driver.
   void expect_compiled(std::uint64_t kernels) const;
 
  private:

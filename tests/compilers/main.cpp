@@ -9,7 +9,7 @@
 
 namespace {
 
-// Whether there is such a device: 0, or 3 where the layer is missing, or whatever the driver ends with.
+// Whether there is such a device: 0 if there is, 3 if the layer is missing, otherwise the driver's own exit status.
 int probe() {
   if (weft::Device::list().empty()) return 1;
   if (!weft::platform::environment("WEFT_HARDWARE_LAYER")) return 3;
@@ -26,7 +26,7 @@ int probe() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Everything is compiled each time.
+  // Without the cache every kernel is compiled each time.
   weft::platform::set_environment("WEFT_CACHE", "0");
   if (argc == 2 && std::string(argv[1]) == "--probe") return probe();
   testing::InitGoogleTest(&argc, argv);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs compilers_tests for a GPU of AMD's that is not there. Ends with 77, which is a skipped test, where Mesa's driver
-# for them is not installed or does not open that one without hardware.
+# Runs compilers_tests for a GPU of AMD's that is not there. Ends with 77, which is a skipped test, if Mesa's driver for
+# these GPUs is not installed or does not open that one without hardware.
 # Usage: run.sh PROGRAM FOLDER_OF_LAYERS FAMILY
 set -euo pipefail
 
@@ -14,10 +14,10 @@ if [[ -z "$driver" ]]; then
   echo "Mesa's driver for AMD's GPUs (radv) is not installed"
   exit 77
 fi
-export VK_DRIVER_FILES="$driver" VK_ICD_FILENAMES="$driver" # of newer and of older loaders
+export VK_DRIVER_FILES="$driver" VK_ICD_FILENAMES="$driver" # for newer and older loaders
 export VK_INSTANCE_LAYERS=VK_LAYER_WEFT_hardware MESA_SHADER_CACHE_DISABLE=1
 
-# Drivers that do not know the family end the process.
+# A driver that does not know the family ends the process.
 status=0
 "$program" --probe || status=$?
 case "$status" in

@@ -47,14 +47,14 @@ std::vector<double> gradient(const Device& device, const SumKernel& sum, const P
   return launch.gradient<double>(0).to_vector();
 }
 
-/// The same by values: (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h, with an error of the order h^4.
+/// The gradients by differences of values: (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h, with an error of the order h^4.
 std::vector<double> difference(const SumKernel& sum, const Points& points) {
   constexpr double steps[] = {-2, -1, 1, 2};
   Points moved;
   std::vector<double> sizes;
   for (const std::vector<double>& p : points)
     for (std::size_t k = 0; k < p.size(); ++k) {
-      // A power of two: the moved numbers are as far apart as they should be.
+      // The step is a power of two, so that the moved numbers are exactly as far apart as they should be.
       sizes.push_back(std::ldexp(std::exp2(std::floor(std::log2(std::max(1., std::abs(p[k]))))), -12));
       for (double step : steps) {
         moved.push_back(p);
@@ -71,7 +71,7 @@ std::vector<double> difference(const SumKernel& sum, const Points& points) {
   return slopes;
 }
 
-/// \param what  of the expectation: "differences"
+/// \param what  names the expectation in messages: "differences"
 void expect_equal(const NumberFunction& function, const Points& points, const std::vector<double>& found,
                   const std::vector<double>& expected, double tolerance, const char* what) {
   ASSERT_EQ(found.size(), expected.size());
@@ -80,7 +80,7 @@ void expect_equal(const NumberFunction& function, const Points& points, const st
     double largest = 1;
     for (std::size_t k = 0; k < points[i].size(); ++k) largest = std::max(largest, std::abs(expected[first + k]));
     for (std::size_t k = 0; k < points[i].size(); ++k) {
-      // Not EXPECT_NEAR: a NaN is an error as well.
+      // This is not EXPECT_NEAR, because a NaN is an error as well.
       const bool close = std::abs(found[first + k] - expected[first + k]) <= tolerance * largest;
       EXPECT_TRUE(close) << function.name << " at " << testing::PrintToString(points[i]) << ": by input " << k << " "
                          << testing::PrintToString(found[first + k]) << ", by " << what << " "

@@ -1,4 +1,4 @@
-// A function of the language as a map of numbers to numbers, and its gradient held to differences of its values.
+// A function of the language as a map of numbers to numbers, and the comparison of its gradient with differences.
 #pragma once
 #include <functional>
 
@@ -6,8 +6,8 @@
 
 namespace weft::test {
 
-/// A function of real numbers as a kernel sees it: what its parameters are put together from, and what its results
-/// consist of.
+/// A function of real numbers as a kernel sees it: its parameters are put together from numbers, and its results are
+/// taken apart into numbers.
 struct NumberFunction {
   std::string name;
   int inputs = 0;
@@ -17,25 +17,25 @@ struct NumberFunction {
 /// One entry for each point: its coordinates.
 using Points = std::vector<std::vector<double>>;
 
-/// The gradients of functions on this device.
+/// A test that compares gradients of functions on this device.
 class GradientTest : public DeviceTest {
  protected:
-  /// The gradient of a random sum of all results, at each point: on the interpreter against differences of its values,
-  /// on each other device against the interpreter.
+  /// Compares the gradient of a random sum of all results at each point: on the interpreter with differences of its
+  /// values, on each other device with the interpreter.
   /// \param tolerance  relative to the largest component of the gradient, or to 1 if that is less
   void expect_gradient(const NumberFunction& function, const Points& points, double tolerance = 1e-8,
                        double between_devices = 1e-9) const;
-  /// The gradient of the sum of all results where the derivative does not exist, and so was chosen.
+  /// Compares the gradient of the sum of all results with the chosen value, where there is no derivative.
   void expect_chosen(const NumberFunction& function, const std::vector<double>& point,
                      const std::vector<double>& gradient) const;
-  /// The gradients of a function of float32 and of the same one of float64, at numbers that float32 holds.
+  /// Compares the gradients of a function of float32 with those of float64, at numbers that float32 holds.
   void expect_close(const NumberFunction& single, const NumberFunction& exact, const Points& points,
                     double tolerance = 1e-5) const;
 };
 
 /// `count` points of `n` coordinates between lo and hi, the same in every run; all are numbers of float32.
 Points random_points(int n, double lo, double hi, int count = 8);
-/// The points, and then those.
+/// `points`, and then `more`.
 Points operator+(Points points, const Points& more);
 
 namespace detail {

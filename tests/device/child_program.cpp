@@ -30,7 +30,7 @@ bool run_child_program(int argc, char** argv, int& code) {
 ChildResult run_child(const std::string& name, const std::vector<std::string>& arguments,
                       const std::vector<std::string>& environment) {
   const auto quoted = [](const std::string& text) { return "'" + text + "'"; };
-  // The layers are not what is tested here, and would be asked by processes that have lost their threads.
+  // The layers are not under test here, and processes that have lost their threads would call them.
   std::string command = "env WEFT_VALIDATION=0";
   for (const std::string& variable : environment) command += " " + quoted(variable);
   command += " timeout 100 " + quoted(program_path()) + " --child " + quoted(name);

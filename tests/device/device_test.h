@@ -7,12 +7,12 @@
 
 namespace weft::test {
 
-/// A test that runs once per device. "reference" and "vulkan" (the software device) are required: where one is missing
-/// the test fails. "gpu" is skipped, and counted as such, where there is none.
+/// A test that runs once per device. "reference" and "vulkan" (the software device) are required: without one of them
+/// the test fails. "gpu" is skipped, and counted as skipped, if there is none.
 class DeviceTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override;
-  /// The device that this run is about.
+  /// The device of this run.
   const Device& device() const { return *device_; }
   bool on_reference() const { return GetParam() == "reference"; }
   bool on_gpu() const { return GetParam() == "gpu"; }
@@ -21,7 +21,7 @@ class DeviceTest : public testing::TestWithParam<std::string> {
   std::shared_ptr<Device> device_;
 };
 
-/// Of this program: a test may run it again in another environment.
+/// The path of this program, which a test may run again in another environment.
 std::string& program_path();
 
 /// The message of the weft::Error that `f` throws; fails the test when it throws none.
@@ -46,7 +46,7 @@ inline void expect_contains(const std::string& text, const std::string& part) {
 #define DEVICE_TEST(Suite)                          \
   class Suite : public ::weft::test::DeviceTest {}; \
   ON_EVERY_DEVICE(Suite)
-/// The same for a class of the file's own, which has DeviceTest as its base.
+/// Instantiates a class of the file's own, which has DeviceTest as its base, for every device.
 #define ON_EVERY_DEVICE(Suite)                                                         \
   INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::Values("reference", "vulkan", "gpu"), \
                            [](const auto& info) { return std::string(info.param); })

@@ -1,9 +1,9 @@
-// What the main functions of the test programs share.
+// Functions that the main functions of the test programs share.
 #pragma once
 
 namespace weft::test {
 
-/// To be called after the last test: devices report what they still have to say.
+/// Closes all devices, which report what they still have to say. To be called after the last test.
 void close_devices();
 
 }  // namespace weft::test

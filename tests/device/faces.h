@@ -10,12 +10,12 @@
 
 namespace weft::test {
 
-/// What a kernel finds in an array.
+/// The type of an element that a kernel reads from an array.
 template <class X>
 using ElementOf = decltype(std::declval<Arr<X>>()[std::declval<Int>()]);
 
-/// A function of both faces without its type: what is built around it is compiled once for all functions of the same
-/// arguments. It must stay as long as this.
+/// A function of both faces without its type, so that the code around it is compiled once for all functions of the same
+/// arguments. The function must live as long as this object.
 template <class R, class... X>
 struct Faces {
   template <class F>
@@ -83,7 +83,7 @@ std::vector<R> compare(const Device& device, double tolerance, const char* what,
   return got;
 }
 
-/// What the device gives, after comparison with the host.
+/// Compares the device's results with the host's. \return  the device's
 template <class F, class X, class... Y>
 auto faces_agree(const Device& device, double tolerance, const char* what, const F& f, const std::vector<X>& first,
                  const std::vector<Y>&... more) {

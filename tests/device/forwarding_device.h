@@ -1,11 +1,11 @@
-// The reference as a device of a test's own, which may refuse some of what is asked of it.
+// The reference as a device of a test's own, which may refuse some requests.
 #pragma once
 #include "../../backends/backend.h"
 #include "../../backends/reference/reference.h"
 
 namespace weft::test {
 
-/// Passes everything on; tests override what they are about.
+/// Passes everything on; a test overrides the calls that it is about.
 class ForwardingDevice : public backend::Device {
  public:
   const backend::DeviceInfo& info() const override { return own_->info(); }

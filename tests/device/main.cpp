@@ -9,7 +9,7 @@
 #include "device_test.h"
 #include "devices.h"
 
-// What the test of a machine without a Vulkan loader runs as a process of its own.
+// Opens devices, in a process that the test of a machine without a Vulkan loader starts.
 int report_devices() {
   try {
     weft::Device device("vulkan:0");
@@ -22,7 +22,7 @@ int report_devices() {
   return 0;
 }
 
-// The loader looks for layers where it always does, and where the tests have theirs.
+// Makes the loader look for layers in the tests' folder, in addition to its usual places.
 void add_layers() {
 #ifdef WEFT_TEST_LAYERS
   using weft::platform::environment;

@@ -1,4 +1,4 @@
-// What kernels print, for tests to compare.
+// Lines that kernels print, for tests to compare.
 #pragma once
 #include <weft/weft.h>
 

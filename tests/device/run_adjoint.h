@@ -31,11 +31,11 @@ struct AdjointArg {
   }
 };
 
-/// A launch of a module whose parameters are these arguments, forward and back, in place: the adjoint runs on the
-/// arrays as they were before the launch, and leaves them so.
+/// A launch of a module with these arguments, forward and back, in place: the adjoint runs on the arrays as they were
+/// before the launch, and restores them.
 class AdjointLaunch {
  public:
-  /// `recorded`: the kernel as it is traced for its adjoint; the same where no function has derivatives of its own.
+  /// `recorded` is the kernel as traced for its adjoint: `module` if no function has derivatives of its own.
   AdjointLaunch(const Device& device, ir::Module module, ir::Module recorded, int threads, std::vector<AdjointArg> args)
       : device_(device),
         module_(std::move(module)),
@@ -45,7 +45,7 @@ class AdjointLaunch {
   AdjointLaunch(const Device& device, ir::Module module, int threads, std::vector<AdjointArg> args)
       : AdjointLaunch(device, module, module, threads, std::move(args)) {}
 
-  /// By argument: arrays that may have a gradient.
+  /// The arguments that are arrays and may have a gradient, as bits.
   std::uint64_t with_gradient = ~std::uint64_t{0};
 
   /// The gradient of argument k, to seed and to read.
@@ -55,7 +55,7 @@ class AdjointLaunch {
   }
   const ir::Module& module() const { return module_; }
   void forward() { run(module_, {}, threads_, 0, 0); }
-  /// `lanes`: threads of a dispatch. Returns what was run.
+  /// Runs the adjoint with `lanes` threads in a dispatch. \return  the adjoint that was run
   ir::Adjoint backward(std::uint32_t slots = 8, int lanes = 64) {
     ir::AdjointOptions options;
     options.with_gradient = ir::real_arrays(recorded_) & with_gradient;
@@ -101,7 +101,7 @@ class AdjointLaunch {
   }
 
   std::uint32_t count(const ir::Adjoint& adjoint) {
-    // It stores as the kernel does: the arrays get their elements back.
+    // The counter stores to the arrays like the kernel, so they get their elements back.
     std::vector<std::vector<std::byte>> saved;
     for (const AdjointArg& arg : args_) saved.push_back(arg.array ? bytes_of(*arg.array) : std::vector<std::byte>());
     Array<unsigned> most = words(1), none = words(1);

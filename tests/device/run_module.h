@@ -1,4 +1,4 @@
-// Runs a module in the form in which it stands, through the backend itself: what launch() does for traced kernels.
+// Runs a module in whatever form it has, through the backend itself, as launch() runs traced kernels.
 #pragma once
 #include <span>
 

@@ -1,11 +1,11 @@
-// The same body for every size of subgroup that the reference device can have.
+// Runs a body for every size of subgroup that the reference device can have.
 #pragma once
 #include "../../frontend/support/platform.h"
 #include "device_test.h"
 
 namespace weft::test {
 
-/// Runs the body on the device, and where that is the reference, on one for each size of subgroup.
+/// Runs the body on the device; if that is the reference, on one for each size of subgroup.
 template <class F>
 void on_all_sizes(const Device& device, bool reference, F body) {
   if (!reference) return body(device);

@@ -1,3 +1,3 @@
-// The functions of Vulkan for the tests that are programs without weft: the library keeps its own to itself.
+// The functions of Vulkan for tests that act as programs without weft: the library keeps its own to itself.
 #define VOLK_IMPLEMENTATION
 #include <volk.h>

@@ -1,4 +1,4 @@
-// Tests of what waits: one that hangs fails by its name.
+// A fixture for tests of waiting: a test that hangs fails by its name.
 #pragma once
 #include "../common/watchdog.h"
 #include "device_test.h"
@@ -12,7 +12,7 @@ class WatchedTest : public DeviceTest {
 
 }  // namespace weft::test
 
-/// As DEVICE_TEST.
+/// Defines a suite like DEVICE_TEST.
 #define WATCHED_TEST(Suite)                          \
   class Suite : public ::weft::test::WatchedTest {}; \
   ON_EVERY_DEVICE(Suite)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The example `collide` with bad input: each must end with exit code 1 and a message that says what is wrong.
-# Usage: collide_test.sh PATH_OF_COLLIDE. On the reference device.
+# Gives the example `collide` bad input: each run must end with exit code 1 and a message that says what is wrong.
+# Usage: collide_test.sh PATH_OF_COLLIDE. Uses the reference device.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n' > good.obj
 small=(--device reference --mesh good.obj --particles 4 --frames 2 --substeps 2 --pictures 1 --samples 1 --width 16 --height 9)

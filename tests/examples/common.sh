@@ -1,5 +1,5 @@
-# What the tests of the examples share; each sources it first. The program is the first argument of the test, which goes
-# on in an empty folder. Between the options of `small`, which make a run short, and those of a case the latter win.
+# Functions for the tests of the examples; each sources this file first. The first argument of the test is the program,
+# which runs in an empty folder. Options of a case override those of `small`, which make a run short.
 set -uo pipefail
 
 program="$1"
@@ -14,7 +14,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# refuses NAME TEXT... -- ARGUMENTS: it must end with exit code 1, and the message must hold each TEXT.
+# refuses NAME TEXT... -- ARGUMENTS: the run must end with exit code 1, and its message must have each TEXT.
 refuses() {
   local name="$1" texts=() code=0
   shift
@@ -31,12 +31,12 @@ refuses() {
   echo "ok: $name"
 }
 
-# draws NAME PICTURE: there must be one, by the run before.
+# draws NAME PICTURE: the previous run must have written the picture.
 draws() {
   if [[ -s "$2" ]]; then echo "ok: $1"; else fail "$1: no $2"; fi
 }
 
-# What every example refuses. Called last.
+# Bad input that every example refuses. Called last.
 finish() {
   refuses "an unknown device" "abacus" -- --device abacus
   refuses "an unknown option" "--colour" -- --colour red

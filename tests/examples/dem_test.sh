@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The example `dem` with bad input, and with grains that do what grains cannot: each must end with exit code 1 and a
-# message that says what is wrong. Usage: dem_test.sh PATH_OF_DEM. On the reference device.
+# Gives the example `dem` bad input, and grains that do what grains cannot: each run must end with exit code 1 and a
+# message that says what is wrong. Usage: dem_test.sh PATH_OF_DEM. Uses the reference device.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 small=(--device reference --grains 64 --frames 4 --substeps 32 --above 0 --pictures 1 --samples 1 --width 16 --height 9)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The example `drop` with bad input: each must end with exit code 1 and a message that says what is wrong.
-# Usage: drop_test.sh PATH_OF_DROP. On the reference device: no GPU is needed.
+# Gives the example `drop` bad input: each run must end with exit code 1 and a message that says what is wrong.
+# Usage: drop_test.sh PATH_OF_DROP. Uses the reference device, so that no GPU is needed.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 small=(--device reference --frames 1 --substeps 2 --pictures 1 --samples 1 --width 16 --height 9)
 

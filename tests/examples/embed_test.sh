@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The example `embed`: that its look at the picture finds what is wrong, that the exported step draws the same without
-# weft, windows where a virtual display is installed (Xvfb), and bad input, each with a message that says what is wrong.
-# Usage: embed_test.sh PATH_OF_EMBED, with embed_exported beside it. On a software Vulkan device.
+# Tests the example `embed`: its check of the picture finds what is wrong; the exported step draws the same without
+# weft; windows, if a virtual display is installed (Xvfb); and bad input, each with a message that says what is wrong.
+# Usage: embed_test.sh PATH_OF_EMBED, with embed_exported beside it. Uses a software Vulkan device.
 sources="$(cd "$(dirname "${BASH_SOURCE[0]}")/../../examples/embed" && pwd)"
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 small=(--device cpu --drops 50 --frames 3 --substeps 2 --width 320 --height 180)
@@ -11,7 +11,7 @@ exported="$(dirname "$program")/embed_exported"
 "$embed" "${small[@]}" --validate --out weft > log 2>&1 || fail "a small fountain"
 draws "a picture of a small fountain" weft/embed.png
 
-# The core's own headers, Vulkan's and the loader: nothing else of weft.
+# The renderer may include its own headers, Vulkan's and the loader's, and no others of weft.
 grep -rnE '#include.*(weft|runtime|frontend|backends)/' "$sources/plain" "$sources/exported" |
   grep -v '<weft/loader/loader.h>' > log && fail "the renderer includes weft" || echo "ok: the renderer includes nothing of weft"
 if command -v ldd > /dev/null; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The example `fluid_checkpoint` with bad input, and with too few runs: each must end with exit code 1 and a message that
-# says what is wrong. Usage: fluid_checkpoint_test.sh PATH. On the reference device.
+# Gives the example `fluid_checkpoint` bad input, and too few runs: each run must end with exit code 1 and a message
+# that says what is wrong. Usage: fluid_checkpoint_test.sh PATH. Uses the reference device.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 small=(--device reference --size 16 --steps 4 --sweeps 2 --iterations 3)
 

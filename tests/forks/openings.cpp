@@ -15,9 +15,9 @@ using namespace weft;
 
 namespace {
 
-// The child of a fork that fell into an opening opens no device of the driver, and the interpreter all the same.
+// The child of a fork in the middle of an opening: it opens no device of the driver, and the interpreter all the same.
 [[noreturn]] void child(const char* name) {
-  alarm(60);  // what hangs is ended by a signal
+  alarm(60);  // a signal ends a child that hangs
   (void)Device::list();
   try {
     const Device device(name);
@@ -28,7 +28,7 @@ namespace {
   std::_Exit(full<float>(reference, 3, 1).at(2) == 1 ? 0 : 2);
 }
 
-// How the first child has ended that did not end well, or 0.
+// The status of the first child that did not end well, or 0.
 int fork_among_openings(const char* name, bool beside_another) {
   std::atomic<bool> over = false;
   std::thread opener([&] {
@@ -52,12 +52,12 @@ int fork_among_openings(const char* name, bool beside_another) {
 
 int main(int argc, char** argv) {
   const char* const name = argc > 1 ? argv[1] : "cpu";
-  // Each process has one first opening, into which the first fork may fall.
+  // Each process opens its first device once, and the first fork may happen at that moment.
   if (argc > 2) return fork_among_openings(name, std::strcmp(argv[2], "beside") == 0) == 0 ? 0 : 1;
   int failed = 0;
   for (const char* how : {"alone", "beside"}) {
     for (int k = 0; k < 8; ++k) {
-      const pid_t made = fork();  // before this process has opened any
+      const pid_t made = fork();  // before this process has opened any device
       if (made == 0) execl("/proc/self/exe", argv[0], name, how, nullptr), _exit(127);
       int status = 0;
       if (made < 0 || waitpid(made, &status, 0) != made || status != 0) {

@@ -1,4 +1,4 @@
-// Damaged entries of the disk cache: what comes back is what was put, or nothing.
+// Damaged entries of the disk cache: the cache returns what was put there, or nothing.
 #include <weft/weft.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Bytes random_bytes(Random& random, std::size_t most) {
   return bytes;
 }
 
-// The header's fields are changed by values that sizes may have, too.
+// Damages an entry; may put values into the header's fields that sizes can have.
 void damage_entry(Random& random, Bytes& content) {
   if (one_in(random, 3) && content.size() >= 32) {
     constexpr std::uint64_t kSizes[] = {0, 1, 31, 32, 0xffffffff, 0x100000000, ~0ull, ~0ull - 31};
@@ -75,7 +75,7 @@ TEST_F(CacheFuzz, damaged_entries_give_what_was_put_or_nothing) {
   });
 }
 
-// What a device keeps there, the driver's own cache included.
+// All files of a device in the cache are damaged, including the driver's own cache.
 TEST_F(CacheFuzz, devices_compute_the_same_with_damaged_entries) {
   const auto before = platform::environment_folder("WEFT_CACHE_DIR");
   const auto on = platform::environment("WEFT_CACHE");
@@ -88,7 +88,7 @@ TEST_F(CacheFuzz, devices_compute_the_same_with_damaged_entries) {
     EXPECT_EQ(x.to_vector(), std::vector<float>(100, 7));
   };
   computes();
-  // To open a device takes as long as many entries.
+  // Opening a device takes as long as many entries.
   const std::uint64_t inputs = platform::environment_number("WEFT_FUZZ_INPUTS", 0);
   int left = int(std::max<std::uint64_t>(4, inputs / 500));
   test::for_each_input(4, [&](Random& random) {

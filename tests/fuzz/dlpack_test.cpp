@@ -1,4 +1,4 @@
-// Random DLPack tensors: those that say something of real memory become arrays of its elements, the rest are refused.
+// Random DLPack tensors: those that describe real memory become arrays of its elements, the rest are refused.
 #include <weft/runtime/dlpack.h>
 #include <weft/weft.h>
 
@@ -22,7 +22,7 @@ using test::Random;
 
 constexpr std::size_t kBytes = 4096;
 
-/// What a tensor stands on, and how often it was given back.
+/// The memory of a tensor, and how often it was given back.
 struct Given {
   alignas(256) std::array<std::byte, kBytes> memory;
   std::array<std::int64_t, 8> shape{}, strides{};
@@ -34,7 +34,7 @@ void fill(DLTensor& t, Given& given, Random& random) {
   constexpr std::int64_t kStrides[] = {0,  1,        1, 1, 2, 3, 4, 6, 12, 48, 1 << 20, INT64_MAX, INT64_MAX / 8,
                                        -1, INT64_MIN};
   constexpr int kDevices[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 13, 4, 7, 0, 99, -1};
-  // Mostly sound: what is wrong in several places is refused for the first.
+  // Most tensors are sound, because only the first of several faults would be reported.
   const bool wild = one_in(random, 3);
   t.data = given.memory.data() + (one_in(random, 2) ? 0 : below(random, 65));
   if (one_in(random, 40)) t.data = nullptr;
@@ -61,10 +61,10 @@ void fill(DLTensor& t, Given& given, Random& random) {
 
 using Wide = __int128;
 
-/// What docs/dlpack.md says of a tensor, told without overflow and without weft.
+/// The meaning of a tensor by docs/dlpack.md, computed without overflow and without weft.
 struct Told {
-  bool sound = false;  ///< it describes elements that do not lie on each other, or none
-  bool inside = true;  ///< all of them in the memory that is there
+  bool sound = false;  ///< it describes elements that do not overlap, or none
+  bool inside = true;  ///< all of them lie in the memory
   std::vector<float> values;
 };
 Told told(const DLTensor& t, const Given& given, int ndim, int scalars) {
@@ -98,7 +98,7 @@ Told told(const DLTensor& t, const Given& given, int ndim, int scalars) {
   const Wide address = Wide(reinterpret_cast<std::uintptr_t>(t.data)) + t.byte_offset;
   if (address % 4 || address + (last + 1) * 4 > Wide(UINT64_MAX)) return r;
   const Wide begin = address - reinterpret_cast<std::uintptr_t>(given.memory.data());
-  // From the smallest stride to the largest, each leads over what lies before.
+  // From the smallest stride to the largest, each must lead past all elements so far.
   std::vector<std::size_t> order;
   for (std::size_t k = 0; k < size.size(); ++k)
     if (size[k] > 1) order.push_back(k);
@@ -135,7 +135,7 @@ std::uint64_t g_taken = 0, g_refused = 0;
 template <class T, int N, class Managed>
 void import(const Device& device, Managed& managed, Given& given, DlpackOptions options) {
   const Told expected = told(managed.dl_tensor, given, N, int(sizeof(T) / 4));
-  if (expected.sound && !expected.inside) return;  // memory that is not there, which nobody can tell
+  if (expected.sound && !expected.inside) return;  // nobody can tell that the memory is not there
   const auto before = given.memory;
   try {
     Array<T, N> array = from_dlpack<T, N>(device, &managed, options);
@@ -177,7 +177,7 @@ void try_one(const Device& device, Random& random) {
   }
   fill(managed.dl_tensor, *given, random);
   if constexpr (requires { managed.version; })
-    if (managed.version.major != 1) managed.dl_tensor.ndim = 99;  // nothing of it is looked at
+    if (managed.version.major != 1) managed.dl_tensor.ndim = 99;  // nothing else of it is read
   DlpackOptions options{.copy = one_in(random, 2)};
   switch (below(random, 3)) {
     case 0: return import <float, 1>(device, managed, *given, options);
@@ -186,7 +186,7 @@ void try_one(const Device& device, Random& random) {
   }
 }
 
-// Arrays go out and come back as what they were, views too.
+// Exports an array, or a view, and imports it again.
 void there_and_back(const Device& device, Random& random) {
   std::vector<float> values(60);
   for (float& v : values) v = float(below(random, 1000));

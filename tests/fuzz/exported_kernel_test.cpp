@@ -15,7 +15,7 @@ using test::below;
 using test::one_in;
 using test::Random;
 
-// Of each kind that an export can be.
+// Exports of each kind.
 const std::vector<SpirvKernel>& exports() {
   static const std::vector<SpirvKernel> all = [] {
     const auto saxpy = kernel("saxpy", [](Arr<const float> x, Arr<float> y, Float a) { y[tid()] += a * x[tid()]; });
@@ -53,7 +53,7 @@ const std::vector<SpirvKernel>& exports() {
   return all;
 }
 
-// A number, a word or a line of the text becomes another: byte by byte few texts stay JSON.
+// Changes a number, a word or a line of the text; after changes byte by byte, few texts are still JSON.
 void change_values(Random& random, std::string& text) {
   constexpr const char* kValues[] = {"0",
                                      "1",
@@ -108,7 +108,7 @@ std::int64_t random_size(Random& random) {
   return test::one_of(random, kSizes);
 }
 
-// With canaries around the block, for builds that do not look themselves.
+// Fills the block between canaries, for builds without sanitizers.
 void fill_block(Random& random, const weft_kernel* kernel) {
   constexpr std::size_t kCanary = 64;
   constexpr std::byte kUntouched{0xa5};
@@ -169,7 +169,7 @@ TEST(ExportedKernelFuzz, damaged_exports_are_kernels_or_refused_in_words) {
         json = to_json(other);
         break;
       }
-      case 4:  // deep, and long
+      case 4:  // deep and long
         json.insert(below(random, json.size()), std::string(below(random, 20000), one_in(random, 2) ? '[' : '{'));
         break;
       default: change_values(random, json); break;

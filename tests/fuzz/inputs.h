@@ -1,4 +1,4 @@
-// Random inputs: how many, from which seed, and what makes a failure repeat.
+// Random inputs: their number, their seeds, and how a failure is repeated.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace weft::test {
 
 using Random = std::mt19937_64;
 
-/// The input that is being tried, for those that end the process.
+/// The number of the present input, for reports when the process ends.
 inline std::uint64_t& current_input() {
   static std::uint64_t seed = 0;
   return seed;
@@ -31,7 +31,7 @@ inline std::string how_to_repeat(std::uint64_t seed) {
 
 inline void tell_input() { std::fprintf(stderr, "%s\n", how_to_repeat(current_input()).c_str()); }
 
-/// What ends the process tells of the input, too.
+/// Makes the end of the process report its input, too.
 inline void tell_input_of_crashes() {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_set_death_callback(tell_input);
@@ -64,7 +64,7 @@ void for_each_input(std::uint64_t few, F f) {
   }
 }
 
-/// From 0 to n - 1.
+/// A number from 0 to n - 1.
 inline std::uint64_t below(Random& random, std::uint64_t n) { return random() % n; }
 inline bool one_in(Random& random, std::uint64_t n) { return random() % n == 0; }
 template <class T, std::size_t N>
@@ -104,6 +104,6 @@ void damage(Random& random, Bytes& bytes, int most = 4) {
 }  // namespace weft::test
 
 #if defined(__SANITIZE_ADDRESS__)
-// UndefinedBehaviorSanitizer's end is not AddressSanitizer's: it calls this before.
+// UndefinedBehaviorSanitizer does not end the process as AddressSanitizer does; it calls this function before.
 extern "C" __attribute__((used)) inline void __ubsan_on_report() { weft::test::tell_input(); }
 #endif

@@ -91,7 +91,7 @@ void put(std::string& to, T x, bool big_endian) {
   std::memcpy(bytes.data(), &x, sizeof x);
   to += big_endian ? std::string(bytes.rbegin(), bytes.rend()) : bytes;
 }
-/// A number of PLY's as it stands in a table.
+/// Writes numbers as PLY files have them.
 struct PlyNumbers {
   int encoding;  ///< 0: text
   std::string body;
@@ -198,7 +198,7 @@ TEST(FuzzMeshFiles, are_meshes_or_refused) {
     const auto make = [&](Format f) {
       return f == Format::obj ? random_obj(random) : f == Format::ply ? random_ply(random) : random_stl(random);
     };
-    // Now and then one format's content under another's name, or none at all.
+    // Now and then the content is of another format, or of none.
     std::string content = make(one_in(random, 100) ? Format(below(random, 3)) : format);
     if (one_in(random, 100)) content.assign(below(random, 200), char(random()));
     if (!one_in(random, 3)) test::damage(random, content);
@@ -218,7 +218,7 @@ TEST(FuzzMeshFiles, are_meshes_or_refused) {
     ASSERT_EQ(mesh_formats::read_mesh(Format::ply, mesh_formats::write_ply(mesh)).indices, mesh.indices);
     ASSERT_EQ(mesh_formats::read_mesh(Format::stl, mesh_formats::write_stl(mesh)).indices.size(), mesh.indices.size());
   });
-  // Both kinds are common, or what is tried is not worth trying.
+  // Meshes and refusals must both be common, or the inputs are not worth trying.
   if (meshes + refused >= 1000) {
     EXPECT_GT(meshes, (meshes + refused) / 5);
     EXPECT_GT(refused, (meshes + refused) / 5);

@@ -26,7 +26,7 @@ void compare(const std::string& name, const std::string& text) {
   EXPECT_EQ(text, expected) << "WEFT_UPDATE_GOLDEN=1 accepts the new text";
 }
 
-/// The kernel as traced, cleaned up and in normal form.
+/// Compares a kernel as traced, cleaned up and in normal form.
 void compare_forms(const std::string& name, const Module& traced) {
   const Module cleaned = forward(traced), normal = promote(normalise(cleaned));
   for (const Module* m : {&traced, &cleaned, &normal}) ASSERT_EQ(first_violation(*m), "") << print(*m);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Packs tests (preset dev) and benchmarks and examples (preset release) for a machine that has a GPU and no compiler:
+# Packs tests (preset dev), and benchmarks and examples (preset release), for a machine that has a GPU and no compiler:
 # build/gpu.tar.xz, with the libraries that they need. All of them get the library of preset release. run.sh beside this
-# runs it there, in a checkout of the same commit.
+# script runs it there, in a checkout of the same commit.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -20,12 +20,12 @@ cp -rL ../shared/data "$pack/data" 2>/dev/null || true
 echo "$root" >"$pack/source_folder"
 { git rev-parse HEAD && git status --short; } >"$pack/commit" 2>/dev/null || true
 
-# CUB is compiled here, for whatever GPU it will be: weft_bench asks for a compiler that gives it this program.
+# CUB is compiled here for all GPUs, because weft_bench asks for a compiler and is given this program instead.
 nvcc="${WEFT_NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)}"
 if [[ -n "$nvcc" ]]; then "$nvcc" -O3 -std=c++17 -arch=all-major -o "$pack/bin/cub" tests/bench/peers/cub.cu; fi
 
-# What a program names of this system's libraries, but for the C and C++ libraries, which run.sh expects there. Drivers
-# of GPUs ask for X's and GL's, which a machine without a screen may lack.
+# Copies the system's libraries that a program names, except the C and C++ libraries, which run.sh expects on the other
+# machine. Drivers of GPUs need X's and GL's, which a machine without a screen may lack.
 copy_libraries() {
   ldd "$@" 2>/dev/null | sed -n 's/^[[:space:]]*\([^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p' | sort -u |
     while read -r name path; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs build/gpu.tar.xz (see pack.sh) on a machine with a GPU. Logs go to the folder named first. Exits with 1 where
-# something failed.
+# Runs build/gpu.tar.xz (see pack.sh) on a machine with a GPU. Logs go to the folder that is named first. Exits with 1
+# if something failed.
 # Usage: run.sh FOLDER [tests] [bench] [cases] [profile] [examples]
 #   SHARDS     processes of device tests at once (8)
 #   FILTER     of device tests (*/gpu)
@@ -8,7 +8,7 @@
 #   CASES      of cases: parts of their names, between semicolons
 #   PROFILED   suites of profile (algorithms); CASE, a part of their cases' names
 #   LIMIT      seconds that each part may take (180)
-# Where the tests look for files of the checkout by the folder in which they were built, a link is left there.
+# Leaves a link at the folder of the build, by which the tests find files of the checkout.
 set -uo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -26,7 +26,7 @@ if [[ ! -e "$built" ]]; then mkdir -p "$(dirname "$built")" && ln -s "$root" "$b
 if [[ -d "$packed/data" && ! -e "$built/../shared/data" ]]; then
   mkdir -p "$(dirname "$built")/shared" && ln -sfn "$packed/data" "$(dirname "$built")/shared/data"
 fi
-# NVIDIA's files may lie where the loader does not look.
+# NVIDIA's files may be in a place where the loader does not look.
 if [[ -z "${VK_DRIVER_FILES:-}" && -z "$(ls /usr/share/vulkan/icd.d /etc/vulkan/icd.d 2>/dev/null)" ]]; then
   found="$(find /usr/local /opt -name nvidia_icd.json 2>/dev/null | head -n 1)"
   [[ -n "$found" ]] && export VK_DRIVER_FILES="$found"
@@ -98,7 +98,7 @@ for part in "$@"; do
         all=$((all + passed))
         echo "process $k: $passed passed; $(tail -n 1 "$log")"
         grep '^\[  FAILED  \].*(' "$log"
-        # One in which the process was stopped.
+        # Prints the last test of a process that was stopped in the middle of it.
         grep '^\[ RUN\|^\[  *OK\|^\[  FAILED\|^\[  SKIPPED' "$log" | tail -n 1 | grep '^\[ RUN'
       done
       ((all > 0)) || fail "no test was run"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs weft into an empty prefix, then builds and runs programs against that copy alone: the consumer beside this
-# script, what the README shows, and the examples that have a project of their own.
+# script, the program of the README, and the examples that have a project of their own.
 # Usage: run.sh CMAKE BUILD_FOLDER COMPILER GENERATOR
 set -euo pipefail
 
@@ -19,13 +19,13 @@ if [[ -n "$strays" ]]; then
   printf 'installed, though no user needs it:\n%s\n' "$strays" >&2
   exit 1
 fi
-# What is compiled must not lead back into this source tree or its build.
+# The installed package must not lead back into this source tree or its build.
 if grep -rlF -e "$build" "$work/prefix/lib"*/cmake >&2; then
   echo "the installed package names the build folder" >&2
   exit 1
 fi
 
-# build SOURCE BUILD: as a user would.
+# build SOURCE BUILD: builds as a user would.
 build() {
   "$cmake" -S "$1" -B "$2" -G "$generator" -DCMAKE_CXX_COMPILER="$compiler" \
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
@@ -41,7 +41,7 @@ if [[ -x "$work/prefix/bin/weft-kernels" ]]; then
   "$work/loader/loader" "$work/kernels/axpy.json"
 fi
 
-# block LANGUAGE: the first of it in the README.
+# block LANGUAGE: prints the README's first block of that language.
 block() {
   awk -v head="\`\`\`$1" '$0 == head { inside = 1; next } inside && /^```$/ { exit } inside' "$here/../../README.md"
 }
@@ -55,13 +55,13 @@ if [[ "$said" != "height after one second: 5.01 m" ]]; then
   exit 1
 fi
 
-# Each says what it is to say, wherever it runs.
+# Each example has the same output wherever it runs.
 for example in "$here"/../../examples/small/*/; do
   name="$(basename "$example")"
   build "$example" "$work/$name"
   (cd "$work/$name" && "./$name" >output.txt)
   diff -u "$example/output.txt" "$work/$name/output.txt"
 done
-# From file to file, which is what this one is for; the file that it has written itself is drawn by another.
+# smooth reads and writes files; another example draws the file that it has written itself.
 "$work/smooth/smooth" "$work/smooth/smooth.ply" "$work/smooth/again.obj" | grep -q '^2562 points, 5120 triangles$'
 "$work/rays/rays" "$work/smooth/again.obj" | grep -q '#'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# weft as a folder of a user's project: configured there, without a build, which takes as long as one of weft.
+# Configures a user's project that has weft as a folder. There is no build, which would take as long as weft's own.
 # Usage: subdirectory.sh CMAKE COMPILER GENERATOR
 set -euo pipefail
 
@@ -14,7 +14,7 @@ fail() {
 
 cp "$here/subdirectory/CMakeLists.txt" "$here/consumer/main.cpp" "$work"
 ln -s "$(cd "$here/../.." && pwd)" "$work/weft"
-# configure OPTION...: with what CMake says in the log.
+# configure OPTION...: CMake's messages go to the log.
 configure() {
   "$cmake" -S "$work" -B "$work/build" -G "$generator" -DCMAKE_CXX_COMPILER="$compiler" "$@" >"$work/log" 2>&1 ||
     { cat "$work/log"; fail "the project cannot be configured"; }
@@ -22,11 +22,11 @@ configure() {
 unset CMAKE_BUILD_TYPE
 configure -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
 grep -q 'weft is compiled without optimisation' "$work/log" || fail "nothing says that weft is not optimised"
-# Warnings about weft's headers are not the project's.
+# Warnings about weft's headers do not concern the project.
 grep -q -e '-isystem [^-]*weft/include.* -c .*/main.cpp' "$work/build/compile_commands.json" ||
   fail "weft's headers are not system headers in a project that includes it"
 
-# Nothing but the library is built, and the project's own settings stay as they are.
+# Only the library is built, and the project's own settings stay as they are.
 cache="$work/build/CMakeCache.txt"
 for option in WEFT_BUILD_TESTS WEFT_BUILD_EXAMPLES WEFT_BUILD_BENCH WEFT_BUILD_TOOLS; do
   grep -q "^$option:BOOL=OFF$" "$cache" || fail "$option is not off in a project that includes weft"
@@ -37,7 +37,7 @@ for header in weft.h geometry.h runtime/array.h; do
   [[ -e "$work/build/weft/include/weft/$header" ]] || fail "<weft/$header> is not there"
 done
 
-# The tool, for a project that asks.
+# A project can ask for the tool.
 configure -DWEFT_BUILD_TOOLS=ON -DCMAKE_BUILD_TYPE=Release
 "$cmake" --build "$work/build" --target help >"$work/targets"
 grep -q 'weft_kernels' "$work/targets" || fail "weft-kernels is not built where WEFT_BUILD_TOOLS is on"

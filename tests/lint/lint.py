@@ -29,7 +29,7 @@ CONTEXT_FILE = "runtime/core/context.cpp"
 CONTEXT_READERS = ("runtime/core/", "runtime/work/", "runtime/launch/given_structures.cpp",
                    "runtime/reports/profile_log.cpp", "runtime/tape/outside_changes.cpp")
 MAX_FUNCTION_LINES = 80
-# A longer function says why.
+# A longer function needs a written reason.
 LONG_FUNCTION = 60
 # A reader finds the room for a change from a folder's listing.
 MAX_FILES = 25

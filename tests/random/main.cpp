@@ -1,5 +1,5 @@
-// Runs the random programs without the validation layers, which cost far more than the programs: the validator of
-// SPIRV-Tools looks at each of them instead.
+// Runs the random programs without the validation layers, which cost far more than the programs. The validator of
+// SPIRV-Tools checks each program instead.
 #include <gtest/gtest.h>
 
 #include "../../frontend/support/platform.h"
@@ -7,7 +7,7 @@
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  // Thousands of kernels that no one asks for again do not belong into a cache.
+  // Thousands of kernels that are never used again do not belong in a cache.
   weft::platform::set_environment("WEFT_CACHE", "0");
   const int failed = RUN_ALL_TESTS();
   weft::test::close_devices();

@@ -1,4 +1,4 @@
-// What plain and wide bodies have in common: expressions, conditions and statements over float64.
+// The parts that plain and wide bodies share: expressions, conditions and statements over float64.
 #include "random_gradient_body.h"
 
 namespace weft::test {
@@ -30,7 +30,7 @@ std::tuple<Double, Double> GradientBody::results() {
 }
 
 void GradientBody::trace() {
-  // Few kinds of operations in each: most of the time goes to the compiler of the device.
+  // Each body uses few kinds of operations, because most of the time goes to the device's compiler.
   for (int& kind : palette_) kind = pick(22);
   if (wide_) draw_kinds();
   for (int k = 0; k < 3; ++k) reals_.push_back(Double(plain_->x[pick(GradientSizes::kInputs)]));
@@ -101,7 +101,7 @@ Bool GradientBody::condition() {
 void GradientBody::block(int statements, int depth) {
   const std::size_t reals = reals_.size(), ints = ints_.size(), vectors = vectors_.size();
   for (int s = 0; s < statements && budget_ > 0; ++s, --budget_) statement(depth);
-  // What a block declares ends with it.
+  // Variables that a block declares end with it.
   while (reals_.size() > reals) reals_.pop_back();
   while (ints_.size() > ints) ints_.pop_back();
   while (vectors_.size() > vectors) vectors_.pop_back();
@@ -171,7 +171,7 @@ void GradientBody::statement(int depth) {
   }
 }
 
-/// More branches than drivers nest, in a chain, inside each other, or each with an exit.
+/// Makes more branches than drivers nest: in a chain, inside each other, or each with an exit.
 void GradientBody::deep() {
   const int most[] = {20, 100, 400};
   const int n = 5 + pick(most[pick(3)]);

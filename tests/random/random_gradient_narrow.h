@@ -17,7 +17,7 @@ class NarrowNumbers {
   virtual Double compute(bool half, int kind, const Double& a, const Double& b) = 0;
   /// A loop that carries a narrow number.
   virtual Double carry(bool half, const Double& start, const Int& turns, const Each& each) = 0;
-  /// Elements of the thread's own.
+  /// Elements that the thread owns.
   virtual Double load(bool half, const Int& at) = 0;
   virtual void store(bool half, const Int& at, const Double& value) = 0;
   virtual void update(bool half, const Int& at, const Double& value) = 0;
@@ -25,8 +25,8 @@ class NarrowNumbers {
   virtual void add(int at, const Double& value) = 0;
 };
 
-/// With S and H for float32 and float16. `noise`: roundings by which each result is off, for twins that show how much
-/// roundings matter.
+/// Narrow numbers with S for float32 and H for float16. With `noise`, each result is off by so many roundings: for
+/// twins that show how much roundings matter.
 template <class S, class H>
 class NarrowOf : public NarrowNumbers {
  public:
@@ -34,7 +34,7 @@ class NarrowOf : public NarrowNumbers {
       : singles_(singles), halves_(halves), sums_(sums), noise_(noise) {}
 
   Double compute(bool half, int kind, const Double& a, const Double& b) override {
-    // Through both types: a chain of conversions.
+    // The number goes through both types: a chain of conversions.
     if (kind == 0) return rounded(half, Double(half ? Var<S>(Var<H>(Var<S>(a))) : Var<S>(a)));
     return rounded(half, half ? formula<H>(kind, a, b) : formula<S>(kind, a, b));
   }
@@ -80,7 +80,7 @@ class NarrowOf : public NarrowNumbers {
   }
   Double rounded(bool half, const Double& value) {
     if (noise_ == 0) return value;
-    // Numbers between -1 and 1, other ones at each place.
+    // The noise is between -1 and 1, and differs at each place.
     state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
     const double at = double(std::int64_t(state_)) / 9.3e18;
     return value * (1 + at * noise_ * (half ? 1.0 / 1024 : 1.0 / (1 << 23)));

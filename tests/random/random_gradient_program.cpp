@@ -1,4 +1,4 @@
-// A program's steps as its number draws them, and its kernels over arrays of the types that it computes in.
+// The steps of a program, drawn from its number, and its kernels over arrays of the types in which it computes.
 #include "random_gradient_program.h"
 
 #include <fmt/format.h>
@@ -18,14 +18,14 @@ using Step = GradientProgram::Step;
 
 namespace {
 
-/// What the arrays of a launch are for, as places in Step::roles.
+/// The purposes of the arrays of a launch, as indices of Step::roles.
 enum Role { kX, kGrid, kRowOf, kTable, kOut, kLeast, kMost, kSpare, kSpareOut };
 
 int pick(std::mt19937_64& random, int n) { return int(random() % std::uint64_t(n)); }
 
 double number(std::mt19937_64& random) { return double(pick(random, 20001) - 10000) / 9000; }
 
-/// Numbers that float16 holds too, no two of the same size: between equal ones lie the kinks of min, max and abs.
+/// Numbers that float16 holds too, all of different size, because min, max and abs have kinks between equal ones.
 std::vector<double> half_numbers(std::mt19937_64& random, int count) {
   std::vector<double> found;
   while (int(found.size()) < count) {
@@ -45,7 +45,7 @@ Double weighted(const Var<T>& a, const Var<T>& w) {
     return Double(a) * Double(w);
 }
 
-/// Adds to the loss what the elements are, each by its weight.
+/// Adds the elements to the loss, each times its weight.
 template <class T>
 void add_weighted(const Array<T>& a, const Array<T>& weights, const Array<double>& loss) {
   static const auto k = kernel("weighted", [](Arr<const T> a, Arr<const T> w, Arr<double> loss) {
@@ -73,7 +73,7 @@ Step GradientProgram::launch(std::mt19937_64& random) {
   s.x = pick(random, 3) != 0 ? Step::View::whole : pick(random, 2) ? Step::View::strided : Step::View::of_vectors;
   const int more[] = {kX, kRowOf, kSpare, kGrid};
   s.more = more[pick(random, 4)];
-  // A view of another shape would share a part of what is written, or be read as another type.
+  // A view of another shape would share a part of written memory, or be read as another type.
   if (s.more == kX && s.x != Step::View::whole) s.more = kSpare;
   if (s.more == kGrid) s.transposed = false;
   s.points = pick(random, kVectorArrays);

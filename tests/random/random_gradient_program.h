@@ -6,27 +6,27 @@
 
 namespace weft::test {
 
-/// What a program does and begins with; its number decides all of it.
+/// The steps of a program and its first values; its number decides all of it.
 struct GradientProgram {
   explicit GradientProgram(std::uint64_t seed);
 
   /// One launch, copy or fill. Arrays are given by their numbers.
   struct Step {
     enum class Kind : std::uint8_t { launch, copy, fill };
-    enum class View : std::uint8_t { whole, strided, of_vectors };  ///< what is given as x
+    enum class View : std::uint8_t { whole, strided, of_vectors };  ///< the view that is given as x
     Kind kind = Kind::launch;
-    int kernel = 0;     ///< two launches may be of one kernel
-    int roles[9] = {};  ///< the arrays in a random order: what each stands for
+    int kernel = 0;     ///< two launches may have the same kernel
+    int roles[9] = {};  ///< the arrays in a random order, by purpose
     bool row_is_also = false, outs_are_one = false, transposed = false;
     View x = View::whole;
-    int more = 0;    ///< of roles: the array that is given as `more`
-    int points = 0;  ///< of the two arrays of vectors: the one that is written
+    int more = 0;    ///< an index of roles: the array that is given as `more`
+    int points = 0;  ///< the one of the two arrays of vectors that is written
     int threads = 1;
     double shift = 0;
   };
 
   static constexpr int kArrays = 9, kVectorArrays = 2;
-  /// What all arrays of a program hold, one after the other, in numbers.
+  /// The numbers that all arrays of a program hold, one array after another.
   static constexpr int kPointNumbers = GradientSizes::kThreads * GradientSizes::kPoints * 3;
   static constexpr int kPartNumbers = GradientSizes::kThreads * 6;
   static constexpr int kNumbers = kArrays * GradientSizes::kRows + kVectorArrays * kPointNumbers + kPartNumbers +
@@ -53,9 +53,9 @@ class GradientRun {
  public:
   explicit GradientRun(const GradientProgram& program, double noise = 0);
 
-  /// What the arrays hold in the end.
+  /// The content of the arrays at the end.
   std::vector<double> values(const Device& device, const std::vector<double>& numbers) const;
-  /// Gradients of the weighted sum of what the arrays hold in the end, by what they held before; and those values.
+  /// The gradients of the weighted sum of the final content by the first content; and the final content.
   struct Gradients {
     std::vector<double> of, values;
   };
@@ -67,7 +67,7 @@ class GradientRun {
   struct Arrays;
   static auto make_kernel(std::uint64_t seed, NarrowUse use, double noise);
 
-  /// In another turn with another shift: minima and maxima that are equal in two turns have no differences.
+  /// Makes a step. The shift differs by turn, because extrema that are equal in two turns have no differences.
   void step(const GradientProgram::Step& step, const Arrays& arrays, int turn) const;
 
   const GradientProgram& program_;

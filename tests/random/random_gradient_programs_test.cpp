@@ -32,17 +32,17 @@ bool is_finite(const Values& values) {
 
 bool equal(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-/// The first place where they differ by more than `tolerance`, or -1.
+/// The first index at which they differ by more than `tolerance`, or -1.
 int difference(const Values& a, const Values& b, double tolerance) {
   for (std::size_t k = 0; k < a.size(); ++k)
     if (!equal(a[k], b[k]) && !(std::abs(a[k] - b[k]) <= tolerance)) return int(k);
   return -1;
 }
 
-/// What the test went through; properties in the report of GoogleTest (--gtest_output=xml).
+/// Counts of the test, as properties in GoogleTest's report (--gtest_output=xml).
 struct Counts {
   int programs = 0, kernels = 0;
-  int compared = 0, skipped = 0, nonzero = 0;    ///< gradients beside differences
+  int compared = 0, skipped = 0, nonzero = 0;    ///< gradients that were compared with differences, or were not
   int narrow = 0, unsteady = 0, overflowed = 0;  ///< programs
 
   void record() const {
@@ -57,12 +57,12 @@ struct Counts {
   }
 };
 
-/// Some of the gradients against differences: quotients with a step and with a tenth of it, which differ where there is
-/// a kink or a jump.
+/// Compares some of the gradients with differences: quotients with a step and with a tenth of it, which differ at a
+/// kink or a jump.
 void compare_with_differences(const Device& device, const GradientProgram& program, const Twin& twin,
                               const Values& gradients, Counts& counts) {
   std::mt19937_64 random(program.seed);
-  double largest = 0;  // of the terms: their last bits are what differences cannot see
+  double largest = 0;  // the largest term: differences cannot see its last bits
   const auto loss = [&](const Values& numbers) {
     const Values end = twin.values(device, numbers);
     double sum = 0;
@@ -93,8 +93,8 @@ void compare_with_differences(const Device& device, const GradientProgram& progr
   }
 }
 
-/// Whether gradients depend on roundings so much that they cannot be compared: those of twins that are off by random
-/// roundings are as far from the twin's as what is tested.
+/// Whether gradients depend on roundings so much that they cannot be compared: the gradients of twins with random
+/// roundings are as far from the twin's as the tested ones.
 bool is_unsteady(const Device& device, const GradientProgram& program, const Values& gradients, double tolerance) {
   for (double noise : {2.0, -1.0, 4.0, -8.0}) {
     const Twin noisy(program, noise);
@@ -119,7 +119,7 @@ TEST_P(RandomGradientsOfPrograms, agree_with_differences_and_the_interpreter) {
     const bool is_narrow = program.narrow.single || program.narrow.half;
     const Values of_twin = twin.gradients(reference, program.slots[0]).of;
     const double size = size_of(of_twin), narrow_tolerance = size * (program.narrow.half ? 3e-2 : 3e-4);
-    // Float16 ends at 65504.
+    // The largest number of float16 is 65504.
     const bool comparable = is_finite(of_twin) && (!program.narrow.half || size < 1000);
     Values expected = of_twin;
     if (is_narrow) {
@@ -138,7 +138,7 @@ TEST_P(RandomGradientsOfPrograms, agree_with_differences_and_the_interpreter) {
       ASSERT_LT(k, 0) << here[std::size_t(k)] << " is not " << expected[std::size_t(k)] << "\n" << twin.text();
       continue;
     }
-    // The number of saved states does not show in a single bit.
+    // The number of saved states does not change a single bit.
     const Values again = is_narrow ? Narrow(program).gradients(device(), program.slots[1]).of
                                    : twin.gradients(device(), program.slots[1]).of;
     ASSERT_EQ(difference(again, expected, 0), -1)

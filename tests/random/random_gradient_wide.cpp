@@ -1,12 +1,12 @@
-// What wide bodies have beside plain ones: arrays of other shapes, vectors, structs, functions, extrema, loops of other
-// counters and shapes, numbers of fewer bits.
+// The parts of wide bodies that plain ones lack: arrays of other shapes, vectors, structs, functions, extrema, loops
+// with other counters and shapes, numbers of fewer bits.
 #include "random_gradient_body.h"
 
 namespace weft::test {
 
 using Sizes = GradientSizes;
 
-// A wide body, too, uses few kinds, and few statements: its adjoint has several times as many.
+// A wide body uses few kinds and few statements, because its adjoint has several times as many.
 void GradientBody::draw_kinds() {
   budget_ = pick(9) + 4;
   for (int& kind : expressions_) kind = pick(12);
@@ -140,7 +140,7 @@ void GradientBody::wide_statement(int depth) {
   }
 }
 
-// Values that were equal would each have the gradient, which no difference shows: each is moved by a number of its own.
+// Each value is moved by a number of its own: equal values would each have the gradient, which no difference shows.
 void GradientBody::extremum() {
   Double value = expression(1) + real() * 0.01 + wide_->shift * 0.001;
   value += Double(*extrema_) * 0.0371 + Double(thread_) * 0.0113;
@@ -225,7 +225,7 @@ void GradientBody::counted_loop(int depth) {
       return;
     }
     case 3:
-      // A step that is known to the thread alone, and that may have either sign.
+      // Only the thread knows the step, which may have either sign.
       for (auto i : range(Int(2), Int(count() * 2), Int(count() % 3 - 1))) loop_block(length, depth + 1, i);
       return;
     default:
@@ -237,7 +237,7 @@ void GradientBody::while_loop(int depth) {
   if (depth >= 3) return void(var() = expression(1));
   switch (pick(5)) {
     case 0: {
-      // Left from the middle.
+      // This loop is left from the middle.
       Int turns = 0;
       While (turns < 6) {
         turns += 1;
@@ -248,7 +248,7 @@ void GradientBody::while_loop(int depth) {
       return;
     }
     case 1: {
-      // By the bits of a number, with a loop inside that uses them up too.
+      // This loop goes through the bits of a number, and a loop inside uses up bits, too.
       UInt bits = UInt(count() * 5 + pick(8)) % 32u;
       While (bits != 0u) {
         Bool odd = (bits & 1u) == 1u;
@@ -264,7 +264,7 @@ void GradientBody::while_loop(int depth) {
       return;
     }
     case 2: {
-      // As long as an element that the loop changes is large.
+      // This loop lasts as long as an element that it changes is large.
       Int turns = 0, at = place();
       While (turns<5 && Double(row_[at]) * Double(row_[at])> 0.1) {
         turns += 1;
@@ -274,7 +274,7 @@ void GradientBody::while_loop(int depth) {
       return;
     }
     case 3: {
-      // Down past zero: the unsigned counter is large then.
+      // This loop counts down past zero, where the unsigned counter becomes large.
       UInt n = UInt(count() % 5), i = n - 1u;
       While (i < n) {
         Int at = Int(i);
@@ -284,7 +284,7 @@ void GradientBody::while_loop(int depth) {
       return;
     }
     default: {
-      // Newton's iteration, until it has converged.
+      // This is Newton's iteration, until it has converged.
       Double a = 1.0 + expression(0) * leaf() * 0.1, y = 1.0;
       a = a * a + 0.2;
       Int turns = 0;

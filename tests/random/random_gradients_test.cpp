@@ -40,7 +40,7 @@ Case make(std::uint64_t seed) {
   return c;
 }
 
-/// The weighted sum of all that the kernel writes.
+/// The weighted sum of all elements that the kernel writes.
 double loss(const Device& device, const Case& c, const std::vector<double>& x, const std::vector<double>& row) {
   const Array<double> rows(device, row), out = zeros<double>(device, Sizes::kOutputs);
   AdjointLaunch launch(device, c.module, Sizes::kThreads,
@@ -54,7 +54,7 @@ double loss(const Device& device, const Case& c, const std::vector<double>& x, c
   return sum;
 }
 
-/// Gradients of x, then of the rows.
+/// The gradients of x, then those of the rows.
 std::vector<double> gradients(const Device& device, const Case& c) {
   const Array<double> rows(device, c.row);
   AdjointLaunch launch(
@@ -71,7 +71,7 @@ std::vector<double> gradients(const Device& device, const Case& c) {
   return g;
 }
 
-/// The difference quotients with a step and with a tenth of it; where they differ there is a kink or a jump.
+/// The difference quotients with a step and with a tenth of it, which differ at a kink or a jump.
 std::pair<double, double> differences(const Device& device, const Case& c, std::size_t k) {
   const auto quotient = [&](double h) {
     const auto at = [&](double by) {
@@ -99,7 +99,7 @@ TEST_P(RandomGradients, agree_with_differences_and_the_interpreter) {
     if (!on_reference()) {
       const std::vector<double> here = gradients(device(), c);
       for (std::size_t k = 0; k < g.size(); ++k) {
-        // Some kernels overflow, and with their values go the gradients.
+        // Some kernels overflow, and then their gradients are NaN as well.
         if (std::isnan(here[k]) && std::isnan(g[k])) continue;
         ASSERT_NEAR(here[k], g[k], 1e-9 * std::max(1.0, std::abs(g[k]))) << k << "\n" << ir::print(c.module);
       }

@@ -1,4 +1,4 @@
-// The generator: it is the body of the kernel, and draws what to trace next.
+// The generator of random kernels: it is the body of the kernel, and draws what to trace next.
 #include "random_program.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ class Random {
 constexpr Type kTypes[] = {Type::b1,  Type::i8,  Type::u8,  Type::i16, Type::u16, Type::i32,
                            Type::u32, Type::i64, Type::u64, Type::f16, Type::f32, Type::f64};
 
-/// An array of any element type: how to reach an element of it.
+/// An array of any element type, as access to its elements.
 struct Memory {
   virtual ~Memory() = default;
   virtual Id read(const Var<int>& i) const = 0;
@@ -72,7 +72,7 @@ class Generator {
     statements_ = 6 + random_.below(30);
     for (int k = random_.below(3); k > 0; --k) functions_.push_back(random_function(random_.bits()));
   }
-  /// The body of a function: it has variables, but neither memory nor `Return()`.
+  /// The body of a function, which has variables, but neither memory nor `Return()`.
   Generator(std::uint64_t seed, const Int& a, const Float& b, const Double& c) : random_(seed), thread_(tid()) {
     in_function_ = true;
     variables_.push_back({Type::i32, tracing::Slot(a.read())});
@@ -95,7 +95,7 @@ class Generator {
     vectors_ = &vectors;
     counters_ = &counters;
     while (statements_ > 0) statement();
-    // What is alive at the end is the result.
+    // The variables that exist at the end are the result.
     Int own = thread_ * RandomArrays::kVariables;
     for (int k = 0; k < RandomArrays::kVariables && k < int(variables_.size()); ++k) {
       const Variable& v = variables_[std::size_t(k)];
@@ -117,7 +117,7 @@ class Generator {
   Type type_of(Id id) { return tracing::Trace::current().module()[id].type; }
   Bool boolean(int depth) { return Bool(expression(Type::b1, depth), detail::FromId{}); }
   Int integer(int depth) { return Int(expression(Type::i32, depth), detail::FromId{}); }
-  /// One of this thread's own elements.
+  /// An index of an element that this thread owns.
   Int own_index(int depth) {
     Int e = integer(depth);
     return thread_ * RandomArrays::kOwn + (e & (RandomArrays::kOwn - 1));
@@ -131,14 +131,14 @@ class Generator {
       const double values[] = {0, 1, -1, 0.5, 2, -3.25, 100, 1e-2, double(random_.below(2000) - 1000) / 8};
       return tracing::literal_real(type, random_.pick(values), {});
     }
-    // Small ones, and those at the ends of the range.
+    // Literals are small numbers, or any bits, which include the ends of the range.
     if (random_.chance(70)) return tracing::literal_int(type, random_.below(is_signed(type) ? 100 : 50), {});
     return tracing::Trace::current().builder().constant(type, random_.bits() & ir::mask(type));
   }
 
   Id leaf(Type type) {
     if (random_.chance(65)) {
-      // A variable of this type, or one converted.
+      // Reads a variable of this type, or converts one.
       std::vector<const Variable*> fitting;
       for (const Variable& v : variables_)
         if (v.type == type) fitting.push_back(&v);
@@ -161,7 +161,7 @@ class Generator {
       return convert(type, expression(from, depth - 1));
     }
     if (random_.chance(10)) {
-      // One draw per statement, here and below: the order in which C++ evaluates arguments is open.
+      // One draw per statement, here and below, because C++ leaves the order of evaluation of arguments open.
       const Id condition = expression(Type::b1, depth - 1), yes = expression(type, depth - 1);
       const Id no = expression(type, depth - 1);
       return tracing::ternary(Op::select, condition, yes, no, {});
@@ -224,7 +224,7 @@ class Generator {
     }
   }
 
-  /// Only what every device rounds correctly.
+  /// Uses only operations that every device rounds correctly.
   Id real(Type type, int depth) {
     const Id a = expression(type, depth - 1);
     switch (random_.below(6)) {
@@ -288,7 +288,7 @@ class Generator {
       case 2: (*vectors_)[i].z = Float(expression(Type::f32, 2), detail::FromId{}); break;
       case 3: (*vectors_)[i] = cross(Vec3((*vectors_)[j]), vec3{1, 2, 3}); break;
       case 4: {
-        // By traced index, inside the vector and outside.
+        // The traced index is inside the vector or outside.
         Vec3 v = (*vectors_)[j];
         Int k = integer(1) % 5, l = integer(1) % 3;
         v[k] = v[l] + 1;
@@ -303,7 +303,7 @@ class Generator {
     }
   }
 
-  /// One counter for each operation: results do not depend on the order of the threads.
+  /// Adds to a counter; there is one for each operation, so that results do not depend on the order of the threads.
   void count() {
     const int which = random_.below(6);
     Int value = integer(2);
@@ -399,18 +399,18 @@ class Generator {
 
   // ---- Depth
 
-  /// How many levels or alternatives: few as often as many, up to 400.
+  /// The number of levels or alternatives, up to 400; small as often as large.
   int levels() {
     const int most[] = {20, 60, 100, 400};
     return 5 + random_.below(random_.pick(most) - 4);
   }
 
-  /// The condition of level k: threads leave on different levels.
+  /// The condition of level k, by which threads leave on different levels.
   Bool on_level(const Int& where, int k) { return (where & 511) == (k * 3 & 511); }
 
   void deep() {
     is_deep_ = true;
-    if (variables_.empty()) declare();  // or an assignment inside would, and the variable would end there
+    if (variables_.empty()) declare();  // an assignment inside would otherwise declare one, which would end there
     const int n = levels();
     Int where = integer(1) + thread_ * 3;
     switch (random_.below(in_function_ ? 2 : 4)) {
@@ -467,7 +467,7 @@ class Generator {
 
   Random random_;
   Int thread_;
-  bool is_deep_ = false;  ///< one deep statement at the most: drivers take long for each
+  bool is_deep_ = false;  ///< at most one deep statement, because drivers take long for each
   int statements_ = 0, depth_ = 0, loops_ = 0;
   bool in_function_ = false;
   std::vector<decltype(random_function(0))> functions_;

@@ -1,4 +1,4 @@
-// Random kernels: from a number to a kernel of typed arithmetic, nested control flow and arrays.
+// Random kernels: a number becomes a kernel of typed arithmetic, nested control flow and arrays.
 #pragma once
 #include <weft/weft.h>
 
@@ -7,8 +7,8 @@
 
 namespace weft::test {
 
-/// What a random kernel reads and writes. Each thread owns `kOwn` neighbours of every array but `counters`, which all
-/// threads add to, and leaves its variables in `integers` and `reals`.
+/// The arrays of a random kernel. Each thread owns `kOwn` neighbours of every array except `counters`, to which all
+/// threads add, and leaves its variables in `integers` and `reals`.
 struct RandomArrays {
   static constexpr int kOwn = 4, kVariables = 24, kCounters = 8;
 
@@ -28,8 +28,8 @@ struct RandomArrays {
   Array<std::int64_t> integers;  ///< the variables of the kernel at its end
   Array<double> reals;
 
-  /// The first difference to the same arrays after another run, as text; empty when there is none. NaNs are equal, and
-  /// so are zeros of both signs: docs/semantics.md leaves those open.
+  /// The first difference from the same arrays after another run, as text; empty if there is none. NaNs are equal, and
+  /// so are zeros of both signs, which docs/semantics.md leaves open.
   std::string difference(const RandomArrays& other) const;
 };
 

@@ -13,7 +13,7 @@ using namespace weft::test;
 
 namespace {
 
-// The interpreter is what the others are compared with.
+// Compares other devices with the interpreter, which is not tested itself.
 class RandomPrograms : public DeviceTest {};
 INSTANTIATE_TEST_SUITE_P(On, RandomPrograms, ::testing::Values("vulkan", "gpu"),
                          [](const auto& info) { return std::string(info.param); });
@@ -49,7 +49,7 @@ TEST_P(RandomPrograms, agree_with_the_interpreter) {
 
 TEST_P(RandomPrograms, agree_with_themselves_as_steps_of_a_graph) {
   for_each_program([&](std::uint64_t seed) {
-    if (seed % 4) return;  // each makes a shader of its own
+    if (seed % 4) return;  // each program makes a shader of its own
     const RandomKernel program = random_kernel(seed);
     const ir::Module module = program.trace();
     if (spirv::can_chain(module)) {

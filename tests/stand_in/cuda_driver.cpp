@@ -1,4 +1,4 @@
-// A stand-in for CUDA's driver on machines without it: memory that it shares with lavapipe, and a count of all it gave.
+// A stand-in for CUDA's driver on machines without it: memory that it shares with lavapipe, and counts of all it gave.
 //
 // lavapipe's exported memory is a file that begins with a header (src/util/os_memory_fd.c in Mesa): the bytes of the
 // file, the offset of the memory in it, and 16 bytes by which the driver knows its own. The offset stands once more
@@ -29,12 +29,12 @@ struct Header {
 /// Bytes of the process that have an address on "the device".
 struct Region {
   std::size_t bytes = 0;
-  void* mapped = nullptr;  // with what lies before
+  void* mapped = nullptr;  // includes the bytes before the region
   std::size_t mapped_bytes = 0;
   int device = 0;
-  Handle handle = 0;                          // of cuMemMap
-  struct ExternalMemory* external = nullptr;  // of an import
-  ContextHandle context = nullptr;            // of cuMemAlloc, and of an import
+  Handle handle = 0;                          // that of cuMemMap
+  struct ExternalMemory* external = nullptr;  // that of an import
+  ContextHandle context = nullptr;            // that of cuMemAlloc, or of an import
 };
 
 struct Copy {
@@ -52,18 +52,18 @@ struct Physical {
 struct ExternalMemory {
   int fd = -1, device = 0, mappings = 0;
   Header header;
-  ino_t file = 0;  // behind the descriptor, which is the driver's alone
+  ino_t file = 0;  // the descriptor's, which belongs to the driver alone
 };
 
 struct All {
   std::mutex mutex;
   CudaStandIn state;
-  Header header;  // as learned
+  Header header;  // see cuda_stand_in_learn()
   std::map<Pointer, Region> regions;
   std::map<Pointer, std::size_t> reserved;
   std::map<Handle, Physical> physical;
   Handle last_handle = 0;
-  std::vector<Copy> copies;  // that wait for somebody to wait for them
+  std::vector<Copy> copies;  // copies that run when somebody waits for them
 };
 All& all() {
   static All* const made = new All;
@@ -78,7 +78,7 @@ Result misuse(const char* what) {
   return kInvalidValue;
 }
 
-/// A call with the state to itself.
+/// A call, during which no other one uses the state.
 struct Call {
   std::lock_guard<std::mutex> lock{all().mutex};
   Result result = kSuccess;
@@ -95,7 +95,7 @@ struct Call {
   if (const auto heard = all().state.on_call) heard(name); \
   const Call call(name, needs_context);                    \
   if (call.result != kSuccess) return call.result
-// Calls that are not for streams: they break a capture, but from a thread that says that they may come.
+// Begins a call that has nothing to do with streams. It breaks a capture, unless its thread allows such calls.
 #define ENTER_UNSAFE(name)                                        \
   ENTER(name, true);                                              \
   if (all().state.capturing && capture_mode != kCaptureRelaxed) { \
@@ -103,7 +103,7 @@ struct Call {
     return kCaptureUnsupported;                                   \
   }
 
-// Of one stream, or of all.
+// Runs the copies of one stream, or of all.
 void run_copies(const Stream* stream) {
   std::erase_if(all().copies, [&](const Copy& c) {
     if (stream && c.stream != *stream) return false;
@@ -119,7 +119,7 @@ ino_t file_of(int fd) {
   return fstat(fd, &about) == 0 ? about.st_ino : 0;
 }
 
-// Whether the process sees the file as memory.
+// Whether the process has the file in its memory.
 bool is_mapped(ino_t file) {
   std::ifstream maps("/proc/self/maps");
   std::string range, rights, offset, device, line;
@@ -291,7 +291,7 @@ Result cuMemcpyAsync(Pointer to, Pointer from, std::size_t bytes, Stream stream)
   return kSuccess;
 }
 
-// Memory of its own that nobody else is given.
+// Allocates memory of its own, which is shared with nobody.
 Result cuMemAlloc_v2(Pointer* pointer, std::size_t bytes) {
   ENTER_UNSAFE("cuMemAlloc");
   void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -346,7 +346,7 @@ Result cuImportExternalMemory(External* memory, const ExternalMemoryDesc* desc) 
   if (desc->type != kOpaqueFd || !read_header(made.fd, made.header) ||
       desc->size > made.header.bytes - made.header.offset)
     return kInvalidValue;
-  // Behind the memory a file has some bytes more, as many as the header takes.
+  // A file has some bytes more after the memory, as many as the header takes.
   if (made.header.bytes - made.header.offset - desc->size > 64) return misuse("cuImportExternalMemory of another size");
   if (desc->flags != kDedicated) return misuse("cuImportExternalMemory of dedicated memory without the flag");
   *memory = reinterpret_cast<External>(new ExternalMemory(made));
@@ -424,7 +424,7 @@ Result cuMemExportToShareableHandle(void* shareable, Handle handle, int type, un
 
 Result cuMemAddressReserve(Pointer* pointer, std::size_t bytes, std::size_t, Pointer, unsigned long long) {
   ENTER("cuMemAddressReserve", false);
-  // Room for the header, which comes before the memory.
+  // There must be room for the header, which comes before the memory.
   const std::size_t room = bytes + all().header.offset;
   void* const found = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (found == MAP_FAILED) return kOutOfMemory;

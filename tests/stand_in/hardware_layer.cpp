@@ -1,9 +1,10 @@
-// A stand-in for a GPU: a Vulkan layer above drivers that compile for one which is not there.
+// A stand-in for a GPU: a Vulkan layer above drivers that compile for a GPU that is not there.
 //
-// Memory is the host's, and its addresses are those of the device. Copies and fills are done when they are recorded, so
-// that a program reads back what it put there. Nothing else that is recorded is done, nor even told to the driver, and
-// what is submitted is over at once: semaphores are numbers. All else is the driver's, its compiler above all. Made for
-// Mesa's RADV, which with RADV_FORCE_FAMILY=navi31 opens a device without hardware: it has neither memory nor queues.
+// Memory is the host's, and the device's addresses are the host's. Copies and fills are done when they are recorded, so
+// that a program reads back the bytes that it put there. No other recorded command is done, nor even passed to the
+// driver, and submitted work is over at once: semaphores are numbers. All else is the driver's, above all its compiler.
+// The layer is made for Mesa's RADV, which with RADV_FORCE_FAMILY=navi31 opens a device without hardware, and so
+// without memory or queues.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -28,8 +29,8 @@ struct Device : DeviceBelow {
 
 Known<Instance> instances;
 Known<Device> devices;
-std::mutex mutex;                               // guards what follows
-std::map<std::uint64_t, std::uint64_t> values;  // of semaphores
+std::mutex mutex;                               // guards the variables below
+std::map<std::uint64_t, std::uint64_t> values;  // values of semaphores
 std::uint64_t last_semaphore = 0;
 struct Bound {
   std::uint64_t address = 0;
@@ -43,7 +44,7 @@ std::uint64_t number(Handle handle) {
   return std::uint64_t(handle);
 }
 
-// A device that is not there has no memory: this is the host's.
+// Describes the host's memory, because a device that is not there has none.
 void give_memory(VkPhysicalDeviceMemoryProperties& memory) {
   constexpr VkMemoryPropertyFlags kHost = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   memory = {};
@@ -82,7 +83,7 @@ VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice, const VkMemoryAllocateInfo* in
 VKAPI_ATTR void VKAPI_CALL free_memory(VkDevice, VkDeviceMemory memory, const VkAllocationCallbacks*) {
   if (!memory) return;
   {
-    // First: what is free may be another's at once.
+    // The entry goes first, because the freed memory may be allocated again at once.
     const std::lock_guard lock(mutex);
     memory_bytes.erase(number(memory));
   }
@@ -115,7 +116,7 @@ VKAPI_ATTR VkDeviceAddress VKAPI_CALL address(VkDevice, const VkBufferDeviceAddr
 VKAPI_ATTR VkResult VKAPI_CALL begin(VkCommandBuffer, const VkCommandBufferBeginInfo*) { return VK_SUCCESS; }
 VKAPI_ATTR VkResult VKAPI_CALL end(VkCommandBuffer) { return VK_SUCCESS; }
 VKAPI_ATTR VkResult VKAPI_CALL reset_pool(VkDevice, VkCommandPool, VkCommandPoolResetFlags) { return VK_SUCCESS; }
-// Copies and fills are done when they are recorded: what programs put on the device they read back.
+// Finds the bytes of a buffer. Copies and fills are done when they are recorded, so that programs can read them back.
 char* memory_of(VkBuffer buffer) { return reinterpret_cast<char*>(bound_of(buffer).address); }
 VKAPI_ATTR void VKAPI_CALL copy(VkCommandBuffer, VkBuffer from, VkBuffer to, std::uint32_t count,
                                 const VkBufferCopy* regions) {
@@ -132,7 +133,7 @@ VKAPI_ATTR void VKAPI_CALL update(VkCommandBuffer, VkBuffer to, VkDeviceSize off
                                   const void* from) {
   std::memcpy(memory_of(to) + offset, from, bytes);
 }
-// Other drivers' ways to memory are not there.
+// Hides the extensions that share memory and semaphores with other drivers.
 VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char* layer, std::uint32_t* count,
                                           VkExtensionProperties* list) {
   const auto below = instances.of(physical).extensions;
@@ -141,7 +142,7 @@ VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char*
   std::erase_if(known, [](const VkExtensionProperties& e) { return std::strstr(e.extensionName, "external_"); });
   return give(known, count, list);
 }
-// Of any arguments: callers take them away.
+// Serves as any command without effect, whatever its arguments are: in this calling convention the caller removes them.
 VKAPI_ATTR void VKAPI_CALL nothing() {}
 
 VKAPI_ATTR VkResult VKAPI_CALL create_semaphore(VkDevice, const VkSemaphoreCreateInfo* create,
@@ -162,7 +163,7 @@ VKAPI_ATTR VkResult VKAPI_CALL get_value(VkDevice, VkSemaphore semaphore, std::u
   *value = values[number(semaphore)];
   return VK_SUCCESS;
 }
-// What is waited for has been submitted: nothing runs later than that.
+// Waits for nothing, because submitted work is over at once.
 VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores(VkDevice, const VkSemaphoreWaitInfo*, std::uint64_t) {
   return VK_SUCCESS;
 }
@@ -243,7 +244,7 @@ const Function of_devices[] = {function("vkGetDeviceProcAddr", get_device_functi
                                function("vkResetCommandPool", reset_pool),
                                function("vkDeviceWaitIdle", wait_device)};
 
-// What would give the driver handles that are not its own. Who calls them is told that they are not there.
+// Functions that would give the driver handles that are not its own. Programs that ask for them get null.
 const char* const not_there[] = {"vkQueueSubmit2",
                                  "vkQueueBindSparse",
                                  "vkBindBufferMemory2",
@@ -258,7 +259,7 @@ const char* const not_there[] = {"vkQueueSubmit2",
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_function(VkDevice handle, const char* name) {
   for (const char* missing : not_there)
-    if (std::strncmp(name, missing, std::strlen(missing)) == 0) return nullptr;  // and its ..KHR
+    if (std::strncmp(name, missing, std::strlen(missing)) == 0) return nullptr;  // also its ..KHR
   const PFN_vkVoidFunction below = devices.of(handle).get(handle, name), own = named(of_devices, name);
   if (below && !own && std::strncmp(name, "vkCmd", 5) == 0) return reinterpret_cast<PFN_vkVoidFunction>(nothing);
   return below && own ? own : below;
@@ -271,6 +272,6 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_function(VkInstance handle
 
 extern "C" __attribute__((visibility("default"))) VKAPI_ATTR VkResult VKAPI_CALL
 vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface* about) {
-  setenv("WEFT_HARDWARE_LAYER", "1", 1);  // for programs that must not go on without
+  setenv("WEFT_HARDWARE_LAYER", "1", 1);  // tells programs that must not run without the layer
   return negotiate(about, get_instance_function, get_device_function);
 }

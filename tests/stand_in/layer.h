@@ -1,8 +1,8 @@
-// What a layer of Vulkan's is made of: the links to what lies below, what is known of it, and the negotiation with the
-// loader.
+// The parts of a Vulkan layer: the links to the next layer or driver below, the state by handle, and the negotiation
+// with the loader.
 //
-// A layer keeps what it knows of instances and devices in a Known of each, of types made from InstanceBelow and
-// DeviceBelow, and gives the loader two tables of functions: see those beside this file.
+// A layer keeps its data of instances and devices in a Known of each, of types derived from InstanceBelow and
+// DeviceBelow, and gives the loader two tables of functions: see the layers beside this file.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace layer {
 
-/// Loads functions of what lies below; those that are there already stay.
+/// Loads functions of the next layer or driver below; functions that are already loaded stay.
 template <class Get, class Handle>
 struct Below {
   Handle handle = VK_NULL_HANDLE;
@@ -34,7 +34,7 @@ struct DeviceBelow : Below<PFN_vkGetDeviceProcAddr, VkDevice> {
   PFN_vkDestroyDevice destroy = nullptr;
 };
 
-// Loaders keep a pointer of their own at the begin of each handle, the same for all that belong together.
+// The key of a handle: the pointer of the loader at its beginning, the same for all handles that belong together.
 template <class Handle>
 void* key_of(Handle handle) {
   return *reinterpret_cast<void**>(handle);
@@ -47,7 +47,7 @@ const T* find_in_chain(const void* chain, VkStructureType type) {
   return nullptr;
 }
 
-/// The loader's link to what lies below, in a chain that layers may write to.
+/// The loader's link to the layer or driver below, in a chain that layers may write to.
 template <class Link>
 Link* find_link(const void* chain, VkStructureType type) {
   for (auto* link = find_in_chain<Link>(chain, type); link; link = find_in_chain<Link>(link->pNext, type))
@@ -55,7 +55,7 @@ Link* find_link(const void* chain, VkStructureType type) {
   return nullptr;
 }
 
-/// What is known by handle, of any thread.
+/// Data by handle. Thread-safe.
 template <class T>
 class Known {
  public:
@@ -69,7 +69,7 @@ class Known {
     const std::lock_guard lock(mutex_);
     all_[key_of(handle)] = t;
   }
-  /// Takes it out.
+  /// Removes the data of a handle and returns it.
   template <class Handle>
   T take(Handle handle) {
     const std::lock_guard lock(mutex_);
@@ -78,10 +78,10 @@ class Known {
 
  private:
   std::mutex mutex_;
-  std::map<void*, T> all_;  // whose elements stay where they are
+  std::map<void*, T> all_;  // a map, so that elements stay where they are
 };
 
-/// Makes the instance below; `i` is what is known of it then.
+/// Makes the instance below, and fills `i`.
 inline VkResult create_below(const VkInstanceCreateInfo* create, const VkAllocationCallbacks* how, VkInstance* made,
                              InstanceBelow& i) {
   auto* const link = find_link<VkLayerInstanceCreateInfo>(create->pNext, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
@@ -96,7 +96,7 @@ inline VkResult create_below(const VkInstanceCreateInfo* create, const VkAllocat
   return VK_SUCCESS;
 }
 
-/// Makes the device below, by `changed` in place of `create`.
+/// Makes the device below, with `changed` in place of `create`, and fills `d`.
 inline VkResult create_below(VkInstance instance, VkPhysicalDevice physical, const VkDeviceCreateInfo* create,
                              const VkDeviceCreateInfo* changed, const VkAllocationCallbacks* how, VkDevice* made,
                              DeviceBelow& d) {
@@ -127,7 +127,7 @@ PFN_vkVoidFunction named(const Function (&list)[N], const char* name) {
   return nullptr;
 }
 
-/// What a layer answers when an instance is asked for a function: its own, where there is one below to stand for.
+/// The layer's answer when an instance is asked for a function: its own, if there is one below that it stands for.
 template <class T, std::size_t N, std::size_t M>
 PFN_vkVoidFunction of_instance(Known<T>& instances, VkInstance handle, const char* name,
                                const Function (&of_instances)[N], const Function (&of_devices)[M]) {
@@ -137,7 +137,7 @@ PFN_vkVoidFunction of_instance(Known<T>& instances, VkInstance handle, const cha
   return below && own ? own : below;
 }
 
-/// The extensions that the device below has.
+/// The extensions of the device below.
 inline std::vector<VkExtensionProperties> extensions_below(PFN_vkEnumerateDeviceExtensionProperties below,
                                                            VkPhysicalDevice physical) {
   std::uint32_t count = 0;
@@ -148,7 +148,7 @@ inline std::vector<VkExtensionProperties> extensions_below(PFN_vkEnumerateDevice
   return list;
 }
 
-/// Gives a caller as much of a list as it asks for.
+/// Returns as much of a list as the caller asks for.
 template <class T>
 VkResult give(const std::vector<T>& list, std::uint32_t* count, T* result) {
   const auto all = std::uint32_t(list.size());
@@ -157,7 +157,7 @@ VkResult give(const std::vector<T>& list, std::uint32_t* count, T* result) {
   return *count < all ? VK_INCOMPLETE : VK_SUCCESS;
 }
 
-/// What vkNegotiateLoaderLayerInterfaceVersion() is to do.
+/// Does the work of vkNegotiateLoaderLayerInterfaceVersion().
 inline VkResult negotiate(VkNegotiateLayerInterface* about, PFN_vkGetInstanceProcAddr of_instances,
                           PFN_vkGetDeviceProcAddr of_devices) {
   if (about->loaderLayerInterfaceVersion < 2) return VK_ERROR_INITIALIZATION_FAILED;

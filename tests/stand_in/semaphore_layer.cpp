@@ -1,11 +1,11 @@
-// A stand-in for drivers with VK_KHR_external_semaphore_fd: a Vulkan layer that offers it on devices without it, for
-// timeline semaphores by opaque descriptors, within one process.
+// A stand-in for drivers with VK_KHR_external_semaphore_fd: a Vulkan layer that offers the extension on devices without
+// it, for timeline semaphores by opaque descriptors, within one process.
 //
-// Below, a semaphore that others share is two on each device: its queues signal `out`, whose values a thread passes on
-// to what is shared, and wait for `in`, which gets all values of that. So no driver sees a semaphore of another device,
-// and nothing but the layer signals `in`, in the order of the values. A descriptor is a file that tells whose it is,
-// and holds the value while nobody else has it. Sparse bindings and swapchains with shared semaphores are not
-// translated.
+// Below the layer, a shared semaphore is two semaphores on each device. The device's queues signal `out`, whose values
+// a thread passes on to the shared payload, and wait for `in`, which gets all values of the payload. So no driver sees
+// a semaphore of another device, and only the layer signals `in`, in the order of the values. A descriptor is a file
+// that names its payload, and holds the value while no semaphore has it. Sparse bindings and swapchains with shared
+// semaphores are not translated.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -36,9 +36,9 @@ struct Instance : InstanceBelow {
   PFN_vkGetPhysicalDeviceExternalSemaphoreProperties properties = nullptr;
 };
 
-/// Functions of the device below. Those of Vulkan 1.2 or 1.3 may be null, or be those of the extensions.
+/// The functions of the device below. Those of Vulkan 1.2 or 1.3 may be null, or may be those of the extensions.
 struct Device : DeviceBelow {
-  bool stands_in = false;  ///< for a driver that lacks the extension, which was asked for
+  bool stands_in = false;  ///< the driver lacks the extension, which was asked for
   PFN_vkCreateSemaphore create_semaphore = nullptr;
   PFN_vkDestroySemaphore destroy_semaphore = nullptr;
   PFN_vkGetSemaphoreCounterValue value = nullptr;
@@ -50,7 +50,7 @@ struct Device : DeviceBelow {
 
 using File = std::pair<dev_t, ino_t>;
 
-/// What semaphores share.
+/// The state that semaphores share.
 struct Payload {
   Payload() = default;
   Payload(const Payload&) = delete;
@@ -59,7 +59,7 @@ struct Payload {
     if (fd >= 0) close(fd);
   }
   std::uint64_t value = 0;
-  int fd = -1;  ///< once it was exported: while it is open, no other file is taken for it
+  int fd = -1;  ///< of the exported file: while it is open, no other file has its number
   File file{};
   std::vector<struct Shared*> members;
 };
@@ -70,13 +70,13 @@ struct Shared {
   bool exportable = false;
   std::shared_ptr<Payload> payload;
   VkSemaphore in = VK_NULL_HANDLE, out = VK_NULL_HANDLE;
-  std::uint64_t first = 0;     ///< of `out`
+  std::uint64_t first = 0;     ///< the first value of `out`
   std::uint64_t promised = 0;  ///< the last value that a queue is to give `out`
   bool ending = false;
   std::thread thread;
 };
 
-/// The text of the files. The value is that of a payload without members.
+/// The content of the files. The value is that of a payload without members.
 struct Note {
   char name[32] = "weft's shared semaphore";
   pid_t process = getpid();
@@ -85,7 +85,7 @@ struct Note {
 
 Known<Instance> instances;
 Known<Device> devices;
-std::mutex mutex;  // of all that follows, and of what it holds
+std::mutex mutex;  // guards the variables below and what they hold
 std::map<std::pair<VkDevice, VkSemaphore>, std::unique_ptr<Shared>> semaphores;
 std::map<File, std::weak_ptr<Payload>> exported;
 
@@ -95,7 +95,7 @@ bool lacks_extension(Instance& instance, VkPhysicalDevice physical) {
                       [](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, kExtension) == 0; });
 }
 
-// What is shared, under the lock
+// The shared state, under the lock
 
 Shared* find(VkDevice device, VkSemaphore semaphore) {
   const auto found = semaphores.find({device, semaphore});
@@ -113,7 +113,7 @@ void raise(Payload& payload, std::uint64_t value) {
   for (const Shared* s : payload.members) signal(*s->device, s->in, value);
 }
 
-/// Sees what queues have signalled, though the threads have yet to run.
+/// Updates the value with what queues have signalled, even if the threads have yet to run.
 void update(Payload& payload) {
   for (const Shared* s : payload.members) {
     std::uint64_t value = 0;
@@ -134,7 +134,7 @@ bool make_file(Payload& payload) {
   return true;
 }
 
-/// Null for a descriptor of something else.
+/// The payload of a descriptor; null for a descriptor of something else.
 std::shared_ptr<Payload> payload_behind(int fd) {
   struct stat status {};
   if (fstat(fd, &status) != 0) return nullptr;
@@ -164,7 +164,7 @@ void leave(Shared& shared) {
   (void)!pwrite(payload.fd, &note, sizeof note, 0);
 }
 
-// What is shared, without the lock
+// The shared state, without the lock
 
 VkResult wait_for(Device& device, VkSemaphore semaphore, std::uint64_t value, std::uint64_t nanoseconds) {
   const VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, nullptr, 0, 1, &semaphore, &value};
@@ -186,7 +186,7 @@ VkResult make_timeline(Device& device, std::uint64_t value, const VkAllocationCa
   return device.create_semaphore(device.handle, &create, how, &made);
 }
 
-/// All of the caller's work with it has run.
+/// Ends a shared semaphore. All of the caller's work with it has run.
 void end(std::unique_ptr<Shared> shared) {
   if (!shared) return;
   Device& device = *shared->device;
@@ -213,7 +213,7 @@ std::unique_ptr<Shared> take(VkDevice device, VkSemaphore semaphore) {
   return node.empty() ? nullptr : std::move(node.mapped());
 }
 
-/// The semaphore, which the device below has as well and leaves unused, gets the payload.
+/// Gives the payload to a semaphore, which the device below has as well and leaves unused.
 VkResult share(Device& device, VkSemaphore semaphore, std::shared_ptr<Payload> payload, bool exportable) {
   auto made = std::make_unique<Shared>();
   made->device = &device;
@@ -232,11 +232,11 @@ VkResult share(Device& device, VkSemaphore semaphore, std::shared_ptr<Payload> p
       std::swap(semaphores[{device.handle, semaphore}], made);
     }
   }
-  end(std::move(made));  // what the semaphore shared before, or what was made of it when something failed
+  end(std::move(made));  // the semaphore's former state, or, after a failure, the new one
   return result;
 }
 
-// What the layer answers for the device
+// The layer's functions of the device
 
 VKAPI_ATTR VkResult VKAPI_CALL create_semaphore(VkDevice handle, const VkSemaphoreCreateInfo* create,
                                                 const VkAllocationCallbacks* how, VkSemaphore* made) {
@@ -305,7 +305,7 @@ VKAPI_ATTR VkResult VKAPI_CALL signal_semaphore(VkDevice handle, const VkSemapho
   const Shared* const shared = find(handle, info->semaphore);
   if (!shared) return device.signal(handle, info);
   update(*shared->payload);
-  if (info->value <= shared->payload->value) return VK_ERROR_UNKNOWN;  // the caller's mistake
+  if (info->value <= shared->payload->value) return VK_ERROR_UNKNOWN;  // a mistake of the caller
   raise(*shared->payload, info->value);
   return VK_SUCCESS;
 }
@@ -320,7 +320,7 @@ VKAPI_ATTR VkResult VKAPI_CALL wait_semaphores(VkDevice handle, const VkSemaphor
     const std::lock_guard lock(mutex);
     for (VkSemaphore& s : list)
       if (const Shared* const shared = find(handle, s)) {
-        update(*shared->payload);  // a wait without patience sees what value() would
+        update(*shared->payload);  // a wait without patience sees what value() would see
         s = shared->in;
       }
   }
@@ -381,7 +381,7 @@ VKAPI_ATTR VkResult VKAPI_CALL submit2(VkQueue queue, std::uint32_t count, const
 
 VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle, const VkAllocationCallbacks* how) {
   if (!handle) return;
-  std::vector<VkSemaphore> left;  // the caller's mistake
+  std::vector<VkSemaphore> left;  // a mistake of the caller
   {
     const std::lock_guard lock(mutex);
     for (const auto& [key, shared] : semaphores)
@@ -391,7 +391,7 @@ VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle, const VkAllocationCal
   devices.take(handle).destroy(handle, how);
 }
 
-// And for the physical device and the instance
+// The layer's functions of the physical device and the instance
 
 VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, const char* layer, std::uint32_t* count,
                                           VkExtensionProperties* result) {

@@ -9,7 +9,7 @@ const auto saxpy = kernel("saxpy", [](Arr<const float> x, Arr<float> y, Float a)
 
 const auto halves = kernel("halves of doubles", [](Arr<double> x) { x[tid()] *= 0.5; });
 
-// Another one of the same name.
+// A second kernel of the same name.
 const auto other = kernel("saxpy", [](Arr<const vec3> x, Arr<vec3> y, Float a) { y[tid()] += x[tid()] * a; });
 
 const auto prints = kernel("prints", [](Arr<float> x) { print("x is", x[tid()]); });

@@ -1,4 +1,4 @@
-// A program that makes its kernels in functions, for the test of weft-kernels. Its argument is how it ends.
+// A program that makes its kernels in functions, for the test of weft-kernels. Its argument is its exit status.
 #include <weft/weft.h>
 
 #include <cstdio>

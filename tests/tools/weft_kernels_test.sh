@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# weft-kernels on a library, a program, what was exported, and on what is none of these.
+# Runs weft-kernels on a library, on a program, on exported files, and on other things.
 # Usage: weft_kernels_test.sh TOOL LIBRARY PROGRAM
 set -euo pipefail
 
 tool="$1" library="$2" program="$3"
 work="$(mktemp -d "${TMPDIR:-/tmp}/weft kernels.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
-# No device is needed.
+# The test needs no device.
 export VK_DRIVER_FILES=/nonexistent VK_ICD_FILENAMES=/nonexistent
 
-# expect TEXT FILE: a line of the file has it.
+# expect TEXT FILE: a line of the file must have the text.
 expect() {
   grep -qF -e "$1" "$2" || {
     printf 'no line has "%s":\n' "$1" >&2
@@ -17,7 +17,7 @@ expect() {
     exit 1
   }
 }
-# fails TEXT COMMAND...: ends with an error that says so.
+# fails TEXT COMMAND...: the command must end with an error that has the text.
 fails() {
   local text="$1"
   shift
@@ -28,7 +28,7 @@ fails() {
   expect "$text" "$work/err"
 }
 
-# A library: four kernels, of which one cannot be exported.
+# The library has four kernels, of which one cannot be exported.
 "$tool" list "$library" >"$work/list"
 expect 'saxpy              kernel   "saxpy", 3 arguments in 40 bytes, workgroups of 256' "$work/list"
 expect 'saxpy.2            kernel' "$work/list"
@@ -49,13 +49,13 @@ fails 'prints is not exported: ' "$tool" export -o "$work/all" "$library"
 [[ "$(wc -l <"$work/out")" == 4 ]]
 [[ "$(cd "$work/one" && echo *.spv)" == 'saxpy.2.adjoint.spv saxpy.2.spv saxpy.adjoint.spv saxpy.spv' ]]
 
-# What was exported is read again.
+# Exported files can be read again.
 "$tool" list "$work/one" >"$work/list"
 expect 'saxpy.adjoint    adjoint  "saxpy", 5 arguments' "$work/list"
 "$tool" dump "$work/one/saxpy.json" >"$work/spirv"
 expect 'OpEntryPoint GLCompute' "$work/spirv"
 
-# A program: its kernels as they are launched, with strides and without, and the adjoint of its tape.
+# The program's kernels are listed as they are launched, with strides and without, and so is the adjoint of its tape.
 "$tool" list -- "$program" >"$work/list" 2>"$work/err"
 expect 'gradient 8' "$work/err"
 expect 'square          kernel   "square", 2 arguments in 36 bytes' "$work/list"
@@ -68,7 +68,7 @@ expect '128,' "$work/program/square.2.json"
 "$tool" dump -f ir -k square -- "$program" >"$work/ir" 2>"$work/err"
 expect 'kernel "square"' "$work/ir"
 
-# Without the tool.
+# The environment exports without the tool, too.
 WEFT_EXPORT_KERNELS="$work/by hand" "$program" >/dev/null
 [[ -s "$work/by hand/square.adjoint.spv" && -s "$work/by hand/square.ir" && -s "$work/by hand/says.refused" ]]
 fails 'no target is called "gpu"' env WEFT_EXPORT_KERNELS="$work/x" WEFT_EXPORT_TARGET=gpu "$program"

@@ -40,7 +40,7 @@ TEST(BenchRows, mean_is_over_what_was_compared) {
 
 TEST(BenchRows, file_leaves_empty_what_was_not_measured) {
   const std::filesystem::path path =
-      std::filesystem::path(testing::TempDir()) / "weft bench rows" / "summary.csv";  // a folder that is made
+      std::filesystem::path(testing::TempDir()) / "weft bench rows" / "summary.csv";  // the folder is made
   std::filesystem::remove(path);
   const std::string device = "a card, of some kind";
   bench::write_rows(path, {row("a", "1", 4, "warp"), row("b", "2", 4, "warp")}, {"a", "b"}, device);
@@ -50,7 +50,7 @@ TEST(BenchRows, file_leaves_empty_what_was_not_measured) {
       "b,2,\"a card, of some kind\",2,4,warp,0.5000,ms\n"
       "a,1,\"a card, of some kind\",2,,warp,,ms\n";
   EXPECT_EQ(text_of(path), expected);
-  // What another run finds in it, it keeps, or replaces.
+  // Another run keeps the rows of the file, or replaces them.
   bench::write_rows(path, {row("b", "3", {}, "warp")}, {"b"}, device);
   EXPECT_EQ(text_of(path),
             "suite,case,device,weft,reference,reference_name,ratio,unit\n"

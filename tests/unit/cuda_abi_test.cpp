@@ -1,4 +1,4 @@
-// What is declared of CUDA's driver interface is what <cuda.h> has, where there is one.
+// weft's declarations of CUDA's driver interface against <cuda.h>, if there is one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ static_assert(abi::kSuccess == CUDA_SUCCESS && abi::kInvalidValue == CUDA_ERROR_
               abi::kNotPermitted == CUDA_ERROR_NOT_PERMITTED && abi::kNotSupported == CUDA_ERROR_NOT_SUPPORTED &&
               abi::kCaptureUnsupported == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
               abi::kCaptureImplicit == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-// The last are of newer versions than the oldest header that will do.
+// Two of the numbers stand for names that the oldest header in use lacks.
 constexpr abi::Result kBroken[] = {CUDA_ERROR_ECC_UNCORRECTABLE,
                                    CUDA_ERROR_NVLINK_UNCORRECTABLE,
                                    226,  // CUDA_ERROR_CONTAINED
@@ -61,7 +61,7 @@ static_assert(sizeof(abi::ExternalBufferDesc) == sizeof(Buffer) &&
               offsetof(abi::ExternalBufferDesc, flags) == offsetof(Buffer, flags));
 static_assert(sizeof(abi::Uuid) == sizeof(CUuuid));
 
-// As many arguments, each as large and of the same kind.
+// Whether two functions have as many arguments, each as large and of the same kind.
 template <class A, class B>
 constexpr bool alike = sizeof(A) == sizeof(B) && std::is_pointer_v<A> == std::is_pointer_v<B>;
 template <class... A, class... B>
@@ -109,7 +109,7 @@ TEST(CudaAbi, FunctionsHaveTheNamesOfTheHeader) {
                                 EXPANDED(cuCtxPushCurrent), EXPANDED(cuCtxPopCurrent),
                                 EXPANDED(cuMemFree),        EXPANDED(cuMemGetAddressRange)};
   for (std::string name : header) {
-    if (name == "cuDeviceGetUuid") name += "_v2";  // before CUDA 13 the header left that to the caller
+    if (name == "cuDeviceGetUuid") name += "_v2";  // before CUDA 13 the header did not add the version
     EXPECT_NE(std::find(std::begin(kSymbols), std::end(kSymbols), name), std::end(kSymbols)) << name;
   }
 }

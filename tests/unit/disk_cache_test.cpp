@@ -1,4 +1,4 @@
-// The disk cache: what comes back, what is refused, what goes first.
+// The disk cache: what it returns, what it refuses, and what it drops first.
 #include "../../backends/disk_cache.h"
 
 #include <gtest/gtest.h>
@@ -116,7 +116,7 @@ TEST_F(DiskCacheTest, RefusesTheEntryOfAnotherKey) {
   EXPECT_EQ(cache.get("one"), bytes_of("payload of one"));
 }
 
-// Else the same kernels would be compiled in each run, and nobody would know why.
+// Without this message, the same kernels would be compiled in each run, and nobody would know why.
 TEST_F(DiskCacheTest, AFolderWhereTheEntryShouldBeIsToldOnce) {
   DiskCache cache(folder_);
   fs::create_directories(cache.path_of("key"));

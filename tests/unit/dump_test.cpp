@@ -39,7 +39,7 @@ auto escape_time() {
   });
 }
 
-/// Narrow and wide types, a matrix, and more arguments than push constants hold.
+/// A kernel with narrow and wide types, a matrix, and more arguments than push constants hold.
 auto all_types() {
   return kernel("all_types", [](Arr<std::int8_t> a, Arr<half> b, Arr<double> c, Arr<std::int64_t> d, Arr<bool> e,
                                 Arr<mat33> m, Double z, Mat44 big, Mat33 other) {
@@ -61,7 +61,7 @@ void check_forms(const K& kernel) {
   EXPECT_NE(text.find("kernel \"" + kernel.name() + "\""), text.npos);
   EXPECT_NE(text.find("; dump_test.cpp:"), text.npos);
 
-  // The disassembly is the whole module: it assembles to valid SPIR-V again.
+  // The disassembly is complete, so it assembles to valid SPIR-V again.
   const std::string assembly = kernel.dump("spirv");
   spvtools::SpirvTools tools(SPV_ENV_VULKAN_1_2);
   std::vector<std::uint32_t> words;

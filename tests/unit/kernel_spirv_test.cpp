@@ -1,4 +1,4 @@
-// Exports of kernels without a device: what is asked of devices, JSON there and back, and what is refused.
+// Exports of kernels without a device: their requirements, their JSON and back, and refusals.
 #include <gtest/gtest.h>
 #include <weft/geometry.h>
 #include <weft/weft.h>
@@ -142,7 +142,7 @@ TEST(KernelSpirv, HasNamesInUtf8AsItsRecordIsJson) {
                   "kernel \"k\", or that of an argument");
 }
 
-// A .spv without the .json that says how it is launched is of no use.
+// A .spv without the .json that describes its launch is of no use.
 TEST(KernelSpirv, IsWrittenAsTwoFilesOrNone) {
   const auto folder = std::filesystem::temp_directory_path() / ("weft_pair_" + std::to_string(platform::process_id()));
   SpirvKernel made = saxpy().spirv();

@@ -1,4 +1,4 @@
-// The C interface to exported kernels: argument blocks byte by byte, and each thing that it refuses.
+// The C interface to exported kernels: argument blocks byte by byte, and every refusal.
 #include <gtest/gtest.h>
 #include <weft/loader/loader.h>
 #include <weft/weft.h>
@@ -156,7 +156,7 @@ TEST_F(Loader, OpensFiles) {
 }
 
 #ifdef __linux__
-// A file that opens, and whose reading fails; and a pipe, which nobody writes.
+// One file opens but cannot be read; another is a pipe to which nobody writes.
 TEST_F(Loader, SaysWhichFilesCannotBeRead) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("weft_unreadable_" + std::to_string(platform::process_id()));

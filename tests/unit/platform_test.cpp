@@ -1,4 +1,4 @@
-// What differs between operating systems: programs that are started, and folders that the environment names.
+// Differences between operating systems: programs that are started, and folders that the environment names.
 #include "../../frontend/support/platform.h"
 
 #include <gtest/gtest.h>
@@ -94,7 +94,7 @@ TEST(Platform, files_that_cannot_be_read_come_with_a_reason) {
   EXPECT_EQ(why, "it has more than 3 bytes");
   EXPECT_EQ(platform::read_file(folder.path / "file", 4).value().size(), 4u);
 #ifdef __linux__
-  // Opens, and fails when it is read.
+  // This file opens, and fails when it is read.
   EXPECT_EQ(platform::read_file("/proc/self/mem", ~0ull, &why), std::nullopt);
   EXPECT_EQ(why, "Input/output error");
 #endif

@@ -1,10 +1,10 @@
-// The program that the unit tests are.
+// The path of the program of the unit tests.
 #pragma once
 #include <string>
 
 namespace weft::test {
 
-/// By which it was started.
+/// The path by which the program was started.
 inline std::string& program_path() {
   static std::string path;
   return path;

@@ -91,7 +91,7 @@ class Reference : public testing::Test {
     const auto program = device_->compile(kernel.module, {});
     stream_->launch(*program, {}, args, {});
   }
-  /// Runs `count` threads and gives the array x of `size` 32-bit integers, zero before.
+  /// Runs `count` threads and returns the array x of `size` 32-bit integers, which was zero before.
   std::vector<std::int32_t> run(const std::function<void(Kernel&)>& body, std::uint32_t count, std::int32_t n = 0,
                                 std::size_t size = 8) {
     const Kernel kernel(body);
@@ -181,7 +181,7 @@ TEST_F(Reference, IndicesExtendByTheirSign) {
   std::iota(values.begin(), values.end(), 0);
   const Allocation y = array(values);
   for (const auto& c : cases) {
-    // Base and offset meet at element 10. Loading the index keeps the builder from folding it.
+    // Base and offset meet at element 10. The index is loaded, so that the builder does not fold it.
     const Kernel kernel([&](Kernel& k) {
       const Id index =
           k.b.pure(Op::convert, c.type,

@@ -42,7 +42,7 @@ void validates(const Module& m, const char* form) {
   ASSERT_EQ(spirv::validate(words), "") << form << "\n" << ir::print(m) << spirv::disassemble(words);
 }
 
-/// In traced form, and in what each pass makes of it.
+/// Checks a module in traced form, and in the form that each pass makes of it.
 void check(const Module& m) {
   validates(m, "traced");
   Module short_form = ir::forward(m);
@@ -87,7 +87,7 @@ TEST(SpirvControl, EveryExitInEveryNesting) {
             count_loop(
                 b,
                 [&](std::uint32_t i) {
-                  // Branches around the branch; in the deepest the loop is doubled.
+                  // Branches surround the branch; in the deepest one the loop is doubled.
                   if (depth > 0) b.open_if(less(b, load(b), limit(b)));
                   auto inner = [&](std::uint32_t j) {
                     b.open_if(less(b, b.local_get(j), load(b)));
@@ -151,7 +151,7 @@ TEST(SpirvControl, WhatFollowsTwoExitsIsDropped) {
   b.open_else();
   b.leave(Op::return_);
   b.close_if();
-  // This cannot run, with all that it holds.
+  // This code cannot run, with all that is in it.
   store(b, load(b));
   count_loop(b, [&](std::uint32_t) { b.leave(Op::break_); });
   check(m);
@@ -214,7 +214,7 @@ TEST(SpirvControl, ResultsOfBranches) {
   Id x = load(b);
   b.open_if(less(b, x, limit(b)));
   Id doubled = b.pure(Op::add, Type::i32, {x, x});
-  // A nested branch makes the end of this region another block than its beginning.
+  // A nested branch makes the region end in another block than the one in which it began.
   b.open_if(less(b, doubled, limit(b)));
   b.yield(std::initializer_list<Id>{one(b)});
   b.open_else();

@@ -1,4 +1,4 @@
-// The SPIR-V emitter: every operation, type and form validates, what the device lacks is refused by name.
+// The SPIR-V emitter: every operation, type and form is valid, and what the device lacks is refused by name.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -59,7 +59,7 @@ void store(Builder& b, Id value) {
   b.store(t, {&value, 1}, place(t, b.arg(Type::u64, kOut), thread(b)));
 }
 
-/// Emits and validates; the words.
+/// Emits and validates a module. \return  the words
 std::vector<std::uint32_t> check(const Module& m, const Target& target = Target::everything()) {
   EXPECT_EQ(ir::first_violation(m), "");
   std::vector<std::uint32_t> words = spirv::emit(m, target);
@@ -68,7 +68,7 @@ std::vector<std::uint32_t> check(const Module& m, const Target& target = Target:
   return words;
 }
 
-/// How often each instruction occurs.
+/// The number of times that each instruction occurs.
 std::map<spv::Op, int> count_ops(const std::vector<std::uint32_t>& words) {
   std::map<spv::Op, int> count;
   for (std::size_t at = 5; at < words.size(); at += words[at] >> spv::WordCountShift) {
@@ -134,7 +134,7 @@ TEST(Spirv, EveryPureOperationOnEveryType) {
       if (only_to_float32(op) && t == Type::f64) continue;
       const Type result = row.result == ir::ResultRule::boolean ? Type::b1 : t;
       SCOPED_TRACE(std::string(row.name) + " on " + ir::user_name(t));
-      // Every operand in turn is a literal; last, none is.
+      // Each operand in turn is a literal, and at last none is.
       for (int literal = 0; literal <= row.arity; ++literal) {
         for (std::uint64_t bits : {std::uint64_t(0), std::uint64_t(5), ~std::uint64_t(0)}) {
           Module m = kernel();
@@ -161,7 +161,7 @@ TEST(Spirv, ConversionsBetweenAllTypes) {
       Builder b(m);
       store(b, b.pure(Op::convert, Type(t), {load(b, Type(f))}));
       check(m);
-      // With storage of narrow types alone, conversion to and from them works all the same.
+      // If only the storage of narrow types is missing, conversion to and from them still works.
       check(m, without([](Target& d) { d.int8 = d.int16 = d.float16 = false; }));
       if (ir::bits(Type(f)) != ir::bits(Type(t)) || f == 1 || t == 1) continue;
       store(b, b.pure(Op::bitcast, Type(t), {load(b, Type(f))}));
@@ -220,7 +220,7 @@ TEST(Spirv, LiteralDivisorsNeedNoGuard) {
 
 // ---- Loops
 
-/// Counts from `first` by `step`, as long as the count is below `limit`; a value below 0 is loaded where it stands.
+/// Counts from `first` by `step` while the count is below `limit`; a value below 0 stands for one that is loaded.
 Module loop_kernel(std::int64_t first, std::int64_t step, std::int64_t limit, bool load_in_condition = false) {
   Module m = kernel();
   Builder b(m);
@@ -231,7 +231,7 @@ Module loop_kernel(std::int64_t first, std::int64_t step, std::int64_t limit, bo
   const Id i = b.loop_param(0), sum = b.loop_param(1);
   const Id rest = b.pure(Op::sub, Type::i32, {sum, i});
   b.loop_body(b.pure(Op::lt, Type::b1, {i, load_in_condition ? number(limit) : bound}));
-  // The body uses what the condition has computed.
+  // The body uses a value that the condition has computed.
   const Id next[] = {b.pure(Op::add, Type::i32, {i, by}), b.pure(Op::add, Type::i32, {sum, rest})};
   b.yield(next);
   const Id loop = b.close_loop();
@@ -246,14 +246,15 @@ TEST(Spirv, LoopsAskAtTheirEndWhetherTheyGoOn) {
     EXPECT_EQ(found[spv::Op::OpBranchConditional], 1 + found[spv::Op::OpSelectionMerge]);
     const int guards = found[spv::Op::OpSelectionMerge] - 1;  // without that for threads past the end
     EXPECT_EQ(found[spv::Op::OpISub], 1 + guards) << "once for each time that the condition is asked";
-    // What is carried round, with what the body uses of the condition, and behind a guard what the loop leaves.
+    // There is one for each carried value; with a guard also for the condition's value that the body uses, and for each
+    // result after the guard.
     EXPECT_EQ(found[spv::Op::OpPhi], guards ? 2 + 1 + 2 : 2);
     return guards;
   };
   EXPECT_EQ(guards(loop_kernel(0, 1, -1)), 1);
   EXPECT_EQ(guards(loop_kernel(-1, 1, 9)), 1);
   EXPECT_EQ(guards(loop_kernel(0, -1, 9)), 1);
-  // Drivers unroll what counts between constants, and what is read from memory is read once a round.
+  // Drivers unroll loops that count between constants, and values from memory are read once a round.
   EXPECT_EQ(guards(loop_kernel(0, 1, 9)), 0);
   EXPECT_EQ(guards(loop_kernel(0, 1, -1, true)), 0);
 }
@@ -281,7 +282,7 @@ TEST(Spirv, OverlappingArgumentsShareOneMember) {
   }
   store(b, b.arg(Type::i8, 3));
   std::map<spv::Op, int> count = count_ops(check(m));
-  // The block; one for each of the places to which a type is stored.
+  // There is the block, and one for each place to which a type is stored.
   EXPECT_LE(count[spv::Op::OpTypeStruct], 10);
 }
 
@@ -298,7 +299,7 @@ TEST(Spirv, ReadsAnArgumentOnce) {
   Builder b(m);
   for (int k = 0; k < 3; ++k) store(b, load(b, Type::f32, k));
   std::map<spv::Op, int> count = count_ops(check(m));
-  // Three built-ins, number of threads, two addresses, three elements.
+  // Three built-ins, the number of threads, two addresses and three elements are loaded.
   EXPECT_EQ(count[spv::Op::OpLoad], 9);
 }
 
@@ -385,7 +386,7 @@ TEST(Spirv, AtomicAdd) {
       Module m = kernel();
       Builder b(m);
       MemoryRef ref = place(t, b.arg(Type::u64, kOut), load(b, Type::i32));
-      // Twice, and inside a loop: the compare-exchange loop must nest.
+      // The addition occurs twice, once inside a loop: the compare-exchange loop must nest.
       store(b, b.atomic(Op::atomic_add, t, {load(b, t)}, ref));
       b.open_loop();
       b.loop_body(b.pure(Op::lt, Type::b1, {load(b, Type::i32), b.arg(Type::i32, kValues)}));
@@ -430,7 +431,7 @@ TEST(Spirv, WhatTheDeviceLacksIsRefusedByName) {
     EXPECT_NE(text.find(c.says), std::string::npos) << text;
     EXPECT_NE(text.find("kernel \"test\""), std::string::npos) << text;
   }
-  // The line is the operation's.
+  // The line is that of the operation.
   Module m = kernel();
   Builder b(m);
   Id x = b.arg(Type::f64, kValues);

@@ -1,4 +1,4 @@
-// What becomes of a test that hangs.
+// The fate of a test that hangs.
 #include "../common/watchdog.h"
 
 #include <gtest/gtest.h>

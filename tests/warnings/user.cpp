@@ -1,5 +1,4 @@
-// A program as users write them, which is compiled with all warnings at full optimisation: none may come of weft's
-// headers.
+// A program as users write them, which is compiled with all warnings at full optimisation: weft's headers cause none.
 #include <weft/algorithms.h>
 #include <weft/geometry.h>
 #include <weft/weft.h>
@@ -15,7 +14,7 @@ struct Particle {
   F<float> mass;
 };
 
-// Functions of every kind of parameter and result, called more than once each.
+// Functions with every kind of parameter and result, each called more than once.
 auto scaled = func("scaled", [](Vec3 v, Float by) { return v * by; });
 auto split = func("split", [](Mat33 m, Quat q) { return std::tuple(quat_rotate(q, Vec3(m.row(0))), m(1, 1)); });
 auto pair_of = func("pair", [](Int i, Int j) { return std::array<Int, 2>{max(i, j), min(i, j)}; });
@@ -24,7 +23,7 @@ auto either = func("either", [](auto a, auto b) { return select(a.x < b.x, a, b)
 auto heavier = func("heavier", [](Var<Particle<>> a, Var<Particle<>> b) { return select(a.mass > b.mass, a, b); });
 auto nothing = func("nothing", [](Arr<float> a, Int i) { a[i] += 1; });
 auto steep = grad(func("steep", [](Float x) { return x * x; }), [](Float x, Float gradient) { return gradient * x; });
-// One that is made where it is called, and one that a kernel captures: their calls are inlined whole.
+// One function is made where it is called, and a kernel captures another: their calls are inlined whole.
 namespace {
 Float times(Float x, float by) {
   auto f = func("times", [by](Float v) { return v * by; });

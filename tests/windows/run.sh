@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds weft for Windows with MinGW-w64 and runs its tests and examples there: under Wine, whose Vulkan is the system's
-# own. The libraries that weft needs are built from Debian's sources before. Half an hour on two cores, by hand.
-# Usage: run.sh [FOLDER] (build/windows; what is there already is not built again). Debian 12; as root, or with what
-# packages_needed names installed.
+# Builds weft for Windows with MinGW-w64 and runs its tests and examples under Wine, which uses the system's Vulkan.
+# First builds the libraries that weft needs, from Debian's sources. Takes half an hour on two cores; run by hand.
+# Usage: run.sh [FOLDER] (build/windows; parts that were built before are not built again). Needs Debian 12, and either
+# root or the packages of packages_needed.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -19,7 +19,7 @@ for package in "${packages_needed[@]}"; do
 done
 ((${#missing[@]} == 0)) || DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
 
-# Sources of Debian's packages, in the folder alone: the system's lists stay as they are.
+# fetch PACKAGE: gets the sources of a Debian package, within the folder alone; the system's lists stay as they are.
 fetch() {
   local apt="$folder/apt"
   mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$folder/src"
@@ -48,7 +48,7 @@ library() {
   touch "$folder/$name.built"
 }
 
-# Headers that are the same for all systems are those of the packages here.
+# Headers that are the same for all systems come from the packages installed here.
 mkdir -p "$prefix/include" "$prefix/lib" "$prefix/share/cmake" "$folder/spirv-headers/include"
 for header in vulkan vk_video volk.h volk.c spirv xxhash.h xxh3.h fast_float nlohmann dlpack CLI stb; do
   ln -sfn "/usr/include/$header" "$prefix/include/$header"
@@ -81,7 +81,7 @@ cmake --build "$folder/weft"
 windows_path() { printf 'Z:%s' "${1//\//\\}"; }
 wine="$(command -v wine64 || echo /usr/lib/wine/wine64)"
 compiler="$(dirname "$(x86_64-w64-mingw32-g++-posix -print-libgcc-file-name)")"
-export WINEPREFIX="$folder/wine" WINEDEBUG=-all WINEDLLOVERRIDES=winedbg.exe=d # what fails ends, and asks nobody
+export WINEPREFIX="$folder/wine" WINEDEBUG=-all WINEDLLOVERRIDES=winedbg.exe=d # no dialogue when a program fails
 WINEPATH="$(windows_path "$folder/weft");$(windows_path "$compiler");$(windows_path /usr/x86_64-w64-mingw32/lib)"
 export WINEPATH
 export WEFT_VALIDATION=0 # there is no such layer
@@ -89,8 +89,8 @@ Xvfb :177 -screen 0 640x480x24 >/dev/null 2>&1 &
 trap 'kill %1' EXIT
 export DISPLAY=:177
 
-# Left out: MinGW's sin, cos, tan, pow and fma, which are those of the processor's oldest part, miss the limits that the
-# interpreter takes from the C library's. What Vulkan computes is compared with them there.
+# These are left out: MinGW's sin, cos, tan, pow and fma, which use the oldest part of the processor, miss the limits
+# that the interpreter takes from the C library. Vulkan's results are compared with them there.
 left_out='*Float64Functions.*:On/Operations.on_float*_agree_with_their_meaning/*'
 status=0
 for program in unit_tests golden_tests random_tests fuzz_tests device_tests; do

@@ -1,4 +1,4 @@
-# Programs for Windows by MinGW-w64, of libraries for it in WEFT_WINDOWS_PREFIX: see run.sh.
+# Builds programs for Windows by MinGW-w64, with the libraries in WEFT_WINDOWS_PREFIX: see run.sh.
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
 set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)

@@ -1,4 +1,4 @@
-# Warp's sort and scan: what the suite of algorithms is compared with.
+# Warp's sort and scan, for comparison with the suite of algorithms.
 """wp.utils.radix_sort_pairs and wp.utils.array_scan on warp-lang's CPU device: seconds.
 
 Usage: algorithms.py PAIRS ELEMENTS ROUNDS FILE. Writes "sort scan" to the file: medians, of pairs of a random uint32 key
@@ -16,7 +16,7 @@ def main():
     pairs, elements, rounds = (int(a) for a in sys.argv[1:4])
     random = np.random.default_rng(1)
     with wp.ScopedDevice("cpu"):
-        # Its sort takes arrays of twice the length, the second half to work in.
+        # Warp's sort takes arrays of twice the length, and works in the second half.
         source = np.zeros(2 * pairs, dtype=np.uint32)
         source[:pairs] = random.integers(0, 1 << 32, pairs, dtype=np.uint32)
         numbers = np.zeros(2 * pairs, dtype=np.int32)

@@ -1,10 +1,9 @@
-// CUB's sort and scan: what the suite of algorithms is compared with on NVIDIA's devices.
+// CUB's sort and scan, for comparison with the suite of algorithms on NVIDIA's devices.
 //
-// Usage: cub SORTED IN_A_ROW SCANNED ROUNDS FILE. Writes five medians in seconds to the file: a sort of uint32 keys, and
-// of pairs of a random uint32 key and a uint32 value; one of IN_A_ROW such sorts, each of its own elements, that are
-// given to the device one behind the other; a scan of uint32 elements. They are by the host's clock, from the first call
-// until the device is done. Writes no file where there is no CUDA device; exits with status 1 where something fails or
-// is wrong.
+// Usage: cub SORTED IN_A_ROW SCANNED ROUNDS FILE. Writes five medians in seconds to the file: a sort of uint32 keys,
+// and of pairs of a random uint32 key and a uint32 value; one of IN_A_ROW such sorts, each of its own elements, that
+// the device is given one after another; a scan of uint32 elements. The host's clock measures them, from the first call
+// until the device is done. Writes no file if there is no CUDA device; exits with status 1 after a failure.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -26,7 +25,7 @@ void check(cudaError_t result, const char* what) {
   std::exit(1);
 }
 
-// Memory of the device, until the program ends.
+// Allocates memory of the device, which stays until the program ends.
 template <class T>
 T* allocate(std::size_t n) {
   T* p = nullptr;
@@ -52,7 +51,7 @@ double median(int rounds, const std::function<void()>& prepare, const std::funct
   return samples[samples.size() / 2];
 }
 
-// Calls f(scratch, bytes) as CUB wants it: for the size of the memory to work in first, which is not timed afterwards.
+// Calls f(scratch, bytes) in CUB's way: first for the size of the memory to work in, which is not timed.
 template <class F>
 std::function<void()> with_scratch(F f) {
   std::size_t bytes = 0;
@@ -67,8 +66,8 @@ void require(bool right, const char* what) {
   std::exit(1);
 }
 
-// As many sorts as are made in a row, each of its own copy of the same elements. Those of a kind share scratch memory: one
-// has ended when the next begins.
+// Sorts in a row, each of its own copy of the same elements. Sorts of a kind share scratch memory, because one has
+// ended when the next begins.
 struct Sorts {
   Sorts(const std::vector<U32>& host, const std::vector<U32>& numbers, int n, int in_a_row)
       : n(n), source(allocate<U32>(n)), values0(allocate<U32>(n)) {
@@ -85,7 +84,7 @@ struct Sorts {
         [this](void* s, std::size_t& b) { return cub::DeviceRadixSort::SortKeys(s, b, keys[now], this->n); });
   }
 
-  // Seconds of one, where `count` are made in a row.
+  // Seconds of one sort of `count` in a row.
   double seconds(int count, int rounds) {
     const auto prepare = [&] {
       for (int k = 0; k < count; ++k) {
@@ -105,7 +104,7 @@ struct Sorts {
   std::vector<cub::DoubleBuffer<U32>> keys, values;
   bool pairs = true;
   std::size_t now = 0;
-  // Each has scratch memory of its own: which of them needs more depends on the GPU.
+  // Each kind has scratch memory of its own, because the kind that needs more depends on the GPU.
   std::function<void()> sort_pairs, sort_keys;
 };
 

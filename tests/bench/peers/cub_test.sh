@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles cub.cu and runs it on a few elements: its own checks must hold where there is a CUDA device.
+# Compiles cub.cu and runs it on a few elements: its own checks must hold if there is a CUDA device.
 # Usage: cub_test.sh NVCC FOLDER
 set -euo pipefail
 

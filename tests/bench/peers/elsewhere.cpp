@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file of this process's own, gone with this.
+// A file of this process, which is removed at the end of the object.
 class OwnFile {
  public:
   explicit OwnFile(const char* what)
@@ -36,8 +36,8 @@ std::string source(const std::string& name) {
   return fmt::format("\"{}\"", (fs::path(WEFT_SOURCE_DIR) / "tests/bench/peers" / name).string());
 }
 
-// Figures of a program, which takes the name of the file for them as its last argument; nothing where it writes none.
-// A program that may not fail writes none either where it has nothing to measure.
+// Runs a program, which takes the name of the file for its figures as its last argument. Returns nothing if the program
+// writes none: it then had nothing to measure, or, if it may fail, has failed.
 std::optional<std::vector<double>> ask(const std::string& command, std::size_t figures, bool may_fail) {
   const OwnFile answer("txt");
   if (std::system(fmt::format("{} {}", command, answer.quoted()).c_str()) != 0) {

@@ -13,17 +13,17 @@ namespace weft::bench {
 
 /// Runs `script`, which stands beside this file, with `arguments`, then the name of a file that `write` has written,
 /// if it is given, then the name of the file that receives the script's figures.
-/// \return as many figures as are asked for, or nothing where there is no warp-lang
+/// \return as many figures as are asked for, or nothing if warp-lang is not installed
 /// Cost: seconds; Warp compiles its kernels at the first run.
 std::optional<std::vector<double>> ask_warp(const std::string& script, const std::string& arguments,
                                             std::size_t figures, const std::function<void(std::ofstream&)>& write = {});
 
-/// warp-lang's CPU device, of one thread, which took the sum of these of the figures that ask_warp() has given.
+/// warp-lang's CPU device, of one thread. Its time is the sum of these of the figures that ask_warp() has given.
 Reference warp_reference(const std::optional<std::vector<double>>& figures, std::initializer_list<std::size_t> which);
 
 /// Compiles cub.cu by WEFT_NVCC, else nvcc, and runs it with `arguments` on the first CUDA device.
-/// \return as many figures as are asked for, or nothing where there is no compiler or no such device
-/// Errors: std::runtime_error where it fails, or CUB's results are wrong.
+/// \return as many figures as are asked for, or nothing if there is no compiler or no such device
+/// Errors: std::runtime_error if the program fails, or CUB's results are wrong.
 /// Cost: half a minute, once for the same arguments: cases of a run share what they ask for together.
 std::optional<std::vector<double>> ask_cub(const std::string& arguments, std::size_t figures);
 

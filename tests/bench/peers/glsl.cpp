@@ -17,7 +17,7 @@ namespace weft::bench {
 
 namespace {
 
-// glslang wants to be told that it is used, and that it no longer is.
+// Tells glslang that it is used, and at the end that it no longer is.
 struct Process {
   Process() { glslang::InitializeProcess(); }
   ~Process() { glslang::FinalizeProcess(); }

@@ -1,4 +1,4 @@
-// Hand-written GLSL as programs of a device: what weft's kernels are measured against.
+// Hand-written GLSL as programs of a device, against which weft's kernels are measured.
 #pragma once
 #include <memory>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace weft::bench {
 
-/// Words of SPIR-V 1.5 for Vulkan 1.2, by glslang without its optimiser: the driver's compiler gets what glslang makes
-/// of the text, as it gets what weft makes of a kernel.
+/// Words of SPIR-V 1.5 for Vulkan 1.2, by glslang without its optimiser: the driver's compiler gets glslang's output as
+/// it is, as it gets weft's.
 /// Errors: std::runtime_error with glslang's log.
 std::vector<std::uint32_t> compile_glsl(const std::string& name, const std::string& text);
 
@@ -17,7 +17,7 @@ std::vector<std::uint32_t> compile_glsl(const std::string& name, const std::stri
 class GlslKernel {
  public:
   /// \param args    the bytes of the push constants
-  /// \param ranges  what the shader touches, as weft's launch finds it out by itself
+  /// \param ranges  the memory that the shader touches, which weft's launch finds out by itself
   template <class Args>
   GlslKernel(backend::Device& device, std::string name, const std::string& text, backend::Grid grid, const Args& args,
              std::vector<backend::MemoryRange> ranges)

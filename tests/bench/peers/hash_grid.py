@@ -1,4 +1,4 @@
-# Warp's hash grid: what the suite of geometry is compared with.
+# Warp's hash grid, for comparison with the suite of geometry.
 """Usage: hash_grid.py ROUNDS DIM RADIUS POINTS FILE. POINTS: float32 triples. Builds a wp.HashGrid of DIM^3 cells of width
 RADIUS on warp-lang's CPU device, and counts neighbours within RADIUS of each point in the order of cells. Writes "build
 query neighbours" to FILE: medians in seconds, and how many neighbours there are in all. Exits with status 3 without

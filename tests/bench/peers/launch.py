@@ -1,4 +1,4 @@
-# Warp's launches: what the suite of the runtime is compared with.
+# Warp's launches, for comparison with the suite of the runtime.
 """Usage: launch.py ROUNDS LAUNCHES FILE. Launches a kernel with four arrays and two scalars over 32 threads, LAUNCHES times a
 round, on warp-lang's CPU device, which runs each launch at once. Writes to FILE: the median of what one launch takes, in
 seconds, and an element of the result. Exits with status 3 without warp-lang.

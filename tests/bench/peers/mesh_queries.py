@@ -1,4 +1,4 @@
-# Queries on a mesh by warp-lang: what the suite of geometry is compared with.
+# Queries on a mesh by warp-lang, for comparison with the suite of geometry.
 """Usage: mesh_queries.py points|boxes ROUNDS INPUT FILE. INPUT: a count and the float32 triples of the mesh's points, a
 count and its int32 indices, then what is asked: a count and float32 triples of points, or two of them of the lower and
 upper bounds of boxes. Writes "seconds sum" to FILE: the median time of all queries on Warp's CPU device, and the sum of

@@ -1,4 +1,4 @@
-# The particle system of Warp's documents on warp-lang: what the suite of gradients is compared with.
+# The particle system of Warp's documents on warp-lang, for comparison with the suite of gradients.
 """The particle system of Warp's documents on warp-lang's CPU device: seconds of the way there and of the way back.
 
 Usage: particles.py PARTICLES STEPS ROUNDS FILE. Writes "forward backward gradient" to the file: medians, and one element
@@ -39,7 +39,7 @@ def mean_square(x: wp.array(dtype=wp.vec3), scale: float, loss: wp.array(dtype=f
 def main():
     particles, steps, rounds = (int(a) for a in sys.argv[1:4])
     with wp.ScopedDevice("cpu"):
-        # The tape keeps references: each step needs arrays of its own.
+        # The tape keeps references, so each step needs arrays of its own.
         x = [wp.full(particles, wp.vec3(0.1, 0.2, 0.3), dtype=wp.vec3, requires_grad=True) for _ in range(steps + 1)]
         v = [wp.full(particles, wp.vec3(1.0, 0.0, -1.0), dtype=wp.vec3, requires_grad=True) for _ in range(steps + 1)]
         w = wp.full(particles, 2.0, dtype=float, requires_grad=True)

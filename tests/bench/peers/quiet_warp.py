@@ -1,10 +1,10 @@
-# warp-lang for the benchmarks: silent, and an exit with status 3 where it is not there.
+# warp-lang for the benchmarks: silent, and an exit with status 3 if it is not installed.
 """from quiet_warp import np, wp"""
 
 import os
 import sys
 
-# Warp says on both streams what it found.
+# Warp prints what it found to both streams.
 nowhere = os.open(os.devnull, os.O_WRONLY)
 os.dup2(nowhere, 1)
 os.dup2(nowhere, 2)

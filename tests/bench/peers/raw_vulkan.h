@@ -1,4 +1,4 @@
-// Dispatches as a program in plain Vulkan records them: what launches are measured against.
+// Dispatches as a program in plain Vulkan records them, against which launches are measured.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,7 +10,7 @@
 namespace weft::bench {
 
 /// One compute shader whose arguments are push constants, recorded into command buffers of its own and given to the
-/// device's queue, each dispatch behind a memory barrier.
+/// device's queue, each dispatch after a memory barrier.
 /// Errors of all: std::runtime_error.
 class RawDispatches {
  public:

@@ -38,7 +38,7 @@ std::vector<T> numbers(std::int64_t n, unsigned seed) {
   return x;
 }
 
-// Sums without sign wrap as the device's do.
+// Sums without sign, because the device's sums wrap.
 template <class T>
 std::vector<T> exclusive(const std::vector<T>& x) {
   using U = std::make_unsigned_t<T>;
@@ -116,7 +116,8 @@ TEST_P(AlgorithmsScan, views_at_any_element_are_scanned) {
   }
 }
 
-// Runs of subgroups are as long as these are wide; backwards only gradients go, and on real GPUs by rows.
+// Subgroups of each size scan runs as long as they are wide. Elsewhere only gradients scan backwards, and by rows only
+// on real GPUs, so this calls scan_runs() itself.
 TEST_P(AlgorithmsScan, rows_of_any_subgroup_are_scanned_both_ways) {
   on_all_sizes(device(), on_reference(), [](const Device& device) {
     for (const std::int64_t n : {1, 3, 64, 1023, 5000, 40001})
@@ -170,7 +171,7 @@ TEST_P(AlgorithmsScan, given_scratch_nothing_is_allocated) {
     EXPECT_EQ(out.at(n - 1), sum.at(0));
     EXPECT_EQ(sum.at(0), std::accumulate(x.begin(), x.end(), 0u));
     exclusive_scan(in, out, {.grain = grain});
-    EXPECT_GT(device().state()->allocated, before);  // so the counter counts
+    EXPECT_GT(device().state()->allocated, before);  // shows that the counter counts
   }
 }
 
@@ -246,14 +247,14 @@ TEST_P(AlgorithmsScan, mistakes_are_refused_by_name) {
   expect_contains(error_of([&] { exclusive_scan(x, x, {.scratch = bytes.slice(3)}); }), "a multiple of 16 bytes");
   expect_contains(error_of([&] { (void)scan_scratch_bytes<int>(-1); }), "-1 elements");
   expect_contains(error_of([&] { (void)scan_scratch_bytes<int>(1ll << 31); }), "it counts to 2147418112");
-  // Another device may count less far.
+  // A device may count less far.
   std::int64_t& limit = device().state()->max_threads;
   const std::int64_t before = std::exchange(limit, 99);
   expect_contains(error_of([&] { exclusive_scan(x, x); }), "the input has 100 elements; it counts to 99");
   limit = before;
 }
 
-// What a tree of pairs gives, in the type itself.
+// The sum that a tree of pairs gives, in the type itself.
 template <class T>
 T pairs(const std::vector<T>& x, std::size_t first, std::size_t count) {
   if (count == 1) return first < x.size() ? x[first] : T(-0.0);
@@ -271,7 +272,7 @@ void check_sums(const Device& device) {
     const Array<T> a(device, x), b(device, y);
     EXPECT_EQ(reduce_sum(a), pairs(x, 0, whole)) << n;
     EXPECT_EQ(inner_product(a, b), pairs(products, 0, whole)) << n;
-    // From an address at which four elements cannot be read at once.
+    // The view begins at an address at which four elements cannot be read at once.
     const Array<T> moved = zeros<T>(device, n + 1);
     moved.slice(1).copy_from(a);
     EXPECT_EQ(reduce_sum(moved.slice(1)), pairs(x, 0, whole)) << n;
@@ -383,7 +384,7 @@ TEST_P(AlgorithmsScan, gradients_pass_sums_and_inner_products) {
   tape.record([&] {
     inner_product(a, b, product);
     reduce_sum(a, sum);
-    // What is read afterwards is not what was multiplied.
+    // Reads after the product find other elements than those that were multiplied.
     a.fill(0);
   });
   tape.backward({{product, Array<float>(device(), {2.0f})}, {sum, Array<float>(device(), {3.0f})}});
@@ -391,7 +392,7 @@ TEST_P(AlgorithmsScan, gradients_pass_sums_and_inner_products) {
     ASSERT_EQ(a.grad().at(i), 2 * b0[std::size_t(i)] + 3);
     ASSERT_EQ(b.grad().at(i), 2 * a0[std::size_t(i)]);
   }
-  // The square of a vector, and one side that has no gradient.
+  // One vector may be both sides, and one side may have no gradient.
   const auto x = Array<float>(device(), a0).requires_grad();
   EXPECT_EQ((gradient_of<float>(x, [&] { inner_product(x, x, product); }, product, {1.0f})[5]), 2 * a0[5]);
   const auto z = Array<float>(device(), a0).requires_grad();
@@ -410,7 +411,7 @@ TEST_P(AlgorithmsScan, gradients_pass_scans_in_steps_that_are_run_again) {
     reduce_sum(y, sum);
   });
   tape.backward(sum);
-  // Each scan's transpose, from the end.
+  // The expected gradient: the transpose of each scan, which runs from the end.
   std::vector<double> g(std::size_t(n), 1.0);
   for (int s = 0; s < steps; ++s)
     for (std::size_t i = std::size_t(n) - 1; i-- > 0;) g[i] += g[i + 1];

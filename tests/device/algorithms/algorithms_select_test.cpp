@@ -217,7 +217,7 @@ TEST_P(AlgorithmsSelect, a_gradient_is_never_dropped) {
                   "a compaction of an array that carries gradients");
   expect_contains(error_of([&] { tape.record([&] { run_length_encode(x, out, lengths, count); }); }),
                   "a run-length encoding of an array that carries gradients");
-  // Indices have none, and a kernel that reads through them passes what flows.
+  // Indices have no gradients, and are not refused; a kernel that reads through them passes gradients on.
   tape.record([&] {
     compact_indices(flags, lengths, count);
     histogram(x, 0, 2, lengths.slice(0, 2));

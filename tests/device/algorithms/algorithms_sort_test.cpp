@@ -85,7 +85,7 @@ std::vector<T> in_order(const std::vector<T>& x, const std::vector<std::uint32_t
   return out;
 }
 
-/// Values tell where a key came from, so that each mismatch is seen.
+/// Checks a sort of pairs. Values tell where a key came from, so that each mismatch is seen.
 template <class V, class K>
 void check_pairs(const Device& device, const std::vector<K>& keys, Grain grain, int end_bit = 0) {
   std::vector<V> values(keys.size());
@@ -108,7 +108,7 @@ struct RestoreLimits {
   const detail::SortLimits before = detail::sort_limits();
   ~RestoreLimits() { detail::sort_limits() = before; }
 };
-/// Sorts keys that are one tile by passes over columns too, as more keys are.
+/// Sorts keys that are one tile by passes over columns too, as a larger number of keys is sorted.
 template <class F>
 void by_columns(F f) {
   const RestoreLimits restore;
@@ -137,7 +137,7 @@ TEST_P(AlgorithmsSort, keys_and_pairs_are_sorted_as_by_the_stable_sort) {
   check_type<std::uint32_t>(device(), sizes);
   check_type<float>(device(), sizes);
   check_type<std::uint64_t>(device(), sizes);
-  // The interpreter takes its time for what subgroups do.
+  // The interpreter is slow at operations of subgroups.
   if (on_reference() && !test::full_sizes()) sizes = {0, 1, 257, 2049};
   check_type<int>(device(), sizes);
   check_type<std::int64_t>(device(), sizes);
@@ -176,15 +176,15 @@ TEST_P(AlgorithmsSort, a_million_keys_of_other_types_are_sorted_with_both_grains
 TEST_P(AlgorithmsSort, subgroups_of_every_size_sort) {
   on_all_sizes(device(), on_reference(), [](const Device& device) {
     by_columns([&] {
-      for (const std::int64_t n : {257, 2048, 4097, 20000})  // whole tiles of some, and what is left over
+      for (const std::int64_t n : {257, 2048, 4097, 20000})  // whole tiles for some sizes, and a remainder
         check_pairs<std::uint32_t>(device, make_keys<std::uint32_t>(n, Pattern::random), Grain::fine);
       check_pairs<std::uint32_t>(device, make_keys<float>(3000, Pattern::few), Grain::fine);
     });
   });
 }
 
-/// Few keys by some of the bits that order them: an unsigned key's own; a signed one's highest is the other way round,
-/// and of negative reals all are.
+/// Sorts few keys by some of the bits that order them. These are an unsigned key's own; a signed key's highest bit is
+/// inverted, and a negative real's bits all are.
 template <class K>
 void check_bits(const Device& device, int begin, int end) {
   SCOPED_TRACE(ir::user_name(scalar_type<K>()));
@@ -192,7 +192,7 @@ void check_bits(const Device& device, int begin, int end) {
   const std::vector<K> keys = make_keys<K>(200, Pattern::random);
   const auto digits = [&](K k) {
     Bits<K> bits;
-    if (k == K(0)) k = K(0);  // of both zeros the same
+    if (k == K(0)) k = K(0);  // both zeros have the same bits
     std::memcpy(&bits, &k, sizeof k);
     const Bits<K> sign = Bits<K>(1) << (width - 1);
     if (RealScalar<K> && (bits & sign))
@@ -211,7 +211,7 @@ void check_bits(const Device& device, int begin, int end) {
   EXPECT_TRUE(same_bits(k.to_vector(), in_order(keys, order))) << begin << " to " << end;
 }
 
-// Both sides of every step in the rounds of a tile, up to the first sort that is more than one.
+// Sorts sizes on both sides of every step in the rounds of a tile, up to the first that takes several launches.
 TEST_P(AlgorithmsSort, keys_that_are_one_tile_are_sorted_by_one_launch) {
   on_all_sizes(device(), on_reference(), [](const Device& device) {
     const auto launches = [&](std::int64_t n) {
@@ -249,9 +249,9 @@ TEST_P(AlgorithmsSort, keys_that_are_one_tile_are_sorted_by_one_launch) {
   });
 }
 
-// Workgroups of more threads than there are digits, where two, three and four look after a digit's counters, and where
-// they cannot share the subgroups equally. A column of three tiles, of which the last is not full; and two columns, of
-// which one is full and the other has a full tile and the rest.
+// Tests workgroups of more threads than there are digits, in which two, three and four threads look after a digit's
+// counters, and those that cannot share the subgroups equally. The keys are one column of three tiles, of which the
+// last is not full; or two columns, of which one is full and the other has a full tile and a part of one.
 TEST_P(AlgorithmsSort, tiles_and_columns_as_of_many_keys_sort) {
   const RestoreLimits restore;
   on_all_sizes(device(), on_reference(), [](const Device& device) {
@@ -269,11 +269,11 @@ TEST_P(AlgorithmsSort, tiles_and_columns_as_of_many_keys_sort) {
       check_pairs<V>(device, some, Grain::fine, 16);
     };
     for (const int threads : {1024, 896, 768, 512, 256, 64}) {
-      if (threads < lanes || threads > 2 * 32 * lanes) continue;  // there is no such tile, or it is as with fewer
+      if (threads < lanes || threads > 2 * 32 * lanes) continue;  // no such tile, or the same as with fewer threads
       SCOPED_TRACE(threads);
       for (const bool one_column : {true, false}) {
         detail::SortLimits limits{.most_threads = threads, .few_tiles = 0, .lone_tile = false};
-        limits.least_column = one_column ? 1 << 30 : 1 << 15;  // some tiles
+        limits.least_column = one_column ? 1 << 30 : 1 << 15;  // some tiles are one column
         detail::sort_limits() = limits;
         sorts(std::uint32_t(), one_column);
         sorts(std::uint64_t(), one_column);
@@ -282,7 +282,7 @@ TEST_P(AlgorithmsSort, tiles_and_columns_as_of_many_keys_sort) {
   });
 }
 
-// Counts of more columns would not fit the scratch memory; columns of more tiles than that takes are slow.
+// More columns would have more counts than fit the scratch memory; columns of more tiles than that takes are slow.
 TEST_P(AlgorithmsSort, columns_are_as_few_tiles_as_may_be) {
   on_all_sizes(device(), on_reference(), [](const Device& device) {
     if (!detail::sorts_fine(*device.state())) return;  // there are no tiles
@@ -303,7 +303,7 @@ TEST_P(AlgorithmsSort, values_of_eight_bytes_go_along) {
     check_pairs<std::uint64_t>(device(), make_keys<std::uint32_t>(3000, Pattern::few), grain);
     check_pairs<double>(device(), make_keys<double>(3000, Pattern::few), grain);
   }
-  // Vectors of floats are 8 bytes at any multiple of 4.
+  // Vectors of two floats have 8 bytes and lie at any multiple of 4.
   const Array<int> keys(device(), {3, 1, 2});
   const Array<vec2> all(device(), std::vector<vec2>{{0, 0}, {3, 30}, {1, 10}, {2, 20}});
   const auto values = all.slice(1);
@@ -333,7 +333,7 @@ TEST_P(AlgorithmsSort, nans_come_last_in_their_order) {
 }
 
 TEST_P(AlgorithmsSort, some_bits_alone_are_looked_at) {
-  // One workgroup sorts the first, where its tile is large enough; many the second.
+  // One workgroup sorts the few keys, if its tile is large enough; several sort the many.
   const auto few = make_keys<std::uint32_t>(3000, Pattern::random),
              many = make_keys<std::uint32_t>(20'000, Pattern::random);
   for (const auto& [x, grain] :
@@ -349,7 +349,7 @@ TEST_P(AlgorithmsSort, some_bits_alone_are_looked_at) {
       EXPECT_TRUE(keys.to_vector() == in_order(*x, order)) << begin << " to " << end;
       EXPECT_TRUE(values.to_vector() == in_order(*x, order)) << begin << " to " << end;
     }
-  // Of a signed number the highest bit is that of the order.
+  // The highest bit of a signed number takes part as it does in the order: inverted.
   const Array<int> keys(device(), {1, -1, 2, -2});
   radix_sort(keys, {.begin_bit = 31});
   EXPECT_EQ(keys.to_vector(), (std::vector<int>{-1, -2, 1, 2}));
@@ -452,13 +452,13 @@ TEST_P(AlgorithmsSort, segments_are_sorted_each_by_itself) {
     const std::vector<int> empty_ones_among_them = {0, 0, 7, 7, 7, 300, 301, 900, 1000};
     check_segments<std::uint32_t, std::uint32_t>(device(), 1000, empty_ones_among_them, grain);
     check_segments<float, double>(device(), 1000, empty_ones_among_them, grain);
-    check_segments<double, float>(device(), 1000, {100, 200, 950}, grain);  // what is outside stays
+    check_segments<double, float>(device(), 1000, {100, 200, 950}, grain);  // elements outside of the segments stay
     check_segments<std::int64_t, std::uint64_t>(device(), 500, {0, 500}, grain);
     check_segments<int, int>(device(), 500, {0}, grain);
     check_segments<int, int>(device(), 500, {}, grain);
     check_segments<int, int>(device(), 0, {0, 0, 0}, grain);
   }
-  // More of them than one digit counts.
+  // There are more segments than one digit counts.
   std::vector<int> many;
   for (int i = 0; i <= 1200; i += 3) many.push_back(i);
   check_segments<float, int>(device(), 1200, many, Grain::automatic);

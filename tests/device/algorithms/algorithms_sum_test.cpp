@@ -28,7 +28,7 @@ std::vector<T> numbers(std::int64_t n, unsigned seed) {
   return x;
 }
 
-/// What a tree of pairs gives, in the type itself.
+/// The sum that a tree of pairs gives, in the type itself.
 template <class T>
 T pairs(const std::vector<T>& x, std::size_t first, std::size_t count) {
   if (count == 1) return first < x.size() ? x[first] : RealScalar<T> ? T(-0.0) : T(0);
@@ -52,7 +52,7 @@ std::vector<To> as(const std::vector<From>& x) {
   return {x.begin(), x.end()};
 }
 
-/// Of V, each scalar of which is summed by itself; in R's scalars.
+/// Sums elements of type V, each scalar by itself, in the scalars of R.
 template <class V, class R>
 void check_vectors(const Device& device, std::int64_t n) {
   using T = typename Flat<V>::scalar;
@@ -97,13 +97,13 @@ TEST_P(AlgorithmsSum, of_float32_in_float64_loses_nothing_of_float32) {
     for (std::size_t i = 0; i < x.size(); ++i) products.push_back(double(x[i]) * y[i]);
     EXPECT_EQ(inner_product<double>(Array<float>(device(), x), Array<float>(device(), y)), sum_by_pairs(products)) << n;
   }
-  // What float32 has no room for.
+  // float32 has no room for these sums.
   std::vector<float> x(1025, 1.f);
   x[7] = 0x1p25f, x[400] = -0x1p25f;
   const Array<float> a(device(), x);
   EXPECT_EQ(reduce_sum<double>(a), 1023);
   EXPECT_NE(reduce_sum(a), 1023);
-  // The type of the output says it as well.
+  // The type of the output chooses the type of the sum, too.
   const Array<double> out = zeros<double>(device(), 1);
   reduce_sum(a, out);
   EXPECT_EQ(out.at(0), 1023);
@@ -112,7 +112,7 @@ TEST_P(AlgorithmsSum, of_float32_in_float64_loses_nothing_of_float32) {
   EXPECT_EQ(reduce_sum<float>(a), reduce_sum(a)) << "the elements' own type may be named";
 }
 
-/// Each reduction of a view as of the same elements in a row.
+/// Compares each reduction of a view with that of the same elements in a row.
 template <class T>
 void check_view(const Array<T>& view, const Array<T>& other, const char* what) {
   SCOPED_TRACE(what);
@@ -159,7 +159,7 @@ TEST_P(AlgorithmsSum, of_elements_with_strides_is_that_of_a_copy_bit_by_bit) {
   EXPECT_EQ(reduce_sum(some.slice(0, 0)), vec3());
 }
 
-/// What lies inside of a border of one element.
+/// The elements inside of a border of one element.
 template <class T>
 Array<T, 2> inside(const Array<T, 2>& a) {
   return a.slice(1, a.shape(0) - 1).slice(1, a.shape(1) - 1, 1, 1);
@@ -187,7 +187,7 @@ TEST_P(AlgorithmsSum, of_views_with_several_dimensions_is_that_of_a_copy_bit_by_
   const Array<int> counted = arange(device(), 2 * 5 * 6);
   EXPECT_EQ(reduce_sum(counted.reshape<3>({2, 5, 6}).slice(0, 2).transpose()), 59 * 60 / 2);
   EXPECT_EQ(reduce_sum(counted.reshape<4>({2, 5, 3, 2})), 59 * 60 / 2);
-  // The gradient comes to what was summed, and to nothing else.
+  // Gradients go to the elements that were summed, and to no others.
   auto x = zeros<float, 2>(device(), {5, 6}).requires_grad();
   const Array<double> sum = zeros<double>(device(), 1), square = zeros<double>(device(), 1);
   x.fill(3);
@@ -227,7 +227,7 @@ TEST_P(AlgorithmsSum, gradients_reach_each_component_through_strides_and_from_fl
     reduce_sum(v, wide);
     reduce_sum(x.slice(0, n, 2), half_of);
     inner_product(x.slice(0, n, 2), y.slice(1, n, 2), product);
-    x.fill(0);  // what is read afterwards is not what was multiplied
+    x.fill(0);  // reads after the product find other elements
   });
   tape.backward({{sum, Array<vec3>(device(), {vec3{1, 10, 100}})},
                  {wide, Array<vec3d>(device(), {vec3d{0.5, 0.25, 0.125}})},
@@ -251,7 +251,7 @@ TEST_P(AlgorithmsSum, mistakes_are_refused_by_name) {
   EXPECT_EQ(inner_product(wide, high.transpose()), 0);
   const Array<float, 4> four = zeros<float, 4>(device(), {2, 2, 2, 2});
   expect_contains(error_of([&] { reduce_sum(four.transpose()); }), "reduce_sum: the input is a strided view");
-  // As much memory as is asked for will do, of whatever elements.
+  // The scratch memory suffices at exactly the size that is asked for, whatever its elements are.
   const std::int64_t bytes = std::int64_t(reduce_scratch_bytes<vec3d>(1000));
   const auto scratch = full<std::uint8_t>(device(), bytes, std::uint8_t(0xa5));
   EXPECT_EQ(reduce_sum<vec3d>(v, {.scratch = scratch}), (vec3d{1000, 2000, 3000}));

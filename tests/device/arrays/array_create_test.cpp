@@ -1,4 +1,4 @@
-// Making arrays: of one value, counting, from other groupings of their scalars, around memory of the host.
+// Making arrays: filled with one value, counting, from other groupings of their scalars, around memory of the host.
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
 
@@ -87,7 +87,7 @@ TEST_P(Creation, of_more_memory_than_there_is_are_refused_with_the_figures) {
                     (empty<vec4, 4>(device(), {1 << 30, 1 << 30, 1 << 30, 1 << 30}));
                   }),
                   ": out of memory: ");
-  Array<float> a = zeros<float>(device(), 10);  // the device goes on working
+  Array<float> a = zeros<float>(device(), 10);  // the device continues to work
   EXPECT_EQ(a.at(9), 0);
 }
 
@@ -167,7 +167,7 @@ TEST_P(Creation, arrays_stand_on_memory_of_the_host) {
     launch(twice, 5000, a);
     a.wait();
     for (std::size_t i = 0; i < 5000; ++i) ASSERT_EQ(host[i], 2 * float(i));
-    // Through the array, and through host_span(), which is the memory itself.
+    // The memory is reached through the array, and through host_span(), which is the host's own.
     EXPECT_EQ(a.host_span().data(), host.data());
     a.host_span()[7] = -1;
     launch(twice, 5000, a);
@@ -181,7 +181,7 @@ TEST_P(Creation, arrays_stand_on_memory_of_the_host) {
     EXPECT_EQ(host[150], 5);
     a.assign(counting(5000));
     launch(twice, 5000, a);
-  }  // waits
+  }  // the end of the array waits
   for (std::size_t i = 0; i < 5000; ++i) ASSERT_EQ(host[i], 2 * float(i));
   std::span<float> part(host.data() + 1000, 40);
   Array<float> tail = wrap(device(), part);
@@ -237,7 +237,7 @@ TEST_P(Creation, wrapped_arrays_may_lie_in_the_same_page) {
   behind->fill(8);
   device().synchronize();
   check(1);
-  // What fills the end of an array that stays names no memory of the one behind it, which goes meanwhile.
+  // A graph that fills the end of an array that stays names no memory of the array after it, which goes meanwhile.
   const Graph end = capture(device(), [&] { later.slice(1990, 2000).fill(5); });
   later.slice(1990, 2000).fill(6);
   behind.reset();
@@ -263,7 +263,7 @@ TEST_P(Creation, memory_of_a_device_is_not_wrapped_on_it) {
 }
 
 TEST_P(Creation, memory_that_is_shown_to_a_device_with_its_own_comes_back_right) {
-  // Many in and out: pages are taken and given back while work is under way.
+  // Many arrays come and go: pages are taken and given back while work is under way.
   if (!device().wraps_host()) GTEST_SKIP() << "refused: see above";
   const auto add = kernel("add", [](Arr<int> out, Arr<const int> in) { out[tid()] += in[tid()]; });
   Array<int> out = zeros<int>(device(), 64);

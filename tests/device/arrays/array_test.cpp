@@ -55,7 +55,7 @@ TEST_P(Arrays, of_each_device_have_kernels_compiled_once) {
         EXPECT_EQ(made(d), 1u);
       }
   }
-  // One device less: the others keep theirs.
+  // One device ends; the others keep their programs.
   Array<float> x = full<float>(first, 16, 4);
   launch(half, 16, x);
   EXPECT_EQ(x.at(15), 2);
@@ -111,10 +111,10 @@ TEST_P(Arrays, are_copied_to_the_host_without_waiting) {
   std::vector<HostCopy> copies;
   for (auto& frame : frames) {
     launch(count_up, n, a);
-    copies.push_back(a.copy_to_async(frame));  // the elements of now, whatever comes after
+    copies.push_back(a.copy_to_async(frame));  // the elements at this moment, whatever comes after
   }
   launch(count_up, n, a);
-  EXPECT_EQ(frames[4][0], -1);  // written by wait() alone
+  EXPECT_EQ(frames[4][0], -1);  // wait() alone writes there
   for (std::size_t k = 0; k < 5; ++k) {
     copies[k].wait();
     EXPECT_TRUE(copies[k].done());
@@ -122,7 +122,7 @@ TEST_P(Arrays, are_copied_to_the_host_without_waiting) {
   }
   copies[0].wait();
   EXPECT_EQ(a.at(n - 1), 6);
-  // The end of the object waits; so does another copy that takes its place. Views are packed.
+  // The end of a HostCopy waits; so does the assignment of another. Views are packed.
   std::vector<int> some(std::size_t(n / 2)), two(2);
   {
     HostCopy copy = a.slice(0, n, 2).copy_to_async(some);
@@ -146,7 +146,7 @@ TEST_P(Arrays, large_copies_to_the_host_come_in_parts) {
   EXPECT_EQ(out.front(), 3);
   EXPECT_EQ(out[std::size_t(n) - 2], 3);
   EXPECT_EQ(out.back(), 9);
-  // Between devices, too.
+  // Copies between devices come in parts, too.
   Device twin = Device::open(device().name());
   a.slice(5, 6).fill(8);
   Array<int> b = a.to(twin);
@@ -177,7 +177,7 @@ TEST_P(Arrays, of_several_devices_work_side_by_side) {
       launch(add, {4, 6}, view, 1.f);
       copy(a.transpose(), view.transpose());
       sum += 2;
-      // a.to() of its own device is the array itself.
+      // a.to() with its own device gives the array itself.
       EXPECT_EQ(there.address() == a.address(), from == device());
     }
   const std::vector<float> got = a.to_vector();
@@ -228,13 +228,13 @@ TEST_P(Arrays, that_were_moved_from_are_refused_and_views_outlive_them) {
   const auto add = kernel("add_one", [](Arr<float> a) { a[tid()] += 1; });
   Array<float> a = full<float>(device(), 10, 1), view = a.slice(2, 6);
   const Array<float> b = std::move(a);
-  EXPECT_TRUE(a.is_null());  // NOLINT: what is left is a null array, and says so
+  EXPECT_TRUE(a.is_null());  // the moved-from array is a null array, and says so
   expect_contains(error_of([&] { launch(add, 10, a); }), "argument 1 is a null array");
   expect_contains(error_of([&] { a.at(0); }), "null array");
   expect_contains(error_of([&] { a.slice(0, 1); }), "null");
   launch(add, 4, view);
   EXPECT_EQ(b.at(2), 2);
-  // Memory that is given anew is not what a view still sees.
+  // New arrays do not get the memory that a view still sees.
   Array<float> last = full<float>(device(), 100, 3).slice(50, 54);
   std::vector<Array<float>> others;
   for (int k = 0; k < 32; ++k) others.push_back(full<float>(device(), 100, -1));

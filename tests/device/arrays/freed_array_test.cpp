@@ -42,7 +42,7 @@ const auto square = kernel("square", [](Arr<const float> x, Arr<float> y) {
   y[i] = x[i] * x[i];
 });
 
-// Another library has had the memory.
+// Gives the memory to another library and takes it back.
 void to_dlpack_and_back(const Array<float>& x) {
   DLManagedTensorVersioned* const tensor = to_dlpack(x);
   Array<float> same = from_dlpack<float>(x.device(), tensor);
@@ -108,10 +108,10 @@ TEST_P(FreedArrays, give_their_memory_to_others_at_once) {
   std::vector<Array<float>> made;
   bool again = false;
   const auto overlap = [](std::uint64_t a, std::uint64_t b) { return a < b + (4 << 20) && b < a + (4 << 20); };
-  // What was free beside it may have come together with it.
+  // The memory may be part of a larger free piece by now, so the first new array need not lie there.
   for (int k = 0; k < 100 && !again; ++k) again = overlap(made.emplace_back(make()).address(), before);
   EXPECT_TRUE(again || on_reference()) << "of the host's memory nobody knows which comes next";
-  // What has the memory now is its own.
+  // A handle of the freed array does not reach the array that has its memory now.
   expect_contains(error_of([&] { launch(add_one, 10, also); }), "freed");
   for (const float v : made.back().slice(0, 10).to_vector()) EXPECT_EQ(v, 3);
   x = {};
@@ -142,7 +142,7 @@ TEST_P(FreedArrays, are_refused_by_graphs_that_work_on_them) {
                   "that was freed since it was made, argument 1 as captured: capture");
   EXPECT_EQ(y.at(7), 1) << "a part of the graph ran";
   expect_contains(error_of([&] { graph.set(node, add_one, x); }), "is an array that was freed");
-  // What was set for a node can be set again.
+  // A node can be set again after the array that it was set to was freed.
   const Graph set = capture(device(), [&] {
     launch(add_one, 8, y);
     node = captured_launch();
@@ -156,7 +156,7 @@ TEST_P(FreedArrays, are_refused_by_graphs_that_work_on_them) {
   set.set(node, add_one, z);
   set.launch();
   EXPECT_EQ(z.at(7), 1);
-  // Kernels that the user has not written, or that do not touch the array, are not named.
+  // A kernel of the library's own, and one that does not touch the array, are not named.
   const auto ignores = kernel("ignores", [](Arr<float>, Arr<float> y) { y[tid()] = 1; });
   Array<float> w = zeros<float>(device(), 8);
   const std::function<void()> works[] = {[&] { w.fill(3), launch(ignores, 8, w, y); },
@@ -170,7 +170,7 @@ TEST_P(FreedArrays, are_refused_by_graphs_that_work_on_them) {
     EXPECT_EQ(error.find("in kernel"), std::string::npos) << error;
     w = zeros<float>(device(), 8);
   }
-  // The device goes on, and so does what works on other memory.
+  // The device continues to work, and so does a graph on other memory.
   const Graph next = capture(device(), [&] { launch(add_one, 8, y); });
   next.launch();
   EXPECT_EQ(y.at(7), 2);
@@ -190,14 +190,14 @@ TEST_P(FreedArrays, are_refused_where_elements_held_them_until_these_are_assigne
   launch(add_held, 4, held, to);
   EXPECT_EQ(to.at(3), 3);
   expect_contains(error_of([&] { graph.launch(); }), "capture again");
-  // One element for all is as good.
+  // One fill() with an element that holds another array also suffices.
   b.free();
   Array<float> c = full<float>(device(), 4, 4);
   held.fill(Held{c});
   launch(add_held, 4, held, to);
   EXPECT_EQ(to.at(3), 7);
   EXPECT_EQ(held.at(0).values.at(0), 4);
-  // A call that is refused leaves no trace of what it was given.
+  // A refused call leaves no trace of its arguments.
   Array<float> e = full<float>(device(), 4, 5);
   expect_contains(error_of([&] { held.assign(std::vector<Held>(2, Held{e})); }), "2 elements are given");
   e.free();
@@ -222,13 +222,13 @@ TEST_P(FreedArrays, that_a_graph_would_bring_are_refused_before_it_begins) {
 TEST_P(FreedArrays, leave_no_trace_in_elements_that_refused_work_would_have_written) {
   Array<float> a = full<float>(device(), 4, 1), b = full<float>(device(), 4, 2), d = full<float>(device(), 4, 4);
   Array<float> to = zeros<float>(device(), 4);
-  // A copy whose source cannot be read, since one of its elements holds an array that was freed.
+  // The source of this copy cannot be read, because one of its elements holds an array that was freed.
   Array<Held> held(device(), {Held{a}, Held{d}, Held{d}, Held{d}}), other(device(), {Held{d}, Held{d}});
   a.free();
   expect_contains(error_of([&] { other.copy_from(held.slice(0, 4, 2)); }), "freed");
   launch(add_held, 4, other, to);
   EXPECT_EQ(other.at(1).values.at(0), 4);
-  // A graph that would bring b, refused for another reason.
+  // This graph would bring b, and is refused for another reason.
   Array<float> c = full<float>(device(), 4, 3);
   Array<Held> read(device(), {Held{d}}), brought(device(), {Held{d}});
   const Graph graph = capture(device(), [&] {
@@ -244,7 +244,7 @@ TEST_P(FreedArrays, leave_no_trace_in_elements_that_refused_work_would_have_writ
   EXPECT_EQ(brought.at(0).values.at(0), 4);
   launch(add_held, 4, brought, to);
   EXPECT_EQ(to.at(3), 8);
-  // Into a freed array: what it would hold goes with its last handle.
+  // The target of this copy was freed; the array that it would hold is released with its last handle.
   Array<Held> source(device(), {Held{full<float>(device(), 4, 5)}}), gone(device(), {Held{}, Held{}});
   const std::weak_ptr<detail::Storage> inside = source.at(0).values.storage();
   gone.free();
@@ -266,7 +266,7 @@ TEST_P(FreedArrays, behind_two_arrays_of_structs_are_refused_before_anything_is_
   expect_contains(error_of([&] { outer.slice(0, 4, 2).assign(std::vector<Outer>(2, Outer{gone})); }), "anew");
   launch(add, 4, outer, to);
   EXPECT_EQ(to.at(3), 2);
-  // And replaced by one fill.
+  // One fill() replaces the elements.
   outer.assign(std::vector<Outer>(4, Outer{gone}));
   expect_contains(error_of([&] { launch(add, 4, outer, to); }), "an array was freed that the elements");
   outer.fill(Outer{inner});
@@ -285,7 +285,7 @@ TEST_P(FreedArrays, are_forgotten_by_elements_that_others_without_arrays_replace
   EXPECT_EQ(to.at(3), 2);
 }
 
-// What a write that failed on its way has brought is held, whoever failed.
+// An array that a failed write has brought is held, whatever failed.
 TEST_P(FreedArrays, are_told_from_arrays_that_a_failed_write_has_brought) {
   Array<float> to = zeros<float>(device(), 4);
   Array<Held> held(device(), {Held{}, Held{}});
@@ -369,7 +369,7 @@ TEST_P(FreedArrays, under_a_mesh_are_refused_by_its_queries_and_refits) {
     Mesh mesh(points, corners);
     launch(distance, 1, mesh.id(), found);
     EXPECT_NEAR(found.at(0), 3, 1e-6);
-    // A call that is refused changes nothing.
+    // A refused call changes nothing.
     if (tensor) {
       expect_contains(error_of([&] { corners.free(); }), "others still work on");
       launch(distance, 1, mesh.id(), found);
@@ -390,7 +390,7 @@ TEST_P(FreedArrays, under_a_mesh_are_refused_by_its_queries_and_refits) {
     expect_contains(error_of([&] { mesh.refit(); }), "an array of a mesh was freed");
     expect_contains(error_of([&] { mesh.rebuild(); }), "an array of a mesh was freed");
   }
-  // Without the mesh kernels go by handles again.
+  // After the end of the mesh, kernels may use handles again.
   const Array<vec3> others(device(), std::vector<vec3>{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}});
   const Mesh mesh(others, corners);
   launch(distance, 1, mesh.id(), found);
@@ -409,7 +409,7 @@ TEST_P(FreedArrays, under_a_hierarchy_are_replaced_by_a_refit) {
   lowers.free();
   expect_contains(error_of([&] { launch(count, 1, bvh.id(), found); }), "freed");
   expect_contains(error_of([&] { bvh.refit(); }), "freed");
-  // Boxes that may well lie where those did.
+  // These boxes may well lie where the freed ones did.
   const Array<vec3> next(device(), low);
   bvh.rebuild(next, uppers);
   launch(count, 1, bvh.id(), found);
@@ -437,7 +437,7 @@ TEST_P(FreedArrays, stay_while_a_tape_has_recorded_work_on_them) {
     launch(square, 3, x, y);
     launch(scale, 3, y, factor);
     expect_contains(error_of([&] { y.free(); }), "an array is freed while a tape records");
-    // What is refused is not recorded.
+    // Refused work is not recorded.
     expect_contains(error_of([&] { scratch.fill(1); }), "freed");
     expect_contains(error_of([&] { scratch.copy_from(x); }), "freed");
     expect_contains(error_of([&] { launch(square, 3, x, scratch); }), "freed");
@@ -451,13 +451,13 @@ TEST_P(FreedArrays, stay_while_a_tape_has_recorded_work_on_them) {
   EXPECT_EQ(gradient.at(2), 30);
   tape.reset();
   x.free(), y.free(), factor.free();
-  // Gradients are arrays of their own, which stay; nobody else frees them.
+  // Gradients are arrays of their own, which stay; free() of another array does not free them.
   EXPECT_EQ(gradient.at(2), 30);
   expect_contains(error_of([&] { gradient.free(); }), "they go with their last handle");
   expect_contains(error_of([&] { (void)x.grad(); }), "freed");
 }
 
-// Of these the tape knows no more than that a function of the caller's reads them.
+// The tape knows only that a function of the caller's reads these arrays.
 TEST_P(FreedArrays, are_refused_on_the_way_back_where_a_tape_does_not_know_them) {
   Array<float> x = full<float>(device(), 3, 3).requires_grad(), y = zeros<float>(device(), 3);
   Array<float> slope = full<float>(device(), 3, 2);
@@ -497,14 +497,14 @@ TEST_P(FreedArrays, give_wrapped_memory_back_to_its_owner) {
   launch(add_one, 1024, again);
   EXPECT_EQ(again.at(0), 2);
   expect_contains(error_of([&] { wrap(device(), memory); }), "stands on already");
-  // An owner that weft keeps is let go of.
+  // An owner that weft keeps is released.
   int deleted = 0;
   Array<float> taken = from_dlpack<float>(device(), test::Foreign<DLManagedTensorVersioned>::make({64}, deleted));
   const bool shared = taken.storage()->wrapped;
   EXPECT_EQ(deleted, shared ? 0 : 1);
   taken.free();
   EXPECT_EQ(deleted, 1);
-  // Memory that was given away comes back as it is then: of nobody's array.
+  // Memory that was given away and came back belongs to no array once it is freed.
   to_dlpack_and_back(again);
   again.free();
   Array<float> third = wrap(device(), memory);

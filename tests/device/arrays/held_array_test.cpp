@@ -17,7 +17,7 @@ namespace {
 
 DEVICE_TEST(HeldArrays);
 
-// As optimisers have them.
+// A parameter as optimisers keep it.
 struct Param {
   Array<float> value, grad;
 };
@@ -54,7 +54,7 @@ const auto times = kernel("times", [](Arr<const float> w, Arr<const float> x, Ar
   y[i] = x[i] * detach(w[i]);
 });
 
-/// y = 3 x, where an element holds the 3 and a gradient.
+/// Computes y = 3 x, where an element holds the 3 and a gradient.
 struct Scaled {
   Array<float> x, w, y, ones;
   Array<Param> p;
@@ -140,7 +140,7 @@ TEST_P(HeldArrays, a_step_of_descent_goes_by_them) {
     Tape tape;
     tape.record([&] { launch(scale, 2, s.p, s.x, s.y); });
     const float before = s.w.at(0);
-    launch(descend, 2, s.p, 0.5f);  // the gradient is 0 as yet
+    launch(descend, 2, s.p, 0.5f);  // the gradient is still 0
     tape.backward({{s.y, s.ones}});
     EXPECT_EQ(s.x.grad().at(0), before);
     launch(descend, 2, s.p, 0.5f);
@@ -175,7 +175,7 @@ TEST_P(HeldArrays, kernels_that_read_them_alone_change_nothing) {
   EXPECT_EQ(heights.at(1), data.points[std::size_t(data.indices[1])].z);
   mesh.refit();
 
-  // Where a kernel stores there, the mesh is stale.
+  // A kernel that stores to the indices makes the mesh stale.
   launch(kernel("turn",
                 [](Arr<const Body> bodies) {
                   const Var<int> first = bodies[0].indices[0];

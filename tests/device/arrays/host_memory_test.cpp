@@ -1,5 +1,5 @@
-// Memory of the host that runs out: by what a caller asks for, and under a limit of address space, where drivers call
-// it a success and map nothing.
+// Memory of the host that runs out: because a caller asks for too much, or under a limit of address space, where
+// drivers report success and map nothing.
 #include <weft/runtime/dlpack.h>
 #include <weft/weft.h>
 
@@ -25,8 +25,8 @@ namespace {
 
 DEVICE_TEST(HostMemory);
 
-// As many elements as no vector can have: the C++ library throws for these what is no Error, as it does where there is
-// no memory.
+// An array with more elements than any vector can have. For such a number the C++ library throws an exception that is
+// not an Error, as it does when memory is missing.
 template <class T>
 class Endless : public Array<T> {
  public:
@@ -45,7 +45,7 @@ TEST_P(HostMemory, that_no_vector_can_have_is_refused) {
 
 #ifdef __linux__
 
-/// From now on the process has so many bytes more of addresses.
+/// Limits the process to this many more bytes of addresses.
 void limit_addresses(std::uint64_t more) {
   std::ifstream file("/proc/self/statm");
   std::uint64_t pages = 0;
@@ -102,7 +102,7 @@ int read_without_memory(const std::vector<std::string>& arguments) {
 }
 const test::ChildProgram kReadWithoutMemory("read without memory", read_without_memory);
 
-// The sanitizer's own memory would run out first.
+// Under AddressSanitizer, its own memory would run out first.
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kLimits = false;
 #else

@@ -85,7 +85,7 @@ TEST_P(Huge, launches_that_32_bits_cannot_count_are_refused_with_the_line) {
   expect_contains(error_of([&] { launch(plane, {std::int64_t(1) << 32, std::int64_t(1) << 32}, x); }), "2^63");
 }
 
-// 2^31 bytes, of which the operating system provides only what is touched. None where the device refuses.
+// 2^31 bytes, of which the operating system provides only those that are touched. Nothing if the device refuses them.
 std::optional<Array<std::uint8_t>> two_gigabytes(const Device& device) {
   const std::int64_t n = std::int64_t(1) << 31;
   const backend::DeviceInfo& info = device.native().info();
@@ -117,7 +117,7 @@ TEST_P(Huge, arrays_beyond_32_bits_are_written_read_and_copied) {
   EXPECT_EQ(a.slice(0, 5).to_vector(), (std::vector<std::uint8_t>{1, 7, 7, 7, 1}));
   copy(a, a, 2, n - 3, 3);
   EXPECT_EQ(a.slice(0, 8).to_vector(), (std::vector<std::uint8_t>{1, 7, 7, 7, 9, 1, 1, 1}));
-  // Rows that begin beyond 32 bits, and a view across the whole.
+  // Rows that begin beyond 32 bits, and a view across the whole array.
   Array<std::uint8_t, 2> rows = a.slice(0, n / 4 * 4).reshape<2>({4, n / 4});
   launch(kernel("corner", [](Arr<std::uint8_t, 2> a) { a(tid(), a.shape(1) - 1) = UInt8(tid()) + 20; }), 4, rows);
   EXPECT_EQ(a.at(n / 4 - 1), 20);

@@ -93,7 +93,7 @@ TEST_P(Indexed, elements_of_every_size_are_gathered_and_scattered) {
       for (int j = 0; j < 3; ++j)
         for (int l : {3, 2, 0}) expected.push_back(host[std::size_t(((i * 3 + j) * 2 + 1) * 4 + l)]);
     EXPECT_EQ(x.to_vector(), expected);
-    // Three dimensions: row 1, where the third list comes last.
+    // In three dimensions: row 1, with the third list last.
     IndexedArray<T, 3> y = indexed(a[1], {}, third, last);
     EXPECT_EQ(y.to_vector(), (std::vector<T>(expected.begin(), expected.begin() + 9)));
     y.copy_from(Array<T, 3>(device(), {3, 1, 3}, std::vector<T>(expected.rbegin(), expected.rbegin() + 9)));
@@ -164,7 +164,7 @@ TEST_P(Indexed, an_index_outside_is_an_error_in_the_callers_dimensions) {
   expect_outside([&] { indexed(odd, {}, list({-2147483647 - 1})).to_vector(); }, "is outside dimension 1");
   Array<vec3, 4> block = zeros<vec3, 4>(device(), {2, 2, 2, 2});
   expect_outside([&] { indexed(block, list({2}), {}, {}, list({0})).to_vector(); }, "index 2 is outside dimension 0");
-  // What lies inside is copied all the same.
+  // Elements inside are copied all the same.
   EXPECT_EQ(plane.slice(0, 1, 1, 1).to_vector(), std::vector<double>(3, 1));
   EXPECT_EQ(line.to_vector(), counting<float>(5));
 }
@@ -190,13 +190,13 @@ struct Holder {
 };
 
 TEST_P(Indexed, structs_that_are_gathered_keep_the_arrays_that_they_hold) {
-  const auto chosen = [&] {  // the array behind, and all handles of what it holds, end here
+  const auto chosen = [&] {  // the array itself, and all handles of what it holds, end here
     std::vector<Holder<>> host;
     for (int k = 0; k < 5; ++k) host.push_back({k, full<float>(device(), 100, float(k))});
     Array<Holder<>> all(device(), host);
     return indexed(all, Array<int>(device(), {4, 1})).clone();
   }();
-  for (int k = 0; k < 5; ++k) full<float>(device(), 100, -1.f);  // takes the memory that came free
+  for (int k = 0; k < 5; ++k) full<float>(device(), 100, -1.f);  // takes the memory that became free
   Array<float> sums = zeros<float>(device(), 2);
   launch(kernel("sums",
                 [](Arr<const Holder<>> a, Arr<float> sums) {

@@ -1,4 +1,4 @@
-// Hierarchies of boxes: every build is a tree of what was given, tight, the same each time, and good.
+// Hierarchies of boxes: every build is a valid tree of its boxes, tight, the same each time, and good.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -31,7 +31,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 Bvh build(const Device& device, const Boxes& boxes, const BvhOptions& options) {
   return Bvh(device, Array<vec3>(device, boxes.lowers), Array<vec3>(device, boxes.uppers), options);
 }
-// Every builder with leaves of one and of several primitives.
+// The options of every builder, with leaves of one and of several primitives.
 std::vector<BvhOptions> all_options() {
   std::vector<BvhOptions> all;
   for (BvhBuilder builder : kBuilders)
@@ -120,7 +120,7 @@ TEST_P(BvhBuild, equal_boxes_and_boxes_without_extent_are_boxes) {
     }
 }
 
-// Boxes each twice as large as the one before and beside it: merging the nearest gives a chain.
+// Each box is twice as large as the one before and beside it, so that merging the nearest gives a chain.
 TEST_P(BvhBuild, deep_trees_know_their_depth) {
   Boxes boxes;
   for (int i = -100; i < 100; ++i) boxes.add({std::ldexp(1.f, i), 0, 0}, {std::ldexp(1.5f, i), 0, 0});
@@ -137,7 +137,7 @@ TEST_P(BvhBuild, two_builds_are_equal_bit_by_bit) {
     Bvh bvh = build(device(), boxes, options);
     const HostBvh first(bvh);
     for (int round = 0; round < (brief() ? 1 : 4); ++round) {
-      // What an earlier tree left in the arrays does not matter either.
+      // The content that an earlier tree left in the arrays does not matter either.
       bvh.rebuild(Array<vec3>(device(), moved(boxes, 1).lowers), Array<vec3>(device(), moved(boxes, 1).uppers));
       bvh.rebuild(Array<vec3>(device(), boxes.lowers), Array<vec3>(device(), boxes.uppers));
       const HostBvh again(bvh);
@@ -252,7 +252,7 @@ TEST_P(BvhBuild, what_is_no_box_is_counted_and_bounds_nothing) {
     bvh.refit();
     expect_valid(bvh, boxes);
   }
-  // And where there is nothing else.
+  // The last case has no box that is one.
   for (vec3& v : boxes.uppers) v.x = kNan;
   for (const BvhOptions& options : all_options()) {
     SCOPED_TRACE(name_of(options));
@@ -296,7 +296,7 @@ TEST_P(BvhBuild, mistakes_are_named) {
                     "with " + std::to_string(bits) + " bits along the curve");
   Bvh bvh(device(), ten, ten);
   expect_contains(error_of([&] { bvh.refit(nine, nine); }), "of 10 boxes is refitted to 9");
-  // One element, seen many times.
+  // An array that shows one element many times.
   struct Many : Array<vec3> {
     explicit Many(const Array<vec3>& a) {
       storage_ = a.storage(), address_ = a.address(), shape_ = {(1ll << 29) + 1}, stride_ = {0};
@@ -336,7 +336,7 @@ const auto count_around = kernel("count_around", [](Var<BvhData> bvh, Arr<const 
   }
   counts[i] = found;
 });
-// The same of what an array of hierarchies refers to.
+// Counts the nodes of the hierarchies that an array refers to.
 const auto count_nodes = kernel("count_nodes", [](Arr<const BvhData> trees, Arr<int> counts) {
   Int i = tid();
   Int node = 0, depth = 0;
@@ -411,10 +411,10 @@ std::vector<int> leaves_of(const Bvh& bvh) {
   return counts;
 }
 
-// A leaf of several is searched whole: boxes share one where nothing is gained by a node that tells them apart.
+// A leaf with several boxes is searched whole: boxes share a leaf if a node that tells them apart gains nothing.
 TEST_P(BvhBuild, boxes_share_a_leaf_where_that_is_no_dearer) {
-  // Two heaps of four boxes that are far from each other: in the first all four are the same, in the second two and
-  // two; and between them a box that is alone.
+  // There are two heaps of four boxes, far from each other, and a box alone between them. In the first heap all four
+  // boxes are the same; in the second there are two and two.
   Boxes boxes;
   for (int k = 0; k < 4; ++k) boxes.add({0, 0, 0}, {1, 1, 1});
   boxes.add({50, 0, 0}, {51, 1, 1});
@@ -427,8 +427,8 @@ TEST_P(BvhBuild, boxes_share_a_leaf_where_that_is_no_dearer) {
   for (int leaf_size : {1, 2, 4, 8}) expect_valid(build(device(), boxes, {BvhBuilder::hploc, leaf_size}), boxes);
 }
 
-// What nodes save further down counts: two small boxes that are far apart, and one around both. A node of all three
-// costs less than a leaf, and it would not if the two small ones were in a leaf themselves.
+// The savings of nodes further down count: there are two small boxes, far apart, and one around both. A node of all
+// three costs less than a leaf; it would not if the two small ones shared a leaf.
 TEST_P(BvhBuild, what_is_below_decides_whether_boxes_share_a_leaf) {
   const auto along_x = [](Boxes& boxes, float from, float to) { boxes.add({from, 0, 0}, {to, 0.1f, 0.1f}); };
   Boxes boxes;
@@ -438,13 +438,13 @@ TEST_P(BvhBuild, what_is_below_decides_whether_boxes_share_a_leaf) {
   EXPECT_EQ(leaves_of(build(device(), boxes, {BvhBuilder::hploc, 4})), std::vector<int>(3, 1));
 }
 
-// All of a cluster lies in one cell of 30 bits, since one box is far away.
+// One box is far away, so the whole cluster lies in one cell of 30 bits.
 TEST_P(BvhBuild, sixty_bits_tell_small_parts_of_a_large_scene_apart) {
   Boxes boxes = test::random_soup(brief() ? 300 : 3000);
   boxes.add({5000, 5000, 5000}, {5001, 5001, 5001});
   for (BvhBuilder builder : kBuilders) {
     const Bvh coarse = build(device(), boxes, {builder}), fine = build(device(), boxes, {builder, 1, 60});
-    // Of the cluster alone: the root has next to nothing of the area of all.
+    // The cost below the root is the cluster's alone: the root has next to nothing of the area of all.
     const auto below = [](const Bvh& bvh) { return cost_of(bvh) - 1; };
     EXPECT_LT(below(fine), 0.5 * below(coarse));
   }

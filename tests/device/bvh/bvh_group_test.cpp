@@ -60,7 +60,7 @@ std::vector<std::pair<std::string, std::vector<int>>> divisions(int n) {
   return all;
 }
 
-// Below the name of each group's root is that group, all of it, and nothing else.
+// Expects that the root of each group has all of that group below it, and nothing else.
 void expect_grouped(const Bvh& bvh, const std::vector<int>& groups) {
   const HostBvh tree(bvh);
   const std::vector<int> by_place = bvh.data().groups.to_vector(), roots = bvh.data().group_roots.to_vector();
@@ -125,7 +125,7 @@ TEST_P(BvhGroup, subgroups_of_every_size_keep_groups_apart) {
   });
 }
 
-// What queries of group `groups[i]` find around box i: how many, and which.
+// Counts and lists what queries of group `groups[i]` find around box i.
 const auto ask = kernel("ask", [](Var<BvhData> bvh, Arr<const int> groups, Arr<vec2i> found) {
   Int i = tid();
   const Int n = found.shape(0) / 4;
@@ -137,7 +137,7 @@ const auto ask = kernel("ask", [](Var<BvhData> bvh, Arr<const int> groups, Arr<v
   for (auto k : bvh_query_ray(bvh, middle, Vec3(1, 0.5f, 0.25f), 10.f, root)) add(2, k);
   for (auto k : bvh_query_capsule(bvh, middle, Vec3(0, 0, 0), 0.1f, root)) add(3, k);
 });
-// The same with queries of everything, of which those of other groups are left out.
+// Finds the same with queries of everything, and leaves out the boxes of other groups.
 const auto ask_all =
     kernel("ask_all", [](Var<BvhData> bvh, Arr<const int> groups, Arr<const int> of, Arr<vec2i> found) {
       Int i = tid();
@@ -154,7 +154,7 @@ const auto ask_all =
       for (auto k : bvh_query_capsule(bvh, middle, Vec3(0, 0, 0), 0.1f)) add(3, k);
     });
 
-// \return  how many were found at all
+// Compares the answers of both kernels. \return  the number of boxes that were found at all
 int expect_equal_answers(const Bvh& bvh, const std::vector<int>& asked, const std::vector<int>& groups) {
   const Device device = bvh.device();
   const Array<int> ask_for(device, asked), of(device, groups);
@@ -188,7 +188,7 @@ TEST_P(BvhGroup, queries_of_a_group_find_what_all_queries_find_of_it) {
 }
 
 TEST_P(BvhGroup, deep_groups_lose_nothing) {
-  // Boxes each twice as large as the one before: a chain, deeper than a walk's stack, in each of three groups.
+  // Each box is twice as large as the one before: a chain, deeper than a walk's stack, in each of three groups.
   Boxes boxes;
   std::vector<int> groups;
   for (int i = -100; i < 100; ++i)
@@ -217,7 +217,7 @@ TEST_P(BvhGroup, a_tree_without_groups_has_none_to_find) {
 }
 
 TEST_P(BvhGroup, names_that_are_no_roots_find_nothing) {
-  // In leaves of four some numbers name no node.
+  // With leaves of four boxes, some numbers name no node.
   const int n = 40;
   Boxes boxes;
   for (int i = 0; i < n; ++i) boxes.add({float(i / 4), 0, 0}, {float(i / 4) + 0.5f, 1, 1});
@@ -279,13 +279,13 @@ TEST_P(BvhGroup, refits_and_rebuilds_keep_groups) {
     expect_valid(bvh, now);
     expect_grouped(bvh, groups);
     expect_equal_answers(bvh, groups, groups);
-    // Other numbers in the same array.
+    // The same array gets other numbers.
     for (int i = 0; i < n; ++i) groups[std::size_t(i)] = i / 7 - 3;
     Array<int>(bvh.options().groups).assign(groups);
     bvh.rebuild();
     expect_valid(bvh, now);
     expect_grouped(bvh, groups);
-    // Another array, another number of boxes; then none, and some again.
+    // Now another array with another number of boxes; then none, and then some again.
     const std::vector<int> three{2, 1, 2};
     bvh.rebuild(lowers.slice(0, 3), uppers.slice(0, 3), Array<int>(device(), three));
     expect_grouped(bvh, three);

@@ -19,7 +19,7 @@ namespace {
 class BvhQuery : public test::GeometryTest {};
 ON_EVERY_DEVICE(BvhQuery);
 
-/// What a query finds: as many numbers as there are boxes fit, then their count.
+/// The results of queries: for each, the numbers of the boxes that it found.
 using Found = std::vector<std::vector<int>>;
 
 Found lists(const std::vector<int>& flat, const std::vector<int>& counts, int capacity) {
@@ -33,7 +33,7 @@ Found lists(const std::vector<int>& flat, const std::vector<int>& counts, int ca
   return found;
 }
 
-/// Runs make(tree, i) for n threads and gives what each query found, sorted.
+/// Runs make(tree, i) for n threads and returns what each query found, sorted.
 template <class Make, class... P>
 Found run(const Device& device, const BvhData& tree, int n, int capacity, Make make, const Array<P>&... parameters) {
   Array<int> found = full<int>(device, n * capacity, -1), counts = zeros<int>(device, n);
@@ -75,7 +75,7 @@ TEST_P(BvhQuery, aabb_finds_what_overlaps) {
   const int n = brief() ? 60 : 2000, queries = brief() ? 12 : 1000;
   const std::vector<Box> boxes = test::random_boxes(n, 0.3f, 1);
   std::vector<Box> asked = test::random_boxes(queries, 0.4f, 2);
-  // Touching counts: corners, faces, the box itself; a box upside down finds nothing, all of space everything.
+  // Boxes that touch count: corners, faces, the box itself. A box upside down finds nothing, all of space everything.
   asked[0] = boxes[3];
   asked[1] = {boxes[5].upper, boxes[5].upper};
   asked[2] = {boxes[6].upper, boxes[6].lower};
@@ -96,7 +96,7 @@ TEST_P(BvhQuery, aabb_finds_what_overlaps) {
   }
 }
 
-/// Asks boxes of triangles or others for what overlaps boxes, balls around their lower corners, and capsules from their
+/// Queries hierarchies of these boxes with boxes, with balls around their lower corners, and with capsules from their
 /// lower corners to their upper ones.
 void expect_sets(const Device& device, const std::vector<Box>& boxes, const std::vector<Box>& asked, float radius) {
   const int n = int(boxes.size()), queries = int(asked.size()), capacity = std::min(n, 2000);
@@ -104,7 +104,7 @@ void expect_sets(const Device& device, const std::vector<Box>& boxes, const std:
   for (const Box& b : boxes) lowers.push_back(b.lower), uppers.push_back(b.upper);
   for (const Box& b : asked) lo.push_back(b.lower), hi.push_back(b.upper);
   const Array<vec3> from(device, lo), to(device, hi);
-  // Squares of distances from the corner that spheres are around, and bounds on those from the segment to the other.
+  // Distances of a box from the lower corner, around which the sphere is, and from the segment to the upper one.
   struct Distance {
     double sphere, segment;
   };
@@ -121,7 +121,7 @@ void expect_sets(const Device& device, const std::vector<Box>& boxes, const std:
     };
     const double length = std::sqrt(double(length_sq(d)));
     Distance found{at(0), at(0)};
-    if (at(0) > double(radius) + length + 1e-5) return found;  // surely too far
+    if (at(0) > double(radius) + length + 1e-5) return found;  // too far away for certain
     double first = 0, last = 1;
     for (int k = 0; k < 45; ++k) {
       const double left = first + (last - first) / 3, right = last - (last - first) / 3;
@@ -179,7 +179,7 @@ void expect_sets(const Device& device, const std::vector<Box>& boxes, const std:
     }
 }
 
-/// Full sizes, 10,000 queries of 10,000 boxes, are for a run by hand.
+/// The full size, 10,000 queries of 10,000 boxes, is for runs by hand.
 TEST_P(BvhQuery, sets_in_trees_built_on_the_device) {
   const bool full = test::full_sizes();
   const int n = brief() ? 50 : full ? 10'000 : 500;
@@ -202,7 +202,7 @@ TEST_P(BvhQuery, sets_in_trees_of_real_meshes) {
   for (const test::RealMesh& mesh : meshes) {
     SCOPED_TRACE(mesh.name);
     const std::vector<Box> boxes = boxes_around(mesh.data);
-    // From corners of triangles, so that something is there.
+    // The queries are at corners of triangles, so that they find something.
     const std::size_t pairs = brief() ? 20'000 : test::full_sizes() ? 30'000'000 : 1'500'000;
     const int queries = int(std::clamp<std::size_t>(pairs / boxes.size(), 20, 10'000));
     std::vector<Box> asked;
@@ -240,7 +240,8 @@ TEST_P(BvhQuery, sphere_and_capsule_find_what_they_touch) {
     b.push_back(a.back() + vec3{place(engine), place(engine), place(engine)} * 0.5f);
     radius.push_back(size(engine));
   }
-  // Exactly touching a face; not quite; negative; a point in a box.
+  // The first queries are special: a sphere that touches a face exactly, a negative radius, a corner of a box with
+  // radius 0, a segment without length.
   a[0] = boxes[2].upper + vec3{0.25f, 0, 0};
   radius[0] = a[0].x - boxes[2].upper.x;
   radius[1] = -1;
@@ -255,7 +256,7 @@ TEST_P(BvhQuery, sphere_and_capsule_find_what_they_touch) {
     }
     return std::sqrt(sum);
   };
-  // Sure and possible answers: what lies within rounding of the radius may be found or not.
+  // Compares sure answers; a box whose distance is within rounding of the radius may be found or not.
   const auto check = [&](const Found& found, auto distance_of, const char* what) {
     for (int q = 0; q < queries; ++q) {
       const std::vector<int>& list = found[std::size_t(q)];
@@ -310,7 +311,8 @@ TEST_P(BvhQuery, sphere_and_capsule_find_what_they_touch) {
   }
 }
 
-/// Is a ray inside the first planes of a box before t? Exact: of floats these sizes, products have 48 bits in a double.
+/// Whether a ray passes the first planes of a box before t. Exact, because the product of two floats has 48 bits, which
+/// a double holds.
 bool enters_before(const Box& box, const vec3& origin, const vec3& direction, float t) {
   if (!(t > 0)) return false;
   for (int k = 0; k < 3; ++k) {
@@ -337,7 +339,7 @@ TEST_P(BvhQuery, rays_find_the_boxes_that_they_meet) {
   }
   direction[1] = vec3{0, 0, 0};
   limit[2] = 0;
-  // Does a ray meet a box in f64, whose planes are moved apart by `pad`?
+  // Whether a ray meets a box in float64, with its planes moved apart by `pad`.
   const auto meets = [&](const Box& box, int q, double pad) {
     double enter = 0, leave = std::numeric_limits<double>::infinity();
     for (int k = 0; k < 3; ++k) {
@@ -378,14 +380,14 @@ TEST_P(BvhQuery, rays_find_the_boxes_that_they_meet) {
   }
 }
 
-// Limits are the entry as it is, and the floats next to it; alone in a leaf or not, small in a large tree or not.
+// The limits are the entry itself and the floats next to it, for boxes in all places of leaves and trees.
 TEST_P(BvhQuery, rays_that_enter_at_their_limit_find_nothing) {
   const int n = brief() ? 60 : 1000;
   std::mt19937 engine(41);
   std::uniform_real_distribution<float> place(-1, 1);
   const auto grid = [&](float step) { return std::round(place(engine) / step) * step; };
   for (const float step : {0.25f, 0x1p-23f}) {
-    // Each ray begins in front of one box and goes to a point inside its first face; others are in the way or not.
+    // Each ray begins in front of one box and goes to a point inside its first face; other boxes are in the way or not.
     std::vector<Box> boxes = test::random_boxes(n, 0.02f, 42);
     boxes.push_back({vec3{-1, -1, 50}, vec3{1, 1, 60}});
     std::vector<vec3> origin, direction;
@@ -511,7 +513,7 @@ TEST_P(BvhQuery, boxes_upside_down_find_nothing_not_even_what_spans_them) {
   }
 }
 
-/// Queries without bounds find all boxes, and none of those that are no boxes.
+/// Queries without bounds find all boxes, except those with a bound that is infinite or no number.
 TEST_P(BvhQuery, what_is_no_box_is_found_by_nobody) {
   const float inf = std::numeric_limits<float>::infinity();
   for (int n : {1, 2, 5, 9})
@@ -567,7 +569,7 @@ TEST_P(BvhQuery, trees_deeper_than_the_stack_lose_nothing) {
   const int n = brief() ? 150 : 700;
   std::vector<Box> boxes;
   for (int k = 0; k < n; ++k) boxes.push_back({vec3{float(k), 0, 0}, vec3{float(k) + 0.5f, 1, 1}});
-  // Deep chains in both children: what waits are nodes, not leaves alone.
+  // Both children of the root are deep chains, so that nodes wait on the stack, and not leaves alone.
   for (int k = 0; k < n; ++k) boxes.push_back({vec3{float(-k), 0, 0}, vec3{float(-k) + 0.5f, 1, 1}});
   const float all = float(2 * n);
   const std::vector<vec3> lo{vec3{-all, 0, 0}, vec3{10.2f, 0, 0}, vec3{-3, 0.5f, 0}, vec3{0, 2, 0}};
@@ -582,7 +584,7 @@ TEST_P(BvhQuery, trees_deeper_than_the_stack_lose_nothing) {
   }
 }
 
-/// Boxes with a corner in common, each a tenth larger than the one before: H-PLOC makes a chain of them.
+/// Boxes share a corner, and each is a tenth larger than the one before: H-PLOC makes a chain of them.
 TEST_P(BvhQuery, deep_trees_that_were_built_lose_nothing) {
   const int n = 300;
   std::vector<vec3> lo(std::size_t(n), vec3{0, 0, 0}), hi, inside;
@@ -611,7 +613,7 @@ TEST_P(BvhQuery, deep_trees_that_were_built_lose_nothing) {
                     },
                     at, Array<float>(device(), radius)),
                 around);
-      // Rounding may find boxes that are small beside the whole, and loses none.
+      // Rounding may let a ray find boxes that are small beside the whole; it loses none.
       const Found entered = run(
           device(), bvh.data(), n, n,
           [](const Var<BvhData>& tree, const Int& i, const Arr<vec3>& at) {
@@ -622,9 +624,9 @@ TEST_P(BvhQuery, deep_trees_that_were_built_lose_nothing) {
     }
 }
 
-/// Nodes wait at every level: a comb in which each inner node has two inner children.
+/// Nodes wait at every level: the tree is a comb in which each inner node has two inner children.
 TEST_P(BvhQuery, a_stack_that_runs_over_is_made_up_for) {
-  // By hand: node k of the spine has the spine's next node and a node of two leaves.
+  // The tree is made by hand: node k of the spine has the spine's next node and a node of two leaves.
   const int levels = 200;
   std::vector<BvhNode> nodes;
   std::vector<int> primitives, parents;
@@ -667,7 +669,7 @@ TEST_P(BvhQuery, queries_inside_one_another_do_not_disturb_each_other) {
   for (const std::vector<Box>& boxes : inputs) {
     const int n = brief() ? 30 : int(boxes.size());
     const BvhData tree = HostTree(boxes, 2).upload(device());
-    // Pairs of boxes that overlap, and with each pair the boxes that both touch, in three open queries.
+    // Counts pairs of boxes that overlap, and with each pair the boxes that both touch, in three open queries.
     Array<int> pairs = zeros<int>(device(), n), triples = zeros<int>(device(), n);
     launch(kernel("nested",
                   [](Var<BvhData> tree, Arr<int> pairs, Arr<int> triples) {

@@ -17,10 +17,10 @@ namespace {
 
 DEVICE_TEST(BvhRanges);
 
-/// Of sorted keys: the last place of the range that begins at a place, or -1 where none begins.
+/// Finds, for sorted keys, the last place of the range that begins at each place, or -1 if none begins there.
 template <class B>
 std::vector<int> by_climbing(const std::vector<B>& keys, int most) {
-  using Cut = std::pair<B, unsigned>;  // keys that differ part higher than places do
+  using Cut = std::pair<B, unsigned>;  // a difference of keys counts above a difference of places
   const int n = int(keys.size());
   const auto cut = [&](int place) {
     if (place < 0 || place >= n - 1) return Cut(B(~B(0)), ~0u);
@@ -30,7 +30,7 @@ std::vector<int> by_climbing(const std::vector<B>& keys, int most) {
   for (int place = 0; place < n; ++place) {
     int first = place, last = place, from = place, to = place;
     while (to - from + 1 < n) {
-      // To the lower one of the cuts beside the range, and over all that are lower than that.
+      // The climb goes to the lower one of the cuts beside the range, and over all that are no higher than that.
       const Cut parent = std::min(cut(from - 1), cut(to));
       while (cut(from - 1) <= parent) --from;
       while (cut(to) <= parent) ++to;

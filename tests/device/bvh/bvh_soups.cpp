@@ -195,7 +195,7 @@ void expect_valid(const Bvh& bvh, const Boxes& boxes) {
     int node, parent, depth;
   };
   std::vector<Visit> order{{0, -1, 1}}, stack = order;
-  // Parents before children; boxes are then compared from the end.
+  // Parents come before their children, so that boxes can be compared from the end.
   order.clear();
   while (!stack.empty()) {
     const Visit v = stack.back();

@@ -1,4 +1,4 @@
-// Boxes to build hierarchies from, and what can be asked of a finished one.
+// Boxes to build hierarchies from, and checks of a finished hierarchy.
 #pragma once
 #include <gtest/gtest.h>
 #include <weft/runtime/geometry/bvh.h>
@@ -18,29 +18,29 @@ struct Boxes {
   }
 };
 
-/// Boxes of triangles: small ones at random places of a cube.
+/// Boxes of small triangles at random places of a cube.
 Boxes random_soup(int n, unsigned seed = 1);
-/// Of an icosahedron whose faces are divided `levels` times in four, on the unit sphere.
+/// Boxes of an icosahedron whose faces are divided `levels` times in four, on the unit sphere.
 Boxes icosphere(int levels);
-/// Of 2 * around * along triangles on a torus.
+/// Boxes of 2 * around * along triangles on a torus.
 Boxes torus(int around, int along);
-/// Of the triangles of a mesh.
+/// Boxes of the triangles of a mesh.
 Boxes boxes_of(const MeshData& mesh);
 
-/// The tree as it is in the arrays, on the host.
+/// A copy on the host of the tree's arrays.
 struct HostBvh {
   explicit HostBvh(const Bvh& bvh);
   std::vector<BvhNode> nodes;
   std::vector<int> primitives, parents;
 };
 
-/// Fails the test where not every primitive is in one leaf, where a leaf holds too many, where a box is not the
-/// smallest around what is below, where the parents or the depth are wrong. Primitives that are none have empty boxes.
+/// Fails the test unless every primitive is in exactly one leaf, no leaf holds too many, every box is the smallest
+/// around what is below it, and parents and depth are right. Primitives that are none have empty boxes.
 void expect_valid(const Bvh& bvh, const Boxes& boxes);
 /// The surface area heuristic with cost 1 for a node and for a primitive, over the area of the root.
 double cost_of(const Bvh& bvh);
-/// The same of a tree that the host builds from 16 bins along each axis, with leaves of up to that many primitives
-/// where they cost less.
+/// The cost of a tree that the host builds from 16 bins along each axis, with leaves of up to `leaf_size` primitives
+/// where these cost less.
 double cost_of_binned_build(const Boxes& boxes, int leaf_size = 1);
 
 }  // namespace weft::test

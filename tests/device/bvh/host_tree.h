@@ -1,5 +1,5 @@
-// A hierarchy built on the host by halving along the longest axis: an independent check of what devices build, and
-// what queries are tested on.
+// A hierarchy built on the host by halving along the longest axis: an independent check of what devices build, and a
+// tree on which queries are tested.
 #pragma once
 #include <weft/runtime/array_create.h>
 
@@ -30,7 +30,7 @@ inline void grow(Box& box, const Box& by) {
 
 class HostTree {
  public:
-  /// \param chain  each node splits off one leaf: as deep as can be
+  /// \param chain  each node splits off one leaf, so that the tree is as deep as can be
   HostTree(const std::vector<Box>& boxes, int leaf_size, bool chain = false)
       : boxes_(boxes), leaf_size_(leaf_size), chain_(chain) {
     order.resize(boxes.size());
@@ -113,7 +113,7 @@ class HostTree {
       const float x = p.lower[axis] + p.upper[axis], y = q.lower[axis] + q.upper[axis];
       return x < y || (x == y && a < b);
     });
-    // In a chain the deep child comes first and second by turns.
+    // In a chain the deep child comes first in some nodes and second in others.
     const int middle = !chain_ ? (begin + end) / 2 : (end - begin) % 3 ? end - leaf_size_ : begin + leaf_size_;
     set_child(node, 0, begin, middle);
     set_child(node, 1, middle, end);

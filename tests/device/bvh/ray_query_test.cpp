@@ -61,7 +61,7 @@ std::vector<Ray> random_rays(int n, float reach) {
   return rays;
 }
 
-// Refused by the devices that lack it; the others are compared with a walk.
+// Expects a refusal from a device that lacks ray queries. \return  whether the device lacks them
 bool refused(const Device& device) {
   if (device.has_ray_query()) return false;
   const Array<vec3> points(device, shapes::box().points);
@@ -82,7 +82,7 @@ void expect_same(const std::vector<Answer>& walked, const std::vector<Answer>& a
     const Answer &w = walked[k], &a = asked[k];
     hits += w.face >= 0;
     if (w.face != a.face) {
-      // At an edge either triangle is right.
+      // A ray at an edge may hit either triangle.
       ++other_faces;
       if (w.face >= 0 && a.face >= 0) {
         EXPECT_NEAR(w.t, a.t, 1e-5f * std::max(1.f, w.t)) << k;
@@ -123,7 +123,7 @@ TEST_P(RayQuery, follows_points_that_move) {
   Mesh mesh(points, Array<int>(device(), shapes::icosphere(1, 3).indices), {.ray_query = true});
   const auto push = kernel("push", [](Arr<vec3> p) { p[tid()].z += 1; });
   const Array<Ray> rays(device(), {Ray{{0.01f, 0.02f, 50}, {0, 0, -1}, 100}});
-  // Nothing waits in between: the order of builds and rays is the library's business.
+  // Nothing waits in between, because the library itself keeps builds and rays in order.
   std::vector<Array<Answer>> answers;
   for (int k = 0; k < 10; ++k) {
     answers.push_back(zeros<Answer>(device(), 1));
@@ -183,7 +183,7 @@ TEST_P(RayQuery, keeps_the_bounds_of_rays) {
   const bool hits[] = {false, true, false, false, false, false, false, false, true, true};
   for (int k = 0; k < n; ++k) {
     EXPECT_EQ(w[std::size_t(k)].face >= 0, hits[k]) << k;
-    if (k == 8) continue;  // a ray that begins on the surface: t = 0 is the device's to take or leave
+    if (k == 8) continue;  // a ray that begins on the surface: the device may count t = 0 or not
     EXPECT_EQ(a[std::size_t(k)].face >= 0, hits[k]) << k;
     EXPECT_EQ(a[std::size_t(k)].any, int(hits[k])) << k;
     EXPECT_EQ(a[std::size_t(k)].t, w[std::size_t(k)].t) << k;

@@ -40,7 +40,7 @@ bool is_permutation(std::vector<int> order, std::int64_t n) {
   return std::int64_t(order.size()) == n;
 }
 
-/// Sum of the steps from each point to the next.
+/// The sum of the distances from each point to the next.
 double way(const std::vector<vec3>& points, const std::vector<int>& order) {
   double sum = 0;
   for (std::size_t k = 1; k < order.size(); ++k)
@@ -63,7 +63,7 @@ TEST_P(SpatialOrder, of_nothing_is_nothing) {
   EXPECT_EQ(spatial_order(none, none).size(), 0);
 }
 
-// A lattice of 4^3 places in the order that nested halving gives: bits of x, y, z in turns.
+// The places of a lattice of 4^3, in the order of nested halving: bits of x, y, z in turns.
 TEST_P(SpatialOrder, follows_the_curve) {
   std::vector<std::pair<unsigned, vec3>> places;
   for (unsigned x = 0; x < 4; ++x)
@@ -100,7 +100,7 @@ TEST_P(SpatialOrder, is_the_same_on_every_device) {
 }
 
 TEST_P(SpatialOrder, what_is_nowhere_comes_last_in_its_order) {
-  // (9, 9, 9) is in the last cell: still before what is in none.
+  // (9, 9, 9) is in the last cell, and so before the points that are in none.
   const std::vector<vec3> points = {{kNaN, 0, 0}, {9, 9, 9},          {0, kInfinity, 0},
                                     {1, 1, 1},    {0, 0, -kInfinity}, {5, 5, 5}};
   EXPECT_EQ(spatial_order(Array<vec3>(device(), points)).to_vector(), (std::vector<int>{3, 5, 1, 0, 2, 4}));

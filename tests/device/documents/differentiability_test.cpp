@@ -1,4 +1,4 @@
-// What Warp's documents say about gradients, named after its sections: its examples work, and those that it shows as
+// Warp's documents about gradients, named after their sections: their examples work here, and those that they show as
 // wrong are right.
 #include "../../../runtime/tape.h"
 #include "../device_test.h"
@@ -50,7 +50,7 @@ TEST_P(Differentiability, gradients_accumulate_until_they_are_zeroed) {
   EXPECT_EQ(x.grad().to_vector(), (Floats{2, 4, 6}));
 }
 
-// "Dynamic loops should not mutate any previously declared local variable": [32, 8, 2] there.
+// "Dynamic loops should not mutate any previously declared local variable": Warp gets [32, 8, 2].
 TEST_P(Differentiability, a_dynamic_loop_that_changes_a_local) {
   const auto product = kernel("product", [](Arr<const float> x, Arr<float> l, Int n) {
     Float p = 1;
@@ -65,7 +65,7 @@ TEST_P(Differentiability, a_dynamic_loop_that_changes_a_local) {
   EXPECT_EQ(x.grad().to_vector(), (Floats{4, 4, 4}));
 }
 
-// "Kernels should not overwrite any previously used array values": -2, -4, -6 there.
+// "Kernels should not overwrite any previously used array values": Warp gets -2, -4, -6.
 TEST_P(Differentiability, an_array_that_a_later_kernel_overwrites) {
   const auto square = kernel("square", [](Arr<const float> a, Arr<float> b) { b[tid()] = a[tid()] * a[tid()]; });
   const auto overwrite = kernel("overwrite", [](Arr<const float> c, Arr<float> a) { a[tid()] = c[tid()]; });
@@ -84,7 +84,7 @@ TEST_P(Differentiability, an_array_that_a_later_kernel_overwrites) {
   EXPECT_EQ(a.to_vector(), (Floats{-1, -2, -3}));
 }
 
-// 2, 2, 2 there.
+// Warp gets 2, 2, 2.
 TEST_P(Differentiability, an_array_that_a_kernel_reads_and_overwrites) {
   const auto k = kernel("read and overwrite", [](Arr<float> a, Arr<float> b) {
     Int i = tid();

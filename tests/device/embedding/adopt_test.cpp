@@ -1,6 +1,6 @@
 // weft on the device of a renderer: adopting it, giving it back, and sharing its memory.
 #include <gtest/gtest.h>
-// volk's part first: <weft/vulkan.h> agrees with it, whichever comes first.
+// volk is included before <weft/vulkan.h>, which agrees with it in either order.
 #include <weft/runtime/graph.h>
 #include <weft/runtime/profile.h>
 #include <weft/vulkan.h>
@@ -42,7 +42,8 @@ TEST_P(Adopting, RunsKernelsOnTheRenderersDevice) {
 
 TEST_P(Adopting, KernelsUseWhatTheDeviceHasAndNoMore) {
   if (on_reference()) GTEST_SKIP();
-  // Only the floor is turned on, in the struct of a version: what needs more is refused, or done without it.
+  // Only the features of the floor are turned on, in the struct of a version: an operation that needs more is refused,
+  // or done without it.
   VkPhysicalDeviceVulkan12Features twelve{};
   Renderer renderer({on_gpu(), [&](Renderer& r) {
                        twelve.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
@@ -70,7 +71,7 @@ TEST_P(Adopting, SeveralDevicesAtOnce) {
   EXPECT_EQ(x.at(0) + 10 * y.at(0) + 100 * z.at(0), 2 + 30 + 400);
   y.copy_from(x);
   EXPECT_EQ(y.at(9), 2);
-  // To a device of weft's own, to the interpreter, and back; views too.
+  // Copies go to a device of weft's own, to the interpreter, and back; views too.
   const Device reference("reference");
   z.copy_from(y);
   Array<float> there = z.to(reference);
@@ -121,7 +122,7 @@ TEST_P(Adopting, RefusesInstancesOfVersionsBelowTheOneThatIsClaimed) {
   if (on_reference()) GTEST_SKIP();
   const std::string refused = "the VkInstance was made for a version of Vulkan below 1.2";
   for (const std::uint32_t version : {VK_API_VERSION_1_0, VK_API_VERSION_1_1}) {
-    std::vector<std::string> messages;  // the layer's, of features that such an instance has no business with
+    std::vector<std::string> messages;  // the layer's, about features that such an instance must not use
     VkPhysicalDeviceVulkan12Features twelve{};
     Renderer renderer({on_gpu(),
                        [&](Renderer& r) {
@@ -158,7 +159,7 @@ TEST_P(Adopting, RequirementsJoinTheRenderersOwnFeatures) {
                      }});
   EXPECT_TRUE(twelve.hostQueryReset && twelve.timelineSemaphore && twelve.bufferDeviceAddress && sync.synchronization2);
   const Device adopted = Device::adopt(handles_of(renderer));
-  // As much as on a device of weft's own.
+  // The device has as many features as one of weft's own.
   Array<double> y = full<double>(adopted, 1, 2);
   launch(kernel("square", [](Arr<double> y) { y[0] *= y[0]; }), 1, y);
   EXPECT_EQ(y.at(0), 4);
@@ -169,7 +170,7 @@ TEST_P(Adopting, RequirementsJoinTheRenderersOwnFeatures) {
   expect_contains(error_of([&] { VulkanRequirements(nullptr, renderer.physical); }), "VkInstance");
 }
 
-// As docs/embedding.md has it: validation would tell of features without their extensions.
+// docs/embedding.md shows how features are left out: validation would report those without their extensions.
 TEST_P(Adopting, RayQueriesCanBeLeftOut) {
   if (on_reference()) GTEST_SKIP();
   std::unique_ptr<VulkanRequirements> needs;
@@ -204,7 +205,7 @@ TEST_P(Adopting, DetachedDevicesRefuseEveryCall) {
   Array<float> x = full<float>(adopted, 100, 1), y = zeros<float>(adopted, 100);
   const Graph graph = capture(adopted, [&] { launch(add_one, 100, x); });
   graph.launch();
-  // Its launches are one shader, which nothing else keeps.
+  // The launches of this graph are one shader, which nothing else keeps.
   const Graph chain = capture(adopted, [&] {
     for (int k = 0; k < 40; ++k) launch(add_one, 100, x);
   });
@@ -222,7 +223,7 @@ TEST_P(Adopting, DetachedDevicesRefuseEveryCall) {
   wrapped.fill(7);
   adopted.detach();
   adopted.detach();
-  // All work was done, and the renderer's own buffer is as weft left it.
+  // All work was done, and the renderer's own buffer holds what weft left in it.
   EXPECT_EQ(*reinterpret_cast<float*>(buffer.host), 7);
   e->renderer.destroy_device();
   const std::string gone = "was detached";
@@ -270,7 +271,7 @@ TEST_P(Adopting, IsMeasuredAndMayGoMeanwhile) {
     EXPECT_GT(p.kernels[0].min, 0);
   }
   {
-    // What others submit is not measured, and does not disturb.
+    // Submissions of others are not measured, and do no harm.
     const VkCommandBuffer commands = e.renderer.begin();
     const Recording recording = e.device.stream().record_into(commands, [&] { launch(add_one, 10, x); });
     Profiler profiler(e.device);
@@ -298,7 +299,8 @@ TEST_P(Adopting, GoesBeforeTheDeviceWithoutDetaching) {
     const Device adopted = Device::adopt(handles_of(renderer));
     Array<float> x = zeros<float>(adopted, 10);
     launch(add_one, 10, x);
-    // Nobody waits: the end does. The validation layer would tell of what is left when the device is destroyed.
+    // Nothing waits but the end of the device. The validation layer would report whatever is left when the renderer's
+    // device is destroyed.
   }
 }
 
@@ -331,21 +333,21 @@ TEST_P(Adopting, TheRendererCopiesFromAnArray) {
   Array<float> x = full<float>(e.device, 100, 1);
   launch(add_one, 100, x);
   e.device.stream().submit();
-  // In the order of the queue, without a barrier of the renderer's own: what weft submitted is seen.
+  // The renderer sees the work that weft submitted before, in the order of the queue, without a barrier of its own.
   const Renderer::Buffer to = r.make_buffer(400);
   const VkCommandBuffer commands = r.begin();
   const VulkanBuffer from = x.vk();
   const VkBufferCopy region{from.offset, 0, from.bytes};
   r.vk.vkCmdCopyBuffer(commands, from.buffer, to.buffer, 1, &region);
   r.submit(commands);
-  // Nor is one needed against what comes after.
+  // The renderer's copy needs no barrier against later work either.
   launch(add_one, 100, x);
   e.device.synchronize();
   r.wait_idle();
   EXPECT_EQ(reinterpret_cast<float*>(to.host)[99], 2);
 }
 
-// As assign() does: the renderer reads what was there when it submitted.
+// A copy from another device overwrites x as assign() does: the renderer reads the elements from before its submission.
 TEST_P(Adopting, CopiesFromOtherDevicesComeAfterWhatTheRendererHasSubmitted) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
@@ -388,7 +390,7 @@ TEST_P(Adopting, ReadingComesAfterTheSemaphoreThatAStreamWaitsFor) {
     r.vk.vkCmdFillBuffer(commands, where.buffer, where.offset, where.bytes, 0x40e00000);  // 7.f
     r.submit_between(commands, turn, 1, 2);
     e.device.stream().wait(turn, 2);
-    // Memory that nobody else knows is read meanwhile, where the host does so without the queue.
+    // The host reads memory that nobody else knows meanwhile, if it does so without the queue.
     if (!on_gpu()) {
       EXPECT_EQ(unseen.at(3), 0);
     }
@@ -438,11 +440,11 @@ TEST_P(Adopting, ArraysStandOnTheRenderersBuffers) {
     expect_contains(error_of([&] { x.host_span(); }), "not the host's");
     launch(add_one, 100, x);
   }
-  // The end of the arrays has waited.
+  // The end of the arrays has waited for the work.
   EXPECT_EQ(floats[49], 0);
   EXPECT_EQ(floats[50], 52);
   EXPECT_EQ(reinterpret_cast<float*>(buffer.host + 700)[11], 3);
-  // Free again.
+  // The buffer is free again.
   EXPECT_EQ(wrap_buffer<float>(e.device, 10, {buffer.buffer, 300, 40, 0, buffer.usage}).at(0), 0);
 }
 
@@ -470,7 +472,7 @@ TEST_P(Adopting, BadBuffersAreRefused) {
 TEST_P(Adopting, SubmitsWithinTheOwnersLock) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
-  // The renderer submits from a thread of its own all the while; the validation layer tells of simultaneous use.
+  // The renderer submits from a thread of its own all the while; the validation layer reports simultaneous use.
   std::thread renders([&] {
     for (int k = 0; k < 200; ++k) e.renderer.submit(e.renderer.begin());
   });

@@ -10,7 +10,7 @@
 
 namespace weft::test {
 
-/// What the renderer made its device with.
+/// The handles with which the renderer made its device.
 inline VulkanHandles handles_of(Renderer& r) {
   VulkanHandles h;
   h.instance = r.instance;
@@ -26,13 +26,13 @@ inline VulkanHandles handles_of(Renderer& r) {
   return h;
 }
 
-/// A device with all that weft uses.
+/// A wish for a device with all that weft uses.
 inline Renderer::Wish wish_for_weft(bool gpu, bool semaphore_fd = false) {
   Renderer::Wish wish;
   wish.gpu = gpu;
   wish.semaphore_fd = semaphore_fd;
   wish.prepare = [](Renderer& r) {
-    // Kept as long as the process: the renderer's chain names its structs.
+    // The requirements stay until the end of the process, because the renderer's chain names their structs.
     static std::vector<std::unique_ptr<VulkanRequirements>> all;
     all.push_back(std::make_unique<VulkanRequirements>(r.instance, r.physical, Renderer::kVersion));
     all.back()->add_features(r.features);

@@ -40,7 +40,7 @@ TEST_P(FreedBuffers, GoBackToTheRendererWhateverStillNamesThem) {
   expect_contains(error_of([&] { graph.launch(); }), "a graph works on an array that was freed since it was made");
   expect_contains(error_of([&] { (void)x.vk(); }), "freed");
   expect_contains(error_of([&] { (void)export_memory(x); }), "freed");
-  // As of a swapchain that has another size: the same place under another array.
+  // A swapchain that gets another size does the same: another array stands on the same place.
   Array<float> again = wrap_buffer<float>(e.device, 100, whole);
   launch(add_one, 100, again);
   EXPECT_EQ(again.at(0), 2);
@@ -66,7 +66,7 @@ TEST_P(FreedBuffers, StayWhereACommandBufferMayUseThem) {
                   "is an array that was freed");
 }
 
-// What its elements led to when it was prepared last.
+// A recording keeps the arrays to which elements led when it was prepared last.
 TEST_P(FreedBuffers, StayWhereACommandBufferReachesThem) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());

@@ -27,7 +27,7 @@ class RecordedReports : public WatchedTest {
 };
 ON_EVERY_DEVICE(RecordedReports);
 
-// A renderer, and what is recorded into command buffers of its.
+// A renderer, and the recording of work into its command buffers.
 struct Frames {
   explicit Frames(bool gpu) : e(gpu) {}
   Recording record(const std::function<void()>& work) {
@@ -44,7 +44,7 @@ struct Frames {
   VkCommandBuffer commands = VK_NULL_HANDLE;
 };
 
-// The renderer's device, whose memory the host does not see.
+// Adopts the renderer's device as one whose memory the host does not see.
 Device unmapped(Renderer& renderer) {
   static std::uint64_t ids = 1ull << 41;
   auto state = std::make_shared<detail::DeviceState>();
@@ -158,7 +158,7 @@ TEST_P(RecordedReports, OfOneRecordingDoNotWaitForAnother) {
   Array<int> x = zeros<int>(f.e.device, 1), y = zeros<int>(f.e.device, 1);
   const Recording late = f.record([&] { launch(tell, 1, x, 1); });
   f.e.renderer.submit(f.commands);
-  late.submitted(ends.vk(), 1);  // which the renderer would signal by a later submission
+  late.submitted(ends.vk(), 1);  // the renderer would signal this by a later submission
   const Recording other = f.submit([&] { launch(tell, 1, y, 2); });
   other.wait();
   EXPECT_EQ(printed.lines(), (Lines{"2 0 0"}));
@@ -167,7 +167,7 @@ TEST_P(RecordedReports, OfOneRecordingDoNotWaitForAnother) {
   EXPECT_EQ(printed.lines(), (Lines{"1 0 0"}));
 }
 
-// It may be waiting for a semaphore that comes last.
+// Reports are read without the queue, which may be waiting for a semaphore that is signalled last.
 TEST_P(RecordedReports, AreReadWithoutTheQueue) {
   Printed printed;
   Renderer renderer(wish_for_weft(on_gpu()));
@@ -204,7 +204,7 @@ TEST_P(RecordedReports, AreKeptWhereAWaitIsRefused) {
   launch(tell, 1, x, 1);
   launch(careful, 4, x);
   const Recording recording = f.record([&] { launch(add_one, 4, x); });
-  // The wait has heard of the failure when it comes to the recording.
+  // The wait already knows of the failure when it comes to the recording, which refuses it.
   expect_contains(error_of([&] { (void)x.at(0); }), "not submitted");
   EXPECT_EQ(printed.lines(), (Lines{"1 0 7"}));
   f.e.renderer.submit(f.commands);
@@ -255,7 +255,7 @@ TEST_P(RecordedReports, TellOfIndicesInDebugMode) {
   expect_contains(error_of([&] { recording.wait(); }), "index 2 is outside dimension 0");
 }
 
-// The adjoint looks whether several threads stored one element.
+// The adjoint checks whether several threads stored to one element.
 TEST_P(RecordedReports, TellOfSeveralWritersThatHaveNoGradient) {
   Frames f(on_gpu());
   const auto last = kernel("last", [](Arr<const float> x, Arr<float> y) { y[0] = x[tid()] * 3; });

@@ -1,4 +1,4 @@
-// Structures that work in a renderer's command buffers builds and asks.
+// Structures that work in a renderer's command buffers builds and queries.
 #include <weft/geometry.h>
 #include <weft/weft.h>
 
@@ -99,7 +99,7 @@ TEST_P(RecordedStructures, AreKeptByABuildThatIsRefused) {
   asks.submitted();
   EXPECT_EQ(s.found.at(0), 100);
   EXPECT_EQ(s.count(), 100);
-  // The same of a hierarchy.
+  // The same holds for a hierarchy.
   Bvh bvh(s.e.device, s.many, s.many);
   const auto count_boxes = kernel("count boxes", [](Var<BvhData> tree, Arr<int> found) {
     for ([[maybe_unused]] auto i : bvh_query_aabb(tree, Vec3(-9, -9, -9), Vec3(9, 9, 9))) found[0] += 1;
@@ -116,7 +116,7 @@ TEST_P(RecordedStructures, AreKeptByABuildThatIsRefused) {
   EXPECT_EQ(s.found.at(0), 100);
   launch(count_boxes, 1, bvh, s.found);
   EXPECT_EQ(s.found.at(0), 200);
-  // And of a mesh.
+  // The same holds for a mesh.
   const Array<vec3> points(s.e.device, {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}});
   Mesh mesh(points, Array<int>(s.e.device, {0, 1, 2}));
   const auto ray = kernel("ray", [](Var<MeshArrays> mesh, Arr<int> found) {
@@ -157,7 +157,7 @@ TEST_P(RecordedStructures, AreKeptWhicheverArrayTheRecordedWorkIsGiven) {
         launch(sum, 1, *arrays[which], s.found);
       });
       const bool of_mesh = tree.count == 2;
-      // A refit reads them, or leaves them alone.
+      // A refit only reads these arrays, or leaves them alone.
       of_mesh ? mesh.refit() : bvh.refit();
       expect_contains(error_of([&] { of_mesh ? mesh.rebuild() : bvh.rebuild(); }), "is not submitted");
       if (!of_mesh) expect_contains(error_of([&] { bvh.rebuild(s.few, s.few); }), "is not submitted");

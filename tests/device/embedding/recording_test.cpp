@@ -56,12 +56,12 @@ TEST_P(Recorded, WorkRunsWhereTheCommandBufferIsSubmitted) {
   EXPECT_EQ(y.at(12), 18);
   EXPECT_EQ(y.at(999), 4);
   EXPECT_TRUE(recording.done());
-  // What follows on a stream comes after.
+  // Work that a stream is given later comes after the recording.
   launch(add, 1000, x, y);
   EXPECT_EQ(y.at(999), 6);
 }
 
-// Frames that are always two in flight.
+// Two frames are in flight at all times.
 TEST_P(Recorded, SubmissionsThatHaveRunAreForgotten) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
@@ -93,7 +93,7 @@ TEST_P(Recorded, SubmissionsThatHaveRunAreForgotten) {
   EXPECT_EQ(x.at(0), 3);
 }
 
-// Its semaphore may go with it, while somebody waits for all there is.
+// A recording that has ended may go together with its semaphore, while another thread waits for the whole device.
 TEST_P(Recorded, WhoWaitsForTheDeviceLeavesRecordingsThatHaveEnded) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
@@ -135,7 +135,7 @@ TEST_P(Recorded, ReadingWaitsForTheSubmission) {
   recording.submitted(timeline, 5);
   EXPECT_EQ(y.at(0), 2);
   EXPECT_EQ(e.renderer.value_of(timeline), 5u);
-  // So does the end of what keeps the memory: here of all of it.
+  // The end of a recording that keeps memory waits as well: here it keeps all of it.
   const VkCommandBuffer other = e.renderer.begin();
   Recording last = e.device.stream().record_into(other, [&] { launch(slow, 1, y, z); });
   e.renderer.submit(other, timeline, 6);
@@ -176,14 +176,14 @@ TEST_P(Recorded, CommandBuffersAreSubmittedAgain) {
   EXPECT_EQ(x.at(99), 9);
 }
 
-// Both submissions end by hand, so that the order of events is this one: a reader waits for the first; the second is
-// told of; the first ends; the reader forgets what it has waited for, and no more than that.
+// Both submissions are ended by hand, so that the order of events is this: a reader waits for the first; the second is
+// announced; the first ends; the reader forgets the one that it has waited for, and no more than that.
 TEST_P(Recorded, AReaderHoldsUpNobodyAndForgetsNoLaterSubmission) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
   const TimelineSemaphore ends(e.device);
   Array<float> x = zeros<float>(e.device, 100);
-  launch(add_one, 100, x);  // a second stream has to do with it
+  launch(add_one, 100, x);  // a second stream takes part
   const VkCommandBuffer commands = e.renderer.begin();
   const Recording recording = e.device.stream().record_into(commands, [&] { launch(add_one, 100, x); });
   e.renderer.submit(commands);
@@ -233,7 +233,7 @@ TEST_P(Recorded, TapesAreToldOfWhatChanges) {
   recording.submitted();
   EXPECT_EQ(x.at(0), 5);
   tape.backward(y);
-  EXPECT_EQ(x.grad().at(0), 8);  // where x was 4
+  EXPECT_EQ(x.grad().at(0), 8);  // the gradient at x = 4
 }
 
 TEST_P(Recorded, FramesReplaceTheirRecordings) {
@@ -254,7 +254,7 @@ TEST_P(Recorded, FramesReplaceTheirRecordings) {
   EXPECT_EQ(x.at(0), 30);
 }
 
-// Arguments that do not fit push constants, algorithms that allocate, conditions: what graphs can, recordings can.
+// Recordings can do what graphs can: arguments that do not fit push constants, algorithms that allocate, conditions.
 TEST_P(Recorded, TakesAllThatGraphsTake) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
@@ -310,7 +310,7 @@ TEST_P(Recorded, RefusesWhatCannotBeRecorded) {
   refuse([&] { launch(add_one, 10, other); }, "work is given to device");
   refuse([&] { (void)stream.record_into(commands, nothing); }, recording);
   refuse([&] { throw Error(ErrorKind::io, "the caller's own"); }, "the caller's own");
-  // The command buffer is as it was.
+  // The command buffer is as it was before.
   e.renderer.submit(commands);
   EXPECT_EQ(x.at(0), 1);
 }
@@ -355,8 +355,8 @@ TEST_P(Recorded, NothingComesBetweenARecordingAndItsSubmission) {
   expect_contains(error_of([&] { y.to_vector(); }), text);
   expect_contains(error_of([&] { x.fill(3); }), text);
   expect_contains(error_of([&] { (void)recording.done(); }), text);
-  EXPECT_EQ(x.at(0), 1);  // reading what the recording reads is no matter
-  // Dropped without a submission: it never runs.
+  EXPECT_EQ(x.at(0), 1);  // the recording only reads x, so x may be read
+  // A recording that is dropped without a submission never runs.
   recording = {};
   launch(add_one, 10, y);
   EXPECT_EQ(y.at(0), 2);
@@ -427,7 +427,7 @@ TEST_P(Recorded, StreamsWaitForSemaphores) {
   e.renderer.signal(go, 3);
   e.renderer.wait_for(done, 7);
   EXPECT_EQ(x.at(0), 2);
-  // A value that is there already.
+  // The semaphore has this value already.
   stream.wait(go, 1);
   launch(add_one, 1, x);
   EXPECT_EQ(x.at(0), 3);
@@ -442,7 +442,7 @@ TEST_P(Recorded, ValuesOfASemaphoreDoNotGoBackwards) {
   const VkSemaphore semaphore = e.renderer.make_timeline(10), go = e.renderer.make_timeline();
   expect_contains(error_of([&] { stream.signal(semaphore, 9); }), "signalled with 9, and it has 10");
   expect_contains(error_of([&] { stream.signal(semaphore, 10); }), "it has 10");
-  // Not yet there, and known all the same.
+  // The value has not been reached, and is known all the same.
   stream.wait(go, 1);
   stream.signal(semaphore, 20);
   expect_contains(error_of([&] { stream.signal(semaphore, 15); }), "it is to have 20");
@@ -467,19 +467,19 @@ TEST_P(Recorded, ValuesThatASubmissionIsToldDoNotGoBackwards) {
   e.renderer.submit(commands, semaphore, 5);
   r.submitted(semaphore, 5);
   EXPECT_EQ(x.at(0), 1);
-  // The queue has the work whatever it is said to signal: it is waited for.
+  // The queue has the work, whatever value it is said to signal, so the work is waited for.
   r.prepare();
   e.renderer.submit_again(commands);
   const std::string error = error_of([&] { r.submitted(semaphore, 3); });
   expect_contains(error, "has the value 3");
   expect_contains(error, "a submission before it when that has 5");
   EXPECT_EQ(x.at(0), 3) << "1, and y, which is x + 1";
-  // That of the frame before.
+  // 5 is the value of the frame before.
   r.prepare();
   e.renderer.submit_again(commands);
   expect_contains(error_of([&] { r.submitted(semaphore, 5); }), "has the value 5");
   EXPECT_EQ(x.at(0), 7);
-  // Of other semaphores, and of two command buffers that one submission signals for, nothing is said.
+  // Values of other semaphores are not compared, nor those of two command buffers that one submission signals for.
   const VkSemaphore other = e.renderer.make_timeline();
   const VkCommandBuffer first = e.renderer.begin(), second = e.renderer.begin();
   const Recording a = e.device.stream().record_into(first, [&] { launch(add_one, 1, x); });

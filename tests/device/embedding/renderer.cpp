@@ -22,7 +22,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
   const std::string id = data->pMessageIdName ? data->pMessageIdName : "";
   // See backends/vulkan/instance.cpp: the layer's bookkeeping runs late on a busy machine.
   if (id == "UNASSIGNED-VkSemaphore-state-timeout") return VK_FALSE;
-  // Some versions of the layer take the values that they read of a shared semaphore for signals to come.
+  // Some versions of the layer take the values that they read of a shared semaphore for pending signals.
   if (id == "VUID-VkSemaphoreSignalInfo-value-03259" && r.semaphore_fd) return VK_FALSE;
   if (r.messages)
     r.messages->emplace_back(data->pMessage);
@@ -55,7 +55,7 @@ Renderer::Renderer(const Wish& wish) {
 void Renderer::make(const Wish& wish) {
   messages = wish.messages;
   semaphore_fd = wish.semaphore_fd;
-  // volk's functions here are this program's own, apart from those in the library.
+  // volk's functions here are this program's own; the library has others.
   check(volkInitialize(), "volkInitialize");
   VkApplicationInfo application{};
   application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
@@ -63,7 +63,7 @@ void Renderer::make(const Wish& wish) {
   VkInstanceCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   create.pApplicationInfo = &application;
-  std::vector<const char*> layers;  // the first is the nearest
+  std::vector<const char*> layers;  // the first is the nearest to the program
   const char* debug = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
   validated = platform::environment_flag("WEFT_VALIDATION", true) && has_layer("VK_LAYER_KHRONOS_validation");
   if (validated) {
@@ -223,7 +223,7 @@ int Renderer::fd_of(VkSemaphore semaphore) const {
 VkSemaphore Renderer::import_timeline(int fd) {
   VkImportSemaphoreFdInfoKHR info{};
   info.sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR;
-  info.semaphore = make_timeline();  // which was not made to be shared: nothing asks for that
+  info.semaphore = make_timeline();  // was not made to be shared: nothing asks for that
   info.handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
   info.fd = fd;
   check(vk.vkImportSemaphoreFdKHR(device, &info), "vkImportSemaphoreFdKHR");

@@ -11,8 +11,8 @@
 
 namespace weft::test {
 
-/// An instance with the validation layer where that is installed and WEFT_VALIDATION is not 0, whose messages fail the
-/// test, and a device with one queue on the software adapter (or the first that is a GPU).
+/// An instance and a device with one queue on the software adapter (or the first that is a GPU). The instance has the
+/// validation layer if that is installed and WEFT_VALIDATION is not 0; messages of the layer fail the test.
 class Renderer {
  public:
   static constexpr std::uint32_t kVersion = VK_API_VERSION_1_3;
@@ -23,8 +23,7 @@ class Renderer {
     std::uint32_t version = kVersion;
     /// Takes the validation layer's messages, which then fail nothing.
     std::vector<std::string>* messages = nullptr;
-    /// With the layer that stands in for VK_KHR_external_semaphore_fd where the driver lacks it, if that layer is
-    /// there.
+    /// Adds the layer, if it is there, that stands in for VK_KHR_external_semaphore_fd where the driver lacks it.
     bool semaphore_fd = false;
   };
   /// A plain device: whatever `prepare` turns on and nothing else. Throws std::runtime_error.
@@ -38,13 +37,13 @@ class Renderer {
   VkDevice device = VK_NULL_HANDLE;
   VkQueue queue = VK_NULL_HANDLE;
   std::uint32_t family = 0;
-  bool validated = false;                        ///< under the layer
-  std::vector<std::string>* messages = nullptr;  ///< of the wish
-  bool semaphore_fd = false;                     ///< of the wish
+  bool validated = false;                        ///< the validation layer is on
+  std::vector<std::string>* messages = nullptr;  ///< that of the wish
+  bool semaphore_fd = false;                     ///< that of the wish
   VolkDeviceTable vk{};
   VkPhysicalDeviceFeatures2 features{};
   std::vector<const char*> extensions;
-  /// Of the adapter, whatever the device was made with.
+  /// Whether the adapter has an extension, with whatever the device was made.
   bool has_extension(const char* name) const;
   std::mutex queue_mutex;
 
@@ -58,14 +57,14 @@ class Renderer {
   static constexpr VkBufferUsageFlags kUsage = VK_BUFFER_USAGE_VERTEX_BUFFER_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                                                VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
                                                VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
-  /// Lives as long as the renderer.
+  /// Makes a buffer, which lives as long as the renderer.
   Buffer make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage = kUsage);
 
   /// A timeline semaphore; lives as long as the renderer.
   VkSemaphore make_timeline(std::uint64_t value = 0, bool shareable = false);
-  /// A file descriptor of one that is shareable; the caller's.
+  /// A file descriptor of a shareable semaphore; the caller owns it.
   int fd_of(VkSemaphore semaphore) const;
-  /// A semaphore that somebody else has shared. Takes the descriptor.
+  /// Imports a semaphore that somebody else has shared. Takes the descriptor.
   VkSemaphore import_timeline(int fd);
   std::uint64_t value_of(VkSemaphore semaphore) const;
   void signal(VkSemaphore semaphore, std::uint64_t value) const;
@@ -73,13 +72,13 @@ class Renderer {
 
   /// A command buffer in the recording state; lives as long as the renderer.
   VkCommandBuffer begin();
-  /// Ends and submits it, within the lock of the queue; signals the semaphore if there is one.
+  /// Ends and submits the commands, within the lock of the queue; signals the semaphore if there is one.
   void submit(VkCommandBuffer commands, VkSemaphore signal = VK_NULL_HANDLE, std::uint64_t value = 0);
-  /// The same behind one value of a semaphore, which then gets another.
+  /// Submits the commands after one value of a semaphore, which then gets another.
   void submit_between(VkCommandBuffer commands, VkSemaphore semaphore, std::uint64_t from, std::uint64_t to);
   void submit_again(VkCommandBuffer commands);
   void wait_idle();
-  /// The device goes; other calls must not follow.
+  /// Destroys the device; other calls must not follow.
   void destroy_device();
 
  private:

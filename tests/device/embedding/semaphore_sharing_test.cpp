@@ -1,4 +1,4 @@
-// Semaphores that go by file descriptors, between devices with weft and from and to plain Vulkan: by the driver, or by
+// Semaphores that are shared by file descriptors, between devices with weft and with plain Vulkan: by the driver, or by
 // the layer that stands in for it (tests/stand_in/semaphore_layer.cpp).
 #include <gtest/gtest.h>
 #include <weft/vulkan.h>
@@ -18,7 +18,7 @@ using namespace weft::test;
 namespace {
 
 auto add_one = kernel("add_one", [](Arr<float> x) { x[tid()] += 1; });
-// These two in another order give other numbers.
+// These two kernels give other numbers in another order.
 auto times_three = kernel("times_three", [](Arr<std::uint32_t> x) { x[tid()] *= 3u; });
 auto plus_index = kernel("plus_index", [](Arr<std::uint32_t> x) { x[tid()] += UInt(tid()) + 1u; });
 
@@ -26,7 +26,7 @@ WATCHED_TEST(SemaphoreSharing);
 
 bool shares(const Renderer& r) { return r.has_extension(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME); }
 
-// Streams that wait are not left waiting when a check fails.
+// Signals at the end, so that streams are not left waiting when a check fails.
 struct Release {
   const TimelineSemaphore& semaphore;
   std::uint64_t value;
@@ -53,7 +53,7 @@ struct Plain {
   std::optional<Renderer> renderer;
 };
 
-// All that follows would be skipped without it.
+// Without shared semaphores, all later tests would be skipped.
 TEST_P(SemaphoreSharing, EveryAdapterHasSharedSemaphores) {
   if (on_reference()) GTEST_SKIP();
   std::uint32_t version = 0;
@@ -77,7 +77,7 @@ TEST_P(SemaphoreSharing, StreamsOfTwoDevicesTakeTurns) {
   const TimelineSemaphore here(a.device, 10, true), there(b.device, here.share());
   EXPECT_EQ(there.value(), 10u);
   const Release at_end{here, 1000};
-  // The second device is told of all its turns before the first one is of any.
+  // The second device is given all its turns before the first device is given any.
   for (std::uint32_t k = 0; k < kTurns; ++k) {
     b.device.stream().wait(there.vk(), 11 + 2 * k);
     launch(plus_index, kCount, y);
@@ -128,7 +128,7 @@ TEST_P(SemaphoreSharing, HostsWaitSignalAndReadOnBothSides) {
   here.signal(8);
   here.wait(9);
   EXPECT_EQ(x.at(0), 1);
-  // To the device that it comes from, which then has it twice.
+  // The device from which the semaphore comes imports it, and then has it twice.
   const TimelineSemaphore again(a.device, there.share());
   again.signal(12);
   there.wait(12);
@@ -149,14 +149,14 @@ TEST_P(SemaphoreSharing, ValuesThatDoNotGrowAreRefused) {
   a.device.stream().signal(here.vk(), 9);
   there.wait(9);
   expect_contains(error_of([&] { there.signal(8); }), "it has 9");
-  // What streams have yet to signal is known to their device.
+  // The device knows which values its streams have yet to signal.
   const Release at_end{here, 100};
   b.device.stream().wait(there.vk(), 20);
   b.device.stream().signal(there.vk(), 30);
   expect_contains(error_of([&] { there.signal(30); }), "it is to have 30");
   here.signal(20);
   here.wait(30);
-  // Errors have changed nothing.
+  // The refused calls have changed nothing.
   there.signal(31);
   EXPECT_EQ(here.value(), 31u);
 }
@@ -180,7 +180,7 @@ TEST_P(SemaphoreSharing, DescriptorsOfSomethingElseAreRefused) {
   EXPECT_EQ(std::fflush(file), 0) << "closed by another";
   std::fclose(file);
   if (!on_gpu()) {
-    // One that does stand for something shared, and stays usable.
+    // This descriptor stands for something else that is shared, which stays usable.
     Array<float> x = shareable<float>(a.device, 10);
     x.fill(5);
     x.wait();
@@ -189,7 +189,7 @@ TEST_P(SemaphoreSharing, DescriptorsOfSomethingElseAreRefused) {
                     "is not a timeline semaphore");
     EXPECT_EQ(import_memory<float>(b.device, 10, std::move(memory)).at(9), 5);
   }
-  // A descriptor is good for one import; who needs another asks for another.
+  // A descriptor is good for one import; another import needs another one.
   FileDescriptor once = here.share(), another = here.share();
   EXPECT_NE(once.get(), another.get());
   const TimelineSemaphore there(b.device, std::move(once));
@@ -214,7 +214,7 @@ TEST_P(SemaphoreSharing, WhatIsSharedOutlivesWhoMadeIt) {
   b.device.stream().signal(there.vk(), 6);
   const Release at_end{there, 5};
   here->signal(3);
-  // First the semaphore goes, which its stream is to signal, then its device.
+  // The semaphore goes first, though its stream has yet to signal it; then its device.
   a->device.stream().signal(here->vk(), 4);
   here.reset();
   a.reset();
@@ -301,7 +301,7 @@ TEST_P(SemaphoreSharing, APlainRendererTakesASemaphore) {
   const TimelineSemaphore ours(e.device, 3, true);
   const VkSemaphore theirs = r.import_timeline(ours.share().release());
   EXPECT_EQ(r.value_of(theirs), 3u);
-  // Their queue waits for weft's stream, which waits for the host.
+  // The plain device's queue waits for weft's stream, which waits for the host.
   const Release at_end{ours, 10};
   r.submit_between(r.begin(), theirs, 5, 6);
   e.device.stream().wait(ours.vk(), 4);
@@ -328,11 +328,12 @@ TEST_P(SemaphoreSharing, ARecordingEndsWithASharedSemaphore) {
   recording.wait();
   EXPECT_EQ(here.value(), 2u);
   EXPECT_EQ(x.at(0), 1);
-  b.renderer.wait_idle();  // the validation layer does not see by a shared semaphore that commands have run
+  b.renderer.wait_idle();  // the validation layer cannot tell from a shared semaphore that commands have run
 }
 
-// Devices that weft makes itself, which have the layer when the environment names it: in a process of its own. There it
-// may stand above that of validation, which waits long for what it does not know of signals by other threads.
+// Devices that weft makes itself have the layer when the environment names it, so this runs in a process of its own.
+// There the layer may be above the validation layer, which waits long if it does not know of signals by other threads;
+// so validation is off.
 TEST_P(SemaphoreSharing, WeftsOwnDevicesShareSemaphores) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu(), true);

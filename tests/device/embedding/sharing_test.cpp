@@ -1,4 +1,4 @@
-// Memory and semaphores that go from device to device by file descriptors.
+// Memory and semaphores that devices share by file descriptors.
 #include <gtest/gtest.h>
 #include <weft/vulkan.h>
 
@@ -54,14 +54,14 @@ TEST_P(Sharing, MemoryGoesFromDeviceToDevice) {
   EXPECT_TRUE(shared.dedicated);
   EXPECT_GE(shared.bytes, 1320u);
   x.wait();
-  // To a device of weft's own, as an array of another shape.
+  // A device of weft's own imports the memory, as an array of another shape.
   Array<float> y = import_memory<float>(device(), 330, std::move(shared));
   EXPECT_TRUE(shared.fd.is_empty());
   EXPECT_EQ(y.at(329), 2);
   launch(add_one, 330, y);
   y.wait();
   EXPECT_EQ(x.at(9, 32), 3);
-  // On from there; the first array may go.
+  // The memory goes on from there; the first array may go.
   x = {};
   Array<float> z = import_memory<float>(e.device, 100, export_memory(y.slice(5, 7)));
   z.fill(8);
@@ -92,7 +92,7 @@ TEST_P(Sharing, WhatIsNoMemoryIsRefused) {
   refuse([](SharedMemory& m) { m.buffer_usage = VK_BUFFER_USAGE_VERTEX_BUFFER_BIT; }, "SHADER_DEVICE_ADDRESS");
   refuse([](SharedMemory& m) { m.buffer_bytes = 396; }, "400 bytes is imported from a buffer of 396");
   refuse([](SharedMemory& m) { m.bytes = m.buffer_bytes = 402; }, "words of 4");
-  // Other sizes than those of the one buffer, and a buffer that is larger than the memory behind the descriptor.
+  // These sizes are not the buffer's, or claim a buffer that is larger than the memory of the descriptor.
   refuse([](SharedMemory& m) { m.bytes += 1 << 20; }, "is not memory for");
   refuse([](SharedMemory& m) { m.bytes = m.buffer_bytes = 1 << 20; }, "is not memory for");
 }
@@ -113,7 +113,7 @@ TEST_P(Sharing, ADescriptorOfSomethingElseIsRefused) {
     bad.fd.release();  // the file closes it
     std::fclose(file);
   }
-  // No descriptor that came after is closed in its place.
+  // No descriptor that was opened later is closed in its place.
   for (int k = 0; k < 3; ++k) {
     SharedMemory large = export_memory(x);
     large.bytes = large.buffer_bytes = 1 << 20;
@@ -142,7 +142,7 @@ TEST_P(Sharing, ABufferForRayQueriesNeedsADeviceWithThem) {
   const Device plain = Device::adopt(handles_of(renderer));
   expect_contains(error_of([&] { import_memory<float>(plain, 10, export_memory(shareable<float>(device(), 10))); }),
                   "serves hardware ray queries");
-  // The other way round there is nothing that it lacks.
+  // In the other direction the importing device lacks nothing.
   Array<float> x = shareable<float>(plain, 10);
   x.fill(3);
   x.wait();
@@ -178,7 +178,7 @@ TEST_P(Sharing, WhatIsSharedOutlivesADetachedDevice) {
 TEST_P(Sharing, ForeignSemaphoresAreRefused) {
   if (on_reference()) GTEST_SKIP();
   Embedded e(on_gpu());
-  // Of another device, on one that is weft's own: there it can be told.
+  // A semaphore of another device is refused on a device of weft's own, which can tell.
   const TimelineSemaphore theirs(e.device, 1);
   expect_contains(error_of([&] { device().stream().wait(theirs.vk(), 1); }), "no TimelineSemaphore of this Device");
   expect_contains(error_of([&] { device().stream().signal(theirs.vk(), 2); }), "no TimelineSemaphore of this Device");
@@ -215,7 +215,7 @@ TEST_P(Sharing, SemaphoresOfWeftsOwnOrderStreamsAndHost) {
   launch(stream, add_one, 1, x);
   stream.signal(semaphore.vk(), 6);
   EXPECT_EQ(semaphore.value(), 4u);
-  // Should a check fail, the stream must not be left waiting.
+  // If a check fails, the stream must not be left waiting.
   struct Go {
     const TimelineSemaphore& semaphore;
     ~Go() {
@@ -229,7 +229,7 @@ TEST_P(Sharing, SemaphoresOfWeftsOwnOrderStreamsAndHost) {
   semaphore.wait(6);
   EXPECT_EQ(x.at(0), 1);
   {
-    // Dropped while a stream has yet to signal it.
+    // This semaphore is dropped while a stream has yet to signal it.
     const TimelineSemaphore dropped(device());
     launch(stream, add_one, 1, x);
     stream.signal(dropped.vk(), 1);
@@ -247,7 +247,7 @@ TEST_P(Sharing, ASemaphoreKeepsItsDevice) {
   EXPECT_EQ(semaphore.value(), 3u);
 }
 
-// A stream's work may be seen to have ended a moment before the semaphore has its value.
+// A stream's work may be known to have ended a moment before the semaphore has its value.
 TEST_P(Sharing, ValuesAreKnownUntilASemaphoreHasThem) {
   if (on_reference()) GTEST_SKIP() << "no semaphores there";
   const Device own = Device::open(device().name());
@@ -291,7 +291,7 @@ TEST_P(Sharing, SemaphoresAreNoPartOfAGraph) {
   EXPECT_EQ(x.at(9), 1);
 }
 
-// What streams are to give a semaphore is known: the host comes before it, or behind it once it is there.
+// The device knows the values that its streams will give: the host signals below the next, or above it once reached.
 TEST_P(Sharing, TheHostSignalsBelowWhatStreamsAreTo) {
   if (on_reference()) GTEST_SKIP() << "no semaphores there";
   const TimelineSemaphore starts(device()), done(device());
@@ -307,7 +307,7 @@ TEST_P(Sharing, TheHostSignalsBelowWhatStreamsAreTo) {
   EXPECT_EQ(done.value(), 11u);
 }
 
-// The semaphore may have its value a moment before the stream's work is seen to have ended.
+// The semaphore may have its value a moment before the stream's work is known to have ended.
 TEST_P(Sharing, TheHostSignalsOnceItHasWaited) {
   if (on_reference()) GTEST_SKIP() << "no semaphores there";
   const TimelineSemaphore semaphore(device());
@@ -320,7 +320,7 @@ TEST_P(Sharing, TheHostSignalsOnceItHasWaited) {
   EXPECT_EQ(semaphore.value(), 4000u);
 }
 
-// Of two threads that signal, the one with the lower value may come too late: it is told, and no value goes backwards.
+// If two threads signal, the one with the lower value may come too late: it gets an error, and no value goes backwards.
 TEST_P(Sharing, ThreadsThatSignalAreOrdered) {
   if (on_reference()) GTEST_SKIP();
   const TimelineSemaphore semaphore(device());
@@ -357,7 +357,7 @@ TEST_P(Sharing, SemaphoresGoFromDeviceToDevice) {
   EXPECT_EQ(here.value(), 2u);
   e.device.stream().signal(here.vk(), 3);
   here.wait(4);
-  // And one that weft's own device has made.
+  // A semaphore of weft's own device can be imported, too.
   const TimelineSemaphore back(e.device, TimelineSemaphore(device(), 5, true).share());
   EXPECT_EQ(back.value(), 5u);
   expect_contains(error_of([&] { TimelineSemaphore(device(), FileDescriptor()); }), "empty");

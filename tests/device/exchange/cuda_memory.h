@@ -1,4 +1,4 @@
-// Memory of CUDA's as a test's other library has it, by CUDA's driver or by what stands for it.
+// Memory as another library has it from CUDA, by CUDA's driver or by the library that stands in for it.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ void cuda_call(const char* name, Args... args) {
   ASSERT_EQ(function(args...), cuda::abi::kSuccess) << name;
 }
 
-/// An allocation. `exportable` and `kept` are of cuMemCreate, with and without handles for others; `plain` of
-/// cuMemAlloc.
+/// An allocation of cuMemCreate, with handles for others (`exportable`) or without (`kept`), or of cuMemAlloc
+/// (`plain`).
 class CudaMemory {
  public:
   enum Kind { exportable, kept, plain };
@@ -79,13 +79,13 @@ class CudaMemory {
   cuda::abi::Pointer pointer_ = 0;
 };
 
-/// Work of the other library.
+/// Copies as the other library would, and waits.
 inline void cuda_copy(int device, void* to, const void* from, std::size_t bytes) {
   const auto pointer = [](const void* p) { return cuda::abi::Pointer(reinterpret_cast<std::uintptr_t>(p)); };
   const std::uint64_t begin[] = {0};
   cuda::copy(*cuda::Context::hold(cuda::Driver::get(), device), nullptr, pointer(to), pointer(from), bytes, begin);
 }
-/// The same, which nobody waits for.
+/// Copies as the other library would, without waiting.
 inline void cuda_copy_later(int device, void* to, const void* from, std::size_t bytes, CUstream_st* stream) {
   const auto pointer = [](const void* p) { return cuda::abi::Pointer(reinterpret_cast<std::uintptr_t>(p)); };
   const auto context = cuda::Context::hold(cuda::Driver::get(), device);

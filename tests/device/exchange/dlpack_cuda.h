@@ -1,4 +1,4 @@
-// What tests of DLPack with CUDA start from.
+// The fixture of the tests of DLPack with CUDA.
 #pragma once
 #include <weft/runtime/dlpack.h>
 #include <weft/vulkan.h>
@@ -18,7 +18,7 @@
 #include "cuda_memory.h"
 #include "dlpack_foreign.h"
 
-#ifndef WEFT_CUDA_STAND_IN  // where it is not built
+#ifndef WEFT_CUDA_STAND_IN  // if it is not built
 #define WEFT_CUDA_STAND_IN ""
 #endif
 
@@ -32,8 +32,8 @@ inline std::size_t open_descriptors() {
   return std::size_t(std::distance(begin(all), end(all)));
 }
 
-/// On a GPU that CUDA has, with CUDA's driver. On the software device with a stand-in for it (tests/stand_in): another
-/// library in the place of the driver, named by the environment, whose memory is the same bytes as lavapipe's.
+/// A test with a GPU that CUDA has, and CUDA's driver; or with the software device and a stand-in for the driver
+/// (tests/stand_in): another library, which the environment names, whose memory is the same bytes as lavapipe's.
 class CudaTest : public WatchedTest {
  protected:
   void SetUp() override {
@@ -50,8 +50,8 @@ class CudaTest : public WatchedTest {
     stand_in_ = reinterpret_cast<CudaStandInState*>(platform::find_function(cuda_library(), "cuda_stand_in"))();
     const auto learn =
         reinterpret_cast<CudaStandInLearn*>(platform::find_function(cuda_library(), "cuda_stand_in_learn"));
-    instance_ = backend::vulkan::Instance::get(false);  // with validation, as the environment has it
-    // Two devices, of which the second is the software device.
+    instance_ = backend::vulkan::Instance::get(false);  // with validation if the environment asks for it
+    // CUDA has two devices, of which the second is the software device.
     const backend::vulkan::Adapter& adapter = software();
     stand_in_->devices = 2;
     stand_in_->uuids[0][0] = 0xff;
@@ -65,7 +65,7 @@ class CudaTest : public WatchedTest {
   }
   void TearDown() override {
     subject_.reset();
-    if (!IsSkipped()) device().synchronize();  // what was given away of it is free then
+    if (!IsSkipped()) device().synchronize();  // the memory that was given away is free after this
     platform::set_environment(kDriver, nullptr);
     if (!stand_in_) return;
     EXPECT_EQ(stand_in_->captures_broken, 0);
@@ -87,8 +87,8 @@ class CudaTest : public WatchedTest {
     return *std::ranges::find(instance_->adapters(), true, [](const auto& a) { return a.info.software; });
   }
 
-  /// The software device with other memory. gpu() has what a GPU has that CUDA has too: not mapped, in pages that can
-  /// be exported.
+  /// The software device with memory of another kind. gpu() has memory as on a GPU that CUDA has, too: not mapped, in
+  /// pages that can be exported.
   Device open(const backend::vulkan::Tuning& tuning) const {
     static std::uint64_t ids = 1ull << 40;
     auto state = std::make_shared<detail::DeviceState>();
@@ -99,10 +99,10 @@ class CudaTest : public WatchedTest {
     return Device(state);
   }
 
-  /// The device whose GPU CUDA has; it goes with the test on the software device.
+  /// The device whose GPU CUDA has; on the software device it ends with the test.
   const Device& gpu() const { return *subject_; }
   int number() const { return number_; }
-  /// Of the stand-in: nothing on a GPU, where it counts for nothing.
+  /// The counters of the stand-in; on a GPU, an object without effect.
   CudaStandIn& counts() const {
     static CudaStandIn none;
     return stand_in_ ? *stand_in_ : none;
@@ -127,7 +127,7 @@ class CudaTest : public WatchedTest {
   int number_ = -1;
 };
 
-/// As DEVICE_TEST.
+/// Defines a suite like DEVICE_TEST.
 #define CUDA_TEST(Suite)                                                \
   class Suite : public ::weft::test::CudaTest {};                       \
   INSTANTIATE_TEST_SUITE_P(On, Suite, testing::Values("vulkan", "gpu"), \

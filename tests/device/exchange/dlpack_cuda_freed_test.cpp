@@ -1,4 +1,4 @@
-// Memory that CUDA has seen: it is not used again before CUDA has finished, and nobody waits for CUDA with a lock held.
+// Memory that CUDA has seen: not used again before CUDA has finished, and never waited for with a lock held.
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -28,7 +28,7 @@ TEST_P(DlpackCudaFreed, FreedMemoryWaitsForCuda) {
   Array<float> y = full<float>(gpu(), 64, 5.f);
   EXPECT_NE(y.address(), address);
   y.wait();
-  gpu().synchronize();  // here the copy runs
+  gpu().synchronize();  // the copy runs here
   EXPECT_EQ(counts().context_waits, waits + 1);
   EXPECT_EQ(y.to_vector(), std::vector<float>(64, 5.f));
   EXPECT_EQ(zeros<float>(gpu(), 64).address(), address) << "used again";
@@ -39,7 +39,7 @@ TEST_P(DlpackCudaFreed, FreedMemoryIsUsedAgainBeforeItAddsUp) {
   for (const bool made_to_be_shared : {false, true}) {
     const int waits = counts().context_waits;
     int most = 0;
-    for (int k = 0; k < 40; ++k) {  // of 8 MiB, of which 8 are allowed to wait
+    for (int k = 0; k < 40; ++k) {  // arrays of 8 MiB, of which 8 may wait
       Array<float> x = made_to_be_shared ? shareable<float>(gpu(), 2 << 20) : zeros<float>(gpu(), 2 << 20);
       DLManagedTensor* tensor = to_dlpack_unversioned(x);
       tensor->deleter(tensor);
@@ -99,7 +99,7 @@ TEST_P(DlpackCudaFreed, ACaptureGoesOn) {
   EXPECT_EQ(from_dlpack<float>(gpu(), taken, {.copy = true}).at(3), 3);
 }
 
-// Another thread allocates and frees while CUDA is called: it may be what that call waits for.
+// Another thread allocates and frees while CUDA is called, because the call may be waiting for that thread.
 TEST_P(DlpackCudaFreed, CallsCudaWithoutLocks) {
   if (!stands_in()) GTEST_SKIP() << "seen by the stand-in";
   static const Device* device;
@@ -122,7 +122,7 @@ TEST_P(DlpackCudaFreed, CallsCudaWithoutLocks) {
     tensor->deleter(tensor);
   };
   pass_on(shareable<float>(gpu(), 64));
-  // Pages of one array each: the second that comes free sends the first to the driver.
+  // Each page holds one array: the second page that becomes free sends the first to the driver.
   for (int k = 0; k < 3; ++k) pass_on(zeros<float>(gpu(), 1 << 20));
   gpu().synchronize();
   EXPECT_EQ(counts().mappings, 1) << "one page is kept";

@@ -1,4 +1,4 @@
-// DLPack with CUDA: memory that both see, and what is refused.
+// DLPack with CUDA: memory that both see, and tensors that are refused.
 #include "dlpack_cuda.h"
 
 #include <cstring>
@@ -76,7 +76,7 @@ TEST_P(DlpackCuda, ChoosesWhatTheMemoryIs) {
   if (!gpu().native().info().host_visible)
     expect_contains(error_of([&] { (void)to_dlpack(x, {.memory = DlpackMemory::host}); }), "is not the host's");
   expect_contains(error_of([&] { (void)export_memory(x); }), "not made to be");
-  // The software device as it is shows CUDA only what was made to be shared.
+  // The software device without tuning shows CUDA only memory that was made to be shared.
   if (on_gpu()) return;
   EXPECT_EQ(kind_of(to_dlpack_unversioned(zeros<float>(device(), 3))), kDLCPU);
   expect_contains(error_of([&] { (void)to_dlpack(zeros<float>(device(), 3), kCuda); }), "not made to be shared");
@@ -95,7 +95,7 @@ TEST_P(DlpackCuda, MemoryThatTheHostReachesOverTheBusIsCudas) {
     tensor->deleter(tensor);
     return kind;
   };
-  // As on a GPU all of whose memory the host sees, and on one that shares its memory with the host.
+  // One device is like a GPU whose whole memory the host sees, the other like one that shares the host's.
   const Device over_bus = open({.cache_device_memory = false, .share_pages = true}),
                shared = open({.share_pages = true});
   EXPECT_EQ(kind_of(over_bus), kDLCUDA);
@@ -110,7 +110,7 @@ TEST_P(DlpackCuda, MemoryThatTheHostReachesOverTheBusIsCudas) {
     EXPECT_EQ(tensor->dl_tensor.device.device_type, kDLCPU);
     tensor->deleter(tensor);
   }
-  // Without CUDA, or where CUDA cannot have this memory, it is the host's.
+  // Without CUDA, or if CUDA cannot have this memory, it is the host's.
   EXPECT_EQ(kind_of(open({.cache_device_memory = false})), kDLCPU);
   platform::set_environment(kDriver, "/nowhere/libcuda.so");
   EXPECT_EQ(kind_of(over_bus), kDLCPU);
@@ -139,7 +139,7 @@ TEST_P(DlpackCuda, KeepsTheMemoryForWhomItGaveIt) {
     versioned = to_dlpack(x.slice(1), kCuda);
   }
   if (!on_gpu()) subject_.reset();
-  // The array is gone, and on the software device all handles of the device.
+  // The array is gone; on the software device, all handles of the device are, too.
   EXPECT_EQ(read(old->dl_tensor, 2), 3);
   old->deleter(old);
   EXPECT_EQ(read(versioned->dl_tensor, 1), 3);
@@ -160,7 +160,7 @@ TEST_P(DlpackCuda, GivesBackTheSameMemory) {
     launch(add_one(), 3, again);
   }
   EXPECT_EQ(again.to_vector(), std::vector<float>(3, 100.f));
-  // By way of another library, which made a tensor of its own of it.
+  // The memory comes back from another library, which made a tensor of its own of it.
   int deleted = 0;
   DLManagedTensor* given = to_dlpack_unversioned(x, kCuda);
   std::shared_ptr<void> held(given, [](DLManagedTensor* t) { t->deleter(t); });
@@ -229,7 +229,7 @@ TEST_P(DlpackCuda, TakesStridesAndVectors) {
   {
     const auto x = from_dlpack<float, 2>(gpu(), Old::make(number(), memory->data() + 2, {3, 4}, deleted, {1, 8}));
     EXPECT_EQ(x.at(2, 3), 2 + 2 + 24);
-    // Of the same allocation, beside it.
+    // This tensor lies beside the other one, in the same allocation.
     const auto v = from_dlpack<vec4>(gpu(), Old::make(number(), memory->data() + 64, {16, 4}, deleted));
     EXPECT_EQ(v.at(2), (vec4{72, 73, 74, 75}));
     EXPECT_EQ(v.address() - x.address(), 62u * 4) << "imported once";
@@ -293,7 +293,7 @@ TEST_P(DlpackCuda, WaitsForTheStreamThatIsNamed) {
   waits_for({.stream = stream}, stream);
   waits_for({.copy = true, .stream = stream}, stream);
   EXPECT_EQ(counts().last_copied_in, stream);
-  // Who has waited already says so.
+  // A caller that has waited already says so.
   const int before = counts().stream_waits;
   EXPECT_EQ(from_dlpack<float>(gpu(), Old::make(number(), memory->data(), {8}, deleted), {.wait = false}).at(1), 1);
   auto x = zeros<float>(gpu(), 8);
@@ -324,7 +324,7 @@ TEST_P(DlpackCuda, CopiesAColumnAlone) {
     if (stands_in()) {
       EXPECT_EQ(counts().copied - before, 64u) << "of 2 MiB";
     }
-    // Rows that lie close together are copied with what lies between them.
+    // Rows that lie close together are copied with the bytes between them.
     const auto rows =
         from_dlpack<vec2>(to, Old::make(number(), memory->data(), {8, 2}, deleted, {16, 1}), {.copy = true});
     EXPECT_EQ(rows.at(2), (vec2{32, 33}));
@@ -336,7 +336,7 @@ TEST_P(DlpackCuda, CopiesAColumnAlone) {
 }
 
 TEST_P(DlpackCuda, CopiesOnTheGpuOrByTheHost) {
-  // Plain memory of CUDA's, to a device that is the same GPU, one of whose memory CUDA sees nothing, and another.
+  // Plain memory of CUDA's goes to a device that is the same GPU, to one whose memory CUDA cannot see, and to another.
   auto memory = counting(CudaMemory::plain);
   int deleted = 0;
   const auto tensor = [&](std::vector<std::int64_t> shape, std::vector<std::int64_t> strides = {}) {
@@ -393,7 +393,7 @@ TEST_P(DlpackCuda, KeepsWhatATapeNeeds) {
   EXPECT_EQ(x.grad().at(0), 6);
 }
 
-// ---- What is refused
+// ---- Refusals
 
 TEST_P(DlpackCuda, RefusesTensorsByName) {
   auto open = counting(CudaMemory::exportable), kept = counting(CudaMemory::kept), plain = counting(CudaMemory::plain);
@@ -455,7 +455,7 @@ TEST_P(DlpackCuda, SaysWhatIsMissing) {
   };
   says("/nowhere/libcuda.so", "the CUDA driver that WEFT_CUDA_DRIVER names, /nowhere/libcuda.so, cannot be loaded");
   says("libm.so.6", "too old: it lacks cuInit");
-  // The same library by other names is started again.
+  // The same library under other names is started again.
   const std::filesystem::path path(WEFT_CUDA_STAND_IN);
   const auto renamed = [&](const std::string& way) { return (path.parent_path() / way / path.filename()).string(); };
   counts().failing = "cuInit";
@@ -503,7 +503,7 @@ TEST_P(DlpackCuda, FailuresLeaveNothingBehind) {
     EXPECT_EQ(open_descriptors(), descriptors) << call;
     EXPECT_EQ(deleted, made - 1) << call;
     tensor->deleter(tensor);
-    // Nothing is in the way of another try.
+    // Nothing prevents another try.
     DLManagedTensor* again = Old::make(number(), memory->data(), {8}, deleted);
     ++made;
     EXPECT_EQ(from_dlpack<float>(gpu(), again).at(1), 1) << call;
@@ -512,7 +512,7 @@ TEST_P(DlpackCuda, FailuresLeaveNothingBehind) {
   counts().failing = "cuMemcpyAsync";
   expect_contains(error_of([&] { (void)from_dlpack<float>(gpu(), copied, {.copy = true}); }), "cuMemcpyAsync gave");
   counts().failing = nullptr;
-  // What is wrong with the caller's own CUDA keeps its kind.
+  // Faults of the caller's own work with CUDA keep their kind.
   const auto fails_as = [&](int failure, ErrorKind kind, const std::string& text) {
     counts().failing = "cuStreamSynchronize";
     counts().failure = failure;
@@ -550,7 +550,7 @@ TEST_P(DlpackCuda, RefusesMemoryOfOtherContexts) {
 
 TEST_P(DlpackCuda, AnotherFileIsNoMemory) {
   if (!stands_in()) GTEST_SKIP() << "a damaged handle is the stand-in's";
-  // The Vulkan driver refuses what is behind the handle: it knows its own memory.
+  // The Vulkan driver refuses the memory of this handle, because it recognises its own.
   auto memory = counting(CudaMemory::exportable);
   std::memset(reinterpret_cast<std::byte*>(memory->data()) - counts().before_memory, 0xab, 32);
   int deleted = 0;

@@ -22,13 +22,13 @@ struct Foreign {
   std::vector<std::int64_t> shape, strides;
   int* deleted;
 
-  /// Of 64 floats 0, 1, 2, ... of the host's.
+  /// A tensor of 64 floats 0, 1, 2, ... of the host.
   static Managed* make(std::vector<std::int64_t> shape, int& deleted, std::vector<std::int64_t> strides = {}) {
     const auto memory = std::make_shared<std::vector<float>>(64);
     std::iota(memory->begin(), memory->end(), 0.f);
     return make(DLDevice{kDLCPU, 0}, memory->data(), std::move(shape), deleted, std::move(strides), memory);
   }
-  /// On one of CUDA's devices.
+  /// A tensor on one of CUDA's devices.
   static Managed* make(int device, float* data, std::vector<std::int64_t> shape, int& deleted,
                        std::vector<std::int64_t> strides = {}, std::shared_ptr<void> owner = {}) {
     return make(DLDevice{kDLCUDA, device}, data, std::move(shape), deleted, std::move(strides), std::move(owner));

@@ -1,4 +1,4 @@
-// DLPack: memory that is shared in both directions, who frees it and when, and each tensor that is refused.
+// DLPack: memory that is shared in both directions, its release by either side, and each tensor that is refused.
 #include <weft/runtime/dlpack.h>
 
 #include <atomic>
@@ -55,7 +55,7 @@ TEST_P(Dlpack, KeepsTheMemoryForWhomItGaveIt) {
     old = to_dlpack_unversioned(x);
     versioned = to_dlpack(x.slice(1));
   }
-  // The array is gone, and all handles of its device.
+  // The array is gone, and so are all handles of its device.
   EXPECT_EQ(static_cast<int*>(old->dl_tensor.data)[2], 3);
   old->deleter(old);
   EXPECT_EQ(static_cast<int*>(versioned->dl_tensor.data)[1], 3);
@@ -198,7 +198,7 @@ TEST_P(Dlpack, KeepsWhatATapeNeeds) {
   EXPECT_EQ(x.grad().at(0), 6);
 }
 
-// NumPy has a mode that puts the largest number there, for whoever uses such strides.
+// NumPy has a mode that puts the largest number there, to catch code that uses such strides.
 TEST_P(Dlpack, TakesAnyStridesThatLeadNowhere) {
   int deleted = 0;
   for (const std::int64_t stride : {INT64_MAX, INT64_MIN, std::int64_t(-1), std::int64_t(0)}) {
@@ -275,7 +275,7 @@ TEST_P(Dlpack, CopiesWhatItsOwnKernelsHaveWritten) {
   });
   Array<float> x = zeros<float>(device(), 64);
   DLManagedTensorVersioned* given = to_dlpack(x);
-  // Of every second element from the third on, by another library that was given the memory.
+  // Another library, which was given the memory, makes a tensor of every second element from the third on.
   int deleted = 0;
   DLManagedTensor* view = Old::make({31}, deleted, {2});
   view->dl_tensor.data = static_cast<float*>(given->dl_tensor.data) + 2;
@@ -292,8 +292,8 @@ TEST_P(Dlpack, CopiesWhatItsOwnKernelsHaveWritten) {
   EXPECT_EQ(copied.to_vector(), std::vector<float>(64, 2.f));
 }
 
-// One thread asks whose memory a tensor is while another drops that memory, whose deleter takes a lock as an
-// interpreter's does; a third calls with that lock held.
+// One thread asks whose memory a tensor is, while another drops memory whose deleter takes a lock, as an interpreter's
+// does; a third calls with that lock held.
 TEST_P(Dlpack, LooksMemoryUpWithoutKeepingOthersWaiting) {
   if (!device().wraps_host()) GTEST_SKIP() << "cannot use memory of the host";
   static std::mutex interpreter;
@@ -348,7 +348,7 @@ TEST_P(Dlpack, LooksMemoryUpWithoutKeepingOthersWaiting) {
 
 TEST_P(Dlpack, RefusesMemoryThatCannotBeShared) {
   expect_contains(error_of([&] { (void)to_dlpack(Array<float>()); }), "a null array is exported");
-  if (!shares_memory(device()) && !on_gpu())  // which CUDA may have
+  if (!shares_memory(device()) && !on_gpu())  // on a GPU, CUDA may have it
     expect_contains(error_of([&] { (void)to_dlpack(zeros<float>(device(), 3)); }), "is not the host's");
   if (on_reference())
     expect_contains(error_of([&] { (void)to_dlpack(zeros<float>(device(), 3), {.memory = DlpackMemory::cuda}); }),

@@ -1,4 +1,4 @@
-// Launches that are exported as they are made (WEFT_EXPORT_KERNELS), of kernels that cannot be.
+// Launches that are exported as they are made (WEFT_EXPORT_KERNELS): kernels that cannot be exported.
 #include <weft/weft.h>
 
 #include <filesystem>

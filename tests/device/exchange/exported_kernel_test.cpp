@@ -1,4 +1,4 @@
-// Exported kernels and adjoints, launched by a program in plain Vulkan that has the words and the JSON alone, against
+// Exported kernels and adjoints, launched by a program in plain Vulkan that has only the words and the JSON, against
 // weft's own launches.
 #include <cmath>
 #include <cstring>
@@ -19,7 +19,7 @@ void check(weft_loader_status status) {
   if (status != WEFT_LOADER_OK) throw std::runtime_error(weft_loader_error());
 }
 
-/// An exported kernel in the hands of the plain program: arguments by name, as docs/exporting.md tells.
+/// An exported kernel in the hands of the plain program, which sets arguments by name, as docs/exporting.md describes.
 class Launch {
  public:
   Launch(const SpirvKernel& exported, const std::string& kind) {
@@ -257,7 +257,7 @@ TEST_P(ExportedKernel, WorksInWorkgroups) {
 }
 
 TEST_P(ExportedKernel, RunsTheAdjointOfALoop) {
-  // The loop's count is data: its states are saved in scratch memory, and a few threads run at a time.
+  // The number of the loop's rounds is data: its states are saved in scratch memory, and a few threads run at a time.
   auto logistic = kernel("logistic", [](Arr<const float> x, Arr<const int> steps, Arr<float> y, Float rate) {
     Int i = tid();
     Float v = x[i];
@@ -320,7 +320,7 @@ TEST_P(ExportedKernel, RunsTheAdjointOfASumIntoOneElement) {
 }
 
 TEST_P(ExportedKernel, RunsTheAdjointOfAnUpdateInPlace) {
-  // What is overwritten is kept in a log, and put back.
+  // Elements that are overwritten are kept in a log, and put back.
   auto squares = kernel("squares", [](Arr<float> x) {
     Int i = tid();
     If (x[i] > 0) {
@@ -346,7 +346,7 @@ TEST_P(ExportedKernel, RunsTheAdjointOfAnUpdateInPlace) {
 TEST_P(ExportedKernel, RequiresWhatItNeeds) {
   auto twice = kernel("twice", [](Arr<double> x) { x[tid()] *= 2; });
   SpirvKernel exported = twice.spirv();
-  // The plain program turns on what is listed: a list that lacks something is complained of.
+  // The plain program turns on what is listed, so the validation layer reports a feature that the list lacks.
   ASSERT_EQ(std::erase(exported.reflection.features, "shaderFloat64"), 1u);
   const std::string json = to_json(exported.reflection);
   weft_kernel* kernel = nullptr;

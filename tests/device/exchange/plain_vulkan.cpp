@@ -13,7 +13,7 @@ namespace weft::test {
 
 namespace {
 
-/// The feature structures of a device, to be asked and to be turned on.
+/// The feature structures of a device, for queries and for turning features on.
 struct Features {
   VkPhysicalDeviceFeatures2 core{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &vulkan11, {}};
   VkPhysicalDeviceVulkan11Features vulkan11{};
@@ -57,7 +57,7 @@ struct Features {
 #undef WEFT_FEATURE
     return nullptr;
   }
-  /// The structures of extensions stand in the chain only with their extension.
+  /// Links the structure of an extension into the chain, in which it may stand only with that extension.
   void chain(const std::string& extension) {
     const auto link = [&](auto& more) {
       more.pNext = vulkan12.pNext;
@@ -161,7 +161,7 @@ PlainVulkan::Memory PlainVulkan::allocate(std::size_t bytes) {
 void PlainVulkan::run(std::span<const std::byte> block, weft_groups groups) {
   State& s = *state_;
   Renderer& r = *s.renderer;
-  // What is pushed: the block itself, or where it lies.
+  // The push constants are the block itself, or its address.
   std::uint64_t address = 0;
   const void* pushed = block.data();
   if (s.info.by_address) {

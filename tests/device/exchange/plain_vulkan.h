@@ -1,4 +1,4 @@
-// A small program in plain Vulkan that launches exported kernels: knows the loader, and nothing else of weft.
+// A small program in plain Vulkan that launches exported kernels. It knows the loader, and nothing else of weft.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace weft::test {
 
-/// A device of its own that has turned on what one kernel requires and nothing else, under the validation layer, which
-/// complains of whatever the kernel's requirements leave out.
+/// A device of its own on which only the requirements of one kernel are turned on, under the validation layer, which
+/// reports any requirement that the kernel leaves out.
 class PlainVulkan {
  public:
-  /// \param gpu  on a GPU; else on a software device
+  /// \param gpu  on a GPU; otherwise on a software device
   /// Throws std::runtime_error that names what the device lacks.
   PlainVulkan(const weft_kernel* kernel, bool gpu);
   ~PlainVulkan();
@@ -32,7 +32,7 @@ class PlainVulkan {
   /// Dispatches the kernel and waits.
   void run(std::span<const std::byte> block, weft_groups groups);
   std::uint32_t max_groups_x() const;
-  /// Whether there is a validation layer, and what it said.
+  /// Whether there is a validation layer, and its messages.
   bool validated() const;
   const std::vector<std::string>& messages() const;
 

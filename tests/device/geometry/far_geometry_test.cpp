@@ -1,4 +1,4 @@
-// Queries far from the origin, where a point that is formed in absolute coordinates is off by more than what is asked.
+// Queries far from the origin, where a point in absolute coordinates is off by more than a test accepts.
 #include <weft/runtime/geometry/mesh.h>
 #include <weft/runtime/geometry/mesh_query.h>
 #include <weft/runtime/geometry/mesh_shapes.h>
@@ -22,22 +22,22 @@ namespace {
 DEVICE_TEST(FarGeometry);
 GRADIENT_TEST(FarGeometryGradient);
 
-/// A float that is `steps` further.
+/// The float that is `steps` floats further.
 float moved(float x, int steps) {
   for (; steps > 0; --steps) x = std::nextafter(x, INFINITY);
   for (; steps < 0; ++steps) x = std::nextafter(x, -INFINITY);
   return x;
 }
 
-/// A convex mesh: a point is inside where it is behind all faces.
+/// A convex mesh: a point is inside if it is on the inner side of all faces.
 struct Convex {
   MeshData data;
   explicit Convex(const vec3& by, int subdivisions) : data(shapes::icosphere(1, subdivisions)) {
     for (vec3& p : data.points) p += by;
   }
   vec3d corner(std::size_t k) const { return vec3d(data.points[std::size_t(data.indices[k])]); }
-  /// The largest of the distances from the planes of its faces, below 0 inside. Moved and rounded it is not quite
-  /// convex.
+  /// The largest of the distances from the planes of the faces, below 0 inside. Not exact for a mesh that was moved
+  /// with rounding, which is not quite convex.
   double outside(const vec3& point) const {
     double most = -1e30;
     for (std::size_t f = 0; f < data.indices.size(); f += 3) {
@@ -84,7 +84,7 @@ TEST_P(FarGeometry, signs_are_right_an_ulp_above_and_below_faces) {
 }
 
 TEST_P(FarGeometry, signs_are_right_near_edges_and_vertices) {
-  // Coordinates that are moved without rounding: the mesh stays convex, and close to it its edges and vertices decide.
+  // The coordinates are moved without rounding, so the mesh stays convex; close to it, its edges and vertices decide.
   MeshData box = shapes::box({1, 2, 1.5f});
   for (vec3& p : box.points) p += vec3{4096, -4096, 4096};
   Convex mesh(vec3(), 0);
@@ -98,7 +98,7 @@ TEST_P(FarGeometry, signs_are_right_near_edges_and_vertices) {
     for (int k = 0; k < 3; ++k) p[k] = moved(p[k], int(engine() % 7) - 3);
     points.push_back(p);
   }
-  // An ulp is 2^-12 there: nothing is nearer but what is on the surface.
+  // An ulp is 2^-12 there, so only points on the surface are nearer.
   check_signs(device(), mesh, points, 1e-5, "box");
 }
 
@@ -151,7 +151,7 @@ TEST_P(FarGeometry, closest_points_of_triangles_are_rounded_once) {
   for (const auto& got : on_both(device(), nearest, q, a, b, c))
     for (std::size_t i = 0; i < std::size_t(n); ++i) {
       const vec3d exact = closest_point_triangle(vec3d(q[i]), vec3d(a[i]), vec3d(b[i]), vec3d(c[i])).point;
-      // Narrow triangles let the point slide along them.
+      // A narrow triangle lets the point slide along it.
       const vec3d n = cross(vec3d(b[i]) - vec3d(a[i]), vec3d(c[i]) - vec3d(a[i]));
       if (length(n) < 0.05) continue;
       for (int k = 0; k < 3; ++k) {

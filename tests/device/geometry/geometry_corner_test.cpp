@@ -1,4 +1,4 @@
-// Corners of queries: what has gone to infinity, boxes that are none, ends that are passed, structures in wrong places.
+// Corner cases of queries: points at infinity, boxes that are none, ends that are passed, structures in wrong places.
 #include <weft/algorithms.h>
 #include <weft/geometry.h>
 #include <weft/weft.h>
@@ -9,7 +9,7 @@
 
 #include "../device_test.h"
 
-// As a program writes it that uses the namespace at large: the library's own structs must not be in its way.
+// A program may open the whole namespace, as here: the library's own structs must not be in its way.
 using namespace weft;
 struct Dust {
   vec3 place;
@@ -52,7 +52,7 @@ TEST_P(GeometryCorner, triangles_that_go_to_infinity_are_nowhere) {
   for (int leaf : {1, 8}) {
     for (int corner = 0; corner < 3; ++corner) {
       for (float gone : {kNan, kInf, -kInf}) {
-        // A box, and a triangle beside it of which one point goes.
+        // There is a box, and beside it a triangle of which one point goes to infinity.
         MeshData data = shapes::box({2, 2, 2});
         const int first = int(data.points.size());
         for (const vec3& p : {vec3{3, 0, 0}, vec3{4, 0, 0}, vec3{3, 1, 0}}) data.points.push_back(p);
@@ -92,7 +92,7 @@ TEST_P(GeometryCorner, rays_of_the_device_miss_what_goes_to_infinity_and_nothing
     faces[i * 3 + 1] = mesh_query_ray(mesh, from[i], Vec3(0, 0, -1), kInf, RaySearch::walk).face;
     faces[i * 3 + 2] = Int(mesh_query_ray_anyhit(mesh, from[i], Vec3(0, 0, -1), kInf, RaySearch::device));
   });
-  // Beside a box a triangle of which one point goes, and its neighbour, which has two of its points.
+  // Beside a box there is a triangle of which one point goes to infinity, and its neighbour, which has the other two.
   MeshData data = shapes::box({2, 2, 2});
   const int first = int(data.points.size()), going = int(data.indices.size() / 3), next = going + 1;
   for (const vec3& p : {vec3{3, 0, 0}, vec3{4, 0, 0}, vec3{3, 1, 0}, vec3{4, -1, 0}}) data.points.push_back(p);
@@ -152,7 +152,7 @@ TEST_P(GeometryCorner, boxes_that_are_none_are_found_in_no_leaf) {
       Array<int> n = zeros<int>(device(), 4);
       launch(count, 1, tree, n);
       EXPECT_EQ(n.to_vector(), (std::vector<int>{2, 2, 2, 1})) << leaf;
-      // And one that comes to be none.
+      // Now a box that was one becomes none.
       std::vector<vec3> upper = uppers.to_vector();
       upper[3] = {-5, 1, 1};
       uppers.assign(upper);

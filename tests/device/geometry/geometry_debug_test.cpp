@@ -1,5 +1,5 @@
-// Structures of geometry and algorithms where debug mode looks at all stores for NaN: theirs hold other things than
-// numbers, or what the user has put there. And what debug mode reports of queries.
+// Structures of geometry and algorithms in debug mode, which checks all stores for NaN: theirs hold bits that are not
+// numbers, or values of the user. And the reports of debug mode about queries.
 #include <weft/algorithms.h>
 #include <weft/runtime/geometry/bvh_query.h>
 #include <weft/runtime/geometry/hash_grid.h>
@@ -44,7 +44,7 @@ TEST_P(GeometryDebug, meshes_are_built_refitted_and_asked) {
       launch(ask, 2, mesh, from, out);
       EXPECT_NEAR(out.at(0), 4, 0.2);
       EXPECT_NEAR(out.at(1), 2, 0.2);
-      // A triangle that nobody finds any more.
+      // The triangles of this point can no longer be found.
       std::vector<vec3> moved = data.points;
       const int gone = data.indices[30];
       for (const float away : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
@@ -54,7 +54,7 @@ TEST_P(GeometryDebug, meshes_are_built_refitted_and_asked) {
           anew ? mesh.rebuild() : mesh.refit();
           const std::string told = test::error_of([&] { device().synchronize(); });
           test::expect_contains(told, "of a mesh has a point that is NaN or infinite");
-          // Of the triangles around the point, one.
+          // The report names one of the triangles around the point.
           bool around = false;
           for (std::size_t k = 0; k < data.indices.size(); ++k)
             if (data.indices[k] == gone)
@@ -71,7 +71,7 @@ TEST_P(GeometryDebug, meshes_are_built_refitted_and_asked) {
 TEST_P(GeometryDebug, a_negative_limit_of_a_query_is_reported) {
   const Mesh mesh(device(), shapes::icosphere(1, 1));
   const Array<int> found = zeros<int>(device(), 1);
-  // As an argument, or as a number, whose fault is known while the kernel is traced.
+  // The limit is an argument, or a number whose fault is known while the kernel is traced.
   const auto expect_reported = [&](const char* query, const char* limit, auto ask) {
     const auto of_argument = kernel("ask", [ask](Var<MeshArrays> mesh, Var<BvhData> tree, Float radius,
                                                  Arr<int> found) { ask(mesh, tree, radius, found); });

@@ -10,13 +10,13 @@ namespace {
 
 GRADIENT_TEST(GeometryGradient);
 
-/// One list of coordinates out of several points.
+/// Joins the coordinates of several points into one list.
 std::vector<double> joined(std::initializer_list<std::vector<double>> parts) {
   std::vector<double> all;
   for (const auto& p : parts) all.insert(all.end(), p.begin(), p.end());
   return all;
 }
-/// Each of the points, and some near it.
+/// The points, and for each of them some near it.
 Points and_near(const Points& points, double by) {
   Points all = points;
   for (const std::vector<double>& p : points)
@@ -49,14 +49,14 @@ TEST_P(GeometryGradient, of_rays_that_miss_is_zero) {
   expect_chosen(kRayTriangle, joined({{0.7, 0.4, 3}, {0, 0, -1}, kA, kA, kC}), zeros);
 }
 
-/// Weights, lengths by the size and squares by its square have gradients of 1 / size: that times the size is the same.
+/// Weights, lengths / size and squares / size^2 have gradients of 1 / size: times the size, these are equal.
 TEST_P(GeometryGradient, of_closest_points_in_float32_at_every_size) {
   const auto loss_of = kernel("loss", [](Arr<const vec3> p, Arr<float> loss, Float by_size) {
     const auto found = closest_point_triangle(Vec3(p[0]), Vec3(p[1]), Vec3(p[2]), Vec3(p[3]));
     loss[0] =
         dot(found.weights, Vec3(0.4f, -0.7f, 1.1f)) + found.point.x * by_size + found.distance_sq * by_size * by_size;
   });
-  // Above the face, beside an edge, beside a corner.
+  // The points are above the face, beside an edge and beside a corner.
   for (const vec3& q : {vec3{0.7f, 0.4f, 1}, vec3{1, -0.8f, 0.6f}, vec3{-0.5f, -0.3f, 0.2f}}) {
     std::vector<vec3> want;
     for (const int power : {0, -50, -40, -27, -16, 16, 27, 40, 49}) {
@@ -78,7 +78,7 @@ TEST_P(GeometryGradient, of_closest_points_in_float32_at_every_size) {
 }
 
 TEST_P(GeometryGradient, of_rays_through_an_edge_is_that_of_the_plane) {
-  // One of the two triangles that share the edge from a to b is met. t follows the height of the ray over the edge.
+  // The ray hits one of the triangles that share the edge from a to b. t follows its height over the edge.
   expect_chosen(of("t",
                    [](Vec3d o, Vec3d d, Vec3d a, Vec3d b, Vec3d c) {
                      return intersect_ray_triangle(o, d, a, b, c).t + intersect_ray_triangle(o, d, b, a, -c).t;
@@ -121,7 +121,8 @@ TEST_P(GeometryGradient, of_closest_points_at_vertices) {
 }
 
 TEST_P(GeometryGradient, of_closest_points_of_triangles_without_area) {
-  // Three points on a line, two equal ones, a point: what moves with what was found.
+  // The triangles are three points on a line, two equal points and one, and a single point: the vertices that hold the
+  // closest point get the gradient.
   const auto squared =
       of("distance", [](Vec3d p, Vec3d a, Vec3d b, Vec3d c) { return closest_point_triangle(p, a, b, c).distance_sq; });
   expect_chosen(squared, {1, 1, 0, 0, 0, 0, 4, 0, 0, 4, 0, 0}, {0, 2, 0, 0, -1.5, 0, 0, -0.5, 0, 0, 0, 0});
@@ -136,10 +137,10 @@ TEST_P(GeometryGradient, of_edges) {
   });
   expect_gradient(f, and_near({joined({{-1, 0, 0}, {2, 0.2, 0}, {0, -1, 1}, {0.3, 2, 1.4}}),  // inner points
                                joined({{-1, 0, 0}, {2, 0.2, 0}, {0, 1, 1}, {0.3, 2, 1.4}}),   // an end and an inner one
-                               joined({{1, 0, 0}, {2, 0.2, 0}, {0, -1, 1}, {0.1, 2, 1.4}}),   // the other way
+                               joined({{1, 0, 0}, {2, 0.2, 0}, {0, -1, 1}, {0.1, 2, 1.4}}),   // the other way round
                                joined({{1, 0, 0}, {2, 0.2, 0}, {0, 1, 1}, {-1, 3, 1.4}})},
                               0.05));  // two ends
-  // They meet: no direction in which they part.
+  // Edges that meet have no direction in which they part.
   expect_chosen(of("distance", [](Vec3d p1, Vec3d q1, Vec3d p2,
                                   Vec3d q2) { return closest_point_edge_edge(p1, q1, p2, q2).distance; }),
                 {-1, 0, 0, 1, 0, 0, 0, -1, 0, 0, 1, 0}, std::vector<double>(12));

@@ -1,4 +1,4 @@
-// Tests of rays, closest points and overlaps in kernels: as on the host, and watertight on every device.
+// Rays, closest points and overlaps in kernels: as on the host, and watertight on every device.
 #include <weft/runtime/geometry/mesh_shapes.h>
 #include <weft/runtime/geometry/primitives.h>
 
@@ -13,8 +13,8 @@ namespace {
 
 DEVICE_TEST(Geometry);
 
-/// Rays from the inside or outside of a mesh through its vertices and edges; how often each crosses it, and the sum of
-/// the signs.
+/// The number of times that each ray crosses a mesh, and the sum of the signs. The rays come from inside or outside of
+/// the mesh and pass through its vertices and edges.
 struct Crossings {
   std::vector<int> count, sum;
 };
@@ -77,8 +77,8 @@ void expect_rays_agree(const Device& device) {
   const auto o = random_values<V>(n, -3, 3, 1), a = random_values<V>(n, -1, 1, 3), b = random_values<V>(n, -1, 1, 4);
   auto c = random_values<V>(n, -1, 1, 5), d = random_values<V>(n, -1, 1, 2);
   for (std::size_t i = 0; i < n; ++i) d[i] = (a[i] + b[i] + c[i]) / 3 - o[i] + d[i] * T(0.3);
-  // t, u, v and sign; a sign of 0 says that it was missed. What a device divides is not rounded as on the host: a
-  // triangle seen edge-on shows it.
+  // The results are t, u, v and sign; a sign of 0 means a miss. Quotients of a device are not rounded like the host's,
+  // which shows in a triangle that is seen edge-on.
   auto f = [](const auto& o, const auto& d, const auto& a, const auto& b, const auto& c) {
     const auto hit = intersect_ray_triangle(o, d, a, b, c);
     using S = std::decay_t<decltype(hit.t)>;
@@ -88,7 +88,7 @@ void expect_rays_agree(const Device& device) {
     const V normal = normalize(cross(b[i] - a[i], c[i] - a[i]));
     const auto hit = f(o[i], d[i], a[i], b[i], c[i]);
     const T margin = (std::min)({hit.y, hit.z, T(1) - hit.y - hit.z});
-    // Back to a plain case where a hit is a close call.
+    // Triangles that are hit or missed by little are replaced by plain cases.
     if (std::abs(dot(normal, normalize(d[i]))) < T(0.1) || (hit.w != T(0) && margin < T(1e-3)))
       c[i] = a[i] + cross(d[i], b[i] - a[i]);
   }
@@ -140,7 +140,7 @@ void expect_closest_points_agree(const Device& device) {
         return VecOf<2, S>(distance_sq_point_box(p, lower, upper), distance_sq_segment_box(p, a, lower, upper));
       },
       p, a, b, c);
-  // In front of the triangle or behind it; beside its plane, where the sign turns, the angle is small.
+  // The point is on either side of the triangle. In its plane, but beside it, the sign turns, and the angle is small.
   faces_agree(
       device, sizeof(T) == 4 ? 1e-3 : 1e-12, "solid angle",
       [](const auto& p, const auto& a, const auto& b, const auto& c) { return solid_angle(p, a, b, c); }, p, a, b, c);
@@ -156,7 +156,7 @@ TEST_P(Geometry, overlaps_are_the_same_on_both_faces) {
   const auto a = random_values<vec3>(n, -1, 1, 1), b = random_values<vec3>(n, -1, 1, 2);
   const auto c = random_values<vec3>(n, -1, 1, 3), d = random_values<vec3>(n, -1, 1, 4);
   const auto e = random_values<vec3>(n, -1, 1, 5), f = random_values<vec3>(n, -1, 1, 6);
-  // Exact arithmetic but for the capsule's quotients: equal, as whole numbers.
+  // Except for the capsule's quotients, the arithmetic is exact, so that results are equal whole numbers.
   auto overlaps = [](const auto& a, const auto& b, const auto& c, const auto& d, const auto& e, const auto& f) {
     using B = std::decay_t<decltype(intersect_tri_tri(a, b, c, d, e, f))>;
     using I = FaceLike<B, int>;

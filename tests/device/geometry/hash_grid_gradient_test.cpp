@@ -27,7 +27,7 @@ std::vector<vec3> some_points(unsigned seed) {
   return p;
 }
 
-/// Of each pair of neighbours (1 - d^2 / r^2)^3: smooth where neighbours come and go.
+/// Sums (1 - d^2 / r^2)^3 over all neighbours: smooth where neighbours come and go.
 const auto energy_kernel = kernel("energy", [](Var<HashGridArrays> grid, Arr<const vec3> x, Arr<float> energy) {
   Int t = tid();
   Float sum = 0;
@@ -123,7 +123,7 @@ TEST_P(HashGridGradient, goes_back_by_the_cells_that_each_launch_went_by) {
       }
       reduce_sum(energy, loss);
     });
-    // Afterwards the grid holds other points: in its memory, and then in more.
+    // By the way back the grid holds other points: first in the same memory, and then in more.
     grid.build(zeros<vec3>(device(), 10), 0.1f);
     grid.build(zeros<vec3>(device(), 1000), 7);
     tape.backward(loss);
@@ -206,7 +206,7 @@ TEST_P(HashGridGradient, passes_steps_that_build_and_are_run_again) {
   float largest = 0;
   for (std::size_t i = 0; i < kPoints; ++i) {
     largest = std::max(largest, length(plain[i]));
-    // Other threads' gradients are added to a point's in any order.
+    // Gradients by other threads are added to a point's in any order.
     ASSERT_LT(length(plain[i] - again[i]), 1e-4f * std::max(1.f, length(plain[i]))) << i;
   }
   EXPECT_GT(largest, 1);

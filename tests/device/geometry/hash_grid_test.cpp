@@ -1,4 +1,4 @@
-// Hash grids: what queries find, against all points looked at one by one.
+// Hash grids: their queries against all points looked at one by one.
 #include <weft/runtime/geometry/hash_grid.h>
 #include <weft/runtime/geometry/hash_grid_query.h>
 
@@ -25,7 +25,7 @@ ON_EVERY_DEVICE(HashGridTest);
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-/// Multiples of 1/1024, so that distances are exact in floats and points at exactly the radius are among them.
+/// Multiples of 1/1024, so that distances are exact in floats and some points lie exactly at the radius.
 std::vector<vec3> lattice_points(std::size_t n, int extent, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<vec3> p(n);
@@ -34,7 +34,7 @@ std::vector<vec3> lattice_points(std::size_t n, int extent, unsigned seed) {
   return p;
 }
 
-/// A set of numbers as its size and two sums, which a number that is missing, or there twice, changes.
+/// A digest of a set of numbers: its size and two sums, which change if a number is missing or occurs twice.
 struct Digest {
   unsigned count = 0, sum = 0, mixed = 0;
   bool operator==(const Digest&) const = default;
@@ -60,7 +60,7 @@ const auto digest_within = kernel("digest_within", [](Var<HashGridArrays> grid, 
   out[t].mixed = mixed;
 });
 
-/// By going along x: an answer that needs no grid.
+/// Finds the digests by going along x, without a grid.
 std::vector<Digest> digests_by_sweep(const std::vector<vec3>& points, const std::vector<vec3>& asked, float radius) {
   std::vector<unsigned> order(points.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -104,9 +104,9 @@ TEST_P(HashGridTest, neighbours_are_those_that_looking_at_all_points_finds) {
   const std::vector<vec3> asked(points.begin(), points.begin() + (small ? 300 : 30000));
   const float radius = small ? 128.f / 1024 : 40.f / 1024;
   const std::vector<Digest> expected = digests_by_sweep(points, asked, radius);
-  // The numbers of neighbours have a meaning.
+  // There are enough neighbours for the test to mean something.
   EXPECT_GT(std::ranges::max(expected, {}, &Digest::count).count, 9u);
-  // Widths at, below and above the radius; dimensions that points wrap around many times and never.
+  // The widths are at, below and above the radius; points wrap around some dimensions many times, and others never.
   for (const HashGridOptions& options : {HashGridOptions{}, {.deterministic = true}}) {
     HashGrid grid(device(), 64, 64, 64, options);
     grid.build(p, radius);
@@ -121,7 +121,7 @@ TEST_P(HashGridTest, neighbours_are_those_that_looking_at_all_points_finds) {
   expect_digests(device(), odd, points, some, radius, expected);
 }
 
-// Far from the origin floats are coarse: no neighbour is lost whatever is rounded, nor where cells are counted no more.
+// Far from the origin floats are coarse: no neighbour is lost, whatever is rounded, even if cells have no numbers.
 TEST_P(HashGridTest, coordinates_may_be_huge) {
   for (const float at : {-1e4f, 3e6f, -2e7f, 1e10f, -1e30f, 3.4e38f}) {
     SCOPED_TRACE(at);
@@ -155,7 +155,7 @@ TEST_P(HashGridTest, coordinates_may_be_huge) {
   }
 }
 
-// A distance that is rounded down to the radius, where the sum of place and radius is rounded down too, below the cell.
+// A distance is rounded down to the radius, and the sum of place and radius is rounded down too, to below the cell.
 TEST_P(HashGridTest, no_neighbour_is_lost_by_rounding) {
   const std::vector<vec3> points = {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {3, 0, 0}};
   std::mt19937 random(15);
@@ -207,7 +207,7 @@ TEST_P(HashGridTest, each_point_in_a_cell_that_the_box_touches_is_given_once) {
   const auto count_each = kernel("count_each", [](Var<HashGridArrays> grid, Vec3 p, Float radius, Arr<int> times) {
     for (auto i : hash_grid_query(grid, p, radius)) times[i] += 1;
   });
-  // Up to several periods of the grid in all axes, and for ever.
+  // The radii cover up to several periods of the grid in all axes, and all of space.
   for (const float radius : {0.f, 0.01f, 0.2f, 0.3f, 0.6f, 1.1f, 4.f, kInf})
     for (const vec3& p : asked) {
       const Array<int> times = zeros<int>(device(), 400);
@@ -280,7 +280,7 @@ TEST_P(HashGridTest, a_deterministic_grid_keeps_the_order_of_numbers_in_each_cel
   EXPECT_EQ(ids.to_vector(), order);
   const std::vector<vec3> by_place = ordered.kernel_argument().positions.to_vector();
   for (std::size_t k = 0; k < order.size(); ++k) ASSERT_EQ(by_place[k], points[std::size_t(order[k])]);
-  // Of another grid each cell has the same points, in some order.
+  // In a grid that is not deterministic each cell has the same points, in any order.
   HashGrid counted(device(), 4, 3, 5);
   counted.build(p, 0.5f);
   EXPECT_EQ(counted.kernel_argument().begins.to_vector(), ordered.kernel_argument().begins.to_vector());
@@ -356,7 +356,7 @@ TEST_P(HashGridTest, a_query_finds_one_group_or_all) {
       ASSERT_TRUE(got[t] == expected) << group << ": " << got[t].count << ", not " << expected.count;
     }
   }
-  // Without groups there is nothing of a group; all points are still found.
+  // A grid without groups finds no group, and still all points.
   grid.build(p, 0.3f);
   const Array<Digest> out = zeros<Digest>(device(), 200);
   launch(of_group, 200, grid, p, 0, radius, out);
@@ -382,7 +382,7 @@ TEST_P(HashGridTest, queries_may_be_open_at_once) {
   coarse.build(p, 0.4f);
   fine.build(p, 0.1f);
   const Array<int> triples = zeros<int>(device(), 300), turns = zeros<int>(device(), 300);
-  // Neighbours of neighbours, and two queries that are gone through by turns.
+  // The kernel finds neighbours of neighbours, and advances two queries by turns.
   const auto both = kernel("both", [](Var<HashGridArrays> coarse, Var<HashGridArrays> fine, Arr<const vec3> p,
                                       Arr<int> triples, Arr<int> turns) {
     Int t = tid(), n = 0;
@@ -434,7 +434,7 @@ TEST_P(HashGridTest, queries_may_be_open_at_once) {
 }
 
 TEST_P(HashGridTest, a_loop_over_neighbours_can_be_left) {
-  // Several cells, with several points each.
+  // There are several cells with several points each.
   std::vector<vec3> points;
   for (int i = 0; i < 100; ++i) points.push_back({0.5f + float(i % 4), 0.5f, 0.5f + float(i / 4 % 2)});
   HashGrid grid(device(), 16, 16, 16, {.deterministic = true});
@@ -501,11 +501,11 @@ TEST_P(HashGridTest, points_that_are_not_finite_are_in_no_cell) {
     std::vector<int> expected(200, 1);
     expected[3] = expected[77] = expected[199] = 0;
     EXPECT_EQ(times.to_vector(), expected);
-    // Nor does a query there find anything.
+    // A query at such a place finds nothing either.
     for (const vec3& at : {points[3], points[77], points[199]}) launch(count_each, 1, grid, at, kInf, times);
     for (const float r : {-1.f, -kInf, kNan}) launch(count_each, 1, grid, vec3{}, r, times);
     EXPECT_EQ(times.to_vector(), expected);
-    // Each point has a place.
+    // Each point has a place in the order.
     launch(read_order, 200, grid, ids);
     std::vector<int> order = ids.to_vector();
     EXPECT_EQ((std::set<int>(order.end() - 3, order.end())), (std::set<int>{3, 77, 199}));
@@ -577,7 +577,7 @@ TEST_P(HashGridTest, mistakes_are_refused_by_name) {
   expect_contains(error_of([&] { grid.reserve(-1); }), "memory for -1 points");
   expect_contains(error_of([&] { none.build(p, 1); }), "a null hash grid is used");
   expect_contains(error_of([&] { launch(read_order, 10, none, found); }), "a null hash grid is used");
-  // After all these the grid is still as good as new.
+  // After all these mistakes the grid is as good as new.
   EXPECT_EQ(grid.size(), 0);
   grid.build(p, 1);
   launch(read_order, 10, grid, found);
@@ -602,7 +602,7 @@ TEST_P(HashGridTest, builds_of_no_more_points_allocate_nothing) {
       for (const std::int64_t n : {1000, 1, 999, 1000}) build(n);
       EXPECT_EQ(device().state()->allocated, before);
       grid.reserve(2000);
-      EXPECT_GT(device().state()->allocated, before);  // so the counter counts
+      EXPECT_GT(device().state()->allocated, before);  // shows that the counter counts
     }
 }
 
@@ -619,7 +619,7 @@ TEST_P(HashGridTest, any_number_of_points_is_built_in_turn) {
           : std::vector<vec3>{vec3{9, 9, 9}},
         0.1f);
   }
-  // Every second point, where it lies.
+  // A view of every second point is built in place.
   std::vector<vec3> some;
   for (std::size_t i = 0; i < 2000; i += 2) some.push_back(points[i]);
   grid.build(all.slice(0, 2000, 2), 0.125f);
@@ -653,7 +653,7 @@ TEST_P(HashGridTest, structs_and_arrays_hold_grids) {
   for (int k = 0; k < 3; ++k) grids[std::size_t(k)].build(p, 0.1f * float(k + 1));
   launch(count, 4, handles, p, counts);
   EXPECT_EQ(counts.to_vector(), (std::vector<int>{expected, expected, expected, 0}));
-  // The handle of a grid is the same after another build, with more points than it had memory for.
+  // The handle of a grid stays the same after another build, with more points than the grid had memory for.
   std::vector<vec3> more = points;
   more.insert(more.end(), 1000, vec3{0.125f, 0.125f, 0});
   const Array<vec3> q(device(), more);
@@ -678,7 +678,7 @@ TEST_P(HashGridTest, launches_by_handles_are_ordered_with_builds) {
   });
   const Stream other = device().create_stream();
   for (int k = 0; k < 40; ++k) {
-    // Each answer is that of its moment, whichever stream asks.
+    // Each answer is that of its moment, whichever stream the query runs on.
     grid.build(p.slice(0, 50 * k), 0.1f);
     if (k % 2)
       launch(other, count, 1, id, counts.slice(k, k + 1));

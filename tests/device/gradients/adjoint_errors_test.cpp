@@ -1,4 +1,4 @@
-// What has no adjoint is refused by name, with the kernel, the argument and the line.
+// Kernels without an adjoint are refused by name, with the kernel, the argument and the line.
 #include "../run_adjoint.h"
 
 using namespace weft;
@@ -99,7 +99,7 @@ TEST_P(AdjointErrors, held_arrays_that_the_kernel_changes_and_reads) {
                       },
                       __LINE__ - 2),
                   message);
-  // An index, too, and what another row may be.
+  // The stored element may also be an index, or in a row that may be the same as another.
   expect_contains(refusal([](Arr<const float> x, Arr<const Array<int>> rows, Arr<float> y) {
                     Arr<int> from = rows[0], to = rows[1];
                     atomic_add(to[tid()], 1);
@@ -113,7 +113,7 @@ TEST_P(AdjointErrors, held_arrays_that_the_kernel_changes_and_reads) {
                     y[tid()] = x[tid()] * detach(Float(row[tid()]));
                   }),
                   message);
-  // Under another type, and by a function in whose place another stands on the way back.
+  // The store may also be made under another type, or by a function that another one replaces on the way back.
   expect_contains(
       refusal([](Arr<const float> x, Arr<const Array<int>> rows, Arr<const Array<unsigned>> bits, Arr<float> y) {
         Arr<unsigned> row = bits[0];
@@ -152,7 +152,7 @@ TEST_P(AdjointErrors, held_arrays_that_the_kernel_changes_and_reads) {
 TEST_P(AdjointErrors, a_store_that_two_threads_make_to_one_element) {
   const auto k = kernel("two stores", [](Arr<const float> x, Arr<float> y) { y[tid() / 2] = x[tid()] * 2.0f; });
   AdjointLaunch launch = adjoint_launch(device(), k, 4, ones<float>(device(), 4), zeros<float>(device(), 2));
-  // The report comes with a launch() of the runtime; here it is enough that there is something to report.
+  // The report comes with a launch() of the runtime; here it suffices that there is one.
   const ir::Adjoint adjoint = ir::adjoint(launch.module(), {.with_gradient = 3});
   EXPECT_NE(adjoint.module.report_offset, 0u);
   ASSERT_EQ(adjoint.module.messages.size(), 1u);
@@ -186,7 +186,7 @@ TEST_P(AdjointErrors, nothing_when_each_thread_stores_its_own_element_of_several
 }
 
 TEST_P(AdjointErrors, none_for_what_does_not_matter_to_gradients) {
-  // A counter whose value nobody needs, a table of integers, values that are detached.
+  // A counter whose value is not used, a table of integers, and detached values are no mistakes.
   const auto k = kernel("fine", [](Arr<const float> x, Arr<int> counter, Arr<const Array<float>> rows, Arr<float> y) {
     atomic_add(counter[0], 1);
     Arr<float> row = rows[0];

@@ -12,7 +12,7 @@ DEVICE_TEST(Adjoint);
 
 constexpr std::uint32_t kSlots[] = {1, 2, 3, 5, 64};
 
-/// Gradients of the arguments, which must not depend on the number of slots in a single bit.
+/// Computes the gradients of the arguments, which must not depend on the number of slots in a single bit.
 template <class T, class Make>
 std::vector<std::vector<T>> gradients(Make make, std::size_t seeded, const std::vector<T>& seed,
                                       const std::vector<std::size_t>& of) {
@@ -301,7 +301,7 @@ TEST_P(Adjoint, of_a_branch_that_guards_a_root) {
 }
 
 TEST_P(Adjoint, of_in_place_updates_by_loops_in_branches) {
-  // The store is seen by later iterations and, through the log, by the way back of another loop.
+  // Later iterations see the store, and so does, through the log, the way back of another loop.
   const auto k = kernel("in place", [](Arr<double> a, Arr<double> o, Int n) {
     Int t = tid();
     If (t < 3) {
@@ -336,7 +336,7 @@ TEST_P(Adjoint, of_an_unsigned_counter_that_counts_down_past_zero) {
   expect_near(g[0], {12, 8, 6});
 }
 
-// Rows that overlap: the index looks like that of an element of the thread's own.
+// The rows overlap, so that an index looks like that of an element of the thread's own, and is not.
 TEST_P(Adjoint, of_windows_that_overlap) {
   const int n = 2048;
   const auto k = kernel("windows", [](Arr<const double> x, Arr<double, 2> y, Int stride) {
@@ -350,7 +350,7 @@ TEST_P(Adjoint, of_windows_that_overlap) {
   EXPECT_NE(adjoint.find("atomic_add f64 arg3"), std::string::npos) << adjoint;
 }
 
-// What loops store is known without a run where their bounds are constant, and all threads store as much.
+// The number of stores in loops with constant bounds is known without a run, if all threads make as many.
 TEST_P(Adjoint, of_loops_with_constant_bounds_needs_no_counting) {
   using X = Arr<const float>;
   using Y = Arr<float>;
@@ -363,7 +363,7 @@ TEST_P(Adjoint, of_loops_with_constant_bounds_needs_no_counting) {
   const int n = 16;
   std::vector<float> at_start(n), factors(n);
   for (int i = 0; i < n; ++i) at_start[std::size_t(i)] = 0.5f, factors[std::size_t(i)] = 0.25f + 0.05f * float(i);
-  // The log that is counted is as long as the one that is known: gradients are right with it.
+  // Gradients are right only if the known length of the log suffices.
   const auto check = [&](const auto& kernel, int times) {
     SCOPED_TRACE(kernel.name());
     AdjointLaunch launch(
@@ -417,7 +417,7 @@ TEST_P(Adjoint, of_loops_with_constant_bounds_needs_no_counting) {
     for ([[maybe_unused]] auto k : range(5)) y[i] = y[i] * x[i];
   });
   EXPECT_EQ(entries(vectors), 15u);
-  // Little more than is needed is as good.
+  // A known length that is a little more than needed is used as well.
   const auto some = kernel("some", [=](X x, Y y) {
     Int i = tid();
     for (auto k : range(6)) {
@@ -428,7 +428,7 @@ TEST_P(Adjoint, of_loops_with_constant_bounds_needs_no_counting) {
   });
   EXPECT_EQ(entries(some), 6u);
   check(some, 3);
-  // Much more is not: the most that it can be is known, and it is counted where that can be waited for.
+  // A length of much more is not: it is a known limit, and the stores are counted where the host can wait for that.
   const auto rarely = kernel("rarely", [=](X x, Y y) {
     Int i = tid();
     If (x[i] > 100) {
@@ -451,7 +451,7 @@ TEST_P(Adjoint, of_loops_with_constant_bounds_needs_no_counting) {
   });
   EXPECT_EQ(entries(rarely_once), 101u);
   check(rarely_once, 100);
-  // Counted: breaks, bounds that are arguments, and what goes on behind the last number there is.
+  // Stores are counted with breaks, with bounds that are arguments, and in loops that go past the largest number.
   const auto until = kernel("until", [=](X x, Y y) {
     Int i = tid();
     for (auto k : range(6)) {

@@ -1,4 +1,4 @@
-// Derivatives inside kernels that the user says: gradient functions, replays, detached values.
+// Derivatives that the user gives inside kernels: gradient functions, replays, detached values.
 #include <cmath>
 #include <numeric>
 
@@ -19,7 +19,7 @@ void expect_near(const Values& found, const Values& expected) {
     EXPECT_NEAR(found[i], expected[i], 1e-9 * std::max(1.0, std::abs(expected[i]))) << "element " << i;
 }
 
-/// The derivative of exp(x) that is not the real one: ten times that.
+/// exp(x) with a wrong derivative, so that it can be told from the real one: ten times that.
 auto exp10x() {
   return grad(func("exp", [](Double x) -> Double { return exp(x); }),
               [](Double x, Double d) -> Double { return 10.0 * d * exp(x); });
@@ -32,7 +32,7 @@ TEST_P(CustomGradient, stands_for_the_derived_one) {
   const auto k = kernel("roots", [=](Arr<const double> x, Arr<double> y, Arr<double> z) {
     Int i = tid();
     y[i] = limited(x[i]);
-    z[i] = root(x[i]);  // as it was
+    z[i] = root(x[i]);  // with its own derivative, as before
   });
   AdjointLaunch launch = adjoint_launch(device(), k, 3, Array<double>(device(), Values{0, 4, 9}),
                                         zeros<double>(device(), 3), zeros<double>(device(), 3));
@@ -47,7 +47,7 @@ TEST_P(CustomGradient, stands_for_the_derived_one) {
 }
 
 TEST_P(CustomGradient, is_called_in_branches_and_loops_that_carry) {
-  // v <- exp(v) - 1 where v < 1, else v / 2; what the gradient function says of exp counts ten times.
+  // v <- exp(v) - 1 where v < 1, else v / 2; the gradient function's derivative of exp is ten times the real one.
   const auto k = kernel("carried", [f = exp10x()](Arr<const double> x, Arr<double> y, Int n) {
     Int i = tid();
     Double v = x[i];
@@ -114,7 +114,7 @@ TEST_P(CustomGradient, takes_vectors_structs_and_integers) {
 }
 
 TEST_P(CustomGradient, adds_to_the_gradients_of_arrays) {
-  // Many threads read few elements: each addition is atomic.
+  // Many threads read few elements, so each addition is atomic.
   const auto square = grad(func("square", [](Arr<const double> x, Int i) -> Double { return x[i] * x[i]; }),
                            [](Arr<const double> x, Int i, Double d) {
                              gradient(x)[i] += 2.0 * d * x[i];
@@ -188,7 +188,7 @@ TEST_P(CustomGradient, of_a_generic_function) {
 }
 
 TEST_P(CustomGradient, sees_arrays_as_the_call_saw_them) {
-  // f reads what the kernel has stored before and overwrites afterwards.
+  // f reads elements that the kernel has stored before and overwrites afterwards.
   const auto f = grad(func("f", [](Arr<const double> b, Int i, Double x) -> Double { return b[i] * x; }),
                       [](Arr<const double> b, Int i, Double x, Double d) -> Double {
                         gradient(b)[i] += d * x;
@@ -212,7 +212,7 @@ TEST_P(CustomGradient, sees_arrays_as_the_call_saw_them) {
     launch.backward(slots);
     Values gx, gb;
     for (std::size_t i = 0; i < 2; ++i) {
-      // d/dx and d/db of the sum of b_j x, by forward differentiation.
+      // The host computes d/dx and d/db of the sum of b_j x by forward differentiation.
       double v = b[i], dx = 0, db = 1, sx = 0, sb = 0;
       for (int j = 0; j < 4; ++j) {
         dx = dx * x[i] + v;
@@ -289,7 +289,7 @@ TEST_P(CustomGradient, replays_find_the_places_that_a_counter_gave) {
   launch.gradient<double>(3).assign(seeds);
   launch.backward();
   const Values g = launch.gradient<double>(2).to_vector(), left = launch.gradient<double>(3).to_vector();
-  // Which seed a thread got is open; each is given once, and those without a taker stay.
+  // Any thread may get any seed; each seed is given once, and those without a taker stay.
   Values given;
   for (std::size_t i = 0; i < 64; ++i) {
     if (i % 3 == 0)
@@ -335,7 +335,7 @@ TEST_P(CustomGradient, of_a_function_that_writes_needs_no_replay_where_its_resul
 }
 
 TEST_P(CustomGradient, replays_compute_what_the_gradient_function_does_not) {
-  // The result is what the launch has stored; its gradient goes to the input.
+  // The result is the value that the launch has stored; its gradient goes to the input.
   const auto keep = func("keep", [](Arr<double> y, Double x, Int i) -> Double {
     y[i] = x * x;
     return y[i];

@@ -45,7 +45,7 @@ TEST_P(Jacobian, of_independent_environments_at_once) {
   const Array<float, 3> j = jacobians(tape, y, x, 3);
   EXPECT_EQ(j.shape(0), 3);
   expect_near(j.to_vector(), {20, 4, 1, 3, 2, 1, 1, 3, 12, 9, 1, 3});
-  // Seen as one, it is block-diagonal.
+  // The Jacobian of all environments as one function is block-diagonal.
   const Array<float, 2> whole = jacobian(tape, y, x);
   EXPECT_EQ(whole.at(0, 0), j.at(0, 0, 0));
   EXPECT_EQ(whole.at(2, 1), 0);
@@ -90,7 +90,7 @@ TEST_P(Gradcheck, is_exact_in_double) {
 }
 
 TEST_P(Gradcheck, names_the_worst_element_of_a_gradient_that_is_wrong) {
-  // The derivative of what is detached is left out.
+  // Derivatives through detached values are left out.
   const auto k = kernel("half", [](Arr<const double> x, Arr<double> y) { y[tid()] = x[tid()] * detach(x[tid()]); });
   Array<double> x(device(), {0.1, 3, 0.2}), y = zeros<double>(device(), 3);
   const GradcheckResult result = gradcheck(k, 3, x, y);

@@ -48,7 +48,7 @@ TEST_P(LinalgGradient, of_inverses) {
   expect_gradient(UNARY(inverse, Mat22d), regular<2>());
   expect_gradient(UNARY(inverse, Mat33d), regular<3>());
   expect_gradient(UNARY(inverse, Mat44d), regular<4>());
-  // There is none: the zero matrix stands for it, and stays.
+  // A singular matrix has no inverse: the zero matrix stands for it, and has no gradient.
   expect_chosen(UNARY(inverse, Mat22d), {1, 2, 2, 4}, std::vector<double>(4));
   expect_chosen(UNARY(inverse, Mat33d), kZero, kZero);
   expect_chosen(UNARY(inverse, Mat44d), scaled_identity<4>(0), std::vector<double>(16));
@@ -64,7 +64,7 @@ TEST_P(LinalgGradient, of_singular_values_and_vectors) {
   const auto all3 = of("svd3", [](Mat33d a) { return factors_of_svd(svd3(a)); });
   expect_gradient(all2, random_points(4, -2, 2) + Points{{1, 2, 2, 4}, {3, 0, 0, 1}, {0, 3, -1, 0}}, 1e-7);
   expect_gradient(all3, random_points(9, -2, 2) + Points{kRankTwo, {3, 0, 0, 0, 2, 0, 0, 0, 1}}, 1e-7);
-  // Of any size.
+  // The size of the elements does not matter.
   Points large = random_points(9, -2, 2, 2);
   for (std::vector<double>& p : large)
     for (double& x : p) x *= 1e6;
@@ -72,7 +72,7 @@ TEST_P(LinalgGradient, of_singular_values_and_vectors) {
 }
 
 TEST_P(LinalgGradient, of_what_is_made_of_singular_vectors_whichever_they_are) {
-  // The rotation of a polar decomposition, its stretch and the sum of the values: functions of the matrix, smooth where
+  // The rotation of a polar decomposition, its stretch and the sum of the values are functions of the matrix, smooth if
   // its determinant is positive, though the vectors of equal values are not.
   const auto polar2 = of("polar2", [](Mat22d a) {
     const auto r = svd2(a);
@@ -89,8 +89,8 @@ TEST_P(LinalgGradient, of_what_is_made_of_singular_vectors_whichever_they_are) {
   expect_gradient(polar3, around<3>(one) + Points{one, kTurn, scaled_identity<3>(3), two_equal}, 1e-7);
   // The last value is negative, and not the opposite of another.
   expect_gradient(polar3, {{2, 0.3, 0, -0.1, 1.5, 0.2, 0, 0, -1}, {1, 0, 0, 0, -3, 0, 0, 0, 0.5}}, 1e-7);
-  // Values that differ by less than the rounding errors of the vectors, and by a little more.
-  // These errors, which are each device's own, are divided by the gap.
+  // Here values differ by less than the rounding errors of the vectors, and by a little more. These errors, which
+  // differ between devices, are divided by the gap.
   for (double gap : {1e-15, 1e-12, 1e-9, 3e-8, 1e-6, 1e-4})
     expect_gradient(polar3, {{1 + gap, 0, 0, 0, 1, 0, 0, 0, 1}, {1 + gap, gap, 0, -gap, 1 - gap, gap, 0, 0, 1}}, 1e-7,
                     on_gpu() ? 1e-7 : 1e-9);
@@ -112,7 +112,7 @@ TEST_P(LinalgGradient, of_eigenvalues_and_eigenvectors) {
   });
   expect_gradient(all, random_points(9, -2, 2) + Points{{3, 0, 0, 0, 2, 0, 0, 0, 1}, {1, 0, 0, 0, -2, 0, 0, 0, 3}},
                   1e-7);
-  // A function of the matrix by its values and vectors; one by its values alone may have equal ones.
+  // The first function depends on values and vectors; the second depends on values alone, which may be equal.
   const auto exponential = of("exponential of a symmetric matrix", [](Mat33d a) {
     const auto r = eig3(a);
     return r.q * diag(exp(r.d)) * transpose(r.q);
@@ -130,11 +130,11 @@ TEST_P(LinalgGradient, is_finite_where_vectors_are_not_unique) {
   const auto sigma = of("svd3", [](Mat33d a) { return svd3(a).sigma; });
   const auto q = of("eig3", [](Mat33d a) { return eig3(a).q; });
   const std::vector<double> one = scaled_identity<3>(1);
-  // u and v turn by half the skew part each, in opposite ways; the symmetric part turns neither.
+  // u and v each turn by half the skew part, in opposite directions; the symmetric part turns neither.
   expect_chosen(of("v", [](Mat33d a) { return svd3(a).v(0, 1); }), one, {0, -0.25, 0, 0.25, 0, 0, 0, 0, 0});
   expect_chosen(of("u", [](Mat33d a) { return svd3(a).u(0, 1); }), one, {0, 0.25, 0, -0.25, 0, 0, 0, 0, 0});
   expect_chosen(sigma, one, one);
-  // Opposite values: u and v turn alike, by the symmetric part over the difference.
+  // With opposite values u and v turn alike, by the symmetric part over the difference.
   const std::vector<double> opposite = {3, 0, 0, 0, 2, 0, 0, 0, -2};
   for (bool left : {false, true})
     expect_chosen(of("turn",
@@ -151,7 +151,7 @@ TEST_P(LinalgGradient, is_finite_where_vectors_are_not_unique) {
 }
 
 TEST_P(LinalgGradient, of_values_that_are_the_kernels_bit_by_bit) {
-  // The gradient of a maximum goes to the operand that equals it: the way back must compute the same.
+  // The gradient of a maximum goes to the operand that equals it, so the way back must compute the same bits.
   const auto k = kernel("maxima", [](Arr<const mat33> a, Arr<float> most) {
     Int i = tid();
     const auto s = svd3(a[i]);

@@ -1,4 +1,4 @@
-// Gradients of noise by its place, and of random numbers by their bounds.
+// Gradients of noise with respect to its place, and of random numbers with respect to their bounds.
 #include "../check_gradient.h"
 
 using namespace weft;
@@ -9,7 +9,7 @@ namespace {
 GRADIENT_TEST(NoiseGradient);
 
 TEST_P(NoiseGradient, of_noise_by_its_place) {
-  // At whole coordinates the third derivative jumps: differences are less exact there.
+  // At whole coordinates the third derivative jumps, so differences are less exact there.
   expect_gradient(of("noise 1", [](Double x) { return noise(7, x); }), random_points(1, -9, 9));
   expect_gradient(of("noise 2", [](Vec2d x) { return noise(7, x); }), random_points(2, -9, 9));
   expect_gradient(of("noise 3", [](Vec3d x) { return noise(7, x); }), random_points(3, -9, 9));
@@ -31,14 +31,14 @@ TEST_P(NoiseGradient, of_curls) {
 }
 
 TEST_P(NoiseGradient, of_octaves_by_place_lacunarity_and_gain) {
-  // A loop whose number of rounds the kernel knows when it runs.
+  // The number of octaves, and so of rounds of the loop, is known when the kernel runs.
   expect_gradient(of("octaves", [](Vec2d x, Double lacunarity,
                                    Double gain) { return curlnoise(7, x, Int(gain * 4.0), lacunarity, gain); }),
                   {{0.3, 0.6, 1.9, 0.6}, {2.2, -1.4, 2.1, 0.8}}, 1e-7);
 }
 
 TEST_P(NoiseGradient, of_random_numbers_by_their_bounds) {
-  // lo + u (hi - lo): 1 - u and u, where u is the number between 0 and 1 of the same state.
+  // The number is lo + u (hi - lo), with the gradients 1 - u and u, where u is this state's number in [0, 1).
   const auto u = [](int i) {
     std::uint32_t rng = rand_init(5, i);
     return double(randf(rng));

@@ -48,7 +48,7 @@ TEST_P(RotationGradient, of_axis_and_angle) {
   expect_gradient(from, random_points(4, -2, 2) +
                             Points{{1, 0, 0, 0}, {0, 2, 0, std::numbers::pi}, {0, 0, 1, 2 * std::numbers::pi}});
   expect_gradient(to, units(random_points(4, -1, 1)) + Points{{0.1, 0, 0, 1}, {0, -0.1, 0, -1}});
-  // No turn has no axis; of half a turn both axes are right, and that with w >= 0 counts.
+  // No turn has no axis. Half a turn has two axes that are right; the one of the quaternion with w >= 0 counts.
   expect_chosen(to, {0, 0, 0, 1}, {0, 0, 0, 0});
   expect_chosen(to, {0, 1, 0, 0}, {1, 0, 1, -2});
   expect_chosen(to, {0, 0, 0, -1}, {0, 0, 0, 0});
@@ -56,7 +56,7 @@ TEST_P(RotationGradient, of_axis_and_angle) {
 }
 
 TEST_P(RotationGradient, of_quaternions_of_matrices_and_angles) {
-  // Turns about all axes: each part of the quaternion is once the largest.
+  // These turns have all axes, so that each part of the quaternion is the largest in one of them.
   const Points turns = {{1, 0, 0, 0, 1, 0, 0, 0, 1},           {0.8, -0.6, 0, 0.6, 0.8, 0, 0, 0, 1},
                         {1, 0, 0, 0, -1, 0, 0, 0, -1},         {-1, 0, 0, 0, 1, 0, 0, 0, -1},
                         {-1, 0, 0, 0, -1, 0, 0, 0, 1},         {0, 0, 1, 1, 0, 0, 0, 1, 0},
@@ -79,7 +79,7 @@ TEST_P(RotationGradient, of_slerp) {
     points.push_back(p);
   }
   expect_gradient(slerp, points);
-  // Without a turn between them, or hardly any, and with half a turn.
+  // The two quaternions are without a turn between them, or with hardly any, or with half a turn.
   const std::vector<double> a = unit({0.1, 0.2, 0.3, 0.9});
   for (double e : {0., 1e-12, 1e-9, 1e-5})
     for (double t : {0., 0.25, 1.})
@@ -90,7 +90,7 @@ TEST_P(RotationGradient, of_slerp) {
 TEST_P(RotationGradient, of_the_turn_between_directions) {
   const auto between = BINARY(quat_between, Vec3d);
   expect_gradient(between, random_points(6, -1, 1) + Points{{0, 1, 0, 0, 1, 0}, {1, 0, 0, 0, 2, 0}});
-  // Of opposite ones any axis across is right: it turns with a.
+  // For opposite directions any axis across is right; the chosen one turns with a.
   expect_chosen(between, {0, 0, 1, 0, 0, -1}, {0, 1, 0, 0, 0, 0});
 }
 

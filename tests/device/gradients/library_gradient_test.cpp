@@ -1,4 +1,4 @@
-// Gradients of the functions of numbers: those of the language and the special ones.
+// Gradients of the functions of numbers: the language's and the special ones.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -54,7 +54,7 @@ TEST_P(LibraryGradient, of_functions_of_angles) {
   expect_gradient(UNARY(atan), all);
   expect_gradient(of("atan2", [](Double y, Double x) { return atan2(y, x); }),
                   random_points(2, 0.3, 2) + random_points(2, -2, -0.3) + Points{{1, 0}, {-1, 0}, {0, 1}, {1, -1}});
-  // Squares of small and large ones are 0 and infinite.
+  // The squares of the arguments are 0 or infinite.
   const auto angle =
       of("atan2", [](Double y, Double x) { return atan2(y * 1e-200, x * 1e-200) + atan2(y * 1e200, x * 1e200); });
   expect_gradient(angle, random_points(2, 0.3, 2));
@@ -122,21 +122,21 @@ TEST_P(LibraryGradient, is_chosen_where_functions_of_numbers_have_none) {
   expect_chosen(smooth, {1, 3, 1}, {0, 0, 0});
   expect_chosen(smooth, {1, 3, 3}, {0, 0, 0});
   for (double x : {1., 2., 3.}) expect_chosen(smooth, {2, 2, x}, {0, 0, 0});
-  // Powers: a constant one, and bases around which other exponents have no value.
+  // Powers: with a constant exponent, and at bases around which other exponents have no value.
   const auto power = of("pow", [](Double x, Double y) { return pow(x, y); });
   expect_chosen(power, {0, 0}, {0, 0});
   expect_chosen(power, {0, 1}, {1, 0});
   expect_chosen(power, {0, 2}, {0, 0});
   expect_chosen(power, {-2, 3}, {12, 0});
   expect_chosen(power, {0, 0.5}, {0, 0});
-  // Infinite slopes.
+  // Slopes that are infinite have the gradient 0.
   expect_chosen(UNARY(asin), {1}, {0});
   expect_chosen(UNARY(acos), {-1}, {0});
   expect_chosen(UNARY(erfinv), {1}, {0});
 }
 
 TEST_P(LibraryGradient, of_values_that_keep_the_sign_of_zero_and_infinities) {
-  // The way back uses the values of functions: those with gradients by formula are the same bits there.
+  // The way back uses the values of functions, whose bits are the same there if their gradients are by formula.
   expect_chosen(of("sign of zero",
                    [](Double x) {
                      Double a = atan2(erf(x), -1.0);

@@ -1,4 +1,4 @@
-// What captures leave behind when they fail, and what tapes have to do with them.
+// Captures that fail, which leave nothing behind, and captures with tapes.
 #include <weft/geometry.h>
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
@@ -23,7 +23,7 @@ const auto sum_squares = kernel("sum of squares", [](Arr<const float> x, Arr<flo
 
 struct Failure {};
 
-/// A capture of `work` that fails at its end.
+/// Captures `work` and fails at the end.
 template <class F>
 void capture_and_fail(const Device& device, F work) {
   EXPECT_THROW(capture(device,
@@ -34,7 +34,7 @@ void capture_and_fail(const Device& device, F work) {
                Failure);
 }
 
-/// Memory that is made next is unlikely to be zero.
+/// Fills memory, so that new arrays are unlikely to be zero.
 void leave_dirt(const Device& device, std::int64_t words) {
   std::vector<Array<int>> dirt;
   for (int k = 0; k < 40; ++k) dirt.push_back(full<int>(device, words, 0x01234567));
@@ -50,7 +50,7 @@ TEST_P(GraphCaptures, are_not_made_or_launched_while_a_tape_records) {
     expect_contains(error_of([&] { capture(device(), [&] { launch(twice, 4, x, y); }); }),
                     "a graph is captured while a tape records");
     launch(twice, 4, x, y);
-    // What is nothing of the tape's may run.
+    // Work that has nothing to do with the tape may run.
     Array<float> from = full<float>(device(), 4, 1), to = zeros<float>(device(), 4);
     Tape::unrecorded([&] { capture(device(), [&] { launch(twice, 4, from, to); }).launch(); });
     EXPECT_EQ(to.at(3), 2);
@@ -82,7 +82,7 @@ TEST_P(GraphCaptures, gradients_that_a_capture_gives_an_array_begin_at_zero) {
     tape.backward(loss);
   });
   EXPECT_EQ(x.grad().at(9), 0);
-  for (const float expected : {6.f, 12.f}) {  // as with a gradient from before
+  for (const float expected : {6.f, 12.f}) {  // as with a gradient that existed before the capture
     step.launch();
     EXPECT_EQ(x.grad().at(9), expected);
   }
@@ -107,7 +107,7 @@ TEST_P(GraphCaptures, a_launch_over_no_threads_is_no_node) {
   EXPECT_EQ(z.at(7), 16);
 }
 
-// ---- Structures, of which the host knows things that the device is told by work
+// ---- Structures, whose sizes the host knows and whose data work writes on the device
 
 const auto most = kernel("largest number in reach", [](Var<HashGridArrays> grid, Arr<int> answer) {
   Int found = 0, count = 0;
@@ -132,7 +132,7 @@ TEST_P(GraphCaptures, a_hash_grid_is_what_it_was_after_a_failed_build) {
   launch(most, 1, grid, answer);
   EXPECT_EQ(answer.to_vector(), (std::vector<int>{n - 1, n}));
 
-  // By its handle, which is asked for meanwhile.
+  // The grid's handle is asked for in the capture.
   std::uint64_t id = 0;
   capture_and_fail(device(), [&] {
     grid.build(points, 0.5f);

@@ -14,13 +14,13 @@ namespace {
 DEVICE_TEST(GraphChains);
 
 const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
-// Each thread reads what another one has written in the launch before.
+// Each thread reads the element that another one has written in the launch before.
 const auto turn = kernel("turn", [](Arr<const int> from, Arr<int> to) {
   Int i = tid();
   to[i] = from[(i + 1) % from.shape(0)] + 1;
 });
 
-/// How many shaders a device makes of the launches in a capture.
+/// The number of shaders that a device makes of the launches in a capture.
 std::uint64_t chains_of(const Device& device, const std::function<void()>& work, Graph& graph) {
   const std::uint64_t before = device.native().stats().chains;
   graph = capture(device, work);

@@ -1,4 +1,4 @@
-// Graphs that use, change and make anew meshes: a mesh whose indices have changed is refused until its rebuild().
+// Graphs that use, change and rebuild meshes: a mesh whose indices have changed is refused until its rebuild().
 #include <weft/geometry.h>
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
@@ -39,8 +39,8 @@ const auto take_held = kernel("take held", [](Arr<Holder> held, Arr<const int> f
   held[0].values[i] = from[i];
 });
 
-/// A sphere, and others triangles of the same points: one half of them twice, so that some points have more around. A
-/// tree of the ones does not find all of the others.
+/// A sphere, and other triangles of the same points: one half of them twice, so that some points have more around them.
+/// A tree of the former does not find all of the latter.
 struct Sphere {
   explicit Sphere(const Device& device)
       : data(shapes::icosphere(1, 1)), points(device, data.points), whole(device, data.indices) {
@@ -56,12 +56,12 @@ struct Sphere {
     EXPECT_NE(around, around_of_others);
   }
   void change(const Array<int>& to) { indices.copy_from(to); }
-  /// At point 0, outside of any graph.
+  /// Counts the triangles around point 0, outside of any graph.
   int count() {
     launch(count_around, 1, mesh, faces);
     return faces.at(0);
   }
-  /// In launches of a graph that counts, and outside behind each.
+  /// Expects one number in each launch of a graph that counts, and another outside after each launch.
   void expect_counts(const Graph& graph, int launches, int in_graph, int behind) {
     for (int k = 0; k < launches; ++k) {
       faces.fill(-1);
@@ -207,7 +207,7 @@ TEST_P(GraphMeshes, of_strided_indices_are_the_same_mesh_for_graphs_and_for_othe
     asks.launch();
     EXPECT_EQ(s.faces.at(0) != s.around, others) << "in a graph";
     EXPECT_EQ(s.count() != s.around, others) << "outside";
-    // Of the others the second half is the first one again.
+    // In the other triangles the second half is the first one again.
     launch(first_face, 1, s.mesh, normal);
     const std::size_t face = others ? 0 : std::size_t(n / 6);
     const auto point = [&](std::size_t k) { return s.data.points[std::size_t(s.data.indices[3 * face + k])]; };
@@ -217,7 +217,7 @@ TEST_P(GraphMeshes, of_strided_indices_are_the_same_mesh_for_graphs_and_for_othe
   expect_others(false);
   turns.launch();
   expect_others(true);
-  s.change(s.whole);  // outside, behind graphs that know the mesh
+  s.change(s.whole);  // outside, after graphs that know the mesh
   s.mesh.rebuild();
   expect_others(false);
   turns.launch();
@@ -248,7 +248,7 @@ TEST_P(GraphMeshes, are_not_taken_for_made_anew_by_a_condition_that_may_not_hold
   }),
                   "graph_while() ends while the indices of a mesh are changed");
   EXPECT_EQ(s.count(), s.around);
-  // What a condition leaves in order may be used behind it.
+  // A mesh that a condition leaves in order may be used after it.
   const Graph graph = capture(device(), [&] {
     graph_while(flag, 3, [&] {
       launch(count_around, 1, s.mesh, s.faces);
@@ -286,7 +286,7 @@ TEST_P(GraphMeshes, whose_indices_elements_come_to_hold_are_refused) {
   Sphere s(device());
   Array<int> free = s.whole.clone();
   Array<Holder> held(device(), {Holder{free}});
-  // The second one changes the indices itself, too, and makes the mesh anew before it uses the elements.
+  // The second graph also changes the indices itself, and rebuilds the mesh before it uses the elements.
   for (bool changes : {false, true}) {
     SCOPED_TRACE(changes);
     const Graph graph = capture(device(), [&] {
@@ -351,7 +351,7 @@ TEST_P(GraphMeshes, are_not_found_by_handles_while_they_are_changed) {
   const Array<std::uint64_t> id = zeros<std::uint64_t>(device(), 1);
   expect_contains(s.capture_error([&] {
     s.change(s.others);
-    launch(count_by_handle, 1, id, s.faces);  // a mesh may get one before the graph runs
+    launch(count_by_handle, 1, id, s.faces);  // a mesh may get a handle before the graph runs
     s.mesh.rebuild();
   }),
                   "a kernel goes by handles while the indices of a mesh are changed");
@@ -374,7 +374,7 @@ TEST_P(GraphMeshes, are_refused_where_a_node_comes_to_change_them_behind_their_r
     launch(count_around, 1, s.mesh, s.faces);
   });
   graph.launch();
-  graph.set(node, take, spare, s.whole);  // the mesh stands beside it
+  graph.set(node, take, spare, s.whole);  // the mesh is in the memory beside it
   graph.launch();
   EXPECT_EQ(s.count(), s.around);
   graph.set(node, take, s.indices, s.others);
@@ -466,7 +466,7 @@ TEST_P(GraphMeshes, triangles_of_points_that_are_none_are_found_by_nobody) {
   graph.launch();
   EXPECT_EQ(s.faces.at(0), s.around);
   for (const int none : {1 << 30, -1, int(s.data.points.size())}) {
-    // One triangle around point 0, in one corner that is another.
+    // One of the triangles around point 0 gets an index without a point in one of its other corners.
     std::vector<int> bad = s.data.indices;
     const auto at = std::ranges::find(bad, bad[0]) - bad.begin();
     bad[std::size_t(at - at % 3 + (at + 1) % 3)] = none;

@@ -1,5 +1,4 @@
-// Other arguments for launches that stand among tapes of the same capture: set, or refused where the way back would not
-// know of them.
+// Other arguments for launches among tapes of the same capture: set, or refused if the way back would not know of them.
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
 
@@ -22,7 +21,7 @@ const auto descend =
 const auto scale = kernel("scale", [](Arr<float> x, Float by) { x[tid()] *= by; });
 const auto scaled = kernel("scaled", [](Arr<const float> x, Arr<float> y, Float by) { y[tid()] = by * x[tid()]; });
 
-/// The loss is the sum of squares: a step of rate r takes x to x (1 - 2 r).
+/// A fit whose loss is the sum of squares: a step of rate r takes x to x (1 - 2 r).
 struct Fit {
   explicit Fit(const Device& device)
       : x(full<float>(device, n, 1).requires_grad()), y(zeros<float>(device, n)), loss(zeros<float>(device, 1)) {}
@@ -75,7 +74,7 @@ TEST_P(GraphSets, leave_the_way_back_what_a_step_before_it_has_overwritten) {
     before *= by;
     EXPECT_EQ(fit.x.at(0), before);
   }
-  // Another array is scaled in its place: the copy holds what x does.
+  // Another array is scaled instead: the copy holds the elements of x.
   const Array<float> other = full<float>(device(), n, 3);
   graph.set(step, scale, other, 2.f);
   graph.launch();
@@ -85,7 +84,7 @@ TEST_P(GraphSets, leave_the_way_back_what_a_step_before_it_has_overwritten) {
 }
 
 TEST_P(GraphSets, give_each_of_several_steps_its_own) {
-  // Parts of one array: those that no step has changed yet stay where they are.
+  // The arrays are parts of one, and those that no step has changed yet stay where they are.
   Array<float> all = full<float>(device(), 2 * n, 1).requires_grad(), y = zeros<float>(device(), 2 * n);
   Array<float> loss = zeros<float>(device(), 1);
   const Array<float> parts[] = {all.slice(0, n), all.slice(n, 2 * n)};
@@ -112,7 +111,7 @@ TEST_P(GraphSets, give_each_of_several_steps_its_own) {
   graph.launch();
   EXPECT_EQ(parts[0].at(0), 0.5f);
   EXPECT_EQ(parts[1].at(0), 0.25f);
-  // What the first step has not changed, and the tape reads in its place.
+  // The tape reads the second part in place, because the first step has not changed it.
   expect_contains(error_of([&] { graph.set(steps[0], descend, parts[1], slopes[1], 0.25f); }),
                   "argument 1 is changed by the kernel, and a tape that was recorded in the graph still needs what it "
                   "holds");
@@ -141,7 +140,7 @@ TEST_P(GraphSets, refuse_an_array_that_a_tape_of_the_graph_still_needs) {
   const std::string error = error_of([&] { graph.set(early, scale, fit.x, 2.f); });
   expect_contains(error, "in kernel \"scale\": argument 1 is changed by the kernel");
   expect_contains(error, "let the tape end before the launch");
-  // As captured: the gradient is that of x.
+  // The graph runs as captured: the gradient is that of x.
   graph.launch();
   EXPECT_EQ(fit.x.grad().at(0), 2);
   graph.set(late, scale, fit.x, 4.f);
@@ -150,7 +149,7 @@ TEST_P(GraphSets, refuse_an_array_that_a_tape_of_the_graph_still_needs) {
   EXPECT_EQ(fit.x.at(0), 4);
 }
 
-// As in the capture itself, where a change between two parts of a recording is refused.
+// The capture itself refuses such a change between two parts of a recording, too.
 TEST_P(GraphSets, refuse_an_array_that_recorded_work_has_left_for_more) {
   Fit fit(device());
   const Array<float> free = zeros<float>(device(), n);
@@ -183,7 +182,7 @@ TEST_P(GraphSets, refuse_launches_that_a_tape_goes_back_through) {
     fit.x.zero_grad();
     Tape tape;
     tape.record([&] {
-      launch(scale, n, noise, 1.f);  // no gradient passes it
+      launch(scale, n, noise, 1.f);  // no gradient passes through it
       apart = captured_launch();
       launch(scaled, n, fit.x, fit.y, 2.f);
       recorded = captured_launch();
@@ -197,7 +196,7 @@ TEST_P(GraphSets, refuse_launches_that_a_tape_goes_back_through) {
   graph.launch();
   EXPECT_EQ(noise.at(0), 3);
   EXPECT_EQ(fit.x.grad().at(0), 2);
-  // Steps are run again on the way back: none of their launches may be another the first time.
+  // Steps are run again on the way back, so none of their launches may differ the first time.
   GraphNode in_a_step;
   graph = capture(device(), [&] {
     fit.x.zero_grad();
@@ -217,7 +216,7 @@ TEST_P(GraphSets, refuse_launches_that_a_tape_goes_back_through) {
   EXPECT_EQ(fit.x.grad().at(0), 16);
 }
 
-// In debug mode and with lines that are printed a launch has operations of its own beside its dispatch.
+// In debug mode, or if it prints lines, a launch has operations of its own beside its dispatch.
 TEST_P(GraphSets, give_launches_that_report_other_arguments) {
   const auto tell = kernel("tell", [](Arr<float> x, Float by) {
     assert_(by < 10, "by is", by);

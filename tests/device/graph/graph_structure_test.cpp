@@ -1,4 +1,4 @@
-// Graphs that build and ask structures: in the size and memory that these have, or not at all.
+// Graphs that build and query structures: with the size and memory that these had, or not at all.
 #include <weft/geometry.h>
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
@@ -18,7 +18,7 @@ namespace {
 
 DEVICE_TEST(GraphStructures);
 
-/// How many are found, and one more than the highest number of them.
+/// Finds the number of results of a query, and one more than the largest of them.
 template <class Query>
 void tally(Query query, const Arr<int>& found) {
   Int count = 0, end = 0;
@@ -233,7 +233,7 @@ TEST_P(GraphStructures, a_graph_refuses_a_hash_grid_that_was_built_otherwise_sin
   p.grid.build(zeros<vec3>(device(), 5000), 0.5f);
   expect_refusal();
   p.grid.build(p.many, 0.5f);
-  expect_refusal();  // it has other memory since
+  expect_refusal();  // the grid has other memory by now
 }
 
 TEST_P(GraphStructures, a_graph_refuses_a_hierarchy_that_was_built_otherwise_since) {
@@ -328,7 +328,7 @@ TEST_P(GraphStructures, set_gives_a_launch_the_structure_as_it_is) {
   p.grid.build(p.many, 0.5f);
   graph.launch();
   EXPECT_EQ(found.to_vector(), all_of(100));
-  // What is set for one graph is no use by another that is captured meanwhile.
+  // A structure that is set for one graph is not used by another that is captured meanwhile.
   const Graph meanwhile = capture(device(), [&] {
     graph.set(node, count_points, other, found);
     launch(count_boxes, 1, boxes, found);

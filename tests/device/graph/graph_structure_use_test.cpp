@@ -17,7 +17,7 @@ namespace {
 
 DEVICE_TEST(GraphStructureUses);
 
-/// Of which kernels are given the hierarchy, and where to count its boxes.
+/// The hierarchy that kernels are given, and the place where they count its boxes.
 struct Counted {
   BvhData tree;
   Array<int> found;
@@ -72,7 +72,7 @@ TEST_P(GraphStructureUses, launches_ask_for_the_structure_whose_data_they_are_gi
   Array<int> found = zeros<int>(device(), 1), far;
   GraphNode node;
   const Graph graph = capture(device(), [&] {
-    (void)asked.data();  // given to nobody
+    (void)asked.data();  // given to no launch
     expect_contains(error_of([&] { launch(count_boxes, 1, asked.data(), far); }), "null array");
     launch(count_boxes, 1, given.data(), found);
     node = captured_launch();
@@ -82,7 +82,7 @@ TEST_P(GraphStructureUses, launches_ask_for_the_structure_whose_data_they_are_gi
   EXPECT_EQ(found.at(0), 10);
   given.rebuild(thirty, thirty);
   EXPECT_EQ(kernel_of_refusal(graph), "count boxes");
-  // Set anew, the launch asks for what it is given then, whichever way.
+  // After set(), the launch asks for the structure that it is given then, in either way.
   for (const bool by_data : {true, false}) {
     by_data ? graph.set(node, count_boxes, given.data(), found) : graph.set(node, count_boxes, given, found);
     found.fill(0);
@@ -111,7 +111,7 @@ TEST_P(GraphStructureUses, copies_of_data_from_before_a_build_are_refused) {
   EXPECT_EQ(found.at(0), 10);
   const Graph graph = capture(device(), [&] { launch(count, 1, before, found); });
   expect_contains(error_of([&] { graph.launch(); }), "a graph works on a hash grid of 10 points");
-  // Of the same size, width and memory it is the same.
+  // A build with the same size, width and memory makes the same data.
   grid.build(points, 0.5f);
   launch(count, 1, before, found);
   graph.launch();
@@ -189,7 +189,7 @@ TEST_P(GraphStructureUses, data_that_no_launch_is_given_are_not_asked_for) {
   EXPECT_EQ(flag.at(0), 1);
 }
 
-/// Builds its grid where it is asked for, and tells by a kernel of its own how often.
+/// An object that builds its grid when it is asked for it, and counts the builds by a kernel of its own.
 struct BuiltWhenAsked {
   const HashGridArrays& kernel_argument() const {
     grid.build(points, 0.5f);
@@ -238,7 +238,7 @@ TEST_P(GraphStructureUses, a_captured_way_back_asks_for_all_grids_that_the_tape_
   expect_contains(error_of([&] { refused.launch(); }), "a graph works on a hash grid of 40 points");
   const Graph graph = record(two, {10, 10});
   graph.launch();
-  EXPECT_EQ(x.grad().at(9), 12);  // of both launches
+  EXPECT_EQ(x.grad().at(9), 12);  // from both launches
   EXPECT_EQ(x.grad().at(39), 0);
   grid.build(points, 0.5f);
   expect_contains(error_of([&] { graph.launch(); }), "a graph works on a hash grid of 10 points");
@@ -252,7 +252,7 @@ TEST_P(GraphStructureUses, a_captured_way_back_asks_for_data_that_the_tape_recor
   Tape tape;
   tape.record([&] {
     launch(pull_boxes, 1, bvh.data(), x, loss);
-    launch(count_boxes, 1, other.data(), found);  // no gradient passes
+    launch(count_boxes, 1, other.data(), found);  // no gradient passes through it
   });
   const Graph graph = capture(device(), [&] { tape.backward({{loss, full<float>(device(), 1, 1)}}); });
   other.rebuild(thirty, thirty);
@@ -262,7 +262,7 @@ TEST_P(GraphStructureUses, a_captured_way_back_asks_for_data_that_the_tape_recor
   expect_contains(error_of([&] { graph.launch(); }), "a graph works on a hierarchy of 10 boxes");
 }
 
-// What the tape recorded in one graph, another goes back through.
+// One graph has the tape's recording, and another its way back.
 TEST_P(GraphStructureUses, a_way_back_in_another_graph_asks_for_what_the_first_has_built) {
   const Array<vec3> forty = zeros<vec3>(device(), 40), ten = zeros<vec3>(device(), 10);
   for (const bool by_data : {false, true}) {

@@ -35,7 +35,7 @@ struct World {
   Array<int> flag;
 };
 
-// The copy of what the tape needs would be made only if the work runs, and again in each round.
+// The tape's copy of what it needs would be made only if the work runs, and again in each round.
 TEST_P(GraphTapeConditions, refuse_to_change_what_a_tape_from_before_them_needs) {
   World w(device());
   const auto refused = [&](const std::function<void(const std::function<void()>&)>& condition) {
@@ -123,7 +123,7 @@ TEST_P(GraphTapeConditions, are_refused_while_a_tape_records) {
   expect_contains(in_record([&] { graph_while(w.flag, 2, work); }), "graph_while() is called while a tape records");
 }
 
-// Whether it runs, the host does not know: gradients neither end there nor pass.
+// The host does not know whether the work runs, so gradients neither end there nor pass.
 TEST_P(GraphTapeConditions, make_what_they_replace_unknown_to_a_tape) {
   World w(device());
   const std::string error = error_of([&] {

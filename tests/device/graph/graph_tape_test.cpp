@@ -1,4 +1,4 @@
-// Tapes in graphs: what a graph does in each launch is what the same steps do when they are called each time.
+// Tapes in graphs: each launch of a graph does what the same steps do when they are called.
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
 
@@ -27,7 +27,7 @@ const auto swing = kernel("swing", [](Arr<float> x, Arr<float> v, Float dt) {
 });
 const auto descend = kernel("descend", [](Arr<float> x, Arr<const float> g) { x[tid()] -= 0.05f * g[tid()]; });
 
-/// What an optimisation works on. None but `x` has gradient storage of its own.
+/// The arrays of an optimisation. Only `x` has gradient storage of its own.
 struct World {
   explicit World(const Device& device)
       : device(device),
@@ -39,12 +39,12 @@ struct World {
   }
   Device device;
   Array<float> x, y, v, loss;
-  Tape tape;  ///< one from outside of what is done
+  Tape tape;  ///< a tape from outside of the steps
 };
 
 using Steps = std::function<void(World&)>;
 
-// Gradients after each of three rounds; between two of them x goes down.
+// Returns the gradients after each of three rounds; between rounds x goes down.
 std::vector<std::vector<float>> rounds(World& world, const std::function<void()>& step) {
   std::vector<std::vector<float>> found;
   for (int k = 0; k < 3; ++k) {
@@ -55,7 +55,7 @@ std::vector<std::vector<float>> rounds(World& world, const std::function<void()>
   return found;
 }
 
-/// The same called each time and as a graph. `before` is done once, ahead of both.
+/// Compares steps that are called each time with a graph of them. `before` is done once, before both.
 void compare(
     const Device& device, const Steps& step, const Steps& before = [](World&) {}) {
   World called(device), captured(device);
@@ -138,7 +138,7 @@ TEST_P(GraphTapes, take_seeds_and_zeros) {
   });
 }
 
-// The tape is of the host: in the graph is its way back alone, whose values are those of the recording.
+// The host's tape recorded outside: only its way back is in the graph, with the values of the recording.
 TEST_P(GraphTapes, go_back_more_than_once) {
   const auto record = [](World& w) {
     w.tape.record([&] {
@@ -158,7 +158,7 @@ TEST_P(GraphTapes, go_back_more_than_once) {
       EXPECT_FLOAT_EQ(w.x.grad().at(0), 0.6f * float(k));
       EXPECT_EQ(w.tape.gradient(w.loss).at(0), 1);
     }
-    // And called again, behind what a graph has left.
+    // The way back can be called again after the graph's launches.
     w.tape.backward(w.loss);
     EXPECT_FLOAT_EQ(w.x.grad().at(0), 0.6f * 4);
     const Graph zeros = capture(device(), [&] { w.tape.zero(); });
@@ -170,7 +170,7 @@ TEST_P(GraphTapes, go_back_more_than_once) {
   }
 }
 
-// The way back takes more than the tape lets be under way elsewhere.
+// The way back needs more memory than the tape lets be in flight elsewhere.
 TEST_P(GraphTapes, do_not_wait_for_memory) {
   const int many = on_reference() ? 1000 : 1 << 20, times = on_reference() ? 3 : 50;
   Array<float> x = full<float>(device(), many, 0.5f).requires_grad(), y = zeros<float>(device(), many);
@@ -196,7 +196,7 @@ TEST_P(GraphTapes, do_not_wait_for_memory) {
   }
 }
 
-// What a graph finds when it is launched may take other ways than what there was when it was captured.
+// The elements at a launch of the graph may make kernels branch differently from those at the capture.
 TEST_P(GraphTapes, provide_for_other_elements_than_those_of_today) {
   const auto rarely = kernel("rarely", [](Arr<const float> x, Arr<float> y) {
     Int i = tid();
@@ -237,19 +237,19 @@ TEST_P(GraphTapes, are_refused_where_the_host_would_have_to_count) {
   const Array<int> times = full<int>(device(), 1, 3);
   Tape tape;
   tape.record([&] { launch(grow, n, w.x, w.y, times); });
-  tape.backward({{w.y, full<float>(w.device, n, 1)}});  // that it was counted once tells nothing of a graph
+  tape.backward({{w.y, full<float>(w.device, n, 1)}});  // this count tells nothing about a graph
   const std::string error = error_of([&] {
     capture(device(), [&] { tape.backward({{w.y, full<float>(w.device, n, 1)}}); });
   });
   expect_contains(error, "kernel \"grow\"");
   expect_contains(error, "graph_tape_test.cpp:" + std::to_string(line));
   expect_contains(error, "how often its loops change elements");
-  // One whose loops are known beforehand is not.
+  // A kernel whose loops are known beforehand is not refused.
   const auto grow_thrice = kernel("grow thrice", [](Arr<const float> x, Arr<float> y) {
     Int i = tid();
     for ([[maybe_unused]] auto k : range(3)) y[i] = y[i] * x[i] + 1.f;
   });
-  // Nor one whose threads may need much and do not.
+  // A kernel whose threads may need much, and do not, is not refused either.
   const auto grow_rarely = kernel("grow rarely", [](Arr<const float> x, Arr<float> y) {
     Int i = tid();
     If (x[i] > 100) {

@@ -17,7 +17,7 @@ DEVICE_TEST(Graphs);
 
 const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
 const auto scale = kernel("scale", [](Arr<float> x, Float s) { x[tid()] *= s; });
-// More bytes than push constants have.
+// A struct with more bytes than push constants have.
 struct Table {
   float values[60] = {};
 };
@@ -80,7 +80,7 @@ TEST_P(Graphs, keep_what_they_work_on) {
       launch(axpy, 1, inner, sum, 1.f);
     });
   }
-  // What is allocated now must not lie where the graph works.
+  // New arrays must not lie where the graph works.
   std::vector<Array<float>> others;
   for (int k = 0; k < 64; ++k) others.push_back(full<float>(device(), 1, 100));
   graph.launch();
@@ -105,7 +105,7 @@ TEST_P(Graphs, outlive_all_that_names_their_arrays_and_their_device) {
   for (int k = 0; k < 3; ++k) graph.launch();
   const Device of = graph.device();
   EXPECT_EQ(of.name(), device().name());
-  // The device goes with the last that needs it.
+  // The device goes with the last object that needs it.
   of.synchronize();
   graph = Graph();
   EXPECT_EQ(zeros<float>(of, 1).at(0), 0);
@@ -184,7 +184,7 @@ TEST_P(Graphs, order_arrays_that_were_set_with_the_launches_around) {
   GraphNode node;
   const Graph graph = capture(device(), [&] {
     launch(scale, n, b, 2.f);
-    launch(add_one, n, a);  // has nothing to do with what is around
+    launch(add_one, n, a);  // has nothing to do with the launches around it
     node = captured_launch();
     launch(axpy, n, b, sum, 1.f);
   });
@@ -245,7 +245,7 @@ TEST_P(Graphs, refuse_conditions_that_are_none) {
   expect_contains(error_of([&] { graph_if(flag, work); }), "graph_if() is called outside of a capture");
   refused([&] { graph_if(full<int>(device(), 2, 1), work); }, "takes a flag of one element, and is given 2");
   refused([&] { graph_if(Array<int>(), work); }, "takes a flag of one element, and is given a null array");
-  // Another device, of the same name at that: whether there is work or not.
+  // The flag is on another device, even of the same name: it is refused whether there is work or not.
   const Device twin = Device::open(device().name());
   const Array<int> elsewhere = full<int>(twin, 1, 1);
   for (const auto& some : {std::function<void()>(work), std::function<void()>([] {})})
@@ -338,7 +338,7 @@ TEST_P(Graphs, do_not_reach_to_another_device) {
       node = captured_launch();
     });
     expect_contains(error_of([&] { graph.set(node, add_one, there); }), "device");
-    // Nothing of all this has happened, and both go on.
+    // The refused calls have changed nothing, and both devices continue.
     graph.launch();
     launch(add_one, 8, there);
     EXPECT_EQ(here.at(7), 2);
@@ -417,7 +417,7 @@ TEST_P(Graphs, do_work_in_nested_conditions) {
 }
 
 TEST_P(Graphs, repeat_work_while_a_flag_is_set) {
-  // Newton's iteration for sqrt(2), until it stands still.
+  // Newton's iteration for sqrt(2) runs until it stands still.
   Array<float> x = full<float>(device(), 1, 100);
   Array<int> going = zeros<int>(device(), 1), rounds = zeros<int>(device(), 1);
   const auto start = kernel("start", [](Arr<float> x, Arr<int> going, Arr<int> rounds, Float from) {
@@ -501,7 +501,7 @@ TEST_P(Graphs, keep_nothing_of_a_condition_that_failed) {
       graph_while(flag, 3, [&] {
         launch(scale, 4, x, 100.f);
         x.assign(std::vector<float>{1, 2, 3, 4});
-        x.at(0);  // of which nothing has run
+        x.at(0);  // nothing of it has run
       });
       ADD_FAILURE() << "not refused";
     } catch (const Error&) {

@@ -1,4 +1,4 @@
-// Profiles of graphs: each operation by its own name, with the arguments that it has, and those alone that run.
+// Profiles of graphs: each operation by its own name, with the arguments that it has, and only operations that run.
 #include <weft/runtime/graph.h>
 #include <weft/runtime/profile.h>
 #include <weft/weft.h>
@@ -125,7 +125,7 @@ TEST_P(GraphProfiles, hear_of_work_in_conditions_where_it_runs) {
   }
 }
 
-// Which are one dispatch otherwise.
+// Without a profiler these steps are one dispatch.
 TEST_P(GraphProfiles, tell_the_steps_of_a_chain_apart) {
   Array<float> x = zeros<float>(device(), n);
   const Graph graph = capture(device(), [&] {
@@ -158,7 +158,7 @@ struct Table {
 };
 WEFT_STRUCT(Table, values);
 
-// Beyond what push constants hold.
+// The arguments are larger than push constants.
 TEST_P(GraphProfiles, give_kernels_large_arguments_and_let_them_report) {
   const auto add_from = kernel("add from", [](Arr<float> x, Var<Table> table, Int k) {
     If (tid() == 0) print("k", k);

@@ -38,7 +38,7 @@ Var<T> apply(Kind kind, R& element, const Var<T>& v) {
   return v;
 }
 
-/// Integers wrap.
+/// Adds in type T; integers wrap.
 template <class T>
 T sum(T a, T b) {
   if constexpr (IntegerScalar<T>) {
@@ -57,7 +57,7 @@ T negative(T a) {
   }
 }
 
-/// One step of the model; values are whole numbers, small enough for every type.
+/// One step of the model. Values are whole numbers, small enough for every type.
 template <class T>
 T step(Kind kind, T before, T v) {
   if constexpr (std::is_same_v<T, half>) {
@@ -99,8 +99,8 @@ bool same(T a, T b) {
 
 constexpr int kBins = 5, kCount = 256;
 
-/// Threads that meet in a few elements: the last state is that of the model, in whichever order they came; neighbours
-/// (each second element) stay as they were.
+/// Threads meet in a few elements: the last state must be that of the model, in whichever order the threads came, and
+/// the neighbours (each second element) must stay as they were.
 template <class T>
 void check_contended(const Device& device, Kind kind, bool in_shared) {
   SCOPED_TRACE(testing::Message() << "operation " << int(kind) << " on " << ir::user_name(scalar_type<T>())
@@ -145,7 +145,7 @@ void check_contended(const Device& device, Kind kind, bool in_shared) {
     if (kind != Kind::exchange) {
       EXPECT_TRUE(same(after[at], expected[at])) << double(after[at]) << " for " << double(expected[at]);
     }
-    // Each value before is one that some thread left behind: as many as went in come out, the last one apart.
+    // Each value seen is the first one or another thread's: all that went in come out, except the last.
     if (kind == Kind::exchange) {
       std::map<double, int> balance;
       ++balance[double(initial[at])];
@@ -159,7 +159,7 @@ void check_contended(const Device& device, Kind kind, bool in_shared) {
   }
 }
 
-/// Each thread alone: the value before and the value after are exact.
+/// Each thread works alone, so that the value before and the value after are exact.
 template <class T>
 void check_alone(const Device& device, Kind kind) {
   SCOPED_TRACE(testing::Message() << "operation " << int(kind) << " on " << ir::user_name(scalar_type<T>()));
@@ -191,7 +191,7 @@ void check_alone(const Device& device, Kind kind) {
   }
 }
 
-/// A counter that is raised by compare-exchange: no step is lost.
+/// Threads raise a counter by compare-exchange: no step is lost.
 template <class T>
 void check_cas(const Device& device, bool in_shared) {
   SCOPED_TRACE(testing::Message() << ir::user_name(scalar_type<T>()) << (in_shared ? " in shared memory" : ""));
@@ -238,7 +238,7 @@ void check_cas(const Device& device, bool in_shared) {
   EXPECT_EQ(drawn, all);
 }
 
-/// A GPU may lack what float16 and types of 64 bits need; it is refused by name then.
+/// A GPU may lack the features for float16 and for types of 64 bits; it then refuses them by name.
 template <class T, class F>
 void check_or_refused(const std::string& device, F check) {
   if (device != "gpu" || !(std::is_same_v<T, half> || sizeof(T) == 8)) return check();
@@ -298,7 +298,7 @@ TEST_P(Atomics, a_nan_loses_and_bits_are_compared) {
                 [nan](Arr<float> x, Arr<const float> given) {
                   atomic_min(x[0], given[0]);
                   atomic_max(x[1], given[1]);
-                  atomic_cas(x[2], 0.f, 5.f);  // holds -0
+                  atomic_cas(x[2], 0.f, 5.f);  // the element is -0
                   atomic_cas(x[3], nan, 7.f);
                 }),
          1, x, given);
@@ -334,7 +334,7 @@ TEST_P(Atomics, vectors_and_matrices_are_changed_component_by_component) {
   EXPECT_EQ(top(0, 1), 1);
   EXPECT_EQ(top(1, 0), 0);
   EXPECT_EQ(top(1, 1), 4);
-  EXPECT_EQ(before.at(0).x, 0);  // what was there before
+  EXPECT_EQ(before.at(0).x, 0);  // the value before the operation
 }
 
 TEST_P(Atomics, narrow_elements_of_strided_views_leave_the_rest_alone) {

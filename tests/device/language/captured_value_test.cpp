@@ -1,4 +1,4 @@
-// What a kernel's function reads of the host is a constant from the first launch on, in every form of the kernel.
+// Host values that a kernel's function reads are constant from the first launch on, in every form of the kernel.
 #include "../device_test.h"
 
 using namespace weft;
@@ -50,7 +50,7 @@ TEST_P(CapturedValues, that_have_changed_are_refused_by_every_other_form_of_the_
   Array<int, 2> x = zeros<int, 2>(device(), {4, 4});
   launch(add, 4, x[0]);
   shift = 5;
-  // An array with strides, debug mode, another device.
+  // These forms are traced anew: an array with strides, debug mode, another device.
   const Array<int> column = x.transpose()[0];
   expect_contains(error_of([&] { launch(add, 4, column); }), kRefused);
   set_debug(true);
@@ -104,7 +104,7 @@ TEST_P(CapturedValues, exports_within_a_kernel_are_refused) {
                   "it is exported while a kernel is traced");
 }
 
-/// Loops inside each other, each of one round.
+/// Nests loops, each of one round.
 void loops(const Arr<int>& x, int depth) {
   if (depth == 0) {
     x[0] += 1;
@@ -114,7 +114,7 @@ void loops(const Arr<int>& x, int depth) {
 }
 
 TEST_P(CapturedValues, may_change_after_a_launch_that_could_not_be_compiled) {
-  // No Vulkan device takes as many loops; the interpreter does.
+  // No Vulkan device takes as many nested loops; the interpreter does.
   int depth = 100;
   const auto deep = kernel("deep", [&](Arr<int> x) { loops(x, depth); });
   const Array<int> x = zeros<int>(device(), 1);

@@ -1,4 +1,4 @@
-// Debug mode: indices, divisors and stored values are checked, and what is wrong is named.
+// Debug mode: indices, divisors and stored values are checked, and errors name what is wrong.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -193,7 +193,7 @@ TEST_P(DebugMode, indices_of_every_integer_type_are_checked) {
   with(std::uint16_t(60000));
   with(-5);
   with(4000000000u);
-  with(std::int64_t(1) << 32);  // whose low half is a valid index
+  with(std::int64_t(1) << 32);  // the low half is a valid index
   with(std::int64_t(-1));
   with(~std::uint64_t(0));
 }
@@ -212,7 +212,7 @@ TEST_P(DebugMode, what_is_right_is_left_alone) {
               count += 1;
             }
           }
-          // A neighbour is looked at only where there is one, and so is a quotient.
+          // A neighbour is read only if there is one, and a quotient is taken only if the divisor is not 0.
           If (j > 0 && from(i, j - 1) > 2) {
             sum += 1;
           }
@@ -334,7 +334,7 @@ TEST_P(DebugMode, nothing_is_reached_through_a_wrong_range_where_the_thread_goes
   EXPECT_EQ(all.to_vector(), (std::vector<int>{0, 0, 8, 1, 1, 1, 0, 0}));
 }
 
-/// Gives `check` the same body as a kernel of each debug mode: what is accepted in one is accepted in all.
+/// Gives `check` the same body as a kernel in each debug mode: a body that one mode accepts is accepted in all.
 template <class F, class Check>
 void in_every_mode(const char* name, F body, Check check) {
   for (Debug debug : {Debug(false), Debug(true), Debug::all()}) {
@@ -364,7 +364,7 @@ TEST_P(DebugMode, checks_in_a_loop_leave_what_it_counts_the_same_for_all) {
     launch(k, 4, x, out, 3);
     EXPECT_EQ(out.to_vector(), std::vector<float>(4, 6));
   });
-  // Beyond the array: the threads that fail come to the barrier as well.
+  // An index is beyond the array: threads that fail come to the barrier as well.
   auto debug = kernel("count", count, {.block = 4, .debug = true});
   launch(debug, 4, x.slice(0, 3), out, 4);
   expect_contains(error_of([&] { device().synchronize(); }), "index 3 is outside dimension 0 of argument 1");
@@ -451,7 +451,7 @@ TEST_P(DebugMode, a_failure_ends_a_loop_that_waits_for_what_it_kept_from_happeni
   EXPECT_EQ(out.to_vector(), std::vector<int>(4, 3));
   launch(find, 4, x, out, 7);
   expect_contains(error_of([&] { device().synchronize(); }), "thread 0: index 4 is outside dimension 0 of argument 1");
-  // All threads fail alike: they leave together a loop whose end none of them would see.
+  // All threads fail alike: they leave a loop together that would end for none of them.
   auto divide = kernel("divide",
                        [](Arr<int> out, Int n, Int by) {
                          Int k = 0;
@@ -504,7 +504,7 @@ TEST_P(DebugMode, a_loop_that_runs_off_an_array_ends) {
   EXPECT_EQ(out.at(0), 2) << "the thread ended after its loop";
 }
 
-/// Launches over 5 threads on a tape and goes back from all of y: what the launch reports, and the gradient of x.
+/// Launches over 5 threads on a tape and goes back from all of y. \return  the report, and the gradient of x
 template <class K, class... A>
 std::pair<std::string, std::vector<float>> there_and_back(const Device& device, const K& kernel, const Array<float>& x,
                                                           const Array<float>& y, const A&... arguments) {
@@ -518,14 +518,14 @@ std::pair<std::string, std::vector<float>> there_and_back(const Device& device, 
 }
 
 TEST_P(DebugMode, threads_that_fail_have_no_way_back) {
-  // Thread 4 reads what is beside its view.
+  // Thread 4 reads the element beside its view.
   Array<float> x = full<float>(device(), 10, 2).requires_grad(), y = zeros<float>(device(), 10);
   const auto reads =
       kernel("reads", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid() + 1] * 3; }, {.debug = true});
   auto [said, gradient] = there_and_back(device(), reads, x, y, x.slice(0, 5), y);
   expect_contains(said, "index 5 is outside dimension 0 of argument 1");
   EXPECT_EQ(gradient, (std::vector<float>{0, 3, 3, 3, 3, 0, 0, 0, 0, 0}));
-  // Threads 3 and 4 store there.
+  // Threads 3 and 4 store outside of their view.
   x.zero_grad();
   const auto stores =
       kernel("stores", [](Arr<const float> x, Arr<float> y) { y[tid() + 2] = x[tid()] * 3; }, {.debug = true});
@@ -546,7 +546,7 @@ TEST_P(DebugMode, threads_that_fail_have_no_way_back) {
   std::tie(said, gradient) = there_and_back(device(), divides, x, y, x, y, n);
   expect_contains(said, "zero");
   EXPECT_EQ(gradient, (std::vector<float>{30, 15, 0, 10, 5, 0, 0, 0, 0, 0}));
-  // Far outside of all memory.
+  // All threads read far outside of all memory.
   x.zero_grad();
   const auto far = kernel("far", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid() + 100000000] * x[tid()]; },
                           {.debug = true});
@@ -557,7 +557,7 @@ TEST_P(DebugMode, threads_that_fail_have_no_way_back) {
 
 TEST_P(DebugMode, is_switched_for_all_kernels_between_launches) {
   auto get = kernel("get", [](Arr<const int> a, Arr<int> out, Int i) { out[0] = a[i]; });
-  // An index beyond the view is inside the memory: no error without debug mode, on any device.
+  // An index beyond the view is still in the memory: without debug mode this is no error on any device.
   Array<int> whole(device(), {5, 6, 7, 8}), out = zeros<int>(device(), 1);
   Array<int> a = whole.slice(0, 2);
   launch(get, 1, a, out, 2);

@@ -1,4 +1,4 @@
-// Control flow that is deep, or that drivers make deep: right values on every device, forward and backward.
+// Control flow that is deep, or that drivers make deep: the values are right on every device, forward and backward.
 #include <functional>
 #include <string>
 #include <vector>
@@ -10,12 +10,12 @@ using namespace weft::test;
 
 namespace {
 
-// One compilation each on a software device: depths on both sides of where drivers end (80), and far beyond.
+// Depths on both sides of the limit of drivers (80), and far beyond; each costs one compilation on a software device.
 constexpr int kDepths[] = {40, 80, 81, 200, 400};
 
 DEVICE_TEST(DeepControlFlow);
 
-/// Launches over depth + 3 threads and compares the output with what `expected` says of each.
+/// Launches a kernel over depth + 3 threads and compares the output of each with `expected`.
 template <class K, class F>
 void expect_values(const Device& device, const K& kernel, int depth, F expected) {
   auto out = zeros<int>(device, depth + 3);
@@ -103,7 +103,7 @@ void nested(const Arr<int>& o, const Int& i, int k, int depth) {
   Int before = o[i] + k;
   If (i > k) {
     nested(o, i, k + 1, depth);
-    // Computed before the branch inside, and needed after it.
+    // `before` was computed before the branch inside, and is needed after it.
     o[i] += before % 3;
   }
   Else { o[i] = before; }
@@ -167,7 +167,7 @@ TEST_P(DeepControlFlow, assertions_and_checks_of_debug_mode) {
   }
 }
 
-/// All threads of a workgroup come to the innermost block, and hand each other numbers there.
+/// All threads of a workgroup come to the innermost block, and exchange numbers there.
 template <class Held>
 void together(const Arr<int>& o, Held& held, const Int& n, int k, int depth) {
   Int i = tid();
@@ -178,7 +178,7 @@ void together(const Arr<int>& o, Held& held, const Int& n, int k, int depth) {
     barrier();
     return;
   }
-  // The same in all threads, and known to be so.
+  // The condition is the same in all threads, and known to be so.
   If (n > k) {
     together(o, held, n, k + 1, depth);
     o[i] += 1;
@@ -242,7 +242,7 @@ TEST_P(DeepControlFlow, operations_of_subgroups_in_blocks_that_are_laid_out_flat
 }
 
 TEST_P(DeepControlFlow, exits_by_the_thousands_in_flat_code) {
-  // Drivers compile more of them in seconds that grow with the square of their number.
+  // The time of drivers grows with the square of the number of exits, to seconds.
   const int exits = on_reference() ? 5000 : 1000;
   constexpr int kThreads = 40;
   const int step = exits / 33;
@@ -258,7 +258,7 @@ TEST_P(DeepControlFlow, exits_by_the_thousands_in_flat_code) {
           else
             Return();
         }
-        // Needed hundreds of exits later.
+        // This value is needed hundreds of exits later.
         if (k % 500 == 0) kept = next;
       }
       kept += 100;

@@ -29,7 +29,7 @@ bool same(const Grain<>& a, const Grain<>& b) {
   return a.pos == b.pos && a.mass == b.mass && a.weights == b.weights && a.frame == b.frame;
 }
 
-/// Runs `body` on the device over an array of these values, and gives what it leaves.
+/// Runs `body` on the device over an array of these values, and returns the values after it.
 template <class T, class F>
 std::vector<T> after(const Device& device, std::vector<T> values, F body) {
   Array<T> a(device, values);
@@ -95,7 +95,7 @@ TEST_P(Elements, auto_copies_and_a_reference_names) {
     a[2] = 30;
     also = copy;
     a[4] = copy;
-    a[5] = seen + 1;  // what is there now
+    a[5] = seen + 1;  // the element as it is now
     a[6] = [&] { return a[1]; }();
     auto [x, y] = std::pair(a[0], a[1]);
     a[0] = y;
@@ -239,7 +239,7 @@ TEST_P(Elements, fixed_arrays_of_variables_are_assigned_at_traced_indices) {
                   out[i * 3 + 2] = w[k];
                 }),
          3, out, which);
-  // Out of range the nearest.
+  // An index out of range takes the nearest element.
   EXPECT_EQ(out.to_vector(), (std::vector<float>{100100, 43, 10, 110, 300, 10, 100100, 43, 10}));
 }
 
@@ -390,7 +390,7 @@ TEST_P(Elements, a_choice_that_auto_keeps_adapts_in_loops_too) {
                 [](Arr<std::uint8_t> bytes, Arr<float> reals) {
                   Int i = tid();
                   auto one = select(i > 0, 1, 0);
-                  auto half = select(i > 0, 0.5, 0.25);  // a float, where there is no float64 too
+                  auto half = select(i > 0, 0.5, 0.25);  // a float, even if there is no float64
                   for ([[maybe_unused]] auto k : range(5)) bytes[i] += one;
                   for ([[maybe_unused]] auto k : range(3)) {
                     reals[i] += half;
@@ -412,7 +412,7 @@ TEST_P(Elements, a_choice_that_auto_keeps_adapts_in_loops_too) {
   refused([](Arr<std::uint8_t> b) {
     auto one = select(b[1] > 1, 1, 0);
     for ([[maybe_unused]] auto k : range(3)) {
-      b[0] += one;  // in the second round 4, which is not known here
+      b[0] += one;  // 4 in the second round, which is not known here
       one = 4;
     }
   });
@@ -462,7 +462,7 @@ TEST_P(Elements, a_choice_of_two_host_numbers_is_taken_by_functions_and_ranges) 
                   out[6] = pow(Vec3(1, 2, 3), select(b, 2.f, 1.f)).y;
                   out[7] = quat_from_axis_angle(Vec3(0, 0, 1), select(b, 0.f, 1.f)).w;
                   out[8] = quat_rpy(select(b, 0.f, 1.f), Float(0), Float(0)).w;
-                  out[9] = select(b, 1.5, 2);  // of two types: in the one that holds both
+                  out[9] = select(b, 1.5, 2);  // two types: the result has the one that holds both
                   out[10] = select(!b, 1.5f, -2) + select(b, 1, 2.5f);
                   for (auto i : range(select(b, std::int64_t(4), std::int64_t(8)))) wide[i] = i + 1;
                   wide[7] = select(b, 5000000000, 1);

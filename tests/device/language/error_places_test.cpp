@@ -1,4 +1,4 @@
-// Errors name the line of the host's call, and those of kernels that of the launch as well.
+// Errors name the line of the host's call; errors of kernels also name that of the launch.
 #include <weft/algorithms.h>
 #include <weft/geometry.h>
 #include <weft/runtime/graph.h>
@@ -24,7 +24,7 @@ auto scale() {
 
 std::string place_of(int line) { return std::string(__FILE__) + ":" + std::to_string(line); }
 
-// The error names this file and line, once or beside a kernel's.
+// Expects that the error names this file and line, once or beside a kernel's.
 void expect_place(const std::function<void()>& call, int line, const char* text) {
   try {
     call();

@@ -149,7 +149,7 @@ TEST_P(Errors, integers_that_do_not_fit_a_parameter_are_refused) {
   expect_contains(text, "argument 2: the integer is out of the range");
   expect_contains(text, "errors_test.cpp:");
   expect_contains(error_of([&] { launch(put, 1, x, 4'000'000'000u); }), "out of the range");
-  // And of vectors each component.
+  // Each component of a vector is checked as well.
   auto put_vector = kernel("put a vector", [](Arr<int> x, Vec3i v) { x[0] = v.x + v.y + v.z; });
   launch(put_vector, 1, x, vec<3, std::int64_t>(1, -2, 3));
   EXPECT_EQ(x.at(0), 2);
@@ -181,7 +181,7 @@ TEST_P(Errors, structures_that_cannot_be_used_are_named) {
   Array<int> indices = mesh.indices();
   indices.zero();
   refused(error_of([&] { launch(ask_mesh, 1, x, mesh); }), "argument 2: the indices of a mesh have changed");
-  // As an argument of a node of a graph, too.
+  // Errors in an argument that is set for a node of a graph are reported, too.
   const Bvh tree(device(), zeros<vec3>(device(), 3), zeros<vec3>(device(), 3));
   GraphNode node;
   const Graph graph = capture(device(), [&] {
@@ -288,7 +288,7 @@ TEST(Devices, that_do_not_exist_are_named_with_those_that_do) {
 #ifdef __linux__
 TEST(Devices, without_a_vulkan_loader_are_the_reference_alone) {
   namespace fs = std::filesystem;
-  // Files of the loader's names that are no libraries, where the system looks first.
+  // Files with the loader's names that are no libraries stand where the system looks first.
   const fs::path folder = fs::temp_directory_path() / ("weft_no_loader_" + std::to_string(platform::process_id()));
   fs::create_directories(folder);
   for (const char* name : {"libvulkan.so.1", "libvulkan.so"}) std::ofstream(folder / name) << "nothing";

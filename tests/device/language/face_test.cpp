@@ -128,7 +128,7 @@ TEST_P(Faces, an_error_inside_a_library_function_names_the_outermost_call) {
   const std::string message = error_of([&] { launch(k, 1, a, 1.f); });
   expect_contains(message, "wrong");
   expect_contains(message, "face_test.cpp:" + std::to_string(line));
-  // The place ends with the call.
+  // The place of a call ends with the call.
   auto after = kernel("after", [&](Arr<float> a, Float x) {
     a[0] = scaled_sum(vec3{1, 2, 3}, Vec3(x)).x;
     line = __LINE__ + 1;

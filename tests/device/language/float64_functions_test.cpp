@@ -16,7 +16,7 @@ DEVICE_TEST(Float64Functions);
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-/// docs/semantics.md; half an ulp more where the host's long double is no wider than double.
+/// The limit of docs/semantics.md; half an ulp more if the host's long double is no wider than double.
 constexpr double kUlps = 2.5 + (std::numeric_limits<long double>::digits > 60 ? 0 : 1);
 
 /// Distance in units of the last place of the true value; 0 for two NaNs and for equal infinities.

@@ -1,4 +1,4 @@
-// Functions that a kernel holds once and calls: what they compute, what is emitted, what is refused.
+// Functions that a kernel holds once and calls: their values, the code that is emitted, and refusals.
 #include "../../../backends/vulkan/vulkan.h"
 #include "../../../frontend/passes/passes.h"
 #include "../../../spirv/emit.h"
@@ -28,7 +28,7 @@ using Cloud = CloudS<Host>;
 
 DEVICE_TEST(Function);
 
-/// The IR for a launch with strided arrays: a bit for each parameter.
+/// The IR for a launch with strided arrays; `parameters` has a bit for each.
 template <class K>
 ir::Module strided(const K& kernel, std::uint64_t parameters) {
   ir::Variant variant;
@@ -516,7 +516,7 @@ TEST_P(Function, prints_and_asserts) {
   });
   const int line = __LINE__ - 9;
   const ir::Module module = k.trace();
-  EXPECT_EQ(module.functions.size(), 1u) << ir::print(module);  // what ends threads is part of the kernel
+  EXPECT_EQ(module.functions.size(), 1u) << ir::print(module);  // a function that ends threads is part of the kernel
   EXPECT_EQ(module.messages.size(), 2u);
   Array<int> out = zeros<int>(device(), 6);
   launch(k, 3, out);
@@ -551,7 +551,7 @@ TEST(FunctionErrors, name_the_chain_of_a_recursion_in_debug_mode) {
   expect_contains(error_of([&] { k.trace(); }), "f -> f");
 }
 
-// ---- What is refused
+// ---- Refusals
 
 std::string trace_error(const std::function<void(Arr<float>)>& body) {
   auto k = kernel("refused", [=](Arr<float> out) { body(out); });

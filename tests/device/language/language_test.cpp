@@ -184,7 +184,7 @@ TEST_P(Language, threads_are_numbered_over_up_to_four_dimensions) {
 }
 
 TEST_P(Language, extents_of_every_size_divide_exactly) {
-  // The reciprocals of the launch: extents around powers of two and large odd ones.
+  // These extents are around powers of two, and large odd ones: the launch divides by their reciprocals.
   for (int n : {1, 2, 3, 31, 32, 33, 255, 257, 641, 4095}) {
     const int rows = on_reference() ? 3 : 100;
     Array<vec2i, 2> out = zeros<vec2i, 2>(device(), {rows, n});

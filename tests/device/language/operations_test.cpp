@@ -19,7 +19,7 @@ namespace {
 
 DEVICE_TEST(Operations);
 
-// How far a device may be from the exact result (docs/semantics.md): in ulps of the type, or absolutely.
+// The largest distance of a device from the exact result (docs/semantics.md): in ulps of the type, or absolute.
 struct Tolerance {
   double ulps = 0, absolute = 0;
 };
@@ -28,9 +28,9 @@ bool is_function(Op op) { return op >= Op::exp && op <= Op::tanh; }
 
 Tolerance tolerance(Op op, Type type, double x, double y) {
   if (!is_float(type)) return {};
-  // The host's own functions may be off by one.
+  // The host's own functions may be off by one ulp.
   if (type == Type::f64 && is_function(op)) return {3.5};
-  // float16 functions are float32 functions, rounded: at most one step away.
+  // float16 functions are float32 functions with a rounding: at most one step away.
   const double half_step = type == Type::f16 ? 1 : 0;
   switch (op) {
     case Op::div: return {2.5};
@@ -55,7 +55,7 @@ Tolerance tolerance(Op op, Type type, double x, double y) {
     }
     case Op::tanh: return {64 + 16 * std::abs(x), std::ldexp(1, -19)};
     case Op::pow: {
-      // As exp2(y * log2(x)): the error of the exponent, which exp2 makes a relative one, and that of exp2.
+      // pow is exp2(y * log2(x)): it has the error of the exponent, which exp2 makes a relative one, and that of exp2.
       const double l = x == 0 ? 0 : std::log2(std::abs(x)), z = y * l;
       const double exponent = std::abs(y) * std::max(3 * std::abs(l) * 0x1p-23, 0x1p-21) + std::abs(z) * 0x1p-23;
       const double ulps = (exponent * 0x1p24 + 3 + 2 * std::abs(z));
@@ -65,7 +65,7 @@ Tolerance tolerance(Op op, Type type, double x, double y) {
   }
 }
 
-// Numbers are compared as bits of a type, by functions that are no templates: there are many types, and many pairs.
+// Numbers are compared as bits of a type, by functions that are no templates, because there are many types and pairs.
 using Bits = std::uint64_t;
 
 // Distance in representable values; NaN is at no distance from NaN.
@@ -78,7 +78,7 @@ double ulps(Type type, Bits a, Bits b) {
     const std::int64_t bits = std::int64_t(v << unused) >> unused;
     return bits < 0 ? (std::numeric_limits<std::int64_t>::min() >> unused) - bits : bits;
   };
-  // The difference first: as doubles, neighbouring numbers of 64 bits would be equal or far apart.
+  // The difference is taken as integers: as doubles, neighbouring numbers of 64 bits would be equal or far apart.
   const std::int64_t x_place = ordered(a), y_place = ordered(b);
   return double(x_place < y_place ? std::uint64_t(y_place) - std::uint64_t(x_place)
                                   : std::uint64_t(x_place) - std::uint64_t(y_place));
@@ -101,7 +101,7 @@ std::mt19937_64& random_bits() {
   return generator;
 }
 
-// Edge values first, then random ones: of the whole range and near 1 alternately.
+// Edge values come first, then random ones: alternately of the whole range and near 1.
 template <class T>
 std::vector<T> values(std::size_t n) {
   std::vector<T> v;
@@ -141,7 +141,7 @@ std::vector<Bits> bits_of(const std::vector<T>& values) {
   return all;
 }
 
-// bool in memory: std::vector<bool> has none that an array could be made of.
+// Makes an array of bool as well: a std::vector<bool> has no elements in memory that an array could be made of.
 template <class T>
 Array<T> array_of(const Device& device, const std::vector<T>& v) {
   std::unique_ptr<T[]> copy(new T[v.size()]);
@@ -164,7 +164,7 @@ auto kernel_of(Op op, int arity) {
   });
 }
 
-// What an operation gave, of which every operand is of one type. Software devices are held to more than Vulkan asks.
+// Compares results of an operation whose operands are of one type. Software devices are held to more than Vulkan asks.
 void expect_meaning(bool software, Op op, int arity, Type type, Type result, const std::vector<Bits> (&in)[3],
                     const std::vector<Bits>& got) {
   int wrong = 0;
@@ -186,10 +186,10 @@ void expect_meaning(bool software, Op op, int arity, Type type, Type result, con
       if (op == Op::fma) ok = ok || std::abs(e - g) <= 2 * unit * (std::abs(product) + std::abs(e));
       if (op == Op::div || op == Op::rem) ok = ok || std::abs(y) > 0x1p126 || (op == Op::rem && !std::isfinite(x / y));
       if (op == Op::sqrt || op == Op::rsqrt) ok = ok || (x < 0 && std::isnan(e));
-      // What Vulkan leaves to the device; the functions of float64 are weft's own and leave nothing open.
+      // Vulkan leaves these cases to the device; the functions of float64 are weft's own and leave nothing open.
       if (type != Type::f64) {
         if (op == Op::sin || op == Op::cos || op == Op::tan) ok = ok || std::abs(x) > 3.14159;
-        if (op == Op::tan && !software) {  // a quotient, of which both may be off by as much
+        if (op == Op::tan && !software) {  // a quotient; both operands may be off by as much
           const double off = std::ldexp(1, -11), c = std::abs(std::cos(x));
           ok = ok || c <= off || std::abs(e - g) <= off * (1 + std::abs(e)) / (c - off);
         }
@@ -230,7 +230,7 @@ void check(const Device& device, Op op) {
   try {
     launch(k, n, out, array_of(device, in[0]), array_of(device, in[1]), array_of(device, in[2]));
   } catch (const Error& e) {
-    // What a device lacks is refused by name, never computed wrongly.
+    // A device refuses operations that it lacks by name, and never computes them wrongly.
     ASSERT_EQ(e.kind(), ErrorKind::unsupported) << e.what();
     // Only a GPU may lack the narrow and wide types.
     ASSERT_FALSE(device.name() == "reference" || device.is_software()) << e.what();
@@ -297,7 +297,7 @@ void expect_converted(Type from, Type to, const std::vector<Bits>& in, const std
   }
 }
 
-// One kernel for each type that is converted, which gives every other one.
+// Tests conversions by one kernel for each type, which converts to all the others.
 template <class T, class... R>
 void check_conversions_to(const Device& device) {
   const std::size_t n = 1024;

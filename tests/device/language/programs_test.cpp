@@ -24,7 +24,7 @@ TEST_P(Programs, without_a_kernel_are_bounded_in_number) {
     EXPECT_EQ(x.at(7), value);
     EXPECT_LE(programs.size(), 6u);
   }
-  EXPECT_EQ(programs.size(), 5u);  // that of `kept`, and the last four
+  EXPECT_EQ(programs.size(), 5u);  // one for `kept`, and the last four
 
   const auto compiled = [&] { return own.compile_counts().compiled + own.compile_counts().loaded; };
   const std::uint64_t before = compiled();
@@ -34,7 +34,7 @@ TEST_P(Programs, without_a_kernel_are_bounded_in_number) {
   EXPECT_EQ(compiled(), before);
   launch(put(15), 8, x);  // dropped long ago: made again
   EXPECT_EQ(compiled(), before + 1);
-  launch(put(17), 8, x);  // the longest unused of those that were kept
+  launch(put(17), 8, x);  // the longest unused of the kept ones
   EXPECT_EQ(compiled(), before + 2);
   EXPECT_EQ(x.at(0), 17);
 }

@@ -1,4 +1,4 @@
-// Threads of a workgroup that work together: shared arrays, barriers, numbers of threads, and what is refused.
+// Threads of a workgroup that work together: shared arrays, barriers, numbers of threads, and refusals.
 #include <array>
 #include <cstring>
 #include <limits>
@@ -39,7 +39,7 @@ TEST_P(SharedMemory, threads_know_their_numbers) {
 }
 
 TEST_P(SharedMemory, numbers_hold_beyond_one_row_of_workgroups) {
-  // More workgroups than one dimension of a launch takes.
+  // The groups are more than one dimension of a launch takes.
   const int groups = 65535 + 3, block = 4;
   Array<int> sums = zeros<int>(device(), groups);
   launch(kernel("rows",
@@ -303,7 +303,7 @@ TEST_P(SharedMemory, threads_that_fail_keep_no_one_waiting) {
         }
         While (spin > 0 && x[tid()] <= 64) {
           x[tid() + 1000] = 1;
-        }  // ends, as its threads do not meet
+        }  // the loop ends, because its threads do not meet
         barrier();
         x[tid()] += 1000;
       },
@@ -336,7 +336,7 @@ TEST_P(SharedMemory, threads_that_fail_keep_no_one_waiting) {
   EXPECT_EQ(y.to_vector(), std::vector<int>(256, 10));
 }
 
-// ---- What is refused
+// ---- Refusals
 
 template <class F>
 std::string refusal(const Device& device, F body, int threads = 256) {
@@ -358,7 +358,7 @@ TEST_P(SharedMemory, barriers_that_not_all_threads_reach_are_refused) {
   refused([](Arr<int> x) {
     If (x[0] > 0) {
       barrier();
-    }  // memory may differ by the time a thread reads it
+    }  // the element may differ by the time a thread reads it
   });
   refused([](Arr<int>) {
     If (local_id() > 3) {
@@ -517,7 +517,7 @@ TEST(SharedMemoryOfTheReference, what_no_thread_has_written_is_not_read) {
                             s[tid()] = 1;
                           }),
                   "index 16 of shared array 1");
-  // The memory of one workgroup is not that of the one before.
+  // Shared memory does not carry over from one workgroup to the next.
   expect_contains(refusal(
                       device,
                       [](Arr<int> x) {

@@ -7,7 +7,7 @@ namespace {
 
 DEVICE_TEST(StructArrays);
 
-// The struct of the section "Structs" of Warp's documents.
+// A struct from the section "Structs" of Warp's documents.
 template <template <class> class F = Host>
 struct MyStruct {
   F<int> param1;
@@ -86,7 +86,7 @@ TEST_P(StructArrays, nested_structs_with_arrays_are_arguments) {
 TEST_P(StructArrays, messages_name_the_field_of_an_argument) {
   Array<float> out = zeros<float>(device(), 2);
   std::string text = test::error_of([&] { launch(compute, 2, MyStruct<>{1, 2, {}}, out); });
-  // Compilers that cannot tell a field's name count.
+  // Compilers that cannot tell a field's name lead to its number instead.
   if (text.find("argument 1.param3") == text.npos) test::expect_contains(text, "argument 1.field 3");
   test::expect_contains(text, "null array");
   test::expect_contains(text, "compute");
@@ -133,7 +133,7 @@ TEST_P(StructArrays, whatever_an_element_holds_lives_as_long_as_the_array) {
     a = Array<MyStruct<>>(device(), {make(device(), 5, 3), make(device(), 7, 1), make(device(), 9, 6)});
     copy = a.clone();
   }
-  // What was freed too early would be taken by these.
+  // These arrays would take memory that was freed too early.
   std::vector<Array<vec3>> others;
   for (int i = 0; i < 8; ++i) others.push_back(full<vec3>(device(), 6, vec3{1e6f, 1e6f, 1e6f}));
   a = {};
@@ -304,7 +304,7 @@ TEST_P(StructArrays, a_struct_may_hold_arrays_of_itself_but_not_in_a_circle) {
          2, roots, sums);
   EXPECT_EQ(sums.to_vector(), (std::vector<int>{13, 26}));
   test::expect_contains(test::error_of([&] { leaves.fill(Node<>{4, roots}); }), "circle");
-  leaves.slice(0, 1).fill(Node<>{5, leaves.slice(1, 3)});  // of the array itself it may
+  leaves.slice(0, 1).fill(Node<>{5, leaves.slice(1, 3)});  // it may hold the array itself
   EXPECT_EQ(leaves.at(0).children.to_vector()[1].value, 3);
 }
 

@@ -19,7 +19,7 @@ struct Particle {
   }
 };
 
-// Fields of 1, 2, 4 and 8 bytes, gaps between them and at the end.
+// A struct with fields of 1, 2, 4 and 8 bytes, and gaps between them and at the end.
 template <template <class> class F = Host>
 struct Mixed {
   F<bool> on;

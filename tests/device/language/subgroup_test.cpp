@@ -229,7 +229,7 @@ TEST_P(Subgroups, work_in_loops_and_after_threads_have_parted) {
     launch(kernel("loops",
                   [](Arr<int> out) {
                     Int i = tid(), left = i % 9, rounds = 0;
-                    // Threads part and meet again before each vote.
+                    // Threads diverge and meet again before each vote.
                     While (subgroup_any(left > 0)) {
                       If (left > 0) {
                         for (auto k : range(i % 3)) rounds += k;
@@ -261,7 +261,7 @@ TEST_P(Subgroups, hand_over_memory_at_their_own_barriers) {
   on_all_sizes(device(), on_reference(), [](const Device& device) {
     const int size = size_of(device);
     Array<int> out = zeros<int>(device, kThreads);
-    // All fellows read a counter before the last of them writes it; each subgroup as often as its number says.
+    // All threads of a subgroup read a counter before the last of them writes it; the turns differ between subgroups.
     launch(kernel("turns",
                   [](Arr<int> out) {
                     auto counters = shared<int>(256);
@@ -341,7 +341,7 @@ TEST_P(Subgroups, minima_and_maxima_prefer_numbers) {
   for (const float v : run<float>(device(), none, most)) ASSERT_TRUE(std::isnan(v));
 }
 
-// A reduction says which lane is read from next, behind a branch that not all take.
+// A reduction chooses the lane that is read next, after a branch that not all lanes take.
 TEST_P(Subgroups, lanes_that_reductions_name_are_read_from) {
   const auto k = kernel("takes turns", [](Arr<int> out) {
     Int i = tid(), lane = subgroup_lane(), size = subgroup_size(), steps = 0, seen = 0;
@@ -411,7 +411,7 @@ TEST_P(Subgroups, what_not_all_threads_reach_is_refused) {
                            256, x);
                   }),
                   "an operation of subgroups stands where not every thread of the subgroup may come");
-  // One subgroup alone at a barrier.
+  // One subgroup stands alone at a barrier.
   expect_contains(error_of([&] {
                     launch(kernel("alone",
                                   [](Arr<int>) {

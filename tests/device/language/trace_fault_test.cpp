@@ -1,5 +1,5 @@
-// What a caller does wrong while a kernel is traced is an Error: exceptions that leave traced blocks, and literal
-// indices that are out of range.
+// Mistakes of a caller while a kernel is traced are Errors: exceptions that leave traced blocks, and literal indices
+// that are out of range.
 #include <functional>
 
 #include "../device_test.h"
@@ -12,7 +12,7 @@ namespace {
 
 DEVICE_TEST(TraceFaults);
 
-/// The error of a kernel that does this.
+/// The error of a kernel with this body.
 std::string fault(const Device& device, const std::function<void(Arr<float>)>& body) {
   Array<float> x = zeros<float>(device, 4);
   return error_of([&] { launch(kernel("faulty", [&](Arr<float> x) { body(x); }), 1, x); });
@@ -106,7 +106,7 @@ TEST_P(TraceFaults, an_exception_that_is_caught_after_it_left_a_block_is_an_erro
     });
   });
   leaves("the body of If", [](Arr<float> x) {
-    // Inside a block that goes on.
+    // The fault is inside a block that continues.
     While (x[0] > 0) {
       caught([&] {
         If (x[0] > 0) {
@@ -164,7 +164,7 @@ TEST_P(TraceFaults, an_exception_of_the_callers_comes_through) {
     }
   });
   EXPECT_THROW(launch(k, 1, x), int);
-  EXPECT_THROW(launch(k, 1, x), int);  // and leaves nothing behind
+  EXPECT_THROW(launch(k, 1, x), int);  // the first leaves nothing behind
   launch(kernel("next", [](Arr<float> x) { x[0] = 2; }), 1, x);
   EXPECT_EQ(x.at(0), 2);
 }
@@ -350,7 +350,7 @@ TEST_P(TraceFaults, literal_indices_of_rows_and_lists_are_looked_at) {
 }
 
 TEST_P(TraceFaults, a_native_else_after_an_if_is_refused) {
-  // It would run in every thread: native code takes the second round of the If, in which nothing is conditional.
+  // The else would run in every thread: native code takes the second round of the If, in which nothing is conditional.
   auto x = zeros<int>(device(), 4);
   expect_contains(error_of([&] {
                     launch(kernel("native_else",

@@ -1,4 +1,4 @@
-// Determinant, inverse and the factorisations: every device against what defines the results (reconstruction,
+// Determinant, inverse and the factorisations: every device against the definition of the results (reconstruction,
 // orthogonality, order, signs) and against the host face, over random matrices and all kinds of special ones.
 #include <array>
 #include <cmath>
@@ -59,7 +59,7 @@ double det(const mat33d& a) {
   return a(0, 0) * (a(1, 1) * a(2, 2) - a(1, 2) * a(2, 1)) - a(0, 1) * (a(1, 0) * a(2, 2) - a(1, 2) * a(2, 0)) +
          a(0, 2) * (a(1, 0) * a(2, 1) - a(1, 1) * a(2, 0));
 }
-/// Q^T Q = 1 and det Q = 1.
+/// Whether Q^T Q = 1 and det Q = 1.
 template <int N, class T>
 bool is_rotation(const mat<N, N, T>& q, double tolerance) {
   const auto d = in_double(q);
@@ -103,7 +103,7 @@ mat<N, N, double> random_rotation() {
     return random_rotation3();
 }
 
-/// Singular values of the special kinds: equal ones, tiny ones, zeros, and all sizes.
+/// Singular values of special kinds: equal ones, tiny ones, zeros, and all sizes.
 vec3d special_values(int kind, double decades) {
   const double small = std::pow(10., decades * (uniform() - 1) / 2),
                other = std::pow(10., decades * (uniform() - 1) / 2);
@@ -120,8 +120,8 @@ vec3d special_values(int kind, double decades) {
   }
 }
 
-/// n matrices: random ones, products of rotations and special values (of either sign of determinant), small whole
-/// numbers with zeros in all places, products of a column and a row, and all of them at the ends of the range of T.
+/// n matrices: random ones; products of rotations and special values (with either sign of the determinant); small whole
+/// numbers with zeros in all places; products of a column and a row; and all these at the ends of the range of T.
 template <class T, int N>
 std::vector<mat<N, N, T>> matrices(int n, bool symmetric = false) {
   const double far = sizeof(T) == 2 ? 8 : sizeof(T) == 4 ? 100 : 900;
@@ -133,7 +133,7 @@ std::vector<mat<N, N, T>> matrices(int n, bool symmetric = false) {
     } else if (k % 4 == 1) {
       auto whole = [](int most) { return double(int(generator()() % (2 * most + 1)) - most); };
       for (int e = 0; e < N * N; ++e) a(e / N, e % N) = whole(1);
-      // Of rank 1: all but one column of a v is nothing but rounding errors.
+      // The matrix has rank 1: all columns of a v but one are rounding errors.
       if (k % 8 == 5) {
         vec<N, double> u, v;
         for (int i = 0; i < N; ++i) u[i] = whole(2), v[i] = symmetric ? u[i] : whole(2);
@@ -159,7 +159,8 @@ std::vector<mat<N, N, T>> matrices(int n, bool symmetric = false) {
   return out;
 }
 
-// u, v rotations; u diag(sigma) v^T = a; values fall, the last one has the sign of the determinant.
+// Checks that u and v are rotations, that u diag(sigma) v^T = a, that values fall, and that the last one has the sign
+// of the determinant.
 template <int N, class T>
 void check_svd(const mat<N, N, T>& a, const mat<N, N, T>& u, const vec<N, T>& sigma, const mat<N, N, T>& v) {
   const double tolerance = kTolerance<T>, norm = largest(a);
@@ -200,7 +201,7 @@ void svd_on(const Device& device) {
   for (std::size_t i = 0; i < in.size(); ++i) {
     SCOPED_TRACE("matrix " + std::to_string(i));
     ASSERT_NO_FATAL_FAILURE(check_svd(in[i], us[i], ss[i], vs[i]));
-    // The host computes the same, and singular values are unique.
+    // The host computes the same values, because singular values are unique.
     Svd<N, T> host;
     if constexpr (N == 2)
       host = svd2(in[i]);
@@ -311,7 +312,7 @@ TEST_P(LibraryLinalg, eig3_means_the_symmetric_part) {
   EXPECT_NEAR(got.z, 0, 1e-5);
 }
 
-// diag(3, -2, 1) and its like: the values are known.
+// The singular values of diagonal and similar matrices are known.
 TEST_P(LibraryLinalg, singular_values_of_diagonal_matrices) {
   const std::vector<mat33> in{mat33(1, 0, 0, 0, 2, 0, 0, 0, 3), mat33(1, 0, 0, 0, -2, 0, 0, 0, 3),
                               mat33(0, 5, 0, 0, 0, 7, 6, 0, 0), mat33(0, 0, 0, 0, -4, 0, 0, 0, 0),
@@ -331,7 +332,7 @@ TEST_P(LibraryLinalg, singular_values_of_diagonal_matrices) {
     for (int k = 0; k < 3; ++k) EXPECT_NEAR(s[i][k], wanted[i][k], 2e-6f * wanted[i][0]) << i << " " << k;
 }
 
-// A power of two changes nothing but the exponents.
+// A power of two changes only the exponents.
 TEST_P(LibraryLinalg, factorisations_do_not_depend_on_scale) {
   const mat33 base(0.3f, -1.2f, 0.7f, 2.1f, 0.4f, -0.6f, 0.9f, 1.1f, 0.2f);
   std::vector<mat33> in;
@@ -385,7 +386,7 @@ void inverse_on(const Device& device) {
   using M = mat<N, N, T>;
   std::vector<M> in;
   for (int k = 0; k < 2000; ++k) {
-    // Well conditioned: the error of an inverse grows with the condition.
+    // The matrix is well conditioned, because the error of an inverse grows with the condition.
     mat<N, N, double> a = random_matrix<N>() * 0.3 + mat<N, N, double>::identity() * (k % 2 ? 3. : -3.);
     const double scale = k % 5 == 4 ? std::ldexp(1., int((sizeof(T) == 2   ? 6
                                                           : sizeof(T) == 4 ? 100
@@ -393,7 +394,7 @@ void inverse_on(const Device& device) {
                                                          uniform()))
                                     : 1;
     M t;
-    for (int e = 0; e < N * N; ++e) t(e / N, e % N) = T(a((e / N + k) % N, e % N) * scale);  // rows in another order
+    for (int e = 0; e < N * N; ++e) t(e / N, e % N) = T(a((e / N + k) % N, e % N) * scale);  // rows reordered
     in.push_back(t);
   }
   const auto n = std::int64_t(in.size());
@@ -413,7 +414,7 @@ void inverse_on(const Device& device) {
     const auto one = mat<N, N, double>::identity();
     ASSERT_LE(difference(in_double(in[i]) * in_double(got[i]), one), 4 * kTolerance<T>);
     ASSERT_LE(difference(in_double(in[i]) * in_double(inverse(in[i])), one), 4 * kTolerance<T>);
-    // det(a) = 1 / det(a^-1), where neither leaves the range of the type.
+    // det(a) = 1 / det(a^-1), unless one of them leaves the range of the type.
     const double wanted = determinant(in_double(in[i]));
     const double least = sizeof(T) == 2   ? 1e-4
                          : sizeof(T) == 4 ? 1e-37
@@ -469,7 +470,7 @@ TEST_P(LibraryLinalg, the_inverse_of_a_singular_matrix_is_zero) {
   EXPECT_EQ(inverse(mat33(1, 1, 1, 1, 1, 1, 1, 1, 1)), mat33());
 }
 
-// Tiny bodies have inertia tensors whose determinant is no float.
+// Tiny bodies have inertia tensors whose determinant is too small for a float.
 TEST_P(LibraryLinalg, the_inverse_of_a_tiny_matrix_is_not_zero) {
   Array<mat33> a(device(), {mat33(2e-15f, 0, 0, 0, 4e-15f, 0, 0, 0, 5e-15f)});
   launch(kernel("tiny", [](Arr<mat33> a) { a[tid()] = inverse(a[tid()]); }), 1, a);
@@ -479,7 +480,7 @@ TEST_P(LibraryLinalg, the_inverse_of_a_tiny_matrix_is_not_zero) {
   EXPECT_NEAR(got(2, 2) * 5e-15f, 1, 1e-6);
 }
 
-// Under control flow and in loops: an iterated polar decomposition's rotation stays what it is.
+// In a loop and under a condition, the rotation of an iterated polar decomposition stays the same.
 TEST_P(LibraryLinalg, factorisations_work_in_loops_and_branches) {
   Array<mat33> a(device(), {mat33(1, 2, 0, 0, 1, 0, 1, 0, 3)});
   Array<mat33> r = zeros<mat33>(device(), 1);

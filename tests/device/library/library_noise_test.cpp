@@ -1,5 +1,5 @@
 // Noise: the same bits on all devices and the host; zeros, range, smoothness, periods, and fields without divergence.
-// What is a property of the function, not of a device, is tested on the host's face.
+// Properties of the function, rather than of a device, are tested on the host's face.
 #include <cmath>
 #include <cstring>
 
@@ -44,7 +44,7 @@ void for_each_dimension(F f) {
   f(std::integral_constant<int, 4>());
 }
 
-/// f of every point on the device; f is a function of (seed, point).
+/// Evaluates f at every point on the device; f is a function of (seed, point).
 template <class R, int N, class T, class F>
 std::vector<R> on_device(const Device& device, const std::vector<Point<N, T>>& at, F f) {
   Array<Point<N, T>> in(device, at);
@@ -118,7 +118,7 @@ TEST_P(Noise, it_is_zero_at_whole_coordinates_and_nowhere_far_beyond_its_range) 
     for (auto& p : at)
       for (int k = 0; k < N; ++k) coordinate<N, float>(p, k) = std::floor(coordinate<N, float>(p, k));
     for (float v : on_device<float, N, float>(device(), at, plain)) ASSERT_EQ(v, 0.f);
-    // Beyond the range of the lattice, floats are whole: still 0, and no crash.
+    // Beyond the range of the lattice, floats are whole: the noise is still 0, and nothing crashes.
     for (auto& p : at)
       for (int k = 0; k < N; ++k) coordinate<N, float>(p, k) *= 1e30f;
     for (float v : on_device<float, N, float>(device(), at, plain)) ASSERT_EQ(v, 0.f);
@@ -144,10 +144,10 @@ TEST(NoiseOnTheHost, its_first_and_second_derivatives_pass_the_borders_of_cells)
         jump2 = std::max(jump2, std::abs(curvature(border + 2 * h) - curvature(border - 2 * h)));
         bend = std::max(bend, std::abs(curvature(border + 0.25)));
       }
-    // Where they are continuous, they change by a step of 4 h times the next derivative, which is below 200.
+    // Continuous derivatives change by a step of 4 h times the next derivative, which is below 200.
     EXPECT_LT(jump1, 4 * h * 30) << N;
     EXPECT_LT(jump2, 4 * h * 200) << N;
-    EXPECT_GT(bend, 1) << N;  // the second derivative is no trifle elsewhere
+    EXPECT_GT(bend, 1) << N;  // the second derivative is large elsewhere
   });
 }
 
@@ -174,11 +174,11 @@ TEST_P(Noise, seeds_and_places_give_unrelated_functions) {
       return ab / std::sqrt(aa * bb);
     };
     EXPECT_NEAR(correlation(with_seed(0)), 1, 1e-6);
-    // On the line there are only 40 cells: fewer independent values than points.
+    // On the line there are only 40 cells, so there are fewer independent values than points.
     const double limit = N == 1 ? 0.7 : N == 2 ? 0.15 : 4 / std::sqrt(4000.);
     for (int seed : {1, 2, 3, 256, 65536, -1}) EXPECT_NEAR(correlation(with_seed(seed)), 0, limit) << N << " " << seed;
     for (int axis = 0; axis < N; ++axis)
-      for (int by : {2, 16, 256})  // neighbouring cells have corners in common
+      for (int by : {2, 16, 256})  // neighbouring cells share corners
         EXPECT_NEAR(correlation(moved(axis, by)), 0, limit) << N << " " << axis << " " << by;
   });
 }
@@ -251,7 +251,7 @@ TEST(NoiseOnTheHost, gradients_at_whole_coordinates_are_unit_vectors_without_a_p
         for (int l = 0; l < N; ++l) product[k][l] += g[k] * g[l] / kCount;
       }
     }
-    // Four standard deviations; on the line lengths are uniform up to 1.
+    // The limit is four standard deviations; on the line lengths are uniform up to 1.
     const double limit = 4 * 0.6 / std::sqrt(double(kCount));
     for (int k = 0; k < N; ++k) {
       EXPECT_NEAR(mean[k], 0, limit) << N;
@@ -298,7 +298,7 @@ TEST(NoiseOnTheHost, curl_noise_has_no_divergence) {
           most = std::max(most, std::abs(divergence));
           speed = std::max(speed, length(curlnoise(2, p, octaves)));
         }
-        // The differences are exact to h^2 / 6 times the third derivative, which the third octave has 4^2 times larger.
+        // The error is h^2 / 6 times the third derivative, which the third octave has 4^2 times larger.
         EXPECT_LT(most, 2e-5) << N << " " << octaves;
         EXPECT_GT(rate, 0.5) << N;
         EXPECT_GT(speed, 0.5) << N;
@@ -332,7 +332,7 @@ TEST_P(Noise, octaves_add_finer_and_weaker_fields) {
   const auto two = field([] { return 2; }, 2, 0.5f), strong = field([] { return Int64(2); }, 2, 1);
   double ratio = 0, most = 0;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    // What the second octave adds is proportional to its gain.
+    // The part of the second octave is proportional to its gain.
     for (int k = 0; k < 3; ++k) ASSERT_NEAR(strong[i][k] - single[i][k], 2 * (two[i][k] - single[i][k]), 1e-5f);
     ratio += length(strong[i] - single[i]) / length(single[i]) / double(at.size());
     most = std::max(most, double(length(strong[i] - single[i])));
@@ -352,7 +352,7 @@ TEST_P(Noise, lacunarity_and_gain_may_be_traced) {
          1, out, vec2{0.2f, 0.7f}, 1.5f, 0.25f);
   const vec2 of_host = curlnoise(1, vec2{0.2f, 0.7f}, 3, 1.5, 0.25);
   const std::vector<vec2> found = out.to_vector();
-  // A driver may compute what is constant by itself, and round its own way: NVIDIA's does.
+  // A driver may compute constants itself, with its own rounding: NVIDIA's does.
   const float off = device().is_software() ? 0 : 1e-6f;
   for (std::size_t k = 0; k < found.size(); ++k)
     for (int d = 0; d < 2; ++d) EXPECT_NEAR(found[k][d], of_host[d], off) << k;

@@ -13,7 +13,7 @@ namespace {
 
 class Normalize : public test::DeviceTest {
  protected:
-  /// Of ulps: a device whose quotients and roots are not correctly rounded may be 4 further off.
+  /// A limit in ulps: a device whose quotients and roots are not correctly rounded may be 4 further off.
   double near(double ulps) const { return on_gpu() ? ulps + 4 : ulps; }
 };
 ON_EVERY_DEVICE(Normalize);
@@ -26,7 +26,7 @@ constexpr double epsilon = sizeof(T) == 2   ? 0x1p-10
                            : sizeof(T) == 4 ? 0x1p-23
                                             : 0x1p-52;
 
-/// Vectors in all directions, of lengths 10^from .. 10^to.
+/// Vectors in all directions, of lengths from 10^from to 10^to.
 template <class T>
 std::vector<vec<3, T>> vectors(double from, double to, unsigned seed) {
   std::mt19937 engine(seed);
@@ -41,7 +41,7 @@ std::vector<vec<3, T>> vectors(double from, double to, unsigned seed) {
   return v;
 }
 
-/// In a precision and a range in which the squares of all of them have room.
+/// The length in a precision and a range that have room for all squares.
 long double exact_length(const vec3d& v) {
   const long double x = v.x, y = v.y, z = v.z;
   return std::sqrt(x * x + y * y + z * z);
@@ -54,7 +54,7 @@ std::vector<vec<3, T>> on_host(const F& f, const std::vector<vec<3, T>>& v) {
   return out;
 }
 
-/// \param ulps  by which a component may be off, of 1
+/// \param ulps  the most by which a component may be off, in ulps of 1
 template <class T, class F>
 void expect_unit(const Device& device, const std::vector<vec<3, T>>& v, const F& f, double ulps, const char* what) {
   for (const auto& got : {on_host(f, v), on_device(device, f, v)}) {
@@ -75,7 +75,7 @@ TEST_P(Normalize, is_exact_to_an_ulp_over_the_whole_range_of_lengths) {
   const auto unit = [](auto&& v) { return normalize(v); };
   expect_unit(device(), vectors<float>(-18, 19, 1), unit, near(2), "normalize");
   expect_unit(device(), vectors<double>(-153, 154, 2), unit, near(2), "normalize");
-  // All of float16: squares of components above 255 are infinite in it, and those below 2^-12 are 0.
+  // The vectors cover all of float16: squares of components above 255 are infinite in it, and those below 2^-12 are 0.
   expect_unit(device(), vectors<half>(-4, 4.8, 3), unit, 0.6, "normalize");
   const std::vector<vec3h> extremes{vec3h(half(65504.f), half(65504.f), half(-65504.f)), vec3h(half(0x1p-24f)),
                                     vec3h(half(300.f), half(0.f), half(400.f))};
@@ -150,7 +150,7 @@ TEST_P(NormalizeGradient, holds_over_the_range_of_lengths) {
     const auto exact_length_of = test::of("length", [s](Vec3d v) { return length(v * double(s)) / double(s); });
     expect_close(length_of, exact_length_of, points);
   }
-  // float16, whose squares are taken in float32.
+  // The squares of float16 are computed in float32.
   const auto narrow = test::of("normalize", [](Vec<3, half> v) { return normalize(v * 500); });
   const auto exact = test::of("normalize", [](Vec3d v) { return normalize(v * 500); });
   test::Points halves;

@@ -1,4 +1,4 @@
-// Quaternions: a kernel gives what the host gives, and both what the closed form says.
+// Quaternions: a kernel gives the host's results, and both agree with the closed form.
 #include "../faces.h"
 
 using namespace weft;
@@ -18,7 +18,7 @@ void each_real(F f) {
   f(half()), f(float()), f(double());
 }
 
-// sin, cos and their inverses: coarse on some devices (docs/semantics.md).
+// The limit of sin, cos and their inverses, which are coarse on some devices (docs/semantics.md).
 template <class T>
 constexpr double kTrigonometry = sizeof(T) == 8   ? 1e-13
                                  : sizeof(T) == 4 ? 1e-3
@@ -99,7 +99,7 @@ TEST_P(LibraryQuaternion, rotating_is_multiplying_by_the_matrix) {
 }
 
 TEST_P(LibraryQuaternion, a_matrix_of_half_a_turn_gives_its_quaternion) {
-  // Each of the four cases of the conversion, its borders included.
+  // The matrices cover each of the four cases of the conversion, including the borders between them.
   std::vector<mat33> m;
   std::vector<quatd> expected;
   for (int k = 0; k < 3; ++k)

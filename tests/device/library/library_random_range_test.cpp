@@ -42,7 +42,7 @@ TEST_P(RandomRanges, of_any_finite_ends_are_uniform_between_them) {
       ASSERT_TRUE(x >= std::min(lo, hi) && x <= std::max(lo, hi)) << x << " is not in " << lo << " .. " << hi;
       ASSERT_TRUE(x != hi || lo == hi);
       const double exact = (hi - lo) * double(randf(same)) + lo;
-      // Three roundings, each of half an ulp.
+      // The number is rounded three times, each time by up to half an ulp.
       const double expected = float(exact) == hi ? lo : exact;
       ASSERT_NEAR(double(x), expected, std::abs(hi - lo) * 3 * 0x1p-24);
       const double u = hi == lo ? 0.5 : (x - lo) / (hi - lo);
@@ -67,7 +67,7 @@ TEST_P(RandomRanges, a_distribution_without_elements_gives_minus_one) {
   EXPECT_EQ(out.to_vector(), (std::vector<int>{-1, -1, 1}));
   std::uint32_t rng = rand_init(1);
   EXPECT_EQ(sample_cdf(rng, std::vector<float>{}), -1);
-  // An array of no elements is refused by the launch, as of every kernel that reads one.
+  // The launch refuses an empty array, as for every kernel that reads one.
   expect_contains(error_of([&] { launch(draw, 1, none, rows, out, 0); }), "is an empty array");
 }
 

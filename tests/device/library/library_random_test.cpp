@@ -18,7 +18,7 @@ DEVICE_TEST(RandomNumbers);
 constexpr int kThreads = 4096, kDraws = 16, kCount = kThreads * kDraws;
 constexpr int kSeed = 20;
 
-/// What f(rng) gives in each of kThreads threads, kDraws times; draw k of thread i is at i * kDraws + k.
+/// Draws f(rng) in each of kThreads threads, kDraws times; draw k of thread i is at i * kDraws + k.
 template <class T, class F>
 std::vector<T> drawn(const Device& device, F f, int seed = kSeed) {
   Array<T> out = zeros<T>(device, kCount);
@@ -32,7 +32,7 @@ std::vector<T> drawn(const Device& device, F f, int seed = kSeed) {
   return out.to_vector();
 }
 
-/// The same on the host.
+/// Makes the same draws on the host.
 template <class T, class F>
 std::vector<T> drawn_by_host(F f, int seed = kSeed) {
   std::vector<T> out;
@@ -43,8 +43,8 @@ std::vector<T> drawn_by_host(F f, int seed = kSeed) {
   return out;
 }
 
-/// Holds that numbers in [0, 1) are uniform: chi-square over 64 equal parts. The statistic has the mean 63 and the
-/// standard deviation 11.2; the seeds are fixed, so that a right generator passes always.
+/// Checks that numbers in [0, 1) are uniform: chi-square over 64 equal parts. The statistic has the mean 63 and the
+/// standard deviation 11.2; the seeds are fixed, so that a right generator always passes.
 void expect_uniform(const std::vector<double>& values, const char* what) {
   constexpr int kParts = 64;
   double count[kParts] = {};
@@ -79,8 +79,8 @@ double correlation(const std::vector<double>& a, const std::vector<double>& b) {
   return ab / std::sqrt(aa * bb);
 }
 
-/// Uniform if the probabilities are right: the distribution function below each number, and a random part of the step
-/// there.
+/// Checks a number for each event that is uniform if the probabilities are right: the distribution function below the
+/// event, and a random part of its step.
 void expect_poisson(const std::vector<unsigned>& events, double mean) {
   const unsigned least = unsigned(std::max(0., mean - 12 * std::sqrt(mean)));
   std::vector<double> probability, below{0}, part;
@@ -163,7 +163,7 @@ TEST_P(RandomNumbers, integers_stay_in_their_range_and_are_equally_likely) {
   for (double c : count) EXPECT_NEAR(c, kCount / 6., 4 * std::sqrt(kCount * 5 / 36.));
   for (unsigned u : drawn<unsigned>(device(), [](auto& rng) { return randu(rng, 3000000000u, 3000000002u); }))
     ASSERT_EQ(u >> 1, 1500000000u);
-  // The whole range of int, and an empty one.
+  // The range is all of int, and then an empty one.
   const int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
   expect_uniform_by(
       drawn<int>(device(), [=](auto& rng) { return randi(rng, least, most); }),
@@ -184,12 +184,12 @@ TEST_P(RandomNumbers, uniform_numbers_are_uniform_and_uncorrelated_between_draws
   expect_uniform(all, "randf");
   EXPECT_NEAR(sum / kCount, 0.5, 4 * std::sqrt(1 / 12. / kCount));
   EXPECT_NEAR(squares / kCount, 1 / 12., 4 * std::sqrt(1 / 180. / kCount));
-  // Neighbouring threads at the same draw, and neighbouring draws of the same thread.
+  // Neighbouring threads at the same draw are compared, and neighbouring draws of the same thread.
   for (int lag : {1, 2, 3, kDraws, 2 * kDraws, 64 * kDraws}) {
     const std::vector<double> a(all.begin(), all.end() - lag), b(all.begin() + lag, all.end());
     EXPECT_NEAR(correlation(a, b), 0, 4 / std::sqrt(double(a.size()))) << lag;
   }
-  // The same for other seeds.
+  // Another seed gives numbers that are unrelated.
   std::vector<double> other;
   for (float v : drawn<float>(
            device(), [](auto& rng) { return randf(rng); }, kSeed + 1))
@@ -198,7 +198,7 @@ TEST_P(RandomNumbers, uniform_numbers_are_uniform_and_uncorrelated_between_draws
 }
 
 TEST_P(RandomNumbers, the_end_of_a_range_is_never_drawn) {
-  // The states before the largest and the smallest uniform number.
+  // These are the states before the largest and the smallest uniform number.
   std::uint32_t before_largest = 0, before_smallest = 0;
   auto next = [](std::uint32_t state) { return randf(state); };
   while (next(before_largest) != 1 - 0x1p-24f) ++before_largest;
@@ -249,7 +249,7 @@ TEST_P(RandomNumbers, randn_is_normally_distributed) {
 }
 
 TEST_P(RandomNumbers, an_index_is_drawn_with_the_probability_that_the_cdf_gives) {
-  // Of probability 0 are the first, the fourth and the last but one; the last gets the rest.
+  // The first, the fourth and the last element but one have the probability 0; the last gets the rest.
   const std::vector<float> cdf{0, 0.25f, 0.375f, 0.375f, 0.875f, 0.875f, 0.9f};
   const double probability[] = {0, 0.25, 0.125, 0, 0.5, 0, 0.125};
   Array<float> table(device(), cdf);
@@ -285,7 +285,7 @@ TEST_P(RandomNumbers, points_of_the_plane_are_uniform_where_they_are_meant_to_be
   const std::vector<vec2> t = drawn<vec2>(device(), triangle);
   expect_near<2>(t, drawn_by_host<vec2>(triangle), 1e-5f);
   for (const vec2& p : t) ASSERT_TRUE(p.x >= 0 && p.y >= 0 && p.x + p.y <= 1 + 1e-6f) << p.x << " " << p.y;
-  // 1 - u is the square root of a uniform number, v / (1 - u) is uniform.
+  // 1 - u is the square root of a uniform number, and v / (1 - u) is uniform.
   expect_uniform_by(
       t, [](vec2 p) { return (1 - double(p.x)) * (1 - double(p.x)); }, "triangle u");
   expect_uniform_by(
@@ -389,7 +389,7 @@ TEST_P(RandomNumbers, poisson_has_the_probabilities_of_its_mean) {
 }
 
 TEST(RandomNumbersOnTheHost, poisson_is_right_in_the_third_digit) {
-  // As many draws as show an error of the constants of the rejection.
+  // There are enough draws to show an error in the constants of the rejection.
   for (float mean : {4.f, 10.f, 12.5f, 50.f}) {
     std::vector<unsigned> events;
     for (int i = 0; i < 2000; ++i) {

@@ -16,7 +16,7 @@ namespace {
 
 class RotationSweep : public test::DeviceTest {
  protected:
-  /// By how much more a device may be off whose quotients and roots are not correctly rounded (docs/semantics.md).
+  /// More ulps for devices that do not round quotients and roots correctly (docs/semantics.md).
   double device_ulps() const { return on_gpu() ? 4 : 0; }
 };
 ON_EVERY_DEVICE(RotationSweep);
@@ -36,7 +36,7 @@ constexpr double epsilon = sizeof(T) == 2   ? 0x1p-10
 
 double part(const quatd& q, int k) { return q[k]; }
 
-/// Random rotations, and those that have several parts of one size, of all signs, or nearly so.
+/// Random rotations, and rotations several parts of which have one size, or nearly, with all signs.
 std::vector<quatd> rotations() {
   std::vector<quatd> all = {quatd(0.504409, 0.499843, -0.0616634, -0.701374)};
   for (const quatd& q : random_values<quatd>(kRotations, -1, 1, 1)) all.push_back(normalize(q));
@@ -83,7 +83,7 @@ TEST_P(RotationSweep, the_largest_part_of_the_quaternion_of_a_matrix_is_positive
   });
 }
 
-/// Directions of any length, and others that are `apart` (radians) from being their opposites, or from being the same.
+/// Pairs of directions of any length that are `apart` (radians) from being opposite, or from being equal.
 template <class T>
 struct Pairs {
   std::vector<vec<3, T>> a, b;
@@ -101,14 +101,15 @@ struct Pairs {
   }
 };
 
-// A float of the direction is off by an ulp: what is asked is how well the one that was given is taken to the other.
+// The worst error of the turns. A direction as floats is off by an ulp, so each turn is measured by how well it takes
+// the first of the given directions to the second.
 template <class T>
 double worst_turn(const Pairs<T>& pairs, const std::vector<quaternion<T>>& got) {
   double worst = 0;
   for (std::size_t n = 0; n < got.size(); ++n) {
     const vec3d u = normalize(vec3d(pairs.a[n])), v = normalize(vec3d(pairs.b[n]));
     const quatd q(got[n]);
-    // The axis stands across both: it is the shortest turn.
+    // The axis is perpendicular to both directions, because the turn is the shortest.
     const double off = std::max(
         {length(quat_rotate(normalize(q), u) - v), std::abs(length(q) - 1), std::abs(dot(vec3d(q.x, q.y, q.z), u))});
     worst = std::isnan(off) ? 4 : std::max(worst, off);
@@ -124,7 +125,7 @@ TEST_P(RotationSweep, the_turn_between_nearly_opposite_or_equal_directions_is_ex
         const auto turn = [](auto&& x, auto&& y) { return quat_between(x, y); };
         std::vector<quaternion<T>> by_host;
         for (std::size_t n = 0; n < pairs.a.size(); ++n) by_host.push_back(turn(pairs.a[n], pairs.b[n]));
-        // Half of what is seen of float64 is what it is measured with.
+        // Half of the error in float64 comes from the measurement.
         const double most = ((sizeof(T) == 8 ? 8 : 4) + device_ulps()) * epsilon<T>;
         EXPECT_LT(worst_turn<T>(pairs, by_host), most) << sizeof(T) << " bytes, from " << least;
         EXPECT_LT(worst_turn<T>(pairs, on_device(device(), turn, pairs.a, pairs.b)), most)
@@ -154,7 +155,7 @@ TEST_P(RotationSweepGradient, of_the_turn_between_nearly_opposite_directions) {
       const vec3 a = normalize(pairs.a[n]), b = normalize(cross(a, pairs.b[n])) * float(apart) - a;
       points.push_back({a.x, a.y, a.z, b.x, b.y, b.z});
     }
-    // It is as steep as they are near. Differences, over steps of 2^-12, see no turn that is smaller.
+    // The gradient is as steep as the directions are close. Differences over steps of 2^-12 see no less.
     if (apart > 5e-3) expect_gradient(exact, points, 100 * std::pow(0x1p-12 / apart, 4) + 1e-8);
     expect_close(single, exact, points, 1e-6 / apart);
   }

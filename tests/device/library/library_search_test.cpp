@@ -11,7 +11,7 @@ namespace {
 
 DEVICE_TEST(Search);
 
-/// What the standard library finds between two indices.
+/// The standard library's answer between two indices.
 template <class T>
 int below(const std::vector<T>& v, int lo, int hi, T x) {
   return int(std::lower_bound(v.begin() + lo, v.begin() + hi, x) - v.begin());
@@ -24,7 +24,7 @@ int upto(const std::vector<T>& v, int lo, int hi, T x) {
 TEST_P(Search, the_whole_array_is_searched_as_the_standard_library_does) {
   auto check = [&]<class T>(T) {
     for (int size : {1, 2, 3, 7, 64, 100}) {
-      // Every second number, with repetitions; looked for is each number from below the first to above the last.
+      // The array has every second number, with repetitions; the test looks for each number around them.
       std::vector<T> sorted, wanted;
       for (int i = 0; i < size; ++i) sorted.push_back(T(2 + 2 * (i / 3)));
       for (int i = 0; i <= int(sorted.back()) + 2; ++i) wanted.push_back(T(i));

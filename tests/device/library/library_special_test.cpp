@@ -15,8 +15,8 @@ DEVICE_TEST(LibrarySpecial);
 
 using Real = long double;
 
-/// Distance from the true value in units of the last place of T; results below the normal numbers, which a device may
-/// flush, count in units of the least of those.
+/// The distance from the true value in units in the last place of T. Results below the normal numbers, which a device
+/// may flush, are measured in units of the least of those.
 template <class T>
 double ulps(T got, Real wanted) {
   const double g = double(got);
@@ -30,7 +30,7 @@ double ulps(T got, Real wanted) {
   return double(std::abs(Real(g) - wanted) / unit);
 }
 
-// Newton's method on the function that keeps its digits where y is.
+// Newton's method on the one of erf and erfc that keeps its digits at y.
 Real true_erfinv(Real y) {
   if (!(std::abs(y) < 1)) return std::abs(y) == 1 ? y * std::numeric_limits<Real>::infinity() : std::nan("");
   const Real slope = std::numbers::inv_sqrtpi_v<Real> * 2;
@@ -40,7 +40,7 @@ Real true_erfinv(Real y) {
     const Real tail = 1 - std::abs(y) - std::erfc(std::abs(x));
     const Real error = std::abs(y) < 0.5L ? std::erf(x) - y : y < 0 ? -tail : tail;
     const Real step = error / (slope * std::exp(-x * x));
-    x -= step / (1 + x * step);  // Halley's
+    x -= step / (1 + x * step);  // Halley's step
   }
   return x;
 }
@@ -71,10 +71,10 @@ std::vector<T> arguments(double lo, double hi) {
   return x;
 }
 
-/// How much more a device may be away whose quotients and roots are not rounded correctly.
+/// More ulps for devices that do not round quotients and roots correctly.
 double slack() { return LibrarySpecial::GetParam() == "gpu" ? 4 : 0; }
 
-/// Holds a function to its limit on the device and on the host. `f` is generic over the faces.
+/// Compares a function with its limit on the device and on the host. `f` is generic over the faces.
 template <class T, class F, class G>
 void check(const Device& device, const char* name, F f, G truth, double lo, double hi, double limit) {
   const std::vector<T> x = arguments<T>(lo, hi);
@@ -118,7 +118,7 @@ TEST_P(LibrarySpecial, float16_functions_are_rounded_once) { check_all<half>(dev
 TEST_P(LibrarySpecial, float32_functions_keep_their_limits) { check_all<float>(device()); }
 TEST_P(LibrarySpecial, float64_functions_keep_their_limits) { check_all<double>(device()); }
 
-// The whole range of exponents.
+// Checks functions over the whole range of exponents.
 template <class T>
 void check_range(const Device& device) {
   const int greatest = sizeof(T) == 4 ? 127 : 1023;
@@ -157,7 +157,7 @@ TEST_P(LibrarySpecial, log10_of_powers_of_ten_is_exact) {
   for (int e = 0; e <= 10; ++e) EXPECT_EQ(got[std::size_t(e)], float(e));
 }
 
-// What lies at and beyond the ends, on the host and on the device.
+// Checks the ends of the domains and beyond, on the host and on the device.
 TEST_P(LibrarySpecial, results_at_the_ends_of_the_domains) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x{0, -0.f, 1, -1, 2, -3, inf, -inf, nan};

@@ -1,4 +1,4 @@
-// Transforms and spatial algebra: a kernel gives what the host gives, and both what the closed form says.
+// Transforms and spatial algebra: a kernel gives the host's results, and both agree with the closed form.
 #include "../faces.h"
 
 using namespace weft;
@@ -138,7 +138,7 @@ TEST_P(LibraryTransform, spatial_products_have_their_matrices) {
     for (std::size_t n = 0; n < a.size(); ++n) {
       const vec<6, double> x(a[n]), y(b[n]);
       const vec3d w{x[0], x[1], x[2]}, v{x[3], x[4], x[5]};
-      // The matrix of x cross is [w^ 0; v^ w^]; the one of its dual is minus the transposed.
+      // The matrix of the cross product with x is [w^ 0; v^ w^]; that of its dual is the negative transpose.
       const mat<6, 6, double> m = spatial_adjoint(skew(w), skew(v));
       expect_near(vec<6, double>(crossed[n]), m * y, 2 * eps, "cross");
       expect_near(vec<6, double>(dual[n]), -(transpose(m) * y), 2 * eps, "dual");

@@ -1,4 +1,4 @@
-// Functions of numbers, vectors and matrices: a kernel gives what the host gives, and both what the closed form says.
+// Functions of numbers, vectors and matrices: a kernel gives the host's results, and both agree with the closed form.
 #include "../faces.h"
 
 using namespace weft;
@@ -39,7 +39,7 @@ TEST_P(LibraryVector, products_and_lengths) {
       expect_near(vec3d(units[i]) * length(p), p, 4 * eps, "normalize");
     }
   });
-  // By the right-hand rule; a zero vector has no direction.
+  // The cross product follows the right-hand rule; a zero vector has no direction.
   EXPECT_EQ(cross(vec3{1, 0, 0}, vec3{0, 1, 0}), (vec3{0, 0, 1}));
   const auto units = faces_agree(
       device(), 0, "normalize", [](auto&& x) { return normalize(x); }, std::vector<vec3>{{0, 0, 0}, {0, 3, 4}});

@@ -1,4 +1,4 @@
-// Rays and points asked of a mesh on a device, as tests ask them.
+// Rays and points that tests ask of a mesh on a device.
 #pragma once
 #include <weft/runtime/geometry/mesh.h>
 #include <weft/runtime/geometry/mesh_query.h>

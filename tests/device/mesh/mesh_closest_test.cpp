@@ -1,4 +1,4 @@
-// Which triangle is the closest one, where the choice is close.
+// The choice of the closest triangle, where several are nearly as close.
 #include <weft/runtime/geometry/mesh.h>
 #include <weft/runtime/geometry/mesh_query.h>
 #include <weft/runtime/geometry/mesh_shapes.h>
@@ -45,7 +45,7 @@ std::vector<Answer> ask(const Device& device, const Mesh& mesh, const std::vecto
   return ask(device, mesh, points, std::vector<float>(points.size(), limit));
 }
 
-// In a walk triangles are compared by a distance that has fewer steps, where they are wide enough for it.
+// A walk compares triangles by a distance that takes fewer steps, if they are wide enough for it.
 TEST_P(MeshClosest, the_width_of_triangles_does_not_show_in_distances) {
   std::mt19937 engine(31);
   std::uniform_real_distribution<float> any(-1, 1), part(0, 1);
@@ -76,7 +76,7 @@ TEST_P(MeshClosest, the_width_of_triangles_does_not_show_in_distances) {
   }
 }
 
-// A plate 1.5e-6 thick with a corner of 12 degrees: what is above it is closer to its upper side, by little.
+// A plate is 1.5e-6 thick and has a corner of 12 degrees: a point above it is closer to the upper side, by little.
 TEST_P(MeshClosest, the_far_side_of_a_thin_plate_does_not_win) {
   const float thick = 1.5e-6f;
   const vec3 a{0, 0, 0}, b{1, 0, 0}, c{0.9f * std::cos(0.204f), 0.9f * std::sin(0.204f), 0}, up{0, 0, thick};
@@ -133,7 +133,8 @@ TEST_P(MeshClosest, meshes_of_every_size_are_found) {
         t[i] = mesh_query_ray(mesh, points[i], Vec3(0, -1, 0)).t;
         for (auto face : mesh_query_sphere(mesh, points[i], h.distance * 1.01f)) near[i] += select(face >= 0, 1, 0);
       });
-  // A square; above one of its triangles, nearly on the other, below, beside it, and above a corner.
+  // The mesh is a square. The points are above one of its triangles, nearly on the other, below it, beside it, and
+  // above a corner.
   const std::vector<vec3> square{{-1, 0, -1}, {1, 0, -1}, {1, 0, 1}, {-1, 0, 1}};
   const std::vector<vec3> asked{
       {0.3f, 0.1f, 0.2f}, {0.3f, 1e-3f, -0.2f}, {0.6f, -0.4f, 0.1f}, {3, 0.5f, 0.1f}, {-1.2f, 0.3f, 1.3f}};
@@ -212,7 +213,7 @@ TEST_P(MeshClosest, nothing_furthest_is_found_at_the_limit) {
   }
 }
 
-// Everything is further than a number below 0, the point itself included, and nothing is further than no number.
+// Every point is further than a number below 0, even the query's own, and no point is further than a NaN.
 TEST_P(MeshClosest, the_furthest_point_may_have_a_limit_below_zero) {
   const std::vector<float> limits{-1, -1e-30f, 0, 2, std::numeric_limits<float>::quiet_NaN()};
   const auto ask = kernel("ask", [](Var<MeshArrays> mesh, Arr<const float> limits, Arr<float> found) {

@@ -1,4 +1,4 @@
-// How exact distances, signs and winding numbers are: what docs/geometry.md states, against float64.
+// The exactness of distances, signs and winding numbers that docs/geometry.md states, against float64.
 #include <weft/runtime/geometry/mesh.h>
 #include <weft/runtime/geometry/mesh_query.h>
 #include <weft/runtime/geometry/mesh_shapes.h>
@@ -33,7 +33,7 @@ class MeshExactness : public test::GeometryTest {
 ON_EVERY_DEVICE(MeshExactness);
 
 constexpr float kNoLimit = std::numeric_limits<float>::infinity();
-constexpr double kRounding = 0x1p-24;  // of a number, at most
+constexpr double kRounding = 0x1p-24;  // of a number: the most that it may be
 
 struct NamedData {
   const char* name;
@@ -50,7 +50,7 @@ MeshData moved(MeshData data, float by) {
   return data;
 }
 
-/// Points at about that distance from the surface, to either side.
+/// Points at about this distance from the surface, on either side.
 std::vector<vec3> near_surface(const MeshData& data, int n, double away, unsigned seed) {
   std::mt19937 engine(seed);
   std::uniform_real_distribution<double> part(0, 1);
@@ -120,7 +120,7 @@ TEST_P(MeshExactness, of_hits_goes_by_the_reach_wherever_the_mesh_is) {
       for (std::size_t i = 0; i < origins.size(); ++i) {
         const Oracle::Hits all = oracle.ray(origins[i], directions[i], 10);
         if (all.unsure || all.hits.empty() || got[i].face != all.hits[0].face) continue;
-        // Across the plane: along a ray that meets it at a flat angle the same error is longer.
+        // The error is measured across the plane: along a ray that meets it at a flat angle, the same error is longer.
         const double across =
             std::abs(double(got[i].t) - all.hits[0].t) * double(length(directions[i])) * all.hits[0].slope;
         worst = std::max(worst, across / reach(data, got[i].face, origins[i]));
@@ -146,7 +146,7 @@ TEST_P(MeshExactness, of_signs_goes_by_how_far_the_surface_is) {
       for (const vec3& p : asked) windings.push_back(oracle.winding(p)), distances.push_back(oracle.distance(p));
       for (const auto& [sign, name] : signs) {
         const auto got = ask_points(device(), on_device, asked, kNoLimit, sign);
-        double furthest = 0;  // of the wrong ones from the surface, of the reach
+        double furthest = 0;  // of the points with a wrong sign: distance over reach
         for (std::size_t i = 0; i < asked.size(); ++i)
           if (got[i].sign != (windings[i] > 0.5 ? -1 : 1))
             furthest = std::max(furthest, distances[i] / reach(data, got[i].face, asked[i]));
@@ -156,14 +156,14 @@ TEST_P(MeshExactness, of_signs_goes_by_how_far_the_surface_is) {
     }
 }
 
-// What the page's second table says of meshes that overlap themselves, and of faces that look inwards.
+// This is the page's second table: meshes that overlap themselves, and faces that look inwards.
 TEST_P(MeshExactness, signs_answer_different_questions_where_meshes_overlap_or_look_inwards) {
   MeshData two = shapes::box({2, 2, 2});
   const int first = int(two.points.size());
   const MeshData other = shapes::box({2, 2, 2});
   for (const vec3& p : other.points) two.points.push_back(p + vec3{1.2f, 0.1f, 0.05f});
   for (int k : other.indices) two.indices.push_back(first + k);
-  // In both boxes; in the first alone, and closest to a face of the second.
+  // The first point is in both boxes; the second is in the first box alone, and closest to a face of the other.
   const std::vector<vec3> asked{{0.6f, 0.03f, 0.02f}, {0.15f, 0.03f, 0.02f}};
   const auto signs_of = [&](const MeshData& data, MeshSign sign) {
     const auto got = ask_points(device(), Mesh(device(), data, {.winding_number = true}), asked, kNoLimit, sign);

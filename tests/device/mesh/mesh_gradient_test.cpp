@@ -23,10 +23,10 @@ V cross3(const V& a, const V& b) {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
 
-/// Of all inputs of a query on one known triangle: two vectors of the query, then the triangle's points.
+/// All inputs of a query on one known triangle: two vectors of the query, then the triangle's points.
 using Inputs = std::array<V, 5>;
 
-/// Central differences in float64 against the gradients of a tape.
+/// Compares the gradients of a tape with central differences in float64.
 void compare(const Inputs& at, const std::function<double(const Inputs&)>& f, const std::vector<vec3>& gradients,
              const char* what) {
   for (std::size_t k = 0; k < 5; ++k)
@@ -40,7 +40,7 @@ void compare(const Inputs& at, const std::function<double(const Inputs&)>& f, co
     }
 }
 
-/// The closest point of a triangle in float64: of its face, edges and vertices.
+/// The closest point of a triangle in float64: on its face, edges and vertices.
 struct Closest {
   double u, v, distance;
 };
@@ -67,7 +67,7 @@ Closest closest(const V& p, const V& a, const V& b, const V& c) {
   return best;
 }
 
-/// What the tests sum up, so that every output has a gradient of its own.
+/// The weights of the outputs in the sum, so that every output has a gradient of its own.
 constexpr double kWeights[] = {1, 0.7, -1.3, 0.4, 0.9, -0.6};
 
 TEST_P(MeshGradient, of_closest_points) {
@@ -86,7 +86,7 @@ TEST_P(MeshGradient, of_closest_points) {
   int faces = 0, others = 0;
   for (int round = 0; round < (on_reference() ? 15 : 24); ++round) {
     vec3 q{place(engine), place(engine), place(engine)};
-    // Every third above a vertex or an edge, where a small move changes nothing about which it is.
+    // Two in three points are above a vertex or an edge, which stay the closest under a small move.
     if (round % 3 == 0) q = data.points[std::size_t(round)] * 1.5f + vec3{1e-3f, -2e-3f, 1e-3f};
     if (round % 3 == 1) {
       const vec3 a = data.points[std::size_t(data.indices[std::size_t(3 * round)])];
@@ -115,7 +115,7 @@ TEST_P(MeshGradient, of_closest_points) {
     for (const vec3& r : rest) ASSERT_EQ(r, (vec3{0, 0, 0})) << "points of other faces";
     const Closest c = closest(in[0], in[2], in[3], in[4]);
     const double least = std::min({c.u, c.v, 1 - c.u - c.v});
-    if (least > 0 && least < 1e-3) continue;  // on the way from a face to an edge
+    if (least > 0 && least < 1e-3) continue;  // between a face and an edge
     (least > 0 ? faces : others) += 1;
     const auto f64 = [](const Inputs& in) {
       const Closest c = closest(in[0], in[2], in[3], in[4]);
@@ -138,7 +138,7 @@ TEST_P(MeshGradient, of_rays) {
   std::uniform_real_distribution<float> place(-0.3f, 0.3f);
   const auto loss_of = kernel("loss", [](Var<MeshArrays> mesh, Arr<const vec3> ray, Arr<float> loss, Arr<int> face) {
     Float sum = 0;
-    // The first hit by a query of its own, the second in a loop over all.
+    // A query of its own finds the first hit, and a loop over all hits the second.
     const MeshRayHit first = mesh_query_ray(mesh, ray[0], ray[1]);
     sum += first.t + first.u * 0.7f - first.v * 1.3f + first.normal.x * 0.4f + first.normal.y * 0.9f -
            first.normal.z * 0.6f;
@@ -179,7 +179,7 @@ TEST_P(MeshGradient, of_rays) {
   }
 }
 
-/// Loops over what a query finds are differentiated as other loops are; the way back walks the tree without a stack.
+/// Loops over query results are differentiated like other loops; the way back walks the tree without a stack.
 TEST_P(MeshGradient, of_loops_over_what_is_found) {
   std::vector<vec3> lo, hi;
   for (int k = 0; k < 50; ++k) lo.push_back({float(k % 7), float(k / 7), 0}), hi.push_back(lo.back() + vec3{1, 1, 1});
@@ -210,7 +210,7 @@ TEST_P(MeshGradient, of_loops_over_what_is_found) {
 }
 
 TEST_P(MeshGradient, of_all_hits_of_a_ray) {
-  // Two sheets, at x = 1 and x = 2, hit by a ray along x: the sum of squared t.
+  // A ray along x hits two sheets, at x = 1 and x = 2; the loss is the sum of squared t.
   const MeshData data{
       {vec3{1, -1, -1}, vec3{1, 2, -1}, vec3{1, -1, 2}, vec3{2, -1, -1}, vec3{2, 2, -1}, vec3{2, -1, 2}},
       {0, 1, 2, 3, 4, 5}};
@@ -237,8 +237,8 @@ TEST_P(MeshGradient, of_all_hits_of_a_ray) {
   EXPECT_NEAR(second.x, 4, 1e-4);
 }
 
-/// A triangle across the x axis, which a ray along it hits at the x of its points; and what refit() and rebuild() may
-/// do to a tape.
+/// A triangle across the x axis: a ray along the axis hits it at the x of its points. The tests show what refit() and
+/// rebuild() do to a tape.
 MeshData sheet(float x) { return {{vec3{x, -1, -1}, vec3{x, 2, -1}, vec3{x, -1, 2}}, {0, 1, 2}}; }
 const auto squared_t = kernel("squared t", [](Var<MeshArrays> mesh, Arr<float> loss) {
   const Float t = mesh_query_ray(mesh, Vec3(0, 0, 0), Vec3(1, 0, 0)).t;
@@ -292,7 +292,7 @@ TEST_P(MeshGradient, passes_steps_that_refit_and_are_run_again) {
   EXPECT_NEAR(sum, 2 * value, 1e-3 * value);
 }
 
-/// Three steps of a triangle that moves by its velocities, in float64: what a ray finds there of them.
+/// The loss of three steps, in float64, of a triangle that moves by its velocities and is hit by a ray.
 double velocities_met(const std::array<V, 6>& in) {
   std::array<V, 6> now = in;
   double sum = 0;
@@ -373,7 +373,7 @@ TEST_P(MeshGradient, of_the_furthest_point) {
     EXPECT_NEAR(length(by_point[k] - (k == far ? -along : vec3{0, 0, 0})), 0, 1e-5) << k;
 }
 
-/// The surface of a finely divided sphere is nearly one: |p| - 1 from outside, 1 - |p| from inside.
+/// The surface of a finely divided sphere is nearly a sphere: |p| - 1 from outside, 1 - |p| from inside.
 TEST_P(MeshGradient, of_distances_to_a_sphere_is_nearly_the_direction) {
   const MeshData data = shapes::icosphere(1, on_reference() ? 2 : 5);
   const Mesh mesh(device(), data);
@@ -398,7 +398,7 @@ TEST_P(MeshGradient, of_distances_to_a_sphere_is_nearly_the_direction) {
   }
 }
 
-/// Rounding of the closest point is larger than such distances are exact, and must not tilt their gradients.
+/// The closest point is rounded by more than the error of such distances, which must not tilt their gradients.
 TEST_P(MeshGradient, of_distances_close_to_a_face_is_its_normal) {
   const MeshData data = shapes::torus(1, 0.35f, 12, 8);
   const Mesh mesh(device(), data);
@@ -424,7 +424,7 @@ TEST_P(MeshGradient, of_distances_close_to_a_face_is_its_normal) {
   }
 }
 
-/// Gradients go to the array that the mesh was made of, though it is one column of another.
+/// Gradients go to the array of which the mesh was made, though that is one column of another.
 TEST_P(MeshGradient, reaches_points_with_strides) {
   std::vector<vec3> both;
   for (const vec3& p : sheet(1).points) both.push_back(p), both.push_back({9, 9, 9});
@@ -437,7 +437,7 @@ TEST_P(MeshGradient, reaches_points_with_strides) {
   const auto g = all.grad().to_vector();
   EXPECT_NEAR(g[0].x + g[2].x + g[4].x, 2, 1e-4);
   EXPECT_EQ(g[1].x + g[3].x + g[5].x, 0);
-  // By its handle too it has the points of its view, and those of now.
+  // By its handle, too, the mesh has the points of its view, and the present ones.
   Array<float> t = zeros<float>(device(), 1);
   const auto by_id = kernel("by_id", [](UInt64 id, Arr<float> t) {
     t[0] = mesh_query_ray(id, Vec3(0, 0, 0), Vec3(1, 0, 0)).t + mesh_get_point(id, 0).x;

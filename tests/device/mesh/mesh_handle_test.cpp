@@ -23,7 +23,7 @@ struct Body {
 };
 WEFT_STRUCT(Body, mesh, position);
 
-/// Distance of each body's mesh from the origin, seen from the body's place; -1 where nothing is found.
+/// The distance of each body's mesh from the body's place; -1 if nothing is found.
 const auto measure = kernel("measure", [](Arr<const Body> bodies, Arr<float> out) {
   Int i = tid();
   const MeshPointHit h = mesh_query_point(bodies[i].mesh, bodies[i].position, 100.f);
@@ -77,7 +77,7 @@ TEST_P(MeshHandle, launches_are_ordered_with_what_changes_a_mesh) {
   }();
   const Stream other = device().create_stream();
   for (int k = 0; k < 40; ++k) {
-    // Each answer is that of its moment, whichever stream asks.
+    // Each answer is that of its moment, whichever stream the query runs on.
     if (k % 2)
       launch(other, measure, 1, bodies, out.slice(k, k + 1));
     else
@@ -97,7 +97,7 @@ TEST_P(MeshHandle, a_mesh_lives_until_launches_have_used_it_and_is_found_no_more
     bodies = Array<Body>(device(), {Body{mesh.id(), vec3{5, 0, 0}}});
     launch(measure, 1, bodies, out);
   }
-  // Others would take its memory; a new mesh has another handle.
+  // Other meshes may take the memory; a new mesh has another handle.
   std::vector<Mesh> others;
   for (int k = 0; k < 4; ++k) {
     others.emplace_back(device(), shapes::icosphere(3, 2));
@@ -170,7 +170,7 @@ TEST_P(MeshHandle, debug_mode_says_of_which_kind_a_handle_is) {
     return kernel("take",
                   [as](Arr<const std::uint64_t> ids, Arr<int> n) {
                     n[0] = 0;
-                    // The line that is reported.
+                    // This is the reported line.
                     if (as == 0) n[0] = mesh_at(ids[0]).tree.count;
                     if (as == 1) n[0] = bvh_at(ids[0]).count;
                     if (as == 2) n[0] = hash_grid_at(ids[0]).count;
@@ -209,7 +209,7 @@ TEST_P(MeshHandle, a_tape_refuses_handles_while_points_have_gradients) {
     Mesh mesh(points, indices);
     const Array<std::uint64_t> id(device(), {mesh.id()});
     {
-      // To the point asked about it has a gradient.
+      // The distance has a gradient with respect to the query's point.
       Tape tape;
       tape.record([&] { launch(ask, 1, id, asked, out); });
       tape.backward(out);

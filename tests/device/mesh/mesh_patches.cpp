@@ -16,7 +16,7 @@ namespace {
 using Edge = std::pair<int, int>;
 Edge reversed(const Edge& e) { return {e.second, e.first}; }
 
-// A patch of triangles: its rim is made of the edges that only one of them has.
+// Makes a patch of triangles, whose rim consists of the edges that only one of them has.
 Patch patch_of(const std::vector<std::array<int, 3>>& corners, const vec3& middle, std::vector<int> faces) {
   Patch patch{middle, std::move(faces), {}};
   std::vector<Edge> all;
@@ -44,7 +44,7 @@ Surface::Surface(const MeshData& data) {
     }
     for (std::size_t k = 0; k < 3; ++k) owners[{corners[f][k], corners[f][(k + 1) % 3]}].push_back(int(f));
   }
-  // The triangle on the other side of an edge, where there is one and no more on either side.
+  // The triangle on the other side of an edge, if there is exactly one triangle on either side; otherwise -1.
   const auto beyond = [&](const Edge& e) {
     const auto back = owners.find(reversed(e));
     const bool two =
@@ -62,7 +62,7 @@ Surface::Surface(const MeshData& data) {
     edges.push_back(patch_of(corners, middle, {faces[0], other}));
   }
   for (const auto& [point, faces] : around) {
-    // From triangle to triangle around the point, until the first comes again.
+    // Goes from triangle to triangle around the point until the first one comes again.
     std::vector<int> ring;
     int f = faces[0];
     do {
@@ -86,7 +86,7 @@ bool Patch::is_passed(const MeshData& data, const vec3& origin) const {
   };
   const auto dot = [](const V& a, const V& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; };
   const auto at = [&](int point) { return from_origin(data.points[std::size_t(point)]); };
-  // The direction that the ray has, rounded as it is.
+  // The ray's direction is rounded, and so is this one.
   const vec3 rounded = middle - origin;
   const V d{rounded.x, rounded.y, rounded.z};
   const double length = std::sqrt(dot(d, d));
@@ -94,7 +94,7 @@ bool Patch::is_passed(const MeshData& data, const vec3& origin) const {
   for (int f : faces) {
     const auto corner = [&](int k) { return at(data.indices[std::size_t(3 * f + k)]); };
     const V a = corner(0), b = corner(1), c = corner(2);
-    // Twice the area that the ray sees of it.
+    // This is twice the area of the triangle as seen along the ray.
     const V ab{b[0] - a[0], b[1] - a[1], b[2] - a[2]}, ac{c[0] - a[0], c[1] - a[1], c[2] - a[2]};
     const V n = cross(ab, ac);
     const double seen = dot(n, d);
@@ -104,7 +104,7 @@ bool Patch::is_passed(const MeshData& data, const vec3& origin) const {
   if (std::abs(front) != int(faces.size())) return false;
   for (const auto& [p, q] : rim) {
     const V a = at(p), b = at(q), e{b[0] - a[0], b[1] - a[1], b[2] - a[2]};
-    // The distance between two lines, and on the side where the patch is.
+    // The distance between the lines of ray and edge, positive on the side of the patch.
     const V normal = cross(e, d);
     const double inside = dot(normal, a) / std::sqrt(dot(normal, normal)) * (front > 0 ? 1 : -1);
     if (!(inside > 1e-5 * length)) return false;

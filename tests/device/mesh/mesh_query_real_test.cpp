@@ -32,7 +32,7 @@ class MeshQueryReal : public test::GeometryTest {
   }
   std::span<const test::RealMesh> meshes() const { return test::real_meshes_for(on_reference()); }
   bool full() const { return full_sizes(); }
-  /// How many of something for which float64 looks at all triangles' corners: fewer of larger meshes.
+  /// A number of queries that are compared with all triangles in float64: fewer for larger meshes.
   int count_for(const test::RealMesh& mesh, int most) const {
     const std::size_t corners = full() ? 2'000'000'000 : brief() ? 40'000 : 20'000'000;
     return int(std::clamp<std::size_t>(corners / mesh.data.indices.size(), brief() ? 10 : 100, std::size_t(most)));
@@ -84,14 +84,14 @@ TEST_P(MeshQueryReal, all_triangles_one_by_one_say_the_same) {
 
 struct Passed {
   int hit, any;
-  float t;    ///< of the first hit of all
-  int count;  ///< of triangles of the patch
+  float t;    ///< t of the first hit of all
+  int count;  ///< hits on triangles of the patch
   float last;
 };
 WEFT_STRUCT(Passed, hit, any, t, count, last);
 
 // Open meshes have no inside, but no gaps either where their triangles meet: a ray from close by, on either side,
-// through an edge of two triangles or through a point with triangles all around hits one of them, and one alone.
+// through an edge of two triangles or through a point with triangles all around, hits exactly one of them.
 TEST_P(MeshQueryReal, no_ray_passes_between_triangles_that_meet) {
   const auto pass = kernel("pass", [](Var<MeshArrays> mesh, Arr<const vec3> origin, Arr<const vec3> middle,
                                       Arr<const int> first, Arr<const int> faces, Arr<Passed> out) {
@@ -127,7 +127,7 @@ TEST_P(MeshQueryReal, no_ray_passes_between_triangles_that_meet) {
           const Patch& patch = (*patches)[k];
           ++seen;
           for (const float side : {-1.f, 1.f}) {
-            // Along the normal of one of the triangles, more or less.
+            // The origin is roughly along the normal of one of the triangles.
             const auto point = [&](int j) {
               return data.points[std::size_t(data.indices[std::size_t(3 * patch.faces[0] + j)])];
             };
@@ -159,7 +159,7 @@ TEST_P(MeshQueryReal, no_ray_passes_between_triangles_that_meet) {
     }
 }
 
-// The number of triangles that a ray hits, from a point inside of a closed mesh, is odd whatever it meets on its way.
+// From a point inside of a closed mesh, a ray hits an odd number of triangles, whatever is in its way.
 TEST_P(MeshQueryReal, no_ray_escapes_from_inside) {
   std::vector<test::RealMesh> closed;
   for (const test::RealMesh& real : meshes())
@@ -169,10 +169,10 @@ TEST_P(MeshQueryReal, no_ray_escapes_from_inside) {
     for (const float away : {0.f, 1e4f, 1e5f}) {
       SCOPED_TRACE(real.name + (away > 0 ? ", far from 0" : ""));
       const vec3 by{away, -away, away};
-      // Far away many triangles lose their area by rounding: it is closed still.
+      // Far away many triangles lose their area by rounding; the mesh is still closed.
       const MeshData data = moved_by(real.data, by);
       const Oracle oracle(data);
-      // Those inside come first.
+      // The origins inside come first.
       std::vector<vec3> origins, outside;
       for (const vec3& p : random_points(40, 0.9f, 32)) {
         if (oracle.distance(p + by) < 1e-3) continue;
@@ -185,19 +185,19 @@ TEST_P(MeshQueryReal, no_ray_escapes_from_inside) {
       origins.insert(origins.end(), outside.begin(), outside.end());
       const int count = int(origins.size()), random = full() ? 2'000'000 : brief() ? 1000 : 20'000;
       const int step = full() ? 1 : 37;
-      // Misses of the nearest and of any, and counts that are wrong.
+      // The counts of missed nearest hits, missed any hits, and wrong numbers of hits.
       Array<int> escaped = zeros<int>(device(), 3);
       launch(kernel("escape",
                     [=](Var<MeshArrays> mesh, Arr<const vec3> origins, Arr<int> escaped) {
                       Int i = tid();
-                      // At points and edges from inside alone.
+                      // Rays to points and edges come from inside alone.
                       const Int k = select(i < random, i % count, (i - random) / 2 % inside);
                       const Bool odd = k < inside;
                       const Vec3 origin = origins[k];
                       UInt rng = rand_init(33, i);
                       Vec3 direction;
                       for (int c = 0; c < 3; ++c) direction[c] = randf(rng, -1.f, 1.f);
-                      // Then at points, and at the middles of edges.
+                      // The later rays go to points, and to the middles of edges.
                       If (i >= random) {
                         const Int corner = (i - random) / 2 * step, next = corner / 3 * 3 + (corner + 1) % 3;
                         const Vec3 a = mesh_get_point(mesh, corner), b = mesh_get_point(mesh, next);
@@ -238,7 +238,7 @@ TEST_P(MeshQueryReal, winding_numbers_and_signs_are_those_of_all_triangles) {
       for (std::size_t i = 0; i < points.size(); ++i) {
         const double winding = oracle.winding(points[i]);
         EXPECT_NEAR(numbers[i], winding, 0.005) << i;
-        // Any sign will do within 1e-4 of the diagonal.
+        // Within 1e-4 of the diagonal either sign is right.
         if (by_normal[i].distance < 1e-4f * test::diagonal_of(data)) continue;
         const int sign = winding > 0.5 ? -1 : 1;
         inside += sign < 0;

@@ -59,7 +59,7 @@ TEST_P(MeshQuery, rays_hit_what_all_triangles_one_by_one_say) {
       const auto got = cast_rays(device(), mesh, origins, directions, 1.5f);
       int hits = 0, unsure = 0;
       for (std::size_t i = 0; i < origins.size(); ++i) {
-        // What lies within rounding of an edge or of the limit may be either.
+        // A hit within rounding of an edge or of the limit may be found or not.
         if (expected[i].unsure) {
           ++unsure;
           continue;
@@ -149,7 +149,7 @@ TEST_P(MeshQuery, no_ray_escapes_through_an_edge_or_a_vertex) {
     MeshData moved = data;
     for (vec3& p : moved.points) p += vec3{away, away, -away};
     const Mesh mesh(device(), moved);
-    // From a point inside the tube: the middle of the ring of points around.
+    // The ray's origin is inside the tube: the middle of a ring of points around it.
     const int across = brief() ? int(data.points.size()) : 24;
     vec3 inside{0, 0, 0};
     for (int k = 0; k < across; ++k) inside += moved.points[std::size_t(k)] * (1.f / float(across));
@@ -173,7 +173,7 @@ TEST_P(MeshQuery, no_ray_escapes_through_an_edge_or_a_vertex) {
 }
 
 TEST_P(MeshQuery, no_ray_escapes_from_inside) {
-  // Some 90 million queries at full sizes.
+  // At full sizes there are some 90 million queries.
   const int rays = brief() ? 60 : full_sizes() ? 10'000'000 : 20'000;
   const MeshData data = full_sizes() ? shapes::torus(1, 0.35f, 1000, 500) : shapes::torus(1, 0.35f, 12, 8);
   for (float away : {0.f, 1e4f}) {
@@ -181,7 +181,7 @@ TEST_P(MeshQuery, no_ray_escapes_from_inside) {
     for (vec3& p : moved.points) p += vec3{away, -away, away};
     const Mesh mesh(device(), moved);
     Array<int> escaped = zeros<int>(device(), 3);
-    // From all along the middle of the tube to everywhere.
+    // The rays go from all along the middle of the tube in every direction.
     launch(kernel("escape",
                   [=](Var<MeshArrays> mesh, Arr<int> escaped) {
                     UInt rng = rand_init(7, tid());
@@ -202,7 +202,7 @@ TEST_P(MeshQuery, no_ray_escapes_from_inside) {
                   }),
            rays, mesh, escaped);
     EXPECT_EQ(escaped.to_vector(), (std::vector<int>{0, 0, 0})) << "moved by " << away;
-    // To every vertex, and the middle of every edge.
+    // The rays go to every vertex, and to the middle of every edge.
     launch(kernel("escape to edges",
                   [=](Var<MeshArrays> mesh, Arr<int> escaped) {
                     Int i = tid();
@@ -226,7 +226,7 @@ TEST_P(MeshQuery, no_ray_escapes_from_inside) {
 
 TEST_P(MeshQuery, all_hits_come_in_order) {
   MeshData data = shapes::random_soup(brief() ? 60 : 500, 0.8f, 5);
-  // Every triangle twice: hits at the same t come in the order of faces.
+  // Every triangle is there twice, and hits at the same t come in the order of faces.
   const std::size_t n = data.indices.size();
   for (std::size_t k = 0; k < n; ++k) data.indices.push_back(data.indices[k]);
   const Mesh mesh(device(), data);
@@ -267,7 +267,7 @@ TEST_P(MeshQuery, all_hits_come_in_order) {
   }
   EXPECT_GT(all, rays);
   EXPECT_EQ(all % 2, 0);
-  // And they are those of all triangles one by one.
+  // The hits are those of all triangles, looked at one by one.
   const Oracle oracle(data);
   int compared = 0;
   for (int i = 0; i < rays; ++i) {
@@ -288,7 +288,7 @@ TEST_P(MeshQuery, all_hits_come_in_order) {
   EXPECT_GT(compared, rays / 2);
 }
 
-/// Triangles across a corner of space, each a tenth larger than the one before: H-PLOC makes a chain of them.
+/// The triangles are across a corner of space, each a tenth larger than the one before: H-PLOC makes a chain of them.
 TEST_P(MeshQuery, deep_trees_lose_nothing) {
   const int n = 300;
   MeshData data;
@@ -341,7 +341,7 @@ TEST_P(MeshQuery, closest_points_are_as_close_as_any) {
     for (const vec3& p : points) expected.push_back(oracle.distance(p));
     for (int leaf_size : {1, 2, 4, 8}) {
       const Mesh mesh(device(), data, {.leaf_size = leaf_size});
-      // With a limit that some points lie beyond, and with one that none does.
+      // Some points are beyond the first limit, and none beyond the second.
       for (const float limit : {0.5f, 10.f}) {
         const auto got = ask_points(device(), mesh, points, limit, MeshSign::none);
         int hits = 0;
@@ -412,7 +412,7 @@ TEST_P(MeshQuery, signs_tell_inside_from_outside) {
     const char* name;
     MeshData data;
   };
-  // The tetrahedron whose closest features are mostly edges and vertices; a knot, whose inside is small.
+  // The closest features of the tetrahedron are mostly edges and vertices.
   const MeshData tetrahedron{{vec3{1, 1, 1}, vec3{-1, -1, 1}, vec3{-1, 1, -1}, vec3{1, -1, -1}},
                              {0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3}};
   const Case cases[] = {
@@ -425,7 +425,7 @@ TEST_P(MeshQuery, signs_tell_inside_from_outside) {
     ASSERT_NEAR(std::abs(oracle.winding(vec3{0.05f, 0.04f, 0.03f})), c.name[1] == 'o' && c.name[0] == 't' ? 0 : 1, 1e-9)
         << c.name;
     const std::vector<vec3> points = random_points(n, 1.6f, 12);
-    // Within 1e-4 of the diagonal any sign will do.
+    // Within 1e-4 of the diagonal either sign is right.
     std::vector<double> windings;
     const double close = 1e-4 * test::diagonal_of(c.data);
     for (const vec3& p : points) windings.push_back(oracle.distance(p) < close ? NAN : oracle.winding(p));
@@ -473,7 +473,7 @@ TEST_P(MeshQuery, overlaps_are_those_of_all_triangles) {
     const int faces = int(data.indices.size() / 3);
     const int n = brief() ? 8 : std::clamp((full_sizes() ? 40'000'000 : 1'000'000) / faces, 20, 200);
     std::vector<vec3> points = random_points(n, 1, 15);
-    // Every other at a point of the mesh, so that something is there: to touch counts.
+    // Every other query is at a point of the mesh, so that it finds something: touching counts.
     for (std::size_t i = 0; i < points.size(); i += 2)
       points[i] = data.points[std::size_t(data.indices[i * 7919 % data.indices.size()])];
     const Oracle oracle(data);
@@ -557,7 +557,7 @@ TEST_P(MeshQuery, faces_are_evaluated) {
 }
 
 TEST_P(MeshQuery, refit_follows_the_points) {
-  // A twist to and fro of the mesh as it was.
+  // Twists the resting mesh to and fro.
   const auto twist = kernel("twist", [](Arr<const vec3> rest, Arr<vec3> p, Float most) {
     Int i = tid();
     const Vec3 q = rest[i];
@@ -581,7 +581,7 @@ TEST_P(MeshQuery, refit_follows_the_points) {
         mesh.rebuild();
       moved_data.points = points.to_vector();
       const Mesh fresh(device(), moved_data, {.winding_number = true});
-      // Trees sum up far triangles each in their own way.
+      // Each tree sums up far triangles in its own way.
       const std::vector<float> numbers = test::winding_numbers(device(), fresh, asked);
       for (MeshSign sign : {MeshSign::winding, MeshSign::normal}) {
         const auto moved = ask_points(device(), mesh, asked, 100, sign),
@@ -596,7 +596,7 @@ TEST_P(MeshQuery, refit_follows_the_points) {
       }
       const auto moved = cast_rays(device(), mesh, asked, directions, 100),
                  built = cast_rays(device(), fresh, asked, directions, 100);
-      // Some triangles are there twice: the first one of a tree is found.
+      // Some triangles are there twice, and the first one in a tree is found.
       const auto corners = [&data = data](int face) {
         std::array<int, 3> c{};
         for (std::size_t k = 0; face >= 0 && k < 3; ++k) c[k] = data.indices[3 * std::size_t(face) + k];
@@ -622,7 +622,7 @@ TEST_P(MeshQuery, wrong_input_is_refused) {
   refused(p, {0, 1, 2, 0, 1, 5}, "triangle 1 of a mesh has the index 5, which names none of its 5 points");
   refused(p, {0, 1, -1}, "triangle 0 of a mesh has the index -1, which names none");
   refused(p, {0, 1, 2, 0, 1}, "5 indices: not three for each triangle");
-  // One element, seen many times.
+  // An array that shows one element many times.
   struct Many : Array<int> {
     explicit Many(const Array<int>& a) {
       storage_ = a.storage(), address_ = a.address(), shape_ = {3 * 214748365ll}, stride_ = {0};
@@ -648,7 +648,7 @@ TEST_P(MeshQuery, wrong_input_is_refused) {
   expect_contains(error_of([&] { Mesh(d, MeshData()); }), "no triangles");
   expect_contains(error_of([&] { (void)capture(d, [&] { Mesh(d, shapes::box()); }); }),
                   "a mesh is made while a graph is captured: make it before");
-  // A point that no triangle has may be anything.
+  // A point that belongs to no triangle may have any coordinates.
   const Mesh fine(Array<vec3>(d, p), Array<int>(d, {0, 1, 2}));
   EXPECT_EQ(fine.size(), 1);
 }
@@ -671,7 +671,7 @@ TEST_P(MeshQuery, questions_that_are_none_find_nothing) {
     EXPECT_EQ(ask_points(device(), mesh, {zero}, NAN, sign)[0].hit, 0);
   }
   EXPECT_EQ(ask_points(device(), mesh, {nan}, 0, MeshSign::none, true)[0].hit, 0);
-  // A sphere of radius 0 is its centre; a negative one and a NaN have no points. A box upside down has none either.
+  // A sphere of radius 0 is its centre; with a negative one or a NaN it has no points, nor has a box upside down.
   Array<int> counts = zeros<int>(device(), 5);
   launch(kernel("count",
                 [](Var<MeshArrays> mesh, Arr<int> counts) {
@@ -717,7 +717,7 @@ TEST_P(MeshQuery, boxes_upside_down_and_triangles_at_no_place_are_not_found) {
 TEST_P(MeshQuery, other_triangles_need_a_rebuild) {
   const std::vector<vec3> p{vec3{0, 0, 0}, vec3{1, 0, 0}, vec3{0, 1, 0}, vec3{0, 0, 5}, vec3{1, 0, 5}, vec3{0, 1, 5}};
   const Array<int> indices(device(), {0, 1, 2, -7, 0, 1, 2});
-  // A view of an array: changes beside it are no business of the mesh.
+  // The indices are a view of an array: changes beside the view do not concern the mesh.
   Mesh mesh(Array<vec3>(device(), p), indices.slice(0, 3));
   const std::uint64_t id = mesh.id();
   const std::vector<vec3> from{vec3{0.2f, 0.2f, 9}}, down{vec3{0, 0, -1}};
@@ -740,7 +740,7 @@ TEST_P(MeshQuery, other_triangles_need_a_rebuild) {
   EXPECT_FLOAT_EQ(t.at(0), 4);
   launch(set, 3, indices, 4);
   expect_contains(error_of([&] { mesh.rebuild(); }), "has the index 6, which names none");
-  // It stays as it was until there are indices that it can take.
+  // The mesh stays as it was until there are indices that it can take.
   expect_contains(error_of([&] { mesh.refit(); }), "call its rebuild()");
   launch(set, 3, indices, 0);
   mesh.rebuild();
@@ -748,7 +748,7 @@ TEST_P(MeshQuery, other_triangles_need_a_rebuild) {
 }
 
 TEST_P(MeshQuery, degenerate_triangles_disturb_nobody) {
-  // A sliver, an edge, a point, and a triangle between.
+  // The mesh has a sliver, an edge, a point, and a triangle.
   const MeshData data{{vec3{0, 0, 0}, vec3{1, 0, 0}, vec3{0, 1, 0}, vec3{0.5f, 1e-30f, 0}, vec3{2, 2, 2}},
                       {0, 1, 3, 0, 1, 1, 4, 4, 4, 0, 1, 2}};
   const Mesh mesh(device(), data, {.winding_number = true});

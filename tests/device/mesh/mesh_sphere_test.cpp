@@ -1,4 +1,4 @@
-// Triangles that a ball touches, where rounding could make the choice.
+// Triangles that a ball touches, where rounding could decide.
 #include <weft/runtime/geometry/mesh.h>
 #include <weft/runtime/geometry/mesh_query.h>
 
@@ -21,7 +21,7 @@ ON_EVERY_DEVICE(MeshSphere);
 struct Asked {
   std::vector<vec3> centers;
   std::vector<float> radii;
-  std::vector<int> faces;  ///< the one that each question is about
+  std::vector<int> faces;  ///< the face that each query must find
   void add(const vec3& center, float radius, int face) {
     centers.push_back(center), radii.push_back(radius), faces.push_back(face);
   }
@@ -41,12 +41,12 @@ std::vector<int> finds(const Device& device, const Mesh& mesh, const Asked& aske
   return found.to_vector();
 }
 
-// Distances that are floats themselves: what is at the radius belongs to the ball.
+// The distances are floats exactly, and a face at the radius belongs to the ball.
 TEST_P(MeshSphere, a_face_at_the_radius_is_found) {
   const int n = brief() ? 40 : 10000;
   for (int leaf_size : {1, 4})
     for (int axis = 0; axis < 3; ++axis) {
-      // A face across an axis, at 1; some others around it.
+      // One face crosses an axis at 1; others are around it.
       const int second = (axis + 1) % 3, third = (axis + 2) % 3;
       const auto at = [&](float x, float y, float z) {
         vec3 p;
@@ -76,7 +76,7 @@ TEST_P(MeshSphere, a_face_at_the_radius_is_found) {
     }
 }
 
-// Of any triangle: at its distance, rounded up, it is found, and a little below that it is not.
+// A triangle of any shape is found at its distance, rounded up, and not a little below that.
 TEST_P(MeshSphere, triangles_are_found_from_their_distance_on) {
   const int n = brief() ? 60 : 3000;
   std::mt19937 engine(62);
@@ -100,7 +100,7 @@ TEST_P(MeshSphere, triangles_are_found_from_their_distance_on) {
       for (int i = 0; i < n; ++i) {
         const vec3 *corner = &data.points[std::size_t(3 * i)], &a = corner[0], &b = corner[1], &c = corner[2];
         const float u = part(engine), v = (1 - u) * part(engine);
-        // On it, near it, away from it.
+        // The point is on the triangle, near it, or away from it.
         const float away = i % 4 == 0 ? 0.f : i % 4 == 1 ? 1e-6f : i % 4 == 2 ? 1e-2f : 3.f;
         const vec3 p = a * u + b * v + c * (1 - u - v) + vector() * (scale * away);
         float reach = 0;

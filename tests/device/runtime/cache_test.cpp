@@ -1,4 +1,4 @@
-// Compiled kernels are kept on disk: a second run compiles nothing, a damaged entry is rebuilt and never trusted.
+// Compiled kernels are kept on disk: a second run compiles nothing, and a damaged entry is rebuilt and never trusted.
 #include <filesystem>
 #include <fstream>
 
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A cache folder of its own for each test.
+// A test with a cache folder of its own.
 class KernelCache : public testing::Test {
  protected:
   void SetUp() override {
@@ -25,7 +25,7 @@ class KernelCache : public testing::Test {
     fs::remove_all(folder_);
   }
 
-  // What a program does that starts, launches two kernels and ends.
+  // Acts like a program that starts, launches two kernels and ends.
   CompileCounts run() {
     Device device = Device::open("cpu");
     Array<float> x = full<float>(device, 100, 3.f);
@@ -82,7 +82,7 @@ TEST_F(KernelCache, truncated_and_foreign_entries_are_rebuilt) {
 }
 
 TEST_F(KernelCache, that_cannot_be_written_does_no_harm) {
-  // A file where the folder should be: nothing can be created below it, whoever runs the test.
+  // A file stands where the folder should be, so that nobody can create anything below it.
   std::ofstream(folder_) << "in the way";
   EXPECT_EQ(run().compiled, 2u);
   EXPECT_EQ(run().compiled, 2u);

@@ -1,4 +1,4 @@
-// fence(): structures that threads build from below, without waiting for each other.
+// fence(): structures that threads build from the leaves up, without waiting for each other.
 #include <numeric>
 
 #include "../device_test.h"
@@ -11,8 +11,8 @@ namespace {
 
 DEVICE_TEST(Fence);
 
-/// Each thread starts at a leaf of a heap and climbs: at each node the first of two threads leaves, the second one adds
-/// up what both children hold.
+/// Each thread starts at a leaf of a heap and climbs: at each node the first of two threads leaves, and the second one
+/// adds up what both children hold.
 TEST_P(Fence, the_second_of_two_threads_sees_what_both_have_written) {
   const int leaves = on_reference() ? 64 : 1 << 15, inner = leaves - 1;
   std::vector<int> host(std::size_t(inner + leaves), -1);
@@ -34,7 +34,7 @@ TEST_P(Fence, the_second_of_two_threads_sees_what_both_have_written) {
     launch(climb, leaves, sums, arrived);
     const std::vector<int> got = sums.to_vector();
     for (int i = 0; i < inner; ++i) {
-      // The leaves below the node.
+      // Finds the range of leaves below the node.
       std::int64_t first = i, last = i;
       while (first < inner) first = 2 * first + 1, last = 2 * last + 2;
       std::int64_t sum = 0;

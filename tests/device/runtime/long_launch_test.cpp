@@ -1,4 +1,4 @@
-// Launches in parts under a time budget: the same results, and how many dispatches it takes.
+// Launches in parts under a time budget: the results are the same, and the number of dispatches is as expected.
 #include <weft/runtime/graph.h>
 #include <weft/runtime/profile.h>
 #include <weft/weft.h>
@@ -17,7 +17,7 @@ using weft::test::expect_contains;
 
 namespace {
 
-/// A device of its own, as what was learned of a kernel stays with its device.
+/// A test with a device of its own, because the device keeps what it learned of a kernel.
 class LongLaunches : public test::DeviceTest {
  protected:
   void SetUp() override {
@@ -29,7 +29,7 @@ class LongLaunches : public test::DeviceTest {
   }
   const Device& own() const { return *own_; }
   double at_first() const { return at_first_; }
-  /// Dispatches of each kernel that `work` launches.
+  /// The number of dispatches of one kernel that `work` launches.
   template <class F>
   std::int64_t dispatches(const char* kernel, F work) {
     Profiler profiler(own());
@@ -56,7 +56,7 @@ const auto mix = kernel("mix", [](Arr<unsigned> x, Arr<int> sum) {
   atomic_add(sum[0], 1);
 });
 
-// What is asked of Vulkan is tested with the backend.
+// The backend's own tests check what it asks of Vulkan.
 TEST_P(LongLaunches, are_limited_at_first_where_others_may_wait_for_pictures) {
   EXPECT_EQ(at_first(), own().native().info().dispatch_budget);
   if (own().is_software()) {
@@ -137,7 +137,7 @@ TEST_P(LongLaunches, may_have_more_workgroups_than_fit_a_dimension) {
   for (int k = 0; k < 2; ++k) {
     x.zero();
     const auto made = dispatches("number", [&] { launch(number, n, x); });
-    if (!on_gpu()) {  // which may take as many at once
+    if (!on_gpu()) {  // a GPU may take as many at once
       EXPECT_GT(made, 1);
     }
     const std::vector<int> values = x.to_vector();

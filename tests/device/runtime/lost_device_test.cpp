@@ -134,11 +134,11 @@ TEST_P(LostDevices, are_reported_by_every_later_call) {
   }
   expect_lost("a copy to the host that nobody has waited for", [&] { copy.wait(); });
 
-  // Another device on the same adapter goes on.
+  // Another device on the same adapter continues to work.
   launch(add_one, n, there);
   EXPECT_EQ(there.at(0), 1);
 
-  // The end throws nothing and waits for nothing, in whichever order.
+  // The end throws nothing and waits for nothing, in whichever order the objects go.
   stream.reset();
   own.reset();
   graph = {};
@@ -175,7 +175,7 @@ TEST_P(LostDevices, end_with_work_that_was_never_submitted) {
   another.stop();
 }
 
-// In a process of its own, which ends in the middle: this device only says that it is lost, and would wait on.
+// A process of its own exits in the middle, because the device only claims to be lost, and would go on waiting.
 TEST_P(LostDevices, end_streams_whose_work_waits_for_others) {
   if (on_reference()) GTEST_SKIP() << "the host cannot be lost";
   testing::GTEST_FLAG(death_test_style) = "threadsafe";

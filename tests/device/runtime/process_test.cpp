@@ -1,4 +1,4 @@
-// What becomes of devices when their process ends with work that nobody waited for, and in the child of a fork.
+// Devices when their process ends with work that no thread has waited for, and devices in the child of a fork.
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
 
@@ -27,7 +27,7 @@ namespace {
 DEVICE_TEST(ProcessEnd);
 DEVICE_TEST(Forks);
 
-// The work of a child takes a moment, and its last thread says that it has run.
+// The work of a child takes a moment, and one of its threads prints a line, by which it is known to have run.
 const auto count_up = kernel("count up", [](Arr<float> x, Int n) {
   Float sum = x[tid()];
   for ([[maybe_unused]] auto k : range(n)) sum = sum * 0.999f + 1.f;
@@ -38,15 +38,15 @@ const auto count_up = kernel("count up", [](Arr<float> x, Int n) {
 });
 const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
 
-// Names of devices as Device takes them.
+// The name of a device as Device() takes it.
 std::string name_of(const Device& device) { return device.name(); }
 
-// Drivers keep what they compile, and only what is compiled while the process ends shows what is gone by then.
+// Drivers keep what they compile, and only compilation while the process ends shows what is missing by then.
 const std::vector<std::string> kCold = {"MESA_SHADER_CACHE_DISABLE=true", "WEFT_CACHE=0"};
 
 // ---- The end
 
-// Filled by the children below, and destroyed after what drivers have for static objects.
+// Objects that the children below fill, and that are destroyed after the drivers' static objects.
 struct Globals {
   std::optional<Device> device;
   Array<float> x;
@@ -72,7 +72,7 @@ int leave_work(const std::vector<std::string>& arguments) {
     launch(other, count_up, 1000, globals.x, 200);
   }
   if (how == "no handle at all") {
-    static Array<float>* volatile kept = nullptr;  // what it points to is never destroyed
+    static Array<float>* volatile kept = nullptr;  // never destroyed
     kept = new Array<float>(globals.x);
     (void)kept;
     globals.x = {};
@@ -133,7 +133,7 @@ int use_late(const std::vector<std::string>& arguments) {
 }
 const ChildProgram kUseLate("use late", use_late);
 
-// By a static object whose end comes after that of the driver's.
+// A static object launches the kernel; it is destroyed after the driver's.
 TEST_P(ProcessEnd, refuses_kernels_that_are_launched_after_it) {
   const ChildResult launches = run_child("use late", {name_of(device()), "launches"}, kCold);
   EXPECT_EQ(launches.code, 0) << launches.output;
@@ -148,12 +148,12 @@ TEST_P(ProcessEnd, refuses_kernels_that_are_launched_after_it) {
 
 // ---- Forks
 
-// In the child nothing; in the parent how the child has ended.
+// Forks. \return  nothing in the child; in the parent, how the child has ended
 std::optional<int> end_of_child() {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);  // what hangs is ended by a signal
+    alarm(60);  // a signal ends a child that hangs
     return {};
   }
   int status = 0;
@@ -161,10 +161,10 @@ std::optional<int> end_of_child() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// What only the threads of the parent knew of is a leak to who looks for such in the child.
+// Memory that only threads of the parent knew of would count as a leak in the child.
 const std::vector<std::string> kForked = {"ASAN_OPTIONS=detect_leaks=0"};
 
-// Exits with 1 unless f() throws what a device throws that was left behind, with this file's name.
+// Exits with 1 unless f() throws the error of a device that was left behind by a fork, with this file's name.
 void expect_left_behind(const char* what, const std::function<void()>& f) {
   try {
     f();
@@ -183,7 +183,7 @@ void expect_left_behind(const char* what, const std::function<void()>& f) {
   std::exit(1);
 }
 
-// All kinds of things that the child has, which end when it does.
+// The child inherits objects of all kinds, which end when it does.
 int use_in_child(const std::vector<std::string>& arguments) {
   const std::string name = arguments[0];
   const Device device(name);
@@ -249,7 +249,7 @@ TEST_P(Forks, take_the_interpreter_with_them) {
   EXPECT_EQ(ended.code, 0) << ended.output;
 }
 
-// With the parent's other threads in the middle of calls.
+// Forks while other threads of the parent are in the middle of calls.
 int fork_among_threads(const std::vector<std::string>& arguments) {
   const Device device(arguments[0]);
   Array<float> x = zeros<float>(device, 1000);

@@ -1,4 +1,4 @@
-// Profiles: what is counted, how times stand to each other, and what is refused.
+// Profiles: what they count, how their times relate, and what is refused.
 #include <weft/runtime/graph.h>
 #include <weft/runtime/profile.h>
 #include <weft/weft.h>

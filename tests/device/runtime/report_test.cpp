@@ -1,4 +1,4 @@
-// print() and assert_(): what kernels tell the host, in which order, and what becomes of too much of it.
+// print() and assert_(): the reports of kernels to the host, their order, and the limits of their number.
 #include <weft/runtime/graph.h>
 
 #include <cmath>
@@ -260,11 +260,11 @@ TEST_P(Report, streams_report_apart) {
     launch(two, say, 1, x, 2);
   }
   one.synchronize();
-  // The array is read only: nothing had to wait for the other stream.
+  // The array is only read, so that one stream need not wait for the other.
   for (const std::string& line : printed.lines()) EXPECT_EQ(line, "stream 1 thread 0 0");
   two.synchronize();
   launch(one, say, 1, x, 3);
-  one = device().create_stream();  // the last handle of a stream shows what is still there
+  one = device().create_stream();  // the last handle of a stream shows the lines that are left
   const Lines lines = printed.lines();
   ASSERT_FALSE(lines.empty());
   EXPECT_EQ(lines.back(), "stream 3 thread 0 0");
@@ -313,7 +313,7 @@ TEST_P(Report, assertions_name_kernel_line_thread_and_values) {
   expect_contains(text, "report_test.cpp:" + std::to_string(line) + ": kernel fault in kernel \"check\"");
   expect_contains(text, "thread (0, 2): an assertion failed: x is large: 2.5 in row 0");
   expect_contains(text, "(2 more failures)");
-  // Thrown once; the threads that failed ended there.
+  // The failure was thrown once; the threads that failed ended there.
   EXPECT_EQ(y.to_vector(), (std::vector<float>{0, 0.5f, 0, 0}));
 }
 
@@ -364,8 +364,8 @@ TEST_P(Report, a_copy_to_the_host_keeps_no_failure_to_itself) {
   device().synchronize();
 }
 
-// Code behind a failure that is known while the kernel is traced never runs, and is not there. Whoever reads what it
-// would have written hears of the failure all the same.
+// Code after a failure that is known while the kernel is traced never runs, and is not in the kernel. A read of an
+// array that this code would have written reports the failure all the same.
 TEST_P(Report, a_certain_failure_is_told_to_who_reads_what_it_kept_from_being_written) {
   int limit = 0;
   const std::pair<const char*, Kernel<Arr<int>>> kernels[] = {
@@ -466,7 +466,7 @@ TEST_P(Report, a_certain_failure_is_told_to_who_reads_what_it_kept_from_being_wr
         SCOPED_TRACE(std::string(where) + ", read by " + way + (by_graph ? ", launched by a graph" : ""));
         by_graph ? graph.launch() : launch(check, 1, t);
         expect_contains(error_of(read), "an assertion failed: limit: 0");
-        device().synchronize();  // has been told
+        device().synchronize();  // the failure was reported above
       }
   }
 }
@@ -554,7 +554,7 @@ TEST_P(Report, a_stream_that_is_handed_out_again_brings_no_failure_of_its_former
   Stream next = reuse(1);
   launch(next, kernel("fine", [](Int zero) { assert_(zero == 0); }), 1, 0);
   EXPECT_NO_THROW(next.synchronize());
-  // They are for whoever next waits on the default stream, which needs no reports of its own for that.
+  // The failures go to the next wait on the default stream, which needs no reports of its own for that.
   Stream standard = device().stream();
   expect_contains(error_of([&] { standard.synchronize(); }), "an assertion failed: stream 1");
   EXPECT_NO_THROW(device().synchronize());
@@ -562,7 +562,7 @@ TEST_P(Report, a_stream_that_is_handed_out_again_brings_no_failure_of_its_former
   expect_contains(error_of([&] { device().synchronize(); }), "stream 2");
   EXPECT_NO_THROW(device().synchronize());
 
-  // Nobody waits any more: the failure is still told, when the device goes.
+  // Nothing waits any more: the failure is still reported when the device ends.
   testing::internal::CaptureStderr();
   {
     Device own = Device::open(device().name());
@@ -605,7 +605,7 @@ TEST_P(Report, a_failed_assertion_in_a_loops_condition_ends_the_thread) {
     Int i = tid(), at = i, count = 0;
     const auto follow = [&] {
       assert_(at >= 0, "the chain of", i, "has no end");
-      // Inner loops of a condition end as well.
+      // Loops inside of a condition end as well.
       Int k = 0;
       While (k < 3) {
         k += 1;
@@ -684,7 +684,7 @@ TEST_P(Report, messages_belong_to_a_kernels_hash) {
   };
   EXPECT_TRUE(with("a") == with("a"));
   EXPECT_FALSE(with("a") == with("b"));
-  // Kernels made at one place with other texts are other programs.
+  // Kernels that are made at one place with different texts are different programs.
   Printed printed;
   Array<float> x = zeros<float>(device(), 1);
   for (const char* text : {"a", "b"}) {

@@ -1,5 +1,4 @@
-// Memory that runs out: at each place where it may, nothing gives wrong answers afterwards, and it goes on once there
-// is enough again.
+// Memory that runs out: wherever that happens, no later result is wrong, and work continues when there is enough.
 #include <weft/geometry.h>
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
@@ -18,7 +17,7 @@ using weft::test::expect_contains;
 
 namespace {
 
-// The reference, some of whose requests for memory are refused.
+// The reference device, which refuses some requests for memory.
 class Scarce final : public test::ForwardingDevice {
  public:
   /// Refuses `refusals` requests in a row, after `granted` others.
@@ -51,8 +50,8 @@ class ScarceMemory : public testing::Test {
   Device device() const { return Device(state_); }
   Scarce& memory() const { return *memory_; }
 
-  /// f() once for each of its requests for memory, which is refused and all behind it; `afterwards` each time. Then f()
-  /// with enough. \return  the number of requests
+  /// Calls f() once for each of its requests for memory, and refuses that request and all later ones; calls
+  /// `afterwards` each time. Then calls f() with enough memory. \return  the number of requests
   int refuse_each(const std::function<void()>& f, const std::function<void()>& afterwards) {
     for (int granted = 0;; ++granted) {
       std::string error;
@@ -187,7 +186,7 @@ TEST_F(ScarceMemory, a_hierarchy_that_failed_is_rebuilt_before_a_capture) {
   EXPECT_LT(failures, 20);
 }
 
-// A graph may keep the memory behind the handle of what is no more.
+// A graph may keep the memory of a handle whose structure has ended.
 TEST_F(ScarceMemory, structures_that_failed_and_are_gone_stand_in_nobodys_way) {
   const Boxes few(device(), 30, 0), many(device(), 70, 10);
   const Bvh other(device(), few.lowers, few.uppers);
@@ -220,7 +219,7 @@ TEST_F(ScarceMemory, structures_that_failed_and_are_gone_stand_in_nobodys_way) {
 // ---- Meshes
 
 TEST_F(ScarceMemory, a_mesh_that_could_not_be_rebuilt_is_refused_until_it_is) {
-  // Two triangles one above the other, of which the indices choose the order.
+  // There are two triangles, one above the other, and the indices choose their order.
   const Array<vec3> points(device(),
                            {vec3{0, 0, 0}, vec3{1, 0, 0}, vec3{0, 1, 0}, vec3{0, 0, 5}, vec3{1, 0, 5}, vec3{0, 1, 5}});
   const std::vector<int> lower_first{0, 1, 2, 3, 4, 5}, upper_first{3, 4, 5, 0, 1, 2};
@@ -243,7 +242,7 @@ TEST_F(ScarceMemory, a_mesh_that_could_not_be_rebuilt_is_refused_until_it_is) {
     indices.assign(upper_first);
     EXPECT_GE(refuse_each([&] { mesh.rebuild(); }, refused), 2);
     EXPECT_EQ(face(), 0);
-    // A refit may be refused as well: on the way to the device, where a strided view needs a copy.
+    // A refit may be refused as well: a strided view is copied on its way to the device.
     const Array<vec3> both = zeros<vec3>(device(), 12);
     Array<vec3> every_other = both.slice(0, 12, 2);
     every_other.copy_from(points);
@@ -283,7 +282,7 @@ TEST_F(ScarceMemory, a_hash_grid_that_could_not_be_built_finds_what_it_found) {
 
 // ---- Arrays
 
-// What was freed may wait for work that has not run: an array waits for it, in captures as elsewhere.
+// Freed memory may wait for work that has not run: a new array waits for it, even in a capture.
 TEST_F(ScarceMemory, an_array_is_made_at_the_second_attempt) {
   memory().refuse_after(0, 1);
   EXPECT_EQ(full<int>(device(), 10, 3).to_vector(), std::vector<int>(10, 3));

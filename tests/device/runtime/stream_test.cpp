@@ -1,4 +1,4 @@
-// Several streams of a device: the order of their work, events, and what is refused.
+// Several streams of a device: the order of their work, events, and refusals.
 #include "../../../backends/vulkan/queue/stream.h"
 
 #include <weft/algorithms.h>
@@ -25,14 +25,14 @@ WATCHED_TEST(Streams);
 
 const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
 const auto copy = kernel("copy", [](Arr<const float> from, Arr<float> to) { to[tid()] = from[tid()]; });
-/// Takes long enough that whoever does not wait for it is seen.
+/// A kernel that takes long enough for a missing wait to be noticed.
 const auto slow = kernel("slow", [](Arr<float> x, Int rounds) {
   Float v = x[tid()];
   for (auto k : range(rounds)) v = v * 0.5f + Float(k % 2) * 0.5f;
   x[tid()] = select(v >= 0, 7.f, v);
 });
 
-/// No launch is measured for the dispatch budget while it lives.
+/// Turns the dispatch budget off during its life, so that no launch is measured for it.
 struct NoBudget {
   explicit NoBudget(const Device& device) : device(device), before(device.dispatch_budget()) {
     device.set_dispatch_budget(0);
@@ -43,7 +43,7 @@ struct NoBudget {
   const double before;
 };
 
-// Of what the stream was given so far.
+// The ticket of the last work that the stream was given.
 backend::Ticket last_ticket(backend::Stream& stream) {
   backend::Ticket ticket = 0;
   for (;; ++ticket) try {
@@ -91,8 +91,8 @@ TEST_P(Streams, have_values_of_the_host_after_what_others_read) {
   launch(a, sum, n, x, y);
   device().synchronize();
   launch(a, slow, n, y, on_reference() ? 10 : 20000);
-  launch(a, sum, n, x, y);               // when the slow one is done
-  x.assign(std::vector<float>(n, 100));  // by the default stream, which has nothing to do
+  launch(a, sum, n, x, y);               // after the slow one
+  x.assign(std::vector<float>(n, 100));  // the default stream writes; it has nothing else to do
   EXPECT_EQ(y.at(n - 1), 8);
   EXPECT_EQ(x.at(n - 1), 100);
 }
@@ -100,7 +100,7 @@ TEST_P(Streams, have_values_of_the_host_after_what_others_read) {
 TEST_P(Streams, take_many_values_of_the_host_while_others_work) {
   if (on_reference()) GTEST_SKIP() << "it runs at once";
   const int n = 1 << 14;
-  Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), 25 << 20);  // 100 MB: more than is under way
+  Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), 25 << 20);  // 100 MB: more than is in flight
   const std::vector<float> values(std::size_t(y.size()), 3);
   const Stream a = device().create_stream(), b = device().create_stream();
   launch(a, slow, n, x, 10);
@@ -109,7 +109,7 @@ TEST_P(Streams, take_many_values_of_the_host_while_others_work) {
   const auto start = std::chrono::steady_clock::now();
   y.assign(values);
   const std::chrono::duration<double> alone = std::chrono::steady_clock::now() - start;
-  // Several times as long, however fast the device is.
+  // The launch must take several times as long, however fast the device is.
   launch(a, slow, n, x, 100000);
   const Event warm = a.record();
   const auto before = std::chrono::steady_clock::now();
@@ -162,20 +162,20 @@ TEST_P(Streams, wait_no_longer_than_they_are_told_to) {
   for (const double seconds : {-1.0, double(NAN)})
     expect_contains(error_of([&] { (void)end.wait_for(seconds); }),
                     "a wait of " + std::string(seconds < 0 ? "-1" : "nan"));
-  // What kernels report comes out with the wait that finds them done, and with no other.
+  // Reports of kernels come with the wait that finds the kernels done, and with no other.
   const auto claim = kernel("claim", [](Arr<const float> x) { assert_(x[tid()] > 1e9f, "small"); });
   launch(stream, claim, n, x);
   const Event failed = stream.record();
   expect_contains(error_of([&] { (void)failed.wait_for(60); }), "small");
 }
 
-// What the streams of a test have been given, one after the other.
+// Tells which of several streams was given work.
 class Given {
  public:
   explicit Given(std::vector<Stream> streams) : streams_(std::move(streams)) {
     for (Stream& s : streams_) before_.push_back(s.native().submit());
   }
-  // Which of them was given something since; -1: none, -2: several.
+  // The number of the stream that was given work since the last call; -1: none, -2: several.
   int to() {
     int found = -1;
     for (std::size_t i = 0; i < streams_.size(); ++i) {
@@ -213,7 +213,7 @@ TEST_P(Streams, of_a_scope_get_the_work_that_names_none) {
          launch(busy, slow, many, z,
                 on_reference()           ? 10
                 : device().is_software() ? 20000
-                                         : 2000000);  // or they may be written at once, by no stream
+                                         : 2000000);  // if it were idle, the host might write at once, without a stream
          z.assign(std::vector<float>(many, 5));
        }},
       {"a copy to the host", [&] { x.copy_to_async(std::span<float>(values)).wait(); }},
@@ -290,7 +290,7 @@ TEST_P(Streams, of_scopes_are_told_apart_by_their_devices) {
   EXPECT_EQ(given.to(), 2);
 }
 
-// The way back runs where the scope says, also when the tape recorded elsewhere; order follows from the arrays.
+// The way back runs on the scope's stream, even if the tape recorded on another; the arrays keep the order.
 TEST_P(Streams, of_a_scope_get_the_way_back_of_a_tape) {
   const auto square = kernel("square", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid()] * x[tid()]; });
   Array<float> x(device(), {1, 2, 3}), y = zeros<float>(device(), 3);
@@ -328,7 +328,7 @@ TEST_P(Streams, may_be_used_by_a_thread_each) {
       Array<float> x = zeros<float>(device(), n);
       for (int k = 0; k < rounds; ++k) {
         launch(own, add_one, n, x);
-        launch(own, add_one, n, sum);  // of all threads
+        launch(own, add_one, n, sum);  // shared by all threads
       }
       EXPECT_EQ(x.at(n - 1), rounds);
     });
@@ -339,7 +339,7 @@ TEST_P(Streams, may_be_used_by_a_thread_each) {
 TEST_P(Streams, of_threads_that_write_one_array_are_all_waited_for) {
   const int n = 16, rounds = 40;
   for (int k = 0; k < 20; ++k) {
-    // They stay until the end: nothing submits what they hold but the wait for the array.
+    // The streams stay until the end, so that only the wait for the array submits their work.
     const Stream streams[] = {device().create_stream(), device().create_stream(), device().create_stream()};
     Array<float> sum = zeros<float>(device(), n);
     std::atomic<int> ready = 0;
@@ -361,10 +361,10 @@ TEST_P(Streams, of_high_priority_start_their_work_at_once) {
   Stream normal = device().create_stream(), high = device().create_stream(StreamPriority::high);
   launch(normal, add_one, n, x);
   launch(high, add_one, n, y);
-  device().synchronize();  // compiled
+  device().synchronize();  // both are compiled
   launch(normal, add_one, n, x);
   launch(high, add_one, n, y);
-  // Asking does not start anything.
+  // last_ticket() and done() start nothing.
   backend::Stream &gathers = normal.native(), &starts = high.native();
   const backend::Ticket waits = last_ticket(gathers), runs = last_ticket(starts);
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -373,7 +373,7 @@ TEST_P(Streams, of_high_priority_start_their_work_at_once) {
   EXPECT_FALSE(gathers.done(waits)) << "nobody has asked for it yet";
   EXPECT_EQ(x.at(0), 2);
   EXPECT_EQ(y.at(0), 2);
-  // A stream that is handed out again has the priority that is asked for then.
+  // A stream that is handed out again has the priority that is requested then.
   high = device().stream();
   Stream again = device().create_stream();
   launch(again, add_one, n, x);
@@ -384,13 +384,13 @@ TEST_P(Streams, of_high_priority_start_their_work_at_once) {
 TEST_P(Streams, put_barriers_where_they_are_told_to) {
   if (on_reference()) GTEST_SKIP() << "it has no barriers";
   const int n = 64;
-  const NoBudget no_budget(device());  // some launches are measured by it, and stand between barriers of their own
+  const NoBudget no_budget(device());  // it measures some launches, which then stand between barriers of their own
   Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), n);
   Stream stream = device().create_stream();
   auto& vulkan = dynamic_cast<backend::vulkan::VulkanStream&>(stream.native());
   const auto barriers = [&](auto... arrays) {
     stream.synchronize();
-    launch(stream, add_one, n, x);  // what a batch begins with is not counted
+    launch(stream, add_one, n, x);  // the first launch of a batch is not counted
     const std::uint64_t before = vulkan.memory_barriers();
     (launch(stream, add_one, n, arrays), ...);
     return vulkan.memory_barriers() - before;
@@ -408,7 +408,7 @@ TEST_P(Streams, put_barriers_where_they_are_told_to) {
   x.fill(5);
   EXPECT_EQ(barriers(x, x), 2u);
   EXPECT_EQ(x.at(n - 1), 8);
-  // Whoever is handed the stream next has a stream as a new one.
+  // A stream that is handed out again behaves like a new one.
   stream.track_hazards(false);
   const backend::Stream* const own = &stream.native();
   stream = device().stream();
@@ -417,14 +417,14 @@ TEST_P(Streams, put_barriers_where_they_are_told_to) {
   EXPECT_EQ(barriers(x, x), 2u);
 }
 
-// What the driver does for launches is left to whoever gives the batch to the queue, also where some are measured.
+// The thread that gives a batch to the queue also does the driver's part of its launches, even if some are measured.
 TEST_P(Streams, keep_launches_that_are_measured) {
   if (on_reference()) GTEST_SKIP() << "it runs launches at once";
   const int n = 64;
   Array<float> x = zeros<float>(device(), n);
   Stream stream = device().create_stream();
   const auto& vulkan = dynamic_cast<const backend::vulkan::VulkanStream&>(stream.native());
-  const NoBudget no_budget(device());  // by it batches may go earlier
+  const NoBudget no_budget(device());  // with it, batches may go earlier
   launch(stream, add_one, n, x);
   stream.synchronize();
   Profiler profiler(device());

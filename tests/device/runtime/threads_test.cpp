@@ -1,4 +1,4 @@
-// One device, or several, used by several threads of the host at the same time. The preset tsan runs this.
+// One device, or several, used by several host threads at the same time. The preset tsan runs these tests.
 #include <weft/algorithms.h>
 #include <weft/geometry.h>
 #include <weft/runtime/graph.h>
@@ -21,7 +21,7 @@ WATCHED_TEST(Threads);
 
 constexpr int kThreads = 4, kRounds = 6, n = 300;
 
-/// Runs work(0), work(1), ... in a thread each, which begin together.
+/// Runs work(0), work(1), ... each in a thread of its own; all begin together.
 void together(const std::function<void(int)>& work, int threads = kThreads) {
   std::atomic<int> ready = 0;
   std::vector<std::thread> all;
@@ -47,7 +47,7 @@ TEST_P(Threads, trace_and_compile_one_kernel_at_the_same_time) {
     const auto fresh = kernel("fresh", [=](Arr<float> x, Arr<const float> y) { x[tid()] = y[tid()] + float(round); });
     together([&](int t) {
       Array<float> x = zeros<float>(device(), n), y = full<float>(device(), n, float(t));
-      // Two variants: contiguous and strided.
+      // The kernel has two variants: contiguous and strided.
       launch(fresh, n, x, y);
       EXPECT_EQ(x.at(n - 1), t + round);
       launch(fresh, n / 2, x.slice(0, n, 2), y);
@@ -251,8 +251,8 @@ TEST_P(Threads, are_profiled_while_they_work) {
   profiling.join();
 }
 
-// Who goes by handles holds what is behind them for a moment: a mesh may end there, whose maker has let go of it, and
-// in a launch that is refused because its indices have changed.
+// A launch by handle holds the structure for a moment, so a mesh that its maker has dropped may end there, even in a
+// launch that is refused because the mesh's indices have changed.
 TEST_P(Threads, meshes_may_end_in_launches_that_they_refuse) {
   const auto ray = kernel("ray by id", [](UInt64 id, Arr<int> hits) {
     hits[0] = select(mesh_query_ray(id, Vec3(0.25f, 0.25f, 1), Vec3(0, 0, -1)).hit, 1, 0);
@@ -269,7 +269,7 @@ TEST_P(Threads, meshes_may_end_in_launches_that_they_refuse) {
             (void)mesh.id();
             const int before = refused;
             indices.assign(std::vector<int>{0, 1, 2});
-            // Most end at once, others while launches are being refused.
+            // Most meshes end at once, others while launches are being refused.
             const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
             while (k % 16 == 0 && refused == before && std::chrono::steady_clock::now() < end)
               std::this_thread::yield();
@@ -279,7 +279,7 @@ TEST_P(Threads, meshes_may_end_in_launches_that_they_refuse) {
           Array<int> hits = zeros<int>(device(), 1);
           while (makers > 0) try {
               launch(ray, 1, std::uint64_t(0), hits);
-              hits.wait();  // else it is long before a mesh can be made
+              hits.wait();  // otherwise it is long before a mesh can be made
             } catch (const Error& e) {
               ++refused;
               test::expect_contains(e.what(), "needs its rebuild()");

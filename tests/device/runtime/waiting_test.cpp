@@ -1,5 +1,5 @@
-// Threads that wait for work hold up nobody: what they wait for may need that others give the same streams more. In
-// each test a stream waits for a semaphore that the main thread signals last.
+// Threads that wait for work hold up no other thread: the work may need more that others give the same streams. In each
+// test a stream waits for a semaphore that the main thread signals last.
 #include <weft/runtime/graph.h>
 #include <weft/runtime/profile.h>
 #include <weft/vulkan.h>
@@ -30,17 +30,17 @@ class Waiting : public weft::test::WatchedTest {
     if (IsSkipped()) return;
     if (on_reference()) GTEST_SKIP() << "no semaphores there";
   }
-  /// `waits` runs in another thread until `signal` has been called; `meanwhile` runs when it has come to wait.
+  /// Runs `waits` in another thread until `signal` has been called; runs `meanwhile` when that thread is waiting.
   static void beside(const std::function<void()>& waits, const std::function<void()>& meanwhile) {
     std::thread thread(waits);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     meanwhile();
     thread.join();
   }
-  /// The device of the test with no more than some pages of memory.
+  /// The device of the test with only a few pages of memory.
   Device with_memory(std::uint64_t page_bytes, int pages) const {
     static std::uint64_t ids = 1ull << 42;
-    const auto instance = backend::vulkan::Instance::get(false);  // with validation, as the environment has it
+    const auto instance = backend::vulkan::Instance::get(false);  // with validation if the environment asks for it
     const auto& adapters = instance->adapters();
     const auto adapter = std::ranges::find(adapters, device().name(), [](const auto& a) { return a.info.name; });
     auto state = std::make_shared<detail::DeviceState>();
@@ -61,14 +61,14 @@ const auto add_one = kernel("add one", [](Arr<float> x) { x[tid()] += 1; });
 const auto tell = kernel("tell", [](Arr<const float> x, Int name) { print(name, x[tid()]); });
 const auto check = kernel("check", [](Arr<const float> x, Int name) { assert_(x[tid()] < 0, "never:", name); });
 
-// The host is the one that signals: neither measured launches of a budget nor those of a profiler may wait for what the
-// queue has.
+// The host itself signals, so neither launches that are measured for a budget nor those of a profiler may wait for the
+// work of the queue.
 TEST_P(Waiting, BehindASemaphoreNothingAsksTheQueueForTimes) {
   const Device own = Device::open(device().name());
   own.set_dispatch_budget(0.5);
   const Stream stream = own.create_stream();
   const Array<float> x = zeros<float>(own, 1000);
-  for (int k = 0; k < 3; ++k) launch(stream, add_one, 1000, x);  // measured
+  for (int k = 0; k < 3; ++k) launch(stream, add_one, 1000, x);  // these are measured
   x.wait();
   Profiler profiler(own);
   launch(stream, add_one, 1000, x);
@@ -124,7 +124,7 @@ TEST_P(Waiting, for_an_event_reads_what_was_told_until_then) {
   stream.wait(semaphore.vk(), 1);
   launch(stream, tell, 1, x, 2);
   stream.submit();
-  event.wait();  // not for what is behind the semaphore
+  event.wait();  // does not wait for work after the semaphore
   EXPECT_EQ(printed.lines(), (Lines{"1 0"}));
   semaphore.signal(1);
   stream.synchronize();
@@ -142,7 +142,7 @@ TEST_P(Waiting, is_not_done_by_the_last_handle_of_a_stream) {
     launch(stream, tell, 1, x, k);
     launch(stream, check, 1, x, k);
   }
-  // Not one of the two, whose reports would be this one's.
+  // The new stream is neither of the two, whose reports it would get.
   Stream other = own.create_stream();
   launch(other, add_one, 1, x);
   EXPECT_EQ(printed.lines(), Lines{});
@@ -170,7 +170,7 @@ TEST_P(Waiting, for_what_a_dropped_stream_reports_ends_when_it_is_taken_up_again
   semaphore.signal(1);
   semaphore.wait(1);
   launch(add_one, 1, x);
-  own.stream().record().wait();  // behind the other's work, of which it does not hear
+  own.stream().record().wait();  // after the other's work, whose reports it does not get
   EXPECT_EQ(printed.lines(), Lines{});
   Stream again = own.create_stream();
   EXPECT_EQ(printed.lines(), (Lines{"1 0"}));
@@ -178,7 +178,7 @@ TEST_P(Waiting, for_what_a_dropped_stream_reports_ends_when_it_is_taken_up_again
   expect_contains(error_of([&] { own.stream().synchronize(); }), "never: 1");
 }
 
-// Each reports to a buffer of its own.
+// Graphs and launches report to buffers of their own.
 TEST_P(Waiting, is_not_done_between_graphs_and_launches_that_report) {
   Printed printed;
   const TimelineSemaphore semaphore(device());
@@ -241,7 +241,7 @@ TEST_P(Waiting, for_a_profiler_to_end_lets_others_work) {
   EXPECT_EQ(found.kernels[0].count, 1);
 }
 
-// ---- What is given to a stream behind a wait: the host goes on, however much it is
+// ---- Work that a stream is given after a wait: the host goes on, however much it is
 
 TEST_P(Waiting, takes_as_many_submissions_as_come) {
   constexpr int most = backend::vulkan::VulkanStream::kBatches;
@@ -256,7 +256,7 @@ TEST_P(Waiting, takes_as_many_submissions_as_come) {
   EXPECT_EQ(x.at(3), 100);
   stream.synchronize();
   EXPECT_LE(batches_of(stream).batches(), std::size_t(most)) << "they are not kept";
-  // Without such a wait the host does not run away from the device.
+  // Without such a wait the host does not get far ahead of the device.
   for (int k = 0; k < 100; ++k) {
     launch(stream, add_one, 4, y);
     ASSERT_LE(batches_of(stream).batches(), std::size_t(most));
@@ -264,7 +264,7 @@ TEST_P(Waiting, takes_as_many_submissions_as_come) {
   EXPECT_EQ(y.at(3), 100);
 }
 
-// They share a queue.
+// Both streams share a queue.
 TEST_P(Waiting, of_one_stream_lets_others_take_as_many) {
   if (!device().native().info().host_visible) GTEST_SKIP() << "what is read is copied, behind all that waits";
   const TimelineSemaphore first(device()), second(device());
@@ -330,7 +330,7 @@ TEST_P(Waiting, takes_launches_that_are_measured) {
   EXPECT_EQ(profile.kernels[0].count, launches);
 }
 
-// The whole queue waits, whatever stream was told to.
+// The whole queue waits, whichever stream was told to.
 TEST_P(Waiting, of_one_stream_holds_up_nothing_that_others_were_given_before) {
   Printed printed;
   const TimelineSemaphore semaphore(device());
@@ -347,7 +347,7 @@ TEST_P(Waiting, of_one_stream_holds_up_nothing_that_others_were_given_before) {
   launch(stream, tell, 1, x, 2);
   event.wait();
   EXPECT_EQ(printed.lines(), (Lines{"1 1"}));
-  if (device().native().info().host_visible) {  // else what is read is copied, behind all that waits
+  if (device().native().info().host_visible) {  // otherwise the element is copied, after all that waits
     EXPECT_EQ(x.at(0), 1);
     EXPECT_EQ(y.at(0), 1);
   }
@@ -364,7 +364,7 @@ TEST_P(Waiting, a_graph_that_reports_comes_behind_it_when_its_own_launch_before_
   const Graph graph = capture(device(), [&] { launch(tell, 1, x, 1); });
   graph.launch(stream);
   stream.wait(semaphore.vk(), 1);
-  graph.launch(stream);  // waits for the first launch, and for nothing behind the semaphore
+  graph.launch(stream);  // waits for the first launch, and for nothing after the semaphore
   semaphore.signal(1);
   stream.synchronize();
   EXPECT_EQ(printed.lines(), (Lines{"1 0", "1 0"}));
@@ -404,7 +404,7 @@ TEST_P(Waiting, what_shows_the_lines_of_a_stream_that_is_handed_out_again_may_ma
                                              (void)on->create_stream();
                                            },
                                            nullptr});
-  std::vector<Stream> others;  // the one that has something to show is handed out after those that have nothing
+  std::vector<Stream> others;  // streams that have nothing to show are handed out first
   for (int k = 0; k < 100 && lines == 0; ++k) {
     others.push_back(device().create_stream());
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -413,13 +413,13 @@ TEST_P(Waiting, what_shows_the_lines_of_a_stream_that_is_handed_out_again_may_ma
   EXPECT_EQ(lines, 1);
 }
 
-// What is freed comes free behind the semaphore, for which the host must not wait.
+// Memory that is freed becomes free after the semaphore, for which the host must not wait.
 TEST_P(Waiting, does_not_wait_for_memory_that_is_held_up) {
   constexpr int page = 1 << 20, pages = 12;
   const Device own = with_memory(page, pages);
   const TimelineSemaphore semaphore(own);
   const Stream stream = own.create_stream();
-  // Without a semaphore it waits.
+  // Without a semaphore the host waits.
   for (int k = 0; k < 3 * pages; ++k) full<int>(own, page / 4, 1);
   own.synchronize();
   Array<float> x = zeros<float>(own, 1);

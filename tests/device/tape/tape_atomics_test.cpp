@@ -103,7 +103,7 @@ TEST_P(TapeAtomics, an_extremum_beside_other_changes_of_its_array_is_refused) {
   expect_contains(error_of([&] { tape.record([&] { launch(most, 2, x, column); }); }), "contiguous");
 }
 
-// Thread i adds to element i of the one argument's gradient, and thread i - 1 to the same element of the other's.
+// Thread i adds to an element of one argument's gradient, and thread i - 1 to the same element of the other's.
 TEST_P(TapeAtomics, arguments_that_share_elements_share_gradients) {
   const int n = 4096;
   const auto k = kernel("neighbours", [](Arr<const float> a, Arr<const float> b, Arr<float> y) {

@@ -1,4 +1,4 @@
-// Gradients that are the same in every bit, whatever order threads run in.
+// Gradients that are the same in every bit, in whatever order threads run.
 #include <cmath>
 #include <limits>
 
@@ -32,7 +32,7 @@ std::vector<float> gradient_of_sums(const Device& device, int elements, const st
 }
 
 TEST_P(TapeDeterministic, sums_are_rounded_once) {
-  // In float32 one after the other: 1e8 + 1 is 1e8, and so on.
+  // In float32, one after another, the first sum would be 1, because 1e8 + 1 is 1e8.
   EXPECT_EQ(gradient_of_sums(device(), 1, {0, 0, 0, 0}, {1e8f, 1, -1e8f, 1}), (std::vector<float>{2}));
   EXPECT_EQ(gradient_of_sums(device(), 2, {1, 1, 1, 0}, {1e30f, 1e-30f, -1e30f, -3}), (std::vector<float>{-3, 1e-30f}));
   const float tiny = std::numeric_limits<float>::denorm_min();

@@ -1,4 +1,4 @@
-// Gradients through launches on a tape against closed forms: what later launches overwrite, what several share.
+// Gradients through launches on a tape against closed forms: elements that later launches overwrite or several share.
 #include <cmath>
 #include <numeric>
 
@@ -91,7 +91,7 @@ TEST_P(TapeLaunch, an_input_that_a_later_launch_overwrites_is_kept) {
   tape.backward(loss);
   expect_near(a.grad().to_vector(), {2, 4, 6});
   EXPECT_EQ(a.to_vector(), (Floats{-1, -2, -3})) << "arrays keep their final values";
-  // Also whoever changes it while the tape does not record.
+  // The gradients are the same if code changes the arrays while the tape does not record.
   tape.zero();
   a.fill(100);
   b.fill(200);
@@ -143,7 +143,7 @@ TEST_P(TapeLaunch, one_array_given_twice) {
   expect_near(x.grad().to_vector(), {32, 108});
 }
 
-// What is known of two arguments says nothing of the others.
+// Arguments that are known to be one array tell nothing about the other arguments.
 TEST_P(TapeLaunch, one_array_given_twice_beside_a_sum_by_atomic_additions) {
   auto x = Array<float>(device(), {2, 3}).requires_grad();
   auto w = Array<float>(device(), {5}).requires_grad();
@@ -164,7 +164,7 @@ TEST_P(TapeLaunch, one_array_given_twice_beside_a_sum_by_atomic_additions) {
   expect_near(w.grad().to_vector(), {13});
 }
 
-// The number of stores is counted by running them; those through the other name as well.
+// A run of the stores counts them, including those through the other name.
 TEST_P(TapeLaunch, one_array_given_twice_keeps_its_elements_where_stores_are_counted) {
   const auto k = kernel("count stores", [](Arr<const float> a, Arr<float> b, Arr<float> p, Arr<const int> n) {
     Int i = tid();
@@ -183,7 +183,7 @@ TEST_P(TapeLaunch, one_array_given_twice_keeps_its_elements_where_stores_are_cou
   expect_near(p.grad().to_vector(), {6, 3});
 }
 
-// Which stores are made is seen through one name and changed through the other.
+// The condition of the stores reads one name, and the kernel changes the array through the other.
 TEST_P(TapeLaunch, one_array_given_twice_decides_how_many_stores_there_are) {
   const auto k = kernel("conditional stores", [](Arr<const float> a, Arr<float> b, Arr<float> p, Arr<const int> n) {
     Int i = tid();
@@ -289,7 +289,7 @@ TEST_P(TapeLaunch, an_output_by_atomic_additions_of_several_launches) {
 }
 
 TEST_P(TapeLaunch, gradients_do_not_leave_what_they_belong_to) {
-  // Two independent results on one tape: a call for one leaves the other alone.
+  // There are two independent results on one tape: a call for one leaves the other alone.
   auto x = Array<float>(device(), {1, 2}).requires_grad();
   auto u = Array<float>(device(), {3, 4}).requires_grad();
   Array<float> y = zeros<float>(device(), 2), v = zeros<float>(device(), 2);
@@ -380,7 +380,7 @@ TEST_P(TapeLaunch, an_element_that_threads_of_two_dispatches_store_is_found) {
     ~LowLimit() { state.max_threads = before; }
   } limit{*device().state(), device().state()->max_threads};
   limit.state.max_threads = 24;
-  // Thread i of each dispatch has the same number there.
+  // Thread i of each dispatch has the same number in it.
   const auto k = kernel("wide_race", [](Arr<const float> x, Arr<float> y, Int n) {
     Int64 i = tid64();
     y[(Int64(n) - i + Int64(48)) % Int64(n)] = x[i];
@@ -468,7 +468,7 @@ TEST_P(TapeLaunch, ten_thousand_launches_that_fill_a_trajectory) {
   constexpr int kSteps = 10000;
   auto path = zeros<float, 2>(device(), {kSteps + 1, 4}).requires_grad();
   path[0].fill(1);
-  // The slope at 1, where it stays, is 1.
+  // 1 is a fixed point, with the slope 1.
   const auto step = kernel("step", [](Arr<const float> x, Arr<float> y) {
     Float v = x[tid()];
     y[tid()] = 0.5f * (v * v + 1.f);

@@ -23,7 +23,7 @@ const auto square = kernel("square", [](Arr<const float> x, Arr<float> y) { y[ti
 const auto scale = kernel("scale", [](Arr<float> data, Float by) { data[tid()] *= by; });
 const auto move = kernel("move", [](Arr<float> x, Arr<const float> v) { x[tid()] += v[tid()]; });
 
-/// y = x^2 is recorded; then something happens to y; then y is added up.
+/// Records y = x^2; then something changes y; then y is added up.
 struct Twice {
   Array<float> x, y, loss;
   Tape tape;
@@ -75,7 +75,7 @@ TEST_P(TapeOutside, a_record_that_an_exception_left_counts_until_the_loss_is_set
   }
 }
 
-// The adjoint looks for who has stored the largest in the array itself, and takes back what it does there.
+// To find the thread that stored the largest, the adjoint changes the array itself, and takes the changes back.
 TEST_P(TapeOutside, what_an_adjoint_takes_back_is_no_change) {
   const auto largest =
       kernel("largest", [](Arr<const float> x, Float by, Arr<float> most) { atomic_max(most[0], x[tid()] * by); });
@@ -226,7 +226,7 @@ TEST_P(TapeOutside, a_leaf_gathers_the_gradients_by_all_its_values) {
   EXPECT_EQ(x.grad().at(0), 6 + 10 + 20);
 }
 
-// The same for one that recorded work changes too, and of which a part is given anew.
+// Recorded work changes this array, too, and a part of it is given new elements.
 TEST_P(TapeOutside, an_array_with_gradient_storage_gathers_those_by_all_values_that_it_was_given) {
   auto x = Array<vec2>(device(), std::vector<vec2>{{1, 2}, {3, 4}}).requires_grad();
   const auto scale_pairs = kernel("scale pairs", [](Arr<vec2> p, Float by) { p[tid()] *= by; });
@@ -242,7 +242,7 @@ TEST_P(TapeOutside, an_array_with_gradient_storage_gathers_those_by_all_values_t
   };
   step();  // 4 x^2
   x.slice(1, 2).fill(vec2{5, 6});
-  step();  // of the first element 16 x^2, of the other 4 x^2
+  step();  // 16 x^2 for the first element, 4 x^2 for the other
   for (const float times : {1.f, 2.f}) {
     tape.backward(loss);
     EXPECT_EQ(x.grad().at(0), (vec2{(8 + 32) * times, (16 + 64) * times}));
@@ -275,14 +275,14 @@ TEST_P(TapeOutside, record_func_stands_for_changes_of_its_arrays) {
   t.tape.record([&] {
     z.copy_from(t.y);
     Tape::unrecorded([&] { launch(scale, 4, z, 2.f); });
-    Tape::unrecorded([&] { t.y.slice(1, 3).assign(Floats{8, 18}); });  // twice what it was
+    Tape::unrecorded([&] { t.y.slice(1, 3).assign(Floats{8, 18}); });  // twice the values before
     expect_contains(error_of([&] { t.tape.record_func([] {}, z.slice(0, 4, 2)); }), "kernel \"scale\"");
     t.tape.record_func([&] { launch(scale, 2, t.tape.gradient(t.y).slice(1, 3), 2.f); }, t.y);
   });
   EXPECT_EQ(t.gradient(), (Floats{4, 128, 432, 256}));
 }
 
-// What steps do beside the recording is made again with them.
+// Changes that steps make beside the recording are made again with the steps.
 TEST_P(TapeOutside, steps_are_gone_back_through_as_what_they_do) {
   const auto gradient = [&](int slots, bool replaced_first) {
     auto x = Array<float>(device(), {1, 2}).requires_grad();
@@ -330,7 +330,7 @@ TEST_P(TapeOutside, a_way_back_leaves_what_is_known) {
   launch(scale, 4, t.y, 2.f);
   t.tape.backward(t.loss);
   expect_contains(error_of([&] { t.add_up(); }), "kernel \"scale\"");
-  t.tape.record([&] { launch(move, 4, z, t.x); });  // which backward() has only set to earlier states meanwhile
+  t.tape.record([&] { launch(move, 4, z, t.x); });  // backward() has only set z to earlier states meanwhile
 }
 
 TEST_P(TapeOutside, many_parts_are_told_apart_or_refused) {

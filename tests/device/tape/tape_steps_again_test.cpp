@@ -18,7 +18,7 @@ const auto square = kernel("square", [](Arr<const float> x, Arr<float> y) { y[ti
 const auto scale = kernel("scale", [](Arr<float> x, Float by) { x[tid()] *= by; });
 const auto multiply = kernel("multiply", [](Arr<float> x, Arr<const float> by) { x[tid()] *= by[tid()]; });
 
-/// Gradients of x after `steps` steps that are run again, or on a tape of all of them for 0 slots.
+/// Gradients of x after `steps` steps that are run again; with 0 slots, on a tape of all steps.
 struct Loop {
   Array<float> x;
   Tape tape;
@@ -141,7 +141,7 @@ TEST_P(TapeStepsAgain, what_is_not_recorded_is_compared_too) {
   }
 }
 
-/// Seven bytes lie between the fields.
+/// A struct with seven bytes of padding between the fields.
 struct Padded {
   std::uint8_t small;
   double large;
@@ -181,7 +181,7 @@ TEST_P(TapeStepsAgain, padding_of_structs_may_differ) {
 }
 
 TEST_P(TapeStepsAgain, arrays_that_a_step_makes_may_lie_elsewhere) {
-  std::vector<Array<float>> kept;  // so that memory is not given out again
+  std::vector<Array<float>> kept;  // so that memory is not reused
   const auto run = [&](int slots) {
     Loop loop(device());
     loop.record(6, slots, [&](int k) {
@@ -297,7 +297,7 @@ TEST_P(TapeStepsAgain, scratch_memory_made_when_it_is_first_needed) {
     loop.tape.zero();
     EXPECT_EQ(loop.gradient(), expected) << slots << " slots, again";
   }
-  // Its first content is not made again: a step could depend on it.
+  // The array's first content is not made again, because a step could depend on it.
   Loop loop(device());
   Array<float> sum;
   loop.record(3, 1, [&](int) {
@@ -318,7 +318,7 @@ TEST_P(TapeStepsAgain, an_array_handed_to_the_next_step_is_refused) {
       before = after;
     });
     expect_contains(error_of([&] { loop.gradient_from(before); }), "of checkpointed()");
-    // The handle now names what a second run made.
+    // The handle now names an array that a second run made.
     expect_contains(error_of([&] { loop.gradient_from(before); }), "of checkpointed()");
   }
 }
@@ -347,7 +347,7 @@ TEST_P(TapeStepsAgain, an_array_that_a_step_made_and_the_loss_needs_is_refused) 
   std::string message = error_of([&] { loop.gradient_from(z); });
   expect_contains(message, "step 3 of checkpointed() makes an array that is used after the steps");
   expect_contains(message, "before checkpointed()");
-  // y is another one now.
+  // y is another array now.
   message = error_of([&] { loop.tape.record([&] { launch(square, 3, y, z); }); });
   expect_contains(message, "of checkpointed() made when it was run again");
   expect_contains(error_of([&] { loop.gradient_from(y); }), "of checkpointed() made when it was run again");
@@ -361,7 +361,7 @@ TEST_P(TapeStepsAgain, gradients_of_arrays_made_in_a_step_are_refused) {
     launch(multiply, 3, loop.x, by);
   });
   expect_contains(error_of([&] { loop.gradient(); }), "step 1 of checkpointed() makes an array with requires_grad()");
-  // One for each step, of which the first is still there when the steps run again.
+  // There is an array for each step, and the first is still there when the steps run again.
   Loop each(device());
   std::vector<Array<float>> list;
   each.record(2, 2, [&](int) {
@@ -370,7 +370,7 @@ TEST_P(TapeStepsAgain, gradients_of_arrays_made_in_a_step_are_refused) {
   });
   expect_contains(error_of([&] { each.gradient(); }),
                   "step 1 of checkpointed() makes an array that has requires_grad()");
-  // Nobody can ask for the gradient of what is gone.
+  // The gradient of an array that is gone cannot be asked for.
   Loop local(device());
   local.record(2, 2, [&](int) { launch(multiply, 3, local.x, full<float>(device(), 3, 2).requires_grad()); });
   EXPECT_EQ(local.gradient(), Floats(3, 4));
@@ -413,7 +413,7 @@ TEST_P(TapeStepsAgain, another_tape_inside_a_step_is_refused) {
                   "record() of another tape inside a step of checkpointed()");
 }
 
-// Another thread may change what a tape has read, whenever it likes.
+// A thread that changes arrays that a tape has read, at any moment.
 class Writer {
  public:
   explicit Writer(std::function<void()> write)
@@ -442,7 +442,7 @@ TEST_P(TapeStepsAgain, another_thread_may_change_what_was_read) {
       by.push_back(full<float>(device(), 3, k % 2 ? 2.f : 0.5f));
       loop.record(1, 0, [&](int) { launch(multiply, 3, loop.x, by.back()); });
     }
-    // The way back begins with the last: they meet.
+    // The way back begins with the last arrays, and the writer with the first: they meet.
     const Writer writer([&] {
       for (Array<float> a : by) a.fill(7);
     });

@@ -1,4 +1,4 @@
-// Many steps on a tape of which only some states are kept: the same gradients in a bit for every number of states.
+// Many steps on a tape that keeps only some states: the gradients are the same in every bit for every number of states.
 #include <cmath>
 
 #include "../device_test.h"
@@ -26,7 +26,7 @@ const auto sum = kernel("sum", [](Arr<const float> a, Arr<float> total) {
   total[0] = all;
 });
 
-/// Pendulums, and what their sum in the end depends on.
+/// Pendulums, and the values on which their final sum depends.
 struct Pendulums {
   Array<float> x, v, w, f, loss;
   int calls = 0;
@@ -75,7 +75,7 @@ TEST_P(TapeSteps, gradients_are_those_of_a_tape_of_all_steps_for_every_number_of
 }
 
 TEST_P(TapeSteps, ten_thousand_steps_run_a_few_times_each) {
-  // x becomes x / 1.0001 each step: the state is small, so that the number of runs is what counts.
+  // x becomes x / 1.0001 in each step: the state is small, so the time depends on the number of runs.
   if (on_reference()) GTEST_SKIP() << "the same on every device, and slow on this one";
   auto x = Array<double>(device(), {1.0}).requires_grad();
   const auto shrink = kernel("shrink", [](Arr<double> x) { x[tid()] = x[tid()] / 1.0001; });

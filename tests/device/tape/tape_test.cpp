@@ -1,4 +1,4 @@
-// Gradients through what a tape recorded: copies, fills, functions of the caller, and arrays that change on the way.
+// Gradients through recorded operations: copies, fills, functions of the caller, and arrays that change on the way.
 #include <cmath>
 #include <numeric>
 
@@ -80,7 +80,7 @@ TEST_P(TapeTest, copies_inside_one_array_pass_each_gradient_to_where_the_value_c
   tape.backward({{x, Array<float>(device(), {1, 10, 100, 1000})}});
   EXPECT_EQ(x.to_vector(), (Floats{1, 1, 2, 3}));
   EXPECT_EQ(x.grad().to_vector(), (Floats{11, 100, 1000, 0}));
-  // An array that is changed on the tape: a second call does not take the result of the first for a seed.
+  // The tape changes the array; a second call must not take the result of the first for a seed.
   tape.backward({{x, Array<float>(device(), {1, 10, 100, 1000})}});
   EXPECT_EQ(x.grad().to_vector(), (Floats{22, 200, 2000, 0}));
 }

@@ -21,7 +21,7 @@ int main() {
     std::puts("wrong result");
     return 1;
   }
-  // What renderers are told of needs nothing that is not installed.
+  // The interface for renderers needs nothing that is not installed.
   bool refused = false;
   try {
     export_memory(x);

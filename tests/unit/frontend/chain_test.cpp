@@ -1,4 +1,4 @@
-// Shaders that make several launches: which kernels may be steps, and that their words are valid.
+// Shaders that make several launches: the kernels that may be steps, and the validity of the words.
 #include <gtest/gtest.h>
 #include <weft/weft.h>
 
@@ -40,11 +40,11 @@ TEST(Chain, is_a_valid_module_of_one_kernel_and_of_many) {
     EXPECT_EQ(validity(all, {{0}, {2}, {1}, {0}}, target), "");
     EXPECT_EQ(validity(all, {{0, 1, 2}}, target), "");
   }
-  // float64 and 16 bits are computed by other means where there are none.
+  // float64 and types of 16 bits are computed by other means on devices that lack them.
   EXPECT_EQ(validity({all[0]}, {{0}}, spirv::Target::floor()), "");
 }
 
-// One workgroup has all the steps: where Vulkan's memory model can say so, nothing need be coherent for the device.
+// One workgroup has all the steps: where Vulkan's memory model can say so, memory is not coherent for the device.
 TEST(Chain, hands_memory_on_within_its_workgroup) {
   const ir::Module module = module_of(add_one);
   const ir::Module* const kernels[] = {&module};

@@ -25,7 +25,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-/// Expects that building this for the adjoint is refused with these words.
+/// Expects that building the body for the adjoint is refused with these words.
 void refused(const std::function<void()>& body, ErrorKind kind, const std::string& words) {
   try {
     body();
@@ -122,7 +122,7 @@ TEST(Derivatives, OnlyCallsOfFunctionsWithAGradientStay) {
   const std::string text = ir::print(m);
   EXPECT_EQ(count(text, "call func"), 2u) << text;
   EXPECT_EQ(count(text, "\", gradient func"), 2u) << text;
-  // Everything is inlined where calls do not matter.
+  // All calls are inlined if none is to be kept.
   EXPECT_EQ(count(ir::print(ir::inline_calls(for_adjoint(k))), "call func"), 0u);
 }
 

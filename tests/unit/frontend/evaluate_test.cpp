@@ -134,7 +134,7 @@ TEST(Evaluate, IntegerArithmeticWraps) {
         EXPECT_EQ(run(Op::bit_xor, t, {a, b}), a ^ b);
         const Bits amount = b & static_cast<Bits>(bits(t) - 1);
         EXPECT_EQ(run(Op::shl, t, {a, b}), (a << amount) & mask(t));
-        // Toward minus infinity, as an arithmetic shift goes.
+        // The shift rounds toward minus infinity, as an arithmetic shift does.
         const Wide unit = static_cast<Wide>(1) << amount;
         EXPECT_EQ(run(Op::shr, t, {a, b}), wrapped(t, (x - ((x % unit + unit) % unit)) / unit)) << name(t);
         if (bits(t) == 32) {
@@ -197,7 +197,7 @@ TEST(Evaluate, RoundedArithmetic) {
       expect_same(t, run(Op::ceil, t, {a}), f(t, std::ceil(x)), "ceil");
       expect_same(t, run(Op::trunc, t, {a}), f(t, std::trunc(x)), "trunc");
       expect_same(t, run(Op::round_even, t, {a}), f(t, std::nearbyint(x)), "round_even");
-      // The root of a float in double has more than twice its digits plus two: rounding twice does no harm.
+      // The root in double has more than twice the digits of a float plus two, so rounding twice does no harm.
       expect_same(t, run(Op::sqrt, t, {a}), f(t, std::sqrt(x)), "sqrt");
       for (const Bits b : float_samples(t)) {
         const double y = as_double(t, b);
@@ -233,7 +233,7 @@ TEST(Evaluate, NanLosesAgainstNumbers) {
     }
     for (const Op op : {Op::eq, Op::lt, Op::le}) EXPECT_EQ(run(op, t, Type::b1, {nan, nan}), 0u);
     EXPECT_EQ(run(Op::ne, t, Type::b1, {nan, nan}), 1u);
-    // What arithmetic makes is one and the same NaN on every host.
+    // Arithmetic makes one and the same NaN on every host.
     EXPECT_EQ(run(Op::sub, t, {inf, inf}), nan);
     EXPECT_EQ(run(Op::add, t, {negative_nan, two}), nan);
     EXPECT_EQ(run(Op::sqrt, t, {f(t, -1)}), nan);
@@ -269,14 +269,14 @@ TEST(Evaluate, FmaRoundsOnce) {
   for (int i = 0; i < 20000; ++i) {
     const auto draw = [&] { return f(Type::f16, std::ldexp(mantissa(random), static_cast<int>(exponent(random)))); };
     const Bits a = draw(), b = draw(), c = draw() | (random() & 1) << 15;
-    // Whole multiples of 2^-48 that 128 bits hold exactly.
+    // The terms are whole multiples of 2^-48, which 128 bits hold exactly.
     const auto units = [](double value, int scale) { return static_cast<Wide>(std::ldexp(value, scale)); };
     const double x = as_double(Type::f16, a), y = as_double(Type::f16, b), z = as_double(Type::f16, c);
     const Wide exact = units(x, 24) * units(y, 24) + units(z, 48);
     const Bits result = run(Op::fma, Type::f16, {a, b, c});
     const double actual = as_double(Type::f16, result);
     if (std::isinf(actual)) continue;
-    // No neighbour may lie nearer.
+    // No neighbour may be nearer.
     const auto distance = [&](Bits h) {
       const Wide d = units(as_double(Type::f16, h), 48) - exact;
       return d < 0 ? -d : d;
@@ -427,7 +427,7 @@ TEST(Evaluate, IntegerConversions) {
       EXPECT_EQ(run(Op::convert, from, Type::f16, {a}), detail::half_bits_from_double(static_cast<double>(exact)));
     }
   }
-  // Rounded once: through double this one would become 2^60.
+  // The integer is rounded once: by way of double, it would become 2^60.
   EXPECT_EQ(run(Op::convert, Type::i64, Type::f32, {(1ull << 60) + (1ull << 36) + 1}), f(Type::f32, 0x1.000002p60));
   EXPECT_EQ(run(Op::convert, Type::u64, Type::f32, {~0ull}), f(Type::f32, 0x1p64));
   EXPECT_EQ(run(Op::convert, Type::u16, Type::f16, {65535}), f(Type::f16, kInfinity));

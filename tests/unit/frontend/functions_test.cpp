@@ -49,7 +49,7 @@ std::vector<T> samples() {
   }
 }
 
-// Equal as numbers: which NaN, and which of two zeros, is open.
+// Whether two values are equal as numbers: any NaN equals another, and so do zeros of both signs.
 template <class T>
 void expect_same(T got, T expected, const std::string& what) {
   const bool both_nan = got != got && expected != expected;

@@ -1,5 +1,5 @@
-// Atomic operations, workgroups and subgroups below the language: the IR's rules, the passes, the SPIR-V emitter, and
-// the interpreter on kernels that the language refuses.
+// Atomic operations, workgroups and subgroups below the language: the rules of the IR, the passes, the SPIR-V emitter,
+// and the interpreter on kernels that the language refuses.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -188,7 +188,7 @@ TEST(GroupIr, PassesKeepWhatThreadsDoTogether) {
           else
             k.b.atomic(op, Type::u32, {one}, Kernel::at(Type::u32, k.array(), k.tid()));
         }
-        // Not needed by anyone.
+        // Nothing needs this result.
         k.subgroup(Op::subgroup_inclusive, Type::u32, {k.tid()}, std::uint64_t(Op::add));
         k.b.local_set(flag, k.b.pure(Op::add, Type::i32, {k.b.local_get(flag), k.b.constant(Type::i32, 1)}));
         k.b.close_loop();
@@ -355,7 +355,7 @@ TEST(GroupSpirv, SubgroupOperationsOfSomeSubgroupsNeedThatTheirThreadsMeetAgain)
   const auto under = [](Op source) {
     return Kernel([&](Kernel& k) {
              const Id who = source == Op::arg ? k.b.arg(Type::u32, 0) : k.b.source(source, Type::u32);
-             // Threads that part for other work hold nobody up.
+             // Threads that diverge for other work hold up nothing.
              k.b.open_if(k.b.pure(Op::lt, Type::b1, {k.tid(), k.u32(3)}));
              k.store(k.u32(1), k.array(), k.tid());
              k.b.close_if();

@@ -1,4 +1,4 @@
-// The host's half: every value there and back, and rounding against arithmetic in double.
+// The host's half: every value and back, and rounding against arithmetic in double.
 #include "../../../frontend/types/half.h"
 
 #include <gtest/gtest.h>
@@ -128,7 +128,7 @@ TEST(Half, Edges) {
 }
 
 TEST(Half, RoundsOnceFromDouble) {
-  // A little above a tie: a float on the way would fall on the tie and go down to even.
+  // The value is a little above a tie: a float in between would fall on the tie and go down to even.
   const double value = 1 + std::ldexp(1.0, -11) + std::ldexp(1.0, -30);
   EXPECT_EQ(detail::half_bits_from_double(value), 0x3c01);
   EXPECT_EQ(detail::half_bits(static_cast<float>(value)), 0x3c00);

@@ -7,7 +7,8 @@
 
 namespace {
 
-// Ends after all that was made since, kernels of other files and what keeps account of them included.
+// The container is destroyed after everything that is constructed later, including kernels of other files and the lists
+// that keep account of them.
 [[gnu::init_priority(200)]] std::vector<weft::Kernel<weft::Arr<float>>> kept;
 
 TEST(KernelLifetimes, may_be_those_of_a_container_that_was_there_before_all_kernels) {

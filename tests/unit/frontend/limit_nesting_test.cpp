@@ -1,4 +1,4 @@
-// Control flow that is guarded instead of nested: the same meaning, and no deeper than was asked.
+// Control flow that is guarded instead of nested: it has the same meaning, and no more depth than requested.
 #include <optional>
 #include <string>
 
@@ -7,7 +7,7 @@
 namespace weft::ir {
 namespace {
 
-/// `depth` branches inside each other; each thread goes as deep as its number and a word of its input lead it.
+/// Nests `depth` branches; each thread goes as deep as its number and a word of its input lead it.
 void ladder(Writer& w, int depth, int level = 0) {
   if (level == depth) return w.out(w.i32(0), w.i32(1000));
   const Id here = w.in(w.i32(level % static_cast<int>(kPerThread)));
@@ -16,13 +16,13 @@ void ladder(Writer& w, int depth, int level = 0) {
       [&] {
         w.out(w.i32(1), w.add(here, w.i32(level)));
         ladder(w, depth, level + 1);
-        // A value from before the branch inside is read after it.
+        // A value from before the inner branch is read after it.
         w.out(w.i32(2), w.add(here, w.b.load(Type::i32, 1, w.word(kOut, w.i32(2)))));
       },
       [&] { w.out(w.i32(3), here); });
 }
 
-/// The module no deeper than `limit`, after checks of its form; nothing where loops alone are deeper.
+/// The module with a depth of at most `limit`, after checks of its form; nothing if its loops alone are deeper.
 std::optional<Module> limited(const Module& m, unsigned limit) {
   std::optional<Module> flat;
   try {
@@ -70,7 +70,7 @@ TEST(LimitNesting, counts_what_follows_an_exit_as_nested) {
   const Words in = counting(), expected = run(w.m, in);
   EXPECT_FALSE(limit_nesting(w.m, 40));
   for (const unsigned limit : {1u, 10u, 39u}) EXPECT_EQ(run(limited(w.m, limit).value(), in), expected) << limit;
-  // One branch a rung, not two: conditions need no guard.
+  // There is one branch for each rung, not two, because conditions need no guard.
   EXPECT_LE(count(limited(w.m, 1).value(), Op::if_), 41);
 }
 
@@ -114,7 +114,7 @@ TEST(LimitNesting, refuses_loops_that_nest_deeper_by_name) {
     }
   };
   expect_refusal(w.m, "loops are nested 9 deep; the device holds 8");
-  // The condition of a branch takes a place too where it stands inside as many loops as there is room for.
+  // The condition of a branch takes a level, too, if the branch is inside as many loops as the device holds.
   Writer with_branch("loops");
   const std::function<void(int)> loops_and_branch = [&](int levels) {
     Writer& v = with_branch;

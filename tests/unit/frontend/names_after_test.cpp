@@ -4,14 +4,14 @@
 #include <weft/weft.h>
 // clang-format on
 
-// What windows.h defines.
+// These macros are defined by windows.h.
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
 #define near
 #define far
 #define interface struct
 #define small char
-// What X11 defines, and the real headers where they are.
+// X11 defines these; the real headers are used if they are installed.
 #if __has_include(<X11/Xlib.h>)
 #include <X11/Xlib.h>
 #else

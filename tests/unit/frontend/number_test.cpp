@@ -1,4 +1,4 @@
-// Numbers as text: the fewest digits that lead back to the same value.
+// Numbers as text: the fewest digits that give the same value back.
 #include "../../../frontend/ir/number.h"
 
 #include <gtest/gtest.h>

@@ -30,7 +30,7 @@ inline Module kernel(const char* name) {
 
 using Words = std::vector<std::uint32_t>;
 
-/// What the kernel leaves in the output, which starts as zeros.
+/// Runs a kernel, and returns its output, which starts as zeros.
 inline Words run(const Module& m, const Words& in) {
   const std::unique_ptr<backend::Device> device = backend::open_reference();
   const std::size_t bytes = in.size() * 4;
@@ -82,7 +82,7 @@ inline int count(const Module& m, Op op) {
   return n;
 }
 
-/// Branches and loops inside each other.
+/// The depth of branches and loops inside each other.
 inline unsigned deepest(const Module& m, RegionId region = 0) {
   unsigned levels = 0;
   for (const Id id : m.regions[region].insts) {
@@ -118,7 +118,7 @@ inline std::vector<Form> forms(const Module& traced) {
   return all;
 }
 
-/// Checks each form's rules and that it does what the traced one does; returns what that is.
+/// Checks the rules of each form, and that it does what the traced form does. \return  the output
 inline Words check(const Module& traced, const Words& in) {
   EXPECT_EQ(first_violation(traced), "") << print(traced);
   if (!first_violation(traced).empty()) return {};
@@ -172,7 +172,7 @@ struct Writer {
     return v;
   }
   Id tid() { return b.pure(Op::convert, Type::i32, {b.thread_id()}); }
-  /// Word `slot` of this thread's part.
+  /// Word `slot` of the part that this thread owns.
   MemoryRef word(std::uint32_t base, Id slot) {
     return {b.arg(Type::u64, base), add(mul(tid(), i32(kPerThread)), slot), 4, 0, 4};
   }
@@ -205,7 +205,7 @@ struct Writer {
   void leave(Op op) { b.leave(op); }
 };
 
-/// Slot `slot` of every thread.
+/// The words in slot `slot` of all threads.
 inline Words column(const Words& words, std::uint32_t slot) {
   Words all;
   for (std::size_t i = slot; i < words.size(); i += kPerThread) all.push_back(words[i]);
@@ -235,7 +235,7 @@ class Generator {
   }
 
  private:
-  /// Two integers and a boolean in, an integer and a boolean out.
+  /// A function with two integers and a boolean as parameters, and an integer and a boolean as results.
   Module function() {
     w_.m.function = "f";
     for (Type type : {Type::i32, Type::i32, Type::b1}) keep(w_.b.input(type));
@@ -246,7 +246,7 @@ class Generator {
     return std::move(w_.m);
   }
 
-  /// A few calls in each body: what is inlined stays small.
+  /// Bodies have few calls, so that they stay small when these are inlined.
   bool may_call(int depth) { return !functions_.empty() && depth < 3 && calls_ < 4 && pick(4) == 0; }
 
   Id call(Type type, int depth) {
@@ -323,7 +323,7 @@ class Generator {
   void block(int depth) {
     const int n = pick(4);
     for (int k = 0; k < n; ++k) statement(depth);
-    // Exits stand at the end of blocks inside something, most of them under a condition.
+    // Exits are at the end of blocks inside other constructs, most of them under a condition.
     if (depth == 0 || pick(4) != 0) return;
     const bool returns = w_.m.function.empty();
     if (!returns && loops_ == 0) return;

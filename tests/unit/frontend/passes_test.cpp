@@ -25,7 +25,7 @@ TEST(Passes, ContinueSkipsAndRunsTheStep) {
     }
     EXPECT_EQ(out[t * kPerThread], expected);
   }
-  // No flag is carried: the rest of the body became the other side of the branch.
+  // No flag is carried, because the rest of the body became the other side of the branch.
   const Module normal = promote(normalise(forward(w.m)));
   for (const Inst& inst : normal.insts) {
     if (inst.op == Op::loop) {
@@ -86,7 +86,7 @@ TEST(Passes, EarlyReturnNeedsNoFlag) {
 }
 
 TEST(Passes, ExitsInARowAreNoDeeperThanTheirChain) {
-  // 1,000 exits, of a loop and of the thread, and values from before them that are needed after all.
+  // There are 1,000 exits, of a loop and of the thread, and values from before them that are needed after all exits.
   for (const bool looped : {false, true}) {
     Writer w("many exits");
     const auto body = [&](Id turn) {
@@ -113,7 +113,7 @@ TEST(Passes, ExitsInARowAreNoDeeperThanTheirChain) {
 }
 
 TEST(Passes, ConditionIsNotComputedAfterABreak) {
-  // Past the break the condition would read outside the array.
+  // After the break the condition would read outside of the array.
   Writer w("guarded condition");
   const std::uint32_t i = w.var(w.i32(0));
   w.while_([&] { return w.lt(w.i32(-1), w.in(w.get(i))); },
@@ -163,13 +163,13 @@ TEST(Passes, ShortCircuitInACondition) {
     while (n < kPerThread && in[t * kPerThread + n] < 3000) ++n;
     EXPECT_EQ(out[t], n);
   }
-  // The answer of the short circuit is assigned and read within the condition: the loop keeps its shape.
+  // The result of the short circuit is assigned and read within the condition, so the loop keeps its shape.
   const Module normal = normalise(w.m);
   EXPECT_EQ(count(normal, Op::if_), 1) << print(normal);
 }
 
 TEST(Passes, AllExitsInAllNestings) {
-  // Each exit under each stack of two constructs, with code after every one of them.
+  // Each exit is tested in each nesting of two constructs, with code after every one of them.
   for (Op exit : {Op::break_, Op::continue_, Op::return_}) {
     for (int outer = 0; outer < 4; ++outer) {
       for (int inner = 0; inner < 4; ++inner) {
@@ -203,7 +203,7 @@ TEST(Passes, AllExitsInAllNestings) {
             bump(1);
             w.leave(exit);
           };
-          // A loop around everything, so that break and continue always have one.
+          // A loop surrounds everything, so that break and continue always have one.
           w.range(w.i32(3), [&](Id) {
             bump(2);
             nest(outer, [&] {
@@ -231,7 +231,7 @@ TEST(Passes, AllExitsInAllNestings) {
   }
 }
 
-// ---- What is removed, and what is kept
+// ---- Removed and kept code
 
 TEST(Forward, ReplacesAndRemoves) {
   Writer w("straight");
@@ -244,7 +244,7 @@ TEST(Forward, ReplacesAndRemoves) {
   });
   w.if_(w.lt(w.get(a), w.i32(9)), [&] { w.set(unread, w.i32(3)); });
   const Module m = forward(w.m);
-  // Only the loop's counter is left.
+  // Only the counter of the loop is left.
   EXPECT_EQ(m.locals.size(), 1u) << print(m);
   EXPECT_EQ(count(m, Op::load), 1) << print(m);
   EXPECT_EQ(count(m, Op::if_), 0) << print(m);
@@ -358,7 +358,7 @@ TEST(PromoteDeathTest, RefusesExits) {
   EXPECT_DEATH(promote(w.m), "without exits");
 }
 
-// A load and a store of two arrays: one guarded by a check, the other behind it.
+// There are a load and a store of two arrays: one guarded by a check, the other after it.
 TEST(Passes, WhatACertainFailureKeepsFromRunningIsDroppedButMarked) {
   const auto accesses = [](bool good, std::uint64_t failure) {
     Module m = kernel("checked");
@@ -501,7 +501,7 @@ TEST(Passes, FunctionsThatNothingCallsAreRemoved) {
 }
 
 TEST(Passes, PrintAndHashOfARebuiltModuleAreStable) {
-  // A second cleaning finds nothing that the first one left, in number of instructions.
+  // A second sweep finds nothing that the first one has left.
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     const Module once = sweep(Generator(seed).run());
     const Module twice = sweep(once);

@@ -1,5 +1,5 @@
-// What conversions lose stays lost when the compiler optimises all it can: this file is compiled with -O3 (GCC 12 takes
-// neighbours that are converted to float and back for what they were, from -O2 on, where nothing stops it).
+// Digits that conversions lose stay lost when the compiler optimises all it can. This file is compiled with -O3,
+// because GCC 12, from -O2 on, takes neighbours that are converted to float and back for the originals.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,7 +13,7 @@ using namespace weft;
 
 namespace {
 
-// One scalar after another, by way of whole numbers, in which no optimiser finds a conversion.
+// Rounds one scalar after another by way of whole numbers, in which no optimiser finds a conversion.
 std::uint64_t rounded_bits(double x) {
   std::uint64_t bits;
   std::memcpy(&bits, &x, 8);
@@ -46,7 +46,7 @@ X random_value(unsigned seed) {
   return x;
 }
 
-// Where the compiler knows no more than the type, which is when it joins neighbours.
+// The function is not inlined, so that the compiler knows only the type, which is when it joins neighbours.
 template <class Narrow, class X>
 [[gnu::noinline]] X there_and_back(const X& x) {
   return X(Narrow(x));

@@ -80,7 +80,7 @@ TEST(StructLayout, leaves_are_all_scalars_in_order) {
   EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end()));
 }
 
-// Every three of these types, one after the other.
+// A struct of three fields, for every three of these types.
 template <class A, class B, class C>
 struct Three {
   template <template <class> class F = Host>
@@ -182,14 +182,14 @@ TEST(StructLayout, accesses_are_as_wide_as_fields_and_alignment_allow) {
     Var<Three<vec3, float, vec3>::S<Host>> s = from[i];
     to[i] = s.b;
   });
-  EXPECT_EQ(loads(one.trace()), (std::vector<int>{1}));  // what nobody needs is not read
+  EXPECT_EQ(loads(one.trace()), (std::vector<int>{1}));  // fields that are not needed are not read
   const auto twice = kernel("twice", [](Arr<const Three<float, float, vec2>::S<Host>> from, Arr<float> to) {
     Int i = tid();
     auto& s = from[i];
     Var<Three<float, float, vec2>::S<Host>> a = s, b = s;
     Float sum = a.a + b.c.y;
     to[i] = sum;
-    Var<Three<float, float, vec2>::S<Host>> c = s;  // which the assignment may have changed
+    Var<Three<float, float, vec2>::S<Host>> c = s;  // the assignment may have changed the struct
     to[i] = sum + c.b;
   });
   EXPECT_EQ(loads(twice.trace()), (std::vector<int>{4, 4}));

@@ -1,4 +1,4 @@
-// Closest points and overlaps on the host: against a search in float64, for triangles and edges of every shape.
+// Closest points and overlaps on the host, against a search in float64, for triangles and edges of every shape.
 #include <gtest/gtest.h>
 #include <weft/runtime/geometry/mesh_shapes.h>
 #include <weft/runtime/geometry/primitives.h>
@@ -34,7 +34,7 @@ double edge_distance_sq(const vec3d& a, const vec3d& b) {
   const double d2 = length_sq(d);
   return length_sq(a + d * (d2 > 0 ? limited(-dot(a, d) / d2) : 0.));
 }
-/// The squared distance of a point from a triangle, in float64: by the edges, and the plane where it is above it.
+/// The squared distance of a point from a triangle, in float64: by the edges, and the plane if it is above it.
 double true_distance_sq(const vec3& p, const vec3& a, const vec3& b, const vec3& c) {
   const vec3d v[] = {vec3d(a) - vec3d(p), vec3d(b) - vec3d(p), vec3d(c) - vec3d(p)};
   double best = 1e300;
@@ -45,7 +45,7 @@ double true_distance_sq(const vec3& p, const vec3& a, const vec3& b, const vec3&
   return inside ? (std::min)(best, dot(n, v[0]) * dot(n, v[0]) / length_sq(n)) : best;
 }
 
-/// A triangle: of any shape, a needle, one with an angle near 180 degrees, or one without area.
+/// Makes a triangle: of any shape, a needle, one with an angle near 180 degrees, or one without area.
 void make_triangle(Random& random, vec3& a, vec3& b, vec3& c) {
   a = random.vector(1), b = random.vector(1), c = random.vector(1);
   const float thin = float(std::exp2(random.between(-30, 0)));
@@ -69,7 +69,7 @@ TEST(ClosestPoint, on_triangles_of_every_shape) {
     const vec3 p = random.below(4) ? random.vector(1) * far : lerp(lerp(a, b, 0.3f), c, float(random.between(0, 1)));
     const auto got = closest_point_triangle(p, a, b, c);
     const double expected = std::sqrt(true_distance_sq(p, a, b, c));
-    // From a sliver's inside the point of an edge may be given: it is as near as the sliver is narrow.
+    // For a point inside a sliver, a point of an edge may be the answer: its error is at most the sliver's width.
     const double narrow = double(length(cross(b - a, c - a))) / (1e-30 + double(length(b - a) * length(c - a)));
     const double tolerance = (narrow < 1e-4 ? 1e-5 : 2e-6) * (std::max)(1., double(length(p)));
     EXPECT_NEAR(std::sqrt(double(got.distance_sq)), expected, tolerance) << i;
@@ -83,7 +83,7 @@ TEST(ClosestPoint, on_triangles_of_every_shape) {
 }
 
 TEST(ClosestPoint, is_the_right_one_far_above_a_triangle) {
-  // All points of the triangle are as far away, in float32; the right one is the nearest to the foot.
+  // In float32, all points of the triangle are equally far away; the right one is the nearest to the foot.
   Random random(2);
   for (int i = 0; i < 50000; ++i) {
     const vec3 a = random.vector(1), b = random.vector(1), c = random.vector(1);
@@ -95,7 +95,7 @@ TEST(ClosestPoint, is_the_right_one_far_above_a_triangle) {
       const auto d = closest_point_triangle(vec3d(p), vec3d(a), vec3d(b), vec3d(c));
       return TrianglePoint<float>{vec3(d.point), vec3(d.weights), float(d.distance_sq)};
     }();
-    // A few ulp of the height, as exactly as the normal is known.
+    // The error is a few ulp of the height, scaled by how exactly the normal is known.
     EXPECT_LT(double(distance(got.point, exact.point)), 1e-6 * (1 + std::abs(height)) / sine) << i;
   }
 }
@@ -113,13 +113,13 @@ TEST(ClosestPoint, of_triangles_of_every_size) {
       ASSERT_NEAR(std::sqrt(double(got.distance_sq)) / s, far, 1e-5) << s << ", " << i;
       ASSERT_LE(length(vec3d(got.weights) - want.weights), 2e-4) << s << ", " << i;
       ASSERT_LE(length(vec3d(got.point) / s - want.point), 1e-4) << s << ", " << i;
-      // In float64, which goes further.
+      // float64 has a larger range.
       const double large = std::exp2(power * 33);
       const auto same = closest_point_triangle(p * large, a * large, b * large, c * large);
       ASSERT_NEAR(std::sqrt(same.distance_sq) / large, far, 1e-12) << large << ", " << i;
       ASSERT_LE(length(same.weights - want.weights), 1e-9) << large << ", " << i;
     }
-  // The query may be far from a small triangle, too.
+  // The query may also be far from a small triangle.
   const auto far = closest_point_triangle(vec3{0, 1e15f, 0}, vec3{0, 0, 0}, vec3{1e-15f, 0, 0}, vec3{0, 0, 1e-15f});
   EXPECT_NEAR(double(far.distance_sq), 1e30, 1e24);
 }
@@ -147,7 +147,7 @@ TEST(ClosestPoint, has_no_weight_of_a_vertex_away_from_its_edge) {
     const vec3 normal = cross(p[1] - p[0], p[2] - p[0]);
     for (int k = 0; k < 3; ++k) {
       const vec3 &from = p[(k + 1) % 3], &to = p[(k + 2) % 3];
-      // Above an edge, well outside of the triangle.
+      // The query is above an edge, well outside of the triangle.
       const vec3 outwards = normalize(cross(to - from, normal));
       const vec3 query = lerp(from, to, float(random.between(0.01, 0.99))) + outwards * 0.3f;
       const vec3 w = closest_point_triangle(query, p[0], p[1], p[2]).weights;
@@ -165,7 +165,7 @@ TEST(ClosestPoint, of_edges_of_every_kind) {
     const float thin = float(std::exp2(random.between(-30, 0)));
     switch (random.below(8)) {
       case 0: q2 = p2 + (q1 - p1); break;                              // parallel
-      case 1: q2 = p2 - (q1 - p1) * 2.f + random.vector(thin); break;  // nearly
+      case 1: q2 = p2 - (q1 - p1) * 2.f + random.vector(thin); break;  // nearly parallel
       case 2: q1 = p1; break;
       case 3: q2 = p2 + random.vector(thin); break;
       case 4: q1 = p1, q2 = p2; break;
@@ -173,7 +173,7 @@ TEST(ClosestPoint, of_edges_of_every_kind) {
       default: break;
     }
     const auto got = closest_point_edge_edge(p1, q1, p2, q2);
-    // The squared distance is convex in s when t is the best for s: by sections.
+    // The squared distance is convex in s if t is the best for s, so a search by sections finds it.
     const vec3d a(p1), d(vec3d(q1) - a), b(p2), e(vec3d(q2) - b);
     auto at = [&](double s) { return edge_distance_sq(b - (a + d * s), b + e - (a + d * s)); };
     double lo = 0, hi = 1;
@@ -197,7 +197,7 @@ TEST(ClosestPoint, of_edges_that_are_points_by_their_length) {
   EXPECT_EQ(point.s, 0);
   EXPECT_EQ(point.t, 0.5f);
   EXPECT_EQ(point.distance, 1);
-  // Parallel, side by side: the first end.
+  // For parallel edges side by side, the answer is at the first end.
   const auto parallel = closest_point_edge_edge(p1, vec3{4, 0, 0}, vec3{-1, 1, 0}, vec3{3, 1, 0});
   EXPECT_EQ(parallel.s, 0);
   EXPECT_EQ(parallel.t, 0.25f);
@@ -258,8 +258,8 @@ TEST(Overlap, of_boxes_spheres_and_capsules_counts_touching) {
   EXPECT_FALSE(intersect_capsule_box(vec3(0.5f), vec3(0.5f), -1.f, o, one));
 }
 
-/// The distance of two triangles in float64: of edges from edges, and of vertices from the other's face; 0 where an
-/// edge pierces the other.
+/// The distance of two triangles in float64: of edges from edges, and of vertices from the other's face; 0 if an edge
+/// pierces the other.
 double triangle_distance(const vec3 (&v)[3], const vec3 (&u)[3]) {
   double best = 1e300;
   for (int i = 0; i < 3; ++i)
@@ -325,7 +325,7 @@ TEST(Overlap, of_triangles_that_touch_or_share_a_plane) {
   EXPECT_TRUE(with({1, 1, 0}, {1, 1, 0}, {1, 1, 0})) << "a point on the face";
   EXPECT_FALSE(with({1, 1, 1}, {1, 1, 1}, {1, 1, 1}));
   EXPECT_FALSE(with({3, 3, 0}, {3, 3, 0}, {3, 3, 0}));
-  // Without area, both.
+  // Neither triangle has area.
   auto segments = [](const vec3& p, const vec3& q, const vec3& r, const vec3& s) {
     return intersect_tri_tri(p, q, q, r, s, r);
   };
@@ -356,7 +356,7 @@ TEST(SolidAngle, sums_to_the_winding_number) {
       EXPECT_NEAR(sum / full, crossings % 2, 1e-4);
     }
   }
-  // An eighth of the sphere; its orientation; far away; degenerate triangles.
+  // One eighth of the sphere; then its orientation, a point far away, and degenerate triangles.
   const vec3 o{0, 0, 0}, x{1, 0, 0}, y{0, 1, 0}, z{0, 0, 1};
   EXPECT_NEAR(double(solid_angle(o, x, y, z)), full / 8, 1e-6);
   EXPECT_NEAR(double(solid_angle(o, y, x, z)), -full / 8, 1e-6);

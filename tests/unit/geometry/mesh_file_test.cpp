@@ -1,4 +1,4 @@
-// Mesh files: what is read is what was written, polygons, every way of being damaged, and bytes at random.
+// Mesh files: a mesh is read as it was written; polygons; damage of every kind; and random bytes.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <weft/runtime/geometry/mesh_file.h>
@@ -27,7 +27,7 @@ using namespace weft;
 
 namespace {
 
-/// A folder of this test's own.
+/// A test with a folder of its own.
 class MeshFile : public testing::Test {
  protected:
   MeshFile() {
@@ -46,7 +46,7 @@ class MeshFile : public testing::Test {
     content << std::ifstream(path(name), std::ios::binary).rdbuf();
     return content.str();
   }
-  /// The message of the error, which must name the file.
+  /// Loads a file with this content. \return  the message of the error, which must name the file
   std::string refusal(const std::string& name, const std::string& content, ErrorKind kind = ErrorKind::io) const {
     const std::string file = write(name, content);
     try {
@@ -63,7 +63,7 @@ class MeshFile : public testing::Test {
     const std::string message = refusal(name, content);
     EXPECT_NE(message.find(part), std::string::npos) << message;
   }
-  /// Of a file that is there or not.
+  /// Expects an error for a file, whether it exists or not.
   void expect_unreadable(const std::string& name, const std::string& part) const {
     try {
       load_mesh(path(name));
@@ -114,7 +114,7 @@ TEST_F(MeshFile, gives_back_what_was_saved) {
     EXPECT_EQ(back.points.size(), mesh.points.size());
     EXPECT_EQ(corners(back), corners(mesh));
   }
-  // A longer file of that name is replaced.
+  // A longer file of the same name is replaced.
   save_mesh(path("mesh.obj"), shapes::box());
   expect_cube(load_mesh(path("mesh.obj")));
 }
@@ -129,7 +129,7 @@ TEST_F(MeshFile, of_obj_takes_polygons_and_all_forms_of_indices) {
   text = points;
   for (const auto& q : kQuads) text += fmt::format("f {} {} {} {}\r\n", q[0] - 8, q[1] - 8, q[2] - 8, q[3] - 8);
   expect_cube(load_mesh(write("relative.obj", text)));
-  // Not convex.
+  // This polygon is not convex.
   const MeshData arrow = load_mesh(write("arrow.obj", "v 0 0 0\nv 2 1 0\nv 0 2 0\nv 1 1 0\nf 1 2 3 4\n"));
   double area = 0;
   const std::vector<vec3> c = corners(arrow);
@@ -215,12 +215,12 @@ TEST_F(MeshFile, of_stl_takes_text_and_merges_points) {
   }
   expect_cube(load_mesh(write("cube.stl", text + "endsolid a vertex of no loop\n")));
   expect_refused("cut.stl", text, "it ends early, after 12 triangles");
-  // Binary, with a header that looks like text.
+  // This binary file has a header that looks like text.
   save_mesh(path("binary.stl"), box);
   std::string binary = read("binary.stl");
   binary.replace(0, 6, "solid ");
   expect_cube(load_mesh(write("solid.stl", binary)));
-  // The two zeros are one place.
+  // Zeros of both signs are one place.
   const MeshData zero =
       load_mesh(write("zero.stl",
                       "solid\nloop\nvertex 0 0 0\nvertex 1 -0.0 0\nvertex -0 1 0\nendloop\nloop\nvertex -0 0 -0\n"
@@ -326,7 +326,7 @@ TEST_F(MeshFile, is_saved_in_folders_that_are_made_for_it) {
 
 TEST_F(MeshFile, is_not_read_in_part_where_reading_fails) {
 #ifdef __linux__
-  // The memory of the process has nothing at its beginning: a regular file that opens, and fails when it is read.
+  // /proc/self/mem has nothing at its beginning: a regular file that opens, and fails when it is read.
   for (const char* name : {"a.obj", "a.ply", "a.stl"}) {
     std::filesystem::create_symlink("/proc/self/mem", path(name));
     expect_unreadable(name, "the file cannot be read: Input/output error");
@@ -348,7 +348,7 @@ TEST_F(MeshFile, is_not_waited_for_where_it_is_a_pipe) {
 }
 
 #ifdef __linux__
-/// Loads a file with 64 MiB of addresses more than the process has, and ends it.
+/// Loads a file with at most 64 MiB more addresses than the process has, and exits.
 [[noreturn]] void load_without_memory(const std::string& file) {
   std::ifstream sizes("/proc/self/statm");
   rlim_t pages = 0;
@@ -367,8 +367,8 @@ TEST_F(MeshFile, is_not_waited_for_where_it_is_a_pipe) {
 #endif
 
 TEST_F(MeshFile, is_not_read_in_part_where_memory_runs_out) {
-#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)  // whose own memory would run out first
-  GTEST_FLAG_SET(death_test_style, "fast");               // which leaves no files of the child
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)  // otherwise the sanitizer's own memory would run out first
+  GTEST_FLAG_SET(death_test_style, "fast");               // leaves no files of the child
   const std::string texts[][2] = {
       {"a.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"},
       {"a.ply",

@@ -1,5 +1,4 @@
-// Mesh files as programs write them: a table of oddities, each with the triangles that are read or the words that
-// refuse it.
+// Mesh files as programs write them: a table of oddities, each with the triangles or the words of the error.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -20,7 +19,7 @@ struct Oddity {
   std::string expected;  ///< "points: indices", or words of the error
 };
 
-/// How a file is read: "3: 0 1 2", or why it is refused.
+/// The result of reading a file: "3: 0 1 2", or the words of the refusal.
 std::string outcome(Format format, const std::string& content) {
   try {
     const MeshData mesh = mesh_formats::read_mesh(format, content);
@@ -226,7 +225,7 @@ std::string upper(std::string text) {
     if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
   return text;
 }
-/// In bytes, with this header.
+/// A binary file with this header.
 std::string binary(const std::string& header, std::uint32_t count = 1) {
   std::string content = header;
   content.resize(80, ' ');

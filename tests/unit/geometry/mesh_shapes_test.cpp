@@ -1,4 +1,4 @@
-// The generated meshes: closed ones are watertight, look outwards, and have the volume of the shape.
+// The generated meshes: closed ones are watertight, face outwards, and have the volume of the shape.
 #include <gtest/gtest.h>
 #include <weft/runtime/geometry/mesh_shapes.h>
 #include <weft/weft.h>
@@ -110,7 +110,7 @@ TEST(MeshShapes, of_sheets_and_soups_are_open) {
     }
   EXPECT_EQ(shapes::random_soup(1000, 0.25f, 7).points, soup.points);
   EXPECT_NE(shapes::random_soup(1000, 0.25f, 8).points, soup.points);
-  // The first numbers: the same on every machine.
+  // The first numbers are the same on every machine.
   EXPECT_EQ(shapes::random_soup(1, 0).points[0], (vec3{0x1.8882a0p-1f, -0x1.18761ap-3f, -0x1.e4ee8cp-1f}));
   EXPECT_TRUE(shapes::random_soup(0).indices.empty());
 }

@@ -22,7 +22,7 @@ namespace weft::polygons {
 namespace {
 
 using Random = std::mt19937;
-/// A point of a grid, for which everything can be computed without rounding.
+/// A point of a grid, where everything can be computed without rounding.
 using Cell = std::array<int, 2>;
 using Loop = std::vector<Cell>;
 
@@ -52,7 +52,7 @@ bool is_simple(const Loop& p) {
   return true;
 }
 
-/// A simple polygon whose corners are any of a square grid: a random order in which edges that meet are exchanged.
+/// A simple polygon whose corners are any points of a square grid: a random order, with exchanges of edges that meet.
 Loop simple_loop(Random& random, int corners, int width) {
   const std::size_t n = std::size_t(corners);
   for (;;) {
@@ -74,8 +74,8 @@ Loop simple_loop(Random& random, int corners, int width) {
   }
 }
 
-/// A polygon that does not cross itself and touches itself wherever it can: the way around triangles of a grid that
-/// hang together like a tree.
+/// A polygon that does not cross itself and touches itself wherever it can: the outline of triangles of a grid that are
+/// connected like a tree.
 Loop touching_loop(Random& random, int width) {
   std::vector<std::array<Cell, 3>> triangles;
   for (int x = 0; x < width; ++x)
@@ -117,9 +117,9 @@ std::vector<int> first_numbers(std::size_t n) {
   return numbers;
 }
 
-/// What is wrong with the triangles of a loop, by whole numbers; empty: nothing.
+/// The fault of the triangles of a loop, found in whole numbers; empty if there is none.
 std::string fault(const Loop& p, std::span<const vec3> points) {
-  std::vector<int> t{7};  // what is there stays
+  std::vector<int> t{7};  // an element from before, which stays
   if (!Cutter().cut(points, first_numbers(p.size()), t)) return "refused";
   t.erase(t.begin());
   const long area = twice_area(p);
@@ -138,7 +138,7 @@ std::vector<vec3> in_xy(const Loop& p) {
   for (const Cell& c : p) points.push_back({float(c[0]), float(c[1]), 0});
   return points;
 }
-/// In a plane through anywhere, at a scale from 1e-6 to 1e6.
+/// The loop in a plane anywhere in space, at a scale from 1e-6 to 1e6.
 std::vector<vec3> in_space(Random& random, const Loop& p) {
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> exponent(-6, 6);
@@ -187,11 +187,11 @@ TEST(PolygonCut, keeps_the_direction_of_polygons_in_space) {
     double sum = 0;
     for (std::size_t i = 0; i < t.size(); i += 3) {
       const vec3d one = area(t[i], t[i + 1], t[i + 2]);
-      // Slivers, which rounding may turn anywhere, are not among them, though many corners are on straight edges.
+      // Slivers, which rounding may turn to any side, do not occur, though many corners are on straight edges.
       ASSERT_GT(dot(one, whole), 0.99 * length(one) * length(whole)) << print(p);
       sum += length(one);
     }
-    // Each coordinate is rounded to 24 bits of up to 15 times the grid's width.
+    // Each coordinate is rounded to 24 bits, at a size of up to 15 times the grid's width.
     ASSERT_NEAR(sum / length(whole), 1, 1e-4) << print(p);
   }
 }
@@ -213,7 +213,7 @@ TEST(PolygonCut, covers_polygons_that_touch_themselves_once) {
 }
 
 TEST(PolygonCut, makes_no_flat_triangle_where_there_is_another_way) {
-  // Corners on all three edges of a triangle, and a strip with corners on both long edges.
+  // The polygons are a triangle with corners on all three edges, and a strip with corners on both long edges.
   Loop strip;
   for (int x = 0; x <= 40; ++x) strip.push_back({x, 0});
   for (int x = 40; x >= 0; --x) strip.push_back({x, 1});
@@ -230,7 +230,7 @@ TEST(PolygonCut, tells_sides_exactly_whatever_the_exponents) {
   EXPECT_GT(orientation({-huge, 0}, {huge, 0}, {0, tiny}), 0);
   EXPECT_LT(orientation({-huge, 0}, {huge, 0}, {huge, -tiny}), 0);
   EXPECT_EQ(orientation({-huge, -tiny}, {0, 0}, {huge, tiny}), 0);
-  // Nearly on a line: the products differ by a few parts in 2^48.
+  // The points are nearly on a line: the products differ by a few parts in 2^48.
   for (int i = -2; i <= 2; ++i)
     for (int k = -2; k <= 2; ++k) {
       const std::int64_t px = (1 << 24) - 3 + i, py = (1 << 24) - 5 + k, qx = (1 << 24) - 7, qy = (1 << 24) - 9;
@@ -311,7 +311,7 @@ TEST(PolygonCut, of_many_corners_costs_little_more_for_each) {
         sum += std::abs(dot(area(t[k], t[k + 1], t[k + 2]), normalize(whole)));
       EXPECT_NEAR(sum / length(whole), 1, 1e-6) << name;
     }
-    // 16 times the corners: 20 to 60 times the cost were measured, and by their square it would be 256 times.
+    // With 16 times the corners, 20 to 60 times the cost was measured; a quadratic cost would be 256 times as large.
     EXPECT_LT(seconds[1], 128 * seconds[0] + 0.01) << name;
   }
 }

@@ -1,4 +1,4 @@
-// Rays and triangles on the host, in numbers: edges and vertices of closed meshes, float64 as the judge.
+// Rays and triangles on the host, in large numbers: edges and vertices of closed meshes, with float64 as the judge.
 #include <gtest/gtest.h>
 #include <weft/runtime/geometry/mesh_shapes.h>
 #include <weft/runtime/geometry/primitives.h>
@@ -50,7 +50,7 @@ class Triangles {
       balls_.push_back({double(middle.x), double(middle.y), double(middle.z), 1.02 * double(radius * radius)});
     }
   }
-  /// \param all  also tests triangles that the ray stays far away from
+  /// \param all  also tests triangles that are far away from the ray
   Crossings crossed_by(const vec3& origin, const vec3& direction, bool all) const {
     const RayData<float> ray = ray_data(origin, direction);
     const double ox = double(origin.x), oy = double(origin.y), oz = double(origin.z);
@@ -88,7 +88,7 @@ std::vector<Solid> solids() {
   all.push_back({"uv sphere", shapes::uv_sphere(1, 8, 6), {{0, 0, 0}, {0.25f, 0, 0}}});
   all.push_back({"torus", shapes::torus(1, 0.5f, 8, 6), {{0.95f, 0, 0}, {0, 0, 0.9f}, {-0.9f, 0.1f, 0}}});
   all.push_back({"cone", shapes::cone(1, 2, 24), {{0, 0, 0}, {0.1f, -0.5f, 0}}});
-  // Points moved at random, and slivers: a sphere pressed flat and bent.
+  // This is a sphere pressed flat and bent, with points moved at random, and slivers.
   MeshData bent = shapes::icosphere(1, 1);
   Random random(5);
   for (vec3& p : bent.points) p = vec3{p.x + 0.3f * p.y, 1e-3f * p.y, p.z} * random.between(0.8, 1.2);
@@ -124,12 +124,12 @@ TEST(RayTriangle, counts_of_rays_through_edges_and_vertices_are_right) {
     for (int i = 0; i < 60000; ++i) {
       const vec3 inside = solid.inside[random.below(solid.inside.size())];
       expect(inside, shared_place(triangles.corners, random) - inside, true);
-      // Outside, on the lattice of the box or anywhere.
+      // The origin is outside, on the lattice of the box or anywhere.
       vec3 outside = random.vector(4);
       if (i % 2) outside = vec3{std::rint(outside.x * 2), std::rint(outside.y * 2), std::rint(outside.z * 2)} * 0.5f;
       outside[int(random.below(3))] = random.below(2) ? 4.f : -4.f;
       expect(outside, shared_place(triangles.corners, random) - outside, false);
-      // Along the axes and diagonals, through many edges at once.
+      // The ray goes along an axis or diagonal, through many edges at once.
       const vec3 along{float(random.below(3)) - 1, float(random.below(3)) - 1, float(random.below(3)) - 1};
       if (along == vec3{0, 0, 0}) continue;
       expect(inside, along, true);
@@ -144,7 +144,7 @@ TEST(RayTriangle, counts_hold_far_from_the_origin_of_space) {
   const vec3 away{1e4f, -1e4f, 3e4f};
   int wrong = 0;
   for (Solid solid : solids()) {
-    if (std::string(solid.name) == "flat") continue;  // rounding there folds it onto itself
+    if (std::string(solid.name) == "flat") continue;  // rounding folds it onto itself there
     for (vec3& p : solid.mesh.points) p += away;
     const Triangles triangles(solid.mesh);
     Random random(3);
@@ -158,7 +158,7 @@ TEST(RayTriangle, counts_hold_far_from_the_origin_of_space) {
 }
 
 TEST(RayTriangle, meets_one_of_two_coplanar_neighbours_on_their_edge) {
-  // A square of two triangles, pierced at its diagonal, and its mirror image.
+  // A ray pierces a square of two triangles at its diagonal, from either side.
   const vec3 a{0, 0, 0}, b{1, 0, 0}, c{1, 1, 0}, d{0, 1, 0};
   for (float x : {0.25f, 0.5f, 0.75f})
     for (float z : {-1.f, 1.f})
@@ -170,7 +170,7 @@ TEST(RayTriangle, meets_one_of_two_coplanar_neighbours_on_their_edge) {
         EXPECT_EQ(lower.sign + upper.sign, z < 0 ? 1 : -1);
         EXPECT_NEAR(lower.t + upper.t, 2, 1e-6);
       }
-  // All around a vertex, one of the fan.
+  // A ray at the vertex of a fan hits one of its triangles.
   for (int n = 3; n < 40; ++n) {
     int hits = 0;
     for (int i = 0; i < n; ++i) {
@@ -191,7 +191,7 @@ TEST(RayTriangle, agrees_with_float64) {
     const vec3 o = random.vector(3), a = random.vector(1), b = random.vector(1), c = random.vector(1);
     const vec3 d = ((a + b + c) / 3.f + random.vector(1) - o) * random.between(0.3, 3);
     const auto got = intersect_ray_triangle(o, d, a, b, c);
-    // Cramer's rule.
+    // Cramer's rule gives the exact hit.
     const vec3d oc = vec3d(o) - vec3d(c), ca = vec3d(a) - vec3d(c), cb = vec3d(b) - vec3d(c), dd(d);
     const double det = -dot(dd, cross(ca, cb));
     const double t = dot(oc, cross(ca, cb)) / det, u = dot(oc, cross(dd, cb)) / det, v = dot(oc, cross(ca, dd)) / det;
@@ -202,7 +202,7 @@ TEST(RayTriangle, agrees_with_float64) {
     }
     if (!got.hit || margin < 0) continue;
     ++hits;
-    // How far the hit moves when a vertex moves by an ulp: by that over the sine to the plane.
+    // The hit moves by this much if a vertex moves by an ulp: by the ulp over the sine of the angle to the plane.
     const double scale =
         1e-6 * length(dd) * (length(ca) + length(cb) + length(oc)) * (length(ca) + length(cb)) / std::abs(det);
     EXPECT_NEAR(got.t, t, scale * (1 + t)) << i;
@@ -296,7 +296,7 @@ TEST(RayBox, never_loses_a_triangle_that_the_ray_meets) {
   int hits = 0, exact = 0;
   for (const vec3& away : {vec3{0, 0, 0}, vec3{1e4f, -3e4f, 1e4f}})
     for (int i = 0; i < 200000; ++i) {
-      // Small and often flat boxes of a scene of size 1; rays graze edges and corners.
+      // The boxes are small and often flat, in a scene of size 1; the rays graze edges and corners.
       vec3 p[3];
       const vec3 middle = random.vector(0.5), size{0.1f, random.below(2) ? 0.1f : 0.f, random.below(2) ? 0.1f : 1e-6f};
       for (vec3& v : p) v = middle + random.vector(1) * size + away;
@@ -311,7 +311,7 @@ TEST(RayBox, never_loses_a_triangle_that_the_ray_meets) {
       ++hits;
       const auto box = intersect_ray_box(ray, lower, upper);
       EXPECT_TRUE(box.hit) << i;
-      // Of a triangle that is nearly seen edge-on no t is exact.
+      // For a triangle that is nearly seen edge-on, no t is exact.
       const vec3 normal = cross(p[1] - p[0], p[2] - p[0]);
       const float longest = length(upper - lower);
       if (std::abs(dot(normal, d)) > 0.1f * longest * longest * length(d)) {
@@ -340,7 +340,7 @@ TEST(RayBox, agrees_with_float64_away_from_its_edges) {
                    t = (double(upper[k]) - double(o[k])) / double(d[k]);
       enter = (std::max)(enter, (std::min)(s, t)), leave = (std::min)(leave, (std::max)(s, t));
     }
-    // Exact: of floats these sizes, differences and products fit into a double.
+    // This is exact: differences and products of floats of these sizes fit into a double.
     bool before = max_t > 0;
     for (int k = 0; k < 3; ++k) {
       const double way = d[k] < 0 ? double(o[k]) - double(upper[k]) : double(lower[k]) - double(o[k]);
@@ -372,7 +372,7 @@ TEST(RayBox, of_rays_along_axes_and_of_boxes_without_volume) {
         for (float place : {0.f, 0.5f, 1.f}) {
           vec3 o(place), d(zero);
           o[k] = s < 0 ? 3.f : -2.f, d[k] = s;
-          // On the surface the plane's distance is 0 and the direction's inverse would be infinite.
+          // On the surface, the plane's distance is 0, and the inverse of the direction would be infinite.
           const auto box = intersect_ray_box(o, d, lower, upper);
           EXPECT_TRUE(box.hit);
           EXPECT_NEAR(box.enter, 2, 1e-5);

@@ -1,4 +1,4 @@
-// The Vulkan backend on whatever adapter is present, under the validation layer with synchronisation validation.
+// The Vulkan backend on the first adapter, under the validation layer with synchronisation validation.
 #include <gtest/gtest.h>
 #include <weft/weft.h>
 
@@ -36,7 +36,7 @@ std::string last_message;
 
 class Vulkan : public testing::Test {
  protected:
-  // Loading a driver takes longer than most tests: one device stays for the suite.
+  // Opens one device for the suite, because loading a driver takes longer than most tests.
   static void SetUpTestSuite() {
     if (!list_vulkan_devices().empty()) device_ = open_vulkan(0, options());
   }
@@ -54,7 +54,7 @@ class Vulkan : public testing::Test {
 
   static VulkanOptions options() {
     VulkanOptions result;
-    // The layer is a development tool: where it is missing, the tests run without it.
+    // The layer is a development tool, so the tests run without it if it is not installed.
     static const bool validated = [] {
       try {
         return Instance::get(true) != nullptr;
@@ -70,13 +70,13 @@ class Vulkan : public testing::Test {
     return result;
   }
 
-  // A device whose memory behaves otherwise.
+  // A device whose memory behaves differently.
   static std::unique_ptr<VulkanDevice> tuned(const Tuning& tuning) {
     auto instance = Instance::get(options().validation);
     return std::make_unique<VulkanDevice>(instance, instance->adapters().at(0), tuning);
   }
 
-  // Streams submit what is asked for alone: a batch begins with a barrier that is not counted.
+  // A device whose streams submit only on request, because a batch begins with a barrier that is not counted.
   static std::unique_ptr<VulkanDevice> in_one_batch() { return tuned({.most_when_idle = VulkanStream::kMost}); }
 
   static std::shared_ptr<Program> load(Device& device, const char* body, std::uint32_t args_bytes = sizeof(ShaderArgs),
@@ -134,7 +134,7 @@ TEST_F(Vulkan, DescribesItsAdapters) {
     EXPECT_GE(list[i].max_groups, 65535u);
   }
   EXPECT_EQ(device_->info().cache_key, list[0].cache_key);
-  // What it may share with others can lie in memory of its own kind, which only a device that is open tells.
+  // Memory that the device may share can be of another type, which only an open device knows.
   EXPECT_LE(device_->info().host_visible, list[0].host_visible);
 }
 
@@ -148,7 +148,7 @@ TEST_F(Vulkan, NamesTheAdaptersThatExist) {
 
 TEST_F(Vulkan, WithoutADriverThereIsNoDevice) {
   if (platform::environment_flag("WEFT_VALIDATION", false)) GTEST_SKIP() << "needs an instance of its own";
-  // The loader reads these whenever an instance is made; that of the suite's device is the validated one.
+  // The loader reads these variables for each instance, and this test makes one without validation.
   const char* names[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
   std::optional<std::string> old[2];
   for (int i = 0; i < 2; ++i) {
@@ -192,7 +192,7 @@ TEST_F(Vulkan, MovesBytesOfAnyNumber) {
       EXPECT_EQ(a.host != nullptr, device->info().host_visible);
       const auto data = random_bytes(n);
       for (const bool busy : {false, true}) {
-        // Busy, an upload must queue behind what is recorded.
+        // While the stream is busy, an upload must queue after the recorded work.
         if (busy) stream->fill(a.address, (n + 3) / 4 * 4, 0xdddddddd);
         Ticket ticket = stream->upload(a.address + 3, data.data(), n);
         ticket = stream->copy(b.address + 1, a.address + 3, n);
@@ -205,7 +205,7 @@ TEST_F(Vulkan, MovesBytesOfAnyNumber) {
   }
 }
 
-// The steps of a chain are copied to the device before each run: those that are in flight keep theirs.
+// The steps of a chain are copied to the device before each run; runs in flight keep theirs.
 TEST_F(Vulkan, ChainsRunOnMemoryThatIsNotMapped) {
   const auto device = tuned({.map_device_memory = false});
   const auto add = kernel("add", [](Arr<int> x, Int by) { x[tid()] += by; });
@@ -381,10 +381,10 @@ TEST_F(Vulkan, ACopyThatWritesWhatLaunchesHaveReadIsOrderedBehindThem) {
   run(stream, *step, {at(2), at(0), n, 0});
   EXPECT_EQ(stream.execution_barriers(), 1u);
   EXPECT_EQ(stream.memory_barriers(), 0u);
-  // That barrier has ordered launches alone, and forgotten that they have read here.
+  // That barrier has ordered launches alone, so a copy over memory that they have read needs another.
   stream.copy(at(2), at(5), n * 4);
   EXPECT_EQ(stream.execution_barriers() + stream.memory_barriers(), 2u);
-  // Without hazards nothing is put before anything, and all that is missing before what comes next.
+  // Without hazards no barrier comes before the fill, and all missing ones come before the next launch.
   stream.track_hazards(false);
   stream.fill(at(1), n * 4, 1);
   EXPECT_EQ(stream.execution_barriers() + stream.memory_barriers(), 2u);
@@ -409,8 +409,7 @@ TEST_F(Vulkan, AtomicsOfManyLaunchesAddUp) {
   device_->free(y);
 }
 
-// Synchronisation validation sees buffers in transfers, not addresses in shaders: so transfers show what tracking is
-// for.
+// Synchronisation validation sees buffers in transfers, not addresses in shaders: transfers show the need for tracking.
 TEST_F(Vulkan, WithoutTrackingValidationComplains) {
   if (!options().validation) GTEST_SKIP() << "no validation layer";
   const Allocation m = device_->allocate(3 << 20, MemoryKind::device);
@@ -466,7 +465,7 @@ TEST_F(Vulkan, LargeArgumentsGoThroughMemory) {
   device_->free(y);
 }
 
-// Arguments lie in a ring. What makes room in it may find that all has run but what is still being recorded.
+// Arguments are in a ring. To make room, a stream may find that all its work has run except what is being recorded.
 TEST_F(Vulkan, LargeArgumentsOfWhatIsRecordedStay) {
   constexpr std::uint32_t n = 64, kSize = 60000;
   constexpr int kAt = (kSize - sizeof(ShaderArgs)) / 8 * 8, kInRing = (1 << 20) / kSize;
@@ -486,7 +485,7 @@ TEST_F(Vulkan, LargeArgumentsOfWhatIsRecordedStay) {
   Ticket ticket = 0;
   std::uint32_t expected = 0;
   for (std::uint32_t i = 0; i < 3 * kInRing; ++i) {
-    // The first launch has run, which is known only when it is asked for.
+    // The first launch has run, which is known only when the device is asked.
     if (int(i) == kInRing - 1) other->wait(other->fill(y.address, n * 4, 0));
     ticket = launch(*step, x.address, x.address, i);
     expected = 3 * expected + i;
@@ -558,7 +557,7 @@ TEST_F(Vulkan, SaysHowMuchMemoryThereIs) {
   EXPECT_NE(what.find(std::to_string(std::min(info.max_allocation, info.memory_bytes))), std::string::npos) << what;
   error_of(ErrorKind::out_of_memory, [&] { device_->allocate(~0ull, MemoryKind::upload); });
 
-  // Software devices lend what they do not have: the heap's size is the limit, not the first page that is touched.
+  // Software devices overcommit memory: the limit is the size of the heap, not the first page that is touched.
   if (!info.software) return;
   const std::uint64_t part = std::min(info.max_allocation, info.memory_bytes / 2);
   std::vector<Allocation> all;
@@ -697,7 +696,7 @@ TEST_F(Vulkan, TranslatesOnceAndKeepsItOnDisk) {
   }
   check(1, 0, files.size());
   check(0, 1, 0);
-  // Sound entries whose content is nothing the driver or the loader of modules may see.
+  // These entries are sound, but neither the driver nor the loader of modules may see their content.
   DiskCache cache(folder);
   cache.put(vulkan::pipeline_key(device_->info()), random_bytes(1000));
   check(0, 1, 0);

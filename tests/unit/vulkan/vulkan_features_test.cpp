@@ -1,4 +1,4 @@
-// Which features of Vulkan no device may lack, and that the pages name them.
+// The features of Vulkan that every device must have, and their names in the documentation.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// Graphs of the Vulkan backend: what they record, and how often.
+// Graphs of the Vulkan backend: the commands that they record, and how often.
 #include <gtest/gtest.h>
 #include <weft/weft.h>
 
@@ -20,7 +20,7 @@ using vulkan::VulkanGraph;
 constexpr std::uint32_t kThreads = 4096;
 constexpr std::uint64_t kBytes = kThreads * sizeof(int);
 
-/// x[tid] = x[tid] * 3 + by: launches whose order shows.
+/// A test with launches of x[tid] = x[tid] * 3 + by, whose results show their order.
 class VulkanGraphs : public testing::Test {
  protected:
   void SetUp() override {
@@ -78,7 +78,7 @@ class VulkanGraphs : public testing::Test {
 TEST_F(VulkanGraphs, AreNotRecordedAgainForOtherScalars) {
   CaptureStream captured(*device_);
   for (int k = 0; k < 3; ++k) launch(captured, 0, 1);
-  captured.operations().list[1].patched = true;  // as said by who captures it
+  captured.operations().list[1].patched = true;  // set by the capture
   const auto graph = make(captured);
   const auto other = device_->create_stream();
   std::uint32_t expected = 0;
@@ -87,7 +87,7 @@ TEST_F(VulkanGraphs, AreNotRecordedAgainForOtherScalars) {
     patch(*graph, 1, 0, k);
     stream.replay(*graph);
     stream.submit();
-    if (k % 3 == 0) stream.replay(*graph);  // the same once more
+    if (k % 3 == 0) stream.replay(*graph);  // once more, unchanged
     for (int again = 0; again <= (k % 3 == 0); ++again) expected = ((expected * 3 + 1) * 3 + std::uint32_t(k)) * 3 + 1;
     stream.submit();
   }
@@ -161,7 +161,7 @@ TEST_F(VulkanGraphs, HaveBarriersAfterEachLaunchWhereThatIsAskedFor) {
     CaptureStream captured(*device_);
     captured.operations().barrier_always = always;
     for (int k = 0; k < 6; ++k) launch(captured, k % 3, 1);
-    // Three that have nothing in common, and three behind those.
+    // Three launches have nothing in common, and each of three more follows one of them.
     EXPECT_EQ(make(captured)->memory_barriers(), always ? 5u : 1u);
   }
 }

@@ -21,7 +21,7 @@ void give(HostArena& arena, void* memory) { arena.callbacks()->pfnFree(arena.cal
 
 TEST(HostArena, PiecesAreApartAlignedAndKeepTheirBytes) {
   HostArena arena;
-  // Pieces of nothing, at the very end of blocks too: they lie in their own block.
+  // Pieces of no bytes, even at the very end of a block, are in their own block.
   std::vector<void*> nothings;
   for (int k = 0; k < 3 * int(HostArena::kBlockBytes) / 16; ++k) nothings.push_back(take(arena, 0));
   for (void* n : nothings) give(arena, n);
@@ -41,7 +41,7 @@ TEST(HostArena, PiecesAreApartAlignedAndKeepTheirBytes) {
       pieces.pop_back();
       continue;
     }
-    const std::size_t bytes = random() % 50 == 0 ? 1 + random() % 200000 : random() % 300;  // of nothing too
+    const std::size_t bytes = random() % 50 == 0 ? 1 + random() % 200000 : random() % 300;  // may be no bytes
     const std::size_t alignment = std::size_t(1) << random() % 9;
     auto* const memory = static_cast<unsigned char*>(take(arena, bytes, alignment));
     ASSERT_NE(memory, nullptr);
@@ -57,7 +57,7 @@ TEST(HostArena, PiecesAreApartAlignedAndKeepTheirBytes) {
 
 TEST(HostArena, WhatIsGivenBackIsUsedAgain) {
   HostArena arena;
-  void* const kept = take(arena, 100);  // as a command buffer itself, which outlives its commands
+  void* const kept = take(arena, 100);  // a command buffer, for example, which outlives its commands
   std::size_t most = 0;
   for (int round = 0; round < 50; ++round) {
     std::vector<void*> commands;

@@ -1,4 +1,4 @@
-// Drivers that call something a success and make nothing: every object and every address is looked at.
+// Drivers that report success and make nothing: every object and every address is checked.
 #include <gtest/gtest.h>
 #include <weft/weft.h>
 
@@ -20,7 +20,7 @@ namespace {
 using vulkan::Instance;
 using vulkan::VulkanDevice;
 
-// What the functions in the driver's place give.
+// The results of the functions that replace the driver's.
 std::uint64_t given_address = 0;
 void* given_memory = nullptr;
 
@@ -30,7 +30,7 @@ VKAPI_ATTR VkResult VKAPI_CALL map(VkDevice, VkDeviceMemory, VkDeviceSize, VkDev
   *made = given_memory;
   return VK_SUCCESS;
 }
-/// For functions that make one object.
+/// Replaces functions that make one object.
 template <class Handle, class Info>
 VKAPI_ATTR VkResult VKAPI_CALL make_nothing(VkDevice, const Info*, const VkAllocationCallbacks*, Handle* made) {
   *made = {};
@@ -70,7 +70,7 @@ class VulkanLies : public testing::Test {
   }
   VolkDeviceTable& driver() { return const_cast<VolkDeviceTable&>(device_->vk()); }
 
-  /// With `lie` in the place of a driver's function, f() throws; without, it works.
+  /// Expects that f() throws with `lie` in place of a driver's function, and works without it.
   template <class Function>
   void expect_refused(Function VolkDeviceTable::*function, Function lie, ErrorKind kind, const std::string& part,
                       const std::function<void()>& f) {
@@ -163,7 +163,7 @@ TEST_F(VulkanLies, ObjectsThatAreNothingAreRefused) {
                  nothing("vkCreateCommandPool"), stream);
   expect_refused(&VolkDeviceTable::vkAllocateCommandBuffers, &allocate_nothing, kind,
                  nothing("vkAllocateCommandBuffers"), stream);
-  open();  // with semaphores still to be made
+  open();  // some semaphores are still to be made
   expect_refused(&VolkDeviceTable::vkCreateSemaphore, &make_nothing<VkSemaphore, VkSemaphoreCreateInfo>, kind,
                  nothing("vkCreateSemaphore"), stream);
   expect_refused(&VolkDeviceTable::vkCreateQueryPool, &make_nothing<VkQueryPool, VkQueryPoolCreateInfo>, kind,

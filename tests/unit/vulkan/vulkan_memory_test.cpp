@@ -1,4 +1,4 @@
-// What the Vulkan backend decides without a device: places in pages, barriers, and when memory may be used again.
+// Decisions of the Vulkan backend without a device: places in pages, barriers, and when memory may be used again.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ TEST(VulkanSuballocator, PiecesNeverOverlapAndJoinAgain) {
         live.push_back({piece->id, piece->region, piece->offset, rounded});
         used += rounded;
       } else {
-        // Then no gap between the live pieces is large enough either.
+        // Then no gap between the live pieces may be large enough either.
         for (std::uint32_t region = 0; region < 3; ++region) {
           std::map<std::uint64_t, std::uint64_t> order;
           for (const Live& l : live)
@@ -214,7 +214,7 @@ TEST(VulkanHazards, RepeatedRangesTakeNoRoom) {
 class VulkanRetirement : public testing::Test {
  protected:
   std::vector<std::uint64_t> released_;
-  std::map<VkSemaphore, Ticket> device_;  // what the semaphores say
+  std::map<VkSemaphore, Ticket> device_;  // the values of the semaphores
   Retirement retirement_{[this](const Retired& thing) { released_.push_back(thing.handle); },
                          [this](VkSemaphore semaphore) { return device_[semaphore]; }};
 

@@ -1,4 +1,4 @@
-// When what was dropped is given back: no later than somebody waits for everything.
+// The release of dropped objects: it happens at the latest when somebody waits for everything.
 #include <gtest/gtest.h>
 #include <weft/runtime/graph.h>
 #include <weft/weft.h>
@@ -17,14 +17,14 @@ class Releases : public testing::Test {
     device_.emplace("vulkan:0");
     device_->state()->programs.keep_idle(0);
   }
-  /// Whether something that was dropped is there still, whose work has run.
+  /// Whether a dropped object still exists though its work has run.
   bool keeps_anything() const {
     return dynamic_cast<backend::vulkan::VulkanDevice&>(*device_->state()->device).retirement().collect();
   }
   std::optional<Device> device_;
 };
 
-// Each is dropped while its work is recorded.
+// Each kernel is dropped while its work is recorded.
 TEST_F(Releases, OfKernelsComeWithSynchronize) {
   Array<float> x = zeros<float>(*device_, 64);
   for (int k = 0; k < 40; ++k) {

@@ -1,4 +1,4 @@
-// Work that another thread gives the queue.
+// Work that another thread submits to the queue.
 #include <gtest/gtest.h>
 #include <weft/weft.h>
 
@@ -31,8 +31,8 @@ using vulkan::VulkanStream;
 constexpr std::uint32_t kThreads = 256;
 constexpr std::uint64_t kBytes = kThreads * sizeof(std::uint32_t);
 
-/// x[tid] = x[tid] * 3 + by: launches whose order shows, and of which none may be missing. On a device that is used as
-/// GPUs are.
+/// A test with launches of x[tid] = x[tid] * 3 + by, whose results show their order and any missing launch, on a device
+/// that is used like a GPU.
 class Submissions : public testing::Test {
  protected:
   void SetUp() override {
@@ -87,7 +87,7 @@ class Submissions : public testing::Test {
     expected_ = expected_ * 3 + by;
     return stream.launch(*program_, {kThreads / module_.block, 1, 1}, arguments(by), {&touched, 1});
   }
-  /// Keeps the device busy for a while: tens of milliseconds where it is software.
+  /// Keeps the device busy for a while: for tens of milliseconds if it is a software device.
   Ticket keep_busy(Stream& stream) {
     const MemoryRange touched{other_.address, kBytes, Access::read | Access::write};
     Ticket last = 0;
@@ -109,7 +109,7 @@ class Submissions : public testing::Test {
   void expect_all(Stream& stream, Ticket after) const {
     ASSERT_EQ(read(stream, after), std::vector<std::uint32_t>(kThreads, expected_));
   }
-  // Until the thread has made `count` of them, which it does without anybody waiting for the work.
+  // Waits until the thread has made `count` submissions, which it does without anybody waiting for the work.
   bool thread_makes(std::uint64_t count) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (device_->submitter().made_by_thread() < count) {
@@ -130,7 +130,7 @@ class Submissions : public testing::Test {
 TEST_F(Submissions, OfManyOperationsAreMadeByAnotherThread) {
   const std::uint64_t before = device_->submitter().made_by_thread();
   const Ticket last =
-      steps(*stream_, 8 * VulkanStream::kFew);  // some of it is more than a few, however it is shared out
+      steps(*stream_, 8 * VulkanStream::kFew);  // some batches are of more than a few, however the work is divided
   stream_->submit();
   EXPECT_TRUE(thread_makes(before + 1));
   expect_all(*stream_, last);
@@ -145,7 +145,7 @@ TEST_F(Submissions, OfFewOperationsForAnIdleDeviceAreMadeAtOnce) {
   EXPECT_EQ(device_->submitter().made_by_thread(), 0u);
 }
 
-// Nobody waits for the thread, which may not come.
+// A wait does not rely on the thread, which may not come.
 TEST_F(Submissions, AreMadeByWhoWaitsForThem) {
   device_->submitter().hold_thread(true);
   const std::uint64_t before = device_->submitter().made_by_thread();
@@ -154,7 +154,7 @@ TEST_F(Submissions, AreMadeByWhoWaitsForThem) {
   stream_->wait(early);
   expect_all(*stream_, last);
   EXPECT_EQ(device_->submitter().made_by_thread(), before);
-  // And the thread makes the rest when it comes.
+  // The thread makes the rest when it comes.
   const Ticket more = steps(*stream_, 300);
   stream_->submit();
   device_->submitter().hold_thread(false);
@@ -162,7 +162,7 @@ TEST_F(Submissions, AreMadeByWhoWaitsForThem) {
   expect_all(*stream_, more);
 }
 
-// The device is not idle then, and few operations at a time would cost more than they bring.
+// The device is not idle then, and batches of few operations would cost more than they bring.
 TEST_F(Submissions, StayLargeWhereTheHostWaitsForOlderOnes) {
   Ticket before = 0;
   std::uint64_t fewest = ~0ull;
@@ -185,13 +185,13 @@ TEST_F(Submissions, KeepTheirOrderAmongStreams) {
   for (int k = 0; k < 60; ++k) {
     Stream& stream = k % 2 ? *other : *stream_;
     last = steps(stream, 1 + k * 7 % 200);
-    stream.start(last);  // what the other one is given comes after
+    stream.start(last);  // work of the other stream comes after it
   }
   expect_all(*other, last);
 }
 
-// Against a model on the host: launches, fills, copies, uploads, downloads and graphs on three streams, each of which
-// is given work behind what the one before it has.
+// Compares with a model on the host: launches, fills, copies, uploads, downloads and graphs on three streams, each of
+// which is given work that comes after that of the one before.
 TEST_F(Submissions, GiveWhatTheirOperationsGiveInOrder) {
   std::mt19937 random(11);
   const auto at_most = [&](std::uint32_t n) { return random() % n; };
@@ -238,7 +238,7 @@ TEST_F(Submissions, GiveWhatTheirOperationsGiveInOrder) {
       }
       case 4:
         if (at_most(3) == 0) {
-          // One is known to be changed. Others have the graph recorded anew, while what it was may still wait.
+          // One launch may change as captured; for others the graph is recorded anew while the old one may still wait.
           const std::size_t which = at_most(3) ? 4 : at_most(10);
           const MemoryRange touched{x_.address, kBytes, Access::read | Access::write};
           by[which] = at_most(100);
@@ -247,13 +247,13 @@ TEST_F(Submissions, GiveWhatTheirOperationsGiveInOrder) {
         last = stream.replay(*graph);
         for (const std::uint32_t k : by) expected_ = expected_ * 3 + k;
         break;
-      case 6: {  // a graph that is gone while it waits
+      case 6: {  // a graph that is destroyed while it waits
         CaptureStream twice(*device_);
         steps(twice, 2);
         last = stream.replay(*device_->create_graph(twice.take()));
         break;
       }
-      case 5: {  // memory that goes while what uses it waits for its turn
+      case 5: {  // memory that is freed while its use waits for its turn
         const Allocation between = device_->allocate(kBytes, MemoryKind::device);
         stream.copy(between.address, x_.address, kBytes);
         stream.fill(x_.address, kBytes, 7);
@@ -309,7 +309,7 @@ TEST_F(Submissions, ComeFromSeveralThreads) {
   }
 }
 
-// The queue waits for a semaphore with work before and behind it that the thread makes.
+// The queue waits for a semaphore, with work before and after it that the thread submits.
 TEST_F(Submissions, StandBeforeAndBehindSemaphores) {
   auto& vulkan = static_cast<VulkanStream&>(*stream_);
   const vulkan::Point waits = device_->semaphores().take(), signals = device_->semaphores().take();
@@ -330,9 +330,9 @@ TEST_F(Submissions, StandBeforeAndBehindSemaphores) {
   device_->semaphores().give({signals.semaphore, value});
 }
 
-// What is handed over may fail later, and then no wait waits for it.
+// A batch that was handed over may fail later, and then no wait waits for it.
 TEST_F(Submissions, ThatFailLoseTheDevice) {
-  open({.most_when_idle = VulkanStream::kMost, .submits_as_on_gpus = true});  // no batch is of a few
+  open({.most_when_idle = VulkanStream::kMost, .submits_as_on_gpus = true});  // no batch is of a few operations
   const Ticket last = steps(*stream_, VulkanStream::kMost);
   const auto lost = [](auto call) {
     try {
@@ -348,7 +348,7 @@ TEST_F(Submissions, ThatFailLoseTheDevice) {
   const std::uint64_t before = device_->submitter().made_by_thread();
   device_->submitter().lose_next();
   const auto start = std::chrono::steady_clock::now();
-  lost([&] { steps(*stream_, VulkanStream::kMost); });  // where the thread is quick, the last of them says so
+  lost([&] { steps(*stream_, VulkanStream::kMost); });  // if the thread is quick, the last of them throws
   EXPECT_TRUE(thread_makes(before + 1));
   const auto end = start + std::chrono::seconds(20);
   while (!device_->lost() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
@@ -359,7 +359,7 @@ TEST_F(Submissions, ThatFailLoseTheDevice) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << "somebody waited for what is lost";
 }
 
-// The host waits for what is before it when it fails, and then for it: here for room for what it uploads.
+// A batch fails while the host waits for an earlier one, and then the host waits for it: here for room for uploads.
 TEST_F(Submissions, ThatFailMeanwhileEndTheWaitForThem) {
   open({.most_when_idle = VulkanStream::kMost, .submits_as_on_gpus = true});
   const std::vector<std::byte> data(VulkanStream::kRingBytes / 32);
@@ -367,7 +367,7 @@ TEST_F(Submissions, ThatFailMeanwhileEndTheWaitForThem) {
   keep_busy(*stream_);
   stream_->submit();
   device_->submitter().lose_next();
-  step(*stream_, 1);  // what is open keeps uploads from being written where they go at once
+  step(*stream_, 1);  // an open batch keeps uploads from being written in place at once
   EXPECT_THROW(
       {
         for (int k = 0; k < 40; ++k) stream_->upload(to.address, data.data(), data.size());
@@ -376,7 +376,7 @@ TEST_F(Submissions, ThatFailMeanwhileEndTheWaitForThem) {
   device_->free(to);
 }
 
-// The same where somebody waits for it before it has failed, whoever finds out.
+// The host waits for a batch before it has failed, and whichever thread finds the failure ends the wait.
 TEST_F(Submissions, ThatFailEndTheWaitForThem) {
   open({.most_when_idle = VulkanStream::kMost, .submits_as_on_gpus = true});
   device_->submitter().lose_next();

@@ -1,4 +1,4 @@
-// How threads wait for a semaphore.
+// How threads wait for a semaphore: they look for a while before they sleep.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,8 +12,8 @@
 namespace weft::backend::vulkan {
 namespace {
 
-int sleeps = 0;             // of threads, in the driver
-std::uint64_t longest = 0;  // that the last one may last
+int sleeps = 0;             // in the driver, by any thread
+std::uint64_t longest = 0;  // the limit of the last sleep
 PFN_vkWaitSemaphores wait_semaphores = nullptr;
 VKAPI_ATTR VkResult VKAPI_CALL count_sleep(VkDevice device, const VkSemaphoreWaitInfo* info, std::uint64_t patience) {
   ++sleeps;
@@ -21,7 +21,7 @@ VKAPI_ATTR VkResult VKAPI_CALL count_sleep(VkDevice device, const VkSemaphoreWai
   return wait_semaphores(device, info, patience);
 }
 
-// As on GPUs: for what comes soon, for what takes longer than the thread looks, and no longer than there is patience.
+// Waits are as on GPUs: for a value that comes soon, for one that takes longer than a thread looks, and up to a limit.
 TEST(VulkanWaits, LookBeforeTheySleep) {
   if (backend::list_vulkan_devices().empty()) GTEST_SKIP() << "no Vulkan adapter";
   const auto instance = Instance::get(false);
