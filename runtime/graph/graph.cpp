@@ -10,9 +10,9 @@
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/invalid.h"
 #include "../array_create.h"
-#include "../launch/dispatch.h"
 #include "../launch/kernel_programs.h"
 #include "../work/capture.h"
+#include "../work/dispatch.h"
 #include "../work/observe.h"
 #include "captured_memory.h"
 

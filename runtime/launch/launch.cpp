@@ -6,8 +6,8 @@
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/invalid.h"
 #include "../work/capture.h"
+#include "../work/dispatch.h"
 #include "../work/observe.h"
-#include "dispatch.h"
 #include "kernel_programs.h"
 
 namespace weft::detail {

@@ -7,9 +7,9 @@
 
 #include "../../frontend/kernels/names.h"
 #include "../../frontend/support/error.h"
-#include "../launch/dispatch.h"
 #include "../launch/kernel_programs.h"
 #include "../work/capture.h"
+#include "../work/dispatch.h"
 #include "../work/work.h"
 #include "exact_sum.h"
 #include "tape_core.h"

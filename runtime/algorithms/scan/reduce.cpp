@@ -13,7 +13,7 @@
 
 #include "../../arrays/scalars.h"
 #include "../../tape/tape_core.h"
-#include "../common/work.h"
+#include "../common/call.h"
 
 namespace weft::detail {
 
@@ -150,14 +150,14 @@ T of_none(Reduction by) {
 Reduction above(Reduction by) { return by == Reduction::inner ? Reduction::sum : by; }
 
 template <class T>
-void reduce_levels(Work& work, Reduction by, Array<T> a, Array<T> b, const Array<T>& out) {
+void reduce_levels(AlgorithmCall& call, Reduction by, Array<T> a, Array<T> b, const Array<T>& out) {
   static const Kernels<T> all;
   for (;;) {
     const std::int64_t n = a.size(), results = ceil_div(n, kBranches);
-    const Array<T> to = results == 1 ? out : work.take<T>(results);
+    const Array<T> to = results == 1 ? out : call.take<T>(results);
     const bool wide = n >= kBranches && is_wide(a) && is_wide(b);
     const Array<vec<4, T>> a4 = Quads<T>(a), b4 = Quads<T>(b);
-    work.run(all.kernels[int(by)][wide], results, a, b, a4, b4, to, n);
+    call.run(all.kernels[int(by)][wide], results, a, b, a4, b4, to, n);
     if (results == 1) return;
     a = b = to;
     by = above(by);
@@ -166,18 +166,19 @@ void reduce_levels(Work& work, Reduction by, Array<T> a, Array<T> b, const Array
 
 /// \param out  one number per column
 template <class T, class R>
-void reduce_columns(Work& work, Reduction by, const Array<T, 4>& a, const Array<T, 4>& b, const Array<R>& out) {
+void reduce_columns(AlgorithmCall& call, Reduction by, const Array<T, 4>& a, const Array<T, 4>& b,
+                    const Array<R>& out) {
   static const ColumnKernels<T, R> all;
   const int columns = int(a.shape(3));
   const std::int64_t n = a.shape(0) * a.shape(1) * a.shape(2), results = ceil_div(n, kBranches);
-  const Array<R> left = results == 1 ? out : work.take<R>(results * columns);
-  work.run(all.kernels[int(by)][is_line(a) && is_line(b)], {results, columns}, a, b,
+  const Array<R> left = results == 1 ? out : call.take<R>(results * columns);
+  call.run(all.kernels[int(by)][is_line(a) && is_line(b)], {results, columns}, a, b,
            left.template reshape<2>({results, columns}), n);
   if (results == 1) return;
-  if (columns == 1) return reduce_levels<R>(work, above(by), left, left, out);
+  if (columns == 1) return reduce_levels<R>(call, above(by), left, left, out);
   const Array<R, 4> next =
       scalars_of<R>(View(left.storage(), left.address(), results, std::uint32_t(columns * sizeof(R))), columns);
-  reduce_columns<R, R>(work, above(by), next, next, out);
+  reduce_columns<R, R>(call, above(by), next, next, out);
 }
 
 /// Calls f(T(), R()) with the types of the elements and of the results.
@@ -285,34 +286,34 @@ std::uint64_t reduce_scratch_bytes(std::int64_t n, std::uint32_t element_bytes) 
 
 void reduce(Reduction reduction, const ArrayBase& a, const ArrayBase* b, const ArrayBase& out, const ReduceForm& form,
             const AlgorithmOptions& options) {
-  Work work(name_of(reduction), options);
-  work.takes(a, "the input", a.ndim() <= 3);
+  AlgorithmCall call(name_of(reduction), options);
+  call.takes(a, "the input", a.ndim() <= 3);
   if (b) {
-    work.takes(*b, "the second input", b->ndim() <= 3);
-    work.has_length(*b, "the second input", a.size());
+    call.takes(*b, "the second input", b->ndim() <= 3);
+    call.has_length(*b, "the second input", a.size());
     for (int k = 0; k < a.ndim(); ++k)
-      if (b->shape(k) != a.shape(k)) work.refuse(ErrorKind::invalid_argument, "the inputs are of different shapes");
-    work.are_apart(*b, "the second input", out, "the output");
+      if (b->shape(k) != a.shape(k)) call.refuse(ErrorKind::invalid_argument, "the inputs are of different shapes");
+    call.are_apart(*b, "the second input", out, "the output");
   }
-  work.takes(out, "the output");
-  work.has_length(out, "the output", 1);
-  work.are_apart(a, "the input", out, "the output");
+  call.takes(out, "the output");
+  call.has_length(out, "the output", 1);
+  call.are_apart(a, "the input", out, "the output");
   if (reduction == Reduction::min || reduction == Reduction::max) {
-    work.has_no_derivative(out, a, "the minimum or maximum of an array",
+    call.has_no_derivative(out, a, "the minimum or maximum of an array",
                            "let a kernel take the minimum or maximum, by atomic_min() or atomic_max()");
   } else if (Recorder* r = recorder()) {
     const ArrayBase* const from[] = {&a, b ? b : &a};
     r->deriving(out, from, [&](TapeCore& tape) { return std::make_unique<ReduceRecord>(tape, a, b, out, form); });
   }
-  work.begin(scratch(a.size(), out.element_bytes()), &out);
+  call.begin(scratch(a.size(), out.element_bytes()), &out);
   with_types(form, [&]<class T, class R>(T, R) {
     const Array<R> to = Row<R>(out);
-    if (a.size() == 0) return set_all<R>(work, to, of_none<R>(reduction));
+    if (a.size() == 0) return set_all<R>(call, to, of_none<R>(reduction));
     const ArrayBase& second = b ? *b : a;
     if constexpr (std::is_same_v<T, R>)
       if (form.scalars == 1 && a.is_contiguous() && second.is_contiguous())
-        return reduce_levels<T>(work, reduction, Row<T>(a), Row<T>(second), to);
-    reduce_columns<T, R>(work, reduction, scalars_of<T>(a, form.scalars), scalars_of<T>(second, form.scalars), to);
+        return reduce_levels<T>(call, reduction, Row<T>(a), Row<T>(second), to);
+    reduce_columns<T, R>(call, reduction, scalars_of<T>(a, form.scalars), scalars_of<T>(second, form.scalars), to);
   });
 }
 

@@ -40,15 +40,15 @@ std::uint64_t scratch_of(std::int64_t n, std::uint32_t element_bytes, bool coars
 template <class T>
 class Level {
  public:
-  Level(Work& work, const Array<T>& in, const Array<T>& out, ScanKind kind)
-      : work_(work), in_(in), out_(out), sums_(in), kind_(kind) {
-    const backend::DeviceInfo& device = work.device().device->info();
-    if (!work.coarse()) lanes_ = device.subgroup_size;
+  Level(AlgorithmCall& call, const Array<T>& in, const Array<T>& out, ScanKind kind)
+      : work_(call), in_(in), out_(out), sums_(in), kind_(kind) {
+    const backend::DeviceInfo& device = call.device().device->info();
+    if (!call.coarse()) lanes_ = device.subgroup_size;
     wide_ = !kind.reverse && is_wide(in) && is_wide(out);
-    pairs_ = wide_ && work.coarse() && sizeof(T) == 4 && device.int64;
-    run_ = run_length(in.size(), work.coarse(), lanes_);
+    pairs_ = wide_ && call.coarse() && sizeof(T) == 4 && device.int64;
+    run_ = run_length(in.size(), call.coarse(), lanes_);
     runs_ = ceil_div(in.size(), run_);
-    if (runs_ > 1) sums_ = work.take<T>(runs_);
+    if (runs_ > 1) sums_ = call.take<T>(runs_);
   }
 
   std::int64_t runs() const { return runs_; }
@@ -103,7 +103,7 @@ class Level {
     return ceil_div(runs_ * lanes_, block) * block;
   }
 
-  Work& work_;
+  AlgorithmCall& work_;
   const Array<T>&in_, &out_;
   Array<T> sums_;
   const ScanKind kind_;
@@ -119,24 +119,24 @@ std::uint64_t scan_scratch(std::int64_t n, std::uint32_t element_bytes) {
 }
 
 template <class T>
-void scan_runs(Work& work, const Array<T>& in, const Array<T>& out, ScanKind kind) {
-  const Level<T> level(work, in, out, kind);
+void scan_runs(AlgorithmCall& call, const Array<T>& in, const Array<T>& out, ScanKind kind) {
+  const Level<T> level(call, in, out, kind);
   if (level.runs() > 1) {
     level.add_up();
-    scan_runs(work, level.sums(), level.sums(), {});
+    scan_runs(call, level.sums(), level.sums(), {});
   }
   level.scan();
 }
 
-template void scan_runs(Work&, const Array<std::uint32_t>&, const Array<std::uint32_t>&, ScanKind);
-template void scan_runs(Work&, const Array<std::uint64_t>&, const Array<std::uint64_t>&, ScanKind);
-template void scan_runs(Work&, const Array<float>&, const Array<float>&, ScanKind);
-template void scan_runs(Work&, const Array<double>&, const Array<double>&, ScanKind);
+template void scan_runs(AlgorithmCall&, const Array<std::uint32_t>&, const Array<std::uint32_t>&, ScanKind);
+template void scan_runs(AlgorithmCall&, const Array<std::uint64_t>&, const Array<std::uint64_t>&, ScanKind);
+template void scan_runs(AlgorithmCall&, const Array<float>&, const Array<float>&, ScanKind);
+template void scan_runs(AlgorithmCall&, const Array<double>&, const Array<double>&, ScanKind);
 
 namespace {
 
-void scan_elements(Work& work, const ArrayBase& in, const ArrayBase& out, ir::Type type, ScanKind kind) {
-  const auto as = [&]<class T>(T) { scan_runs<T>(work, Row<T>(in), Row<T>(out), kind); };
+void scan_elements(AlgorithmCall& call, const ArrayBase& in, const ArrayBase& out, ir::Type type, ScanKind kind) {
+  const auto as = [&]<class T>(T) { scan_runs<T>(call, Row<T>(in), Row<T>(out), kind); };
   if (type == ir::Type::f32) return as(float());
   if (type == ir::Type::f64) return as(double());
   ir::bytes(type) == 8 ? as(std::uint64_t()) : as(std::uint32_t());
@@ -155,10 +155,10 @@ class ScanRecord : public TapeRecord {
     tape.mark_nonzero(in_);
     const View passed = View::like(of_sums);
     const AlgorithmOptions options;
-    Work work("gradient of a scan", options);
-    work.takes(of_sums, "the gradient");
-    work.begin(scan_scratch(in_.size(), in_.element_bytes()));
-    scan_elements(work, of_sums, passed, type_, {.inclusive = inclusive_, .reverse = true});
+    AlgorithmCall call("gradient of a scan", options);
+    call.takes(of_sums, "the gradient");
+    call.begin(scan_scratch(in_.size(), in_.element_bytes()));
+    scan_elements(call, of_sums, passed, type_, {.inclusive = inclusive_, .reverse = true});
     of_sums.zero();
     const Leaf leaf{type_, true, 0};
     accumulate(of_elements, passed, {&leaf, 1});
@@ -177,18 +177,18 @@ std::uint64_t scan_scratch_bytes(std::int64_t n, std::uint32_t element_bytes) {
 }
 
 void scan(const ArrayBase& in, const ArrayBase& out, ir::Type type, bool inclusive, const AlgorithmOptions& options) {
-  Work work(inclusive ? "inclusive_scan" : "exclusive_scan", options);
-  work.takes(in, "the input");
-  work.takes(out, "the output");
-  work.has_length(out, "the output", in.size());
-  work.are_same_or_apart(in, "the input", out, "the output");
+  AlgorithmCall call(inclusive ? "inclusive_scan" : "exclusive_scan", options);
+  call.takes(in, "the input");
+  call.takes(out, "the output");
+  call.has_length(out, "the output", in.size());
+  call.are_same_or_apart(in, "the input", out, "the output");
   if (in.size() == 0) return;
   if (Recorder* r = recorder()) {
     const ArrayBase* const from[] = {&in};
     r->deriving(out, from, [&](TapeCore&) { return std::make_unique<ScanRecord>(in, out, type, inclusive); });
   }
-  work.begin(scan_scratch(in.size(), in.element_bytes()), &out);
-  scan_elements(work, in, out, type, {.inclusive = inclusive});
+  call.begin(scan_scratch(in.size(), in.element_bytes()), &out);
+  scan_elements(call, in, out, type, {.inclusive = inclusive});
 }
 
 }  // namespace weft::detail

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "../../../frontend/kernels/group.h"
-#include "../common/work.h"
+#include "../common/call.h"
 
 namespace weft::detail {
 

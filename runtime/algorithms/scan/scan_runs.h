@@ -1,6 +1,6 @@
 // The scan as part of other algorithms. Internal to the runtime.
 #pragma once
-#include "../common/work.h"
+#include "../common/call.h"
 
 namespace weft::detail {
 
@@ -15,6 +15,6 @@ std::uint64_t scan_scratch(std::int64_t n, std::uint32_t element_bytes);
 /// Scans contiguous arrays of at least one element; `in` and `out` may be the same. T: unsigned, std::uint64_t, float
 /// or double; signed integers are scanned by their bits.
 template <class T>
-void scan_runs(Work& work, const Array<T>& in, const Array<T>& out, ScanKind kind);
+void scan_runs(AlgorithmCall& call, const Array<T>& in, const Array<T>& out, ScanKind kind);
 
 }  // namespace weft::detail

@@ -8,7 +8,7 @@ namespace weft::detail {
 namespace {
 
 template <class F>
-void number_flags(const Work& work, const Array<F>& flags, const Array<unsigned>& places) {
+void number_flags(const AlgorithmCall& call, const Array<F>& flags, const Array<unsigned>& places) {
   static const auto number = kernel("number flags", [](Arr<const F> flags, Arr<unsigned> places) {
     Int i = tid();
     if constexpr (std::is_same_v<F, bool>)
@@ -16,17 +16,17 @@ void number_flags(const Work& work, const Array<F>& flags, const Array<unsigned>
     else
       places[i] = select(flags[i] != F(0), 1u, 0u);
   });
-  work.run(number, flags.size(), flags, places);
+  call.run(number, flags.size(), flags, places);
 }
 
 /// places[i] is the number of flags up to and including i that are set.
-Array<unsigned> places_of(Work& work, const ArrayBase& flags, bool flags_are_bool) {
-  const Array<unsigned> places = work.take<unsigned>(flags.size());
+Array<unsigned> places_of(AlgorithmCall& call, const ArrayBase& flags, bool flags_are_bool) {
+  const Array<unsigned> places = call.take<unsigned>(flags.size());
   if (flags_are_bool)
-    number_flags<bool>(work, Row<bool>(flags), places);
+    number_flags<bool>(call, Row<bool>(flags), places);
   else
-    number_flags<unsigned>(work, Row<unsigned>(flags), places);
-  scan_runs(work, places, places, {.inclusive = true});
+    number_flags<unsigned>(call, Row<unsigned>(flags), places);
+  scan_runs(call, places, places, {.inclusive = true});
   return places;
 }
 
@@ -35,15 +35,15 @@ Bool is_flagged(const Arr<const unsigned>& places, const Int& i) {
   return places[i] != select(i > 0, UInt(places[max(i - 1, 0)]), 0u);
 }
 
-void check_flags(Work& work, const ArrayBase& flags, const ArrayBase& out, const ArrayBase& count) {
-  work.takes(flags, "the array of flags");
-  work.takes(out, "the output");
-  work.takes(count, "the count");
-  work.has_room(out, "the output", flags.size());
-  work.has_length(count, "the count", 1);
-  work.are_apart(flags, "the array of flags", out, "the output");
-  work.are_apart(flags, "the array of flags", count, "the count");
-  work.are_apart(out, "the output", count, "the count");
+void check_flags(AlgorithmCall& call, const ArrayBase& flags, const ArrayBase& out, const ArrayBase& count) {
+  call.takes(flags, "the array of flags");
+  call.takes(out, "the output");
+  call.takes(count, "the count");
+  call.has_room(out, "the output", flags.size());
+  call.has_length(count, "the count", 1);
+  call.are_apart(flags, "the array of flags", out, "the output");
+  call.are_apart(flags, "the array of flags", count, "the count");
+  call.are_apart(out, "the output", count, "the count");
 }
 
 std::uint64_t scratch(std::int64_t n) { return scratch_piece(n, sizeof(unsigned)) + scan_scratch(n, sizeof(unsigned)); }
@@ -63,20 +63,20 @@ void compact(const ArrayBase& in, const ArrayBase& flags, bool flags_are_bool, c
         }
         If (i == 0) count[0] = Int(places[places.shape(0) - 1]);
       });
-  Work work("compact", options);
-  check_flags(work, flags, out, count);
-  work.takes(in, "the input");
-  work.has_length(in, "the input", flags.size());
-  work.are_apart(in, "the input", out, "the output");
-  work.are_apart(in, "the input", count, "the count");
-  work.has_no_derivative(out, in, "a compaction of an array",
+  AlgorithmCall call("compact", options);
+  check_flags(call, flags, out, count);
+  call.takes(in, "the input");
+  call.has_length(in, "the input", flags.size());
+  call.are_apart(in, "the input", out, "the output");
+  call.are_apart(in, "the input", count, "the count");
+  call.has_no_derivative(out, in, "a compaction of an array",
                          "use compact_indices(), and let a kernel read through the indices");
   const std::int64_t n = flags.size();
-  work.begin(scratch(n));
-  if (n == 0) return set_all(work, static_cast<const Array<int>&>(Row<int>(count)), 0);
-  const Array<unsigned> places = places_of(work, flags, flags_are_bool), from = Row<unsigned>(in),
+  call.begin(scratch(n));
+  if (n == 0) return set_all(call, static_cast<const Array<int>&>(Row<int>(count)), 0);
+  const Array<unsigned> places = places_of(call, flags, flags_are_bool), from = Row<unsigned>(in),
                         to = Row<unsigned>(out);
-  work.run(move, n, from, places, to, static_cast<const Array<int>&>(Row<int>(count)), in.element_bytes() / 4);
+  call.run(move, n, from, places, to, static_cast<const Array<int>&>(Row<int>(count)), in.element_bytes() / 4);
 }
 
 void compact_indices(const ArrayBase& flags, bool flags_are_bool, const ArrayBase& out, const ArrayBase& count,
@@ -86,14 +86,14 @@ void compact_indices(const ArrayBase& flags, bool flags_are_bool, const ArrayBas
     If (is_flagged(places, i)) out[places[i] - 1u] = i;
     If (i == 0) count[0] = Int(places[places.shape(0) - 1]);
   });
-  Work work("compact_indices", options);
-  check_flags(work, flags, out, count);
+  AlgorithmCall call("compact_indices", options);
+  check_flags(call, flags, out, count);
   const std::int64_t n = flags.size();
-  work.begin(scratch(n));
+  call.begin(scratch(n));
   const Array<int> counted = Row<int>(count), to = Row<int>(out);
-  if (n == 0) return set_all(work, counted, 0);
-  const Array<unsigned> places = places_of(work, flags, flags_are_bool);
-  work.run(move, n, places, to, counted);
+  if (n == 0) return set_all(call, counted, 0);
+  const Array<unsigned> places = places_of(call, flags, flags_are_bool);
+  call.run(move, n, places, to, counted);
 }
 
 }  // namespace weft::detail

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "../common/work.h"
+#include "../common/call.h"
 
 namespace weft::detail {
 
@@ -35,7 +35,7 @@ Int bin_of(const Var<T>& x, const Var<T>& lo, const Var<T>& hi, const Var<T>& sc
 }
 
 template <class T>
-void count(const Work& work, const Array<T>& x, const Array<int>& counts, const Bins<T>& b) {
+void count(const AlgorithmCall& call, const Array<T>& x, const Array<int>& counts, const Bins<T>& b) {
   static const auto zero = kernel("no counts", [](Arr<int> counts) { counts[tid()] = 0; });
   static const auto direct =
       kernel("histogram", [](Arr<const T> x, Arr<int> counts, Var<T> lo, Var<T> hi, Var<T> scale, Int bins) {
@@ -67,26 +67,26 @@ void count(const Work& work, const Array<T>& x, const Array<int>& counts, const 
              },
              {.block = kThreads});
   const std::int64_t n = x.size(), bins = counts.size();
-  work.run(zero, bins, counts);
+  call.run(zero, bins, counts);
   if (n == 0) return;
-  if (bins > kSharedBins) return work.run(direct, n, x, counts, b.lo, b.hi, b.scale, bins);
+  if (bins > kSharedBins) return call.run(direct, n, x, counts, b.lo, b.hi, b.scale, bins);
   const std::int64_t share = std::max(kLeastShare, ceil_div(n, kMostGroups));
-  work.run(by_groups, ceil_div(n, share) * kThreads, x, counts, b.lo, b.hi, b.scale, bins, n, share);
+  call.run(by_groups, ceil_div(n, share) * kThreads, x, counts, b.lo, b.hi, b.scale, bins, n, share);
 }
 
 }  // namespace
 
 void histogram(const ArrayBase& x, const ArrayBase& counts, ir::Type type, double lo, double hi,
                const AlgorithmOptions& options) {
-  Work work("histogram", options);
-  work.takes(x, "the input");
-  work.takes(counts, "the array of counts");
-  work.are_apart(x, "the input", counts, "the array of counts");
-  if (counts.size() == 0) work.refuse(ErrorKind::invalid_argument, "the array of counts has no bins");
+  AlgorithmCall call("histogram", options);
+  call.takes(x, "the input");
+  call.takes(counts, "the array of counts");
+  call.are_apart(x, "the input", counts, "the array of counts");
+  if (counts.size() == 0) call.refuse(ErrorKind::invalid_argument, "the array of counts has no bins");
   const bool real = ir::is_float(type);
   if (real && !(std::isfinite(lo) && std::isfinite(hi) && lo < hi))
-    work.refuse(ErrorKind::invalid_argument, fmt::format("bins between {} and {}", lo, hi));
-  work.begin(0);
+    call.refuse(ErrorKind::invalid_argument, fmt::format("bins between {} and {}", lo, hi));
+  call.begin(0);
   const Array<int> to = Row<int>(counts);
   const auto as = [&]<class T>(T) {
     const Array<T> from = Row<T>(x);
@@ -94,10 +94,10 @@ void histogram(const ArrayBase& x, const ArrayBase& counts, ir::Type type, doubl
     if constexpr (RealScalar<T>) {
       bins = {T(lo), T(hi), T(double(to.size()) / (hi * 0.5 - lo * 0.5))};
       if (!std::isfinite(bins.scale) || bins.scale < std::numeric_limits<T>::min())
-        work.refuse(ErrorKind::invalid_argument,
+        call.refuse(ErrorKind::invalid_argument,
                     fmt::format("{} bins between {} and {}: too narrow or too wide for the type", to.size(), lo, hi));
     }
-    count<T>(work, from, to, bins);
+    count<T>(call, from, to, bins);
   };
   switch (type) {
     case ir::Type::f32: return as(float());

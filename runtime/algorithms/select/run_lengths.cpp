@@ -14,7 +14,7 @@ std::uint64_t scratch(std::int64_t n) {
 
 /// T: unsigned integers, float or double.
 template <class T>
-void encode(Work& work, const Array<T>& in, const Array<T>& values, const Array<int>& lengths,
+void encode(AlgorithmCall& call, const Array<T>& in, const Array<T>& values, const Array<int>& lengths,
             const Array<int>& count) {
   static const auto mark = kernel("mark runs", [](Arr<const T> in, Arr<unsigned> runs) {
     Int i = tid();
@@ -41,12 +41,12 @@ void encode(Work& work, const Array<T>& in, const Array<T>& values, const Array<
         }
       });
   const std::int64_t n = in.size();
-  const Array<unsigned> runs = work.take<unsigned>(n);
-  const Array<int> begins = work.take<int>(n);
-  work.run(mark, n, in, runs);
-  scan_runs(work, runs, runs, {.inclusive = true});
-  work.run(begin_runs, n, in, runs, values, begins, count);
-  work.run(measure, n, begins, count, lengths, n);
+  const Array<unsigned> runs = call.take<unsigned>(n);
+  const Array<int> begins = call.take<int>(n);
+  call.run(mark, n, in, runs);
+  scan_runs(call, runs, runs, {.inclusive = true});
+  call.run(begin_runs, n, in, runs, values, begins, count);
+  call.run(measure, n, begins, count, lengths, n);
 }
 
 }  // namespace
@@ -55,25 +55,25 @@ std::uint64_t run_length_scratch_bytes(std::int64_t n) { return scratch(checked_
 
 void run_length_encode(const ArrayBase& in, const ArrayBase& values, const ArrayBase& lengths, const ArrayBase& count,
                        ir::Type type, const AlgorithmOptions& options) {
-  Work work("run_length_encode", options);
+  AlgorithmCall call("run_length_encode", options);
   const std::pair<const ArrayBase*, const char*> arrays[] = {
       {&in, "the input"}, {&values, "the array of values"}, {&lengths, "the array of lengths"}, {&count, "the count"}};
-  for (const auto& [array, what] : arrays) work.takes(*array, what);
+  for (const auto& [array, what] : arrays) call.takes(*array, what);
   const std::int64_t n = in.size();
-  work.has_room(values, "the array of values", n);
-  work.has_room(lengths, "the array of lengths", n);
-  work.has_length(count, "the count", 1);
+  call.has_room(values, "the array of values", n);
+  call.has_room(lengths, "the array of lengths", n);
+  call.has_length(count, "the count", 1);
   for (int a = 0; a < 4; ++a)
     for (int b = a + 1; b < 4; ++b)
-      work.are_apart(*arrays[a].first, arrays[a].second, *arrays[b].first, arrays[b].second);
-  work.has_no_derivative(values, in, "a run-length encoding of an array",
+      call.are_apart(*arrays[a].first, arrays[a].second, *arrays[b].first, arrays[b].second);
+  call.has_no_derivative(values, in, "a run-length encoding of an array",
                          "encode a copy that was made outside record()");
-  work.begin(scratch(n));
+  call.begin(scratch(n));
   const Array<int> to_lengths = Row<int>(lengths), to_count = Row<int>(count);
-  if (n == 0) return set_all(work, to_count, 0);
+  if (n == 0) return set_all(call, to_count, 0);
   const auto as = [&]<class T>(T) {
     const Array<T> from = Row<T>(in), to = Row<T>(values);
-    encode<T>(work, from, to, to_lengths, to_count);
+    encode<T>(call, from, to, to_lengths, to_count);
   };
   if (type == ir::Type::f32) return as(float());
   if (type == ir::Type::f64) return as(double());

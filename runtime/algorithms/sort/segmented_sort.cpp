@@ -16,7 +16,7 @@ namespace {
 /// Segments are numbered from 0, before the first offset, to the number of offsets, from the last one on.
 int segment_bits(std::int64_t offsets) { return std::bit_width(std::uint64_t(offsets)); }
 
-void number_segments(Work& work, const Array<int>& offsets, const Array<unsigned>& segments) {
+void number_segments(AlgorithmCall& call, const Array<int>& offsets, const Array<unsigned>& segments) {
   static const auto zero = kernel("no offsets", [](Arr<unsigned> segments) { segments[tid()] = 0u; });
   static const auto mark = kernel("mark offsets", [](Arr<const int> offsets, Arr<unsigned> segments) {
     Int i = tid();
@@ -30,11 +30,11 @@ void number_segments(Work& work, const Array<int>& offsets, const Array<unsigned
     const Int before = offsets[max(i - 1, Int(0))];
     assert_(before <= at, "segmented_sort: offset", i, "is", at, "and the one before it", before);
   });
-  work.run(zero, segments.size(), segments);
-  work.run(mark, offsets.size(), offsets, segments);
-  const auto before = work.mark();
-  scan_runs(work, segments, segments, {.inclusive = true});
-  work.back_to(before);
+  call.run(zero, segments.size(), segments);
+  call.run(mark, offsets.size(), offsets, segments);
+  const auto before = call.mark();
+  scan_runs(call, segments, segments, {.inclusive = true});
+  call.back_to(before);
 }
 
 /// Writes the bits that order keys, and numbers 0, 1, ...; keys outside the segments all get equal bits, so they stay.
@@ -56,21 +56,21 @@ const auto& order_kernel(KeyOrder order) {
 
 /// to[i] = from[numbers[i]]
 template <class T>
-void gather(const Work& work, const Array<T>& to, const Array<T>& from, const Array<unsigned>& numbers) {
+void gather(const AlgorithmCall& call, const Array<T>& to, const Array<T>& from, const Array<unsigned>& numbers) {
   static const auto read = kernel("gather", [](Arr<T> to, Arr<const T> from, Arr<const unsigned> numbers) {
     Int i = tid();
     to[i] = from[numbers[i]];
   });
-  work.run(read, to.size(), to, from, numbers);
+  call.run(read, to.size(), to, from, numbers);
 }
 template <class T>
-void permute(const Work& work, const Array<T>& x, const Array<T>& copy, const Array<unsigned>& numbers) {
+void permute(const AlgorithmCall& call, const Array<T>& x, const Array<T>& copy, const Array<unsigned>& numbers) {
   static const auto copy_all = kernel("copy", [](Arr<T> to, Arr<const T> from) {
     Int i = tid();
     to[i] = from[i];
   });
-  work.run(copy_all, x.size(), copy, x);
-  gather(work, x, copy, numbers);
+  call.run(copy_all, x.size(), copy, x);
+  gather(call, x, copy, numbers);
 }
 
 std::uint64_t scratch(std::int64_t n, std::int64_t offsets, std::uint32_t key_bytes, std::uint32_t value_bytes) {
@@ -81,25 +81,25 @@ std::uint64_t scratch(std::int64_t n, std::int64_t offsets, std::uint32_t key_by
 }
 
 template <class B, class V>
-void sort_segments(Work& work, const Array<B>& keys, const Array<V>* values, const Array<int>& offsets,
+void sort_segments(AlgorithmCall& call, const Array<B>& keys, const Array<V>* values, const Array<int>& offsets,
                    KeyOrder order) {
   const std::int64_t n = keys.size();
-  const Array<unsigned> segments = work.take<unsigned>(n), numbers = work.take<unsigned>(n),
-                        sorted = work.take<unsigned>(n);
+  const Array<unsigned> segments = call.take<unsigned>(n), numbers = call.take<unsigned>(n),
+                        sorted = call.take<unsigned>(n);
   // The memory first holds the bits that order the keys, then copies of keys and values.
-  const Array<std::uint8_t> copy = work.take<std::uint8_t>(n * std::int64_t(std::max(sizeof(B), sizeof(V))));
+  const Array<std::uint8_t> copy = call.take<std::uint8_t>(n * std::int64_t(std::max(sizeof(B), sizeof(V))));
   const Array<B> key_copy = Row<B>(copy).slice(0, n);
   const Array<V> value_copy = Row<V>(copy).slice(0, n);
-  const auto mark = work.mark();
-  number_segments(work, offsets, segments);
-  work.run(order_kernel<B>(order), n, keys, segments, key_copy, numbers, offsets.size());
-  sort_elements<B, unsigned>(work, key_copy, numbers, true, KeyOrder::without_sign, 0, 8 * int(sizeof(B)));
-  work.back_to(mark);
-  gather(work, sorted, segments, numbers);
-  sort_elements<unsigned, unsigned>(work, sorted, numbers, true, KeyOrder::without_sign, 0,
+  const auto mark = call.mark();
+  number_segments(call, offsets, segments);
+  call.run(order_kernel<B>(order), n, keys, segments, key_copy, numbers, offsets.size());
+  sort_elements<B, unsigned>(call, key_copy, numbers, true, KeyOrder::without_sign, 0, 8 * int(sizeof(B)));
+  call.back_to(mark);
+  gather(call, sorted, segments, numbers);
+  sort_elements<unsigned, unsigned>(call, sorted, numbers, true, KeyOrder::without_sign, 0,
                                     segment_bits(offsets.size()));
-  permute(work, keys, key_copy, numbers);
-  if (values) permute(work, *values, value_copy, numbers);
+  permute(call, keys, key_copy, numbers);
+  if (values) permute(call, *values, value_copy, numbers);
 }
 
 }  // namespace
@@ -112,28 +112,28 @@ std::uint64_t segmented_sort_scratch_bytes(std::int64_t n, std::int64_t offsets,
 
 void segmented_sort(const ArrayBase& keys, const ArrayBase* values, const ArrayBase& offsets, ir::Type type,
                     const AlgorithmOptions& options) {
-  Work work(values ? "segmented_sort_pairs" : "segmented_sort", options);
-  work.takes(keys, "the array of keys");
+  AlgorithmCall call(values ? "segmented_sort_pairs" : "segmented_sort", options);
+  call.takes(keys, "the array of keys");
   const char* const instead =
       "sort copies outside record(), with numbers 0, 1, ... as values, and let a kernel read through those";
   if (values) {
-    work.takes(*values, "the array of values");
-    work.has_length(*values, "the array of values", keys.size());
-    work.are_apart(keys, "the array of keys", *values, "the array of values");
-    work.has_no_derivative(*values, *values, "a sort of an array", instead);
+    call.takes(*values, "the array of values");
+    call.has_length(*values, "the array of values", keys.size());
+    call.are_apart(keys, "the array of keys", *values, "the array of values");
+    call.has_no_derivative(*values, *values, "a sort of an array", instead);
   }
-  work.takes(offsets, "the array of offsets");
-  work.are_apart(keys, "the array of keys", offsets, "the array of offsets");
-  if (values) work.are_apart(*values, "the array of values", offsets, "the array of offsets");
-  work.has_no_derivative(keys, keys, "a sort of an array", instead);
+  call.takes(offsets, "the array of offsets");
+  call.are_apart(keys, "the array of keys", offsets, "the array of offsets");
+  if (values) call.are_apart(*values, "the array of values", offsets, "the array of offsets");
+  call.has_no_derivative(keys, keys, "a sort of an array", instead);
   const std::uint32_t value_bytes = values ? values->element_bytes() : 0;
-  work.begin(scratch(keys.size(), offsets.size(), keys.element_bytes(), value_bytes));
+  call.begin(scratch(keys.size(), offsets.size(), keys.element_bytes(), value_bytes));
   if (keys.size() < 2 || offsets.size() < 2) return;
   const Array<int> at = Row<int>(offsets);
   const auto sort = [&]<class B, class V>(B, V) {
     const Array<B> k = Row<B>(keys);
     const Array<V> v = values ? Row<V>(*values) : Row<V>(keys);
-    sort_segments<B, V>(work, k, values ? &v : nullptr, at, order_of(type));
+    sort_segments<B, V>(call, k, values ? &v : nullptr, at, order_of(type));
   };
   using U32 = std::uint32_t;
   using U64 = std::uint64_t;

@@ -71,19 +71,19 @@ const auto& coarse_scatter(KeyOrder order, bool pairs) {
 }
 
 template <class T>
-void copy_back(const Work& work, const Array<T>& to, const Array<T>& from) {
+void copy_back(const AlgorithmCall& call, const Array<T>& to, const Array<T>& from) {
   static const auto copy = kernel("copy back", [](Arr<T> to, Arr<const T> from) {
     Int i = tid();
     to[i] = from[i];
   });
-  work.run(copy, to.size(), to, from);
+  call.run(copy, to.size(), to, from);
 }
 
-bool sorts_coarse(const Work& work) { return work.coarse() || !sorts_fine(work.device()); }
+bool sorts_coarse(const AlgorithmCall& call) { return call.coarse() || !sorts_fine(call.device()); }
 
 // The tile of a sort by one workgroup; without rounds if there is none.
-TileShape lone_tile_of(const Work& work, int element_bytes, std::int64_t n) {
-  return sorts_coarse(work) ? TileShape() : lone_tile(work.device(), element_bytes, n);
+TileShape lone_tile_of(const AlgorithmCall& call, int element_bytes, std::int64_t n) {
+  return sorts_coarse(call) ? TileShape() : lone_tile(call.device(), element_bytes, n);
 }
 
 // The length of a thread's run; the last threads may have none.
@@ -96,17 +96,17 @@ KeyOrder order_of(ir::Type type) {
 }
 
 template <class B>
-void count_coarse(const Work& work, const Array<B>& keys, KeyOrder order, int shift, int bits,
+void count_coarse(const AlgorithmCall& call, const Array<B>& keys, KeyOrder order, int shift, int bits,
                   const Array<unsigned>& counts, std::int64_t columns) {
-  work.run(coarse_count<B>(order), columns, keys, counts, keys.size(), run_of(keys.size(), columns), columns, shift,
+  call.run(coarse_count<B>(order), columns, keys, counts, keys.size(), run_of(keys.size(), columns), columns, shift,
            1 << bits);
 }
 
 template <class B, class V>
-void scatter_coarse(const Work& work, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts,
+void scatter_coarse(const AlgorithmCall& call, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts,
                     std::int64_t columns) {
   const std::int64_t n = pass.keys.size();
-  work.run(coarse_scatter<B, V>(pass.order, pairs), columns, pass.keys, pass.values, starts, pass.sorted_keys,
+  call.run(coarse_scatter<B, V>(pass.order, pairs), columns, pass.keys, pass.values, starts, pass.sorted_keys,
            pass.sorted_values, n, run_of(n, columns), columns, pass.shift, 1 << pass.bits);
 }
 
@@ -118,50 +118,54 @@ std::uint64_t sort_scratch(std::int64_t n, std::uint32_t key_bytes, std::uint32_
 }
 
 template <class B, class V>
-void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,
-                   int end) {
+void sort_elements(AlgorithmCall& call, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order,
+                   int begin, int end) {
   const std::int64_t n = keys.size();
   const int passes = digit_passes(end - begin);
   if (n < 2 || passes == 0) return;
-  const bool coarse = sorts_coarse(work);
-  if (coarse && n <= kSmallSort) return sort_small(work, keys, values, pairs, order, begin, end);
+  const bool coarse = sorts_coarse(call);
+  if (coarse && n <= kSmallSort) return sort_small(call, keys, values, pairs, order, begin, end);
   const int widest = int(pairs ? std::max(sizeof(B), sizeof(V)) : sizeof(B));
-  const TileShape lone = lone_tile_of(work, widest, n);
-  if (lone.rounds > 0) return sort_lone_tile(work, lone, keys, values, pairs, order, begin, end);
-  const FineShape shape = coarse ? FineShape() : fine_shape(work.device(), widest, n);
+  const TileShape lone = lone_tile_of(call, widest, n);
+  if (lone.rounds > 0) return sort_lone_tile(call, lone, keys, values, pairs, order, begin, end);
+  const FineShape shape = coarse ? FineShape() : fine_shape(call.device(), widest, n);
   const std::int64_t columns = coarse ? coarse_columns(n) : shape.columns;
-  const Array<B> other_keys = work.take<B>(n);
-  const Array<V> other_values = pairs ? work.take<V>(n) : values;
-  const Array<unsigned> all_counts = work.take<unsigned>(kDigits * columns);
-  const Array<unsigned> totals = work.take<unsigned>(kDigits);
-  const auto mark = work.mark();
+  const Array<B> other_keys = call.take<B>(n);
+  const Array<V> other_values = pairs ? call.take<V>(n) : values;
+  const Array<unsigned> all_counts = call.take<unsigned>(kDigits * columns);
+  const Array<unsigned> totals = call.take<unsigned>(kDigits);
+  const auto mark = call.mark();
   SortPass<B, V> pass{keys, other_keys, values, other_values, order, begin, 0};
   for (int k = 0; k < passes; ++k) {
     pass.bits = digit_width(end - pass.shift, passes - k);
     const Array<unsigned> counts = all_counts.slice(0, columns << pass.bits);
     if (coarse) {
-      count_coarse(work, pass.keys, order, pass.shift, pass.bits, counts, columns);
-      scan_runs(work, counts, counts, {});
-      work.back_to(mark);
-      scatter_coarse(work, pass, pairs, counts, columns);
+      count_coarse(call, pass.keys, order, pass.shift, pass.bits, counts, columns);
+      scan_runs(call, counts, counts, {});
+      call.back_to(mark);
+      scatter_coarse(call, pass, pairs, counts, columns);
     } else {
-      count_fine(work, shape, pass.keys, order, pass.shift, pass.bits, counts);
-      scan_fine(work, shape, pass.bits, counts, totals);
-      scatter_fine(work, shape, pass, pairs, counts, totals);
+      count_fine(call, shape, pass.keys, order, pass.shift, pass.bits, counts);
+      scan_fine(call, shape, pass.bits, counts, totals);
+      scatter_fine(call, shape, pass, pairs, counts, totals);
     }
     pass.shift += pass.bits;
     std::swap(pass.keys, pass.sorted_keys);
     std::swap(pass.values, pass.sorted_values);
   }
   if (passes % 2 == 0) return;
-  copy_back(work, keys, other_keys);
-  if (pairs) copy_back(work, values, other_values);
+  copy_back(call, keys, other_keys);
+  if (pairs) copy_back(call, values, other_values);
 }
 
-template void sort_elements(Work&, const Array<std::uint32_t>&, const Array<std::uint32_t>&, bool, KeyOrder, int, int);
-template void sort_elements(Work&, const Array<std::uint32_t>&, const Array<std::uint64_t>&, bool, KeyOrder, int, int);
-template void sort_elements(Work&, const Array<std::uint64_t>&, const Array<std::uint32_t>&, bool, KeyOrder, int, int);
-template void sort_elements(Work&, const Array<std::uint64_t>&, const Array<std::uint64_t>&, bool, KeyOrder, int, int);
+template void sort_elements(AlgorithmCall&, const Array<std::uint32_t>&, const Array<std::uint32_t>&, bool, KeyOrder,
+                            int, int);
+template void sort_elements(AlgorithmCall&, const Array<std::uint32_t>&, const Array<std::uint64_t>&, bool, KeyOrder,
+                            int, int);
+template void sort_elements(AlgorithmCall&, const Array<std::uint64_t>&, const Array<std::uint32_t>&, bool, KeyOrder,
+                            int, int);
+template void sort_elements(AlgorithmCall&, const Array<std::uint64_t>&, const Array<std::uint64_t>&, bool, KeyOrder,
+                            int, int);
 
 std::uint64_t radix_sort_scratch_bytes(std::int64_t n, std::uint32_t key_bytes, std::uint32_t value_bytes) {
   return sort_scratch(checked_count("radix_sort", n), key_bytes, value_bytes);
@@ -169,29 +173,29 @@ std::uint64_t radix_sort_scratch_bytes(std::int64_t n, std::uint32_t key_bytes, 
 
 void radix_sort(const ArrayBase& keys, const ArrayBase* values, ir::Type type, const SortOptions& options) {
   const AlgorithmOptions general{options.stream, options.scratch, options.grain};
-  Work work(values ? "radix_sort_pairs" : "radix_sort", general);
-  work.takes(keys, "the array of keys");
+  AlgorithmCall call(values ? "radix_sort_pairs" : "radix_sort", general);
+  call.takes(keys, "the array of keys");
   const int width = 8 * ir::bytes(type), end = options.end_bit ? options.end_bit : width;
   if (options.begin_bit < 0 || end > width || options.begin_bit > end)
-    work.refuse(ErrorKind::invalid_argument,
+    call.refuse(ErrorKind::invalid_argument,
                 fmt::format("bits {} to {} of keys that have {}", options.begin_bit, end, width));
   const char* const instead =
       "sort copies outside record(), with numbers 0, 1, ... as values, and let a kernel read through those";
   if (values) {
-    work.takes(*values, "the array of values");
-    work.has_length(*values, "the array of values", keys.size());
-    work.are_apart(keys, "the array of keys", *values, "the array of values");
-    work.has_no_derivative(*values, *values, "a sort of an array", instead);
+    call.takes(*values, "the array of values");
+    call.has_length(*values, "the array of values", keys.size());
+    call.are_apart(keys, "the array of keys", *values, "the array of values");
+    call.has_no_derivative(*values, *values, "a sort of an array", instead);
   }
-  work.has_no_derivative(keys, keys, "a sort of an array", instead);
+  call.has_no_derivative(keys, keys, "a sort of an array", instead);
   const std::uint32_t value_bytes = values ? values->element_bytes() : 0;
   const int widest = int(std::max(keys.element_bytes(), value_bytes));
-  work.begin(sort_scratch(keys.size(), keys.element_bytes(), value_bytes), nullptr,
-             lone_tile_of(work, widest, keys.size()).rounds > 0);
+  call.begin(sort_scratch(keys.size(), keys.element_bytes(), value_bytes), nullptr,
+             lone_tile_of(call, widest, keys.size()).rounds > 0);
   const auto sort = [&]<class B, class V>(B, V) {
     const Array<B> k = Row<B>(keys);
     const Array<V> v = values ? Row<V>(*values) : Row<V>(keys);
-    sort_elements<B, V>(work, k, v, values, order_of(type), options.begin_bit, end);
+    sort_elements<B, V>(call, k, v, values, order_of(type), options.begin_bit, end);
   };
   using U32 = std::uint32_t;
   using U64 = std::uint64_t;

@@ -58,23 +58,23 @@ auto make_sort(const Tile& tile, KeyOrder order, bool pairs) {
 }  // namespace
 
 template <class B, class V>
-void sort_lone_tile(const Work& work, const TileShape& shape, const Array<B>& keys, const Array<V>& values, bool pairs,
-                    KeyOrder order, int begin, int end) {
+void sort_lone_tile(const AlgorithmCall& call, const TileShape& shape, const Array<B>& keys, const Array<V>& values,
+                    bool pairs, KeyOrder order, int begin, int end) {
   using K = decltype(make_sort<B, V>(Tile(), order, pairs));
   const Tile tile{shape};
   const K& sort = for_tile<K>(tile, 2 * int(order) + pairs, [&] { return make_sort<B, V>(tile, order, pairs); });
-  work.run(sort, tile.threads(), keys, values, keys.size(), begin, end, digit_passes(end - begin));
+  call.run(sort, tile.threads(), keys, values, keys.size(), begin, end, digit_passes(end - begin));
 }
 
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
-template void sort_lone_tile(const Work&, const TileShape&, const Array<U32>&, const Array<U32>&, bool, KeyOrder, int,
-                             int);
-template void sort_lone_tile(const Work&, const TileShape&, const Array<U32>&, const Array<U64>&, bool, KeyOrder, int,
-                             int);
-template void sort_lone_tile(const Work&, const TileShape&, const Array<U64>&, const Array<U32>&, bool, KeyOrder, int,
-                             int);
-template void sort_lone_tile(const Work&, const TileShape&, const Array<U64>&, const Array<U64>&, bool, KeyOrder, int,
-                             int);
+template void sort_lone_tile(const AlgorithmCall&, const TileShape&, const Array<U32>&, const Array<U32>&, bool,
+                             KeyOrder, int, int);
+template void sort_lone_tile(const AlgorithmCall&, const TileShape&, const Array<U32>&, const Array<U64>&, bool,
+                             KeyOrder, int, int);
+template void sort_lone_tile(const AlgorithmCall&, const TileShape&, const Array<U64>&, const Array<U32>&, bool,
+                             KeyOrder, int, int);
+template void sort_lone_tile(const AlgorithmCall&, const TileShape&, const Array<U64>&, const Array<U64>&, bool,
+                             KeyOrder, int, int);
 
 }  // namespace weft::detail

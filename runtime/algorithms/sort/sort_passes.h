@@ -1,6 +1,6 @@
 // The passes of the radix sort, and how keys are ordered by their bits. Internal to the runtime.
 #pragma once
-#include "../common/work.h"
+#include "../common/call.h"
 
 namespace weft::detail {
 
@@ -76,14 +76,14 @@ bool sorts_fine(const DeviceState& device);
 FineShape fine_shape(const DeviceState& device, int element_bytes, std::int64_t n);
 /// Counts digits: counts[digit * columns + column].
 template <class B>
-void count_fine(const Work& work, const FineShape& shape, const Array<B>& keys, KeyOrder order, int shift, int bits,
-                const Array<unsigned>& counts);
+void count_fine(const AlgorithmCall& call, const FineShape& shape, const Array<B>& keys, KeyOrder order, int shift,
+                int bits, const Array<unsigned>& counts);
 /// Scans the counts of each digit separately; `totals` receives the digit's count in all columns.
-void scan_fine(const Work& work, const FineShape& shape, int bits, const Array<unsigned>& counts,
+void scan_fine(const AlgorithmCall& call, const FineShape& shape, int bits, const Array<unsigned>& counts,
                const Array<unsigned>& totals);
 /// Moves the keys, and any values, to the places that `counts` and `totals` give.
 template <class B, class V>
-void scatter_fine(const Work& work, const FineShape& shape, const SortPass<B, V>& pass, bool pairs,
+void scatter_fine(const AlgorithmCall& call, const FineShape& shape, const SortPass<B, V>& pass, bool pairs,
                   const Array<unsigned>& starts, const Array<unsigned>& totals);
 
 // Few keys, fine grain: sort_lone_tile.cpp.
@@ -92,8 +92,8 @@ void scatter_fine(const Work& work, const FineShape& shape, const SortPass<B, V>
 TileShape lone_tile(const DeviceState& device, int element_bytes, std::int64_t n);
 /// sort_elements() by one launch of one workgroup. Takes no scratch memory.
 template <class B, class V>
-void sort_lone_tile(const Work& work, const TileShape& shape, const Array<B>& keys, const Array<V>& values, bool pairs,
-                    KeyOrder order, int begin, int end);
+void sort_lone_tile(const AlgorithmCall& call, const TileShape& shape, const Array<B>& keys, const Array<V>& values,
+                    bool pairs, KeyOrder order, int begin, int end);
 
 // Few keys, coarse grain: sort_small.cpp.
 
@@ -101,13 +101,13 @@ inline constexpr std::int64_t kSmallSort = 1 << 14;    ///< the most keys
 inline constexpr std::int64_t kSmallSortColumns = 16;  ///< one per thread
 /// sort_elements() by one launch of one workgroup.
 template <class B, class V>
-void sort_small(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,
-                int end);
+void sort_small(AlgorithmCall& call, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order,
+                int begin, int end);
 
 /// Sorts by bits [begin, end) of the keys' order. \param pairs  whether there are values
 template <class B, class V>
-void sort_elements(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,
-                   int end);
+void sort_elements(AlgorithmCall& call, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order,
+                   int begin, int end);
 /// Scratch memory that sort_elements() takes, for any grain.
 std::uint64_t sort_scratch(std::int64_t n, std::uint32_t key_bytes, std::uint32_t value_bytes);
 

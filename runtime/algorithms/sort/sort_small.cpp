@@ -75,25 +75,25 @@ auto make_sort(KeyOrder order, bool pairs) {
 }  // namespace
 
 template <class B, class V>
-void sort_small(Work& work, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order, int begin,
-                int end) {
+void sort_small(AlgorithmCall& call, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order,
+                int begin, int end) {
   using O = KeyOrder;
   static const decltype(make_sort<B, V>(order, pairs)) all[3][2] = {
       {make_sort<B, V>(O::without_sign, false), make_sort<B, V>(O::without_sign, true)},
       {make_sort<B, V>(O::with_sign, false), make_sort<B, V>(O::with_sign, true)},
       {make_sort<B, V>(O::real, false), make_sort<B, V>(O::real, true)}};
   const std::int64_t n = keys.size(), digits = digit_passes(end - begin);
-  const Array<B> other_keys = work.take<B>(n);
-  const Array<V> other_values = pairs ? work.take<V>(n) : values;
-  work.run(all[int(order)][pairs], kThreads, keys, values, other_keys, other_values,
-           work.take<unsigned>(kDigits * kSmallSortColumns), n, begin, end, (digits + 1) / 2 * 2);
+  const Array<B> other_keys = call.take<B>(n);
+  const Array<V> other_values = pairs ? call.take<V>(n) : values;
+  call.run(all[int(order)][pairs], kThreads, keys, values, other_keys, other_values,
+           call.take<unsigned>(kDigits * kSmallSortColumns), n, begin, end, (digits + 1) / 2 * 2);
 }
 
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
-template void sort_small(Work&, const Array<U32>&, const Array<U32>&, bool, KeyOrder, int, int);
-template void sort_small(Work&, const Array<U32>&, const Array<U64>&, bool, KeyOrder, int, int);
-template void sort_small(Work&, const Array<U64>&, const Array<U32>&, bool, KeyOrder, int, int);
-template void sort_small(Work&, const Array<U64>&, const Array<U64>&, bool, KeyOrder, int, int);
+template void sort_small(AlgorithmCall&, const Array<U32>&, const Array<U32>&, bool, KeyOrder, int, int);
+template void sort_small(AlgorithmCall&, const Array<U32>&, const Array<U64>&, bool, KeyOrder, int, int);
+template void sort_small(AlgorithmCall&, const Array<U64>&, const Array<U32>&, bool, KeyOrder, int, int);
+template void sort_small(AlgorithmCall&, const Array<U64>&, const Array<U64>&, bool, KeyOrder, int, int);
 
 }  // namespace weft::detail

@@ -362,46 +362,46 @@ FineShape fine_shape(const DeviceState& device, int element_bytes, std::int64_t 
 }
 
 template <class B>
-void count_fine(const Work& work, const FineShape& shape, const Array<B>& keys, KeyOrder order, int shift, int bits,
-                const Array<unsigned>& counts) {
+void count_fine(const AlgorithmCall& call, const FineShape& shape, const Array<B>& keys, KeyOrder order, int shift,
+                int bits, const Array<unsigned>& counts) {
   using K = decltype(make_count<B>(Tile(), order));
   const Tile tile{shape.tile};
   const K& count = for_tile<K>(tile, int(order), [&] { return make_count<B>(tile, order); });
-  work.run(count, shape.columns * tile.threads(), keys, counts, keys.size(), shape.columns, shape.tiles, shift,
+  call.run(count, shape.columns * tile.threads(), keys, counts, keys.size(), shape.columns, shape.tiles, shift,
            1 << bits);
 }
 
-void scan_fine(const Work& work, const FineShape& shape, int bits, const Array<unsigned>& counts,
+void scan_fine(const AlgorithmCall& call, const FineShape& shape, int bits, const Array<unsigned>& counts,
                const Array<unsigned>& totals) {
   using K = decltype(make_scan(Tile()));
-  const Tile scanning = scan_shape(work.device());
+  const Tile scanning = scan_shape(call.device());
   const K& scan = for_tile<K>(scanning, 0, [&] { return make_scan(scanning); });
-  work.run(scan, std::int64_t(scanning.threads()) << bits, counts, totals, shape.columns);
+  call.run(scan, std::int64_t(scanning.threads()) << bits, counts, totals, shape.columns);
 }
 
 template <class B, class V>
-void scatter_fine(const Work& work, const FineShape& shape, const SortPass<B, V>& pass, bool pairs,
+void scatter_fine(const AlgorithmCall& call, const FineShape& shape, const SortPass<B, V>& pass, bool pairs,
                   const Array<unsigned>& starts, const Array<unsigned>& totals) {
   using K = decltype(make_scatter<B, V>(Tile(), pass.order, pairs));
   const Tile tile{shape.tile};
   const K& move =
       for_tile<K>(tile, 2 * int(pass.order) + pairs, [&] { return make_scatter<B, V>(tile, pass.order, pairs); });
-  work.run(move, shape.columns * tile.threads(), pass.keys, pass.values, starts, totals, pass.sorted_keys,
+  call.run(move, shape.columns * tile.threads(), pass.keys, pass.values, starts, totals, pass.sorted_keys,
            pass.sorted_values, pass.keys.size(), shape.columns, shape.tiles, pass.shift, 1 << pass.bits);
 }
 
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 using Counts = Array<unsigned>;
-template void count_fine(const Work&, const FineShape&, const Array<U32>&, KeyOrder, int, int, const Counts&);
-template void count_fine(const Work&, const FineShape&, const Array<U64>&, KeyOrder, int, int, const Counts&);
-template void scatter_fine(const Work&, const FineShape&, const SortPass<U32, U32>&, bool, const Counts&,
+template void count_fine(const AlgorithmCall&, const FineShape&, const Array<U32>&, KeyOrder, int, int, const Counts&);
+template void count_fine(const AlgorithmCall&, const FineShape&, const Array<U64>&, KeyOrder, int, int, const Counts&);
+template void scatter_fine(const AlgorithmCall&, const FineShape&, const SortPass<U32, U32>&, bool, const Counts&,
                            const Counts&);
-template void scatter_fine(const Work&, const FineShape&, const SortPass<U32, U64>&, bool, const Counts&,
+template void scatter_fine(const AlgorithmCall&, const FineShape&, const SortPass<U32, U64>&, bool, const Counts&,
                            const Counts&);
-template void scatter_fine(const Work&, const FineShape&, const SortPass<U64, U32>&, bool, const Counts&,
+template void scatter_fine(const AlgorithmCall&, const FineShape&, const SortPass<U64, U32>&, bool, const Counts&,
                            const Counts&);
-template void scatter_fine(const Work&, const FineShape&, const SortPass<U64, U64>&, bool, const Counts&,
+template void scatter_fine(const AlgorithmCall&, const FineShape&, const SortPass<U64, U64>&, bool, const Counts&,
                            const Counts&);
 
 }  // namespace weft::detail

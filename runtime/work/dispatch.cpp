@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "../../frontend/support/error.h"
-#include "../work/capture.h"
-#include "../work/work.h"
+#include "capture.h"
+#include "work.h"
 
 namespace weft::detail {
 

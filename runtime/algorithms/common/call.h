@@ -18,7 +18,7 @@ inline constexpr std::int64_t kMostElements = (1ll << 31) - (1ll << 16);
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Bytes that Work::take() uses for an array.
+/// Bytes that AlgorithmCall::take() uses for an array.
 constexpr std::uint64_t scratch_piece(std::int64_t count, std::uint64_t element_bytes) {
   return (std::uint64_t(count) * element_bytes + 15) / 16 * 16;
 }
@@ -27,10 +27,10 @@ constexpr std::uint64_t scratch_piece(std::int64_t count, std::uint64_t element_
 std::int64_t checked_count(const char* algorithm, std::int64_t n);
 
 /// One call of an algorithm.
-class Work {
+class AlgorithmCall {
  public:
   /// \param algorithm  its name in messages
-  Work(const char* algorithm, const AlgorithmOptions& options) : algorithm_(algorithm), options_(options) {}
+  AlgorithmCall(const char* algorithm, const AlgorithmOptions& options) : algorithm_(algorithm), options_(options) {}
 
   /// Declares an array that the algorithm works on. \param what  in messages: "the keys"
   /// \param strided  the elements need not be contiguous
@@ -96,12 +96,12 @@ class Work {
 
 /// Sets all of a few numbers: a launch of no more threads than that.
 template <class T>
-void set_all(const Work& work, const Array<T>& a, T value) {
+void set_all(const AlgorithmCall& call, const Array<T>& a, T value) {
   static const auto set = kernel("set", [](Arr<T> a, Var<T> value) {
     const tracing::AnyFloats any;  // the minimum of nothing is infinity
     a[tid()] = value;
   });
-  work.run(set, a.size(), a, value);
+  call.run(set, a.size(), a, value);
 }
 
 /// The memory of an array by four elements each, as a W; a remainder at the end is left out. Never empty: a launch

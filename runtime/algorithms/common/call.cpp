@@ -1,5 +1,5 @@
 // Checks and scratch memory of algorithms.
-#include "work.h"
+#include "call.h"
 
 #include <fmt/format.h>
 
@@ -14,11 +14,11 @@ std::int64_t checked_count(const char* algorithm, std::int64_t n) {
   return n;
 }
 
-void Work::refuse(ErrorKind kind, const std::string& message) const {
+void AlgorithmCall::refuse(ErrorKind kind, const std::string& message) const {
   throw Error(kind, fmt::format("{}: {}", algorithm_, message));
 }
 
-void Work::takes(const ArrayBase& a, const char* what, bool strided) {
+void AlgorithmCall::takes(const ArrayBase& a, const char* what, bool strided) {
   if (a.is_null()) refuse(ErrorKind::invalid_argument, fmt::format("{} is a null array", what));
   if (a.is_freed()) refuse(ErrorKind::invalid_argument, fmt::format("{} is an array that was freed", what));
   if (!strided && !a.is_contiguous())
@@ -42,32 +42,34 @@ void Work::takes(const ArrayBase& a, const char* what, bool strided) {
   taken_.push_back({a, what});
 }
 
-void Work::has_length(const ArrayBase& a, const char* what, std::int64_t n) const {
+void AlgorithmCall::has_length(const ArrayBase& a, const char* what, std::int64_t n) const {
   if (a.size() != n) refuse(ErrorKind::invalid_argument, fmt::format("{} has {} elements, not {}", what, a.size(), n));
 }
 
-void Work::has_room(const ArrayBase& a, const char* what, std::int64_t n) const {
+void AlgorithmCall::has_room(const ArrayBase& a, const char* what, std::int64_t n) const {
   if (a.size() < n)
     refuse(ErrorKind::invalid_argument, fmt::format("{} has {} elements, and there may be {}", what, a.size(), n));
 }
 
-void Work::are_apart(const ArrayBase& a, const char* what_a, const ArrayBase& b, const char* what_b) const {
+void AlgorithmCall::are_apart(const ArrayBase& a, const char* what_a, const ArrayBase& b, const char* what_b) const {
   if (a.size() && b.size() && may_overlap(a, b))
     refuse(ErrorKind::invalid_argument, fmt::format("{} and {} share memory", what_a, what_b));
 }
 
-void Work::are_same_or_apart(const ArrayBase& a, const char* what_a, const ArrayBase& b, const char* what_b) const {
+void AlgorithmCall::are_same_or_apart(const ArrayBase& a, const char* what_a, const ArrayBase& b,
+                                      const char* what_b) const {
   if (a.size() && b.size() && may_overlap(a, b) && !same_elements(a, b))
     refuse(ErrorKind::invalid_argument,
            fmt::format("{} and {} share memory in part: they may be the same elements or have none in common", what_a,
                        what_b));
 }
 
-void Work::has_no_derivative(const ArrayBase& to, const ArrayBase& from, const char* what, const char* instead) const {
+void AlgorithmCall::has_no_derivative(const ArrayBase& to, const ArrayBase& from, const char* what,
+                                      const char* instead) const {
   if (Recorder* r = recorder()) r->untaped(to, from, {}, what, instead);
 }
 
-void Work::begin(std::uint64_t bytes, const ArrayBase* replaces, bool none) {
+void AlgorithmCall::begin(std::uint64_t bytes, const ArrayBase* replaces, bool none) {
   if (!options_.scratch.is_null()) {
     const Array<std::uint8_t>& given = options_.scratch;
     if (given.storage()->device.get() != device_)
@@ -97,14 +99,14 @@ void Work::begin(std::uint64_t bytes, const ArrayBase* replaces, bool none) {
   quiet_.emplace();
 }
 
-View Work::take_view(std::int64_t count, std::uint32_t element_bytes) {
+View AlgorithmCall::take_view(std::int64_t count, std::uint32_t element_bytes) {
   const std::uint64_t at = next_;
   next_ += scratch_piece(count, element_bytes);
   if (next_ > end_) internal_error("an algorithm uses more scratch memory than it asked for");
   return View(scratch_, at, count, element_bytes);
 }
 
-bool Work::coarse() const {
+bool AlgorithmCall::coarse() const {
   return options_.grain == Grain::automatic ? device_->device->info().software : options_.grain == Grain::coarse;
 }
 
