@@ -116,12 +116,9 @@ class ArrayBase {
   /// replace. Otherwise drop the handles, which waits for nothing. Gradients are an array of their own, and stay.
   /// Pointers and spans to the elements dangle. No other thread may use the array meanwhile.
   ///
-  /// Errors: Error(invalid_argument) for a null array, an array that was freed before, and gradients; in a capture;
-  /// while a DLPack tensor that shares the memory lives, or a Recording that works on it, or a tape that has recorded
-  /// work on it through which gradients pass. Error(unsupported) while a tape records, except in Tape::unrecorded()
-  /// outside the steps of checkpointed(). Error(kernel_fault) when a kernel that worked on the array failed. After an
-  /// error the array is as it was. (A tape does not know in advance which arrays are reached by steps of
-  /// checkpointed(), by functions of record_func(), or through elements and handles: for these its backward() throws.)
+  /// Errors: Error(invalid_argument) for a null array, a freed one, and gradients; in a capture; and while a tensor of
+  /// DLPack, a Recording or a tape needs the memory. Error(unsupported) while a tape records. Error(kernel_fault) when
+  /// a kernel that worked on the array failed. After an error the array is as it was. See docs/language.md.
   ///
   /// Cost: waits for the work that uses the array.
   void free(Loc loc = Loc::here());
