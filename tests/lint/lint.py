@@ -37,6 +37,7 @@ FUNCTION = re.compile(
 # A docstring tells the kinds and the usual causes of a call's errors; the page of docs/ on the call tells the rest.
 MAX_ERROR_LINES = 3
 DOCSTRING_LINE = re.compile(r"^[ \t]*///(?!<)(.*)$")
+ERRORS = re.compile(r"\bErrors\b[^:.]*:")  # also with words between, as in "Errors of both calls:"
 NEXT_PARAGRAPH = re.compile(r"^\s*(?:$|\\|(?:Errors|Cost|Source):|Gradient[:,])")
 
 FORBIDDEN_WORDS = ("TODO", "FIXME", "XXX")
@@ -241,7 +242,7 @@ class Lint:
             matches = [DOCSTRING_LINE.match(line) for line in text.split("\n")]
             words = [m.group(1) if m else "" for m in matches]  # empty, as between paragraphs, where no docstring is
             for start, first in enumerate(words):
-                if not re.search(r"\bErrors:", first):
+                if not ERRORS.search(first):
                     continue
                 length = 1
                 while start + length < len(words) and not NEXT_PARAGRAPH.match(words[start + length]):

@@ -72,6 +72,7 @@ class LintTest(unittest.TestCase):
             return {"runtime/a.h": f"// A.\n#pragma once\n{comment}int a();\n/// Ends here.\n"}
         few = ["Errors: a", "b", "c"]
         self.expect(header("Does.", *few, "d"), "runtime/a.h", "4 lines")
+        self.expect(header("Errors, with the place: a", "b", "c", "d"), "runtime/a.h", "4 lines")
         self.expect(header("Does. Errors: a", "Error(io)", "c", "d", "e", "Cost: none"), "runtime/a.h", "5 lines")
         for end in ("", "\\param x  a", "Errors: more", "Cost: none", "Source: none", "Gradient: none"):
             self.assertEqual(self.problems(header("Does.", *few, end, "d")), [])
