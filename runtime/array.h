@@ -49,7 +49,7 @@ concept Iterable = requires(const R& r) {
 template <class R, class T>
 concept RangeOfOthers = Iterable<R> && !SequenceOf<R, T>;
 
-/// Refuses values of the host that are no T, by a message of the compiler.
+/// Refuses values of the host that are not of type T, by a message of the compiler.
 template <class R, class T>
 constexpr void check_values() {
   constexpr bool bits = std::is_same_v<R, std::vector<bool>> && std::is_same_v<T, bool>;
@@ -77,7 +77,7 @@ class ArrayBase {
   /// The number of elements along dimension k.
   /// Errors: Error(invalid_argument) for a dimension that the array does not have.
   std::int64_t shape(int k, Loc loc = Loc::here()) const { return shape_[checked(k, "shape", loc)]; }
-  /// The distance of neighbours along dimension k, in bytes. Errors: as shape().
+  /// The distance between neighbours along dimension k, in bytes. Errors: as shape().
   std::int64_t stride(int k, Loc loc = Loc::here()) const { return stride_[checked(k, "stride", loc)]; }
   /// The number of elements.
   std::int64_t size() const {
@@ -406,7 +406,7 @@ class Array : public ArrayBase {
       return start_download(out.data());
     });
   }
-  /// One element: a.at(i), a.at(i, j). Waits, so it suits a look at a result and no loop.
+  /// One element: a.at(i), a.at(i, j). Waits, so it suits a look at a result, not a loop.
   template <detail::Countable... I>
   requires(sizeof...(I) == N - 1) T at(detail::GivenIndex first, I... others)
   const {

@@ -126,10 +126,10 @@ template <class T, int N>
 /// Strides and byte_offset are kept. Memory that to_dlpack() gave away, and that an array still uses, comes back as
 /// what it is on its own device, whichever library made the tensor; the tensor is deleted at once. For other memory the
 /// rules of wrap() hold: the other library's writes are complete before a launch, and its reads follow wait(). Memory
-/// of CUDA's is ready when `options.stream` has run everything that it has, which this waits for unless `options.wait`
-/// is false. Stream and memory belong to the primary context of the tensor's GPU, which is that of CUDA's runtime
-/// library and of everything on top of it. Pinned memory (kDLCUDAHost) is the host's; managed memory (kDLCUDAManaged)
-/// is copied.
+/// of CUDA's is ready when `options.stream` has run everything that it has, which from_dlpack() waits for unless
+/// `options.wait` is false. Stream and memory belong to the primary context of the tensor's GPU, which is that of
+/// CUDA's runtime library and of everything on top of it. Pinned memory (kDLCUDAHost) is the host's; managed memory
+/// (kDLCUDAManaged) is copied.
 ///
 /// CUDA's memory can be shared if the device is the same GPU and the memory was allocated by cuMemCreate() with
 /// CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR among its handle types. Memory of cudaMalloc() cannot, on any device.

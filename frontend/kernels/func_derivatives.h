@@ -67,7 +67,7 @@ inline constexpr bool has_real = [] {
   return false;
 }();
 
-/// Those of the types that carry a gradient, each with the type T of its value.
+/// The types that carry a gradient, each with the type T of its value.
 template <class V>
 struct RealPart;
 template <class T>

@@ -25,8 +25,8 @@ struct MeshState;
 
 /// A triangle mesh and the hierarchy over its triangles. A handle: copies are the same mesh.
 ///
-/// The arrays of points, indices and velocities are kept, not copied. After moving points call refit(), after changing
-/// indices rebuild(): until then the mesh cannot be used. Kernels take a mesh as `Var<MeshArrays>`, or by id().
+/// The arrays of points, indices and velocities are kept, not copied. After moving points, call refit(). After changing
+/// indices, call rebuild(): until then the mesh cannot be used. Kernels take a mesh as `Var<MeshArrays>`, or by id().
 ///
 /// Errors: Error(invalid_argument) for arrays and options that make no mesh (an index that names no point, a NaN in a
 /// triangle's point, no triangles), and for every use after the indices have changed; Error(out_of_memory), after which
