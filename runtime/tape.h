@@ -164,7 +164,7 @@ class Tape {
   /// Turns the handle into that of the array's gradients.
   void take_gradient(ArrayBase& array);
   static void check_loss(const ArrayBase& loss);
-  /// The record behind this handle.
+  /// The record of this tape.
   /// Errors: Error(invalid_argument) for a tape that was moved from.
   std::shared_ptr<detail::TapeCore> core() const;
   void add_function(std::function<void()> backward, std::vector<const ArrayBase*> arrays);

@@ -36,7 +36,7 @@ void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers);
 ///
 /// A box is invalid if a bound is NaN or infinite, or a lower bound is above the upper one. Its primitive is in the
 /// tree with an empty box, so nothing finds it. In debug mode (set_debug) the build reports it as a failed assertion,
-/// to whoever waits; ignored() returns the number of such primitives. Boxes that the host gives are checked and
+/// by the next wait; ignored() returns the number of such primitives. Boxes that the host gives are checked and
 /// refused.
 ///
 /// The same boxes give the same tree, bit by bit, in every build on a device. With BvhBuilder::lbvh the tree is the
