@@ -99,7 +99,7 @@ struct RayTriangles {
   std::uint32_t num_points = 0, num_triangles = 0;
 };
 
-/// The device's own structure over triangles, in which it finds what rays hit. It is in memory of the caller's.
+/// The device's own structure over triangles, in which it finds what rays hit. It is in memory of the caller.
 class RayStructure : public std::enable_shared_from_this<RayStructure> {
  public:
   virtual ~RayStructure() = default;
@@ -139,11 +139,12 @@ class Stream {
   virtual Ticket launch(Program& program, Grid grid, std::span<const std::byte> args,
                         std::span<const MemoryRange> ranges) = 0;
   virtual Ticket copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) = 0;
-  /// `to` and `bytes` are multiples of 4.
+  /// Fills memory with a pattern. `to` and `bytes` are multiples of 4.
   virtual Ticket fill(std::uint64_t to, std::size_t bytes, std::uint32_t pattern) = 0;
-  /// The source may be reused as soon as the call returns.
+  /// Copies from the host. The source may be reused as soon as the call returns.
   virtual Ticket upload(std::uint64_t to, const void* from, std::size_t bytes) = 0;
-  /// Returns when the data has arrived. `after` is the ticket of the last operation that writes the data.
+  /// Copies to the host, and returns when the data has arrived. `after` is the ticket of the last operation that writes
+  /// the data.
   virtual void download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) = 0;
 
   /// Builds a structure from as many triangles as it was made for: reads the triangles, writes the structure's memory.
@@ -177,9 +178,9 @@ class Stream {
   virtual std::function<void()> waiting(Ticket) { return {}; }
   /// Waits for everything.
   virtual void synchronize() = 0;
-  /// With false, no barriers are recorded between launches: only for showing what they are for.
+  /// Turns barriers between launches off (false) or on, for tests that show what barriers are for.
   virtual void track_hazards(bool on) = 0;
-  /// A barrier after every launch: tells a missing range from other errors.
+  /// Puts a barrier after every launch, which tells a missing range from other errors.
   virtual void barrier_always(bool on) = 0;
 };
 
@@ -199,9 +200,10 @@ class Device {
   /// before the object does. From then on it refuses this thread's launches.
   virtual void process_ends() noexcept {}
 
+  /// Allocates memory.
   /// Errors: Error(out_of_memory) with the bytes requested and those the device has.
   virtual Allocation allocate(std::size_t bytes, MemoryKind kind) = 0;
-  /// Takes effect when everything recorded so far on the device's streams has run. Never blocks.
+  /// Frees memory, when everything recorded so far on the device's streams has run. Never blocks.
   virtual void free(const Allocation& allocation) = 0;
   /// Releases at once what was freed or dropped, programs and graphs too, where the work that used it has run.
   /// Otherwise later calls would release it.
@@ -225,6 +227,7 @@ class Device {
   /// Prepares operations for replay. The memory that they access must outlive the graph.
   virtual std::unique_ptr<Graph> create_graph(std::unique_ptr<Operations> operations) = 0;
   virtual std::unique_ptr<Stream> create_stream() = 0;
+  /// Makes slots for moments of the device's clock.
   /// Errors: Error(unsupported) when the device has no clock.
   virtual std::unique_ptr<Timestamps> create_timestamps(std::uint32_t places) = 0;
   virtual CompileStats stats() const = 0;

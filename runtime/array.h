@@ -49,7 +49,7 @@ concept Iterable = requires(const R& r) {
 template <class R, class T>
 concept RangeOfOthers = Iterable<R> && !SequenceOf<R, T>;
 
-/// Refuses values of the host that are no T, by a message of the compiler.
+/// Refuses values of the host that are not of type T, by a message of the compiler.
 template <class R, class T>
 constexpr void check_values() {
   constexpr bool bits = std::is_same_v<R, std::vector<bool>> && std::is_same_v<T, bool>;
@@ -77,7 +77,7 @@ class ArrayBase {
   /// The number of elements along dimension k.
   /// Errors: Error(invalid_argument) for a dimension that the array does not have.
   std::int64_t shape(int k, Loc loc = Loc::here()) const { return shape_[checked(k, "shape", loc)]; }
-  /// The distance of neighbours along dimension k, in bytes. Errors: as shape().
+  /// The distance between neighbours along dimension k, in bytes. Errors: as shape().
   std::int64_t stride(int k, Loc loc = Loc::here()) const { return stride_[checked(k, "stride", loc)]; }
   /// The number of elements.
   std::int64_t size() const {
@@ -116,12 +116,9 @@ class ArrayBase {
   /// replace. Otherwise drop the handles, which waits for nothing. Gradients are an array of their own, and stay.
   /// Pointers and spans to the elements dangle. No other thread may use the array meanwhile.
   ///
-  /// Errors: Error(invalid_argument) for a null array, an array that was freed before, and gradients; in a capture;
-  /// while a DLPack tensor that shares the memory lives, or a Recording that works on it, or a tape that has recorded
-  /// work on it through which gradients pass. Error(unsupported) while a tape records, except in Tape::unrecorded()
-  /// outside the steps of checkpointed(). Error(kernel_fault) when a kernel that worked on the array failed. After an
-  /// error the array is as it was. (A tape does not know in advance which arrays are reached by steps of
-  /// checkpointed(), by functions of record_func(), or through elements and handles: for these its backward() throws.)
+  /// Errors: Error(invalid_argument) for a null array, a freed one, and gradients; in a capture; and while a tensor of
+  /// DLPack, a Recording or a tape needs the memory. Error(unsupported) while a tape records. Error(kernel_fault) when
+  /// a kernel that worked on the array failed. After an error the array is as it was. See docs/language.md.
   ///
   /// Cost: waits for the work that uses the array.
   void free(Loc loc = Loc::here());
@@ -409,7 +406,7 @@ class Array : public ArrayBase {
       return start_download(out.data());
     });
   }
-  /// One element: a.at(i), a.at(i, j). Waits, so it suits a look at a result and no loop.
+  /// One element: a.at(i), a.at(i, j). Waits, so it suits a look at a result, not a loop.
   template <detail::Countable... I>
   requires(sizeof...(I) == N - 1) T at(detail::GivenIndex first, I... others)
   const {

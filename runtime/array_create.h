@@ -62,7 +62,7 @@ std::int64_t arange_size(std::uint64_t distance, std::uint64_t step);
 std::int64_t whole_elements(std::size_t scalars, int each);
 }  // namespace detail
 
-/// The values start, start + step, ... below stop (above it for a negative step), as numpy's arange. Real values are
+/// The values start, start + step, ... below stop (above it for a negative step), as in numpy's arange. Real values are
 /// computed in float64 as start + i * step and rounded once. arange(device, n) counts from 0.
 /// Errors: Error(invalid_argument) for a step of 0 or NaN.
 /// Cost: the host computes the values and uploads them.

@@ -128,8 +128,7 @@ class Stream {
 /// Sends this thread's work to a stream instead of the default stream, for as long as the scope lives. It covers all
 /// work on the stream's device that names no stream: launches, fills, copies between arrays, values from the host,
 /// copy_to_async(), launches of structures and algorithms, the way back of a tape, graphs. (Reading elements waits for
-/// whatever wrote them.) The scope made last counts, for each device. A scope ends in the thread that made it.
-/// the last one made counts, for each device. They end in the thread that made them.
+/// whatever wrote them.) For each device the scope made last counts. A scope ends in the thread that made it.
 ///
 ///   Stream transfers = device.create_stream();
 ///   {
@@ -226,8 +225,8 @@ class Device {
   /// Splits launches that would take longer than this into several dispatches, by workgroups, each submitted on its
   /// own. The system then does not take the device for hung (Windows does after 2 s in one submission), and other
   /// programs get their turn. The budget starts at 0.5 on integrated and discrete GPUs that have a clock and are not
-  /// adopted, and at 0 elsewhere, where launches stay whole. A launch in more than eight parts makes the host wait for
-  /// the first ones, because the device holds no more than eight.
+  /// adopted, and at 0 elsewhere, where launches stay whole. A launch in more than twelve parts makes the host wait for
+  /// the first ones, because the device holds no more than twelve submissions of a stream.
   ///
   /// The time of a launch is estimated from earlier launches of the kernel, some of which the device's clock measures.
   /// A kernel that is new, or was never launched over so many threads, starts with parts of 65536 threads, which grow

@@ -103,10 +103,8 @@ class DlpackArray : public Array<T, N> {
 ///
 /// The versioned struct is that of DLPack 1.0. With {.copy = true} the tensor has memory of its own, on the host from
 /// any device; the versioned struct says so by DLPACK_FLAG_BITMASK_IS_COPIED.
-/// Errors: Error(invalid_argument) for a null array; Error(unsupported) if the device's memory is neither the host's
-/// nor CUDA's, or not the one that is asked for: without a CUDA driver, without a CUDA device that is the same GPU, for
-/// memory that the device cannot export (only that of shareable() and import_memory() can be, except on NVIDIA's
-/// driver), and for whatever CUDA refuses.
+/// Errors: Error(invalid_argument) for a null array; Error(unsupported) if the memory can be neither the host's nor
+/// CUDA's, or not the one that options.memory asks for. See docs/dlpack.md.
 template <class T, int N>
 [[nodiscard]] DLManagedTensorVersioned* to_dlpack(const Array<T, N>& array, DlpackOptions options = {},
                                                   Loc loc = Loc::here()) {
@@ -128,10 +126,10 @@ template <class T, int N>
 /// Strides and byte_offset are kept. Memory that to_dlpack() gave away, and that an array still uses, comes back as
 /// what it is on its own device, whichever library made the tensor; the tensor is deleted at once. For other memory the
 /// rules of wrap() hold: the other library's writes are complete before a launch, and its reads follow wait(). Memory
-/// of CUDA's is ready when `options.stream` has run everything that it has, which this waits for unless `options.wait`
-/// is false. Stream and memory belong to the primary context of the tensor's GPU, which is that of CUDA's runtime
-/// library and of everything on top of it. Pinned memory (kDLCUDAHost) is the host's; managed memory (kDLCUDAManaged)
-/// is copied.
+/// of CUDA's is ready when `options.stream` has run everything that it has, which from_dlpack() waits for unless
+/// `options.wait` is false. Stream and memory belong to the primary context of the tensor's GPU, which is that of
+/// CUDA's runtime library and of everything on top of it. Pinned memory (kDLCUDAHost) is the host's; managed memory
+/// (kDLCUDAManaged) is copied.
 ///
 /// CUDA's memory can be shared if the device is the same GPU and the memory was allocated by cuMemCreate() with
 /// CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR among its handle types. Memory of cudaMalloc() cannot, on any device.
@@ -141,18 +139,9 @@ template <class T, int N>
 /// elements and at most 16 KiB more for each run of them that lies in a row. A copy of memory that to_dlpack() gave
 /// away comes after weft's work on it.
 ///
-/// Errors: Error(invalid_argument) for a null tensor, elements of another type (lanes included), another number of
-/// dimensions (see to_dlpack()), vectors that do not lie in a row, negative sizes and strides, elements that lie on
-/// each other, memory that is not aligned to its scalars, and the number of a CUDA device that does not exist or does
-/// not have the memory; without a copy for a tensor without deleter, whose memory nothing would keep, and for memory
-/// that does not begin and end at words, or part of which an array uses already; for a stream that is being captured,
-/// does not exist, or is -1.
-/// Error(unsupported) for memory that is neither the host's nor CUDA's, for versions of DLPack other than 1, for
-/// whatever CUDA refuses, and for memory of a CUDA context other than the primary one, if CUDA tells; without a copy
-/// for tensors that are read-only, for a device that cannot use the host's memory, for a CUDA device that is another
-/// GPU and for CUDA memory without such a handle.
-/// Error(no_device) for memory of CUDA's without a CUDA driver. Error(device_lost) after one of CUDA's kernels has
-/// failed, from when on CUDA runs nothing more.
+/// Errors: Error(invalid_argument) for a null or malformed tensor, one that does not fit the array, and a stream that
+/// cannot be waited for; Error(unsupported) for a tensor that weft or CUDA cannot take; Error(no_device) without a CUDA
+/// driver; Error(device_lost) after a kernel of CUDA's has failed. See docs/dlpack.md for each case.
 template <class T, int N = 1>
 Array<T, N> from_dlpack(const Device& device, DLManagedTensorVersioned* tensor, DlpackOptions options = {},
                         Loc loc = Loc::here()) {

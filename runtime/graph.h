@@ -45,12 +45,9 @@ class Graph {
   /// ones. The kernel is the captured one, over as many threads; arrays may be others of the same kind (contiguous if
   /// the captured ones were). The captured arguments stay with the graph: arrays may not be freed, and a mesh must be
   /// in order at each launch.
-  /// Errors: Error(invalid_argument) for a node of another graph, another kernel, arguments that need other code, a
-  /// mesh that the graph has changed by then, a HashGrid or a Bvh that the graph has made in another size or memory by
-  /// then, an array to write that a tape of the graph still needs as it is there (the captured array may be: the graph
-  /// copies its contents), and arguments that a launch refuses; Error(unsupported) for a launch that took several
-  /// dispatches, over no threads, within graph_if() or graph_while(), or that a tape recorded, since its way back keeps
-  /// the captured arguments.
+  /// Errors: Error(invalid_argument) for a node of another graph, another kernel, and arguments that a launch refuses
+  /// or that do not fit the other work of the graph; Error(unsupported) for a launch over no threads, of several
+  /// dispatches, in a condition of the graph, or on a tape. See docs/runtime.md.
   /// Cost: other scalars, and arrays at the addresses of the node's, are written to memory before the graph's next
   /// launch. The first time that other arrays are given, the next launch records the graph anew, at the cost of
   /// launching each of its launches.

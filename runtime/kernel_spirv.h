@@ -51,11 +51,9 @@ spirv::Target spirv_target(const Device& device);
 /// Exports a kernel as a SPIR-V module with a description of how to launch it. Needs no device.
 ///
 /// No two arrays of an adjoint may overlap, unless both are only read.
-/// Errors: Error(invalid_kernel) when the trace fails; Error(invalid_argument) for a name that no argument has, and for
-/// a name that is not UTF-8; Error(not_differentiable) as for a tape. Error(unsupported), with the line, for what the
-/// target lacks; for kernels that only weft's runtime can launch, because they print, assert or check themselves (debug
-/// mode), or follow handles of meshes and hierarchies of boxes; for adjoints that need the host: of atomic minima and
-/// maxima, and of loops that overwrite a number of elements that only a run tells.
+/// Errors: Error(invalid_kernel) when the trace fails; Error(invalid_argument) for a name that no argument has or that
+/// is not UTF-8; Error(not_differentiable) as for a tape; Error(unsupported), with the line, for what the target lacks,
+/// and for kernels and adjoints that only weft's runtime can launch. See docs/exporting.md.
 /// Cost: milliseconds.
 SpirvKernel export_spirv(detail::KernelCore& kernel, const SpirvOptions& options);
 

@@ -257,13 +257,9 @@ void launch_with(KernelCore& kernel, const Stream* stream, const Threads& thread
 
 /// Runs a kernel for every thread of `threads` (n, or {nx, ny, ..}; zero threads do nothing), on the device of its
 /// arrays, in order with that device's stream(). Returns at once.
-/// Errors, each with the place of the call: Error(invalid_argument) naming the kernel and the argument: a null array,
-/// an empty array that the kernel accesses when there are threads to run, arrays on several devices, a structure that
-/// is null, not built, changed without a rebuild or held by the device in another size or memory, an integer out of its
-/// parameter's range, a negative size, another number of dimensions than tid<N>() has, and, for a kernel with
-/// barrier(), threads that do not fill whole workgroups. Error(invalid_kernel) when the trace fails; Error(unsupported)
-/// when the device lacks what the kernel needs, or when the kernel counts in 32 bits (tid(), shape(), workgroup_id())
-/// and this launch has 2^31 or more.
+/// Errors, each with the place of the call: Error(invalid_argument), which names the kernel, for an argument or a
+/// number of threads that it cannot take; Error(invalid_kernel) when the trace fails; Error(unsupported) when the
+/// device lacks what the kernel needs, or the kernel counts in too few bits. See docs/language.md.
 /// Cost: under 2 microseconds of the host's time once the kernel is compiled.
 template <class... P, class... A>
 void launch(const Kernel<P...>& kernel, const detail::Threads& threads, const A&... args) {

@@ -85,11 +85,9 @@ class Tape {
   /// Elements that recorded work only reads may change: grad() sums the gradients by all values read. backward() begins
   /// with the values that recorded work left in the arrays, whatever has become of them since. See
   /// docs/differentiability.md.
-  /// Errors: whatever f throws; earlier operations stay recorded, so replace the values that they wrote (as a loss that
-  /// is added up), or reset(). Error(invalid_argument) for work on elements that recorded work wrote and that a kernel,
-  /// a graph or the host has changed since, outside record(). For a launch, Error(not_differentiable) for a kernel
-  /// without a derivative and Error(invalid_argument) for arguments that overlap in part, one of them written; that
-  /// launch is not made.
+  /// Errors: whatever f throws, after which earlier operations stay recorded; Error(invalid_argument) for work on
+  /// elements that were changed outside record(), and for arguments that overlap in part, one of them written;
+  /// Error(not_differentiable) for a launch of a kernel without a derivative. See docs/differentiability.md.
   /// Cost: about a microsecond for each launch in addition to its own cost (docs/performance.md, suite launch), and the
   /// time to build the adjoint for the first launch of each kernel.
   void record(const std::function<void()>& f, Loc loc = Loc::here());
@@ -154,10 +152,8 @@ class Tape {
   /// copy, fill and assign on this thread, and make arrays for itself; arrays that later steps or the loss need must be
   /// made before. Choose handles that take turns by the step's number.
   /// Errors: Error(invalid_argument) outside record(), or for fewer than 1 slot; whatever step() throws, after which
-  /// the tape cannot go back before reset(). backward() throws Error(invalid_argument) naming a step that does not
-  /// launch, copy, fill and assign the same when it runs again (writes through host_span() are not seen), or that makes
-  /// again an array which outlived it the first time and has a gradient; gradients are then undefined until zero(), and
-  /// arrays hold their final values.
+  /// the tape cannot go back before reset(). backward() throws Error(invalid_argument) naming a step that does not do
+  /// the same when it runs again. See docs/differentiability.md.
   /// Cost: `slots` copies of what a step changes, and two more for backward(). Steps run again: each of 10,000 steps
   /// runs 4.6 times in all with 32 slots, about 8 times with 8.
   void checkpointed(int steps, int slots, std::function<void(int)> step, Loc loc = Loc::here());
@@ -168,7 +164,7 @@ class Tape {
   /// Turns the handle into that of the array's gradients.
   void take_gradient(ArrayBase& array);
   static void check_loss(const ArrayBase& loss);
-  /// The record behind this handle.
+  /// The record of this tape.
   /// Errors: Error(invalid_argument) for a tape that was moved from.
   std::shared_ptr<detail::TapeCore> core() const;
   void add_function(std::function<void()> backward, std::vector<const ArrayBase*> arrays);

@@ -136,9 +136,8 @@ SharedMemory export_memory(const ArrayBase& array, Loc loc = Loc::here());
 /// shared again. After an error the descriptor stays the caller's, unless the driver has closed it. The end of the
 /// array waits for weft's work.
 /// Errors: Error(unsupported) on a device without VK_KHR_external_memory_fd; Error(invalid_argument) for memory of
-/// another adapter or driver, for sizes that differ from the buffer's or are too small for the array, for a buffer
-/// without the usage that wrap_buffer() asks for or with a usage that the device was made without, and for a descriptor
-/// that the driver does not take.
+/// another adapter or driver, for a size or a usage that does not fit the array or the device, and for a descriptor
+/// that the driver does not take. See docs/embedding.md.
 template <class T, int N = 1>
 Array<T, N> import_memory(const Device& device, detail::SizesOf<N> sizes, SharedMemory&& memory) {
   return detail::PlacedArray<T, N>(detail::called_from(

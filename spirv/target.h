@@ -35,13 +35,14 @@ struct Target {
 
   /// Every capability: for dumps and for validation without a device.
   static Target everything();
-  /// For shaders that run on any device. A kernel may use what it needs itself (float64, narrow types, subgroups, ..),
-  /// but nothing that only makes it faster or more exact than required (native float additions, guarantees about
-  /// rounding). Workgroups of up to 1024 threads, subgroups of 32.
+  /// Capabilities for shaders that run on any device. A kernel may use what it needs itself (float64, narrow types,
+  /// subgroups, ..), but nothing that only makes it faster or more exact than required (native float additions,
+  /// guarantees about rounding). Workgroups of up to 1024 threads, subgroups of 32.
   static Target portable();
   /// The required capabilities alone: int64, workgroups of up to 128 threads.
   static Target floor();
-  /// "portable", "floor" or "everything". Errors: Error(invalid_argument) for another name, which lists these.
+  /// The target "portable", "floor" or "everything". Errors: Error(invalid_argument) for another name, which lists
+  /// these.
   static Target named(std::string_view name);
   bool operator==(const Target&) const = default;
 };

@@ -89,7 +89,7 @@ class VulkanAccess {
   bool host_reads_fast(std::uint64_t address) const;
 
   std::unique_ptr<TimelineHandle> create_timeline(std::uint64_t value, bool shareable) const;
-  /// Takes over the descriptor if it succeeds.
+  /// Imports a timeline semaphore. Takes over the descriptor if it succeeds.
   std::unique_ptr<TimelineHandle> import_timeline(FileDescriptor&& fd) const;
   /// Whether create_timeline() or import_timeline() made the semaphore.
   bool owns(VkSemaphore semaphore) const;
@@ -105,7 +105,7 @@ class VulkanAccess {
 class VulkanStreamAccess {
  public:
   VulkanStreamAccess(Stream& stream, const char* what);
-  /// Makes what the stream is given from now on wait until the timeline semaphore has the value.
+  /// Makes work that the stream is given from now on wait until the timeline semaphore has the value.
   Ticket await(VkSemaphore semaphore, std::uint64_t value) const;
   /// Sets the semaphore to the value when everything has run that the stream was given.
   /// Errors: Error(invalid_argument) for a value that is not above the present one and all pending ones.

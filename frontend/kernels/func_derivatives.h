@@ -67,7 +67,7 @@ inline constexpr bool has_real = [] {
   return false;
 }();
 
-/// Those of the types that carry a gradient, each with the type T of its value.
+/// The types that carry a gradient, each with the type T of its value.
 template <class V>
 struct RealPart;
 template <class T>
@@ -234,10 +234,9 @@ ArrLayout gradient_of(const ArrLayout& arr, Loc loc);
 ///
 /// fn itself stays as it is; the result is another function. A lambda with `auto` parameters takes a gradient with
 /// `auto` parameters.
-/// Errors: the compiler refuses a wrong signature. Building the adjoint throws Error(invalid_kernel) with kernel,
-/// function and line if fn or its gradient uses barriers or subgroups, and Error(not_differentiable) if fn writes an
-/// array that the kernel uses other than through fn, or writes and its result is needed again (see replay). A failed
-/// assert_ or check in them does not end the thread of the adjoint: the launch itself has reported it.
+/// Errors: the compiler refuses a wrong signature. Building the adjoint throws Error(invalid_kernel) if fn or its
+/// gradient uses barriers or subgroups, and Error(not_differentiable) if fn writes an array that the kernel uses other
+/// than through fn, or writes and its result is needed again (see replay). See docs/differentiability.md.
 template <class F, class... P, class G>
 auto grad(const Func<F, P...>& fn, G gradient, Loc loc = Loc::here()) {
   return detail::as_func(detail::with_gradient(fn.holder(), std::move(gradient), loc), detail::Types<P...>());

@@ -123,9 +123,9 @@ WEFT_THREAD_NUMBER(workgroup_count, workgroup_count(loc))
 /// The number of threads of a subgroup: 4 to 128, a power of two, the same in all of a device's subgroups. A workgroup
 /// is divided into whole subgroups; a block that is no multiple is refused (multiples of 128 never are).
 WEFT_THREAD_NUMBER(subgroup_size, thread_number(ir::Op::subgroup_size, loc))
-/// local_id() % subgroup_size().
+/// The number of this thread in its subgroup: local_id() % subgroup_size().
 WEFT_THREAD_NUMBER(subgroup_lane, thread_number(ir::Op::subgroup_lane, loc))
-/// local_id() / subgroup_size().
+/// The number of the subgroup in its workgroup: local_id() / subgroup_size().
 WEFT_THREAD_NUMBER(subgroup_id, thread_number(ir::Op::subgroup_id, loc))
 #undef WEFT_THREAD_NUMBER
 
@@ -194,7 +194,7 @@ template <class V>
 auto subgroup_broadcast_first(const V& x, Loc loc = Loc::here()) {
   return subgroup_broadcast(x, 0, loc);
 }
-/// True in one thread of the subgroup, the first.
+/// Whether this thread is the first of its subgroup.
 inline Var<bool> subgroup_elect(Loc loc = Loc::here()) { return subgroup_lane(loc) == 0; }
 /// Whether b is true in some thread of the subgroup (subgroup_all(): in all of them).
 inline Var<bool> subgroup_any(In<bool> b) {

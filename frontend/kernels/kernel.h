@@ -143,8 +143,8 @@ class KernelCore : public std::enable_shared_from_this<KernelCore> {
   /// The runtime's cache of programs compiled from this kernel; guarded by `mutex`.
   std::shared_ptr<void> programs;
   std::mutex mutex;
-  /// The kernel copies elements as bytes: it changes nothing that they hold, and the caller has told who watches them.
-  /// For kernels of the runtime; set before the first launch.
+  /// Whether the kernel copies elements as bytes: it then changes nothing that they hold, and the caller has told those
+  /// who watch them. For kernels of the runtime; set before the first launch.
   bool moves_elements = false;
 
  private:

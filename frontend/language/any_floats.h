@@ -3,8 +3,8 @@
 
 namespace weft::tracing {
 
-/// While it lives, code that this thread traces may store any bits in floats, even in a kernel that looks for NaN:
-/// integers that share a vector with floats, the infinite bounds of empty boxes, copies of the user's values.
+/// Lets code that this thread traces while the object lives store any bits in floats, even in a kernel that looks for
+/// NaN: integers that share a vector with floats, the infinite bounds of empty boxes, copies of the user's values.
 class AnyFloats {
  public:
   AnyFloats();

@@ -42,7 +42,7 @@ class HostChoiceBase;
   static_assert(std::is_convertible_v<const A&, In<T>>, \
                 "weft: what is assigned is of another type; convert it, as in Float(i), Vec3(s) or Vec3d(v)")
 
-/// Never true; asked where a template is used.
+/// False for every type, and evaluated only when a template is used.
 template <class A>
 inline constexpr bool is_writable = false;
 
@@ -86,7 +86,7 @@ namespace detail {
 /// Marks the constructors that wrap an instruction.
 struct FromId {};
 
-/// Left operand of && and ||. Its construction opens the block in which the right operand is evaluated: operands of
+/// The left operand of && and ||. Its construction opens the block in which the right operand is evaluated: operands of
 /// an operator are evaluated in order, so the right one's instructions land inside.
 template <bool Or>
 class ShortCircuit {
@@ -116,8 +116,8 @@ template <class T>
 struct ScalarOps {
   using V = Var<T>;
   using I = In<T>;
-  /// Bool, by the name that compilers show where it is the condition of a native if or while. (A conversion to bool
-  /// that says more when it is used would make && and || ambiguous.) Dependent, so that it may be incomplete here.
+  /// The type Bool, by the name that compilers show if it is the condition of a native if or while. (A conversion to
+  /// bool that says more when it is used would make && and || ambiguous.) Dependent, so that it may be incomplete here.
   using needs_If_While_or_select = Var<std::conditional_t<Scalar<T>, bool, T>>;
 #define WEFT_BINARY(symbol, op, R, constraint)                                  \
   friend R operator symbol(I a, I b) requires constraint {                      \
@@ -186,7 +186,7 @@ struct ScalarOps {
     return V(tracing::ternary(ir::Op::select, c.id, a.id, b.id, c.loc), FromId{});
   }
 
-  /// Short circuit: the right operand is evaluated only where the left one does not decide.
+  /// These short-circuit: the right operand is evaluated only if the left one does not decide.
   friend needs_If_While_or_select operator&&(ShortCircuit<false> a, I b) requires std::is_same_v<T, bool> {
     return V(a.end(b.id), FromId{});
   }
@@ -211,7 +211,7 @@ class Var<T> : public detail::ScalarOps<T> {
   template <LiteralFor<T> U>
   requires(!std::is_same_v<U, T>) Var(const detail::HostChoiceBase<U>& c, Loc loc = Loc::here())
       : slot_(c.whole().template as<T>(loc)) {}
-  /// Of a choice that was assigned since, as of any variable.
+  /// Converts a choice; one that was assigned since is converted as any variable is.
   template <LiteralFor<T> U>
   requires(!std::is_same_v<U, T>) explicit Var(const detail::HostChoice<U>& c, Loc loc = Loc::here())
       : slot_(c.is_assigned() ? tracing::convert(kType, c.read(loc), loc) : c.template as<T>(loc)) {}
@@ -223,9 +223,9 @@ class Var<T> : public detail::ScalarOps<T> {
   /// Another name for an element.
   explicit Var(const tracing::Named& named) : slot_(named, kType) {}
 
-  /// Only of a variable: what an expression gives is lost when it is assigned.
+  /// Assigns to a variable only: the result of an expression would be lost with the assignment.
   Var& operator=(const Var&) & = default;
-  /// A literal. (A parameter of type In<T> would be ambiguous with the two above.)
+  /// Assigns a literal. (A parameter of type In<T> would be ambiguous with the two above.)
   template <class A>
   requires(!std::is_same_v<A, Var>) Var& operator=(const A& a) & {
     WEFT_REFUSE_ASSIGNMENT(T, A);
@@ -260,7 +260,7 @@ class Var<T> : public detail::ScalarOps<T> {
 
   Var& operator++() & requires NumericScalar<T> { return *this += 1; }
   Var& operator--() & requires NumericScalar<T> { return *this -= 1; }
-  /// Gives the value before.
+  /// Returns the value before.
   Var operator++(int) & requires NumericScalar<T> { return step(ir::Op::add); }
   Var operator--(int) & requires NumericScalar<T> { return step(ir::Op::sub); }
 
@@ -317,14 +317,14 @@ ShortCircuit<Or>::ShortCircuit(bool v, Loc loc) : id_(tracing::literal_int(ir::T
 }  // namespace detail
 
 namespace detail {
-/// What adapts of a HostChoice. A base of it: so `Float x = n` takes this one, while Float(n) converts.
+/// The part of a HostChoice that adapts. It is a base class, so that `Float x = n` takes it, while Float(n) converts.
 template <class A>
 class HostChoiceBase {
  public:
   const HostChoice<A>& whole() const { return static_cast<const HostChoice<A>&>(*this); }
 };
 
-/// What select(c, 1, 0) gives: a variable of the host numbers' type, which adapts to other types as they would.
+/// The result of select(c, 1, 0): a variable of the host numbers' type, which adapts to other types as they would.
 template <class A>
 class HostChoice : public Var<A>, public HostChoiceBase<A> {
  public:
@@ -336,7 +336,7 @@ class HostChoice : public Var<A>, public HostChoiceBase<A> {
 
   bool is_assigned() const { return this->slot().is_assigned(); }
   /// The choice as one of type T.
-  /// Errors: Error(invalid_kernel) where it was kept by `auto` and is assigned, before or (of a use in a loop) later.
+  /// Errors: Error(invalid_kernel) if it was kept by `auto` and is assigned, before or (for a use in a loop) later.
   template <class T>
   tracing::Id as(Loc loc) const {
     this->slot().expect_no_assignment(loc);
@@ -358,7 +358,7 @@ inline constexpr bool make_a_choice = std::is_same_v<A, B> ||
                                       (NumericScalar<A> && NumericScalar<B> && !std::is_same_v<A, half> &&
                                        !std::is_same_v<B, half> &&
                                        (std::is_signed_v<A> == std::is_signed_v<B> || RealScalar<A> || RealScalar<B>));
-/// The value in the type in which a choice's values meet.
+/// Converts a value to the type in which a choice's values meet.
 /// Errors: Error(invalid_kernel) for an integer that the real type cannot hold.
 template <class T, class A>
 T meeting(A value, Loc loc) {
@@ -373,8 +373,8 @@ T meeting(A value, Loc loc) {
 }
 }  // namespace detail
 
-/// select(c, 1, 0): host values in both branches adapt to the operand beside them or to what they are assigned to, as
-/// they do without a choice; by themselves they take the type that they have, or that in which two types meet.
+/// Chooses between two host values: select(c, 1, 0). They adapt to the operand beside them or to the variable that they
+/// are assigned to, as without a choice; by themselves they keep their type, or take that in which two types meet.
 template <Scalar A, Scalar B>
 requires(detail::make_a_choice<A, B>) detail::HostChoice<detail::HostCommon<A, B>> select(In<bool> c, A a, B b) {
   using T = detail::HostCommon<A, B>;
@@ -384,7 +384,7 @@ requires(detail::make_a_choice<A, B>) detail::HostChoice<detail::HostCommon<A, B
     return detail::HostChoice<T>(c, detail::meeting<T>(a, c.loc), detail::meeting<T>(b, c.loc), c.loc);
 }
 
-/// The same bits as another type of the same width: bitcast<int>(x) of a Float.
+/// Reads the bits of a value as another type of the same width: bitcast<int>(x) of a Float.
 template <Scalar T, Scalar U>
 requires(sizeof(T) == sizeof(U) && NumericScalar<T> && NumericScalar<U>) Var<T> bitcast(const Var<U>& v,
                                                                                         Loc loc = Loc::here()) {
@@ -421,14 +421,14 @@ auto coordinates(Loc loc) {
 }
 }  // namespace detail
 
-/// Coordinates of this thread in the launch: `Int i = tid();` or `auto [i, j] = tid<2>();`, the last one running
+/// The coordinates of this thread in the launch: `Int i = tid();` or `auto [i, j] = tid<2>();`, the last one running
 /// fastest. A kernel asks for one number of coordinates, and is launched over as many dimensions.
 /// A launch over 2^31 threads or more along the first dimension needs tid64().
 inline Var<int> tid(Loc loc = Loc::here()) { return detail::coordinate<int>(0, 1, loc); }
 template <int N>
 requires(N >= 2 && N <= 4) auto tid(Loc loc = Loc::here()) { return detail::coordinates<int, N>(loc); }
 
-/// The same in 64 bits.
+/// The coordinates of tid() in 64 bits.
 inline Var<std::int64_t> tid64(Loc loc = Loc::here()) { return detail::coordinate<std::int64_t>(0, 1, loc); }
 template <int N>
 requires(N >= 2 && N <= 4) auto tid64(Loc loc = Loc::here()) { return detail::coordinates<std::int64_t, N>(loc); }

@@ -163,7 +163,7 @@ auto dot(const A& a, const B& b, Loc loc = Loc::here()) {
   for (int i = 1; i < detail::count_of<A>; ++i) sum = S(sum + p[i] * q[i]);
   return sum;
 }
-/// dot(a, a)
+/// The square of the length: dot(a, a).
 template <detail::Tuple A>
 auto length_sq(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;

@@ -14,7 +14,7 @@ namespace weft {
 /// Throws Error(unsupported).
 [[noreturn]] inline void unsupported(const std::string& message) { throw Error(ErrorKind::unsupported, message); }
 
-/// The same with a message that fmt::format makes.
+/// These throw the same errors with a message that fmt::format makes.
 template <class First, class... Rest>
 [[noreturn]] void invalid(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
   invalid(fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));

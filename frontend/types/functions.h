@@ -63,7 +63,7 @@ using HostReal = std::conditional_t<std::is_same_v<T, half>, float, T>;
 #undef WEFT_STANDARD_2
 #undef WEFT_STANDARD_1
 
-/// To the nearest whole number, halves to the even one.
+/// Rounds to the nearest whole number, halves to the even one.
 template <RealScalar T>
 T rint(T x) {
   const detail::HostReal<T> v = x, whole = std::trunc(v), part = std::abs(v - whole);
@@ -75,7 +75,7 @@ template <RealScalar T>
 T rsqrt(T x) {
   return T(1 / std::sqrt(double(x)));
 }
-/// a * b + c, rounded once.
+/// The value a * b + c, rounded once.
 template <RealScalar T>
 T fma(T a, T b, T c) {
   if constexpr (std::is_same_v<T, half>)
@@ -164,7 +164,7 @@ T abs(T x) {
   else
     return x < T(0) ? detail::negated(x) : x;
 }
-/// -1, 0 or 1; 0 for both zeros and for NaN.
+/// The sign of a number: -1, 0 or 1; 0 for both zeros and for NaN.
 template <NumericScalar T>
 T sign(T x) {
   return x < T(0) ? T(detail::negated(T(1))) : x > T(0) ? T(1) : T(0);
@@ -209,13 +209,13 @@ requires(sizeof(T) == 4) T mul_hi(T a, T b) {
   using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
   return T(Wide(a) * Wide(b) >> 32);
 }
-/// How many bits are set.
+/// The number of bits that are set.
 template <IntegerScalar T>
 T popcount(T x) {
   return T(std::popcount(std::make_unsigned_t<T>(x)));
 }
 
-/// The same bits as another type of the same width.
+/// Reads the bits of a value as another type of the same width.
 template <NumericScalar T, NumericScalar U>
 requires(sizeof(T) == sizeof(U)) T bitcast(U x) { return std::bit_cast<T>(x); }
 

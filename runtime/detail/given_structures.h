@@ -12,8 +12,8 @@ struct StructureUse;
 class GivenStructures {
  public:
   enum class For {
-    launch,  ///< that follows at once
-    graph,   ///< which is launched later: what has to hold then is not asked now
+    launch,  ///< a launch that follows at once
+    graph,   ///< a launch by a graph later: the conditions of that moment are not checked now
   };
   explicit GivenStructures(For what);
   GivenStructures(const GivenStructures&) = delete;
@@ -21,7 +21,7 @@ class GivenStructures {
   ~GivenStructures();
   void close();
 
-  /// Of this thread, or null: what is taken by then is no argument of a launch.
+  /// The object of this thread; null if structures that are taken now are no arguments of a launch.
   static GivenStructures* current();
   bool is_for_graph() const { return for_ == For::graph; }
   void note(const StructureUse& use);

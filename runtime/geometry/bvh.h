@@ -36,17 +36,15 @@ void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers);
 ///
 /// A box is invalid if a bound is NaN or infinite, or a lower bound is above the upper one. Its primitive is in the
 /// tree with an empty box, so nothing finds it. In debug mode (set_debug) the build reports it as a failed assertion,
-/// to whoever waits; ignored() returns the number of such primitives. Boxes that the host gives are checked and
+/// by the next wait; ignored() returns the number of such primitives. Boxes that the host gives are checked and
 /// refused.
 ///
 /// The same boxes give the same tree, bit by bit, in every build on a device. With BvhBuilder::lbvh the tree is the
 /// same on all devices, except for the signs of zeros.
 ///
-/// Errors: Error(invalid_argument) for arrays whose lengths differ or that are on another device, for a builder that
-/// does not exist, a leaf size out of range, bits that are neither 30 nor 60, and calls of a null hierarchy;
-/// Error(unsupported) for 60 bits on a device without 64-bit integers; Error(out_of_memory). After a refit or a rebuild
-/// that ran out of memory the hierarchy, and graphs that were captured with it before, are refused until a rebuild()
-/// succeeds.
+/// Errors: Error(invalid_argument) for arrays of different lengths or on another device, for options out of range, and
+/// for calls of a null hierarchy; Error(unsupported) for 60 bits on a device without 64-bit integers;
+/// Error(out_of_memory), after which the hierarchy is refused until a rebuild() succeeds. See docs/geometry.md.
 /// Cost: launches on Device::stream(), no wait. 76 bytes a primitive, and during a build 4 (LBVH) to 57 (H-PLOC with
 /// leaves of several primitives) more; with groups 8 more, a second sort, and 4 more during a build; with 60 bits 4
 /// more during a build.

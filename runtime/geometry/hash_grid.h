@@ -28,7 +28,7 @@ struct HashGridState;
 /// of about the radius of the queries, and dimensions of about as many cells as there are points.
 ///
 /// A point with a NaN or infinite coordinate is in no cell, so no query finds it. In debug mode (set_debug) the build
-/// reports it as a failed assertion, to whoever waits; ignored() returns the number of such points.
+/// reports it as a failed assertion, by the next wait; ignored() returns the number of such points.
 ///
 /// Kernels take the grid as `Var<HashGridArrays>`, or by id().
 ///

@@ -74,8 +74,8 @@ class HashGridInKernel {
 /// A radius of 0 asks for the cell of the point. A negative or NaN radius, or a point that is not finite, finds
 /// nothing, and debug mode reports it. An infinite radius finds all points.
 HashGridQuery hash_grid_query(const HashGridInKernel& grid, In<vec3> point, In<float> radius, Loc loc = Loc::here());
-/// Finds of these points only those of one group. A grid that was built without groups has none; debug mode reports
-/// that.
+/// Finds only the points of one group, among those of the query above. A grid that was built without groups has none;
+/// debug mode reports that.
 /// Cost: a search in each cell; the points of other groups are not read.
 HashGridQuery hash_grid_query(const HashGridInKernel& grid, In<vec3> point, In<float> radius, In<int> group,
                               Loc loc = Loc::here());

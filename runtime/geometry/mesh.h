@@ -25,15 +25,12 @@ struct MeshState;
 
 /// A triangle mesh and the hierarchy over its triangles. A handle: copies are the same mesh.
 ///
-/// The arrays of points, indices and velocities are kept, not copied. After moving points call refit(), after changing
-/// indices rebuild(): until then the mesh cannot be used. Kernels take a mesh as `Var<MeshArrays>`, or by id().
+/// The arrays of points, indices and velocities are kept, not copied. After moving points, call refit(). After changing
+/// indices, call rebuild(): until then the mesh cannot be used. Kernels take a mesh as `Var<MeshArrays>`, or by id().
 ///
-/// Errors: Error(invalid_argument) for no triangles, a number of indices that is no multiple of 3, an index that names
-/// no point, a triangle with a NaN or infinite point, velocities that are not as many as points, a leaf size out of
-/// range, null arrays and arrays on another device, and every use after the indices have changed (by any work that the
-/// runtime knows of: it does not see changes in memory of the host that an array is wrapped around).
-/// Error(out_of_memory); after a refit or a rebuild that ran out of memory the mesh is refused until a rebuild()
-/// succeeds.
+/// Errors: Error(invalid_argument) for arrays and options that make no mesh (an index that names no point, a NaN in a
+/// triangle's point, no triangles), and for every use after the indices have changed; Error(out_of_memory), after which
+/// the mesh is refused until a rebuild() succeeds. See docs/geometry.md.
 /// Cost: the device checks the triangles, and the constructor waits for the answer; a build of the hierarchy (Bvh); 148
 /// bytes a triangle in addition to the given arrays.
 class Mesh {

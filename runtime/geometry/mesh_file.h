@@ -16,10 +16,9 @@ namespace weft {
 /// either byte order, STL text or binary; lines of text end with LF, CR LF or CR. Triangles without area are kept, and
 /// so are unused points.
 ///
-/// Errors: Error(invalid_argument) for another ending. Error(io), which names the file, the reason and the line if
-/// there are lines, for a file that cannot be read to its end, is no regular file, is damaged, has coordinates that are
-/// not finite numbers of float32, faces with points that do not exist, a polygon of more than 128 corners that crosses
-/// itself, or no triangle at all. Error(out_of_memory) when the mesh does not fit.
+/// Errors: Error(invalid_argument) for another ending; Error(io), which names the file, the reason and the line, for a
+/// file that cannot be read to its end or does not hold a mesh; Error(out_of_memory) when the mesh does not fit. See
+/// docs/geometry.md.
 /// Cost: memory of about the file's size in addition to the mesh; time by the file's size, and for polygons in practice
 /// by corners times their logarithm.
 MeshData load_mesh(const std::string& path, Loc loc = Loc::here());

@@ -38,9 +38,9 @@ struct MeshRayHit {
 /// intersect_ray_triangle, which says what happens at edges and vertices; boxes lose no hit by rounding.
 ///
 /// Gradient: of t, u, v and normal, to origin, direction and the mesh's points, as the hit moves on its triangle's
-/// plane. It does not know that the ray may come to hit another triangle. (It flows to the points if the mesh is an
-/// argument of the kernel; a tape refuses a kernel that finds meshes by their handles while one of them has points with
-/// gradients.)
+/// plane. That the ray may come to hit another triangle is not part of it. (Gradients flow to the points if the mesh is
+/// an argument of the kernel; a tape refuses a kernel that finds meshes by their handles while one of them has points
+/// with gradients.)
 ///
 /// With RaySearch::device the device decides which triangle is hit: a ray that passes within a few ulp of an edge may
 /// hit the other triangle there, t = 0 (on the surface itself) and t just below max_t may be no hits, and a device
@@ -124,8 +124,8 @@ struct MeshPointHit {
 /// one of them.
 ///
 /// Gradient: of u, v and distance, to the point and the mesh's points, as the closest point moves on the face, edge or
-/// vertex where it was found. With it mesh_eval_position() has the gradient of the closest point. Gradients to points
-/// of the mesh flow as for mesh_query_ray(). The gradient of a distance of 0 is 0.
+/// vertex where it was found. Through u and v, mesh_eval_position() has the gradient of the closest point. Gradients to
+/// points of the mesh flow as for mesh_query_ray(). The gradient of a distance of 0 is 0.
 MeshPointHit mesh_query_point(const MeshInKernel& mesh, In<vec3> point,
                               In<float> max_dist = std::numeric_limits<float>::infinity(),
                               MeshSign sign = MeshSign::none, Loc loc = Loc::here());
@@ -137,7 +137,7 @@ MeshPointHit mesh_query_furthest_point(const MeshInKernel& mesh, In<vec3> point,
 
 /// The number of times that the mesh winds around a point: 1 inside and 0 outside a closed mesh, and in between if the
 /// mesh has holes. Parts of the mesh that are further away than `accuracy` times their radius count by three terms of
-/// their expansion. Needs MeshOptions::winding_number; NaN without.
+/// their expansion. Needs MeshOptions::winding_number; without it the result is NaN.
 /// Gradient: none.
 /// Source: Barill et al. 2018, Fast winding numbers for soups and clouds, second order.
 Float mesh_winding_number(const MeshInKernel& mesh, In<vec3> point, float accuracy = 2, Loc loc = Loc::here());

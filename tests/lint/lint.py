@@ -37,6 +37,12 @@ FUNCTION = re.compile(
     r"^( {0,2})(?!namespace|class|struct|enum|union|using|extern|if|for|while|switch|do|else|try|return|case)"
     r"(?=[^(=]*[ :*&][\w:~]+\()[A-Za-z_~][^;{}]*(?:\{\}[^;{}]*)*\{$", re.MULTILINE)
 
+# A docstring tells the kinds and the usual causes of a call's errors; the page of docs/ on the call tells the rest.
+MAX_ERROR_LINES = 3
+DOCSTRING_LINE = re.compile(r"^[ \t]*///(?!<)(.*)$")
+ERRORS = re.compile(r"\bErrors\b[^:.]*:")  # also with words between, as in "Errors of both calls:"
+NEXT_PARAGRAPH = re.compile(r"^\s*(?:$|\\|(?:Errors|Cost|Source):|Gradient[:,])")
+
 FORBIDDEN_WORDS = ("TODO", "FIXME", "XXX")
 PLATFORM_FILE = "frontend/support/platform.cpp"
 PLATFORM = re.compile(
@@ -100,6 +106,7 @@ class Lint:
         self.check_platform()
         self.check_runtime()
         self.check_functions()
+        self.check_docstrings()
         self.check_operations()
         self.check_table_of_names()
         self.check_format()
@@ -233,6 +240,24 @@ class Lint:
             if "In one piece:" in lines[at]:
                 return True
         return False
+
+    # Docstrings
+
+    def check_docstrings(self):
+        for path, text in self.texts.items():
+            if path.suffix != ".h":
+                continue
+            matches = [DOCSTRING_LINE.match(line) for line in text.split("\n")]
+            words = [m.group(1) if m else "" for m in matches]  # empty, as between paragraphs, where no docstring is
+            for start, first in enumerate(words):
+                if not ERRORS.search(first):
+                    continue
+                length = 1
+                while start + length < len(words) and not NEXT_PARAGRAPH.match(words[start + length]):
+                    length += 1
+                if length > MAX_ERROR_LINES:
+                    self.report(path, start + 1, f"\"Errors:\" of {length} lines; at most {MAX_ERROR_LINES}, "
+                                                 f"the rest goes to docs/")
 
     # Operations
 

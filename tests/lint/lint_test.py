@@ -71,6 +71,19 @@ class LintTest(unittest.TestCase):
         self.expect({"spirv/a.cpp": "// A.\n" + function}, "spirv/a.cpp", "61 lines")
         self.assertEqual(self.problems({"spirv/a.cpp": "// A.\n// In one piece: it is a list.\n" + function}), [])
 
+    def test_errors_of_docstrings_in_few_lines(self):
+        def header(*lines):
+            comment = "".join(f"/// {x}".rstrip() + "\n" for x in lines)
+            return {"runtime/a.h": f"// A.\n#pragma once\n{comment}int a();\n/// Ends here.\n"}
+        few = ["Errors: a", "b", "c"]
+        self.expect(header("Does.", *few, "d"), "runtime/a.h", "4 lines")
+        self.expect(header("Errors, with the place: a", "b", "c", "d"), "runtime/a.h", "4 lines")
+        self.expect(header("Does. Errors: a", "Error(io)", "c", "d", "e", "Cost: none"), "runtime/a.h", "5 lines")
+        for end in ("", "\\param x  a", "Errors: more", "Cost: none", "Source: none", "Gradient: none"):
+            self.assertEqual(self.problems(header("Does.", *few, end, "d")), [])
+        self.assertEqual(self.problems(header("Does.", *few)), [])
+        self.assertEqual(self.problems({"runtime/a.cpp": "// A.\n// Errors: a\n// b\n// c\n// d\n"}), [])
+
     def test_folders_with_too_many_files(self):
         self.expect({f"spirv/a{k}.cpp": "// A.\n" for k in range(26)}, "spirv", "files at one level")
 

@@ -27,10 +27,10 @@ struct BvhData {
   unsigned tag = 0;
   /// The number of primitives. (`primitives` has one element even if there is none.)
   int count = 0;
-  /// Most primitives in a leaf.
+  /// The most primitives in a leaf.
   int leaf_size = 1;
-  /// Node 0 is the root. There are at most one fewer than primitives, and at least one. With leaves of several
-  /// primitives some numbers name no node, and nothing links to them.
+  /// The nodes; node 0 is the root. There are at most one fewer than primitives, and at least one. With leaves of
+  /// several primitives some numbers name no node, and nothing links to them.
   Array<BvhNode> nodes;
   /// The numbers of the primitives, leaf by leaf: leaf with link l and count c has places ~l to ~l + c - 1.
   Array<int> primitives;
@@ -38,7 +38,7 @@ struct BvhData {
   Array<int> parents;
   /// The boxes by number of primitive. Bounds that are no box, see Bvh, count as an empty one.
   Array<vec3> lowers, uppers;
-  /// Words at detail::kBvhDepth and kBvhIgnored.
+  /// The words at detail::kBvhDepth and kBvhIgnored.
   Array<unsigned> info;
   /// The primitive's group, by place, ascending; and at the first place of each group the name of the group's root, see
   /// BvhRoot. Without groups, one element each, and the second is kBvhNothing.

@@ -10,7 +10,7 @@ struct MeshArrays {
   unsigned tag = 0;
   int has_velocities = 0, has_far_fields = 0;
   Array<vec3> points;
-  /// Three for each triangle, counter-clockwise as seen from its front.
+  /// The points of the triangles, three for each, counter-clockwise as seen from its front.
   Array<int> indices;
   /// The velocities of the points; one element if the mesh has none.
   Array<vec3> velocities;
