@@ -23,7 +23,7 @@ constexpr int kKeyBits = 31;
 constexpr unsigned kNowhere = 1u << 30;
 
 // Finds the bounds of all points that have a place.
-void find_bounds(const Work& work, const Array<vec3>& points, const Array<unsigned>& bounds) {
+void find_bounds(const AlgorithmCall& call, const Array<vec3>& points, const Array<unsigned>& bounds) {
   static const auto clear = kernel("clear bounds", [](Arr<unsigned> bounds) { bounds[tid()] = 0u; });
   static const auto find = kernel("bounds of points",
                                   [](Arr<const vec3> points, Arr<unsigned> bounds, Int n, Int threads) {
@@ -38,8 +38,8 @@ void find_bounds(const Work& work, const Array<vec3>& points, const Array<unsign
                                   },
                                   {.block = kBlock});
   const std::int64_t n = points.size(), blocks = std::clamp<std::int64_t>(n / (kBlock * kPerThread), 1, 1024);
-  work.run(clear, kCurveBounds, bounds);
-  work.run(find, blocks * kBlock, points, bounds, n, blocks * kBlock);
+  call.run(clear, kCurveBounds, bounds);
+  call.run(find, blocks * kBlock, points, bounds, n, blocks * kBlock);
 }
 
 // Joins the octant of the direction, 2^6 cells of origins along each axis, then finer directions: only these tell rays
@@ -52,7 +52,7 @@ UInt key_of(const CurveGrid& grid, const Vec3& origin, const Vec3& direction) {
   return (towards >> 9u) << 27u | morton_code(grid, origin) << 9u | (towards & 511u);
 }
 
-void write_keys(const Work& work, const Array<vec3>& points, const Array<vec3>* directions,
+void write_keys(const AlgorithmCall& call, const Array<vec3>& points, const Array<vec3>* directions,
                 const Array<unsigned>& bounds, const Array<unsigned>& keys, const Array<int>& order) {
   static const auto of_points = kernel(
       "keys of points", [](Arr<const vec3> points, Arr<const unsigned> bounds, Arr<unsigned> keys, Arr<int> order) {
@@ -71,9 +71,9 @@ void write_keys(const Work& work, const Array<vec3>& points, const Array<vec3>* 
         order[i] = i;
       });
   if (directions)
-    work.run(of_rays, points.size(), points, *directions, bounds, keys, order);
+    call.run(of_rays, points.size(), points, *directions, bounds, keys, order);
   else
-    work.run(of_points, points.size(), points, bounds, keys, order);
+    call.run(of_points, points.size(), points, bounds, keys, order);
 }
 
 std::uint64_t scratch(std::int64_t n) {
@@ -83,25 +83,25 @@ std::uint64_t scratch(std::int64_t n) {
 // \param directions  null for points
 void order_into(const Array<vec3>& points, const Array<vec3>* directions, const Array<int>& order,
                 const AlgorithmOptions& options) {
-  Work work("spatial_order", options);
+  AlgorithmCall call("spatial_order", options);
   const char* const what = directions ? "the array of origins" : "the array of points";
-  work.takes(points, what);
+  call.takes(points, what);
   const std::int64_t n = points.size();
   if (directions) {
-    work.takes(*directions, "the array of directions");
-    work.has_length(*directions, "the array of directions", n);
+    call.takes(*directions, "the array of directions");
+    call.has_length(*directions, "the array of directions", n);
   }
-  work.takes(order, "the order");
-  work.has_length(order, "the order", n);
-  work.are_apart(points, what, order, "the order");
-  if (directions) work.are_apart(*directions, "the array of directions", order, "the order");
-  work.begin(scratch(n));
+  call.takes(order, "the order");
+  call.has_length(order, "the order", n);
+  call.are_apart(points, what, order, "the order");
+  if (directions) call.are_apart(*directions, "the array of directions", order, "the order");
+  call.begin(scratch(n));
   if (n == 0) return;
-  const Array<unsigned> keys = work.take<unsigned>(n), bounds = work.take<unsigned>(kCurveBounds);
-  find_bounds(work, points, bounds);
-  write_keys(work, points, directions, bounds, keys, order);
+  const Array<unsigned> keys = call.take<unsigned>(n), bounds = call.take<unsigned>(kCurveBounds);
+  find_bounds(call, points, bounds);
+  write_keys(call, points, directions, bounds, keys, order);
   const Array<unsigned> numbers = Row<unsigned>(order);
-  sort_elements<std::uint32_t, std::uint32_t>(work, keys, numbers, true, KeyOrder::without_sign, 0, kKeyBits);
+  sort_elements<std::uint32_t, std::uint32_t>(call, keys, numbers, true, KeyOrder::without_sign, 0, kKeyBits);
 }
 
 Array<int> new_order(const Array<vec3>& points) {
