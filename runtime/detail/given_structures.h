@@ -1,4 +1,4 @@
-// Structures among the arguments of a launch, noted while these are taken. Internal to the runtime.
+// Notes the structures among the arguments of a launch while these are taken. Internal to the runtime.
 #pragma once
 #include <memory>
 #include <span>
@@ -7,13 +7,13 @@ namespace weft::detail {
 
 struct StructureUse;
 
-/// The structures that one launch is given. They are noted from the beginning of this object until its close(), or
-/// until another one of this thread begins: a structure may launch kernels while it is taken.
+/// The structures that one launch is given. They are noted from the beginning of this object until its close(), except
+/// while this thread has a later object open: a structure may launch kernels while it is taken.
 class GivenStructures {
  public:
   enum class For {
-    launch,  ///< that follows at once
-    graph,   ///< which is launched later: what has to hold then is not asked now
+    launch,  ///< a launch that follows at once
+    graph,   ///< a graph, which is launched later: the data are not checked now
   };
   explicit GivenStructures(For what);
   GivenStructures(const GivenStructures&) = delete;
@@ -21,7 +21,7 @@ class GivenStructures {
   ~GivenStructures();
   void close();
 
-  /// Of this thread, or null: what is taken by then is no argument of a launch.
+  /// The object that notes structures on this thread; null: no launch is taking its arguments.
   static GivenStructures* current();
   bool is_for_graph() const { return for_ == For::graph; }
   void note(const StructureUse& use);
@@ -29,7 +29,7 @@ class GivenStructures {
 
  private:
   struct List;
-  std::unique_ptr<List> list_;  ///< made when there is something to note: most launches are given arrays alone
+  std::unique_ptr<List> list_;  ///< made for the first structure, because most launches are given only arrays
   GivenStructures* before_;
   const For for_;
   bool open_ = true;

@@ -1,4 +1,4 @@
-// What a launch gives one parameter of a kernel. Internal to the runtime.
+// The argument of a launch for one parameter of a kernel. Internal to the runtime.
 #pragma once
 #include <span>
 #include <string>
@@ -11,17 +11,17 @@ class ArrayBase;
 
 namespace detail {
 
-/// What one parameter of the module is given: an array, or the bytes of a value.
+/// The argument for one parameter of the module: an array, or the bytes of a value.
 struct HostArg {
   const ArrayBase* array = nullptr;
   const void* value = nullptr;
-  std::span<const Leaf> leaves = {};  ///< of the value: its other bytes are padding
+  std::span<const Leaf> leaves = {};  ///< scalars of the value, whose other bytes are padding
   bool optional = false;              ///< the array may be null
-  int argument = 0;                   ///< number of the argument of the launch that it is a part of, from 1
-  int part = 0;                       ///< and which part of that
-  /// Of a field of a struct that holds arrays: ".points", and which it is of all fields.
+  int argument = 0;                   ///< number, from 1, of the launch's argument that it is a part of
+  int part = 0;                       ///< 0: the array or value; k: the indices of dimension k - 1
+  /// Names a field of a struct that holds arrays: ".points". Null for other arguments.
   std::string (*field_name)(int field) = nullptr;
-  int field = 0;
+  int field = 0;  ///< number of that field
 };
 
 }  // namespace detail

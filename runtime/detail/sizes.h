@@ -12,7 +12,7 @@
 namespace weft {
 
 namespace detail {
-/// What counts: an integer, or what becomes one by itself, as enumerators do.
+/// A type that counts: an integer, or a type that converts to one implicitly, as enumerations do.
 template <class T>
 concept Countable = std::integral<T> || requires(const T& n) {
   std::int64_t{n};
@@ -33,8 +33,8 @@ struct Extent {
 
 namespace detail {
 
-/// Sizes that a call gives, and the place of that call: parameters of functions have this type, which is made of a
-/// number, of numbers in braces, or of an Extent.
+/// Sizes that a call gives, and the place of that call. It is the type of parameters, which is made from a number, from
+/// numbers in braces, or from an Extent.
 struct GivenSizes : Extent {
   Loc loc;
 
@@ -52,7 +52,7 @@ constexpr void check_sizes() {
                 "weft: an array has as many sizes as dimensions: zeros<float, 2>(device, {height, width})");
 }
 
-/// The sizes of an array with N dimensions, or what else is given for each of them.
+/// The sizes of an array with N dimensions, or other numbers for each dimension.
 template <int N>
 struct Sizes : GivenSizes {
   Sizes(const Extent& extent, Loc loc = Loc::here()) : GivenSizes(extent, loc) {}
@@ -74,7 +74,7 @@ struct Sizes : GivenSizes {
   }
 };
 
-/// Dimensions in reverse order.
+/// The numbers of N dimensions in reverse order.
 template <int N>
 Sizes<N> reversed(Loc loc = Loc::here()) {
   Extent axes(0);
@@ -83,7 +83,7 @@ Sizes<N> reversed(Loc loc = Loc::here()) {
   return {axes, loc};
 }
 
-/// As the parameter of a function that is told N otherwise: it is not deduced from this one.
+/// The type of a parameter from which N is not deduced, because another one gives it.
 template <int N>
 using SizesOf = const std::type_identity_t<Sizes<N>>&;
 
@@ -99,7 +99,7 @@ struct Threads : GivenSizes {
   template <Countable A, Countable B, Countable C, Countable D>
   Threads(A a, B b, C c, D d, Loc loc = Loc::here()) : GivenSizes(loc, a, b, c, d) {}
 };
-/// What an assertion about it tests: a concept there would be explained at length.
+/// The condition of an assertion that T can be the threads of a launch; compilers would explain a concept at length.
 template <class T>
 inline constexpr bool are_threads = std::is_convertible_v<const T&, Threads>;
 
