@@ -34,7 +34,7 @@ class AnnouncedWrite : HeardBy {
   const detail::Within<bool> part_{&Context::part_of_change, true};
 };
 
-/// Tells the recorder that the host reads elements. While the object lives, it does not hear of the parts.
+/// Tells the recorder that the host reads elements. While the object lives, the recorder does not hear of the parts.
 class AnnouncedRead : HeardBy {
  public:
   explicit AnnouncedRead(const ArrayBase& from);

@@ -82,7 +82,7 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
   require_memory(*this, "a null array is filled");
   if (size() == 0) return;
   // A kernel that fills is also given the memory that elements lead to, which must not be freed. If it was, the host
-  // writes the elements.
+  // writes the elements of a contiguous array.
   const bool by_host = is_contiguous() && storage_->leads_to_freed();
   if (!by_host) detail::refuse_freed(*storage_, references);
   const detail::ElementWrite elements{

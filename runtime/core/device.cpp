@@ -28,7 +28,7 @@ StreamState::~StreamState() {
   try {
     if (reporting() || kept_.failures) synchronize(found);
   } catch (const std::exception&) {
-    // The device is lost, as every call on it said. Its kernels' reports are lost with it, except those read before.
+    // The device is lost, as every call on it said. Its kernels' reports are lost, too, except those read before.
     found.add(std::exchange(kept_, {}));
   }
   found.deliver_quietly();

@@ -1,4 +1,4 @@
-// Which handles live, and the memory of those that are gone.
+// Finds the memory of living handles, and keeps the memory of those that are gone.
 #include "handles.h"
 
 #include <algorithm>

@@ -56,8 +56,8 @@ struct StreamState {
   void wait(backend::Ticket ticket) {
     deliver_from([&](Reports& found) { wait(ticket, found); });
   }
-  /// Calls f(Reports&), which waits, and delivers the reports that it found. If f throws, the stream keeps these
-  /// reports for its next wait, because they can be read only once.
+  /// Calls f(Reports&), which waits, and delivers the reports that it found. If f throws, they go to keep(), because
+  /// they can be read only once.
   template <class F>
   void deliver_from(F f) {
     found_by(f).deliver();
@@ -324,7 +324,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
  public:
   Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation, std::uint64_t bytes)
       : device(std::move(device)), allocation(allocation), bytes(bytes) {}
-  /// Where the owner of wrapped memory sees it.
+  /// The place at which the owner of wrapped memory sees it.
   struct Outside {
     std::uintptr_t address = 0;  ///< 0: it has none
     int cuda_device = -1;        ///< the CUDA device whose memory it is; -1: memory of the host
@@ -381,7 +381,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   }
   /// Notes work on this memory that was recorded.
   void touched(StreamState& stream, backend::Ticket ticket, bool writes);
-  /// The waits for work that writes here, and for all work here.
+  /// Waits for the work that writes here, or for all work here.
   /// Errors: Error(kernel_fault), after all waits, when a kernel failed.
   void wait_for_writers();
   void wait_for_users();
@@ -412,7 +412,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
 
   /// Notes a user outside weft: at its end the memory is parked until that user has finished. The first user counts.
   void used_outside(OutsideUser user);
-  /// Where the gradients of the elements lie; null without requires_grad().
+  /// The memory of the elements' gradients; null without requires_grad().
   std::shared_ptr<const Gradient> gradient();
   bool has_gradient() const { return has_gradient_.load(std::memory_order_acquire); }
   /// Does nothing if there is a gradient already.

@@ -191,7 +191,7 @@ std::shared_ptr<Storage> copy_from_cuda(const std::shared_ptr<DeviceState>& devi
   auto storage = allocate(device, pieces.bytes * pieces.offsets.size());  // no earlier work is left there
   if (!backend::VulkanAccess(*device->device, "CUDA").shares(storage->allocation.address)) return nullptr;
   cuda::copy(*context, stream, map(*storage).pointer, pointer_of(pieces.data), pieces.bytes, pieces.offsets);
-  return storage;  // nor is the copy
+  return storage;  // the copy has ended, too
 }
 
 std::vector<std::byte> read_cuda(const CudaPieces& pieces, CUstream_st* stream) {

@@ -139,8 +139,8 @@ bool add(References& list, const References& more) {
   return list.size() != before;
 }
 
-// Whether elements of the memory are followed. Those of handles are not: Handles::all() finds what handles lead to,
-// which kernels only read.
+// Whether to follow the elements of the memory. Those of handles are not followed, because Handles::all() finds what
+// they lead to, which kernels only read.
 bool leads_on(const Storage& storage) { return storage.may_hold_arrays && !storage.is_handle; }
 }  // namespace
 

@@ -50,9 +50,9 @@ class CapturedMemory {
     Brought brought, found_first;
     std::unique_lock<std::recursive_mutex> elements;  ///< held if the run writes any: DeviceState::lock_elements()
   };
-  /// Orders a run on `on` after what other streams were given to do with its memory. Tapes that need elements which the
-  /// run may change are told, and copy them on `copies`. Until has_brought() no other thread writes elements that hold
-  /// arrays, unless the caller releases the lock in `reached`.
+  /// Orders a run on `on` after what other streams were given to do with its memory. Tells tapes that need elements
+  /// which the run may change; they copy these on `copies`. Until has_brought() no other thread writes elements that
+  /// hold arrays, unless the caller releases the lock in `reached`.
   /// \param reached  empty. It must outlive the caller's locks, even when this throws, because the end of memory in it
   ///                 may take them.
   /// Errors: Error(invalid_argument) for memory that was freed, and while a structure that a handle names needs its

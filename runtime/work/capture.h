@@ -21,10 +21,10 @@ namespace weft::detail {
 
 struct Change;
 
-/// What a graph keeps of a launch so that it can be given other arguments.
+/// The data of a launch that a graph keeps to give it other arguments.
 struct CapturedLaunch {
   std::size_t operation = 0;    ///< the launch's last dispatch; set by the capture
-  std::size_t dispatches = 0;   ///< without a tape's copies before the launch; with one, arguments can be exchanged
+  std::size_t dispatches = 0;   ///< without a tape's copies before it; if it is 1, arguments can be exchanged
   bool taped = false;           ///< a tape has recorded it
   bool moves_elements = false;  ///< see KernelCore
   std::shared_ptr<backend::Program> program;

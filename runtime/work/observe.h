@@ -74,7 +74,7 @@ class Recorder {
   /// of its launches.
   /// \param record  makes the record that goes back through the operation; called if gradients pass
   virtual void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) = 0;
-  /// A graph is about to be launched, or a capture to begin: work that is not done here and now.
+  /// Captured work is about to run, or work is about to be captured: in both cases, it is not done here and now.
   /// \param what  the operation in a message: "a graph is launched"
   virtual void replaying(const char* what) = 0;
   /// The host reads elements.
