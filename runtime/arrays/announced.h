@@ -18,7 +18,7 @@ inline StreamState& stream_of(Storage& storage) { return current_stream(*storage
 /// Errors: Error(invalid_argument) for a null array, with that message, and for one that was freed.
 void require_memory(const ArrayBase& array, const char* null_message);
 
-/// "(2, 3)"
+/// The shape in a message: "(2, 3)"
 std::string shape_text(const std::array<std::int64_t, 4>& shape, int ndim);
 
 /// Tells the recorder and the watchers of an operation that replaces all elements of an array. While the object lives,

@@ -84,7 +84,7 @@ std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t f
     part.ticket = copy_bytes(stream, *part.staging, part.staging->allocation.address, storage, from + at, part.bytes);
     state->parts.push_back(std::move(part));
   }
-  // Submitted now, so that the device begins while the host does something else.
+  // The work is submitted now, so that the device begins while the host does something else.
   stream.with([](backend::Stream& s) { s.submit(); });
   return state;
 }

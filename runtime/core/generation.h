@@ -56,7 +56,7 @@ struct StructureUse {
 
   /// Whether the device holds these data.
   bool holds() const { return structure->held() == number; }
-  /// "a hash grid of 100 points"
+  /// The data in a message: "a hash grid of 100 points"
   std::string what() const;
 };
 

@@ -17,7 +17,7 @@ class Pace {
   /// How many workgroups of `block` threads to give the device at a time. The number grows at most eightfold from one
   /// measurement to the next, because threads need not take equally long.
   std::uint32_t groups_within(double seconds, std::uint32_t block) const;
-  /// Seconds; 0 while nothing is known.
+  /// The estimated seconds of so many workgroups; 0 while nothing is known.
   double estimate(std::uint32_t groups) const { return per_group_.load(std::memory_order_relaxed) * groups; }
   /// Whether to measure a launch of so many workgroups: nothing is known about that size, or nothing was measured
   /// recently.
@@ -47,7 +47,7 @@ class Pacer {
   struct Launch {
     std::uint32_t groups;  ///< workgroups, of `block` threads
     std::uint32_t block;
-    std::uint32_t max_groups;  ///< of one dimension of a dispatch
+    std::uint32_t max_groups;  ///< the most workgroups along one dimension of a dispatch
     double budget;             ///< seconds
   };
   /// Makes a launch by as many calls of `record` as the budget requires; each part is submitted by itself. Short

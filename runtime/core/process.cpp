@@ -73,9 +73,9 @@ void leave_devices_behind() {
   unlock_known();
 }
 
-// Registered when the library is loaded, because hardly any other thread forks then. A fork during the initialisation
-// of a function's static object would leave a child in which no thread ever finishes that. (Registering waits for
-// forks, so they would often come just then.)
+// The handlers are registered when the library is loaded, because hardly any other thread forks then. A fork during the
+// initialisation of a function's static object would leave a child in which no thread ever finishes that. (Registering
+// waits for forks, so they would often come just then.)
 [[maybe_unused]] const bool watched =
     (platform::around_forks(lock_known, unlock_known, leave_devices_behind), Known::all(), true);
 

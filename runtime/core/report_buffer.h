@@ -18,11 +18,11 @@ struct Reports {
     std::string message, kernel;
     Loc loc;
     ErrorKind kind = ErrorKind::kernel_fault;
-    Loc launched = {};  ///< in the host's code
+    Loc launched = {};  ///< place of the launch in the host's code
   };
   std::vector<std::string> lines;
-  Failure first;               ///< the first of them
-  std::uint64_t failures = 0;  ///< their number
+  Failure first;               ///< the first failure
+  std::uint64_t failures = 0;  ///< number of failures
 
   bool empty() const { return lines.empty() && failures == 0; }
   /// Appends later reports of the same stream, or those of another.
@@ -54,7 +54,7 @@ class ReportBuffer {
     const std::shared_ptr<const ir::Interface>& kernel;
     std::span<const std::int64_t> threads;  ///< of the whole launch, by dimension
     std::int64_t first;                     ///< number of the first thread of this dispatch
-    Loc launched;                           ///< in the host's code, or empty
+    Loc launched;                           ///< place in the host's code, or empty
   };
   /// Prepares the buffer and fills the dispatch's part of the argument block. Call before a dispatch is recorded.
   /// \return the part of the buffer that the dispatch accesses

@@ -118,8 +118,8 @@ void Graph::launch_on(const Stream* stream) const {
         "give it the graph's work",
         Capture::current()->doing());
   if (detail::Recorder* r = detail::recorder()) r->replaying("a graph is launched");
-  // Declared before the lock, because the end of memory in it may run code of the caller's, which must not run under
-  // the lock.
+  // This object is declared before the lock, because the end of memory in it may run code of the caller's, which must
+  // not run under the lock.
   detail::CapturedMemory::Reached reached;
   std::unique_lock lock(s.mutex);
   // These waits come here because report_to() holds the stream's lock. It then finds next to nothing to wait for.

@@ -139,7 +139,7 @@ constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Acce
 
 // The memory that a launch works on beyond its arguments.
 struct Beyond {
-  References held, held_read;                     ///< what elements of changed arguments lead to; of read ones
+  References held, held_read;                     ///< reached from elements of changed arguments, and of read ones
   bool changes_held = false, reads_held = false;  ///< there are such arguments: a graph follows them when it runs
   References by_handles;
   std::vector<View> changed;     ///< views of all of `held`, for its watchers

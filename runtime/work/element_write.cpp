@@ -1,4 +1,4 @@
-// References of memory before and after a write of its elements.
+// Keeps the references of memory up to date before and after a write of its elements.
 #include "element_write.h"
 
 #include <algorithm>

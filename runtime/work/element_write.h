@@ -25,7 +25,7 @@ struct ElementWrite {
   /// Errors: Error(unsupported) for memory that refers to `to` in turn.
   void refuse_circle() const;
   /// Calls `write`, which issues the write. In a capture each launch of the graph makes it, with what elements of
-  /// `from` hold then. After a write that failed `to` refers to old and new memory, since some elements may be written.
+  /// `from` hold then. After a write that failed, `to` refers to old and new memory, because it may be half done.
   /// Errors: as refuse_circle(), and then nothing has changed.
   void run(const std::function<void()>& write) const;
 };
