@@ -13,7 +13,7 @@ class GivenStructures {
  public:
   enum class For {
     launch,  ///< a launch that follows at once
-    graph,   ///< a graph, which is launched later: the data are not checked now
+    graph,   ///< a launch by a graph later: the conditions of that moment are not checked now
   };
   explicit GivenStructures(For what);
   GivenStructures(const GivenStructures&) = delete;
@@ -21,7 +21,7 @@ class GivenStructures {
   ~GivenStructures();
   void close();
 
-  /// The object that notes structures on this thread; null: no launch is taking its arguments.
+  /// The object of this thread; null if structures that are taken now are no arguments of a launch.
   static GivenStructures* current();
   bool is_for_graph() const { return for_ == For::graph; }
   void note(const StructureUse& use);

@@ -9,8 +9,8 @@ namespace weft::detail {
 
 [[noreturn]] void refuse_host_vector(std::uint64_t count, std::uint64_t bytes);
 
-/// Makes a vector of `count` elements.
-/// Errors: Error(out_of_memory) with the number of bytes; the C++ library's own exceptions say less.
+/// Makes a vector of zeros.
+/// Errors: Error(out_of_memory) with the number of bytes, where the C++ library's own exceptions say less.
 template <class T>
 std::vector<T> host_vector(std::uint64_t count) {
   try {

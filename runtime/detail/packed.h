@@ -1,4 +1,4 @@
-// Converts elements that hold arrays between the host's handles and their form in the memory of a device.
+// Elements that hold arrays: conversion between the host's handles and their form in the memory of a device.
 #pragma once
 #include <cstring>
 #include <memory>
@@ -16,20 +16,21 @@ namespace detail {
 class Storage;
 using References = std::vector<std::shared_ptr<Storage>>;
 
-/// Writes an ArrayHandle to bytes that are zero, and adds the memory that it refers to.
+/// Writes an ArrayHandle to zeros, and adds its memory to the references.
 /// Errors: Error(invalid_argument) for an array on another device or of more than 2^31 - 1 elements along a dimension;
 /// Error(unsupported) for one that is not contiguous.
 void pack_handle(const ArrayBase& array, Storage& holder, std::byte* to, References& references);
-/// Reads the array of an ArrayHandle; null if none of the references, which are in order of address, holds its address.
+/// Sets the array to that of an ArrayHandle; to null if none of the references, which are in order of address, holds
+/// its address.
 void unpack_handle(ArrayBase& array, const std::byte* from, const References& references);
 
-/// Writes one value of T, a type that holds arrays or a field of one, to bytes that are zero.
+/// Writes one value of T, a type that holds arrays or a field of one, to zeros.
 template <class T>
 void pack(const T& value, Storage& holder, std::byte* to, References& references) {
   if constexpr (is_array_handle<T>) {
     pack_handle(value, holder, to, references);
   } else if constexpr (!Layout<T>::holds_arrays) {
-    // Padding is left out, so that equal values are packed to equal bytes.
+    // Bytes between the fields are left out: equal values are packed to equal bytes.
     const auto* from = reinterpret_cast<const std::byte*>(&value);
     for (const Leaf& l : Layout<T>::leaves) std::memcpy(to + l.offset, from + l.offset, std::size_t(ir::bytes(l.type)));
   } else {

@@ -12,7 +12,7 @@
 namespace weft {
 
 namespace detail {
-/// A type that counts: an integer, or a type that converts to one implicitly, as enumerations do.
+/// A type that counts: an integer, or one that converts to an integer by itself, as enumerators do.
 template <class T>
 concept Countable = std::integral<T> || requires(const T& n) {
   std::int64_t{n};
@@ -52,7 +52,7 @@ constexpr void check_sizes() {
                 "weft: an array has as many sizes as dimensions: zeros<float, 2>(device, {height, width})");
 }
 
-/// The sizes of an array with N dimensions, or other numbers for each dimension.
+/// The sizes of an array with N dimensions, or other numbers, one for each of them.
 template <int N>
 struct Sizes : GivenSizes {
   Sizes(const Extent& extent, Loc loc = Loc::here()) : GivenSizes(extent, loc) {}
@@ -83,7 +83,7 @@ Sizes<N> reversed(Loc loc = Loc::here()) {
   return {axes, loc};
 }
 
-/// The type of a parameter from which N is not deduced, because another one gives it.
+/// Sizes<N> for a parameter from which N is not deduced, because the function is told N otherwise.
 template <int N>
 using SizesOf = const std::type_identity_t<Sizes<N>>&;
 
@@ -99,7 +99,7 @@ struct Threads : GivenSizes {
   template <Countable A, Countable B, Countable C, Countable D>
   Threads(A a, B b, C c, D d, Loc loc = Loc::here()) : GivenSizes(loc, a, b, c, d) {}
 };
-/// The condition of an assertion that T can be the threads of a launch; compilers would explain a concept at length.
+/// The condition of an assertion, which compilers would explain at length if it were a concept.
 template <class T>
 inline constexpr bool are_threads = std::is_convertible_v<const T&, Threads>;
 
